@@ -1,0 +1,42 @@
+// Builds the addon with cmake-js: native/CMakeLists.txt -> build/Release/tritonts.node.
+//
+//   node scripts/build-addon.mjs [--debug] [--out <folder>] [--define NAME=VALUE]…
+//
+// Nothing is downloaded: native/package.json names a Node-API version, so that cmake-js takes the
+// headers of node-api-headers. An npm setting `nodedir` would hide a fault there, hence it is cleared.
+import { spawnSync } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const { values } = parseArgs({
+  options: {
+    debug: { type: 'boolean', default: false },
+    out: { type: 'string', default: join(root, 'build') },
+    define: { type: 'string', multiple: true, default: [] },
+  },
+});
+const cmakeJs = createRequire(import.meta.url).resolve('cmake-js/bin/cmake-js');
+
+function cmake(command, ...more) {
+  const options = [
+    '--directory',
+    join(root, 'native'),
+    '--out',
+    values.out,
+    ...(values.debug ? ['--debug'] : []),
+  ];
+  const result = spawnSync(process.execPath, [cmakeJs, command, ...options, ...more], {
+    stdio: 'inherit',
+    cwd: root,
+    env: { ...process.env, npm_config_nodedir: '' },
+  });
+  return result.status ?? 1;
+}
+
+const defines = values.define.map((define) => `--CD${define}`);
+// An existing build is configured anew only when asked to. A build that fails begins again from nothing.
+process.exitCode =
+  (defines.length > 0 && cmake('configure', ...defines)) || cmake('compile', ...defines, '--parallel', '4');

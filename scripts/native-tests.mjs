@@ -1,0 +1,85 @@
+// Builds the engine's C++ tests, which know nothing of Node, and runs them and the stress program.
+//
+//   node scripts/native-tests.mjs [--sanitize address,undefined | thread] [--filter TEXT]
+//                                 [--seconds SECONDS] [--seed NUMBER]
+//
+// --filter: only tests whose name contains TEXT, and no stress program. --seconds (3) and --seed are the stress
+// program's. Needs CMake and a compiler; tests of the onnxruntime backend run where onnxruntime-node is installed.
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { availableParallelism } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const { values } = parseArgs({
+  options: {
+    sanitize: { type: 'string', default: '' },
+    filter: { type: 'string' },
+    seconds: { type: 'string', default: '3' },
+    seed: { type: 'string' },
+  },
+});
+
+/** The suffix of the build folder for each set of sanitizers, which do not mix. */
+const suffixes = { '': '', 'address,undefined': '-asan', thread: '-tsan' };
+const suffix = suffixes[values.sanitize];
+if (suffix === undefined) {
+  const known = Object.keys(suffixes).filter((key) => key !== '');
+  throw new RangeError(`Expected ${known.join(' or ')} for --sanitize but received ${values.sanitize}`);
+}
+const build = join(root, 'build', `native-tests${suffix}`);
+
+/** Runs a program and ends this one where it fails. */
+function run(program, args, env = {}) {
+  const result = spawnSync(program, args, { stdio: 'inherit', cwd: root, env: { ...process.env, ...env } });
+  if (result.error) throw result.error;
+  if (result.status !== 0) {
+    console.error(`${program} ended with ${result.status ?? result.signal}`);
+    process.exit(result.status ?? 1);
+  }
+}
+
+/** The library file that the installed onnxruntime-node carries for this system. */
+function runtimeLibrary() {
+  let carrier;
+  try {
+    carrier = dirname(createRequire(import.meta.url).resolve('onnxruntime-node/package.json'));
+  } catch {
+    return undefined;
+  }
+  for (const abi of readdirSync(join(carrier, 'bin'))) {
+    const folder = join(carrier, 'bin', abi, process.platform, process.arch);
+    if (!existsSync(folder)) continue;
+    const file = readdirSync(folder).find((name) => /^(lib)?onnxruntime\.(so|dll|[\d.]*dylib)/.test(name));
+    if (file) return join(folder, file);
+  }
+  return undefined;
+}
+
+const hasNinja = spawnSync('ninja', ['--version']).status === 0;
+run('cmake', [
+  ...['-S', join(root, 'native'), '-B', build],
+  ...(hasNinja && !existsSync(join(build, 'CMakeCache.txt')) ? ['-G', 'Ninja'] : []),
+  `-DCMAKE_BUILD_TYPE=${values.sanitize ? 'Debug' : 'Release'}`,
+  '-DTRITONTS_ADDON=OFF',
+  '-DTRITONTS_TESTS=ON',
+  '-DTRITONTS_CHECKS=ON',
+  `-DTRITONTS_SANITIZE=${values.sanitize}`,
+]);
+run('cmake', ['--build', build, '--parallel', String(availableParallelism())]);
+
+const suppressions = (name) => `suppressions=${join(root, 'native', 'test', name)}:print_suppressions=0`;
+const library = process.env.TRITONTS_TEST_ORT_LIBRARY ?? runtimeLibrary();
+const env = {
+  ...(library ? { TRITONTS_TEST_ORT_LIBRARY: library } : {}),
+  UBSAN_OPTIONS: 'print_stacktrace=1',
+  LSAN_OPTIONS: suppressions('lsan.supp'),
+  TSAN_OPTIONS: suppressions('tsan.supp'),
+};
+run(join(build, 'tritonts_tests'), values.filter ? [values.filter] : [], env);
+if (!values.filter) {
+  run(join(build, 'tritonts_stress'), [values.seconds, ...(values.seed ? [values.seed] : [])], env);
+}

@@ -1,0 +1,23 @@
+// Runs the compiled tests: node scripts/test.mjs [part of a path]… [--option of node --test]…
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const options = process.argv.slice(2).filter((argument) => argument.startsWith('--'));
+const parts = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));
+
+// A compiled file whose source is gone is no test any more.
+const files = readdirSync(join(root, 'dist', 'test'), { recursive: true })
+  .filter((file) => file.endsWith('.test.js'))
+  .map((file) => join('dist', 'test', file))
+  .filter((file) => existsSync(join(root, relative('dist', file).replace(/\.js$/, '.ts'))))
+  .filter((file) => parts.length === 0 || parts.some((part) => file.includes(part)))
+  .sort();
+
+const result = spawnSync(process.execPath, ['--enable-source-maps', '--test', ...options, ...files], {
+  cwd: root,
+  stdio: 'inherit',
+});
+process.exitCode = result.status ?? 1;

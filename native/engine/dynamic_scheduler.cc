@@ -1,0 +1,84 @@
+#include "dynamic_scheduler.h"
+
+#include <algorithm>
+
+namespace tritonts {
+
+DynamicScheduler::DynamicScheduler(DynamicPolicy policy) : policy_(std::move(policy)) {
+  // A delay of centuries must not carry the times it is added to over their end.
+  policy_.max_queue_delay_ns = std::min(policy_.max_queue_delay_ns, UINT64_MAX / 4);
+  std::sort(policy_.preferred_batch_sizes.begin(), policy_.preferred_batch_sizes.end());
+  if (policy_.preferred_batch_sizes.empty() && policy_.max_batch_size > 0) {
+    policy_.preferred_batch_sizes.push_back(policy_.max_batch_size);
+  }
+}
+
+Status DynamicScheduler::Enqueue(Schedulable* request, uint64_t /*now_ns*/) {
+  queue_.Append(request);
+  return Status::Ok();
+}
+
+DynamicScheduler::Walk DynamicScheduler::WalkQueue() const {
+  Walk walk;
+  const Schedulable* first = queue_.front();
+  uint64_t total = 0;
+  auto preferred = policy_.preferred_batch_sizes.begin();
+  for (const Schedulable* request = first; request; request = request->next) {
+    if (walk.fits > 0 && (total + request->batch_size > policy_.max_batch_size ||
+                          request->shape_key != first->shape_key)) {
+      walk.closed = true;
+      return walk;
+    }
+    total += request->batch_size;
+    walk.fits++;
+    while (preferred != policy_.preferred_batch_sizes.end() && *preferred < total) preferred++;
+    if (preferred != policy_.preferred_batch_sizes.end() && *preferred == total) {
+      walk.preferred = walk.fits;
+    }
+    if (total >= policy_.max_batch_size) break;
+  }
+  walk.closed = total >= policy_.preferred_batch_sizes.back();
+  return walk;
+}
+
+void DynamicScheduler::Next(uint32_t /*instance*/, uint64_t now_ns, Decision* decision) {
+  if (queue_.empty()) return;
+  size_t take = 1;
+  if (policy_.max_batch_size > 0) {
+    const uint64_t waited =
+        now_ns > queue_.front()->arrival_ns ? now_ns - queue_.front()->arrival_ns : 0;
+    const bool delay_over = policy_.max_queue_delay_ns > 0 && waited >= policy_.max_queue_delay_ns;
+    const Walk walk = WalkQueue();
+    if (walk.preferred > 0 && !delay_over) {
+      take = walk.preferred;
+    } else if (walk.closed || delay_over || policy_.max_queue_delay_ns == 0) {
+      take = walk.fits;
+    } else {
+      decision->wake_at_ns = queue_.front()->arrival_ns + policy_.max_queue_delay_ns;
+      return;
+    }
+  }
+  for (; take > 0; take--) {
+    Schedulable* request = queue_.front();
+    queue_.Remove(request);
+    decision->take.push_back(request);
+  }
+}
+
+void DynamicScheduler::Finished(uint32_t /*instance*/, uint64_t /*now_ns*/) {}
+
+bool DynamicScheduler::Cancel(Schedulable* request) {
+  if (!request->queued) return false;
+  queue_.Remove(request);
+  return true;
+}
+
+void DynamicScheduler::Drain(std::vector<Schedulable*>* requests) {
+  while (!queue_.empty()) {
+    Schedulable* request = queue_.front();
+    queue_.Remove(request);
+    requests->push_back(request);
+  }
+}
+
+}  // namespace tritonts

@@ -1,0 +1,62 @@
+// The loader threads of a server, and the queue of what they are to do.
+//
+// Threads start as they are needed, up to a number, and are joined by Join. A load that does not
+// return can be given up: its thread is left behind, with what it needs of this object.
+//
+// Any thread, but for Join and the destructor. Nothing is called with the lock held.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "status.h"
+
+namespace tritonts {
+
+class Loaders {
+ public:
+  struct Task {
+    std::string model;
+    // Does the work, or none where `refused` is not ok, and returns what then tells of it. On a
+    // loader thread, or refused on any.
+    std::function<std::function<void()>(const Status& refused)> run;
+    // Tells, in place of that, that the work was given up. On any thread.
+    std::function<void(const Status&)> give_up;
+    // The work returned after it was given up.
+    std::function<void()> discard;
+  };
+
+  // `changed` is called after each task.
+  Loaders(uint32_t most_threads, std::function<void()> changed);
+  ~Loaders();  // joins
+  Loaders(const Loaders&) = delete;
+  Loaders& operator=(const Loaders&) = delete;
+
+  // Every task's outcome is told exactly once.
+  void Add(Task task);
+  // Refuses with CANCELLED what has not begun.
+  void CancelQueued();
+  // From now on every task that begins is refused.
+  void Close();
+  // Whether nothing is queued or under way.
+  bool idle() const;
+  // Gives up what is under way, and returns the names of its models. After Close.
+  std::vector<std::string> GiveUp();
+  // Joins the threads that were not left behind. After Close.
+  void Join();
+
+ private:
+  struct State;
+  static void Run(const std::shared_ptr<State>& state, size_t thread);
+
+  const std::shared_ptr<State> state_;  // shared with the threads
+};
+
+}  // namespace tritonts

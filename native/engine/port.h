@@ -1,0 +1,179 @@
+// What one JavaScript environment has of a server: memory it shares with the engine, its requests,
+// and the list of what finished.
+//
+// Life: made by its environment with Server::Attach; Detach when the environment ends or closes it.
+// It stays alive until its last request has ended, because runs read its memory, and for ever when
+// one of its requests was given up while it ran; nothing else of an environment is reachable from
+// the engine.
+//
+// Memory that JavaScript sees (as external ArrayBuffers, or as copies of its own where those are
+// forbidden): the header words, the submission words, slabs of input bytes, and pages of finished
+// requests. Layouts are in port_layout.h and src/addon/layout.ts.
+//
+// Threads: everything is for the environment's JS thread, which is the one that attached it, but
+// Deliver (any) and what says otherwise.
+//
+// port.cc has its life and memory, port_submit.cc the way in, port_deliver.cc the way out.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "buffer.h"
+#include "pool.h"
+#include "port_layout.h"
+#include "response_sink.h"
+#include "rules.h"
+#include "status.h"
+
+namespace tritonts {
+
+class ModelVersion;
+class Server;
+
+// A stretch of finished requests: words from the front, output bytes from the back.
+struct CompletionPage {
+  // An output that is too big to be cut from the page.
+  struct Large {
+    BlockRef block;
+    const void* data;
+    size_t size;
+  };
+
+  uint32_t id = 0;
+  BlockRef memory;
+  uint32_t words = 0;                     // used at the front
+  uint32_t payload = layout::kPageBytes;  // first used byte at the back
+  std::vector<Large> large;
+  // Last timing record written, so that requests of one batch and tick share it.
+  uint64_t timings_batch = 0;
+  uint64_t timings_flush = 0;
+  const void* timings_version = nullptr;
+#if defined(TRITONTS_CHECKS)
+  std::vector<uint32_t> ended;  // slots whose final responses are here
+#endif
+
+  int32_t* data() const { return static_cast<int32_t*>(memory->data()); }
+  size_t room() const { return payload - size_t{words} * 4; }
+  void Reset();
+};
+
+class Port final : public ResponseSink, public std::enable_shared_from_this<Port> {
+ public:
+  // `wake` asks the JS thread to take what finished. It is called with the port's lock held, on any
+  // thread, only to signal: it must not call back.
+  Port(std::shared_ptr<Server> server, std::function<void()> wake);
+  ~Port() override;
+
+  Server& server() { return *server_; }
+  Block* header() const { return header_.get(); }
+  Block* submission() const { return submission_.get(); }
+
+  // One more slab of layout::kSlabBytes; null without memory.
+  Block* AddSlab();
+  size_t slabs() const { return slabs_.size(); }
+  Block* slab(size_t number) const {
+    return number < slabs_.size() ? slabs_[number].get() : nullptr;
+  }
+
+  // A block for one large input, to be filled before Submit; null without memory.
+  Block* Stage(size_t size, uint32_t* id);
+  // Forgets a block that will not be submitted.
+  void Unstage(uint32_t id);
+
+  // Takes a tick's requests, written as port_layout.h says. `slab_sources` is null where JavaScript
+  // writes to the slabs themselves, else its copies of them, from which the bytes are taken now.
+  // Requests to versions that are gone are answered with UNAVAILABLE. INTERNAL when the records
+  // make no sense; then no request was taken, and blocks that the records name may be gone.
+  Status Submit(const int32_t* words, size_t count, const char* const* slab_sources);
+
+  // Cancels the request in `slot`, if it is still that generation's.
+  void Cancel(uint32_t slot, uint32_t generation);
+
+  // Hands out the finished pages; each must come back with Recycle.
+  void TakePages(std::vector<CompletionPage*>* pages);
+  // False: the page is not kept, and its id will stand for another one.
+  bool Recycle(CompletionPage* page);
+  CompletionPage* page(uint32_t id);
+
+  // Any thread: a new epoch is to be seen by this port.
+  void ShowEpoch(uint32_t epoch);
+  void ShowClosed();
+  // The JS thread has submitted everything it knew before `epoch`.
+  void Acknowledge(uint32_t epoch);
+  uint32_t acknowledged() const { return acknowledged_.load(std::memory_order_acquire); }
+
+  // Cancels all requests and drops what comes of them. Idempotent.
+  void Detach();
+  bool detached() const { return detached_.load(std::memory_order_acquire); }
+
+  void Deliver(std::span<const Response> responses) override;
+
+ private:
+  void CheckThread() const {
+    TRITONTS_ASSERT(thread_.IsCurrent(), "a port was used by a thread that is not its own");
+  }
+
+  // The requests of a tick for one version.
+  struct Group {
+    uint32_t uid;
+    std::shared_ptr<ModelVersion> version;  // null: it is gone
+    std::vector<Request*> requests;
+  };
+
+  Status Parse(const int32_t* words, size_t count, const char* const* slab_sources,
+               uint64_t now_ns);
+  Status ParseInput(const int32_t* words, size_t count, size_t* position,
+                    const ModelVersion* version, const char* const* slab_sources, Request* request,
+                    uint64_t* bytes);
+  // The request of a slot, if the slot is free.
+  StatusOr<Request*> TakeSlot(uint32_t slot, uint32_t generation);
+  // Null where there never was such a version.
+  Group* GroupOf(uint32_t uid);
+  // Makes the requests of this tick their sink's again, unsubmitted.
+  void DropGroups();
+  // Answers requests to versions that are gone.
+  void RefuseGone(std::vector<Response>* refused);
+  // Charges the requests of this tick against the limit, and answers those beyond it.
+  void Charge(std::vector<Response>* refused);
+
+  CompletionPage* PageWithRoom(size_t needed, CompletionPage* full);
+  void Append(CompletionPage** page, const Response& response);
+  void AppendTimings(CompletionPage* page, const Response& response);
+
+  [[no_unique_address]] const ThreadChecker thread_;
+  const std::shared_ptr<Server> server_;
+  const std::function<void()> wake_;
+  BlockRef header_;
+  BlockRef submission_;
+  BlockPool staging_;
+  std::vector<BlockRef> slabs_;
+  std::vector<BlockRef> staged_;  // by id
+  std::vector<uint32_t> free_stages_;
+  std::vector<std::unique_ptr<Request>> slots_;
+#if defined(TRITONTS_CHECKS)
+  std::vector<bool> taken_slots_;  // from Submit until the page with the final response is taken
+#endif
+  std::unordered_map<uint32_t, std::shared_ptr<ModelVersion>> versions_;
+  std::vector<Group> groups_;  // of the tick being parsed; kept allocated
+  size_t group_count_ = 0;
+  uint64_t flushes_ = 0;
+  std::atomic<uint32_t> acknowledged_{0};
+  std::atomic<bool> detached_{false};
+
+  std::mutex mutex_;  // guards all below; `wake_` is called under it, so that Detach ends it
+  std::vector<std::unique_ptr<CompletionPage>> pages_;  // by id; null: not kept
+  std::vector<uint32_t> free_page_ids_;                 // of those
+  std::vector<CompletionPage*> ready_;
+  std::vector<CompletionPage*> free_pages_;
+  uint64_t outstanding_ = 0;    // submitted and not finally answered
+  std::shared_ptr<Port> self_;  // while outstanding_ > 0
+  bool wake_pending_ = false;
+};
+
+}  // namespace tritonts

@@ -1,0 +1,251 @@
+// A port's way out: finished requests are written to pages, which the JS thread takes.
+#include <cstring>
+#include <string_view>
+
+#include "leak.h"
+#include "port.h"
+#include "port_memory.h"
+#include "server.h"
+
+namespace tritonts {
+
+namespace {
+
+constexpr size_t kFreePages = 16;  // pages kept for the next burst
+constexpr size_t kLongestMessage = 16384;
+// Words of a timing record, with the one that aligns it, and of a response without its outputs;
+// with two where payload follows, which begins at a multiple of 8.
+constexpr size_t kTimingWords = 2 + 10;
+constexpr size_t kResponseWords = 4 + 2 + 2;
+constexpr size_t kOutputWords = 4 + 1 + 2;  // without the tail
+constexpr size_t kMostWords = (layout::kPageBytes - layout::kCutBytes) / 4;
+
+// Decides, output by output, which ones are cut from the page: small ones, as long as they fit.
+class Cutter {
+ public:
+  bool Takes(const OutputTensor& output) {
+    if (output.size >= layout::kLargeOutput || bytes_ + output.size > layout::kCutBytes) {
+      return false;
+    }
+    bytes_ += output.size;
+    return true;
+  }
+  size_t bytes() const { return bytes_; }
+
+ private:
+  size_t bytes_ = 0;
+};
+
+// What keeps an output: its block, or a copy where it has none. Empty without memory.
+BlockRef Keep(const OutputTensor& output, const void** data) {
+  *data = output.data;
+  if (output.block) return BlockRef::Share(output.block);
+  BlockRef copy = PortMemory::Create(output.size);
+  if (copy) {
+    std::memcpy(copy->data(), output.data, output.size);
+    *data = copy->data();
+  }
+  return copy;
+}
+
+Response Failed(const Response& response, Status status) {
+  Response failed = response;
+  failed.outputs = {};
+  failed.status = std::move(status);
+  return failed;
+}
+
+}  // namespace
+
+void CompletionPage::Reset() {
+  words = 0;
+  payload = layout::kPageBytes;
+  large.clear();
+  timings_version = nullptr;
+}
+
+void Port::TakePages(std::vector<CompletionPage*>* pages) {
+  CheckThread();
+  std::lock_guard lock(mutex_);
+  wake_pending_ = false;
+#if defined(TRITONTS_CHECKS)
+  for (CompletionPage* page : ready_) {
+    for (const uint32_t slot : page->ended) taken_slots_[slot] = false;
+    page->ended.clear();
+  }
+#endif
+  pages->insert(pages->end(), ready_.begin(), ready_.end());
+  ready_.clear();
+}
+
+CompletionPage* Port::page(uint32_t id) {
+  std::lock_guard lock(mutex_);
+  return id < pages_.size() ? pages_[id].get() : nullptr;
+}
+
+bool Port::Recycle(CompletionPage* page) {
+  CheckThread();
+  page->Reset();
+  std::lock_guard lock(mutex_);
+  if (free_pages_.size() < kFreePages) {
+    free_pages_.push_back(page);
+    return true;
+  }
+  free_page_ids_.push_back(page->id);
+  pages_[page->id].reset();
+  return false;
+}
+
+// A page with at least `needed` bytes free, taken from the lists; `full` goes to the ready ones.
+CompletionPage* Port::PageWithRoom(size_t needed, CompletionPage* full) {
+  std::lock_guard lock(mutex_);
+  if (full) {
+    ready_.push_back(full);
+  } else if (!ready_.empty() && ready_.back()->room() >= needed) {
+    CompletionPage* page = ready_.back();
+    ready_.pop_back();
+    return page;
+  }
+  if (!free_pages_.empty()) {
+    CompletionPage* page = free_pages_.back();
+    free_pages_.pop_back();
+    return page;
+  }
+  auto page = std::make_unique<CompletionPage>();
+  page->memory = PortMemory::Create(layout::kPageBytes);
+  if (free_page_ids_.empty()) {
+    free_page_ids_.push_back(static_cast<uint32_t>(pages_.size()));
+    pages_.emplace_back();
+  }
+  const uint32_t id = free_page_ids_.back();
+  free_page_ids_.pop_back();
+  page->id = id;
+  pages_[id] = std::move(page);
+  return pages_[id].get();
+}
+
+void Port::AppendTimings(CompletionPage* page, const Response& response) {
+  const BatchTimings& timings = *response.timings;
+  const Request* request = response.request;
+  if (page->timings_version == request->version && page->timings_batch == timings.batch &&
+      page->timings_flush == request->flush) {
+    return;
+  }
+  page->timings_version = request->version;
+  page->timings_batch = timings.batch;
+  page->timings_flush = request->flush;
+  page->data()[page->words++] = layout::kTimings;
+  page->words += page->words & 1;
+  const double values[] = {
+      static_cast<double>(timings.batch_size),
+      static_cast<double>(timings.exec_start_ns - request->arrival_ns),
+      static_cast<double>(timings.compute_start_ns - timings.exec_start_ns),
+      static_cast<double>(timings.compute_end_ns - timings.compute_start_ns),
+      static_cast<double>(timings.exec_end_ns - timings.compute_end_ns),
+  };
+  std::memcpy(page->data() + page->words, values, sizeof(values));
+  page->words += sizeof(values) / 4;
+}
+
+void Port::Append(CompletionPage** page, const Response& response) {
+  const Request* request = response.request;
+  std::string_view message;
+  std::vector<CompletionPage::Large> large;
+  Cutter sizes;
+  size_t most_words = kTimingWords + kResponseWords;
+  if (response.status.ok()) {
+    for (const OutputTensor& output : response.outputs) {
+      most_words += kOutputWords + output.tail.size();
+      if (sizes.Takes(output)) continue;
+      const void* data = nullptr;
+      BlockRef block = Keep(output, &data);
+      if (!block) {
+        Append(page, Failed(response, Status::Unavailable("no memory for an output of " +
+                                                          std::to_string(output.size) + " bytes")));
+        return;
+      }
+      large.push_back({std::move(block), data, output.size});
+    }
+    if (most_words > kMostWords) {
+      Append(page, Failed(response, Status::Internal("too many outputs for one response")));
+      return;
+    }
+  } else {
+    message = std::string_view(response.status.message()).substr(0, kLongestMessage);
+  }
+  const size_t needed = most_words * 4 + sizes.bytes() + message.size();
+  if (!*page || (*page)->room() < needed) *page = PageWithRoom(needed, *page);
+  CompletionPage* target = *page;
+  if (response.timings) AppendTimings(target, response);
+  int32_t* words = target->data() + target->words;
+  const auto take = [&](const void* data, size_t size) {
+    target->payload = (target->payload - static_cast<uint32_t>(size)) & ~7u;
+    if (size > 0) {
+      std::memcpy(static_cast<char*>(target->memory->data()) + target->payload, data, size);
+    }
+    return static_cast<int32_t>(target->payload);
+  };
+  *words++ = static_cast<int32_t>(request->slot);
+  *words++ = static_cast<int32_t>(request->generation);
+  *words++ =
+      static_cast<int32_t>(response.status.code()) | (response.final ? layout::kFinalBit : 0) |
+      (response.limited ? layout::kLimitedBit : 0) | (response.timings ? layout::kRanBit : 0) |
+      static_cast<int32_t>(response.outputs.size() << 16);
+  *words++ = static_cast<int32_t>(response.index);
+  if (!response.status.ok()) {
+    *words++ = take(message.data(), message.size());
+    *words++ = static_cast<int32_t>(message.size());
+  }
+  Cutter cutter;
+  size_t next_large = target->large.size();
+  for (const OutputTensor& output : response.outputs) {
+    *words++ = static_cast<int32_t>(output.index) | static_cast<int32_t>(output.datatype) << 16;
+    *words++ =
+        cutter.Takes(output) ? take(output.data, output.size) : ~static_cast<int32_t>(next_large++);
+    *words++ = static_cast<int32_t>(output.size);
+    *words++ = static_cast<int32_t>(output.tail.size() + (output.batch >= 0 ? 1 : 0));
+    if (output.batch >= 0) *words++ = static_cast<int32_t>(output.batch);
+    for (int64_t dim : output.tail) *words++ = static_cast<int32_t>(dim);
+  }
+  for (CompletionPage::Large& one : large) target->large.push_back(std::move(one));
+  target->words = static_cast<uint32_t>(words - target->data());
+#if defined(TRITONTS_CHECKS)
+  if (response.final) target->ended.push_back(request->slot);
+#endif
+}
+
+void Port::Deliver(std::span<const Response> responses) {
+  uint64_t ended = 0;
+  uint64_t bytes = 0;
+  bool abandoned = false;
+  CompletionPage* page = nullptr;
+  const bool detached = detached_.load(std::memory_order_acquire);
+  for (const Response& response : responses) {
+    if (!detached) Append(&page, response);
+    if (!response.final) continue;
+    ended++;
+    bytes += response.request->accounted_bytes;
+    if (response.abandoned) {
+      abandoned = true;
+      continue;
+    }
+    for (InputTensor& input : response.request->inputs()) input.chunks.clear();
+    response.request->set_state(Request::State::kIdle);
+  }
+  if (abandoned) KeepForever(shared_from_this());
+  server_->Unreserve(bytes);
+  std::shared_ptr<Port> last;  // freed after the lock
+  {
+    std::lock_guard lock(mutex_);
+    if (page) ready_.push_back(page);
+    TRITONTS_ASSERT(outstanding_ >= ended, "a port got more answers than it asked for");
+    outstanding_ -= ended;
+    if (outstanding_ == 0) last.swap(self_);
+    if (!detached_ && !wake_pending_ && page) {
+      wake_pending_ = true;
+      wake_();
+    }
+  }
+}
+
+}  // namespace tritonts

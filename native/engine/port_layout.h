@@ -1,0 +1,45 @@
+// The words that JavaScript and the engine exchange. src/addon/layout.ts says the same.
+//
+// Submission: one record a request, all 32-bit words:
+//   uid, slot, generation, inputs, wanted outputs (0: all), rows,
+//   for each input: index | source << 16, place, offset, byte size, rank, dims…
+//   then the indices of the wanted outputs.
+//   Source kSlab: place = number of the slab, offset and byte size within it.
+//   Source kBlock: place = id of the staged block; offset and byte size are ignored.
+//
+// Completion: in a page, records of two kinds:
+//   kTimings, then (at the next even word) five doubles: rows of the batch, and nanoseconds in the
+//     queue, of compute_input, compute_infer and compute_output; holds for the records after it
+//   slot, generation, code | final << 8 | limited << 9 | ran << 10 | outputs << 16, response index,
+//     on error: offset and byte size of the message in the page,
+//     else for each output: index | datatype << 16, offset in the page (or ~number of a large
+//     output), byte size, rank, dims…
+//   What lies in the page begins at a multiple of 8.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tritonts::layout {
+
+constexpr size_t kSlabBytes = size_t{1} << 20;
+constexpr size_t kSubmissionWords = size_t{1} << 16;
+constexpr size_t kPageBytes = size_t{256} << 10;
+constexpr size_t kLargeOutput = size_t{64} << 10;  // from here on an output is a large one
+// Outputs of one response that are cut from its page, together at most; the others are large ones.
+constexpr size_t kCutBytes = kPageBytes / 2;
+
+// Header words.
+constexpr size_t kHeaderBytes = 4096;
+constexpr size_t kEpoch = 0;
+constexpr size_t kClosed = 1;
+
+constexpr int32_t kSlab = 0;
+constexpr int32_t kBlock = 1;
+
+constexpr int32_t kTimings = -1;
+constexpr int32_t kFinalBit = 1 << 8;
+constexpr int32_t kLimitedBit = 1 << 9;
+constexpr int32_t kRanBit = 1 << 10;
+
+}  // namespace tritonts::layout

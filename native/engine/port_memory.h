@@ -1,0 +1,32 @@
+// Memory of a port that is not pooled: slabs, pages and the words it shares with JavaScript.
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+
+#include "buffer.h"
+
+namespace tritonts {
+
+// Freed with its last reference. Any thread.
+class PortMemory final : public Block {
+ public:
+  // At least `size` bytes, contents undefined; empty without memory.
+  static BlockRef Create(size_t size) {
+    const size_t rounded = (size + kAlignment - 1) / kAlignment * kAlignment;
+    void* memory = std::aligned_alloc(kAlignment, rounded);
+    if (!memory) return {};
+    return BlockRef::Adopt(new PortMemory(memory, size));
+  }
+
+ private:
+  static constexpr size_t kAlignment = 4096;
+
+  PortMemory(void* memory, size_t size) : Block(memory, size) {}
+  void Dispose() override {
+    std::free(data());
+    delete this;
+  }
+};
+
+}  // namespace tritonts

@@ -1,0 +1,243 @@
+// A port's way in: from the words that JavaScript wrote to requests in their models' queues.
+#include <algorithm>
+#include <cstring>
+
+#include "clock.h"
+#include "model_version.h"
+#include "port.h"
+#include "server.h"
+
+namespace tritonts {
+
+namespace {
+
+constexpr uint32_t kMostSlots = 1u << 24;
+
+Status Malformed(const char* what) {
+  return Status::Internal(std::string("malformed submission: ") + what);
+}
+
+}  // namespace
+
+Port::Group* Port::GroupOf(uint32_t uid) {
+  for (size_t i = 0; i < group_count_; i++) {
+    if (groups_[i].uid == uid) return &groups_[i];
+  }
+  std::shared_ptr<ModelVersion> version;
+  const auto known = versions_.find(uid);
+  if (known != versions_.end()) {
+    version = known->second;
+  } else {
+    version = server_->FindVersion(uid);
+    if (version && !version->started()) version = nullptr;
+    if (version) {
+      versions_.emplace(uid, version);
+    } else if (!server_->Knew(uid)) {
+      return nullptr;
+    }
+  }
+  if (group_count_ == groups_.size()) groups_.emplace_back();
+  Group* group = &groups_[group_count_++];
+  group->uid = uid;
+  group->version = std::move(version);
+  group->requests.clear();
+  return group;
+}
+
+Status Port::ParseInput(const int32_t* words, size_t count, size_t* position,
+                        const ModelVersion* version, const char* const* slab_sources,
+                        Request* request, uint64_t* bytes) {
+  if (*position + 5 > count) return Malformed("an input is cut");
+  const int32_t* record = words + *position;
+  const auto index = static_cast<uint32_t>(record[0] & 0xffff);
+  const int32_t source = record[0] >> 16;
+  const auto place = static_cast<uint32_t>(record[1]);
+  const auto offset = static_cast<uint32_t>(record[2]);
+  const auto size = static_cast<uint32_t>(record[3]);
+  const auto rank = static_cast<size_t>(static_cast<uint32_t>(record[4]));
+  *position += 5;
+  if (rank > count - *position) return Malformed("a shape is cut");
+  InputTensor& input = request->AddInput();
+  input.index = index;
+  input.shape.assign(words + *position, words + *position + rank);
+  *position += rank;
+  if (version) {
+    if (index >= version->io().inputs.size()) return Malformed("an unknown input");
+    if (rank == 0 && version->io().max_batch_size > 0) {
+      return Malformed("a shape without a batch dimension");
+    }
+    input.datatype = version->io().inputs[index].datatype;
+  }
+  Buffer buffer;
+  if (source == layout::kSlab) {
+    if (place >= slabs_.size() || offset > layout::kSlabBytes ||
+        size > layout::kSlabBytes - offset) {
+      return Malformed("a range outside of its slab");
+    }
+    char* data = static_cast<char*>(slabs_[place]->data()) + offset;
+    if (slab_sources) std::memcpy(data, slab_sources[place] + offset, size);
+    buffer.data = data;
+    buffer.size = size;
+  } else if (source == layout::kBlock) {
+    if (place >= staged_.size() || !staged_[place]) return Malformed("an unknown block");
+    buffer.data = staged_[place]->data();
+    // Blocks are rounded up; how much of one is used, the record says.
+    buffer.size = (static_cast<uint64_t>(offset) << 32) | size;
+    if (buffer.size > staged_[place]->size()) return Malformed("a block that is too small");
+    buffer.owner = std::move(staged_[place]);
+    free_stages_.push_back(place);
+  } else {
+    return Malformed("an unknown source");
+  }
+  *bytes += buffer.size;
+  input.chunks.push_back(std::move(buffer));
+  return Status::Ok();
+}
+
+StatusOr<Request*> Port::TakeSlot(uint32_t slot, uint32_t generation) {
+  if (slot >= slots_.size()) {
+    if (slot >= kMostSlots) return Malformed("a slot beyond all bounds");
+    slots_.resize(std::max<size_t>(slot + 1, slots_.size() * 2));
+  }
+  const bool fresh = !slots_[slot];
+  if (fresh) slots_[slot] = std::make_unique<Request>();
+  Request* request = slots_[slot].get();
+  if (request->state() != Request::State::kIdle) return Malformed("a slot that is in use");
+#if defined(TRITONTS_CHECKS)
+  taken_slots_.resize(slots_.size());
+  TRITONTS_ASSERT(!taken_slots_[slot], "a slot was used again before its answer was taken");
+  TRITONTS_ASSERT(fresh || request->generation != generation, "a request id was used again");
+  taken_slots_[slot] = true;
+#endif
+  request->slot = slot;
+  request->generation = generation;
+  return request;
+}
+
+Status Port::Parse(const int32_t* words, size_t count, const char* const* slab_sources,
+                   uint64_t now_ns) {
+  size_t position = 0;
+  while (position < count) {
+    if (position + 6 > count) return Malformed("a record is cut");
+    const int32_t* record = words + position;
+    const auto inputs = static_cast<uint32_t>(record[3]);
+    const auto wanted = static_cast<uint32_t>(record[4]);
+    const auto rows = static_cast<uint32_t>(record[5]);
+    position += 6;
+    Group* group = GroupOf(static_cast<uint32_t>(record[0]));
+    if (!group) return Malformed("an unknown model version");
+    auto taken = TakeSlot(static_cast<uint32_t>(record[1]), static_cast<uint32_t>(record[2]));
+    if (!taken.ok()) return taken.status();
+    Request* request = taken.value();
+    request->set_state(Request::State::kSubmitted);
+    group->requests.push_back(request);
+    ModelVersion* version = group->version.get();
+    request->sink = this;
+    request->version = version;
+    request->flush = flushes_;
+    request->batch_size = std::max(1u, rows);
+    request->arrival_ns = now_ns;
+    request->cancelled.store(false, std::memory_order_relaxed);
+    request->ClearInputs();
+    uint64_t bytes = version ? version->KnownOutputBytes(request->batch_size) : 0;
+    for (uint32_t i = 0; i < inputs; i++) {
+      Status status = ParseInput(words, count, &position, version, slab_sources, request, &bytes);
+      if (!status.ok()) return status;
+    }
+    if (wanted > count - position) return Malformed("a record is cut");
+    request->wanted.assign(words + position, words + position + wanted);
+    position += wanted;
+    request->accounted_bytes = version ? bytes : 0;
+    if (version) version->SetShapeKey(request);
+  }
+  return Status::Ok();
+}
+
+void Port::DropGroups() {
+  for (size_t i = 0; i < group_count_; i++) {
+    for (Request* request : groups_[i].requests) {
+      request->ClearInputs();
+      request->set_state(Request::State::kIdle);
+#if defined(TRITONTS_CHECKS)
+      taken_slots_[request->slot] = false;
+#endif
+    }
+    groups_[i].version.reset();
+  }
+}
+
+void Port::RefuseGone(std::vector<Response>* refused) {
+  for (size_t i = 0; i < group_count_; i++) {
+    if (groups_[i].version) continue;
+    for (Request* request : groups_[i].requests) {
+      request->set_state(Request::State::kDone);
+      Response response;
+      response.request = request;
+      response.status = Status::Unavailable("the model's version was unloaded");
+      refused->push_back(std::move(response));
+    }
+    groups_[i].requests.clear();
+  }
+}
+
+void Port::Charge(std::vector<Response>* refused) {
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < group_count_; i++) {
+    for (const Request* request : groups_[i].requests) bytes += request->accounted_bytes;
+  }
+  if (server_->Reserve(bytes)) return;
+  // Not all of them: as many as fit, in order.
+  const uint64_t limit = server_->max_in_flight_bytes();
+  for (size_t i = 0; i < group_count_; i++) {
+    std::erase_if(groups_[i].requests, [&](Request* request) {
+      if (server_->Reserve(request->accounted_bytes)) return false;
+      const std::string& model = groups_[i].version->name();
+      const std::string sizes = std::to_string(request->accounted_bytes) +
+                                " bytes of inputs and outputs; maxInFlightBytes is " +
+                                std::to_string(limit);
+      Response response;
+      response.request = request;
+      if (request->accounted_bytes > limit) {
+        response.status = Status::InvalidArg("model '" + model + "': one request needs " + sizes);
+      } else {
+        response.status = Status::Unavailable(
+            "model '" + model + "': too much in flight for one more request of " + sizes);
+        response.limited = true;
+      }
+      request->accounted_bytes = 0;
+      request->set_state(Request::State::kDone);
+      refused->push_back(std::move(response));
+      return true;
+    });
+  }
+}
+
+Status Port::Submit(const int32_t* words, size_t count, const char* const* slab_sources) {
+  CheckThread();
+  const uint64_t now = NowNs();
+  flushes_++;
+  group_count_ = 0;
+  Status status = Parse(words, count, slab_sources, now);
+  if (!status.ok()) {
+    DropGroups();
+    return status;
+  }
+  uint64_t accepted = 0;
+  for (size_t i = 0; i < group_count_; i++) accepted += groups_[i].requests.size();
+  {
+    std::lock_guard lock(mutex_);
+    if (outstanding_ == 0 && accepted > 0) self_ = shared_from_this();
+    outstanding_ += accepted;
+  }
+  std::vector<Response> refused;
+  RefuseGone(&refused);
+  Charge(&refused);
+  for (size_t i = 0; i < group_count_; i++) {
+    if (!groups_[i].requests.empty()) groups_[i].version->Submit(groups_[i].requests, now);
+    groups_[i].version.reset();
+  }
+  if (!refused.empty()) Deliver(refused);
+  return Status::Ok();
+}
+
+}  // namespace tritonts

@@ -1,0 +1,106 @@
+// One inference request, as schedulers, backends and sinks see it.
+//
+// Who may touch it: its sink prepares it (a port, on the JS thread), then gives it to the engine
+// with ModelVersion::Submit. From then on it belongs to the engine, and while it is in a batch to
+// that batch's instance thread, until its final response has been delivered to the sink; then it is
+// the sink's again. Only `cancelled` may be set, and the state read, by another thread in between.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "buffer.h"
+#include "datatype.h"
+
+namespace tritonts {
+
+class ModelVersion;
+class ResponseSink;
+
+// What a scheduler needs to know of a request. `next`, `previous` and `queued` belong to the queue
+// that the request is in (request_queue.h).
+struct Schedulable {
+  Schedulable* next = nullptr;
+  Schedulable* previous = nullptr;
+  bool queued = false;
+
+  uint32_t batch_size = 1;  // rows: max(1, first dim)
+  uint64_t arrival_ns = 0;  // when its tick was submitted
+  uint32_t priority = 0;    // 0: the model's default level
+  uint64_t timeout_us = 0;  // 0: the model's default
+  // Dims without batch of the inputs that must agree within a batch, and which inputs are present;
+  // empty for models whose dims are all fixed. Requests batch together where the keys are equal.
+  std::vector<int64_t> shape_key;
+};
+
+struct InputTensor {
+  uint32_t index = 0;  // position in the model's inputs
+  DataType datatype = DataType::kInvalid;
+  std::vector<int64_t> shape;  // full, with the batch dimension where the model has one
+  std::vector<Buffer> chunks;  // the bytes, in order; one chunk but for HTTP bodies
+
+  size_t byte_size() const {
+    size_t size = 0;
+    for (const Buffer& chunk : chunks) size += chunk.size;
+    return size;
+  }
+};
+
+class Request : public Schedulable {
+ public:
+  // Idle until its sink prepares it and again when its sink is through with the final response;
+  // done from when the engine made up that response.
+  enum class State : uint8_t { kIdle, kSubmitted, kQueued, kRunning, kDone };
+
+  ResponseSink* sink = nullptr;     // not owned; a sink outlives its requests (response_sink.h)
+  ModelVersion* version = nullptr;  // not owned; a version outlives its accepted requests
+  uint32_t slot = 0;                // the sink's own name for it: index and generation
+  uint32_t generation = 0;
+  uint64_t flush = 0;            // number of the tick it was submitted in
+  uint64_t accounted_bytes = 0;  // counted against the in-flight limit until it ends
+  std::atomic<bool> cancelled{false};
+
+  State state() const { return state_.load(std::memory_order_acquire); }
+  // By whoever it belongs to; the last that is done to it before it is handed on.
+  void set_state(State state) { state_.store(state, std::memory_order_release); }
+
+  // Present inputs in the order of the model's. Kept allocated between uses.
+  std::span<InputTensor> inputs() { return {inputs_.data(), input_count_}; }
+  std::span<const InputTensor> inputs() const { return {inputs_.data(), input_count_}; }
+  const InputTensor* input(uint32_t index) const {
+    if (index < input_count_ && inputs_[index].index == index) return &inputs_[index];
+    for (uint32_t i = 0; i < input_count_; i++) {
+      if (inputs_[i].index == index) return &inputs_[i];
+    }
+    return nullptr;
+  }
+  InputTensor& AddInput() {
+    if (input_count_ == inputs_.size()) inputs_.emplace_back();
+    InputTensor& input = inputs_[input_count_++];
+    input.chunks.clear();
+    return input;
+  }
+  void ClearInputs() {
+    for (uint32_t i = 0; i < input_count_; i++) inputs_[i].chunks.clear();
+    input_count_ = 0;
+  }
+
+  // Which outputs the caller wants; empty means all of them.
+  std::vector<uint32_t> wanted;
+  bool Wants(uint32_t output) const {
+    if (wanted.empty()) return true;
+    for (uint32_t index : wanted) {
+      if (index == output) return true;
+    }
+    return false;
+  }
+
+ private:
+  std::atomic<State> state_{State::kIdle};
+  std::vector<InputTensor> inputs_;
+  uint32_t input_count_ = 0;
+};
+
+}  // namespace tritonts

@@ -1,0 +1,36 @@
+// Checks of the engine's own rules ("a request ends exactly once"), in debug and sanitizer builds.
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+
+#if defined(TRITONTS_CHECKS)
+#define TRITONTS_ASSERT(condition, rule)                                                     \
+  do {                                                                                       \
+    if (!(condition)) {                                                                      \
+      std::fprintf(stderr, "tritonts: rule broken: %s (%s:%d)\n", rule, __FILE__, __LINE__); \
+      std::abort();                                                                          \
+    }                                                                                        \
+  } while (false)
+#else
+#define TRITONTS_ASSERT(condition, rule) \
+  do {                                   \
+  } while (false)
+#endif
+
+namespace tritonts {
+
+// Remembers the thread that made it, where rules are checked.
+class ThreadChecker {
+ public:
+  ThreadChecker() {}  // a const member needs one written out
+#if defined(TRITONTS_CHECKS)
+  bool IsCurrent() const { return std::this_thread::get_id() == thread_; }
+
+ private:
+  const std::thread::id thread_ = std::this_thread::get_id();
+#endif
+};
+
+}  // namespace tritonts

@@ -1,0 +1,122 @@
+#include "cores.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+#include <sstream>
+#include <string>
+#include <thread>
+
+#if defined(__linux__)
+#include <sched.h>
+#endif
+#if defined(__unix__) || defined(__APPLE__)
+#include <unistd.h>
+#endif
+
+namespace tritonts::platform {
+
+#if defined(__linux__)
+namespace {
+
+// The folders of this process' cgroup and its parents, leaf first, below `root`. `controller` is ""
+// for version 2.
+template <typename Visit>
+void VisitCgroups(const CgroupFiles& files, const std::string& root, const std::string& controller,
+                  Visit visit) {
+  std::ifstream file(files.membership);
+  std::string line;
+  while (std::getline(file, line)) {
+    const size_t first = line.find(':');
+    const size_t second = first == std::string::npos ? first : line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    if (controller.empty()
+            ? !controllers.empty()
+            : ("," + controllers + ",").find("," + controller + ",") == std::string::npos) {
+      continue;
+    }
+    for (std::string path = line.substr(second + 1); path.size() > 1;
+         path.resize(std::min(path.rfind('/'), path.size() - 1))) {
+      visit(root + path);
+    }
+    visit(root);
+    return;
+  }
+}
+
+}  // namespace
+
+double CpuQuota(const CgroupFiles& files) {
+  double quota = std::numeric_limits<double>::infinity();
+  VisitCgroups(files, files.root, "", [&](const std::string& folder) {
+    std::ifstream file(folder + "/cpu.max");
+    std::string limit;
+    double period = 0;
+    if (file >> limit >> period && limit != "max" && period > 0) {
+      quota = std::min(quota, std::strtod(limit.c_str(), nullptr) / period);
+    }
+  });
+  VisitCgroups(files, files.root + "/cpu", "cpu", [&](const std::string& folder) {
+    std::ifstream quota_file(folder + "/cpu.cfs_quota_us");
+    std::ifstream period_file(folder + "/cpu.cfs_period_us");
+    double limit = 0;
+    double period = 0;
+    if (quota_file >> limit && period_file >> period && limit > 0 && period > 0) {
+      quota = std::min(quota, limit / period);
+    }
+  });
+  return quota;
+}
+
+uint64_t MemoryQuota(const CgroupFiles& files) {
+  uint64_t quota = std::numeric_limits<uint64_t>::max();
+  const auto consider = [&](const std::string& path) {
+    std::ifstream file(path);
+    uint64_t limit = 0;
+    if (file >> limit && limit > 0) quota = std::min(quota, limit);
+  };
+  VisitCgroups(files, files.root, "",
+               [&](const std::string& folder) { consider(folder + "/memory.max"); });
+  VisitCgroups(files, files.root + "/memory", "memory",
+               [&](const std::string& folder) { consider(folder + "/memory.limit_in_bytes"); });
+  return quota;
+}
+#else
+double CpuQuota(const CgroupFiles&) {
+  return std::numeric_limits<double>::infinity();
+}
+uint64_t MemoryQuota(const CgroupFiles&) {
+  return std::numeric_limits<uint64_t>::max();
+}
+#endif
+
+uint32_t AvailableCores(const CgroupFiles& files) {
+  uint32_t cores = std::max(1u, std::thread::hardware_concurrency());
+#if defined(__linux__)
+  // Machines with more than 1,024 processors need a larger set; there the call fails and the
+  // hardware's count stays.
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) {
+    cores = static_cast<uint32_t>(std::max(1, CPU_COUNT(&set)));
+  }
+#endif
+  const double quota = CpuQuota(files);
+  if (quota < cores) cores = static_cast<uint32_t>(std::max(1.0, std::ceil(quota)));
+  return cores;
+}
+
+uint64_t AvailableMemory(const CgroupFiles& files) {
+  uint64_t memory = uint64_t{4} << 30;
+#if defined(__unix__) || defined(__APPLE__)
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  const long page = sysconf(_SC_PAGESIZE);
+  if (pages > 0 && page > 0) memory = static_cast<uint64_t>(pages) * static_cast<uint64_t>(page);
+#endif
+  return std::min(memory, MemoryQuota(files));
+}
+
+}  // namespace tritonts::platform

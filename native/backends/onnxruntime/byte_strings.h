@@ -1,0 +1,34 @@
+// BYTES tensors: serialised on our side (each element after its length, 4 bytes, little endian),
+// strings on the runtime's. NUL bytes and invalid UTF-8 pass both ways.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "backend.h"
+#include "session.h"
+
+namespace tritonts::onnxruntime {
+
+// Makes a string tensor of `shape` from serialised elements. INVALID_ARG when they are cut, or are
+// more or fewer than the shape says.
+Status ReadStrings(const Session& session, std::span<const char> bytes,
+                   std::span<const int64_t> shape, OrtValue** value);
+
+// A serialised tensor.
+struct SerialisedStrings {
+  BlockRef block;
+  size_t size = 0;
+  // With `rows` rows: where each begins, and the end. Kept allocated between uses.
+  std::vector<size_t> row_offsets;
+  std::vector<size_t> element_offsets;  // scratch
+};
+
+// Serialises a string tensor of `count` elements in `rows` equal rows into a block of the batch's
+// pool. UNAVAILABLE when there is no memory.
+Status WriteStrings(const Session& session, Batch& batch, const OrtValue* value, size_t count,
+                    size_t rows, SerialisedStrings* out);
+
+}  // namespace tritonts::onnxruntime

@@ -1,0 +1,162 @@
+#include "describe.h"
+
+#include <array>
+#include <vector>
+
+namespace tritonts::onnxruntime {
+
+namespace {
+
+struct TypeRow {
+  const char* name;  // the runtime's word
+  DataType datatype;
+};
+
+// By the runtime's number.
+constexpr std::array<TypeRow, 27> kTypes = {{
+    {"undefined", DataType::kInvalid},
+    {"float32", DataType::kFp32},
+    {"uint8", DataType::kUint8},
+    {"int8", DataType::kInt8},
+    {"uint16", DataType::kUint16},
+    {"int16", DataType::kInt16},
+    {"int32", DataType::kInt32},
+    {"int64", DataType::kInt64},
+    {"string", DataType::kBytes},
+    {"bool", DataType::kBool},
+    {"float16", DataType::kFp16},
+    {"float64", DataType::kFp64},
+    {"uint32", DataType::kUint32},
+    {"uint64", DataType::kUint64},
+    {"complex64", DataType::kInvalid},
+    {"complex128", DataType::kInvalid},
+    {"bfloat16", DataType::kBf16},
+    {"float8e4m3fn", DataType::kInvalid},
+    {"float8e4m3fnuz", DataType::kInvalid},
+    {"float8e5m2", DataType::kInvalid},
+    {"float8e5m2fnuz", DataType::kInvalid},
+    {"uint4", DataType::kInvalid},
+    {"int4", DataType::kInvalid},
+    {"float4e2m1", DataType::kInvalid},
+    {"uint2", DataType::kInvalid},
+    {"int2", DataType::kInvalid},
+    {"float8e8m0", DataType::kInvalid},
+}};
+
+// By the runtime's number of a ValueKind.
+constexpr std::array<const char*, 7> kKinds = {"unknown", "tensor", "sequence", "map",
+                                               "opaque",  "sparse", "optional"};
+
+std::string NameOf(ElementType type) {
+  const auto number = static_cast<size_t>(type);
+  return number < kTypes.size() ? kTypes[number].name : "type " + std::to_string(number);
+}
+
+Status ReadDims(const Session& session, const OrtTensorInfo* info, std::vector<int64_t>* dims) {
+  const Library& library = session.library();
+  const Table& api = session.table();
+  size_t rank = 0;
+  Status status = library.Take(api.Call(kGetDimensionsCount, info, &rank));
+  if (!status.ok()) return status;
+  dims->resize(rank);
+  return library.Take(api.Call(kGetDimensions, info, dims->data(), rank));
+}
+
+Status DescribeTensor(const Session& session, const OrtTypeInfo* type, TensorDescription* tensor) {
+  const Library& library = session.library();
+  const Table& api = session.table();
+  const OrtTensorInfo* info = nullptr;
+  Status status = library.Take(api.Call(kCastToTensorInfo, type, &info));
+  if (!status.ok() || !info) return status;
+  ElementType element = ElementType::kUndefined;
+  status = library.Take(api.Call(kGetElementType, info, &element));
+  if (!status.ok()) return status;
+  tensor->datatype = ToDataType(element);
+  tensor->type_name = NameOf(element);
+  return ReadDims(session, info, &tensor->dims);
+}
+
+Status DescribeType(const Session& session, const OrtTypeInfo* type, TensorDescription* tensor) {
+  ValueKind kind = ValueKind::kUnknown;
+  Status status = session.library().Take(session.table().Call(kGetValueKind, type, &kind));
+  if (!status.ok()) return status;
+  if (kind == ValueKind::kTensor) return DescribeTensor(session, type, tensor);
+  const auto number = static_cast<size_t>(kind);
+  tensor->type_name = number < kKinds.size() ? kKinds[number] : "kind " + std::to_string(number);
+  return Status::Ok();
+}
+
+// Appends what the three functions of the runtime tell about one group of tensors.
+template <typename Count, typename Name, typename Type>
+Status DescribeGroup(const Session& session, Count count_entry, Name name_entry, Type type_entry,
+                     bool optional, std::vector<TensorDescription>* tensors) {
+  const Library& library = session.library();
+  const Table& api = session.table();
+  OrtAllocator* allocator = session.environment().allocator;
+  size_t count = 0;
+  Status status = library.Take(api.Call(count_entry, session.get(), &count));
+  for (size_t i = 0; status.ok() && i < count; i++) {
+    TensorDescription& tensor = tensors->emplace_back();
+    tensor.optional = optional;
+    char* name = nullptr;
+    status = library.Take(api.Call(name_entry, session.get(), i, allocator, &name));
+    if (!status.ok()) break;
+    tensor.name = name;
+    status = library.Take(api.Call(kAllocatorFree, allocator, name));
+    if (!status.ok()) break;
+    Handle<OrtTypeInfo, kReleaseTypeInfo> type(api);
+    status = library.Take(api.Call(type_entry, session.get(), i, type.out()));
+    if (status.ok()) status = DescribeType(session, type.get(), &tensor);
+  }
+  return status;
+}
+
+}  // namespace
+
+DataType ToDataType(ElementType type) {
+  const auto number = static_cast<size_t>(type);
+  return number < kTypes.size() ? kTypes[number].datatype : DataType::kInvalid;
+}
+
+ElementType ToElementType(DataType type) {
+  if (type == DataType::kInvalid) return ElementType::kUndefined;
+  for (size_t number = 0; number < kTypes.size(); number++) {
+    if (kTypes[number].datatype == type) return static_cast<ElementType>(number);
+  }
+  return ElementType::kUndefined;
+}
+
+StatusOr<ModelDescription> DescribeSession(const Session& session) {
+  ModelDescription description;
+  Status status = DescribeGroup(session, kSessionGetInputCount, kSessionGetInputName,
+                                kSessionGetInputType, false, &description.inputs);
+  if (status.ok()) {
+    status = DescribeGroup(session, kSessionGetInitializerCount, kSessionGetInitializerName,
+                           kSessionGetInitializerType, true, &description.inputs);
+  }
+  if (status.ok()) {
+    status = DescribeGroup(session, kSessionGetOutputCount, kSessionGetOutputName,
+                           kSessionGetOutputType, false, &description.outputs);
+  }
+  if (!status.ok()) return status;
+  return description;
+}
+
+Status ReadTensorShape(const Session& session, const OrtValue* value, std::vector<int64_t>* shape) {
+  const Library& library = session.library();
+  const Table& api = session.table();
+  if (api.Has(kGetTensorShape)) {
+    ElementType element = ElementType::kUndefined;
+    const int64_t* dims = nullptr;
+    size_t rank = 0;
+    Status status = library.Take(api.Call(kGetTensorShape, value, &element, &dims, &rank));
+    if (status.ok()) shape->assign(dims, dims + rank);
+    return status;
+  }
+  Handle<OrtTensorInfo, kReleaseTensorInfo> info(api);
+  Status status = library.Take(api.Call(kGetTensorInfo, value, info.out()));
+  if (!status.ok()) return status;
+  return ReadDims(session, info.get(), shape);
+}
+
+}  // namespace tritonts::onnxruntime

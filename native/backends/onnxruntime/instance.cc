@@ -1,0 +1,158 @@
+#include "instance.h"
+
+#include <algorithm>
+#include <span>
+#include <string>
+
+namespace tritonts::onnxruntime {
+
+namespace {
+
+// What empty tensors point to: the runtime wants an address for them too.
+alignas(64) char no_bytes[64];
+
+// Whether a run failed because an output has another shape than the memory that was given for it.
+// Nothing but the text tells: the first is of old versions, the second of new ones.
+bool IsShapeMismatch(const Status& status) {
+  return status.message().find("shape verification failed") != std::string::npos ||
+         status.message().find("pre-allocated output OrtValues") != std::string::npos;
+}
+
+Status About(const char* what, const std::string& name, const Status& status) {
+  if (status.ok()) return status;
+  return {status.code(), std::string(what) + " '" + name + "': " + status.message()};
+}
+
+}  // namespace
+
+OnnxInstance::OnnxInstance(std::shared_ptr<Session> session, std::shared_ptr<const Plan> plan)
+    : session_(std::move(session)),
+      plan_(std::move(plan)),
+      library_(session_->library()),
+      table_(session_->table()),
+      gathered_(plan_->inputs.size()) {
+  outputs_.reserve(plan_->outputs.size());
+  for (uint32_t i = 0; i < plan_->outputs.size(); i++) outputs_.emplace_back(*session_, *plan_, i);
+}
+
+OnnxInstance::~OnnxInstance() {
+  if (run_options_) table_.Call(kReleaseRunOptions, run_options_);
+}
+
+Status OnnxInstance::Prepare() {
+  Status status = library_.Take(table_.Call(kCreateRunOptions, &run_options_));
+  if (!status.ok()) return status;
+  status = library_.Take(table_.Call(kSetRunLogSeverityLevel, run_options_, kLogFatal));
+  for (const auto& [key, value] : session_->settings().run_config) {
+    if (!status.ok()) break;
+    status =
+        library_.Take(table_.Call(kAddRunConfigEntry, run_options_, key.c_str(), value.c_str()));
+  }
+  return status;
+}
+
+void OnnxInstance::Terminate() {
+  terminated_ = true;
+  // It fails only without memory, and then there is nobody to tell.
+  (void)library_.Take(table_.Call(kSetTerminate, run_options_));
+}
+
+void OnnxInstance::Execute(Batch& batch) {
+  batch.Respond(About("model", plan_->model, RunBatch(batch)));
+  ReleaseRun();
+}
+
+Status OnnxInstance::RunBatch(Batch& batch) {
+  Status status = GatherInputs(batch);
+  if (status.ok()) status = ChooseOutputs(batch);
+  if (!status.ok()) return status;
+  batch.MarkInputsReady();
+  status = Run();
+  batch.MarkComputed();
+  if (!status.ok() && terminated_) return Status::Cancelled("the run was asked to end");
+  for (size_t i = 0; status.ok() && i < wanted_.size(); i++) {
+    const uint32_t index = wanted_[i];
+    status = About("output", plan_->outputs[index].name, outputs_[index].Declare(batch));
+  }
+  return status;
+}
+
+Status OnnxInstance::GatherInputs(Batch& batch) {
+  for (uint32_t i = 0; i < gathered_.size(); i++) {
+    if (Status status = GatherInput(batch, i); !status.ok()) {
+      return About("input", plan_->inputs[i].name, status);
+    }
+  }
+  return Status::Ok();
+}
+
+Status OnnxInstance::GatherInput(Batch& batch, uint32_t index) {
+  const InputPlan& input = plan_->inputs[index];
+  Gathered& gathered = gathered_[index];
+  Status status = Gather(batch, index, plan_->batching, &gathered);
+  if (!status.ok() || !gathered.present) return status;
+  const Buffer& buffer = gathered.buffer;
+  std::span<const int64_t> shape = gathered.shape;
+  if (input.scalar) shape = {};
+  OrtValue* value = nullptr;
+  if (input.datatype == DataType::kBytes) {
+    status =
+        ReadStrings(*session_, {static_cast<const char*>(buffer.data), buffer.size}, shape, &value);
+  } else {
+    status = library_.Take(table_.Call(kCreateTensorOver, session_->environment().cpu_memory,
+                                       buffer.data ? buffer.data : no_bytes, buffer.size,
+                                       shape.data(), shape.size(), input.element, &value));
+  }
+  if (value) {
+    input_names_.push_back(input.name.c_str());
+    input_values_.push_back(value);
+  }
+  return status;
+}
+
+Status OnnxInstance::ChooseOutputs(Batch& batch) {
+  const auto requests = batch.requests();
+  for (uint32_t i = 0; i < outputs_.size(); i++) {
+    if (std::none_of(requests.begin(), requests.end(),
+                     [i](const Request* request) { return request->Wants(i); })) {
+      continue;
+    }
+    wanted_.push_back(i);
+    output_names_.push_back(plan_->outputs[i].name.c_str());
+    if (Status status = outputs_[i].Bind(batch); !status.ok()) {
+      return About("output", plan_->outputs[i].name, status);
+    }
+  }
+  return Status::Ok();
+}
+
+Status OnnxInstance::Run() {
+  Status status = RunOnce();
+  if (status.ok() || !IsShapeMismatch(status)) return status;
+  // The model declares an output shape that it does not keep to. The runtime tolerates that where
+  // it allocates the output itself.
+  for (const uint32_t index : wanted_) outputs_[index].NeverBind();
+  return RunOnce();
+}
+
+Status OnnxInstance::RunOnce() {
+  output_values_.clear();
+  for (const uint32_t index : wanted_) output_values_.push_back(outputs_[index].value());
+  const Status status = library_.Take(table_.Call(
+      kRun, session_->get(), run_options_, input_names_.data(), input_values_.data(),
+      input_values_.size(), output_names_.data(), output_values_.size(), output_values_.data()));
+  for (size_t i = 0; i < wanted_.size(); i++) outputs_[wanted_[i]].value() = output_values_[i];
+  return status;
+}
+
+void OnnxInstance::ReleaseRun() {
+  for (OrtValue* value : input_values_) table_.Call(kReleaseValue, value);
+  input_values_.clear();
+  input_names_.clear();
+  for (Gathered& gathered : gathered_) gathered.buffer.owner.reset();
+  for (const uint32_t index : wanted_) outputs_[index].Release();
+  wanted_.clear();
+  output_names_.clear();
+}
+
+}  // namespace tritonts::onnxruntime

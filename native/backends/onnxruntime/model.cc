@@ -1,0 +1,105 @@
+#include "model.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "describe.h"
+#include "instance.h"
+
+namespace tritonts::onnxruntime {
+
+namespace {
+
+const TensorDescription* Find(const std::vector<TensorDescription>& tensors,
+                              const std::string& name) {
+  const auto found = std::find_if(tensors.begin(), tensors.end(),
+                                  [&](const auto& tensor) { return tensor.name == name; });
+  return found == tensors.end() ? nullptr : &*found;
+}
+
+// Finds the tensor of a configured input or output in the model, and checks that it is one we can
+// pass.
+Status Match(const std::string& what, const TensorSpec& spec,
+             const std::vector<TensorDescription>& tensors, const TensorDescription** found) {
+  const TensorDescription* tensor = Find(tensors, spec.name);
+  if (!tensor) {
+    return Status::InvalidArg("the model has no " + what + " '" + spec.name + "'");
+  }
+  if (tensor->datatype == DataType::kInvalid || tensor->datatype != spec.datatype) {
+    return Status::InvalidArg(what + " '" + spec.name + "' is configured as " +
+                              Name(spec.datatype) + ", but the model has " + tensor->type_name);
+  }
+  *found = tensor;
+  return Status::Ok();
+}
+
+bool IsScalar(const ModelIo& io, const TensorSpec& spec, const TensorDescription& tensor) {
+  return io.max_batch_size == 0 && tensor.dims.empty() && spec.dims.size() == 1 &&
+         spec.dims[0] == 1;
+}
+
+// Works out the bytes of a row, where its dims are fixed and it is of a size that makes sense.
+void FixSize(bool batching, OutputPlan* output) {
+  size_t bytes = ByteSize(output->datatype);
+  output->fixed = bytes > 0 && !output->passthrough && !(batching && output->dims.empty());
+  for (size_t i = batching ? 1 : 0; output->fixed && i < output->dims.size(); i++) {
+    const int64_t dim = output->dims[i];
+    // Rows below 4 GiB: their number times their bytes can't overflow.
+    if (dim < 0 ||
+        (dim > 0 && bytes > std::numeric_limits<uint32_t>::max() / static_cast<uint64_t>(dim))) {
+      output->fixed = false;
+    } else {
+      bytes *= static_cast<size_t>(dim);
+    }
+  }
+  output->row_bytes = output->fixed ? bytes : 0;
+}
+
+}  // namespace
+
+Status OnnxModel::Configure(const ModelIo& io) {
+  auto plan = std::make_shared<Plan>();
+  plan->model = name_;
+  plan->batching = io.max_batch_size > 0;
+  for (const TensorSpec& spec : io.inputs) {
+    const TensorDescription* tensor = nullptr;
+    if (Status status = Match("input", spec, description_.inputs, &tensor); !status.ok()) {
+      return status;
+    }
+    plan->inputs.push_back(
+        {spec.name, spec.datatype, ToElementType(spec.datatype), IsScalar(io, spec, *tensor)});
+  }
+  for (const TensorSpec& spec : io.outputs) {
+    const TensorDescription* tensor = nullptr;
+    if (Status status = Match("output", spec, description_.outputs, &tensor); !status.ok()) {
+      return status;
+    }
+    OutputPlan output;
+    output.name = spec.name;
+    output.datatype = spec.datatype;
+    output.element = ToElementType(spec.datatype);
+    output.scalar = IsScalar(io, spec, *tensor);
+    output.passthrough = Find(description_.inputs, spec.name) != nullptr;
+    output.dims = spec.dims;
+    FixSize(plan->batching, &output);
+    plan->outputs.push_back(std::move(output));
+  }
+  plan_ = std::move(plan);
+  return Status::Ok();
+}
+
+StatusOr<std::unique_ptr<Instance>> OnnxModel::CreateInstance(const InstanceSpec& spec) {
+  const int device = spec.memory == MemoryKind::kDevice ? spec.device : kCpu;
+  const auto session = std::find_if(sessions_.begin(), sessions_.end(),
+                                    [device](const auto& one) { return one->device() == device; });
+  if (session == sessions_.end()) {
+    return Status::InvalidArg("instance '" + spec.name + "' is to run on " +
+                              (device == kCpu ? "the CPU" : "GPU " + std::to_string(device)) +
+                              ", which is not among the devices that the model was loaded for");
+  }
+  auto instance = std::make_unique<OnnxInstance>(*session, plan_);
+  if (Status status = instance->Prepare(); !status.ok()) return status;
+  return std::unique_ptr<Instance>(std::move(instance));
+}
+
+}  // namespace tritonts::onnxruntime

@@ -1,0 +1,75 @@
+#include "onnxruntime.h"
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "../../platform/dynamic_library.h"
+#include "cuda_provider.h"
+#include "describe.h"
+#include "exit.h"
+#include "library.h"
+#include "model.h"
+#include "session.h"
+#include "settings.h"
+
+namespace tritonts {
+
+namespace onnxruntime {
+
+namespace {
+
+// Whether all that the devices need is there.
+Status CheckGpus(const Library& library, const std::vector<int>& devices) {
+  if (std::all_of(devices.begin(), devices.end(), [](int device) { return device == kCpu; })) {
+    return Status::Ok();
+  }
+  if (Status status = FindCudaProvider(library.path()); !status.ok()) return status;
+  return CheckDevices(devices, device::FindCudaDevices());
+}
+
+// Opens a library that is not used here, once for the process. Whether that works is no matter of
+// ours.
+void OpenFirst(const std::string& path) {
+  static std::once_flag once;
+  std::call_once(once, [&] {
+    if (platform::DynamicLibrary::Open(path).ok()) OnRuntimeLibraryOpened();
+  });
+}
+
+class OnnxBackend final : public Backend {
+ public:
+  StatusOr<std::unique_ptr<Model>> Load(const ModelSpec& spec) override {
+    auto settings = ReadSettings(spec.settings);
+    if (!settings.ok()) return settings.status();
+    if (!settings.value().open_first.empty()) OpenFirst(settings.value().open_first);
+    auto library = Library::Open(settings.value().library);
+    if (!library.ok()) return library.status();
+    const std::vector<int>& devices = settings.value().devices;
+    if (Status status = CheckGpus(*library.value(), devices); !status.ok()) return status;
+    std::vector<std::shared_ptr<Session>> sessions;
+    for (const int device : devices) {
+      auto session = Session::Create(library.value(), spec, settings.value(), device);
+      if (!session.ok()) return session.status();
+      sessions.push_back(session.take());
+    }
+    auto description = DescribeSession(*sessions[0]);
+    if (!description.ok()) return description.status();
+    return std::unique_ptr<Model>(
+        std::make_unique<OnnxModel>(spec.name, std::move(sessions), description.take()));
+  }
+
+  // It calls nobody back, and waits for nothing but its own threads.
+  bool may_run_on_js_thread() const override { return true; }
+};
+
+}  // namespace
+
+}  // namespace onnxruntime
+
+Backend* OnnxRuntimeBackend() {
+  static auto* const backend = new onnxruntime::OnnxBackend();
+  return backend;
+}
+
+}  // namespace tritonts

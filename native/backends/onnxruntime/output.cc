@@ -1,0 +1,125 @@
+#include "output.h"
+
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "describe.h"
+
+namespace tritonts::onnxruntime {
+
+namespace {
+
+// What blocks of empty tensors point to.
+char no_bytes[1];
+
+// Memory of a tensor that the runtime allocated. It may outlive the session: the tensor keeps the
+// allocator it came from.
+class ValueBlock final : public Block {
+ public:
+  ValueBlock(const Table& table, OrtValue* value, void* data, size_t size)
+      : Block(data, size), table_(table), value_(value) {}
+
+ private:
+  void Dispose() override {
+    table_.Call(kReleaseValue, value_);
+    delete this;
+  }
+
+  const Table table_;
+  OrtValue* const value_;
+};
+
+Status NoMemory(size_t size) {
+  return Status::Unavailable("no memory for " + std::to_string(size) + " bytes");
+}
+
+}  // namespace
+
+Status RunOutput::Bind(Batch& batch) {
+  if (!output_.fixed || !bindable_) return Status::Ok();
+  const size_t size = Rows(batch) * output_.row_bytes;
+  block_ = batch.pool().Acquire(size);
+  if (!block_) return NoMemory(size);
+  bound_ = true;
+  shape_ = output_.dims;
+  if (plan_.batching) shape_[0] = static_cast<int64_t>(Rows(batch));
+  const size_t rank = output_.scalar ? 0 : shape_.size();
+  return session_.library().Take(
+      session_.table().Call(kCreateTensorOver, session_.environment().cpu_memory, block_->data(),
+                            size, shape_.data(), rank, output_.element, &value_));
+}
+
+void RunOutput::NeverBind() {
+  if (!bound_) return;
+  bindable_ = false;
+  Release();
+}
+
+Status RunOutput::Declare(Batch& batch) {
+  if (bound_) {
+    batch.SetOutput(index_, output_.datatype, Tail(), block_->data(),
+                    Rows(batch) * output_.row_bytes, block_.get());
+    return Status::Ok();
+  }
+  Status status = ReadTensorShape(session_, value_, &shape_);
+  if (status.ok()) status = CheckRows(batch);
+  if (!status.ok()) return status;
+  if (output_.datatype == DataType::kBytes) return DeclareStrings(batch);
+
+  void* data = nullptr;
+  status = session_.library().Take(session_.table().Call(kGetTensorData, value_, &data));
+  if (!status.ok()) return status;
+  const size_t size = CountElements(shape_) * ByteSize(output_.datatype);
+  if (output_.passthrough) return DeclareCopy(batch, data, size);
+  block_ = BlockRef::Adopt(new ValueBlock(session_.table(), std::exchange(value_, nullptr),
+                                          data ? data : no_bytes, size));
+  batch.SetOutput(index_, output_.datatype, Tail(), block_->data(), size, block_.get());
+  return Status::Ok();
+}
+
+Status RunOutput::DeclareCopy(Batch& batch, const void* data, size_t size) {
+  block_ = batch.pool().Acquire(size);
+  if (!block_) return NoMemory(size);
+  if (size > 0) std::memcpy(block_->data(), data, size);
+  batch.SetOutput(index_, output_.datatype, Tail(), block_->data(), size, block_.get());
+  return Status::Ok();
+}
+
+Status RunOutput::DeclareStrings(Batch& batch) {
+  Status status =
+      WriteStrings(session_, batch, value_, CountElements(shape_), Rows(batch), &strings_);
+  if (!status.ok()) return status;
+  block_ = std::move(strings_.block);
+  if (plan_.batching) {
+    batch.SetRaggedOutput(index_, output_.datatype, Tail(), block_->data(), strings_.row_offsets,
+                          block_.get());
+  } else {
+    batch.SetOutput(index_, output_.datatype, Tail(), block_->data(), strings_.size, block_.get());
+  }
+  return Status::Ok();
+}
+
+Status RunOutput::CheckRows(const Batch& batch) const {
+  if (!plan_.batching) return Status::Ok();
+  const auto expected = static_cast<int64_t>(batch.total_batch_size());
+  if (!shape_.empty() && shape_[0] == expected) return Status::Ok();
+  return Status::Internal(
+      "expected " + std::to_string(expected) + " rows, as the batch has, but the model returned " +
+      (shape_.empty() ? "a tensor without dimensions" : std::to_string(shape_[0])));
+}
+
+std::span<const int64_t> RunOutput::Tail() const {
+  static constexpr int64_t kOne[] = {1};
+  if (plan_.batching) return std::span(shape_).subspan(1);
+  if (shape_.empty()) return kOne;
+  return shape_;
+}
+
+void RunOutput::Release() {
+  if (value_) session_.table().Call(kReleaseValue, std::exchange(value_, nullptr));
+  block_.reset();
+  bound_ = false;
+}
+
+}  // namespace tritonts::onnxruntime

@@ -1,0 +1,177 @@
+#include "session.h"
+
+#include <filesystem>
+
+#include "../../platform/dynamic_library.h"
+#include "cuda_provider.h"
+
+namespace tritonts::onnxruntime {
+
+namespace {
+
+constexpr char kIntraOpSpinning[] = "session.intra_op.allow_spinning";
+constexpr char kInterOpSpinning[] = "session.inter_op.allow_spinning";
+
+std::filesystem::path ModelFile(const std::string& path) {
+  std::filesystem::path file = platform::NativePath(path);
+  std::error_code error;
+  if (std::filesystem::is_directory(file, error)) file /= "model.onnx";
+  return file;
+}
+
+}  // namespace
+
+StatusOr<std::shared_ptr<Session>> Session::Create(Library* library, const ModelSpec& spec,
+                                                   Settings settings, int device) {
+  auto environment = library->GetEnvironment(settings.global_threads);
+  if (!environment.ok()) return environment.status();
+  std::shared_ptr<Session> session(
+      new Session(library, environment.value(), std::move(settings), device));
+  if (Status status = session->Load(spec); !status.ok()) return status;
+  return session;
+}
+
+Session::~Session() {
+  if (session_) table().Call(kReleaseSession, session_);
+}
+
+Status Session::Load(const ModelSpec& spec) {
+  const bool in_memory = !spec.files.empty();
+  const std::filesystem::path file =
+      in_memory ? std::filesystem::path(platform::NativePath(spec.path)) : ModelFile(spec.path);
+  Handle<OrtSessionOptions, kReleaseSessionOptions> options(table());
+  Status status = library_.Take(table().Call(kCreateSessionOptions, options.out()));
+  if (status.ok()) status = SetThreads(options.get());
+  if (status.ok()) status = SetOptions(options.get());
+  if (status.ok() && device_ != kCpu) {
+    status = AppendCudaProvider(library_, device_, settings_, options.get());
+  }
+  if (status.ok()) {
+    status = in_memory ? LoadFromMemory(spec, options.get())
+                       : library_.Take(table().Call(kCreateSession, environment_.env, file.c_str(),
+                                                    options.get(), &session_));
+  }
+  if (status.ok() && device_ != kCpu) library_.ProviderLoaded();
+  if (status.ok()) return status;
+  return {status.code(), "can't load '" + platform::Utf8(file) + "': " + status.message()};
+}
+
+// The model's bytes, with the other files as those that its weights may lie in. The runtime copies
+// what it keeps.
+Status Session::LoadFromMemory(const ModelSpec& spec, OrtSessionOptions* options) {
+  const auto model = spec.files.find(spec.path);
+  if (model == spec.files.end()) return Status::Internal("there is no such file among those given");
+  std::vector<std::filesystem::path> paths;
+  std::vector<char*> contents;
+  std::vector<size_t> sizes;
+  for (const auto& [path, content] : spec.files) {
+    if (path == spec.path) continue;
+    paths.push_back(platform::NativePath(path));
+    contents.push_back(const_cast<char*>(content.data()));  // it is only read
+    sizes.push_back(content.size());
+  }
+  if (!paths.empty()) {
+    if (!table().Has(kAddExternalFilesInMemory)) {
+      return Status::Unsupported(
+          "weights in files of their own, given as bytes, need ONNX Runtime 1.18");
+    }
+    std::vector<const PathChar*> names;
+    for (const auto& path : paths) names.push_back(path.c_str());
+    Status status = library_.Take(table().Call(kAddExternalFilesInMemory, options, names.data(),
+                                               contents.data(), sizes.data(), paths.size()));
+    if (!status.ok()) return status;
+  }
+  return library_.Take(table().Call(kCreateSessionFromArray, environment_.env, model->second.data(),
+                                    model->second.size(), options, &session_));
+}
+
+Status Session::SetThreads(OrtSessionOptions* options) {
+  const bool wanted = settings_.shared_pool;
+  settings_.shared_pool = wanted && environment_.shared_pool;
+  if (settings_.shared_pool) {
+    return library_.Take(table().Call(kDisablePerSessionThreads, options));
+  }
+  if (wanted) {
+    // As the shared pool would have been, only smaller.
+    settings_.intra_op_threads = settings_.fallback_threads;
+    settings_.allow_spinning = false;
+  }
+  Status status;
+  if (settings_.intra_op_threads) {
+    status =
+        library_.Take(table().Call(kSetIntraOpNumThreads, options, *settings_.intra_op_threads));
+  }
+  if (status.ok() && settings_.inter_op_threads) {
+    status =
+        library_.Take(table().Call(kSetInterOpNumThreads, options, *settings_.inter_op_threads));
+  }
+  if (status.ok() && settings_.allow_spinning) {
+    const char* value = *settings_.allow_spinning ? "1" : "0";
+    for (const char* key : {kIntraOpSpinning, kInterOpSpinning}) {
+      if (status.ok()) {
+        status = library_.Take(table().Call(kAddSessionConfigEntry, options, key, value));
+      }
+    }
+  }
+  return status;
+}
+
+Status Session::SetOptions(OrtSessionOptions* options) const {
+  const Table& api = table();
+  // Failures are told by their status; the log of an environment that is not ours stays as it was.
+  Status status = library_.Take(api.Call(kSetSessionLogSeverityLevel, options, kLogFatal));
+  const auto set = [&](auto... call) {
+    if (status.ok()) status = library_.Take(api.Call(call...));
+  };
+  if (settings_.execution_mode) {
+    set(kSetSessionExecutionMode, options, *settings_.execution_mode);
+  }
+  if (settings_.graph_optimization_level) {
+    set(kSetGraphOptimizationLevel, options, *settings_.graph_optimization_level);
+  }
+  if (settings_.enable_cpu_mem_arena) {
+    if (*settings_.enable_cpu_mem_arena) {
+      set(kEnableCpuMemArena, options);
+    } else {
+      set(kDisableCpuMemArena, options);
+    }
+  }
+  if (settings_.enable_mem_pattern) {
+    if (*settings_.enable_mem_pattern) {
+      set(kEnableMemPattern, options);
+    } else {
+      set(kDisableMemPattern, options);
+    }
+  }
+  if (!settings_.profile_prefix.empty()) {
+    // The runtime adds the time to the second only: sessions of one model need names of their own.
+    const std::string prefix =
+        settings_.profile_prefix + (device_ == kCpu ? "" : "_gpu" + std::to_string(device_));
+    set(kEnableProfiling, options, platform::NativePath(prefix).c_str());
+  }
+  for (const std::string& library : settings_.custom_op_libraries) {
+    set(kRegisterCustomOpsLibrary, options, platform::NativePath(library).c_str());
+  }
+  for (const auto& [key, value] : settings_.session_config) {
+    set(kAddSessionConfigEntry, options, key.c_str(), value.c_str());
+  }
+  return status;
+}
+
+std::map<std::string, std::string> Session::Info() const {
+  const int threads =
+      settings_.shared_pool ? environment_.global_threads : settings_.intra_op_threads.value_or(0);
+  bool spinning = !settings_.shared_pool && settings_.allow_spinning.value_or(true);
+  for (const auto& [key, value] : settings_.session_config) {
+    if (!settings_.shared_pool && key == kIntraOpSpinning) spinning = value == "1";
+  }
+  return {
+      {"library", library_.path()},
+      {"version", library_.version()},
+      {"shared_pool", settings_.shared_pool ? "1" : "0"},
+      {"intra_op_threads", std::to_string(threads)},  // 0: as many as the runtime thinks fit
+      {"spinning", spinning && threads != 1 ? "1" : "0"},
+  };
+}
+
+}  // namespace tritonts::onnxruntime

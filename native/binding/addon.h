@@ -1,0 +1,28 @@
+// What the addon keeps for one environment (main thread or worker).
+#pragma once
+
+#include <memory>
+#include <unordered_set>
+#include <vector>
+
+#include "../engine/server.h"
+#include "poster.h"
+#include "setup.h"
+
+namespace tritonts {
+
+class PortWrap;
+
+struct AddonData {
+  Napi::FunctionReference port_class;
+  Napi::FunctionReference server_class;
+  std::shared_ptr<Poster> poster;
+  // Bytes of outputs that JavaScript has in place; the JS thread's alone, shared with finalizers.
+  std::shared_ptr<size_t> shared_bytes = std::make_shared<size_t>(0);
+  std::unordered_set<PortWrap*> ports;         // alive and not detached
+  std::vector<std::shared_ptr<Server>> owned;  // created here and not closed
+};
+
+AddonData& DataOf(Napi::Env env);
+
+}  // namespace tritonts

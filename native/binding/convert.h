@@ -1,0 +1,32 @@
+// Values of the engine to and from JavaScript. JS thread only.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "../engine/backend.h"
+#include "../engine/model_version.h"
+#include "../engine/statistics.h"
+#include "setup.h"
+
+namespace tritonts {
+
+// An error as src/addon/native.ts expects it: { code: number, message: string }.
+Napi::Value ToJs(Napi::Env env, const Status& status);
+Napi::Value ToJs(Napi::Env env, const ModelDescription& description);
+Napi::Value ToJs(Napi::Env env, const Statistics& statistics);
+Napi::Value ToJs(Napi::Env env, const std::map<std::string, std::string>& map);
+
+// Readers for what TypeScript checked already; a wrong type gives an empty value, never a crash.
+std::string StringOf(const Napi::Value& value);
+int64_t NumberOf(const Napi::Value& value);
+std::map<std::string, std::string> StringsOf(const Napi::Value& value);
+// Contents by path; each is copied.
+std::map<std::string, std::string> FilesOf(const Napi::Value& value);
+VersionConfig VersionConfigOf(const Napi::Object& object);
+
+// An ArrayBuffer over `block`, which it keeps. Empty where the runtime forbids external buffers.
+Napi::Value ExternalBuffer(Napi::Env env, Block* block);
+
+}  // namespace tritonts

@@ -1,0 +1,284 @@
+#include "port_wrap.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "../engine/server.h"
+#include "addon.h"
+#include "convert.h"
+
+namespace tritonts {
+
+namespace {
+
+// Outputs that an environment holds in place, together at most; beyond that it gets copies. V8
+// frees what is in place only when it has marked the whole heap, and lets a gigabyte come together
+// before it hurries; its own memory it frees as soon as it looks at young objects.
+constexpr size_t kMostSharedBytes = size_t{256} << 20;
+
+uint32_t Word(const Napi::CallbackInfo& info, size_t index) {
+  uint32_t value = 0;
+  napi_get_value_uint32(info.Env(), info[index], &value);
+  return value;
+}
+
+// The bytes of a typed array or DataView that TypeScript passes; empty for anything else.
+std::pair<const void*, size_t> BytesOf(const Napi::Value& value) {
+  if (value.IsTypedArray()) {
+    napi_typedarray_type type;
+    size_t length = 0;
+    void* data = nullptr;
+    if (napi_get_typedarray_info(value.Env(), value, &type, &length, &data, nullptr, nullptr) !=
+        napi_ok) {
+      return {nullptr, 0};
+    }
+    return {data, value.As<Napi::TypedArray>().ByteLength()};
+  }
+  return {nullptr, 0};
+}
+
+}  // namespace
+
+Napi::Function PortWrap::Define(Napi::Env env) {
+  return DefineClass(env, "NativePort",
+                     {InstanceMethod<&PortWrap::AddSlab>("addSlab"),
+                      InstanceMethod<&PortWrap::Slab>("slab"),
+                      InstanceMethod<&PortWrap::Header>("header"),
+                      InstanceMethod<&PortWrap::Submission>("submission"),
+                      InstanceMethod<&PortWrap::External>("external"),
+                      InstanceMethod<&PortWrap::Stage>("stage"),
+                      InstanceMethod<&PortWrap::Unstage>("unstage"),
+                      InstanceMethod<&PortWrap::Submit>("submit"),
+                      InstanceMethod<&PortWrap::SubmitCopies>("submitCopies"),
+                      InstanceMethod<&PortWrap::Cancel>("cancel"),
+                      InstanceMethod<&PortWrap::Page>("page"),
+                      InstanceMethod<&PortWrap::CopyPage>("copyPage"),
+                      InstanceMethod<&PortWrap::TakeLarge>("takeLarge"),
+                      InstanceMethod<&PortWrap::LargeBytes>("largeBytes"),
+                      InstanceMethod<&PortWrap::CopyLarge>("copyLarge"),
+                      InstanceMethod<&PortWrap::Recycle>("recycle"),
+                      InstanceMethod<&PortWrap::Acknowledge>("acknowledge"),
+                      InstanceMethod<&PortWrap::HeaderWord>("headerWord"),
+                      InstanceMethod<&PortWrap::RefLoop>("ref"),
+                      InstanceMethod<&PortWrap::UnrefLoop>("unref"),
+                      InstanceMethod<&PortWrap::DetachFromJs>("detach")});
+}
+
+PortWrap::PortWrap(const Napi::CallbackInfo& info) : Napi::ObjectWrap<PortWrap>(info) {}
+
+Napi::Value PortWrap::Create(Napi::Env env, const std::shared_ptr<Server>& server,
+                             const Napi::Function& on_pages, bool external) {
+  Napi::Object object = DataOf(env).port_class.New({});
+  PortWrap* wrap = Unwrap(object);
+  auto signal = std::make_shared<Signal>();
+  if (napi_create_threadsafe_function(env, on_pages, nullptr,
+                                      Napi::String::New(env, "tritonts port"), 0, 1, nullptr,
+                                      nullptr, wrap, Wake, &signal->function) != napi_ok) {
+    return {};
+  }
+  napi_unref_threadsafe_function(env, signal->function);
+  wrap->signal_ = signal;
+  wrap->external_ = external;
+  // Called under the port's lock, so never after Port::Detach; the function outlives that.
+  wrap->port_ = server->Attach([signal] {
+    napi_call_threadsafe_function(signal->function, nullptr, napi_tsfn_nonblocking);
+  });
+  if (!wrap->port_) {
+    napi_release_threadsafe_function(signal->function, napi_tsfn_abort);
+    return {};
+  }
+  if (external && ExternalBuffer(env, wrap->port_->header()).IsEmpty()) wrap->external_ = false;
+  // The environment's cleanup hook reaches every port; the object must live until then or Detach.
+  wrap->Ref();
+  DataOf(env).ports.insert(wrap);
+  return object;
+}
+
+void PortWrap::Detach() {
+  if (detached_) return;
+  detached_ = true;
+  port_->Detach();
+  napi_release_threadsafe_function(signal_->function, napi_tsfn_abort);
+}
+
+void PortWrap::DetachFromJs(const Napi::CallbackInfo& info) {
+  if (detached_) return;
+  Detach();
+  DataOf(info.Env()).ports.erase(this);
+  Unref();
+}
+
+void PortWrap::Wake(napi_env env, napi_value on_pages, void* context, void*) {
+  if (env == nullptr || on_pages == nullptr) return;  // torn down
+  auto* wrap = static_cast<PortWrap*>(context);
+  if (wrap->detached_) return;
+  Napi::HandleScope scope(env);
+  wrap->taken_.clear();
+  wrap->port_->TakePages(&wrap->taken_);
+  Napi::Array ids = Napi::Array::New(env, wrap->taken_.size() * 2);
+  uint32_t i = 0;
+  for (const CompletionPage* page : wrap->taken_) {
+    ids.Set(i++, Napi::Number::New(env, page->id));
+    ids.Set(i++, Napi::Number::New(env, page->words));
+  }
+  // In the scope of this thread-safe function: microtasks and ticks run when we return.
+  napi_value arguments[] = {ids};
+  napi_call_function(env, Napi::Env(env).Undefined(), on_pages, 1, arguments, nullptr);
+}
+
+Napi::Value PortWrap::AddSlab(const Napi::CallbackInfo& info) {
+  return Napi::Boolean::New(info.Env(), port_->AddSlab() != nullptr);
+}
+
+Napi::Value PortWrap::Slab(const Napi::CallbackInfo& info) {
+  return ExternalBuffer(info.Env(), port_->slab(Word(info, 0)));
+}
+
+Napi::Value PortWrap::Header(const Napi::CallbackInfo& info) {
+  return ExternalBuffer(info.Env(), port_->header());
+}
+
+Napi::Value PortWrap::Submission(const Napi::CallbackInfo& info) {
+  return ExternalBuffer(info.Env(), port_->submission());
+}
+
+Napi::Value PortWrap::External(const Napi::CallbackInfo& info) {
+  return Napi::Boolean::New(info.Env(), external_);
+}
+
+Napi::Value PortWrap::Stage(const Napi::CallbackInfo& info) {
+  const auto [data, size] = BytesOf(info[0]);
+  uint32_t id = 0;
+  Block* block = port_->Stage(size, &id);
+  if (!block) return Napi::Number::New(info.Env(), -1);
+  if (size > 0) std::memcpy(block->data(), data, size);
+  return Napi::Number::New(info.Env(), id);
+}
+
+void PortWrap::Unstage(const Napi::CallbackInfo& info) {
+  port_->Unstage(Word(info, 0));
+}
+
+Napi::Value PortWrap::Submit(const Napi::CallbackInfo& info) {
+  const size_t count = std::min<size_t>(Word(info, 0), layout::kSubmissionWords);
+  return ToJs(info.Env(), port_->Submit(static_cast<const int32_t*>(port_->submission()->data()),
+                                        count, nullptr));
+}
+
+Napi::Value PortWrap::SubmitCopies(const Napi::CallbackInfo& info) {
+  const size_t count = Word(info, 0);
+  const auto [words, size] = BytesOf(info[1]);
+  if (!words || count * 4 > size || !info[2].IsArray()) {
+    return ToJs(info.Env(), Status::Internal("malformed submission: no words"));
+  }
+  const Napi::Array slabs = info[2].As<Napi::Array>();
+  std::vector<const char*> sources;
+  for (uint32_t i = 0; i < slabs.Length(); i++) {
+    const auto [data, bytes] = BytesOf(slabs.Get(i));
+    if (bytes != layout::kSlabBytes) {
+      return ToJs(info.Env(), Status::Internal("malformed submission: a slab of another size"));
+    }
+    sources.push_back(static_cast<const char*>(data));
+  }
+  if (sources.size() != port_->slabs()) {
+    return ToJs(info.Env(), Status::Internal("malformed submission: slabs are missing"));
+  }
+  return ToJs(info.Env(), port_->Submit(static_cast<const int32_t*>(words), count, sources.data()));
+}
+
+void PortWrap::Cancel(const Napi::CallbackInfo& info) {
+  port_->Cancel(Word(info, 0), Word(info, 1));
+}
+
+Napi::Value PortWrap::Page(const Napi::CallbackInfo& info) {
+  CompletionPage* page = port_->page(Word(info, 0));
+  return page ? ExternalBuffer(info.Env(), page->memory.get()) : info.Env().Undefined();
+}
+
+void PortWrap::CopyPage(const Napi::CallbackInfo& info) {
+  CompletionPage* page = port_->page(Word(info, 0));
+  const auto [data, size] = BytesOf(info[1]);
+  if (!page || size != layout::kPageBytes) return;
+  auto* target = static_cast<char*>(const_cast<void*>(data));
+  const auto* source = static_cast<const char*>(page->memory->data());
+  std::memcpy(target, source, size_t{page->words} * 4);
+  std::memcpy(target + page->payload, source + page->payload, layout::kPageBytes - page->payload);
+}
+
+CompletionPage::Large* PortWrap::LargeOf(const Napi::CallbackInfo& info) {
+  CompletionPage* page = port_->page(Word(info, 0));
+  const uint32_t number = Word(info, 1);
+  const bool there = page && number < page->large.size() && page->large[number].block;
+  return there ? &page->large[number] : nullptr;
+}
+
+Napi::Value PortWrap::TakeLarge(const Napi::CallbackInfo& info) {
+  CompletionPage::Large* large = LargeOf(info);
+  const std::shared_ptr<size_t>& shared = DataOf(info.Env()).shared_bytes;
+  if (!large || !external_ || *shared + large->size > kMostSharedBytes) {
+    return info.Env().Undefined();
+  }
+  struct Kept {
+    BlockRef block;
+    std::shared_ptr<size_t> shared;
+    size_t size;
+  };
+  // V8 counts the bytes as external memory of its own accord.
+  auto* kept = new Kept{large->block, shared, large->size};
+  napi_value value = nullptr;
+  const napi_status status = napi_create_external_arraybuffer(
+      info.Env(), const_cast<void*>(large->data), large->size,
+      [](napi_env, void*, void* hint) {
+        std::unique_ptr<Kept> kept(static_cast<Kept*>(hint));
+        *kept->shared -= kept->size;
+      },
+      kept, &value);
+  if (status != napi_ok) {
+    delete kept;
+    return info.Env().Undefined();
+  }
+  *shared += large->size;
+  large->block.reset();
+  return Napi::Value(info.Env(), value);
+}
+
+Napi::Value PortWrap::LargeBytes(const Napi::CallbackInfo& info) {
+  const CompletionPage::Large* large = LargeOf(info);
+  return Napi::Number::New(info.Env(), large ? static_cast<double>(large->size) : 0);
+}
+
+void PortWrap::CopyLarge(const Napi::CallbackInfo& info) {
+  CompletionPage::Large* large = LargeOf(info);
+  const auto [data, size] = BytesOf(info[2]);
+  if (!large || size != large->size) return;
+  if (size > 0) std::memcpy(const_cast<void*>(data), large->data, size);
+  large->block.reset();
+}
+
+Napi::Value PortWrap::Recycle(const Napi::CallbackInfo& info) {
+  CompletionPage* page = port_->page(Word(info, 0));
+  return Napi::Boolean::New(info.Env(), page && port_->Recycle(page));
+}
+
+void PortWrap::Acknowledge(const Napi::CallbackInfo& info) {
+  port_->Acknowledge(Word(info, 0));
+}
+
+Napi::Value PortWrap::HeaderWord(const Napi::CallbackInfo& info) {
+  const uint32_t index = Word(info, 0);
+  if (index * 4 >= layout::kHeaderBytes) return info.Env().Undefined();
+  auto* words = static_cast<int32_t*>(port_->header()->data());
+  return Napi::Number::New(info.Env(),
+                           std::atomic_ref<int32_t>(words[index]).load(std::memory_order_acquire));
+}
+
+void PortWrap::RefLoop(const Napi::CallbackInfo& info) {
+  if (!detached_) napi_ref_threadsafe_function(info.Env(), signal_->function);
+}
+
+void PortWrap::UnrefLoop(const Napi::CallbackInfo& info) {
+  if (!detached_) napi_unref_threadsafe_function(info.Env(), signal_->function);
+}
+
+}  // namespace tritonts

@@ -1,0 +1,70 @@
+// A port as JavaScript holds it. JS thread only, but for the wake-up.
+//
+// It has a thread-safe function of its own, signalled by the engine at most once until the finished
+// pages are taken. Unreferenced while nothing is in flight, so that an idle server does not keep
+// the process alive; TypeScript knows when (ref, unref).
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "../engine/port.h"
+#include "setup.h"
+
+namespace tritonts {
+
+class PortWrap : public Napi::ObjectWrap<PortWrap> {
+ public:
+  static Napi::Function Define(Napi::Env env);
+  // A new port of `server`. `on_pages` is called with [id, words, id, words, …]. Empty without
+  // memory. `external`: try external ArrayBuffers.
+  static Napi::Value Create(Napi::Env env, const std::shared_ptr<Server>& server,
+                            const Napi::Function& on_pages, bool external);
+
+  explicit PortWrap(const Napi::CallbackInfo& info);
+
+  // Ends the port; idempotent. Also called by the environment's cleanup hook.
+  void Detach();
+  const std::shared_ptr<Port>& port() const { return port_; }
+
+ private:
+  static void Wake(napi_env env, napi_value on_pages, void* context, void* data);
+
+  Napi::Value AddSlab(const Napi::CallbackInfo& info);
+  Napi::Value Slab(const Napi::CallbackInfo& info);
+  Napi::Value Header(const Napi::CallbackInfo& info);
+  Napi::Value Submission(const Napi::CallbackInfo& info);
+  Napi::Value External(const Napi::CallbackInfo& info);
+  Napi::Value Stage(const Napi::CallbackInfo& info);
+  void Unstage(const Napi::CallbackInfo& info);
+  Napi::Value Submit(const Napi::CallbackInfo& info);
+  Napi::Value SubmitCopies(const Napi::CallbackInfo& info);
+  void Cancel(const Napi::CallbackInfo& info);
+  Napi::Value Page(const Napi::CallbackInfo& info);
+  void CopyPage(const Napi::CallbackInfo& info);
+  Napi::Value TakeLarge(const Napi::CallbackInfo& info);
+  Napi::Value LargeBytes(const Napi::CallbackInfo& info);
+  void CopyLarge(const Napi::CallbackInfo& info);
+  Napi::Value Recycle(const Napi::CallbackInfo& info);
+  void Acknowledge(const Napi::CallbackInfo& info);
+  Napi::Value HeaderWord(const Napi::CallbackInfo& info);
+  void RefLoop(const Napi::CallbackInfo& info);
+  void UnrefLoop(const Napi::CallbackInfo& info);
+  void DetachFromJs(const Napi::CallbackInfo& info);
+
+  // Output info[1] of page info[0] that is too big for it; null when there is none, or no more.
+  CompletionPage::Large* LargeOf(const Napi::CallbackInfo& info);
+
+  // Shared with the wake-up, which may come while the wrap is going.
+  struct Signal {
+    napi_threadsafe_function function = nullptr;
+  };
+
+  std::shared_ptr<Port> port_;
+  std::shared_ptr<Signal> signal_;
+  bool external_ = false;
+  bool detached_ = false;
+  std::vector<CompletionPage*> taken_;
+};
+
+}  // namespace tritonts

@@ -1,0 +1,76 @@
+// A test framework of one page: TEST(name) { CHECK(…); CHECK_EQ(a, b); }
+//
+// A failed check is printed with its line and values, and the test goes on; main() (main.cc) runs
+// all tests, or those whose name contains the argument, and closes with a line of counts.
+#pragma once
+
+#include <functional>
+#include <iostream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace tritonts::test {
+
+struct Test {
+  std::string name;
+  std::function<void()> body;
+};
+
+inline std::vector<Test>& Tests() {
+  static std::vector<Test> tests;
+  return tests;
+}
+
+struct Registration {
+  Registration(std::string name, std::function<void()> body) {
+    Tests().push_back({std::move(name), std::move(body)});
+  }
+};
+
+// Failures of the running test. Checks may be made by any thread that the test joins.
+void Fail(const char* file, int line, const std::string& text);
+// Ends the running test as skipped, with the reason printed.
+void Skip(const std::string& reason);
+
+template <typename T>
+std::string Show(const T& value) {
+  if constexpr (requires(std::ostream& out) { out << value; }) {
+    std::ostringstream out;
+    out << value;
+    return out.str();
+  } else if constexpr (std::is_enum_v<T>) {
+    return std::to_string(static_cast<int>(value));
+  } else if constexpr (requires { value.begin() != value.end(); }) {
+    std::string text;
+    for (const auto& element : value) text += (text.empty() ? "" : ", ") + Show(element);
+    return "[" + text + "]";
+  } else {
+    return "(a value)";
+  }
+}
+
+template <typename A, typename B>
+void CheckEqual(const A& a, const B& b, const char* text, const char* file, int line) {
+  if (!(a == b)) Fail(file, line, std::string(text) + ": " + Show(a) + " is not " + Show(b));
+}
+
+}  // namespace tritonts::test
+
+#define TEST(name)                                                                   \
+  static void Test##name();                                                          \
+  static const ::tritonts::test::Registration registration##name(#name, Test##name); \
+  static void Test##name()
+
+#define CHECK(condition)                                                      \
+  do {                                                                        \
+    if (!(condition)) ::tritonts::test::Fail(__FILE__, __LINE__, #condition); \
+  } while (false)
+
+#define CHECK_EQ(a, b) ::tritonts::test::CheckEqual((a), (b), #a " == " #b, __FILE__, __LINE__)
+
+#define SKIP(reason)                \
+  do {                              \
+    ::tritonts::test::Skip(reason); \
+    return;                         \
+  } while (false)

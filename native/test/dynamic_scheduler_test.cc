@@ -1,0 +1,389 @@
+// The dynamic batcher's and the default scheduler's decisions, as tables.
+#include "dynamic_scheduler.h"
+
+#include <algorithm>
+#include <memory>
+#include <random>
+
+#include "check.h"
+
+namespace tritonts::test {
+
+namespace {
+
+using Sizes = std::vector<uint32_t>;
+
+constexpr uint64_t kUs = 1000;
+
+// A request in a table: its rows, when it came, and what shape it is of.
+struct Arrival {
+  uint32_t rows = 1;
+  uint64_t at_ns = 0;
+  int64_t shape = 0;
+};
+
+class Bench {
+ public:
+  explicit Bench(DynamicPolicy policy) : scheduler_(std::move(policy)) {}
+
+  Schedulable* Arrive(Arrival arrival) {
+    requests_.push_back(std::make_unique<Schedulable>());
+    Schedulable* request = requests_.back().get();
+    request->batch_size = arrival.rows;
+    request->arrival_ns = arrival.at_ns;
+    request->shape_key = {arrival.shape};
+    CHECK(scheduler_.Enqueue(request, arrival.at_ns).ok());
+    return request;
+  }
+  Bench& Add(const Sizes& rows, uint64_t at_ns = 0) {
+    for (const uint32_t one : rows) Arrive({one, at_ns});
+    return *this;
+  }
+  // The rows of the requests that an instance gets now.
+  Sizes Next(uint64_t now_ns = 0) {
+    decision.Clear();
+    scheduler_.Next(0, now_ns, &decision);
+    Sizes rows;
+    for (const Schedulable* request : decision.take) rows.push_back(request->batch_size);
+    return rows;
+  }
+  // All batches that can be had now.
+  std::vector<Sizes> Rest(uint64_t now_ns = 0) {
+    std::vector<Sizes> batches;
+    while (true) {
+      Sizes rows = Next(now_ns);
+      if (rows.empty()) return batches;
+      batches.push_back(std::move(rows));
+    }
+  }
+  DynamicScheduler& scheduler() { return scheduler_; }
+
+  Decision decision;
+
+ private:
+  DynamicScheduler scheduler_;
+  std::vector<std::unique_ptr<Schedulable>> requests_;
+};
+
+}  // namespace
+
+// --- Without dynamic batching.
+
+TEST(default_scheduler_runs_every_request_alone_in_order) {
+  Bench bench({});
+  bench.Add({3, 1, 2});
+  CHECK_EQ(bench.Rest(), (std::vector<Sizes>{{3}, {1}, {2}}));
+}
+
+TEST(default_scheduler_never_waits) {
+  Bench bench({0, {}, 100 * kUs});
+  bench.Add({1});
+  CHECK_EQ(bench.Next(), Sizes{1});
+  CHECK_EQ(bench.decision.wake_at_ns, 0u);
+}
+
+TEST(scheduler_of_an_empty_queue_gives_nothing_and_asks_for_no_time) {
+  for (const uint32_t most : {0u, 4u}) {
+    Bench bench({most, {}, 100 * kUs});
+    CHECK_EQ(bench.Next(50), Sizes{});
+    CHECK_EQ(bench.decision.wake_at_ns, 0u);
+  }
+}
+
+// --- What fits.
+
+TEST(dynamic_scheduler_takes_what_waits_up_to_the_maximum) {
+  Bench bench({4, {}, 0});
+  bench.Add({1, 1, 1, 1, 1, 1});
+  CHECK_EQ(bench.Rest(), (std::vector<Sizes>{{1, 1, 1, 1}, {1, 1}}));
+}
+
+TEST(dynamic_scheduler_neither_splits_requests_nor_lets_smaller_ones_overtake) {
+  Bench bench({4, {}, 0});
+  bench.Add({3, 3, 1});
+  CHECK_EQ(bench.Rest(), (std::vector<Sizes>{{3}, {3, 1}}));
+}
+
+TEST(dynamic_scheduler_runs_a_request_of_the_maximum_alone) {
+  Bench bench({4, {}, 100 * kUs});
+  bench.Add({4, 1});
+  CHECK_EQ(bench.Next(), Sizes{4});
+}
+
+TEST(dynamic_scheduler_closes_a_batch_at_another_shape) {
+  Bench bench({8, {}, 0});
+  for (const int64_t shape : {1, 1, 2, 1}) bench.Arrive({1, 0, shape});
+  CHECK_EQ(bench.Rest(), (std::vector<Sizes>{{1, 1}, {1}, {1}}));
+}
+
+// --- Preferred sizes.
+
+TEST(dynamic_scheduler_cuts_a_backlog_to_the_preferred_size_and_runs_the_rest) {
+  Bench bench({8, {4}, 0});
+  bench.Add({1, 1, 1, 1, 1, 1});
+  CHECK_EQ(bench.Rest(), (std::vector<Sizes>{{1, 1, 1, 1}, {1, 1}}));
+}
+
+TEST(dynamic_scheduler_prefers_the_largest_size_that_is_reached) {
+  Bench bench({8, {2, 4}, 0});
+  bench.Add({1, 1, 1, 1, 1});
+  CHECK_EQ(bench.Rest(), (std::vector<Sizes>{{1, 1, 1, 1}, {1}}));
+}
+
+TEST(dynamic_scheduler_takes_preferred_sizes_in_any_order) {
+  Bench bench({8, {4, 2}, 0});
+  bench.Add({1, 1, 1, 1, 1});
+  CHECK_EQ(bench.Next(), (Sizes{1, 1, 1, 1}));
+}
+
+TEST(dynamic_scheduler_takes_all_where_the_sum_only_jumps_over_preferred_sizes) {
+  Bench bench({8, {4}, 0});
+  bench.Add({3, 3});
+  CHECK_EQ(bench.Rest(), (std::vector<Sizes>{{3, 3}}));
+}
+
+TEST(dynamic_scheduler_cuts_to_a_smaller_preferred_size_where_the_larger_is_jumped_over) {
+  Bench bench({8, {2, 4}, 0});
+  bench.Add({2, 1, 2});
+  CHECK_EQ(bench.Rest(), (std::vector<Sizes>{{2}, {1, 2}}));
+}
+
+TEST(dynamic_scheduler_counts_rows_not_requests) {
+  Bench bench({8, {4}, 0});
+  bench.Add({2, 2, 2});
+  CHECK_EQ(bench.Rest(), (std::vector<Sizes>{{2, 2}, {2}}));
+}
+
+// --- The queue delay.
+
+TEST(dynamic_scheduler_waits_for_the_rest_of_the_delay) {
+  Bench bench({8, {}, 100 * kUs});
+  bench.Add({1}, 1000).Add({1}, 5000);
+  CHECK_EQ(bench.Next(20'000), Sizes{});
+  CHECK_EQ(bench.decision.wake_at_ns, 1000 + 100 * kUs);
+  CHECK_EQ(bench.Next(1000 + 100 * kUs - 1), Sizes{});
+  CHECK_EQ(bench.decision.wake_at_ns, 1000 + 100 * kUs);
+  CHECK_EQ(bench.Next(1000 + 100 * kUs), (Sizes{1, 1}));
+  CHECK_EQ(bench.decision.wake_at_ns, 0u);
+}
+
+TEST(dynamic_scheduler_goes_at_once_when_any_preferred_size_is_reached) {
+  Bench bench({8, {2, 4}, 100 * kUs});
+  bench.Add({1});
+  CHECK_EQ(bench.Next(), Sizes{});
+  bench.Add({1});
+  CHECK_EQ(bench.Next(), (Sizes{1, 1}));
+}
+
+TEST(dynamic_scheduler_waits_for_the_maximum_without_preferred_sizes) {
+  Bench bench({3, {}, 100 * kUs});
+  bench.Add({1, 1});
+  CHECK_EQ(bench.Next(), Sizes{});
+  bench.Add({1});
+  CHECK_EQ(bench.Next(), (Sizes{1, 1, 1}));
+}
+
+TEST(dynamic_scheduler_runs_one_request_as_big_as_the_largest_preferred_size_at_once) {
+  for (const uint32_t rows : {4u, 5u}) {
+    Bench bench({8, {2, 4}, 100 * kUs});
+    bench.Add({rows});
+    CHECK_EQ(bench.Next(), Sizes{rows});
+  }
+}
+
+TEST(dynamic_scheduler_waits_between_preferred_sizes) {
+  Bench bench({8, {2, 6}, 100 * kUs});
+  bench.Add({3});
+  CHECK_EQ(bench.Next(), Sizes{});
+  CHECK_EQ(bench.decision.wake_at_ns, 100 * kUs);
+}
+
+TEST(dynamic_scheduler_closes_a_waiting_batch_at_another_shape) {
+  Bench bench({8, {}, 100 * kUs});
+  bench.Arrive({1, 0, 1});
+  bench.Arrive({1, 0, 2});
+  CHECK_EQ(bench.Next(), Sizes{1});
+  // The one of the other shape waits for its own like.
+  CHECK_EQ(bench.Next(), Sizes{});
+  CHECK_EQ(bench.decision.wake_at_ns, 100 * kUs);
+}
+
+TEST(dynamic_scheduler_closes_a_waiting_batch_at_a_request_that_does_not_fit) {
+  Bench bench({4, {}, 100 * kUs});
+  bench.Add({2, 3});
+  CHECK_EQ(bench.Next(), Sizes{2});
+  CHECK_EQ(bench.Next(), Sizes{});
+}
+
+TEST(dynamic_scheduler_takes_all_that_fits_when_the_delay_is_over) {
+  Bench bench({8, {4}, 100 * kUs});
+  bench.Add({1, 1, 1, 1, 1, 1});
+  CHECK_EQ(bench.Next(100 * kUs), (Sizes{1, 1, 1, 1, 1, 1}));
+}
+
+TEST(dynamic_scheduler_goes_by_the_oldest_request_of_what_waits) {
+  Bench bench({8, {4}, 100 * kUs});
+  bench.Add({1, 1}, 0).Add({1, 1, 1, 1}, 90 * kUs);
+  CHECK_EQ(bench.Next(99 * kUs), (Sizes{1, 1, 1, 1}));
+  // What is left came later.
+  CHECK_EQ(bench.Next(100 * kUs), Sizes{});
+  CHECK_EQ(bench.decision.wake_at_ns, 190 * kUs);
+}
+
+TEST(dynamic_scheduler_takes_a_clock_that_is_behind_an_arrival) {
+  Bench bench({8, {}, 100 * kUs});
+  bench.Add({1}, 50 * kUs);
+  CHECK_EQ(bench.Next(10 * kUs), Sizes{});
+  CHECK_EQ(bench.decision.wake_at_ns, 150 * kUs);
+}
+
+TEST(dynamic_scheduler_with_a_delay_beyond_time_waits_in_the_future) {
+  Bench bench({8, {}, UINT64_MAX});
+  bench.Add({1}, 1000 * kUs);
+  CHECK_EQ(bench.Next(2000 * kUs), Sizes{});
+  CHECK(bench.decision.wake_at_ns > 2000 * kUs);
+}
+
+// --- Taking requests out.
+
+TEST(dynamic_scheduler_forgets_a_request_cancelled_in_the_middle) {
+  Bench bench({8, {}, 0});
+  bench.Add({1});
+  Schedulable* two = bench.Arrive({2});
+  bench.Add({3});
+  CHECK(bench.scheduler().Cancel(two));
+  CHECK_EQ(bench.scheduler().waiting(), 2u);
+  CHECK_EQ(bench.Next(), (Sizes{1, 3}));
+}
+
+TEST(dynamic_scheduler_cancels_a_request_once_and_only_while_it_waits) {
+  Bench bench({8, {}, 0});
+  Schedulable* cancelled = bench.Arrive({1});
+  Schedulable* taken = bench.Arrive({1});
+  CHECK(bench.scheduler().Cancel(cancelled));
+  CHECK(!bench.scheduler().Cancel(cancelled));
+  CHECK_EQ(bench.Next(), Sizes{1});
+  CHECK(!bench.scheduler().Cancel(taken));
+}
+
+TEST(dynamic_scheduler_opens_a_batch_again_when_what_closed_it_is_cancelled) {
+  Bench bench({8, {}, 100 * kUs});
+  bench.Arrive({1, 0, 1});
+  Schedulable* other = bench.Arrive({1, 0, 2});
+  bench.scheduler().Cancel(other);
+  CHECK_EQ(bench.Next(), Sizes{});
+}
+
+TEST(dynamic_scheduler_times_the_next_request_when_the_oldest_is_cancelled) {
+  Bench bench({8, {}, 100 * kUs});
+  Schedulable* oldest = bench.Arrive({1, 0});
+  bench.Add({1}, 40 * kUs);
+  bench.scheduler().Cancel(oldest);
+  CHECK_EQ(bench.Next(100 * kUs), Sizes{});
+  CHECK_EQ(bench.decision.wake_at_ns, 140 * kUs);
+}
+
+TEST(dynamic_scheduler_drains_oldest_first) {
+  Bench bench({8, {}, 100 * kUs});
+  bench.Add({3, 1, 2});
+  std::vector<Schedulable*> drained;
+  bench.scheduler().Drain(&drained);
+  Sizes rows;
+  for (const Schedulable* request : drained) rows.push_back(request->batch_size);
+  CHECK_EQ(rows, (Sizes{3, 1, 2}));
+  CHECK_EQ(bench.scheduler().waiting(), 0u);
+  CHECK_EQ(bench.Next(1000 * kUs), Sizes{});
+}
+
+// --- Against a model of the rule that knows nothing of how it is done.
+
+namespace {
+
+struct Model {
+  DynamicPolicy policy;
+  std::vector<std::pair<Arrival, Schedulable*>> queue;
+
+  uint32_t RowsOf(size_t count) const {
+    uint32_t rows = 0;
+    for (size_t i = 0; i < count; i++) rows += queue[i].first.rows;
+    return rows;
+  }
+  // Whether the first `count` requests may run together.
+  bool MayRun(size_t count) const {
+    for (size_t i = 1; i < count; i++) {
+      if (queue[i].first.shape != queue[0].first.shape) return false;
+    }
+    return count <= 1 || RowsOf(count) <= policy.max_batch_size;
+  }
+  // How many requests run now; 0 and a time: wait until then.
+  size_t Decide(uint64_t now_ns, uint64_t* wake_at_ns) const {
+    *wake_at_ns = 0;
+    if (queue.empty()) return 0;
+    if (policy.max_batch_size == 0) return 1;
+    Sizes preferred = policy.preferred_batch_sizes;
+    if (preferred.empty()) preferred = {policy.max_batch_size};
+    size_t fits = 0;
+    while (fits < queue.size() && MayRun(fits + 1)) fits++;
+    const uint64_t oldest = queue[0].first.at_ns;
+    const bool waits = policy.max_queue_delay_ns > 0;
+    if (waits && now_ns >= oldest + policy.max_queue_delay_ns) return fits;
+    for (size_t count = fits; count > 0; count--) {
+      if (std::find(preferred.begin(), preferred.end(), RowsOf(count)) != preferred.end()) {
+        return count;
+      }
+    }
+    const bool closed = fits < queue.size();
+    const bool enough = RowsOf(fits) >= *std::max_element(preferred.begin(), preferred.end());
+    if (!waits || closed || enough) return fits;
+    *wake_at_ns = oldest + policy.max_queue_delay_ns;
+    return 0;
+  }
+};
+
+void PlayRandomly(std::mt19937& random) {
+  const auto pick = [&](uint32_t most) { return static_cast<uint32_t>(random() % (most + 1)); };
+  DynamicPolicy policy;
+  policy.max_batch_size = pick(3) == 0 ? 0 : 1 + pick(9);
+  if (policy.max_batch_size > 0) {
+    for (uint32_t size = 1; size <= policy.max_batch_size; size++) {
+      if (pick(3) == 0) policy.preferred_batch_sizes.push_back(size);
+    }
+  }
+  policy.max_queue_delay_ns = pick(1) == 0 ? 0 : 1 + pick(50);
+  const uint32_t shapes = pick(2);
+  Bench bench(policy);
+  Model model{policy, {}};
+  uint64_t now = 1;
+  for (int step = 0; step < 60; step++) {
+    now += pick(10);
+    const uint32_t choice = pick(9);
+    if (choice < 6) {
+      const Arrival arrival{1 + pick(std::max(1u, policy.max_batch_size) - 1), now, pick(shapes)};
+      model.queue.push_back({arrival, bench.Arrive(arrival)});
+    } else if (choice == 6 && !model.queue.empty()) {
+      const size_t which = pick(static_cast<uint32_t>(model.queue.size() - 1));
+      CHECK(bench.scheduler().Cancel(model.queue[which].second));
+      model.queue.erase(model.queue.begin() + static_cast<ptrdiff_t>(which));
+    } else {
+      uint64_t wake_at = 0;
+      const size_t count = model.Decide(now, &wake_at);
+      bench.Next(now);
+      std::vector<Schedulable*> expected;
+      for (size_t i = 0; i < count; i++) expected.push_back(model.queue[i].second);
+      model.queue.erase(model.queue.begin(), model.queue.begin() + static_cast<ptrdiff_t>(count));
+      CHECK(bench.decision.take == expected);
+      CHECK_EQ(bench.decision.wake_at_ns, wake_at);
+      CHECK(bench.decision.expire.empty());
+    }
+    CHECK_EQ(bench.scheduler().waiting(), model.queue.size());
+  }
+}
+
+}  // namespace
+
+TEST(dynamic_scheduler_agrees_with_the_rule_on_random_queues) {
+  std::mt19937 random(20261121);
+  for (int game = 0; game < 2000; game++) PlayRandomly(random);
+}
+
+}  // namespace tritonts::test

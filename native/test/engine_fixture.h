@@ -1,0 +1,246 @@
+// What tests of the engine share: waiting, a sink that records, requests, and a backend whose runs
+// a test writes.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "backend.h"
+#include "check.h"
+#include "clock.h"
+
+namespace tritonts::test {
+
+// How long anything may take that a test waits for; sanitizers on a busy machine are slow.
+constexpr auto kPatience = std::chrono::seconds(30);
+
+// Waits until `condition` holds; false when it took too long.
+template <typename Condition>
+bool Eventually(Condition condition) {
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+// Something that happens once.
+class Event {
+ public:
+  void Set() {
+    std::lock_guard lock(mutex_);
+    set_ = true;
+    changed_.notify_all();
+  }
+  // False when it took too long.
+  bool Wait(std::chrono::nanoseconds most = kPatience) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, most, [this] { return set_; });
+  }
+  bool set() {
+    std::lock_guard lock(mutex_);
+    return set_;
+  }
+
+ private:
+  std::mutex mutex_;  // guards set_
+  std::condition_variable changed_;
+  bool set_ = false;
+};
+
+template <typename T>
+std::string BytesOf(const std::vector<T>& values) {
+  return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+}
+
+// What a sink got for one request.
+struct Answer {
+  struct Output {
+    std::vector<int64_t> shape;
+    std::string bytes;
+  };
+  uint32_t slot = 0;
+  Status status;
+  std::map<uint32_t, Output> outputs;
+  bool ran = false;
+  bool abandoned = false;
+  BatchTimings timings;
+};
+
+// Records answers in the order they come. Any thread.
+class RecordingSink final : public ResponseSink {
+ public:
+  void Deliver(std::span<const Response> responses) override {
+    std::lock_guard lock(mutex_);
+    for (const Response& response : responses) {
+      Answer answer;
+      answer.slot = response.request->slot;
+      answer.status = response.status;
+      answer.ran = response.timings != nullptr;
+      answer.abandoned = response.abandoned;
+      if (response.timings) answer.timings = *response.timings;
+      for (const OutputTensor& output : response.outputs) {
+        Answer::Output& copy = answer.outputs[output.index];
+        if (output.batch >= 0) copy.shape.push_back(output.batch);
+        copy.shape.insert(copy.shape.end(), output.tail.begin(), output.tail.end());
+        copy.bytes.assign(static_cast<const char*>(output.data), output.size);
+      }
+      answers_.push_back(std::move(answer));
+      if (!response.abandoned) response.request->set_state(Request::State::kIdle);
+    }
+    changed_.notify_all();
+  }
+
+  // Waits for `count` answers altogether; false when it took too long.
+  bool Wait(size_t count) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, kPatience, [&] { return answers_.size() >= count; });
+  }
+  std::vector<Answer> answers() {
+    std::lock_guard lock(mutex_);
+    return answers_;
+  }
+  // The only answer to `slot`; fails the test where there are none or several.
+  Answer Of(uint32_t slot) {
+    std::vector<Answer> found;
+    for (Answer& answer : answers()) {
+      if (answer.slot == slot) found.push_back(std::move(answer));
+    }
+    CHECK_EQ(found.size(), 1u);
+    return found.empty() ? Answer() : found.front();
+  }
+
+ private:
+  std::mutex mutex_;  // guards answers_
+  std::condition_variable changed_;
+  std::vector<Answer> answers_;
+};
+
+// Makes requests, and owns them and the bytes of their inputs.
+class Requests {
+ public:
+  explicit Requests(ResponseSink* sink = nullptr) : sink_(sink) {}
+
+  // A request of `rows` rows without inputs; its slot counts from 0.
+  Request* Add(uint32_t rows = 1) {
+    requests_.push_back(std::make_unique<Request>());
+    Request* request = requests_.back().get();
+    request->sink = sink_;
+    request->slot = static_cast<uint32_t>(requests_.size() - 1);
+    request->batch_size = rows;
+    request->arrival_ns = NowNs();
+    return request;
+  }
+  // Gives a request an input of one chunk.
+  void Input(Request* request, uint32_t index, DataType datatype, std::vector<int64_t> shape,
+             const std::string& bytes) {
+    // Not a std::string's own buffer: neighbours there would be chance.
+    memory_.push_back(std::make_unique<char[]>(bytes.size() + 1));
+    std::memcpy(memory_.back().get(), bytes.data(), bytes.size());
+    Place(request, index, datatype, std::move(shape), memory_.back().get(), bytes.size());
+  }
+  // Gives a request an input that lies somewhere already.
+  void Place(Request* request, uint32_t index, DataType datatype, std::vector<int64_t> shape,
+             void* data, size_t size) {
+    InputTensor& input = request->AddInput();
+    input.index = index;
+    input.datatype = datatype;
+    input.shape = std::move(shape);
+    input.chunks.push_back({data, size, MemoryKind::kHost, 0, {}});
+  }
+  // A request for a model of one float a row: its rows are `values`.
+  Request* Floats(const std::vector<float>& values) {
+    Request* request = Add(static_cast<uint32_t>(values.size()));
+    Input(request, 0, DataType::kFp32, {static_cast<int64_t>(values.size()), 1}, BytesOf(values));
+    return request;
+  }
+
+ private:
+  ResponseSink* const sink_;
+  std::deque<std::unique_ptr<Request>> requests_;
+  std::deque<std::unique_ptr<char[]>> memory_;
+};
+
+// A backend whose steps are functions of the test; what is not set goes well and does nothing.
+struct Script {
+  std::function<Status(const ModelSpec&)> load;
+  std::function<Status(const InstanceSpec&)> create;
+  std::function<void(uint32_t instance, Batch&)> execute;
+  std::function<void(uint32_t instance)> terminate;
+  std::function<void()> destroyed;  // the model is
+};
+
+class ScriptedModel final : public Model {
+ public:
+  explicit ScriptedModel(std::shared_ptr<const Script> script) : script_(std::move(script)) {}
+  ~ScriptedModel() override {
+    if (script_->destroyed) script_->destroyed();
+  }
+  ModelDescription Describe() const override { return {}; }
+  Status Configure(const ModelIo&) override { return Status::Ok(); }
+  StatusOr<std::unique_ptr<Instance>> CreateInstance(const InstanceSpec& spec) override {
+    if (script_->create) {
+      Status status = script_->create(spec);
+      if (!status.ok()) return status;
+    }
+    return std::unique_ptr<Instance>(new Scripted(script_, spec.index));
+  }
+  std::map<std::string, std::string> Info() const override { return {{"runtime", "script"}}; }
+
+ private:
+  class Scripted final : public Instance {
+   public:
+    Scripted(std::shared_ptr<const Script> script, uint32_t index)
+        : script_(std::move(script)), index_(index) {}
+    void Execute(Batch& batch) override {
+      if (script_->execute) {
+        script_->execute(index_, batch);
+      } else {
+        batch.Respond(Status::Ok());
+      }
+    }
+    void Terminate() override {
+      if (script_->terminate) script_->terminate(index_);
+    }
+
+   private:
+    const std::shared_ptr<const Script> script_;
+    const uint32_t index_;
+  };
+  const std::shared_ptr<const Script> script_;
+};
+
+class ScriptedBackend final : public Backend {
+ public:
+  explicit ScriptedBackend(Script script) : script_(std::make_shared<Script>(std::move(script))) {}
+  StatusOr<std::unique_ptr<Model>> Load(const ModelSpec& spec) override {
+    if (script_->load) {
+      Status status = script_->load(spec);
+      if (!status.ok()) return status;
+    }
+    return std::unique_ptr<Model>(new ScriptedModel(script_));
+  }
+  bool may_run_on_js_thread() const override { return true; }
+
+ private:
+  const std::shared_ptr<const Script> script_;
+};
+
+// Input and output 0: one float a row.
+inline ModelIo FloatIo(uint32_t max_batch_size = 8) {
+  return {max_batch_size,
+          {{"x", DataType::kFp32, {-1, 1}, false}},
+          {{"y", DataType::kFp32, {-1, 1}, false}}};
+}
+
+}  // namespace tritonts::test

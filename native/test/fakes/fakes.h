@@ -1,0 +1,40 @@
+// Where the fakes are, and how tests tell them what to do. The test program finds the fake CUDA
+// driver before any real one.
+#pragma once
+
+#include <cstdlib>
+#include <optional>
+#include <string>
+
+namespace tritonts::test {
+
+inline std::string FakeCudaDriver() {
+  return std::string(TRITONTS_FAKES) + "/libcuda.so.1";
+}
+inline std::string FakeOnnxRuntime() {
+  return std::string(TRITONTS_FAKES) + "/libfakeonnxruntime.so";
+}
+
+// A variable of the environment, put back at the end.
+class ScopedVariable {
+ public:
+  ScopedVariable(const char* name, const std::string& value) : name_(name) {
+    if (const char* before = std::getenv(name)) before_ = before;
+    setenv(name, value.c_str(), 1);
+  }
+  ~ScopedVariable() {
+    if (before_) {
+      setenv(name_, before_->c_str(), 1);
+    } else {
+      unsetenv(name_);
+    }
+  }
+  ScopedVariable(const ScopedVariable&) = delete;
+  ScopedVariable& operator=(const ScopedVariable&) = delete;
+
+ private:
+  const char* const name_;
+  std::optional<std::string> before_;
+};
+
+}  // namespace tritonts::test

@@ -1,0 +1,293 @@
+#include "fault_backend.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <fstream>
+#include <mutex>
+#include <new>
+#include <stdexcept>
+#include <thread>
+
+#include "../engine/exit.h"
+
+namespace tritonts {
+
+namespace {
+
+constexpr const char* kNames[] = {
+    "none",          "fails",          "unavailable",    "throws",
+    "throws_other",  "lacks_memory",   "hangs",          "hangs_until_terminated",
+    "answers_twice", "answers_late",   "never_answers",  "wrong_rows",
+    "negative_dim",  "huge_shape",     "unknown_output", "wrong_datatype",
+    "too_few_bytes", "too_many_bytes", "other_thread",   "allocates_too_much",
+    "slow",          "wrong_request",
+};
+static_assert(std::size(kNames) == static_cast<size_t>(Fault::kCount));
+
+constexpr size_t kTooMuch = size_t{1} << 45;
+
+std::string SettingOf(const ModelSpec& spec, const std::string& key, const char* absent) {
+  const auto known = spec.settings.find(key);
+  return known == spec.settings.end() ? absent : known->second;
+}
+
+[[noreturn]] void HangForEver(const std::string& file) {
+  if (!file.empty()) std::ofstream(file).put('\n');
+  while (true) std::this_thread::sleep_for(std::chrono::hours(1));
+}
+
+// What a model's settings ask for.
+struct Orders {
+  Fault fault = Fault::kNone;
+  std::string load_fault;
+  std::string at;
+  std::chrono::milliseconds delay{100};
+  std::string hang_file;
+  int fault_input = -1;  // position of the input that names a fault
+};
+
+// What a load does at one of its steps.
+Status LoadFault(const Orders& orders, const char* step) {
+  if (orders.at != step) return Status::Ok();
+  const std::string& fault = orders.load_fault;
+  if (fault == "fails") return Status::Unavailable("an injected failure");
+  if (fault == "throws") throw std::runtime_error("an injected exception");
+  if (fault == "lacks_memory") throw std::bad_alloc();
+  if (fault == "hangs") HangForEver(orders.hang_file);
+  return Status::Ok();
+}
+
+class FaultInstance final : public Instance {
+ public:
+  explicit FaultInstance(const Orders& orders) : orders_(orders) {}
+  ~FaultInstance() override { JoinLate(); }
+
+  void Execute(Batch& batch) override {
+    // Answers that were to come late come now, while another run is under way.
+    JoinLate();
+    batch.MarkInputsReady();
+    batch.MarkComputed();
+    for (uint32_t i = 0; i < batch.requests().size(); i++) {
+      if (!OfTheRun(FaultOf(batch, i))) Answer(batch, i, FaultOf(batch, i));
+    }
+    for (uint32_t i = 0; i < batch.requests().size(); i++) {
+      const Fault fault = faults_[i];
+      if (OfTheRun(fault)) Misbehave(batch, i, fault);
+    }
+  }
+
+  void Terminate() override {
+    {
+      std::lock_guard lock(mutex_);
+      terminated_ = true;
+    }
+    changed_.notify_all();
+  }
+
+ private:
+  static bool OfTheRun(Fault fault) {
+    return fault == Fault::kThrows || fault == Fault::kThrowsOther ||
+           fault == Fault::kLacksMemory || fault == Fault::kHangs ||
+           fault == Fault::kHangsUntilTerminated || fault == Fault::kSlow;
+  }
+
+  // Remembered, because an answered request is not ours any more.
+  Fault FaultOf(const Batch& batch, uint32_t position) {
+    faults_.resize(batch.requests().size());
+    Fault& fault = faults_[position];
+    fault = orders_.fault;
+    const Request& request = *batch.requests()[position];
+    const InputTensor* input = orders_.fault_input < 0
+                                   ? nullptr
+                                   : request.input(static_cast<uint32_t>(orders_.fault_input));
+    if (!input || input->byte_size() < sizeof(int32_t)) return fault;
+    int32_t number = 0;
+    std::memcpy(&number, input->chunks.front().data, sizeof(number));
+    if (number > 0 && number < static_cast<int32_t>(Fault::kCount)) {
+      fault = static_cast<Fault>(number);
+    }
+    return fault;
+  }
+
+  static void Echo(Batch& batch, uint32_t position) {
+    const InputTensor* input = batch.requests()[position]->input(0);
+    if (!input) return;
+    Declare(batch, position, 0, input->datatype, input->shape, input->byte_size());
+  }
+
+  // Output `index` with the bytes of input 0, of which `size` count.
+  static void Declare(Batch& batch, uint32_t position, uint32_t index, DataType datatype,
+                      std::span<const int64_t> shape, size_t size) {
+    const InputTensor* input = batch.requests()[position]->input(0);
+    BlockRef block = batch.pool().Acquire(input->byte_size() + sizeof(float));
+    if (!block) return batch.RespondOne(position, Status::Unavailable("no memory"));
+    if (input->byte_size() > 0) {
+      std::memcpy(block->data(), input->chunks.front().data, input->byte_size());
+    }
+    batch.SetRequestOutput(position, index, datatype, shape, block->data(), size, block.get());
+  }
+
+  void Answer(Batch& batch, uint32_t position, Fault fault) {
+    const InputTensor* input = batch.requests()[position]->input(0);
+    const size_t size = input->byte_size();
+    const DataType datatype = input->datatype;
+    std::vector<int64_t> shape = input->shape;
+    Status status = Status::Ok();
+    switch (fault) {
+      case Fault::kFails:
+        status = Status::Internal("an injected failure");
+        break;
+      case Fault::kUnavailable:
+        status = Status::Unavailable("an injected failure");
+        break;
+      case Fault::kAnswersLate: {
+        std::lock_guard lock(mutex_);
+        late_.emplace_back([this, position, answers = batch.answers()] {
+          {
+            std::unique_lock lock(mutex_);
+            changed_.wait(lock, [this] { return late_wanted_; });
+          }
+          answers.RespondOne(position, Status::Internal("an answer that came late"));
+          answers.Respond(Status::Internal("an answer that came late"));
+        });
+        return;
+      }
+      case Fault::kNeverAnswers:
+        return;
+      case Fault::kWrongRows:
+        shape.front()++;
+        Declare(batch, position, 0, datatype, shape, size);
+        break;
+      case Fault::kNegativeDim:
+        shape.back() = -1;
+        Declare(batch, position, 0, datatype, shape, size);
+        break;
+      case Fault::kHugeShape:
+        shape.insert(shape.end(), 4, int64_t{1} << 30);
+        Declare(batch, position, 0, datatype, shape, size);
+        break;
+      case Fault::kUnknownOutput:
+        Declare(batch, position, 7, datatype, shape, size);
+        break;
+      case Fault::kWrongDatatype:
+        Declare(batch, position, 0, DataType::kInt8, shape, size);
+        break;
+      case Fault::kTooFewBytes:
+        Declare(batch, position, 0, datatype, shape, size - sizeof(float));
+        break;
+      case Fault::kTooManyBytes:
+        Declare(batch, position, 0, datatype, shape, size + sizeof(float));
+        break;
+      case Fault::kOtherThread: {
+        Echo(batch, position);
+        std::thread([&batch, position] { batch.RespondOne(position, Status::Ok()); }).join();
+        return;
+      }
+      case Fault::kAllocatesTooMuch:
+        if (!batch.pool().Acquire(kTooMuch)) {
+          status = Status::Unavailable("no memory for " + std::to_string(kTooMuch) + " bytes");
+        }
+        break;
+      case Fault::kWrongRequest:
+        batch.RespondOne(static_cast<uint32_t>(batch.requests().size()), Status::Ok());
+        batch.RespondOne(1u << 30, Status::Internal("nobody's"));
+        Echo(batch, position);
+        break;
+      default:
+        Echo(batch, position);
+    }
+    batch.RespondOne(position, status);
+    if (fault == Fault::kAnswersTwice) {
+      batch.RespondOne(position, Status::Ok());
+      batch.RespondOne(position, Status::Internal("a second answer"));
+    }
+  }
+
+  void Misbehave(Batch& batch, uint32_t position, Fault fault) {
+    if (fault == Fault::kThrows) throw std::runtime_error("an injected exception");
+    if (fault == Fault::kThrowsOther) throw 42;
+    if (fault == Fault::kLacksMemory) throw std::bad_alloc();
+    if (fault == Fault::kHangs) HangForEver(orders_.hang_file);
+    std::unique_lock lock(mutex_);
+    bool terminated = true;
+    if (fault == Fault::kSlow) {
+      terminated = changed_.wait_for(lock, orders_.delay, [this] { return terminated_; });
+    } else {
+      changed_.wait(lock, [this] { return terminated_; });
+    }
+    lock.unlock();
+    if (terminated) {
+      return batch.RespondOne(position, Status::Cancelled("the run was asked to end"));
+    }
+    Answer(batch, position, Fault::kNone);
+  }
+
+  void JoinLate() {
+    {
+      std::lock_guard lock(mutex_);
+      late_wanted_ = true;
+    }
+    changed_.notify_all();
+    for (std::thread& thread : late_) thread.join();
+    late_.clear();
+    late_wanted_ = false;
+  }
+
+  const Orders orders_;
+  std::vector<Fault> faults_;
+  std::vector<std::thread> late_;  // the running thread
+  std::mutex mutex_;               // guards terminated_ and late_wanted_
+  std::condition_variable changed_;
+  bool terminated_ = false;
+  bool late_wanted_ = false;
+};
+
+class FaultModel final : public Model {
+ public:
+  explicit FaultModel(Orders orders) : orders_(std::move(orders)) {}
+
+  // It takes whatever the configuration says.
+  ModelDescription Describe() const override { return {}; }
+
+  Status Configure(const ModelIo& io) override {
+    for (size_t i = 0; i < io.inputs.size(); i++) {
+      if (io.inputs[i].name == "fault") orders_.fault_input = static_cast<int>(i);
+    }
+    return LoadFault(orders_, "configure");
+  }
+
+  StatusOr<std::unique_ptr<Instance>> CreateInstance(const InstanceSpec&) override {
+    if (Status status = LoadFault(orders_, "instance"); !status.ok()) return status;
+    return std::unique_ptr<Instance>(new FaultInstance(orders_));
+  }
+
+ private:
+  Orders orders_;
+};
+
+}  // namespace
+
+StatusOr<std::unique_ptr<Model>> FaultBackend::Load(const ModelSpec& spec) {
+  // As a backend does that has just opened its library.
+  static const bool once = (OnRuntimeLibraryOpened(), true);
+  (void)once;
+  Orders orders;
+  const std::string name = SettingOf(spec, "fault", "none");
+  const auto known = std::find(std::begin(kNames), std::end(kNames), name);
+  if (known == std::end(kNames)) return Status::InvalidArg("there is no fault '" + name + "'");
+  orders.fault = static_cast<Fault>(known - std::begin(kNames));
+  orders.load_fault = SettingOf(spec, "load_fault", "");
+  orders.hang_file = SettingOf(spec, "hang_file", "");
+  orders.at = SettingOf(spec, "at", "load");
+  const std::string delay = SettingOf(spec, "delay_ms", "100");
+  int64_t milliseconds = 0;
+  std::from_chars(delay.data(), delay.data() + delay.size(), milliseconds);
+  orders.delay = std::chrono::milliseconds(milliseconds);
+  if (Status status = LoadFault(orders, "load"); !status.ok()) return status;
+  return std::unique_ptr<Model>(new FaultModel(std::move(orders)));
+}
+
+}  // namespace tritonts

@@ -1,0 +1,266 @@
+// Plays the JavaScript side of a port: slots, the words of submissions, and pages of answers. Knows
+// the words from port_layout.h alone. One thread.
+#pragma once
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine_fixture.h"
+#include "port.h"
+#include "server.h"
+
+namespace tritonts::test {
+
+struct PortInput {
+  uint32_t index = 0;
+  std::vector<int32_t> shape;
+  std::string bytes;
+};
+
+struct PortAnswer {
+  struct Output {
+    uint32_t index = 0;
+    DataType datatype = DataType::kInvalid;
+    std::vector<int64_t> shape;
+    std::string bytes;
+    bool large = false;
+    int32_t offset = 0;  // in its page
+  };
+  uint32_t slot = 0;
+  uint32_t generation = 0;
+  Code code = Code::kOk;
+  std::string message;
+  std::vector<Output> outputs;
+  uint32_t index = 0;
+  bool final = false;
+  bool limited = false;
+  bool ran = false;
+  double timings[5] = {};  // of its batch; only where it ran
+};
+
+class PortClient {
+ public:
+  // A request's small inputs go to its own stretch of a slab.
+  static constexpr size_t kRangeBytes = 4096;
+
+  // `copies`: as where external buffers are forbidden, with slabs of our own.
+  explicit PortClient(const std::shared_ptr<Server>& server, bool copies = false)
+      : copies_(copies), signal_(std::make_shared<Signal>()) {
+    port_ = server->Attach([signal = signal_] { signal->Raise(); });
+  }
+  ~PortClient() {
+    if (port_) Detach();
+  }
+
+  Port& port() { return *port_; }
+
+  // Writes a request; returns its slot. Flush sends it.
+  uint32_t Write(uint32_t uid, uint32_t rows, const std::vector<PortInput>& inputs,
+                 const std::vector<uint32_t>& wanted = {}) {
+    const uint32_t slot = TakeSlot();
+    size_t bytes = 0;
+    for (const PortInput& input : inputs) bytes = Aligned(bytes) + input.bytes.size();
+    Append({uid, slot, ++generations_[slot], static_cast<uint32_t>(inputs.size()),
+            static_cast<uint32_t>(wanted.size()), rows});
+    size_t offset = (slot * kRangeBytes) % layout::kSlabBytes;
+    const size_t slab = slot * kRangeBytes / layout::kSlabBytes;
+    for (const PortInput& input : inputs) {
+      if (bytes <= kRangeBytes) {
+        while (port_->slabs() <= slab) AddSlab();
+        offset = Aligned(offset);
+        std::memcpy(Slab(slab) + offset, input.bytes.data(), input.bytes.size());
+        Append({input.index | layout::kSlab << 16, static_cast<uint32_t>(slab),
+                static_cast<uint32_t>(offset), static_cast<uint32_t>(input.bytes.size())});
+        offset += input.bytes.size();
+      } else {
+        uint32_t id = 0;
+        Block* block = port_->Stage(input.bytes.size(), &id);
+        std::memcpy(block->data(), input.bytes.data(), input.bytes.size());
+        Append(
+            {input.index | layout::kBlock << 16, id, 0, static_cast<uint32_t>(input.bytes.size())});
+      }
+      Append({static_cast<uint32_t>(input.shape.size())});
+      words_.insert(words_.end(), input.shape.begin(), input.shape.end());
+    }
+    Append(wanted);
+    return slot;
+  }
+
+  // Sends what was written.
+  Status Flush() {
+    const std::vector<int32_t> words = std::exchange(words_, {});
+    if (words.empty()) return Status::Ok();
+    return Submit(words);
+  }
+  // Sends words as they are.
+  Status Submit(const std::vector<int32_t>& words) {
+    std::vector<const char*> sources;
+    for (const auto& copy : slab_copies_) sources.push_back(copy.get());
+    return port_->Submit(words.data(), words.size(), copies_ ? sources.data() : nullptr);
+  }
+  std::vector<int32_t>& words() { return words_; }
+
+  void Cancel(uint32_t slot) { port_->Cancel(slot, generations_[slot]); }
+  uint32_t generation(uint32_t slot) const { return generations_[slot]; }
+
+  // What JavaScript does when it is woken: sends, acknowledges, takes the answers.
+  std::vector<PortAnswer> Take() {
+    signal_->Lower();
+    CHECK(Flush().ok());
+    const uint32_t epoch = HeaderWord(layout::kEpoch);
+    std::vector<CompletionPage*> pages;
+    port_->TakePages(&pages);
+    port_->Acknowledge(epoch);
+    std::vector<PortAnswer> answers;
+    for (CompletionPage* page : pages) {
+      most_pages_ = std::max(most_pages_, page->id + 1);
+      Read(*page, &answers);
+      port_->Recycle(page);
+    }
+    for (const PortAnswer& answer : answers) {
+      if (answer.final) free_.push_back(answer.slot);
+    }
+    return answers;
+  }
+  // Takes answers until there are `count`; fewer when it took too long.
+  std::vector<PortAnswer> Take(size_t count) {
+    CHECK(Flush().ok());
+    std::vector<PortAnswer> answers;
+    while (answers.size() < count && signal_->Wait(kPatience)) {
+      std::vector<PortAnswer> some = Take();
+      std::move(some.begin(), some.end(), std::back_inserter(answers));
+    }
+    CHECK_EQ(answers.size(), count);
+    return answers;
+  }
+  // Whether there was a wake-up within the time.
+  bool WaitForWake(std::chrono::nanoseconds most) { return signal_->Wait(most); }
+
+  // How many pages had to be told apart so far.
+  uint32_t most_pages() const { return most_pages_; }
+
+  // Words for JavaScript.
+  uint32_t HeaderWord(size_t index) const {
+    auto* words = static_cast<int32_t*>(port_->header()->data());
+    return static_cast<uint32_t>(
+        std::atomic_ref<int32_t>(words[index]).load(std::memory_order_acquire));
+  }
+
+  void AddSlab() {
+    CHECK(port_->AddSlab() != nullptr);
+    if (copies_) slab_copies_.push_back(std::make_unique<char[]>(layout::kSlabBytes));
+  }
+  void Detach() { port_->Detach(); }
+  // Lets go of the port, as the collection of its JavaScript object does.
+  std::weak_ptr<Port> Release() {
+    std::weak_ptr<Port> weak = port_;
+    Detach();
+    port_ = nullptr;
+    return weak;
+  }
+
+ private:
+  class Signal {
+   public:
+    void Raise() {
+      std::lock_guard lock(mutex_);
+      up_ = true;
+      changed_.notify_all();
+    }
+    void Lower() {
+      std::lock_guard lock(mutex_);
+      up_ = false;
+    }
+    bool Wait(std::chrono::nanoseconds most) {
+      std::unique_lock lock(mutex_);
+      return changed_.wait_for(lock, most, [this] { return up_; });
+    }
+
+   private:
+    std::mutex mutex_;  // guards up_
+    std::condition_variable changed_;
+    bool up_ = false;
+  };
+
+  static size_t Aligned(size_t offset) { return (offset + 63) & ~size_t{63}; }
+  void Append(const std::vector<uint32_t>& words) {
+    words_.insert(words_.end(), words.begin(), words.end());
+  }
+  char* Slab(size_t number) {
+    return copies_ ? slab_copies_[number].get() : static_cast<char*>(port_->slab(number)->data());
+  }
+  uint32_t TakeSlot() {
+    if (free_.empty()) {
+      generations_.push_back(0);
+      return static_cast<uint32_t>(generations_.size() - 1);
+    }
+    const uint32_t slot = free_.back();
+    free_.pop_back();
+    return slot;
+  }
+
+  static void Read(const CompletionPage& page, std::vector<PortAnswer>* answers) {
+    const int32_t* words = page.data();
+    const auto* bytes = static_cast<const char*>(page.memory->data());
+    double timings[5] = {};
+    for (uint32_t at = 0; at < page.words;) {
+      if (words[at] == layout::kTimings) {
+        at += 1;
+        at += at & 1;
+        std::memcpy(timings, words + at, sizeof(timings));
+        at += sizeof(timings) / 4;
+        continue;
+      }
+      PortAnswer answer;
+      answer.slot = static_cast<uint32_t>(words[at++]);
+      answer.generation = static_cast<uint32_t>(words[at++]);
+      const int32_t flags = words[at++];
+      answer.index = static_cast<uint32_t>(words[at++]);
+      answer.code = static_cast<Code>(flags & 0xff);
+      answer.final = (flags & layout::kFinalBit) != 0;
+      answer.limited = (flags & layout::kLimitedBit) != 0;
+      answer.ran = (flags & layout::kRanBit) != 0;
+      if (answer.ran) std::memcpy(answer.timings, timings, sizeof(timings));
+      if (answer.code != Code::kOk) {
+        const int32_t offset = words[at++];
+        answer.message.assign(bytes + offset, static_cast<size_t>(words[at++]));
+      }
+      for (uint32_t i = 0; i < static_cast<uint32_t>(flags) >> 16; i++) {
+        PortAnswer::Output output;
+        output.index = static_cast<uint32_t>(words[at] & 0xffff);
+        output.datatype = static_cast<DataType>(words[at++] >> 16);
+        const int32_t offset = words[at++];
+        const auto size = static_cast<size_t>(words[at++]);
+        const auto rank = static_cast<uint32_t>(words[at++]);
+        for (uint32_t dim = 0; dim < rank; dim++) output.shape.push_back(words[at++]);
+        output.large = offset < 0;
+        output.offset = offset;
+        if (output.large) {
+          const CompletionPage::Large& large = page.large[static_cast<size_t>(~offset)];
+          output.bytes.assign(static_cast<const char*>(large.data), large.size);
+        } else {
+          output.bytes.assign(bytes + offset, size);
+        }
+        answer.outputs.push_back(std::move(output));
+      }
+      answers->push_back(std::move(answer));
+    }
+  }
+
+  const bool copies_;
+  const std::shared_ptr<Signal> signal_;
+  std::shared_ptr<Port> port_;
+  std::vector<std::unique_ptr<char[]>> slab_copies_;
+  std::vector<int32_t> words_;
+  std::vector<uint32_t> generations_;  // by slot
+  std::vector<uint32_t> free_;
+  uint32_t most_pages_ = 0;
+};
+
+}  // namespace tritonts::test

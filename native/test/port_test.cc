@@ -1,0 +1,573 @@
+// A port as JavaScript uses it: requests in by words, answers out by pages.
+#include "port.h"
+
+#include "port_client.h"
+#include "server_fixture.h"
+
+namespace tritonts::test {
+
+namespace {
+
+using Dims = std::vector<int64_t>;
+
+PortInput Floats(const std::vector<float>& values) {
+  return {0, {static_cast<int32_t>(values.size()), 1}, BytesOf(values)};
+}
+
+// The answer of a slot among others; fails the test where there is none.
+const PortAnswer& AnswerOf(uint32_t slot, const std::vector<PortAnswer>& answers) {
+  static const PortAnswer none;
+  for (const PortAnswer& answer : answers) {
+    if (answer.slot == slot) return answer;
+  }
+  CHECK(!"there is an answer for the slot");
+  return none;
+}
+
+// A server that serves one version, and a port of it.
+struct PortBench {
+  explicit PortBench(bool copies = false, uint64_t limit = uint64_t{1} << 30)
+      : server(limit), client(server.shared(), copies) {}
+
+  void ServeIdentity(VersionConfig config) { uid = server.Serve(&identity, std::move(config)); }
+  // Serves runs that wait for their gate.
+  void ServeRuns(VersionConfig config) {
+    scripted = std::make_unique<ScriptedBackend>(ScriptOf(runs));
+    uid = server.Serve(scripted.get(), std::move(config));
+  }
+  void ServeScript(Script script, VersionConfig config) {
+    scripted = std::make_unique<ScriptedBackend>(std::move(script));
+    uid = server.Serve(scripted.get(), std::move(config));
+  }
+  uint32_t Write(const std::vector<float>& values) {
+    return client.Write(uid, static_cast<uint32_t>(values.size()), {Floats(values)});
+  }
+  Statistics statistics() { return server.server().FindVersion(uid)->statistics(); }
+
+  std::shared_ptr<Runs> runs = std::make_shared<Runs>();
+  IdentityBackend identity;
+  std::unique_ptr<ScriptedBackend> scripted;
+  ServerBench server;
+  PortClient client;
+  uint32_t uid = 0;
+};
+
+}  // namespace
+
+// --- In and out.
+
+TEST(port_answers_requests_of_a_tick_with_their_own_rows) {
+  for (const bool copies : {false, true}) {
+    PortBench bench(copies);
+    bench.ServeIdentity(ConfigOf(FloatIo(), 1, {8, {}, 0}));
+    std::vector<uint32_t> slots;
+    for (int i = 0; i < 10; i++) {
+      slots.push_back(bench.Write({static_cast<float>(i), static_cast<float>(-i)}));
+    }
+    const auto answers = bench.client.Take(10);
+    for (int i = 0; i < 10; i++) {
+      const PortAnswer& answer = AnswerOf(slots[static_cast<size_t>(i)], answers);
+      CHECK(answer.code == Code::kOk);
+      CHECK(answer.final);
+      CHECK_EQ(answer.generation, 1u);
+      CHECK_EQ(answer.outputs.size(), 1u);
+      CHECK(answer.outputs[0].datatype == DataType::kFp32);
+      CHECK_EQ(answer.outputs[0].shape, (Dims{2, 1}));
+      CHECK_EQ(answer.outputs[0].bytes,
+               BytesOf<float>({static_cast<float>(i), static_cast<float>(-i)}));
+    }
+  }
+}
+
+TEST(port_takes_large_inputs_from_blocks_and_gives_large_outputs_alone) {
+  PortBench bench;
+  ModelIo io = FloatIo(0);
+  io.inputs[0].dims = io.outputs[0].dims = {-1};
+  bench.ServeIdentity(ConfigOf(io));
+  for (const size_t count : {5'000, 16'383, 16'384, 100'000}) {
+    std::vector<float> values(count);
+    for (size_t i = 0; i < count; i++) values[i] = static_cast<float>(i);
+    bench.client.Write(bench.uid, 0, {{0, {static_cast<int32_t>(count)}, BytesOf(values)}});
+    const auto answers = bench.client.Take(1);
+    CHECK_EQ(answers[0].outputs[0].bytes, BytesOf(values));
+    CHECK_EQ(answers[0].outputs[0].large, count * 4 >= layout::kLargeOutput);
+    CHECK_EQ(answers[0].outputs[0].shape, (Dims{static_cast<int64_t>(count)}));
+  }
+}
+
+TEST(port_gives_wanted_outputs_only) {
+  PortBench bench;
+  ModelIo io = FloatIo();
+  io.inputs.push_back({"z", DataType::kInt32, {-1, 2}, false});
+  io.outputs.push_back({"w", DataType::kInt32, {-1, 2}, false});
+  bench.ServeIdentity(ConfigOf(io));
+  const PortInput x = Floats({1});
+  const PortInput z = {1, {1, 2}, BytesOf<int32_t>({7, 8})};
+  const uint32_t all = bench.client.Write(bench.uid, 1, {x, z});
+  const uint32_t second = bench.client.Write(bench.uid, 1, {x, z}, {1});
+  const auto answers = bench.client.Take(2);
+  CHECK_EQ(AnswerOf(all, answers).outputs.size(), 2u);
+  CHECK_EQ(AnswerOf(second, answers).outputs.size(), 1u);
+  CHECK_EQ(AnswerOf(second, answers).outputs[0].index, 1u);
+  CHECK_EQ(AnswerOf(second, answers).outputs[0].bytes, z.bytes);
+}
+
+TEST(port_takes_inputs_without_bytes) {
+  PortBench bench;
+  ModelIo io = FloatIo();
+  io.inputs[0].dims = io.outputs[0].dims = {-1, -1};
+  bench.ServeIdentity(ConfigOf(io));
+  bench.client.AddSlab();
+  bench.client.Write(bench.uid, 1, {{0, {1, 0}, ""}});
+  const auto answers = bench.client.Take(1);
+  CHECK(answers[0].code == Code::kOk);
+  CHECK_EQ(answers[0].outputs[0].shape, (Dims{1, 0}));
+  CHECK_EQ(answers[0].outputs[0].bytes, "");
+}
+
+TEST(port_with_copies_takes_the_bytes_when_they_are_submitted) {
+  PortBench bench(true);
+  bench.runs->Shut();
+  bench.ServeRuns(ConfigOf(FloatIo()));
+  const uint32_t slot = bench.Write({1});
+  CHECK(bench.client.Flush().ok());
+  CHECK(bench.runs->Started(1));
+  // The same range again, as if the slot had another request: the first one keeps its own bytes.
+  bench.Write({2});
+  bench.client.words().clear();
+  bench.runs->Open();
+  CHECK_EQ(AnswerOf(slot, bench.client.Take(1)).outputs[0].bytes, BytesOf<float>({1}));
+}
+
+TEST(port_gives_the_times_of_a_batch_once_for_the_requests_of_a_tick) {
+  PortBench bench;
+  bench.runs->Shut();
+  bench.ServeRuns(ConfigOf(FloatIo(), 1, {8, {}, 0}));
+  const uint32_t first = bench.Write({1});
+  CHECK(bench.client.Flush().ok());
+  CHECK(bench.runs->Started(1));
+  const uint32_t second = bench.Write({1, 2});
+  const uint32_t third = bench.Write({3});
+  CHECK(bench.client.Flush().ok());
+  bench.runs->Open();
+  const auto answers = bench.client.Take(3);
+  CHECK_EQ(AnswerOf(first, answers).timings[0], 1.0);
+  CHECK_EQ(AnswerOf(second, answers).timings[0], 3.0);
+  const PortAnswer& two = AnswerOf(second, answers);
+  const PortAnswer& three = AnswerOf(third, answers);
+  CHECK(std::equal(std::begin(two.timings), std::end(two.timings), std::begin(three.timings)));
+  for (const double duration : two.timings) CHECK(duration >= 0 && duration < 60e9);
+}
+
+// --- Outputs and pages.
+
+namespace {
+
+// A model of `count` outputs of `size` bytes; byte i of output k of a request is k + i. With a
+// block of its own for each, or in memory that only lasts as long as the run.
+Script WideScript(size_t count, size_t size, bool blocks) {
+  Script script;
+  script.execute = [=](uint32_t, Batch& batch) {
+    const std::vector<int64_t> shape = {1, static_cast<int64_t>(size)};
+    std::vector<std::string> memory(count);
+    std::vector<BlockRef> kept(count);
+    for (size_t k = 0; k < count; k++) {
+      memory[k].resize(size);
+      for (size_t i = 0; i < size; i++) memory[k][i] = static_cast<char>(k + i);
+      const void* data = memory[k].data();
+      if (blocks) {
+        kept[k] = batch.pool().Acquire(size);
+        std::memcpy(kept[k]->data(), data, size);
+        data = kept[k]->data();
+      }
+      for (uint32_t i = 0; i < batch.requests().size(); i++) {
+        batch.SetRequestOutput(i, static_cast<uint32_t>(k), DataType::kUint8, shape, data, size,
+                               kept[k].get());
+      }
+    }
+    batch.Respond(Status::Ok());
+  };
+  return script;
+}
+
+ModelIo WideIo(size_t count) {
+  ModelIo io = FloatIo();
+  io.outputs.clear();
+  for (size_t k = 0; k < count; k++) {
+    io.outputs.push_back({"y" + std::to_string(k), DataType::kUint8, {-1, -1}, false});
+  }
+  return io;
+}
+
+}  // namespace
+
+TEST(port_gives_outputs_that_do_not_fit_a_page_together) {
+  constexpr size_t kSize = 60'000;
+  for (const bool blocks : {false, true}) {
+    PortBench bench;
+    bench.ServeScript(WideScript(12, kSize, blocks), ConfigOf(WideIo(12), 1, {8, {}, 0}));
+    for (int i = 0; i < 5; i++) bench.Write({1});
+    for (const PortAnswer& answer : bench.client.Take(5)) {
+      CHECK(answer.code == Code::kOk);
+      CHECK_EQ(answer.outputs.size(), 12u);
+      for (const PortAnswer::Output& output : answer.outputs) {
+        CHECK_EQ(output.bytes.size(), kSize);
+        CHECK(output.bytes[17] == static_cast<char>(output.index + 17));
+        CHECK(output.bytes[kSize - 1] == static_cast<char>(output.index + kSize - 1));
+      }
+    }
+  }
+}
+
+TEST(port_puts_outputs_of_odd_sizes_at_multiples_of_eight_and_fills_no_page_too_much) {
+  constexpr uint32_t kOutputs = 60;
+  PortBench bench;
+  bench.ServeScript(WideScript(kOutputs, 1, true), ConfigOf(WideIo(kOutputs), 1, {8, {}, 0}));
+  // Pages end at all kinds of places.
+  std::vector<uint32_t> wanted;
+  for (uint32_t i = 0; i < 6'000; i++) {
+    if (wanted.size() == kOutputs) wanted.clear();
+    wanted.push_back(static_cast<uint32_t>(wanted.size()));
+    bench.client.Write(bench.uid, 1, {Floats({1})}, wanted);
+  }
+  for (const PortAnswer& answer : bench.client.Take(6'000)) {
+    CHECK_EQ(answer.outputs.size(), answer.slot % kOutputs + 1);
+    for (const PortAnswer::Output& output : answer.outputs) {
+      CHECK_EQ(output.bytes, std::string(1, static_cast<char>(output.index)));
+      CHECK_EQ(output.offset % 8, 0);
+    }
+  }
+}
+
+TEST(port_refuses_an_answer_with_more_outputs_than_a_page_has_words_for) {
+  PortBench bench;
+  bench.ServeScript(WideScript(8'000, 1, false), ConfigOf(WideIo(8'000)));
+  bench.Write({1});
+  const auto answers = bench.client.Take(1);
+  CHECK(answers[0].code == Code::kInternal);
+  CHECK_EQ(answers[0].message, "too many outputs for one response");
+}
+
+TEST(port_keeps_large_outputs_that_lie_in_its_own_slab) {
+  PortBench bench;
+  ModelIo io = FloatIo(0);
+  io.inputs[0].dims = io.outputs[0].dims = {-1};
+  bench.ServeIdentity(ConfigOf(io));
+  bench.client.AddSlab();
+  constexpr size_t kSize = 128 << 10;
+  auto* slab = static_cast<char*>(bench.client.port().slab(0)->data());
+  std::memset(slab, 1, kSize);
+  CHECK(bench.client
+            .Submit({static_cast<int32_t>(bench.uid), 0, 1, 1, 0, 0, 0, 0, 0, kSize, 1, kSize / 4})
+            .ok());
+  std::vector<CompletionPage*> pages;
+  CHECK(Eventually([&] {
+    bench.client.port().TakePages(&pages);
+    return !pages.empty();
+  }));
+  // The request has ended; its range is used again before the answer is read.
+  std::memset(slab, 2, kSize);
+  CHECK_EQ(pages[0]->large.size(), 1u);
+  const CompletionPage::Large& large = pages[0]->large[0];
+  CHECK(std::string(static_cast<const char*>(large.data), large.size) == std::string(kSize, 1));
+  bench.client.port().Recycle(pages[0]);
+}
+
+TEST(port_uses_its_pages_again) {
+  PortBench bench;
+  bench.ServeIdentity(ConfigOf(FloatIo()));
+  for (int i = 0; i < 300; i++) {
+    bench.Write({1});
+    bench.client.Take(1);
+  }
+  CHECK(bench.client.most_pages() <= 2);
+}
+
+TEST(port_uses_the_numbers_of_pages_again_after_bursts) {
+  constexpr size_t kSize = 60'000;
+  PortBench bench;
+  bench.ServeScript(WideScript(1, kSize, false), ConfigOf(WideIo(1), 1, {8, {}, 0}));
+  // About 25 pages each time, more than are kept.
+  for (int burst = 0; burst < 4; burst++) {
+    for (int i = 0; i < 100; i++) bench.Write({1});
+    CHECK(bench.client.Flush().ok());
+    CHECK(Eventually([&] { return bench.server.server().in_flight_bytes() == 0; }));
+    bench.client.Take(100);
+  }
+  CHECK(bench.client.most_pages() > 20);
+  CHECK(bench.client.most_pages() < 40);
+}
+
+TEST(port_cuts_an_endless_message) {
+  Script script;
+  script.execute = [](uint32_t, Batch& batch) {
+    batch.Respond(Status::Internal(std::string(1'000'000, 'x')));
+  };
+  PortBench bench;
+  bench.ServeScript(std::move(script), ConfigOf(FloatIo()));
+  for (int i = 0; i < 40; i++) bench.Write({1});
+  for (const PortAnswer& answer : bench.client.Take(40)) {
+    CHECK(answer.code == Code::kInternal);
+    CHECK(answer.ran);
+    CHECK_EQ(answer.message, std::string(16384, 'x'));
+  }
+}
+
+TEST(port_wakes_its_thread_once_until_the_answers_are_taken) {
+  ServerBench server;
+  IdentityBackend identity;
+  const uint32_t uid = server.Serve(&identity, ConfigOf(FloatIo()));
+  std::atomic<int> wakes{0};
+  const auto port = server.server().Attach([&] { wakes++; });
+  std::vector<CompletionPage*> pages;
+  CHECK_EQ(wakes.load(), 1);  // to show the epoch
+  port->TakePages(&pages);
+  for (int32_t slot = 0; slot < 3; slot++) {
+    const std::vector<int32_t> words = {static_cast<int32_t>(uid), slot, 1, 0, 0, 1};
+    CHECK(port->Submit(words.data(), words.size(), nullptr).ok());
+  }
+  CHECK(Eventually([&] {
+    return server.server().in_flight_bytes() == 0 && server.server().FindVersion(uid)->drained();
+  }));
+  CHECK_EQ(wakes.load(), 2);
+  port->TakePages(&pages);
+  CHECK(!pages.empty());
+  port->Detach();
+}
+
+// --- Submissions that make no sense.
+
+namespace {
+
+struct Fault {
+  const char* what;            // the end of the message
+  std::vector<int32_t> words;  // after the uid
+  bool other_uid = false;
+};
+
+// Of a version of one input with a batch dimension, on a port with one slab and block 0 of 8192
+// bytes. Slot 0 is in use.
+const std::vector<Fault>& Faults() {
+  constexpr int32_t kBlock = layout::kBlock << 16;
+  constexpr int32_t kSlab = layout::kSlabBytes;
+  static const std::vector<Fault> faults = {
+      {"a record is cut", {1, 1, 0, 0}},
+      {"an unknown model version", {1, 1, 0, 0, 1}, true},
+      {"a slot beyond all bounds", {1 << 24, 1, 0, 0, 1}},
+      {"a slot beyond all bounds", {-1, 1, 0, 0, 1}},
+      {"a slot that is in use", {0, 9, 0, 0, 1}},
+      {"an input is cut", {1, 1, 1, 0, 1, 0, 0, 0, 4}},
+      {"an input is cut", {1, 1, -1, 0, 1, 0, 0, 0, 4, 1, 1}},
+      {"a shape is cut", {1, 1, 1, 0, 1, 0, 0, 0, 4, 2, 1}},
+      {"a shape is cut", {1, 1, 1, 0, 1, 0, 0, 0, 4, -1, 1}},
+      {"an unknown input", {1, 1, 1, 0, 1, 1, 0, 0, 4, 1, 1}},
+      {"a shape without a batch dimension", {1, 1, 1, 0, 1, 0, 0, 0, 4, 0}},
+      {"a range outside of its slab", {1, 1, 1, 0, 1, 0, 1, 0, 4, 1, 1}},
+      {"a range outside of its slab", {1, 1, 1, 0, 1, 0, -1, 0, 4, 1, 1}},
+      {"a range outside of its slab", {1, 1, 1, 0, 1, 0, 0, kSlab - 3, 4, 1, 1}},
+      {"a range outside of its slab", {1, 1, 1, 0, 1, 0, 0, kSlab + 1, 0, 1, 1}},
+      {"a range outside of its slab", {1, 1, 1, 0, 1, 0, 0, 64, -64, 1, 1}},
+      {"an unknown block", {1, 1, 1, 0, 1, kBlock, 1, 0, 4, 1, 1}},
+      {"an unknown block", {1, 1, 1, 0, 1, kBlock, -1, 0, 4, 1, 1}},
+      {"a block that is too small", {1, 1, 1, 0, 1, kBlock, 0, 0, 8193, 1, 1}},
+      {"a block that is too small", {1, 1, 1, 0, 1, kBlock, 0, 1, 4, 1, 1}},
+      {"an unknown source", {1, 1, 1, 0, 1, 2 << 16, 0, 0, 4, 1, 1}},
+      {"an unknown source", {1, 1, 1, 0, 1, -1 << 16, 0, 0, 4, 1, 1}},
+      {"a record is cut", {1, 1, 0, 2, 1, 0}},
+      {"a record is cut", {1, 1, 0, -1, 1, 0}},
+  };
+  return faults;
+}
+
+}  // namespace
+
+TEST(port_refuses_each_submission_that_makes_no_sense_and_takes_nothing_of_it) {
+  PortBench bench;
+  bench.runs->Shut();
+  bench.ServeRuns(ConfigOf(FloatIo(), 1, {8, {}, 0}));
+  bench.Write({1});
+  CHECK(bench.client.Flush().ok());
+  CHECK(bench.runs->Started(1));
+  uint32_t block = 0;
+  CHECK(bench.client.port().Stage(8192, &block) != nullptr);
+  CHECK_EQ(block, 0u);
+  const auto uid = static_cast<int32_t>(bench.uid);
+  int32_t slot = 10;
+  for (const Fault& fault : Faults()) {
+    // A good request before it, in a slot of its own.
+    std::vector<int32_t> words = {uid, slot++, 1, 0, 0, 1};
+    words.push_back(fault.other_uid ? uid + 1000 : uid);
+    // Each in another generation, as JavaScript would.
+    std::vector<int32_t> rest = fault.words;
+    rest[1] = slot;
+    words.insert(words.end(), rest.begin(), rest.end());
+    const Status status = bench.client.Submit(words);
+    CHECK(status.code() == Code::kInternal);
+    CHECK_EQ(status.message(), std::string("malformed submission: ") + fault.what);
+  }
+  bench.runs->Open();
+  // Only the first request was taken; and all the slots that were named are free.
+  bench.client.Take(1);
+  slot = 10;
+  std::vector<int32_t> words = {uid, 1, 1'000'000, 0, 0, 1};
+  for (size_t i = 0; i < Faults().size(); i++) {
+    words.insert(words.end(), {uid, slot++, 2, 0, 0, 1});
+  }
+  CHECK(bench.client.Submit(words).ok());
+  CHECK(bench.runs->Started(2));
+  CHECK(Eventually([&] { return bench.statistics().success.count == Faults().size() + 2; }));
+}
+
+TEST(port_refuses_a_slot_that_is_named_twice_in_a_submission) {
+  PortBench bench;
+  bench.ServeIdentity(ConfigOf(FloatIo()));
+  const auto uid = static_cast<int32_t>(bench.uid);
+  const Status status = bench.client.Submit({uid, 0, 1, 0, 0, 1, uid, 0, 2, 0, 0, 1});
+  CHECK_EQ(status.message(), "malformed submission: a slot that is in use");
+}
+
+TEST(port_forgets_a_block_that_is_not_sent) {
+  PortBench bench;
+  bench.ServeIdentity(ConfigOf(FloatIo()));
+  uint32_t one = 0;
+  uint32_t two = 0;
+  CHECK(bench.client.port().Stage(10'000, &one) != nullptr);
+  bench.client.port().Unstage(one);
+  bench.client.port().Unstage(one);
+  bench.client.port().Unstage(77);
+  CHECK(bench.client.port().Stage(10'000, &two) != nullptr);
+  CHECK_EQ(one, two);
+  const auto uid = static_cast<int32_t>(bench.uid);
+  bench.client.port().Unstage(two);
+  const int32_t block = layout::kBlock << 16;
+  const Status status =
+      bench.client.Submit({uid, 0, 1, 1, 0, 1, block, static_cast<int32_t>(two), 0, 4, 2, 1, 1});
+  CHECK_EQ(status.message(), "malformed submission: an unknown block");
+}
+
+// --- Versions that do not serve.
+
+TEST(port_answers_requests_to_a_version_that_is_gone) {
+  PortBench bench;
+  bench.ServeIdentity(ConfigOf(FloatIo()));
+  PortClient knows_it(bench.server.shared());
+  knows_it.Write(bench.uid, 1, {Floats({1})});
+  knows_it.Take(1);
+  // It writes to the version, and sends when that is gone.
+  bench.Write({1});
+  Event gone;
+  bench.server.server().Retire(bench.uid, [&](bool) { gone.Set(); });
+  CHECK(gone.Wait());
+  for (PortClient* client : {&bench.client, &knows_it}) {
+    if (client == &knows_it) knows_it.Write(bench.uid, 1, {Floats({1})});
+    const auto answers = client->Take(1);
+    CHECK(answers[0].code == Code::kUnavailable);
+    CHECK(answers[0].final);
+    CHECK(!answers[0].ran);
+  }
+  CHECK_EQ(bench.server.server().in_flight_bytes(), 0u);
+}
+
+TEST(port_answers_requests_to_a_version_that_did_not_start) {
+  PortBench bench;
+  bench.uid = bench.server.Open(&bench.identity).value();
+  bench.Write({1});
+  CHECK(bench.client.Take(1)[0].code == Code::kUnavailable);
+}
+
+// --- Cancelling and leaving.
+
+TEST(port_cancels_the_request_of_the_generation_only) {
+  PortBench bench;
+  bench.runs->Shut();
+  bench.ServeRuns(ConfigOf(FloatIo(), 1, {8, {}, 0}));
+  bench.Write({1});
+  CHECK(bench.client.Flush().ok());
+  CHECK(bench.runs->Started(1));
+  const uint32_t slot = bench.Write({2});
+  CHECK(bench.client.Flush().ok());
+  Port& port = bench.client.port();
+  port.Cancel(slot, bench.client.generation(slot) + 1);
+  port.Cancel(slot + 1, 1);
+  port.Cancel(1u << 30, 1);
+  CHECK_EQ(bench.statistics().cancelled, 0u);
+  bench.client.Cancel(slot);
+  const PortAnswer answer = AnswerOf(slot, bench.client.Take(1));
+  CHECK(answer.code == Code::kCancelled);
+  CHECK(answer.message.find("'m'") != std::string::npos);
+  bench.runs->Open();
+  bench.client.Take(1);
+}
+
+TEST(port_that_leaves_cancels_its_requests_and_lives_until_the_last_has_ended) {
+  PortBench bench;
+  bench.runs->Shut();
+  bench.ServeRuns(ConfigOf(FloatIo(), 1, {8, {}, 0}));
+  bench.Write({1});
+  CHECK(bench.client.Flush().ok());
+  CHECK(bench.runs->Started(1));
+  bench.Write({2});
+  bench.Write({3});
+  CHECK(bench.client.Flush().ok());
+  CHECK(bench.server.server().in_flight_bytes() > 0);
+  const std::weak_ptr<Port> port = bench.client.Release();
+  CHECK_EQ(bench.statistics().cancelled, 2u);
+  CHECK(!port.expired());
+  bench.runs->Open();
+  CHECK(Eventually([&] { return port.expired(); }));
+  CHECK(Eventually([&] { return bench.statistics().cancelled == 3; }));
+  CHECK_EQ(bench.server.server().in_flight_bytes(), 0u);
+}
+
+TEST(port_that_left_is_not_woken) {
+  PortBench bench;
+  bench.runs->Shut();
+  bench.ServeRuns(ConfigOf(FloatIo()));
+  bench.client.Take();
+  bench.Write({1});
+  CHECK(bench.client.Flush().ok());
+  CHECK(bench.runs->Started(1));
+  bench.client.Detach();
+  bench.client.Detach();
+  bench.server.server().Publish("m", "{}");
+  bench.runs->Open();
+  CHECK(Eventually([&] { return bench.server.server().in_flight_bytes() == 0; }));
+  CHECK(!bench.client.WaitForWake(std::chrono::nanoseconds(0)));
+}
+
+// --- Bytes in flight.
+
+TEST(port_refuses_what_is_too_much_in_flight_for_now) {
+  PortBench bench(false, 1000);
+  bench.runs->Shut();
+  bench.ServeRuns(ConfigOf(FloatIo(200), 1, {200, {}, 0}));
+  const std::vector<float> rows(50);  // 400 bytes with what comes out
+  const uint32_t first = bench.Write(rows);
+  const uint32_t second = bench.Write(rows);
+  const uint32_t third = bench.Write(rows);
+  auto answers = bench.client.Take(1);
+  CHECK_EQ(answers[0].slot, third);
+  CHECK(answers[0].code == Code::kUnavailable);
+  CHECK(answers[0].limited);
+  CHECK_EQ(bench.server.server().in_flight_bytes(), 800u);
+  bench.runs->Open();
+  answers = bench.client.Take(2);
+  CHECK(AnswerOf(first, answers).code == Code::kOk);
+  CHECK(AnswerOf(second, answers).code == Code::kOk);
+  CHECK_EQ(bench.server.server().in_flight_bytes(), 0u);
+  bench.Write(rows);
+  CHECK(bench.client.Take(1)[0].code == Code::kOk);
+}
+
+TEST(port_refuses_for_good_a_request_that_is_beyond_the_limit_alone) {
+  PortBench bench(false, 1000);
+  bench.ServeIdentity(ConfigOf(FloatIo(200)));
+  const uint32_t large = bench.Write(std::vector<float>(200));
+  const uint32_t small = bench.Write({1});
+  const auto answers = bench.client.Take(2);
+  CHECK(AnswerOf(large, answers).code == Code::kInvalidArg);
+  CHECK(!AnswerOf(large, answers).limited);
+  CHECK(AnswerOf(small, answers).code == Code::kOk);
+}
+
+}  // namespace tritonts::test

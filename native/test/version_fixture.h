@@ -1,0 +1,155 @@
+// A model version that serves a scripted backend, with its timer.
+#pragma once
+
+#include <atomic>
+
+#include "backends/identity/identity.h"
+#include "engine_fixture.h"
+#include "leak.h"
+#include "model_version.h"
+
+namespace tritonts::test {
+
+// What the scripted runs of a version wait for and leave behind. Shared with the backend, because a
+// run that is given up may outlive its test.
+class Runs {
+ public:
+  // For Script::execute: notes the batch, waits while the gate is shut, and echoes input 0.
+  void Execute(uint32_t instance, Batch& batch) {
+    {
+      std::unique_lock lock(mutex_);
+      std::vector<uint32_t> slots;
+      for (const Request* request : batch.requests()) slots.push_back(request->slot);
+      started_.push_back({instance, slots, std::this_thread::get_id()});
+      changed_.notify_all();
+      changed_.wait(lock, [this] { return open_; });
+    }
+    for (uint32_t i = 0; i < batch.requests().size(); i++) {
+      const InputTensor* input = batch.requests()[i]->input(0);
+      if (!input) continue;
+      batch.SetRequestOutput(i, 0, input->datatype, input->shape, input->chunks[0].data,
+                             input->chunks[0].size, nullptr);
+    }
+    batch.Respond(Status::Ok());
+    std::lock_guard lock(mutex_);
+    returned_++;
+    changed_.notify_all();
+  }
+  void Shut() {
+    std::lock_guard lock(mutex_);
+    open_ = false;
+  }
+  void Open() {
+    std::lock_guard lock(mutex_);
+    open_ = true;
+    changed_.notify_all();
+  }
+  // Wait for so many runs altogether; false when it took too long.
+  bool Started(size_t count) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, kPatience, [&] { return started_.size() >= count; });
+  }
+  bool Returned(size_t count) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, kPatience, [&] { return returned_ >= count; });
+  }
+
+  struct Run {
+    uint32_t instance;
+    std::vector<uint32_t> slots;
+    std::thread::id thread;
+  };
+  std::vector<Run> runs() {
+    std::lock_guard lock(mutex_);
+    return started_;
+  }
+  // The slots of the runs, in the order they started.
+  std::vector<std::vector<uint32_t>> batches() {
+    std::vector<std::vector<uint32_t>> batches;
+    for (const Run& run : runs()) batches.push_back(run.slots);
+    return batches;
+  }
+
+ private:
+  std::mutex mutex_;  // guards all below
+  std::condition_variable changed_;
+  bool open_ = true;
+  size_t returned_ = 0;
+  std::vector<Run> started_;
+};
+
+// A backend whose runs go through `runs`.
+inline Script ScriptOf(const std::shared_ptr<Runs>& runs) {
+  Script script;
+  script.execute = [runs](uint32_t instance, Batch& batch) { runs->Execute(instance, batch); };
+  return script;
+}
+
+inline VersionConfig ConfigOf(const ModelIo& io, uint32_t instances = 1,
+                              DynamicPolicy policy = {}) {
+  VersionConfig config;
+  config.io = io;
+  config.policy = std::move(policy);
+  for (uint32_t i = 0; i < instances; i++) {
+    config.instances.push_back({"m_" + std::to_string(i), i, MemoryKind::kHost, 0});
+  }
+  return config;
+}
+
+class VersionBench {
+ public:
+  VersionBench(std::unique_ptr<Backend> backend, const ModelSpec& spec)
+      : backend_(std::move(backend)) {
+    auto model = backend_->Load(spec);
+    CHECK(model.ok());
+    version_ = std::make_shared<ModelVersion>(7, "m", 3, backend_.get(), model.take(), &timer_,
+                                              [this] { drained++; });
+  }
+  explicit VersionBench(Script script)
+      : VersionBench(std::make_unique<ScriptedBackend>(std::move(script)), {}) {}
+  // Serves at once.
+  VersionBench(Script script, VersionConfig config) : VersionBench(std::move(script)) {
+    CHECK(version_->Start(std::move(config)).ok());
+  }
+  ~VersionBench() {
+    if (leaked_) return;
+    version_->Close();
+    CHECK(Eventually([this] { return version_->drained(); }));
+    version_->Destroy();
+  }
+
+  void Submit(const std::vector<Request*>& chosen) {
+    const uint64_t now = NowNs();
+    for (Request* request : chosen) {
+      request->version = version_.get();
+      request->arrival_ns = now;
+      version_->SetShapeKey(request);
+      request->set_state(Request::State::kSubmitted);
+    }
+    version_->Submit(chosen, now);
+  }
+  // Submits one request of these rows.
+  Request* Send(const std::vector<float>& values) {
+    Request* request = requests.Floats(values);
+    Submit({request});
+    return request;
+  }
+  void Leak() {
+    leaked_ = true;
+    KeepForever(version_);
+    version_->Leak();
+  }
+  ModelVersion& version() { return *version_; }
+
+  std::atomic<int> drained{0};
+  RecordingSink sink;
+  Requests requests{&sink};
+
+ private:
+  std::unique_ptr<Backend> backend_;
+  Timer timer_;
+  std::shared_ptr<ModelVersion> version_;
+  bool leaked_ = false;
+};
+
+}  // namespace tritonts::test

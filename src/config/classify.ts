@@ -1,0 +1,185 @@
+/** Walks a configuration along the class table: what is refused, and what is noted. */
+
+import { defaultOf, fieldsOf, rootMessage, type Field } from './fields.js';
+import { fieldPath, indexPath, keyPath, schemaPath } from './paths.js';
+import type { Problem, Report } from './problems.js';
+import { didYouMean } from './suggest.js';
+import { acceleratorLists, backendAccelerators } from './support-accelerators.js';
+import { backendParameters, commonParameters, type ParameterSupport } from './support-parameters.js';
+import { supportOf, type Support } from './support.js';
+import type { ModelConfig } from './types.js';
+
+/** What {@link classifyConfig} found. */
+export interface Classified {
+  /** One UNSUPPORTED problem for every refused field; INVALID_ARG for a parameter that is no number. */
+  readonly problems: readonly Problem[];
+  /** One sentence for every field that is accepted without effect, beginning with its path. */
+  readonly notes: readonly string[];
+}
+
+/**
+ * Looks up every written field in the class table.
+ *
+ * @param config - As written, filled from the files; before defaults are put in, which nobody wants to be told about.
+ *   Its instance groups say whether an instance is on a GPU.
+ */
+export function classifyConfig(config: ModelConfig): Classified {
+  const problems: Problem[] = [];
+  const notes: string[] = [];
+  const report: Report = (path, text, code = 'UNSUPPORTED') => {
+    problems.push({ code, path, text });
+    return null;
+  };
+  const walk: Walk = {
+    config,
+    report,
+    notes,
+    onGpu: config.instance_group.some(({ kind }) => kind === 'KIND_GPU'),
+  };
+  visitMessage(walk, rootMessage, config, '');
+  classifyAccelerators(walk);
+  classifyParameters(walk);
+  return { problems, notes };
+}
+
+interface Walk {
+  readonly config: ModelConfig;
+  readonly report: Report;
+  readonly notes: string[];
+  readonly onGpu: boolean;
+}
+
+/** The row that applies, with or without GPUs. */
+function placed<S extends Support>({ onGpu }: Walk, support: S): S | Support {
+  return onGpu ? support : (support.onCpu ?? support);
+}
+
+function visitMessage(walk: Walk, message: string, value: object, path: string): void {
+  const written = new Map<string, unknown>(Object.entries(value));
+  for (const field of fieldsOf(message).values()) {
+    const one = written.get(field.name);
+    if (one !== undefined && !isDefault(field, one))
+      visitField(walk, field, one, fieldPath(path, field.name));
+  }
+}
+
+function visitField(walk: Walk, field: Field, value: unknown, path: string): void {
+  const row = placed(walk, supportOf(schemaPath(path)).support);
+  const support = (typeof value === 'string' ? row.values?.[value] : undefined) ?? row;
+  if (support.harmless?.(value, walk.config)) return;
+  if (support.class === 'refused') {
+    const what = support === row ? '' : `${String(value)} is `;
+    walk.report(path, `${what}not supported: ${support.text}`);
+  } else if (support.class === 'hint') {
+    walk.notes.push(`${path}: accepted, without effect here: ${support.text}`);
+  } else if (field.kind === 'message') {
+    visitParts(walk, field, value, path);
+  }
+}
+
+function visitParts(walk: Walk, field: Field, value: unknown, path: string): void {
+  if (typeof value !== 'object' || value === null) return;
+  if (Array.isArray(value)) {
+    value.forEach((one: object, index) => {
+      visitMessage(walk, field.type, one, indexPath(path, index));
+    });
+  } else if (field.mapKey !== undefined) {
+    for (const [key, one] of Object.entries(value) as [string, object][]) {
+      visitMessage(walk, field.type, one, keyPath(path, key));
+    }
+  } else {
+    visitMessage(walk, field.type, value, path);
+  }
+}
+
+/** A message that is there is never a default: `sequence_batching {}` asks for sequences. */
+function isDefault(field: Field, value: unknown): boolean {
+  if (Array.isArray(value)) return value.length === 0;
+  if (field.mapKey !== undefined) return Object.keys(value as object).length === 0;
+  return field.kind !== 'message' && field.oneof === undefined && value === defaultOf(field);
+}
+
+function classifyAccelerators(walk: Walk): void {
+  const { config, report, notes } = walk;
+  const known = Object.hasOwn(backendAccelerators, config.backend)
+    ? backendAccelerators[config.backend]
+    : undefined;
+  for (const list of acceleratorLists) {
+    config.optimization?.execution_accelerators?.[list].forEach(({ name, parameters }, index) => {
+      const path = indexPath(`optimization.execution_accelerators.${list}`, index);
+      const at = fieldPath(path, 'name');
+      if (known === undefined) {
+        notes.push(
+          `${path}: accepted, without effect here: the ${config.backend} backend has no accelerators`,
+        );
+        return;
+      }
+      const row = ownRow(known[list], name);
+      if (row === undefined) {
+        const names = Object.keys(known[list]);
+        const text = `unknown accelerator ${JSON.stringify(name)}${didYouMean(name, names)}; Triton has ${names.join(', ')}`;
+        // Triton does not look at the accelerators of GPU instances where there are none.
+        if (walk.onGpu || list === 'cpu_execution_accelerator') report(at, text, 'INVALID_ARG');
+        else notes.push(`${path}: accepted, without effect here: ${text}`);
+        return;
+      }
+      const support = placed(walk, row);
+      if (support.class === 'refused')
+        report(at, `${JSON.stringify(name)} is not supported: ${support.text}`);
+      else if (support.class === 'hint')
+        notes.push(`${path}: accepted, without effect here: ${support.text}`);
+      else classifyOptions(walk, fieldPath(path, 'parameters'), row.parameters, parameters);
+    });
+  }
+}
+
+function classifyOptions(
+  walk: Walk,
+  path: string,
+  rows: Readonly<Record<string, ParameterSupport>>,
+  options: Readonly<Record<string, string>>,
+): void {
+  for (const [key, value] of Object.entries(options)) {
+    const support = ownRow(rows, key);
+    if (support !== undefined) classifyValue(walk, keyPath(path, key), support, value);
+  }
+}
+
+function classifyParameters(walk: Walk): void {
+  const { config, notes } = walk;
+  const known = Object.hasOwn(backendParameters, config.backend)
+    ? backendParameters[config.backend]
+    : undefined;
+  for (const [key, { string_value: value }] of Object.entries(config.parameters)) {
+    const path = keyPath('parameters', key);
+    const support = ownRow(commonParameters, key) ?? (known && ownRow(known, key));
+    if (support === undefined) {
+      if (known === undefined) continue;
+      const near = didYouMean(key, Object.keys(known));
+      notes.push(
+        `${path}: accepted, without effect here: the ${config.backend} backend has no such parameter${near}`,
+      );
+    } else {
+      classifyValue(walk, path, support, value);
+    }
+  }
+}
+
+/** Looks up the value of a key. */
+function classifyValue(walk: Walk, path: string, row: ParameterSupport, value: string): void {
+  const support = placed(walk, row);
+  if (support === row && row.integer && !/^-?\d+$/.test(value.trim())) {
+    walk.report(path, `expected an integer but found ${JSON.stringify(value)}`, 'INVALID_ARG');
+  } else if (row.neutral.includes(value.trim())) {
+    return;
+  } else if (support.class === 'refused') {
+    walk.report(path, `${JSON.stringify(value)} is not supported: ${support.text}`);
+  } else if (support.class === 'hint') {
+    walk.notes.push(`${path}: accepted, without effect here: ${support.text}`);
+  }
+}
+
+/** The row of a key, which may be any string a user writes. */
+function ownRow<S>(rows: Readonly<Record<string, S>>, key: string): S | undefined {
+  return Object.hasOwn(rows, key) ? rows[key] : undefined;
+}

@@ -1,0 +1,112 @@
+/** Writes Triton's defaults into a configuration. */
+
+import type {
+  ModelConfig,
+  ModelDynamicBatching,
+  ModelInstanceGroup,
+  ModelInstanceGroupKind,
+  ModelOptimizationPolicy,
+  ModelSequenceBatching,
+} from './types.js';
+
+/** Idle time after which a sequence ends if the configuration names none, in microseconds. */
+const defaultSequenceIdle = 1_000_000;
+
+/**
+ * The configuration with Triton's defaults in place of what was left out: version policy, preferred batch sizes, sequence
+ * idle time, pinned memory, instance groups with their names, kinds and counts.
+ *
+ * One default is not Triton's: the number of instances is 1, on the CPU too, because instances share one session and one
+ * with all cores is not slower than two with half of them.
+ *
+ * @param config - Filled from the files.
+ * @param gpuCount - Number of usable GPUs.
+ */
+export function normalizeConfig(config: ModelConfig, gpuCount: number): ModelConfig {
+  const isEnsemble = config.platform === 'ensemble' || config.ensemble_scheduling !== undefined;
+  return {
+    ...withPreferredSizes(config),
+    version_policy: config.version_policy ?? { latest: { num_versions: 1 } },
+    ...(!isEnsemble && {
+      optimization: withPinnedMemory(config.optimization),
+      instance_group: normalizeGroups(config, gpuCount),
+    }),
+  };
+}
+
+/** The configuration with preferred batch sizes (and the idle time of sequences) where schedulers name none. */
+export function withPreferredSizes(config: ModelConfig): ModelConfig {
+  const { dynamic_batching: dynamic, sequence_batching: sequence, max_batch_size: maxBatchSize } = config;
+  return {
+    ...config,
+    ...(dynamic && { dynamic_batching: withPreferredSize(dynamic, maxBatchSize) }),
+    ...(sequence && { sequence_batching: normalizeSequence(sequence, maxBatchSize) }),
+  };
+}
+
+function withPreferredSize<T extends Pick<ModelDynamicBatching, 'preferred_batch_size'>>(
+  batching: T,
+  maxBatchSize: number,
+): T {
+  const fill = batching.preferred_batch_size.length === 0 && maxBatchSize > 0;
+  return fill ? { ...batching, preferred_batch_size: [maxBatchSize] } : batching;
+}
+
+function normalizeSequence(sequence: ModelSequenceBatching, maxBatchSize: number): ModelSequenceBatching {
+  return {
+    ...sequence,
+    max_sequence_idle_microseconds: sequence.max_sequence_idle_microseconds || defaultSequenceIdle,
+    ...(sequence.oldest && { oldest: withPreferredSize(sequence.oldest, maxBatchSize) }),
+  };
+}
+
+function withPinnedMemory(optimization: ModelOptimizationPolicy | undefined): ModelOptimizationPolicy {
+  return {
+    priority: 'PRIORITY_DEFAULT',
+    gather_kernel_buffer_threshold: 0,
+    eager_batching: false,
+    ...optimization,
+    input_pinned_memory: optimization?.input_pinned_memory ?? { enable: true },
+    output_pinned_memory: optimization?.output_pinned_memory ?? { enable: true },
+  };
+}
+
+function normalizeGroups(config: ModelConfig, gpuCount: number): readonly ModelInstanceGroup[] {
+  const groups =
+    config.instance_group.length > 0 ? config.instance_group : [{ ...emptyGroup, name: config.name }];
+  return groups.map((group, index) => {
+    const kind = resolveKind(group, gpuCount);
+    return {
+      ...group,
+      name: group.name === '' ? `${config.name}_${index}` : group.name,
+      kind,
+      count: Math.max(group.count, 1),
+      gpus:
+        kind === 'KIND_GPU' && group.gpus.length === 0
+          ? Array.from({ length: gpuCount }, (_, gpu) => gpu)
+          : group.gpus,
+    };
+  });
+}
+
+/** KIND_AUTO means GPUs only if there is one and every listed one is there. */
+function resolveKind(group: ModelInstanceGroup, gpuCount: number): ModelInstanceGroupKind {
+  if (group.kind !== 'KIND_AUTO') return group.kind;
+  return gpuCount > 0 && group.gpus.every((gpu) => isGpu(gpu, gpuCount)) ? 'KIND_GPU' : 'KIND_CPU';
+}
+
+/** Whether a GPU of this id is there. */
+export function isGpu(id: number, gpuCount: number): boolean {
+  return id >= 0 && id < gpuCount;
+}
+
+const emptyGroup: ModelInstanceGroup = {
+  name: '',
+  kind: 'KIND_AUTO',
+  count: 0,
+  gpus: [],
+  secondary_devices: [],
+  profile: [],
+  passive: false,
+  host_policy: '',
+};

@@ -1,0 +1,152 @@
+/** Types of the scheduling sections of a configuration: dynamic batching, sequences, ensembles. */
+
+import type { DataType } from './types-tensors.js';
+
+/** Triton's `ModelQueuePolicy.TimeoutAction`: fail an expired request, or put it behind the others. */
+export type ModelQueuePolicyTimeoutAction = 'REJECT' | 'DELAY';
+
+/** Triton's `ModelQueuePolicy`: limits of one queue. */
+export interface ModelQueuePolicy {
+  /** What happens to a request that waited too long. */
+  readonly timeout_action: ModelQueuePolicyTimeoutAction;
+  /** Longest wait, in microseconds; 0: no limit. */
+  readonly default_timeout_microseconds: number;
+  /** A request may carry its own, shorter limit. */
+  readonly allow_timeout_override: boolean;
+  /** Most requests that wait; 0: no limit. */
+  readonly max_queue_size: number;
+}
+
+/** Triton's `ModelDynamicBatching`: requests that wait together run together. */
+export interface ModelDynamicBatching {
+  /** Batch sizes worth sending at once; empty means the largest, `max_batch_size`. */
+  readonly preferred_batch_size: readonly number[];
+  /** Longest time the oldest request waits for company, in microseconds. */
+  readonly max_queue_delay_microseconds: number;
+  /** Responses leave in the order of their requests. */
+  readonly preserve_ordering: boolean;
+  /** Number of priority levels, 1 being the highest; 0: no priorities. */
+  readonly priority_levels: number;
+  /** Level of requests that name none. */
+  readonly default_priority_level: number;
+  /** Policy of the levels without their own. */
+  readonly default_queue_policy?: ModelQueuePolicy | undefined;
+  /** Policy by level. */
+  readonly priority_queue_policy: Readonly<Record<string, ModelQueuePolicy>>;
+}
+
+/** Triton's `ModelSequenceBatching`: requests of one sequence go to one instance, in order. */
+export interface ModelSequenceBatching {
+  /** One batch slot a sequence. One of a kind with `oldest`. */
+  readonly direct?: ModelSequenceBatchingStrategyDirect | undefined;
+  /** The oldest requests of all sequences first. One of a kind with `direct`. */
+  readonly oldest?: ModelSequenceBatchingStrategyOldest | undefined;
+  /** Time without a request after which a sequence ends, in microseconds. */
+  readonly max_sequence_idle_microseconds: number;
+  /** Tensors that tell the model about the sequence. */
+  readonly control_input: readonly ModelSequenceBatchingControlInput[];
+  /** Tensors that the server carries from one request of a sequence to the next. */
+  readonly state: readonly ModelSequenceBatchingState[];
+  /** A request is executed again and again until the backend ends it. */
+  readonly iterative_sequence: boolean;
+}
+
+/** Triton's `ModelSequenceBatching.Control.Kind`. */
+export type ModelSequenceBatchingControlKind =
+  'CONTROL_SEQUENCE_START' | 'CONTROL_SEQUENCE_READY' | 'CONTROL_SEQUENCE_END' | 'CONTROL_SEQUENCE_CORRID';
+
+/** Triton's `ModelSequenceBatching.Control`: one signal. */
+export interface ModelSequenceBatchingControl {
+  /** Which signal. */
+  readonly kind: ModelSequenceBatchingControlKind;
+  /** Values for false and true of an INT32 tensor. */
+  readonly int32_false_true: readonly number[];
+  /** Values for false and true of an FP32 tensor. */
+  readonly fp32_false_true: readonly number[];
+  /** Values for false and true of a BOOL tensor. */
+  readonly bool_false_true: readonly boolean[];
+  /** Type of a correlation id tensor. */
+  readonly data_type: DataType;
+}
+
+/** Triton's `ModelSequenceBatching.ControlInput`: a tensor that carries signals. */
+export interface ModelSequenceBatchingControlInput {
+  /** The model's input. */
+  readonly name: string;
+  /** What it carries. */
+  readonly control: readonly ModelSequenceBatchingControl[];
+}
+
+/** Triton's `ModelSequenceBatching.InitialState`. */
+export interface ModelSequenceBatchingInitialState {
+  /** The state's type. */
+  readonly data_type: DataType;
+  /** Fixed dims, without the batch dimension. */
+  readonly dims: readonly number[];
+  /** Its presence means zeros. One of a kind with `data_file`. */
+  readonly zero_data?: boolean | undefined;
+  /** A file in the model's `initial_state` directory. One of a kind with `zero_data`. */
+  readonly data_file?: string | undefined;
+  /** A label for messages. */
+  readonly name: string;
+}
+
+/** Triton's `ModelSequenceBatching.State`: a tensor carried from request to request. */
+export interface ModelSequenceBatchingState {
+  /** The model's input that receives the state. */
+  readonly input_name: string;
+  /** The model's output that becomes the next state. */
+  readonly output_name: string;
+  /** Element type. */
+  readonly data_type: DataType;
+  /** Dims without the batch dimension; -1 is variable. */
+  readonly dims: readonly number[];
+  /** At most one: the state of a new sequence. */
+  readonly initial_state: readonly ModelSequenceBatchingInitialState[];
+  /** One buffer for both directions. */
+  readonly use_same_buffer_for_input_output: boolean;
+  /** A CUDA buffer that grows in place. */
+  readonly use_growable_memory: boolean;
+}
+
+/** Triton's `ModelSequenceBatching.StrategyDirect`. */
+export interface ModelSequenceBatchingStrategyDirect {
+  /** Longest wait for more sequences, in microseconds. */
+  readonly max_queue_delay_microseconds: number;
+  /** Share of the slots (0 to 1) that is enough to run at once. */
+  readonly minimum_slot_utilization: number;
+}
+
+/** Triton's `ModelSequenceBatching.StrategyOldest`. */
+export interface ModelSequenceBatchingStrategyOldest {
+  /** Sequences that one instance serves at a time; 0: `max_batch_size`, at least 1. */
+  readonly max_candidate_sequences: number;
+  /** As in dynamic batching. */
+  readonly preferred_batch_size: readonly number[];
+  /** As in dynamic batching, in microseconds. */
+  readonly max_queue_delay_microseconds: number;
+  /** As in dynamic batching. */
+  readonly preserve_ordering: boolean;
+}
+
+/** Triton's `ModelEnsembling`: a graph of models. */
+export interface ModelEnsembling {
+  /** The steps; what flows between them gives their order. */
+  readonly step: readonly ModelEnsemblingStep[];
+  /** Most requests in flight a step; 0: no limit. */
+  readonly max_inflight_requests: number;
+}
+
+/** Triton's `ModelEnsembling.Step`: one model of the graph. */
+export interface ModelEnsemblingStep {
+  /** The model. */
+  readonly model_name: string;
+  /** Its version; -1: the latest. */
+  readonly model_version: number;
+  /** The model's input name → the ensemble's tensor name. */
+  readonly input_map: Readonly<Record<string, string>>;
+  /** The model's output name → the ensemble's tensor name. */
+  readonly output_map: Readonly<Record<string, string>>;
+  /** Reserved by Triton. */
+  readonly model_namespace: string;
+}

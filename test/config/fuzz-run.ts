@@ -1,0 +1,139 @@
+/** Tries the configuration reader with {@link anyContent} for a while. */
+
+import assert from 'node:assert/strict';
+import { inspect } from 'node:util';
+import fc from 'fast-check';
+import { tritonDefaults } from '../../src/config/complete.js';
+import type { ModelDescription } from '../../src/config/description.js';
+import { expandConfig } from '../../src/config/expand.js';
+import { finishConfig, prepareConfig } from '../../src/config/prepare.js';
+import { printConfig } from '../../src/config/print.js';
+import { readModelConfig, type ParsedConfig } from '../../src/config/read.js';
+import { TritonError } from '../../src/errors.js';
+import { anyContent } from './fuzz-inputs.js';
+import { gpus } from './helpers.js';
+
+/** What a run came to. */
+export interface FuzzReport {
+  /** Texts that were tried. */
+  readonly executions: number;
+  /** How many of them could be read, and how many would be served for a model with input x and output y. */
+  readonly read: number;
+  readonly served: number;
+  /** Longest time of one execution, in milliseconds. */
+  readonly slowestMs: number;
+  /** What failed and with what text, for a reader; undefined if nothing did. */
+  readonly failure: string | undefined;
+}
+
+/** Options of {@link fuzz}. */
+export interface FuzzOptions {
+  readonly seed: number;
+  /** Ends after this time, in milliseconds. */
+  readonly ms: number;
+  /** Told of each text before it is tried. */
+  readonly onExecution?: (content: Uint8Array) => void;
+}
+
+/** Longer than this for one text is a hang, in milliseconds. */
+const hangMs = 1000;
+
+const file = 'config.pbtxt';
+
+const model: ModelDescription = {
+  inputs: [{ name: 'x', datatype: 'FP32', typeName: 'tensor(float)', shape: [-1, 16], optional: false }],
+  outputs: [{ name: 'y', datatype: 'FP32', typeName: 'tensor(float)', shape: [-1, 16], optional: false }],
+};
+
+/** Runs until the time is over or a text does what none may. */
+export function fuzz({ seed, ms, onExecution }: FuzzOptions): FuzzReport {
+  const counts = { executions: 0, read: 0, served: 0, slowestMs: 0 };
+  const property = fc.property(anyContent, (content) => {
+    onExecution?.(content);
+    const begin = performance.now();
+    const outcome = execute(content);
+    const took = performance.now() - begin;
+    counts.executions++;
+    if (outcome !== 'refused') counts.read++;
+    if (outcome === 'served') counts.served++;
+    counts.slowestMs = Math.max(counts.slowestMs, took);
+    assert.ok(took < hangMs, `took ${took} ms`);
+  });
+  const details = fc.check(property, {
+    seed,
+    numRuns: Number.MAX_SAFE_INTEGER,
+    interruptAfterTimeLimit: ms,
+    markInterruptAsFailure: false,
+  });
+  if (!details.failed) return { ...counts, failure: undefined };
+  const [content = new Uint8Array()] = details.counterexample ?? [];
+  const text = Buffer.from(content);
+  return {
+    ...counts,
+    failure: [
+      inspect(details.errorInstance),
+      `seed ${details.seed}, path ${details.counterexamplePath ?? ''}`,
+      `text: ${JSON.stringify(text.toString('utf8'))}`,
+      `base64: ${text.toString('base64')}`,
+    ].join('\n'),
+  };
+}
+
+type Outcome = 'refused' | 'read' | 'served';
+
+/** Reads a text and does with it all that loading does. Throws if an error is none that a user may see. */
+function execute(content: Uint8Array): Outcome {
+  const lines = content.reduce((count, byte) => count + Number(byte === 0x0a), 1);
+  let parsed: ParsedConfig;
+  try {
+    parsed = readModelConfig({ file, text: content });
+  } catch (error) {
+    checkError(error, lines);
+    return 'refused';
+  }
+  const config = expandConfig(parsed.value);
+  const again = readModelConfig({ file: 'printed', text: printConfig(config) });
+  assert.deepEqual(expandConfig(again.value), config, 'reads back other than it was printed');
+  let outcome: Outcome = 'read';
+  for (const autoComplete of [true, false]) {
+    try {
+      finishConfig(prepare(parsed, config.name, autoComplete), model, tritonDefaults);
+      outcome = 'served';
+    } catch (error) {
+      checkError(error, lines);
+    }
+  }
+  return outcome;
+}
+
+/** As a folder that bears the name that the text wants. */
+function prepare(
+  parsed: ParsedConfig,
+  name: string,
+  autoComplete: boolean,
+): ReturnType<typeof prepareConfig> {
+  return prepareConfig(parsed, {
+    modelName: name === '' ? 'm' : name,
+    modelDirectory: '/m',
+    firstVersionEntries: [{ name: 'model.onnx', isDirectory: false }],
+    autoComplete,
+    gpus: () => gpus(0),
+    instanceKind: undefined,
+  });
+}
+
+function checkError(error: unknown, lines: number): void {
+  // The property's own message is worth more than its stack.
+  if (!(error instanceof TritonError)) throw error;
+  const parts: unknown[] = error.cause instanceof AggregateError ? error.cause.errors : [error];
+  for (const part of [error, ...parts]) {
+    assert.ok(part instanceof TritonError);
+    const { code, message, location } = part;
+    assert.ok(['INVALID_ARG', 'UNSUPPORTED', 'UNAVAILABLE'].includes(code), `${code}: ${message}`);
+    assert.ok(location !== undefined, `no location: ${message}`);
+    assert.equal(location.file, file);
+    assert.ok(location.line >= 0 && location.line <= lines, `line ${location.line} of ${lines}: ${message}`);
+    assert.ok(message.startsWith(file), message);
+    assert.ok(message.length < 100_000, `a message of ${message.length} characters`);
+  }
+}

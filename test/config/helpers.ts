@@ -1,0 +1,47 @@
+/** What the tests of this folder share: reading from text, and listing what a check reports. */
+
+import type { Gpus } from '../../src/config/gpus.js';
+import { expandConfig } from '../../src/config/expand.js';
+import { normalizeConfig } from '../../src/config/normalize.js';
+import { reportInto, type Problem, type Report } from '../../src/config/problems.js';
+import { readModelConfig, type ParsedConfig } from '../../src/config/read.js';
+import type { ModelConfig } from '../../src/config/types.js';
+import { TritonError } from '../../src/errors.js';
+
+/** Reads text as the file `config.pbtxt`. */
+export function parse(text: string | Uint8Array): ParsedConfig {
+  return readModelConfig({ file: 'config.pbtxt', text });
+}
+
+/** The whole configuration that a text stands for, without any default of Triton's. */
+export function whole(text: string): ModelConfig {
+  return expandConfig(parse(text).value);
+}
+
+/** The same with Triton's defaults, for a machine without a GPU. */
+export function normalized(text: string, gpuCount = 0): ModelConfig {
+  return normalizeConfig(whole(text), gpuCount);
+}
+
+/** The GPUs that a backend can use, or why it can use none. */
+export function gpus(count: number): Gpus {
+  return { count, missing: () => ({ code: 'UNAVAILABLE', text: 'there is no GPU in this test' }) };
+}
+
+/** What a check reports, as `CODE path: text`. */
+export function reported(check: (report: Report) => void): string[] {
+  const problems: Problem[] = [];
+  check(reportInto(problems));
+  return problems.map(({ code, path, text }) => `${code} ${path}: ${text}`);
+}
+
+/** The error that a function throws; fails if it throws none or another kind. */
+export function tritonErrorOf(action: () => unknown): TritonError {
+  try {
+    action();
+  } catch (error) {
+    if (error instanceof TritonError) return error;
+    throw error;
+  }
+  throw new Error('nothing was thrown');
+}

@@ -1,0 +1,117 @@
+/** The classification extension: the largest elements of an output as strings `value:index[:label]`. */
+
+import { invalidArgument, type TritonError } from '../errors.js';
+import { BytesWriter } from './bytes.js';
+import type { Datatype } from './datatype.js';
+import { describe, quote } from './describe.js';
+import { tensorFactory, type AnyTensor, type Tensor } from './output.js';
+import { elementCount } from './shape.js';
+import { flatElements } from './to-array.js';
+
+/** How an output is to be classified. */
+export interface ClassificationOptions {
+  /**
+   * How many classes an item, at least 1; more than there are elements means all. Triton: `classification`.
+   */
+  readonly count: number;
+  /**
+   * Whether the first dim is the batch: classes are then counted for each item. Triton: `max_batch_size`
+   * above 0.
+   */
+  readonly batched: boolean;
+  /** The label of each index; none for an empty one. Triton: the lines of `output.label_filename`. */
+  readonly labels?: readonly string[] | undefined;
+  /** Name of the model, for messages. */
+  readonly model: string;
+  /** Name of the output, for messages. */
+  readonly output: string;
+}
+
+/** Up to so many classes they are picked in one pass, beyond that all elements are sorted. */
+const maxPicked = 32;
+
+/**
+ * The `count` largest elements of each item, largest first and by index where they are equal; NaN comes last.
+ *
+ * @param tensor - The output: any integer datatype, FP32 or FP64. Dims beyond the batch are taken as one.
+ * @returns a BYTES tensor of shape [batch, min(count, elements)], or [min(count, elements)] without a batch
+ * @throws TritonError INVALID_ARG for another datatype and for a count that is no positive integer
+ */
+export function classify(tensor: AnyTensor, options: ClassificationOptions): Tensor<'BYTES'> {
+  const { count, batched, labels = [], model, output } = options;
+  const { datatype, shape } = tensor;
+  const fail = (text: string): TritonError =>
+    invalidArgument(`model ${quote(model)}, output ${quote(output)}: ${text}`, { model, tensor: output });
+  const why = whyUnclassifiable(datatype);
+  if (why !== undefined) throw fail(why);
+  if (!Number.isInteger(count) || count < 1) {
+    throw fail(`classification must be a positive integer, but got ${describe(count)}`);
+  }
+
+  const items = batched ? (shape[0] ?? 0) : 1;
+  const perItem = elementCount(batched ? shape.slice(1) : shape);
+  const classes = Math.min(count, perItem);
+  const print = datatype === 'FP32' || datatype === 'FP64' ? formatFloat : String;
+  // Of these datatypes the elements are numbers or bigints.
+  const values = flatElements(tensor) as (number | bigint)[];
+  const writer = new BytesWriter(items * classes);
+  for (let item = 0; item < items; item++) {
+    const start = item * perItem;
+    for (const index of largest(values.slice(start, start + perItem), classes)) {
+      const label = labels[index] ?? '';
+      const value = print(values[start + index] ?? 0);
+      writer.append(label === '' ? `${value}:${index}` : `${value}:${index}:${label}`);
+    }
+  }
+  return tensorFactory('BYTES')(batched ? [items, classes] : [classes], writer.finishOwned());
+}
+
+/** Why outputs of a datatype cannot be classified; undefined where they can. As in Triton. */
+export function whyUnclassifiable(datatype: Datatype): string | undefined {
+  return datatype === 'BOOL' || datatype === 'FP16' || datatype === 'BF16' || datatype === 'BYTES'
+    ? `classification takes integers, FP32 and FP64, but the output is ${datatype}`
+    : undefined;
+}
+
+/** True if the first is to stand before the second whatever their indexes. */
+function isAbove(value: number | bigint, other: number | bigint): boolean {
+  return value > other || (Number.isNaN(other) && !Number.isNaN(value));
+}
+
+/** Indexes of the `count` largest values in order. */
+function largest(values: readonly (number | bigint)[], count: number): number[] {
+  const at = (index: number | undefined): number | bigint => values[index ?? -1] ?? NaN;
+  if (count > maxPicked) {
+    // Sorting is stable, so equal values stay in the order of their indexes.
+    const order = values.map((_, index) => index);
+    order.sort((a, b) => Number(isAbove(at(b), at(a))) - Number(isAbove(at(a), at(b))));
+    return order.slice(0, count);
+  }
+  const picked: number[] = [];
+  for (const [index, value] of values.entries()) {
+    if (picked.length === count && !isAbove(value, at(picked[count - 1]))) continue;
+    let place = picked.length;
+    while (place > 0 && isAbove(value, at(picked[place - 1]))) place--;
+    picked.splice(place, 0, index);
+    picked.length = Math.min(picked.length, count);
+  }
+  return picked;
+}
+
+/** A float as C's `%f` prints it, which is what Triton's clients parse. */
+function formatFloat(value: number | bigint): string {
+  const float = Number(value);
+  if (Number.isNaN(float)) return 'nan';
+  const sign = float < 0 || Object.is(float, -0) ? '-' : '';
+  const magnitude = Math.abs(float);
+  if (magnitude === Infinity) return `${sign}inf`;
+  // From here on toFixed gives exponents; such numbers are integers.
+  if (magnitude >= 1e21) return `${sign}${BigInt(magnitude)}.000000`;
+  // Exactly between two results, which only odd multiples of 1/128 are, C takes the even digit and toFixed
+  // the larger.
+  if ((magnitude * 128) % 2 === 1) {
+    const digits = magnitude.toFixed(7).slice(0, -1);
+    if (Number(digits.at(-1)) % 2 === 0) return sign + digits;
+  }
+  return sign + magnitude.toFixed(6);
+}

@@ -1,0 +1,73 @@
+/**
+ * FP16 (IEEE binary16) and BF16 (the upper half of FP32) as bits, and the numbers they stand for, one at a
+ * time.
+ *
+ * Rounding is to nearest, ties to even, from the double itself: by way of FP32 a number would be rounded
+ * twice.
+ */
+
+/** One of the two 16-bit formats. */
+export interface HalfFormat {
+  /** Bits of the number nearest to `value`; too large ones become infinity, every NaN a quiet one. */
+  encode(value: number): number;
+  /** The number that 16 bits stand for, exactly. */
+  decode(bits: number): number;
+  /** The smallest magnitude that rounds to infinity. */
+  readonly overflow: number;
+}
+
+// Here and in half-arrays.ts the machine is taken for little-endian, as the wire is.
+const double = new Float64Array(1);
+const doubleWords = new Uint32Array(double.buffer);
+
+/** 2^52: adding and taking it away again rounds a smaller positive double to an integer, ties to even. */
+const roundToInteger = 2 ** 52;
+
+function halfFormat(fractionBits: number, maxExponent: number): HalfFormat {
+  const minExponent = 1 - maxExponent;
+  const fractions = 1 << fractionBits;
+  const maxBiased = 2 * maxExponent + 1;
+  const infinity = maxBiased << fractionBits;
+  /**
+   * For each biased exponent the value of the last fraction bit; the subnormals (0) share that of exponent 1.
+   */
+  const quanta = Float64Array.from(
+    { length: maxBiased },
+    (_, biased) => 2 ** (Math.max(biased, 1) - maxExponent - fractionBits),
+  );
+
+  return {
+    overflow: (2 - 1 / (2 * fractions)) * 2 ** maxExponent,
+
+    encode(value) {
+      double[0] = value;
+      const high = doubleWords[1] ?? 0;
+      const sign = (high >>> 16) & 0x8000;
+      const exponent = ((high >>> 20) & 0x7ff) - 1023;
+      if (exponent > maxExponent) {
+        return sign | infinity | (Number.isNaN(value) ? fractions >>> 1 : 0);
+      }
+      const biased = exponent < minExponent ? 0 : exponent + maxExponent;
+      const steps = Math.abs(value) / (quanta[biased] ?? 0) + roundToInteger - roundToInteger;
+      // `steps` counts a normal number's hidden bit, so one is taken from the exponent. A count that was
+      // rounded up to the next power of two carries into the exponent, and from the largest one into
+      // infinity.
+      return sign | (biased === 0 ? steps : ((biased - 1) << fractionBits) + steps);
+    },
+
+    decode(bits) {
+      const biased = (bits & 0x7fff) >>> fractionBits;
+      const fraction = bits & (fractions - 1);
+      let magnitude: number;
+      if (biased === maxBiased) magnitude = fraction === 0 ? Infinity : NaN;
+      else magnitude = (biased === 0 ? fraction : fractions + fraction) * (quanta[biased] ?? 0);
+      return (bits & 0x8000) === 0 ? magnitude : -magnitude;
+    },
+  };
+}
+
+/** IEEE binary16: 5 bits of exponent, 10 of fraction. */
+export const fp16: HalfFormat = halfFormat(10, 15);
+
+/** bfloat16: 8 bits of exponent, 7 of fraction. */
+export const bf16: HalfFormat = halfFormat(7, 127);

@@ -1,0 +1,49 @@
+/** Shared memory seen as every class of array: no view has to be made to copy a tensor in or out. */
+
+import { kindOf, type WireArray } from './views.js';
+
+/** Views of one ArrayBuffer, whose length is a multiple of 8. */
+export class MemoryViews {
+  readonly buffer: ArrayBuffer;
+  readonly Int8Array: Int8Array<ArrayBuffer>;
+  readonly Uint8Array: Uint8Array<ArrayBuffer>;
+  readonly Int16Array: Int16Array<ArrayBuffer>;
+  readonly Uint16Array: Uint16Array<ArrayBuffer>;
+  readonly Int32Array: Int32Array<ArrayBuffer>;
+  readonly Uint32Array: Uint32Array<ArrayBuffer>;
+  readonly BigInt64Array: BigInt64Array<ArrayBuffer>;
+  readonly BigUint64Array: BigUint64Array<ArrayBuffer>;
+  readonly Float32Array: Float32Array<ArrayBuffer>;
+  readonly Float64Array: Float64Array<ArrayBuffer>;
+
+  constructor(buffer: ArrayBuffer) {
+    this.buffer = buffer;
+    this.Int8Array = new Int8Array(buffer);
+    this.Uint8Array = new Uint8Array(buffer);
+    this.Int16Array = new Int16Array(buffer);
+    this.Uint16Array = new Uint16Array(buffer);
+    this.Int32Array = new Int32Array(buffer);
+    this.Uint32Array = new Uint32Array(buffer);
+    this.BigInt64Array = new BigInt64Array(buffer);
+    this.BigUint64Array = new BigUint64Array(buffer);
+    this.Float32Array = new Float32Array(buffer);
+    this.Float64Array = new Float64Array(buffer);
+  }
+
+  /**
+   * Copies all of `data` to `offset`, a multiple of 8. `set` of an array of the same class does not ask for the buffer of
+   * the caller's array, which V8 would have to move off its heap first.
+   */
+  write(data: WireArray, offset: number): void {
+    // `kindOf` looks at the array itself, whatever its class claims: view and data are of one class.
+    const kind = kindOf(data);
+    if (kind === 'Float32Array') {
+      this.Float32Array.set(data as Float32Array, offset >> 2);
+    } else if (kind === 'BigInt64Array') {
+      this.BigInt64Array.set(data as BigInt64Array, offset >> 3);
+    } else if (kind !== undefined && kind in this) {
+      const view = this[kind as Exclude<typeof kind, 'Uint8ClampedArray' | 'Float16Array'>];
+      view.set(data as never, offset / view.BYTES_PER_ELEMENT);
+    }
+  }
+}

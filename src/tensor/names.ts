@@ -1,0 +1,106 @@
+/** The caller's object of inputs: which names it has, each value read once. */
+
+import { invalidArgument, type TritonError } from '../errors.js';
+import { describe, quote } from './describe.js';
+import type { InputPlan } from './plan.js';
+import { formatShape } from './shape.js';
+
+/** How many unknown names an error lists. */
+const listedNames = 10;
+
+/** Reads the values of a model's inputs out of an object; only its own properties count. */
+export class InputReader {
+  readonly #model: string;
+  readonly #plans: readonly InputPlan[];
+  readonly #indexOf: ReadonlyMap<string, number>;
+
+  constructor(model: string, plans: readonly InputPlan[]) {
+    this.#model = model;
+    this.#plans = plans;
+    this.#indexOf = new Map(plans.map((plan, index) => [plan.name, index]));
+  }
+
+  /**
+   * One value an input in the order of the model's inputs, undefined for absent optional ones.
+   * @throws TritonError INVALID_ARG for unknown and missing names
+   */
+  readAll(inputs: unknown): unknown[] {
+    const object = this.#checkObject(inputs);
+    const values: unknown[] = [];
+    for (let i = 0; i < this.#plans.length; i++) values.push(undefined);
+    let unknown: string[] | undefined;
+    for (const name in object) {
+      if (!Object.hasOwn(object, name)) continue;
+      const value = object[name];
+      const index = this.#indexOf.get(name);
+      if (index === undefined) unknown = noteUnknown(unknown, name, value);
+      else values[index] = value;
+    }
+    let complete = unknown === undefined;
+    for (let i = 0; i < values.length; i++) complete &&= values[i] !== undefined;
+    if (!complete) this.#checkNames(object, unknown, values);
+    return values;
+  }
+
+  /** As {@link readAll} for a model with one input, without the array and the look-ups. */
+  readOnly(inputs: unknown, only: string): unknown {
+    const object = this.#checkObject(inputs);
+    let found: unknown;
+    let unknown: string[] | undefined;
+    for (const name in object) {
+      if (!Object.hasOwn(object, name)) continue;
+      const value = object[name];
+      if (name === only) found = value;
+      else unknown = noteUnknown(unknown, name, value);
+    }
+    if (found === undefined || unknown !== undefined) this.#checkNames(object, unknown, [found]);
+    return found;
+  }
+
+  #checkObject(inputs: unknown): Readonly<Record<string, unknown>> {
+    if (
+      typeof inputs !== 'object' ||
+      inputs === null ||
+      Array.isArray(inputs) ||
+      ArrayBuffer.isView(inputs)
+    ) {
+      throw this.#notInputs(inputs);
+    }
+    return inputs as Readonly<Record<string, unknown>>;
+  }
+
+  #notInputs(inputs: unknown): TritonError {
+    const example = quote(this.#plans[0]?.name ?? 'x');
+    const expected = `expected inputs by name, such as { ${example}: … }`;
+    return invalidArgument(`model ${quote(this.#model)}: ${expected}, but got ${describe(inputs)}`, {
+      model: this.#model,
+    });
+  }
+
+  #checkNames(inputs: object, unknown: readonly string[] | undefined, values: readonly unknown[]): void {
+    const missing = this.#plans.filter((plan, i) => !plan.optional && values[i] === undefined);
+    if (missing.length === 0 && unknown === undefined) return;
+    const what = describe(inputs);
+    if (unknown === undefined && what !== 'an object' && what !== 'a Proxy') throw this.#notInputs(inputs);
+    const faults: string[] = [];
+    if (unknown !== undefined) faults.push(`no input is named ${unknown.map(quote).join(', ')}`);
+    if (missing.length > 0) faults.push(`missing ${missing.map((plan) => quote(plan.name)).join(', ')}`);
+    faults.push(`expected ${this.#plans.map(summary).join(', ')}`);
+    const message = `model ${quote(this.#model)}: ${faults.join('; ')}`;
+    throw invalidArgument(message, { model: this.#model, tensor: unknown?.[0] ?? missing[0]?.name });
+  }
+}
+
+/** An input as the list of allowed ones has it. */
+function summary(plan: InputPlan): string {
+  const shape = formatShape(plan.batchRank === 1 ? ['N', ...plan.dims] : plan.dims);
+  return `${quote(plan.name)} (${plan.datatype} ${shape}${plan.optional ? ', optional' : ''})`;
+}
+
+/** Adds a name that the model does not have, unless its value is undefined and so counts as absent. */
+function noteUnknown(unknown: string[] | undefined, name: string, value: unknown): string[] | undefined {
+  if (value === undefined || (unknown?.length ?? 0) >= listedNames) return unknown;
+  if (unknown === undefined) return [name];
+  unknown.push(name);
+  return unknown;
+}

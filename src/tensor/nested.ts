@@ -1,0 +1,154 @@
+/**
+ * Nested arrays: their shape, checked on the way, and their elements, in one walk that reads each property
+ * once.
+ */
+
+import type { TritonError } from '../errors.js';
+import type { Refuse } from './elements.js';
+import { describe } from './describe.js';
+import type { InputPlan } from './plan.js';
+import { checkShape, elementCount, expectedShape, maxDim, mismatch, refusal, shapeError } from './shape.js';
+import { isBytesElement } from './bytes.js';
+import { createSink, type ElementSink } from './sink.js';
+import type { TypedArray } from './types.js';
+import { isDetached, kindOf, lengthOf, type ViewKind, type WireArray } from './views.js';
+
+/**
+ * V8's dense arrays end about here; a longer one is nearly all holes, and memory for what it claims to hold
+ * must not be asked for.
+ */
+const maxRow = 2 ** 27;
+
+/** Where an element is, at the end of a message: ` at [0][2]`. */
+function formatPath(path: readonly number[]): string {
+  return path.length === 0 ? '' : ` at ${path.map((index) => `[${index}]`).join('')}`;
+}
+
+/** Length of a caller's array; only a proxy's can be something else than a length. */
+export function readLength(plan: InputPlan, array: readonly unknown[]): number {
+  const length: unknown = array.length;
+  if (typeof length !== 'number' || !Number.isInteger(length) || length < 0 || length > maxRow) {
+    throw mismatch(plan, `an array of length ${describe(length)}; pass a typed array for so many elements`);
+  }
+  return length;
+}
+
+/** INVALID_ARG for one element, which the datatype does not take. */
+export function elementError(plan: InputPlan, path: readonly number[], value: unknown): TritonError {
+  const takes = plan.elements?.elements ?? 'well-formed strings or Uint8Arrays';
+  const deep = Array.isArray(value) ? ` (nested deeper than ${expectedShape(plan)})` : '';
+  return refusal(
+    plan,
+    `expected ${plan.datatype} (${takes}), but got ${describe(value)}${deep}${formatPath(path)}`,
+  );
+}
+
+/** True for what would be an element of some datatype. */
+function isElement(value: unknown): boolean {
+  return ['number', 'bigint', 'boolean'].includes(typeof value) || isBytesElement(value);
+}
+
+class NestedWalk {
+  readonly plan: InputPlan;
+  /** Lengths along the first element of each level; complete when the first row is reached. */
+  readonly shape: number[] = [];
+  readonly #path: number[] = [];
+  readonly #lastLevel: number;
+  #sink: ElementSink | undefined;
+  readonly #refuse: Refuse;
+
+  constructor(plan: InputPlan) {
+    this.plan = plan;
+    this.#lastLevel = plan.rank - 1;
+    this.#refuse = (index, value) => elementError(plan, [...this.#path, index], value);
+  }
+
+  /** Walks one array of the given level; the outermost is level 0. */
+  walk(array: readonly unknown[], level: number): void {
+    const length = readLength(this.plan, array);
+    this.#checkLength(level, length);
+    if (level === this.#lastLevel) {
+      this.#openSink().appendRow(array, length, this.#refuse);
+      return;
+    }
+    for (let i = 0; i < length; i++) {
+      this.#path.push(i);
+      const child = array[i];
+      if (Array.isArray(child)) this.walk(child, level + 1);
+      else this.#walkLeaf(child, level + 1);
+      this.#path.pop();
+    }
+  }
+
+  finish(): WireArray {
+    const sink = this.#sink;
+    // Without a row the nesting ended early, in arrays without elements.
+    if (sink === undefined) throw shapeError(this.plan, this.shape);
+    return sink.finish();
+  }
+
+  /** Something that is no array where the configured rank wants one: a typed row, or the wrong rank. */
+  #walkLeaf(child: unknown, level: number): void {
+    const kind = kindOf(child);
+    if (kind !== undefined && this.plan.elements !== undefined) {
+      // A value that has a kind is a typed array.
+      this.#walkView(child as TypedArray, kind, level);
+      return;
+    }
+    if (!isElement(child)) throw mismatch(this.plan, `${describe(child)}${formatPath(this.#path)}`);
+    if (this.shape.length > level) throw this.#ragged(describe(child), 'arrays');
+    throw shapeError(this.plan, this.shape);
+  }
+
+  #walkView(view: TypedArray, kind: ViewKind, level: number): void {
+    const { plan } = this;
+    if (isDetached(view, kind)) throw mismatch(plan, `${describe(view)}${formatPath(this.#path)}`);
+    this.#checkLength(level, lengthOf(view));
+    if (level < this.#lastLevel) {
+      throw this.shape.length > level + 1
+        ? this.#ragged(describe(view), 'arrays')
+        : shapeError(plan, this.shape);
+    }
+    if (this.#openSink().appendView(view, kind, this.#refuse)) return;
+    const got = `${describe(view)}${formatPath(this.#path)}`;
+    throw refusal(plan, `expected rows of ${plan.datatype} (${plan.elements?.takes ?? ''}), but got ${got}`);
+  }
+
+  #checkLength(level: number, length: number): void {
+    const { shape } = this;
+    if (level === shape.length) {
+      if (length > maxDim) throw mismatch(this.plan, `a row of length ${length}`);
+      shape.push(length);
+    } else if (shape[level] !== length) {
+      throw this.#ragged(`length ${length}`, `${shape[level] ?? 0}`);
+    }
+  }
+
+  #ragged(got: string, expected: string): TritonError {
+    return refusal(
+      this.plan,
+      `ragged nesting: ${got}${formatPath(this.#path)}, where others have ${expected}`,
+    );
+  }
+
+  /** The sink, made as soon as the shape is known and found right. */
+  #openSink(): ElementSink {
+    if (this.#sink === undefined) {
+      checkShape(this.plan, this.shape);
+      this.#sink = createSink(this.plan, elementCount(this.shape));
+    }
+    return this.#sink;
+  }
+}
+
+/** Nested arrays as a tensor. */
+export function encodeNested(
+  plan: InputPlan,
+  array: readonly unknown[],
+): { readonly shape: readonly number[]; readonly data: WireArray } {
+  if (plan.rank === 0) throw mismatch(plan, 'an array; pass { data, shape: [] }');
+  const walk = new NestedWalk(plan);
+  walk.walk(array, 0);
+  const data = walk.finish();
+  return { shape: walk.shape, data };
+}

@@ -1,0 +1,131 @@
+/** Shapes: the one that a configuration expects, the one that data has, and whether they agree. */
+
+import { invalidArgument, type TritonError } from '../errors.js';
+import { describe, quote } from './describe.js';
+import type { InputPlan } from './plan.js';
+
+/** Largest dimension that Triton's clients and the runtimes agree on. */
+export const maxDim: number = 2 ** 31 - 1;
+
+/** A higher rank is never right, and not worth reading to the end. */
+const maxRank = 1024;
+
+/** A shape as it is written in messages: `[1,3,224,224]`. */
+export function formatShape(shape: readonly (number | string)[]): string {
+  return `[${shape.join(',')}]`;
+}
+
+/** Elements in a tensor of that shape: 1 for rank 0. Inexact above 2^53, which no data reaches. */
+export function elementCount(shape: readonly number[]): number {
+  let count = 1;
+  for (const dim of shape) count *= dim;
+  return count;
+}
+
+/** The shape that a request must have, `N` being the batch: `[N,3,224,224], 1 ≤ N ≤ 8`. */
+export function expectedShape(plan: InputPlan): string {
+  if (plan.maxBatchSize === 0) return formatShape(plan.dims);
+  const range = plan.maxBatchSize === 1 ? 'N = 1' : `1 ≤ N ≤ ${plan.maxBatchSize}`;
+  return `${formatShape(['N', ...plan.dims])}, ${range}`;
+}
+
+/** INVALID_ARG about one input: what was expected and what came. */
+export function mismatch(plan: InputPlan, got: string): TritonError {
+  return refusal(plan, `expected ${plan.datatype} of shape ${expectedShape(plan)}, but got ${got}`);
+}
+
+/** INVALID_ARG about one input. */
+export function refusal(plan: InputPlan, text: string, cause?: unknown): TritonError {
+  const about = { model: plan.model, tensor: plan.name };
+  const message = `model ${quote(plan.model)}, input ${quote(plan.name)}: ${text}`;
+  return invalidArgument(message, cause === undefined ? about : { ...about, cause });
+}
+
+/** True where `shape`, from index `from` on, is what the configuration's dims allow. */
+function dimsFit(plan: InputPlan, shape: readonly number[], from: number): boolean {
+  if (shape.length !== plan.dims.length + from) return false;
+  return plan.dims.every((dim, i) => dim === -1 || dim === shape[i + from]);
+}
+
+/** True for a batch that the model takes; always true for a model without a batch dimension. */
+function batchFits(plan: InputPlan, shape: readonly number[]): boolean {
+  const batch = shape[0] ?? 0;
+  return plan.maxBatchSize === 0 || (batch >= 1 && batch <= plan.maxBatchSize);
+}
+
+/** Throws INVALID_ARG unless the shape, batch dimension included, is one that the configuration allows. */
+export function checkShape(plan: InputPlan, shape: readonly number[]): void {
+  if (!dimsFit(plan, shape, plan.batchRank) || !batchFits(plan, shape)) throw shapeError(plan, shape);
+}
+
+/** The error for a shape that does not fit. */
+export function shapeError(plan: InputPlan, shape: readonly number[]): TritonError {
+  const got = formatShape(shape);
+  if (plan.maxBatchSize > 0 && shape.length === plan.dims.length) {
+    const hint = dimsFit(plan, shape, 0) ? `; for one item pass ${formatShape([1, ...shape])}` : '';
+    return refusal(plan, `shape ${got}: expected ${expectedShape(plan)}${hint}`);
+  }
+  if (dimsFit(plan, shape, plan.batchRank)) return batchError(plan, shape[0] ?? 0, `shape ${got}`);
+  return mismatch(plan, `shape ${got}`);
+}
+
+function batchError(plan: InputPlan, batch: number, got: string): TritonError {
+  const why = batch === 0 ? 'a batch of 0' : `a batch of ${batch} is over max_batch_size`;
+  return mismatch(plan, `${got}: ${why}`);
+}
+
+/** The caller's `shape`, each dim read once and checked to be one. */
+export function readShape(plan: InputPlan, value: unknown): number[] {
+  if (!Array.isArray(value)) {
+    throw mismatch(plan, `${describe(value)} for 'shape', which must be an array of integers`);
+  }
+  const given: readonly unknown[] = value;
+  const rank: unknown = given.length;
+  // Only a proxy's length can be anything but an integer.
+  if (typeof rank !== 'number' || !Number.isInteger(rank) || rank < 0 || rank > maxRank) {
+    throw mismatch(plan, `a shape of rank ${describe(rank)}`);
+  }
+  const shape: number[] = [];
+  for (let i = 0; i < rank; i++) {
+    const dim = given[i];
+    if (typeof dim !== 'number' || !Number.isInteger(dim) || dim < 0 || dim > maxDim) {
+      throw mismatch(plan, `${describe(dim)} at shape[${i}], which must be an integer from 0 to ${maxDim}`);
+    }
+    shape.push(dim);
+  }
+  return shape;
+}
+
+/**
+ * The shape of flat data that came without one: cut by the configured dims.
+ *
+ * @param count - Elements of the data.
+ * @param batch - The batch that other inputs have, or 0 where none of them says; only used with one variable
+ *   dim.
+ * @param value - What the caller passed, for messages.
+ */
+export function cutShape(plan: InputPlan, count: number, batch: number, value: unknown): number[] {
+  if (plan.variableDims > 1) {
+    const dims = `${plan.variableDims} variable dims`;
+    throw mismatch(plan, `${describe(value)}: for ${dims} pass { data, shape }`);
+  }
+  if (plan.variableDims === 1) {
+    const items = plan.batchRank === 0 || batch === 0 ? 1 : batch;
+    const rest = count / (items * plan.fixedCount);
+    if (!Number.isInteger(rest) || rest > maxDim) {
+      const why = items === 1 ? '' : `, and the batch of other inputs is ${items}`;
+      throw mismatch(plan, `${describe(value)}${why}`);
+    }
+    const dims = plan.dims.map((dim) => (dim === -1 ? rest : dim));
+    if (plan.batchRank === 1) dims.unshift(items);
+    return dims;
+  }
+  if (plan.batchRank === 0) {
+    if (count !== plan.fixedCount) throw mismatch(plan, describe(value));
+    return [...plan.dims];
+  }
+  const items = count / plan.fixedCount;
+  if (!Number.isInteger(items)) throw mismatch(plan, describe(value));
+  if (items < 1 || items > plan.maxBatchSize) throw batchError(plan, items, describe(value));
+  return [items, ...plan.dims];
+}

@@ -1,0 +1,74 @@
+/** Tensors as plain JavaScript values. */
+
+import { bf16, fp16 } from './half.js';
+import { decodeBf16, decodeFp16 } from './half-arrays.js';
+import type { AnyTensor } from './output.js';
+import type { NestedArray } from './types.js';
+
+/** The elements in row-major order: numbers, bigints, booleans or Buffers. */
+export function flatElements(tensor: AnyTensor): (number | bigint | boolean | Buffer)[] {
+  switch (tensor.datatype) {
+    case 'BOOL':
+      return Array.from(tensor.data, (byte) => byte !== 0);
+    case 'FP16':
+      return Array.from(tensor.data, (bits) => fp16.decode(bits));
+    case 'BF16':
+      return Array.from(tensor.data, (bits) => bf16.decode(bits));
+    case 'INT64':
+    case 'UINT64':
+      return Array.from(tensor.data);
+    case 'BYTES':
+      return [...tensor.data];
+    case 'INT8':
+    case 'INT16':
+    case 'INT32':
+    case 'UINT8':
+    case 'UINT16':
+    case 'UINT32':
+    case 'FP32':
+    case 'FP64':
+      return Array.from(tensor.data);
+  }
+}
+
+/**
+ * The elements as FP32; undefined for datatypes that are no numbers, or integers far beyond what FP32 can
+ * tell apart.
+ */
+export function floatElements(tensor: AnyTensor): Float32Array<ArrayBuffer> | undefined {
+  switch (tensor.datatype) {
+    case 'FP32':
+      return tensor.data;
+    case 'FP16':
+      return decodeFp16(tensor.data);
+    case 'BF16':
+      return decodeBf16(tensor.data);
+    case 'INT8':
+    case 'INT16':
+    case 'INT32':
+    case 'UINT8':
+    case 'UINT16':
+    case 'UINT32':
+    case 'FP64':
+      return new Float32Array(tensor.data);
+    case 'BOOL':
+    case 'INT64':
+    case 'UINT64':
+    case 'BYTES':
+      return undefined;
+  }
+}
+
+/** Flat elements in arrays of arrays, as `shape` says; for rank 0 the one element itself. */
+export function nest<T>(flat: readonly T[], shape: readonly number[]): NestedArray<T> | T | undefined {
+  if (shape.length === 0) return flat[0];
+  let rows: readonly (T | NestedArray<T>)[] = flat;
+  // From the innermost level outwards: so many arrays of `dim` each as the levels outside of them ask for.
+  for (let level = shape.length - 1; level > 0; level--) {
+    const dim = shape[level] ?? 0;
+    const inner = rows;
+    const count = shape.slice(0, level).reduce((product, outer) => product * outer, 1);
+    rows = Array.from({ length: count }, (_, i) => inner.slice(i * dim, (i + 1) * dim));
+  }
+  return rows;
+}

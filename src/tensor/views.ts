@@ -1,0 +1,125 @@
+/**
+ * Typed arrays of a caller, looked at through the language's own accessors.
+ *
+ * `instanceof` fails for arrays of another realm (jest and `vm` make those), and properties such as `length`
+ * can be overwritten on an instance; a length that lies would write beyond a request's memory. The accessors
+ * of %TypedArray%.prototype can do neither, run none of the caller's code, and V8 inlines them.
+ */
+
+import type { Float16View, TypedArray } from './types.js';
+
+/** The class of a typed array, by name. */
+export type ViewKind = TypedArray[typeof Symbol.toStringTag];
+
+/** The classes that hold wire bytes: each datatype has one of them (see `elements.ts`). */
+export type WireArray = Exclude<TypedArray, Uint8ClampedArray | Float16View>;
+
+/**
+ * V8 keeps the bytes of arrays up to this size on its own heap. Asking one for its buffer moves them off,
+ * which costs 0.25 µs; copying them costs 0.02.
+ */
+export const onHeapBytes = 64;
+
+const prototype = Object.getPrototypeOf(Uint8Array.prototype) as object;
+
+// The casts below give the accessors the types that the language defines for them; lib.d.ts only knows them
+// as properties.
+function accessor(of: object, key: string | symbol): unknown {
+  return Reflect.getOwnPropertyDescriptor(of, key)?.get;
+}
+const getKind = accessor(prototype, Symbol.toStringTag) as (this: unknown) => ViewKind | undefined;
+const getLength = accessor(prototype, 'length') as (this: TypedArray) => number;
+const getByteLength = accessor(prototype, 'byteLength') as (this: TypedArray) => number;
+const getByteOffset = accessor(prototype, 'byteOffset') as (this: TypedArray) => number;
+const getBuffer = accessor(prototype, 'buffer') as (this: TypedArray) => ArrayBufferLike;
+const getArrayBufferLength = accessor(ArrayBuffer.prototype, 'byteLength') as (this: unknown) => number;
+const setElements = Object.getOwnPropertyDescriptor(prototype, 'set')?.value as (
+  this: TypedArray,
+  source: TypedArray,
+  at?: number,
+) => void;
+
+/** The class of a typed array, `undefined` for everything else. */
+export function kindOf(value: unknown): ViewKind | undefined {
+  return getKind.call(value);
+}
+
+/** Elements; 0 if the buffer was detached. */
+export function lengthOf(view: TypedArray): number {
+  return getLength.call(view);
+}
+
+/** Bytes of the elements. */
+export function byteLengthOf(view: TypedArray): number {
+  return getByteLength.call(view);
+}
+
+/** Copies all of `source` into `target`; both hold numbers, or both bigints. */
+export function copyInto(target: WireArray, source: TypedArray, at: number): void {
+  setElements.call(target, source, at);
+}
+
+/**
+ * True for views on a SharedArrayBuffer, whose bytes (and length) another thread may change meanwhile. Slow
+ * for arrays of at most {@link onHeapBytes}.
+ */
+export function isShared(view: TypedArray): boolean {
+  const buffer = getBuffer.call(view);
+  try {
+    getArrayBufferLength.call(buffer);
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+const classes = {
+  Int8Array,
+  Uint8Array,
+  Uint8ClampedArray,
+  Int16Array,
+  Uint16Array,
+  Int32Array,
+  Uint32Array,
+  BigInt64Array,
+  BigUint64Array,
+  Float32Array,
+  Float64Array,
+  Float16Array: Uint16Array,
+} as const satisfies Record<ViewKind, unknown>;
+
+/** A copy of the array in memory of its own. Throws TypeError for a detached one. */
+function copyOf(view: TypedArray, kind: ViewKind): TypedArray {
+  // `kind` is the class of `view`, so the class takes it: a relation that types cannot say without a switch
+  // of eleven.
+  const constructor = classes[kind] as unknown as new (from: TypedArray) => TypedArray;
+  return new constructor(view);
+}
+
+/** True for an array whose buffer was transferred away, or shrunk until the array lay outside. */
+export function isDetached(view: TypedArray, kind: ViewKind): boolean {
+  if (getLength.call(view) !== 0) return false;
+  try {
+    copyOf(view, kind);
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+/**
+ * The array itself where its length and elements cannot change as long as no code of the caller runs, else a
+ * copy of it. A Float16Array comes back as the Uint16Array of its bits.
+ */
+export function stable(view: TypedArray, kind: ViewKind): TypedArray {
+  if (kind === 'Float16Array') {
+    const bits = new Uint16Array(getBuffer.call(view), getByteOffset.call(view), getLength.call(view));
+    return isShared(bits) ? new Uint16Array(bits) : bits;
+  }
+  return getByteLength.call(view) <= onHeapBytes || isShared(view) ? copyOf(view, kind) : view;
+}
+
+/** The bits of a stable Float32Array, over the same memory. */
+export function float32Bits(view: Float32Array): Int32Array {
+  return new Int32Array(getBuffer.call(view), getByteOffset.call(view), getLength.call(view));
+}

@@ -1,0 +1,78 @@
+/** Short ways for the tests of this folder to encode inputs and to look at what came out or was refused. */
+
+import assert from 'node:assert/strict';
+import { TritonError } from '../../src/errors.js';
+import type { Datatype } from '../../src/tensor/datatype.js';
+import type { EncodedInput } from '../../src/tensor/gather.js';
+import { compileInputs, type InputEncoder } from '../../src/tensor/input.js';
+import { tensorFactory, type AnyTensor } from '../../src/tensor/output.js';
+import type { TensorInput } from '../../src/tensor/types.js';
+
+/** An input as the tests write it: name, datatype, dims, and whether it is optional. */
+export type InputRow = readonly [
+  name: string,
+  datatype: Datatype,
+  dims: readonly number[],
+  optional?: boolean,
+];
+
+/** The encoder of a model named 'm'. */
+export function encoderOf(maxBatchSize: number, ...inputs: readonly InputRow[]): InputEncoder {
+  return compileInputs({
+    model: 'm',
+    maxBatchSize,
+    inputs: inputs.map(([name, datatype, dims, optional = false]) => ({ name, datatype, dims, optional })),
+  });
+}
+
+/** Encodes a value, however wrong its type, as the only input, 'x', of a model. */
+export function encode(
+  datatype: Datatype,
+  dims: readonly number[],
+  value: unknown,
+  maxBatchSize = 8,
+): EncodedInput {
+  const [encoded] = encoderOf(maxBatchSize, ['x', datatype, dims])({ x: value as TensorInput });
+  assert.ok(encoded);
+  return encoded;
+}
+
+/** A copy of the wire bytes, as the caller of an encoder has to make it. */
+export function wireBytes(encoded: EncodedInput): ArrayBuffer {
+  const { buffer, byteOffset } = encoded.data;
+  const bytes = new Uint8Array(encoded.byteLength);
+  bytes.set(new Uint8Array(buffer, byteOffset, encoded.byteLength));
+  return bytes.buffer;
+}
+
+/** What a model that gives its input back would answer. */
+export function echo(datatype: Datatype, encoded: EncodedInput): AnyTensor {
+  return tensorFactory(datatype)([...encoded.shape], wireBytes(encoded)) as AnyTensor;
+}
+
+/** The elements that were encoded, as flat JavaScript values. */
+export function elementsOf(datatype: Datatype, encoded: EncodedInput): unknown[] {
+  const flat = tensorFactory(datatype)([encoded.shape.reduce((a, b) => a * b, 1)], wireBytes(encoded));
+  return flat.toArray() as unknown[];
+}
+
+/** Asserts that the call is refused with INVALID_ARG about model 'm' and the tensor (null: about none), and gives the message. */
+export function refusal(call: () => unknown, tensor: string | null = 'x'): string {
+  let thrown: unknown;
+  try {
+    call();
+  } catch (error) {
+    thrown = error;
+  }
+  assert.ok(thrown instanceof TritonError, `expected a TritonError, got ${String(thrown)}`);
+  assert.equal(thrown.code, 'INVALID_ARG');
+  assert.equal(thrown.model, 'm');
+  assert.equal(thrown.tensor ?? null, tensor);
+  return thrown.message;
+}
+
+/** Leaves an array with a buffer that was transferred away. */
+export function detach<T extends ArrayBufferView<ArrayBuffer>>(view: T): T {
+  structuredClone(view.buffer, { transfer: [view.buffer] });
+  return view;
+}

@@ -1,0 +1,174 @@
+/** The addon's functions, typed. `native/binding/` is the other side; nothing else calls them. */
+
+/** Numbers of `native/engine/status.h`. */
+export interface NativeStatus {
+  readonly code: number;
+  readonly message: string;
+}
+
+/** An input or output as a runtime tells it. */
+export interface NativeTensorDescription {
+  readonly name: string;
+  /** Number of the datatype; 0 where Triton has no name for the type. */
+  readonly datatype: number;
+  /** The runtime's own word for the type. */
+  readonly typeName: string;
+  /** Full shape, -1 where dynamic. */
+  readonly shape: readonly number[];
+  readonly optional: boolean;
+}
+
+/** What a runtime tells of a model it opened. */
+export interface NativeDescription {
+  readonly inputs: readonly NativeTensorDescription[];
+  readonly outputs: readonly NativeTensorDescription[];
+}
+
+/** A tensor of a complete configuration: `dims` are full, -1 first where the model batches. */
+export interface NativeTensorSpec {
+  readonly name: string;
+  readonly datatype: number;
+  readonly dims: readonly number[];
+  readonly optional: boolean;
+}
+
+/** The dynamic batcher's policy; absent, every request runs alone. */
+export interface NativeScheduling {
+  readonly maxBatchSize: number;
+  readonly preferredBatchSizes: readonly number[];
+  readonly maxQueueDelayUs: number;
+}
+
+/** An instance of a version. */
+export interface NativeInstanceSpec {
+  readonly name: string;
+  /** Id of a GPU; -1: the CPU. */
+  readonly device: number;
+}
+
+/** What an opened version needs to serve. */
+export interface NativeVersionConfig {
+  readonly maxBatchSize: number;
+  readonly inputs: readonly NativeTensorSpec[];
+  readonly outputs: readonly NativeTensorSpec[];
+  readonly scheduling: NativeScheduling | undefined;
+  readonly instances: readonly NativeInstanceSpec[];
+}
+
+/** A count of something and how long it took in all. */
+export interface NativeDuration {
+  readonly count: number;
+  readonly ns: number;
+}
+
+/** What a model version did so far. */
+export interface NativeStatistics {
+  readonly lastInferenceMs: number;
+  readonly inferenceCount: number;
+  readonly executionCount: number;
+  readonly cancelled: number;
+  readonly rejected: number;
+  readonly success: NativeDuration;
+  readonly fail: NativeDuration;
+  readonly queue: NativeDuration;
+  readonly computeInput: NativeDuration;
+  readonly computeInfer: NativeDuration;
+  readonly computeOutput: NativeDuration;
+  readonly batches: readonly {
+    readonly batchSize: number;
+    readonly computeInput: NativeDuration;
+    readonly computeInfer: NativeDuration;
+    readonly computeOutput: NativeDuration;
+  }[];
+}
+
+/** `native/binding/port_wrap.h`. */
+export interface NativePort {
+  /** Whether memory is shared with JavaScript; else it is copied, and the methods for that are used. */
+  external(): boolean;
+  header(): ArrayBuffer;
+  submission(): ArrayBuffer;
+  /** False without memory. */
+  addSlab(): boolean;
+  slab(number: number): ArrayBuffer;
+  /** Copies a large input into native memory; the block's id, or -1 without memory. */
+  stage(bytes: ArrayBufferView): number;
+  unstage(id: number): void;
+  submit(words: number): NativeStatus | null;
+  submitCopies(words: number, submission: Int32Array, slabs: readonly Uint8Array[]): NativeStatus | null;
+  cancel(slot: number, generation: number): void;
+  page(id: number): ArrayBuffer;
+  copyPage(id: number, target: Uint8Array): void;
+  /** An output that is too big for its page, in place; undefined where that is forbidden, or too much of it is there. */
+  takeLarge(page: number, number: number): ArrayBuffer | undefined;
+  /** Its size. */
+  largeBytes(page: number, number: number): number;
+  /** Copies it; `target` has its size. */
+  copyLarge(page: number, number: number, target: Uint8Array): void;
+  /** False: the page is not kept. */
+  recycle(id: number): boolean;
+  acknowledge(epoch: number): void;
+  headerWord(index: number): number;
+  ref(): void;
+  unref(): void;
+  detach(): void;
+}
+
+/** `native/binding/server_wrap.h`. */
+export interface NativeServer {
+  id(): number;
+  attach(onPages: (pages: readonly number[]) => void, external: boolean): NativePort | undefined;
+  open(
+    backend: string,
+    name: string,
+    version: number,
+    path: string,
+    settings: Readonly<Record<string, string>>,
+    done: (error: NativeStatus | null, uid: number, description: NativeDescription) => void,
+    /** Contents of the version's files, copied; `path` is then one of them, and nothing is read from disk. */
+    files?: Readonly<Record<string, Uint8Array>>,
+  ): void;
+  start(uid: number, config: NativeVersionConfig, done: (error: NativeStatus | null) => void): void;
+  cancelLoads(): void;
+  publish(name: string, json: string): void;
+  withdraw(name: string): void;
+  /** Undefined: no such model; without `json`: its revision is `knownRevision`. */
+  read(
+    name: string,
+    knownRevision: number,
+  ): { readonly revision: number; readonly json?: string } | undefined;
+  modelNames(): string[];
+  retire(uid: number, done: (givenUp: boolean) => void): void;
+  close(timeoutMs: number, done: (givenUp: readonly string[]) => void): void;
+  join(): void;
+  statistics(uid: number): NativeStatistics | undefined;
+  info(uid: number): Readonly<Record<string, string>> | undefined;
+  inFlightBytes(): number;
+}
+
+/** The GPUs of this machine, as the CUDA driver tells them. */
+export interface NativeGpus {
+  /** Names, by id. */
+  readonly devices: readonly string[];
+  /** Why there is none, and what helps; empty where there are some. */
+  readonly reason: string;
+}
+
+/** The addon's exports, one set for each environment. */
+export interface NativeAddon {
+  /** Undefined where the system has no thread for it. */
+  createServer(loadConcurrency: number, maxInFlightBytes: number): NativeServer | undefined;
+  findServer(id: number): NativeServer | undefined;
+  /** Cores this process may use: the smaller of affinity and cgroup quota. */
+  cores(): number;
+  /** Bytes of memory this process may use. */
+  memory(): number;
+  /** Asks the CUDA driver, once in a process; that call initialises the driver, which takes tenths of a second. */
+  gpus(): NativeGpus;
+  /** Names of the backends that this build has. */
+  backends(): string[];
+  /** Tells this engine from others in the process, which other copies of the addon's file have. */
+  engineId(): number;
+  /** The process exits with `code`: nothing new starts, what runs is asked to end. */
+  prepareExit(code: number): void;
+}

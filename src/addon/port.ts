@@ -1,0 +1,705 @@
+/**
+ * This environment's door to a server's engine: slots, the flush of a tick, and the delivery of what finished.
+ *
+ * A request is a slot and its generation. Its inputs are copied here, once; the first request of a tick schedules one
+ * native call for all of that tick. Finished requests come in pages, at most 1,024 of them or 200 µs before the event
+ * loop gets a turn.
+ */
+
+import { TritonError } from '../errors.js';
+import { MemoryViews } from '../tensor/memory.js';
+import type { WireArray } from '../tensor/views.js';
+import type { NativePort, NativeServer } from './native.js';
+import {
+  finalBit,
+  headerClosed,
+  headerEpoch,
+  limitedBit,
+  pageBytes,
+  ranBit,
+  recordTimings,
+  slabBytes,
+  slabRangeBytes,
+  sourceBlock,
+  sourceSlab,
+  submissionWords,
+} from './layout.js';
+import { SlabAllocator } from './slab.js';
+import { nativeError, statusError } from './status.js';
+
+/** Deliveries between two turns of the event loop. */
+const deliveriesATurn = 1024;
+/** How long deliveries may hold the event loop, in milliseconds. */
+const deliveryMs = 0.2;
+
+/** Durations of the batch that a request ran in, in nanoseconds. */
+export interface Timings {
+  /** Rows of the batch: how many items ran together. */
+  readonly batchSize: number;
+  /** From the tick the request was made in to the start of its batch. */
+  readonly queueNs: number;
+  /** Gathering inputs. Triton: `compute_input`. */
+  readonly computeInputNs: number;
+  /** The model itself. Triton: `compute_infer`. */
+  readonly computeInferNs: number;
+  /** Distributing outputs. Triton: `compute_output`. */
+  readonly computeOutputNs: number;
+  /** Whether the answer came from the response cache. */
+  readonly cacheHit: boolean;
+}
+
+const noTimings: Timings = Object.freeze({
+  batchSize: 0,
+  queueNs: 0,
+  computeInputNs: 0,
+  computeInferNs: 0,
+  computeOutputNs: 0,
+  cacheHit: false,
+});
+
+/** An input as it goes to the engine. */
+export interface PortInput {
+  readonly shape: readonly number[];
+  readonly data: WireArray;
+  readonly byteLength: number;
+}
+
+/** What a port needs to know of a model version. */
+export interface PortTarget {
+  /** The engine's id of the version. */
+  readonly uid: number;
+  readonly name: string;
+  /** An empty `outputs` object of a result. */
+  emptyOutputs(): Record<string, unknown>;
+  /** Sets output `index` from `size` bytes at `offset` of shared memory, by copying them. */
+  cutOutput(
+    outputs: Record<string, unknown>,
+    index: number,
+    shape: number[],
+    memory: MemoryViews,
+    offset: number,
+    size: number,
+  ): void;
+  /** Sets output `index` from memory that is its alone. */
+  setOutput(outputs: Record<string, unknown>, index: number, shape: number[], buffer: ArrayBuffer): void;
+  /** The result that a request resolves with. */
+  result(id: string, outputs: Record<string, unknown>, timings: Timings): unknown;
+}
+
+/** Options of a request that concern its way through the port. */
+export interface PortRequest {
+  readonly id: string;
+  /** Indices of the wanted outputs; undefined: all. */
+  readonly wanted: readonly number[] | undefined;
+  readonly signal: AbortSignal | undefined;
+  /** Large outputs in memory that V8 allocated. */
+  readonly ownOutputs: boolean;
+}
+
+/** A public function of the package, of which only the identity matters. */
+export type EntryPoint = (...args: never[]) => unknown;
+
+/** Where a request was made: the public function that is being called, or the frames of whoever called it. */
+export type Origin = EntryPoint | string;
+
+/** Options of a port. */
+export interface PortOptions {
+  /** Bound of its slabs. */
+  readonly maxInFlightBytes: number;
+  /** Failures after queueing carry the line that made the request. */
+  readonly captureStacks: boolean;
+}
+
+/** Marks errors that mean "too much in flight": the same request may succeed when others have ended. */
+const limited = new WeakSet<object>();
+
+/** Whether `error` says that `maxInFlightBytes` is reached. */
+export function isLimit(error: unknown): boolean {
+  return typeof error === 'object' && error !== null && limited.has(error);
+}
+
+function limitError(message: string, model: string): TritonError {
+  const error = new TritonError('UNAVAILABLE', message, { model });
+  limited.add(error);
+  return error;
+}
+
+/** Everything about one request in flight; reused with the next generation. */
+class Slot {
+  readonly index: number;
+  generation = 0;
+  target: PortTarget | undefined;
+  id = '';
+  resolve: ((result: unknown) => void) | undefined;
+  reject: ((error: unknown) => void) | undefined;
+  signal: AbortSignal | undefined;
+  ownOutputs = false;
+  /** Where the request was made; only with `captureStacks`. */
+  stack: string | undefined;
+  /** Position and size of its slab range; size 0: none. */
+  range = 0;
+  rangeBytes = 0;
+
+  constructor(index: number) {
+    this.index = index;
+  }
+}
+
+/** A page of finished requests and how far it is read. */
+interface OpenPage {
+  readonly id: number;
+  readonly words: number;
+  position: number;
+}
+
+const utf8 = new TextDecoder();
+
+/** See the head of this file. Create with `Port.attach`. */
+export class Port {
+  readonly #native: NativePort;
+  readonly #external: boolean;
+  /** Whether failures after queueing carry the line that made the request. */
+  readonly captureStacks: boolean;
+  readonly #header: Int32Array | undefined;
+  readonly #submission: Int32Array;
+  readonly #slabs: MemoryViews[] = [];
+  readonly #ranges: SlabAllocator;
+  readonly #slots: Slot[] = [];
+  readonly #free: Slot[] = [];
+  readonly #signals: Map<AbortSignal, { readonly slots: Set<Slot>; readonly listener: () => void }> =
+    new Map();
+  readonly #pages: (MemoryViews | undefined)[] = [];
+  #open: OpenPage[] = [];
+  #words = 0;
+  #flushScheduled = false;
+  #delivering = false;
+  /** Requests that the engine has not ended, and how many of them somebody waits for. */
+  #inFlight = 0;
+  #awaited = 0;
+  #timings: Timings = noTimings;
+  #detached = false;
+  #refusing = false;
+  /** Called when the last request in flight has ended. */
+  #idle: (() => void)[] = [];
+
+  private constructor(native: NativePort, { maxInFlightBytes, captureStacks }: PortOptions) {
+    this.captureStacks = captureStacks;
+    this.#native = native;
+    this.#external = native.external();
+    this.#header = this.#external ? new Int32Array(native.header()) : undefined;
+    this.#submission = this.#external ? new Int32Array(native.submission()) : new Int32Array(submissionWords);
+    this.#ranges = new SlabAllocator(() => {
+      this.#addSlab();
+    }, maxInFlightBytes);
+  }
+
+  /**
+   * Connects this environment to a server.
+   *
+   * @throws {TritonError} UNAVAILABLE when there is no memory for it.
+   */
+  static attach(server: NativeServer, options: PortOptions): Port {
+    const external = process.env['TRITONTS_NO_EXTERNAL_BUFFERS'] !== '1';
+    // Nothing is delivered before the first request.
+    const holder: { port?: Port } = {};
+    const native = server.attach((pages) => holder.port?.deliver(pages), external);
+    if (!native) throw new TritonError('UNAVAILABLE', 'no memory for a connection to the server');
+    const port = new Port(native, options);
+    holder.port = port;
+    return port;
+  }
+
+  /** Counts changes of the table of models; differs from the value seen before when something changed. */
+  get epoch(): number {
+    return this.#header ? (this.#header[headerEpoch] ?? 0) : this.#native.headerWord(headerEpoch);
+  }
+
+  /** Whether the server closes or is closed. */
+  get closed(): boolean {
+    if (this.#detached || this.#refusing) return true;
+    return (this.#header ? this.#header[headerClosed] : this.#native.headerWord(headerClosed)) === 1;
+  }
+
+  /** From now on `closed` is true; what is in flight goes on. */
+  refuse(): void {
+    this.#refusing = true;
+  }
+
+  /** Requests that have not ended. */
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  /**
+   * Sends a request with the tick's others; later, exactly one of `resolve` and `reject` is called.
+   *
+   * @param inputs - By position; absent ones undefined. Copied before this returns.
+   * @param rows - Its batch size; 0 for models without a batch dimension.
+   * @param origin - Looked at with `captureStacks` only.
+   * @returns The error that keeps it from being sent; then neither is called.
+   */
+  send(
+    target: PortTarget,
+    inputs: readonly (PortInput | undefined)[],
+    rows: number,
+    request: PortRequest,
+    resolve: (result: unknown) => void,
+    reject: (error: unknown) => void,
+    origin: Origin,
+  ): TritonError | undefined {
+    const { signal } = request;
+    if (signal?.aborted) return cancelled(target.name, signal);
+    const slot = this.#free.pop() ?? this.#newSlot();
+    let written = false;
+    try {
+      const error = this.#write(slot, target, inputs, rows, request.wanted);
+      if (error) return error;
+      written = true;
+    } finally {
+      if (!written) this.#release(slot);
+    }
+    slot.target = target;
+    slot.id = request.id;
+    slot.ownOutputs = request.ownOutputs;
+    if (this.captureStacks) slot.stack = typeof origin === 'string' ? origin : framesBelow(origin);
+    slot.resolve = resolve;
+    slot.reject = reject;
+    this.#inFlight++;
+    if (this.#awaited++ === 0) this.#native.ref();
+    if (signal) this.#listen(slot, signal);
+    if (!this.#flushScheduled) this.#scheduleFlush();
+    return undefined;
+  }
+
+  /** Hands the tick's requests to the engine now. */
+  flush(): void {
+    this.#flushScheduled = false;
+    const words = this.#words;
+    if (words === 0 || this.#detached) return;
+    this.#words = 0;
+    const status = this.#external
+      ? this.#native.submit(words)
+      : this.#native.submitCopies(
+          words,
+          this.#submission,
+          this.#slabs.map(({ Uint8Array }) => Uint8Array),
+        );
+    // Only a fault of our own can bring this about; the requests could never end.
+    if (status) throw statusError(status);
+  }
+
+  /** Resolves when no request is in flight. */
+  async idle(): Promise<void> {
+    if (this.#inFlight === 0) return;
+    this.#native.ref();
+    await new Promise<void>((resolve) => this.#idle.push(resolve));
+  }
+
+  /** Cuts this environment off: every request in flight rejects with `error`. Idempotent. */
+  detach(error: TritonError): void {
+    if (this.#detached) return;
+    this.flush();
+    this.#detached = true;
+    for (const slot of this.#slots) {
+      const reject = slot.reject;
+      if (!reject) continue;
+      this.#settled(slot);
+      reject(error);
+    }
+    this.#inFlight = 0;
+    this.#notifyIdle();
+    this.#native.unref();
+    this.#native.detach();
+  }
+
+  #newSlot(): Slot {
+    const slot = new Slot(this.#slots.length);
+    this.#slots.push(slot);
+    return slot;
+  }
+
+  /** Gives back what a request had here. */
+  #release(slot: Slot): void {
+    if (slot.rangeBytes > 0) this.#ranges.free(slot.range, slot.rangeBytes);
+    slot.rangeBytes = 0;
+    this.#free.push(slot);
+  }
+
+  /** @throws {TritonError} UNAVAILABLE without memory. */
+  #addSlab(): void {
+    const copy = this.#external ? undefined : allocate(slabBytes);
+    if (!this.#native.addSlab()) throw noMemory(slabBytes);
+    this.#slabs.push(new MemoryViews(copy ?? this.#native.slab(this.#slabs.length)));
+  }
+
+  /** Copies the inputs and writes the record; an error where there is no memory, and then nothing is kept. */
+  #write(
+    slot: Slot,
+    target: PortTarget,
+    inputs: readonly (PortInput | undefined)[],
+    rows: number,
+    wanted: readonly number[] | undefined,
+  ): TritonError | undefined {
+    let bytes = 0;
+    let room = 6 + (wanted?.length ?? 0);
+    let present = 0;
+    for (const input of inputs) {
+      if (!input) continue;
+      // Each input begins at a multiple of 64.
+      bytes = ((bytes + 63) & ~63) + input.byteLength;
+      room += 5 + input.shape.length;
+      present++;
+    }
+    if (room > submissionWords) {
+      return new TritonError(
+        'INVALID_ARG',
+        `model '${target.name}': a request of so many inputs and dims is too big`,
+        {
+          model: target.name,
+        },
+      );
+    }
+    if (this.#words + room > submissionWords) this.flush();
+    // Empty inputs have a place too. Where the slabs are used up, or all cut up for requests of other sizes, a small
+    // request goes to blocks like a large one: how much may be in flight is for the engine to say.
+    const reserved = bytes <= slabRangeBytes && present > 0 ? Math.max(bytes, 1) : 0;
+    slot.range = reserved > 0 ? this.#ranges.take(reserved) : -1;
+    const small = slot.range >= 0;
+    slot.rangeBytes = small ? reserved : 0;
+    slot.generation = (slot.generation + 1) & 0x3fffffff;
+    const words = this.#submission;
+    let position = this.#words;
+    words[position++] = target.uid;
+    words[position++] = slot.index;
+    words[position++] = slot.generation;
+    words[position++] = present;
+    words[position++] = wanted?.length ?? 0;
+    words[position++] = rows;
+    const slab = Math.floor(slot.range / slabBytes);
+    let offset = slot.range % slabBytes;
+    for (let index = 0; index < inputs.length; index++) {
+      const input = inputs[index];
+      if (!input) continue;
+      if (small) {
+        offset = (offset + 63) & ~63;
+        words[position++] = index | (sourceSlab << 16);
+        words[position++] = slab;
+        words[position++] = offset;
+        words[position++] = input.byteLength;
+        if (input.byteLength > 0) this.#slabs[slab]?.write(input.data, offset);
+        offset += input.byteLength;
+      } else {
+        const block = this.#native.stage(input.data);
+        if (block < 0) {
+          this.#unstage(this.#words, position);
+          return new TritonError(
+            'UNAVAILABLE',
+            `model '${target.name}': no memory for an input of ${input.byteLength} bytes`,
+            { model: target.name },
+          );
+        }
+        words[position++] = index | (sourceBlock << 16);
+        words[position++] = block;
+        words[position++] = Math.floor(input.byteLength / 0x1_0000_0000);
+        words[position++] = input.byteLength | 0;
+      }
+      const { shape } = input;
+      words[position++] = shape.length;
+      for (let i = 0; i < shape.length; i++) words[position++] = shape[i] ?? 0;
+    }
+    if (wanted) for (const index of wanted) words[position++] = index;
+    this.#words = position;
+    return undefined;
+  }
+
+  /** Gives back the blocks of a record that is not complete. */
+  #unstage(begin: number, end: number): void {
+    let position = begin + 6;
+    while (position < end) {
+      this.#native.unstage(this.#submission[position + 1] ?? 0);
+      position += 5 + (this.#submission[position + 4] ?? 0);
+    }
+  }
+
+  #scheduleFlush(): void {
+    this.#flushScheduled = true;
+    // After the promise jobs of this turn, so that callers behind async layers are in. From synchronous code a tick
+    // runs before those jobs: the microtask between lets them go first there, too.
+    process.nextTick(flushSoon, this);
+  }
+
+  #listen(slot: Slot, signal: AbortSignal): void {
+    slot.signal = signal;
+    let known = this.#signals.get(signal);
+    if (!known) {
+      const slots = new Set<Slot>();
+      const listener = (): void => {
+        this.#abort(signal);
+      };
+      known = { slots, listener };
+      this.#signals.set(signal, known);
+      signal.addEventListener('abort', listener, { once: true });
+    }
+    known.slots.add(slot);
+  }
+
+  #abort(signal: AbortSignal): void {
+    const known = this.#signals.get(signal);
+    if (!known || this.#detached) return;
+    this.#signals.delete(signal);
+    this.flush();
+    for (const slot of known.slots) {
+      const { target, reject } = slot;
+      slot.signal = undefined;
+      // The slot stays taken until the engine has ended the request.
+      slot.resolve = slot.reject = undefined;
+      this.#awaited--;
+      this.#native.cancel(slot.index, slot.generation);
+      reject?.(cancelled(target?.name ?? '', signal));
+    }
+    this.#releaseLoop();
+  }
+
+  /** The slot's promise is about to settle. */
+  #settled(slot: Slot): void {
+    if (slot.resolve) this.#awaited--;
+    slot.resolve = slot.reject = undefined;
+    slot.target = undefined;
+    slot.stack = undefined;
+    const { signal } = slot;
+    if (!signal) return;
+    slot.signal = undefined;
+    const known = this.#signals.get(signal);
+    if (!known) return;
+    known.slots.delete(slot);
+    if (known.slots.size === 0) {
+      signal.removeEventListener('abort', known.listener);
+      this.#signals.delete(signal);
+    }
+  }
+
+  /** Called by the addon with [id, words, id, words, …] of pages with finished requests. */
+  private deliver(pages: readonly number[]): void {
+    if (this.#detached) return;
+    const epoch = this.epoch;
+    // What this environment asked of versions that may be retired now is known to the engine from here on.
+    this.flush();
+    this.#native.acknowledge(epoch);
+    for (let i = 0; i + 1 < pages.length; i += 2) {
+      this.#open.push({ id: pages[i] ?? 0, words: pages[i + 1] ?? 0, position: 0 });
+    }
+    if (!this.#delivering) this.#drain();
+  }
+
+  #drain(): void {
+    this.#delivering = false;
+    if (this.#detached) return;
+    const end = performance.now() + deliveryMs;
+    let budget = deliveriesATurn;
+    let first = 0;
+    for (; first < this.#open.length; first++) {
+      const page = this.#open[first];
+      if (!page) break;
+      const view = this.#page(page);
+      // A page is looked at in portions, so that the clock is read rarely.
+      while (page.position < page.words && budget > 0) {
+        budget -= this.#read(view, page, Math.min(budget, 64));
+        if (performance.now() > end) budget = 0;
+      }
+      if (page.position < page.words) break;
+      this.#recycle(page.id);
+    }
+    this.#open = first === this.#open.length ? [] : this.#open.slice(first);
+    if (this.#open.length > 0) {
+      this.#delivering = true;
+      setImmediate(() => {
+        this.#drain();
+      });
+    }
+    if (this.#inFlight === 0) this.#notifyIdle();
+    this.#releaseLoop();
+  }
+
+  /** Lets the process end when nobody waits for anything. */
+  #releaseLoop(): void {
+    if (this.#awaited === 0 && this.#idle.length === 0) this.#native.unref();
+  }
+
+  #notifyIdle(): void {
+    if (this.#idle.length === 0) return;
+    const waiting = this.#idle;
+    this.#idle = [];
+    for (const resolve of waiting) resolve();
+  }
+
+  #page(page: OpenPage): MemoryViews {
+    let view = this.#pages[page.id];
+    if (!view) {
+      view = new MemoryViews(this.#external ? this.#native.page(page.id) : new ArrayBuffer(pageBytes));
+      this.#pages[page.id] = view;
+    }
+    if (!this.#external && page.position === 0) this.#native.copyPage(page.id, view.Uint8Array);
+    return view;
+  }
+
+  #recycle(id: number): void {
+    if (!this.#native.recycle(id)) this.#pages[id] = undefined;
+  }
+
+  /** Reads up to `most` responses of a page; returns how many. */
+  #read(view: MemoryViews, page: OpenPage, most: number): number {
+    const { Int32Array: words, Float64Array: doubles } = view;
+    let position = page.position;
+    let count = 0;
+    while (position < page.words && count < most) {
+      const index = words[position++] ?? 0;
+      if (index === recordTimings) {
+        position += position & 1;
+        const record = position >> 1;
+        this.#timings = Object.freeze({
+          batchSize: doubles[record] ?? 0,
+          queueNs: doubles[record + 1] ?? 0,
+          computeInputNs: doubles[record + 2] ?? 0,
+          computeInferNs: doubles[record + 3] ?? 0,
+          computeOutputNs: doubles[record + 4] ?? 0,
+          cacheHit: false,
+        });
+        position += 10;
+        continue;
+      }
+      count++;
+      const slot = this.#slots[index];
+      const generation = words[position++];
+      const flags = words[position++] ?? 0;
+      position++; // response index: every model answers once so far
+      const code = flags & 0xff;
+      const outputs = flags >>> 16;
+      const wanted = slot?.generation === generation && slot?.resolve !== undefined;
+      const target = slot?.target;
+      if (code !== 0) {
+        const offset = words[position++] ?? 0;
+        const size = words[position++] ?? 0;
+        if (wanted && slot.reject && target) {
+          const text = utf8.decode(view.Uint8Array.subarray(offset, offset + size));
+          const message = slot.id === '' ? text : `[request id: ${slot.id}] ${text}`;
+          const { reject, stack } = slot;
+          this.#settled(slot);
+          const error =
+            (flags & limitedBit) !== 0
+              ? limitError(message, target.name)
+              : nativeError(code, message, { model: target.name });
+          reject(withFrames(error, stack));
+        }
+      } else {
+        let end = position;
+        for (let i = 0; i < outputs; i++) end += 4 + (words[end + 3] ?? 0);
+        if (wanted && slot.resolve && slot.reject && target) {
+          const { id, resolve, reject, stack } = slot;
+          const timings = (flags & ranBit) !== 0 ? this.#timings : noTimings;
+          try {
+            const values = this.#outputs(view, page, position, end, target, slot.ownOutputs);
+            this.#settled(slot);
+            resolve(target.result(id, values, timings));
+          } catch (error) {
+            this.#settled(slot);
+            reject(withFrames(unusable(error, target.name), stack));
+          }
+        }
+        position = end;
+      }
+      if ((flags & finalBit) !== 0 && slot) {
+        this.#settled(slot);
+        this.#release(slot);
+        this.#inFlight--;
+      }
+    }
+    page.position = position;
+    return count;
+  }
+
+  /** The outputs whose records are in `view` from `position` to `end`. */
+  #outputs(
+    view: MemoryViews,
+    page: OpenPage,
+    position: number,
+    end: number,
+    target: PortTarget,
+    own: boolean,
+  ): Record<string, unknown> {
+    const words = view.Int32Array;
+    const values = target.emptyOutputs();
+    while (position < end) {
+      const output = (words[position++] ?? 0) & 0xffff;
+      const offset = words[position++] ?? 0;
+      const size = words[position++] ?? 0;
+      const rank = words[position++] ?? 0;
+      const shape: number[] = [];
+      for (let dim = 0; dim < rank; dim++) shape.push(words[position++] ?? 0);
+      if (offset >= 0) target.cutOutput(values, output, shape, view, offset, size);
+      else target.setOutput(values, output, shape, this.#large(page.id, ~offset, own));
+    }
+    return values;
+  }
+
+  #large(page: number, number: number, own: boolean): ArrayBuffer {
+    const shared = own ? undefined : this.#native.takeLarge(page, number);
+    if (shared) return shared;
+    const copy = allocate(this.#native.largeBytes(page, number));
+    this.#native.copyLarge(page, number, new Uint8Array(copy));
+    return copy;
+  }
+}
+
+function noMemory(bytes: number, cause?: unknown): TritonError {
+  return new TritonError('UNAVAILABLE', `no memory for ${bytes} bytes`, { cause });
+}
+
+/** @throws {TritonError} UNAVAILABLE without memory. */
+function allocate(bytes: number): ArrayBuffer {
+  try {
+    return new ArrayBuffer(bytes);
+  } catch (error) {
+    throw noMemory(bytes, error);
+  }
+}
+
+/** Why a response cannot be handed to its caller. */
+function unusable(error: unknown, model: string): TritonError {
+  const coded = error instanceof TritonError ? error.code : 'INTERNAL';
+  const reason = error instanceof Error ? error.message : String(error);
+  return new TritonError(coded, `model '${model}': its outputs cannot be used: ${reason}`, {
+    model,
+    cause: error,
+  });
+}
+
+function flushSoon(port: Port): void {
+  queueMicrotask(() => {
+    process.nextTick(flushNow, port);
+  });
+}
+
+function flushNow(port: Port): void {
+  port.flush();
+}
+
+function cancelled(model: string, signal: AbortSignal): TritonError {
+  return new TritonError('CANCELLED', `model '${model}': the request was cancelled by its signal`, {
+    model,
+    cause: signal.reason,
+  });
+}
+
+/** The stack frames of whoever called `entry`, one a line. */
+export function framesBelow(entry: EntryPoint): string {
+  const holder: { stack?: string } = {};
+  Error.captureStackTrace(holder, entry);
+  const { stack = '' } = holder;
+  return stack.slice(stack.indexOf('\n') + 1);
+}
+
+/** Lets the error show where its request was made, if that is known. */
+function withFrames(error: TritonError, frames: string | undefined): TritonError {
+  if (frames !== undefined) error.stack = `${error.name}: ${error.message}\n${frames}`;
+  return error;
+}

@@ -1,0 +1,19 @@
+/** The engine of a server. */
+
+import { TritonError } from '../errors.js';
+import { addon } from './load.js';
+import type { NativeServer } from './native.js';
+
+/**
+ * Makes the engine of a server, which belongs to this environment.
+ *
+ * @throws {TritonError} UNAVAILABLE when the addon cannot be loaded, or the system has no thread left.
+ */
+export function createEngine(options: {
+  readonly modelLoadConcurrency: number;
+  readonly maxInFlightBytes: number;
+}): NativeServer {
+  const engine = addon().createServer(options.modelLoadConcurrency, options.maxInFlightBytes);
+  if (!engine) throw new TritonError('UNAVAILABLE', 'the system has no thread for another server');
+  return engine;
+}

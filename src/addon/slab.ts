@@ -1,0 +1,95 @@
+/**
+ * Memory for the inputs of small requests: slabs of 1 MiB that native code owns, cut into ranges.
+ *
+ * Ranges come in sizes of powers of two. Each size hands its ranges out in the order they came back, so that
+ * requests of one tick mostly lie next to each other and a batch of them needs no gathering.
+ */
+
+import { slabBytes, slabRangeBytes } from './layout.js';
+
+const smallest = 64;
+/** Ranges of a size are cut from a slab in pieces of this many bytes. */
+const pieceBytes = 64 << 10;
+
+/** Free ranges of one size, first in, first out. */
+class RangeQueue {
+  readonly size: number;
+  #ring: Float64Array = new Float64Array(64);
+  #head = 0;
+  #count = 0;
+
+  constructor(size: number) {
+    this.size = size;
+  }
+
+  get empty(): boolean {
+    return this.#count === 0;
+  }
+
+  push(position: number): void {
+    if (this.#count === this.#ring.length) {
+      const larger = new Float64Array(this.#ring.length * 2);
+      for (let i = 0; i < this.#count; i++) {
+        larger[i] = this.#ring[(this.#head + i) & (this.#ring.length - 1)] ?? 0;
+      }
+      this.#ring = larger;
+      this.#head = 0;
+    }
+    this.#ring[(this.#head + this.#count++) & (this.#ring.length - 1)] = position;
+  }
+
+  /** Not when empty. */
+  take(): number {
+    const position = this.#ring[this.#head] ?? 0;
+    this.#head = (this.#head + 1) & (this.#ring.length - 1);
+    this.#count--;
+    return position;
+  }
+}
+
+/** Hands out ranges of slabs; a position is `slab * slabBytes + offset`. */
+export class SlabAllocator {
+  readonly #addSlab: () => void;
+  readonly #limit: number;
+  readonly #queues: RangeQueue[] = [];
+  #bytes = 0;
+  /** Where the next piece is cut; a multiple of pieceBytes. */
+  #next = 0;
+
+  /**
+   * @param addSlab - Makes one more slab, or throws.
+   * @param limit - No new slab is made beyond this many bytes.
+   */
+  constructor(addSlab: () => void, limit: number) {
+    this.#addSlab = addSlab;
+    this.#limit = limit;
+    for (let size = smallest; size <= slabRangeBytes; size *= 2) this.#queues.push(new RangeQueue(size));
+  }
+
+  /** A range of at least `bytes` (at most slabRangeBytes); -1 at the limit. */
+  take(bytes: number): number {
+    const queue = this.#queue(bytes);
+    if (queue.empty) {
+      if (this.#next === this.#bytes) {
+        if (this.#bytes + slabBytes > Math.max(this.#limit, slabBytes)) return -1;
+        this.#addSlab();
+        this.#bytes += slabBytes;
+      }
+      for (let offset = 0; offset < pieceBytes; offset += queue.size) queue.push(this.#next + offset);
+      this.#next += pieceBytes;
+    }
+    return queue.take();
+  }
+
+  /** Gives back what `take(bytes)` returned. */
+  free(position: number, bytes: number): void {
+    this.#queue(bytes).push(position);
+  }
+
+  #queue(bytes: number): RangeQueue {
+    const number = bytes <= smallest ? 0 : 26 - Math.clz32(bytes - 1);
+    const queue = this.#queues[number];
+    if (!queue) throw new RangeError(`no slab range of ${bytes} bytes`);
+    return queue;
+  }
+}

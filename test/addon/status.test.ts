@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { nativeError, statusError } from '../../src/addon/status.js';
+import { datatypeNumber } from '../../src/tensor/datatype.js';
+import { enumOf, header } from './native-headers.js';
+
+/** kInvalidArg -> INVALID_ARG. */
+function codeName(member: string): string {
+  return member.replace(/(?<=[a-z])(?=[A-Z])/g, '_').toUpperCase();
+}
+
+test('codes have the numbers of native/engine/status.h', async () => {
+  const { Ok, ...codes } = enumOf(await header('status.h'), 'Code');
+  assert.equal(Ok, 0);
+  assert.equal(Object.keys(codes).length, 8);
+  for (const [member, number] of Object.entries(codes)) {
+    assert.equal(nativeError(number, 'x').code, codeName(member));
+  }
+});
+
+test('datatypes have the numbers of native/engine/datatype.h', async () => {
+  const { Invalid, ...datatypes } = enumOf(await header('datatype.h'), 'DataType');
+  assert.equal(Invalid, 0);
+  const native = Object.entries(datatypes).map(([member, number]) => [member.toUpperCase(), number]);
+  assert.deepEqual(Object.fromEntries(native), datatypeNumber);
+});
+
+test('a code that nobody knows is UNKNOWN', () => {
+  assert.equal(nativeError(99, 'x').code, 'UNKNOWN');
+});
+
+test('a status becomes an error with its message, and what else is known', () => {
+  const error = statusError({ code: 3, message: 'gone' }, { model: 'm' });
+  assert.deepEqual([error.code, error.message, error.model], ['NOT_FOUND', 'gone', 'm']);
+});

@@ -1,0 +1,38 @@
+/** What TypeScript decides for a backend: its library, its options, its instances. */
+
+import type { Gpus } from '../config/gpus.js';
+import type { ModelConfig } from '../config/types.js';
+import type { BackendConfig } from '../options.js';
+
+/** What a backend may look at to decide how a model version is opened. */
+export interface BackendContext {
+  readonly config: ModelConfig;
+  /** The model's folder, which relative paths of its config start from. */
+  readonly modelDirectory: string;
+  /** The user's `backendConfig` for this backend. */
+  readonly options: BackendConfig;
+  /** Cores the server may use. */
+  readonly cores: number;
+  /** The device of each instance that the version will have: the id of a GPU, or {@link cpu}. */
+  readonly devices: readonly number[];
+}
+
+/** The CPU among the ids of devices. */
+export const cpu: number = -1;
+
+/** The half of a backend that is decided once for a model; the other half is `native/backends/<name>/`. */
+export interface Backend {
+  readonly name: string;
+  /** Whether it needs the model's file; the identity backend does not. */
+  readonly needsFile: boolean;
+  /** Keys of `backendConfig[name]` that it reads. */
+  readonly optionKeys: readonly string[];
+  /** The GPUs that its instances can use with these options; absent: it runs on the CPU only. */
+  gpus?(options: BackendConfig): Gpus;
+  /**
+   * Settings for the native half, documented in its header.
+   *
+   * @throws {TritonError} When a parameter's value makes no sense, or the runtime is not there.
+   */
+  settings(context: BackendContext): Record<string, string>;
+}

@@ -1,0 +1,93 @@
+/** ONNX Runtime on GPUs: whether its CUDA provider and a GPU are there, and the provider's options. */
+
+import { existsSync, realpathSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { addon } from '../addon/load.js';
+import type { Gpus, MissingGpus } from '../config/gpus.js';
+import { TritonError } from '../errors.js';
+import type { BackendConfig } from '../options.js';
+import { cpu, type BackendContext } from './backend.js';
+import { onnxRuntimeLibrary } from './library.js';
+import type { Reader } from './reader.js';
+
+/** The runtime looks for them in the folder of its own library, and nowhere else. */
+const providerFiles: Readonly<Partial<Record<NodeJS.Platform, readonly string[]>>> = {
+  linux: ['libonnxruntime_providers_cuda.so', 'libonnxruntime_providers_shared.so'],
+  win32: ['onnxruntime_providers_cuda.dll', 'onnxruntime_providers_shared.dll'],
+};
+
+/** Why the library that the options name has no CUDA provider; undefined if it has one. */
+function missingProvider(options: BackendConfig): string | undefined {
+  const files = providerFiles[process.platform];
+  if (files === undefined) return `ONNX Runtime has no CUDA provider for ${process.platform}`;
+  let folder: string;
+  try {
+    folder = dirname(realpathSync(onnxRuntimeLibrary(options)));
+  } catch (error) {
+    return error instanceof TritonError
+      ? error.message
+      : `the ONNX Runtime library '${onnxRuntimeLibrary(options)}' cannot be read`;
+  }
+  const missing = files.find((file) => !existsSync(join(folder, file)));
+  return missing === undefined
+    ? undefined
+    : `there is no ${missing} in '${folder}', the folder of the ONNX Runtime library: install a GPU build of ONNX ` +
+        'Runtime and name its library with backendConfig.onnxruntime.library';
+}
+
+/**
+ * The GPUs that the runtime can use: those of the CUDA driver if the library has its CUDA provider beside it, else none.
+ * The driver, which takes its time to start, is not asked where the provider is missing, but to tell a user about both.
+ *
+ * @param options - `backendConfig.onnxruntime`.
+ */
+export function gpusOfLibrary(options: BackendConfig): Gpus {
+  const provider = missingProvider(options);
+  const count = provider === undefined ? addon().gpus().devices.length : 0;
+  const missing = (): MissingGpus => {
+    const { reason } = addon().gpus();
+    const gpu = reason === '' ? [] : [`there is no GPU to use: ${reason}`];
+    return {
+      code: 'UNAVAILABLE',
+      text: [...(provider === undefined ? [] : [provider]), ...gpu].join('; and '),
+    };
+  };
+  return { count, missing };
+}
+
+/** Names of the runtime for the numbers of Triton's deprecated parameters. */
+const named: Readonly<Record<string, readonly string[]>> = {
+  cudnn_conv_algo_search: ['EXHAUSTIVE', 'HEURISTIC', 'DEFAULT'],
+  arena_extend_strategy: ['kNextPowerOfTwo', 'kSameAsRequested'],
+};
+
+/** Options that are the instance's own. */
+const own: readonly string[] = ['device_id', 'has_user_compute_stream'];
+
+/**
+ * Settings of a model with instances on GPUs: their ids, and the options of the CUDA provider, which are the parameters
+ * of `gpu_execution_accelerator` `cuda` and, over them as in Triton, the model's parameters `cudnn_conv_algo_search`,
+ * `gpu_mem_limit`, `arena_extend_strategy` and `do_copy_in_default_stream`. Nothing for a model on the CPU.
+ *
+ * @throws {TritonError} INVALID_ARG for a number that has no meaning.
+ */
+export function cudaSettings(read: Reader, { config, devices }: BackendContext): Record<string, string> {
+  const used = [...new Set(devices)].sort((a, b) => a - b);
+  if (used.every((device) => device === cpu)) return {};
+  const settings: Record<string, string> = { devices: used.join(',') };
+  for (const { name, parameters } of config.optimization?.execution_accelerators?.gpu_execution_accelerator ??
+    []) {
+    if (name !== 'cuda') continue;
+    for (const [key, value] of Object.entries(parameters))
+      if (value !== '' && !own.includes(key)) settings[`cuda.${key}`] = value;
+  }
+  for (const [key, names] of Object.entries(named)) {
+    const name = names[read.integer(key, names.length - 1) ?? -1];
+    if (name !== undefined) settings[`cuda.${key}`] = name;
+  }
+  for (const key of ['gpu_mem_limit', 'do_copy_in_default_stream']) {
+    const value = read.text(key);
+    if (value !== undefined) settings[`cuda.${key}`] = value;
+  }
+  return settings;
+}

@@ -1,0 +1,20 @@
+/** Which GPUs the instances of a model can be on. */
+
+import type { GpuFinder } from '../config/gpus.js';
+import type { ResolvedOptions } from '../options.js';
+import { backends } from './index.js';
+
+/**
+ * Finds the GPUs that a backend can use: KIND_AUTO means them, KIND_GPU needs them.
+ *
+ * @param options - Say which library a backend uses.
+ */
+export function gpuFinder(options: Pick<ResolvedOptions, 'backendConfig'>): GpuFinder {
+  return (name) => {
+    const backend = backends().get(name);
+    if (backend === undefined) return undefined;
+    if (backend.gpus) return backend.gpus(options.backendConfig[name] ?? {});
+    const missing = { code: 'UNSUPPORTED', text: `the ${name} backend runs on the CPU only` } as const;
+    return { count: 0, missing: () => missing };
+  };
+}

@@ -1,0 +1,20 @@
+/** The identity backend: outputs are its inputs. For tests, and for measuring what everything else costs. */
+
+import type { Backend, BackendContext } from './backend.js';
+
+const parameters = ['execute_delay_ms', 'instance_wise_delay_multiplier'] as const;
+
+/** Reads the parameters of Triton's identity backend: `execute_delay_ms` and `instance_wise_delay_multiplier`. */
+export const identity: Backend = {
+  name: 'identity',
+  needsFile: false,
+  optionKeys: [],
+  settings({ config }: BackendContext): Record<string, string> {
+    const settings: Record<string, string> = {};
+    for (const key of parameters) {
+      const value = config.parameters[key]?.string_value;
+      if (value !== undefined) settings[key] = value;
+    }
+    return settings;
+  },
+};

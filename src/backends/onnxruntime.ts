@@ -1,0 +1,111 @@
+/** The ONNX Runtime backend's decisions: which library, how many threads, and what the config asks of a session. */
+
+import { resolve } from 'node:path';
+import { invalidArgument } from '../errors.js';
+import type { Backend, BackendContext } from './backend.js';
+import { cudaSettings, gpusOfLibrary } from './cuda.js';
+import { libraryToOpenFirst, onnxRuntimeLibrary } from './library.js';
+import { Reader } from './reader.js';
+
+/** ONNX Runtime's numbers for the levels of a config's `optimization.graph.level`. */
+const graphLevels: ReadonlyMap<number, string> = new Map([
+  [-1, '1'],
+  [0, '99'],
+  [1, '2'],
+  [2, '0'],
+]);
+
+function graphLevel({ config }: BackendContext): string {
+  const level = config.optimization?.graph?.level ?? 0;
+  const known = graphLevels.get(level);
+  if (known !== undefined) return known;
+  throw invalidArgument(
+    `model '${config.name}': expected -1 (basic), 0 (all), 1 (extended) or 2 (off) for optimization.graph.level but received ${level}`,
+    { model: config.name },
+  );
+}
+
+/** Most threads that anybody can mean. */
+const mostThreads = 4096;
+
+/**
+ * Threads of a session. Unless something is said, a version with one instance runs on the runtime's one pool for all
+ * models, and one with more on a pool of its own of max(1, cores − instances + 1) threads.
+ */
+function threads(read: Reader, { cores, devices }: BackendContext): Record<string, string> {
+  const instances = devices.length;
+  const own = Math.max(1, cores - instances + 1);
+  const intra = read.integer('intra_op_thread_count', mostThreads) ?? 0;
+  const inter = read.integer('inter_op_thread_count', mostThreads) ?? 0;
+  const mode = read.flag('execution_mode');
+  const spinning = read.flag('session.intra_op.allow_spinning');
+  const pool = read.generalFlag('enable-global-threadpool');
+  const settings: Record<string, string> = { global_threads: String(cores), fallback_threads: String(own) };
+  const wantsOwn = intra > 0 || inter > 0 || mode === '1' || spinning === '1';
+  // As in Triton: with a global pool, what is said about threads is ignored.
+  if (pool === '1' || (pool === undefined && !wantsOwn && instances === 1))
+    return { ...settings, shared_pool: '1' };
+  settings['intra_op_threads'] = String(intra > 0 ? intra : own);
+  settings['allow_spinning'] = spinning ?? '0';
+  if (mode !== undefined) settings['execution_mode'] = mode;
+  if (mode === '1' && inter > 0) settings['inter_op_threads'] = String(inter);
+  return settings;
+}
+
+/**
+ * ONNX Runtime. One session a version and device, shared by its instances there; weights exist once on each.
+ *
+ * Reads, from a model's `parameters` and, where they say nothing, from `backendConfig.onnxruntime`:
+ * `intra_op_thread_count`, `inter_op_thread_count`, `execution_mode`, `enable_mem_arena`, `enable_mem_pattern`,
+ * `memory.enable_memory_arena_shrinkage`, `session.use_device_allocator_for_initializers`,
+ * `session.intra_op.allow_spinning` and `profile_file_prefix`; and from the latter alone `library`,
+ * `enable-global-threadpool` and `default-max-batch-size`. For instances on GPUs see {@link cudaSettings}.
+ */
+export const onnxruntime: Backend = {
+  name: 'onnxruntime',
+  needsFile: true,
+  optionKeys: [
+    'library',
+    'default-max-batch-size',
+    'enable-global-threadpool',
+    'intra_op_thread_count',
+    'inter_op_thread_count',
+    'execution_mode',
+    'enable_mem_arena',
+    'enable_mem_pattern',
+    'memory.enable_memory_arena_shrinkage',
+    'session.use_device_allocator_for_initializers',
+    'session.intra_op.allow_spinning',
+    'profile_file_prefix',
+  ],
+  gpus: gpusOfLibrary,
+  settings(context: BackendContext): Record<string, string> {
+    const { config, options } = context;
+    const read = new Reader(context);
+    const settings: Record<string, string> = {
+      library: onnxRuntimeLibrary(options),
+      graph_optimization_level: graphLevel(context),
+      ...threads(read, context),
+      ...cudaSettings(read, context),
+    };
+    const set = (key: string, value: string | undefined): void => {
+      if (value !== undefined) settings[key] = value;
+    };
+    set('open_first', libraryToOpenFirst(options));
+    set('enable_cpu_mem_arena', read.flag('enable_mem_arena'));
+    set('enable_mem_pattern', read.flag('enable_mem_pattern'));
+    set('profile_prefix', read.text('profile_file_prefix'));
+    set('run_config.memory.enable_memory_arena_shrinkage', read.text('memory.enable_memory_arena_shrinkage'));
+    set(
+      'session_config.session.use_device_allocator_for_initializers',
+      read.flag('session.use_device_allocator_for_initializers'),
+    );
+    const operators = config.model_operations?.op_library_filename ?? [];
+    if (operators.length > 0) {
+      settings['custom_op_libraries'] = operators
+        .map((file) => resolve(context.modelDirectory, file))
+        .join('\n');
+    }
+    return settings;
+  },
+};

@@ -1,0 +1,67 @@
+/** Reads a backend's settings from a model's `parameters` and the server's options. */
+
+import { invalidArgument } from '../errors.js';
+import type { BackendContext } from './backend.js';
+
+/** A setting as it was written, and where, for messages. */
+interface Written {
+  readonly value: string | number | boolean;
+  readonly place: string;
+}
+
+/** Reads settings: a model's `parameters` win over the backend's configuration. */
+export class Reader {
+  readonly #context: BackendContext;
+
+  constructor(context: BackendContext) {
+    this.#context = context;
+  }
+
+  text(key: string): string | undefined {
+    const written = this.#find(key);
+    return written && String(written.value);
+  }
+
+  integer(key: string, most: number): number | undefined {
+    return this.#number(this.#find(key), most);
+  }
+
+  /** '0' or '1'; undefined where nothing is said. */
+  flag(key: string): '0' | '1' | undefined {
+    return this.#flag(this.#find(key));
+  }
+
+  /** As {@link flag}, of the backend's configuration alone. */
+  generalFlag(key: string): '0' | '1' | undefined {
+    return this.#flag(this.#general(key));
+  }
+
+  #find(key: string): Written | undefined {
+    const own = this.#context.config.parameters[key]?.string_value;
+    if (own !== undefined && own !== '') return { value: own, place: `parameter '${key}'` };
+    return this.#general(key);
+  }
+
+  #general(key: string): Written | undefined {
+    const value = this.#context.options[key];
+    return value === undefined ? undefined : { value, place: `backendConfig.onnxruntime['${key}']` };
+  }
+
+  #flag(written: Written | undefined): '0' | '1' | undefined {
+    if (typeof written?.value === 'boolean') return written.value ? '1' : '0';
+    const number = this.#number(written, 1);
+    return number === undefined ? undefined : number === 1 ? '1' : '0';
+  }
+
+  #number(written: Written | undefined, most: number): number | undefined {
+    if (written === undefined) return undefined;
+    const text = String(written.value).trim();
+    const number = /^\d+$/.test(text) ? Number(text) : NaN;
+    if (number <= most) return number;
+    const { name } = this.#context.config;
+    throw invalidArgument(
+      `model '${name}': expected a whole number from 0 to ${most} for ${written.place} but received '${text}'`,
+      { model: name },
+    );
+  }
+}

@@ -1,0 +1,200 @@
+/** Loads one version of a model into the engine. */
+
+import { join } from 'node:path';
+import type { NativeDescription, NativeServer, NativeStatus, NativeVersionConfig } from '../addon/native.js';
+import { statusError } from '../addon/status.js';
+import { cpu } from '../backends/backend.js';
+import { backends } from '../backends/index.js';
+import { tritonDefaults, type BackendDefaults } from '../config/complete.js';
+import { datatypeOf, type ModelDescription } from '../config/description.js';
+import { finishConfig, type PreparedConfig } from '../config/prepare.js';
+import type { ModelConfig } from '../config/types.js';
+import { TritonError } from '../errors.js';
+import type { BackendConfig, ResolvedOptions } from '../options.js';
+import { readLabels } from './labels.js';
+import { versionFiles, type Override } from './override.js';
+import { schedulingOf } from '../scheduling/policy.js';
+import { datatypeNumber, datatypeOfNumber } from '../tensor/datatype.js';
+import type { VersionDescriptor } from './published.js';
+
+/** A version's instances with what they run on, over all groups; as in Triton, a name counts within a GPU. */
+function instancesOf(config: ModelConfig): VersionDescriptor['instances'] {
+  return config.instance_group.flatMap(({ name, kind, count, gpus }) =>
+    Array.from({ length: count }, (_, i) => `${name}_${i}`).flatMap((instance) =>
+      (kind === 'KIND_GPU' ? gpus : [0]).map((device) => ({ name: instance, kind, device })),
+    ),
+  );
+}
+
+/** The device of an instance as backends and the engine know it. */
+function deviceOf({ kind, device }: VersionDescriptor['instances'][number]): number {
+  return kind === 'KIND_GPU' ? device : cpu;
+}
+
+function describe({ inputs, outputs }: NativeDescription): ModelDescription {
+  const tensor = (native: NativeDescription['inputs'][number]): ModelDescription['inputs'][number] => ({
+    name: native.name,
+    datatype: datatypeOfNumber[native.datatype],
+    typeName: native.typeName,
+    shape: native.shape,
+    optional: native.optional,
+  });
+  return { inputs: inputs.map(tensor), outputs: outputs.map(tensor) };
+}
+
+function versionConfig(config: ModelConfig, instances: VersionDescriptor['instances']): NativeVersionConfig {
+  const batch = config.max_batch_size > 0 ? [-1] : [];
+  const spec = (
+    tensor: ModelConfig['input'][number] | ModelConfig['output'][number],
+    optional: boolean,
+  ): NativeVersionConfig['inputs'][number] => {
+    const datatype = datatypeOf(tensor.data_type);
+    return {
+      name: tensor.name,
+      datatype: datatype ? datatypeNumber[datatype] : 0,
+      // What the model sees; callers see `dims`.
+      dims: [...batch, ...(tensor.reshape?.shape ?? tensor.dims)],
+      optional,
+    };
+  };
+  return {
+    maxBatchSize: config.max_batch_size,
+    inputs: config.input.map((input) => spec(input, input.optional)),
+    outputs: config.output.map((output) => spec(output, false)),
+    scheduling: schedulingOf(config),
+    instances: instances.map((instance) => ({ name: instance.name, device: deviceOf(instance) })),
+  };
+}
+
+/** The engine's calls as promises. */
+function open(
+  server: NativeServer,
+  backend: string,
+  name: string,
+  version: number,
+  path: string,
+  settings: Readonly<Record<string, string>>,
+  files: Readonly<Record<string, Uint8Array>> | undefined,
+): Promise<{ uid: number; description: NativeDescription }> {
+  return new Promise((resolve, reject) => {
+    const done = (error: NativeStatus | null, uid: number, description: NativeDescription): void => {
+      if (error) reject(statusError(error, { model: name }));
+      else resolve({ uid, description });
+    };
+    server.open(backend, name, version, path, settings, done, files);
+  });
+}
+
+function start(server: NativeServer, uid: number, config: NativeVersionConfig): Promise<NativeStatus | null> {
+  return new Promise((resolve) => {
+    server.start(uid, config, resolve);
+  });
+}
+
+/** Ends a version; resolves when it is destroyed. */
+export function retire(server: NativeServer, uid: number): Promise<void> {
+  return new Promise((resolve) => {
+    server.retire(uid, () => {
+      resolve();
+    });
+  });
+}
+
+/** A version that is open in the engine and does not serve yet. */
+export interface OpenVersion {
+  readonly uid: number;
+  readonly config: ModelConfig;
+  readonly notes: readonly string[];
+  readonly labels: VersionDescriptor['labels'];
+}
+
+/**
+ * Opens a version's file, completes the configuration and checks it against the file.
+ *
+ * @throws {TritonError} With the reason; nothing of the version is left then.
+ */
+export async function openVersion(
+  server: NativeServer,
+  options: ResolvedOptions,
+  prepared: PreparedConfig,
+  version: number,
+  override?: Override,
+): Promise<OpenVersion> {
+  const { config, context } = prepared;
+  const name = context.modelName;
+  const backend = backends().get(config.backend);
+  if (!backend) {
+    throw new TritonError(
+      'INVALID_ARG',
+      `model '${name}': unknown backend '${config.backend}'; there are ${[...backends().keys()].join(', ')}`,
+      { model: name },
+    );
+  }
+  const backendOptions = options.backendConfig[backend.name] ?? {};
+  const files = override?.files && versionFiles(override.files, version);
+  const file = config.default_model_filename;
+  const path = files ? file : join(context.modelDirectory, String(version), file);
+  if (files && backend.needsFile && !(file in files)) {
+    throw new TritonError(
+      'INVALID_ARG',
+      `model '${name}': there is no file '${version}/${file}' among those given`,
+      {
+        model: name,
+      },
+    );
+  }
+  const settings = backend.settings({
+    config,
+    modelDirectory: context.modelDirectory,
+    options: backendOptions,
+    cores: options.threads,
+    devices: instancesOf(config).map(deviceOf),
+  });
+  const { uid, description } = await open(server, backend.name, name, version, path, settings, files);
+  try {
+    const finished = finishConfig(
+      prepared,
+      backend.needsFile ? describe(description) : undefined,
+      defaultsOf(backendOptions),
+    );
+    const labels = await readLabels(finished.config, context.modelDirectory, override?.files);
+    return { uid, config: finished.config, notes: finished.notes, labels };
+  } catch (error) {
+    await retire(server, uid);
+    throw error;
+  }
+}
+
+/** What completion takes from the backend's configuration. */
+function defaultsOf(options: BackendConfig): BackendDefaults {
+  const key = 'default-max-batch-size';
+  const given = options[key];
+  if (given === undefined) return tritonDefaults;
+  const size = Number(given);
+  if (typeof given !== 'boolean' && Number.isSafeInteger(size) && size >= 0)
+    return { defaultMaxBatchSize: size };
+  throw new TritonError(
+    'INVALID_ARG',
+    `expected a whole number, 0 or more, for options.backendConfig.onnxruntime['${key}'] but received ${String(given)}`,
+  );
+}
+
+/**
+ * Opens a version and lets it serve.
+ *
+ * @throws {TritonError} With the reason; nothing of the version is left then.
+ */
+export async function loadVersion(
+  server: NativeServer,
+  options: ResolvedOptions,
+  prepared: PreparedConfig,
+  version: number,
+  override?: Override,
+): Promise<VersionDescriptor> {
+  const opened = await openVersion(server, options, prepared, version, override);
+  const instances = instancesOf(opened.config);
+  const error = await start(server, opened.uid, versionConfig(opened.config, instances));
+  if (!error) return { ...opened, instances };
+  await retire(server, opened.uid);
+  throw statusError(error, { model: prepared.context.modelName });
+}

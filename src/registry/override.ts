@@ -1,0 +1,113 @@
+/** What `loadModel` may be given instead of the files of a repository. */
+
+import { readModelConfigJson } from '../config/read-json.js';
+import type { ParsedConfig } from '../config/read.js';
+import type { ModelConfigInput } from '../config/types.js';
+import { invalidArgument, TritonError } from '../errors.js';
+import { checkKeys, checkObject } from '../options.js';
+import { versionName, type ModelFiles } from './local-source.js';
+
+/** Options of {@link InferenceServer.loadModel}. */
+export interface LoadModelOptions {
+  /** The configuration, in place of config.pbtxt: an object in Triton's JSON shape, or its JSON text. Triton: `config`. */
+  readonly config?: ModelConfigInput | string | undefined;
+  /**
+   * The model's files by path in its folder, such as `1/model.onnx`: the repository's are then ignored altogether, and
+   * `config` is needed, too. Triton: `file:<path>`.
+   */
+  readonly files?: Readonly<Record<string, Uint8Array>> | undefined;
+}
+
+/** The same, checked. */
+export interface Override {
+  readonly config: ParsedConfig;
+  /** By path, with `/` between its parts. */
+  readonly files: ReadonlyMap<string, Uint8Array> | undefined;
+}
+
+/**
+ * Checks and copies what was given.
+ *
+ * @returns Undefined where nothing was.
+ * @throws {TritonError} INVALID_ARG for wrong options, a path out of the folder, files without a config, or whatever is
+ *   wrong in the configuration.
+ */
+export function readOverride(model: string, options: LoadModelOptions): Override | undefined {
+  checkObject(options, 'load options');
+  checkKeys(options, ['config', 'files'], 'load options');
+  const { config, files } = options;
+  if (files === undefined && config === undefined) return undefined;
+  if (config === undefined) {
+    throw invalidArgument(`model '${model}': files need a configuration: give config, too, {} at least`, {
+      model,
+    });
+  }
+  return {
+    config: readConfig(model, config),
+    files: files === undefined ? undefined : readFiles(model, files),
+  };
+}
+
+function readConfig(model: string, value: unknown): ParsedConfig {
+  try {
+    return readModelConfigJson({ file: 'config of loadModel', value });
+  } catch (error) {
+    if (!(error instanceof TritonError)) throw error;
+    throw new TritonError(error.code, error.message, { model, location: error.location, cause: error.cause });
+  }
+}
+
+function readFiles(model: string, files: unknown): Map<string, Uint8Array> {
+  checkObject(files, 'load options.files');
+  const read = new Map<string, Uint8Array>();
+  for (const [path, content] of Object.entries(files) as [string, unknown][]) {
+    const parts = path.split('/');
+    if (parts.some((part) => part === '' || part === '.' || part === '..') || path.includes('\\')) {
+      throw invalidArgument(
+        `model '${model}': expected a path inside of the model's folder, such as 1/model.onnx, but received '${path}'`,
+        { model },
+      );
+    }
+    if (!(content instanceof Uint8Array)) {
+      throw invalidArgument(`model '${model}': expected a Uint8Array for file '${path}'`, { model });
+    }
+    // Not `slice`, which is a view where a Buffer is given.
+    read.set(path, new Uint8Array(content));
+  }
+  return read;
+}
+
+/** The files as if they lay in a folder. */
+export function filesOf(files: ReadonlyMap<string, Uint8Array>): Omit<ModelFiles, 'config'> {
+  const folders = new Map<string, Map<string, boolean>>();
+  for (const path of files.keys()) {
+    const [folder = '', name, ...rest] = path.split('/');
+    if (name === undefined) continue;
+    const entries = folders.get(folder) ?? new Map<string, boolean>();
+    folders.set(folder, entries.set(name, rest.length > 0));
+  }
+  const names = [...folders.keys()].sort();
+  return {
+    versions: names
+      .filter((name) => versionName.test(name))
+      .map(Number)
+      .sort((a, b) => a - b),
+    firstVersionEntries: [...(folders.get(names[0] ?? '') ?? [])].map(([name, isDirectory]) => ({
+      name,
+      isDirectory,
+    })),
+  };
+}
+
+/** A version's files, by path in its folder. */
+export function versionFiles(
+  files: ReadonlyMap<string, Uint8Array>,
+  version: number,
+): Record<string, Uint8Array> {
+  const prefix = `${version}/`;
+  return Object.fromEntries(
+    [...files].flatMap(([path, content]) =>
+      path.startsWith(prefix) ? [[path.slice(prefix.length), content]] : [],
+    ),
+  );
+}

@@ -1,0 +1,40 @@
+/** Which versions of a model are served. */
+
+import type { ModelConfig } from '../config/types.js';
+import { TritonError } from '../errors.js';
+
+/**
+ * The versions that the config's `version_policy` chooses of those that exist, ascending.
+ *
+ * `latest` (of 1 where nothing is said), `all`, or `specific`, of which missing ones are left out; an empty policy is all.
+ *
+ * @throws {TritonError} INVALID_ARG when none is left.
+ */
+export function chooseVersions(config: ModelConfig, existing: readonly number[]): number[] {
+  const policy = config.version_policy;
+  const sorted = [...existing].sort((a, b) => a - b);
+  let chosen = sorted;
+  let said = 'all';
+  if (!policy || policy.latest) {
+    const count = policy?.latest?.num_versions ?? 1;
+    chosen = count === 0 ? [] : sorted.slice(-count);
+    said = `latest { num_versions: ${count} }`;
+  } else if (policy.specific) {
+    const { versions } = policy.specific;
+    chosen = sorted.filter((version) => versions.includes(version));
+    said = `specific { versions: [${versions.join(', ')}] }`;
+  }
+  if (chosen.length === 0) {
+    const found =
+      sorted.length === 0 ? 'there is no version folder' : `there are only versions ${sorted.join(', ')}`;
+    throw new TritonError(
+      'INVALID_ARG',
+      `model '${config.name}': at least one version must be available under the version policy ${said}, but ${found}` +
+        (sorted.length === 0
+          ? ` (a version is a folder with a number as its name, such as ${config.name}/1)`
+          : ''),
+      { model: config.name },
+    );
+  }
+  return chosen;
+}

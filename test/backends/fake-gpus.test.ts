@@ -1,0 +1,151 @@
+/** ONNX Runtime on GPUs, as far as that can be told without one: driver and provider are fakes, sessions run on the CPU. */
+
+import assert from 'node:assert/strict';
+import test, { after } from 'node:test';
+import { onnx } from '../server/harness.js';
+import { addModel } from '../support/models.js';
+import { temporaryFolder, writeRepository, type RepositoryModel } from '../support/repository.js';
+import { fakeGpus, providerFiles } from './fake-gpus.js';
+
+const fakes = await fakeGpus({ after });
+const options = { skip: fakes ? false : 'needs Linux and a C++ compiler' };
+
+/** A model y = x + 1 with the given fields in place of its instance group. */
+function model(fields: string): RepositoryModel {
+  const { config = '', ...rest } = onnx(addModel());
+  return { ...rest, config: config.replace('instance_group [ { kind: KIND_CPU count: 1 } ]', fields) };
+}
+
+const repository = await writeRepository(await temporaryFolder({ after }), {
+  auto: model(''),
+  auto_listed: model('instance_group { gpus: 1 count: 2 }'),
+  cpu: model('instance_group { kind: KIND_CPU }'),
+  every: model('instance_group { kind: KIND_GPU count: 2 }'),
+  mixed: model('instance_group { kind: KIND_GPU gpus: 1 } instance_group { kind: KIND_CPU count: 2 }'),
+  options: model(`instance_group { kind: KIND_GPU gpus: 0 }
+    optimization { execution_accelerators { gpu_execution_accelerator {
+      name: "cuda"
+      parameters { key: "gpu_mem_limit" value: "5" }
+      parameters { key: "use_tf32" value: "0" }
+      parameters { key: "device_id" value: "1" }
+    } } }
+    parameters { key: "gpu_mem_limit" value { string_value: "1000" } }
+    parameters { key: "cudnn_conv_algo_search" value { string_value: "1" } }
+    parameters { key: "arena_extend_strategy" value { string_value: "1" } }
+    parameters { key: "do_copy_in_default_stream" value { string_value: "0" } }`),
+  third: model('instance_group { kind: KIND_GPU gpus: 2 }'),
+  unknown_option: model(`instance_group { kind: KIND_GPU gpus: 0 }
+    optimization { execution_accelerators { gpu_execution_accelerator {
+      name: "cuda" parameters { key: "no_such_option" value: "1" }
+    } } }`),
+  wrong_number: model(`instance_group { kind: KIND_GPU gpus: 0 }
+    parameters { key: "cudnn_conv_algo_search" value { string_value: "3" } }`),
+});
+
+/** What the instances of a model with `devices` answer: row i holds i. */
+const answers = (count: number): number[][][] =>
+  Array.from({ length: count }, (_, i) => [Array.from({ length: 16 }, () => i + 1)]);
+const instance = (name: string, kind: string, device: number): object => ({ name, kind, device });
+
+test('with two GPUs and the provider, each instance is where the configuration says', options, async () => {
+  assert.ok(fakes);
+  const { models, providers } = await fakes.serve({}, { repository });
+  for (const [name, instances] of Object.entries({
+    auto: [instance('auto_0', 'KIND_GPU', 0), instance('auto_0', 'KIND_GPU', 1)],
+    auto_listed: [instance('auto_listed_0_0', 'KIND_GPU', 1), instance('auto_listed_0_1', 'KIND_GPU', 1)],
+    cpu: [instance('cpu_0_0', 'KIND_CPU', 0)],
+    every: [
+      instance('every_0_0', 'KIND_GPU', 0),
+      instance('every_0_0', 'KIND_GPU', 1),
+      instance('every_0_1', 'KIND_GPU', 0),
+      instance('every_0_1', 'KIND_GPU', 1),
+    ],
+    mixed: [
+      instance('mixed_0_0', 'KIND_GPU', 1),
+      instance('mixed_1_0', 'KIND_CPU', 0),
+      instance('mixed_1_1', 'KIND_CPU', 0),
+    ],
+    options: [instance('options_0_0', 'KIND_GPU', 0)],
+  })) {
+    const told = models[name];
+    assert.deepEqual([told?.state, told?.reason], ['READY', ''], name);
+    assert.deepEqual(told?.instances, instances, name);
+    assert.deepEqual(told.answers, answers(instances.length), name);
+  }
+  assert.match(models['options']?.notes.join() ?? '', /^[^,]*\["device_id"\]: accepted, without effect here/);
+  // One session for each model and GPU, and none of the CPU's: auto, every, auto_listed, mixed; then those of options.
+  const plain = (device: number): number => providers.filter((line) => line === `device_id=${device}`).length;
+  assert.deepEqual([plain(0), plain(1)], [2, 4]);
+  assert.deepEqual(
+    providers.filter((line) => line.includes(' ')),
+    [
+      'device_id=0 arena_extend_strategy=kSameAsRequested cudnn_conv_algo_search=HEURISTIC ' +
+        'do_copy_in_default_stream=0 gpu_mem_limit=1000 use_tf32=0',
+    ],
+  );
+  for (const [name, reason] of Object.entries({
+    third: /instance_group\[0\]\.gpus: no GPU with id 2; available are 0, 1$/,
+    unknown_option: /the CUDA provider refuses an option: Unknown provider option/,
+    wrong_number:
+      /expected a whole number from 0 to 2 for parameter 'cudnn_conv_algo_search' but received '3'/,
+  })) {
+    assert.equal(models[name]?.state, 'UNAVAILABLE');
+    assert.match(models[name].reason, reason);
+  }
+});
+
+test("with instanceKind 'cpu' no instance is on a GPU", options, async () => {
+  assert.ok(fakes);
+  const { models, providers } = await fakes.serve({}, { repository, instanceKind: 'cpu' });
+  assert.deepEqual(providers, []);
+  for (const [name, { state, instances }] of Object.entries(models)) {
+    assert.equal(state, 'READY', name);
+    for (const { kind } of instances) assert.equal(kind, 'KIND_CPU', name);
+  }
+});
+
+test(
+  'without the provider KIND_AUTO means the CPU, and KIND_GPU fails naming the file',
+  options,
+  async () => {
+    assert.ok(fakes);
+    const { models, folder } = await fakes.serve({ provider: false }, { repository });
+    assert.deepEqual(models['auto']?.instances, [instance('auto_0', 'KIND_CPU', 0)]);
+    assert.match(
+      models['auto_listed']?.reason ?? '',
+      /KIND_CPU must not list GPUs .*KIND_AUTO means KIND_CPU/,
+    );
+    const { state, reason = '' } = models['every'] ?? {};
+    assert.equal(state, 'UNAVAILABLE');
+    assert.ok(reason.includes(`there is no ${providerFiles[0]} in '${folder}'`), reason);
+    assert.doesNotMatch(reason, /there is no GPU to use/);
+  },
+);
+
+test(
+  'without a GPU KIND_AUTO means the CPU, and KIND_GPU fails with what the driver says',
+  options,
+  async () => {
+    assert.ok(fakes);
+    const { models } = await fakes.serve({ gpus: 0 }, { repository });
+    assert.deepEqual(models['auto']?.answers, answers(1));
+    const { state, reason = '' } = models['mixed'] ?? {};
+    assert.equal(state, 'UNAVAILABLE');
+    assert.match(
+      reason,
+      /KIND_GPU, but there is no GPU to use: the CUDA driver libcuda\.so\.1 offers no GPU/,
+    );
+    assert.match(reason, /instanceKind: 'cpu' runs the model on the CPU$/);
+  },
+);
+
+test('a provider that cannot be loaded makes a model UNAVAILABLE, with its reason', options, async () => {
+  assert.ok(fakes);
+  const providerError = 'libcudnn.so.9: cannot open shared object file';
+  const { models } = await fakes.serve({ providerError }, { repository });
+  const { state, reason = '' } = models['every'] ?? {};
+  assert.equal(state, 'UNAVAILABLE');
+  assert.ok(reason.includes(`CUDA provider can't be used on GPU 0: ${providerError}`), reason);
+  assert.match(reason, /instanceKind: 'cpu' runs the model on the CPU$/);
+  assert.equal(models['cpu']?.state, 'READY');
+});

@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { addModel, externalDataModel, externalWeights } from '../support/models.js';
+import type { Files, RepositoryModel } from '../support/repository.js';
+import { configText, floats, rejection, row, serve, type Context } from '../server/harness.js';
+
+const zeros = new Float32Array(512);
+
+/** A model with its weights in a file of their own. */
+const { model, data } = externalDataModel('weights.bin');
+
+/** A version with these files, and the config of the model of external data. */
+function external(files: Files, more = ''): RepositoryModel {
+  const config = configText({
+    inputs: [{ name: 'x', dims: [512] }],
+    outputs: [{ name: 'y', dims: [512] }],
+    more,
+  });
+  return { config, versions: { '1': files } };
+}
+
+async function weightsOf(t: Context, served: RepositoryModel): Promise<readonly number[]> {
+  const server = await serve(t, { m: served });
+  return floats(await server.infer('m', { x: zeros }));
+}
+
+const places: Readonly<Record<string, RepositoryModel>> = {
+  'beside the model': external({ 'model.onnx': model, 'weights.bin': data }),
+  'in a folder named model.onnx, with the model': external({
+    'model.onnx/model.onnx': model,
+    'model.onnx/weights.bin': data,
+  }),
+  'beside a model of another name in a folder': external(
+    { 'nets/small.onnx': model, 'nets/weights.bin': data },
+    'default_model_filename: "nets/small.onnx"',
+  ),
+  'in a folder of another name, with model.onnx': external(
+    { 'net/model.onnx': model, 'net/weights.bin': data },
+    'default_model_filename: "net"',
+  ),
+};
+
+for (const [where, served] of Object.entries(places)) {
+  test(`external data is found ${where}`, async (t) => {
+    assert.deepEqual(await weightsOf(t, served), [...externalWeights()]);
+  });
+}
+
+test('a folder named model.onnx is completed like a file', async (t) => {
+  const server = await serve(t, {
+    m: { versions: { '1': { 'model.onnx/model.onnx': model, 'model.onnx/weights.bin': data } } },
+  });
+  const { backend, default_model_filename, max_batch_size } = server.model('m').config;
+  assert.deepEqual([backend, default_model_filename, max_batch_size], ['onnxruntime', 'model.onnx', 4]);
+  assert.deepEqual(floats(await server.infer('m', { x: zeros })), [...externalWeights()]);
+});
+
+test('missing external data is INTERNAL and names the file', async (t) => {
+  const error = await rejection(serve(t, { m: external({ 'model.onnx': model }) }));
+  assert.deepEqual([error.code, error.model], ['INTERNAL', 'm']);
+  assert.match(error.message, /weights\.bin/);
+});
+
+test('external data that is too short is INTERNAL', async (t) => {
+  const short = external({ 'model.onnx': model, 'weights.bin': data.subarray(0, 100) });
+  assert.equal((await rejection(serve(t, { m: short }))).code, 'INTERNAL');
+});
+
+const missing: readonly (readonly [what: string, files: Files, more: string, path: string])[] = [
+  ['a version without a file', { 'other.txt': '' }, '', '/m/1/model.onnx'],
+  ['a name that no file has', { 'model.onnx': model }, 'default_model_filename: "net.onnx"', '/m/1/net.onnx'],
+  ['a folder without model.onnx', { 'model.onnx/net.onnx': model }, '', '/m/1/model.onnx/model.onnx'],
+  ['an empty file', { 'model.onnx': '' }, '', '/m/1/model.onnx'],
+  ['a file that is no model', { 'model.onnx': 'no model' }, '', '/m/1/model.onnx'],
+];
+
+for (const [what, files, more, path] of missing) {
+  test(`${what} is INTERNAL and names ${path}`, async (t) => {
+    const error = await rejection(serve(t, { m: external(files, more) }));
+    assert.deepEqual([error.code, error.model], ['INTERNAL', 'm']);
+    assert.ok(error.message.includes(path), error.message);
+  });
+}
+
+test('each version has its own file', async (t) => {
+  const config = configText({ more: 'version_policy { all { } }' });
+  const versions = {
+    '1': addModel({ addend: 1 }),
+    '2': addModel({ addend: 2 }),
+    '10': addModel({ addend: 10 }),
+  };
+  const server = await serve(t, { m: { config, versions } });
+  for (const version of [1, 2, 10]) {
+    const { outputs } = await server.infer('m', { x: row() }, { version });
+    assert.equal(outputs['y']?.data[0], version);
+  }
+  assert.equal((await server.infer('m', { x: row() })).model.version, '10');
+});
+
+test('a path with blanks and letters beyond ASCII is opened', async (t) => {
+  const name = 'dossier é/ネット 1.onnx';
+  const config = configText({ more: `default_model_filename: "${name}"` });
+  const server = await serve(t, { 'modèle 模型': { config, versions: { '1': { [name]: addModel() } } } });
+  assert.equal((await server.infer('modèle 模型', { x: row() })).outputs['y']?.data[0], 1);
+});

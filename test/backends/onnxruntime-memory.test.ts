@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict';
+import { after, test, type TestContext } from 'node:test';
+import type { BackendConfig, InferenceServer } from '../../src/index.js';
+import { buildCustomOps, reportModel } from '../support/custom-ops.js';
+import { addModel } from '../support/models.js';
+import { temporaryFolder } from '../support/repository.js';
+import { onnx, rejection, row, serve } from '../server/harness.js';
+
+const library = await buildCustomOps(await temporaryFolder({ after }));
+
+type Parameters = Readonly<Record<string, string | number>>;
+
+/** What a kernel reports of its session: values by name. */
+type Report = Readonly<Record<string, string | undefined>>;
+
+/** Serves a model m whose operators report what they see of their session; undefined, said aloud, without a compiler. */
+async function serveReport(
+  t: TestContext,
+  parameters: Parameters = {},
+  onnxruntime: BackendConfig = {},
+): Promise<InferenceServer | undefined> {
+  if ('reason' in library) {
+    t.skip(library.reason);
+    return undefined;
+  }
+  const report = onnx(reportModel(), {
+    maxBatchSize: 0,
+    batching: false,
+    inputs: [{ name: 'x', dims: [1, -1] }],
+    outputs: [],
+    parameters,
+    more: `output [ { name: "lines" data_type: TYPE_STRING dims: [ -1 ] } ]
+      model_operations { op_library_filename: "${library.path}" }`,
+  });
+  return serve(t, { m: report }, { backendConfig: { onnxruntime } });
+}
+
+/** Runs the model on a row of so many floats. */
+async function run(server: InferenceServer, width = 64): Promise<Report> {
+  const { outputs } = await server.infer('m', { x: [new Float32Array(width)] });
+  const lines = outputs['lines']?.as('BYTES').strings() ?? [];
+  return Object.fromEntries(lines.map((line) => line.split('=', 2) as [string, string]));
+}
+
+/** How often the second of two equal runs asked the arena for memory. */
+async function allocations(server: InferenceServer): Promise<number> {
+  await run(server);
+  const before = Number((await run(server))['arena NumAllocs']);
+  return Number((await run(server))['arena NumAllocs']) - before;
+}
+
+test('a session has an arena unless enable_mem_arena is 0', async (t) => {
+  const server = await serveReport(t);
+  if (!server) return;
+  assert.ok(Number((await run(server))['arena TotalAllocated']) > 0);
+  for (const [parameters, options] of [
+    [{ enable_mem_arena: 0 }, {}],
+    [{}, { enable_mem_arena: '0' }],
+  ] as const) {
+    const without = await serveReport(t, parameters, options);
+    assert.equal(without && (await run(without))['arena TotalAllocated'], undefined);
+  }
+  const again = await serveReport(t, { enable_mem_arena: 1 }, { enable_mem_arena: 0 });
+  assert.ok(again && Number((await run(again))['arena TotalAllocated']) > 0);
+});
+
+test('memory patterns make one allocation of many, unless enable_mem_pattern is 0', async (t) => {
+  const server = await serveReport(t);
+  if (!server) return;
+  const withPatterns = await allocations(server);
+  assert.ok(withPatterns < 4, `${withPatterns} allocations`);
+  const without = await serveReport(t, { enable_mem_pattern: 0 });
+  assert.ok(without && (await allocations(without)) >= 8);
+});
+
+test('memory.enable_memory_arena_shrinkage gives back after each run what a large one took', async (t) => {
+  const large = 1 << 18;
+  const keeping = await serveReport(t);
+  if (!keeping) return;
+  await run(keeping, large);
+  const kept = await run(keeping);
+  assert.equal(kept['arena NumArenaShrinkages'], '0');
+
+  const shrinking = await serveReport(t, { 'memory.enable_memory_arena_shrinkage': 'cpu:0' });
+  assert.ok(shrinking);
+  await run(shrinking, large);
+  const shrunk = await run(shrinking);
+  assert.ok(Number(shrunk['arena NumArenaShrinkages']) > 0);
+  assert.ok(Number(shrunk['arena TotalAllocated']) < Number(kept['arena TotalAllocated']) / 4);
+});
+
+test('without an arena there is nothing to shrink: each request fails with the words of the runtime', async (t) => {
+  const parameters = { enable_mem_arena: 0, 'memory.enable_memory_arena_shrinkage': 'cpu:0' };
+  const server = await serve(t, { m: onnx(addModel(), { parameters }) });
+  const error = await rejection(server.infer('m', { x: row() }));
+  assert.equal(error.code, 'INTERNAL');
+  assert.match(error.message, /model 'm': .*arena.*cpu:0/);
+});
+
+test('what the session is configured with is what was asked for', async (t) => {
+  const settings: readonly (readonly [key: string, value: string | number])[] = [
+    ['session.use_device_allocator_for_initializers', 1],
+    ['session.use_device_allocator_for_initializers', 0],
+    ['session.intra_op.allow_spinning', 1],
+    ['session.intra_op.allow_spinning', 0],
+  ];
+  for (const [key, value] of settings) {
+    // Threads of its own are told whether to spin.
+    const server = await serveReport(t, { intra_op_thread_count: 2, [key]: value });
+    if (!server) return;
+    assert.equal((await run(server))[`config ${key}`], String(value));
+    const general = await serveReport(t, { intra_op_thread_count: 2 }, { [key]: value });
+    assert.equal(general && (await run(general))[`config ${key}`], String(value));
+  }
+});
+
+test('threads of a model do not spin unless it says so', async (t) => {
+  const plain = await serveReport(t, { intra_op_thread_count: 2 });
+  if (!plain) return;
+  const report = await run(plain);
+  assert.equal(report['config session.intra_op.allow_spinning'], '0');
+  assert.equal(report['config session.inter_op.allow_spinning'], '0');
+  assert.equal(report['config session.use_device_allocator_for_initializers'], undefined);
+  assert.equal(plain.model('m').runtimeInfo().spinning, false);
+
+  // It says so, and needs no count to get threads of its own.
+  const spinning = await serveReport(t, { 'session.intra_op.allow_spinning': 1, intra_op_thread_count: 2 });
+  assert.equal(spinning?.model('m').runtimeInfo().spinning, true);
+  const server = await serve(t, {
+    m: onnx(addModel(), { parameters: { 'session.intra_op.allow_spinning': 1 } }),
+  });
+  assert.equal(server.model('m').runtimeInfo().sharedPool, false);
+});

@@ -1,0 +1,56 @@
+/** Serves a repository, asks each model once (x is FP32 [16]), and prints what it was told as JSON. */
+
+import { createServer } from '../../../src/index.js';
+
+/** The argument. */
+export interface Asked {
+  readonly repository: string;
+  /** ONNX Runtime's. */
+  readonly library: string;
+  readonly instanceKind?: 'cpu';
+}
+
+/** What is printed, by model. */
+export interface Told {
+  readonly models: Readonly<
+    Record<
+      string,
+      {
+        readonly state: string;
+        readonly reason: string;
+        readonly notes: readonly string[];
+        readonly instances: readonly {
+          readonly name: string;
+          readonly kind: string;
+          readonly device: number;
+        }[];
+        /** y of as many requests as there are instances. */
+        readonly answers: readonly unknown[];
+      }
+    >
+  >;
+}
+
+const [, , argument = ''] = process.argv;
+const { repository, library, instanceKind } = JSON.parse(argument) as Asked;
+const server = await createServer(repository, {
+  exitOnError: false,
+  instanceKind,
+  backendConfig: { onnxruntime: { library } },
+});
+const models: Record<string, Told['models'][string]> = {};
+for (const { name, state = '', reason = '' } of server.index()) {
+  if (state !== 'READY') {
+    models[name] = { state, reason, notes: [], instances: [], answers: [] };
+    continue;
+  }
+  const model = server.model(name);
+  const { instances } = model.runtimeInfo();
+  const results = await Promise.all(
+    instances.map((_, i) => model.infer({ x: Float32Array.from({ length: 16 }, () => i) })),
+  );
+  const answers = results.map(({ outputs }) => outputs['y']?.toArray());
+  models[name] = { state, reason, notes: model.notes, instances, answers };
+}
+await server.close();
+console.log(JSON.stringify({ models } satisfies Told));

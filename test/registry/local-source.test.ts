@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict';
+import { mkdir, rm, symlink, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { listModels, readModel, stampModel, type ModelFolder } from '../../src/registry/local-source.js';
+import { rejection } from '../server/harness.js';
+import { temporaryFolder, writeRepository } from '../support/repository.js';
+
+/** Folder of the model `m` in a repository. */
+function model(repository: string): ModelFolder {
+  return { name: 'm', path: join(repository, 'm') };
+}
+
+test('every sub-folder is a model, by name, with its path', async (t) => {
+  const repository = await writeRepository(await temporaryFolder(t), { b: {}, a: {} });
+  await writeFile(join(repository, 'readme.txt'), '');
+  await mkdir(join(repository, '.git'));
+  assert.deepEqual(await listModels(repository), [
+    { name: 'a', path: join(repository, 'a') },
+    { name: 'b', path: join(repository, 'b') },
+  ]);
+});
+
+test('a link to a folder is a model, a dangling one is not', async (t) => {
+  const repository = await temporaryFolder(t);
+  await symlink(await temporaryFolder(t), join(repository, 'linked'));
+  await symlink(join(repository, 'nowhere'), join(repository, 'dangling'));
+  assert.deepEqual(
+    (await listModels(repository)).map(({ name }) => name),
+    ['linked'],
+  );
+});
+
+test('a repository that is not there is NOT_FOUND', async () => {
+  const error = await rejection(listModels('/no/such/folder'));
+  assert.equal(error.code, 'NOT_FOUND');
+  assert.match(error.message, /model repository '\/no\/such\/folder' cannot be read: ENOENT/);
+  assert.ok(error.cause instanceof Error);
+});
+
+test('a repository that is a file is INVALID_ARG', async (t) => {
+  const file = join(await temporaryFolder(t), 'models');
+  await writeFile(file, '');
+  assert.equal((await rejection(listModels(file))).code, 'INVALID_ARG');
+});
+
+test('versions are the folders with a number as their name, ascending', async (t) => {
+  const repository = await temporaryFolder(t);
+  for (const name of ['10', '9', '01', '1a', 'labels', '-1', '1.5', '99999999999999999']) {
+    await mkdir(join(repository, 'm', name), { recursive: true });
+  }
+  await writeFile(join(repository, 'm', '7'), 'a file');
+  assert.deepEqual((await readModel(model(repository))).versions, [9, 10]);
+});
+
+test('a version may be a link to a folder', async (t) => {
+  const repository = await writeRepository(await temporaryFolder(t), { m: {} });
+  await symlink(await temporaryFolder(t), join(repository, 'm', '3'));
+  assert.deepEqual((await readModel(model(repository))).versions, [3]);
+});
+
+test('the config comes as the bytes of the file', async (t) => {
+  const repository = await writeRepository(await temporaryFolder(t), { m: { config: 'name: "m"' } });
+  const { config } = await readModel(model(repository));
+  assert.equal(config?.file, join(repository, 'm', 'config.pbtxt'));
+  assert.equal(Buffer.from(config.bytes).toString(), 'name: "m"');
+});
+
+test('a model may have no config', async (t) => {
+  const repository = await writeRepository(await temporaryFolder(t), { m: { versions: { '1': {} } } });
+  assert.equal((await readModel(model(repository))).config, undefined);
+});
+
+test('the lexically first sub-folder is listed, whatever it is', async (t) => {
+  const versions = { '10': { 'b.onnx': '' }, '9': { 'a.onnx': '' } };
+  const repository = await writeRepository(await temporaryFolder(t), { m: { versions } });
+  assert.deepEqual((await readModel(model(repository))).firstVersionEntries, [
+    { name: 'b.onnx', isDirectory: false },
+  ]);
+});
+
+test('a config that cannot be read is INTERNAL, with the reason of the system', async (t) => {
+  const repository = await writeRepository(await temporaryFolder(t), { m: {} });
+  await mkdir(join(repository, 'm', 'config.pbtxt'));
+  const error = await rejection(readModel(model(repository)));
+  assert.equal(error.code, 'INTERNAL');
+  assert.equal(error.model, 'm');
+  assert.match(error.message, /model 'm': its folder cannot be read: EISDIR/);
+});
+
+void test('stamps', async (t) => {
+  const files = { config: 'name: "m"', versions: { '1': { 'model.onnx': 'abc', 'sub/data.bin': 'x' } } };
+  const repository = await writeRepository(await temporaryFolder(t), { m: files });
+  const inside = (...path: string[]): string => join(repository, 'm', ...path);
+  const old = new Date(2020, 1, 1);
+  const before = async (): Promise<string> => {
+    await utimes(inside('1', 'model.onnx'), old, old);
+    return stampModel(model(repository));
+  };
+
+  await t.test('are the same where nothing changed', async () => {
+    assert.equal(await before(), await before());
+  });
+  await t.test('change with the time of a file', async () => {
+    const stamp = await before();
+    await utimes(inside('1', 'model.onnx'), old, new Date(2021, 1, 1));
+    assert.notEqual(await stampModel(model(repository)), stamp);
+  });
+  await t.test('change with the size of a file in a sub-folder', async () => {
+    const stamp = await before();
+    await writeFile(inside('1', 'sub', 'data.bin'), 'xy');
+    await utimes(inside('1', 'sub', 'data.bin'), old, old);
+    assert.notEqual(await stampModel(model(repository)), stamp);
+  });
+  await t.test('change with a new version', async () => {
+    const stamp = await before();
+    await mkdir(inside('2'));
+    assert.notEqual(await stampModel(model(repository)), stamp);
+  });
+  await t.test('change with a file that is gone', async () => {
+    const stamp = await before();
+    await rm(inside('1', 'model.onnx'));
+    assert.notEqual(await stampModel(model(repository)), stamp);
+    await writeFile(inside('1', 'model.onnx'), 'abc');
+  });
+  await t.test('do not fail for a dangling link', async () => {
+    await symlink(inside('nowhere'), inside('dangling'));
+    const stamp = await before();
+    assert.ok(stamp.includes('dangling'));
+    await rm(inside('dangling'));
+  });
+  await t.test('end where a link leads in a circle', async () => {
+    await symlink(inside('1'), inside('1', 'again'));
+    assert.ok((await before()).includes('again'));
+    await rm(inside('1', 'again'));
+  });
+  await t.test('follow links to files', async () => {
+    const target = join(await temporaryFolder(t), 'weights.bin');
+    await writeFile(target, '1');
+    await symlink(target, inside('weights.bin'));
+    const stamp = await before();
+    await writeFile(target, '12');
+    assert.notEqual(await stampModel(model(repository)), stamp);
+  });
+});

@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { chooseVersions } from '../../src/registry/versions.js';
+import { whole } from '../config/helpers.js';
+import { thrown } from '../server/harness.js';
+
+function choose(policy: string, existing: readonly number[]): number[] {
+  return chooseVersions(whole(`name: "m" ${policy}`), existing);
+}
+
+test('without a policy the newest version is served', () => {
+  assert.deepEqual(choose('', [1, 3, 2]), [3]);
+});
+
+test('numbers are compared as numbers', () => {
+  assert.deepEqual(choose('', [9, 10, 2]), [10]);
+});
+
+test('latest serves as many as it says, or as there are', () => {
+  assert.deepEqual(choose('version_policy { latest { num_versions: 2 } }', [1, 5, 3]), [3, 5]);
+  assert.deepEqual(choose('version_policy { latest { num_versions: 9 } }', [1, 5]), [1, 5]);
+});
+
+test('all serves every version, and so does an empty policy', () => {
+  assert.deepEqual(choose('version_policy { all { } }', [2, 1]), [1, 2]);
+  assert.deepEqual(choose('version_policy { }', [2, 1]), [1, 2]);
+});
+
+test('specific serves the listed versions that exist', () => {
+  assert.deepEqual(choose('version_policy { specific { versions: [ 4, 1, 7 ] } }', [1, 2, 4]), [1, 4]);
+});
+
+test('versions that are listed but missing altogether are an error that names both sides', () => {
+  const error = thrown(() => choose('version_policy { specific { versions: [ 7 ] } }', [1, 2]));
+  assert.equal(error.code, 'INVALID_ARG');
+  assert.equal(error.model, 'm');
+  assert.match(error.message, /specific \{ versions: \[7\] \}, but there are only versions 1, 2/);
+});
+
+test('a model without a version folder is told what one is', () => {
+  const error = thrown(() => choose('', []));
+  assert.match(error.message, /there is no version folder \(a version is a folder with a number as its name/);
+});

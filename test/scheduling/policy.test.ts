@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { ModelConfig } from '../../src/config/types.js';
+import { schedulingOf } from '../../src/scheduling/policy.js';
+import { normalized } from '../config/helpers.js';
+
+function config(text: string): ModelConfig {
+  return normalized(`name: "m" backend: "identity" ${text}`);
+}
+
+test('without dynamic_batching requests run one by one', () => {
+  assert.equal(schedulingOf(config('max_batch_size: 8')), undefined);
+});
+
+test('a model that does not batch has nothing to put together', () => {
+  assert.equal(schedulingOf(config('max_batch_size: 0 dynamic_batching { }')), undefined);
+});
+
+test('an empty dynamic_batching fills batches up to max_batch_size without any delay', () => {
+  assert.deepEqual(schedulingOf(config('max_batch_size: 8 dynamic_batching { }')), {
+    maxBatchSize: 8,
+    preferredBatchSizes: [8],
+    maxQueueDelayUs: 0,
+  });
+});
+
+test('preferred sizes and delay are passed on', () => {
+  const batching = 'preferred_batch_size: [ 4, 2 ] max_queue_delay_microseconds: 1500';
+  assert.deepEqual(schedulingOf(config(`max_batch_size: 8 dynamic_batching { ${batching} }`)), {
+    maxBatchSize: 8,
+    preferredBatchSizes: [4, 2],
+    maxQueueDelayUs: 1500,
+  });
+});

@@ -1,0 +1,125 @@
+/** The models of a server as one environment sees them; read again when the engine's epoch has moved. */
+
+import type { NativeServer } from '../addon/native.js';
+import type { Port } from '../addon/port.js';
+import { didYouMean } from '../config/suggest.js';
+import { TritonError } from '../errors.js';
+import type { PublishedModel, PublishedVersion } from '../registry/published.js';
+import { ReadyVersion } from './ready-version.js';
+
+/** A model as published, with its served versions prepared. */
+export interface TableEntry {
+  readonly name: string;
+  readonly revision: number;
+  readonly published: PublishedModel;
+  /** Served versions, newest first. */
+  readonly ready: readonly ReadyVersion[];
+}
+
+/** See the head of this file. */
+export class ModelTable {
+  readonly port: Port;
+  readonly #server: NativeServer;
+  readonly #entries: Map<string, TableEntry> = new Map();
+
+  constructor(server: NativeServer, port: Port) {
+    this.#server = server;
+    this.port = port;
+  }
+
+  /** Names of all models that a repository knows, sorted. */
+  names(): string[] {
+    return this.#server.modelNames();
+  }
+
+  /** The model as it is now; undefined if no repository knows it. */
+  entry(name: string): TableEntry | undefined {
+    const known = this.#entries.get(name);
+    const read = this.#server.read(name, known?.revision ?? -1);
+    if (!read) {
+      this.#entries.delete(name);
+      return undefined;
+    }
+    if (read.json === undefined) return known;
+    // Written by Registry.publish of the same copy of the package, or of one that speaks the same.
+    const published = JSON.parse(read.json) as PublishedModel;
+    const ready: ReadyVersion[] = [];
+    for (const { version, state, descriptor } of published.versions) {
+      if (state !== 'READY' || !descriptor) continue;
+      ready.push(
+        known?.ready.find(({ uid }) => uid === descriptor.uid) ?? new ReadyVersion(name, version, descriptor),
+      );
+    }
+    ready.sort((a, b) => Number(b.version) - Number(a.version));
+    const entry: TableEntry = { name, revision: read.revision, published, ready };
+    this.#entries.set(name, entry);
+    return entry;
+  }
+
+  /** @throws {TritonError} UNAVAILABLE once the server closes. */
+  checkOpen(): void {
+    if (this.port.closed) throw new TritonError('UNAVAILABLE', 'the server is closed');
+  }
+
+  /**
+   * The version that serves a request.
+   *
+   * @param version - As asked; undefined: the newest ready one.
+   * @throws {TritonError} NOT_FOUND for what is unknown or unloaded, UNAVAILABLE for what failed or loads, with its reason.
+   */
+  resolve(name: string, version: string | undefined): ReadyVersion {
+    this.checkOpen();
+    const entry = this.entry(name);
+    if (!entry) throw this.unknown(name);
+    const found =
+      version === undefined ? entry.ready[0] : entry.ready.find((ready) => ready.version === version);
+    if (found) return found;
+    throw notReady(entry, version);
+  }
+
+  /** The error for a name that no repository knows. */
+  unknown(name: string): TritonError {
+    const names = this.names();
+    const shown = names.length > 12 ? `${names.slice(0, 12).join(', ')}, …` : names.join(', ');
+    return new TritonError(
+      'NOT_FOUND',
+      `unknown model '${name}'${didYouMean(name, names)}; the server's models are: ${shown === '' ? '(none)' : shown}`,
+      { model: name },
+    );
+  }
+}
+
+function describe({ version, state, reason }: PublishedVersion): string {
+  return `version ${version} is ${state}${reason === '' ? '' : `: ${reason}`}`;
+}
+
+/** Why a known model, or a version of it, cannot be used. */
+function notReady({ name, published }: TableEntry, version: string | undefined): TritonError {
+  const asked = published.versions.filter(
+    (known) => version === undefined || String(known.version) === version,
+  );
+  const what = version === undefined ? `model '${name}'` : `model '${name}', version ${version}`;
+  const failed = asked.filter(({ state, reason }) => !(state === 'UNAVAILABLE' && reason === 'unloaded'));
+  if (failed.length > 0) {
+    return new TritonError('UNAVAILABLE', `${what} is not ready: ${failed.map(describe).join('; ')}`, {
+      model: name,
+    });
+  }
+  if (published.state !== '' && published.reason !== 'unloaded') {
+    return new TritonError(
+      'UNAVAILABLE',
+      `${what} is not ready: it is ${published.state}: ${published.reason}`,
+      {
+        model: name,
+      },
+    );
+  }
+  const ready = published.versions.filter(({ state }) => state === 'READY').map((known) => known.version);
+  const rest =
+    ready.length > 0
+      ? `its ready versions are ${ready.join(', ')}`
+      : asked.length > 0
+        ? 'it was unloaded'
+        : 'it is not loaded';
+  return new TritonError('NOT_FOUND', `${what} is not available: ${rest}`, { model: name });
+}

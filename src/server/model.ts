@@ -1,0 +1,284 @@
+/** A model's handle: `infer`, `map`, and what the model tells of itself. */
+
+import { invalidArgument, TritonError } from '../errors.js';
+import { checkKeys, checkObject } from '../options.js';
+import type { NativeServer } from '../addon/native.js';
+import { framesBelow, type EntryPoint, type Origin, type PortRequest } from '../addon/port.js';
+import type { ModelConfig } from '../config/types.js';
+import type { Inputs } from '../tensor/types.js';
+import { mapModel } from './map.js';
+import type { ModelTable } from './model-table.js';
+import type { ReadyVersion } from './ready-version.js';
+import { statisticsOf } from './statistics.js';
+import type {
+  InferOptions,
+  InferResult,
+  MapOptions,
+  ModelMetadata,
+  ModelStatistics,
+  RuntimeInfo,
+} from './types.js';
+
+const inferKeys: readonly string[] = [
+  'id',
+  'outputs',
+  'signal',
+  'ownOutputs',
+] satisfies readonly (keyof InferOptions)[];
+
+/** How long a request id may be, as in Triton's clients. */
+const longestId = 4096;
+
+/**
+ * A model by name, not a loaded thing: each request takes the newest ready version that the model's policy allows, or
+ * the version it is pinned to; it survives reloads. Get one from {@link InferenceServer.model}.
+ */
+export class Model {
+  /** The model's name. */
+  readonly name: string;
+  /** The version it is pinned to; undefined: the newest ready one, chosen for each request. */
+  readonly version: string | undefined;
+  readonly #table: ModelTable;
+  readonly #server: NativeServer;
+  #ready: ReadyVersion | undefined;
+  #epoch = -1;
+
+  /** @internal */
+  constructor(server: NativeServer, table: ModelTable, name: string, version: string | undefined) {
+    this.name = name;
+    this.version = version;
+    this.#server = server;
+    this.#table = table;
+  }
+
+  /** Whether a request would be taken now. Triton: `TRITONSERVER_ServerModelIsReady`. */
+  get ready(): boolean {
+    try {
+      this.#current();
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  /**
+   * Names, datatypes and shapes of inputs and outputs. Triton: model metadata.
+   *
+   * @throws {TritonError} NOT_FOUND or UNAVAILABLE when no version is ready.
+   */
+  get metadata(): ModelMetadata {
+    const ready = this.#current();
+    const versions =
+      this.version === undefined
+        ? (this.#table.entry(this.name)?.ready ?? []).map(({ version }) => version).reverse()
+        : [ready.version];
+    return {
+      name: this.name,
+      versions,
+      platform: ready.config.platform === '' ? ready.config.backend : ready.config.platform,
+      inputs: ready.inputs,
+      outputs: ready.outputs,
+    };
+  }
+
+  /**
+   * The complete configuration, with Triton's field names; frozen.
+   *
+   * @throws {TritonError} NOT_FOUND or UNAVAILABLE when no version is ready.
+   */
+  get config(): ModelConfig {
+    return this.#current().config;
+  }
+
+  /**
+   * Which fields of the config are hints without effect here, and what was filled in.
+   *
+   * @throws {TritonError} NOT_FOUND or UNAVAILABLE when no version is ready.
+   */
+  get notes(): readonly string[] {
+    return this.#current().notes;
+  }
+
+  /**
+   * Runs the model.
+   *
+   * @param inputs - By name; see {@link TensorInput} for what each may be. Copied before this returns.
+   * @returns The outputs. Rejects (it never throws) with a `TritonError`: INVALID_ARG for inputs that do not fit,
+   *   NOT_FOUND for an unloaded model, UNAVAILABLE for a failed model, a closed server or too much in flight, CANCELLED,
+   *   INTERNAL when the runtime failed.
+   *
+   * @example
+   * const { outputs } = await model.infer({ image: pixels });       // a Float32Array of one or several images
+   * const scores = outputs.scores?.as('FP32').data;                 // a Float32Array
+   */
+  infer(inputs: Inputs, options?: InferOptions): Promise<InferResult> {
+    return this.inferFor(entry.infer, inputs, options);
+  }
+
+  /**
+   * {@link infer}, called by `origin`.
+   *
+   * @internal
+   */
+  inferFor(origin: EntryPoint, inputs: Inputs, options: InferOptions | undefined): Promise<InferResult> {
+    return new Promise((resolve, reject) => {
+      const error = this.send(inputs, options, resolve, reject, origin);
+      if (error === undefined) return;
+      // The frames above the caller's are ours, and so many that its line would not be among those that are kept.
+      if (error instanceof TritonError) Error.captureStackTrace(error, origin);
+      // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- what the caller's own getters throw passes as it is
+      reject(error);
+    });
+  }
+
+  /**
+   * Runs the model on every item of a data set, several at a time, and yields the results in order.
+   *
+   * It reads no further ahead than `concurrency` items, waits while the server has too much in flight, stops at the
+   * first error, and cancels what is in flight when its consumer stops.
+   *
+   * @example
+   * for await (const { outputs } of model.map(items)) console.log(outputs.scores?.toArray());
+   */
+  map(
+    items: Iterable<Inputs> | AsyncIterable<Inputs>,
+    options: MapOptions = {},
+  ): AsyncIterableIterator<InferResult> {
+    const { port } = this.#table;
+    return mapModel(this, items, options, port.captureStacks ? framesBelow(entry.map) : '');
+  }
+
+  /**
+   * What the model did so far. Triton: `TRITONSERVER_ServerModelStatistics`.
+   *
+   * @throws {TritonError} NOT_FOUND or UNAVAILABLE when no version is ready.
+   */
+  statistics(): ModelStatistics {
+    const ready = this.#current();
+    return statisticsOf(ready, this.#server.statistics(ready.uid));
+  }
+
+  /**
+   * How the model is run: library, instances, threads.
+   *
+   * @throws {TritonError} NOT_FOUND or UNAVAILABLE when no version is ready.
+   */
+  runtimeInfo(): RuntimeInfo {
+    const ready = this.#current();
+    const info = this.#server.info(ready.uid) ?? {};
+    return {
+      library:
+        info['library'] === undefined ? undefined : { path: info['library'], version: info['version'] ?? '' },
+      instances: ready.instances,
+      intraOpThreads: Number(info['intra_op_threads'] ?? 0),
+      sharedPool: info['shared_pool'] === '1',
+      spinning: info['spinning'] === '1',
+    };
+  }
+
+  /**
+   * As {@link infer}, with callbacks instead of a promise.
+   *
+   * @internal
+   * @returns The error that keeps the request from being sent; then neither callback is called.
+   */
+  send(
+    inputs: Inputs,
+    options: InferOptions | undefined,
+    resolve: (result: InferResult) => void,
+    reject: (error: unknown) => void,
+    origin: Origin,
+  ): unknown {
+    try {
+      const ready = this.#current();
+      let request: PortRequest = noOptions;
+      // The port resolves with what ReadyVersion.result returned.
+      let done = resolve as (result: unknown) => void;
+      if (options !== undefined) {
+        const { id, signal, outputs, ownOutputs } = this.#options(options);
+        const { indices, classes } = ready.wanted(outputs);
+        request = { id, wanted: indices, signal, ownOutputs };
+        if (classes.length > 0) {
+          done = (result): void => {
+            try {
+              resolve(ready.classified(result as InferResult, classes));
+            } catch (error) {
+              reject(error);
+            }
+          };
+        }
+      }
+      // What this returns must be copied before any code of the caller runs again: nothing comes between.
+      const encoded = ready.encode(inputs);
+      const rows = ready.config.max_batch_size > 0 ? rowsOf(encoded, this.name) : 0;
+      return this.#table.port.send(ready, encoded, rows, request, done, reject, origin);
+    } catch (error) {
+      return error;
+    }
+  }
+
+  /** Items that fill two batches of every instance: what keeps a data set going. */
+  get defaultConcurrency(): number {
+    const { config, instances } = this.#current();
+    return 2 * Math.max(1, config.max_batch_size) * Math.max(1, instances.length);
+  }
+
+  #current(): ReadyVersion {
+    const { port } = this.#table;
+    const { epoch } = port;
+    if (this.#ready && epoch === this.#epoch && !port.closed) return this.#ready;
+    this.#ready = undefined;
+    this.#ready = this.#table.resolve(this.name, this.version);
+    this.#epoch = epoch;
+    return this.#ready;
+  }
+
+  #options(options: InferOptions): {
+    id: string;
+    outputs: InferOptions['outputs'];
+    signal: AbortSignal | undefined;
+    ownOutputs: boolean;
+  } {
+    checkObject(options, 'infer options');
+    checkKeys(options, inferKeys, 'infer options');
+    const { id = '', outputs, signal, ownOutputs = false } = options;
+    if (typeof (id as unknown) !== 'string' || id.length > longestId) {
+      throw invalidArgument(
+        `model '${this.name}': expected a string of at most ${longestId} characters for options.id`,
+        { model: this.name },
+      );
+    }
+    if (signal !== undefined && !((signal as unknown) instanceof AbortSignal)) {
+      throw invalidArgument(`model '${this.name}': expected an AbortSignal for options.signal`, {
+        model: this.name,
+      });
+    }
+    if (typeof (ownOutputs as unknown) !== 'boolean') {
+      throw invalidArgument(`model '${this.name}': expected true or false for options.ownOutputs`, {
+        model: this.name,
+      });
+    }
+    return { id, outputs, signal, ownOutputs };
+  }
+}
+
+/** What callers call: their frames are below these in a stack. */
+/* eslint-disable @typescript-eslint/unbound-method -- never called from here */
+const entry = { infer: Model.prototype.infer, map: Model.prototype.map };
+/* eslint-enable @typescript-eslint/unbound-method */
+
+const noOptions: PortRequest = Object.freeze({
+  id: '',
+  wanted: undefined,
+  signal: undefined,
+  ownOutputs: false,
+});
+
+function rowsOf(
+  encoded: readonly ({ readonly shape: readonly number[] } | undefined)[],
+  model: string,
+): number {
+  for (const input of encoded) if (input) return input.shape[0] ?? 0;
+  const message = `model '${model}': expected at least one input, which tells the batch, but got none`;
+  throw invalidArgument(message, { model });
+}

@@ -1,0 +1,187 @@
+import assert from 'node:assert/strict';
+import { availableParallelism, totalmem } from 'node:os';
+import { resolve } from 'node:path';
+import { suite, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { resolveOptions, type ServerOptions } from '../src/options.js';
+import { thrown } from './server/harness.js';
+
+/** The message for options that TypeScript would not let pass. */
+function refused(options: unknown): string {
+  const error = thrown(() => resolveOptions(options as ServerOptions));
+  assert.equal(error.code, 'INVALID_ARG');
+  return error.message;
+}
+
+/** The same for a wrong value beside a right repository. */
+function refusedWith(options: Readonly<Record<string, unknown>>): string {
+  return refused({ modelRepository: './models', ...options });
+}
+
+test('every option has a default but the repository', () => {
+  const resolved = resolveOptions({ modelRepository: 'models' });
+  assert.deepEqual(resolved.repositories, [resolve('models')]);
+  assert.equal(resolved.exitOnError, true);
+  assert.equal(resolved.modelControlMode, 'none');
+  assert.deepEqual(resolved.loadModels, []);
+  assert.equal(resolved.autoCompleteConfig, true);
+  assert.equal(resolved.instanceKind, undefined);
+  assert.equal(resolved.modelLoadConcurrency, 4);
+  assert.deepEqual(resolved.backendConfig, {});
+  assert.equal(resolved.signal, undefined);
+  assert.equal(resolved.onProgress, undefined);
+});
+
+test('the default number of threads is that of the cores this process may use', () => {
+  const { threads } = resolveOptions({ modelRepository: 'models' });
+  assert.ok(Number.isInteger(threads) && threads >= 1 && threads <= availableParallelism(), `${threads}`);
+});
+
+test('by default requests in flight may hold a quarter of the memory, and at most 1 GiB', () => {
+  const { maxInFlightBytes } = resolveOptions({ modelRepository: 'models' });
+  assert.ok(Number.isInteger(maxInFlightBytes));
+  assert.ok(
+    maxInFlightBytes > 0 && maxInFlightBytes <= Math.min(2 ** 30, totalmem() / 4),
+    `${maxInFlightBytes}`,
+  );
+});
+
+test('what is given takes the place of the defaults', () => {
+  const given = {
+    exitOnError: false,
+    modelControlMode: 'explicit',
+    loadModels: ['a', 'b'],
+    autoCompleteConfig: false,
+    instanceKind: 'cpu',
+    modelLoadConcurrency: 2,
+    backendConfig: { onnxruntime: { library: 'libonnxruntime.so' } },
+    threads: 3,
+    maxInFlightBytes: 1000,
+    signal: new AbortController().signal,
+    onProgress: () => undefined,
+  } as const;
+  const resolved = resolveOptions({ modelRepository: '/models', ...given });
+  for (const [key, value] of Object.entries(given)) {
+    assert.deepEqual(resolved[key as keyof typeof given], value, key);
+  }
+});
+
+test('resolved options are frozen', () => {
+  assert.ok(Object.isFrozen(resolveOptions({ modelRepository: '/models' })));
+});
+
+test('undefined counts as absent', () => {
+  const names = ['exitOnError', 'modelControlMode', 'loadModels', 'modelLoadConcurrency', 'backendConfig'];
+  const absent = Object.fromEntries(
+    [...names, 'threads', 'maxInFlightBytes'].map((name) => [name, undefined]),
+  );
+  assert.equal(resolveOptions({ modelRepository: '/models', ...absent }).modelLoadConcurrency, 4);
+});
+
+test('a repository is a path, a file URL or a list of those', () => {
+  const url = pathToFileURL('/some where/models');
+  const { repositories } = resolveOptions({ modelRepository: ['relative', '/absolute', url, url.href] });
+  assert.deepEqual(repositories, [
+    resolve('relative'),
+    resolve('/absolute'),
+    '/some where/models',
+    '/some where/models',
+  ]);
+});
+
+void suite('a wrong repository', () => {
+  const cases: readonly (readonly [unknown, RegExp])[] = [
+    [undefined, /expected a path or a file: URL for options\.modelRepository but received undefined/],
+    ['', /options\.modelRepository but received '' of type string/],
+    [7, /received 7 of type number/],
+    [[], /expected at least one folder for options\.modelRepository but received none/],
+    [['a', null], /options\.modelRepository\[1\] but received null/],
+    [new URL('https://models.example/a'), /file: URL .* 'https:\/\/models\.example\/a'/],
+    [
+      's3://bucket/models',
+      /expected a local folder for options\.modelRepository but received 's3:\/\/bucket/,
+    ],
+  ];
+  for (const [value, message] of cases) {
+    test(`${JSON.stringify(value)} is refused`, () => {
+      assert.match(refused({ modelRepository: value }), message);
+    });
+  }
+});
+
+void suite('a wrong value', () => {
+  const cases: readonly (readonly [Readonly<Record<string, unknown>>, RegExp])[] = [
+    [
+      { exitOnError: 'yes' },
+      /^expected true or false for options\.exitOnError but received 'yes' of type string$/,
+    ],
+    [
+      { modelControlMode: 'poll' },
+      /expected 'none' or 'explicit' for options\.modelControlMode but received 'poll'/,
+    ],
+    [{ modelControlMode: 'explicit', loadModels: 'a' }, /an array of model names for options\.loadModels/],
+    [
+      { modelControlMode: 'explicit', loadModels: ['a', 1] },
+      /a model name for options\.loadModels\[1\] but received 1/,
+    ],
+    [{ modelControlMode: 'explicit', loadModels: [''] }, /options\.loadModels\[0\] but received ''/],
+    [{ loadModels: ['a'] }, /options\.loadModels needs modelControlMode: 'explicit'/],
+    [
+      { modelLoadConcurrency: 0 },
+      /an integer of at least 1 for options\.modelLoadConcurrency but received 0/,
+    ],
+    [{ modelLoadConcurrency: 1.5 }, /options\.modelLoadConcurrency but received 1\.5/],
+    [{ threads: -1 }, /options\.threads but received -1/],
+    [{ threads: '2' }, /options\.threads but received '2' of type string/],
+    [{ maxInFlightBytes: Infinity }, /options\.maxInFlightBytes but received Infinity/],
+    [{ maxInFlightBytes: NaN }, /options\.maxInFlightBytes but received NaN/],
+    [{ maxInFlightBytes: 10n }, /options\.maxInFlightBytes but received 10 of type bigint/],
+    [{ signal: {} }, /an AbortSignal for options\.signal but received an object/],
+    [{ onProgress: true }, /a function for options\.onProgress but received true/],
+    [{ backendConfig: [] }, /an object for options\.backendConfig but received an array/],
+    [{ backendConfig: { onnxruntime: 'x' } }, /an object for options\.backendConfig\.onnxruntime/],
+    [
+      { backendConfig: { onnxruntime: { library: null } } },
+      /a string, number or boolean for options\.backendConfig\.onnxruntime\.library but received null/,
+    ],
+  ];
+  for (const [options, message] of cases) {
+    const text = Object.entries(options).map(([key, value]) => `${key}: ${String(value)}`);
+    test(`${text.join(', ')} is refused`, () => {
+      assert.match(refusedWith(options), message);
+    });
+  }
+});
+
+void suite('an unknown key', () => {
+  const cases: readonly (readonly [Readonly<Record<string, unknown>>, RegExp])[] = [
+    [
+      { exitonError: false },
+      /^unknown key 'exitonError' in options \(did you mean exitOnError\?\); it takes /,
+    ],
+    [{ maxInflightBytes: 5 }, /\(did you mean maxInFlightBytes\?\)/],
+    [{ zzz: 1 }, /^unknown key 'zzz' in options; it takes modelRepository, exitOnError, /],
+    [
+      { backendConfig: { onnxruntme: {} } },
+      /unknown key 'onnxruntme' in options\.backendConfig \(did you mean onnxruntime\?\)/,
+    ],
+    [
+      { backendConfig: { onnxruntime: { libary: 'x' } } },
+      /unknown key 'libary' in options\.backendConfig\.onnxruntime \(did you mean library\?\)/,
+    ],
+  ];
+  for (const [options, message] of cases) {
+    test(`${JSON.stringify(options)} is refused with what was meant`, () => {
+      assert.match(refusedWith(options), message);
+    });
+  }
+});
+
+test('options that are no object are refused', () => {
+  for (const value of [undefined, null, 5, []])
+    assert.match(refused(value), /expected an object for options/);
+});
+
+test('a symbol as a value is refused like any other', () => {
+  assert.match(refusedWith({ threads: Symbol('two') }), /options\.threads but received Symbol\(two\)/);
+});

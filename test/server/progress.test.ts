@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createServer, type InferenceServer, type ProgressEvent } from '../../src/index.js';
+import { addModel } from '../support/models.js';
+import { temporaryFolder, writeRepository } from '../support/repository.js';
+import { configText, identity, onnx, rejection, runProgram, serve, threadCount, until } from './harness.js';
+
+/** An event as one line. */
+function line({ model, version = '', state }: ProgressEvent): string {
+  return `${model}${version === '' ? '' : `/${version}`} ${state}`;
+}
+
+test('onProgress hears of each model and version', async (t) => {
+  const events: ProgressEvent[] = [];
+  const config = configText({ more: 'version_policy { all { } }' });
+  const models = { add: { config, versions: { '1': addModel(), '3': addModel() } } };
+  await serve(t, models, { onProgress: (event) => events.push(event) });
+  assert.deepEqual(events.map(line), [
+    'add LOADING',
+    'add/1 LOADING',
+    'add/3 LOADING',
+    'add/1 READY',
+    'add/3 READY',
+  ]);
+});
+
+test('done counts from nothing to all models, failed ones too', async (t) => {
+  const events: ProgressEvent[] = [];
+  const models = { a: onnx(), b: onnx(Uint8Array.of(0)), c: identity() };
+  await serve(t, models, { exitOnError: false, onProgress: (event) => events.push(event) });
+  assert.ok(events.every(({ total }) => total === 3));
+  const done = events.map((event) => event.done);
+  assert.deepEqual(
+    done,
+    [...done].sort((a, b) => a - b),
+  );
+  assert.deepEqual([done[0], done.at(-1)], [0, 3]);
+  assert.deepEqual(events.filter(({ state }) => state === 'UNAVAILABLE').map(line), ['b UNAVAILABLE']);
+});
+
+test('a name in loadModels that no repository has counts as done too', async (t) => {
+  const events: ProgressEvent[] = [];
+  await serve(
+    t,
+    { a: identity() },
+    {
+      modelControlMode: 'explicit',
+      loadModels: ['a', 'nothing'],
+      exitOnError: false,
+      onProgress: (event) => events.push(event),
+    },
+  );
+  assert.deepEqual(events.filter(({ model }) => model === 'nothing').map(line), ['nothing UNAVAILABLE']);
+  assert.equal(events.at(-1)?.done, 2);
+});
+
+test('later loads are told too, and done never passes total', async (t) => {
+  const events: ProgressEvent[] = [];
+  const server = await serve(
+    t,
+    { a: identity(), b: identity() },
+    { modelControlMode: 'explicit', loadModels: ['a'], onProgress: (event) => events.push(event) },
+  );
+  await server.loadModel('b');
+  await server.loadModel('b');
+  await rejection(server.loadModel('nothing'));
+  assert.equal(events.filter((event) => line(event) === 'b/1 READY').length, 2);
+  assert.ok(events.every(({ done, total }) => done <= total));
+});
+
+test('a listener that throws fails no model; its error surfaces as any other', async () => {
+  const { code, stdout, stderr } = await runProgram('throwing-listener', []);
+  assert.deepEqual([code, stdout], [0, 'caught: listener at a LOADING\nready\n']);
+  assert.equal(stderr, '');
+});
+
+test('a signal that is aborted already gives up at once', async (t) => {
+  const reason = new Error('changed my mind');
+  const error = await rejection(serve(t, { a: identity() }, { signal: AbortSignal.abort(reason) }));
+  assert.equal(error.code, 'CANCELLED');
+  assert.equal(error.cause, reason);
+});
+
+test('a signal gives up loading: what has not begun is not begun', async (t) => {
+  const names = Array.from({ length: 12 }, (_, i) => `m${i}`);
+  const folder = await writeRepository(
+    await temporaryFolder(t),
+    Object.fromEntries(names.map((name) => [name, onnx()])),
+  );
+  const controller = new AbortController();
+  const begun: string[] = [];
+  const loading = createServer(folder, {
+    signal: controller.signal,
+    onProgress: ({ model, version }) => {
+      if (version === undefined) return;
+      begun.push(model);
+      controller.abort(new Error('enough'));
+    },
+  });
+  const error = await rejection(loading);
+  assert.equal(error.code, 'CANCELLED');
+  assert.match(String(error.cause), /enough/);
+  assert.equal(new Set(begun).size, 1);
+});
+
+test('giving up releases everything', async (t) => {
+  const models = { a: onnx(), b: onnx(), c: identity() };
+  const giveUp = async (): Promise<void> => {
+    const controller = new AbortController();
+    const options = {
+      signal: controller.signal,
+      onProgress: () => {
+        controller.abort();
+      },
+    };
+    assert.equal((await rejection(serve(t, models, options))).code, 'CANCELLED');
+  };
+  await giveUp();
+  const before = await threadCount();
+  for (let i = 0; i < 3; i++) await giveUp();
+  await until(async () => (await threadCount()) <= before);
+});
+
+test('a signal that is aborted later does not concern the server any more', async (t) => {
+  const controller = new AbortController();
+  const server: InferenceServer = await serve(
+    t,
+    { a: identity() },
+    { modelControlMode: 'explicit', signal: controller.signal },
+  );
+  controller.abort();
+  await server.loadModel('a');
+  assert.equal(server.model('a').ready, true);
+});

@@ -1,0 +1,192 @@
+import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
+import { test } from 'node:test';
+import { slowModel } from '../support/models.js';
+import {
+  batchCountsAfter,
+  floats,
+  identity,
+  onnx,
+  rejection,
+  row,
+  serve,
+  statisticsAfter,
+} from './harness.js';
+
+/** A model whose runs take so long that what happens meanwhile is certain to happen meanwhile. */
+const slow = identity({ batching: false, delayMs: 60 });
+
+/** Lets the requests of this turn reach the engine. */
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+test('a signal that is aborted already rejects with CANCELLED, and its reason as the cause', async (t) => {
+  const server = await serve(t, { echo: identity() });
+  const reason = new Error('too late');
+  const error = await rejection(server.infer('echo', { x: row() }, { signal: AbortSignal.abort(reason) }));
+  assert.equal(error.code, 'CANCELLED');
+  assert.equal(error.cause, reason);
+  assert.equal(error.model, 'echo');
+  await server.infer('echo', { x: row() });
+  assert.equal((await statisticsAfter(server, 'echo', 1)).inference_stats.fail.count, 0);
+});
+
+test('a queued request rejects at once, before the one that runs has ended', async (t) => {
+  const server = await serve(t, { slow });
+  const controller = new AbortController();
+  const order: string[] = [];
+  const running = server.infer('slow', { x: row(1) }).then(() => order.push('running'));
+  const queued = server.infer('slow', { x: row(2) }, { signal: controller.signal });
+  await turn();
+  const reason = { any: 'thing' };
+  controller.abort(reason);
+  const error = await rejection(queued);
+  order.push('queued');
+  assert.equal(error.code, 'CANCELLED');
+  assert.equal(error.cause, reason);
+  await running;
+  assert.deepEqual(order, ['queued', 'running']);
+});
+
+test('a cancelled request that was queued is not run', async (t) => {
+  const server = await serve(t, { slow });
+  const controller = new AbortController();
+  const running = server.infer('slow', { x: row(1) });
+  const queued = rejection(server.infer('slow', { x: row(2) }, { signal: controller.signal }));
+  await turn();
+  controller.abort();
+  await Promise.all([running, queued]);
+  await server.infer('slow', { x: row(3) });
+  const { execution_count, inference_stats } = await statisticsAfter(server, 'slow', 3);
+  assert.equal(execution_count, 2);
+  assert.deepEqual([inference_stats.success.count, inference_stats.fail.count], [2, 1]);
+});
+
+test('a request that is cancelled in the tick it was made in is not run', async (t) => {
+  const server = await serve(t, { slow });
+  const controller = new AbortController();
+  const running = server.infer('slow', { x: row(1) });
+  const request = rejection(server.infer('slow', { x: row(2) }, { signal: controller.signal }));
+  controller.abort();
+  assert.equal((await request).code, 'CANCELLED');
+  await running;
+  assert.equal((await statisticsAfter(server, 'slow', 2)).execution_count, 1);
+});
+
+test('a running request rejects at once too; its batch mates are answered', async (t) => {
+  const server = await serve(t, { slow: identity({ delayMs: 60 }) });
+  const controller = new AbortController();
+  const begin = performance.now();
+  const cancelled = rejection(server.infer('slow', { x: row(1) }, { signal: controller.signal }));
+  const mates = [2, 3].map((first) => server.infer('slow', { x: row(first) }));
+  await turn();
+  controller.abort();
+  assert.equal((await cancelled).code, 'CANCELLED');
+  assert.ok(performance.now() - begin < 50);
+  const results = await Promise.all(mates);
+  assert.deepEqual(
+    results.map((result) => floats(result)[0]),
+    [2, 3],
+  );
+  assert.equal(results[0]?.timings.batchSize, 3);
+});
+
+test('a request that was cancelled while it ran counts as failed', async (t) => {
+  const server = await serve(t, { slow: identity({ delayMs: 30 }) });
+  const controller = new AbortController();
+  const cancelled = rejection(server.infer('slow', { x: row(1) }, { signal: controller.signal }));
+  const mate = server.infer('slow', { x: row(2) });
+  await turn();
+  controller.abort();
+  await Promise.all([cancelled, mate]);
+  const { inference_count, inference_stats } = await statisticsAfter(server, 'slow', 2);
+  assert.deepEqual([inference_stats.success.count, inference_stats.fail.count], [1, 1]);
+  assert.equal(inference_count, 1);
+});
+
+test('cancelling does not free the instance: what waits is answered after the run', async (t) => {
+  const server = await serve(t, { slow: onnx(slowModel(30_000), { batching: false }) });
+  const controller = new AbortController();
+  const running = rejection(server.infer('slow', { x: row(1) }, { signal: controller.signal }));
+  await turn();
+  const waiting = server.infer('slow', { x: row(2) });
+  controller.abort();
+  await running;
+  assert.deepEqual(floats(await waiting), [...row(2)]);
+});
+
+test('one signal cancels requests of several models', async (t) => {
+  const server = await serve(t, { a: slow, b: slow });
+  const { signal, controller } = ((controller) => ({ controller, signal: controller.signal }))(
+    new AbortController(),
+  );
+  const requests = ['a', 'a', 'b', 'b'].map((name) =>
+    rejection(server.infer(name, { x: row() }, { signal })),
+  );
+  await turn();
+  controller.abort();
+  const errors = await Promise.all(requests);
+  assert.deepEqual(
+    errors.map(({ code, model }) => [code, model]),
+    ['a', 'a', 'b', 'b'].map((name) => ['CANCELLED', name]),
+  );
+});
+
+test('a thousand requests put one listener on their signal, and take it off', async (t) => {
+  const warnings: Error[] = [];
+  const listen = (warning: Error): number => warnings.push(warning);
+  process.on('warning', listen);
+  t.after(() => process.off('warning', listen));
+  const server = await serve(t, { echo: identity() });
+  const { signal } = new AbortController();
+  const requests = Array.from({ length: 1000 }, () => server.infer('echo', { x: row() }, { signal }));
+  assert.equal(getEventListeners(signal, 'abort').length, 1);
+  await Promise.all(requests);
+  assert.equal(getEventListeners(signal, 'abort').length, 0);
+  await turn();
+  assert.deepEqual(warnings, []);
+});
+
+test('a signal that is aborted after the answer changes nothing', async (t) => {
+  const server = await serve(t, { echo: identity() });
+  const controller = new AbortController();
+  const { signal } = controller;
+  await server.infer('echo', { x: row() }, { signal });
+  controller.abort();
+  await server.infer('echo', { x: row() });
+  const { inference_stats } = await statisticsAfter(server, 'echo', 2);
+  assert.equal(inference_stats.success.count, 2);
+});
+
+test('slots of cancelled requests are used again, without mixing answers up', async (t) => {
+  const server = await serve(t, { slow: identity({ delayMs: 2 }) });
+  for (let round = 0; round < 10; round++) {
+    const controller = new AbortController();
+    const requests = Array.from({ length: 20 }, (_, i) => {
+      const signal = i % 2 === 0 ? controller.signal : undefined;
+      return server.infer('slow', { x: row(100 * round + i) }, { signal }).then(
+        (result) => floats(result)[0],
+        () => undefined,
+      );
+    });
+    if (round % 2 === 0) await turn();
+    controller.abort();
+    const answers = await Promise.all(requests);
+    for (const [i, answer] of answers.entries()) {
+      if (i % 2 === 1) assert.equal(answer, 100 * round + i);
+    }
+  }
+});
+
+test('a cancelled request leaves the batch to the others', async (t) => {
+  const batching = 'preferred_batch_size: [ 4 ] max_queue_delay_microseconds: 60000000';
+  const server = await serve(t, { echo: identity({ batching }) });
+  const controller = new AbortController();
+  const cancelled = rejection(server.infer('echo', { x: row() }, { signal: controller.signal }));
+  await turn();
+  controller.abort();
+  await cancelled;
+  await Promise.all([1, 2, 3, 4].map(() => server.infer('echo', { x: row() })));
+  assert.deepEqual(await batchCountsAfter(server, 'echo', 5), { 4: 1 });
+});

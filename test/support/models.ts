@@ -1,0 +1,23 @@
+/** Every test and benchmark model by name; all have fixed seeds, so their bytes are the same in every run. */
+export {
+  addModel,
+  fixedBatchModel,
+  identityModel,
+  optionalInputModel,
+  rowSumModel,
+  sumAndDifferenceModel,
+  type AddOptions,
+  type Dims,
+} from './models/arithmetic.js';
+export { convNetModel, type ConvNetOptions } from './models/conv-net.js';
+export { mlpLayers, mlpModel, mlpWidths, type DenseLayer } from './models/mlp.js';
+export {
+  externalDataModel,
+  externalWeights,
+  failingModel,
+  largeOutputModel,
+  slowModel,
+  tableRows,
+  unsupportedOperatorModel,
+} from './models/oddities.js';
+export { textEncoderModel, type TextEncoderOptions } from './models/text-encoder.js';

@@ -1,0 +1,107 @@
+/** `tritonts check <repository>`: would these models load, and as what? */
+
+import { parseArgs } from 'node:util';
+import { checkRepository, type CheckedModel } from '../registry/check.js';
+import { printConfig } from '../config/print.js';
+import { invalidArgument } from '../errors.js';
+
+const help = `Checks every model of one or several repositories as loading it would, and serves none.
+
+Usage: tritonts check <repository>… [options]
+
+For each model it prints a line, or all of its problems with file and line; what was completed from the model's file,
+and which fields of the configuration are hints without effect here.
+
+Options:
+  --json                          one JSON object: { "ok": …, "models": [ … ] }
+  --config                        also print each complete configuration, as config.pbtxt
+  --disable-auto-complete-config  complete nothing from the model's file (as Triton's flag)
+  --instance-kind cpu             run KIND_GPU models on the CPU
+  --library <file>                an ONNX Runtime library to use instead of that of onnxruntime-node
+  --help
+
+Exit code: 0 when every model would load, 1 when one would not, 2 for a wrong command line or repository.`;
+
+function print(model: CheckedModel, withConfig: boolean): void {
+  const { name, ok, backend, versions, problems, notes, config } = model;
+  const list =
+    versions.length === 0 ? '' : `, version${versions.length === 1 ? '' : 's'} ${versions.join(', ')}`;
+  const count = problems.length === 1 ? '1 problem' : `${problems.length} problems`;
+  console.log(
+    `${ok ? 'ok    ' : 'FAILED'} ${name}${backend === '' ? '' : ` (${backend}${list})`}${ok ? '' : `: ${count}`}`,
+  );
+  for (const { code, message, version } of problems) {
+    const about = version !== undefined && versions.length > 1 ? ` version ${version}:` : '';
+    console.log(`       ${code}:${about} ${message.replaceAll('\n', '\n       ')}`);
+  }
+  for (const note of notes) console.log(`       note: ${note}`);
+  if (withConfig && config)
+    console.log(`       ${printConfig(config).trimEnd().replaceAll('\n', '\n       ')}`);
+}
+
+/**
+ * Runs the command.
+ *
+ * @param args - What comes after `check`.
+ * @returns The exit code.
+ * @throws {TritonError} INVALID_ARG for a wrong command line.
+ */
+export async function check(args: readonly string[]): Promise<number> {
+  let parsed;
+  try {
+    parsed = parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: {
+        json: { type: 'boolean', default: false },
+        config: { type: 'boolean', default: false },
+        'disable-auto-complete-config': { type: 'boolean', default: false },
+        'instance-kind': { type: 'string' },
+        library: { type: 'string' },
+        help: { type: 'boolean', short: 'h', default: false },
+      },
+    });
+  } catch (error) {
+    throw invalidArgument(`${error instanceof Error ? error.message : String(error)}\n\n${help}`, {
+      cause: error,
+    });
+  }
+  const { values, positionals } = parsed;
+  if (values.help) {
+    console.log(help);
+    return 0;
+  }
+  if (positionals.length === 0) throw invalidArgument(`check needs a repository\n\n${help}`);
+  const kind = values['instance-kind'];
+  if (kind !== undefined && kind !== 'cpu') {
+    throw invalidArgument(`expected 'cpu' for --instance-kind but received '${kind}'`);
+  }
+  const terminal = process.stderr.isTTY && !values.json;
+  const models = await checkRepository(
+    {
+      modelRepository: positionals,
+      autoCompleteConfig: !values['disable-auto-complete-config'],
+      instanceKind: kind,
+      ...(values.library === undefined
+        ? {}
+        : { backendConfig: { onnxruntime: { library: values.library } } }),
+    },
+    (model, done, total) => {
+      if (terminal) process.stderr.write(`\r\u001b[Kchecking ${done + 1} of ${total}: ${model}`);
+    },
+  );
+  if (terminal) process.stderr.write('\r\u001b[K');
+  const ok = models.every((model) => model.ok);
+  if (values.json) {
+    console.log(JSON.stringify({ ok, models }, undefined, 2));
+  } else {
+    for (const model of models) print(model, values.config);
+    const failed = models.filter((model) => !model.ok).length;
+    console.log(
+      models.length === 0
+        ? 'no models: a model is a folder with numbered version folders, such as models/digits/1/model.onnx'
+        : `${models.length} model${models.length === 1 ? '' : 's'}, ${failed} with problems`,
+    );
+  }
+  return ok ? 0 : 1;
+}

@@ -1,0 +1,48 @@
+#!/usr/bin/env node
+/** `npx tritonts …` */
+
+import { TritonError } from '../errors.js';
+import { packageVersion } from '../version.js';
+import { check } from './check.js';
+
+const help = `tritonts ${packageVersion}: an inference server inside a Node.js process
+
+Usage:
+  tritonts check <repository>… [--json]           check every model of a repository as loading it would
+  tritonts --version
+  tritonts --help
+
+Run 'tritonts <command> --help' for a command's options.`;
+
+/** Runs a command line; returns the exit code. */
+async function main(args: readonly string[]): Promise<number> {
+  const [command, ...rest] = args;
+  switch (command) {
+    case 'check':
+      return check(rest);
+    case '--version':
+    case '-v':
+      console.log(packageVersion);
+      return 0;
+    case '--help':
+    case '-h':
+    case 'help':
+      console.log(help);
+      return 0;
+    case undefined:
+      console.error(help);
+      return 2;
+    default:
+      console.error(`tritonts: unknown command '${command}'\n\n${help}`);
+      return 2;
+  }
+}
+
+try {
+  process.exitCode = await main(process.argv.slice(2));
+} catch (error) {
+  console.error(
+    `tritonts: ${error instanceof TritonError ? `${error.code}: ${error.message}` : String(error)}`,
+  );
+  process.exitCode = 2;
+}

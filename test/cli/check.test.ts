@@ -1,0 +1,185 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { check } from '../../src/cli/check.js';
+import { expandConfig } from '../../src/config/expand.js';
+import { readModelConfig } from '../../src/config/read.js';
+import type { CheckedModel } from '../../src/registry/check.js';
+import { addModel } from '../support/models.js';
+import { temporaryFolder, writeRepository, type RepositoryModel } from '../support/repository.js';
+import { configText, identity, onnx, type Context } from '../server/harness.js';
+import { tritonts } from './run.js';
+
+const repository = async (t: Context, models: Readonly<Record<string, RepositoryModel>>): Promise<string> =>
+  writeRepository(await temporaryFolder(t), models);
+
+const completed: RepositoryModel = { versions: { '1': addModel() } };
+
+/** Three faults, on lines 2, 3 and 8. */
+const faulty: RepositoryModel = {
+  config: configText({ more: 'response_cache { enable: true }' })
+    .replace('max_batch_size: 64', 'max_batch_size: -1')
+    .replace('dims: [ 16 ]', 'dims: [ 0 ]'),
+  versions: { '1': addModel() },
+};
+
+test('good models are a line each, with what was filled in and what has no effect; exit code 0', async (t) => {
+  const folder = await repository(t, {
+    completed,
+    hinted: onnx(undefined, { more: 'metric_tags { key: "a" value: "b" }' }),
+    versions: { ...identity({ more: 'version_policy { all { } }' }), versions: { '1': {}, '7': {} } },
+  });
+  const { code, stdout, stderr } = await tritonts('check', folder);
+  assert.deepEqual([code, stderr], [0, '']);
+  const lines = stdout.trimEnd().split('\n');
+  assert.deepEqual(
+    lines.filter((line) => !line.startsWith(' ')),
+    [
+      'ok     completed (onnxruntime, version 1)',
+      'ok     hinted (onnxruntime, version 1)',
+      'ok     versions (identity, versions 1, 7)',
+      '3 models, 0 with problems',
+    ],
+  );
+  assert.match(lines[1] ?? '', /^ {7}note: max_batch_size: completed to 4/);
+  assert.match(stdout, /^ {7}note: metric_tags: accepted, without effect here/m);
+});
+
+test('a bad model is followed by all of its problems, with file and line; exit code 1', async (t) => {
+  const folder = await repository(t, {
+    completed,
+    faulty,
+    missing: { config: configText(), versions: { '2': {} } },
+  });
+  const { code, stdout, stderr } = await tritonts('check', folder);
+  assert.deepEqual([code, stderr], [1, '']);
+  assert.match(stdout, /^ok {5}completed/m);
+  const problems = stdout
+    .slice(stdout.indexOf('FAILED faulty'), stdout.indexOf('FAILED missing'))
+    .trimEnd()
+    .split('\n');
+  const file = `${folder}/faulty/config.pbtxt`;
+  assert.deepEqual(
+    problems.slice(1).map((line) => line.replace(/(:\d+: [\w.[\]]+): .*/, '$1')),
+    [
+      `       INVALID_ARG: ${file}:2: max_batch_size`,
+      `       INVALID_ARG: ${file}:3: input[0].dims`,
+      `       UNSUPPORTED: ${file}:7: response_cache.enable`,
+    ],
+  );
+  assert.match(problems[0] ?? '', /: 3 problems$/);
+  assert.match(
+    stdout,
+    /^FAILED missing \(onnxruntime, version 2\): 1 problem\n {7}INTERNAL: .*missing\/2\/model\.onnx/m,
+  );
+  assert.match(stdout, /^3 models, 2 with problems$/m);
+});
+
+test('--json prints one object with all of it', async (t) => {
+  const folder = await repository(t, { completed, faulty });
+  const { code, stdout } = await tritonts('check', folder, '--json');
+  assert.equal(code, 1);
+  const { ok, models } = JSON.parse(stdout) as { ok: boolean; models: readonly CheckedModel[] };
+  assert.equal(ok, false);
+  const [good, bad] = models;
+  assert.deepEqual(
+    [good?.name, good?.ok, good?.backend, good?.versions],
+    ['completed', true, 'onnxruntime', ['1']],
+  );
+  assert.equal(good?.config?.max_batch_size, 4);
+  assert.equal(good.notes.length, 4);
+  assert.deepEqual(
+    bad?.problems.map((problem) => [problem.code, problem.location?.line, problem.location?.field]),
+    [
+      ['INVALID_ARG', 2, 'max_batch_size'],
+      ['INVALID_ARG', 3, 'input[0].dims'],
+      ['UNSUPPORTED', 7, 'response_cache.enable'],
+    ],
+  );
+});
+
+test('--config prints complete configurations, which read back equal', async (t) => {
+  const folder = await repository(t, { completed });
+  const { stdout } = await tritonts('check', folder, '--config');
+  const begin = stdout.indexOf('       name: "completed"');
+  const text = stdout.slice(begin, stdout.indexOf('1 model, 0 with problems'));
+  const { value } = readModelConfig({ file: 'printed', text });
+  const json = JSON.parse((await tritonts('check', folder, '--json')).stdout) as {
+    models: readonly CheckedModel[];
+  };
+  assert.deepEqual(JSON.parse(JSON.stringify(expandConfig(value))), json.models[0]?.config);
+});
+
+test('several repositories are one, and a name in two of them is a problem', async (t) => {
+  const [first, second] = [
+    await repository(t, { a: completed, b: completed }),
+    await repository(t, { b: identity(), c: identity() }),
+  ];
+  const { code, stdout } = await tritonts('check', first, second);
+  assert.equal(code, 1);
+  assert.deepEqual(stdout.match(/^(ok|FAILED) +\w/gm), ['ok     a', 'FAILED b', 'ok     c']);
+  assert.ok(stdout.includes(`${first}/b, ${second}/b`), stdout);
+});
+
+test('a repository without models says what a model is; exit code 0', async (t) => {
+  const { code, stdout } = await tritonts('check', await temporaryFolder(t));
+  assert.equal(code, 0);
+  assert.match(stdout, /^no models: a model is a folder .*model\.onnx\n$/);
+});
+
+test('--disable-auto-complete-config completes nothing', async (t) => {
+  const { code, stdout } = await tritonts(
+    'check',
+    await repository(t, { completed }),
+    '--disable-auto-complete-config',
+  );
+  assert.equal(code, 1);
+  assert.match(stdout, /completed\/config\.pbtxt: missing/);
+});
+
+test('--library names the runtime to look with', async (t) => {
+  const { code, stdout } = await tritonts(
+    'check',
+    await repository(t, { completed }),
+    '--library',
+    '/nowhere/libort.so',
+  );
+  assert.equal(code, 1);
+  assert.match(stdout, /UNAVAILABLE: .*\/nowhere\/libort\.so/);
+});
+
+for (const [args, message] of [
+  [[], /check needs a repository\n\n.*Usage: tritonts check/s],
+  [['/nowhere/at/all'], /NOT_FOUND: model repository '\/nowhere\/at\/all'/],
+  [['.', '--jsn'], /Unknown option '--jsn'.*Usage: tritonts check .* --json /s],
+  [['.', '--instance-kind', 'gpu'], /expected 'cpu' for --instance-kind but received 'gpu'/],
+  [['.', '--library'], /--library/],
+] as const) {
+  test(`'check ${args.join(' ')}' is a wrong command line; exit code 2`, async () => {
+    const { code, stdout, stderr } = await tritonts('check', ...args);
+    assert.deepEqual([code, stdout], [2, '']);
+    assert.match(stderr, message);
+  });
+}
+
+test('--help tells options and exit codes', async () => {
+  const { code, stdout } = await tritonts('check', '--help');
+  assert.equal(code, 0);
+  for (const text of ['--json', '--config', '--library', 'Exit code']) assert.ok(stdout.includes(text));
+});
+
+test('progress is shown on a terminal only, and is gone at the end', async (t) => {
+  const folder = await repository(t, { a: identity(), b: identity() });
+  t.mock.method(console, 'log', () => undefined);
+  const write = t.mock.method(process.stderr, 'write', () => true);
+  const { isTTY } = process.stderr;
+  t.after(() => Object.assign(process.stderr, { isTTY }));
+  const shown = async (terminal: boolean, ...args: readonly string[]): Promise<string> => {
+    write.mock.resetCalls();
+    Object.assign(process.stderr, { isTTY: terminal });
+    await check([folder, ...args]);
+    return write.mock.calls.map((call) => String(call.arguments[0])).join('');
+  };
+  assert.equal(await shown(true), '\r\u001b[Kchecking 1 of 2: a\r\u001b[Kchecking 2 of 2: b\r\u001b[K');
+  assert.equal(await shown(true, '--json'), '');
+  assert.equal(await shown(false), '');
+});

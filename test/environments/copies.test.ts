@@ -1,0 +1,92 @@
+/** The package loaded several times in one process, as test runners do that reload modules. */
+
+import assert from 'node:assert/strict';
+import { cp, mkdir, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import * as original from '../../src/index.js';
+import { floats, identity, onnx, rejection, row, serve, type Context } from '../server/harness.js';
+import { runChild } from '../support/child.js';
+import { temporaryFolder, writeRepository } from '../support/repository.js';
+
+type Package = typeof original;
+
+const root = fileURLToPath(new URL('../../../', import.meta.url));
+
+/** Copies the built package, with an addon file of its own or a link to the same. */
+async function copyOf(context: Context, addon: 'copied' | 'shared'): Promise<Package> {
+  const folder = await temporaryFolder(context);
+  await cp(join(root, 'dist/src'), join(folder, 'dist/src'), { recursive: true });
+  await cp(join(root, 'package.json'), join(folder, 'package.json'));
+  await symlink(join(root, 'node_modules'), join(folder, 'node_modules'));
+  await mkdir(join(folder, 'build/Release'), { recursive: true });
+  const file = 'build/Release/tritonts.node';
+  if (addon === 'copied') await cp(join(root, file), join(folder, file));
+  else await symlink(join(root, file), join(folder, file));
+  return (await import(pathToFileURL(join(folder, 'dist/src/index.js')).href)) as Package;
+}
+
+// With TRITONTS_ADDON every copy loads that one file.
+const other = process.env['TRITONTS_ADDON'] ?? '';
+const skip = other === '' ? false : 'every copy loads the file that TRITONTS_ADDON names';
+
+for (const addon of ['copied', 'shared'] as const) {
+  test(`copies of the package work side by side: the addon is ${addon}`, async (t) => {
+    const copies = [original, await copyOf(t, addon), await copyOf(t, addon)];
+    const repository = await writeRepository(await temporaryFolder(t), { add: onnx(), echo: identity() });
+    const servers = await Promise.all(copies.map(({ createServer }) => createServer(repository)));
+    const results = await Promise.all(
+      servers.flatMap((server) =>
+        Array.from({ length: 50 }, (_, i) =>
+          server.infer(i % 2 === 0 ? 'add' : 'echo', { x: row(i) }).then((result) => floats(result)[0]),
+        ),
+      ),
+    );
+    const expected = Array.from({ length: 50 }, (_, i) => (i % 2 === 0 ? i + 1 : i));
+    assert.deepEqual(results, [...expected, ...expected, ...expected]);
+    await Promise.all(servers.map((server) => server.close()));
+  });
+
+  test(`errors of one copy are errors of another: the addon is ${addon}`, async (t) => {
+    const { createServer, TritonError } = await copyOf(t, addon);
+    const error = await rejection(createServer('/no/such/folder'));
+    assert.ok(error instanceof TritonError);
+    assert.ok(error instanceof original.TritonError);
+  });
+
+  test(`a result of one copy is an input for another: the addon is ${addon}`, async (t) => {
+    const { createServer } = await copyOf(t, addon);
+    const repository = await writeRepository(await temporaryFolder(t), { add: onnx() });
+    const server = await createServer(repository);
+    const mine = await serve(t, { add: onnx() });
+    const { outputs } = await server.infer('add', { x: row(1) });
+    const { y } = outputs;
+    assert.ok(y);
+    assert.equal(floats(await mine.infer('add', { x: y }))[0], 3);
+    await server.close();
+  });
+}
+
+test('copies that share the addon attach to each other’s servers', async (t) => {
+  const { attachServer } = await copyOf(t, 'shared');
+  const server = await serve(t, { echo: identity() });
+  const attached = await attachServer(server.handle);
+  assert.deepEqual(floats(await attached.infer('echo', { x: row(5) })), [...row(5)]);
+  await attached.close();
+});
+
+test('copies with an addon of their own say why they do not', { skip }, async (t) => {
+  const { attachServer } = await copyOf(t, 'copied');
+  const server = await serve(t, { echo: identity() });
+  const error = await rejection(attachServer(server.handle));
+  assert.equal(error.code, 'INVALID_ARG');
+  assert.match(error.message, /belongs to another copy of the package in this process/);
+});
+
+test('a process that loads the package twenty times ends in silence', async (t) => {
+  const program = new URL('children/reloads.js', import.meta.url);
+  const repository = await writeRepository(await temporaryFolder(t), { echo: identity() });
+  const { code, stdout, stderr } = await runChild(program, [repository, root, await temporaryFolder(t)]);
+  assert.deepEqual([code, stdout, stderr], [0, 'ready\n', '']);
+});

@@ -1,0 +1,16 @@
+/** A worker that sends an output and ends. */
+
+import { parentPort, workerData } from 'node:worker_threads';
+import { attachServer, type ServerHandle } from '../../../src/index.js';
+import { row } from '../../server/harness.js';
+
+const { handle, width, ownOutputs } = workerData as {
+  readonly handle: ServerHandle;
+  readonly width: number;
+  readonly ownOutputs: boolean;
+};
+const server = await attachServer(handle);
+const { outputs } = await server.infer('echo', { x: row(5, width) }, { ownOutputs });
+const data = outputs['y']?.as('FP32').data;
+// What is its own can be handed over; the rest is copied by whoever sends it.
+parentPort?.postMessage(data, ownOutputs && data ? [data.buffer] : []);

@@ -1,0 +1,232 @@
+/** The configurations under `configs/` that do not load, and why. */
+
+import {
+  addModel,
+  fixedBatchModel,
+  identityModel,
+  optionalInputModel,
+  rowSumModel,
+  sumAndDifferenceModel,
+} from '../support/models.js';
+import type { Reason, Refused } from './case.js';
+
+function unsupported(line: number, field: string, text = 'not supported'): Reason {
+  return { code: 'UNSUPPORTED', at: { line, field }, text };
+}
+
+function invalid(line: number, field: string, text: string): Reason {
+  return { code: 'INVALID_ARG', at: { line, field }, text };
+}
+
+/** Right for Triton and not built here: exactly the field that asks for it is named. */
+const notBuilt: Readonly<Record<string, Refused>> = {
+  priority_levels: { reasons: [unsupported(9, 'dynamic_batching.priority_levels')] },
+  queue_policy: {
+    reasons: [
+      unsupported(9, 'dynamic_batching.default_queue_policy.default_timeout_microseconds'),
+      unsupported(10, 'dynamic_batching.default_queue_policy.allow_timeout_override'),
+      unsupported(11, 'dynamic_batching.default_queue_policy.max_queue_size'),
+    ],
+  },
+  bounded_queue: { reasons: [unsupported(6, 'dynamic_batching.default_queue_policy.max_queue_size')] },
+  ordered_responses: { reasons: [unsupported(8, 'dynamic_batching.preserve_ordering')] },
+  sequence_direct: { reasons: [unsupported(9, 'sequence_batching')] },
+  sequence_oldest: { reasons: [unsupported(6, 'sequence_batching')] },
+  sequence_implicit_state: { reasons: [unsupported(7, 'sequence_batching')] },
+  sequence_iterative: { reasons: [unsupported(7, 'sequence_batching')] },
+  ensemble_text: { reasons: [unsupported(7, 'ensemble_scheduling')] },
+  ensemble_images: { reasons: [unsupported(10, 'ensemble_scheduling')] },
+  response_cache_on: { reasons: [unsupported(7, 'response_cache.enable')] },
+  warmed_up: { reasons: [unsupported(6, 'model_warmup')] },
+  decoupled_answers: { reasons: [unsupported(8, 'model_transaction_policy.decoupled')] },
+  ragged_texts: { reasons: [unsupported(5, 'input[0].allow_ragged_batch'), unsupported(7, 'batch_input')] },
+  scattered_output: { reasons: [unsupported(6, 'batch_output')] },
+  accelerator_tensorrt: {
+    reasons: [
+      unsupported(10, 'optimization.execution_accelerators.gpu_execution_accelerator[0].name', 'tensorrt'),
+    ],
+  },
+  accelerator_openvino: {
+    reasons: [
+      unsupported(6, 'optimization.execution_accelerators.cpu_execution_accelerator[0].name', 'openvino'),
+    ],
+  },
+  repository_agent: { reasons: [unsupported(7, 'model_repository_agents.agents')] },
+  passive_spare: { reasons: [unsupported(8, 'instance_group[1].passive')] },
+  kind_model: { reasons: [unsupported(6, 'instance_group[0].kind', 'KIND_MODEL')] },
+  custom_batching: { reasons: [unsupported(7, 'parameters["TRITON_BATCH_STRATEGY_PATH"]')] },
+  other_runtime: { reasons: [unsupported(3, 'runtime')] },
+};
+
+function unknownBackend(name: string, files: Readonly<Record<string, string>>): Refused {
+  return {
+    reasons: [{ code: 'INVALID_ARG', text: `unknown backend '${name}'; there are onnxruntime, identity` }],
+    version: { '1': files },
+  };
+}
+
+const otherBackends: Readonly<Record<string, Refused>> = {
+  bls_pipeline: unknownBackend('python', { 'model.py': 'class TritonPythonModel: pass\n' }),
+  torchscript: unknownBackend('pytorch', { 'model.pt': 'PK' }),
+  openvino_model: unknownBackend('openvino', { 'model.xml': '<net/>', 'model.bin': '' }),
+  gradient_boosting: unknownBackend('fil', { 'xgboost.json': '{}' }),
+  tensorrt_engine: unknownBackend('tensorrt', { 'model.plan': 'ptrt' }),
+  mistake_backend: unknownBackend('onnxruntime_onnx', { 'model.onnx': '' }),
+};
+
+/** What people write by mistake. */
+const mistakes: Readonly<Record<string, Refused>> = {
+  mistake_name: { reasons: [invalid(2, 'name', 'unexpected name "text_classifer"')] },
+  mistake_batch_in_dims: {
+    model: addModel,
+    reasons: [invalid(9, 'input[0].dims', 'Expected dims: [ 16 ]')],
+  },
+  mistake_no_batch: {
+    model: addModel,
+    reasons: [invalid(4, 'input[0].dims', 'all of it: max_batch_size is 0')],
+  },
+  mistake_type: {
+    model: rowSumModel,
+    reasons: [invalid(4, 'input[0].data_type', 'which is TYPE_INT64, but the configuration says TYPE_INT32')],
+  },
+  mistake_input_name: {
+    model: sumAndDifferenceModel,
+    reasons: [invalid(8, 'output[0].name', '(did you mean sum?)')],
+  },
+  mistake_missing_input: {
+    model: sumAndDifferenceModel,
+    reasons: [invalid(4, 'input', 'lacks "b" (TYPE_FP32, shape [-1,16])')],
+  },
+  mistake_preferred_size: {
+    reasons: [
+      invalid(7, 'dynamic_batching.preferred_batch_size[2]', 'expected 1 to max_batch_size, which is 8'),
+    ],
+  },
+  mistake_fixed_batch: {
+    model: fixedBatchModel,
+    reasons: [
+      invalid(4, 'max_batch_size', '"x" has shape [4,16], whose first dimension is fixed to 4'),
+      invalid(4, 'max_batch_size', '"y" has shape [4,16], whose first dimension is fixed to 4'),
+    ],
+  },
+  mistake_platform: { reasons: [invalid(2, 'platform', 'unexpected platform "onnxruntime"')] },
+  mistake_pair: { reasons: [invalid(3, 'platform', 'the platform of onnxruntime is onnxruntime_onnx')] },
+  mistake_cpu_with_gpus: {
+    reasons: [invalid(6, 'instance_group[0].gpus', 'instances of KIND_CPU must not list GPUs but found [0]')],
+  },
+  mistake_default_priority: {
+    reasons: [
+      invalid(8, 'dynamic_batching.default_priority_level', 'expected 1 to priority_levels, 2, but found 3'),
+      unsupported(7, 'dynamic_batching.priority_levels'),
+    ],
+  },
+  mistake_two_schedulers: {
+    reasons: [
+      invalid(
+        7,
+        'sequence_batching',
+        'only one of dynamic_batching (line 6) and sequence_batching can be set',
+      ),
+    ],
+  },
+  mistake_ensemble_instances: {
+    reasons: [
+      invalid(5, 'instance_group', 'an ensemble has no instances of its own'),
+      unsupported(6, 'ensemble_scheduling'),
+    ],
+  },
+  mistake_reshape: { reasons: [invalid(4, 'input[0].reshape', 'differ in size: 16 and 15 elements')] },
+  mistake_optional: {
+    model: optionalInputModel,
+    reasons: [invalid(6, 'input[1].optional', 'only without batching but max_batch_size is 8')],
+  },
+  mistake_required_optional: {
+    model: addModel,
+    reasons: [invalid(4, 'input[0].optional', 'the model needs its input "x"')],
+  },
+  mistake_parameter: {
+    reasons: [invalid(6, 'parameters["intra_op_thread_count"]', 'expected an integer but found "two"')],
+  },
+  mistake_graph_level: {
+    reasons: [{ code: 'INVALID_ARG', text: 'optimization.graph.level but received 99' }],
+  },
+  mistake_accelerator: {
+    reasons: [
+      invalid(
+        6,
+        'optimization.execution_accelerators.cpu_execution_accelerator[0].name',
+        'did you mean openvino?',
+      ),
+    ],
+  },
+  mistake_labels: { reasons: [{ code: 'INTERNAL', text: 'mistake_labels/lables.txt cannot be read' }] },
+  mistake_labels_outside: {
+    reasons: [
+      {
+        code: 'UNSUPPORTED',
+        at: { line: 5, field: 'output[0].label_filename' },
+        text: "leads out of the model's directory",
+      },
+    ],
+  },
+  mistake_versions: {
+    reasons: [
+      {
+        code: 'INVALID_ARG',
+        text: 'at least one version must be available under the version policy specific { versions: [2, 3] }',
+      },
+    ],
+  },
+  mistake_filename: { reasons: [{ code: 'INTERNAL', text: 'modle.onnx' }] },
+  mistake_corrupt_file: {
+    version: { '1': { 'model.onnx': '<html>404 Not Found</html>' } },
+    reasons: [{ code: 'INTERNAL', text: 'mistake_corrupt_file/1/model.onnx' }],
+  },
+  mistake_empty_file: {
+    version: { '1': { 'model.onnx': '' } },
+    reasons: [{ code: 'INTERNAL', text: 'mistake_empty_file/1/model.onnx' }],
+  },
+  mistake_operators: { reasons: [{ code: 'INTERNAL', text: 'operators/libtext.so' }] },
+  mistake_cached_decoupled: {
+    reasons: [
+      invalid(7, 'response_cache.enable', 'a decoupled model cannot use the response cache'),
+      unsupported(6, 'model_transaction_policy.decoupled'),
+    ],
+  },
+  mistake_control: {
+    reasons: [
+      invalid(
+        8,
+        'sequence_batching.control_input[0].control[0].int32_false_true',
+        'expected two values, for false and true, but found 1',
+      ),
+      unsupported(6, 'sequence_batching'),
+    ],
+  },
+  mistake_profile: {
+    reasons: [invalid(6, 'instance_group[0].profile', 'only models of platform tensorrt_plan have profiles')],
+  },
+  mistake_output_dims: {
+    model: () => identityModel('FP32', ['N', 'D']),
+    reasons: [invalid(6, 'output[0].dims', 'has shape [-1,-1]')],
+  },
+  mistake_completion_half_entry: {
+    model: addModel,
+    reasons: [invalid(4, 'input[0].data_type', 'missing'), invalid(4, 'input[0].dims', 'missing')],
+  },
+  mistake_format: { reasons: [invalid(4, 'input[0].dims', 'FORMAT_NCHW needs 3 dims but found [224,224]')] },
+  mistake_shape_tensor: {
+    reasons: [invalid(4, 'input[0].is_shape_tensor', 'only models of platform tensorrt_plan')],
+  },
+};
+
+/** By folder; those that need a GPU are in {@link needGpu}. */
+export const refused: Readonly<Record<string, Refused>> = { ...notBuilt, ...otherBackends, ...mistakes };
+
+/** Folders of models that need a GPU unless the server's `instanceKind` is 'cpu', with the line that says so. */
+export const needGpu: Readonly<Record<string, number>> = {
+  gpu_each: 7,
+  gpu_listed: 9,
+  gpu_beside_cpu: 7,
+  accelerator_cuda: 6,
+};

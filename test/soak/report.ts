@@ -1,0 +1,50 @@
+/** What the samples of a long run say. */
+
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { plot } from './plot.js';
+import { columns, type Sample } from './sample.js';
+import { grows, trend } from './statistics.js';
+
+/** What the run counted, and in which portions slopes are told. */
+export interface Counted {
+  readonly name: string;
+  readonly unit: number;
+  readonly unitName: string;
+}
+
+/**
+ * Writes `samples.csv` and `samples.svg`, and prints the trends of the last 80 %.
+ *
+ * @returns Whether memory grows beyond doubt, or handles, threads or files are not back.
+ */
+export async function report(samples: readonly Sample[], folder: string, counted: Counted): Promise<boolean> {
+  await mkdir(folder, { recursive: true });
+  const rows = samples.map((line) => columns.map((column) => line[column]).join(','));
+  await writeFile(join(folder, 'samples.csv'), `${columns.join(',')}\n${rows.join('\n')}\n`);
+  const shown = ['rss', 'external', 'heap', 'handles', 'threads', 'files'] as const;
+  await writeFile(join(folder, 'samples.svg'), plot(samples, shown, counted.name));
+
+  const late = samples.slice(Math.floor(samples.length * 0.2));
+  const times = late.map((line) => line.count / counted.unit);
+  let failed = false;
+  for (const column of ['rss', 'external', 'heap'] as const) {
+    const values = late.map((line) => line[column] / 2 ** 20);
+    const line = trend(times, values);
+    // The heap is V8's own affair: it is shown, not judged.
+    const bad = column !== 'heap' && grows(line);
+    failed ||= bad;
+    const slope = `${line.slope.toFixed(2)} ± ${line.interval.toFixed(2)} MiB per ${counted.unitName}`;
+    console.log(`${column}: ${slope}${bad ? ': it grows' : ''}`);
+  }
+  for (const column of ['handles', 'threads', 'files'] as const) {
+    const first = samples[Math.floor(samples.length * 0.1)]?.[column] ?? 0;
+    const last = samples.at(-1)?.[column] ?? 0;
+    failed ||= first !== last;
+    console.log(
+      `${column}: ${first} after a tenth, ${last} at the end${first === last ? '' : ': they differ'}`,
+    );
+  }
+  console.log(`${folder}/samples.csv and samples.svg hold the measurements`);
+  return failed;
+}

@@ -1,0 +1,163 @@
+/** A run of the benchmark: opens the contestants of each model, measures them, and collects the rows. */
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { writeRepository } from '../test/support/repository.js';
+import { buildBareLoop } from './contestants/bare-loop.js';
+import type { Caller, Contestant, Threads } from './contestants/contestant.js';
+import { checkAnswers, describeHow, openRivals } from './contestants/open.js';
+import { openSetImmediate } from './contestants/set-immediate.js';
+import { openTritonts, type Ours } from './contestants/tritonts.js';
+import { measure, timedLoops, type Load } from './measure.js';
+import { configOf, delayModel, delayOutstanding, type BenchModel, type Items } from './models.js';
+import { wants, type Options } from './options.js';
+import type { DelayRow, LoadRow, ModelHead, Results } from './results.js';
+import { runDelays, runLoad } from './rounds.js';
+
+/** How ours runs requests. */
+const mode = 'threads';
+
+/** Collects what the rows of all models come to. */
+export class Benchmark {
+  readonly #options: Options;
+  readonly #folder: string;
+  readonly #progress: (text: string) => void;
+  readonly #threads: Threads;
+  readonly #models: ModelHead[] = [];
+  readonly #loads: LoadRow[] = [];
+  readonly #delays: DelayRow[] = [];
+  readonly #notes: string[] = [];
+  #library: Results['library'];
+  /** Path of the bare loop's program; undefined: not built yet, false: it cannot be. */
+  #program: string | false | undefined;
+
+  /** @param folder - Where model repositories may be written. */
+  constructor(options: Options, folder: string, progress: (text: string) => void) {
+    this.#options = options;
+    this.#folder = folder;
+    this.#progress = progress;
+    this.#threads = options.threading === 'equal' ? options.threads : undefined;
+  }
+
+  /** What there is so far. */
+  results(): Omit<Results, 'machine'> {
+    const { threading, rounds, windowMs } = this.#options;
+    return {
+      setup: { threading, threads: this.#threads, rounds, windowMs },
+      library: this.#library,
+      models: this.#models,
+      loads: this.#loads,
+      delays: this.#delays,
+      notes: this.#notes,
+    };
+  }
+
+  /**
+   * Measures one model.
+   *
+   * @param underLoads - Whether its loads are wanted, and not only the event loop's delay.
+   */
+  async run(model: BenchModel, underLoads: boolean): Promise<void> {
+    this.#progress(`${model.name}: loading`);
+    const items = model.items();
+    await writeRepository(this.#folder, {
+      [model.name]: {
+        config: configOf(model, items.datatype),
+        versions: { '1': model.bytes ? model.bytes() : {} },
+      },
+    });
+    // First, so that the runtime's environment is made as our users have it.
+    const ours = await openTritonts(
+      this.#folder,
+      model.name,
+      { input: model.input.name, output: model.output.name },
+      items.values,
+      this.#threads,
+    );
+    const contestants: Contestant[] = [ours];
+    try {
+      contestants.push(...(await this.#rivals(model, items, ours)));
+      await checkAnswers(contestants.filter((contestant) => contestant.kind === 'caller'));
+      this.#models.push({
+        model: model.name,
+        title: model.title,
+        how: describeHow(ours, contestants, this.#threads),
+      });
+      if (underLoads) await this.#underLoads(model, contestants);
+      if (model.name === delayModel && wants(this.#options, 'delay')) await this.#delay(model, contestants);
+    } finally {
+      for (const contestant of contestants.reverse()) await contestant.close();
+    }
+  }
+
+  async #rivals(model: BenchModel, items: Items, ours: Ours): Promise<readonly Contestant[]> {
+    if (!model.bytes) return [openSetImmediate()];
+    const { library } = ours.model.runtimeInfo();
+    if (!library) throw new Error(`${model.name} runs without ONNX Runtime`);
+    this.#library = library;
+    const { contestants, failures } = await openRivals({
+      path: join(this.#folder, model.name, '1', 'model.onnx'),
+      model,
+      items,
+      threads: this.#threads,
+      bareLoop: await this.#bareLoop(),
+      library: library.path,
+      cores: this.#options.threads,
+    });
+    for (const failure of failures) this.#note(`${model.name}: ${failure}`);
+    return contestants;
+  }
+
+  async #bareLoop(): Promise<string | undefined> {
+    if (this.#program === undefined) {
+      this.#progress('building the bare C++ loop');
+      try {
+        this.#program = await buildBareLoop();
+      } catch (error) {
+        this.#program = false;
+        this.#note(`The bare C++ loop could not be built: ${String(error)}`);
+      }
+    }
+    return this.#program === false ? undefined : this.#program;
+  }
+
+  #note(text: string): void {
+    this.#notes.push(text);
+  }
+
+  async #underLoads(model: BenchModel, contestants: readonly Contestant[]): Promise<void> {
+    const { quick, rounds } = this.#options;
+    for (const outstanding of quick ? model.quick : model.outstanding) {
+      const rows = await runLoad(contestants, this.#load(model, outstanding), rounds, (text) => {
+        this.#progress(`${model.name}, ${outstanding} outstanding, ${text}`);
+      });
+      this.#loads.push({ model: model.name, mode, outstanding, contestants: rows });
+    }
+  }
+
+  #load(model: BenchModel, outstanding: number): Load {
+    const { windowMs } = this.#options;
+    return { outstanding, windowMs, warmUpMs: windowMs / 4, timed: timedLoops(outstanding, model.fast) };
+  }
+
+  /** Ours, and those that share the main thread with everything else. */
+  async #delay(model: BenchModel, contestants: readonly Contestant[]): Promise<void> {
+    const callers = contestants.filter(
+      (contestant): contestant is Caller => contestant.kind === 'caller' && contestant.name !== 'piscina',
+    );
+    const load = this.#load(model, delayOutstanding);
+    const rows = await runDelays(
+      [
+        { name: 'idle loop', work: sleep },
+        ...callers.map((caller) => ({
+          name: caller.name,
+          work: (windowMs: number) => measure(caller, { ...load, windowMs, warmUpMs: 0 }),
+        })),
+      ],
+      { model: model.name, mode, outstanding: delayOutstanding },
+      2 * load.windowMs,
+      this.#options.rounds,
+      this.#progress,
+    );
+    this.#delays.push(...rows);
+  }
+}

@@ -1,0 +1,128 @@
+/** The bare C++ loop over the runtime: the limit of what can be had with this library file and these threads. */
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import type { BenchModel } from '../models.js';
+import type { Round } from '../results.js';
+import type { BareLoop } from './contestant.js';
+
+/** Sizes that are tried. */
+const sizes = [1, 8, 16, 32, 64] as const;
+/** How often and how long each is tried. */
+const tries = { passes: 2, milliseconds: 60 } as const;
+
+const run = promisify(execFile);
+
+/** The checkout; compiled, this file lies in `dist/bench/contestants`. */
+const root = new URL('../../../', import.meta.url);
+const source = fileURLToPath(new URL('bench/native', root));
+const build = fileURLToPath(new URL('build/bench-native', root));
+
+/**
+ * Builds the program with CMake, or finds it built.
+ *
+ * @returns Its path.
+ */
+export async function buildBareLoop(): Promise<string> {
+  await run('cmake', ['-S', source, '-B', build, '-DCMAKE_BUILD_TYPE=Release']);
+  await run('cmake', ['--build', build, '--config', 'Release', '--target', 'bare_loop', '--parallel']);
+  return `${build}/bin/bare_loop`;
+}
+
+/** What the program prints for a line of its input; see bench/native/bare_loop.cc. */
+interface Answer {
+  readonly batch: number;
+  readonly items: number;
+  readonly seconds: number;
+}
+
+/** A started program that answers a line with a line. */
+class Program {
+  readonly #child: ChildProcess;
+  readonly #waiting: { resolve: (line: string) => void; reject: (error: Error) => void }[] = [];
+  readonly #ended: Promise<void>;
+  /** Why it answers no more. */
+  #end: Error | undefined;
+
+  constructor(path: string, args: readonly string[]) {
+    const child = spawn(path, args, { stdio: ['pipe', 'pipe', 'pipe'] });
+    this.#child = child;
+    let complaint = '';
+    child.stderr.on('data', (text: Buffer) => {
+      complaint += text.toString();
+    });
+    createInterface({ input: child.stdout }).on('line', (line) => this.#waiting.shift()?.resolve(line));
+    this.#ended = new Promise((resolve) => {
+      const ended = (reason: string): void => {
+        const end = (this.#end ??= new Error(`bare_loop ${reason}`));
+        for (const { reject } of this.#waiting.splice(0)) reject(end);
+        resolve();
+      };
+      child.on('error', (error) => {
+        ended(error.message);
+      });
+      child.on('close', (code) => {
+        ended(`ended with ${String(code)}: ${complaint.trim()}`);
+      });
+    });
+    // A program that has ended says why when it is asked; writing to it may fail before.
+    child.stdin.on('error', () => undefined);
+  }
+
+  async ask(batch: number, milliseconds: number): Promise<Answer> {
+    const line = await new Promise<string>((resolve, reject) => {
+      if (this.#end) {
+        reject(this.#end);
+        return;
+      }
+      this.#waiting.push({ resolve, reject });
+      this.#child.stdin?.write(`${batch} ${Math.ceil(milliseconds)}\n`);
+    });
+    // The program's own words.
+    return JSON.parse(line) as Answer;
+  }
+
+  async close(): Promise<void> {
+    this.#child.stdin?.end();
+    await this.#ended;
+  }
+}
+
+/** What the program is started with. */
+export interface BareLoopOptions {
+  /** From {@link buildBareLoop}. */
+  readonly program: string;
+  /** The runtime's library file. */
+  readonly library: string;
+  /** The model file. */
+  readonly path: string;
+  readonly threads: number;
+  readonly datatype: 'FP32' | 'INT64';
+  readonly model: Pick<BenchModel, 'input' | 'output' | 'maxBatchSize'>;
+}
+
+/** Starts the program and finds its best batch size. */
+export async function openBareLoop(options: BareLoopOptions): Promise<BareLoop> {
+  const { program, library, path, threads, datatype, model } = options;
+  const { input, output, maxBatchSize } = model;
+  const tensors = [input.name, datatype, input.itemDims.join(), output.name, output.dims.join()];
+  const loop = new Program(program, [library, path, String(threads), ...tensors]);
+  let best = { batch: 1, rate: 0 };
+  for (let pass = 0; pass < tries.passes; pass++) {
+    for (const batch of sizes.filter((size) => size <= maxBatchSize)) {
+      const { items, seconds } = await loop.ask(batch, tries.milliseconds);
+      if (items / seconds > best.rate) best = { batch, rate: items / seconds };
+    }
+  }
+  return {
+    kind: 'loop',
+    name: 'bare C++ loop',
+    how: `batches of ${best.batch}`,
+    measure: async (milliseconds): Promise<Round> => {
+      const { items, seconds } = await loop.ask(best.batch, milliseconds);
+      return { answers: items, seconds, requestsPerSecond: items / seconds, latency: undefined };
+    },
+    close: () => loop.close(),
+  };
+}

@@ -1,0 +1,32 @@
+/** onnxruntime-node as its documentation shows it: one `run` a request, on the main thread. */
+import { onnxRuntime, type OrtSession, type OrtTensor, type OrtType } from '../../test/support/onnx/run.js';
+import type { Caller } from './contestant.js';
+
+/** What a session is asked: one input, one output. */
+export interface Tensors {
+  readonly input: string;
+  readonly output: string;
+  readonly type: OrtType;
+  /** Of one item, without the batch. */
+  readonly itemDims: readonly number[];
+}
+
+/** Asks a session for one item at a time. The session stays its maker's. */
+export function openDirect(
+  session: OrtSession,
+  tensors: Tensors,
+  items: readonly (Float32Array | BigInt64Array)[],
+): Caller {
+  const { Tensor } = onnxRuntime();
+  const { input, output, type, itemDims } = tensors;
+  const dims = [1, ...itemDims];
+  return {
+    kind: 'caller',
+    name: 'onnxruntime-node',
+    infer: (index) =>
+      session.run({ [input]: new Tensor(type, items[index % items.length] ?? new Float32Array(), dims) }),
+    // What run() promised, of a model with an FP32 output.
+    read: (answer) => (answer as Record<string, OrtTensor>)[output]?.data as Float32Array,
+    close: () => Promise.resolve(),
+  };
+}

@@ -1,0 +1,58 @@
+/** onnxruntime-node in two worker threads of a Piscina pool: off the main thread, without batches. */
+import { createRequire } from 'node:module';
+import type { Caller, Threads } from './contestant.js';
+import type { Tensors } from './direct.js';
+import type { Task, WorkerSetup } from './piscina-worker.js';
+
+/** Workers of the pool; each has a copy of the weights. */
+export const workers = 2;
+
+/** Threads that each worker's session gets, so that all together have as many as one contestant elsewhere. */
+export function threadsOfWorker(threads: Threads): Threads {
+  return threads === undefined ? undefined : Math.max(1, Math.floor(threads / workers));
+}
+
+/** The part of a pool that is used here; the package's own types don't hold under all of our checks. */
+interface Pool {
+  run(task: Task): Promise<Float32Array>;
+  close(): Promise<void>;
+}
+
+interface PiscinaPackage {
+  readonly Piscina: new (options: {
+    readonly filename: string;
+    readonly minThreads: number;
+    readonly maxThreads: number;
+    readonly argv: readonly string[];
+  }) => Pool;
+}
+
+/** Starts the workers, each of which loads the model file at its first request. */
+export function openPiscina(
+  path: string,
+  tensors: Tensors,
+  items: readonly (Float32Array | BigInt64Array)[],
+  threads: Threads,
+): Caller {
+  // Loaded here, so that a benchmark without it runs where it is not installed.
+  const { Piscina } = createRequire(import.meta.url)('piscina') as PiscinaPackage;
+  const setup: WorkerSetup = { path, threads: threadsOfWorker(threads), output: tensors.output };
+  const pool = new Piscina({
+    filename: new URL('piscina-worker.js', import.meta.url).href,
+    minThreads: workers,
+    maxThreads: workers,
+    argv: [JSON.stringify(setup)],
+  });
+  const { input, type, itemDims } = tensors;
+  const dims = [1, ...itemDims];
+  return {
+    kind: 'caller',
+    name: 'piscina',
+    infer: (index) =>
+      pool.run({ input, type, data: items[index % items.length] ?? new Float32Array(), dims }),
+    // What run() promised.
+    read: (answer) => answer as Float32Array,
+    // To end a worker while it runs the runtime would abort the process: close() waits.
+    close: () => pool.close(),
+  };
+}

@@ -1,0 +1,42 @@
+/** Ours: a server with one model, asked through its public interface. */
+import { createServer, type InferenceServer, type InferResult, type Model } from '../../src/index.js';
+import { ofStatistics } from '../histogram.js';
+import type { Caller, Threads } from './contestant.js';
+
+/** Our server, with what the other contestants need to know of it. */
+export interface Ours extends Caller {
+  readonly server: InferenceServer;
+  readonly model: Model;
+}
+
+/**
+ * Serves the model `name` of a repository.
+ *
+ * @param items - Typed arrays, one a request.
+ */
+export async function openTritonts(
+  repository: string | URL,
+  name: string,
+  tensors: { readonly input: string; readonly output: string },
+  items: readonly (Float32Array | BigInt64Array)[],
+  threads: Threads,
+): Promise<Ours> {
+  const server = await createServer(repository, {
+    modelControlMode: 'explicit',
+    loadModels: [name],
+    ...(threads === undefined ? {} : { threads }),
+  });
+  const model = server.model(name);
+  const { input, output } = tensors;
+  return {
+    kind: 'caller',
+    name: 'tritonts',
+    server,
+    model,
+    infer: (index) => model.infer({ [input]: items[index % items.length] ?? [] }),
+    // What infer() promised.
+    read: (answer) => (answer as InferResult).outputs[output]?.data as Float32Array,
+    batches: () => ofStatistics(model.statistics().batch_stats),
+    close: () => server.close(),
+  };
+}

@@ -1,0 +1,146 @@
+/** The figures that we hold ourselves to, as data, and what a run says about them. Pure functions. */
+import type { ContestantName, DelayRow, LoadRow, Mode } from './results.js';
+import type { Estimate } from './statistics.js';
+
+/** How many times as many requests per second ours must serve as another. */
+export interface RatioFigure {
+  readonly kind: 'ratio';
+  readonly model: string;
+  readonly outstanding: number;
+  readonly mode: Mode;
+  readonly against: ContestantName;
+  readonly atLeast: number;
+}
+
+/** How much later than beside `against` a timer may come beside ours (p99). */
+export interface DelayFigure {
+  readonly kind: 'delay';
+  readonly model: string;
+  readonly outstanding: number;
+  readonly mode: Mode;
+  readonly against: ContestantName;
+  readonly atMostMs: number;
+}
+
+/** Any figure. */
+export type Figure = RatioFigure | DelayFigure;
+
+/** A figure and what was measured. */
+export interface Verdict {
+  readonly figure: Figure;
+  /** The ratio, or the milliseconds beyond; undefined: this run did not measure it. */
+  readonly measured: Estimate | undefined;
+  /** Whether it is met, where need be within the spread. */
+  readonly met: boolean;
+}
+
+type Limits = readonly (readonly [against: ContestantName, atLeast: number])[];
+
+function ratios(model: string, outstanding: number, mode: Mode, limits: Limits): RatioFigure[] {
+  return limits.map(([against, atLeast]) => ({ kind: 'ratio', model, outstanding, mode, against, atLeast }));
+}
+
+/** Every figure. Models that only threads can run have no inline figures. */
+export const figures: readonly Figure[] = [
+  ...ratios('add', 512, 'inline', [
+    ['onnxruntime-node', 25],
+    ['batched by hand', 0.9],
+    ['piscina', 70],
+  ]),
+  ...ratios('add', 512, 'threads', [
+    ['onnxruntime-node', 12],
+    ['piscina', 50],
+  ]),
+  ...ratios('add', 64, 'inline', [
+    ['onnxruntime-node', 18],
+    ['batched by hand', 1.2],
+    ['piscina', 60],
+  ]),
+  ...ratios('add', 64, 'threads', [
+    ['onnxruntime-node', 4],
+    ['piscina', 25],
+  ]),
+  ...ratios('add', 1, 'inline', [
+    ['onnxruntime-node', 1.5],
+    ['batched by hand', 1.5],
+    ['piscina', 10],
+  ]),
+  ...ratios('mlp', 64, 'threads', [
+    ['onnxruntime-node', 3],
+    ['batched by hand', 1],
+    ['piscina', 6],
+    ['bare C++ loop', 0.85],
+  ]),
+  ...ratios('mlp', 128, 'threads', [
+    ['onnxruntime-node', 3],
+    ['batched by hand', 1],
+    ['piscina', 6],
+    ['bare C++ loop', 0.92],
+  ]),
+  ...ratios('text-8', 32, 'threads', [
+    ['onnxruntime-node', 2.8],
+    ['batched by hand', 1],
+    ['piscina', 2.2],
+    ['bare C++ loop', 0.92],
+  ]),
+  ...ratios('text-32', 32, 'threads', [
+    ['onnxruntime-node', 1.6],
+    ['batched by hand', 1],
+    ['piscina', 1.35],
+    ['bare C++ loop', 0.95],
+  ]),
+  ...ratios('conv', 32, 'threads', [
+    ['onnxruntime-node', 0.97],
+    ['batched by hand', 0.97],
+    ['piscina', 1],
+    ['bare C++ loop', 0.97],
+  ]),
+  ...ratios('identity', 512, 'inline', [['setImmediate', 0.6]]),
+  ...ratios('identity', 64, 'inline', [['setImmediate', 0.55]]),
+  ...ratios('identity', 512, 'threads', [['setImmediate', 0.4]]),
+  ...ratios('identity', 64, 'threads', [['setImmediate', 0.15]]),
+  { kind: 'delay', model: 'text-32', outstanding: 32, mode: 'threads', against: 'idle loop', atMostMs: 1 },
+];
+
+/** Holds rows of a run against the figures. */
+export function judge(
+  loads: readonly LoadRow[],
+  delays: readonly DelayRow[],
+  wanted: readonly Figure[] = figures,
+): Verdict[] {
+  return wanted.map((figure) => {
+    if (figure.kind === 'ratio') {
+      const measured = loads
+        .find((row) => sameLoad(row, figure))
+        ?.contestants.find(({ contestant }) => contestant === figure.against)?.ratio;
+      return { figure, measured, met: measured !== undefined && reaches(measured, figure.atLeast) };
+    }
+    const rows = delays.filter((row) => sameLoad(row, figure));
+    const ours = rows.find(({ contestant }) => contestant === 'tritonts')?.p99;
+    const theirs = rows.find(({ contestant }) => contestant === figure.against)?.p99;
+    const measured = ours && theirs && beyond(ours, theirs);
+    return { figure, measured, met: measured !== undefined && staysBelow(measured, figure.atMostMs) };
+  });
+}
+
+function sameLoad(row: Pick<LoadRow, 'model' | 'outstanding' | 'mode'>, figure: Figure): boolean {
+  return row.model === figure.model && row.outstanding === figure.outstanding && row.mode === figure.mode;
+}
+
+/** Met within the spread that is printed beside it. */
+function reaches({ median, spread }: Estimate, limit: number): boolean {
+  return median + spread >= limit;
+}
+
+function staysBelow({ median, spread }: Estimate, limit: number): boolean {
+  return median - spread <= limit;
+}
+
+function beyond(ours: Estimate, theirs: Estimate): Estimate {
+  return {
+    median: ours.median - theirs.median,
+    spread: ours.spread + theirs.spread,
+    least: ours.least - theirs.greatest,
+    greatest: ours.greatest - theirs.least,
+  };
+}

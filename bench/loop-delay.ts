@@ -1,0 +1,44 @@
+/** How late the event loop serves a timer: what everything else in the process feels of a contestant. */
+import { ascending, percentile } from './statistics.js';
+import type { DelaySample } from './results.js';
+
+/** What a {@link LoopDelay} saw; milliseconds. */
+export interface Delays {
+  readonly p99: number;
+  readonly longest: number;
+  readonly samples: readonly DelaySample[];
+}
+
+/** The shortest timer that there is, in milliseconds. */
+const intervalMs = 1;
+
+/** Sets a timer of one millisecond after the other, from its making until `stop`, and notes how late each comes. */
+export class LoopDelay {
+  readonly #samples: DelaySample[] = [];
+  readonly #start: number = performance.now();
+  #last: number = this.#start;
+  #timer: NodeJS.Timeout = setTimeout(() => {
+    this.#fired();
+  }, intervalMs);
+
+  #fired(): void {
+    this.#note();
+    this.#timer = setTimeout(() => {
+      this.#fired();
+    }, intervalMs);
+  }
+
+  #note(): void {
+    const now = performance.now();
+    this.#samples.push({ at: now - this.#start, late: Math.max(0, now - this.#last - intervalMs) });
+    this.#last = now;
+  }
+
+  /** Ends the measurement. A timer that is late at this moment counts too. */
+  stop(): Delays {
+    clearTimeout(this.#timer);
+    this.#note();
+    const late = ascending(this.#samples.map((sample) => sample.late));
+    return { p99: percentile(late, 0.99), longest: percentile(late, 1), samples: this.#samples };
+  }
+}

@@ -1,0 +1,49 @@
+/** `npm run bench`: ours beside what people use today, in one interleaved run. See bench/README.md. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { judge } from './figures.js';
+import { describeMachine } from './machine.js';
+import { models } from './models.js';
+import { needs, readOptions, usage, wants, type Options } from './options.js';
+import { report } from './report.js';
+import type { Results } from './results.js';
+import { Benchmark } from './benchmark.js';
+
+async function main(options: Options): Promise<void> {
+  const machine = describeMachine();
+  const folder = await mkdtemp(join(tmpdir(), 'tritonts-bench-'));
+  const benchmark = new Benchmark(options, folder, progress);
+  try {
+    for (const model of models) {
+      if (needs(options, model.name)) await benchmark.run(model, wants(options, model.name));
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+  progress('');
+  const results: Results = { machine, ...benchmark.results() };
+  const verdicts = judge(results.loads, results.delays);
+  process.stdout.write(options.json ? json({ ...results, verdicts }) : report(results, verdicts));
+}
+
+/** Histograms become [size, count] pairs. */
+function json(value: unknown): string {
+  const plain = (_key: string, part: unknown): unknown => (part instanceof Map ? [...part] : part);
+  return `${JSON.stringify(value, plain, 1)}\n`;
+}
+
+/** Shows one line that the next one replaces, where somebody is watching. */
+function progress(text: string): void {
+  if (!process.stderr.isTTY) return;
+  process.stderr.write(`\r\u001b[K${text}`);
+}
+
+let options: Options | undefined;
+try {
+  options = readOptions(process.argv.slice(2));
+} catch (error) {
+  console.error(`${error instanceof Error ? error.message : String(error)}\n\n${usage}`);
+  process.exitCode = 1;
+}
+if (options) await main(options);

@@ -1,0 +1,129 @@
+/** Results as text. */
+import { meanSize } from './histogram.js';
+import type { Figure, Verdict } from './figures.js';
+import type { ContestantRow, DelayRow, LoadRow, Results } from './results.js';
+import type { Estimate } from './statistics.js';
+import { table } from './table.js';
+
+/** The whole report; ends with the figures that are missed. */
+export function report(results: Results, verdicts: readonly Verdict[]): string {
+  const parts = [head(results)];
+  for (const { model, title, how } of results.models) {
+    const loads = results.loads.filter((row) => row.model === model);
+    if (loads.length > 0) parts.push(`${model}: ${title}\n${how}\n\n${loadTable(loads)}`);
+  }
+  if (results.delays.length > 0) parts.push(delayTable(results.delays));
+  if (results.notes.length > 0) parts.push(results.notes.join('\n'));
+  parts.push(conclusion(verdicts));
+  return `${parts.join('\n\n')}\n`;
+}
+
+function head({ machine, setup, library }: Results): string {
+  const { cpu, cores, memoryGiB, load, platform, node, commit } = machine;
+  const threads =
+    setup.threads === undefined
+      ? "everybody's own threads and spinning"
+      : `${setup.threads} thread(s) for everybody, asleep while they wait`;
+  return [
+    `${cpu}, ${cores} core(s), ${memoryGiB} GiB, ${platform}; load before the run ${load.toFixed(2)}`,
+    `Node ${node}, ONNX Runtime ${library?.version ?? 'not loaded'}, tritonts at ${commit}`,
+    `${threads}; ${setup.rounds} interleaved rounds of ${setup.windowMs} ms; medians ± median deviation`,
+  ].join('\n');
+}
+
+function loadTable(loads: readonly LoadRow[]): string {
+  const rows = loads.flatMap(({ outstanding, contestants }) =>
+    contestants.map((row, i) => [i === 0 ? String(outstanding) : '', ...contestantCells(row)]),
+  );
+  return table(
+    [
+      'outstanding',
+      'contestant',
+      'requests/s',
+      '±',
+      'p50 ms',
+      'p95 ms',
+      'p99 ms',
+      'mean batch',
+      'ours / this',
+      '±',
+    ],
+    rows,
+  );
+}
+
+function contestantCells({
+  contestant,
+  requestsPerSecond,
+  latency,
+  batches,
+  ratio,
+}: ContestantRow): string[] {
+  return [
+    contestant,
+    grouped(requestsPerSecond.median),
+    percent(requestsPerSecond),
+    ...(latency ? [latency.p50, latency.p95, latency.p99].map(significant) : ['', '', '']),
+    batches && batches.size > 0 ? meanSize(batches).toFixed(1) : '',
+    ratio ? significant(ratio.median) : '',
+    ratio ? significant(ratio.spread) : '',
+  ];
+}
+
+function delayTable(rows: readonly DelayRow[]): string {
+  const first = rows[0];
+  const title = `How late a timer of 1 ms comes beside ${first?.model ?? ''} with ${first?.outstanding ?? 0} outstanding`;
+  return `${title}\n\n${table(
+    ['beside', 'p99 ms', '±', 'longest ms', '±'],
+    rows.map(({ contestant, p99, longest }) => [
+      contestant,
+      significant(p99.median),
+      significant(p99.spread),
+      significant(longest.median),
+      significant(longest.spread),
+    ]),
+  )}`;
+}
+
+function conclusion(verdicts: readonly Verdict[]): string {
+  const measured = verdicts.filter((verdict) => verdict.measured !== undefined);
+  const missed = measured.filter(({ met }) => !met);
+  const rest = verdicts.length - measured.length;
+  const counts = [
+    `${measured.length - missed.length} of ${measured.length} measured figures met`,
+    ...(rest > 0 ? [`${rest} not measured in this run`] : []),
+  ].join(', ');
+  if (missed.length === 0) return counts;
+  return `${counts}. Missed:\n\n${table(
+    ['model', 'outstanding', 'mode', 'against', 'required', 'measured', '±'],
+    missed.map(({ figure, measured: value }) => [
+      figure.model,
+      String(figure.outstanding),
+      figure.mode,
+      figure.against,
+      required(figure),
+      value ? significant(value.median) : '',
+      value ? significant(value.spread) : '',
+    ]),
+  )}`;
+}
+
+function required(figure: Figure): string {
+  return figure.kind === 'ratio' ? `≥ ${figure.atLeast}` : `≤ ${figure.atMostMs} ms later`;
+}
+
+/** With commas between thousands. */
+export function grouped(value: number): string {
+  return Math.round(value).toLocaleString('en-US');
+}
+
+/** With as many decimals as matter to a reader: three below a tenth, none from a hundred on. */
+export function significant(value: number): string {
+  const size = Math.abs(value);
+  if (size >= 99.95) return grouped(value);
+  return value.toFixed(size < 0.1 ? 3 : size < 9.995 ? 2 : 1);
+}
+
+function percent({ median, spread }: Estimate): string {
+  return `${((100 * spread) / median).toFixed(0)} %`;
+}

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { figures, judge, type Figure } from '../../bench/figures.js';
+import { models } from '../../bench/models.js';
+import type { ContestantRow, DelayRow, LoadRow } from '../../bench/results.js';
+import type { Estimate } from '../../bench/statistics.js';
+
+const figure: Figure = {
+  kind: 'ratio',
+  model: 'add',
+  outstanding: 64,
+  mode: 'threads',
+  against: 'piscina',
+  atLeast: 25,
+};
+
+function about(median: number, spread: number): Estimate {
+  return { median, spread, least: median - 2 * spread, greatest: median + 2 * spread };
+}
+
+function load(ratio: Estimate | undefined, change: Partial<LoadRow> = {}): LoadRow {
+  const row: ContestantRow = {
+    contestant: 'piscina',
+    rounds: [],
+    requestsPerSecond: about(1, 0),
+    latency: undefined,
+    batches: undefined,
+    ratio,
+  };
+  return { model: 'add', mode: 'threads', outstanding: 64, contestants: [row], ...change };
+}
+
+function delay(contestant: DelayRow['contestant'], p99: Estimate): DelayRow {
+  return {
+    model: 'text-32',
+    mode: 'threads',
+    outstanding: 32,
+    contestant,
+    p99,
+    longest: about(9, 0),
+    timeLine: [],
+  };
+}
+
+test('a ratio that reaches its figure is met', () => {
+  assert.equal(judge([load(about(25, 0))], [], [figure])[0]?.met, true);
+});
+
+test('a ratio below its figure is met within its spread, and no further', () => {
+  assert.equal(judge([load(about(24, 1))], [], [figure])[0]?.met, true);
+  assert.equal(judge([load(about(24, 0.9))], [], [figure])[0]?.met, false);
+});
+
+test('a figure is held against the row of its model, load, mode and contestant only', () => {
+  const others = [
+    load(about(99, 0), { model: 'mlp' }),
+    load(about(99, 0), { outstanding: 512 }),
+    load(about(99, 0), { mode: 'inline' }),
+    load(about(99, 0), { contestants: [] }),
+  ];
+  const [verdict] = judge(others, [], [figure]);
+  assert.equal(verdict?.measured, undefined);
+  assert.equal(verdict?.met, false);
+});
+
+test('a delay is what timers come later than beside an idle loop', () => {
+  const limit: Figure = {
+    kind: 'delay',
+    model: 'text-32',
+    outstanding: 32,
+    mode: 'threads',
+    against: 'idle loop',
+    atMostMs: 1,
+  };
+  const idle = delay('idle loop', about(1.25, 0.25));
+  const [met] = judge([], [idle, delay('tritonts', about(2.5, 0))], [limit]);
+  assert.ok(met);
+  assert.equal(met.measured?.median, 1.25);
+  assert.equal(met.measured.spread, 0.25);
+  assert.equal(met.met, true);
+  assert.equal(judge([], [idle, delay('tritonts', about(2.75, 0))], [limit])[0]?.met, false);
+  assert.equal(judge([], [delay('tritonts', about(0, 0))], [limit])[0]?.measured, undefined);
+});
+
+test('every figure belongs to a load that both the full and the quick run have', () => {
+  for (const { model: name, outstanding, kind } of figures) {
+    const model = models.find((entry) => entry.name === name);
+    assert.ok(model, `${name} is no model`);
+    if (kind === 'delay') continue;
+    assert.ok(model.outstanding.includes(outstanding), `${name} at ${outstanding} is not measured`);
+    assert.ok(model.quick.includes(outstanding), `${name} at ${outstanding} is not in the quick run`);
+  }
+});

@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { needs, readOptions, wants } from '../../bench/options.js';
+
+test('without arguments everything runs, with the same threads for everybody', () => {
+  const options = readOptions([]);
+  assert.equal(options.quick, false);
+  assert.equal(options.threading, 'equal');
+  assert.equal(options.rounds, 5);
+  assert.equal(options.windowMs, 500);
+  assert.ok(options.threads >= 1);
+  assert.ok(wants(options, 'add') && wants(options, 'delay'));
+});
+
+test('--only chooses models, in one list or several', () => {
+  const options = readOptions(['--only', 'add,mlp', '--only', 'conv']);
+  assert.deepEqual(options.only, ['add', 'mlp', 'conv']);
+  assert.equal(wants(options, 'digits'), false);
+});
+
+test('the delay needs its model open, and not its loads', () => {
+  const options = readOptions(['--only', 'delay']);
+  assert.equal(wants(options, 'text-32'), false);
+  assert.equal(needs(options, 'text-32'), true);
+  assert.equal(needs(options, 'add'), false);
+});
+
+test('what it does not know is refused with what it knows', () => {
+  assert.throws(() => readOptions(['--only', 'ad']), /--only takes add, .*delay, not 'ad'/);
+  assert.throws(() => readOptions(['--rounds', '0']), /--rounds takes a whole number of at least 1, not '0'/);
+  assert.throws(() => readOptions(['--fast']), /--fast/);
+});

@@ -1,0 +1,69 @@
+/** How to get each of the messages that `docs/models.md` explains. */
+
+import type { InferenceServer } from '../../src/index.js';
+import { fixedBatchModel } from '../support/models.js';
+import type { RepositoryModel } from '../support/repository.js';
+import { moodModel } from './example-models.js';
+
+/** A model, and what is done with it. */
+export interface Situation {
+  /** The model `mood`; it fails to load where there is no request. */
+  readonly mood: RepositoryModel;
+  /** A request that is refused. */
+  readonly request?: (server: InferenceServer) => Promise<unknown>;
+}
+
+const good = `name: "mood"
+backend: "onnxruntime"
+max_batch_size: 32
+input [ { name: "words" data_type: TYPE_FP32 dims: [ 4 ] } ]
+output [ { name: "scores" data_type: TYPE_FP32 dims: [ 3 ] } ]
+`;
+
+function configured(config: string, model: Uint8Array = moodModel()): Situation {
+  return { mood: { config, versions: { '1': model } } };
+}
+
+function changed(from: string, to: string, model?: Uint8Array): Situation {
+  if (!good.includes(from)) throw new Error(`the configuration has no ${from}`);
+  return configured(good.replace(from, to), model);
+}
+
+function asked(request: NonNullable<Situation['request']>): Situation {
+  return { ...configured(good), request };
+}
+
+/** By the name that stands before the message in the text. */
+export const situations: Readonly<Record<string, Situation>> = {
+  // Files.
+  'no-version': { mood: { config: good, files: { 'model.onnx': moodModel() } } },
+  'no-backend': { mood: { versions: { '1': { 'mood.onnx': moodModel() } } } },
+  'no-file': { mood: { config: good, versions: { '1': { 'mood.onnx': moodModel() } } } },
+  'other-name': changed('name: "mood"', 'name: "moods"'),
+  'other-backend': changed('backend: "onnxruntime"', 'backend: "python"'),
+
+  // Text.
+  misspelt: changed('max_batch_size', 'max_batchsize'),
+  'trailing-comma': changed('dims: [ 4 ] }', 'dims: [ 4 ] },'),
+  'unknown-type': changed('TYPE_FP32', 'TYPE_FLOAT32'),
+
+  // Against the model.
+  'batch-in-dims': changed('dims: [ 4 ]', 'dims: [ -1, 4 ]'),
+  'no-batch-size': changed('max_batch_size: 32\n', '# max_batch_size is not written\n'),
+  'fixed-batch': configured('max_batch_size: 8\n', fixedBatchModel(1)),
+  'other-type': changed('TYPE_FP32', 'TYPE_FP64'),
+
+  // Not here.
+  unsupported: configured(`${good}response_cache { enable: true }\n`),
+  gpu: configured(`${good}instance_group [ { kind: KIND_GPU } ]\n`),
+
+  // Requests.
+  'no-batch-dimension': asked((server) =>
+    server.infer('mood', { words: { data: [1, 0, 0, 0], shape: [4] } }),
+  ),
+  'wrong-length': asked((server) => server.infer('mood', { words: new Float32Array(6) })),
+  'wrong-array': asked((server) => server.infer('mood', { words: new Float64Array(4) })),
+  'batch-too-large': asked((server) => server.infer('mood', { words: new Float32Array(33 * 4) })),
+  'wrong-name': asked((server) => server.infer('mood', { word: new Float32Array(4) })),
+  'unknown-model': asked((server) => Promise.resolve(server.model('moods'))),
+};

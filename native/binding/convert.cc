@@ -161,6 +161,7 @@ VersionConfig VersionConfigOf(const Napi::Object& object) {
     config.policy.max_queue_delay_ns =
         static_cast<uint64_t>(NumberOf(policy.Get("maxQueueDelayUs"))) * 1000;
   }
+  config.inline_budget_ns = static_cast<uint64_t>(NumberOf(object.Get("inlineBudgetNs")));
   const Napi::Value instances = object.Get("instances");
   if (instances.IsArray()) {
     const Napi::Array array = instances.As<Napi::Array>();

@@ -162,17 +162,17 @@ void PortWrap::Unstage(const Napi::CallbackInfo& info) {
 
 Napi::Value PortWrap::Submit(const Napi::CallbackInfo& info) {
   const size_t count = std::min<size_t>(Word(info, 0), layout::kSubmissionWords);
-  return ToJs(info.Env(), port_->Submit(static_cast<const int32_t*>(port_->submission()->data()),
-                                        count, nullptr));
+  return SubmitWords(info.Env(), static_cast<const int32_t*>(port_->submission()->data()), count,
+                     nullptr, info[1].ToBoolean());
 }
 
 Napi::Value PortWrap::SubmitCopies(const Napi::CallbackInfo& info) {
   const size_t count = Word(info, 0);
-  const auto [words, size] = BytesOf(info[1]);
-  if (!words || count * 4 > size || !info[2].IsArray()) {
+  const auto [words, size] = BytesOf(info[2]);
+  if (!words || count * 4 > size || !info[3].IsArray()) {
     return ToJs(info.Env(), Status::Internal("malformed submission: no words"));
   }
-  const Napi::Array slabs = info[2].As<Napi::Array>();
+  const Napi::Array slabs = info[3].As<Napi::Array>();
   std::vector<const char*> sources;
   for (uint32_t i = 0; i < slabs.Length(); i++) {
     const auto [data, bytes] = BytesOf(slabs.Get(i));
@@ -184,7 +184,23 @@ Napi::Value PortWrap::SubmitCopies(const Napi::CallbackInfo& info) {
   if (sources.size() != port_->slabs()) {
     return ToJs(info.Env(), Status::Internal("malformed submission: slabs are missing"));
   }
-  return ToJs(info.Env(), port_->Submit(static_cast<const int32_t*>(words), count, sources.data()));
+  return SubmitWords(info.Env(), static_cast<const int32_t*>(words), count, sources.data(),
+                     info[1].ToBoolean());
+}
+
+Napi::Value PortWrap::SubmitWords(Napi::Env env, const int32_t* words, size_t count,
+                                  const char* const* slab_sources, bool run) {
+  bool answered = false;
+  const Status status = port_->Submit(words, count, slab_sources, run, &answered);
+  if (!status.ok()) return ToJs(env, status);
+  taken_.clear();
+  if (answered) port_->TakePages(&taken_, layout::kMostPages);
+  auto* header = static_cast<int32_t*>(port_->header()->data()) + layout::kPages;
+  for (const CompletionPage* page : taken_) {
+    *header++ = static_cast<int32_t>(page->id);
+    *header++ = static_cast<int32_t>(page->words);
+  }
+  return Napi::Number::New(env, static_cast<double>(taken_.size()));
 }
 
 void PortWrap::Cancel(const Napi::CallbackInfo& info) {

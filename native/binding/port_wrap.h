@@ -38,6 +38,9 @@ class PortWrap : public Napi::ObjectWrap<PortWrap> {
   Napi::Value Stage(const Napi::CallbackInfo& info);
   void Unstage(const Napi::CallbackInfo& info);
   Napi::Value Submit(const Napi::CallbackInfo& info);
+  // What both come to: a status, or the number of pages that the header names.
+  Napi::Value SubmitWords(Napi::Env env, const int32_t* words, size_t count,
+                          const char* const* slab_sources, bool run);
   Napi::Value SubmitCopies(const Napi::CallbackInfo& info);
   void Cancel(const Napi::CallbackInfo& info);
   Napi::Value Page(const Napi::CallbackInfo& info);

@@ -1,8 +1,8 @@
 // One instance of a model version and its thread.
 //
 // The thread is started by the first batch and joined by the version's Destroy. All that changes is
-// guarded by the version's lock; the backend's instance is used by one thread at a time:
-// whoever runs the batch.
+// guarded by the version's lock; the backend's instance is used by one thread at a time: whoever
+// runs the batch, which is the thread or, for a short batch, the one that submitted it.
 #pragma once
 
 #include <condition_variable>
@@ -17,10 +17,11 @@
 namespace tritonts {
 
 struct InstanceRunner {
-  InstanceRunner(uint32_t index, std::string instance_name, const std::string& model, bool batching,
+  InstanceRunner(const InstanceSpec& spec, const std::string& model, bool batching,
                  std::unique_ptr<Instance> backend_instance)
-      : index(index),
-        name(std::move(instance_name)),
+      : index(spec.index),
+        name(spec.name),
+        memory(spec.memory),
         batch(model, batching, &pool),
         instance(std::move(backend_instance)) {}
 
@@ -29,11 +30,14 @@ struct InstanceRunner {
 
   const uint32_t index;
   const std::string name;
+  const MemoryKind memory;
   BlockPool pool{kIdleBytes};
   BatchRun batch;
   std::unique_ptr<Instance> instance;  // goes before the batch: its threads may answer that
   bool busy = false;                   // has a batch assigned or running
-  bool running = false;                // the batch is with the backend
+  bool running = false;                // the batch is with the backend, or on its way to it
+  bool on_caller = false;              // the batch is not for the thread
+  uint64_t batch_class = 0;            // of the assigned batch, in the version's RunTimes
   std::condition_variable wake;
   std::thread thread;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <system_error>
+#include <utility>
 
 #include "../platform/thread.h"
 #include "clock.h"
@@ -57,24 +58,27 @@ Status ModelVersion::CreateInstances(VersionConfig config) {
     variable_inputs_.push_back(variable);
     has_optional_ = has_optional_ || input.optional;
     keyed_ = keyed_ || variable || input.optional;
+    has_strings_ = has_strings_ || input.datatype == DataType::kBytes;
   }
   std::vector<std::unique_ptr<InstanceRunner>> runners;
   for (const InstanceSpec& spec : config.instances) {
     auto instance =
         Guarded(name_, "to make an instance", [&] { return model_->CreateInstance(spec); });
     if (!instance.ok()) return instance.status();
-    runners.push_back(std::make_unique<InstanceRunner>(spec.index, spec.name, name_,
-                                                       io_.max_batch_size > 0, instance.take()));
+    runners.push_back(std::make_unique<InstanceRunner>(spec, name_, io_.max_batch_size > 0,
+                                                       instance.take()));
     runners.back()->batch.Expect(&io_);
   }
   std::lock_guard lock(mutex_);
   runners_ = std::move(runners);
+  if (backend_->may_run_on_js_thread()) run_times_ = RunTimes(config.inline_budget_ns);
   scheduler_ = std::make_unique<DynamicScheduler>(std::move(config.policy));
   return Status::Ok();
 }
 
-void ModelVersion::Submit(std::span<Request* const> requests, uint64_t now_ns) {
+void ModelVersion::Submit(std::span<Request* const> requests, uint64_t now_ns, InlineTick* tick) {
   After after;
+  InstanceRunner* mine = nullptr;
   std::vector<Request*> refused;
   Status reason;
   {
@@ -84,6 +88,8 @@ void ModelVersion::Submit(std::span<Request* const> requests, uint64_t now_ns) {
       reason = Status::Unavailable("model '" + name_ + "', version " + std::to_string(version_) +
                                    ": is being unloaded");
     } else {
+      // Whoever waits already goes first, and elsewhere.
+      const bool first = scheduler_->waiting() == 0;
       for (Request* request : requests) {
         TRITONTS_ASSERT(request->state() == Request::State::kSubmitted, "a request came in twice");
         Status status = scheduler_->Enqueue(request, now_ns);
@@ -96,9 +102,11 @@ void ModelVersion::Submit(std::span<Request* const> requests, uint64_t now_ns) {
         }
       }
       Dispatch(now_ns, nullptr, &after);
+      if (tick && first) mine = ChooseInline(*tick, &after);
     }
   }
   Finish(after);
+  while (mine && Run(mine, tick) == Ran::kHasNext) continue;
   if (!refused.empty()) Refuse(refused, reason);
 }
 
@@ -239,6 +247,11 @@ bool ModelVersion::Offer(InstanceRunner* runner, uint64_t now_ns, InstanceRunner
   if (decision_.take.empty()) return false;
   runner->batch.Assign(decision_.take, ++batches_);
   runner->busy = true;
+  if (run_times_.enabled()) {
+    const auto requests = std::as_const(runner->batch).requests();
+    runner->batch_class =
+        RunTimes::Class(requests, runner->batch.total_batch_size(), has_strings_);
+  }
   if (runner != self) after->wake.push_back(runner);
   return true;
 }
@@ -306,44 +319,75 @@ void ModelVersion::SetShapeKey(Request* request) const {
   }
 }
 
-void ModelVersion::RunInstance(InstanceRunner* runner) {
-  platform::NameThread("tritonts-model");
-  std::unique_lock lock(mutex_);
-  while (true) {
-    while (!runner->busy && !stop_) runner->wake.wait(lock);
-    if (stop_) return;
-    runner->running = true;
-    lock.unlock();
-    {
-      RuntimeCall call;
-      BatchRun& batch = runner->batch;
-      batch.Begin(NowNs());
-      const Status status = Guarded(name_, "to run", [&] {
-        if (!call.allowed()) return Status::Cancelled("the process is exiting");
-        runner->instance->Execute(batch);
-        return Status::Ok();
-      });
-      if (!status.ok()) batch.Respond(status);
-      batch.End();
-    }
-    After after;
-    lock.lock();
+bool ModelVersion::MayRunInline(const InstanceRunner& runner, const InlineTick& tick) const {
+  return runner.memory == MemoryKind::kHost && run_times_.Fits(runner.batch_class, tick.spent_ns);
+}
+
+InstanceRunner* ModelVersion::ChooseInline(const InlineTick& tick, After* after) {
+  if (after->wake.empty() || !MayRunInline(*after->wake.front(), tick)) return nullptr;
+  InstanceRunner* runner = after->wake.front();
+  after->wake.erase(after->wake.begin());
+  runner->on_caller = runner->running = true;
+  return runner;
+}
+
+ModelVersion::Ran ModelVersion::Run(InstanceRunner* runner, InlineTick* tick) {
+  const uint64_t began = NowNs();
+  {
+    RuntimeCall call;
+    BatchRun& batch = runner->batch;
+    batch.Begin(began);
+    const Status status = Guarded(name_, "to run", [&] {
+      if (!call.allowed()) return Status::Cancelled("the process is exiting");
+      runner->instance->Execute(batch);
+      return Status::Ok();
+    });
+    if (!status.ok()) batch.Respond(status);
+    batch.End();
+  }
+  const uint64_t now = NowNs();
+  After after;
+  Ran ran = Ran::kIdle;
+  {
+    std::lock_guard lock(mutex_);
     runner->running = false;
     if (stop_) {  // given up while it ran: what it would touch is not ours any more
       CountGivenUpCalls(-1);
-      return;
+      return Ran::kGivenUp;
     }
+    run_times_.Note(runner->batch_class, now - began);
     const size_t ended = runner->batch.Account(&statistics_);
     runner->busy = false;
     EndedLocked(ended, &after);
-    const uint64_t now = NowNs();
     scheduler_->Finished(runner->index, now);
     Dispatch(now, runner, &after);
-    if (after.any()) {
-      lock.unlock();
-      Finish(after);
-      lock.lock();
+    if (tick) tick->spent_ns += now - began;
+    if (!runner->busy) {
+      runner->on_caller = false;
+    } else if (!tick || MayRunInline(*runner, *tick)) {
+      runner->running = true;
+      ran = Ran::kHasNext;
+    } else {
+      runner->on_caller = false;
+      after.wake.push_back(runner);
     }
+  }
+  if (after.any()) Finish(after);
+  return ran;
+}
+
+void ModelVersion::RunInstance(InstanceRunner* runner) {
+  platform::NameThread("tritonts-model");
+  while (true) {
+    {
+      std::unique_lock lock(mutex_);
+      while ((!runner->busy || runner->on_caller) && !stop_) runner->wake.wait(lock);
+      if (stop_) return;
+      runner->running = true;
+    }
+    Ran ran = Ran::kHasNext;
+    while (ran == Ran::kHasNext) ran = Run(runner, nullptr);
+    if (ran == Ran::kGivenUp) return;
   }
 }
 

@@ -5,7 +5,7 @@
 // version to be drained, and belongs to the server's reaper thread.
 //
 // Locking: `mutex_` is taken once for a submission, once for each batch that ends (which also picks
-// the next one), and once for a cancellation or a timer. Backends, sinks and condition variables
+// the next one), once by a thread that wakes, and once for a cancellation or a timer. Backends, sinks and condition variables
 // are called without it.
 #pragma once
 
@@ -21,6 +21,7 @@
 #include "backend.h"
 #include "dynamic_scheduler.h"
 #include "instance.h"
+#include "run_times.h"
 #include "statistics.h"
 #include "timer.h"
 
@@ -31,6 +32,13 @@ struct VersionConfig {
   ModelIo io;
   DynamicPolicy policy;
   std::vector<InstanceSpec> instances;
+  // Batches that are known to end within it run on the JS thread that submits them; 0: none does.
+  uint64_t inline_budget_ns = 0;
+};
+
+// What a submitting thread has spent on running batches itself since its tick began.
+struct InlineTick {
+  uint64_t spent_ns = 0;
 };
 
 class ModelVersion final : public TimerClient {
@@ -59,8 +67,9 @@ class ModelVersion final : public TimerClient {
   // --- Requests. Any thread.
   // Prepares what the scheduler compares; inputs must be set.
   void SetShapeKey(Request* request) const;
-  // Takes prepared requests; each ends with a final response, also when it is refused here.
-  void Submit(std::span<Request* const> requests, uint64_t now_ns);
+  // Takes prepared requests; each ends with a final response, also when it is refused here. With a
+  // tick, a JS thread's, short batches are run before this returns, within the budget.
+  void Submit(std::span<Request* const> requests, uint64_t now_ns, InlineTick* tick = nullptr);
   // Ends a waiting request at once as CANCELLED; marks a running one, whose rows are then dropped.
   void Cancel(Request* request);
   Statistics statistics() const;
@@ -92,6 +101,15 @@ class ModelVersion final : public TimerClient {
 
   Status CreateInstances(VersionConfig config);
   void RunInstance(InstanceRunner* runner);
+  enum class Ran { kIdle, kHasNext, kGivenUp };
+  // Runs the batch that a runner has, which is marked as running, and picks the next one. No lock
+  // held. With a tick, on the submitting thread: a next batch that does not fit goes to the
+  // runner's own. Unless there is a next one, the runner must not be touched afterwards but by its
+  // thread.
+  Ran Run(InstanceRunner* runner, InlineTick* tick);
+  // Takes a batch back from a thread that is to be woken, if it is to run here. Under the lock.
+  InstanceRunner* ChooseInline(const InlineTick& tick, After* after);
+  bool MayRunInline(const InstanceRunner& runner, const InlineTick& tick) const;
   // Gives batches to free instances, `preferred` first. Under the lock.
   void Dispatch(uint64_t now_ns, InstanceRunner* preferred, After* after);
   // False: the system has no thread for it.
@@ -116,6 +134,7 @@ class ModelVersion final : public TimerClient {
   std::vector<bool> variable_inputs_;
   bool has_optional_ = false;
   bool keyed_ = false;  // requests may differ in shape or in the inputs they have
+  bool has_strings_ = false;
   std::atomic<bool> starting_{false};
   std::atomic<bool> started_{false};
 
@@ -123,6 +142,7 @@ class ModelVersion final : public TimerClient {
   std::unique_ptr<Scheduler> scheduler_;
   std::vector<std::unique_ptr<InstanceRunner>> runners_;
   Decision decision_;
+  RunTimes run_times_;
   Statistics statistics_;
   uint64_t in_flight_ = 0;
   uint64_t batches_ = 0;

@@ -17,10 +17,12 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -90,13 +92,19 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   // writes to the slabs themselves, else its copies of them, from which the bytes are taken now.
   // Requests to versions that are gone are answered with UNAVAILABLE. INTERNAL when the records
   // make no sense; then no request was taken, and blocks that the records name may be gone.
-  Status Submit(const int32_t* words, size_t count, const char* const* slab_sources);
+  //
+  // `run`: batches that are known to be short are run here and now, and what is answered before
+  // this returns is not signalled: the caller takes the pages itself. `answered` says whether there
+  // was anything.
+  Status Submit(const int32_t* words, size_t count, const char* const* slab_sources,
+                bool run = false, bool* answered = nullptr);
 
   // Cancels the request in `slot`, if it is still that generation's.
   void Cancel(uint32_t slot, uint32_t generation);
 
-  // Hands out the finished pages; each must come back with Recycle.
-  void TakePages(std::vector<CompletionPage*>* pages);
+  // Hands out finished pages, at most so many, and signals where more are left; each must come back
+  // with Recycle.
+  void TakePages(std::vector<CompletionPage*>* pages, size_t most = SIZE_MAX);
   // False: the page is not kept, and its id will stand for another one.
   bool Recycle(CompletionPage* page);
   CompletionPage* page(uint32_t id);
@@ -147,6 +155,7 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   void AppendTimings(CompletionPage* page, const Response& response);
 
   [[no_unique_address]] const ThreadChecker thread_;
+  const std::thread::id js_thread_ = std::this_thread::get_id();
   const std::shared_ptr<Server> server_;
   const std::function<void()> wake_;
   BlockRef header_;
@@ -163,6 +172,9 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   std::vector<Group> groups_;  // of the tick being parsed; kept allocated
   size_t group_count_ = 0;
   uint64_t flushes_ = 0;
+  // The JS thread's: what it delivers itself needs no signal while it submits, and there was some.
+  bool running_here_ = false;
+  bool answered_here_ = false;
   std::atomic<uint32_t> acknowledged_{0};
   std::atomic<bool> detached_{false};
 

@@ -1,4 +1,5 @@
 // A port's way out: finished requests are written to pages, which the JS thread takes.
+#include <algorithm>
 #include <cstring>
 #include <string_view>
 
@@ -64,18 +65,23 @@ void CompletionPage::Reset() {
   timings_version = nullptr;
 }
 
-void Port::TakePages(std::vector<CompletionPage*>* pages) {
+void Port::TakePages(std::vector<CompletionPage*>* pages, size_t most) {
   CheckThread();
   std::lock_guard lock(mutex_);
   wake_pending_ = false;
+  const auto end = ready_.begin() + static_cast<ptrdiff_t>(std::min(most, ready_.size()));
 #if defined(TRITONTS_CHECKS)
-  for (CompletionPage* page : ready_) {
-    for (const uint32_t slot : page->ended) taken_slots_[slot] = false;
-    page->ended.clear();
+  for (auto page = ready_.begin(); page != end; ++page) {
+    for (const uint32_t slot : (*page)->ended) taken_slots_[slot] = false;
+    (*page)->ended.clear();
   }
 #endif
-  pages->insert(pages->end(), ready_.begin(), ready_.end());
-  ready_.clear();
+  pages->insert(pages->end(), ready_.begin(), end);
+  ready_.erase(ready_.begin(), end);
+  if (!ready_.empty() && !detached_) {
+    wake_pending_ = true;
+    wake_();
+  }
 }
 
 CompletionPage* Port::page(uint32_t id) {
@@ -220,6 +226,7 @@ void Port::Deliver(std::span<const Response> responses) {
   bool abandoned = false;
   CompletionPage* page = nullptr;
   const bool detached = detached_.load(std::memory_order_acquire);
+  const bool here = std::this_thread::get_id() == js_thread_ && running_here_;
   for (const Response& response : responses) {
     if (!detached) Append(&page, response);
     if (!response.final) continue;
@@ -241,7 +248,9 @@ void Port::Deliver(std::span<const Response> responses) {
     TRITONTS_ASSERT(outstanding_ >= ended, "a port got more answers than it asked for");
     outstanding_ -= ended;
     if (outstanding_ == 0) last.swap(self_);
-    if (!detached_ && !wake_pending_ && page) {
+    if (here && page) {
+      answered_here_ = true;
+    } else if (!detached_ && !wake_pending_ && page) {
       wake_pending_ = true;
       wake_();
     }

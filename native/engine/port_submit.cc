@@ -212,7 +212,8 @@ void Port::Charge(std::vector<Response>* refused) {
   }
 }
 
-Status Port::Submit(const int32_t* words, size_t count, const char* const* slab_sources) {
+Status Port::Submit(const int32_t* words, size_t count, const char* const* slab_sources, bool run,
+                    bool* answered) {
   CheckThread();
   const uint64_t now = NowNs();
   flushes_++;
@@ -229,14 +230,21 @@ Status Port::Submit(const int32_t* words, size_t count, const char* const* slab_
     if (outstanding_ == 0 && accepted > 0) self_ = shared_from_this();
     outstanding_ += accepted;
   }
+  running_here_ = run;
+  answered_here_ = false;
   std::vector<Response> refused;
   RefuseGone(&refused);
   Charge(&refused);
+  InlineTick tick;
   for (size_t i = 0; i < group_count_; i++) {
-    if (!groups_[i].requests.empty()) groups_[i].version->Submit(groups_[i].requests, now);
+    if (!groups_[i].requests.empty()) {
+      groups_[i].version->Submit(groups_[i].requests, now, run ? &tick : nullptr);
+    }
     groups_[i].version.reset();
   }
   if (!refused.empty()) Deliver(refused);
+  running_here_ = false;
+  if (answered) *answered = answered_here_;
   return Status::Ok();
 }
 

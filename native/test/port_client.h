@@ -92,17 +92,21 @@ class PortClient {
     return slot;
   }
 
-  // Sends what was written.
-  Status Flush() {
+  // Sends what was written; with `run`, short batches may run here.
+  Status Flush(bool run = false) {
     const std::vector<int32_t> words = std::exchange(words_, {});
     if (words.empty()) return Status::Ok();
-    return Submit(words);
+    return Submit(words, run);
   }
   // Sends words as they are.
-  Status Submit(const std::vector<int32_t>& words) {
+  Status Submit(const std::vector<int32_t>& words, bool run = false) {
     std::vector<const char*> sources;
     for (const auto& copy : slab_copies_) sources.push_back(copy.get());
-    return port_->Submit(words.data(), words.size(), copies_ ? sources.data() : nullptr);
+    bool answered = false;
+    const Status status = port_->Submit(words.data(), words.size(),
+                                        copies_ ? sources.data() : nullptr, run, &answered);
+    if (answered) signal_->Raise();
+    return status;
   }
   std::vector<int32_t>& words() { return words_; }
 

@@ -107,7 +107,7 @@ class Environment {
         Refresh();
         const uint32_t burst = random_.Once(20) ? 200 : random_.Up(8);
         for (uint32_t i = 0; i < burst && !targets_.empty() && !closed_; i++) Write();
-        if (!client.Flush().ok()) Complain("a submission was refused");
+        if (!client.Flush(random_.Once(2)).ok()) Complain("a submission was refused");
         if (!pending_.empty() && random_.Once(3)) CancelSome();
         client.WaitForWake(std::chrono::microseconds(random_.Up(300)));
         Take();
@@ -332,8 +332,9 @@ class Controller {
       }
       if (random_.Once(2)) policy.max_queue_delay_ns = random_.Up(500'000);
     }
-    const Status status = bench_->Start(
-        opened.value(), ConfigOf(IoOf(kind, most), 1 + random_.Up(2), std::move(policy)));
+    VersionConfig config = ConfigOf(IoOf(kind, most), 1 + random_.Up(2), std::move(policy));
+    if (!random_.Once(3)) config.inline_budget_ns = random_.Up(200'000);
+    const Status status = bench_->Start(opened.value(), std::move(config));
     if (!status.ok()) Complain("a start failed: " + status.message());
     served_.push_back({opened.value(), kind, most});
     counts.versions++;

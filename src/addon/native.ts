@@ -53,6 +53,8 @@ export interface NativeVersionConfig {
   readonly outputs: readonly NativeTensorSpec[];
   readonly scheduling: NativeScheduling | undefined;
   readonly instances: readonly NativeInstanceSpec[];
+  /** Batches that are known to end within it may run on the JS thread; 0: none does. */
+  readonly inlineBudgetNs: number;
 }
 
 /** A count of something and how long it took in all. */
@@ -94,8 +96,19 @@ export interface NativePort {
   /** Copies a large input into native memory; the block's id, or -1 without memory. */
   stage(bytes: ArrayBufferView): number;
   unstage(id: number): void;
-  submit(words: number): NativeStatus | null;
-  submitCopies(words: number, submission: Int32Array, slabs: readonly Uint8Array[]): NativeStatus | null;
+  /**
+   * Hands requests to the engine.
+   *
+   * @param run - Whether batches that are known to be short are run before this returns.
+   * @returns How many pages of finished requests the header names then, which no signal announces.
+   */
+  submit(words: number, run: boolean): NativeStatus | number;
+  submitCopies(
+    words: number,
+    run: boolean,
+    submission: Int32Array,
+    slabs: readonly Uint8Array[],
+  ): NativeStatus | number;
   cancel(slot: number, generation: number): void;
   page(id: number): ArrayBuffer;
   copyPage(id: number, target: Uint8Array): void;

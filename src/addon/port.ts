@@ -14,6 +14,7 @@ import {
   finalBit,
   headerClosed,
   headerEpoch,
+  headerPages,
   limitedBit,
   pageBytes,
   ranBit,
@@ -26,6 +27,7 @@ import {
 } from './layout.js';
 import { SlabAllocator } from './slab.js';
 import { nativeError, statusError } from './status.js';
+import { turnIsYoung } from './turn.js';
 
 /** Deliveries between two turns of the event loop. */
 const deliveriesATurn = 1024;
@@ -177,6 +179,8 @@ export class Port {
   #inFlight = 0;
   #awaited = 0;
   #timings: Timings = noTimings;
+  /** Whether the event loop is kept alive. */
+  #held = false;
   #detached = false;
   #refusing = false;
   /** Called when the last request in flight has ended. */
@@ -211,13 +215,17 @@ export class Port {
 
   /** Counts changes of the table of models; differs from the value seen before when something changed. */
   get epoch(): number {
-    return this.#header ? (this.#header[headerEpoch] ?? 0) : this.#native.headerWord(headerEpoch);
+    return this.#headerWord(headerEpoch);
   }
 
   /** Whether the server closes or is closed. */
   get closed(): boolean {
     if (this.#detached || this.#refusing) return true;
-    return (this.#header ? this.#header[headerClosed] : this.#native.headerWord(headerClosed)) === 1;
+    return this.#headerWord(headerClosed) === 1;
+  }
+
+  #headerWord(index: number): number {
+    return this.#header ? (this.#header[index] ?? 0) : this.#native.headerWord(index);
   }
 
   /** From now on `closed` is true; what is in flight goes on. */
@@ -265,34 +273,54 @@ export class Port {
     slot.resolve = resolve;
     slot.reject = reject;
     this.#inFlight++;
-    if (this.#awaited++ === 0) this.#native.ref();
+    this.#awaited++;
     if (signal) this.#listen(slot, signal);
     if (!this.#flushScheduled) this.#scheduleFlush();
     return undefined;
   }
 
-  /** Hands the tick's requests to the engine now. */
-  flush(): void {
+  /**
+   * Hands the tick's requests to the engine now.
+   *
+   * @param run - Whether batches that are known to be short may run here and now; then some may have ended when this
+   *   returns.
+   */
+  flush(run = false): void {
     this.#flushScheduled = false;
     const words = this.#words;
     if (words === 0 || this.#detached) return;
     this.#words = 0;
-    const status = this.#external
-      ? this.#native.submit(words)
+    const outcome = this.#external
+      ? this.#native.submit(words, run)
       : this.#native.submitCopies(
           words,
+          run,
           this.#submission,
           this.#slabs.map(({ Uint8Array }) => Uint8Array),
         );
     // Only a fault of our own can bring this about; the requests could never end.
-    if (status) throw statusError(status);
+    if (typeof outcome !== 'number') throw statusError(outcome);
+    if (outcome > 0) this.#takePages(outcome);
+    this.#holdLoop();
+  }
+
+  /** Delivers what a submission ran itself: now, or after others had their turn of the event loop. */
+  #takePages(count: number): void {
+    for (let word = headerPages; word < headerPages + count * 2; word += 2) {
+      this.#open.push({ id: this.#headerWord(word), words: this.#headerWord(word + 1), position: 0 });
+    }
+    if (this.#delivering) return;
+    if (turnIsYoung()) this.#drain();
+    else this.#drainSoon();
   }
 
   /** Resolves when no request is in flight. */
   async idle(): Promise<void> {
     if (this.#inFlight === 0) return;
-    this.#native.ref();
-    await new Promise<void>((resolve) => this.#idle.push(resolve));
+    await new Promise<void>((resolve) => {
+      this.#idle.push(resolve);
+      this.#holdLoop();
+    });
   }
 
   /** Cuts this environment off: every request in flight rejects with `error`. Idempotent. */
@@ -308,7 +336,8 @@ export class Port {
     }
     this.#inFlight = 0;
     this.#notifyIdle();
-    this.#native.unref();
+    this.#awaited = 0;
+    this.#releaseLoop();
     this.#native.detach();
   }
 
@@ -510,19 +539,30 @@ export class Port {
       this.#recycle(page.id);
     }
     this.#open = first === this.#open.length ? [] : this.#open.slice(first);
-    if (this.#open.length > 0) {
-      this.#delivering = true;
-      setImmediate(() => {
-        this.#drain();
-      });
-    }
+    if (this.#open.length > 0) this.#drainSoon();
     if (this.#inFlight === 0) this.#notifyIdle();
     this.#releaseLoop();
   }
 
-  /** Lets the process end when nobody waits for anything. */
+  #drainSoon(): void {
+    this.#delivering = true;
+    setImmediate(() => {
+      this.#drain();
+    });
+  }
+
+  /** Keeps the process from ending while somebody waits for something. A scheduled flush does so by itself. */
+  #holdLoop(): void {
+    if (this.#held || (this.#awaited === 0 && this.#idle.length === 0) || this.#detached) return;
+    this.#held = true;
+    this.#native.ref();
+  }
+
+  /** Lets the process end when nobody does. */
   #releaseLoop(): void {
-    if (this.#awaited === 0 && this.#idle.length === 0) this.#native.unref();
+    if (!this.#held || this.#awaited > 0 || this.#idle.length > 0) return;
+    this.#held = false;
+    this.#native.unref();
   }
 
   #notifyIdle(): void {
@@ -680,7 +720,7 @@ function flushSoon(port: Port): void {
 }
 
 function flushNow(port: Port): void {
-  port.flush();
+  port.flush(true);
 }
 
 function cancelled(model: string, signal: AbortSignal): TritonError {

@@ -28,6 +28,10 @@ const cuda = (text: string, integer = true): ParameterSupport =>
 
 /** Keys that have a meaning for every backend. */
 export const commonParameters: Readonly<Record<string, ParameterSupport>> = {
+  inline: row(
+    'acted',
+    "which batches run on the JS thread: auto (50 µs or less), off, or microseconds; the server's option otherwise (not in Triton)",
+  ),
   TRITON_BATCH_STRATEGY_PATH: row('refused', 'libraries that decide about batches cannot be loaded'),
 };
 

@@ -5,6 +5,7 @@ import { fieldPath, indexPath, keyPath } from './paths.js';
 import type { Report } from './problems.js';
 import type { ModelConfig, ModelInstanceGroup } from './types.js';
 import { backendOfPlatform } from './fill.js';
+import { inlineExpected, readInline } from './inline.js';
 import type { Gpus } from './gpus.js';
 import { isGpu } from './normalize.js';
 import { validateBatchTensors, validateTensors } from './validate-tensors.js';
@@ -45,6 +46,7 @@ export function validateConfig(config: ModelConfig, context: ValidationContext, 
   validateMetrics(config, report);
   validateWarmup(config, report);
   validateBatchTensors(config, report);
+  validateInline(config, report);
   validatePaths(config, report);
   validateTensors(config, report);
 }
@@ -173,6 +175,12 @@ function validateWarmup(config: ModelConfig, report: Report): void {
       }
     }
   });
+}
+
+function validateInline(config: ModelConfig, report: Report): void {
+  const value = config.parameters['inline']?.string_value;
+  if (value === undefined || readInline(value) !== undefined) return;
+  report(keyPath('parameters', 'inline'), `expected ${inlineExpected} but found ${JSON.stringify(value)}`);
 }
 
 /** Files that a configuration names must lie where Triton looks for them. */

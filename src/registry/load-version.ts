@@ -13,6 +13,7 @@ import { TritonError } from '../errors.js';
 import type { BackendConfig, ResolvedOptions } from '../options.js';
 import { readLabels } from './labels.js';
 import { versionFiles, type Override } from './override.js';
+import { inlineBudgetUs } from '../scheduling/inline.js';
 import { schedulingOf } from '../scheduling/policy.js';
 import { datatypeNumber, datatypeOfNumber } from '../tensor/datatype.js';
 import type { VersionDescriptor } from './published.js';
@@ -42,7 +43,11 @@ function describe({ inputs, outputs }: NativeDescription): ModelDescription {
   return { inputs: inputs.map(tensor), outputs: outputs.map(tensor) };
 }
 
-function versionConfig(config: ModelConfig, instances: VersionDescriptor['instances']): NativeVersionConfig {
+function versionConfig(
+  config: ModelConfig,
+  instances: VersionDescriptor['instances'],
+  options: ResolvedOptions,
+): NativeVersionConfig {
   const batch = config.max_batch_size > 0 ? [-1] : [];
   const spec = (
     tensor: ModelConfig['input'][number] | ModelConfig['output'][number],
@@ -63,6 +68,7 @@ function versionConfig(config: ModelConfig, instances: VersionDescriptor['instan
     outputs: config.output.map((output) => spec(output, false)),
     scheduling: schedulingOf(config),
     instances: instances.map((instance) => ({ name: instance.name, device: deviceOf(instance) })),
+    inlineBudgetNs: inlineBudgetUs(config, options.inline) * 1000,
   };
 }
 
@@ -193,7 +199,7 @@ export async function loadVersion(
 ): Promise<VersionDescriptor> {
   const opened = await openVersion(server, options, prepared, version, override);
   const instances = instancesOf(opened.config);
-  const error = await start(server, opened.uid, versionConfig(opened.config, instances));
+  const error = await start(server, opened.uid, versionConfig(opened.config, instances, options));
   if (!error) return { ...opened, instances };
   await retire(server, opened.uid);
   throw statusError(error, { model: prepared.context.modelName });

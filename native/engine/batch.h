@@ -30,6 +30,8 @@ class BatchRun final : public Batch {
   // The running thread: Begin, the backend's Execute, End, which answers what is unanswered.
   void Begin(uint64_t now_ns);
   void End();
+  // The running thread, after End: from Begin until the outputs were there.
+  uint64_t ran_ns() const { return timings_.compute_end_ns - timings_.exec_start_ns; }
   // The version's lock: adds what the run did to `statistics`, and is empty again. Returns how many
   // requests ended.
   size_t Account(Statistics* statistics);

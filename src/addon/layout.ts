@@ -2,6 +2,8 @@
 
 /** Bytes of a slab of input memory. */
 export const slabBytes: number = 1 << 20;
+/** Ranges of slabs begin at multiples of this many bytes. */
+export const slabUnit = 64;
 /** Words of the submission area. */
 export const submissionWords: number = 1 << 16;
 /** Bytes of a page of finished requests. */

@@ -6,6 +6,8 @@
  * loop gets a turn.
  */
 
+import { performance } from 'node:perf_hooks';
+import { nextTick } from 'node:process';
 import { TritonError } from '../errors.js';
 import { MemoryViews } from '../tensor/memory.js';
 import type { WireArray } from '../tensor/views.js';
@@ -21,6 +23,7 @@ import {
   recordTimings,
   slabBytes,
   slabRangeBytes,
+  slabUnit,
   sourceBlock,
   sourceSlab,
   submissionWords,
@@ -28,6 +31,8 @@ import {
 import { SlabAllocator } from './slab.js';
 import { nativeError, statusError } from './status.js';
 import { turnIsYoung } from './turn.js';
+
+const slabUnits = slabBytes / slabUnit;
 
 /** Deliveries between two turns of the event loop. */
 const deliveriesATurn = 1024;
@@ -73,17 +78,24 @@ export interface PortTarget {
   readonly name: string;
   /** An empty `outputs` object of a result. */
   emptyOutputs(): Record<string, unknown>;
+  /** The shape of output `index`, whose dims are `rank` words from `position` on. */
+  shape(index: number, words: Int32Array, position: number, rank: number): readonly number[];
   /** Sets output `index` from `size` bytes at `offset` of shared memory, by copying them. */
   cutOutput(
     outputs: Record<string, unknown>,
     index: number,
-    shape: number[],
+    shape: readonly number[],
     memory: MemoryViews,
     offset: number,
     size: number,
   ): void;
   /** Sets output `index` from memory that is its alone. */
-  setOutput(outputs: Record<string, unknown>, index: number, shape: number[], buffer: ArrayBuffer): void;
+  setOutput(
+    outputs: Record<string, unknown>,
+    index: number,
+    shape: readonly number[],
+    buffer: ArrayBuffer,
+  ): void;
   /** The result that a request resolves with. */
   result(id: string, outputs: Record<string, unknown>, timings: Timings): unknown;
 }
@@ -404,8 +416,8 @@ export class Port {
     words[position++] = present;
     words[position++] = wanted?.length ?? 0;
     words[position++] = rows;
-    const slab = Math.floor(slot.range / slabBytes);
-    let offset = slot.range % slabBytes;
+    const slab = small ? (slot.range / slabUnits) | 0 : 0;
+    let offset = (slot.range % slabUnits) * slabUnit;
     for (let index = 0; index < inputs.length; index++) {
       const input = inputs[index];
       if (!input) continue;
@@ -454,7 +466,7 @@ export class Port {
     this.#flushScheduled = true;
     // After the promise jobs of this turn, so that callers behind async layers are in. From synchronous code a tick
     // runs before those jobs: the microtask between lets them go first there, too.
-    process.nextTick(flushSoon, this);
+    nextTick(flushSoon, this);
   }
 
   #listen(slot: Slot, signal: AbortSignal): void {
@@ -491,6 +503,7 @@ export class Port {
 
   /** The slot's promise is about to settle. */
   #settled(slot: Slot): void {
+    if (!slot.target) return;
     if (slot.resolve) this.#awaited--;
     slot.resolve = slot.reject = undefined;
     slot.target = undefined;
@@ -673,8 +686,8 @@ export class Port {
       const offset = words[position++] ?? 0;
       const size = words[position++] ?? 0;
       const rank = words[position++] ?? 0;
-      const shape: number[] = [];
-      for (let dim = 0; dim < rank; dim++) shape.push(words[position++] ?? 0);
+      const shape = target.shape(output, words, position, rank);
+      position += rank;
       if (offset >= 0) target.cutOutput(values, output, shape, view, offset, size);
       else target.setOutput(values, output, shape, this.#large(page.id, ~offset, own));
     }
@@ -715,7 +728,7 @@ function unusable(error: unknown, model: string): TritonError {
 
 function flushSoon(port: Port): void {
   queueMicrotask(() => {
-    process.nextTick(flushNow, port);
+    nextTick(flushNow, port);
   });
 }
 

@@ -5,16 +5,18 @@
  * requests of one tick mostly lie next to each other and a batch of them needs no gathering.
  */
 
-import { slabBytes, slabRangeBytes } from './layout.js';
+import { slabBytes, slabRangeBytes, slabUnit } from './layout.js';
 
-const smallest = 64;
+const smallest = slabUnit;
 /** Ranges of a size are cut from a slab in pieces of this many bytes. */
 const pieceBytes = 64 << 10;
+/** Positions are small integers, with which V8 calculates best. */
+const mostBytes = 2 ** 30 * slabUnit;
 
 /** Free ranges of one size, first in, first out. */
 class RangeQueue {
   readonly size: number;
-  #ring: Float64Array = new Float64Array(64);
+  #ring: Int32Array = new Int32Array(64);
   #head = 0;
   #count = 0;
 
@@ -28,7 +30,7 @@ class RangeQueue {
 
   push(position: number): void {
     if (this.#count === this.#ring.length) {
-      const larger = new Float64Array(this.#ring.length * 2);
+      const larger = new Int32Array(this.#ring.length * 2);
       for (let i = 0; i < this.#count; i++) {
         larger[i] = this.#ring[(this.#head + i) & (this.#ring.length - 1)] ?? 0;
       }
@@ -47,7 +49,7 @@ class RangeQueue {
   }
 }
 
-/** Hands out ranges of slabs; a position is `slab * slabBytes + offset`. */
+/** Hands out ranges of slabs; a position is `(slab * slabBytes + offset) / slabUnit`. */
 export class SlabAllocator {
   readonly #addSlab: () => void;
   readonly #limit: number;
@@ -62,7 +64,7 @@ export class SlabAllocator {
    */
   constructor(addSlab: () => void, limit: number) {
     this.#addSlab = addSlab;
-    this.#limit = limit;
+    this.#limit = Math.min(limit, mostBytes);
     for (let size = smallest; size <= slabRangeBytes; size *= 2) this.#queues.push(new RangeQueue(size));
   }
 
@@ -75,7 +77,7 @@ export class SlabAllocator {
         this.#addSlab();
         this.#bytes += slabBytes;
       }
-      for (let offset = 0; offset < pieceBytes; offset += queue.size) queue.push(this.#next + offset);
+      for (let offset = 0; offset < pieceBytes; offset += queue.size) queue.push((this.#next + offset) / slabUnit);
       this.#next += pieceBytes;
     }
     return queue.take();

@@ -6,6 +6,8 @@
  * answers wait for the next turn. All ports of an environment share its turns.
  */
 
+import { performance } from 'node:perf_hooks';
+
 /** How long answers of one turn may go on, in milliseconds; a timer is late by that and the last batch. */
 const youthMs = 0.75;
 

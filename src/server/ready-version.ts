@@ -21,6 +21,7 @@ import {
   type TensorCutter,
   type TensorFactory,
 } from '../tensor/output.js';
+import { OutputShapes } from '../tensor/output-shapes.js';
 import type { Inputs } from '../tensor/types.js';
 import type { InferOptions, InferResult, TensorMetadata } from './types.js';
 
@@ -71,6 +72,7 @@ export class ReadyVersion implements PortTarget {
   readonly #cutters: readonly TensorCutter<Datatype>[];
   /** Where the model's shape of an output is not the caller's. */
   readonly #reshapes: readonly (Reshape | undefined)[];
+  readonly #shapes: readonly OutputShapes[];
   readonly #Outputs: OutputsConstructor = outputsConstructor();
 
   constructor(name: string, version: number, descriptor: VersionDescriptor) {
@@ -121,6 +123,7 @@ export class ReadyVersion implements PortTarget {
     this.#model = Object.freeze({ name, version: this.version });
     this.#outputNames = this.outputs.map((output) => output.name);
     this.#factories = this.outputs.map((output) => tensorFactory(output.datatype));
+    this.#shapes = this.outputs.map(() => new OutputShapes());
     this.#cutters = this.outputs.map((output) => tensorCutter(output.datatype));
   }
 
@@ -128,10 +131,14 @@ export class ReadyVersion implements PortTarget {
     return new this.#Outputs();
   }
 
+  shape(index: number, words: Int32Array, position: number, rank: number): readonly number[] {
+    return this.#shapes[index]?.read(words, position, rank) ?? [];
+  }
+
   cutOutput(
     outputs: Record<string, unknown>,
     index: number,
-    shape: number[],
+    shape: readonly number[],
     memory: MemoryViews,
     offset: number,
     size: number,
@@ -144,7 +151,12 @@ export class ReadyVersion implements PortTarget {
     }
   }
 
-  setOutput(outputs: Record<string, unknown>, index: number, shape: number[], buffer: ArrayBuffer): void {
+  setOutput(
+    outputs: Record<string, unknown>,
+    index: number,
+    shape: readonly number[],
+    buffer: ArrayBuffer,
+  ): void {
     const name = this.#outputNames[index];
     const factory = this.#factories[index];
     const reshape = this.#reshapes[index];

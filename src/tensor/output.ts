@@ -18,7 +18,7 @@ import type { DataOf, ElementOf, NestedArray } from './types.js';
 export class Tensor<D extends Datatype = Datatype> {
   /** Protocol name of the datatype. Triton: `outputs[].datatype`. */
   declare readonly datatype: D;
-  /** The shape, with the batch dimension where the model has one. Triton: `outputs[].shape`. */
+  /** The shape, with the batch dimension where the model has one; may be frozen. Triton: `outputs[].shape`. */
   declare readonly shape: readonly number[];
   /**
    * The elements in row-major order, in memory that is this tensor's alone. FP16 and BF16 are a Uint16Array
@@ -172,7 +172,7 @@ export function wireOf(value: object): Uint8Array<ArrayBuffer> | undefined {
 
 /**
  * Makes tensors of one datatype.
- * @param shape - Becomes the tensor's own array.
+ * @param shape - Becomes the tensor's.
  * @param buffer - The elements in wire layout and nothing else, in memory that is the tensor's alone from now
  *   on.
  */
@@ -203,7 +203,7 @@ export function tensorFactory<D extends Datatype>(datatype: D): TensorFactory<D>
 
 /**
  * Makes tensors of one datatype from a part of shared memory.
- * @param shape - Becomes the tensor's own array.
+ * @param shape - Becomes the tensor's.
  * @param memory - Holds the elements in wire layout, among others.
  * @param offset - Where they begin, a multiple of 8.
  * @param size - Their bytes; these are copied.

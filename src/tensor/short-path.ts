@@ -97,7 +97,8 @@ export class ShortPath {
   }
 
   #fixedShape(batch: number): readonly number[] {
-    const shape = Object.freeze(this.#batched ? [batch, ...this.#dims] : [...this.#dims]);
+    // Not frozen: those who read it meet arrays of one kind.
+    const shape: readonly number[] = this.#batched ? [batch, ...this.#dims] : [...this.#dims];
     if (batch <= maxKeptShapes) this.#shapes[batch] = shape;
     return shape;
   }

@@ -28,6 +28,7 @@ test('every option has a default but the repository', () => {
   assert.equal(resolved.instanceKind, undefined);
   assert.equal(resolved.modelLoadConcurrency, 4);
   assert.deepEqual(resolved.backendConfig, {});
+  assert.equal(resolved.inline, 'auto');
   assert.equal(resolved.signal, undefined);
   assert.equal(resolved.onProgress, undefined);
 });
@@ -57,6 +58,7 @@ test('what is given takes the place of the defaults', () => {
     backendConfig: { onnxruntime: { library: 'libonnxruntime.so' } },
     threads: 3,
     maxInFlightBytes: 1000,
+    inline: 200,
     signal: new AbortController().signal,
     onProgress: () => undefined,
   } as const;
@@ -184,4 +186,13 @@ test('options that are no object are refused', () => {
 
 test('a symbol as a value is refused like any other', () => {
   assert.match(refusedWith({ threads: Symbol('two') }), /options\.threads but received Symbol\(two\)/);
+});
+
+test('inline is a word or microseconds', () => {
+  for (const inline of ['on', 0, -1, 10_001, NaN, true, '']) {
+    assert.match(
+      refusedWith({ inline }),
+      /expected 'auto', 'off' or 1 to 10000 microseconds for options\.inline but received /,
+    );
+  }
 });

@@ -65,8 +65,8 @@ Status ModelVersion::CreateInstances(VersionConfig config) {
     auto instance =
         Guarded(name_, "to make an instance", [&] { return model_->CreateInstance(spec); });
     if (!instance.ok()) return instance.status();
-    runners.push_back(std::make_unique<InstanceRunner>(spec, name_, io_.max_batch_size > 0,
-                                                       instance.take()));
+    runners.push_back(
+        std::make_unique<InstanceRunner>(spec, name_, io_.max_batch_size > 0, instance.take()));
     runners.back()->batch.Expect(&io_);
   }
   std::lock_guard lock(mutex_);
@@ -249,8 +249,7 @@ bool ModelVersion::Offer(InstanceRunner* runner, uint64_t now_ns, InstanceRunner
   runner->busy = true;
   if (run_times_.enabled()) {
     const auto requests = std::as_const(runner->batch).requests();
-    runner->batch_class =
-        RunTimes::Class(requests, runner->batch.total_batch_size(), has_strings_);
+    runner->batch_class = RunTimes::Class(requests, runner->batch.total_batch_size(), has_strings_);
   }
   if (runner != self) after->wake.push_back(runner);
   return true;

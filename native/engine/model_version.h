@@ -5,8 +5,8 @@
 // version to be drained, and belongs to the server's reaper thread.
 //
 // Locking: `mutex_` is taken once for a submission, once for each batch that ends (which also picks
-// the next one), once by a thread that wakes, and once for a cancellation or a timer. Backends, sinks and condition variables
-// are called without it.
+// the next one), once by a thread that wakes, and once for a cancellation or a timer. Backends,
+// sinks and condition variables are called without it.
 #pragma once
 
 #include <atomic>

@@ -118,7 +118,8 @@ class VersionBench {
     version_->Destroy();
   }
 
-  void Submit(const std::vector<Request*>& chosen) {
+  // With a tick, as a JS thread does.
+  void Submit(const std::vector<Request*>& chosen, InlineTick* tick = nullptr) {
     const uint64_t now = NowNs();
     for (Request* request : chosen) {
       request->version = version_.get();
@@ -126,7 +127,7 @@ class VersionBench {
       version_->SetShapeKey(request);
       request->set_state(Request::State::kSubmitted);
     }
-    version_->Submit(chosen, now);
+    version_->Submit(chosen, now, tick);
   }
   // Submits one request of these rows.
   Request* Send(const std::vector<float>& values) {

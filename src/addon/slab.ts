@@ -77,7 +77,8 @@ export class SlabAllocator {
         this.#addSlab();
         this.#bytes += slabBytes;
       }
-      for (let offset = 0; offset < pieceBytes; offset += queue.size) queue.push((this.#next + offset) / slabUnit);
+      for (let offset = 0; offset < pieceBytes; offset += queue.size)
+        queue.push((this.#next + offset) / slabUnit);
       this.#next += pieceBytes;
     }
     return queue.take();

@@ -110,6 +110,10 @@ check(
     ],
     ['runtime: "a/../../x.so"', /runtime: .* leads out/],
     [
+      'parameters { key: "inline" value { string_value: "20ms" } }',
+      /^INVALID_ARG parameters\["inline"\]: expected 'auto', 'off' or 1 to 10000 microseconds but found "20ms"/,
+    ],
+    [
       'parameters { key: "TRITON_BATCH_STRATEGY_PATH" value { string_value: "x.so" } } sequence_batching { }',
       /^INVALID_ARG parameters\["TRITON_BATCH_STRATEGY_PATH"\]: a sequence model/,
     ],

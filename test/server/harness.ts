@@ -50,7 +50,7 @@ export function configText(options: ConfigOptions = {}): string {
   const tensors = (section: string, list: readonly TensorText[]): string[] =>
     list.map(
       ({ name, datatype = 'FP32', dims = [16] }) =>
-        `${section} [ { name: ${JSON.stringify(name)} data_type: TYPE_${datatype} dims: [ ${dims.join(', ')} ] } ]`,
+        `${section} [ { name: ${JSON.stringify(name)} data_type: TYPE_${datatype === 'BYTES' ? 'STRING' : datatype} dims: [ ${dims.join(', ')} ] } ]`,
     );
   return [
     `backend: "${backend}"`,

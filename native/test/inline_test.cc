@@ -1,0 +1,244 @@
+// Batches that run on the thread that submitted them.
+#include <set>
+#include <stdexcept>
+
+#include "port_client.h"
+#include "server_fixture.h"
+#include "version_fixture.h"
+
+namespace tritonts::test {
+
+namespace {
+
+constexpr uint64_t kMs = 1'000'000;
+// No run of these tests takes as long, however busy the machine.
+constexpr uint64_t kGenerousNs = 10'000 * kMs;
+
+VersionConfig Inline(VersionConfig config, uint64_t budget_ns = kGenerousNs) {
+  config.inline_budget_ns = budget_ns;
+  return config;
+}
+
+VersionConfig Batching(uint32_t most, uint32_t instances = 1) {
+  return Inline(ConfigOf(FloatIo(most), instances, {most, {}, 0}));
+}
+
+class Bench {
+ public:
+  explicit Bench(VersionConfig config)
+      : runs(std::make_shared<Runs>()), version(ScriptOf(runs), std::move(config)) {}
+
+  // Submits requests of these rows in one tick, and waits for their answers.
+  void Ask(const std::vector<uint32_t>& rows) {
+    std::vector<Request*> chosen;
+    for (const uint32_t count : rows) {
+      chosen.push_back(version.requests.Floats(std::vector<float>(count, 1)));
+    }
+    InlineTick tick;
+    version.Submit(chosen, &tick);
+    sent += rows.size();
+    CHECK(version.sink.Wait(sent));
+    CHECK(Eventually([&] { return version.version().drained(); }));
+  }
+  // Which of the runs so far were on this thread.
+  std::vector<bool> here() {
+    std::vector<bool> here;
+    for (const Runs::Run& run : runs->runs())
+      here.push_back(run.thread == std::this_thread::get_id());
+    return here;
+  }
+
+  const std::shared_ptr<Runs> runs;
+  VersionBench version;
+  size_t sent = 0;
+};
+
+}  // namespace
+
+TEST(inline_runs_here_what_is_known_to_be_short) {
+  Bench bench(Batching(8));
+  bench.Ask({1});
+  bench.Ask({1});
+  bench.Ask({2});
+  bench.Ask({2});
+  bench.Ask({1, 1});
+  CHECK((bench.here() == std::vector<bool>{false, true, false, true, true}));
+}
+
+TEST(inline_answers_before_submit_returns) {
+  Bench bench(Batching(8));
+  bench.Ask({1});
+  InlineTick tick;
+  bench.version.Submit({bench.version.requests.Floats({7})}, &tick);
+  CHECK_EQ(bench.version.sink.answers().size(), 2u);
+  CHECK_EQ(bench.version.sink.Of(1).outputs.at(0).bytes, BytesOf<float>({7}));
+  CHECK(tick.spent_ns > 0);
+}
+
+TEST(inline_is_off_without_a_tick_or_a_budget) {
+  Bench off(Inline(ConfigOf(FloatIo()), 0));
+  for (int i = 0; i < 3; i++) off.Ask({1});
+  CHECK((off.here() == std::vector<bool>{false, false, false}));
+  Bench bench(Batching(8));
+  bench.Ask({1});
+  bench.version.Send({1});
+  CHECK(bench.version.sink.Wait(2));
+  CHECK((bench.here() == std::vector<bool>{false, false}));
+}
+
+TEST(inline_leaves_what_is_slow_to_the_thread) {
+  Script script;
+  std::atomic<bool> here{false};
+  script.execute = [&here, thread = std::this_thread::get_id()](uint32_t, Batch& batch) {
+    if (std::this_thread::get_id() == thread) here = true;
+    const uint64_t end = NowNs() + 3 * kMs;
+    while (NowNs() < end) std::this_thread::yield();
+    batch.Respond(Status::Ok());
+  };
+  VersionBench bench(std::move(script), Inline(ConfigOf(FloatIo()), 2 * kMs));
+  for (size_t i = 0; i < 4; i++) {
+    InlineTick tick;
+    bench.Submit({bench.requests.Floats({1})}, &tick);
+    CHECK(bench.sink.Wait(i + 1));
+  }
+  CHECK(!here);
+}
+
+TEST(inline_leaves_gpu_instances_to_their_threads) {
+  VersionConfig config = Batching(8);
+  config.instances[0].memory = MemoryKind::kDevice;
+  Bench bench(std::move(config));
+  for (int i = 0; i < 3; i++) bench.Ask({1});
+  CHECK((bench.here() == std::vector<bool>{false, false, false}));
+}
+
+TEST(inline_waits_for_nobody_who_runs) {
+  Bench bench(Batching(1));
+  bench.Ask({1});
+  bench.runs->Shut();
+  bench.version.Send({1});
+  CHECK(bench.runs->Started(2));
+  // The instance is busy: this one must queue, not block.
+  InlineTick tick;
+  bench.version.Submit({bench.version.requests.Floats({1})}, &tick);
+  CHECK_EQ(bench.version.sink.answers().size(), 1u);
+  bench.runs->Open();
+  CHECK(bench.version.sink.Wait(3));
+  CHECK((bench.here() == std::vector<bool>{false, false, false}));
+}
+
+TEST(inline_runs_a_whole_tick_batch_after_batch) {
+  Bench bench(Batching(2));
+  bench.Ask({2});
+  bench.Ask({2, 2, 2});
+  CHECK((bench.here() == std::vector<bool>{false, true, true, true}));
+  CHECK((bench.runs->batches() == std::vector<std::vector<uint32_t>>{{0}, {1}, {2}, {3}}));
+}
+
+TEST(inline_gives_the_rest_of_a_tick_to_the_thread_where_it_does_not_fit) {
+  Bench bench(Batching(2));
+  bench.Ask({2});
+  InlineTick tick;
+  tick.spent_ns = kGenerousNs;
+  bench.version.Submit({bench.version.requests.Floats({1, 2})}, &tick);
+  CHECK(bench.version.sink.Wait(2));
+  CHECK((bench.here() == std::vector<bool>{false, false}));
+  // A batch here, and then one of a size that was not seen yet.
+  bench.Ask({2, 1});
+  CHECK((bench.here() == std::vector<bool>{false, false, true, false}));
+}
+
+TEST(inline_shares_a_tick_with_the_other_instances) {
+  Bench bench(Batching(2, 2));
+  bench.Ask({2});
+  bench.Ask({2, 2});
+  const std::vector<Runs::Run> runs = bench.runs->runs();
+  CHECK_EQ(runs.size(), 3u);
+  std::set<bool> here;
+  for (size_t i = 1; i < runs.size(); i++) {
+    here.insert(runs[i].thread == std::this_thread::get_id());
+  }
+  CHECK((here == std::set<bool>{false, true}));
+}
+
+TEST(inline_counts_its_runs_as_any_other) {
+  Bench bench(Batching(8));
+  for (int i = 0; i < 5; i++) bench.Ask({2});
+  const Statistics statistics = bench.version.version().statistics();
+  CHECK_EQ(statistics.execution_count, 5u);
+  CHECK_EQ(statistics.inference_count, 10u);
+  CHECK_EQ(statistics.success.count, 5u);
+}
+
+TEST(inline_fails_a_backend_that_throws_and_goes_on) {
+  Script script;
+  script.execute = [](uint32_t, Batch& batch) {
+    if (batch.requests()[0]->batch_size == 2) throw std::runtime_error("thrown");
+    batch.Respond(Status::Ok());
+  };
+  VersionBench bench(std::move(script), Batching(2));
+  for (size_t i = 0; i < 6; i++) {
+    InlineTick tick;
+    bench.Submit({bench.requests.Floats(std::vector<float>(1 + i % 2, 1))}, &tick);
+    CHECK(bench.sink.Wait(i + 1));
+    CHECK(bench.sink.Of(static_cast<uint32_t>(i)).status.ok() == (i % 2 == 0));
+    CHECK(Eventually([&] { return bench.version().drained(); }));
+  }
+}
+
+TEST(inline_answers_of_a_port_come_without_a_signal) {
+  ServerBench server;
+  IdentityBackend identity;
+  const uint32_t uid = server.Serve(&identity, Batching(8));
+  std::atomic<int> wakes{0};
+  const auto port = server.server().Attach([&] { wakes++; });
+  std::vector<CompletionPage*> pages;
+  port->TakePages(&pages);
+  bool answered = false;
+  const auto submit = [&](int32_t generation) {
+    const std::vector<int32_t> words = {static_cast<int32_t>(uid), 0, generation, 0, 0, 1};
+    CHECK(port->Submit(words.data(), words.size(), nullptr, true, &answered).ok());
+  };
+  submit(1);
+  CHECK(!answered);
+  CHECK(Eventually([&] { return server.server().FindVersion(uid)->drained(); }));
+  const int before = wakes;
+  port->TakePages(&pages);
+  submit(2);
+  CHECK(answered);
+  CHECK_EQ(wakes.load(), before);
+  pages.clear();
+  port->TakePages(&pages);
+  CHECK_EQ(pages.size(), 1u);
+  CHECK(port->Recycle(pages[0]));
+  // Nobody took these answers here, so the next ones are not lost either.
+  submit(3);
+  CHECK(answered);
+  pages.clear();
+  port->TakePages(&pages);
+  CHECK_EQ(pages.size(), 1u);
+  port->Detach();
+}
+
+TEST(inline_pages_beyond_those_that_are_taken_are_signalled) {
+  ServerBench server;
+  IdentityBackend identity;
+  const uint32_t uid = server.Serve(&identity, Batching(8));
+  std::atomic<int> wakes{0};
+  const auto port = server.server().Attach([&] { wakes++; });
+  std::vector<CompletionPage*> pages;
+  port->TakePages(&pages);
+  bool answered = false;
+  const std::vector<int32_t> words = {static_cast<int32_t>(uid), 0, 1, 0, 0, 1};
+  CHECK(port->Submit(words.data(), words.size(), nullptr, true, &answered).ok());
+  CHECK(Eventually([&] { return server.server().FindVersion(uid)->drained(); }));
+  const int before = wakes;
+  port->TakePages(&pages, 0);
+  CHECK(pages.empty());
+  CHECK_EQ(wakes.load(), before + 1);
+  port->TakePages(&pages);
+  CHECK_EQ(pages.size(), 1u);
+  port->Detach();
+}
+
+}  // namespace tritonts::test

@@ -1,0 +1,235 @@
+import assert from 'node:assert/strict';
+import { createServer as createTcpServer, connect } from 'node:net';
+import { once } from 'node:events';
+import { suite, test } from 'node:test';
+import {
+  attachServer,
+  createServer,
+  type InferResult,
+  type InferenceServer,
+  type Inputs,
+  type Model,
+} from '../../src/index.js';
+import { failingModel, identityModel } from '../support/models.js';
+import { temporaryFolder, writeRepository } from '../support/repository.js';
+import { batchCountsAfter, floats, identity, onnx, rejection, row, serve } from './harness.js';
+
+/** A budget that no batch of these models exceeds, however busy the machine. */
+const generous = 10_000;
+
+/** Whether a promise settles in ticks alone: the event loop does not turn, so no other thread's answer can come in. */
+async function settlesAtOnce(promise: Promise<unknown>): Promise<boolean> {
+  const outcome = { settled: false };
+  const note = (): void => {
+    outcome.settled = true;
+  };
+  void promise.then(note, note);
+  for (let i = 0; i < 30 && !outcome.settled; i++) {
+    await new Promise<void>((resolve) => {
+      process.nextTick(resolve);
+    });
+  }
+  return outcome.settled;
+}
+
+/** Whether a request runs on this thread; in a turn of the loop that is young. */
+async function runsHere(model: Model, inputs: Inputs = { x: row() }): Promise<boolean> {
+  await new Promise((resolve) => setImmediate(resolve));
+  const request = model.infer(inputs);
+  const here = await settlesAtOnce(request);
+  await request.catch(() => undefined);
+  return here;
+}
+
+/** Lets a model's run times become known. */
+async function warmUp(model: Model, inputs: Inputs = { x: row() }): Promise<void> {
+  for (let i = 0; i < 50; i++) await model.infer(inputs);
+}
+
+test('the first batch of its kind runs elsewhere, and the next ones here', async (t) => {
+  const server = await serve(t, { add: onnx(), echo: identity() }, { inline: generous });
+  for (const name of ['add', 'echo']) {
+    const model = server.model(name);
+    assert.equal(await runsHere(model), false, name);
+    await warmUp(model);
+    assert.equal(await runsHere(model), true, name);
+    assert.equal(await runsHere(model, { x: row(0, 32) }), false, `${name}, two rows`);
+    await warmUp(model, { x: row(0, 32) });
+    assert.equal(await runsHere(model, { x: row(0, 32) }), true, `${name}, two rows`);
+  }
+});
+
+test('shapes that were not seen yet run elsewhere', async (t) => {
+  const tensors = { inputs: [{ name: 'x', dims: [-1] }], outputs: [{ name: 'y', dims: [-1] }] };
+  const server = await serve(
+    t,
+    { echo: onnx(identityModel('FP32', ['N', -1]), tensors) },
+    { inline: generous },
+  );
+  const model = server.model('echo');
+  for (const width of [3, 100, 3000]) {
+    assert.equal(await runsHere(model, { x: row(0, width) }), false, `${width}`);
+    await warmUp(model, { x: row(0, width) });
+    assert.equal(await runsHere(model, { x: row(0, width) }), true, `${width}`);
+  }
+});
+
+test('longer strings are of another kind than short ones', async (t) => {
+  const strings = (name: string): { name: string; datatype: 'BYTES'; dims: number[] } => ({
+    name,
+    datatype: 'BYTES',
+    dims: [1],
+  });
+  const server = await serve(
+    t,
+    { echo: identity({ inputs: [strings('x')], outputs: [strings('y')] }) },
+    { inline: generous },
+  );
+  const model = server.model('echo');
+  await warmUp(model, { x: [['short']] });
+  assert.equal(await runsHere(model, { x: [['short']] }), true);
+  assert.equal(await runsHere(model, { x: [['long'.repeat(10_000)]] }), false);
+});
+
+test('what takes longer than the budget runs elsewhere, always', async (t) => {
+  const server = await serve(t, { slow: identity({ delayMs: 30 }) }, { inline: generous });
+  const model = server.model('slow');
+  for (let i = 0; i < 5; i++) assert.equal(await runsHere(model), false);
+});
+
+void suite('who says what runs here', () => {
+  const where = async (server: InferenceServer, name: string): Promise<boolean> => {
+    const model = server.model(name);
+    await warmUp(model);
+    return runsHere(model);
+  };
+
+  test("the server's option, or a model's parameter, which wins", async (t) => {
+    const models = {
+      plain: identity(),
+      off: identity({ parameters: { inline: 'off' } }),
+      on: identity({ parameters: { inline: generous } }),
+    };
+    const on = await serve(t, models, { inline: generous });
+    const off = await serve(t, models, { inline: 'off' });
+    assert.deepEqual(
+      [await where(on, 'plain'), await where(on, 'off'), await where(on, 'on')],
+      [true, false, true],
+    );
+    assert.deepEqual(
+      [await where(off, 'plain'), await where(off, 'off'), await where(off, 'on')],
+      [false, false, true],
+    );
+  });
+
+  test('a parameter that makes no sense keeps the model from loading', async (t) => {
+    const models = { bad: identity({ parameters: { inline: 'always' } }) };
+    const repository = await writeRepository(await temporaryFolder(t), models);
+    const error = await rejection(createServer(repository));
+    assert.equal(error.code, 'INVALID_ARG');
+    assert.match(error.message, /expected 'auto', 'off' or 1 to 10000 microseconds but found "always"/);
+    assert.match(error.message, /config\.pbtxt:\d+/);
+  });
+});
+
+test('requests of a tick run here together, as one batch', async (t) => {
+  const server = await serve(t, { echo: identity() }, { inline: generous });
+  const model = server.model('echo');
+  const ask = (): Promise<InferResult[]> =>
+    Promise.all(Array.from({ length: 40 }, (_, i) => model.infer({ x: row(i) })));
+  await ask();
+  await new Promise((resolve) => setImmediate(resolve));
+  const results = ask();
+  assert.equal(await settlesAtOnce(results), true);
+  for (const [i, result] of (await results).entries()) assert.equal(floats(result)[0], i);
+  assert.deepEqual(await batchCountsAfter(server, 'echo', 80), { 40: 2 });
+});
+
+test('a run that fails here rejects like one elsewhere, and the next goes well', async (t) => {
+  const lookUp = onnx(failingModel(), {
+    inputs: [{ name: 'index', datatype: 'INT64', dims: [1] }],
+    outputs: [{ name: 'value', dims: [1] }],
+  });
+  const server = await serve(t, { lookUp }, { inline: generous });
+  const model = server.model('lookUp');
+  await warmUp(model, { index: new BigInt64Array([1n]) });
+  await new Promise((resolve) => setImmediate(resolve));
+  const bad = rejection(model.infer({ index: new BigInt64Array([99n]) }));
+  assert.equal(await settlesAtOnce(bad), true);
+  assert.match((await bad).message, /model 'lookUp'.*Gather/s);
+  assert.deepEqual(floats(await model.infer({ index: new BigInt64Array([3n]) }), 'value'), [30]);
+});
+
+test('a signal that aborts in the same tick cancels what would have run here', async (t) => {
+  const server = await serve(t, { echo: identity() }, { inline: generous });
+  const model = server.model('echo');
+  await warmUp(model);
+  const controller = new AbortController();
+  const cancelled = rejection(model.infer({ x: row() }, { signal: controller.signal }));
+  const other = model.infer({ x: row(5) });
+  controller.abort();
+  assert.equal((await cancelled).code, 'CANCELLED');
+  assert.equal(floats(await other)[0], 5);
+  // Its slot is in order, too.
+  await Promise.all(
+    Array.from({ length: 10 }, () => model.infer({ x: row() }, { signal: new AbortController().signal })),
+  );
+});
+
+test('timers, immediates and sockets go on beside a loop that awaits answers from here', async (t) => {
+  const server = await serve(t, { echo: identity() }, { inline: generous });
+  const model = server.model('echo');
+  await warmUp(model);
+  const echo = createTcpServer((peer) => {
+    // It hears of the end of the test in its own way.
+    peer.on('error', () => undefined);
+    peer.pipe(peer);
+  });
+  await once(echo.listen(0, '127.0.0.1'), 'listening');
+  t.after(() => echo.close());
+  const address = echo.address();
+  assert.ok(typeof address === 'object' && address !== null);
+  const socket = connect(address.port, '127.0.0.1');
+  await once(socket, 'connect');
+  t.after(() => socket.destroy());
+  const seen = { timers: 0, immediates: 0, messages: 0 };
+  const timer = setInterval(() => seen.timers++, 1);
+  const turn = (): void => {
+    seen.immediates++;
+    immediate = setImmediate(turn);
+  };
+  let immediate = setImmediate(turn);
+  socket.on('data', (data) => {
+    seen.messages++;
+    socket.write(data);
+  });
+  socket.write('x');
+  // Ends only when all of them have had their turns: a loop that keeps them out would never end.
+  const enough = (): boolean => seen.timers >= 20 && seen.immediates >= 20 && seen.messages >= 20;
+  let answers = 0;
+  while (!enough() && answers < 3_000_000) {
+    await model.infer({ x: row() });
+    answers++;
+  }
+  clearInterval(timer);
+  clearImmediate(immediate);
+  assert.ok(enough(), `${JSON.stringify(seen)} in ${answers} answers`);
+});
+
+test('attached servers run here, too', async (t) => {
+  const server = await serve(t, { echo: identity() }, { inline: generous });
+  await warmUp(server.model('echo'));
+  const attached = await attachServer(server.handle);
+  assert.equal(await runsHere(attached.model('echo')), true);
+  await attached.close();
+});
+
+test('answers of a run here that nobody awaited in time come all the same', async (t) => {
+  const server = await serve(t, { echo: identity({ maxBatchSize: 4096 }) }, { inline: generous });
+  const model = server.model('echo');
+  const ask = (): Promise<InferResult[]> =>
+    Promise.all(Array.from({ length: 3000 }, (_, i) => model.infer({ x: row(i) })));
+  for (let round = 0; round < 4; round++) {
+    for (const [i, result] of (await ask()).entries()) assert.equal(floats(result)[0], i);
+  }
+});

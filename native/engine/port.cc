@@ -24,7 +24,7 @@ Port::Port(std::shared_ptr<Server> server, std::function<void()> wake)
 }
 
 Port::~Port() {
-  TRITONTS_ASSERT(outstanding_ == 0, "a port was freed with requests in flight");
+  TRITONTS_ASSERT(references_ == 0, "a port was freed with requests in flight");
 }
 
 Block* Port::AddSlab() {
@@ -72,11 +72,7 @@ void Port::Cancel(uint32_t slot, uint32_t generation) {
 void Port::ShowEpoch(uint32_t epoch) {
   std::atomic_ref<int32_t>(static_cast<int32_t*>(header_->data())[layout::kEpoch])
       .store(static_cast<int32_t>(epoch), std::memory_order_release);
-  std::lock_guard lock(mutex_);
-  if (!detached_ && !wake_pending_) {
-    wake_pending_ = true;
-    wake_();
-  }
+  Signal();
 }
 
 void Port::ShowClosed() {
@@ -99,13 +95,13 @@ void Port::Detach() {
     std::lock_guard lock(mutex_);
     if (detached_) return;
     detached_ = true;
-    ready_.clear();
   }
   for (const auto& request : slots_) {
     if (!request || request->state() == Request::State::kIdle) continue;
     Cancel(request->slot, request->generation);
   }
   server_->PortsChanged();
+  if (self_) Drop(1);
 }
 
 }  // namespace tritonts

@@ -107,7 +107,8 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   void TakePages(std::vector<CompletionPage*>* pages, size_t most = SIZE_MAX);
   // False: the page is not kept, and its id will stand for another one.
   bool Recycle(CompletionPage* page);
-  CompletionPage* page(uint32_t id);
+  // A page that is handed out; null for any other.
+  CompletionPage* page(uint32_t id) const { return id < handed_.size() ? handed_[id] : nullptr; }
 
   // Any thread: a new epoch is to be seen by this port.
   void ShowEpoch(uint32_t epoch);
@@ -151,6 +152,11 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   void Charge(std::vector<Response>* refused);
 
   CompletionPage* PageWithRoom(size_t needed, CompletionPage* full);
+  // Any thread: lets the JS thread have a page, and asks it to come for what there is.
+  void Publish(CompletionPage* page);
+  void Signal();
+  // One part of what keeps the port alive is gone.
+  void Drop(uint64_t references);
   void Append(CompletionPage** page, const Response& response);
   void AppendTimings(CompletionPage* page, const Response& response);
 
@@ -178,14 +184,25 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   std::atomic<uint32_t> acknowledged_{0};
   std::atomic<bool> detached_{false};
 
+  std::vector<CompletionPage*> handed_;  // by id: pages that the JS thread has
+
+  // Requests that are not finally answered, and one more from the first submission until Detach:
+  // `self_` is there while it is not 0.
+  std::atomic<uint64_t> references_{0};
+  std::shared_ptr<Port> self_;
+
+  // In steady state pages go round without a lock: the newest one with answers, which takes more of
+  // them until the JS thread has it, and one that is empty.
+  std::atomic<CompletionPage*> open_{nullptr};
+  std::atomic<CompletionPage*> spare_{nullptr};
+  std::atomic<bool> wake_pending_{false};
+
   std::mutex mutex_;  // guards all below; `wake_` is called under it, so that Detach ends it
   std::vector<std::unique_ptr<CompletionPage>> pages_;  // by id; null: not kept
   std::vector<uint32_t> free_page_ids_;                 // of those
-  std::vector<CompletionPage*> ready_;
+  std::vector<CompletionPage*> ready_;                  // older than the open one
   std::vector<CompletionPage*> free_pages_;
-  uint64_t outstanding_ = 0;    // submitted and not finally answered
-  std::shared_ptr<Port> self_;  // while outstanding_ > 0
-  bool wake_pending_ = false;
+  std::atomic<bool> some_ready_{false};  // whether ready_ has any; written under the lock
 };
 
 }  // namespace tritonts

@@ -67,31 +67,42 @@ void CompletionPage::Reset() {
 
 void Port::TakePages(std::vector<CompletionPage*>* pages, size_t most) {
   CheckThread();
-  std::lock_guard lock(mutex_);
+  // Before the pages are looked for: what is published after that signals again.
   wake_pending_ = false;
-  const auto end = ready_.begin() + static_cast<ptrdiff_t>(std::min(most, ready_.size()));
+  const size_t first = pages->size();
+  if (some_ready_) {
+    std::lock_guard lock(mutex_);
+    pages->insert(pages->end(), ready_.begin(), ready_.end());
+    ready_.clear();
+    some_ready_ = false;
+  }
+  if (CompletionPage* page = open_.exchange(nullptr)) pages->push_back(page);
+  if (pages->size() - first > most) {
+    {
+      std::lock_guard lock(mutex_);
+      ready_.assign(pages->begin() + static_cast<ptrdiff_t>(first + most), pages->end());
+      some_ready_ = true;
+    }
+    pages->resize(first + most);
+    Signal();
+  }
+  for (size_t i = first; i < pages->size(); i++) {
+    CompletionPage* page = (*pages)[i];
+    if (handed_.size() <= page->id) handed_.resize(page->id + 1);
+    handed_[page->id] = page;
 #if defined(TRITONTS_CHECKS)
-  for (auto page = ready_.begin(); page != end; ++page) {
-    for (const uint32_t slot : (*page)->ended) taken_slots_[slot] = false;
-    (*page)->ended.clear();
-  }
+    for (const uint32_t slot : page->ended) taken_slots_[slot] = false;
+    page->ended.clear();
 #endif
-  pages->insert(pages->end(), ready_.begin(), end);
-  ready_.erase(ready_.begin(), end);
-  if (!ready_.empty() && !detached_) {
-    wake_pending_ = true;
-    wake_();
   }
-}
-
-CompletionPage* Port::page(uint32_t id) {
-  std::lock_guard lock(mutex_);
-  return id < pages_.size() ? pages_[id].get() : nullptr;
 }
 
 bool Port::Recycle(CompletionPage* page) {
   CheckThread();
+  handed_[page->id] = nullptr;
   page->Reset();
+  CompletionPage* none = nullptr;
+  if (spare_.compare_exchange_strong(none, page)) return true;
   std::lock_guard lock(mutex_);
   if (free_pages_.size() < kFreePages) {
     free_pages_.push_back(page);
@@ -102,16 +113,33 @@ bool Port::Recycle(CompletionPage* page) {
   return false;
 }
 
-// A page with at least `needed` bytes free, taken from the lists; `full` goes to the ready ones.
-CompletionPage* Port::PageWithRoom(size_t needed, CompletionPage* full) {
+void Port::Publish(CompletionPage* page) {
+  CompletionPage* older = open_.exchange(page);
+  if (!older) return;
+  // Another thread was quicker.
   std::lock_guard lock(mutex_);
+  ready_.push_back(older);
+  some_ready_ = true;
+}
+
+void Port::Signal() {
+  if (wake_pending_.exchange(true)) return;
+  std::lock_guard lock(mutex_);
+  if (!detached_) wake_();
+}
+
+// A page with at least `needed` bytes free that is the caller's; `full` goes to the ready ones.
+CompletionPage* Port::PageWithRoom(size_t needed, CompletionPage* full) {
   if (full) {
-    ready_.push_back(full);
-  } else if (!ready_.empty() && ready_.back()->room() >= needed) {
-    CompletionPage* page = ready_.back();
-    ready_.pop_back();
-    return page;
+    Publish(full);
+  } else if (CompletionPage* page = open_.exchange(nullptr)) {
+    if (page->room() >= needed) return page;
+    std::lock_guard lock(mutex_);
+    ready_.push_back(page);
+    some_ready_ = true;
   }
+  if (CompletionPage* page = spare_.exchange(nullptr)) return page;
+  std::lock_guard lock(mutex_);
   if (!free_pages_.empty()) {
     CompletionPage* page = free_pages_.back();
     free_pages_.pop_back();
@@ -241,20 +269,23 @@ void Port::Deliver(std::span<const Response> responses) {
   }
   if (abandoned) KeepForever(shared_from_this());
   server_->Unreserve(bytes);
-  std::shared_ptr<Port> last;  // freed after the lock
-  {
-    std::lock_guard lock(mutex_);
-    if (page) ready_.push_back(page);
-    TRITONTS_ASSERT(outstanding_ >= ended, "a port got more answers than it asked for");
-    outstanding_ -= ended;
-    if (outstanding_ == 0) last.swap(self_);
-    if (here && page) {
+  if (page) {
+    Publish(page);
+    if (here) {
       answered_here_ = true;
-    } else if (!detached_ && !wake_pending_ && page) {
-      wake_pending_ = true;
-      wake_();
+    } else {
+      Signal();
     }
   }
+  if (ended > 0) Drop(ended);
+}
+
+void Port::Drop(uint64_t references) {
+  const uint64_t before = references_.fetch_sub(references);
+  TRITONTS_ASSERT(before >= references, "a port got more answers than it asked for");
+  if (before > references) return;
+  // Nobody else adds or drops one now; freed at the end, maybe with this port.
+  const std::shared_ptr<Port> last = std::move(self_);
 }
 
 }  // namespace tritonts

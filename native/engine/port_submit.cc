@@ -225,11 +225,12 @@ Status Port::Submit(const int32_t* words, size_t count, const char* const* slab_
   }
   uint64_t accepted = 0;
   for (size_t i = 0; i < group_count_; i++) accepted += groups_[i].requests.size();
-  {
-    std::lock_guard lock(mutex_);
-    if (outstanding_ == 0 && accepted > 0) self_ = shared_from_this();
-    outstanding_ += accepted;
+  if (!self_) {
+    // Before anything is in flight: nobody else looks at it yet.
+    self_ = shared_from_this();
+    references_ = 1;
   }
+  references_.fetch_add(accepted, std::memory_order_relaxed);
   running_here_ = run;
   answered_here_ = false;
   std::vector<Response> refused;

@@ -10,6 +10,7 @@
 #include "../engine/exit.h"
 #include "../platform/cores.h"
 #include "convert.h"
+#include "counts.h"
 #include "port_wrap.h"
 #include "server_wrap.h"
 
@@ -110,6 +111,9 @@ Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   exports.Set("backends", Napi::Function::New<Backends>(env));
   exports.Set("engineId", Napi::Function::New<EngineId>(env));
   exports.Set("prepareExit", Napi::Function::New<PrepareForExit>(env));
+#if defined(TRITONTS_COUNTS)
+  DefineCounts(env, exports);
+#endif
   return exports;
 }
 

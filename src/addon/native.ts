@@ -167,6 +167,20 @@ export interface NativeGpus {
   readonly reason: string;
 }
 
+/** See `native/binding/counts.cc`. */
+export interface NativeCounts {
+  /** Allocations by the engine's own code. */
+  readonly allocations: number;
+  /** Mutexes taken. */
+  readonly locks: number;
+  /** Condition variables notified. */
+  readonly signals: number;
+  /** Waits for one. */
+  readonly sleeps: number;
+  /** Signals to an event loop. */
+  readonly wakes: number;
+}
+
 /** The addon's exports, one set for each environment. */
 export interface NativeAddon {
   /** Undefined where the system has no thread for it. */
@@ -184,4 +198,6 @@ export interface NativeAddon {
   engineId(): number;
   /** The process exits with `code`: nothing new starts, what runs is asked to end. */
   prepareExit(code: number): void;
+  /** What the engine asked of the system since the process began; in builds with TRITONTS_COUNTS. */
+  counts?(): NativeCounts;
 }

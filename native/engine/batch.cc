@@ -90,8 +90,8 @@ size_t BatchRun::Account(Statistics* statistics) {
 
 bool BatchRun::AddAnswered(Statistics* statistics) {
   uint64_t voice = VoiceOf(run_, kFree);
-  const bool taken = voice_.compare_exchange_strong(voice, VoiceOf(run_, kSpeaking),
-                                                    std::memory_order_acq_rel);
+  const bool taken =
+      voice_.compare_exchange_strong(voice, VoiceOf(run_, kSpeaking), std::memory_order_acq_rel);
   if (!taken && voice != VoiceOf(run_, kOver)) return false;
   // Where nothing is answered, the times are the running thread's still.
   if (unanswered_ < requests_.size()) AddTotals(statistics);

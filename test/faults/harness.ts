@@ -38,6 +38,7 @@ const faults = [
   'allocates_too_much',
   'slow',
   'wrong_request',
+  'held',
 ] as const;
 
 /** What can be asked for. */

@@ -140,7 +140,7 @@ export async function openVersion(
   const files = override?.files && versionFiles(override.files, version);
   const file = config.default_model_filename;
   const path = files ? file : join(context.modelDirectory, String(version), file);
-  if (files && backend.needsFile && !(file in files)) {
+  if (files && backend.needsFile && !Object.hasOwn(files, file)) {
     throw new TritonError(
       'INVALID_ARG',
       `model '${name}': there is no file '${version}/${file}' among those given`,

@@ -82,6 +82,26 @@ for (const [what, files, more, path] of missing) {
   });
 }
 
+for (const name of ['../..', '../2/model.onnx', 'nets/../../model.onnx']) {
+  test(`the name ${name}, which leads out of the version's folder, is refused with its line`, async (t) => {
+    const served = external({ 'model.onnx': model }, `default_model_filename: "${name}"`);
+    const error = await rejection(serve(t, { m: { ...served, files: { 'model.onnx': model } } }));
+    assert.deepEqual([error.code, error.model], ['UNSUPPORTED', 'm']);
+    assert.equal(error.location?.field, 'default_model_filename');
+    const lines = served.config?.split('\n') ?? [];
+    assert.equal(error.location.line, lines.findIndex((line) => line.includes(name)) + 1);
+    assert.match(error.message, /leads out of the version's directory/);
+  });
+}
+
+test("a name that begins with a slash starts at the version's folder all the same", async (t) => {
+  const absolute = external(
+    { 'nets/small.onnx': model, 'nets/weights.bin': data },
+    'default_model_filename: "/nets/small.onnx"',
+  );
+  assert.deepEqual(await weightsOf(t, absolute), [...externalWeights()]);
+});
+
 test('each version has its own file', async (t) => {
   const config = configText({ more: 'version_policy { all { } }' });
   const versions = {

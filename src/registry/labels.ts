@@ -1,9 +1,12 @@
 /** Label files: the name of each class of an output. */
 
-import { readFile } from 'node:fs/promises';
 import { isAbsolute, join, relative, sep } from 'node:path';
 import type { ModelConfig } from '../config/types.js';
 import { TritonError } from '../errors.js';
+import { readAtMost, TooLargeError } from './read-file.js';
+
+/** Largest label file that is read, in bytes: room for a million classes. */
+const maxLabelBytes = 64 * 1024 * 1024;
 
 /**
  * Reads the label files of a model's outputs: one label a line, taken as it is; an empty line is no label.
@@ -35,7 +38,10 @@ export async function readLabels(
     try {
       const given = files?.get(inside.replaceAll(sep, '/'));
       if (files && !given) throw new Error('it is not among the files given');
-      text = given ? new TextDecoder().decode(given) : await readFile(path, 'utf8');
+      if (given && given.length > maxLabelBytes) throw new TooLargeError(given.length, maxLabelBytes);
+      text = given
+        ? new TextDecoder().decode(given)
+        : (await readAtMost(path, maxLabelBytes)).toString('utf8');
     } catch (error) {
       throw new TritonError(
         'INTERNAL',

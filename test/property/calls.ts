@@ -148,15 +148,28 @@ function ranOf({ outputs, timings }: InferResult, x: Float32Array, rows: number)
   return { run, position, firstRow, batchSize: timings.batchSize };
 }
 
-/** Waits until all of them have ended; a request that never ends fails instead of hanging. */
-export async function ended(calls: readonly Call[], limitMs = 20_000): Promise<void> {
+/** What never ends fails instead of hanging. */
+const patienceMs = 10_000;
+
+/** Waits for something; false when it took too long. */
+async function inTime(promise: Promise<unknown>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
-  const limit = new Promise<void>((resolve) => (timer = setTimeout(resolve, limitMs)));
+  const limit = new Promise<false>((resolve) => (timer = setTimeout(resolve, patienceMs, false)));
   try {
-    await Promise.race([Promise.all(calls.map((call) => call.ended)), limit]);
+    return await Promise.race([promise.then(() => true), limit]);
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** Unloads the model, which waits for its requests. */
+export async function unload({ server }: Bench): Promise<void> {
+  assert.ok(await inTime(server.unloadModel('m')), 'a model with nothing to do was not unloaded');
+}
+
+/** Waits until all of them have ended. */
+export async function ended(calls: readonly Call[]): Promise<void> {
+  await inTime(Promise.all(calls.map((call) => call.ended)));
   const open = calls.filter(({ ends }) => ends === 0);
   assert.equal(open.length, 0, `${open.length} of ${calls.length} requests have not ended`);
   for (const { ends } of calls) assert.equal(ends, 1);

@@ -3,7 +3,18 @@
 import assert from 'node:assert/strict';
 import { attachServer, type InferenceServer, type TritonErrorCode } from '../../src/index.js';
 import { ownEnd } from './batcher.js';
-import { batchesOf, ended, histogram, load, send, turn, type Bench, type Call, type Ran } from './calls.js';
+import {
+  batchesOf,
+  ended,
+  histogram,
+  load,
+  send,
+  turn,
+  unload,
+  type Bench,
+  type Call,
+  type Ran,
+} from './calls.js';
 import type { Draft, FreeSchedule } from './schedule.js';
 
 /** A request, and what may keep it from its answer. */
@@ -70,7 +81,7 @@ export async function runFree(bench: Bench, schedule: FreeSchedule): Promise<voi
   } finally {
     controller.abort();
     await Promise.all(ports.slice(1).map((port) => port.close({ timeoutMs: 0 })));
-    await server.unloadModel('m');
+    await unload(bench);
   }
 }
 

@@ -5,7 +5,7 @@ import { writeFile } from 'node:fs/promises';
 import { attachServer, type InferenceServer } from '../../src/index.js';
 import { until } from '../server/harness.js';
 import { endsOf, takeBatches } from './batcher.js';
-import { batchesOf, ended, histogram, load, send, turn, type Bench, type Call } from './calls.js';
+import { batchesOf, ended, histogram, load, send, turn, unload, type Bench, type Call } from './calls.js';
 import type { Draft, HeldSchedule } from './schedule.js';
 
 const delaysUs = { none: 0, over: 1000, endless: 3_600_000_000 } as const;
@@ -18,6 +18,9 @@ export async function runHeld(bench: Bench, schedule: HeldSchedule): Promise<voi
   const other = await attachServer(server.handle);
   const ports = [server, other] as const;
   const controller = new AbortController();
+  // What would wait for ever after a failure.
+  const cleanUp = new AbortController();
+  const rest = policy.delay === 'endless' ? cleanUp.signal : undefined;
   const sent: Call[] = [];
   try {
     const full = { port: 0, rows: policy.maxBatchSize, shape: '1x1', fault: 'held' } as const;
@@ -29,7 +32,7 @@ export async function runHeld(bench: Bench, schedule: HeldSchedule): Promise<voi
     const cancelled: Call[] = [];
     const refused: Call[] = [];
     for (const drafts of held) {
-      const calls = sendTurn(ports, drafts, policy.maxBatchSize, controller.signal);
+      const calls = sendTurn(ports, drafts, policy.maxBatchSize, rest, controller.signal);
       await turn();
       for (const { call, aborted, refused: isRefused } of calls) {
         sent.push(call);
@@ -53,7 +56,7 @@ export async function runHeld(bench: Bench, schedule: HeldSchedule): Promise<voi
     };
     await runOn();
     for (const drafts of idle) {
-      for (const { call, refused: isRefused } of sendTurn(ports, drafts, policy.maxBatchSize)) {
+      for (const { call, refused: isRefused } of sendTurn(ports, drafts, policy.maxBatchSize, rest)) {
         sent.push(call);
         if (isRefused) refused.push(call);
         else queue.push(call);
@@ -75,9 +78,10 @@ export async function runHeld(bench: Bench, schedule: HeldSchedule): Promise<voi
   } finally {
     // After a failure, too, nothing may go on that the next schedule would see.
     controller.abort();
+    cleanUp.abort();
     await writeFile(release, '');
     await other.close({ timeoutMs: 0 });
-    await server.unloadModel('m');
+    await unload(bench);
   }
 }
 
@@ -86,13 +90,14 @@ function sendTurn(
   ports: readonly InferenceServer[],
   drafts: readonly Draft[],
   maxBatchSize: number,
+  rest: AbortSignal | undefined,
   signal?: AbortSignal,
 ): { call: Call; aborted: boolean; refused: boolean }[] {
   const calls = drafts.map((draft) => {
     const port = ports[draft.port];
     assert.ok(port);
     const aborted = draft.aborted && signal !== undefined;
-    const call = send(port, draft, aborted ? signal : undefined);
+    const call = send(port, draft, aborted ? signal : rest);
     return { call, aborted, refused: call.rows > maxBatchSize };
   });
   // What is refused does not reach a queue.

@@ -1,7 +1,7 @@
 /** The ONNX Runtime backend's decisions: which library, how many threads, and what the config asks of a session. */
 
 import { resolve } from 'node:path';
-import { invalidArgument } from '../errors.js';
+import { indexPath } from '../config/paths.js';
 import type { Backend, BackendContext } from './backend.js';
 import { cudaSettings, gpusOfLibrary } from './cuda.js';
 import { libraryToOpenFirst, onnxRuntimeLibrary } from './library.js';
@@ -15,14 +15,17 @@ const graphLevels: ReadonlyMap<number, string> = new Map([
   [2, '0'],
 ]);
 
-function graphLevel({ config }: BackendContext): string {
+function graphLevel({ config, fault }: BackendContext): string {
   const level = config.optimization?.graph?.level ?? 0;
   const known = graphLevels.get(level);
   if (known !== undefined) return known;
-  throw invalidArgument(
-    `model '${config.name}': expected -1 (basic), 0 (all), 1 (extended) or 2 (off) for optimization.graph.level but received ${level}`,
-    { model: config.name },
-  );
+  const expected = 'expected -1 (basic), 0 (all), 1 (extended) or 2 (off)';
+  throw fault('optimization.graph.level', `${expected} but received ${level}`);
+}
+
+/** Paths of the libraries of operators, in the order of the configuration. */
+function operatorLibraries({ config, modelDirectory }: BackendContext): string[] {
+  return (config.model_operations?.op_library_filename ?? []).map((file) => resolve(modelDirectory, file));
 }
 
 /** Most threads that anybody can mean. */
@@ -80,7 +83,7 @@ export const onnxruntime: Backend = {
   ],
   gpus: gpusOfLibrary,
   settings(context: BackendContext): Record<string, string> {
-    const { config, options } = context;
+    const { options } = context;
     const read = new Reader(context);
     const settings: Record<string, string> = {
       library: onnxRuntimeLibrary(options),
@@ -100,12 +103,12 @@ export const onnxruntime: Backend = {
       'session_config.session.use_device_allocator_for_initializers',
       read.flag('session.use_device_allocator_for_initializers'),
     );
-    const operators = config.model_operations?.op_library_filename ?? [];
-    if (operators.length > 0) {
-      settings['custom_op_libraries'] = operators
-        .map((file) => resolve(context.modelDirectory, file))
-        .join('\n');
-    }
+    const operators = operatorLibraries(context);
+    if (operators.length > 0) settings['custom_op_libraries'] = operators.join('\n');
     return settings;
+  },
+  blame(message: string, context: BackendContext): string | undefined {
+    const library = operatorLibraries(context).findIndex((path) => message.includes(path));
+    return library < 0 ? undefined : indexPath('model_operations.op_library_filename', library);
   },
 };

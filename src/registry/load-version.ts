@@ -3,11 +3,12 @@
 import { join } from 'node:path';
 import type { NativeDescription, NativeServer, NativeStatus, NativeVersionConfig } from '../addon/native.js';
 import { statusError } from '../addon/status.js';
-import { cpu } from '../backends/backend.js';
+import { cpu, type BackendContext } from '../backends/backend.js';
 import { backends } from '../backends/index.js';
 import { tritonDefaults, type BackendDefaults } from '../config/complete.js';
 import { datatypeOf, type ModelDescription } from '../config/description.js';
 import { finishConfig, type PreparedConfig } from '../config/prepare.js';
+import { fieldError } from '../config/problems.js';
 import type { ModelConfig } from '../config/types.js';
 import { TritonError } from '../errors.js';
 import type { BackendConfig, ResolvedOptions } from '../options.js';
@@ -126,13 +127,15 @@ export async function openVersion(
   version: number,
   override?: Override,
 ): Promise<OpenVersion> {
-  const { config, context } = prepared;
+  const { config, context, source } = prepared;
   const name = context.modelName;
   const backend = backends().get(config.backend);
   if (!backend) {
-    throw new TritonError(
+    throw fieldError(
       'INVALID_ARG',
-      `model '${name}': unknown backend '${config.backend}'; there are ${[...backends().keys()].join(', ')}`,
+      source,
+      'backend',
+      `unknown backend '${config.backend}'; there are ${[...backends().keys()].join(', ')}`,
       { model: name },
     );
   }
@@ -149,21 +152,31 @@ export async function openVersion(
       },
     );
   }
-  const settings = backend.settings({
+  const backendContext: BackendContext = {
     config,
     modelDirectory: context.modelDirectory,
     options: backendOptions,
     cores: options.threads,
+    fault: (field, text) => fieldError('INVALID_ARG', source, field, text, { model: name }),
     devices: instancesOf(config).map(deviceOf),
-  });
-  const { uid, description } = await open(server, backend.name, name, version, path, settings, files);
+  };
+  const settings = backend.settings(backendContext);
+  const { uid, description } = await open(server, backend.name, name, version, path, settings, files).catch(
+    (error: unknown) => {
+      if (!(error instanceof TritonError)) throw error;
+      const field = backend.blame?.(error.message, backendContext);
+      throw field === undefined
+        ? error
+        : fieldError(error.code, source, field, error.message, { model: name, cause: error });
+    },
+  );
   try {
     const finished = finishConfig(
       prepared,
       backend.needsFile ? describe(description) : undefined,
       defaultsOf(backendOptions),
     );
-    const labels = await readLabels(finished.config, context.modelDirectory, override?.files);
+    const labels = await readLabels(finished.config, source, context.modelDirectory, override?.files);
     return { uid, config: finished.config, notes: finished.notes, labels };
   } catch (error) {
     await retire(server, uid);

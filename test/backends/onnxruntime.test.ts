@@ -59,7 +59,7 @@ test('another graph level is refused, with what there is', async (t) => {
     serve(t, { m: onnx(gelu(), { more: 'optimization { graph { level: 3 } }' }) }),
   );
   assert.equal(error.code, 'INVALID_ARG');
-  assert.match(error.message, /optimization\.graph\.level but received 3/);
+  assert.match(error.message, /optimization\.graph\.level: expected .* but received 3/);
 });
 
 /** A model with parameters and a number of instances. */
@@ -195,5 +195,8 @@ for (const [key, value] of [
       assert.ok(error.message.includes(key) && error.message.includes(value), error.message);
     }
     assert.match(inBackend.message, /backendConfig\.onnxruntime\['/);
+    assert.equal(inModel.location?.field, `parameters["${key}"]`);
+    assert.ok(inModel.location.line > 0);
+    assert.equal(inBackend.location, undefined);
   });
 }

@@ -73,6 +73,15 @@ function versionConfig(
   };
 }
 
+/** The error that a load ends with: in one line, and with the model's name, which a runtime does not know. */
+function loadError(status: NativeStatus, model: string, version: number): TritonError {
+  const line = status.message.trim().replaceAll(/\s*[\r\n]\s*/g, ' ');
+  const message = line.startsWith(`model '${model}'`)
+    ? line
+    : `model '${model}', version ${version}: ${line}`;
+  return statusError({ code: status.code, message }, { model });
+}
+
 /** The engine's calls as promises. */
 function open(
   server: NativeServer,
@@ -85,7 +94,7 @@ function open(
 ): Promise<{ uid: number; description: NativeDescription }> {
   return new Promise((resolve, reject) => {
     const done = (error: NativeStatus | null, uid: number, description: NativeDescription): void => {
-      if (error) reject(statusError(error, { model: name }));
+      if (error) reject(loadError(error, name, version));
       else resolve({ uid, description });
     };
     server.open(backend, name, version, path, settings, done, files);
@@ -215,5 +224,5 @@ export async function loadVersion(
   const error = await start(server, opened.uid, versionConfig(opened.config, instances, options));
   if (!error) return { ...opened, instances };
   await retire(server, opened.uid);
-  throw statusError(error, { model: prepared.context.modelName });
+  throw loadError(error, prepared.context.modelName, version);
 }

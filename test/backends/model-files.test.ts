@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { test } from 'node:test';
-import { addModel, externalDataModel, externalWeights } from '../support/models.js';
-import type { Files, RepositoryModel } from '../support/repository.js';
-import { configText, floats, rejection, row, serve, type Context } from '../server/harness.js';
+import { createServer } from '../../src/index.js';
+import { addModel, externalDataModel, externalWeights, unsupportedOperatorModel } from '../support/models.js';
+import { temporaryFolder, writeRepository, type Files, type RepositoryModel } from '../support/repository.js';
+import { configText, floats, rejection, row, serve, start, type Context } from '../server/harness.js';
 
 const zeros = new Float32Array(512);
 
@@ -54,6 +56,36 @@ test('a folder named model.onnx is completed like a file', async (t) => {
   assert.deepEqual([backend, default_model_filename, max_batch_size], ['onnxruntime', 'model.onnx', 4]);
   assert.deepEqual(floats(await server.infer('m', { x: zeros })), [...externalWeights()]);
 });
+
+const broken: Readonly<Record<string, Uint8Array>> = {
+  empty: new Uint8Array(0),
+  'cut in half': model.subarray(0, model.length >> 1),
+  'a byte short': model.subarray(0, model.length - 1),
+  garbage: Uint8Array.of(1, 2, 3, 255, 7),
+  text: new TextEncoder().encode('<html>\n404 Not Found\n</html>\n'),
+  'a model with an unknown operator': unsupportedOperatorModel(),
+};
+
+for (const [what, content] of Object.entries(broken)) {
+  test(`a file that is ${what} is told with model and file in one line, from a folder and as bytes`, async (t) => {
+    const folder = await writeRepository(await temporaryFolder(t), { net: { versions: { '3': content } } });
+    const server = await start(t, folder, { modelControlMode: 'explicit' });
+    const files = { '3/model.onnx': content };
+    const loads = [
+      [() => server.loadModel('net'), join(folder, 'net', '3', 'model.onnx')],
+      [() => server.loadModel('net', { config: { backend: 'onnxruntime' }, files }), 'model.onnx'],
+    ] as const;
+    for (const [load, file] of loads) {
+      const error = await rejection(load());
+      assert.deepEqual([error.code, error.model], ['INTERNAL', 'net']);
+      assert.ok(error.message.startsWith(`model 'net', version 3: can't load '${file}': `), error.message);
+      assert.doesNotMatch(error.message, /[\r\n]/);
+    }
+    const whole = await rejection(createServer(folder));
+    assert.equal(whole.message.split('\n').length, 2);
+    assert.match(whole.message, /\n {2}net: model 'net', version 3: can't load '.*\/net\/3\/model\.onnx'/);
+  });
+}
 
 test('missing external data is INTERNAL and names the file', async (t) => {
   const error = await rejection(serve(t, { m: external({ 'model.onnx': model }) }));

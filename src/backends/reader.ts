@@ -11,6 +11,12 @@ interface Written {
   readonly fault: (expected: string) => TritonError;
 }
 
+/** What a text must be. */
+export interface TextRule {
+  readonly expected: string;
+  readonly allows: (text: string) => boolean;
+}
+
 /** Reads settings: a model's `parameters` win over the backend's configuration. */
 export class Reader {
   readonly #context: BackendContext;
@@ -19,9 +25,12 @@ export class Reader {
     this.#context = context;
   }
 
-  text(key: string): string | undefined {
+  text(key: string, rule?: TextRule): string | undefined {
     const written = this.#find(key);
-    return written && String(written.value);
+    if (written === undefined) return undefined;
+    const text = String(written.value);
+    if (rule && !rule.allows(text)) throw written.fault(rule.expected);
+    return text;
   }
 
   integer(key: string, most: number): number | undefined {

@@ -179,6 +179,8 @@ test("what only the backend's configuration may say is a hint in a model", async
 for (const [key, value] of [
   ['intra_op_thread_count', 'many'],
   ['intra_op_thread_count', '1.5'],
+  ['intra_op_thread_count', '1025'],
+  ['inter_op_thread_count', '4096'],
   ['inter_op_thread_count', '-1'],
   ['execution_mode', '2'],
   ['enable_mem_arena', 'yes'],

@@ -20,21 +20,32 @@ async function check<T>(
   run: (schedule: T) => Promise<void>,
 ): Promise<void> {
   let runs = 0;
+  let last: T | undefined;
   let running = Promise.resolve();
   const property = fc.asyncProperty(schedule, async (drawn) => {
     runs++;
+    last = drawn;
     running = run(drawn);
     await running;
   });
-  await fc.assert(property, {
-    seed,
-    numRuns: 1_000_000,
-    interruptAfterTimeLimit: (seconds * 1000) / 2,
-    markInterruptAsFailure: false,
-    includeErrorInReport: true,
-  });
-  await running; // it was left alone when the time was over
-  t.diagnostic(`${runs} schedules with seed ${seed}`);
+  try {
+    await fc.assert(property, {
+      seed,
+      numRuns: 1_000_000,
+      interruptAfterTimeLimit: (seconds * 1000) / 2,
+      markInterruptAsFailure: false,
+      includeErrorInReport: true,
+    });
+    // What was under way when the time was over counts, too.
+    await running.catch((error: unknown) => {
+      t.diagnostic(`failed: ${fc.stringify(last)}`);
+      throw error;
+    });
+  } finally {
+    // Nothing of it may go on beside the next test.
+    await running.catch(() => undefined);
+    t.diagnostic(`${runs} schedules with seed ${seed}`);
+  }
 }
 
 test('the batches are those of the model, request by request, and so are the counters', (t) =>

@@ -52,7 +52,8 @@ enum class Fault : int32_t {
 class FaultBackend final : public Backend {
  public:
   StatusOr<std::unique_ptr<Model>> Load(const ModelSpec& spec) override;
-  bool may_run_on_js_thread() const override { return false; }
+  // For models whose faults do not hold a thread; the others say `inline` "off".
+  bool may_run_on_js_thread() const override { return true; }
 };
 
 }  // namespace tritonts

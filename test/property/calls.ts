@@ -38,6 +38,7 @@ export async function load(
   { maxBatchSize, preferred }: Pick<Policy, 'maxBatchSize' | 'preferred'>,
   delayUs: number,
   instances: number,
+  inline: string,
 ): Promise<string> {
   const release = join(bench.folder, `release-${++bench.loads}`);
   const config: ModelConfigInput = {
@@ -53,7 +54,11 @@ export async function load(
       { name: 'ran', data_type: 'TYPE_INT32', dims: [3] },
     ],
     instance_group: [{ kind: 'KIND_CPU', count: instances }],
-    parameters: { release_file: { string_value: release }, delay_ms: { string_value: '1' } },
+    parameters: {
+      release_file: { string_value: release },
+      delay_ms: { string_value: '1' },
+      inline: { string_value: inline },
+    },
     ...(preferred && {
       dynamic_batching: {
         // In any order, as a configuration may have them.

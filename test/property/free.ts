@@ -31,7 +31,7 @@ interface Sent {
 export async function runFree(bench: Bench, schedule: FreeSchedule): Promise<void> {
   const { policy, instances, steps } = schedule;
   const { server } = bench;
-  await load(bench, policy, policy.delayUs, instances);
+  await load(bench, policy, policy.delayUs, instances, schedule.inline);
   const ports: InferenceServer[] = [
     server,
     await attachServer(server.handle),

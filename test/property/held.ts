@@ -14,7 +14,7 @@ const delaysUs = { none: 0, over: 1000, endless: 3_600_000_000 } as const;
 export async function runHeld(bench: Bench, schedule: HeldSchedule): Promise<void> {
   const { policy, instances, held, closes, idle } = schedule;
   const { server } = bench;
-  const release = await load(bench, policy, delaysUs[policy.delay], instances);
+  const release = await load(bench, policy, delaysUs[policy.delay], instances, 'off');
   const other = await attachServer(server.handle);
   const ports = [server, other] as const;
   const controller = new AbortController();

@@ -43,6 +43,8 @@ export type Step =
 export interface FreeSchedule {
   readonly policy: Omit<Policy, 'delay'> & { readonly delayUs: number };
   readonly instances: number;
+  /** Which runs may be on the thread of the callers. */
+  readonly inline: 'off' | 'auto' | '10000';
   readonly steps: readonly Step[];
 }
 
@@ -110,6 +112,7 @@ export const freeSchedule: fc.Arbitrary<FreeSchedule> = sizes.chain((policy) =>
   fc.record({
     policy: fc.constantFrom(0, 0, 100, 2000).map((delayUs) => ({ ...policy, delayUs })),
     instances: fc.integer({ min: 1, max: 3 }),
+    inline: fc.constantFrom('off', 'auto', '10000'),
     steps: fc.array(
       fc.oneof(
         {

@@ -82,6 +82,24 @@ void BatchRun::End() {
 }
 
 size_t BatchRun::Account(Statistics* statistics) {
+  AddTotals(statistics);
+  const size_t ended = requests_.size();
+  requests_.clear();
+  return ended;
+}
+
+bool BatchRun::AddAnswered(Statistics* statistics) {
+  uint64_t voice = VoiceOf(run_, kFree);
+  const bool taken =
+      voice_.compare_exchange_strong(voice, VoiceOf(run_, kSpeaking), std::memory_order_acq_rel);
+  if (!taken && voice != VoiceOf(run_, kOver)) return false;
+  // Where nothing is answered, the times are the running thread's still.
+  if (unanswered_ < requests_.size()) AddTotals(statistics);
+  if (taken) GiveVoice(kFree);
+  return true;
+}
+
+void BatchRun::AddTotals(Statistics* statistics) const {
   const uint64_t input = timings_.compute_start_ns - timings_.exec_start_ns;
   const uint64_t infer = timings_.compute_end_ns - timings_.compute_start_ns;
   const uint64_t output = timings_.exec_end_ns - timings_.compute_end_ns;
@@ -101,9 +119,6 @@ size_t BatchRun::Account(Statistics* statistics) {
     batch.compute_infer.Add(1, infer);
     batch.compute_output.Add(1, output);
   }
-  const size_t ended = requests_.size();
-  requests_.clear();
-  return ended;
 }
 
 void BatchRun::MarkInputsReady() {

@@ -35,6 +35,9 @@ class BatchRun final : public Batch {
   // The version's lock: adds what the run did to `statistics`, and is empty again. Returns how many
   // requests ended.
   size_t Account(Statistics* statistics);
+  // The version's lock, of a batch that is not accounted for: adds what its run has answered so
+  // far. False, with nothing added: a thread is answering; ask again, without the lock meanwhile.
+  bool AddAnswered(Statistics* statistics);
 
   // Another thread gives the run up: mutes the running thread and answers what is unanswered. Once,
   // and then the object must stay as long as the run may.
@@ -94,6 +97,7 @@ class BatchRun final : public Batch {
   std::string Complaint(const Declared& declared) const;
   uint32_t RowsOf(uint32_t request) const;
   // All below: with the voice.
+  void AddTotals(Statistics* statistics) const;
   void AnswerRest(const Status& status);
   // Fixes the times of what is answered now.
   void Stamp();

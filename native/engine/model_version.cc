@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "../platform/thread.h"
@@ -121,8 +122,18 @@ void ModelVersion::Cancel(Request* request) {
 }
 
 Statistics ModelVersion::statistics() const {
-  std::lock_guard lock(mutex_);
-  return statistics_;
+  while (true) {
+    {
+      std::lock_guard lock(mutex_);
+      Statistics statistics = statistics_;
+      if (std::all_of(runners_.begin(), runners_.end(), [&](const auto& runner) {
+            return !runner->busy || runner->batch.AddAnswered(&statistics);
+          })) {
+        return statistics;
+      }
+    }
+    std::this_thread::yield();  // an answer is being handed over
+  }
 }
 
 std::map<std::string, std::string> ModelVersion::Info() const {
@@ -294,13 +305,17 @@ void ModelVersion::Fail(std::span<Request* const> requests, const Status& status
   const uint64_t now = NowNs();
   uint64_t ns = 0;
   for (Request* request : requests) ns += now - request->arrival_ns;
-  Refuse(requests, status);
-  After after;
   {
+    // Before the answers: whoever has one finds it counted.
     std::lock_guard lock(mutex_);
     statistics_.fail.Add(requests.size(), ns);
     (status.code() == Code::kCancelled ? statistics_.cancelled : statistics_.rejected) +=
         requests.size();
+  }
+  Refuse(requests, status);
+  After after;
+  {
+    std::lock_guard lock(mutex_);
     EndedLocked(requests.size(), &after);
   }
   Finish(after);

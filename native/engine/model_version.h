@@ -72,6 +72,8 @@ class ModelVersion final : public TimerClient {
   void Submit(std::span<Request* const> requests, uint64_t now_ns, InlineTick* tick = nullptr);
   // Ends a waiting request at once as CANCELLED; marks a running one, whose rows are then dropped.
   void Cancel(Request* request);
+  // Counts every request whose answer was delivered, also of batches that run on. Not from a
+  // sink's Deliver of a run: waits until that returns.
   Statistics statistics() const;
   void OnTimer(uint64_t now_ns) override;
 

@@ -1,10 +1,12 @@
 #include "fault_backend.h"
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <mutex>
 #include <new>
@@ -23,7 +25,7 @@ constexpr const char* kNames[] = {
     "answers_twice", "answers_late",   "never_answers",  "wrong_rows",
     "negative_dim",  "huge_shape",     "unknown_output", "wrong_datatype",
     "too_few_bytes", "too_many_bytes", "other_thread",   "allocates_too_much",
-    "slow",          "wrong_request",
+    "slow",          "wrong_request",  "held",
 };
 static_assert(std::size(kNames) == static_cast<size_t>(Fault::kCount));
 
@@ -46,7 +48,9 @@ struct Orders {
   std::string at;
   std::chrono::milliseconds delay{100};
   std::string hang_file;
+  std::string release_file;
   int fault_input = -1;  // position of the input that names a fault
+  int ran_output = -1;   // position of the output that tells about the run
 };
 
 // What a load does at one of its steps.
@@ -62,12 +66,20 @@ Status LoadFault(const Orders& orders, const char* step) {
 
 class FaultInstance final : public Instance {
  public:
-  explicit FaultInstance(const Orders& orders) : orders_(orders) {}
+  // `runs` counts those of the whole model.
+  FaultInstance(const Orders& orders, std::atomic<int32_t>* runs) : orders_(orders), runs_(runs) {}
   ~FaultInstance() override { JoinLate(); }
 
   void Execute(Batch& batch) override {
     // Answers that were to come late come now, while another run is under way.
     JoinLate();
+    run_ = ++*runs_;
+    first_rows_.clear();
+    int32_t rows = 0;
+    for (const Request* request : batch.requests()) {
+      first_rows_.push_back(rows);
+      rows += static_cast<int32_t>(request->batch_size);
+    }
     batch.MarkInputsReady();
     batch.MarkComputed();
     for (uint32_t i = 0; i < batch.requests().size(); i++) {
@@ -91,7 +103,7 @@ class FaultInstance final : public Instance {
   static bool OfTheRun(Fault fault) {
     return fault == Fault::kThrows || fault == Fault::kThrowsOther ||
            fault == Fault::kLacksMemory || fault == Fault::kHangs ||
-           fault == Fault::kHangsUntilTerminated || fault == Fault::kSlow;
+           fault == Fault::kHangsUntilTerminated || fault == Fault::kSlow || fault == Fault::kHeld;
   }
 
   // Remembered, because an answered request is not ours any more.
@@ -112,10 +124,27 @@ class FaultInstance final : public Instance {
     return fault;
   }
 
-  static void Echo(Batch& batch, uint32_t position) {
+  void Echo(Batch& batch, uint32_t position) const {
     const InputTensor* input = batch.requests()[position]->input(0);
     if (!input) return;
     Declare(batch, position, 0, input->datatype, input->shape, input->byte_size());
+    if (orders_.ran_output >= 0) TellRun(batch, position);
+  }
+
+  void TellRun(Batch& batch, uint32_t position) const {
+    const uint32_t rows = batch.requests()[position]->batch_size;
+    const size_t size = rows * 3 * sizeof(int32_t);
+    BlockRef block = batch.pool().Acquire(size);
+    if (!block) return batch.RespondOne(position, Status::Unavailable("no memory"));
+    auto* told = reinterpret_cast<int32_t*>(block->data());
+    for (uint32_t row = 0; row < rows; row++) {
+      *told++ = run_;
+      *told++ = static_cast<int32_t>(position);
+      *told++ = first_rows_[position] + static_cast<int32_t>(row);
+    }
+    const int64_t shape[] = {rows, 3};
+    batch.SetRequestOutput(position, static_cast<uint32_t>(orders_.ran_output), DataType::kInt32,
+                           shape, block->data(), size, block.get());
   }
 
   // Output `index` with the bytes of input 0, of which `size` count.
@@ -215,6 +244,11 @@ class FaultInstance final : public Instance {
     bool terminated = true;
     if (fault == Fault::kSlow) {
       terminated = changed_.wait_for(lock, orders_.delay, [this] { return terminated_; });
+    } else if (fault == Fault::kHeld) {
+      while (!terminated_ && !std::filesystem::exists(orders_.release_file)) {
+        changed_.wait_for(lock, std::chrono::microseconds(200));
+      }
+      terminated = terminated_;
     } else {
       changed_.wait(lock, [this] { return terminated_; });
     }
@@ -237,6 +271,9 @@ class FaultInstance final : public Instance {
   }
 
   const Orders orders_;
+  std::atomic<int32_t>* const runs_;
+  int32_t run_ = 0;                  // number of the run that is under way
+  std::vector<int32_t> first_rows_;  // of its requests
   std::vector<Fault> faults_;
   std::vector<std::thread> late_;  // the running thread
   std::mutex mutex_;               // guards terminated_ and late_wanted_
@@ -256,16 +293,20 @@ class FaultModel final : public Model {
     for (size_t i = 0; i < io.inputs.size(); i++) {
       if (io.inputs[i].name == "fault") orders_.fault_input = static_cast<int>(i);
     }
+    for (size_t i = 0; i < io.outputs.size(); i++) {
+      if (io.outputs[i].name == "ran") orders_.ran_output = static_cast<int>(i);
+    }
     return LoadFault(orders_, "configure");
   }
 
   StatusOr<std::unique_ptr<Instance>> CreateInstance(const InstanceSpec&) override {
     if (Status status = LoadFault(orders_, "instance"); !status.ok()) return status;
-    return std::unique_ptr<Instance>(new FaultInstance(orders_));
+    return std::unique_ptr<Instance>(new FaultInstance(orders_, &runs_));
   }
 
  private:
   Orders orders_;
+  std::atomic<int32_t> runs_{0};
 };
 
 }  // namespace
@@ -281,6 +322,7 @@ StatusOr<std::unique_ptr<Model>> FaultBackend::Load(const ModelSpec& spec) {
   orders.fault = static_cast<Fault>(known - std::begin(kNames));
   orders.load_fault = SettingOf(spec, "load_fault", "");
   orders.hang_file = SettingOf(spec, "hang_file", "");
+  orders.release_file = SettingOf(spec, "release_file", "");
   orders.at = SettingOf(spec, "at", "load");
   const std::string delay = SettingOf(spec, "delay_ms", "100");
   int64_t milliseconds = 0;

@@ -5,11 +5,15 @@
 // model by its settings. Requests of one batch each have their own fault; one that concerns the
 // whole run (it throws, hangs or takes its time) comes after the others have their answers.
 //
+// An INT32 output named "ran" of dims [3] tells, in each row, which run of the model it was (from
+// 1), the request's position in its batch, and the row's position.
+//
 // Settings:
 //   fault        name of the fault of requests that name none
 //   load_fault   "fails", "throws", "lacks_memory" or "hangs"
 //   at           where load_fault is: "load" (default), "configure" or "instance"
 //   delay_ms     how long "slow" takes (100)
+//   release_file "held" goes on when this file is there
 //   hang_file    a file that is made when something begins to hang
 #pragma once
 
@@ -41,13 +45,15 @@ enum class Fault : int32_t {
   kAllocatesTooMuch,      // asks the pool for 2^45 bytes
   kSlow,                  // takes delay_ms, less when asked to end
   kWrongRequest,          // answers requests that the batch does not have
+  kHeld,                  // waits until release_file is there, less when asked to end
   kCount,
 };
 
 class FaultBackend final : public Backend {
  public:
   StatusOr<std::unique_ptr<Model>> Load(const ModelSpec& spec) override;
-  bool may_run_on_js_thread() const override { return false; }
+  // For models whose faults do not hold a thread; the others say `inline` "off".
+  bool may_run_on_js_thread() const override { return true; }
 };
 
 }  // namespace tritonts

@@ -408,6 +408,82 @@ TEST(version_that_is_given_up_tells_nothing_of_its_runtime) {
 
 // --- Statistics.
 
+TEST(version_counts_what_is_answered_while_its_run_goes_on) {
+  auto answered = std::make_shared<Runs>();
+  answered->Shut();
+  Script script;
+  script.execute = [answered](uint32_t instance, Batch& batch) {
+    batch.MarkInputsReady();
+    batch.MarkComputed();
+    batch.RespondOne(0, Status::Ok());
+    answered->Execute(instance, batch);  // waits with the rest
+  };
+  VersionBench bench(std::move(script), ConfigOf(FloatIo(), 1, Dynamic(8)));
+  bench.Submit({bench.requests.Floats({1, 2}), bench.requests.Floats({3})});
+  CHECK(bench.sink.Wait(1));
+  Statistics statistics = bench.version().statistics();
+  CHECK_EQ(statistics.success.count, 1u);
+  CHECK_EQ(statistics.inference_count, 2u);
+  CHECK_EQ(statistics.execution_count, 1u);
+  CHECK_EQ(statistics.batches.at(3).compute_infer.count, 1u);
+  answered->Open();
+  CHECK(bench.sink.Wait(2));
+  statistics = bench.version().statistics();
+  CHECK_EQ(statistics.success.count, 2u);
+  CHECK_EQ(statistics.inference_count, 3u);
+  CHECK_EQ(statistics.execution_count, 1u);
+  CHECK_EQ(statistics.batches.at(3).compute_infer.count, 1u);
+}
+
+TEST(version_counts_every_answer_before_it_is_delivered) {
+  class CountingSink final : public ResponseSink {
+   public:
+    void Deliver(std::span<const Response> responses) override {
+      for (const Response& response : responses) {
+        response.request->set_state(Request::State::kIdle);
+      }
+      delivered.fetch_add(static_cast<uint32_t>(responses.size()), std::memory_order_release);
+    }
+    std::atomic<uint32_t> delivered{0};
+  };
+  CountingSink sink;
+  Requests requests(&sink);
+  VersionBench bench(ScriptOf(std::make_shared<Runs>()), ConfigOf(FloatIo(), 1, Dynamic(4)));
+  for (uint32_t sent = 1; sent <= 2000; sent++) {
+    bench.Submit({requests.Floats({1})});
+    while (sink.delivered.load(std::memory_order_acquire) < sent) std::this_thread::yield();
+    CHECK_EQ(bench.version().statistics().success.count, sent);
+  }
+}
+
+TEST(version_counts_a_cancellation_before_it_is_delivered) {
+  class AskingSink final : public ResponseSink {
+   public:
+    void Deliver(std::span<const Response> responses) override {
+      for (const Response& response : responses) {
+        if (response.timings) continue;
+        cancelled = response.request->version->statistics().cancelled;
+      }
+      for (const Response& response : responses) {
+        response.request->set_state(Request::State::kIdle);
+      }
+    }
+    std::atomic<uint64_t> cancelled{0};
+  };
+  AskingSink sink;
+  Requests requests(&sink);
+  auto runs = std::make_shared<Runs>();
+  runs->Shut();
+  VersionBench bench(ScriptOf(runs), ConfigOf(FloatIo(), 1));
+  bench.Submit({requests.Floats({1})});
+  CHECK(runs->Started(1));
+  Request* waiting = requests.Floats({2});
+  bench.Submit({waiting});
+  bench.version().Cancel(waiting);
+  CHECK_EQ(sink.cancelled.load(), 1u);
+  runs->Open();
+}
+
 TEST(version_counts_batches_rows_and_requests) {
   auto runs = std::make_shared<Runs>();
   runs->Shut();

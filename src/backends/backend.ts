@@ -2,6 +2,7 @@
 
 import type { Gpus } from '../config/gpus.js';
 import type { ModelConfig } from '../config/types.js';
+import type { TritonError } from '../errors.js';
 import type { BackendConfig } from '../options.js';
 
 /** What a backend may look at to decide how a model version is opened. */
@@ -13,6 +14,8 @@ export interface BackendContext {
   readonly options: BackendConfig;
   /** Cores the server may use. */
   readonly cores: number;
+  /** The INVALID_ARG error for a field of `config`, with its place: what was expected, and what came. */
+  readonly fault: (field: string, text: string) => TritonError;
   /** The device of each instance that the version will have: the id of a GPU, or {@link cpu}. */
   readonly devices: readonly number[];
 }
@@ -35,4 +38,6 @@ export interface Backend {
    * @throws {TritonError} When a parameter's value makes no sense, or the runtime is not there.
    */
   settings(context: BackendContext): Record<string, string>;
+  /** The field of `config` that an error of the native half is about, as far as its message tells. */
+  blame?(message: string, context: BackendContext): string | undefined;
 }

@@ -56,6 +56,15 @@ function packageFolder(): string | undefined {
 }
 
 /**
+ * Where a file really is: Electron shows what its packer left outside of an `app.asar` as if it were inside, to Node but
+ * not to the system's loader of libraries.
+ */
+export function outsideOfArchive(file: string): string {
+  const outside = file.replace(/\.asar(?=[\\/])/, '.asar.unpacked');
+  return outside !== file && existsSync(outside) ? outside : file;
+}
+
+/**
  * Path of the library file.
  *
  * @throws {TritonError} UNAVAILABLE with what was looked for, where, and what to install.
@@ -80,7 +89,7 @@ export function findOnnxRuntimeLibrary(): string {
     const file = readdirSync(place)
       .filter((name) => pattern.test(name))
       .sort()[0];
-    if (file !== undefined) return join(place, file);
+    if (file !== undefined) return outsideOfArchive(join(place, file));
   }
   throw new TritonError(
     'UNAVAILABLE',

@@ -1,8 +1,8 @@
 /** The ONNX Runtime backend's decisions: which library, how many threads, and what the config asks of a session. */
 
 import { resolve } from 'node:path';
-import { invalidArgument } from '../errors.js';
-import type { Backend, BackendContext } from './backend.js';
+import { indexPath } from '../config/paths.js';
+import { cpu, type Backend, type BackendContext } from './backend.js';
 import { cudaSettings, gpusOfLibrary } from './cuda.js';
 import { libraryToOpenFirst, onnxRuntimeLibrary } from './library.js';
 import { Reader } from './reader.js';
@@ -15,18 +15,21 @@ const graphLevels: ReadonlyMap<number, string> = new Map([
   [2, '0'],
 ]);
 
-function graphLevel({ config }: BackendContext): string {
+function graphLevel({ config, fault }: BackendContext): string {
   const level = config.optimization?.graph?.level ?? 0;
   const known = graphLevels.get(level);
   if (known !== undefined) return known;
-  throw invalidArgument(
-    `model '${config.name}': expected -1 (basic), 0 (all), 1 (extended) or 2 (off) for optimization.graph.level but received ${level}`,
-    { model: config.name },
-  );
+  const expected = 'expected -1 (basic), 0 (all), 1 (extended) or 2 (off)';
+  throw fault('optimization.graph.level', `${expected} but received ${level}`);
 }
 
-/** Most threads that anybody can mean. */
-const mostThreads = 4096;
+/** Paths of the libraries of operators, in the order of the configuration. */
+function operatorLibraries({ config, modelDirectory }: BackendContext): string[] {
+  return (config.model_operations?.op_library_filename ?? []).map((file) => resolve(modelDirectory, file));
+}
+
+/** Most threads that anybody can mean: more than the largest machines have cores for one model. */
+const mostThreads = 1024;
 
 /**
  * Threads of a session. Unless something is said, a version with one instance runs on the runtime's one pool for all
@@ -50,6 +53,24 @@ function threads(read: Reader, { cores, devices }: BackendContext): Record<strin
   if (mode !== undefined) settings['execution_mode'] = mode;
   if (mode === '1' && inter > 0) settings['inter_op_threads'] = String(inter);
   return settings;
+}
+
+/**
+ * The arenas to shrink after each run, `cpu:0;gpu:1`. The runtime looks at them at each run and not before: what it would
+ * refuse then is refused at load, which is an arena that the sessions do not have.
+ */
+function shrinkage(read: Reader, { devices }: BackendContext): string | undefined {
+  const [gpu, ...others] = new Set(devices.filter((device) => device !== cpu));
+  const arenas = read.flag('enable_mem_arena') === '0' ? [] : ['cpu:0'];
+  // All sessions are told the same, also those that are elsewhere.
+  if (gpu !== undefined && others.length === 0 && !devices.includes(cpu)) arenas.push(`gpu:${gpu}`);
+  return read.text('memory.enable_memory_arena_shrinkage', {
+    expected:
+      arenas.length === 0
+        ? 'nothing, because the sessions have no arena'
+        : `arenas that every session has, ${arenas.join(' or ')}, separated by semicolons`,
+    allows: (text) => text.split(';').every((arena) => arenas.includes(arena)),
+  });
 }
 
 /**
@@ -80,7 +101,7 @@ export const onnxruntime: Backend = {
   ],
   gpus: gpusOfLibrary,
   settings(context: BackendContext): Record<string, string> {
-    const { config, options } = context;
+    const { options } = context;
     const read = new Reader(context);
     const settings: Record<string, string> = {
       library: onnxRuntimeLibrary(options),
@@ -95,17 +116,17 @@ export const onnxruntime: Backend = {
     set('enable_cpu_mem_arena', read.flag('enable_mem_arena'));
     set('enable_mem_pattern', read.flag('enable_mem_pattern'));
     set('profile_prefix', read.text('profile_file_prefix'));
-    set('run_config.memory.enable_memory_arena_shrinkage', read.text('memory.enable_memory_arena_shrinkage'));
+    set('run_config.memory.enable_memory_arena_shrinkage', shrinkage(read, context));
     set(
       'session_config.session.use_device_allocator_for_initializers',
       read.flag('session.use_device_allocator_for_initializers'),
     );
-    const operators = config.model_operations?.op_library_filename ?? [];
-    if (operators.length > 0) {
-      settings['custom_op_libraries'] = operators
-        .map((file) => resolve(context.modelDirectory, file))
-        .join('\n');
-    }
+    const operators = operatorLibraries(context);
+    if (operators.length > 0) settings['custom_op_libraries'] = operators.join('\n');
     return settings;
+  },
+  blame(message: string, context: BackendContext): string | undefined {
+    const library = operatorLibraries(context).findIndex((path) => message.includes(path));
+    return library < 0 ? undefined : indexPath('model_operations.op_library_filename', library);
   },
 };

@@ -1,12 +1,20 @@
 /** Reads a backend's settings from a model's `parameters` and the server's options. */
 
-import { invalidArgument } from '../errors.js';
+import { keyPath } from '../config/paths.js';
+import { invalidArgument, type TritonError } from '../errors.js';
 import type { BackendContext } from './backend.js';
 
 /** A setting as it was written, and where, for messages. */
 interface Written {
   readonly value: string | number | boolean;
-  readonly place: string;
+  /** The error for a wrong value. */
+  readonly fault: (expected: string) => TritonError;
+}
+
+/** What a text must be. */
+export interface TextRule {
+  readonly expected: string;
+  readonly allows: (text: string) => boolean;
 }
 
 /** Reads settings: a model's `parameters` win over the backend's configuration. */
@@ -17,9 +25,12 @@ export class Reader {
     this.#context = context;
   }
 
-  text(key: string): string | undefined {
+  text(key: string, rule?: TextRule): string | undefined {
     const written = this.#find(key);
-    return written && String(written.value);
+    if (written === undefined) return undefined;
+    const text = String(written.value);
+    if (rule && !rule.allows(text)) throw written.fault(rule.expected);
+    return text;
   }
 
   integer(key: string, most: number): number | undefined {
@@ -38,13 +49,22 @@ export class Reader {
 
   #find(key: string): Written | undefined {
     const own = this.#context.config.parameters[key]?.string_value;
-    if (own !== undefined && own !== '') return { value: own, place: `parameter '${key}'` };
-    return this.#general(key);
+    if (own === undefined || own === '') return this.#general(key);
+    const fault = (expected: string): TritonError =>
+      this.#context.fault(keyPath('parameters', key), `expected ${expected} but received '${own}'`);
+    return { value: own, fault };
   }
 
   #general(key: string): Written | undefined {
     const value = this.#context.options[key];
-    return value === undefined ? undefined : { value, place: `backendConfig.onnxruntime['${key}']` };
+    if (value === undefined) return undefined;
+    const { name } = this.#context.config;
+    const fault = (expected: string): TritonError =>
+      invalidArgument(
+        `model '${name}': expected ${expected} for backendConfig.onnxruntime['${key}'] but received '${String(value)}'`,
+        { model: name },
+      );
+    return { value, fault };
   }
 
   #flag(written: Written | undefined): '0' | '1' | undefined {
@@ -58,10 +78,6 @@ export class Reader {
     const text = String(written.value).trim();
     const number = /^\d+$/.test(text) ? Number(text) : NaN;
     if (number <= most) return number;
-    const { name } = this.#context.config;
-    throw invalidArgument(
-      `model '${name}': expected a whole number from 0 to ${most} for ${written.place} but received '${text}'`,
-      { model: name },
-    );
+    throw written.fault(`a whole number from 0 to ${most}`);
   }
 }

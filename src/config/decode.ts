@@ -9,6 +9,12 @@ import type { Problem } from './problems.js';
  */
 export const maxConfigBytes: number = 1024 * 1024;
 
+/** What is wrong with a configuration file of so many bytes. */
+export function tooManyBytes(size: number): Problem {
+  const text = `the file has ${size} bytes; the largest configuration that is read has ${maxConfigBytes}`;
+  return { code: 'INVALID_ARG', path: '', line: 0, text };
+}
+
 /**
  * The text of a configuration file, or why it is none.
  *
@@ -18,11 +24,7 @@ export function decodeConfig(content: string | Uint8Array): { text: string } | {
   const wrong = (text: string, line = 0): { problem: Problem } => ({
     problem: { code: 'INVALID_ARG', path: '', line, text },
   });
-  if (content.length > maxConfigBytes) {
-    return wrong(
-      `the file has ${content.length} bytes; the largest configuration that is read has ${maxConfigBytes}`,
-    );
-  }
+  if (content.length > maxConfigBytes) return { problem: tooManyBytes(content.length) };
   if (typeof content !== 'string' && !isUtf8(content)) {
     const utf16 =
       (content[0] === 0xff && content[1] === 0xfe) || (content[0] === 0xfe && content[1] === 0xff);

@@ -1,6 +1,6 @@
 /** What is wrong with a configuration, collected, and turned into one error that lists all of it. */
 
-import { TritonError, type TritonErrorCode } from '../errors.js';
+import { TritonError, type ErrorLocation, type TritonErrorCode, type TritonErrorOptions } from '../errors.js';
 
 /** Where a configuration came from. */
 export interface ConfigSource {
@@ -61,12 +61,7 @@ export function problemsError(
 ): TritonError {
   const errors = problems.slice(0, mostListed).map((problem) => {
     const line = problem.line ?? source.lineOf(problem.path);
-    const place = line > 0 ? `${source.file}:${line}` : source.file;
-    const field = problem.path === '' ? '' : `${problem.path}: `;
-    return new TritonError(problem.code, `${place}: ${field}${problem.text}`, {
-      model,
-      location: { file: source.file, line, field: problem.path },
-    });
+    return errorAt(problem.code, { file: source.file, line, field: problem.path }, problem.text, { model });
   });
   const [first] = errors;
   if (first === undefined) throw new TypeError('problemsError() needs at least one problem');
@@ -78,6 +73,34 @@ export function problemsError(
     errors.map(({ message }) => message).join('\n') + (left > 0 ? `\n… and ${more} more` : ''),
     { model, location: first.location, cause: new AggregateError(errors, `${problems.length} problems`) },
   );
+}
+
+function errorAt(
+  code: TritonErrorCode,
+  location: ErrorLocation,
+  text: string,
+  options: TritonErrorOptions,
+): TritonError {
+  const { file, line, field } = location;
+  const place = line > 0 ? `${file}:${line}` : file;
+  return new TritonError(code, `${place}: ${field === '' ? '' : `${field}: `}${text}`, {
+    ...options,
+    location,
+  });
+}
+
+/**
+ * The error for a field that turned out to be wrong when it was used, such as one that names a file: of any code, with the
+ * field's place as {@link problemsError} gives it.
+ */
+export function fieldError(
+  code: TritonErrorCode,
+  source: ConfigSource,
+  field: string,
+  text: string,
+  options: TritonErrorOptions,
+): TritonError {
+  return errorAt(code, { file: source.file, line: source.lineOf(field), field }, text, options);
 }
 
 /** Throws {@link problemsError} if there is a problem. */

@@ -48,7 +48,10 @@ export const backendParameters: Readonly<Record<string, Readonly<Record<string, 
     execution_mode: row('acted', '0: one operator after the other, 1: side by side', { integer: true }),
     enable_mem_arena: row('acted', "0 switches the runtime's arena off", { integer: true }),
     enable_mem_pattern: row('acted', "0 switches the runtime's memory patterns off", { integer: true }),
-    'memory.enable_memory_arena_shrinkage': row('acted', 'arenas to shrink after each run, such as cpu:0'),
+    'memory.enable_memory_arena_shrinkage': row(
+      'acted',
+      'arenas to shrink after each run: `cpu:0`, and `gpu:N` where all instances are on GPU N, separated by semicolons',
+    ),
     'session.use_device_allocator_for_initializers': row('acted', '1: weights do not live in the arena', {
       integer: true,
     }),

@@ -153,7 +153,9 @@ export const supportTable: Readonly<Record<string, Support>> = {
     'there are no host policies; Triton uses an empty one for a name it does not know',
   ),
 
-  default_model_filename: acted("file or directory of the model inside a version's directory"),
+  default_model_filename: acted(
+    "file or directory of the model inside a version's directory, which it must not leave",
+  ),
   cc_model_filenames: {
     ...refused('the file is not chosen by the compute capability of a GPU'),
     onCpu: hint('chooses a file by the compute capability of a GPU; instances run on the CPU'),

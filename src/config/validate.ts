@@ -195,6 +195,13 @@ function validatePaths(config: ModelConfig, report: Report): void {
       );
     }
   });
+  if (escapes(config.default_model_filename)) {
+    report(
+      'default_model_filename',
+      `${JSON.stringify(config.default_model_filename)} leads out of the version's directory`,
+      'UNSUPPORTED',
+    );
+  }
   if (escapes(config.runtime)) {
     report('runtime', `${JSON.stringify(config.runtime)} leads out of the directory of the backend`);
   }

@@ -1,47 +1,55 @@
 /** Label files: the name of each class of an output. */
 
-import { readFile } from 'node:fs/promises';
 import { isAbsolute, join, relative, sep } from 'node:path';
+import { fieldPath, indexPath } from '../config/paths.js';
+import { fieldError, type ConfigSource } from '../config/problems.js';
 import type { ModelConfig } from '../config/types.js';
-import { TritonError } from '../errors.js';
+import type { TritonError, TritonErrorCode } from '../errors.js';
+import { readAtMost, TooLargeError } from './read-file.js';
+
+/** Largest label file that is read, in bytes: room for a million classes. */
+const maxLabelBytes = 64 * 1024 * 1024;
 
 /**
  * Reads the label files of a model's outputs: one label a line, taken as it is; an empty line is no label.
  *
+ * @param source - Where the configuration came from.
  * @param files - The model's files by path, in place of the folder's.
  * @returns By output name; outputs without a `label_filename` are absent.
  * @throws {TritonError} UNSUPPORTED for a file outside of the model's folder, INTERNAL for one that cannot be read.
  */
 export async function readLabels(
   config: ModelConfig,
+  source: ConfigSource,
   folder: string,
   files?: ReadonlyMap<string, Uint8Array>,
 ): Promise<Record<string, string[]>> {
   const labels: [string, string[]][] = [];
-  for (const { name, label_filename: file } of config.output) {
+  for (const [index, { name, label_filename: file }] of config.output.entries()) {
     if (file === '') continue;
     // Like Triton, `/x` is taken relative to the model's folder.
     const path = join(folder, file);
     const inside = relative(folder, path);
-    const options = { model: config.name, tensor: name };
+    const refused = (code: TritonErrorCode, text: string, cause?: unknown): TritonError =>
+      fieldError(code, source, fieldPath(indexPath('output', index), 'label_filename'), text, {
+        model: config.name,
+        tensor: name,
+        ...(cause === undefined ? {} : { cause }),
+      });
     if (inside === '..' || inside.startsWith(`..${sep}`) || isAbsolute(inside)) {
-      throw new TritonError(
-        'UNSUPPORTED',
-        `model '${config.name}', output '${name}': label_filename '${file}' leads out of the model's folder`,
-        options,
-      );
+      throw refused('UNSUPPORTED', `'${file}' leads out of the model's folder`);
     }
     let text: string;
     try {
       const given = files?.get(inside.replaceAll(sep, '/'));
       if (files && !given) throw new Error('it is not among the files given');
-      text = given ? new TextDecoder().decode(given) : await readFile(path, 'utf8');
+      if (given && given.length > maxLabelBytes) throw new TooLargeError(given.length, maxLabelBytes);
+      text = given
+        ? new TextDecoder().decode(given)
+        : (await readAtMost(path, maxLabelBytes)).toString('utf8');
     } catch (error) {
-      throw new TritonError(
-        'INTERNAL',
-        `model '${config.name}', output '${name}': label file ${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`,
-        { ...options, cause: error },
-      );
+      const reason = error instanceof Error ? error.message : String(error);
+      throw refused('INTERNAL', `label file ${path} cannot be read: ${reason}`, error);
     }
     const lines = text.split('\n');
     if (lines.at(-1) === '') lines.pop();

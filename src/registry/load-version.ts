@@ -3,11 +3,12 @@
 import { join } from 'node:path';
 import type { NativeDescription, NativeServer, NativeStatus, NativeVersionConfig } from '../addon/native.js';
 import { statusError } from '../addon/status.js';
-import { cpu } from '../backends/backend.js';
+import { cpu, type BackendContext } from '../backends/backend.js';
 import { backends } from '../backends/index.js';
 import { tritonDefaults, type BackendDefaults } from '../config/complete.js';
 import { datatypeOf, type ModelDescription } from '../config/description.js';
 import { finishConfig, type PreparedConfig } from '../config/prepare.js';
+import { fieldError } from '../config/problems.js';
 import type { ModelConfig } from '../config/types.js';
 import { TritonError } from '../errors.js';
 import type { BackendConfig, ResolvedOptions } from '../options.js';
@@ -72,6 +73,15 @@ function versionConfig(
   };
 }
 
+/** The error that a load ends with: in one line, and with the model's name, which a runtime does not know. */
+function loadError(status: NativeStatus, model: string, version: number): TritonError {
+  const line = status.message.trim().replaceAll(/\s*[\r\n]\s*/g, ' ');
+  const message = line.startsWith(`model '${model}'`)
+    ? line
+    : `model '${model}', version ${version}: ${line}`;
+  return statusError({ code: status.code, message }, { model });
+}
+
 /** The engine's calls as promises. */
 function open(
   server: NativeServer,
@@ -84,7 +94,7 @@ function open(
 ): Promise<{ uid: number; description: NativeDescription }> {
   return new Promise((resolve, reject) => {
     const done = (error: NativeStatus | null, uid: number, description: NativeDescription): void => {
-      if (error) reject(statusError(error, { model: name }));
+      if (error) reject(loadError(error, name, version));
       else resolve({ uid, description });
     };
     server.open(backend, name, version, path, settings, done, files);
@@ -126,13 +136,15 @@ export async function openVersion(
   version: number,
   override?: Override,
 ): Promise<OpenVersion> {
-  const { config, context } = prepared;
+  const { config, context, source } = prepared;
   const name = context.modelName;
   const backend = backends().get(config.backend);
   if (!backend) {
-    throw new TritonError(
+    throw fieldError(
       'INVALID_ARG',
-      `model '${name}': unknown backend '${config.backend}'; there are ${[...backends().keys()].join(', ')}`,
+      source,
+      'backend',
+      `unknown backend '${config.backend}'; there are ${[...backends().keys()].join(', ')}`,
       { model: name },
     );
   }
@@ -140,7 +152,7 @@ export async function openVersion(
   const files = override?.files && versionFiles(override.files, version);
   const file = config.default_model_filename;
   const path = files ? file : join(context.modelDirectory, String(version), file);
-  if (files && backend.needsFile && !(file in files)) {
+  if (files && backend.needsFile && !Object.hasOwn(files, file)) {
     throw new TritonError(
       'INVALID_ARG',
       `model '${name}': there is no file '${version}/${file}' among those given`,
@@ -149,21 +161,31 @@ export async function openVersion(
       },
     );
   }
-  const settings = backend.settings({
+  const backendContext: BackendContext = {
     config,
     modelDirectory: context.modelDirectory,
     options: backendOptions,
     cores: options.threads,
+    fault: (field, text) => fieldError('INVALID_ARG', source, field, text, { model: name }),
     devices: instancesOf(config).map(deviceOf),
-  });
-  const { uid, description } = await open(server, backend.name, name, version, path, settings, files);
+  };
+  const settings = backend.settings(backendContext);
+  const { uid, description } = await open(server, backend.name, name, version, path, settings, files).catch(
+    (error: unknown) => {
+      if (!(error instanceof TritonError)) throw error;
+      const field = backend.blame?.(error.message, backendContext);
+      throw field === undefined
+        ? error
+        : fieldError(error.code, source, field, error.message, { model: name, cause: error });
+    },
+  );
   try {
     const finished = finishConfig(
       prepared,
       backend.needsFile ? describe(description) : undefined,
       defaultsOf(backendOptions),
     );
-    const labels = await readLabels(finished.config, context.modelDirectory, override?.files);
+    const labels = await readLabels(finished.config, source, context.modelDirectory, override?.files);
     return { uid, config: finished.config, notes: finished.notes, labels };
   } catch (error) {
     await retire(server, uid);
@@ -202,5 +224,5 @@ export async function loadVersion(
   const error = await start(server, opened.uid, versionConfig(opened.config, instances, options));
   if (!error) return { ...opened, instances };
   await retire(server, opened.uid);
-  throw statusError(error, { model: prepared.context.modelName });
+  throw loadError(error, prepared.context.modelName, version);
 }

@@ -1,9 +1,12 @@
 /** A model repository in local folders: which models and versions there are, and what their files say. */
 
 import type { Dirent } from 'node:fs';
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { maxConfigBytes, tooManyBytes } from '../config/decode.js';
+import { problemsError } from '../config/problems.js';
 import { TritonError } from '../errors.js';
+import { readAtMost, TooLargeError } from './read-file.js';
 
 /** A model's folder. */
 export interface ModelFolder {
@@ -72,7 +75,7 @@ export const versionName: RegExp = /^(0|[1-9]\d{0,15})$/;
 /**
  * Reads a model's folder.
  *
- * @throws {TritonError} INTERNAL when a file is there but cannot be read.
+ * @throws {TritonError} INTERNAL when a file is there but cannot be read, INVALID_ARG for a configuration that is too large.
  */
 export async function readModel(folder: ModelFolder): Promise<ModelFiles> {
   try {
@@ -95,11 +98,12 @@ export async function readModel(folder: ModelFolder): Promise<ModelFiles> {
     const hasConfig = entries.some((entry) => entry.name === 'config.pbtxt');
     const file = join(folder.path, 'config.pbtxt');
     return {
-      config: hasConfig ? { file, bytes: await readFile(file) } : undefined,
+      config: hasConfig ? { file, bytes: await readConfigFile(folder.name, file) } : undefined,
       versions,
       firstVersionEntries,
     };
   } catch (error) {
+    if (error instanceof TritonError) throw error;
     throw new TritonError(
       'INTERNAL',
       `model '${folder.name}': its folder cannot be read: ${reasonOf(error)}`,
@@ -108,6 +112,20 @@ export async function readModel(folder: ModelFolder): Promise<ModelFiles> {
         cause: error,
       },
     );
+  }
+}
+
+async function readConfigFile(model: string, file: string): Promise<Buffer> {
+  try {
+    return await readAtMost(file, maxConfigBytes);
+  } catch (error) {
+    if (error instanceof TooLargeError) {
+      throw problemsError([tooManyBytes(error.size)], { file, lineOf: () => 0 }, model);
+    }
+    throw new TritonError('INTERNAL', `model '${model}': ${file} cannot be read: ${reasonOf(error)}`, {
+      model,
+      cause: error,
+    });
   }
 }
 

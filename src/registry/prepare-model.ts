@@ -37,7 +37,7 @@ export async function prepareModel(
     gpus: gpuFinder(options),
     instanceKind: options.instanceKind,
   });
-  return { prepared, versions: chooseVersions(prepared.config, files.versions) };
+  return { prepared, versions: chooseVersions(prepared.config, prepared.source, files.versions) };
 }
 
 function readConfig(model: string, config: NonNullable<ModelFiles['config']>): ParsedConfig {

@@ -1,6 +1,7 @@
 /** Which versions of a model are served. */
 
 import type { ModelConfig } from '../config/types.js';
+import { fieldError, type ConfigSource } from '../config/problems.js';
 import { TritonError } from '../errors.js';
 
 /**
@@ -10,7 +11,11 @@ import { TritonError } from '../errors.js';
  *
  * @throws {TritonError} INVALID_ARG when none is left.
  */
-export function chooseVersions(config: ModelConfig, existing: readonly number[]): number[] {
+export function chooseVersions(
+  config: ModelConfig,
+  source: ConfigSource,
+  existing: readonly number[],
+): number[] {
   const policy = config.version_policy;
   const sorted = [...existing].sort((a, b) => a - b);
   let chosen = sorted;
@@ -25,15 +30,17 @@ export function chooseVersions(config: ModelConfig, existing: readonly number[])
     said = `specific { versions: [${versions.join(', ')}] }`;
   }
   if (chosen.length === 0) {
-    const found =
-      sorted.length === 0 ? 'there is no version folder' : `there are only versions ${sorted.join(', ')}`;
+    const { name } = config;
+    const missing = `at least one version must be available under the version policy ${said}, but there`;
+    if (sorted.length > 0) {
+      const text = `${missing} are only versions ${sorted.join(', ')}`;
+      throw fieldError('INVALID_ARG', source, 'version_policy', text, { model: name });
+    }
     throw new TritonError(
       'INVALID_ARG',
-      `model '${config.name}': at least one version must be available under the version policy ${said}, but ${found}` +
-        (sorted.length === 0
-          ? ` (a version is a folder with a number as its name, such as ${config.name}/1)`
-          : ''),
-      { model: config.name },
+      `model '${name}': ${missing} is no version folder ` +
+        `(a version is a folder with a number as its name, such as ${name}/1)`,
+      { model: name },
     );
   }
   return chosen;

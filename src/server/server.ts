@@ -37,6 +37,9 @@ export interface CloseOptions {
 /** Not exported: whoever has it may construct a server. */
 const constructing = Symbol('constructing');
 
+/** Handles that are kept so that whoever asks for a model again gets the same; any string of digits may be asked for. */
+const mostHandles = 1024;
+
 const defaultCloseMs = 30_000;
 const attachLimit = 2 ** 30;
 
@@ -58,6 +61,7 @@ export class InferenceServer implements AsyncDisposable {
   /** Only the server that was created here loads and unloads. */
   readonly #registry: Registry | undefined;
   readonly #explicit: boolean;
+  /** At most {@link mostHandles}, oldest first. */
   readonly #models: Map<string, Model> = new Map();
   #closing: Promise<void> | undefined;
 
@@ -113,6 +117,11 @@ export class InferenceServer implements AsyncDisposable {
     if (known) return known;
     if (!this.#table.entry(name)) throw this.#table.unknown(name);
     const model = new Model(this.#native, this.#table, name, pinned);
+    if (this.#models.size >= mostHandles) {
+      // The oldest; its holders may go on using it.
+      const [oldest] = this.#models.keys();
+      if (oldest !== undefined) this.#models.delete(oldest);
+    }
     this.#models.set(key, model);
     return model;
   }

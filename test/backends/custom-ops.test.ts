@@ -79,6 +79,8 @@ test('a library that is missing, and a file that is none, are named', async (t) 
     const error = await rejection(serve(t, { m: model }));
     assert.deepEqual([error.code, error.model], ['INTERNAL', 'm']);
     assert.ok(error.message.includes(path), error.message);
+    assert.equal(error.location?.field, 'model_operations.op_library_filename[0]');
+    assert.ok(error.location.line > 0);
   }
 });
 

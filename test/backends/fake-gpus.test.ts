@@ -87,7 +87,7 @@ test('with two GPUs and the provider, each instance is where the configuration s
     third: /instance_group\[0\]\.gpus: no GPU with id 2; available are 0, 1$/,
     unknown_option: /the CUDA provider refuses an option: Unknown provider option/,
     wrong_number:
-      /expected a whole number from 0 to 2 for parameter 'cudnn_conv_algo_search' but received '3'/,
+      /:7: parameters\["cudnn_conv_algo_search"\]: expected a whole number from 0 to 2 but received '3'$/,
   })) {
     assert.equal(models[name]?.state, 'UNAVAILABLE');
     assert.match(models[name].reason, reason);

@@ -2,15 +2,25 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import { test } from 'node:test';
-import { findOnnxRuntimeLibrary } from '../../src/backends/library.js';
+import { findOnnxRuntimeLibrary, outsideOfArchive } from '../../src/backends/library.js';
 import { onnx, rejection, row, serve } from '../server/harness.js';
-import { temporaryFolder } from '../support/repository.js';
+import { temporaryFolder, writeRepository } from '../support/repository.js';
 
 test('the library is the one that onnxruntime-node carries for this platform', () => {
   const file = findOnnxRuntimeLibrary();
   assert.ok(isAbsolute(file) && existsSync(file));
   assert.ok(file.includes('onnxruntime-node'));
   assert.ok(file.includes(join(process.platform, process.arch)));
+});
+
+test('a library that Electron shows inside of app.asar is opened where it was unpacked', async (t) => {
+  const folder = await temporaryFolder(t);
+  await writeRepository(folder, { 'app.asar.unpacked': { files: { 'node_modules/lib.so': '' } } });
+  const unpacked = join(folder, 'app.asar.unpacked', 'node_modules', 'lib.so');
+  assert.equal(outsideOfArchive(join(folder, 'app.asar', 'node_modules', 'lib.so')), unpacked);
+  for (const file of [unpacked, join(folder, 'app.asar', 'none.so'), join(folder, 'app.asar.txt')]) {
+    assert.equal(outsideOfArchive(file), file);
+  }
 });
 
 test('runtimeInfo tells the library and its version', async (t) => {

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { test } from 'node:test';
-import { addModel, externalDataModel, externalWeights } from '../support/models.js';
-import type { Files, RepositoryModel } from '../support/repository.js';
-import { configText, floats, rejection, row, serve, type Context } from '../server/harness.js';
+import { createServer } from '../../src/index.js';
+import { addModel, externalDataModel, externalWeights, unsupportedOperatorModel } from '../support/models.js';
+import { temporaryFolder, writeRepository, type Files, type RepositoryModel } from '../support/repository.js';
+import { configText, floats, rejection, row, serve, start, type Context } from '../server/harness.js';
 
 const zeros = new Float32Array(512);
 
@@ -55,6 +57,36 @@ test('a folder named model.onnx is completed like a file', async (t) => {
   assert.deepEqual(floats(await server.infer('m', { x: zeros })), [...externalWeights()]);
 });
 
+const broken: Readonly<Record<string, Uint8Array>> = {
+  empty: new Uint8Array(0),
+  'cut in half': model.subarray(0, model.length >> 1),
+  'a byte short': model.subarray(0, model.length - 1),
+  garbage: Uint8Array.of(1, 2, 3, 255, 7),
+  text: new TextEncoder().encode('<html>\n404 Not Found\n</html>\n'),
+  'a model with an unknown operator': unsupportedOperatorModel(),
+};
+
+for (const [what, content] of Object.entries(broken)) {
+  test(`a file that is ${what} is told with model and file in one line, from a folder and as bytes`, async (t) => {
+    const folder = await writeRepository(await temporaryFolder(t), { net: { versions: { '3': content } } });
+    const server = await start(t, folder, { modelControlMode: 'explicit' });
+    const files = { '3/model.onnx': content };
+    const loads = [
+      [() => server.loadModel('net'), join(folder, 'net', '3', 'model.onnx')],
+      [() => server.loadModel('net', { config: { backend: 'onnxruntime' }, files }), 'model.onnx'],
+    ] as const;
+    for (const [load, file] of loads) {
+      const error = await rejection(load());
+      assert.deepEqual([error.code, error.model], ['INTERNAL', 'net']);
+      assert.ok(error.message.startsWith(`model 'net', version 3: can't load '${file}': `), error.message);
+      assert.doesNotMatch(error.message, /[\r\n]/);
+    }
+    const whole = await rejection(createServer(folder));
+    assert.equal(whole.message.split('\n').length, 2);
+    assert.match(whole.message, /\n {2}net: model 'net', version 3: can't load '.*\/net\/3\/model\.onnx'/);
+  });
+}
+
 test('missing external data is INTERNAL and names the file', async (t) => {
   const error = await rejection(serve(t, { m: external({ 'model.onnx': model }) }));
   assert.deepEqual([error.code, error.model], ['INTERNAL', 'm']);
@@ -81,6 +113,26 @@ for (const [what, files, more, path] of missing) {
     assert.ok(error.message.includes(path), error.message);
   });
 }
+
+for (const name of ['../..', '../2/model.onnx', 'nets/../../model.onnx']) {
+  test(`the name ${name}, which leads out of the version's folder, is refused with its line`, async (t) => {
+    const served = external({ 'model.onnx': model }, `default_model_filename: "${name}"`);
+    const error = await rejection(serve(t, { m: { ...served, files: { 'model.onnx': model } } }));
+    assert.deepEqual([error.code, error.model], ['UNSUPPORTED', 'm']);
+    assert.equal(error.location?.field, 'default_model_filename');
+    const lines = served.config?.split('\n') ?? [];
+    assert.equal(error.location.line, lines.findIndex((line) => line.includes(name)) + 1);
+    assert.match(error.message, /leads out of the version's directory/);
+  });
+}
+
+test("a name that begins with a slash starts at the version's folder all the same", async (t) => {
+  const absolute = external(
+    { 'nets/small.onnx': model, 'nets/weights.bin': data },
+    'default_model_filename: "/nets/small.onnx"',
+  );
+  assert.deepEqual(await weightsOf(t, absolute), [...externalWeights()]);
+});
 
 test('each version has its own file', async (t) => {
   const config = configText({ more: 'version_policy { all { } }' });

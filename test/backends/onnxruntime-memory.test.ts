@@ -4,7 +4,7 @@ import type { BackendConfig, InferenceServer } from '../../src/index.js';
 import { buildCustomOps, reportModel } from '../support/custom-ops.js';
 import { addModel } from '../support/models.js';
 import { temporaryFolder } from '../support/repository.js';
-import { onnx, rejection, row, serve } from '../server/harness.js';
+import { onnx, rejection, serve } from '../server/harness.js';
 
 const library = await buildCustomOps(await temporaryFolder({ after }));
 
@@ -89,13 +89,24 @@ test('memory.enable_memory_arena_shrinkage gives back after each run what a larg
   assert.ok(Number(shrunk['arena TotalAllocated']) < Number(kept['arena TotalAllocated']) / 4);
 });
 
-test('without an arena there is nothing to shrink: each request fails with the words of the runtime', async (t) => {
-  const parameters = { enable_mem_arena: 0, 'memory.enable_memory_arena_shrinkage': 'cpu:0' };
-  const server = await serve(t, { m: onnx(addModel(), { parameters }) });
-  const error = await rejection(server.infer('m', { x: row() }));
-  assert.equal(error.code, 'INTERNAL');
-  assert.match(error.message, /model 'm': .*arena.*cpu:0/);
-});
+for (const [what, parameters, expected] of [
+  ['no list of arenas', { 'memory.enable_memory_arena_shrinkage': 'yes' }, /every session has, cpu:0,/],
+  ['a list with a gap', { 'memory.enable_memory_arena_shrinkage': 'cpu:0;' }, /separated by semicolons/],
+  ['another arena', { 'memory.enable_memory_arena_shrinkage': 'cpu:1' }, /cpu:0/],
+  ['a GPU of a model on the CPU', { 'memory.enable_memory_arena_shrinkage': 'cpu:0;gpu:0' }, /cpu:0,/],
+  [
+    'an arena that is switched off',
+    { enable_mem_arena: 0, 'memory.enable_memory_arena_shrinkage': 'cpu:0' },
+    /expected nothing, because the sessions have no arena/,
+  ],
+] as const) {
+  test(`to shrink ${what} is refused at load, not at each request`, async (t) => {
+    const error = await rejection(serve(t, { m: onnx(addModel(), { parameters }) }));
+    assert.deepEqual([error.code, error.model], ['INVALID_ARG', 'm']);
+    assert.equal(error.location?.field, 'parameters["memory.enable_memory_arena_shrinkage"]');
+    assert.match(error.message, expected);
+  });
+}
 
 test('what the session is configured with is what was asked for', async (t) => {
   const settings: readonly (readonly [key: string, value: string | number])[] = [

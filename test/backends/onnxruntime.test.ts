@@ -59,7 +59,7 @@ test('another graph level is refused, with what there is', async (t) => {
     serve(t, { m: onnx(gelu(), { more: 'optimization { graph { level: 3 } }' }) }),
   );
   assert.equal(error.code, 'INVALID_ARG');
-  assert.match(error.message, /optimization\.graph\.level but received 3/);
+  assert.match(error.message, /optimization\.graph\.level: expected .* but received 3/);
 });
 
 /** A model with parameters and a number of instances. */
@@ -179,6 +179,8 @@ test("what only the backend's configuration may say is a hint in a model", async
 for (const [key, value] of [
   ['intra_op_thread_count', 'many'],
   ['intra_op_thread_count', '1.5'],
+  ['intra_op_thread_count', '1025'],
+  ['inter_op_thread_count', '4096'],
   ['inter_op_thread_count', '-1'],
   ['execution_mode', '2'],
   ['enable_mem_arena', 'yes'],
@@ -195,5 +197,8 @@ for (const [key, value] of [
       assert.ok(error.message.includes(key) && error.message.includes(value), error.message);
     }
     assert.match(inBackend.message, /backendConfig\.onnxruntime\['/);
+    assert.equal(inModel.location?.field, `parameters["${key}"]`);
+    assert.ok(inModel.location.line > 0);
+    assert.equal(inBackend.location, undefined);
   });
 }

@@ -108,6 +108,9 @@ check(
       'output { name: "y" data_type: TYPE_FP32 dims: 1 label_filename: "../b.txt" }',
       /^UNSUPPORTED output\[0\]\.label_filename: "\.\.\/b\.txt" leads out/,
     ],
+    ['default_model_filename: "nets/../model.bin"'],
+    ['default_model_filename: ".."', /^UNSUPPORTED default_model_filename: "\.\." leads out of the version/],
+    ['default_model_filename: "a/../../2/x"', /default_model_filename: .* leads out/],
     ['runtime: "a/../../x.so"', /runtime: .* leads out/],
     [
       'parameters { key: "inline" value { string_value: "20ms" } }',

@@ -58,20 +58,21 @@ const notBuilt: Readonly<Record<string, Refused>> = {
   other_runtime: { reasons: [unsupported(3, 'runtime')] },
 };
 
-function unknownBackend(name: string, files: Readonly<Record<string, string>>): Refused {
+/** `line` 0: the backend is not written, but told by the files. */
+function unknownBackend(name: string, line: number, files: Readonly<Record<string, string>>): Refused {
   return {
-    reasons: [{ code: 'INVALID_ARG', text: `unknown backend '${name}'; there are onnxruntime, identity` }],
+    reasons: [invalid(line, 'backend', `unknown backend '${name}'; there are onnxruntime, identity`)],
     version: { '1': files },
   };
 }
 
 const otherBackends: Readonly<Record<string, Refused>> = {
-  bls_pipeline: unknownBackend('python', { 'model.py': 'class TritonPythonModel: pass\n' }),
-  torchscript: unknownBackend('pytorch', { 'model.pt': 'PK' }),
-  openvino_model: unknownBackend('openvino', { 'model.xml': '<net/>', 'model.bin': '' }),
-  gradient_boosting: unknownBackend('fil', { 'xgboost.json': '{}' }),
-  tensorrt_engine: unknownBackend('tensorrt', { 'model.plan': 'ptrt' }),
-  mistake_backend: unknownBackend('onnxruntime_onnx', { 'model.onnx': '' }),
+  bls_pipeline: unknownBackend('python', 3, { 'model.py': 'class TritonPythonModel: pass\n' }),
+  torchscript: unknownBackend('pytorch', 0, { 'model.pt': 'PK' }),
+  openvino_model: unknownBackend('openvino', 2, { 'model.xml': '<net/>', 'model.bin': '' }),
+  gradient_boosting: unknownBackend('fil', 1, { 'xgboost.json': '{}' }),
+  tensorrt_engine: unknownBackend('tensorrt', 0, { 'model.plan': 'ptrt' }),
+  mistake_backend: unknownBackend('onnxruntime_onnx', 2, { 'model.onnx': '' }),
 };
 
 /** What people write by mistake. */
@@ -148,7 +149,13 @@ const mistakes: Readonly<Record<string, Refused>> = {
     reasons: [invalid(6, 'parameters["intra_op_thread_count"]', 'expected an integer but found "two"')],
   },
   mistake_graph_level: {
-    reasons: [{ code: 'INVALID_ARG', text: 'optimization.graph.level but received 99' }],
+    reasons: [
+      invalid(
+        7,
+        'optimization.graph.level',
+        'expected -1 (basic), 0 (all), 1 (extended) or 2 (off) but received 99',
+      ),
+    ],
   },
   mistake_accelerator: {
     reasons: [
@@ -159,7 +166,15 @@ const mistakes: Readonly<Record<string, Refused>> = {
       ),
     ],
   },
-  mistake_labels: { reasons: [{ code: 'INTERNAL', text: 'mistake_labels/lables.txt cannot be read' }] },
+  mistake_labels: {
+    reasons: [
+      {
+        code: 'INTERNAL',
+        at: { line: 5, field: 'output[0].label_filename' },
+        text: 'mistake_labels/lables.txt cannot be read',
+      },
+    ],
+  },
   mistake_labels_outside: {
     reasons: [
       {
@@ -171,10 +186,11 @@ const mistakes: Readonly<Record<string, Refused>> = {
   },
   mistake_versions: {
     reasons: [
-      {
-        code: 'INVALID_ARG',
-        text: 'at least one version must be available under the version policy specific { versions: [2, 3] }',
-      },
+      invalid(
+        6,
+        'version_policy',
+        'at least one version must be available under the version policy specific { versions: [2, 3] }',
+      ),
     ],
   },
   mistake_filename: { reasons: [{ code: 'INTERNAL', text: 'modle.onnx' }] },
@@ -186,7 +202,15 @@ const mistakes: Readonly<Record<string, Refused>> = {
     version: { '1': { 'model.onnx': '' } },
     reasons: [{ code: 'INTERNAL', text: 'mistake_empty_file/1/model.onnx' }],
   },
-  mistake_operators: { reasons: [{ code: 'INTERNAL', text: 'operators/libtext.so' }] },
+  mistake_operators: {
+    reasons: [
+      {
+        code: 'INTERNAL',
+        at: { line: 6, field: 'model_operations.op_library_filename[0]' },
+        text: 'operators/libtext.so',
+      },
+    ],
+  },
   mistake_cached_decoupled: {
     reasons: [
       invalid(7, 'response_cache.enable', 'a decoupled model cannot use the response cache'),

@@ -38,15 +38,17 @@ const faults = [
   'allocates_too_much',
   'slow',
   'wrong_request',
+  'held',
 ] as const;
 
 /** What can be asked for. */
 export type FaultName = (typeof faults)[number];
 
-/** A model y = x of FP32 [16] whose requests, or all of it, go wrong as they ask. */
+/** A model y = x of FP32 [16] whose requests, or all of it, go wrong as they ask; on threads of its own, which may hang. */
 export function faulty(options: ConfigOptions = {}): RepositoryModel {
   const inputs = [{ name: 'x' }, { name: 'fault', datatype: 'INT32', dims: [1] }] as const;
-  return { config: configText({ inputs, ...options, backend: 'fault' }), versions: { '1': {} } };
+  const parameters = { inline: 'off', ...options.parameters };
+  return { config: configText({ inputs, ...options, parameters, backend: 'fault' }), versions: { '1': {} } };
 }
 
 /** Inputs of a request of one row that counts up from `first`, with a fault. */

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdir, rm, symlink, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, rm, symlink, truncate, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { listModels, readModel, stampModel, type ModelFolder } from '../../src/registry/local-source.js';
@@ -79,13 +79,30 @@ test('the lexically first sub-folder is listed, whatever it is', async (t) => {
   ]);
 });
 
-test('a config that cannot be read is INTERNAL, with the reason of the system', async (t) => {
+test('a config that is a folder, or a device without end, is INTERNAL', async (t) => {
   const repository = await writeRepository(await temporaryFolder(t), { m: {} });
-  await mkdir(join(repository, 'm', 'config.pbtxt'));
+  const file = join(repository, 'm', 'config.pbtxt');
+  const refusal = async (): Promise<string> => {
+    const error = await rejection(readModel(model(repository)));
+    assert.deepEqual([error.code, error.model], ['INTERNAL', 'm']);
+    return error.message;
+  };
+  await mkdir(file);
+  assert.equal(await refusal(), `model 'm': ${file} cannot be read: it is a folder`);
+  await rm(file, { recursive: true });
+  await symlink('/dev/zero', file);
+  assert.equal(await refusal(), `model 'm': ${file} cannot be read: it is no regular file`);
+});
+
+test('a config that is too large is refused by its size, unread', async (t) => {
+  const repository = await writeRepository(await temporaryFolder(t), { m: { config: '' } });
+  const file = join(repository, 'm', 'config.pbtxt');
+  // More than any buffer can hold.
+  await truncate(file, 2 ** 40);
   const error = await rejection(readModel(model(repository)));
-  assert.equal(error.code, 'INTERNAL');
-  assert.equal(error.model, 'm');
-  assert.match(error.message, /model 'm': its folder cannot be read: EISDIR/);
+  assert.deepEqual([error.code, error.model], ['INVALID_ARG', 'm']);
+  assert.deepEqual(error.location, { file, line: 0, field: '' });
+  assert.match(error.message, /the file has 1099511627776 bytes; the largest configuration .* has 1048576/);
 });
 
 void test('stamps', async (t) => {

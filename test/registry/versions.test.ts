@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chooseVersions } from '../../src/registry/versions.js';
-import { whole } from '../config/helpers.js';
+import { parse, whole } from '../config/helpers.js';
 import { thrown } from '../server/harness.js';
 
 function choose(policy: string, existing: readonly number[]): number[] {
-  return chooseVersions(whole(`name: "m" ${policy}`), existing);
+  const text = `name: "m"\n${policy}`;
+  return chooseVersions(whole(text), parse(text), existing);
 }
 
 test('without a policy the newest version is served', () => {
@@ -35,6 +36,7 @@ test('versions that are listed but missing altogether are an error that names bo
   assert.equal(error.code, 'INVALID_ARG');
   assert.equal(error.model, 'm');
   assert.match(error.message, /specific \{ versions: \[7\] \}, but there are only versions 1, 2/);
+  assert.deepEqual(error.location, { file: 'config.pbtxt', line: 2, field: 'version_policy' });
 });
 
 test('a model without a version folder is told what one is', () => {

@@ -138,8 +138,8 @@ export function floats(
 }
 
 /**
- * A model's statistics, once `requests` of them are counted: that happens when their batch has ended, which is a little
- * after they were answered.
+ * A model's statistics, once `requests` of them are counted: those that were cancelled while they ran, when their batch has
+ * ended; all others, when they are answered.
  */
 export async function statisticsAfter(
   server: InferenceServer,

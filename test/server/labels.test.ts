@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
+import { truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Datatype, InferResult } from '../../src/index.js';
@@ -67,6 +67,18 @@ test("a label file may lie in a folder, and its path starts at the model's folde
       ['4.000000:0:cat'],
     ]);
   }
+});
+
+test('a label file that is too large is refused by its size, unread', async (t) => {
+  const models = { m: scores({ label: 'labels.txt', files: { 'labels.txt': '' } }) };
+  const repository = await writeRepository(await temporaryFolder(t), models);
+  await truncate(join(repository, 'm', 'labels.txt'), 2 ** 40);
+  const error = await rejection(start(t, repository));
+  assert.deepEqual([error.code, error.tensor], ['INTERNAL', 'scores']);
+  assert.match(
+    error.message,
+    /labels\.txt cannot be read: the file has 1099511627776 bytes; at most 67108864/,
+  );
 });
 
 test('a label file that is missing, and a folder, are INTERNAL with their path', async (t) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { addModel } from '../support/models.js';
-import { configText, identity, onnx, rejection, row, serve, thrown } from './harness.js';
+import { configText, floats, identity, onnx, rejection, row, serve, thrown } from './harness.js';
 
 test('the index lists models by name and versions ascending', async (t) => {
   const config = configText({ more: 'version_policy { all { } }' });
@@ -122,4 +122,14 @@ test('notes tell of hints without effect', async (t) => {
     notes.some((note) => note.startsWith('optimization.priority')),
     notes.join('\n'),
   );
+});
+
+test('a handle is the same each time, as far as not too many others were asked for', async (t) => {
+  const server = await serve(t, { add: onnx() });
+  const first = server.model('add', 1);
+  for (let version = 2; version < 1000; version++) server.model('add', version);
+  assert.equal(server.model('add', 1), first);
+  for (let version = 1000; version < 2000; version++) server.model('add', version);
+  assert.notEqual(server.model('add', 1), first);
+  assert.deepEqual(floats(await first.infer({ x: row() })), [...row(1)]);
 });

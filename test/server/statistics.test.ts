@@ -51,6 +51,16 @@ test('they count rows, batches and requests', async (t) => {
   );
 });
 
+test('a request that was answered is counted', async (t) => {
+  const server = await serve(t, { echo: identity() });
+  for (let sent = 1; sent <= 1000; sent++) {
+    await server.infer('echo', { x: row() });
+    const [statistics] = server.statistics('echo');
+    assert.equal(statistics?.inference_stats.success.count, sent);
+    assert.equal(statistics.execution_count, sent);
+  }
+});
+
 test('a model that does not batch counts requests', async (t) => {
   const server = await serve(t, { add: onnx(addModel({ batch: false }), { maxBatchSize: 0 }) });
   await Promise.all([1, 2, 3].map(() => server.infer('add', { x: row() })));

@@ -1,0 +1,20 @@
+// Runs the property tests of the engine for a while: node scripts/property.mjs [--seconds 60] [--seed NUMBER]
+import { spawnSync } from 'node:child_process';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+const { values } = parseArgs({
+  options: { seconds: { type: 'string', default: '60' }, seed: { type: 'string' } },
+});
+if (
+  !(Number(values.seconds) > 0) ||
+  (values.seed !== undefined && !Number.isSafeInteger(Number(values.seed)))
+) {
+  throw new RangeError('expected a number above 0 for --seconds, and a whole one for --seed');
+}
+const env = { ...process.env, TRITONTS_PROPERTY_SECONDS: values.seconds };
+if (values.seed !== undefined) env.TRITONTS_PROPERTY_SEED = values.seed;
+const runner = join(dirname(fileURLToPath(import.meta.url)), 'test.mjs');
+const result = spawnSync(process.execPath, [runner, join('test', 'property')], { stdio: 'inherit', env });
+process.exitCode = result.status ?? 1;

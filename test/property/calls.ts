@@ -1,0 +1,202 @@
+/** What both kinds of schedules share: the model they run on, its requests, and what those came to. */
+
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import {
+  createServer,
+  TritonError,
+  type InferenceServer,
+  type InferResult,
+  type Inputs,
+  type ModelConfigInput,
+  type TritonErrorCode,
+} from '../../src/index.js';
+import type { Context } from '../server/harness.js';
+import { temporaryFolder, writeRepository } from '../support/repository.js';
+import { asking, type FaultName } from '../faults/harness.js';
+import type { Policy } from './batcher.js';
+import type { Draft } from './schedule.js';
+
+/** A server whose model `m` is loaded anew for each schedule. */
+export interface Bench {
+  readonly server: InferenceServer;
+  readonly folder: string;
+  loads: number;
+}
+
+export async function openBench(context: Context): Promise<Bench> {
+  const folder = await temporaryFolder(context);
+  await writeRepository(join(folder, 'models'), { m: { versions: { '1': {} } } });
+  const server = await createServer(join(folder, 'models'), { modelControlMode: 'explicit' });
+  context.after(() => server.close({ timeoutMs: 0 }));
+  return { server, folder, loads: 0 };
+}
+
+/** Loads `m` with a policy. Returns the path of the file that lets held requests go on. */
+export async function load(
+  bench: Bench,
+  { maxBatchSize, preferred }: Pick<Policy, 'maxBatchSize' | 'preferred'>,
+  delayUs: number,
+  instances: number,
+  inline: string,
+): Promise<string> {
+  const release = join(bench.folder, `release-${++bench.loads}`);
+  const config: ModelConfigInput = {
+    backend: 'fault',
+    max_batch_size: maxBatchSize,
+    input: [
+      { name: 'x', data_type: 'TYPE_FP32', dims: [-1] },
+      { name: 'z', data_type: 'TYPE_FP32', dims: [-1] },
+      { name: 'fault', data_type: 'TYPE_INT32', dims: [1] },
+    ],
+    output: [
+      { name: 'y', data_type: 'TYPE_FP32', dims: [-1] },
+      { name: 'ran', data_type: 'TYPE_INT32', dims: [3] },
+    ],
+    instance_group: [{ kind: 'KIND_CPU', count: instances }],
+    parameters: {
+      release_file: { string_value: release },
+      delay_ms: { string_value: '1' },
+      inline: { string_value: inline },
+    },
+    ...(preferred && {
+      dynamic_batching: {
+        // In any order, as a configuration may have them.
+        preferred_batch_size: preferred,
+        max_queue_delay_microseconds: delayUs,
+      },
+    }),
+  };
+  await bench.server.loadModel('m', { config });
+  return release;
+}
+
+/** Where a request ran, as the backend told it. */
+export interface Ran {
+  readonly run: number;
+  readonly position: number;
+  readonly firstRow: number;
+  readonly batchSize: number;
+}
+
+/** What a request came to: where it ran, or the code of its error. */
+export type Outcome = Ran | TritonErrorCode;
+
+/** A request that was sent. */
+export interface Call {
+  readonly draft: Omit<Draft, 'aborted'>;
+  readonly rows: number;
+  readonly shape: string;
+  readonly fault: FaultName;
+  /** How often it ended. */
+  ends: number;
+  outcome: Outcome | undefined;
+  /** Of its error. */
+  message: string;
+  readonly ended: Promise<void>;
+}
+
+let sent = 0;
+
+/** Sends a request; its answer is compared with what it sent at once. */
+export function send(
+  server: InferenceServer,
+  draft: Omit<Draft, 'aborted' | 'fault'> & { readonly fault: FaultName },
+  signal?: AbortSignal,
+): Call {
+  const { rows, shape, fault } = draft;
+  const [width = 1, other = 1] = shape.split('x').map(Number);
+  const first = ++sent;
+  const x = Float32Array.from({ length: rows * width }, (_, i) => first + i / 1024);
+  const number = asking(fault)['fault'];
+  assert.ok(number instanceof Int32Array);
+  const inputs: Inputs = {
+    x: { data: x, shape: [rows, width] },
+    z: { data: new Float32Array(rows * other), shape: [rows, other] },
+    fault: { data: new Int32Array(rows).fill(number[0] ?? 0), shape: [rows, 1] },
+  };
+  const call: Call = {
+    draft,
+    rows,
+    shape,
+    fault,
+    ends: 0,
+    outcome: undefined,
+    message: '',
+    ended: server.infer('m', inputs, { signal }).then(
+      (result) => {
+        call.ends++;
+        call.outcome = ranOf(result, x, rows);
+      },
+      (error: unknown) => {
+        call.ends++;
+        if (!(error instanceof TritonError)) throw error;
+        call.outcome = error.code;
+        call.message = error.message;
+      },
+    ),
+  };
+  // Whoever waits for it sees the failure.
+  call.ended.catch(() => undefined);
+  return call;
+}
+
+/** Where an answer's request ran; fails if the rows are not its own. */
+function ranOf({ outputs, timings }: InferResult, x: Float32Array, rows: number): Ran {
+  assert.deepEqual(outputs['y']?.data, x);
+  const told = outputs['ran']?.data;
+  assert.ok(told instanceof Int32Array && told.length === 3 * rows);
+  const [run = 0, position = 0, firstRow = 0] = told;
+  for (let row = 0; row < rows; row++) {
+    assert.deepEqual([...told.subarray(3 * row, 3 * row + 3)], [run, position, firstRow + row]);
+  }
+  return { run, position, firstRow, batchSize: timings.batchSize };
+}
+
+/** What never ends fails instead of hanging. */
+const patienceMs = 10_000;
+
+/** Waits for something; false when it took too long. */
+async function inTime(promise: Promise<unknown>): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const limit = new Promise<false>((resolve) => (timer = setTimeout(resolve, patienceMs, false)));
+  try {
+    return await Promise.race([promise.then(() => true), limit]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Unloads the model, which waits for its requests. */
+export async function unload({ server }: Bench): Promise<void> {
+  assert.ok(await inTime(server.unloadModel('m')), 'a model with nothing to do was not unloaded');
+}
+
+/** Waits until all of them have ended. */
+export async function ended(calls: readonly Call[]): Promise<void> {
+  await inTime(Promise.all(calls.map((call) => call.ended)));
+  const open = calls.filter(({ ends }) => ends === 0);
+  assert.equal(open.length, 0, `${open.length} of ${calls.length} requests have not ended`);
+  for (const { ends } of calls) assert.equal(ends, 1);
+}
+
+/** Lets the requests of this turn reach the engine. */
+export function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+/** How many batches of each size, largest numbers last, as `batch_stats` has them. */
+export function histogram(batchSizes: readonly number[]): [size: number, count: number][] {
+  const counts = new Map<number, number>();
+  for (const size of batchSizes) counts.set(size, (counts.get(size) ?? 0) + 1);
+  return [...counts].sort(([a], [b]) => a - b);
+}
+
+/** The same of a model's statistics. */
+export function batchesOf(server: InferenceServer): [size: number, count: number][] {
+  return server
+    .model('m')
+    .statistics()
+    .batch_stats.map(({ batch_size, compute_infer }): [number, number] => [batch_size, compute_infer.count])
+    .sort(([a], [b]) => a - b);
+}

@@ -1,0 +1,55 @@
+/**
+ * The engine against the model of the batcher, on random schedules. `npm run test:property -- --seconds 120 --seed N` runs
+ * it for longer, or again; a failure prints its seed.
+ */
+
+import { after, test, type TestContext } from 'node:test';
+import fc from 'fast-check';
+import { openBench } from './calls.js';
+import { runFree } from './free.js';
+import { runHeld } from './held.js';
+import { freeSchedule, heldSchedule } from './schedule.js';
+
+const seconds = Number(process.env['TRITONTS_PROPERTY_SECONDS'] ?? 8);
+const seed = Number(process.env['TRITONTS_PROPERTY_SEED'] ?? Date.now() % 2 ** 31);
+const bench = await openBench({ after });
+
+async function check<T>(
+  t: TestContext,
+  schedule: fc.Arbitrary<T>,
+  run: (schedule: T) => Promise<void>,
+): Promise<void> {
+  let runs = 0;
+  let last: T | undefined;
+  let running = Promise.resolve();
+  const property = fc.asyncProperty(schedule, async (drawn) => {
+    runs++;
+    last = drawn;
+    running = run(drawn);
+    await running;
+  });
+  try {
+    await fc.assert(property, {
+      seed,
+      numRuns: 1_000_000,
+      interruptAfterTimeLimit: (seconds * 1000) / 2,
+      markInterruptAsFailure: false,
+      includeErrorInReport: true,
+    });
+    // What was under way when the time was over counts, too.
+    await running.catch((error: unknown) => {
+      t.diagnostic(`failed: ${fc.stringify(last)}`);
+      throw error;
+    });
+  } finally {
+    // Nothing of it may go on beside the next test.
+    await running.catch(() => undefined);
+    t.diagnostic(`${runs} schedules with seed ${seed}`);
+  }
+}
+
+test('the batches are those of the model, request by request, and so are the counters', (t) =>
+  check(t, heldSchedule, (schedule) => runHeld(bench, schedule)));
+
+test('every request ends once with its own rows or its own error, in batches that break no rule', (t) =>
+  check(t, freeSchedule, (schedule) => runFree(bench, schedule)));

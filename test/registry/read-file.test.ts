@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { readAtMost, TooLargeError } from '../../src/registry/read-file.js';
+import { temporaryFolder } from '../support/repository.js';
+
+test('a file of as many bytes as are allowed is read, one of more is not', async (t) => {
+  const file = join(await temporaryFolder(t), 'file');
+  for (const content of ['', 'a', 'four']) {
+    await writeFile(file, content);
+    assert.equal((await readAtMost(file, 4)).toString(), content);
+  }
+  await writeFile(file, 'fives');
+  await assert.rejects(readAtMost(file, 4), (error) => error instanceof TooLargeError && error.size === 5);
+});
+
+test(
+  'a file that tells no size is not read beyond the limit',
+  { skip: process.platform !== 'linux' },
+  async () => {
+    assert.ok((await readAtMost('/proc/self/status', 1 << 20)).length > 100);
+    await assert.rejects(readAtMost('/proc/self/status', 100), TooLargeError);
+  },
+);

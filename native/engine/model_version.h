@@ -5,11 +5,12 @@
 // version to be drained, and belongs to the server's reaper thread.
 //
 // Locking: `mutex_` is taken once for a submission, once for each batch that ends (which also picks
-// the next one), once by a thread that wakes, and once for a cancellation or a timer. Backends, sinks and condition variables
-// are called without it.
+// the next one), once by a thread that wakes, and once for a cancellation or a timer. Backends,
+// sinks and condition variables are called without it.
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
@@ -92,7 +93,11 @@ class ModelVersion final : public TimerClient {
  private:
   // What must be done once the lock is gone.
   struct After {
-    std::vector<InstanceRunner*> wake;
+    struct Wake {
+      InstanceRunner* runner;  // may be gone then
+      std::shared_ptr<std::condition_variable> condition;
+    };
+    std::vector<Wake> wake;
     std::vector<Request*> expired;
     std::vector<Schedulable*> stranded;  // no instance has a thread
     bool drained = false;

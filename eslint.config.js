@@ -5,6 +5,7 @@ export default tseslint.config(
     ignores: [
       'dist/**',
       'build/**',
+      '.other-runtime/**',
       'node_modules/**',
       'prebuilds/**',
       '**/.venv*/**',

@@ -1,12 +1,15 @@
-// Runs the compiled tests: node scripts/test.mjs [part of a path]… [--option of node --test]…
+// Runs the compiled tests: node scripts/test.mjs [--copies] [part of a path]… [--option of node --test]…
+//
+// --copies: as where external buffers are forbidden, in Electron for example, everything crosses by copy.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const options = process.argv.slice(2).filter((argument) => argument.startsWith('--'));
-const parts = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));
+const args = process.argv.slice(2);
+const options = args.filter((argument) => argument.startsWith('--') && argument !== '--copies');
+const parts = args.filter((argument) => !argument.startsWith('--'));
 
 // A compiled file whose source is gone is no test any more.
 const files = readdirSync(join(root, 'dist', 'test'), { recursive: true })
@@ -19,5 +22,6 @@ const files = readdirSync(join(root, 'dist', 'test'), { recursive: true })
 const result = spawnSync(process.execPath, ['--enable-source-maps', '--test', ...options, ...files], {
   cwd: root,
   stdio: 'inherit',
+  env: { ...process.env, ...(args.includes('--copies') ? { TRITONTS_NO_EXTERNAL_BUFFERS: '1' } : {}) },
 });
 process.exitCode = result.status ?? 1;

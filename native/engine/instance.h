@@ -38,7 +38,9 @@ struct InstanceRunner {
   bool running = false;                // the batch is with the backend, or on its way to it
   bool on_caller = false;              // the batch is not for the thread
   uint64_t batch_class = 0;            // of the assigned batch, in the version's RunTimes
-  std::condition_variable wake;
+  // Shared with those who picked a batch for it: they notify without the lock, and the batch may
+  // have been run, and the version destroyed, before they come to it.
+  const std::shared_ptr<std::condition_variable> wake = std::make_shared<std::condition_variable>();
   std::thread thread;
 };
 

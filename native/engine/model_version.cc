@@ -195,7 +195,7 @@ void ModelVersion::Destroy() {
     runners.swap(runners_);
   }
   for (auto& runner : runners) {
-    runner->wake.notify_one();
+    runner->wake->notify_one();
     if (runner->thread.joinable()) runner->thread.join();
   }
   runners.clear();
@@ -214,7 +214,7 @@ void ModelVersion::Leak() {
       if (runner->busy) busy.push_back(runner.get());
       if (runner->running) CountGivenUpCalls(1);
       if (runner->thread.joinable()) runner->thread.detach();
-      runner->wake.notify_one();
+      runner->wake->notify_one();
     }
   }
   // A run that comes back now finds `stop_` and leaves its batch alone; one that was assigned but
@@ -262,7 +262,7 @@ bool ModelVersion::Offer(InstanceRunner* runner, uint64_t now_ns, InstanceRunner
     const auto requests = std::as_const(runner->batch).requests();
     runner->batch_class = RunTimes::Class(requests, runner->batch.total_batch_size(), has_strings_);
   }
-  if (runner != self) after->wake.push_back(runner);
+  if (runner != self) after->wake.push_back({runner, runner->wake});
   return true;
 }
 
@@ -273,7 +273,7 @@ void ModelVersion::EndedLocked(size_t count, After* after) {
 }
 
 void ModelVersion::Finish(const After& after) {
-  for (InstanceRunner* runner : after.wake) runner->wake.notify_one();
+  for (const After::Wake& wake : after.wake) wake.condition->notify_one();
   if (!after.expired.empty()) {
     Fail(after.expired, Status::Unavailable("model '" + name_ + "': request timeout expired"));
   }
@@ -338,8 +338,8 @@ bool ModelVersion::MayRunInline(const InstanceRunner& runner, const InlineTick& 
 }
 
 InstanceRunner* ModelVersion::ChooseInline(const InlineTick& tick, After* after) {
-  if (after->wake.empty() || !MayRunInline(*after->wake.front(), tick)) return nullptr;
-  InstanceRunner* runner = after->wake.front();
+  if (after->wake.empty() || !MayRunInline(*after->wake.front().runner, tick)) return nullptr;
+  InstanceRunner* runner = after->wake.front().runner;
   after->wake.erase(after->wake.begin());
   runner->on_caller = runner->running = true;
   return runner;
@@ -385,7 +385,7 @@ ModelVersion::Ran ModelVersion::Run(InstanceRunner* runner, InlineTick* tick) {
       ran = Ran::kHasNext;
     } else {
       runner->on_caller = false;
-      after.wake.push_back(runner);
+      after.wake.push_back({runner, runner->wake});
     }
   }
   if (after.any()) Finish(after);
@@ -397,7 +397,7 @@ void ModelVersion::RunInstance(InstanceRunner* runner) {
   while (true) {
     {
       std::unique_lock lock(mutex_);
-      while ((!runner->busy || runner->on_caller) && !stop_) runner->wake.wait(lock);
+      while ((!runner->busy || runner->on_caller) && !stop_) runner->wake->wait(lock);
       if (stop_) return;
       runner->running = true;
     }

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
@@ -94,7 +95,11 @@ class ModelVersion final : public TimerClient {
  private:
   // What must be done once the lock is gone.
   struct After {
-    std::vector<InstanceRunner*> wake;
+    struct Wake {
+      InstanceRunner* runner;  // may be gone then
+      std::shared_ptr<std::condition_variable> condition;
+    };
+    std::vector<Wake> wake;
     std::vector<Request*> expired;
     std::vector<Schedulable*> stranded;  // no instance has a thread
     bool drained = false;

@@ -376,6 +376,20 @@ TEST(version_destroys_instances_and_model_once_its_threads_are_joined) {
   CHECK_EQ(destroyed->load(), 1);
 }
 
+TEST(version_may_be_destroyed_while_the_submission_of_its_last_request_still_returns) {
+  // What a submission touches after it let go of the lock; ThreadSanitizer needs no bad luck to see
+  // it.
+  for (int i = 0; i < 100; i++) {
+    VersionBench bench(ScriptOf(std::make_shared<Runs>()), ConfigOf(FloatIo()));
+    std::thread caller([&] { bench.Send({1}); });
+    CHECK(bench.sink.Wait(1));
+    bench.version().Close();
+    CHECK(Eventually([&] { return bench.version().drained(); }));
+    bench.version().Destroy();
+    caller.join();
+  }
+}
+
 TEST(version_that_is_given_up_answers_its_hanging_runs_and_stays_silent_when_they_return) {
   auto runs = std::make_shared<Runs>();
   runs->Shut();

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "backends/registry.h"
+#include "fault_backend.h"
 #include "onnxruntime_fixture.h"
 #include "port_client.h"
 #include "server_fixture.h"
@@ -32,11 +33,12 @@ void Complain(const std::string& what) {
   failed = true;
 }
 
-// What a version computes of inputs 0 and 1; all are of the identity backend but one.
+// What a version computes of inputs 0 and 1; all are of the identity backend but two.
 enum class Kind : uint32_t {
   kFixed,     // 16 floats a row, and 2 more
   kVariable,  // rows of any width
   kLarge,     // one tensor of up to a MiB, no batch dimension
+  kFault,     // 4 floats a row, and what is to go wrong
   kOnnx,      // twice its 4 floats a row, by ONNX Runtime
   kCount
 };
@@ -58,9 +60,21 @@ ModelIo IoOf(Kind kind, uint32_t max_batch_size) {
       return both(max_batch_size, {{-1, -1}});
     case Kind::kLarge:
       return both(0, {{-1}});
+    case Kind::kFault: {
+      ModelIo io = both(max_batch_size, {{-1, 4}});
+      io.inputs.push_back({"fault", DataType::kInt32, {-1, 1}, false});
+      return io;
+    }
     default:
       return both(max_batch_size, {{-1, 4}});
   }
+}
+
+// Whether a request that asks for it gets its rows nevertheless. So does one that is slow, unless
+// another one of its batch throws.
+bool IsAnswered(Fault fault) {
+  return fault == Fault::kNone || fault == Fault::kAnswersTwice || fault == Fault::kOtherThread ||
+         fault == Fault::kWrongRequest;
 }
 
 class Random {
@@ -77,6 +91,7 @@ class Random {
 
 struct Counts {
   std::atomic<uint64_t> submitted{0}, ok{0}, cancelled{0}, gone{0}, limited{0}, dropped{0};
+  std::atomic<uint64_t> faulty{0};
   std::atomic<uint64_t> ports{0}, versions{0}, failed_loads{0}, batches{0}, rows{0};
 };
 Counts counts;
@@ -134,6 +149,7 @@ class Environment {
     uint32_t rows;
     std::vector<PortInput> inputs;
     std::vector<uint32_t> wanted;
+    Fault fault = Fault::kNone;
     bool cancelled = false;
   };
 
@@ -163,6 +179,18 @@ class Environment {
     return {index, std::move(shape), BytesOf(values)};
   }
 
+  // Not those that need somebody to end their run, nor one that a sanitizer's allocator ends the
+  // process for.
+  Fault AnyFault() {
+    while (true) {
+      const auto fault = static_cast<Fault>(random_.Up(static_cast<uint32_t>(Fault::kCount) - 1));
+      if (fault != Fault::kHangs && fault != Fault::kHangsUntilTerminated &&
+          fault != Fault::kAllocatesTooMuch) {
+        return fault;
+      }
+    }
+  }
+
   void Write() {
     const Target& target = targets_[random_.Up(static_cast<uint32_t>(targets_.size() - 1))];
     Pending pending;
@@ -182,6 +210,13 @@ class Environment {
         pending.inputs = {Input(
             0, {static_cast<int32_t>(random_.Once(8) ? random_.Up(1 << 18) : random_.Up(30'000))})};
         break;
+      case Kind::kFault: {
+        if (random_.Once(3)) pending.fault = AnyFault();
+        const std::vector<int32_t> number(static_cast<size_t>(rows),
+                                          static_cast<int32_t>(pending.fault));
+        pending.inputs = {Input(0, {rows, 4}), {1, {rows, 1}, BytesOf(number)}};
+        break;
+      }
       default:
         pending.inputs = {Input(0, {rows, 4})};
     }
@@ -223,12 +258,19 @@ class Environment {
     switch (answer.code) {
       case Code::kOk:
         counts.ok++;
+        if (!IsAnswered(pending.fault) && pending.fault != Fault::kSlow) {
+          Complain("a fault went well");
+        }
         return CheckOutputs(pending, answer);
       case Code::kCancelled:
         counts.cancelled++;
         if (!pending.cancelled && !closed_ && client_->HeaderWord(layout::kClosed) == 0) {
           Complain("cancelled by nobody: " + answer.message);
         }
+        return;
+      case Code::kInternal:
+        counts.faulty++;
+        if (IsAnswered(pending.fault)) Complain("an error for no fault: " + answer.message);
         return;
       case Code::kUnavailable:
         (answer.limited ? counts.limited : counts.gone)++;
@@ -239,7 +281,8 @@ class Environment {
   }
 
   void CheckOutputs(const Pending& pending, const PortAnswer& answer) {
-    const size_t expected = pending.wanted.empty() ? pending.inputs.size() : 1;
+    const bool one = !pending.wanted.empty() || pending.target.kind == Kind::kFault;
+    const size_t expected = one ? 1 : pending.inputs.size();
     if (answer.outputs.size() != expected) Complain("outputs are missing or too many");
     for (const PortAnswer::Output& output : answer.outputs) {
       if (!pending.wanted.empty() && output.index != pending.wanted[0]) {
@@ -310,14 +353,21 @@ class Controller {
     if (kind == Kind::kOnnx) {
       spec.path = onnx_path_;
       spec.settings = {{"library", LibraryPath()}, {"intra_op_threads", "1"}};
+    } else if (kind == Kind::kFault) {
+      spec.settings["delay_ms"] = "2";
+      if (random_.Once(10)) spec.settings["load_fault"] = random_.Once(2) ? "throws" : "fails";
     } else if (random_.Once(10)) {
       spec.settings["execute_delay_ms"] = "no number";
     } else if (random_.Once(3)) {
       spec.settings["execute_delay_ms"] = std::to_string(random_.Up(3));
     }
-    const bool fails = spec.settings.contains("execute_delay_ms") &&
-                       spec.settings["execute_delay_ms"] == "no number";
-    auto opened = bench_->Open(FindBackend(kind == Kind::kOnnx ? "onnxruntime" : "identity"), spec);
+    const auto delay = spec.settings.find("execute_delay_ms");
+    const bool fails = spec.settings.contains("load_fault") ||
+                       (delay != spec.settings.end() && delay->second == "no number");
+    const char* backend = kind == Kind::kOnnx    ? "onnxruntime"
+                          : kind == Kind::kFault ? "fault"
+                                                 : "identity";
+    auto opened = bench_->Open(FindBackend(backend), spec);
     if (opened.ok() == fails) Complain("a load went otherwise: " + opened.status().message());
     if (!opened.ok()) {
       counts.failed_loads++;
@@ -405,11 +455,13 @@ int Play(double seconds, uint64_t seed) {
     left = bench.Release();
   }
   if (!left.expired()) Complain("somebody keeps the closed server");
-  const uint64_t ended = counts.ok + counts.cancelled + counts.gone + counts.limited;
+  const uint64_t ended =
+      counts.ok + counts.cancelled + counts.gone + counts.limited + counts.faulty;
   std::cout << counts.submitted << " requests in " << counts.ports << " ports: " << counts.ok
             << " ok, " << counts.cancelled << " cancelled, " << counts.limited << " limited, "
-            << counts.gone << " too late, " << counts.dropped << " dropped with their port; "
-            << counts.versions << " versions, " << counts.failed_loads << " failed loads; "
+            << counts.gone << " too late, " << counts.faulty << " faulty, " << counts.dropped
+            << " dropped with their port; " << counts.versions << " versions, "
+            << counts.failed_loads << " failed loads; "
             << "retired versions ran " << counts.rows << " rows in " << counts.batches << " batches"
             << std::endl;
   if (ended + counts.dropped != counts.submitted) Complain("requests are lost");

@@ -8,6 +8,10 @@ import { TritonError } from '../../src/errors.js';
 import { thrown } from '../server/harness.js';
 import { temporaryFolder } from '../support/repository.js';
 
+// Loaded now, as asked; the copies below search as they do where nobody names a file.
+addon();
+delete process.env['TRITONTS_ADDON'];
+
 /** A copy of the package's code in a folder, in which there is no addon. */
 async function copyOf(folder: string): Promise<{ addon: typeof addon }> {
   const source = fileURLToPath(new URL('../../src', import.meta.url));

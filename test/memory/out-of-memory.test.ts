@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { suite, test } from 'node:test';
 import { onnx } from '../server/harness.js';
 import { largeOutputModel, mlpModel } from '../support/models.js';
+import { sanitized } from '../support/sanitizer.js';
 import { echo, runMemory } from './harness.js';
 
 const wide = onnx(largeOutputModel(), {
@@ -14,8 +15,7 @@ const wide = onnx(largeOutputModel(), {
 const weights = onnx(mlpModel([16, 4096, 4096, 4096, 16]), { maxBatchSize: 4 });
 
 function reasonToSkip(): string | false {
-  if (/[at]san/.test(process.env['LD_PRELOAD'] ?? ''))
-    return 'a sanitizer needs all the address space there is';
+  if (sanitized) return 'a sanitizer needs all the address space there is';
   if (spawnSync('prlimit', ['--version']).status === 0) return false;
   return 'memory is limited with prlimit (util-linux), which is not here';
 }

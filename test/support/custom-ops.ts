@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { graph } from './onnx/graph.js';
+import { skipBefore } from './runtime.js';
 
 const domain = 'tritonts.test';
 const run = promisify(execFile);
@@ -13,12 +14,14 @@ const source = fileURLToPath(new URL('../../../test/support/custom-ops/test_ops.
 
 /**
  * Compiles the library into a folder.
- * @returns its path, or why there is none: a machine without a C++ compiler
+ * @returns its path, or why there is none: no C++ compiler, or an ONNX Runtime that is too old for it
  * @throws if the compiler refuses the source
  */
 export async function buildCustomOps(
   folder: string,
 ): Promise<{ readonly path: string } | { readonly reason: string }> {
+  const old = skipBefore(24, 'the operators for tests');
+  if (old !== false) return { reason: old };
   const compiler = process.env['CXX'] ?? 'g++';
   try {
     await run(compiler, ['--version']);

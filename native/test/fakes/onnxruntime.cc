@@ -22,9 +22,11 @@ struct ApiBase {
   const char* (*get_version_string)();
 };
 
-// Of version 24, the newest that is asked for.
+// Functions that a version is known to have, as far as the backend uses any: see its table.h.
 constexpr size_t kFunctions = 415;
-constexpr uint32_t kVersion = 24;
+size_t FunctionsOf(uint32_t version) {
+  return version >= 24 ? kFunctions : version >= 18 ? 280 : 276;
+}
 
 // Kept once opened, like the library it stands for.
 const ApiBase* real = nullptr;
@@ -67,10 +69,9 @@ void* Append(void*, const CudaOptions* options) {
 }
 
 const Function* GetApi(uint32_t version) {
-  if (version != kVersion) return nullptr;
   const Function* functions = real->get_api(version);
   if (!functions) return nullptr;
-  for (size_t i = 0; i < kFunctions; i++) table[i] = functions[i];
+  for (size_t i = 0; i < FunctionsOf(version); i++) table[i] = functions[i];
   table[204] = reinterpret_cast<Function>(Append);
   table[205] = reinterpret_cast<Function>(Create);
   table[206] = reinterpret_cast<Function>(Update);

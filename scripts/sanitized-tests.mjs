@@ -1,0 +1,112 @@
+// Builds the addon under a sanitizer, in a folder of its own, and runs the compiled tests with it in an ordinary Node:
+//
+//   node scripts/sanitized-tests.mjs address | thread [part of a path]… [--option of node --test]…
+//
+// Node is not instrumented, so the sanitizer's library is preloaded, and only what the addon does is watched. Reports of
+// all processes, also of those that tests start, go to files; the command prints them and counts them:
+//   address  any report fails it; what UBSan sees ends the process with a message, and so fails its test
+//   thread   reports that contain a frame of the addon fail it; others are counted only, since synchronisation inside Node
+//            is not seen
+// Needs Linux, CMake and g++ with its sanitizers.
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { dirname, isAbsolute, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const suppressions = (name) => join(root, 'native', 'test', name);
+
+/** What each sanitizer wants: its flags, library, options, and the tests that are run where none are named. */
+const sanitizers = {
+  address: {
+    flags: 'address,undefined',
+    library: 'libasan.so',
+    env: (log) => ({
+      ASAN_OPTIONS: [
+        // V8 leaves most of its memory to the end of the process. What the engine leaks is found by the native tests
+        // under the same sanitizer, and by npm run leak.
+        'detect_leaks=0',
+        // As malloc does: tests ask for more than there is.
+        'allocator_may_return_null=1',
+        `log_path=${log}`,
+      ].join(':'),
+      // It ends the process and writes to stderr only: a code that no test expects.
+      UBSAN_OPTIONS: 'print_stacktrace=1:exitcode=99',
+    }),
+    tests: [],
+    counts: () => true,
+  },
+  thread: {
+    flags: 'thread',
+    library: 'libtsan.so',
+    env: (log) => ({
+      TSAN_OPTIONS: [
+        'ignore_noninstrumented_modules=1',
+        `suppressions=${suppressions('tsan.supp')}`,
+        // A report is judged here; the process goes on, and ends as it would without.
+        'exitcode=0',
+        // A process that exits during a run that hangs leaves its threads, on purpose. Tests count them where they matter.
+        'report_thread_leaks=0',
+        // Tests measure how long an ending takes, and a second is what it waits for late races by default.
+        'atexit_sleep_ms=100',
+        'allocator_may_return_null=1',
+        `log_path=${log}`,
+      ].join(':'),
+    }),
+    // All that has threads. The rest (configurations, datatypes, examples) runs the same native code once more.
+    tests: ['addon/', 'backends/', 'ending/', 'environments/', 'faults/', 'memory/', 'server/'],
+    counts: (report) => /\(tritonts(_faults)?\.node\+0x/.test(report),
+  },
+};
+
+const [name = '', ...args] = process.argv.slice(2);
+const sanitizer = sanitizers[name];
+if (!sanitizer)
+  throw new RangeError(`Expected ${Object.keys(sanitizers).join(' or ')} but received '${name}'`);
+
+const library = execFileSync('g++', [`-print-file-name=${sanitizer.library}`], { encoding: 'utf8' }).trim();
+if (!isAbsolute(library)) throw new Error(`g++ has no ${sanitizer.library}`);
+
+const build = join(root, 'build', `addon-${name}`);
+const addon = join(build, 'Release', 'tritonts.node');
+const defines = [`TRITONTS_SANITIZE=${sanitizer.flags}`, 'TRITONTS_CHECKS=ON', 'TRITONTS_FAULTS=ON'];
+const built = spawnSync(
+  process.execPath,
+  [join(root, 'scripts', 'build-addon.mjs'), '--out', build, ...defines.flatMap((one) => ['--define', one])],
+  { cwd: root, stdio: 'inherit' },
+);
+if (built.status !== 0) process.exit(built.status ?? 1);
+
+const reports = join(build, 'reports');
+rmSync(reports, { recursive: true, force: true });
+mkdirSync(reports);
+const named = args.some((argument) => !argument.startsWith('--'));
+const { status } = spawnSync(
+  process.execPath,
+  [join(root, 'scripts', 'test.mjs'), ...(named ? [] : sanitizer.tests), ...args],
+  {
+    cwd: root,
+    stdio: 'inherit',
+    env: {
+      ...process.env,
+      LD_PRELOAD: library,
+      TRITONTS_ADDON: addon,
+      ...sanitizer.env(join(reports, 'report')),
+    },
+  },
+);
+
+/** The reports of all processes. A file has several where the sanitizer lets the process go on. */
+const texts = readdirSync(reports)
+  .sort()
+  .flatMap((file) => readFileSync(join(reports, file), 'utf8').split(/^={18}$/m))
+  .filter((text) => /(ERROR|WARNING): \w+Sanitizer: /.test(text));
+const counted = texts.filter((text) => sanitizer.counts(text));
+for (const text of counted) console.log(text);
+console.log(
+  `${name} sanitizer: tests ${status === 0 ? 'passed' : 'failed'}, ` +
+    `reports of the addon: ${counted.length}, others: ${texts.length - counted.length}` +
+    (texts.length > 0 ? ` (all in ${reports})` : ''),
+);
+if (!existsSync(addon)) throw new Error(`the addon is not at ${addon}`);
+process.exitCode = status === 0 && counted.length === 0 ? 0 : 1;

@@ -107,7 +107,10 @@ void ModelVersion::Submit(std::span<Request* const> requests, uint64_t now_ns, I
     }
   }
   Finish(after);
-  while (mine && Run(mine, tick) == Ran::kHasNext) continue;
+  if (mine) {
+    std::unique_lock lock(mutex_, std::defer_lock);
+    while (Run(mine, tick, &lock) == Ran::kHasNext) continue;
+  }
   if (!refused.empty()) Refuse(refused, reason);
 }
 
@@ -262,7 +265,7 @@ bool ModelVersion::Offer(InstanceRunner* runner, uint64_t now_ns, InstanceRunner
     const auto requests = std::as_const(runner->batch).requests();
     runner->batch_class = RunTimes::Class(requests, runner->batch.total_batch_size(), has_strings_);
   }
-  if (runner != self) after->wake.push_back({runner, runner->wake});
+  if (runner != self) after->wake.Add(runner);
   return true;
 }
 
@@ -273,7 +276,7 @@ void ModelVersion::EndedLocked(size_t count, After* after) {
 }
 
 void ModelVersion::Finish(const After& after) {
-  for (const After::Wake& wake : after.wake) wake.condition->notify_one();
+  after.wake.Notify();
   if (!after.expired.empty()) {
     Fail(after.expired, Status::Unavailable("model '" + name_ + "': request timeout expired"));
   }
@@ -338,14 +341,15 @@ bool ModelVersion::MayRunInline(const InstanceRunner& runner, const InlineTick& 
 }
 
 InstanceRunner* ModelVersion::ChooseInline(const InlineTick& tick, After* after) {
-  if (after->wake.empty() || !MayRunInline(*after->wake.front().runner, tick)) return nullptr;
-  InstanceRunner* runner = after->wake.front().runner;
-  after->wake.erase(after->wake.begin());
+  InstanceRunner* runner = after->wake.front();
+  if (!runner || !MayRunInline(*runner, tick)) return nullptr;
+  after->wake.DropFront();
   runner->on_caller = runner->running = true;
   return runner;
 }
 
-ModelVersion::Ran ModelVersion::Run(InstanceRunner* runner, InlineTick* tick) {
+ModelVersion::Ran ModelVersion::Run(InstanceRunner* runner, InlineTick* tick,
+                                    std::unique_lock<std::mutex>* lock) {
   const uint64_t began = NowNs();
   {
     RuntimeCall call;
@@ -364,46 +368,48 @@ ModelVersion::Ran ModelVersion::Run(InstanceRunner* runner, InlineTick* tick) {
   const uint64_t ran_ns = runner->batch.ran_ns();
   After after;
   Ran ran = Ran::kIdle;
-  {
-    std::lock_guard lock(mutex_);
-    runner->running = false;
-    if (stop_) {  // given up while it ran: what it would touch is not ours any more
-      CountGivenUpCalls(-1);
-      return Ran::kGivenUp;
-    }
-    run_times_.Note(runner->batch_class, ran_ns);
-    const size_t ended = runner->batch.Account(&statistics_);
-    runner->busy = false;
-    EndedLocked(ended, &after);
-    scheduler_->Finished(runner->index, now);
-    Dispatch(now, runner, &after);
-    if (tick) tick->spent_ns += ran_ns;
-    if (!runner->busy) {
-      runner->on_caller = false;
-    } else if (!tick || MayRunInline(*runner, *tick)) {
-      runner->running = true;
-      ran = Ran::kHasNext;
-    } else {
-      runner->on_caller = false;
-      after.wake.push_back({runner, runner->wake});
-    }
+  lock->lock();
+  runner->running = false;
+  if (stop_) {  // given up while it ran: what it would touch is not ours any more
+    CountGivenUpCalls(-1);
+    lock->unlock();
+    return Ran::kGivenUp;
   }
+  run_times_.Note(runner->batch_class, ran_ns);
+  const size_t ended = runner->batch.Account(&statistics_);
+  runner->busy = false;
+  EndedLocked(ended, &after);
+  scheduler_->Finished(runner->index, now);
+  Dispatch(now, runner, &after);
+  if (tick) tick->spent_ns += ran_ns;
+  if (!runner->busy) {
+    runner->on_caller = false;
+  } else if (!tick || MayRunInline(*runner, *tick)) {
+    runner->running = true;
+    ran = Ran::kHasNext;
+  } else {
+    runner->on_caller = false;
+    after.wake.Add(runner);
+  }
+  // The runner's thread waits under this lock.
+  if (!tick && ran == Ran::kIdle && !after.any()) return ran;
+  lock->unlock();
   if (after.any()) Finish(after);
   return ran;
 }
 
 void ModelVersion::RunInstance(InstanceRunner* runner) {
   platform::NameThread("tritonts-model");
+  std::unique_lock lock(mutex_);
   while (true) {
-    {
-      std::unique_lock lock(mutex_);
-      while ((!runner->busy || runner->on_caller) && !stop_) runner->wake->wait(lock);
-      if (stop_) return;
-      runner->running = true;
-    }
+    while ((!runner->busy || runner->on_caller) && !stop_) runner->wake->wait(lock);
+    if (stop_) return;
+    runner->running = true;
+    lock.unlock();
     Ran ran = Ran::kHasNext;
-    while (ran == Ran::kHasNext) ran = Run(runner, nullptr);
+    while (ran == Ran::kHasNext) ran = Run(runner, nullptr, &lock);
     if (ran == Ran::kGivenUp) return;
+    if (!lock.owns_lock()) lock.lock();
   }
 }
 

@@ -25,6 +25,7 @@
 #include "run_times.h"
 #include "statistics.h"
 #include "timer.h"
+#include "wake_list.h"
 
 namespace tritonts {
 
@@ -95,11 +96,7 @@ class ModelVersion final : public TimerClient {
  private:
   // What must be done once the lock is gone.
   struct After {
-    struct Wake {
-      InstanceRunner* runner;  // may be gone then
-      std::shared_ptr<std::condition_variable> condition;
-    };
-    std::vector<Wake> wake;
+    WakeList wake;
     std::vector<Request*> expired;
     std::vector<Schedulable*> stranded;  // no instance has a thread
     bool drained = false;
@@ -109,11 +106,11 @@ class ModelVersion final : public TimerClient {
   Status CreateInstances(VersionConfig config);
   void RunInstance(InstanceRunner* runner);
   enum class Ran { kIdle, kHasNext, kGivenUp };
-  // Runs the batch that a runner has, which is marked as running, and picks the next one. No lock
-  // held. With a tick, on the submitting thread: a next batch that does not fit goes to the
-  // runner's own. Unless there is a next one, the runner must not be touched afterwards but by its
-  // thread.
-  Ran Run(InstanceRunner* runner, InlineTick* tick);
+  // Runs the batch that a runner has, which is marked as running, and picks the next one. `lock` is
+  // the version's, not taken; the runner's thread that has nothing more to run may get it taken.
+  // With a tick, on the submitting thread: a next batch that does not fit goes to the runner's own.
+  // Unless there is a next one, the runner must not be touched afterwards but by its thread.
+  Ran Run(InstanceRunner* runner, InlineTick* tick, std::unique_lock<std::mutex>* lock);
   // Takes a batch back from a thread that is to be woken, if it is to run here. Under the lock.
   InstanceRunner* ChooseInline(const InlineTick& tick, After* after);
   bool MayRunInline(const InstanceRunner& runner, const InlineTick& tick) const;

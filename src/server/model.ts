@@ -1,7 +1,7 @@
 /** A model's handle: `infer`, `map`, and what the model tells of itself. */
 
 import { invalidArgument, TritonError } from '../errors.js';
-import { checkKeys, checkObject } from '../options.js';
+import { checkKeys, checkObject } from '../checks.js';
 import type { NativeServer } from '../addon/native.js';
 import { framesBelow, type EntryPoint, type Origin, type PortRequest } from '../addon/port.js';
 import type { ModelConfig } from '../config/types.js';

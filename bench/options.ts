@@ -62,7 +62,12 @@ export function readOptions(args: readonly string[]): Options {
   };
 }
 
-function count(option: string, text: string): number {
+/**
+ * Reads a whole number of at least 1.
+ *
+ * @throws An Error with a message for the user.
+ */
+export function count(option: string, text: string): number {
   const value = Number(text);
   if (!Number.isSafeInteger(value) || value < 1) {
     throw new Error(`${option} takes a whole number of at least 1, not '${text}'`);

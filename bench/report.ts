@@ -1,7 +1,7 @@
 /** Results as text. */
 import { meanSize } from './histogram.js';
 import type { Figure, Verdict } from './figures.js';
-import type { ContestantRow, DelayRow, LoadRow, Results } from './results.js';
+import type { ContestantRow, DelayRow, LoadRow, Machine, Results } from './results.js';
 import type { Estimate } from './statistics.js';
 import { table } from './table.js';
 
@@ -19,16 +19,21 @@ export function report(results: Results, verdicts: readonly Verdict[]): string {
 }
 
 function head({ machine, setup, library }: Results): string {
-  const { cpu, cores, memoryGiB, load, platform, node, commit } = machine;
   const threads =
     setup.threads === undefined
       ? "everybody's own threads and spinning"
       : `${setup.threads} thread(s) for everybody, asleep while they wait`;
   return [
-    `${cpu}, ${cores} core(s), ${memoryGiB} GiB, ${platform}; load before the run ${load.toFixed(2)}`,
-    `Node ${node}, ONNX Runtime ${library?.version ?? 'not loaded'}, tritonts at ${commit}`,
+    machineText(machine),
+    `ONNX Runtime ${library?.version ?? 'not loaded'}`,
     `${threads}; ${setup.rounds} interleaved rounds of ${setup.windowMs} ms; medians ± median deviation`,
   ].join('\n');
+}
+
+/** What a run was measured on, for the head of a report. */
+export function machineText({ cpu, cores, memoryGiB, load, platform, node, commit }: Machine): string {
+  return `${cpu}, ${cores} core(s), ${memoryGiB} GiB, ${platform}; load before the run ${load.toFixed(2)}
+Node ${node}, tritonts at ${commit}`;
 }
 
 function loadTable(loads: readonly LoadRow[]): string {

@@ -5,6 +5,8 @@ import type { ContestantRow, DelayRow, LoadRow, Machine, Results } from './resul
 import type { Estimate } from './statistics.js';
 import { table } from './table.js';
 
+const inlineOff = 'tritonts, inline off';
+
 /** The whole report; ends with the figures that are missed. */
 export function report(results: Results, verdicts: readonly Verdict[]): string {
   const parts = [head(results)];
@@ -37,8 +39,14 @@ Node ${node}, tritonts at ${commit}`;
 }
 
 function loadTable(loads: readonly LoadRow[]): string {
+  const both = loads.some(({ contestants }) => contestants.some(({ ratios }) => ratios[inlineOff]));
   const rows = loads.flatMap(({ outstanding, contestants }) =>
-    contestants.map((row, i) => [i === 0 ? String(outstanding) : '', ...contestantCells(row)]),
+    contestants.map((row, i) => [
+      i === 0 ? String(outstanding) : '',
+      ...contestantCells(row),
+      ...ratioCells(row.ratios.tritonts),
+      ...(both ? ratioCells(row.ratios[inlineOff]) : []),
+    ]),
   );
   return table(
     [
@@ -52,27 +60,24 @@ function loadTable(loads: readonly LoadRow[]): string {
       'mean batch',
       'ours / this',
       '±',
+      ...(both ? ['inline off / this', '±'] : []),
     ],
     rows,
   );
 }
 
-function contestantCells({
-  contestant,
-  requestsPerSecond,
-  latency,
-  batches,
-  ratio,
-}: ContestantRow): string[] {
+function contestantCells({ contestant, requestsPerSecond, latency, batches }: ContestantRow): string[] {
   return [
     contestant,
     grouped(requestsPerSecond.median),
     percent(requestsPerSecond),
     ...(latency ? [latency.p50, latency.p95, latency.p99].map(significant) : ['', '', '']),
     batches && batches.size > 0 ? meanSize(batches).toFixed(1) : '',
-    ratio ? significant(ratio.median) : '',
-    ratio ? significant(ratio.spread) : '',
   ];
+}
+
+function ratioCells(ratio: Estimate | undefined): string[] {
+  return ratio ? [significant(ratio.median), significant(ratio.spread)] : ['', ''];
 }
 
 function delayTable(rows: readonly DelayRow[]): string {
@@ -100,11 +105,11 @@ function conclusion(verdicts: readonly Verdict[]): string {
   ].join(', ');
   if (missed.length === 0) return counts;
   return `${counts}. Missed:\n\n${table(
-    ['model', 'outstanding', 'mode', 'against', 'required', 'measured', '±'],
+    ['model', 'outstanding', 'ours', 'against', 'required', 'measured', '±'],
     missed.map(({ figure, measured: value }) => [
       figure.model,
       String(figure.outstanding),
-      figure.mode,
+      figure.ours,
       figure.against,
       required(figure),
       value ? significant(value.median) : '',

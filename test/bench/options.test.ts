@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { needs, readOptions, wants } from '../../bench/options.js';
+import { defaultPage, needs, readOptions, wants } from '../../bench/options.js';
 
 test('without arguments everything runs, with the same threads for everybody', () => {
   const options = readOptions([]);
-  assert.equal(options.quick, false);
+  assert.equal(options.loads, 'chosen');
+  assert.equal(options.html, undefined);
   assert.equal(options.threading, 'equal');
   assert.equal(options.rounds, 5);
   assert.equal(options.windowMs, 500);
@@ -16,6 +17,15 @@ test('--only chooses models, in one list or several', () => {
   const options = readOptions(['--only', 'add,mlp', '--only', 'conv']);
   assert.deepEqual(options.only, ['add', 'mlp', 'conv']);
   assert.equal(wants(options, 'digits'), false);
+});
+
+test('--html takes a path or not, and runs every power of two unless --quick is said', () => {
+  assert.equal(readOptions(['--html', 'page.html', '--json']).html, 'page.html');
+  const options = readOptions(['--html', '--json']);
+  assert.equal(options.html, defaultPage);
+  assert.equal(options.json, true);
+  assert.equal(options.loads, 'sweep');
+  assert.equal(readOptions(['--quick', '--html']).loads, 'quick');
 });
 
 test('the delay needs its model open, and not its loads', () => {

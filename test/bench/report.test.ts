@@ -9,7 +9,6 @@ import { table } from '../../bench/table.js';
 const loads: LoadRow[] = [
   {
     model: 'add',
-    mode: 'threads',
     outstanding: 64,
     contestants: [
       {
@@ -18,7 +17,7 @@ const loads: LoadRow[] = [
         requestsPerSecond: estimate([430_000]),
         latency: { p50: 0.133, p95: 0.18, p99: 0.5 },
         batches: new Map([[64, 10]]),
-        ratio: undefined,
+        ratios: {},
       },
       {
         contestant: 'piscina',
@@ -26,7 +25,7 @@ const loads: LoadRow[] = [
         requestsPerSecond: estimate([17_000]),
         latency: { p50: 3.31, p95: 8.4, p99: 10.8 },
         batches: undefined,
-        ratio: estimate([25.3]),
+        ratios: { 'tritonts, inline off': estimate([25.3]) },
       },
     ],
   },
@@ -51,13 +50,20 @@ const results: Results = {
 };
 
 function figure(atLeast: number): Figure {
-  return { kind: 'ratio', model: 'add', outstanding: 64, mode: 'threads', against: 'piscina', atLeast };
+  return {
+    kind: 'ratio',
+    model: 'add',
+    outstanding: 64,
+    ours: 'tritonts, inline off',
+    against: 'piscina',
+    atLeast,
+  };
 }
 
 test('a report names machine, versions and threads, and has a line a contestant', () => {
   const text = report(results, judge(loads, [], [figure(25)]));
   assert.match(text, /A processor, 2 core\(s\), 8 GiB/);
-  assert.match(text, /Node 20\.19\.0, ONNX Runtime 1\.30\.0, tritonts at abc/);
+  assert.match(text, /Node 20\.19\.0, tritonts at abc\nONNX Runtime 1\.30\.0/);
   assert.match(text, /2 thread\(s\) for everybody/);
   assert.match(text, /64 {2}tritonts +430,000 +0 % +0\.13 +0\.18 +0\.50 +64\.0$/m);
   assert.match(text, /piscina +17,000 .* 25\.3 +0\.000$/m);
@@ -68,7 +74,7 @@ test('a report names machine, versions and threads, and has a line a contestant'
 test('a report ends with the figures that are missed', () => {
   const text = report(results, judge(loads, [], [figure(30), { ...figure(1), model: 'mlp' }]));
   assert.match(text, /0 of 1 measured figures met, 1 not measured in this run\. Missed:/);
-  assert.match(text, /add +64 +threads +piscina +≥ 30 +25\.3 +0\.000\n$/);
+  assert.match(text, /add +64 +tritonts, inline off +piscina +≥ 30 +25\.3 +0\.000\n$/);
 });
 
 test('numbers are printed with the decimals that matter', () => {

@@ -2,7 +2,7 @@
 import type { Measured } from '../limits.js';
 import { turnOrder } from '../rounds.js';
 import { estimate, ratio } from '../statistics.js';
-import { Child } from './child.js';
+import { Child } from '../child.js';
 import type { ScaleOptions } from './options.js';
 
 const models = 100;
@@ -19,7 +19,12 @@ export async function measureLoading(
   for (let round = -1; round < rounds; round++) {
     for (const { name, loaders, times } of turnOrder([sessions, one, four], round + 1)) {
       progress(`round ${Math.max(1, round + 1)} of ${rounds}: loading ${models} models, ${name}`);
-      const child = new Child('loading.js', [folder, String(models), String(loaders), 'time']);
+      const child = new Child(new URL('loading.js', import.meta.url), [
+        folder,
+        String(models),
+        String(loaders),
+        'time',
+      ]);
       const milliseconds = await child.answer();
       if (round >= 0) times.push(milliseconds);
     }

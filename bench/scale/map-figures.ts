@@ -1,7 +1,7 @@
 /** `map` over a large data set: its speed beside a closed loop, and its memory. */
 import type { Measured } from '../limits.js';
 import { estimate, ratio } from '../statistics.js';
-import { Child } from './child.js';
+import { Child } from '../child.js';
 import type { ScaleOptions } from './options.js';
 
 /** Items of a round, and of the long run whose memory is watched. */
@@ -15,7 +15,7 @@ export async function measureMap(
   progress: (text: string) => void,
 ): Promise<Measured[]> {
   const child = new Child(
-    'mapping.js',
+    new URL('mapping.js', import.meta.url),
     [folder, String(rounds), String(short), String(long)],
     ['--expose-gc'],
   );

@@ -2,7 +2,7 @@
 import type { Measured } from '../limits.js';
 import { turnOrder } from '../rounds.js';
 import { estimate, ratio } from '../statistics.js';
-import { Child } from './child.js';
+import { Child } from '../child.js';
 import type { ScaleOptions } from './options.js';
 
 /** So many that pages and slack of the allocator don't matter. */
@@ -20,7 +20,7 @@ export async function measureMemory(
     for (const { name, loaders, bytes } of turnOrder([sessions, ours], round)) {
       progress(`round ${round + 1} of ${rounds}: memory of ${models} models, ${name}`);
       const args = [folder, String(models), String(loaders), 'memory'];
-      bytes.push(await new Child('loading.js', args, ['--expose-gc']).answer());
+      bytes.push(await new Child(new URL('loading.js', import.meta.url), args, ['--expose-gc']).answer());
     }
   }
   const kib = (bytes: readonly number[]): string => `${(estimate(bytes).median / 1024).toFixed(0)} KiB`;

@@ -2,7 +2,8 @@
 import type { Measured } from '../limits.js';
 import { turnOrder } from '../rounds.js';
 import { estimate, ratio } from '../statistics.js';
-import { Child } from './child.js';
+import { Child } from '../child.js';
+import type { Question } from './question.js';
 import type { ScaleOptions } from './options.js';
 
 /** Models that are loaded, server by server. */
@@ -19,11 +20,11 @@ export async function measureServed(
   { rounds, windowMs }: ScaleOptions,
   progress: (text: string) => void,
 ): Promise<Measured[]> {
-  const servers: { count: number; child: Child; rates: Map<number, number[]> }[] = [];
+  const servers: { count: number; child: Child<Question>; rates: Map<number, number[]> }[] = [];
   try {
     for (const count of servedCounts) {
       progress(`loading ${count} models`);
-      const child = new Child('served.js', [folder, String(count)]);
+      const child = new Child<Question>(new URL('served.js', import.meta.url), [folder, String(count)]);
       servers.push({ count, child, rates: new Map() });
       await child.answer();
     }

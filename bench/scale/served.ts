@@ -2,8 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createServer, type InferResult } from '../../src/index.js';
 import { measure } from '../measure.js';
-import type { Question } from './child.js';
 import { modelNames } from './models.js';
+import type { Question } from './question.js';
 
 const outstanding = 64;
 

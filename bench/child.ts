@@ -1,13 +1,8 @@
 /** A process of its own that does what it is asked, one thing after the other. */
 import { fork, type ChildProcess } from 'node:child_process';
 
-/** What a child is asked. */
-export type Question =
-  | { readonly ask: 'requests'; readonly models: number; readonly windowMs: number }
-  | { readonly ask: 'idle'; readonly windowMs: number };
-
-/** A child that has started, with what it said then. */
-export class Child {
+/** A child, from its start on. */
+export class Child<Question extends object = never> {
   readonly #process: ChildProcess;
   readonly #waiting: { resolve: (value: number) => void; reject: (error: Error) => void }[] = [];
   /** Numbers that nobody has waited for yet. */
@@ -15,17 +10,17 @@ export class Child {
   #end: Error | undefined;
 
   /**
-   * @param file - Compiled module beside this one; it sends one number for each message, and one at its start.
+   * @param file - Compiled module that sends one number for each message, and one at its start.
    */
-  constructor(file: string, args: readonly string[], execArgv: readonly string[] = []) {
-    this.#process = fork(new URL(file, import.meta.url), [...args], { execArgv: [...execArgv] });
+  constructor(file: URL, args: readonly string[], execArgv: readonly string[] = []) {
+    this.#process = fork(file, [...args], { execArgv: [...execArgv] });
     this.#process.on('message', (value) => {
       const waiter = this.#waiting.shift();
       if (waiter) waiter.resolve(Number(value));
       else this.#early.push(Number(value));
     });
     this.#process.on('exit', (code, signal) => {
-      this.#end = new Error(`${file} ended with ${String(code ?? signal)}`);
+      this.#end = new Error(`${file.pathname} ended with ${String(code ?? signal)}`);
       for (const { reject } of this.#waiting.splice(0)) reject(this.#end);
     });
   }

@@ -7,11 +7,14 @@ import type { Caller, Contestant, Threads } from './contestants/contestant.js';
 import { checkAnswers, describeHow, openRivals } from './contestants/open.js';
 import { openSetImmediate } from './contestants/set-immediate.js';
 import { openTritonts, type Ours } from './contestants/tritonts.js';
+import type { Measured } from './limits.js';
 import { measure, timedLoops, type Load } from './measure.js';
 import { configOf, delayModel, delayOutstanding, sweep, type BenchModel, type Items } from './models.js';
 import { wants, type Options } from './options.js';
 import type { DelayRow, LoadRow, ModelHead, OurName, Results } from './results.js';
 import { runDelays, runLoad } from './rounds.js';
+import { measureStrings } from './strings.js';
+import { measureWeights } from './weights/figures.js';
 
 /** Seconds that an answer may take; with every power of two there are loads that some contestants take minutes for. */
 const longestWait = 1;
@@ -29,6 +32,7 @@ export class Benchmark {
   readonly #models: ModelHead[] = [];
   readonly #loads: LoadRow[] = [];
   readonly #delays: DelayRow[] = [];
+  readonly #measured: Measured[] = [];
   readonly #notes: string[] = [];
   #library: Results['library'];
   /** Path of the bare loop's program; undefined: not built yet, false: it cannot be. */
@@ -51,6 +55,7 @@ export class Benchmark {
       models: this.#models,
       loads: this.#loads,
       delays: this.#delays,
+      measured: this.#measured,
       notes: this.#notes,
     };
   }
@@ -85,6 +90,19 @@ export class Benchmark {
       if (model.name === delayModel && wants(this.#options, 'delay')) await this.#delay(model, contestants);
     } finally {
       for (const contestant of contestants.reverse()) await contestant.close();
+    }
+  }
+
+  /** Measures what is no load of a model. */
+  async runOthers(): Promise<void> {
+    const { rounds } = this.#options;
+    if (wants(this.#options, 'strings')) {
+      this.#progress('strings');
+      this.#measured.push(...(await measureStrings(this.#folder, rounds)));
+    }
+    if (wants(this.#options, 'weights')) {
+      // Memory is steadier than time.
+      this.#measured.push(...(await measureWeights(this.#folder, Math.min(rounds, 3), this.#progress)));
     }
   }
 

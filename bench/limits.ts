@@ -1,5 +1,5 @@
 /** Single figures with a limit, for what is no throughput of a load: memory, start, strings. Pure functions. */
-import { significant } from './report.js';
+import { significant } from './numbers.js';
 import type { Estimate } from './statistics.js';
 import { table } from './table.js';
 

@@ -19,6 +19,7 @@ async function main(options: Options): Promise<void> {
     for (const model of models) {
       if (needs(options, model.name)) await benchmark.run(model, wants(options, model.name));
     }
+    await benchmark.runOthers();
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

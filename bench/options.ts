@@ -11,7 +11,7 @@ export interface Options {
   readonly html: string | undefined;
   /** Which loads of a model: those with a figure, the chosen ones, or every power of two. */
   readonly loads: 'quick' | 'chosen' | 'sweep';
-  /** Models by name; all without any. */
+  /** Models by name, 'delay', 'strings' and 'weights'; all without any. */
   readonly only: readonly string[];
   readonly rounds: number;
   readonly windowMs: number;
@@ -20,13 +20,17 @@ export interface Options {
   readonly threads: number;
 }
 
+/** What is measured besides the loads of models. */
+const parts: readonly string[] = ['delay', 'strings', 'weights'];
+
 /** Where the page goes unless somebody says otherwise. */
 export const defaultPage = 'build/bench/report.html';
 
 /** How to call it. */
 export const usage: string = `npm run bench -- [options]
   --quick         the loads that have a required figure, in under two minutes
-  --only <model>  ${models.map(({ name }) => name).join(', ')}, delay; may be repeated
+  --only <model>  ${models.map(({ name }) => name).join(', ')},
+                  ${parts.join(', ')}; may be repeated
   --html [file]   also write a page with plots (default ${defaultPage}); without --quick every model is
                   then run with 1, 2, 4 … 512 requests outstanding
   --rounds <n>    interleaved rounds (default 5, with --html 3)
@@ -57,7 +61,7 @@ export function readOptions(args: readonly string[]): Options {
       threads: { type: 'string' },
     },
   });
-  const names = [...models.map(({ name }) => name), 'delay'];
+  const names = [...models.map(({ name }) => name), ...parts];
   const only = values.only.flatMap((list) => list.split(','));
   for (const name of only) {
     if (!names.includes(name)) throw new Error(`--only takes ${names.join(', ')}, not '${name}'`);

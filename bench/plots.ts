@@ -1,7 +1,7 @@
 /** Which plots a run has: data of the rows as series. Pure functions. */
 import { meanSize } from './histogram.js';
 import type { Axis, Plot, Point, Series } from './plot.js';
-import { significant } from './report.js';
+import { significant } from './numbers.js';
 import type { ContestantName, ContestantRow, DelayRow, LoadRow } from './results.js';
 
 /** Colour and dash of each contestant, by class of the page's style sheet; the order of the legend. */

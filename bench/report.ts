@@ -3,6 +3,8 @@ import { meanSize } from './histogram.js';
 import type { Figure, Verdict } from './figures.js';
 import type { ContestantRow, DelayRow, LoadRow, Machine, Results } from './results.js';
 import type { Estimate } from './statistics.js';
+import { limitsText } from './limits.js';
+import { grouped, significant } from './numbers.js';
 import { table } from './table.js';
 
 const inlineOff = 'tritonts, inline off';
@@ -15,6 +17,7 @@ export function report(results: Results, verdicts: readonly Verdict[]): string {
     if (loads.length > 0) parts.push(`${model}: ${title}\n${how}\n\n${loadTable(loads)}`);
   }
   if (results.delays.length > 0) parts.push(delayTable(results.delays));
+  if (results.measured.length > 0) parts.push(limitsText(results.measured));
   if (results.notes.length > 0) parts.push(results.notes.join('\n'));
   parts.push(conclusion(verdicts));
   return `${parts.join('\n\n')}\n`;
@@ -120,18 +123,6 @@ function conclusion(verdicts: readonly Verdict[]): string {
 
 function required(figure: Figure): string {
   return figure.kind === 'ratio' ? `≥ ${figure.atLeast}` : `≤ ${figure.atMostMs} ms later`;
-}
-
-/** With commas between thousands. */
-export function grouped(value: number): string {
-  return Math.round(value).toLocaleString('en-US');
-}
-
-/** With as many decimals as matter to a reader: three below a tenth, none from a hundred on. */
-export function significant(value: number): string {
-  const size = Math.abs(value);
-  if (size >= 99.95) return grouped(value);
-  return value.toFixed(size < 0.1 ? 3 : size < 9.995 ? 2 : 1);
 }
 
 function percent({ median, spread }: Estimate): string {

@@ -1,5 +1,6 @@
 /** What a benchmark run comes to: plain data, for the tables, for `--json`, and for whatever else draws it. */
 import type { Histogram } from './histogram.js';
+import type { Measured } from './limits.js';
 import type { Estimate } from './statistics.js';
 
 /** Ours: with its defaults, and with every request on a thread of the engine. */
@@ -112,6 +113,8 @@ export interface Results {
   readonly models: readonly ModelHead[];
   readonly loads: readonly LoadRow[];
   readonly delays: readonly DelayRow[];
+  /** Strings and weights. */
+  readonly measured: readonly Measured[];
   /** What could not be measured, and why. */
   readonly notes: readonly string[];
 }

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { judge, type Figure } from '../../bench/figures.js';
-import { grouped, report, significant } from '../../bench/report.js';
+import { grouped, significant } from '../../bench/numbers.js';
+import { report } from '../../bench/report.js';
 import type { LoadRow, Results } from '../../bench/results.js';
 import { estimate } from '../../bench/statistics.js';
 import { table } from '../../bench/table.js';
@@ -46,6 +47,7 @@ const results: Results = {
   models: [{ model: 'add', title: 'Add', how: 'tritonts: 1 instance' }],
   loads,
   delays: [],
+  measured: [],
   notes: ['a note'],
 };
 

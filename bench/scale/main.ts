@@ -27,7 +27,8 @@ async function main(options: ScaleOptions): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'tritonts-scale-'));
   const figures: Measured[] = [];
   try {
-    await writeModels(folder, Math.max(...servedCounts));
+    await writeModels(folder, Math.max(...servedCounts), 'add');
+    await writeModels(folder, 400, 'digits');
     for (const part of options.only) figures.push(...(await parts[part](folder, options, progress)));
   } finally {
     await rm(folder, { recursive: true, force: true });

@@ -1,30 +1,29 @@
 /** A repository of many small models. */
-import { addModel } from '../../test/support/models.js';
 import { writeRepository } from '../../test/support/repository.js';
+import { configOf, models } from '../models.js';
 
-/** Name of the i-th model. */
-export function modelName(i: number): string {
-  return `m${String(i).padStart(4, '0')}`;
+/** What the models are: y = x + 1 on 16 floats, or the perceptron of examples/digits, 38 KB. */
+export type Kind = 'add' | 'digits';
+
+/** Name of the i-th model of a kind. */
+export function modelName(i: number, kind: Kind = 'add'): string {
+  return `${kind}${String(i).padStart(4, '0')}`;
 }
 
-/** Names of the first `count` models. */
-export function modelNames(count: number): string[] {
-  return Array.from({ length: count }, (_, i) => modelName(i));
+/** Names of the first `count` models of a kind. */
+export function modelNames(count: number, kind: Kind = 'add'): string[] {
+  return Array.from({ length: count }, (_, i) => modelName(i, kind));
 }
 
-const config = `backend: "onnxruntime"
-max_batch_size: 512
-input [ { name: "x", data_type: TYPE_FP32, dims: [ 16 ] } ]
-output [ { name: "y", data_type: TYPE_FP32, dims: [ 16 ] } ]
-dynamic_batching { }
-instance_group [ { kind: KIND_CPU, count: 1 } ]
-`;
-
-/** Writes `count` models, y = x + 1. */
-export async function writeModels(folder: string, count: number): Promise<void> {
-  const bytes = addModel();
+/** Writes `count` models of a kind. */
+export async function writeModels(folder: string, count: number, kind: Kind): Promise<void> {
+  const model = models.find(({ name }) => name === kind);
+  if (!model?.bytes) throw new RangeError(`no model ${kind}`);
+  const bytes = model.bytes();
+  // Each takes the name of its folder.
+  const config = configOf(model, 'FP32').replace(/^name: .*$/m, '');
   await writeRepository(
     folder,
-    Object.fromEntries(modelNames(count).map((name) => [name, { config, versions: { '1': bytes } }])),
+    Object.fromEntries(modelNames(count, kind).map((name) => [name, { config, versions: { '1': bytes } }])),
   );
 }

@@ -36,7 +36,7 @@ test('the delay needs its model open, and not its loads', () => {
 });
 
 test('what it does not know is refused with what it knows', () => {
-  assert.throws(() => readOptions(['--only', 'ad']), /--only takes add, .*delay, not 'ad'/);
+  assert.throws(() => readOptions(['--only', 'ad']), /--only takes add, .*delay, strings, weights, not 'ad'/);
   assert.throws(() => readOptions(['--rounds', '0']), /--rounds takes a whole number of at least 1, not '0'/);
   assert.throws(() => readOptions(['--fast']), /--fast/);
 });

@@ -95,14 +95,16 @@ export class Benchmark {
 
   /** Measures what is no load of a model. */
   async runOthers(): Promise<void> {
-    const { rounds } = this.#options;
+    const { rounds, loads } = this.#options;
     if (wants(this.#options, 'strings')) {
       this.#progress('strings');
       this.#measured.push(...(await measureStrings(this.#folder, rounds)));
     }
     if (wants(this.#options, 'weights')) {
       // Memory is steadier than time.
-      this.#measured.push(...(await measureWeights(this.#folder, Math.min(rounds, 3), this.#progress)));
+      this.#measured.push(
+        ...(await measureWeights(this.#folder, loads === 'quick' ? 1 : Math.min(rounds, 3), this.#progress)),
+      );
     }
   }
 

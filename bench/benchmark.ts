@@ -7,14 +7,21 @@ import type { Caller, Contestant, Threads } from './contestants/contestant.js';
 import { checkAnswers, describeHow, openRivals } from './contestants/open.js';
 import { openSetImmediate } from './contestants/set-immediate.js';
 import { openTritonts, type Ours } from './contestants/tritonts.js';
+import type { Measured } from './limits.js';
 import { measure, timedLoops, type Load } from './measure.js';
-import { configOf, delayModel, delayOutstanding, type BenchModel, type Items } from './models.js';
+import { configOf, delayModel, delayOutstanding, sweep, type BenchModel, type Items } from './models.js';
 import { wants, type Options } from './options.js';
-import type { DelayRow, LoadRow, ModelHead, Results } from './results.js';
+import type { DelayRow, LoadRow, ModelHead, OurName, Results } from './results.js';
 import { runDelays, runLoad } from './rounds.js';
+import { measureStrings } from './strings.js';
+import { measureWeights } from './weights/figures.js';
 
-/** How ours runs requests. */
-const mode = 'threads';
+/** Seconds that an answer may take; with every power of two there are loads that some contestants take minutes for. */
+const longestWait = 1;
+
+function loadsOf(model: BenchModel, which: Options['loads']): readonly number[] {
+  return which === 'quick' ? model.quick : which === 'sweep' ? sweep : model.outstanding;
+}
 
 /** Collects what the rows of all models come to. */
 export class Benchmark {
@@ -25,6 +32,7 @@ export class Benchmark {
   readonly #models: ModelHead[] = [];
   readonly #loads: LoadRow[] = [];
   readonly #delays: DelayRow[] = [];
+  readonly #measured: Measured[] = [];
   readonly #notes: string[] = [];
   #library: Results['library'];
   /** Path of the bare loop's program; undefined: not built yet, false: it cannot be. */
@@ -47,6 +55,7 @@ export class Benchmark {
       models: this.#models,
       loads: this.#loads,
       delays: this.#delays,
+      measured: this.#measured,
       notes: this.#notes,
     };
   }
@@ -66,15 +75,10 @@ export class Benchmark {
       },
     });
     // First, so that the runtime's environment is made as our users have it.
-    const ours = await openTritonts(
-      this.#folder,
-      model.name,
-      { input: model.input.name, output: model.output.name },
-      items.values,
-      this.#threads,
-    );
+    const ours = await this.#open(model, items, 'tritonts');
     const contestants: Contestant[] = [ours];
     try {
+      if (model.fast) contestants.push(await this.#open(model, items, 'tritonts, inline off'));
       contestants.push(...(await this.#rivals(model, items, ours)));
       await checkAnswers(contestants.filter((contestant) => contestant.kind === 'caller'));
       this.#models.push({
@@ -87,6 +91,26 @@ export class Benchmark {
     } finally {
       for (const contestant of contestants.reverse()) await contestant.close();
     }
+  }
+
+  /** Measures what is no load of a model. */
+  async runOthers(): Promise<void> {
+    const { rounds, loads } = this.#options;
+    if (wants(this.#options, 'strings')) {
+      this.#progress('strings');
+      this.#measured.push(...(await measureStrings(this.#folder, rounds)));
+    }
+    if (wants(this.#options, 'weights')) {
+      // Memory is steadier than time.
+      this.#measured.push(
+        ...(await measureWeights(this.#folder, loads === 'quick' ? 1 : Math.min(rounds, 3), this.#progress)),
+      );
+    }
+  }
+
+  #open({ name, input, output }: BenchModel, { values }: Items, as: OurName): Promise<Ours> {
+    const tensors = { input: input.name, output: output.name };
+    return openTritonts(as, this.#folder, name, tensors, values, this.#threads);
   }
 
   async #rivals(model: BenchModel, items: Items, ours: Ours): Promise<readonly Contestant[]> {
@@ -125,12 +149,27 @@ export class Benchmark {
   }
 
   async #underLoads(model: BenchModel, contestants: readonly Contestant[]): Promise<void> {
-    const { quick, rounds } = this.#options;
-    for (const outstanding of quick ? model.quick : model.outstanding) {
-      const rows = await runLoad(contestants, this.#load(model, outstanding), rounds, (text) => {
+    const { rounds } = this.#options;
+    let patient = contestants;
+    for (const outstanding of loadsOf(model, this.#options.loads)) {
+      const rows = await runLoad(patient, this.#load(model, outstanding), rounds, (text) => {
         this.#progress(`${model.name}, ${outstanding} outstanding, ${text}`);
       });
-      this.#loads.push({ model: model.name, mode, outstanding, contestants: rows });
+      this.#loads.push({ model: model.name, outstanding, contestants: rows });
+      if (this.#options.loads !== 'sweep') continue;
+      // The bare loop has no callers who wait.
+      const slow = rows.filter(
+        ({ latency, requestsPerSecond }) =>
+          latency && (2 * outstanding) / requestsPerSecond.median > longestWait,
+      );
+      if (slow.length === 0) continue;
+      const names = slow.map(({ contestant }) => contestant);
+      patient = patient.filter(({ name }) => !names.includes(name));
+      this.#note(
+        `${model.name}: no more than ${outstanding} outstanding for ${names.join(', ')}: beyond that an answer takes more ` +
+          `than ${longestWait} s, and requests/s stay as they are`,
+      );
+      if (!patient.some(({ kind }) => kind === 'caller')) break;
     }
   }
 
@@ -153,7 +192,7 @@ export class Benchmark {
           work: (windowMs: number) => measure(caller, { ...load, windowMs, warmUpMs: 0 }),
         })),
       ],
-      { model: model.name, mode, outstanding: delayOutstanding },
+      { model: model.name, outstanding: delayOutstanding },
       2 * load.windowMs,
       this.#options.rounds,
       this.#progress,

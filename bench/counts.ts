@@ -55,13 +55,13 @@ async function countRounds(
       await Promise.all(Array.from({ length: outstanding }, () => model.infer({ x })));
     }
   };
-  const { counts } = addon();
-  if (!counts) throw new Error('the addon has no counters');
+  const native = addon();
+  if (!native.counts) throw new Error('the addon has no counters');
   await ask(warmUpRounds);
-  const before = counts();
+  const before = native.counts();
   const batchesBefore = model.statistics().execution_count;
   await ask(rounds);
-  const after = counts();
+  const after = native.counts();
   const batches = model.statistics().execution_count - batchesBefore;
   const difference = (key: keyof NativeCounts): number => after[key] - before[key];
   return {

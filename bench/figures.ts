@@ -1,5 +1,5 @@
 /** The figures that we hold ourselves to, as data, and what a run says about them. Pure functions. */
-import type { ContestantName, DelayRow, LoadRow, Mode } from './results.js';
+import type { ContestantName, DelayRow, LoadRow, OurName } from './results.js';
 import type { Estimate } from './statistics.js';
 
 /** How many times as many requests per second ours must serve as another. */
@@ -7,7 +7,7 @@ export interface RatioFigure {
   readonly kind: 'ratio';
   readonly model: string;
   readonly outstanding: number;
-  readonly mode: Mode;
+  readonly ours: OurName;
   readonly against: ContestantName;
   readonly atLeast: number;
 }
@@ -17,7 +17,7 @@ export interface DelayFigure {
   readonly kind: 'delay';
   readonly model: string;
   readonly outstanding: number;
-  readonly mode: Mode;
+  readonly ours: OurName;
   readonly against: ContestantName;
   readonly atMostMs: number;
 }
@@ -36,70 +36,70 @@ export interface Verdict {
 
 type Limits = readonly (readonly [against: ContestantName, atLeast: number])[];
 
-function ratios(model: string, outstanding: number, mode: Mode, limits: Limits): RatioFigure[] {
-  return limits.map(([against, atLeast]) => ({ kind: 'ratio', model, outstanding, mode, against, atLeast }));
+function ratios(model: string, outstanding: number, ours: OurName, limits: Limits): RatioFigure[] {
+  return limits.map(([against, atLeast]) => ({ kind: 'ratio', model, outstanding, ours, against, atLeast }));
 }
 
-/** Every figure. Models that only threads can run have no inline figures. */
+/** Every figure. Only models that run inline have figures for both of ours. */
 export const figures: readonly Figure[] = [
-  ...ratios('add', 512, 'inline', [
+  ...ratios('add', 512, 'tritonts', [
     ['onnxruntime-node', 25],
     ['batched by hand', 0.9],
     ['piscina', 70],
   ]),
-  ...ratios('add', 512, 'threads', [
+  ...ratios('add', 512, 'tritonts, inline off', [
     ['onnxruntime-node', 12],
     ['piscina', 50],
   ]),
-  ...ratios('add', 64, 'inline', [
+  ...ratios('add', 64, 'tritonts', [
     ['onnxruntime-node', 18],
     ['batched by hand', 1.2],
     ['piscina', 60],
   ]),
-  ...ratios('add', 64, 'threads', [
+  ...ratios('add', 64, 'tritonts, inline off', [
     ['onnxruntime-node', 4],
     ['piscina', 25],
   ]),
-  ...ratios('add', 1, 'inline', [
+  ...ratios('add', 1, 'tritonts', [
     ['onnxruntime-node', 1.5],
     ['batched by hand', 1.5],
     ['piscina', 10],
   ]),
-  ...ratios('mlp', 64, 'threads', [
+  ...ratios('mlp', 64, 'tritonts', [
     ['onnxruntime-node', 3],
     ['batched by hand', 1],
     ['piscina', 6],
     ['bare C++ loop', 0.85],
   ]),
-  ...ratios('mlp', 128, 'threads', [
+  ...ratios('mlp', 128, 'tritonts', [
     ['onnxruntime-node', 3],
     ['batched by hand', 1],
     ['piscina', 6],
     ['bare C++ loop', 0.92],
   ]),
-  ...ratios('text-8', 32, 'threads', [
+  ...ratios('text-8', 32, 'tritonts', [
     ['onnxruntime-node', 2.8],
     ['batched by hand', 1],
     ['piscina', 2.2],
     ['bare C++ loop', 0.92],
   ]),
-  ...ratios('text-32', 32, 'threads', [
+  ...ratios('text-32', 32, 'tritonts', [
     ['onnxruntime-node', 1.6],
     ['batched by hand', 1],
     ['piscina', 1.35],
     ['bare C++ loop', 0.95],
   ]),
-  ...ratios('conv', 32, 'threads', [
+  ...ratios('conv', 32, 'tritonts', [
     ['onnxruntime-node', 0.97],
     ['batched by hand', 0.97],
     ['piscina', 1],
     ['bare C++ loop', 0.97],
   ]),
-  ...ratios('identity', 512, 'inline', [['setImmediate', 0.6]]),
-  ...ratios('identity', 64, 'inline', [['setImmediate', 0.55]]),
-  ...ratios('identity', 512, 'threads', [['setImmediate', 0.4]]),
-  ...ratios('identity', 64, 'threads', [['setImmediate', 0.15]]),
-  { kind: 'delay', model: 'text-32', outstanding: 32, mode: 'threads', against: 'idle loop', atMostMs: 1 },
+  ...ratios('identity', 512, 'tritonts', [['setImmediate', 0.6]]),
+  ...ratios('identity', 64, 'tritonts', [['setImmediate', 0.55]]),
+  ...ratios('identity', 512, 'tritonts, inline off', [['setImmediate', 0.4]]),
+  ...ratios('identity', 64, 'tritonts, inline off', [['setImmediate', 0.15]]),
+  { kind: 'delay', model: 'text-32', outstanding: 32, ours: 'tritonts', against: 'idle loop', atMostMs: 1 },
 ];
 
 /** Holds rows of a run against the figures. */
@@ -112,19 +112,19 @@ export function judge(
     if (figure.kind === 'ratio') {
       const measured = loads
         .find((row) => sameLoad(row, figure))
-        ?.contestants.find(({ contestant }) => contestant === figure.against)?.ratio;
+        ?.contestants.find(({ contestant }) => contestant === figure.against)?.ratios[figure.ours];
       return { figure, measured, met: measured !== undefined && reaches(measured, figure.atLeast) };
     }
     const rows = delays.filter((row) => sameLoad(row, figure));
-    const ours = rows.find(({ contestant }) => contestant === 'tritonts')?.p99;
+    const ours = rows.find(({ contestant }) => contestant === figure.ours)?.p99;
     const theirs = rows.find(({ contestant }) => contestant === figure.against)?.p99;
     const measured = ours && theirs && beyond(ours, theirs);
     return { figure, measured, met: measured !== undefined && staysBelow(measured, figure.atMostMs) };
   });
 }
 
-function sameLoad(row: Pick<LoadRow, 'model' | 'outstanding' | 'mode'>, figure: Figure): boolean {
-  return row.model === figure.model && row.outstanding === figure.outstanding && row.mode === figure.mode;
+function sameLoad(row: Pick<LoadRow, 'model' | 'outstanding'>, figure: Figure): boolean {
+  return row.model === figure.model && row.outstanding === figure.outstanding;
 }
 
 /** Met within the spread that is printed beside it. */

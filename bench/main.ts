@@ -1,11 +1,12 @@
 /** `npm run bench`: ours beside what people use today, in one interleaved run. See bench/README.md. */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { judge } from './figures.js';
 import { describeMachine } from './machine.js';
 import { models } from './models.js';
 import { needs, readOptions, usage, wants, type Options } from './options.js';
+import { page } from './page.js';
 import { report } from './report.js';
 import type { Results } from './results.js';
 import { Benchmark } from './benchmark.js';
@@ -18,12 +19,17 @@ async function main(options: Options): Promise<void> {
     for (const model of models) {
       if (needs(options, model.name)) await benchmark.run(model, wants(options, model.name));
     }
+    await benchmark.runOthers();
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
   progress('');
   const results: Results = { machine, ...benchmark.results() };
   const verdicts = judge(results.loads, results.delays);
+  if (options.html !== undefined) {
+    await mkdir(dirname(options.html), { recursive: true });
+    await writeFile(options.html, page(results, verdicts));
+  }
   process.stdout.write(options.json ? json({ ...results, verdicts }) : report(results, verdicts));
 }
 

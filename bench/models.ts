@@ -25,7 +25,7 @@ export interface BenchModel {
   };
   readonly output: { readonly name: string; readonly dims: readonly number[] };
   readonly items: () => Items;
-  /** Whether an answer takes so little that to time each one would cost a part of it. */
+  /** Whether an answer takes so little that to time each one would cost a part of it, and that runs may be inline. */
   readonly fast: boolean;
   /** Requests outstanding, load by load. */
   readonly outstanding: readonly number[];
@@ -63,6 +63,18 @@ const add: BenchModel = {
   fast: true,
   outstanding: [1, 8, 64, 512],
   quick: [1, 64, 512],
+};
+
+/** V8 keeps arrays of at most 64 B on its own heap: what an answer costs beyond that. */
+const addLarger: BenchModel = {
+  ...add,
+  name: 'add-1k',
+  title: 'x + 1 on [N, 256], 1 KB in and out',
+  bytes: () => addModel({ width: 256 }),
+  input: { name: 'x', dims: [256], itemDims: [256] },
+  output: { name: 'y', dims: [256] },
+  items: () => floats(256),
+  quick: [],
 };
 
 const digits: BenchModel = {
@@ -132,7 +144,10 @@ const identity: BenchModel = {
 };
 
 /** All models, in the order of the tables. */
-export const models: readonly BenchModel[] = [add, digits, mlp, text(8), text(32), conv, identity];
+export const models: readonly BenchModel[] = [add, addLarger, digits, mlp, text(8), text(32), conv, identity];
+
+/** Requests outstanding, load by load, where plots are wanted. */
+export const sweep: readonly number[] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 
 /** The model whose runs are long enough to block an event loop: about 6 ms an item. */
 export const delayModel = 'text-32';

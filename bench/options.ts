@@ -5,11 +5,13 @@ import { delayModel, models } from './models.js';
 
 /** What to run. */
 export interface Options {
-  /** Fewer loads and shorter windows: all in under two minutes. */
-  readonly quick: boolean;
   /** Print the results as JSON. */
   readonly json: boolean;
-  /** Models by name; all without any. */
+  /** Where to write a page with plots. */
+  readonly html: string | undefined;
+  /** Which loads of a model: those with a figure, the chosen ones, or every power of two. */
+  readonly loads: 'quick' | 'chosen' | 'sweep';
+  /** Models by name, 'delay', 'strings' and 'weights'; all without any. */
   readonly only: readonly string[];
   readonly rounds: number;
   readonly windowMs: number;
@@ -18,15 +20,27 @@ export interface Options {
   readonly threads: number;
 }
 
+/** What is measured besides the loads of models. */
+const parts: readonly string[] = ['delay', 'strings', 'weights'];
+
+/** Where the page goes unless somebody says otherwise. */
+export const defaultPage = 'build/bench/report.html';
+
 /** How to call it. */
 export const usage: string = `npm run bench -- [options]
   --quick         the loads that have a required figure, in under two minutes
-  --only <model>  ${models.map(({ name }) => name).join(', ')}, delay; may be repeated
-  --rounds <n>    interleaved rounds (default 5)
-  --window <ms>   length of a turn (default 500, with --quick 150)
+  --only <model>  ${models.map(({ name }) => name).join(', ')},
+                  ${parts.join(', ')}; may be repeated
+  --html [file]   also write a page with plots (default ${defaultPage}); without --quick every model is
+                  then run with 1, 2, 4 … 512 requests outstanding
+  --rounds <n>    interleaved rounds (default 5, with --html 3)
+  --window <ms>   length of a turn (default 500, with --html 200, with --quick 120)
   --threads <n>   threads of each contestant in all (default: the cores)
   --defaults      leave threads and spinning to everybody's defaults
   --json          print JSON instead of tables`;
+
+/** Milliseconds of a turn. */
+const windows: Readonly<Record<Options['loads'], string>> = { quick: '120', chosen: '500', sweep: '200' };
 
 /**
  * Reads the arguments.
@@ -35,39 +49,54 @@ export const usage: string = `npm run bench -- [options]
  */
 export function readOptions(args: readonly string[]): Options {
   const { values } = parseArgs({
-    args: [...args],
+    args: withPage(args),
     options: {
       quick: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
       defaults: { type: 'boolean', default: false },
       only: { type: 'string', multiple: true, default: [] },
-      rounds: { type: 'string', default: '5' },
+      html: { type: 'string' },
+      rounds: { type: 'string' },
       window: { type: 'string' },
       threads: { type: 'string' },
     },
   });
-  const names = [...models.map(({ name }) => name), 'delay'];
+  const names = [...models.map(({ name }) => name), ...parts];
   const only = values.only.flatMap((list) => list.split(','));
   for (const name of only) {
     if (!names.includes(name)) throw new Error(`--only takes ${names.join(', ')}, not '${name}'`);
   }
+  const loads = values.quick ? 'quick' : values.html === undefined ? 'chosen' : 'sweep';
   return {
-    quick: values.quick,
+    html: values.html,
+    loads,
     json: values.json,
     only,
-    rounds: count('--rounds', values.rounds),
-    windowMs: count('--window', values.window ?? (values.quick ? '150' : '500')),
+    rounds: count('--rounds', values.rounds ?? (loads === 'sweep' ? '3' : '5')),
+    windowMs: count('--window', values.window ?? windows[loads]),
     threading: values.defaults ? 'defaults' : 'equal',
     threads: count('--threads', values.threads ?? String(availableParallelism())),
   };
 }
 
-function count(option: string, text: string): number {
+/**
+ * Reads a whole number of at least 1.
+ *
+ * @throws An Error with a message for the user.
+ */
+export function count(option: string, text: string): number {
   const value = Number(text);
   if (!Number.isSafeInteger(value) || value < 1) {
     throw new Error(`${option} takes a whole number of at least 1, not '${text}'`);
   }
   return value;
+}
+
+/** The arguments with the page's default path where `--html` has none. */
+function withPage(args: readonly string[]): string[] {
+  return args.flatMap((argument, i) =>
+    argument === '--html' && (args[i + 1]?.startsWith('-') ?? true) ? [argument, defaultPage] : [argument],
+  );
 }
 
 /** Whether a model's loads, or the model for the event loop's delay, are wanted. */

@@ -1,9 +1,13 @@
 /** Results as text. */
 import { meanSize } from './histogram.js';
 import type { Figure, Verdict } from './figures.js';
-import type { ContestantRow, DelayRow, LoadRow, Results } from './results.js';
+import type { ContestantRow, DelayRow, LoadRow, Machine, Results } from './results.js';
 import type { Estimate } from './statistics.js';
+import { limitsText } from './limits.js';
+import { grouped, significant } from './numbers.js';
 import { table } from './table.js';
+
+const inlineOff = 'tritonts, inline off';
 
 /** The whole report; ends with the figures that are missed. */
 export function report(results: Results, verdicts: readonly Verdict[]): string {
@@ -13,27 +17,39 @@ export function report(results: Results, verdicts: readonly Verdict[]): string {
     if (loads.length > 0) parts.push(`${model}: ${title}\n${how}\n\n${loadTable(loads)}`);
   }
   if (results.delays.length > 0) parts.push(delayTable(results.delays));
+  if (results.measured.length > 0) parts.push(limitsText(results.measured));
   if (results.notes.length > 0) parts.push(results.notes.join('\n'));
   parts.push(conclusion(verdicts));
   return `${parts.join('\n\n')}\n`;
 }
 
 function head({ machine, setup, library }: Results): string {
-  const { cpu, cores, memoryGiB, load, platform, node, commit } = machine;
   const threads =
     setup.threads === undefined
       ? "everybody's own threads and spinning"
       : `${setup.threads} thread(s) for everybody, asleep while they wait`;
   return [
-    `${cpu}, ${cores} core(s), ${memoryGiB} GiB, ${platform}; load before the run ${load.toFixed(2)}`,
-    `Node ${node}, ONNX Runtime ${library?.version ?? 'not loaded'}, tritonts at ${commit}`,
+    machineText(machine),
+    `ONNX Runtime ${library?.version ?? 'not loaded'}`,
     `${threads}; ${setup.rounds} interleaved rounds of ${setup.windowMs} ms; medians ± median deviation`,
   ].join('\n');
 }
 
+/** What a run was measured on, for the head of a report. */
+export function machineText({ cpu, cores, memoryGiB, load, platform, node, commit }: Machine): string {
+  return `${cpu}, ${cores} core(s), ${memoryGiB} GiB, ${platform}; load before the run ${load.toFixed(2)}
+Node ${node}, tritonts at ${commit}`;
+}
+
 function loadTable(loads: readonly LoadRow[]): string {
+  const both = loads.some(({ contestants }) => contestants.some(({ ratios }) => ratios[inlineOff]));
   const rows = loads.flatMap(({ outstanding, contestants }) =>
-    contestants.map((row, i) => [i === 0 ? String(outstanding) : '', ...contestantCells(row)]),
+    contestants.map((row, i) => [
+      i === 0 ? String(outstanding) : '',
+      ...contestantCells(row),
+      ...ratioCells(row.ratios.tritonts),
+      ...(both ? ratioCells(row.ratios[inlineOff]) : []),
+    ]),
   );
   return table(
     [
@@ -47,27 +63,24 @@ function loadTable(loads: readonly LoadRow[]): string {
       'mean batch',
       'ours / this',
       '±',
+      ...(both ? ['inline off / this', '±'] : []),
     ],
     rows,
   );
 }
 
-function contestantCells({
-  contestant,
-  requestsPerSecond,
-  latency,
-  batches,
-  ratio,
-}: ContestantRow): string[] {
+function contestantCells({ contestant, requestsPerSecond, latency, batches }: ContestantRow): string[] {
   return [
     contestant,
     grouped(requestsPerSecond.median),
     percent(requestsPerSecond),
     ...(latency ? [latency.p50, latency.p95, latency.p99].map(significant) : ['', '', '']),
     batches && batches.size > 0 ? meanSize(batches).toFixed(1) : '',
-    ratio ? significant(ratio.median) : '',
-    ratio ? significant(ratio.spread) : '',
   ];
+}
+
+function ratioCells(ratio: Estimate | undefined): string[] {
+  return ratio ? [significant(ratio.median), significant(ratio.spread)] : ['', ''];
 }
 
 function delayTable(rows: readonly DelayRow[]): string {
@@ -95,11 +108,11 @@ function conclusion(verdicts: readonly Verdict[]): string {
   ].join(', ');
   if (missed.length === 0) return counts;
   return `${counts}. Missed:\n\n${table(
-    ['model', 'outstanding', 'mode', 'against', 'required', 'measured', '±'],
+    ['model', 'outstanding', 'ours', 'against', 'required', 'measured', '±'],
     missed.map(({ figure, measured: value }) => [
       figure.model,
       String(figure.outstanding),
-      figure.mode,
+      figure.ours,
       figure.against,
       required(figure),
       value ? significant(value.median) : '',
@@ -110,18 +123,6 @@ function conclusion(verdicts: readonly Verdict[]): string {
 
 function required(figure: Figure): string {
   return figure.kind === 'ratio' ? `≥ ${figure.atLeast}` : `≤ ${figure.atMostMs} ms later`;
-}
-
-/** With commas between thousands. */
-export function grouped(value: number): string {
-  return Math.round(value).toLocaleString('en-US');
-}
-
-/** With as many decimals as matter to a reader: three below a tenth, none from a hundred on. */
-export function significant(value: number): string {
-  const size = Math.abs(value);
-  if (size >= 99.95) return grouped(value);
-  return value.toFixed(size < 0.1 ? 3 : size < 9.995 ? 2 : 1);
 }
 
 function percent({ median, spread }: Estimate): string {

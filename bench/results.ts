@@ -1,19 +1,20 @@
 /** What a benchmark run comes to: plain data, for the tables, for `--json`, and for whatever else draws it. */
 import type { Histogram } from './histogram.js';
+import type { Measured } from './limits.js';
 import type { Estimate } from './statistics.js';
+
+/** Ours: with its defaults, and with every request on a thread of the engine. */
+export type OurName = 'tritonts' | 'tritonts, inline off';
 
 /** Who is compared. 'setImmediate' and 'idle loop' are yardsticks, not rivals. */
 export type ContestantName =
-  | 'tritonts'
+  | OurName
   | 'onnxruntime-node'
   | 'batched by hand'
   | 'piscina'
   | 'bare C++ loop'
   | 'setImmediate'
   | 'idle loop';
-
-/** How our requests run: on threads of the engine, or inline on the JavaScript thread where that is short. */
-export type Mode = 'threads' | 'inline';
 
 /** One contestant under one load in one round. */
 export interface Round {
@@ -42,14 +43,13 @@ export interface ContestantRow {
   readonly latency: Latency | undefined;
   /** How often each batch size ran, where the contestant forms batches. */
   readonly batches: Histogram | undefined;
-  /** Our requests per second divided by this contestant's, round by round; undefined for ourselves. */
-  readonly ratio: Estimate | undefined;
+  /** The requests per second of each of ours divided by this contestant's, round by round; empty for ourselves. */
+  readonly ratios: Partial<Readonly<Record<OurName, Estimate>>>;
 }
 
 /** One load: a model and a number of requests outstanding. */
 export interface LoadRow {
   readonly model: string;
-  readonly mode: Mode;
   readonly outstanding: number;
   readonly contestants: readonly ContestantRow[];
 }
@@ -65,7 +65,6 @@ export interface DelaySample {
 /** How late timers come while a contestant is at work. */
 export interface DelayRow {
   readonly model: string;
-  readonly mode: Mode;
   readonly outstanding: number;
   readonly contestant: ContestantName;
   /** Milliseconds, over the rounds. */
@@ -114,6 +113,8 @@ export interface Results {
   readonly models: readonly ModelHead[];
   readonly loads: readonly LoadRow[];
   readonly delays: readonly DelayRow[];
+  /** Strings and weights. */
+  readonly measured: readonly Measured[];
   /** What could not be measured, and why. */
   readonly notes: readonly string[];
 }

@@ -3,8 +3,8 @@ import type { Contestant } from './contestants/contestant.js';
 import { difference, sum, type Histogram } from './histogram.js';
 import { LoopDelay } from './loop-delay.js';
 import { measure, type Load } from './measure.js';
-import type { ContestantRow, DelayRow, Latency, Round } from './results.js';
-import { estimate, median, ratio } from './statistics.js';
+import type { ContestantName, ContestantRow, DelayRow, Latency, OurName, Round } from './results.js';
+import { estimate, median, ratio, type Estimate } from './statistics.js';
 
 /** The contestants in the order of a round; nobody is always the first, or always behind the same one. */
 export function turnOrder<T>(contestants: readonly T[], round: number): T[] {
@@ -43,15 +43,26 @@ export async function runLoad(
       if (turn.batches) kept.get(contestant)?.batches.push(turn.batches);
     }
   }
-  const ours = [...kept].find(([{ name }]) => name === 'tritonts')?.[1].rounds;
   return [...kept].map(([contestant, { rounds: own, batches }]) => ({
     contestant: contestant.name,
     rounds: own,
     requestsPerSecond: estimate(own.map(rate)),
     latency: medianLatency(own),
     batches: batches.length > 0 ? sum(batches) : undefined,
-    ratio: ours && ours !== own ? ratio(ours.map(rate), own.map(rate)) : undefined,
+    ratios: isOurs(contestant.name) ? {} : ratiosTo(kept, own),
   }));
+}
+
+function isOurs(name: ContestantName): name is OurName {
+  return name === 'tritonts' || name === 'tritonts, inline off';
+}
+
+function ratiosTo(kept: ReadonlyMap<Contestant, Kept>, own: readonly Round[]): ContestantRow['ratios'] {
+  const ratios: Partial<Record<OurName, Estimate>> = {};
+  for (const [{ name }, { rounds }] of kept) {
+    if (isOurs(name)) ratios[name] = ratio(rounds.map(rate), own.map(rate));
+  }
+  return ratios;
 }
 
 async function takeTurn(
@@ -91,7 +102,7 @@ export interface DelayContestant {
 /** Measures how late timers come while each contestant works. */
 export async function runDelays(
   contestants: readonly DelayContestant[],
-  what: Pick<DelayRow, 'model' | 'mode' | 'outstanding'>,
+  what: Pick<DelayRow, 'model' | 'outstanding'>,
   milliseconds: number,
   rounds: number,
   progress: (text: string) => void,

@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { resolve } from 'node:path';
 import { addon } from './addon/load.js';
 import { backends } from './backends/index.js';
+import { checkKeys, checkObject, expected } from './checks.js';
 import { inlineExpected, readInline, type InlineOption } from './config/inline.js';
-import { didYouMean } from './config/suggest.js';
 import { invalidArgument } from './errors.js';
 
 /** Options of one backend: strings, numbers or booleans by key. Triton: `--backend-config=<backend>,<key>=<value>`. */
@@ -108,33 +108,6 @@ const keys = [
   'signal',
   'onProgress',
 ] as const satisfies readonly (keyof ServerOptions)[];
-
-function show(value: unknown): string {
-  if (typeof value === 'string') return `'${value}' of type string`;
-  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object';
-  return `${String(value)} of type ${typeof value}`;
-}
-
-function expected(what: string, path: string, value: unknown): Error {
-  return invalidArgument(`expected ${what} for ${path} but received ${show(value)}`);
-}
-
-/** Throws for keys that nobody reads. */
-export function checkKeys(value: object, known: readonly string[], path: string): void {
-  for (const key of Object.keys(value)) {
-    if (!known.includes(key)) {
-      throw invalidArgument(
-        `unknown key '${key}' in ${path}${didYouMean(key, known)}; it takes ${known.join(', ')}`,
-      );
-    }
-  }
-}
-
-/** Throws unless `value` is a plain object. */
-export function checkObject(value: unknown, path: string): asserts value is object {
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw expected('an object', path, value);
-}
 
 function integer(value: unknown, least: number, path: string): number {
   if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < least) {

@@ -1,6 +1,7 @@
 /** Ours: a server with one model, asked through its public interface. */
 import { createServer, type InferenceServer, type InferResult, type Model } from '../../src/index.js';
 import { ofStatistics } from '../histogram.js';
+import type { OurName } from '../results.js';
 import type { Caller, Threads } from './contestant.js';
 
 /** Our server, with what the other contestants need to know of it. */
@@ -12,9 +13,11 @@ export interface Ours extends Caller {
 /**
  * Serves the model `name` of a repository.
  *
+ * @param as - Says whether short batches may run on the JavaScript thread.
  * @param items - Typed arrays, one a request.
  */
 export async function openTritonts(
+  as: OurName,
   repository: string | URL,
   name: string,
   tensors: { readonly input: string; readonly output: string },
@@ -24,13 +27,14 @@ export async function openTritonts(
   const server = await createServer(repository, {
     modelControlMode: 'explicit',
     loadModels: [name],
+    inline: as === 'tritonts' ? 'auto' : 'off',
     ...(threads === undefined ? {} : { threads }),
   });
   const model = server.model(name);
   const { input, output } = tensors;
   return {
     kind: 'caller',
-    name: 'tritonts',
+    name: as,
     server,
     model,
     infer: (index) => model.infer({ [input]: items[index % items.length] ?? [] }),

@@ -1,6 +1,6 @@
 /** The demo's tables. */
 import type { Histogram } from '../../bench/histogram.js';
-import { grouped, significant } from '../../bench/report.js';
+import { grouped, significant } from '../../bench/numbers.js';
 import { table } from '../../bench/table.js';
 import type { Comparison } from './compare.js';
 

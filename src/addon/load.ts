@@ -2,7 +2,6 @@
 
 import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
-import { isMainThread } from 'node:worker_threads';
 import { TritonError } from '../errors.js';
 import type { NativeAddon } from './native.js';
 
@@ -40,7 +39,7 @@ export function addon(): NativeAddon {
       // The one place where the addon gets its type.
       loaded = load() as NativeAddon;
       // A worker's exit is not the process': its environment's cleanup hook sees to what is its own.
-      if (isMainThread) prepareAtExit(loaded);
+      if (process.getBuiltinModule('node:worker_threads').isMainThread) prepareAtExit(loaded);
       return loaded;
     } catch (error) {
       failures.push(

@@ -1,6 +1,6 @@
 /** From the fields that were written to the whole configuration in Triton's JSON shape. */
 
-import { defaultOf, fieldsOf, rootMessage } from './fields.js';
+import { defaultOf, fieldsOf, rootMessage, type Field } from './fields.js';
 import type { ModelConfig, ModelConfigInput } from './types.js';
 
 /**
@@ -15,27 +15,28 @@ export function expandConfig(value: ModelConfigInput): ModelConfig {
 }
 
 function expandMessage(message: string, value: object): Record<string, unknown> {
-  const written = new Map<string, unknown>(Object.entries(value));
+  // A message's fields are the object's own.
+  const written = value as Readonly<Record<string, unknown>>;
   const result: Record<string, unknown> = {};
   for (const field of fieldsOf(message).values()) {
-    const given = written.get(field.name) ?? undefined;
-    const expandOne = (one: unknown): unknown =>
-      field.kind === 'message' && typeof one === 'object' && one !== null
-        ? expandMessage(field.type, one)
-        : one;
+    const given = Object.hasOwn(written, field.name) ? (written[field.name] ?? undefined) : undefined;
     if (field.repeated) {
-      result[field.name] = Array.isArray(given) ? given.map(expandOne) : [];
+      result[field.name] = Array.isArray(given) ? given.map((one: unknown) => expandOne(field, one)) : [];
     } else if (field.mapKey !== undefined) {
       const entries = Object.create(null) as Record<string, unknown>;
-      for (const [key, one] of Object.entries(given ?? {})) entries[key] = expandOne(one);
+      for (const [key, one] of Object.entries(given ?? {})) entries[key] = expandOne(field, one);
       result[field.name] = entries;
     } else if (given !== undefined) {
-      result[field.name] = expandOne(given);
+      result[field.name] = expandOne(field, given);
     } else if (field.kind !== 'message' && field.oneof === undefined) {
       result[field.name] = defaultOf(field);
     }
   }
   return result;
+}
+
+function expandOne({ kind, type }: Field, one: unknown): unknown {
+  return kind === 'message' && typeof one === 'object' && one !== null ? expandMessage(type, one) : one;
 }
 
 /**

@@ -37,7 +37,6 @@ export function pathSteps(path: string): PathStep[] {
 
 /** A path without its indices and keys, as the class table names fields: `input.dims`. */
 export function schemaPath(path: string): string {
-  return pathSteps(path)
-    .flatMap((step) => (step.kind === 'field' ? [step.name] : []))
-    .join('.');
+  // Asked of every field of every model: most have no index.
+  return path.includes('[') ? path.replace(/\[(?:\d+|"(?:[^"\\]|\\.)*")\]/g, '') : path;
 }

@@ -5,8 +5,8 @@ import { unknownField } from './diagnose.js';
 import { enumNames, fieldsOf, integerRange, rootMessage, typeText, type Field } from './fields.js';
 import { fieldPath, indexPath, keyPath } from './paths.js';
 import { problemsError, reportInto, throwProblems, type Problem, type Report } from './problems.js';
-import { tooLarge, type ParsedConfig } from './read.js';
-import { enumFault } from './scalar-faults.js';
+import type { ParsedConfig } from './read.js';
+import { enumFault, tooLarge } from './scalar-faults.js';
 
 /**
  * Reads a configuration in Triton's JSON form. Names are Triton's; names of enum values may be in any case, or numbers;

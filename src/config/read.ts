@@ -1,4 +1,7 @@
-/** Reads `config.pbtxt`. */
+/**
+ * Reads `config.pbtxt`. Imported when the first file is read: protobufjs takes longer to load than everything else that
+ * `import 'tritonts'` does.
+ */
 
 import protobuf from 'protobufjs/light.js';
 import textformat from 'protobufjs/ext/textformat.js';
@@ -15,7 +18,7 @@ import {
   type Problem,
   type Report,
 } from './problems.js';
-import { enumFault } from './scalar-faults.js';
+import { enumFault, tooLarge } from './scalar-faults.js';
 import { scan, type Scan } from './scan.js';
 import type { ModelConfigInput } from './types.js';
 
@@ -115,9 +118,4 @@ function valueFrom(field: Field, value: unknown, path: string, report: Report): 
   // What is left is a 64-bit integer in the parser's own class.
   const number = Number(value);
   return Number.isSafeInteger(number) ? number : report(path, tooLarge(value));
-}
-
-/** The message about an integer that a JavaScript number cannot hold. */
-export function tooLarge(value: { toString(): string }): string {
-  return `expected an integer between -(2^53 - 1) and 2^53 - 1 but found ${value.toString()}`;
 }

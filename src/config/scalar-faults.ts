@@ -104,3 +104,8 @@ export function shownValue(value: ScannedValue): string {
   const text = value.text.length > 60 ? `${value.text.slice(0, 60)}…` : value.text;
   return value.quoted ? `"${text}"` : text;
 }
+
+/** The message about an integer that a JavaScript number cannot hold. */
+export function tooLarge(value: { toString(): string }): string {
+  return `expected an integer between -(2^53 - 1) and 2^53 - 1 but found ${value.toString()}`;
+}

@@ -4,7 +4,7 @@ import { readModelConfigJson } from '../config/read-json.js';
 import type { ParsedConfig } from '../config/read.js';
 import type { ModelConfigInput } from '../config/types.js';
 import { invalidArgument, TritonError } from '../errors.js';
-import { checkKeys, checkObject } from '../options.js';
+import { checkKeys, checkObject } from '../checks.js';
 import { versionName, type ModelFiles } from './local-source.js';
 
 /** Options of {@link InferenceServer.loadModel}. */

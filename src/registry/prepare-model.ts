@@ -2,7 +2,7 @@
 
 import { gpuFinder } from '../backends/gpus.js';
 import { prepareConfig, type PreparedConfig } from '../config/prepare.js';
-import { readModelConfig, type ParsedConfig } from '../config/read.js';
+import type { ParsedConfig } from '../config/read.js';
 import { TritonError } from '../errors.js';
 import type { ResolvedOptions } from '../options.js';
 import { readModel, type ModelFiles, type ModelFolder } from './local-source.js';
@@ -28,7 +28,7 @@ export async function prepareModel(
   override?: Override,
 ): Promise<PreparedModel> {
   const files = override?.files ? { ...filesOf(override.files), config: undefined } : await readModel(folder);
-  const parsed = override?.config ?? (files.config && readConfig(folder.name, files.config));
+  const parsed = override?.config ?? (files.config && (await readConfig(folder.name, files.config)));
   const prepared = prepareConfig(parsed, {
     modelName: folder.name,
     modelDirectory: folder.path,
@@ -40,7 +40,8 @@ export async function prepareModel(
   return { prepared, versions: chooseVersions(prepared.config, prepared.source, files.versions) };
 }
 
-function readConfig(model: string, config: NonNullable<ModelFiles['config']>): ParsedConfig {
+async function readConfig(model: string, config: NonNullable<ModelFiles['config']>): Promise<ParsedConfig> {
+  const { readModelConfig } = await import('../config/read.js');
   try {
     return readModelConfig({ file: config.file, text: config.bytes });
   } catch (error) {

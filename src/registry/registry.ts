@@ -7,7 +7,7 @@ import type { ProgressEvent, ResolvedOptions } from '../options.js';
 import { loadVersion, retire } from './load-version.js';
 import { listModels, stampModel, type ModelFolder } from './local-source.js';
 import { prepareModel } from './prepare-model.js';
-import type { Override } from './override.js';
+import { readOverride, type LoadModelOptions, type Override } from './override.js';
 import type { ModelState, PublishedModel, PublishedVersion, VersionDescriptor } from './published.js';
 
 /** What the registry keeps of a model. */
@@ -122,9 +122,11 @@ export class Registry {
    * Loads a model, or loads it anew if its files have changed: the new versions take over when all of them are ready;
    * if one fails, what was served goes on.
    *
-   * @throws {TritonError} NOT_FOUND for a model that no repository has, else the reason.
+   * @param options - Are checked, and what they hold is copied, before this returns.
+   * @throws {TritonError} INVALID_ARG for wrong options, NOT_FOUND for a model that no repository has, else the reason.
    */
-  async load(name: string, override?: Override): Promise<void> {
+  async load(name: string, options: LoadModelOptions): Promise<void> {
+    const override = readOverride(name, options);
     await this.scan();
     // Whatever is given as bytes needs no repository.
     if (override?.files && !this.#entries.has(name)) this.#add(name, []);

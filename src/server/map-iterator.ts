@@ -4,20 +4,24 @@
  *     source -> entries, in order: those in flight, those that are done -> waiters, the calls of next()
  *
  * No more than `concurrency` items are entries at a time. The first entry goes to the first waiter when it is done.
+ * Entries are used again, so that an item costs nothing but its request, its result and a promise.
  */
 
 import { isLimit } from '../addon/port.js';
 import { TritonError } from '../errors.js';
 import type { Inputs } from '../tensor/types.js';
+import type { CheckedOptions } from './model.js';
+import { Queue } from './queue.js';
 import type { InferOptions, InferResult, MapOptions } from './types.js';
 
 /** The part of a model that `map` needs. */
 export interface Mappable {
   readonly name: string;
   readonly defaultConcurrency: number;
-  send(
+  check(options: InferOptions): CheckedOptions;
+  sendChecked(
     inputs: Inputs,
-    options: InferOptions | undefined,
+    options: CheckedOptions,
     resolve: (result: InferResult) => void,
     reject: (error: unknown) => void,
     origin: string,
@@ -32,14 +36,18 @@ interface Waiter {
   readonly reject: (error: unknown) => void;
 }
 
-/** What came of an item. */
-type Outcome = { readonly result: InferResult } | { readonly error: unknown };
-
 /** An item on its way. */
 interface Entry {
-  readonly inputs: Inputs;
-  outcome: Outcome | undefined;
+  inputs: Inputs;
+  state: 'under way' | 'done' | 'failed';
+  result: InferResult | undefined;
+  error: unknown;
+  /** What the model calls at its end. */
+  readonly resolve: (result: InferResult) => void;
+  readonly reject: (error: unknown) => void;
 }
+
+const noInputs: Inputs = Object.freeze({});
 
 /** How long to wait before another try when only others have requests in flight, in milliseconds. */
 const retryMs = 1;
@@ -52,11 +60,13 @@ export class MapIterator implements AsyncIterableIterator<InferResult> {
   readonly #origin: string;
   /** Aborts what is in flight. */
   readonly #abort = new AbortController();
-  readonly #options: InferOptions;
+  readonly #options: CheckedOptions;
   readonly #items: Iterator<Inputs, unknown> | undefined;
   readonly #asyncItems: AsyncIterator<Inputs, unknown> | undefined;
-  readonly #waiters: Waiter[] = [];
-  #entries: Entry[] = [];
+  readonly #waiters: Queue<Waiter> = new Queue();
+  #entries: Queue<Entry> = new Queue();
+  /** Entries that have been handed out. */
+  readonly #free: Entry[] = [];
   /** Entries that were refused for too much in flight, in order; sent again when others have ended. */
   #refused: Entry[] = [];
   /** Entries that the engine has. */
@@ -80,7 +90,7 @@ export class MapIterator implements AsyncIterableIterator<InferResult> {
     this.#model = model;
     this.#origin = origin;
     this.#concurrency = concurrency ?? model.defaultConcurrency;
-    this.#options = { outputs, signal: this.#abort.signal };
+    this.#options = model.check({ outputs, signal: this.#abort.signal });
     if (Symbol.asyncIterator in items) this.#asyncItems = items[Symbol.asyncIterator]();
     else this.#items = items[Symbol.iterator]();
     if (!signal) return;
@@ -105,6 +115,12 @@ export class MapIterator implements AsyncIterableIterator<InferResult> {
   }
 
   next(): Promise<Next> {
+    const entry = this.#entries.peek();
+    if (entry?.state === 'done' && this.#waiters.length === 0) {
+      const next = this.#handOut(entry);
+      this.#pullMore();
+      return Promise.resolve(next);
+    }
     return new Promise((resolve, reject) => {
       this.#waiters.push({ resolve, reject });
       this.#advance();
@@ -121,22 +137,37 @@ export class MapIterator implements AsyncIterableIterator<InferResult> {
   /** Hands out what is done, and asks the source for what there is room for. */
   #advance(): void {
     this.#deliver();
-    if (this.#asyncItems) this.#pullAsync(this.#asyncItems);
-    else if (this.#items) this.#pull(this.#items);
+    this.#pullMore();
     this.#deliver();
   }
 
+  #pullMore(): void {
+    if (this.#asyncItems) this.#pullAsync(this.#asyncItems);
+    else if (this.#items) this.#pull(this.#items);
+  }
+
+  /** Takes the first entry, which is done. */
+  #handOut(entry: Entry): Next {
+    // A done entry has a result.
+    const value = entry.result as InferResult;
+    this.#entries.shift();
+    entry.inputs = noInputs;
+    entry.result = undefined;
+    this.#free.push(entry);
+    return { done: false, value };
+  }
+
   #deliver(): void {
-    for (let waiter = this.#waiters[0]; waiter; waiter = this.#waiters[0]) {
-      const entry = this.#entries[0];
+    for (let waiter = this.#waiters.peek(); waiter; waiter = this.#waiters.peek()) {
+      const entry = this.#entries.peek();
       if (entry) {
-        if (!entry.outcome) return;
-        this.#entries.shift();
-        if ('error' in entry.outcome) {
-          this.#fail(entry.outcome.error);
+        if (entry.state === 'under way') return;
+        if (entry.state === 'failed') {
+          this.#entries.shift();
+          this.#fail(entry.error);
           continue;
         }
-        waiter.resolve({ done: false, value: entry.outcome.result });
+        waiter.resolve(this.#handOut(entry));
       } else if (this.#failure) {
         waiter.reject(this.#failure.error);
         this.#failure = undefined;
@@ -197,34 +228,57 @@ export class MapIterator implements AsyncIterableIterator<InferResult> {
     }
     // It may have ended while the source was asked.
     if (this.#ended) return;
-    const entry: Entry = { inputs: value, outcome: undefined };
+    const entry = this.#free.pop() ?? this.#entry();
+    entry.inputs = value;
+    entry.state = 'under way';
     this.#entries.push(entry);
     this.#send(entry);
+  }
+
+  #entry(): Entry {
+    const entry: Entry = {
+      inputs: noInputs,
+      state: 'under way',
+      result: undefined,
+      error: undefined,
+      resolve: (result) => {
+        this.#inFlight--;
+        entry.state = 'done';
+        entry.result = result;
+        if (this.#refused.length > 0) {
+          // Twice as many as have ended: so it gets back to where it was when there is more room again.
+          this.#retry(2);
+          this.#advance();
+        } else if (this.#waiters.length > 0 && this.#entries.peek() === entry) {
+          this.#advance();
+        }
+      },
+      reject: (error) => {
+        this.#inFlight--;
+        this.#failed(entry, error);
+        this.#advance();
+      },
+    };
+    return entry;
   }
 
   /** The source's own error, whatever it is, comes after the results of the items before it. */
   #sourceFailed(error: unknown): void {
     this.#exhausted = true;
-    if (!this.#ended) this.#entries.push({ inputs: {}, outcome: { error } });
+    if (this.#ended) return;
+    const entry = this.#entry();
+    entry.state = 'failed';
+    entry.error = error;
+    this.#entries.push(entry);
   }
 
   #send(entry: Entry): void {
     this.#inFlight++;
-    const refusal = this.#model.send(
+    const refusal = this.#model.sendChecked(
       entry.inputs,
       this.#options,
-      (result) => {
-        this.#inFlight--;
-        entry.outcome = { result };
-        // Twice as many as have ended: so it gets back to where it was when there is more room again.
-        this.#retry(2);
-        this.#advance();
-      },
-      (error) => {
-        this.#inFlight--;
-        this.#failed(entry, error);
-        this.#advance();
-      },
+      entry.resolve,
+      entry.reject,
       this.#origin,
     );
     if (refusal === undefined) return;
@@ -234,7 +288,8 @@ export class MapIterator implements AsyncIterableIterator<InferResult> {
 
   #failed(entry: Entry, error: unknown): void {
     if (!isLimit(error)) {
-      entry.outcome = { error };
+      entry.state = 'failed';
+      entry.error = error;
       return;
     }
     if (this.#ended) return;
@@ -269,7 +324,7 @@ export class MapIterator implements AsyncIterableIterator<InferResult> {
     this.#ended = true;
     this.#unlisten?.();
     clearTimeout(this.#timer);
-    this.#entries = [];
+    this.#entries = new Queue();
     this.#refused = [];
     const exhausted = this.#exhausted;
     this.#exhausted = true;

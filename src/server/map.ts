@@ -1,7 +1,7 @@
 /** `Model.map`: a data set through a model, several items in flight, results in order. */
 
 import { TritonError } from '../errors.js';
-import { checkKeys, checkObject } from '../options.js';
+import { checkKeys, checkObject } from '../checks.js';
 import type { Inputs } from '../tensor/types.js';
 import { MapIterator, type Mappable } from './map-iterator.js';
 import type { InferResult, MapOptions } from './types.js';

@@ -1,7 +1,7 @@
 /** A model's handle: `infer`, `map`, and what the model tells of itself. */
 
 import { invalidArgument, TritonError } from '../errors.js';
-import { checkKeys, checkObject } from '../options.js';
+import { checkKeys, checkObject } from '../checks.js';
 import type { NativeServer } from '../addon/native.js';
 import { framesBelow, type EntryPoint, type Origin, type PortRequest } from '../addon/port.js';
 import type { ModelConfig } from '../config/types.js';
@@ -25,6 +25,12 @@ const inferKeys: readonly string[] = [
   'signal',
   'ownOutputs',
 ] satisfies readonly (keyof InferOptions)[];
+
+/** Options of requests, checked; which outputs are wanted is looked up for each request's version. */
+export interface CheckedOptions {
+  readonly request: PortRequest;
+  readonly outputs: InferOptions['outputs'];
+}
 
 /** How long a request id may be, as in Triton's clients. */
 const longestId = 4096;
@@ -190,14 +196,33 @@ export class Model {
     origin: Origin,
   ): unknown {
     try {
+      const checked = options === undefined ? noOptions : this.check(options);
+      return this.sendChecked(inputs, checked, resolve, reject, origin);
+    } catch (error) {
+      return error;
+    }
+  }
+
+  /**
+   * As {@link send}, with options that were checked once for many requests.
+   *
+   * @internal
+   */
+  sendChecked(
+    inputs: Inputs,
+    options: CheckedOptions,
+    resolve: (result: InferResult) => void,
+    reject: (error: unknown) => void,
+    origin: Origin,
+  ): unknown {
+    try {
       const ready = this.#current();
-      let request: PortRequest = noOptions;
+      let { request } = options;
       // The port resolves with what ReadyVersion.result returned.
       let done = resolve as (result: unknown) => void;
-      if (options !== undefined) {
-        const { id, signal, outputs, ownOutputs } = this.#options(options);
-        const { indices, classes } = ready.wanted(outputs);
-        request = { id, wanted: indices, signal, ownOutputs };
+      if (options.outputs !== undefined) {
+        const { indices, classes } = ready.wanted(options.outputs);
+        request = { ...request, wanted: indices };
         if (classes.length > 0) {
           done = (result): void => {
             try {
@@ -233,12 +258,13 @@ export class Model {
     return this.#ready;
   }
 
-  #options(options: InferOptions): {
-    id: string;
-    outputs: InferOptions['outputs'];
-    signal: AbortSignal | undefined;
-    ownOutputs: boolean;
-  } {
+  /**
+   * What can be said of options whatever the version.
+   *
+   * @internal
+   * @throws {TritonError} INVALID_ARG.
+   */
+  check(options: InferOptions): CheckedOptions {
     checkObject(options, 'infer options');
     checkKeys(options, inferKeys, 'infer options');
     const { id = '', outputs, signal, ownOutputs = false } = options;
@@ -258,7 +284,7 @@ export class Model {
         model: this.name,
       });
     }
-    return { id, outputs, signal, ownOutputs };
+    return { request: { id, wanted: undefined, signal, ownOutputs }, outputs };
   }
 }
 
@@ -267,11 +293,9 @@ export class Model {
 const entry = { infer: Model.prototype.infer, map: Model.prototype.map };
 /* eslint-enable @typescript-eslint/unbound-method */
 
-const noOptions: PortRequest = Object.freeze({
-  id: '',
-  wanted: undefined,
-  signal: undefined,
-  ownOutputs: false,
+const noOptions: CheckedOptions = Object.freeze({
+  request: Object.freeze({ id: '', wanted: undefined, signal: undefined, ownOutputs: false }),
+  outputs: undefined,
 });
 
 function rowsOf(

@@ -6,7 +6,7 @@ import { deepFreeze } from '../config/expand.js';
 import { didYouMean } from '../config/suggest.js';
 import type { ModelConfig } from '../config/types.js';
 import { TritonError } from '../errors.js';
-import { checkKeys } from '../options.js';
+import { checkKeys } from '../checks.js';
 import type { VersionDescriptor } from '../registry/published.js';
 import { classify, whyUnclassifiable } from '../tensor/classification.js';
 import type { Datatype } from '../tensor/datatype.js';

@@ -3,12 +3,11 @@
 import { addon } from '../addon/load.js';
 import type { NativeServer } from '../addon/native.js';
 import { Port } from '../addon/port.js';
-import { createEngine } from '../addon/server.js';
-import { backends } from '../backends/index.js';
+import { checkKeys, checkObject } from '../checks.js';
 import { invalidArgument, TritonError } from '../errors.js';
-import { checkKeys, checkObject, resolveOptions, type ServerOptions } from '../options.js';
-import { readOverride, type LoadModelOptions } from '../registry/override.js';
-import { Registry } from '../registry/registry.js';
+import type { ServerOptions } from '../options.js';
+import type { LoadModelOptions } from '../registry/override.js';
+import type { Registry } from '../registry/registry.js';
 import type { Inputs } from '../tensor/types.js';
 import { packageVersion } from '../version.js';
 import { ModelTable } from './model-table.js';
@@ -146,7 +145,7 @@ export class InferenceServer implements AsyncDisposable {
       extensions: this.#explicit
         ? ['model_repository', 'model_configuration', 'statistics']
         : ['model_configuration', 'statistics'],
-      backends: [...backends().keys()],
+      backends: addon().backends(),
       devices: ['cpu'],
     };
   }
@@ -185,7 +184,7 @@ export class InferenceServer implements AsyncDisposable {
   async loadModel(name: string, options: LoadModelOptions = {}): Promise<void> {
     const registry = this.#control('loaded');
     checkModelName(name);
-    await registry.load(name, readOverride(name, options));
+    await registry.load(name, options);
   }
 
   /**
@@ -362,11 +361,16 @@ async function create(
     }
   }
   // Array.isArray does not narrow readonly arrays.
-  const resolved = resolveOptions(
-    isSource
-      ? { ...options, modelRepository: source as string | URL | readonly (string | URL)[] }
-      : (source as ServerOptions),
-  );
+  const given = isSource
+    ? { ...options, modelRepository: source as string | URL | readonly (string | URL)[] }
+    : copied(source as ServerOptions);
+  // Half of the package's modules, which neither an import nor an attached server needs.
+  const [{ resolveOptions }, { createEngine }, { Registry }] = await Promise.all([
+    import('../options.js'),
+    import('../addon/server.js'),
+    import('../registry/registry.js'),
+  ]);
+  const resolved = resolveOptions(given);
   const { signal } = resolved;
   throwIfAborted(signal);
   const native = createEngine(resolved);
@@ -395,6 +399,12 @@ async function create(
   } finally {
     signal?.removeEventListener('abort', giveUp);
   }
+}
+
+/** What the caller changes afterwards does not count. What is no object is left for the checks to refuse. */
+function copied(options: ServerOptions): ServerOptions {
+  const given: unknown = options;
+  return typeof given === 'object' && given !== null ? { ...options } : options;
 }
 
 function throwIfAborted(signal: AbortSignal | undefined): void {

@@ -24,13 +24,22 @@ test('contestants give the same answers', async (t) => {
     add: { config, versions: { '1': addModel() } },
   });
   const path = join(folder, 'add', '1', 'model.onnx');
-  const ours = await openTritonts(folder, 'add', { input: 'x', output: 'y' }, items, 1);
+  const ours = await openTritonts('tritonts', folder, 'add', { input: 'x', output: 'y' }, items, 1);
   t.after(() => ours.close());
+  const off = await openTritonts(
+    'tritonts, inline off',
+    folder,
+    'add',
+    { input: 'x', output: 'y' },
+    items,
+    1,
+  );
+  t.after(() => off.close());
   const session = await openSession(path, 1);
   t.after(() => session.release());
   const pool = openPiscina(path, tensors, items, 2);
   t.after(() => pool.close());
-  await checkAnswers([ours, openDirect(session, tensors, items), pool]);
+  await checkAnswers([ours, off, openDirect(session, tensors, items), pool]);
   assert.deepEqual(ours.read(await ours.infer(2)), new Float32Array(16).fill(3));
   assert.ok((ours.batches?.().size ?? 0) > 0);
 });

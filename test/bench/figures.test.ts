@@ -9,7 +9,7 @@ const figure: Figure = {
   kind: 'ratio',
   model: 'add',
   outstanding: 64,
-  mode: 'threads',
+  ours: 'tritonts, inline off',
   against: 'piscina',
   atLeast: 25,
 };
@@ -25,15 +25,14 @@ function load(ratio: Estimate | undefined, change: Partial<LoadRow> = {}): LoadR
     requestsPerSecond: about(1, 0),
     latency: undefined,
     batches: undefined,
-    ratio,
+    ratios: ratio ? { 'tritonts, inline off': ratio } : {},
   };
-  return { model: 'add', mode: 'threads', outstanding: 64, contestants: [row], ...change };
+  return { model: 'add', outstanding: 64, contestants: [row], ...change };
 }
 
 function delay(contestant: DelayRow['contestant'], p99: Estimate): DelayRow {
   return {
     model: 'text-32',
-    mode: 'threads',
     outstanding: 32,
     contestant,
     p99,
@@ -51,16 +50,16 @@ test('a ratio below its figure is met within its spread, and no further', () => 
   assert.equal(judge([load(about(24, 0.9))], [], [figure])[0]?.met, false);
 });
 
-test('a figure is held against the row of its model, load, mode and contestant only', () => {
+test('a figure is held against the row of its model, load, contestant and of that one of ours only', () => {
   const others = [
     load(about(99, 0), { model: 'mlp' }),
     load(about(99, 0), { outstanding: 512 }),
-    load(about(99, 0), { mode: 'inline' }),
     load(about(99, 0), { contestants: [] }),
   ];
   const [verdict] = judge(others, [], [figure]);
   assert.equal(verdict?.measured, undefined);
   assert.equal(verdict?.met, false);
+  assert.equal(judge([load(about(99, 0))], [], [{ ...figure, ours: 'tritonts' }])[0]?.measured, undefined);
 });
 
 test('a delay is what timers come later than beside an idle loop', () => {
@@ -68,7 +67,7 @@ test('a delay is what timers come later than beside an idle loop', () => {
     kind: 'delay',
     model: 'text-32',
     outstanding: 32,
-    mode: 'threads',
+    ours: 'tritonts',
     against: 'idle loop',
     atMostMs: 1,
   };

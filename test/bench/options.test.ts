@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { needs, readOptions, wants } from '../../bench/options.js';
+import { defaultPage, needs, readOptions, wants } from '../../bench/options.js';
 
 test('without arguments everything runs, with the same threads for everybody', () => {
   const options = readOptions([]);
-  assert.equal(options.quick, false);
+  assert.equal(options.loads, 'chosen');
+  assert.equal(options.html, undefined);
   assert.equal(options.threading, 'equal');
   assert.equal(options.rounds, 5);
   assert.equal(options.windowMs, 500);
@@ -18,6 +19,15 @@ test('--only chooses models, in one list or several', () => {
   assert.equal(wants(options, 'digits'), false);
 });
 
+test('--html takes a path or not, and runs every power of two unless --quick is said', () => {
+  assert.equal(readOptions(['--html', 'page.html', '--json']).html, 'page.html');
+  const options = readOptions(['--html', '--json']);
+  assert.equal(options.html, defaultPage);
+  assert.equal(options.json, true);
+  assert.equal(options.loads, 'sweep');
+  assert.equal(readOptions(['--quick', '--html']).loads, 'quick');
+});
+
 test('the delay needs its model open, and not its loads', () => {
   const options = readOptions(['--only', 'delay']);
   assert.equal(wants(options, 'text-32'), false);
@@ -26,7 +36,7 @@ test('the delay needs its model open, and not its loads', () => {
 });
 
 test('what it does not know is refused with what it knows', () => {
-  assert.throws(() => readOptions(['--only', 'ad']), /--only takes add, .*delay, not 'ad'/);
+  assert.throws(() => readOptions(['--only', 'ad']), /--only takes add, .*delay, strings, weights, not 'ad'/);
   assert.throws(() => readOptions(['--rounds', '0']), /--rounds takes a whole number of at least 1, not '0'/);
   assert.throws(() => readOptions(['--fast']), /--fast/);
 });

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { judge, type Figure } from '../../bench/figures.js';
-import { grouped, report, significant } from '../../bench/report.js';
+import { grouped, significant } from '../../bench/numbers.js';
+import { report } from '../../bench/report.js';
 import type { LoadRow, Results } from '../../bench/results.js';
 import { estimate } from '../../bench/statistics.js';
 import { table } from '../../bench/table.js';
@@ -9,7 +10,6 @@ import { table } from '../../bench/table.js';
 const loads: LoadRow[] = [
   {
     model: 'add',
-    mode: 'threads',
     outstanding: 64,
     contestants: [
       {
@@ -18,7 +18,7 @@ const loads: LoadRow[] = [
         requestsPerSecond: estimate([430_000]),
         latency: { p50: 0.133, p95: 0.18, p99: 0.5 },
         batches: new Map([[64, 10]]),
-        ratio: undefined,
+        ratios: {},
       },
       {
         contestant: 'piscina',
@@ -26,7 +26,7 @@ const loads: LoadRow[] = [
         requestsPerSecond: estimate([17_000]),
         latency: { p50: 3.31, p95: 8.4, p99: 10.8 },
         batches: undefined,
-        ratio: estimate([25.3]),
+        ratios: { 'tritonts, inline off': estimate([25.3]) },
       },
     ],
   },
@@ -47,17 +47,25 @@ const results: Results = {
   models: [{ model: 'add', title: 'Add', how: 'tritonts: 1 instance' }],
   loads,
   delays: [],
+  measured: [],
   notes: ['a note'],
 };
 
 function figure(atLeast: number): Figure {
-  return { kind: 'ratio', model: 'add', outstanding: 64, mode: 'threads', against: 'piscina', atLeast };
+  return {
+    kind: 'ratio',
+    model: 'add',
+    outstanding: 64,
+    ours: 'tritonts, inline off',
+    against: 'piscina',
+    atLeast,
+  };
 }
 
 test('a report names machine, versions and threads, and has a line a contestant', () => {
   const text = report(results, judge(loads, [], [figure(25)]));
   assert.match(text, /A processor, 2 core\(s\), 8 GiB/);
-  assert.match(text, /Node 20\.19\.0, ONNX Runtime 1\.30\.0, tritonts at abc/);
+  assert.match(text, /Node 20\.19\.0, tritonts at abc\nONNX Runtime 1\.30\.0/);
   assert.match(text, /2 thread\(s\) for everybody/);
   assert.match(text, /64 {2}tritonts +430,000 +0 % +0\.13 +0\.18 +0\.50 +64\.0$/m);
   assert.match(text, /piscina +17,000 .* 25\.3 +0\.000$/m);
@@ -68,7 +76,7 @@ test('a report names machine, versions and threads, and has a line a contestant'
 test('a report ends with the figures that are missed', () => {
   const text = report(results, judge(loads, [], [figure(30), { ...figure(1), model: 'mlp' }]));
   assert.match(text, /0 of 1 measured figures met, 1 not measured in this run\. Missed:/);
-  assert.match(text, /add +64 +threads +piscina +≥ 30 +25\.3 +0\.000\n$/);
+  assert.match(text, /add +64 +tritonts, inline off +piscina +≥ 30 +25\.3 +0\.000\n$/);
 });
 
 test('numbers are printed with the decimals that matter', () => {

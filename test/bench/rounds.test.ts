@@ -38,8 +38,8 @@ test('rounds are interleaved, the first is dropped, and ratios are ours by their
   }
   const [first, second] = rows;
   assert.equal(first?.requestsPerSecond.median, 30);
-  assert.equal(first.ratio, undefined);
+  assert.deepEqual(first.ratios, {});
   assert.equal(second?.requestsPerSecond.median, 10);
-  assert.equal(second.ratio?.median, 3);
-  assert.equal(second.ratio.spread, 1);
+  assert.equal(second.ratios.tritonts?.median, 3);
+  assert.equal(second.ratios.tritonts.spread, 1);
 });

@@ -1,0 +1,44 @@
+/** Single figures with a limit, for what is no throughput of a load: memory, start, strings. Pure functions. */
+import { significant } from './numbers.js';
+import type { Estimate } from './statistics.js';
+import { table } from './table.js';
+
+/** Something that was measured, with what is required of it. */
+export interface Measured {
+  readonly what: string;
+  readonly value: Estimate;
+  /** 'x' for ratios. */
+  readonly unit: 'x' | '%' | 'ns' | 'ms' | 'KiB' | 'MiB';
+  /** Absent where the figure is only shown. */
+  readonly limit?: { readonly atLeast: number } | { readonly atMost: number };
+  /** What the value comes from, in words. */
+  readonly detail?: string;
+}
+
+/** Whether a figure is within its limit, give or take its spread; true without a limit. */
+export function isMet({ value: { median, spread }, limit }: Measured): boolean {
+  if (!limit) return true;
+  return 'atLeast' in limit ? median + spread >= limit.atLeast : median - spread <= limit.atMost;
+}
+
+/** The figures as a table, and under it those that are missed. */
+export function limitsText(figures: readonly Measured[]): string {
+  const rows = figures.map((figure) => {
+    const { what, value, unit, limit, detail } = figure;
+    return [
+      what,
+      significant(value.median),
+      significant(value.spread),
+      unit,
+      limit ? ('atLeast' in limit ? `≥ ${limit.atLeast}` : `≤ ${limit.atMost}`) : '',
+      limit ? (isMet(figure) ? 'met' : 'MISSED') : '',
+      detail ?? '',
+    ];
+  });
+  const limited = figures.filter(({ limit }) => limit);
+  const missed = limited.filter((figure) => !isMet(figure));
+  const counts = `${limited.length - missed.length} of ${limited.length} figures met`;
+  const conclusion =
+    missed.length === 0 ? counts : `${counts}. Missed: ${missed.map(({ what }) => what).join('; ')}`;
+  return `${table(['figure', 'median', '±', '', 'required', '', ''], rows)}\n\n${conclusion}`;
+}

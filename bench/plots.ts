@@ -1,0 +1,115 @@
+/** Which plots a run has: data of the rows as series. Pure functions. */
+import { meanSize } from './histogram.js';
+import type { Axis, Plot, Point, Series } from './plot.js';
+import { significant } from './numbers.js';
+import type { ContestantName, ContestantRow, DelayRow, LoadRow } from './results.js';
+
+/** Colour and dash of each contestant, by class of the page's style sheet; the order of the legend. */
+export const styles: readonly (readonly [name: ContestantName, style: string])[] = [
+  ['tritonts', 'ours'],
+  ['tritonts, inline off', 'off'],
+  ['onnxruntime-node', 'direct'],
+  ['batched by hand', 'hand'],
+  ['piscina', 'piscina'],
+  ['bare C++ loop', 'bare'],
+  ['setImmediate', 'bare'],
+  ['idle loop', 'bare'],
+];
+
+const outstanding: Axis = { label: 'requests outstanding', scale: 'log2', format: String };
+
+/** 1.5k, 2M. */
+export function short(value: number): string {
+  if (value >= 1e6) return `${trimmed(value / 1e6)}M`;
+  if (value >= 1e3) return `${trimmed(value / 1e3)}k`;
+  return trimmed(value);
+}
+
+function trimmed(value: number): string {
+  return String(Number(value.toPrecision(3)));
+}
+
+/** A series for each contestant that has at least one point. */
+function seriesOf(
+  loads: readonly LoadRow[],
+  pointOf: (row: ContestantRow, load: LoadRow) => Omit<Point, 'x'> | undefined,
+): Series[] {
+  return styles.flatMap(([name, style]) => {
+    const points = loads.flatMap((load) => {
+      const row = load.contestants.find(({ contestant }) => contestant === name);
+      const point = row && pointOf(row, load);
+      return point ? [{ x: load.outstanding, ...point }] : [];
+    });
+    return points.length > 0 ? [{ name, style, points }] : [];
+  });
+}
+
+/** Throughput, both latencies and batch sizes of one model against the requests outstanding. */
+export function plotsOf(model: string, loads: readonly LoadRow[]): Plot[] {
+  const own = loads.filter((row) => row.model === model).toSorted((a, b) => a.outstanding - b.outstanding);
+  const latency = (which: 'p50' | 'p99'): Series[] =>
+    seriesOf(own, (row) => row.latency && { y: row.latency[which] });
+  const milliseconds = (label: string): Axis => ({
+    label,
+    scale: 'log10',
+    format: (value) => trimmed(value),
+  });
+  const plots: Plot[] = [
+    {
+      title: `${model}: throughput`,
+      x: outstanding,
+      y: { label: 'requests/s', scale: 'log10', format: short },
+      series: seriesOf(own, ({ requestsPerSecond: { median, least, greatest } }) => ({
+        y: median,
+        low: least,
+        high: greatest,
+      })),
+    },
+    {
+      title: `${model}: batches`,
+      x: outstanding,
+      y: { label: 'requests in a run, mean', scale: 'log2', format: short },
+      series: seriesOf(own, ({ batches }) =>
+        batches && batches.size > 0 ? { y: meanSize(batches) } : undefined,
+      ),
+    },
+    {
+      title: `${model}: latency, median`,
+      x: outstanding,
+      y: milliseconds('p50, ms'),
+      series: latency('p50'),
+    },
+    {
+      title: `${model}: latency, 99th percentile`,
+      x: outstanding,
+      y: milliseconds('p99, ms'),
+      series: latency('p99'),
+    },
+  ];
+  return plots.filter(({ series }) => series.length > 0);
+}
+
+/** Contestants whose timers are drawn. */
+const drawn: readonly ContestantName[] = ['tritonts', 'onnxruntime-node'];
+
+/** How late a timer comes over time, beside ours and beside onnxruntime-node. */
+export function delayPlot(rows: readonly DelayRow[]): Plot | undefined {
+  const series = styles.flatMap(([name, style]) => {
+    const row = rows.find(({ contestant }) => contestant === name);
+    if (!row || !drawn.includes(name) || row.timeLine.length === 0) return [];
+    const points = row.timeLine.flatMap(({ at, late }) => [
+      { x: Math.max(0, at - late), y: 0 },
+      { x: at, y: late },
+      { x: at, y: 0 },
+    ]);
+    return [{ name: `${name}, p99 ${significant(row.p99.median)} ms`, style, points }];
+  });
+  if (series.length === 0) return undefined;
+  return {
+    title: `Delay of the event loop beside ${rows[0]?.model ?? ''}, ${rows[0]?.outstanding ?? 0} outstanding`,
+    x: { label: 'time, ms', scale: 'linear', format: short },
+    y: { label: 'a timer of 1 ms waits, ms', scale: 'linear', format: short },
+    series,
+    wide: true,
+  };
+}

@@ -1,0 +1,47 @@
+/**
+ * A process that loads many models once, by our server or into sessions of onnxruntime-node, and says how long that took
+ * or how much memory it has then: node loading.js <folder> <kind> <count> <threads of loading, 0 for onnxruntime-node> <what>.
+ */
+import { join } from 'node:path';
+import { createServer } from '../../src/index.js';
+import { openSession } from '../contestants/session.js';
+import type { OrtSession } from '../../test/support/onnx/run.js';
+import { modelNames } from './models.js';
+
+const [folder = '', kind = '', count = '', loaders = '', what = ''] = process.argv.slice(2);
+// Before the clock starts: the library and what else is loaded once; where memory is asked for, also what V8's heap grows
+// by whoever uses it.
+const before = what === 'memory' ? 150 : 1;
+const all = modelNames(Number(count) + before, kind === 'digits' ? 'digits' : 'add');
+const names = all.slice(before);
+const sessions: OrtSession[] = [];
+
+/** One thread each: with sessions of one's own more would mean as many pools. */
+async function openSessions(some: readonly string[]): Promise<void> {
+  for (const name of some) sessions.push(await openSession(join(folder, name, '1', 'model.onnx'), 1));
+}
+
+async function serve(some: readonly string[]): Promise<void> {
+  await createServer(folder, {
+    modelControlMode: 'explicit',
+    loadModels: some,
+    modelLoadConcurrency: Number(loaders),
+    threads: 1,
+  });
+}
+
+function memory(): number {
+  globalThis.gc?.();
+  globalThis.gc?.();
+  return process.memoryUsage.rss();
+}
+
+const load = loaders === '0' ? openSessions : serve;
+await load(all.slice(0, before));
+const bytes = memory();
+const start = performance.now();
+await load(names);
+const milliseconds = performance.now() - start;
+process.send?.(what === 'memory' ? (memory() - bytes) / names.length : milliseconds);
+process.disconnect();
+process.exit();

@@ -1,0 +1,48 @@
+/** What a model that nobody asks costs in memory. */
+import { Child } from '../child.js';
+import type { Measured } from '../limits.js';
+import { turnOrder } from '../rounds.js';
+import { estimate, ratio } from '../statistics.js';
+import type { Kind } from './models.js';
+import type { ScaleOptions } from './options.js';
+
+/** So many that pages and slack of the allocator don't matter. */
+const models = 250;
+
+/** A model of one operator is shown, too: what we add is then a larger share. */
+const kinds: readonly { readonly kind: Kind; readonly limit?: { readonly atMost: number } }[] = [
+  { kind: 'digits', limit: { atMost: 1.1 } },
+  { kind: 'add' },
+];
+
+/** V8 keeps room for young objects by how many there were; with little of it, what is resident is in use. */
+const flags = ['--expose-gc', '--max-semi-space-size=1'];
+
+/** Fresh processes; resident memory after the load of many models less that before, by model. */
+export async function measureMemory(
+  folder: string,
+  { rounds }: ScaleOptions,
+  progress: (text: string) => void,
+): Promise<Measured[]> {
+  const figures: Measured[] = [];
+  for (const { kind, limit } of kinds) {
+    const sessions = { name: 'onnxruntime-node', loaders: 0, bytes: [] as number[] };
+    const ours = { name: 'tritonts', loaders: 4, bytes: [] as number[] };
+    for (let round = 0; round < rounds; round++) {
+      for (const { name, loaders, bytes } of turnOrder([sessions, ours], round)) {
+        progress(`round ${round + 1} of ${rounds}: memory of ${models} models, ${name}`);
+        const args = [folder, kind, String(models), String(loaders), 'memory'];
+        bytes.push(await new Child(new URL('loading.js', import.meta.url), args, flags).answer());
+      }
+    }
+    const kib = (bytes: readonly number[]): string => `${(estimate(bytes).median / 1024).toFixed(0)} KiB`;
+    figures.push({
+      what: `memory of an idle model (${kind})`,
+      value: ratio(ours.bytes, sessions.bytes),
+      unit: 'x',
+      ...(limit && { limit }),
+      detail: `${kib(ours.bytes)}, a bare session ${kib(sessions.bytes)}`,
+    });
+  }
+  return figures;
+}

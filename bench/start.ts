@@ -1,0 +1,69 @@
+/** `npm run bench:start`: how long the import of the package takes, beside that of onnxruntime-node. */
+import { execFile } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { pathToFileURL } from 'node:url';
+import { parseArgs, promisify } from 'node:util';
+import { describeMachine } from './machine.js';
+import { count } from './options.js';
+import { significant } from './numbers.js';
+import { machineText } from './report.js';
+import { turnOrder } from './rounds.js';
+import { estimate, ratio } from './statistics.js';
+import { table } from './table.js';
+
+/** How many times as long our import may take. */
+const limit = 1.5;
+
+const usage = `npm run bench:start -- [--rounds <n>]
+  --rounds <n>  fresh processes for each (default 21)`;
+
+const run = promisify(execFile);
+
+const packages = [
+  { name: 'tritonts', url: new URL('../src/index.js', import.meta.url).href },
+  {
+    name: 'onnxruntime-node',
+    url: pathToFileURL(createRequire(import.meta.url).resolve('onnxruntime-node')).href,
+  },
+] as const;
+
+/** Milliseconds that a fresh process takes for an import. */
+async function importTime(url: string): Promise<number> {
+  const script = `const start = performance.now();
+await import(${JSON.stringify(url)});
+console.log(performance.now() - start);`;
+  const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', script]);
+  return Number(stdout);
+}
+
+async function main(rounds: number): Promise<void> {
+  const times = packages.map((entry) => ({ ...entry, milliseconds: [] as number[] }));
+  // The round before the first fills the disk's cache, and is not kept.
+  for (let round = -1; round < rounds; round++) {
+    for (const { url, milliseconds } of turnOrder(times, round + 1)) {
+      const time = await importTime(url);
+      if (round >= 0) milliseconds.push(time);
+    }
+  }
+  const [ours = [], theirs = []] = times.map(({ milliseconds }) => milliseconds);
+  const share = ratio(ours, theirs);
+  const rows = times.map(({ name, milliseconds }) => {
+    const { median, spread } = estimate(milliseconds);
+    return [name, significant(median), significant(spread)];
+  });
+  const verdict = share.median - share.spread <= limit ? 'met' : 'MISSED';
+  console.log(`${machineText(describeMachine())}
+import in fresh processes, ${rounds} rounds, interleaved; medians ± median deviation
+
+${table(['package', 'import ms', '±'], rows)}
+
+tritonts / onnxruntime-node: ${significant(share.median)} ± ${significant(share.spread)}, required ≤ ${limit}: ${verdict}`);
+}
+
+try {
+  const { values } = parseArgs({ options: { rounds: { type: 'string', default: '21' } } });
+  await main(count('--rounds', values.rounds));
+} catch (error) {
+  console.error(`${error instanceof Error ? error.message : String(error)}\n\n${usage}`);
+  process.exitCode = 1;
+}

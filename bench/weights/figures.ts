@@ -1,0 +1,87 @@
+/** How often a model's weights are in memory. */
+import { addModel, mlpModel } from '../../test/support/models.js';
+import { writeRepository } from '../../test/support/repository.js';
+import { Child } from '../child.js';
+import { workers as poolWorkers } from '../contestants/piscina.js';
+import type { Measured } from '../limits.js';
+import { estimate, ratio } from '../statistics.js';
+
+const many = 4;
+const width = 512;
+
+/** Of the large model; of the small one next to nothing. */
+const weightBytes = 4 * (512 * 2048 + 2048 * 2048 + 2048 * 512);
+
+function config(instances: number): string {
+  return `backend: "onnxruntime"
+max_batch_size: 4
+instance_group [ { kind: KIND_CPU, count: ${instances} } ]
+`;
+}
+
+/**
+ * Resident memory of fresh processes. What instances, workers and pools cost besides is what they cost with a model that
+ * has no weights.
+ *
+ * @param folder - Where models may be written.
+ */
+export async function measureWeights(
+  folder: string,
+  rounds: number,
+  progress: (text: string) => void,
+): Promise<Measured[]> {
+  const large = mlpModel();
+  const small = addModel({ width });
+  await writeRepository(
+    folder,
+    Object.fromEntries(
+      [1, many].flatMap((instances) => [
+        [`weights${instances}`, { config: config(instances), versions: { '1': large } }],
+        [`none${instances}`, { config: config(instances), versions: { '1': small } }],
+      ]),
+    ),
+  );
+  const resident = (who: 'ours' | 'piscina', model: string, workers: number): Promise<number> =>
+    new Child(
+      new URL('holder.js', import.meta.url),
+      [who, folder, model, String(width), String(workers)],
+      ['--expose-gc'],
+    ).answer();
+  const copies = async (who: 'ours' | 'piscina', instances: number, workers: number): Promise<number> => {
+    progress(`weights: ${who}, ${instances} instance(s), ${workers} worker(s)`);
+    const [holding, bare] = [
+      await resident(who, `weights${instances}`, workers),
+      await resident(who, `none${instances}`, workers),
+    ];
+    return (holding - bare) / weightBytes;
+  };
+  const found = {
+    one: [] as number[],
+    instances: [] as number[],
+    workers: [] as number[],
+    pool: [] as number[],
+  };
+  for (let round = 0; round < rounds; round++) {
+    found.one.push(await copies('ours', 1, 0));
+    found.instances.push(await copies('ours', many, 0));
+    found.workers.push(await copies('ours', 1, many));
+    found.pool.push(await copies('piscina', 1, 0));
+  }
+  const figure = (what: string, values: readonly number[], limit?: Measured['limit']): Measured => ({
+    what: `weights of ${what}, beside those of one instance`,
+    value: ratio(values, found.one),
+    unit: 'x',
+    ...(limit && { limit }),
+  });
+  return [
+    {
+      what: 'weights of one instance',
+      value: estimate(found.one),
+      unit: 'x',
+      detail: `the ${(weightBytes / 2 ** 20).toFixed(0)} MiB of the file; by resident memory, with what a load leaves`,
+    },
+    figure(`${many} instances`, found.instances, { atMost: 1.1 }),
+    figure(`one instance with ${many} workers attached`, found.workers, { atMost: 1.1 }),
+    figure(`${poolWorkers} workers of piscina`, found.pool),
+  ];
+}

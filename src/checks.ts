@@ -1,0 +1,32 @@
+/** Checks of what callers pass in, shared by all that take options. */
+
+import { didYouMean } from './config/suggest.js';
+import { invalidArgument } from './errors.js';
+
+function show(value: unknown): string {
+  if (typeof value === 'string') return `'${value}' of type string`;
+  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object';
+  return `${String(value)} of type ${typeof value}`;
+}
+
+/** The error for a value of the wrong kind. */
+export function expected(what: string, path: string, value: unknown): Error {
+  return invalidArgument(`expected ${what} for ${path} but received ${show(value)}`);
+}
+
+/** Throws for keys that nobody reads. */
+export function checkKeys(value: object, known: readonly string[], path: string): void {
+  for (const key of Object.keys(value)) {
+    if (!known.includes(key)) {
+      throw invalidArgument(
+        `unknown key '${key}' in ${path}${didYouMean(key, known)}; it takes ${known.join(', ')}`,
+      );
+    }
+  }
+}
+
+/** Throws unless `value` is a plain object. */
+export function checkObject(value: unknown, path: string): asserts value is object {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw expected('an object', path, value);
+}

@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { escape, scaleOf, svg, type Plot } from '../../bench/plot.js';
+import { delayPlot, plotsOf, short } from '../../bench/plots.js';
+import type { ContestantRow, LoadRow } from '../../bench/results.js';
+import { estimate } from '../../bench/statistics.js';
+
+test('a logarithmic scale has places in proportion to the logarithm, and whole powers as ticks', () => {
+  const { ticks, place } = scaleOf('log2', [1, 512], 0, 90);
+  assert.deepEqual(ticks, [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]);
+  assert.ok(Math.abs(place(8) - 30) < 1e-9);
+  assert.deepEqual(scaleOf('log10', [0.02, 700], 0, 1).ticks, [0.01, 0.1, 1, 10, 100, 1000]);
+});
+
+test('a logarithmic scale that spans little has ticks in between', () => {
+  assert.deepEqual(scaleOf('log10', [300, 4000], 0, 1).ticks, [200, 500, 1000, 2000, 5000]);
+});
+
+test('one value alone has a scale, too', () => {
+  const { ticks, place } = scaleOf('log2', [64, 64], 10, 20);
+  assert.equal(ticks.length, 2);
+  assert.equal(place(64), 10);
+});
+
+test('a linear scale begins at 0 and ends at a round number', () => {
+  const { ticks, place } = scaleOf('linear', [0, 235], 100, 0);
+  assert.deepEqual(ticks, [0, 50, 100, 150, 200, 250]);
+  assert.equal(place(125), 50);
+});
+
+test('a plot says what it shows, marks every point, and has its words escaped', () => {
+  const plot: Plot = {
+    title: 'a < b',
+    x: { label: 'across', scale: 'log2', format: String },
+    y: { label: 'up', scale: 'linear', format: String },
+    series: [
+      {
+        name: 'x & y',
+        style: 'ours',
+        points: [
+          { x: 1, y: 2 },
+          { x: 2, y: 3, low: 1, high: 4 },
+        ],
+      },
+    ],
+  };
+  const text = svg(plot);
+  assert.match(text, /role="img" aria-label="a &lt; b: up against across"/);
+  assert.equal(text.match(/<circle/g)?.length, 2);
+  assert.match(text, /<title>x &amp; y: 3 at 2<\/title>/);
+  assert.equal(escape('"'), '&quot;');
+});
+
+function row(
+  contestant: ContestantRow['contestant'],
+  rate: number,
+  more: Partial<ContestantRow> = {},
+): ContestantRow {
+  return {
+    contestant,
+    rounds: [],
+    requestsPerSecond: estimate([rate]),
+    latency: { p50: 1, p95: 2, p99: 3 },
+    batches: undefined,
+    ratios: {},
+    ...more,
+  };
+}
+
+const loads: LoadRow[] = [
+  {
+    model: 'add',
+    outstanding: 8,
+    contestants: [row('tritonts', 80, { batches: new Map([[4, 2]]) }), row('piscina', 8)],
+  },
+  {
+    model: 'add',
+    outstanding: 1,
+    contestants: [row('tritonts', 10), row('bare C++ loop', 99, { latency: undefined })],
+  },
+  { model: 'mlp', outstanding: 1, contestants: [row('tritonts', 7)] },
+];
+
+test("a model's plots are of its own loads, in order, with those who were measured", () => {
+  const [throughput, batches, p50] = plotsOf('add', loads);
+  assert.deepEqual(
+    throughput?.series.map(({ name, points }) => [name, ...points.map(({ x, y }) => [x, y])]),
+    [
+      ['tritonts', [1, 10], [8, 80]],
+      ['piscina', [8, 8]],
+      ['bare C++ loop', [1, 99]],
+    ],
+  );
+  assert.deepEqual(
+    batches?.series.map(({ points }) => points),
+    [[{ x: 8, y: 4 }]],
+  );
+  assert.deepEqual(
+    p50?.series.map(({ name }) => name),
+    ['tritonts', 'piscina'],
+  );
+  assert.deepEqual(plotsOf('conv', loads), []);
+});
+
+test('a delay is a line that rises while the timer waits', () => {
+  const plot = delayPlot([
+    {
+      model: 'text-32',
+      outstanding: 32,
+      contestant: 'onnxruntime-node',
+      p99: estimate([200]),
+      longest: estimate([200]),
+      timeLine: [{ at: 250, late: 200 }],
+    },
+  ]);
+  assert.deepEqual(plot?.series[0]?.points, [
+    { x: 50, y: 0 },
+    { x: 250, y: 200 },
+    { x: 250, y: 0 },
+  ]);
+  assert.equal(delayPlot([]), undefined);
+});
+
+test('large numbers on an axis are short', () => {
+  assert.deepEqual([0.001, 20, 1500, 2e6].map(short), ['0.001', '20', '1.5k', '2M']);
+});

@@ -1,0 +1,188 @@
+/**
+ * What a server's settings do, on this machine: `npm run bench:study`
+ *
+ * Instances × threads: throughput and latency of each model with one or several instances and thread counts, beside the
+ * default. Sequential latency: one caller who awaits each answer, of models between microseconds and a millisecond, with
+ * inline runs of several budgets and without.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { createServer, type InferenceServer } from '../src/index.js';
+import { mlpModel } from '../test/support/models.js';
+import { writeRepository, type RepositoryModel } from '../test/support/repository.js';
+import type { Caller } from './contestants/contestant.js';
+import { measure } from './measure.js';
+import { configOf, models, type BenchModel, type Items } from './models.js';
+import { describeMachine } from './machine.js';
+import { significant } from './numbers.js';
+import { count } from './options.js';
+import { machineText } from './report.js';
+import { turnOrder } from './rounds.js';
+import { estimate, ratio } from './statistics.js';
+import { table } from './table.js';
+
+const usage = `npm run bench:study -- [--rounds <n>] [--window <ms>] [--only threads|sequential]`;
+
+/** Somebody who is compared: a model of a server. */
+interface Variant {
+  readonly name: string;
+  readonly caller: Caller;
+}
+
+interface Measured {
+  readonly perSecond: number[];
+  readonly p50: number[];
+}
+
+function callerOf(server: InferenceServer, name: string, model: BenchModel, { values }: Items): Caller {
+  const served = server.model(name);
+  const { input, output } = { input: model.input.name, output: model.output.name };
+  return {
+    kind: 'caller',
+    name: 'tritonts',
+    infer: (index) => served.infer({ [input]: values[index % values.length] ?? [] }),
+    read: (answer) =>
+      // What infer() promised; all of these models give FP32.
+      (answer as Awaited<ReturnType<typeof served.infer>>).outputs[output]?.data as Float32Array,
+    close: () => Promise.resolve(),
+  };
+}
+
+/** Interleaved rounds of all variants under one load. */
+async function compare(
+  variants: readonly Variant[],
+  outstanding: number,
+  { rounds, windowMs }: { readonly rounds: number; readonly windowMs: number },
+): Promise<ReadonlyMap<string, Measured>> {
+  const kept = new Map(variants.map(({ name }) => [name, { perSecond: [], p50: [] } as Measured]));
+  for (let round = -1; round < rounds; round++) {
+    for (const { name, caller } of turnOrder(variants, round + 1)) {
+      const load = { outstanding, warmUpMs: windowMs / 5, windowMs, timed: Math.min(outstanding, 8) };
+      const { requestsPerSecond, latency } = await measure(caller, load);
+      if (round < 0) continue;
+      kept.get(name)?.perSecond.push(requestsPerSecond);
+      if (latency) kept.get(name)?.p50.push(latency.p50);
+    }
+  }
+  return kept;
+}
+
+/** A row for each variant, with its ratio to the first one. */
+function rowsOf(label: string, outstanding: number, kept: ReadonlyMap<string, Measured>): string[][] {
+  const [first] = kept.values();
+  return [...kept].map(([name, { perSecond, p50 }]) => {
+    const share = ratio(perSecond, first?.perSecond ?? []);
+    return [
+      label,
+      String(outstanding),
+      name,
+      significant(estimate(perSecond).median),
+      significant(estimate(p50).median),
+      significant(share.median),
+      significant(share.spread),
+    ];
+  });
+}
+
+const head = ['model', 'outstanding', 'variant', 'requests/s', 'p50 ms', 'to the first', '±'];
+
+interface Settings {
+  readonly rounds: number;
+  readonly windowMs: number;
+}
+
+async function studyThreads(folder: string, settings: Settings): Promise<void> {
+  const rows: string[][] = [];
+  for (const model of models.filter(({ name }) => ['mlp', 'text-8', 'text-32', 'conv'].includes(name))) {
+    const items = model.items();
+    const bytes = model.bytes?.();
+    if (!bytes) continue;
+    const config = configOf(model, items.datatype).replace(`name: "${model.name}"`, '');
+    const variant = (instances: number, threads: number | undefined): RepositoryModel => ({
+      config:
+        config.replace('count: 1', `count: ${instances}`) +
+        (threads === undefined
+          ? ''
+          : `parameters { key: "intra_op_thread_count" value { string_value: "${threads}" } }\n`),
+      versions: { '1': bytes },
+    });
+    const served: Record<string, RepositoryModel> = {
+      default: variant(1, undefined),
+      '1 instance of 1 thread': variant(1, 1),
+      '1 instance of 2 threads': variant(1, 2),
+      '2 instances, default threads': variant(2, undefined),
+      '2 instances of 2 threads': variant(2, 2),
+    };
+    const names = Object.fromEntries(Object.keys(served).map((name, i) => [name, `v${i}`]));
+    const repository = await writeRepository(
+      join(folder, model.name),
+      Object.fromEntries(Object.entries(served).map(([name, value]) => [names[name] ?? name, value])),
+    );
+    const server = await createServer(repository);
+    const variants = Object.entries(names).map(([name, id]) => ({
+      name,
+      caller: callerOf(server, id, model, items),
+    }));
+    for (const outstanding of [1, model.quick[0] ?? 32]) {
+      rows.push(...rowsOf(model.name, outstanding, await compare(variants, outstanding, settings)));
+    }
+    await server.close();
+  }
+  console.log(`\ninstances × threads\n\n${table(head, rows)}`);
+}
+
+/** Widths of perceptrons whose runs take about 10 µs, 50 µs, 150 µs, 0.5 ms and 1 ms. */
+const sequentialWidths: Readonly<Record<string, readonly number[]>> = {
+  'mlp 64-128-64': [64, 128, 64],
+  'mlp 64-512-512-64': [64, 512, 512, 64],
+  'mlp 64-1024-1024-64': [64, 1024, 1024, 64],
+  'mlp 64-2048-2048-64': [64, 2048, 2048, 64],
+  'mlp 64-3072-3072-64': [64, 3072, 3072, 64],
+};
+
+async function studySequential(folder: string, settings: Settings): Promise<void> {
+  const base = models.find(({ name }) => name === 'mlp');
+  if (!base) throw new Error('there is no model mlp');
+  const input = { name: 'x', dims: [64], itemDims: [64] };
+  const items: Items = { datatype: 'FP32', values: [new Float32Array(64).fill(0.5)] };
+  const rows: string[][] = [];
+  for (const [label, widths] of Object.entries(sequentialWidths)) {
+    const model: BenchModel = { ...base, name: 'm', input, output: { name: 'y', dims: [64] } };
+    const repository = await writeRepository(join(folder, label.replaceAll(' ', '-')), {
+      m: { config: configOf(model, 'FP32'), versions: { '1': mlpModel(widths) } },
+    });
+    const servers: InferenceServer[] = [];
+    const variants: Variant[] = [];
+    for (const inline of ['off', 'auto', 200, 1000, 10_000] as const) {
+      const server = await createServer({ modelRepository: repository, inline });
+      servers.push(server);
+      variants.push({ name: `inline ${inline}`, caller: callerOf(server, 'm', model, items) });
+    }
+    rows.push(...rowsOf(label, 1, await compare(variants, 1, settings)));
+    for (const server of servers) await server.close();
+  }
+  console.log(`\nsequential latency\n\n${table(head, rows)}`);
+}
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: { rounds: { type: 'string' }, window: { type: 'string' }, only: { type: 'string' } },
+  });
+  if (values.only !== undefined && !['threads', 'sequential'].includes(values.only)) throw new Error(usage);
+  const settings = {
+    rounds: count('--rounds', values.rounds ?? '5'),
+    windowMs: count('--window', values.window ?? '400'),
+  };
+  console.log(machineText(describeMachine()));
+  const folder = await mkdtemp(join(tmpdir(), 'tritonts-study-'));
+  try {
+    if (values.only !== 'sequential') await studyThreads(folder, settings);
+    if (values.only !== 'threads') await studySequential(folder, settings);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+await main();

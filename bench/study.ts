@@ -9,7 +9,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { createServer, type InferenceServer } from '../src/index.js';
+import { createServer, type InferenceServer, type InferResult } from '../src/index.js';
 import { mlpModel } from '../test/support/models.js';
 import { writeRepository, type RepositoryModel } from '../test/support/repository.js';
 import type { Caller } from './contestants/contestant.js';
@@ -45,7 +45,7 @@ function callerOf(server: InferenceServer, name: string, model: BenchModel, { va
     infer: (index) => served.infer({ [input]: values[index % values.length] ?? [] }),
     read: (answer) =>
       // What infer() promised; all of these models give FP32.
-      (answer as Awaited<ReturnType<typeof served.infer>>).outputs[output]?.data as Float32Array,
+      (answer as InferResult).outputs[output]?.data as Float32Array,
     close: () => Promise.resolve(),
   };
 }
@@ -56,7 +56,7 @@ async function compare(
   outstanding: number,
   { rounds, windowMs }: { readonly rounds: number; readonly windowMs: number },
 ): Promise<ReadonlyMap<string, Measured>> {
-  const kept = new Map(variants.map(({ name }) => [name, { perSecond: [], p50: [] } as Measured]));
+  const kept = new Map(variants.map(({ name }) => [name, { perSecond: [], p50: [] }]));
   for (let round = -1; round < rounds; round++) {
     for (const { name, caller } of turnOrder(variants, round + 1)) {
       const load = { outstanding, warmUpMs: windowMs / 5, windowMs, timed: Math.min(outstanding, 8) };

@@ -147,6 +147,9 @@ class Slot {
   resolve: ((result: unknown) => void) | undefined;
   reject: ((error: unknown) => void) | undefined;
   signal: AbortSignal | undefined;
+  /** Neighbours in the list of those with the same signal. */
+  next: Slot | undefined;
+  previous: Slot | undefined;
   ownOutputs = false;
   /** Where the request was made; only with `captureStacks`. */
   stack: string | undefined;
@@ -157,6 +160,12 @@ class Slot {
   constructor(index: number) {
     this.index = index;
   }
+}
+
+/** A signal that requests in flight listen to, once for all of them. */
+interface Listened {
+  first: Slot | undefined;
+  readonly listener: () => void;
 }
 
 /** A page of finished requests and how far it is read. */
@@ -180,8 +189,7 @@ export class Port {
   readonly #ranges: SlabAllocator;
   readonly #slots: Slot[] = [];
   readonly #free: Slot[] = [];
-  readonly #signals: Map<AbortSignal, { readonly slots: Set<Slot>; readonly listener: () => void }> =
-    new Map();
+  readonly #signals: Map<AbortSignal, Listened> = new Map();
   readonly #pages: (MemoryViews | undefined)[] = [];
   #open: OpenPage[] = [];
   #words = 0;
@@ -473,15 +481,17 @@ export class Port {
     slot.signal = signal;
     let known = this.#signals.get(signal);
     if (!known) {
-      const slots = new Set<Slot>();
       const listener = (): void => {
         this.#abort(signal);
       };
-      known = { slots, listener };
+      known = { first: undefined, listener };
       this.#signals.set(signal, known);
       signal.addEventListener('abort', listener, { once: true });
     }
-    known.slots.add(slot);
+    slot.previous = undefined;
+    slot.next = known.first;
+    if (known.first) known.first.previous = slot;
+    known.first = slot;
   }
 
   #abort(signal: AbortSignal): void {
@@ -489,14 +499,15 @@ export class Port {
     if (!known || this.#detached) return;
     this.#signals.delete(signal);
     this.flush();
-    for (const slot of known.slots) {
-      const { target, reject } = slot;
-      slot.signal = undefined;
+    for (let slot = known.first; slot;) {
+      const { target, reject, next } = slot;
+      slot.signal = slot.next = slot.previous = undefined;
       // The slot stays taken until the engine has ended the request.
       slot.resolve = slot.reject = undefined;
       this.#awaited--;
       this.#native.cancel(slot.index, slot.generation);
       reject?.(cancelled(target?.name ?? '', signal));
+      slot = next;
     }
     this.#releaseLoop();
   }
@@ -513,8 +524,12 @@ export class Port {
     slot.signal = undefined;
     const known = this.#signals.get(signal);
     if (!known) return;
-    known.slots.delete(slot);
-    if (known.slots.size === 0) {
+    const { next, previous } = slot;
+    if (next) next.previous = previous;
+    if (previous) previous.next = next;
+    else known.first = next;
+    slot.next = slot.previous = undefined;
+    if (!known.first) {
       signal.removeEventListener('abort', known.listener);
       this.#signals.delete(signal);
     }

@@ -56,7 +56,7 @@ async function compare(
   outstanding: number,
   { rounds, windowMs }: { readonly rounds: number; readonly windowMs: number },
 ): Promise<ReadonlyMap<string, Measured>> {
-  const kept = new Map(variants.map(({ name }) => [name, { perSecond: [], p50: [] }]));
+  const kept = new Map<string, Measured>(variants.map(({ name }) => [name, { perSecond: [], p50: [] }]));
   for (let round = -1; round < rounds; round++) {
     for (const { name, caller } of turnOrder(variants, round + 1)) {
       const load = { outstanding, warmUpMs: windowMs / 5, windowMs, timed: Math.min(outstanding, 8) };

@@ -1,6 +1,7 @@
 #include "fault_backend.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <charconv>
 #include <chrono>
@@ -80,6 +81,7 @@ class FaultInstance final : public Instance {
       first_rows_.push_back(rows);
       rows += static_cast<int32_t>(request->batch_size);
     }
+    ran_shapes_.assign(batch.requests().size(), {});
     batch.MarkInputsReady();
     batch.MarkComputed();
     for (uint32_t i = 0; i < batch.requests().size(); i++) {
@@ -124,14 +126,14 @@ class FaultInstance final : public Instance {
     return fault;
   }
 
-  void Echo(Batch& batch, uint32_t position) const {
+  void Echo(Batch& batch, uint32_t position) {
     const InputTensor* input = batch.requests()[position]->input(0);
     if (!input) return;
     Declare(batch, position, 0, input->datatype, input->shape, input->byte_size());
     if (orders_.ran_output >= 0) TellRun(batch, position);
   }
 
-  void TellRun(Batch& batch, uint32_t position) const {
+  void TellRun(Batch& batch, uint32_t position) {
     const uint32_t rows = batch.requests()[position]->batch_size;
     const size_t size = rows * 3 * sizeof(int32_t);
     BlockRef block = batch.pool().Acquire(size);
@@ -142,7 +144,8 @@ class FaultInstance final : public Instance {
       *told++ = static_cast<int32_t>(position);
       *told++ = first_rows_[position] + static_cast<int32_t>(row);
     }
-    const int64_t shape[] = {rows, 3};
+    std::array<int64_t, 2>& shape = ran_shapes_[position];
+    shape = {rows, 3};
     batch.SetRequestOutput(position, static_cast<uint32_t>(orders_.ran_output), DataType::kInt32,
                            shape, block->data(), size, block.get());
   }
@@ -274,6 +277,8 @@ class FaultInstance final : public Instance {
   std::atomic<int32_t>* const runs_;
   int32_t run_ = 0;                  // number of the run that is under way
   std::vector<int32_t> first_rows_;  // of its requests
+  // Shapes that were declared, which must stay until they are answered.
+  std::vector<std::array<int64_t, 2>> ran_shapes_;
   std::vector<Fault> faults_;
   std::vector<std::thread> late_;  // the running thread
   std::mutex mutex_;               // guards terminated_ and late_wanted_

@@ -1,8 +1,9 @@
 #include "pool.h"
 
 #include <bit>
-#include <cstdlib>
 #include <new>
+
+#include "../platform/memory.h"
 
 namespace tritonts {
 
@@ -56,15 +57,15 @@ class BlockPool::PooledBlock final : public Block {
  public:
   // `size_class` is negative for blocks that are not worth keeping.
   static PooledBlock* Create(size_t size, int size_class, Core* core) {
-    void* memory = std::aligned_alloc(kAlignment, size);
+    void* memory = platform::AllocateBlock(size, kAlignment);
     if (!memory) return nullptr;
     auto* block = new (std::nothrow) PooledBlock(memory, size, size_class, core);
-    if (!block) std::free(memory);
+    if (!block) platform::FreeBlock(memory, size);
     return block;
   }
   void Renew() { Revive(); }
   void Destroy() {
-    std::free(data());
+    platform::FreeBlock(data(), size());
     delete this;
   }
   static void FreeReturned(Core* core) {

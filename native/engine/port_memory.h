@@ -1,9 +1,10 @@
 // Memory of a port that is not pooled: slabs, pages and the words it shares with JavaScript.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
-#include <cstdlib>
 
+#include "../platform/memory.h"
 #include "buffer.h"
 
 namespace tritonts {
@@ -13,8 +14,7 @@ class PortMemory final : public Block {
  public:
   // At least `size` bytes, contents undefined; empty without memory.
   static BlockRef Create(size_t size) {
-    const size_t rounded = (size + kAlignment - 1) / kAlignment * kAlignment;
-    void* memory = std::aligned_alloc(kAlignment, rounded);
+    void* memory = platform::AllocateBlock(std::max(size, kAlignment), kAlignment);
     if (!memory) return {};
     return BlockRef::Adopt(new PortMemory(memory, size));
   }
@@ -24,7 +24,7 @@ class PortMemory final : public Block {
 
   PortMemory(void* memory, size_t size) : Block(memory, size) {}
   void Dispose() override {
-    std::free(data());
+    platform::FreeBlock(data(), std::max(size(), kAlignment));
     delete this;
   }
 };

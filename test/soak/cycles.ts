@@ -1,26 +1,28 @@
 /**
- * The leak check: a server is created, used and closed, many times.
+ * The leak check: a server is created, used and closed, many times. It fails if resident size grows by more than that of a
+ * process with as many bare sessions of onnxruntime-node.
  *
- *     npm run leak [-- --cycles 1000 --warm-up 2500 --out build/leak]
- *
- * Only the cycles after the warm-up are judged: until then the system's allocator still spreads over its arenas (resident
- * size levels off after about 2,000 cycles).
+ *     npm run leak [-- --cycles 1000 --warm-up 1000 --out build/leak]
  */
 
+import { execFileSync } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { createServer } from '../../src/index.js';
 import { addModel } from '../support/models.js';
 import { writeRepository } from '../support/repository.js';
+import { allocatorIsSteady } from './allocator.js';
 import { report } from './report.js';
 import { sample, type Sample } from './sample.js';
+import type { Trend } from './statistics.js';
 
 const { values } = parseArgs({
   options: {
     cycles: { type: 'string', default: '1000' },
-    'warm-up': { type: 'string', default: '2500' },
+    'warm-up': { type: 'string', default: '1000' },
     out: { type: 'string', default: 'build/leak' },
   },
 });
@@ -30,6 +32,8 @@ if (!(cycles >= 50) || !globalThis.gc) {
   console.error('leak: needs --cycles of at least 50, and node --expose-gc (npm run leak does that)');
   process.exit(2);
 }
+
+if (!allocatorIsSteady()) process.exit();
 
 const folder = join(tmpdir(), `tritonts-leak-${process.pid}`);
 await mkdir(folder, { recursive: true });
@@ -64,7 +68,22 @@ for (let cycle = 1 - warmUp; cycle <= cycles; cycle++) {
   if (process.stderr.isTTY) process.stderr.write(`\r${cycle + warmUp} of ${cycles + warmUp}`);
 }
 if (process.stderr.isTTY) process.stderr.write('\r\u001b[K');
-const failed = await report(samples, values.out, { name: 'cycles', unit: 1000, unitName: 'thousand cycles' });
+const bare = JSON.parse(
+  execFileSync(
+    process.execPath,
+    [...process.execArgv, fileURLToPath(new URL('bare.js', import.meta.url)), String(cycles), String(warmUp)],
+    { encoding: 'utf8' },
+  ),
+) as Trend;
+console.log(
+  `rss of as many bare sessions: ${bare.slope.toFixed(2)} ± ${bare.interval.toFixed(2)} MiB per thousand cycles`,
+);
+const failed = await report(
+  samples,
+  values.out,
+  { name: 'cycles', unit: 1000, unitName: 'thousand cycles' },
+  Math.max(0, bare.slope + bare.interval),
+);
 console.log(
   `${cycles} cycles after ${warmUp} to warm up, in ${((performance.now() - begin) / 1000).toFixed(0)} s`,
 );

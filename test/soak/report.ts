@@ -4,7 +4,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { plot } from './plot.js';
 import { columns, type Sample } from './sample.js';
-import { grows, trend } from './statistics.js';
+import { grows, trend, type Trend } from './statistics.js';
 
 /** What the run counted, and in which portions slopes are told. */
 export interface Counted {
@@ -13,26 +13,47 @@ export interface Counted {
   readonly unitName: string;
 }
 
+/** The samples that are judged: the last 80 %. */
+function lateOf(samples: readonly Sample[]): readonly Sample[] {
+  return samples.slice(Math.floor(samples.length * 0.2));
+}
+
+/** The trend of a column over the last 80 %, in MiB a `unit` of what is counted. */
+export function trendOf(
+  samples: readonly Sample[],
+  column: 'rss' | 'external' | 'heap',
+  unit: number,
+): Trend {
+  const late = lateOf(samples);
+  return trend(
+    late.map((line) => line.count / unit),
+    late.map((line) => line[column] / 2 ** 20),
+  );
+}
+
 /**
  * Writes `samples.csv` and `samples.svg`, and prints the trends of the last 80 %.
  *
+ * @param allowed - What resident size may grow by; default: not at all.
  * @returns Whether memory grows beyond doubt, or handles, threads or files are not back.
  */
-export async function report(samples: readonly Sample[], folder: string, counted: Counted): Promise<boolean> {
+export async function report(
+  samples: readonly Sample[],
+  folder: string,
+  counted: Counted,
+  allowed = 0,
+): Promise<boolean> {
   await mkdir(folder, { recursive: true });
   const rows = samples.map((line) => columns.map((column) => line[column]).join(','));
   await writeFile(join(folder, 'samples.csv'), `${columns.join(',')}\n${rows.join('\n')}\n`);
   const shown = ['rss', 'external', 'heap', 'handles', 'threads', 'files'] as const;
   await writeFile(join(folder, 'samples.svg'), plot(samples, shown, counted.name));
 
-  const late = samples.slice(Math.floor(samples.length * 0.2));
-  const times = late.map((line) => line.count / counted.unit);
   let failed = false;
   for (const column of ['rss', 'external', 'heap'] as const) {
-    const values = late.map((line) => line[column] / 2 ** 20);
-    const line = trend(times, values);
+    const line = trendOf(samples, column, counted.unit);
     // The heap is V8's own affair: it is shown, not judged.
-    const bad = column !== 'heap' && grows(line);
+    const bad = column !== 'heap' && grows(line, column === 'rss' ? allowed : 0);
     failed ||= bad;
     const slope = `${line.slope.toFixed(2)} ± ${line.interval.toFixed(2)} MiB per ${counted.unitName}`;
     console.log(`${column}: ${slope}${bad ? ': it grows' : ''}`);

@@ -40,7 +40,7 @@ export function trend(times: readonly number[], values: readonly number[]): Tren
   return { slope, interval: t99(n - 2) * Math.sqrt(variance / squares) * widened };
 }
 
-/** Whether the values grow beyond doubt. */
-export function grows({ slope, interval }: Trend): boolean {
-  return slope - interval > 0;
+/** Whether the values grow beyond doubt, and by more than is `allowed`. */
+export function grows({ slope, interval }: Trend, allowed = 0): boolean {
+  return slope - interval > allowed;
 }

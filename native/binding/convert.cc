@@ -47,12 +47,14 @@ std::vector<TensorSpec> SpecsOf(const Napi::Value& value) {
   if (!value.IsArray()) return specs;
   const Napi::Array array = value.As<Napi::Array>();
   for (uint32_t i = 0; i < array.Length(); i++) {
-    const Napi::Object object = array.Get(i).As<Napi::Object>();
+    const Napi::Value entry = array.Get(i);
+    if (!entry.IsObject()) continue;
+    const Napi::Object object = entry.As<Napi::Object>();
     TensorSpec spec;
     spec.name = StringOf(object.Get("name"));
     spec.datatype = static_cast<DataType>(NumberOf(object.Get("datatype")));
     spec.dims = DimsOf(object.Get("dims"));
-    spec.optional = object.Get("optional").ToBoolean();
+    spec.optional = FlagOf(object.Get("optional"));
     specs.push_back(std::move(spec));
   }
   return specs;
@@ -111,6 +113,11 @@ Napi::Value ToJs(Napi::Env env, const std::map<std::string, std::string>& map) {
   return object;
 }
 
+bool FlagOf(const Napi::Value& value) {
+  bool flag = false;
+  return napi_get_value_bool(value.Env(), value, &flag) == napi_ok && flag;
+}
+
 std::string StringOf(const Napi::Value& value) {
   return value.IsString() ? value.As<Napi::String>().Utf8Value() : std::string();
 }
@@ -124,6 +131,7 @@ std::map<std::string, std::string> StringsOf(const Napi::Value& value) {
   if (!value.IsObject()) return map;
   const Napi::Object object = value.As<Napi::Object>();
   const Napi::Array keys = object.GetPropertyNames();
+  if (keys.IsEmpty()) return map;
   for (uint32_t i = 0; i < keys.Length(); i++) {
     const Napi::Value key = keys.Get(i);
     map.emplace(StringOf(key), StringOf(object.Get(key)));
@@ -136,6 +144,7 @@ std::map<std::string, std::string> FilesOf(const Napi::Value& value) {
   if (!value.IsObject()) return files;
   const Napi::Object object = value.As<Napi::Object>();
   const Napi::Array paths = object.GetPropertyNames();
+  if (paths.IsEmpty()) return files;
   for (uint32_t i = 0; i < paths.Length(); i++) {
     const Napi::Value content = object.Get(paths.Get(i));
     if (!content.IsTypedArray()) continue;
@@ -166,7 +175,9 @@ VersionConfig VersionConfigOf(const Napi::Object& object) {
   if (instances.IsArray()) {
     const Napi::Array array = instances.As<Napi::Array>();
     for (uint32_t i = 0; i < array.Length(); i++) {
-      const Napi::Object object = array.Get(i).ToObject();
+      const Napi::Value entry = array.Get(i);
+      if (!entry.IsObject()) continue;
+      const Napi::Object object = entry.As<Napi::Object>();
       InstanceSpec spec;
       spec.name = StringOf(object.Get("name"));
       spec.index = i;

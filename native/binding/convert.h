@@ -19,6 +19,11 @@ Napi::Value ToJs(Napi::Env env, const Statistics& statistics);
 Napi::Value ToJs(Napi::Env env, const std::map<std::string, std::string>& map);
 
 // Readers for what TypeScript checked already; a wrong type gives an empty value, never a crash.
+//
+// While a worker is being terminated its JavaScript may still run for some instructions, in which
+// whatever looks into objects fails and gives an empty value. Methods of an empty value that are
+// not made for it abort the process: ask IsObject first, and use these.
+bool FlagOf(const Napi::Value& value);
 std::string StringOf(const Napi::Value& value);
 int64_t NumberOf(const Napi::Value& value);
 std::map<std::string, std::string> StringsOf(const Napi::Value& value);

@@ -70,7 +70,8 @@ PortWrap::PortWrap(const Napi::CallbackInfo& info) : Napi::ObjectWrap<PortWrap>(
 Napi::Value PortWrap::Create(Napi::Env env, const std::shared_ptr<Server>& server,
                              const Napi::Function& on_pages, bool external) {
   Napi::Object object = DataOf(env).port_class.New({});
-  PortWrap* wrap = Unwrap(object);
+  PortWrap* wrap = object.IsEmpty() ? nullptr : Unwrap(object);
+  if (!wrap) return {};  // the environment ends
   auto signal = std::make_shared<Signal>();
   if (napi_create_threadsafe_function(env, on_pages, nullptr,
                                       Napi::String::New(env, "tritonts port"), 0, 1, nullptr,
@@ -163,7 +164,7 @@ void PortWrap::Unstage(const Napi::CallbackInfo& info) {
 Napi::Value PortWrap::Submit(const Napi::CallbackInfo& info) {
   const size_t count = std::min<size_t>(Word(info, 0), layout::kSubmissionWords);
   return SubmitWords(info.Env(), static_cast<const int32_t*>(port_->submission()->data()), count,
-                     nullptr, info[1].ToBoolean());
+                     nullptr, FlagOf(info[1]));
 }
 
 Napi::Value PortWrap::SubmitCopies(const Napi::CallbackInfo& info) {
@@ -185,7 +186,7 @@ Napi::Value PortWrap::SubmitCopies(const Napi::CallbackInfo& info) {
     return ToJs(info.Env(), Status::Internal("malformed submission: slabs are missing"));
   }
   return SubmitWords(info.Env(), static_cast<const int32_t*>(words), count, sources.data(),
-                     info[1].ToBoolean());
+                     FlagOf(info[1]));
 }
 
 Napi::Value PortWrap::SubmitWords(Napi::Env env, const int32_t* words, size_t count,

@@ -38,7 +38,9 @@ ServerWrap::ServerWrap(const Napi::CallbackInfo& info) : Napi::ObjectWrap<Server
 
 Napi::Value ServerWrap::Create(Napi::Env env, std::shared_ptr<Server> server) {
   Napi::Object object = DataOf(env).server_class.New({});
-  Unwrap(object)->server_ = std::move(server);
+  ServerWrap* wrap = object.IsEmpty() ? nullptr : Unwrap(object);
+  if (!wrap) return {};  // the environment ends
+  wrap->server_ = std::move(server);
   return object;
 }
 
@@ -58,7 +60,7 @@ Napi::Value ServerWrap::Id(const Napi::CallbackInfo& info) {
 }
 
 Napi::Value ServerWrap::Attach(const Napi::CallbackInfo& info) {
-  return PortWrap::Create(info.Env(), server_, info[0].As<Napi::Function>(), info[1].ToBoolean());
+  return PortWrap::Create(info.Env(), server_, info[0].As<Napi::Function>(), FlagOf(info[1]));
 }
 
 void ServerWrap::Open(const Napi::CallbackInfo& info) {

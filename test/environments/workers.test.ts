@@ -92,6 +92,21 @@ test('a worker that is terminated while outputs are on their way to it harms nob
   assert.deepEqual(floats(await server.infer('echo', { x: row(4) })), [...row(4)]);
 });
 
+// Node-API refuses some calls from then on, while the worker's JavaScript still runs for some instructions.
+test('workers that are terminated while they run batches themselves harm nobody', async (t) => {
+  const server = await serve(t, { echo: echo(0, '') }, { inline: 10_000 });
+  for (let i = 0; i < 15; i++) {
+    const workers = [1, 4].map((count) =>
+      call(t, { handle: server.handle, model: 'echo', count, then: 'stream' }),
+    );
+    for (const { next } of workers) assert.equal(await next(), 'streaming');
+    // At different points of what they do.
+    for (let turn = 0; turn < i % 5; turn++) await server.infer('echo', { x: row(turn) });
+    await Promise.all(workers.map(({ worker }) => worker.terminate()));
+  }
+  assert.deepEqual(floats(await server.infer('echo', { x: row(4) })), [...row(4)]);
+});
+
 test('a server that is closed by its owner ends what attached workers have pending', async (t) => {
   const server = await serve(t, { late: echo(60_000) });
   const workers = Array.from({ length: 4 }, () =>

@@ -115,16 +115,9 @@ void PortWrap::Wake(napi_env env, napi_value on_pages, void* context, void*) {
   auto* wrap = static_cast<PortWrap*>(context);
   if (wrap->detached_) return;
   Napi::HandleScope scope(env);
-  wrap->taken_.clear();
-  wrap->port_->TakePages(&wrap->taken_);
-  Napi::Array ids = Napi::Array::New(env, wrap->taken_.size() * 2);
-  uint32_t i = 0;
-  for (const CompletionPage* page : wrap->taken_) {
-    ids.Set(i++, Napi::Number::New(env, page->id));
-    ids.Set(i++, Napi::Number::New(env, page->words));
-  }
+  const napi_value count = Napi::Number::New(env, wrap->TakePages());
   // In the scope of this thread-safe function: microtasks and ticks run when we return.
-  napi_value arguments[] = {ids};
+  napi_value arguments[] = {count};
   napi_call_function(env, Napi::Env(env).Undefined(), on_pages, 1, arguments, nullptr);
 }
 
@@ -194,14 +187,18 @@ Napi::Value PortWrap::SubmitWords(Napi::Env env, const int32_t* words, size_t co
   bool answered = false;
   const Status status = port_->Submit(words, count, slab_sources, run, &answered);
   if (!status.ok()) return ToJs(env, status);
+  return Napi::Number::New(env, answered ? TakePages() : 0);
+}
+
+uint32_t PortWrap::TakePages() {
   taken_.clear();
-  if (answered) port_->TakePages(&taken_, layout::kMostPages);
+  port_->TakePages(&taken_, layout::kMostPages);
   auto* header = static_cast<int32_t*>(port_->header()->data()) + layout::kPages;
   for (const CompletionPage* page : taken_) {
     *header++ = static_cast<int32_t>(page->id);
     *header++ = static_cast<int32_t>(page->words);
   }
-  return Napi::Number::New(env, static_cast<double>(taken_.size()));
+  return static_cast<uint32_t>(taken_.size());
 }
 
 void PortWrap::Cancel(const Napi::CallbackInfo& info) {

@@ -41,6 +41,8 @@ class PortWrap : public Napi::ObjectWrap<PortWrap> {
   // What both come to: a status, or the number of pages that the header names.
   Napi::Value SubmitWords(Napi::Env env, const int32_t* words, size_t count,
                           const char* const* slab_sources, bool run);
+  // Takes finished pages and names them in the header; how many.
+  uint32_t TakePages();
   Napi::Value SubmitCopies(const Napi::CallbackInfo& info);
   void Cancel(const Napi::CallbackInfo& info);
   Napi::Value Page(const Napi::CallbackInfo& info);

@@ -33,7 +33,7 @@ constexpr size_t kCutBytes = kPageBytes / 2;
 constexpr size_t kHeaderBytes = 4096;
 constexpr size_t kEpoch = 0;
 constexpr size_t kClosed = 1;
-// From here on pairs of id and words of the pages that a submission gave.
+// From here on pairs of id and words of the pages that the JS thread was just given.
 constexpr size_t kPages = 2;
 constexpr size_t kMostPages = 64;
 

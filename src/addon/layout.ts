@@ -15,7 +15,7 @@ export const slabRangeBytes = 4096;
 export const headerEpoch = 0;
 /** Index of the header word that is 1 once the server closes. */
 export const headerClosed = 1;
-/** Index of the first header word of the pages that a submission gave: pairs of id and words. */
+/** Index of the first header word of the pages that were just given: pairs of id and words. */
 export const headerPages = 2;
 
 /** Source of an input: a range of a slab. */

@@ -130,7 +130,8 @@ export interface NativePort {
 /** `native/binding/server_wrap.h`. */
 export interface NativeServer {
   id(): number;
-  attach(onPages: (pages: readonly number[]) => void, external: boolean): NativePort | undefined;
+  /** `onPages` is told how many pages of finished requests the header names. */
+  attach(onPages: (count: number) => void, external: boolean): NativePort | undefined;
   open(
     backend: string,
     name: string,

@@ -10,7 +10,6 @@ import { performance } from 'node:perf_hooks';
 import { nextTick } from 'node:process';
 import { TritonError } from '../errors.js';
 import { MemoryViews } from '../tensor/memory.js';
-import type { WireArray } from '../tensor/views.js';
 import type { NativePort, NativeServer } from './native.js';
 import {
   finalBit,
@@ -30,6 +29,17 @@ import {
 } from './layout.js';
 import { SlabAllocator } from './slab.js';
 import { nativeError, statusError } from './status.js';
+import {
+  allocate,
+  cancelled,
+  framesBelow,
+  limitError,
+  noMemory,
+  unusable,
+  withFrames,
+} from './port-errors.js';
+import type { Origin, PortInput, PortOptions, PortRequest, PortTarget, Timings } from './port-types.js';
+import { Slot, type Listened } from './slot.js';
 import { turnIsYoung } from './turn.js';
 
 const slabUnits = slabBytes / slabUnit;
@@ -39,22 +49,6 @@ const deliveriesATurn = 1024;
 /** How long deliveries may hold the event loop, in milliseconds. */
 const deliveryMs = 0.2;
 
-/** Durations of the batch that a request ran in, in nanoseconds. */
-export interface Timings {
-  /** Rows of the batch: how many items ran together. */
-  readonly batchSize: number;
-  /** From the tick the request was made in to the start of its batch. */
-  readonly queueNs: number;
-  /** Gathering inputs. Triton: `compute_input`. */
-  readonly computeInputNs: number;
-  /** The model itself. Triton: `compute_infer`. */
-  readonly computeInferNs: number;
-  /** Distributing outputs. Triton: `compute_output`. */
-  readonly computeOutputNs: number;
-  /** Whether the answer came from the response cache. */
-  readonly cacheHit: boolean;
-}
-
 const noTimings: Timings = Object.freeze({
   batchSize: 0,
   queueNs: 0,
@@ -63,110 +57,6 @@ const noTimings: Timings = Object.freeze({
   computeOutputNs: 0,
   cacheHit: false,
 });
-
-/** An input as it goes to the engine. */
-export interface PortInput {
-  readonly shape: readonly number[];
-  readonly data: WireArray;
-  readonly byteLength: number;
-}
-
-/** What a port needs to know of a model version. */
-export interface PortTarget {
-  /** The engine's id of the version. */
-  readonly uid: number;
-  readonly name: string;
-  /** An empty `outputs` object of a result. */
-  emptyOutputs(): Record<string, unknown>;
-  /** The shape of output `index`, whose dims are `rank` words from `position` on. */
-  shape(index: number, words: Int32Array, position: number, rank: number): readonly number[];
-  /** Sets output `index` from `size` bytes at `offset` of shared memory, by copying them. */
-  cutOutput(
-    outputs: Record<string, unknown>,
-    index: number,
-    shape: readonly number[],
-    memory: MemoryViews,
-    offset: number,
-    size: number,
-  ): void;
-  /** Sets output `index` from memory that is its alone. */
-  setOutput(
-    outputs: Record<string, unknown>,
-    index: number,
-    shape: readonly number[],
-    buffer: ArrayBuffer,
-  ): void;
-  /** The result that a request resolves with. */
-  result(id: string, outputs: Record<string, unknown>, timings: Timings): unknown;
-}
-
-/** Options of a request that concern its way through the port. */
-export interface PortRequest {
-  readonly id: string;
-  /** Indices of the wanted outputs; undefined: all. */
-  readonly wanted: readonly number[] | undefined;
-  readonly signal: AbortSignal | undefined;
-  /** Large outputs in memory that V8 allocated. */
-  readonly ownOutputs: boolean;
-}
-
-/** A public function of the package, of which only the identity matters. */
-export type EntryPoint = (...args: never[]) => unknown;
-
-/** Where a request was made: the public function that is being called, or the frames of whoever called it. */
-export type Origin = EntryPoint | string;
-
-/** Options of a port. */
-export interface PortOptions {
-  /** Bound of its slabs. */
-  readonly maxInFlightBytes: number;
-  /** Failures after queueing carry the line that made the request. */
-  readonly captureStacks: boolean;
-}
-
-/** Marks errors that mean "too much in flight": the same request may succeed when others have ended. */
-const limited = new WeakSet<object>();
-
-/** Whether `error` says that `maxInFlightBytes` is reached. */
-export function isLimit(error: unknown): boolean {
-  return typeof error === 'object' && error !== null && limited.has(error);
-}
-
-function limitError(message: string, model: string): TritonError {
-  const error = new TritonError('UNAVAILABLE', message, { model });
-  limited.add(error);
-  return error;
-}
-
-/** Everything about one request in flight; reused with the next generation. */
-class Slot {
-  readonly index: number;
-  generation = 0;
-  target: PortTarget | undefined;
-  id = '';
-  resolve: ((result: unknown) => void) | undefined;
-  reject: ((error: unknown) => void) | undefined;
-  signal: AbortSignal | undefined;
-  /** Neighbours in the list of those with the same signal. */
-  next: Slot | undefined;
-  previous: Slot | undefined;
-  ownOutputs = false;
-  /** Where the request was made; only with `captureStacks`. */
-  stack: string | undefined;
-  /** Position and size of its slab range; size 0: none. */
-  range = 0;
-  rangeBytes = 0;
-
-  constructor(index: number) {
-    this.index = index;
-  }
-}
-
-/** A signal that requests in flight listen to, once for all of them. */
-interface Listened {
-  first: Slot | undefined;
-  readonly listener: () => void;
-}
 
 /** A page of finished requests and how far it is read. */
 interface OpenPage {
@@ -226,7 +116,7 @@ export class Port {
     const external = process.env['TRITONTS_NO_EXTERNAL_BUFFERS'] !== '1';
     // Nothing is delivered before the first request.
     const holder: { port?: Port } = {};
-    const native = server.attach((pages) => holder.port?.deliver(pages), external);
+    const native = server.attach((count) => holder.port?.deliver(count), external);
     if (!native) throw new TritonError('UNAVAILABLE', 'no memory for a connection to the server');
     const port = new Port(native, options);
     holder.port = port;
@@ -326,12 +216,17 @@ export class Port {
 
   /** Delivers what a submission ran itself: now, or after others had their turn of the event loop. */
   #takePages(count: number): void {
-    for (let word = headerPages; word < headerPages + count * 2; word += 2) {
-      this.#open.push({ id: this.#headerWord(word), words: this.#headerWord(word + 1), position: 0 });
-    }
+    this.#openPages(count);
     if (this.#delivering) return;
     if (turnIsYoung()) this.#drain();
     else this.#drainSoon();
+  }
+
+  /** Reads which pages the header names. */
+  #openPages(count: number): void {
+    for (let word = headerPages; word < headerPages + count * 2; word += 2) {
+      this.#open.push({ id: this.#headerWord(word), words: this.#headerWord(word + 1), position: 0 });
+    }
   }
 
   /** Resolves when no request is in flight. */
@@ -535,16 +430,14 @@ export class Port {
     }
   }
 
-  /** Called by the addon with [id, words, id, words, …] of pages with finished requests. */
-  private deliver(pages: readonly number[]): void {
+  /** Called by the addon when it was signalled; the header names `count` pages. */
+  private deliver(count: number): void {
     if (this.#detached) return;
+    this.#openPages(count);
     const epoch = this.epoch;
     // What this environment asked of versions that may be retired now is known to the engine from here on.
     this.flush();
     this.#native.acknowledge(epoch);
-    for (let i = 0; i + 1 < pages.length; i += 2) {
-      this.#open.push({ id: pages[i] ?? 0, words: pages[i + 1] ?? 0, position: 0 });
-    }
     if (!this.#delivering) this.#drain();
   }
 
@@ -718,29 +611,6 @@ export class Port {
   }
 }
 
-function noMemory(bytes: number, cause?: unknown): TritonError {
-  return new TritonError('UNAVAILABLE', `no memory for ${bytes} bytes`, { cause });
-}
-
-/** @throws {TritonError} UNAVAILABLE without memory. */
-function allocate(bytes: number): ArrayBuffer {
-  try {
-    return new ArrayBuffer(bytes);
-  } catch (error) {
-    throw noMemory(bytes, error);
-  }
-}
-
-/** Why a response cannot be handed to its caller. */
-function unusable(error: unknown, model: string): TritonError {
-  const coded = error instanceof TritonError ? error.code : 'INTERNAL';
-  const reason = error instanceof Error ? error.message : String(error);
-  return new TritonError(coded, `model '${model}': its outputs cannot be used: ${reason}`, {
-    model,
-    cause: error,
-  });
-}
-
 function flushSoon(port: Port): void {
   queueMicrotask(() => {
     nextTick(flushNow, port);
@@ -749,25 +619,4 @@ function flushSoon(port: Port): void {
 
 function flushNow(port: Port): void {
   port.flush(true);
-}
-
-function cancelled(model: string, signal: AbortSignal): TritonError {
-  return new TritonError('CANCELLED', `model '${model}': the request was cancelled by its signal`, {
-    model,
-    cause: signal.reason,
-  });
-}
-
-/** The stack frames of whoever called `entry`, one a line. */
-export function framesBelow(entry: EntryPoint): string {
-  const holder: { stack?: string } = {};
-  Error.captureStackTrace(holder, entry);
-  const { stack = '' } = holder;
-  return stack.slice(stack.indexOf('\n') + 1);
-}
-
-/** Lets the error show where its request was made, if that is known. */
-function withFrames(error: TritonError, frames: string | undefined): TritonError {
-  if (frames !== undefined) error.stack = `${error.name}: ${error.message}\n${frames}`;
-  return error;
 }

@@ -7,7 +7,7 @@
  * Entries are used again, so that an item costs nothing but its request, its result and a promise.
  */
 
-import { isLimit } from '../addon/port.js';
+import { isLimit } from '../addon/port-errors.js';
 import { TritonError } from '../errors.js';
 import type { Inputs } from '../tensor/types.js';
 import type { CheckedOptions } from './model.js';

@@ -3,7 +3,8 @@
 import { invalidArgument, TritonError } from '../errors.js';
 import { checkKeys, checkObject } from '../checks.js';
 import type { NativeServer } from '../addon/native.js';
-import { framesBelow, type EntryPoint, type Origin, type PortRequest } from '../addon/port.js';
+import { framesBelow } from '../addon/port-errors.js';
+import type { EntryPoint, Origin, PortRequest } from '../addon/port-types.js';
 import type { ModelConfig } from '../config/types.js';
 import type { Inputs } from '../tensor/types.js';
 import { mapModel } from './map.js';

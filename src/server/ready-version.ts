@@ -1,6 +1,6 @@
 /** A served version as one environment uses it: prepared once, so that a request has little left to do. */
 
-import type { PortTarget, Timings } from '../addon/port.js';
+import type { PortTarget, Timings } from '../addon/port-types.js';
 import { datatypeOf } from '../config/description.js';
 import { deepFreeze } from '../config/expand.js';
 import { didYouMean } from '../config/suggest.js';

@@ -1,7 +1,7 @@
 /** Shapes of what a server and its models tell of themselves: Triton's JSON, snake_case. */
 
 import type { Datatype } from '../tensor/datatype.js';
-import type { Timings } from '../addon/port.js';
+import type { Timings } from '../addon/port-types.js';
 import type { AnyTensor } from '../tensor/output.js';
 import type { ModelState } from '../registry/published.js';
 

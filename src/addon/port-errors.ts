@@ -1,0 +1,62 @@
+/** The errors that a port makes itself, and the callers' lines in them. */
+
+import { TritonError } from '../errors.js';
+import type { EntryPoint } from './port-types.js';
+
+/** Marks errors that mean "too much in flight": the same request may succeed when others have ended. */
+const limited = new WeakSet<object>();
+
+/** Whether `error` says that `maxInFlightBytes` is reached. */
+export function isLimit(error: unknown): boolean {
+  return typeof error === 'object' && error !== null && limited.has(error);
+}
+
+export function limitError(message: string, model: string): TritonError {
+  const error = new TritonError('UNAVAILABLE', message, { model });
+  limited.add(error);
+  return error;
+}
+
+export function noMemory(bytes: number, cause?: unknown): TritonError {
+  return new TritonError('UNAVAILABLE', `no memory for ${bytes} bytes`, { cause });
+}
+
+/** @throws {TritonError} UNAVAILABLE without memory. */
+export function allocate(bytes: number): ArrayBuffer {
+  try {
+    return new ArrayBuffer(bytes);
+  } catch (error) {
+    throw noMemory(bytes, error);
+  }
+}
+
+/** Why a response cannot be handed to its caller. */
+export function unusable(error: unknown, model: string): TritonError {
+  const coded = error instanceof TritonError ? error.code : 'INTERNAL';
+  const reason = error instanceof Error ? error.message : String(error);
+  return new TritonError(coded, `model '${model}': its outputs cannot be used: ${reason}`, {
+    model,
+    cause: error,
+  });
+}
+
+export function cancelled(model: string, signal: AbortSignal): TritonError {
+  return new TritonError('CANCELLED', `model '${model}': the request was cancelled by its signal`, {
+    model,
+    cause: signal.reason,
+  });
+}
+
+/** The stack frames of whoever called `entry`, one a line. */
+export function framesBelow(entry: EntryPoint): string {
+  const holder: { stack?: string } = {};
+  Error.captureStackTrace(holder, entry);
+  const { stack = '' } = holder;
+  return stack.slice(stack.indexOf('\n') + 1);
+}
+
+/** Lets the error show where its request was made, if that is known. */
+export function withFrames(error: TritonError, frames: string | undefined): TritonError {
+  if (frames !== undefined) error.stack = `${error.name}: ${error.message}\n${frames}`;
+  return error;
+}

@@ -1,0 +1,80 @@
+/** What goes through a port: requests, what it must know of a model version, and the durations of a batch. */
+
+import type { MemoryViews } from '../tensor/memory.js';
+import type { WireArray } from '../tensor/views.js';
+
+/** Durations of the batch that a request ran in, in nanoseconds. */
+export interface Timings {
+  /** Rows of the batch: how many items ran together. */
+  readonly batchSize: number;
+  /** From the tick the request was made in to the start of its batch. */
+  readonly queueNs: number;
+  /** Gathering inputs. Triton: `compute_input`. */
+  readonly computeInputNs: number;
+  /** The model itself. Triton: `compute_infer`. */
+  readonly computeInferNs: number;
+  /** Distributing outputs. Triton: `compute_output`. */
+  readonly computeOutputNs: number;
+  /** Whether the answer came from the response cache. */
+  readonly cacheHit: boolean;
+}
+
+/** An input as it goes to the engine. */
+export interface PortInput {
+  readonly shape: readonly number[];
+  readonly data: WireArray;
+  readonly byteLength: number;
+}
+
+/** What a port needs to know of a model version. */
+export interface PortTarget {
+  /** The engine's id of the version. */
+  readonly uid: number;
+  readonly name: string;
+  /** An empty `outputs` object of a result. */
+  emptyOutputs(): Record<string, unknown>;
+  /** The shape of output `index`, whose dims are `rank` words from `position` on. */
+  shape(index: number, words: Int32Array, position: number, rank: number): readonly number[];
+  /** Sets output `index` from `size` bytes at `offset` of shared memory, by copying them. */
+  cutOutput(
+    outputs: Record<string, unknown>,
+    index: number,
+    shape: readonly number[],
+    memory: MemoryViews,
+    offset: number,
+    size: number,
+  ): void;
+  /** Sets output `index` from memory that is its alone. */
+  setOutput(
+    outputs: Record<string, unknown>,
+    index: number,
+    shape: readonly number[],
+    buffer: ArrayBuffer,
+  ): void;
+  /** The result that a request resolves with. */
+  result(id: string, outputs: Record<string, unknown>, timings: Timings): unknown;
+}
+
+/** Options of a request that concern its way through the port. */
+export interface PortRequest {
+  readonly id: string;
+  /** Indices of the wanted outputs; undefined: all. */
+  readonly wanted: readonly number[] | undefined;
+  readonly signal: AbortSignal | undefined;
+  /** Large outputs in memory that V8 allocated. */
+  readonly ownOutputs: boolean;
+}
+
+/** A public function of the package, of which only the identity matters. */
+export type EntryPoint = (...args: never[]) => unknown;
+
+/** Where a request was made: the public function that is being called, or the frames of whoever called it. */
+export type Origin = EntryPoint | string;
+
+/** Options of a port. */
+export interface PortOptions {
+  /** Bound of its slabs. */
+  readonly maxInFlightBytes: number;
+  /** Failures after queueing carry the line that made the request. */
+  readonly captureStacks: boolean;
+}

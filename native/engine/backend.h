@@ -93,7 +93,9 @@ class Batch {
 
   // Declares output `index` for all requests of the batch: `data` has total_batch_size() rows of
   // `tail` (for models with a batch dimension), or is the one request's tensor of shape `tail`.
-  // `block` keeps the data and is not consumed; `data` must stay valid until Respond returned.
+  // `block` keeps the data and is not consumed; `data` and `tail` must stay valid until Respond
+  // returned. The bytes may be those of the requests' inputs, the tail not their shape: Respond
+  // gives requests back one after the other.
   virtual void SetOutput(uint32_t index, DataType datatype, std::span<const int64_t> tail,
                          const void* data, size_t size, Block* block) = 0;
   // Like SetOutput for a batch dimension, of rows that vary in bytes (kBytes): row i is

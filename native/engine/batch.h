@@ -107,6 +107,8 @@ class BatchRun final : public Batch {
   // Adds the response of request `position` to the pending ones.
   void Prepare(uint32_t position, const Status& status);
   void Send();
+  // Answers the whole batch in one piece, where its requests are alike; false where they are not.
+  bool SendAlike();
 
   const std::string model_;
   const bool batching_;
@@ -118,7 +120,7 @@ class BatchRun final : public Batch {
   Totals totals_;
   std::atomic<uint64_t> voice_{VoiceOf(0, kOver)};
   std::vector<uint32_t> first_rows_;  // where each request's rows begin; requests may be reused
-  std::vector<bool> answered_;
+  std::vector<uint8_t> answered_;
   size_t unanswered_ = 0;
   std::vector<Declared> declared_;          // of the whole batch
   std::vector<Declared> declared_for_one_;  // of single requests

@@ -60,9 +60,9 @@ void Port::Unstage(uint32_t id) {
 
 void Port::Cancel(uint32_t slot, uint32_t generation) {
   CheckThread();
-  if (slot >= slots_.size() || !slots_[slot]) return;
-  Request* request = slots_[slot].get();
-  if (request->generation != generation) return;
+  Request* request = RequestOf(slot);
+  // Of a slot that was not used yet, the version is not known either.
+  if (!request || request->generation != generation) return;
   const auto known = std::find_if(versions_.begin(), versions_.end(), [&](const auto& entry) {
     return entry.second.get() == request->version;
   });
@@ -96,9 +96,12 @@ void Port::Detach() {
     if (detached_) return;
     detached_ = true;
   }
-  for (const auto& request : slots_) {
-    if (!request || request->state() == Request::State::kIdle) continue;
-    Cancel(request->slot, request->generation);
+  for (const auto& together : slots_) {
+    if (!together) continue;
+    for (const Request& request : std::span(together.get(), kSlotsTogether)) {
+      if (request.state() == Request::State::kIdle) continue;
+      Cancel(request.slot, request.generation);
+    }
   }
   server_->PortsChanged();
   if (self_) Drop(1);

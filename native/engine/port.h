@@ -122,8 +122,11 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   bool detached() const { return detached_.load(std::memory_order_acquire); }
 
   void Deliver(std::span<const Response> responses) override;
+  void DeliverAlike(const AlikeResponses& responses) override;
 
  private:
+  static constexpr size_t kSlotsTogether = 64;
+
   void CheckThread() const {
     TRITONTS_ASSERT(thread_.IsCurrent(), "a port was used by a thread that is not its own");
   }
@@ -140,11 +143,25 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   Status ParseInput(const int32_t* words, size_t count, size_t* position,
                     const ModelVersion* version, const char* const* slab_sources, Request* request,
                     uint64_t* bytes);
-  // The request of a slot, if the slot is free.
-  StatusOr<Request*> TakeSlot(uint32_t slot, uint32_t generation);
+  Status ParseOne(const int32_t* words, size_t count, size_t* position,
+                  const char* const* slab_sources, uint64_t now_ns);
+  // Requests like the last one of the group that was written to last.
+  Status ParseMore(const int32_t* words, size_t count, size_t* position,
+                   const char* const* slab_sources);
+  // Where the bytes of an input are, which a record says is a range of a slab; null: there is none.
+  char* SlabRange(uint32_t slab, uint32_t offset, uint64_t size,
+                  const char* const* slab_sources) const;
+  // The request of a slot, submitted; null, with `fault`, where the slot is not free.
+  Request* TakeSlot(uint32_t slot, uint32_t generation, const char** fault);
+  // Null where a slot was never used.
+  Request* RequestOf(uint32_t slot) const {
+    const size_t chunk = slot / kSlotsTogether;
+    if (chunk >= slots_.size() || !slots_[chunk]) return nullptr;
+    return &slots_[chunk][slot % kSlotsTogether];
+  }
   // Null where there never was such a version.
   Group* GroupOf(uint32_t uid);
-  // Makes the requests of this tick their sink's again, unsubmitted.
+  // Makes the requests of this tick the port's again, unsubmitted.
   void DropGroups();
   // Answers requests to versions that are gone.
   void RefuseGone(std::vector<Response>* refused);
@@ -158,7 +175,16 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   // One part of what keeps the port alive is gone.
   void Drop(uint64_t references);
   void Append(CompletionPage** page, const Response& response);
-  void AppendTimings(CompletionPage* page, const Response& response);
+  void AppendTimings(CompletionPage* page, const Request& request, const BatchTimings& timings);
+  // As many as a page has room for; returns how many.
+  size_t AppendAlike(CompletionPage** page, const AlikeResponses& responses, size_t first);
+  // Takes a request back whose final answer is in a page.
+  static void TakeBack(Request* request) {
+    for (InputTensor& input : request->inputs()) input.chunks.clear();
+    request->set_state(Request::State::kIdle);
+  }
+  // A page is written; `here`: by a run within Submit.
+  void HandOver(CompletionPage* page, bool here);
 
   [[no_unique_address]] const ThreadChecker thread_;
   const std::thread::id js_thread_ = std::this_thread::get_id();
@@ -170,13 +196,14 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   std::vector<BlockRef> slabs_;
   std::vector<BlockRef> staged_;  // by id
   std::vector<uint32_t> free_stages_;
-  std::vector<std::unique_ptr<Request>> slots_;
+  std::vector<std::unique_ptr<Request[]>> slots_;  // so many together
 #if defined(TRITONTS_CHECKS)
   std::vector<bool> taken_slots_;  // from Submit until the page with the final response is taken
 #endif
   std::unordered_map<uint32_t, std::shared_ptr<ModelVersion>> versions_;
   std::vector<Group> groups_;  // of the tick being parsed; kept allocated
   size_t group_count_ = 0;
+  size_t last_group_ = 0;  // the one that was added to last
   uint64_t flushes_ = 0;
   // The JS thread's: what it delivers itself needs no signal while it submits, and there was some.
   bool running_here_ = false;

@@ -158,21 +158,20 @@ CompletionPage* Port::PageWithRoom(size_t needed, CompletionPage* full) {
   return pages_[id].get();
 }
 
-void Port::AppendTimings(CompletionPage* page, const Response& response) {
-  const BatchTimings& timings = *response.timings;
-  const Request* request = response.request;
-  if (page->timings_version == request->version && page->timings_batch == timings.batch &&
-      page->timings_flush == request->flush) {
+void Port::AppendTimings(CompletionPage* page, const Request& request,
+                         const BatchTimings& timings) {
+  if (page->timings_version == request.version && page->timings_batch == timings.batch &&
+      page->timings_flush == request.flush) {
     return;
   }
-  page->timings_version = request->version;
+  page->timings_version = request.version;
   page->timings_batch = timings.batch;
-  page->timings_flush = request->flush;
+  page->timings_flush = request.flush;
   page->data()[page->words++] = layout::kTimings;
   page->words += page->words & 1;
   const double values[] = {
       static_cast<double>(timings.batch_size),
-      static_cast<double>(timings.exec_start_ns - request->arrival_ns),
+      static_cast<double>(timings.exec_start_ns - request.arrival_ns),
       static_cast<double>(timings.compute_start_ns - timings.exec_start_ns),
       static_cast<double>(timings.compute_end_ns - timings.compute_start_ns),
       static_cast<double>(timings.exec_end_ns - timings.compute_end_ns),
@@ -210,7 +209,7 @@ void Port::Append(CompletionPage** page, const Response& response) {
   const size_t needed = most_words * 4 + sizes.bytes() + message.size();
   if (!*page || (*page)->room() < needed) *page = PageWithRoom(needed, *page);
   CompletionPage* target = *page;
-  if (response.timings) AppendTimings(target, response);
+  if (response.timings) AppendTimings(target, *response.request, *response.timings);
   int32_t* words = target->data() + target->words;
   const auto take = [&](const void* data, size_t size) {
     target->payload = (target->payload - static_cast<uint32_t>(size)) & ~7u;
@@ -264,20 +263,94 @@ void Port::Deliver(std::span<const Response> responses) {
       abandoned = true;
       continue;
     }
-    for (InputTensor& input : response.request->inputs()) input.chunks.clear();
-    response.request->set_state(Request::State::kIdle);
+    TakeBack(response.request);
   }
   if (abandoned) KeepForever(shared_from_this());
   server_->Unreserve(bytes);
-  if (page) {
-    Publish(page);
-    if (here) {
-      answered_here_ = true;
-    } else {
-      Signal();
-    }
-  }
+  if (page) HandOver(page, here);
   if (ended > 0) Drop(ended);
+}
+
+void Port::HandOver(CompletionPage* page, bool here) {
+  Publish(page);
+  if (here) {
+    answered_here_ = true;
+  } else {
+    Signal();
+  }
+}
+
+size_t Port::AppendAlike(CompletionPage** page, const AlikeResponses& alike, size_t first) {
+  // The first of a tick's requests says for all of them how long they waited.
+  const Request& front = *alike.requests[first];
+  size_t past = first + 1;
+  while (past < alike.requests.size() && alike.requests[past]->flush == front.flush) past++;
+  size_t words_needed = kTimingWords + 3;
+  size_t bytes_each = 4;
+  for (const OutputTensor& output : alike.outputs) {
+    words_needed += kOutputWords + output.tail.size();
+    bytes_each += output.size;
+  }
+  const size_t fixed = words_needed * 4;
+  if (!*page || (*page)->room() < fixed + bytes_each) {
+    // Not a page for the last few of a batch: as many as one can take.
+    *page = PageWithRoom(fixed + bytes_each, *page);
+  }
+  CompletionPage* target = *page;
+  const size_t count = std::min(past - first, (target->room() - fixed) / bytes_each);
+  AppendTimings(target, front, *alike.timings);
+  int32_t* words = target->data() + target->words;
+  *words++ = layout::kAlike;
+  *words++ = static_cast<int32_t>(count);
+  *words++ = static_cast<int32_t>(alike.outputs.size());
+  for (const OutputTensor& output : alike.outputs) {
+    const size_t size = count * output.size;
+    target->payload = (target->payload - static_cast<uint32_t>(size)) & ~7u;
+    if (size > 0) {
+      std::memcpy(static_cast<char*>(target->memory->data()) + target->payload,
+                  static_cast<const char*>(output.data) + first * output.size, size);
+    }
+    *words++ = static_cast<int32_t>(output.index) | static_cast<int32_t>(output.datatype) << 16;
+    *words++ = static_cast<int32_t>(target->payload);
+    *words++ = static_cast<int32_t>(output.size);
+    *words++ = static_cast<int32_t>(output.tail.size() + 1);
+    *words++ = static_cast<int32_t>(output.batch);
+    for (const int64_t dim : output.tail) *words++ = static_cast<int32_t>(dim);
+  }
+  for (const Request* request : alike.requests.subspan(first, count)) {
+    *words++ = static_cast<int32_t>(request->slot);
+#if defined(TRITONTS_CHECKS)
+    target->ended.push_back(request->slot);
+#endif
+  }
+  target->words = static_cast<uint32_t>(words - target->data());
+  return count;
+}
+
+void Port::DeliverAlike(const AlikeResponses& alike) {
+  Cutter sizes;
+  size_t words = kTimingWords + kResponseWords;
+  for (const OutputTensor& output : alike.outputs) {
+    words += kOutputWords + output.tail.size();
+    if (!sizes.Takes(output)) return ResponseSink::DeliverAlike(alike);
+  }
+  if (words > kMostWords) return ResponseSink::DeliverAlike(alike);
+  CompletionPage* page = nullptr;
+  const bool detached = detached_.load(std::memory_order_acquire);
+  const bool here = std::this_thread::get_id() == js_thread_ && running_here_;
+  uint64_t bytes = 0;
+  for (size_t first = 0; first < alike.requests.size();) {
+    const size_t count = detached ? alike.requests.size() : AppendAlike(&page, alike, first);
+    // Before the next one: that may hand the page over, and then the slots are used again.
+    for (Request* request : alike.requests.subspan(first, count)) {
+      bytes += request->accounted_bytes;
+      TakeBack(request);
+    }
+    first += count;
+  }
+  server_->Unreserve(bytes);
+  if (page) HandOver(page, here);
+  Drop(alike.requests.size());
 }
 
 void Port::Drop(uint64_t references) {

@@ -44,6 +44,16 @@ Port::Group* Port::GroupOf(uint32_t uid) {
   return group;
 }
 
+char* Port::SlabRange(uint32_t slab, uint32_t offset, uint64_t size,
+                      const char* const* slab_sources) const {
+  if (slab >= slabs_.size() || offset > layout::kSlabBytes || size > layout::kSlabBytes - offset) {
+    return nullptr;
+  }
+  char* data = static_cast<char*>(slabs_[slab]->data()) + offset;
+  if (slab_sources) std::memcpy(data, slab_sources[slab] + offset, size);
+  return data;
+}
+
 Status Port::ParseInput(const int32_t* words, size_t count, size_t* position,
                         const ModelVersion* version, const char* const* slab_sources,
                         Request* request, uint64_t* bytes) {
@@ -70,14 +80,9 @@ Status Port::ParseInput(const int32_t* words, size_t count, size_t* position,
   }
   Buffer buffer;
   if (source == layout::kSlab) {
-    if (place >= slabs_.size() || offset > layout::kSlabBytes ||
-        size > layout::kSlabBytes - offset) {
-      return Malformed("a range outside of its slab");
-    }
-    char* data = static_cast<char*>(slabs_[place]->data()) + offset;
-    if (slab_sources) std::memcpy(data, slab_sources[place] + offset, size);
-    buffer.data = data;
+    buffer.data = SlabRange(place, offset, size, slab_sources);
     buffer.size = size;
+    if (!buffer.data) return Malformed("a range outside of its slab");
   } else if (source == layout::kBlock) {
     if (place >= staged_.size() || !staged_[place]) return Malformed("an unknown block");
     buffer.data = staged_[place]->data();
@@ -94,61 +99,113 @@ Status Port::ParseInput(const int32_t* words, size_t count, size_t* position,
   return Status::Ok();
 }
 
-StatusOr<Request*> Port::TakeSlot(uint32_t slot, uint32_t generation) {
-  if (slot >= slots_.size()) {
-    if (slot >= kMostSlots) return Malformed("a slot beyond all bounds");
-    slots_.resize(std::max<size_t>(slot + 1, slots_.size() * 2));
+Request* Port::TakeSlot(uint32_t slot, uint32_t generation, const char** fault) {
+  Request* request = RequestOf(slot);
+  if (!request) {
+    if (slot >= kMostSlots) {
+      *fault = "a slot beyond all bounds";
+      return nullptr;
+    }
+    const size_t chunk = slot / kSlotsTogether;
+    if (chunk >= slots_.size()) slots_.resize(std::max(chunk + 1, slots_.size() * 2));
+    slots_[chunk] = std::make_unique<Request[]>(kSlotsTogether);
+    request = RequestOf(slot);
   }
-  const bool fresh = !slots_[slot];
-  if (fresh) slots_[slot] = std::make_unique<Request>();
-  Request* request = slots_[slot].get();
-  if (request->state() != Request::State::kIdle) return Malformed("a slot that is in use");
+  if (request->state() != Request::State::kIdle) {
+    *fault = "a slot that is in use";
+    return nullptr;
+  }
 #if defined(TRITONTS_CHECKS)
-  taken_slots_.resize(slots_.size());
+  taken_slots_.resize(slots_.size() * kSlotsTogether);
   TRITONTS_ASSERT(!taken_slots_[slot], "a slot was used again before its answer was taken");
-  TRITONTS_ASSERT(fresh || request->generation != generation, "a request id was used again");
+  TRITONTS_ASSERT(request->generation != generation, "a request id was used again");
   taken_slots_[slot] = true;
 #endif
   request->slot = slot;
   request->generation = generation;
+  request->set_state(Request::State::kSubmitted);
   return request;
+}
+
+Status Port::ParseOne(const int32_t* words, size_t count, size_t* position,
+                      const char* const* slab_sources, uint64_t now_ns) {
+  if (*position + 6 > count) return Malformed("a record is cut");
+  const int32_t* record = words + *position;
+  const auto inputs = static_cast<uint32_t>(record[3]);
+  const auto wanted = static_cast<uint32_t>(record[4]);
+  const auto rows = static_cast<uint32_t>(record[5]);
+  *position += 6;
+  Group* group = GroupOf(static_cast<uint32_t>(record[0]));
+  if (!group) return Malformed("an unknown model version");
+  last_group_ = static_cast<size_t>(group - groups_.data());
+  const char* fault = nullptr;
+  Request* request =
+      TakeSlot(static_cast<uint32_t>(record[1]), static_cast<uint32_t>(record[2]), &fault);
+  if (!request) return Malformed(fault);
+  group->requests.push_back(request);
+  ModelVersion* version = group->version.get();
+  request->sink = this;
+  request->version = version;
+  request->flush = flushes_;
+  request->batch_size = std::max(1u, rows);
+  request->arrival_ns = now_ns;
+  request->cancelled.store(false, std::memory_order_relaxed);
+  request->ClearInputs();
+  uint64_t bytes = version ? version->KnownOutputBytes(request->batch_size) : 0;
+  for (uint32_t i = 0; i < inputs; i++) {
+    Status status = ParseInput(words, count, position, version, slab_sources, request, &bytes);
+    if (!status.ok()) return status;
+  }
+  if (wanted > count - *position) return Malformed("a record is cut");
+  request->wanted.assign(words + *position, words + *position + wanted);
+  *position += wanted;
+  request->accounted_bytes = version ? bytes : 0;
+  if (version) version->SetShapeKey(request);
+  return Status::Ok();
+}
+
+Status Port::ParseMore(const int32_t* words, size_t count, size_t* position,
+                       const char* const* slab_sources) {
+  if (*position + 2 > count) return Malformed("a record is cut");
+  const auto more = static_cast<uint32_t>(words[*position + 1]);
+  *position += 2;
+  if (group_count_ == 0) return Malformed("nothing to be like");
+  Group& group = groups_[last_group_];
+  const Request& like = *group.requests.back();
+  const size_t width = 2 + like.inputs().size() * 2;
+  if (more > (count - *position) / width) return Malformed("a record is cut");
+  for (const InputTensor& input : like.inputs()) {
+    if (input.chunks.front().owner) return Malformed("a block that is to be two");
+  }
+  for (uint32_t i = 0; i < more; i++) {
+    const int32_t* record = words + *position;
+    *position += width;
+    const char* fault = nullptr;
+    Request* request =
+        TakeSlot(static_cast<uint32_t>(record[0]), static_cast<uint32_t>(record[1]), &fault);
+    if (!request) return Malformed(fault);
+    group.requests.push_back(request);
+    request->BecomeLike(like);
+    for (size_t number = 0; number < like.inputs().size(); number++) {
+      const size_t size = like.inputs()[number].chunks.front().size;
+      const int32_t* range = record + 2 + number * 2;
+      char* data = SlabRange(static_cast<uint32_t>(range[0]), static_cast<uint32_t>(range[1]), size,
+                             slab_sources);
+      if (!data) return Malformed("a range outside of its slab");
+      request->inputs()[number].chunks.push_back({data, size, MemoryKind::kHost, 0, {}});
+    }
+  }
+  return Status::Ok();
 }
 
 Status Port::Parse(const int32_t* words, size_t count, const char* const* slab_sources,
                    uint64_t now_ns) {
   size_t position = 0;
   while (position < count) {
-    if (position + 6 > count) return Malformed("a record is cut");
-    const int32_t* record = words + position;
-    const auto inputs = static_cast<uint32_t>(record[3]);
-    const auto wanted = static_cast<uint32_t>(record[4]);
-    const auto rows = static_cast<uint32_t>(record[5]);
-    position += 6;
-    Group* group = GroupOf(static_cast<uint32_t>(record[0]));
-    if (!group) return Malformed("an unknown model version");
-    auto taken = TakeSlot(static_cast<uint32_t>(record[1]), static_cast<uint32_t>(record[2]));
-    if (!taken.ok()) return taken.status();
-    Request* request = taken.value();
-    request->set_state(Request::State::kSubmitted);
-    group->requests.push_back(request);
-    ModelVersion* version = group->version.get();
-    request->sink = this;
-    request->version = version;
-    request->flush = flushes_;
-    request->batch_size = std::max(1u, rows);
-    request->arrival_ns = now_ns;
-    request->cancelled.store(false, std::memory_order_relaxed);
-    request->ClearInputs();
-    uint64_t bytes = version ? version->KnownOutputBytes(request->batch_size) : 0;
-    for (uint32_t i = 0; i < inputs; i++) {
-      Status status = ParseInput(words, count, &position, version, slab_sources, request, &bytes);
-      if (!status.ok()) return status;
-    }
-    if (wanted > count - position) return Malformed("a record is cut");
-    request->wanted.assign(words + position, words + position + wanted);
-    position += wanted;
-    request->accounted_bytes = version ? bytes : 0;
-    if (version) version->SetShapeKey(request);
+    Status status = words[position] == layout::kMore
+                        ? ParseMore(words, count, &position, slab_sources)
+                        : ParseOne(words, count, &position, slab_sources, now_ns);
+    if (!status.ok()) return status;
   }
   return Status::Ok();
 }

@@ -82,6 +82,26 @@ class Request : public Schedulable {
     input.chunks.clear();
     return input;
   }
+  // Makes it a request like `other`: of its version and tick, with inputs of its shapes, but
+  // without their bytes.
+  void BecomeLike(const Request& other) {
+    sink = other.sink;
+    version = other.version;
+    flush = other.flush;
+    accounted_bytes = other.accounted_bytes;
+    batch_size = other.batch_size;
+    arrival_ns = other.arrival_ns;
+    if (!shape_key.empty() || !other.shape_key.empty()) shape_key = other.shape_key;
+    if (!wanted.empty() || !other.wanted.empty()) wanted = other.wanted;
+    cancelled.store(false, std::memory_order_relaxed);
+    ClearInputs();
+    for (const InputTensor& like : other.inputs()) {
+      InputTensor& input = AddInput();
+      input.index = like.index;
+      input.datatype = like.datatype;
+      input.shape = like.shape;
+    }
+  }
   void ClearInputs() {
     for (uint32_t i = 0; i < input_count_; i++) inputs_[i].chunks.clear();
     input_count_ = 0;

@@ -48,6 +48,15 @@ struct Response {
   bool abandoned = false;
 };
 
+// Answers of one batch that differ in their bytes alone: ok, final, and with outputs of one shape.
+struct AlikeResponses {
+  std::span<Request* const> requests;  // of one sink
+  // `batch` and `size` are those of one request; `data` has the requests' parts one after the
+  // other.
+  std::span<const OutputTensor> outputs;
+  const BatchTimings* timings;
+};
+
 class ResponseSink {
  public:
   virtual ~ResponseSink() = default;
@@ -55,6 +64,8 @@ class ResponseSink {
   // held. After a final response the request is the sink's again, and the engine touches neither
   // it nor (once no request of it is left) the sink.
   virtual void Deliver(std::span<const Response> responses) = 0;
+  // The same for many that are alike; a sink that makes nothing of that gets them one by one.
+  virtual void DeliverAlike(const AlikeResponses& responses);
 };
 
 // Hands runs of responses with the same sink to it. Any thread, no lock held.

@@ -41,6 +41,7 @@ struct PortAnswer {
   bool final = false;
   bool limited = false;
   bool ran = false;
+  bool alike = false;      // one of several that differ in their bytes alone; without a generation
   double timings[5] = {};  // of its batch; only where it ran
 };
 
@@ -60,12 +61,25 @@ class PortClient {
 
   Port& port() { return *port_; }
 
+  // From now on requests that are like the one written before are written as more of it.
+  void WriteMore() { write_more_ = true; }
+
   // Writes a request; returns its slot. Flush sends it.
   uint32_t Write(uint32_t uid, uint32_t rows, const std::vector<PortInput>& inputs,
                  const std::vector<uint32_t>& wanted = {}) {
     const uint32_t slot = TakeSlot();
     size_t bytes = 0;
     for (const PortInput& input : inputs) bytes = Aligned(bytes) + input.bytes.size();
+    Like like{uid, rows, {}, wanted};
+    for (const PortInput& input : inputs) {
+      like.inputs.push_back({input.index, input.shape, input.bytes.size()});
+    }
+    if (write_more_ && bytes <= kRangeBytes && !words_.empty() && like == like_) {
+      AppendMore(slot, inputs);
+      return slot;
+    }
+    like_ = std::move(like);
+    more_at_ = 0;
     Append({uid, slot, ++generations_[slot], static_cast<uint32_t>(inputs.size()),
             static_cast<uint32_t>(wanted.size()), rows});
     size_t offset = (slot * kRangeBytes) % layout::kSlabBytes;
@@ -125,6 +139,9 @@ class PortClient {
     for (CompletionPage* page : pages) {
       most_pages_ = std::max(most_pages_, page->id + 1);
       Read(*page, &answers);
+      for (PortAnswer& answer : answers) {
+        if (answer.alike) answer.generation = generations_[answer.slot];
+      }
       port_->Recycle(page);
     }
     for (const PortAnswer& answer : answers) {
@@ -192,6 +209,39 @@ class PortClient {
     bool up_ = false;
   };
 
+  // What requests have in common that one record stands for.
+  struct Like {
+    struct Input {
+      uint32_t index;
+      std::vector<int32_t> shape;
+      size_t size;
+      bool operator==(const Input&) const = default;
+    };
+    uint32_t uid = 0;
+    uint32_t rows = 0;
+    std::vector<Input> inputs;
+    std::vector<uint32_t> wanted;
+    bool operator==(const Like&) const = default;
+  };
+
+  void AppendMore(uint32_t slot, const std::vector<PortInput>& inputs) {
+    if (more_at_ == 0) {
+      Append({static_cast<uint32_t>(layout::kMore), 0});
+      more_at_ = words_.size() - 1;
+    }
+    words_[more_at_]++;
+    Append({slot, ++generations_[slot]});
+    size_t offset = (slot * kRangeBytes) % layout::kSlabBytes;
+    const size_t slab = slot * kRangeBytes / layout::kSlabBytes;
+    while (port_->slabs() <= slab) AddSlab();
+    for (const PortInput& input : inputs) {
+      offset = Aligned(offset);
+      std::memcpy(Slab(slab) + offset, input.bytes.data(), input.bytes.size());
+      Append({static_cast<uint32_t>(slab), static_cast<uint32_t>(offset)});
+      offset += input.bytes.size();
+    }
+  }
+
   static size_t Aligned(size_t offset) { return (offset + 63) & ~size_t{63}; }
   void Append(const std::vector<uint32_t>& words) {
     words_.insert(words_.end(), words.begin(), words.end());
@@ -209,6 +259,35 @@ class PortClient {
     return slot;
   }
 
+  // Answers that are alike, from the word after the first; returns where they end.
+  static uint32_t ReadAlike(const int32_t* words, const char* bytes, uint32_t at,
+                            const double* timings, std::vector<PortAnswer>* answers) {
+    const auto count = static_cast<size_t>(words[at++]);
+    const auto width = static_cast<size_t>(words[at++]);
+    std::vector<PortAnswer> alike(count);
+    for (size_t i = 0; i < width; i++) {
+      PortAnswer::Output output;
+      output.index = static_cast<uint32_t>(words[at] & 0xffff);
+      output.datatype = static_cast<DataType>(words[at++] >> 16);
+      output.offset = words[at++];
+      const auto size = static_cast<size_t>(words[at++]);
+      const auto rank = static_cast<uint32_t>(words[at++]);
+      for (uint32_t dim = 0; dim < rank; dim++) output.shape.push_back(words[at++]);
+      for (size_t one = 0; one < count; one++) {
+        output.bytes.assign(bytes + output.offset, size);
+        alike[one].outputs.push_back(output);
+        output.offset += static_cast<int32_t>(size);
+      }
+    }
+    for (PortAnswer& answer : alike) {
+      answer.slot = static_cast<uint32_t>(words[at++]);
+      answer.ran = answer.final = answer.alike = true;
+      std::memcpy(answer.timings, timings, sizeof(answer.timings));
+      answers->push_back(std::move(answer));
+    }
+    return at;
+  }
+
   static void Read(const CompletionPage& page, std::vector<PortAnswer>* answers) {
     const int32_t* words = page.data();
     const auto* bytes = static_cast<const char*>(page.memory->data());
@@ -219,6 +298,10 @@ class PortClient {
         at += at & 1;
         std::memcpy(timings, words + at, sizeof(timings));
         at += sizeof(timings) / 4;
+        continue;
+      }
+      if (words[at] == layout::kAlike) {
+        at = ReadAlike(words, bytes, at + 1, timings, answers);
         continue;
       }
       PortAnswer answer;
@@ -262,6 +345,9 @@ class PortClient {
   std::shared_ptr<Port> port_;
   std::vector<std::unique_ptr<char[]>> slab_copies_;
   std::vector<int32_t> words_;
+  bool write_more_ = false;
+  Like like_;           // the last request that has a record of its own
+  size_t more_at_ = 0;  // where the record of more says how many; 0: there is none after it
   std::vector<uint32_t> generations_;  // by slot
   std::vector<uint32_t> free_;
   uint32_t most_pages_ = 0;

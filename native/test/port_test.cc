@@ -57,8 +57,10 @@ struct PortBench {
 // --- In and out.
 
 TEST(port_answers_requests_of_a_tick_with_their_own_rows) {
-  for (const bool copies : {false, true}) {
+  for (const int variant : {0, 1, 2, 3}) {
+    const bool copies = (variant & 1) != 0;
     PortBench bench(copies);
+    if ((variant & 2) != 0) bench.client.WriteMore();
     bench.ServeIdentity(ConfigOf(FloatIo(), 1, {8, {}, 0}));
     std::vector<uint32_t> slots;
     for (int i = 0; i < 10; i++) {
@@ -77,6 +79,73 @@ TEST(port_answers_requests_of_a_tick_with_their_own_rows) {
                BytesOf<float>({static_cast<float>(i), static_cast<float>(-i)}));
     }
   }
+}
+
+TEST(port_answers_those_alike_together_and_the_others_one_by_one) {
+  for (const bool more : {false, true}) {
+    PortBench bench;
+    if (more) bench.client.WriteMore();
+    bench.ServeIdentity(ConfigOf(FloatIo(), 1, {8, {}, 0}));
+    const auto answers = [&](const std::vector<std::vector<float>>& requests) {
+      std::vector<uint32_t> slots;
+      for (const auto& values : requests) slots.push_back(bench.Write(values));
+      const auto all = bench.client.Take(requests.size());
+      size_t alike = 0;
+      for (size_t i = 0; i < requests.size(); i++) {
+        const PortAnswer& answer = AnswerOf(slots[i], all);
+        CHECK_EQ(answer.outputs[0].bytes, BytesOf(requests[i]));
+        CHECK_EQ(answer.outputs[0].shape, (Dims{static_cast<int64_t>(requests[i].size()), 1}));
+        CHECK(answer.ran);
+        if (answer.alike) alike++;
+      }
+      return alike;
+    };
+    CHECK_EQ(answers({{1}, {2}, {3}}), 3u);
+    CHECK_EQ(answers({{1, 2}, {3, 4}, {5, 6}}), 3u);
+    // One batch of requests of several lengths.
+    CHECK_EQ(answers({{1}, {2, 3}, {4}}), 0u);
+    // A batch of 8, and one of those that are left.
+    CHECK_EQ(answers({{1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9, 10}, {11}}), 8u);
+    const Statistics statistics = bench.statistics();
+    CHECK_EQ(statistics.success.count, 19u);
+    CHECK_EQ(statistics.inference_count, 24u);
+    CHECK_EQ(statistics.execution_count, 5u);
+  }
+}
+
+TEST(port_answers_those_alike_over_several_pages) {
+  PortBench bench;
+  bench.client.WriteMore();
+  ModelIo io = FloatIo(1000);
+  io.inputs[0].dims = io.outputs[0].dims = {-1, 256};
+  bench.ServeIdentity(ConfigOf(io, 1, {1000, {}, 0}));
+  std::vector<uint32_t> slots;
+  for (int i = 0; i < 1000; i++) {
+    const std::vector<float> values(256, static_cast<float>(i));
+    slots.push_back(bench.client.Write(bench.uid, 1, {{0, {1, 256}, BytesOf(values)}}));
+  }
+  const auto answers = bench.client.Take(1000);
+  for (size_t i = 0; i < slots.size(); i++) {
+    const PortAnswer& answer = AnswerOf(slots[i], answers);
+    CHECK(answer.alike);
+    CHECK_EQ(answer.outputs[0].bytes, BytesOf(std::vector<float>(256, static_cast<float>(i))));
+  }
+  CHECK(bench.client.most_pages() >= 4);
+}
+
+TEST(port_answers_a_cancelled_request_of_a_batch_alone) {
+  PortBench bench;
+  bench.runs->Shut();
+  bench.ServeRuns(ConfigOf(FloatIo(), 1, {8, {}, 0}));
+  const uint32_t first = bench.Write({1});
+  const uint32_t second = bench.Write({2});
+  CHECK(bench.client.Flush().ok());
+  CHECK(bench.runs->Started(1));
+  bench.client.Cancel(second);
+  bench.runs->Open();
+  const auto answers = bench.client.Take(2);
+  CHECK(AnswerOf(first, answers).code == Code::kOk);
+  CHECK(AnswerOf(second, answers).code == Code::kCancelled);
 }
 
 TEST(port_takes_large_inputs_from_blocks_and_gives_large_outputs_alone) {
@@ -350,6 +419,7 @@ struct Fault {
 const std::vector<Fault>& Faults() {
   constexpr int32_t kBlock = layout::kBlock << 16;
   constexpr int32_t kSlab = layout::kSlabBytes;
+  constexpr int32_t kMore = layout::kMore;
   static const std::vector<Fault> faults = {
       {"a record is cut", {1, 1, 0, 0}},
       {"an unknown model version", {1, 1, 0, 0, 1}, true},
@@ -373,6 +443,16 @@ const std::vector<Fault>& Faults() {
       {"a block that is too small", {1, 1, 1, 0, 1, kBlock, 0, 1, 4, 1, 1}},
       {"an unknown source", {1, 1, 1, 0, 1, 2 << 16, 0, 0, 4, 1, 1}},
       {"an unknown source", {1, 1, 1, 0, 1, -1 << 16, 0, 0, 4, 1, 1}},
+      {"a record is cut", {1, 1, 0, 0, 1, kMore}},
+      {"a record is cut", {1, 1, 0, 0, 1, kMore, 1, 92}},
+      {"a record is cut", {1, 1, 0, 0, 1, kMore, 2, 94, 1}},
+      {"a record is cut", {1, 1, 0, 0, 1, kMore, -1, 96, 1}},
+      {"a slot that is in use", {1, 1, 0, 0, 1, kMore, 1, 0, 9}},
+      {"a slot that is in use", {1, 1, 0, 0, 1, kMore, 2, 98, 1, 98, 2}},
+      {"a record is cut", {1, 1, 1, 0, 1, 0, 0, 0, 4, 1, 1, kMore, 1, 100, 1, 0}},
+      {"a range outside of its slab", {1, 1, 1, 0, 1, 0, 0, 0, 4, 1, 1, kMore, 1, 102, 1, 1, 0}},
+      {"a range outside of its slab",
+       {1, 1, 1, 0, 1, 0, 0, 0, 4, 1, 1, kMore, 1, 104, 1, 0, kSlab - 3}},
       {"a record is cut", {1, 1, 0, 2, 1, 0}},
       {"a record is cut", {1, 1, 0, -1, 1, 0}},
   };
@@ -424,6 +504,19 @@ TEST(port_refuses_a_slot_that_is_named_twice_in_a_submission) {
   const auto uid = static_cast<int32_t>(bench.uid);
   const Status status = bench.client.Submit({uid, 0, 1, 0, 0, 1, uid, 0, 2, 0, 0, 1});
   CHECK_EQ(status.message(), "malformed submission: a slot that is in use");
+}
+
+TEST(port_refuses_more_of_nothing_and_more_of_a_block) {
+  PortBench bench;
+  bench.ServeIdentity(ConfigOf(FloatIo()));
+  CHECK_EQ(bench.client.Submit({layout::kMore, 1, 0, 1}).message(),
+           "malformed submission: nothing to be like");
+  uint32_t block = 0;
+  CHECK(bench.client.port().Stage(8192, &block) != nullptr);
+  const auto uid = static_cast<int32_t>(bench.uid);
+  const std::vector<int32_t> words = {
+      uid, 0, 1, 1, 0, 1, layout::kBlock << 16, 0, 0, 4, 2, 1, 1, layout::kMore, 1, 1, 1, 0, 0};
+  CHECK_EQ(bench.client.Submit(words).message(), "malformed submission: a block that is to be two");
 }
 
 TEST(port_forgets_a_block_that_is_not_sent) {

@@ -114,6 +114,7 @@ class Environment {
     while (!closed_ && !failed) {
       PortClient client(server_, random_.Once(3));
       client_ = &client;
+      if (random_.Once(2)) client.WriteMore();
       counts.ports++;
       revision_ = 0;
       targets_.clear();
@@ -298,7 +299,11 @@ class Environment {
       if (output.bytes != bytes) Complain("an output that is not the request's");
       if (!std::equal(output.shape.begin(), output.shape.end(), input.shape.begin(),
                       input.shape.end())) {
-        Complain("an output of another shape");
+        std::string text = "an output of another shape: [";
+        for (const int64_t dim : output.shape) text += std::to_string(dim) + ",";
+        text += "] for [";
+        for (const int32_t dim : input.shape) text += std::to_string(dim) + ",";
+        Complain(text + "]");
       }
     }
     if (answer.timings[0] < pending.rows) Complain("a batch smaller than its request");

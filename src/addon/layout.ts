@@ -23,8 +23,13 @@ export const sourceSlab = 0;
 /** Source of an input: a staged block. */
 export const sourceBlock = 1;
 
+/** First word of a record of more requests like the one before. */
+export const recordMore = -1;
+
 /** First word of a timing record. */
 export const recordTimings = -1;
+/** First word of a record of answers that differ in their bytes alone. */
+export const recordAlike = -2;
 export const finalBit: number = 1 << 8;
 export const limitedBit: number = 1 << 9;
 export const ranBit: number = 1 << 10;

@@ -26,6 +26,17 @@ export interface PortInput {
   readonly byteLength: number;
 }
 
+/** One output of a model version. */
+export interface TargetOutput {
+  readonly name: string;
+  /** The caller's shape of it; the model's dims are `rank` words from `position` on. */
+  shape(words: Int32Array, position: number, rank: number): readonly number[];
+  /** It, from `size` bytes at `offset` of shared memory, which are copied. */
+  readonly cut: (shape: readonly number[], memory: MemoryViews, offset: number, size: number) => unknown;
+  /** It, from memory that is its alone. */
+  readonly make: (shape: readonly number[], buffer: ArrayBuffer) => unknown;
+}
+
 /** What a port needs to know of a model version. */
 export interface PortTarget {
   /** The engine's id of the version. */
@@ -33,24 +44,8 @@ export interface PortTarget {
   readonly name: string;
   /** An empty `outputs` object of a result. */
   emptyOutputs(): Record<string, unknown>;
-  /** The shape of output `index`, whose dims are `rank` words from `position` on. */
-  shape(index: number, words: Int32Array, position: number, rank: number): readonly number[];
-  /** Sets output `index` from `size` bytes at `offset` of shared memory, by copying them. */
-  cutOutput(
-    outputs: Record<string, unknown>,
-    index: number,
-    shape: readonly number[],
-    memory: MemoryViews,
-    offset: number,
-    size: number,
-  ): void;
-  /** Sets output `index` from memory that is its alone. */
-  setOutput(
-    outputs: Record<string, unknown>,
-    index: number,
-    shape: readonly number[],
-    buffer: ArrayBuffer,
-  ): void;
+  /** @throws {RangeError} where the model has no such output. */
+  output(index: number): TargetOutput;
   /** The result that a request resolves with. */
   result(id: string, outputs: Record<string, unknown>, timings: Timings): unknown;
 }

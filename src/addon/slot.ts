@@ -1,5 +1,7 @@
 /** A port's requests in flight. */
 
+import type { OnlyInput } from '../tensor/only-input.js';
+import type { WireArray } from '../tensor/views.js';
 import type { PortTarget } from './port-types.js';
 
 /** Everything about one request in flight; reused with the next generation. */
@@ -20,14 +22,15 @@ export class Slot {
   /** Position and size of its slab range; size 0: none. */
   range = 0;
   rangeBytes = 0;
+  /** What the range was taken for, where it stays with the slot when its request has ended. */
+  fits: OnlyInput | undefined;
+  fitsRows = 0;
+  /** Then where it is: number of the slab, bytes within it, and a view of it. */
+  slab = 0;
+  offset = 0;
+  room: WireArray | undefined;
 
   constructor(index: number) {
     this.index = index;
   }
-}
-
-/** A signal that requests in flight listen to, once for all of them. */
-export interface Listened {
-  first: Slot | undefined;
-  readonly listener: () => void;
 }

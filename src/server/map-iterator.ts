@@ -11,7 +11,7 @@ import { isLimit } from '../addon/port-errors.js';
 import { TritonError } from '../errors.js';
 import type { Inputs } from '../tensor/types.js';
 import type { CheckedOptions } from './model.js';
-import { Queue } from './queue.js';
+import { Queue } from '../queue.js';
 import type { InferOptions, InferResult, MapOptions } from './types.js';
 
 /** The part of a model that `map` needs. */

@@ -6,7 +6,8 @@ import type { NativeServer } from '../addon/native.js';
 import { framesBelow } from '../addon/port-errors.js';
 import type { EntryPoint, Origin, PortRequest } from '../addon/port-types.js';
 import type { ModelConfig } from '../config/types.js';
-import type { Inputs } from '../tensor/types.js';
+import type { OnlyInput } from '../tensor/only-input.js';
+import type { Inputs, TypedArray } from '../tensor/types.js';
 import { mapModel } from './map.js';
 import type { ModelTable } from './model-table.js';
 import type { ReadyVersion } from './ready-version.js';
@@ -218,6 +219,9 @@ export class Model {
   ): unknown {
     try {
       const ready = this.#current();
+      if (ready.only !== undefined && options.outputs === undefined) {
+        return this.#sendOnly(ready, ready.only, inputs, options.request, resolve, reject, origin);
+      }
       let { request } = options;
       // The port resolves with what ReadyVersion.result returned.
       let done = resolve as (result: unknown) => void;
@@ -241,6 +245,29 @@ export class Model {
     } catch (error) {
       return error;
     }
+  }
+
+  /** Sends a request to a version with one input, for all of its outputs. */
+  #sendOnly(
+    ready: ReadyVersion,
+    only: OnlyInput,
+    inputs: Inputs,
+    request: PortRequest,
+    resolve: (result: InferResult) => void,
+    reject: (error: unknown) => void,
+    origin: Origin,
+  ): unknown {
+    const { port } = this.#table;
+    // The port resolves with what ReadyVersion.result returned.
+    const done = resolve as (result: unknown) => void;
+    const value = only.read(inputs);
+    const rows = only.rowsOf(value);
+    // Of a value that has rows: it is a typed array.
+    if (rows > 0 && port.sendOnly(ready, only, value as TypedArray, rows, request, done, reject, origin)) {
+      return undefined;
+    }
+    const encoded = only.encode(value);
+    return port.send(ready, encoded, rowsOf(encoded, this.name), request, done, reject, origin);
   }
 
   /** Items that fill two batches of every instance: what keeps a data set going. */

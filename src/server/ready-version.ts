@@ -1,6 +1,6 @@
 /** A served version as one environment uses it: prepared once, so that a request has little left to do. */
 
-import type { PortTarget, Timings } from '../addon/port-types.js';
+import type { PortTarget, TargetOutput, Timings } from '../addon/port-types.js';
 import { datatypeOf } from '../config/description.js';
 import { deepFreeze } from '../config/expand.js';
 import { didYouMean } from '../config/suggest.js';
@@ -13,7 +13,6 @@ import type { Datatype } from '../tensor/datatype.js';
 import { compileInputs } from '../tensor/input.js';
 import { compileReshape, type Reshape } from '../tensor/reshape.js';
 import type { EncodedInput } from '../tensor/gather.js';
-import type { MemoryViews } from '../tensor/memory.js';
 import {
   tensorCutter,
   tensorFactory,
@@ -21,6 +20,7 @@ import {
   type TensorCutter,
   type TensorFactory,
 } from '../tensor/output.js';
+import type { OnlyInput } from '../tensor/only-input.js';
 import { OutputShapes } from '../tensor/output-shapes.js';
 import type { Inputs } from '../tensor/types.js';
 import type { InferOptions, InferResult, TensorMetadata } from './types.js';
@@ -51,6 +51,28 @@ function datatypeOfTensor(
   return datatype;
 }
 
+/** One output of a version: from the engine's words and bytes to a tensor. */
+class VersionOutput implements TargetOutput {
+  readonly name: string;
+  readonly cut: TensorCutter<Datatype>;
+  readonly make: TensorFactory<Datatype>;
+  /** Where the model's shape of it is not the caller's. */
+  readonly #reshape: Reshape | undefined;
+  readonly #shapes: OutputShapes = new OutputShapes();
+
+  constructor(name: string, datatype: Datatype, reshape: Reshape | undefined) {
+    this.name = name;
+    this.cut = tensorCutter(datatype);
+    this.make = tensorFactory(datatype);
+    this.#reshape = reshape;
+  }
+
+  shape(words: Int32Array, position: number, rank: number): readonly number[] {
+    const shape = this.#shapes.read(words, position, rank);
+    return this.#reshape ? this.#reshape(shape) : shape;
+  }
+}
+
 /** See the head of this file. */
 export class ReadyVersion implements PortTarget {
   readonly uid: number;
@@ -64,15 +86,13 @@ export class ReadyVersion implements PortTarget {
   readonly outputs: readonly TensorMetadata[];
   /** Checks and encodes a request's inputs, by position. */
   readonly encode: (inputs: Inputs) => readonly (EncodedInput | undefined)[];
+  /** The only input, where that has a shorter way than `encode`. */
+  readonly only: OnlyInput | undefined;
   /** Labels of classes by output name. Triton: `label_filename`. */
   readonly labels: Readonly<Record<string, readonly string[]>>;
   readonly #model: InferResult['model'];
   readonly #outputNames: readonly string[];
-  readonly #factories: readonly TensorFactory<Datatype>[];
-  readonly #cutters: readonly TensorCutter<Datatype>[];
-  /** Where the model's shape of an output is not the caller's. */
-  readonly #reshapes: readonly (Reshape | undefined)[];
-  readonly #shapes: readonly OutputShapes[];
+  readonly #outputsOf: readonly VersionOutput[];
   readonly #Outputs: OutputsConstructor = outputsConstructor();
 
   constructor(name: string, version: number, descriptor: VersionDescriptor) {
@@ -95,7 +115,7 @@ export class ReadyVersion implements PortTarget {
     this.outputs = deepFreeze(config.output.map(describe));
     this.labels = deepFreeze(descriptor.labels);
     const batching = config.max_batch_size > 0;
-    const encode = compileInputs({
+    const { encode, only } = compileInputs({
       model: name,
       maxBatchSize: config.max_batch_size,
       inputs: config.input.map((input) => ({
@@ -108,7 +128,9 @@ export class ReadyVersion implements PortTarget {
     const inputReshapes = config.input.map(
       ({ dims, reshape }) => reshape && compileReshape(dims, reshape.shape, batching),
     );
-    this.encode = inputReshapes.some((reshape) => reshape !== undefined)
+    const reshaped = inputReshapes.some((reshape) => reshape !== undefined);
+    this.only = reshaped ? undefined : only;
+    this.encode = reshaped
       ? (inputs): (EncodedInput | undefined)[] =>
           encode(inputs).map((input, i) => {
             const reshape = inputReshapes[i];
@@ -117,50 +139,22 @@ export class ReadyVersion implements PortTarget {
               : input;
           })
       : encode;
-    this.#reshapes = config.output.map(
-      ({ dims, reshape }) => reshape && compileReshape(reshape.shape, dims, batching),
-    );
     this.#model = Object.freeze({ name, version: this.version });
     this.#outputNames = this.outputs.map((output) => output.name);
-    this.#factories = this.outputs.map((output) => tensorFactory(output.datatype));
-    this.#shapes = this.outputs.map(() => new OutputShapes());
-    this.#cutters = this.outputs.map((output) => tensorCutter(output.datatype));
+    this.#outputsOf = this.outputs.map(({ name: output, datatype }, i) => {
+      const { dims = [], reshape } = config.output[i] ?? {};
+      return new VersionOutput(output, datatype, reshape && compileReshape(reshape.shape, dims, batching));
+    });
   }
 
   emptyOutputs(): Record<string, unknown> {
     return new this.#Outputs();
   }
 
-  shape(index: number, words: Int32Array, position: number, rank: number): readonly number[] {
-    return this.#shapes[index]?.read(words, position, rank) ?? [];
-  }
-
-  cutOutput(
-    outputs: Record<string, unknown>,
-    index: number,
-    shape: readonly number[],
-    memory: MemoryViews,
-    offset: number,
-    size: number,
-  ): void {
-    const name = this.#outputNames[index];
-    const cutter = this.#cutters[index];
-    const reshape = this.#reshapes[index];
-    if (name !== undefined && cutter) {
-      outputs[name] = cutter(reshape ? reshape(shape) : shape, memory, offset, size);
-    }
-  }
-
-  setOutput(
-    outputs: Record<string, unknown>,
-    index: number,
-    shape: readonly number[],
-    buffer: ArrayBuffer,
-  ): void {
-    const name = this.#outputNames[index];
-    const factory = this.#factories[index];
-    const reshape = this.#reshapes[index];
-    if (name !== undefined && factory) outputs[name] = factory(reshape ? reshape(shape) : shape, buffer);
+  output(index: number): VersionOutput {
+    const output = this.#outputsOf[index];
+    if (!output) throw new RangeError(`model '${this.name}' has no output ${index}`);
+    return output;
   }
 
   result(id: string, outputs: Record<string, unknown>, timings: Timings): InferResult {

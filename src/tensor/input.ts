@@ -8,40 +8,47 @@
 
 import { gatherInputs, type EncodedInput } from './gather.js';
 import { InputReader } from './names.js';
+import { OnlyInput } from './only-input.js';
 import { planInputs, type RequestSpec } from './plan.js';
 import { ShortPath } from './short-path.js';
 import type { Inputs } from './types.js';
 
-/**
- * Checks the inputs of one request and puts them in wire layout.
- *
- * What it returns is to be copied before any code of a caller runs and before the next call, see {@link
- * EncodedInput}.
- *
- * @returns one entry an input, in the order of the specification; undefined where an optional input is absent
- * @throws TritonError INVALID_ARG, with model and tensor, for whatever the model does not take
- */
-export type InputEncoder = (inputs: Inputs) => readonly (EncodedInput | undefined)[];
+/** The inputs of one model version. */
+export interface InputEncoder {
+  /**
+   * Checks the inputs of one request and puts them in wire layout.
+   *
+   * What it returns is to be copied before any code of a caller runs and before the next call, see {@link
+   * EncodedInput}.
+   *
+   * @returns one entry an input, in the order of the specification; undefined where an optional input is absent
+   * @throws TritonError INVALID_ARG, with model and tensor, for whatever the model does not take
+   */
+  readonly encode: (inputs: Inputs) => readonly (EncodedInput | undefined)[];
+  /** The only input, where it has a shorter way; for models with a batch dimension. */
+  readonly only: OnlyInput | undefined;
+}
 
 /** Prepares the encoder of one model version. */
 export function compileInputs(spec: RequestSpec): InputEncoder {
   const plans = planInputs(spec);
-  const reader = new InputReader(spec.model, plans);
   const paths = plans.map((plan) => new ShortPath(plan));
-
-  const [only] = paths;
-  const [onlyPlan] = plans;
-  if (plans.length === 1 && only !== undefined && onlyPlan !== undefined) {
-    const { name } = onlyPlan;
-    return (inputs) => {
-      const value = reader.readOnly(inputs, name);
-      const encoded = only.encode(value, 1);
-      return encoded === undefined ? gatherInputs(plans, [value]) : [encoded];
+  const [path] = paths;
+  const [plan] = plans;
+  if (plans.length === 1 && path !== undefined && plan !== undefined) {
+    const only = new OnlyInput(spec.model, plan, path);
+    return {
+      encode: (inputs) => only.encode(only.read(inputs)),
+      only: spec.maxBatchSize > 0 && !path.open ? only : undefined,
     };
   }
-  return (inputs) => {
-    const values = reader.readAll(inputs);
-    return encodeShort(paths, values, spec.maxBatchSize > 0) ?? gatherInputs(plans, values);
+  const reader = new InputReader(spec.model, plans);
+  return {
+    encode: (inputs) => {
+      const values = reader.readAll(inputs);
+      return encodeShort(paths, values, spec.maxBatchSize > 0) ?? gatherInputs(plans, values);
+    },
+    only: undefined,
   };
 }
 

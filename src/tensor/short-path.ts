@@ -11,7 +11,16 @@ import type { EncodedInput } from './gather.js';
 import type { InputPlan } from './plan.js';
 import { maxDim } from './shape.js';
 import type { TypedArray } from './types.js';
-import { copyInto, isShared, kindOf, lengthOf, onHeapBytes, type ViewKind, type WireArray } from './views.js';
+import {
+  copyInto,
+  isShared,
+  kindOf,
+  lengthOf,
+  onHeapBytes,
+  viewOn,
+  type ViewKind,
+  type WireArray,
+} from './views.js';
 
 /** Shapes of batches up to this are kept. */
 const maxKeptShapes = 1024;
@@ -46,6 +55,32 @@ export class ShortPath {
     const short = elements !== undefined && !elements.checked && plan.variableDims <= 1;
     this.#wire = short ? elements.wire : undefined;
     this.#create = elements?.create;
+  }
+
+  /** Bytes of a row, where all dims are fixed. */
+  get rowBytes(): number {
+    return this.#fixedCount * this.#elementBytes;
+  }
+
+  /** Rows of a value that can be copied as it is, where all dims are fixed; 0 for every other value. */
+  rowsOf(value: unknown): number {
+    const kind = kindOf(value);
+    if (kind === undefined || kind !== this.#wire) return 0;
+    // It has a kind, so it is a typed array.
+    const count = lengthOf(value as TypedArray);
+    const rows = count / this.#fixedCount;
+    if (!(rows >= 1 && rows <= this.#maxBatch) || Math.trunc(rows) !== rows) return 0;
+    return count * this.#elementBytes > onHeapBytes && isShared(value as TypedArray) ? 0 : rows;
+  }
+
+  /** The shape of so many rows, which others may have, too. */
+  shapeOf(rows: number): readonly number[] {
+    return this.#shapes[rows] ?? this.#fixedShape(rows);
+  }
+
+  /** A view for so many rows at `offset` of some memory, a multiple of 8, of the class that values have. */
+  viewOn(memory: ArrayBuffer, offset: number, rows: number): WireArray {
+    return viewOn(this.#wire ?? 'Uint8Array', memory, offset, rows * this.#fixedCount);
   }
 
   /**

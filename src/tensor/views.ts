@@ -88,6 +88,17 @@ const classes = {
   Float16Array: Uint16Array,
 } as const satisfies Record<ViewKind, unknown>;
 
+/** A view of `count` elements at `offset` of some memory. */
+export function viewOn(kind: ViewKind, memory: ArrayBuffer, offset: number, count: number): WireArray {
+  // As in copyOf: the class is the one that `kind` names.
+  const constructor = classes[kind] as unknown as new (
+    memory: ArrayBuffer,
+    offset: number,
+    count: number,
+  ) => WireArray;
+  return new constructor(memory, offset, count);
+}
+
 /** A copy of the array in memory of its own. Throws TypeError for a detached one. */
 function copyOf(view: TypedArray, kind: ViewKind): TypedArray {
   // `kind` is the class of `view`, so the class takes it: a relation that types cannot say without a switch

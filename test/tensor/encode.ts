@@ -17,12 +17,12 @@ export type InputRow = readonly [
 ];
 
 /** The encoder of a model named 'm'. */
-export function encoderOf(maxBatchSize: number, ...inputs: readonly InputRow[]): InputEncoder {
+export function encoderOf(maxBatchSize: number, ...inputs: readonly InputRow[]): InputEncoder['encode'] {
   return compileInputs({
     model: 'm',
     maxBatchSize,
     inputs: inputs.map(([name, datatype, dims, optional = false]) => ({ name, datatype, dims, optional })),
-  });
+  }).encode;
 }
 
 /** Encodes a value, however wrong its type, as the only input, 'x', of a model. */

@@ -36,6 +36,45 @@ class IdentityInstance final : public Instance {
       return;
     }
     batch.MarkComputed();
+    const Status status = AnswersTogether(batch) ? GiveTogether(batch) : GiveEach(batch);
+    batch.Respond(status);
+    for (Gathered& gathered : gathered_) gathered.buffer = Buffer();
+  }
+
+  void Terminate() override {
+    {
+      std::lock_guard lock(mutex_);
+      terminated_ = true;
+    }
+    terminate_.notify_all();
+  }
+
+ private:
+  // Whether the requests' inputs are rows of one length, which are best given back as one tensor.
+  // A large input that is alone is given back as it is.
+  bool AnswersTogether(const Batch& batch) const {
+    const auto requests = batch.requests();
+    if (io_->max_batch_size == 0) return false;
+    for (const InputTensor& input : requests.front()->inputs()) {
+      if (input.datatype == DataType::kBytes || input.chunks.front().owner) return false;
+    }
+    return true;
+  }
+
+  Status GiveTogether(Batch& batch) {
+    gathered_.resize(io_->outputs.size());
+    for (const InputTensor& input : batch.requests().front()->inputs()) {
+      if (input.index >= io_->outputs.size()) continue;
+      Gathered& gathered = gathered_[input.index];
+      const Status status = Gather(batch, input.index, true, &gathered);
+      if (!status.ok()) return status;
+      batch.SetOutput(input.index, input.datatype, std::span(gathered.shape).subspan(1),
+                      gathered.buffer.data, gathered.buffer.size, gathered.buffer.owner.get());
+    }
+    return Status::Ok();
+  }
+
+  Status GiveEach(Batch& batch) {
     const auto requests = batch.requests();
     for (uint32_t position = 0; position < requests.size(); position++) {
       for (const InputTensor& input : requests[position]->inputs()) {
@@ -60,18 +99,9 @@ class IdentityInstance final : public Instance {
                                input.byte_size(), block.get());
       }
     }
-    batch.Respond(Status::Ok());
+    return Status::Ok();
   }
 
-  void Terminate() override {
-    {
-      std::lock_guard lock(mutex_);
-      terminated_ = true;
-    }
-    terminate_.notify_all();
-  }
-
- private:
   // False: asked to end before the time was over.
   bool Delay() {
     std::unique_lock lock(mutex_);
@@ -82,7 +112,8 @@ class IdentityInstance final : public Instance {
   const std::string model_;
   const std::shared_ptr<const ModelIo> io_;
   const uint64_t delay_ms_;
-  std::mutex mutex_;  // guards terminated_
+  std::vector<Gathered> gathered_;  // by output, of the last run
+  std::mutex mutex_;                // guards terminated_
   std::condition_variable terminate_;
   bool terminated_ = false;
 };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Queue } from '../../src/server/queue.js';
+import { Queue } from '../src/queue.js';
 
 test('a queue gives back what it got, in order, while it grows and goes round', () => {
   const queue = new Queue<number>();

@@ -1,0 +1,306 @@
+/** Finished requests, which come in pages of the engine's memory: read, made into results, and handed to whoever waits. */
+
+import { performance } from 'node:perf_hooks';
+import { MemoryViews } from '../tensor/memory.js';
+import {
+  finalBit,
+  headerPages,
+  limitedBit,
+  pageBytes,
+  ranBit,
+  recordAlike,
+  recordTimings,
+} from './layout.js';
+import type { NativePort } from './native.js';
+import { allocate, limitError, unusable, withFrames } from './port-errors.js';
+import type { PortTarget, TargetOutput, Timings } from './port-types.js';
+import type { Slot } from './slot.js';
+import { nativeError } from './status.js';
+
+/** So many answers are read before the clock is looked at. */
+const portion = 64;
+
+const noTimings: Timings = Object.freeze({
+  batchSize: 0,
+  queueNs: 0,
+  computeInputNs: 0,
+  computeInferNs: 0,
+  computeOutputNs: 0,
+  cacheHit: false,
+});
+
+/** A page of finished requests and how far it is read. */
+interface OpenPage {
+  readonly id: number;
+  readonly words: number;
+  position: number;
+  /** Of the answers that are alike at `position`, so many are read. */
+  taken: number;
+}
+
+/** One output of answers that are alike. */
+interface AlikeOutput {
+  readonly output: TargetOutput;
+  readonly shape: readonly number[];
+  /** The first one's bytes. */
+  readonly offset: number;
+  /** Bytes of each. */
+  readonly size: number;
+}
+
+/** Whose requests are answered. */
+export interface Answered {
+  readonly slots: readonly (Slot | undefined)[];
+  /** The slot's promise is about to settle. */
+  settled(slot: Slot): void;
+  /** The engine is through with the slot's request. */
+  ended(slot: Slot): void;
+}
+
+const utf8 = new TextDecoder();
+
+/** See the head of this file. One a port. */
+export class Answers {
+  readonly #native: NativePort;
+  readonly #external: boolean;
+  readonly #port: Answered;
+  readonly #pages: (MemoryViews | undefined)[] = [];
+  #open: OpenPage[] = [];
+  #timings: Timings = noTimings;
+
+  constructor(native: NativePort, external: boolean, port: Answered) {
+    this.#native = native;
+    this.#external = external;
+    this.#port = port;
+  }
+
+  /** Takes note of `count` pages, which the header names. */
+  open(count: number, headerWord: (index: number) => number): void {
+    for (let word = headerPages; word < headerPages + count * 2; word += 2) {
+      this.#open.push({ id: headerWord(word), words: headerWord(word + 1), position: 0, taken: 0 });
+    }
+  }
+
+  /**
+   * Hands out at most `most` answers, and none after `end` by the clock.
+   *
+   * @returns Whether there are more.
+   */
+  read(most: number, end: number): boolean {
+    let budget = most;
+    let first = 0;
+    for (; first < this.#open.length; first++) {
+      const page = this.#open[first];
+      if (!page) break;
+      const view = this.#page(page);
+      while (page.position < page.words && budget > 0) {
+        budget -= this.#read(view, page, Math.min(budget, portion));
+        if (performance.now() > end) budget = 0;
+      }
+      if (page.position < page.words) break;
+      if (!this.#native.recycle(page.id)) this.#pages[page.id] = undefined;
+    }
+    this.#open = first === this.#open.length ? [] : this.#open.slice(first);
+    return this.#open.length > 0;
+  }
+
+  #page(page: OpenPage): MemoryViews {
+    let view = this.#pages[page.id];
+    if (!view) {
+      view = new MemoryViews(this.#external ? this.#native.page(page.id) : new ArrayBuffer(pageBytes));
+      this.#pages[page.id] = view;
+    }
+    if (!this.#external && page.position === 0 && page.taken === 0) {
+      this.#native.copyPage(page.id, view.Uint8Array);
+    }
+    return view;
+  }
+
+  /** Reads up to `most` answers of a page; returns how many. */
+  #read(view: MemoryViews, page: OpenPage, most: number): number {
+    const words = view.Int32Array;
+    let count = 0;
+    while (page.position < page.words && count < most) {
+      const first = words[page.position] ?? 0;
+      if (first === recordAlike) {
+        count += this.#readAlike(view, page, most - count);
+      } else if (first === recordTimings) {
+        this.#readTimings(view, page);
+      } else {
+        this.#readOne(view, page);
+        count++;
+      }
+    }
+    return count;
+  }
+
+  #readTimings(view: MemoryViews, page: OpenPage): void {
+    const doubles = view.Float64Array;
+    // After the first word, at a multiple of 8.
+    const record = (page.position + 2) >> 1;
+    this.#timings = Object.freeze({
+      batchSize: doubles[record] ?? 0,
+      queueNs: doubles[record + 1] ?? 0,
+      computeInputNs: doubles[record + 2] ?? 0,
+      computeInferNs: doubles[record + 3] ?? 0,
+      computeOutputNs: doubles[record + 4] ?? 0,
+      cacheHit: false,
+    });
+    page.position = record * 2 + 10;
+  }
+
+  /** Answers of one batch that differ in their bytes alone, up to `most` of them; returns how many. */
+  #readAlike(view: MemoryViews, page: OpenPage, most: number): number {
+    const words = view.Int32Array;
+    const { slots } = this.#port;
+    const total = words[page.position + 1] ?? 0;
+    let position = page.position + 3;
+    const outputs: AlikeOutput[] = [];
+    const begin = page.taken;
+    const end = Math.min(total, begin + most);
+    const outputsEnd = skipOutputs(words, position, words[page.position + 2] ?? 0);
+    // A batch is of one version. Slots before the present one may be others' already.
+    const target = slots[words[outputsEnd + begin] ?? 0]?.target;
+    while (target && position < outputsEnd) {
+      const output = target.output((words[position] ?? 0) & 0xffff);
+      const rank = words[position + 3] ?? 0;
+      outputs.push({
+        output,
+        shape: output.shape(words, position + 4, rank),
+        offset: words[position + 1] ?? 0,
+        size: words[position + 2] ?? 0,
+      });
+      position += 4 + rank;
+    }
+    if (target) this.#giveAlike(view, outputsEnd, begin, end, target, outputs);
+    if (end === total) {
+      page.position = outputsEnd + total;
+      page.taken = 0;
+    } else {
+      page.taken = end;
+    }
+    return end - begin;
+  }
+
+  #giveAlike(
+    view: MemoryViews,
+    at: number,
+    begin: number,
+    end: number,
+    target: PortTarget,
+    outputs: readonly AlikeOutput[],
+  ): void {
+    const words = view.Int32Array;
+    const port = this.#port;
+    const { slots } = port;
+    const timings = this.#timings;
+    for (let i = begin; i < end; i++) {
+      const slot = slots[words[at + i] ?? 0];
+      if (slot === undefined) continue;
+      const { id, resolve, reject, stack } = slot;
+      if (resolve !== undefined && reject !== undefined) {
+        try {
+          const values = target.emptyOutputs();
+          for (let j = 0; j < outputs.length; j++) {
+            const one = outputs[j];
+            if (one === undefined) continue;
+            const { output, shape, offset, size } = one;
+            values[output.name] = output.cut(shape, view, offset + i * size, size);
+          }
+          port.settled(slot);
+          resolve(target.result(id, values, timings));
+        } catch (error) {
+          port.settled(slot);
+          reject(withFrames(unusable(error, target.name), stack));
+        }
+      }
+      port.ended(slot);
+    }
+  }
+
+  /** One answer, with everything that may be said of one. */
+  #readOne(view: MemoryViews, page: OpenPage): void {
+    const words = view.Int32Array;
+    let position = page.position;
+    const slot = this.#port.slots[words[position++] ?? 0];
+    const generation = words[position++];
+    const flags = words[position++] ?? 0;
+    position++; // response index: every model answers once so far
+    const code = flags & 0xff;
+    const target = slot?.target;
+    const wanted = slot?.generation === generation && slot?.resolve !== undefined;
+    if (code !== 0) {
+      const offset = words[position++] ?? 0;
+      const size = words[position++] ?? 0;
+      page.position = position;
+      if (wanted && slot.reject && target) {
+        const text = utf8.decode(view.Uint8Array.subarray(offset, offset + size));
+        const message = slot.id === '' ? text : `[request id: ${slot.id}] ${text}`;
+        const { reject, stack } = slot;
+        this.#port.settled(slot);
+        const error =
+          (flags & limitedBit) !== 0
+            ? limitError(message, target.name)
+            : nativeError(code, message, { model: target.name });
+        reject(withFrames(error, stack));
+      }
+    } else {
+      const end = skipOutputs(words, position, flags >>> 16);
+      page.position = end;
+      if (wanted && slot.resolve && slot.reject && target) {
+        const { id, resolve, reject, stack } = slot;
+        const timings = (flags & ranBit) !== 0 ? this.#timings : noTimings;
+        try {
+          const values = this.#outputs(view, page, position, end, target, slot.ownOutputs);
+          this.#port.settled(slot);
+          resolve(target.result(id, values, timings));
+        } catch (error) {
+          this.#port.settled(slot);
+          reject(withFrames(unusable(error, target.name), stack));
+        }
+      }
+    }
+    if ((flags & finalBit) !== 0 && slot) this.#port.ended(slot);
+  }
+
+  /** The outputs whose records are in `view` from `position` to `end`. */
+  #outputs(
+    view: MemoryViews,
+    page: OpenPage,
+    position: number,
+    end: number,
+    target: PortTarget,
+    own: boolean,
+  ): Record<string, unknown> {
+    const words = view.Int32Array;
+    const values = target.emptyOutputs();
+    while (position < end) {
+      const output = target.output((words[position++] ?? 0) & 0xffff);
+      const offset = words[position++] ?? 0;
+      const size = words[position++] ?? 0;
+      const rank = words[position++] ?? 0;
+      const shape = output.shape(words, position, rank);
+      position += rank;
+      values[output.name] =
+        offset >= 0
+          ? output.cut(shape, view, offset, size)
+          : output.make(shape, this.#large(page.id, ~offset, own));
+    }
+    return values;
+  }
+
+  #large(page: number, number: number, own: boolean): ArrayBuffer {
+    const shared = own ? undefined : this.#native.takeLarge(page, number);
+    if (shared) return shared;
+    const copy = allocate(this.#native.largeBytes(page, number));
+    this.#native.copyLarge(page, number, new Uint8Array(copy));
+    return copy;
+  }
+}
+
+/** Where the records of so many outputs end, which begin at `position`. */
+function skipOutputs(words: Int32Array, position: number, count: number): number {
+  let end = position;
+  for (let i = 0; i < count; i++) end += 4 + (words[end + 3] ?? 0);
+  return end;
+}

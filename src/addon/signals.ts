@@ -1,0 +1,61 @@
+/** The abort signals of requests in flight: one listener a signal, however many requests have it. */
+
+import type { Slot } from './slot.js';
+
+/** A signal that requests in flight listen to. */
+interface Listened {
+  first: Slot | undefined;
+  readonly listener: () => void;
+}
+
+/** See the head of this file. One a port. */
+export class Signals {
+  readonly #known: Map<AbortSignal, Listened> = new Map();
+  readonly #aborted: (signal: AbortSignal, first: Slot | undefined) => void;
+
+  /**
+   * @param aborted - Called with the first of the requests of a signal that fired; the others follow by `next`, and none
+   *   of them listens any more.
+   */
+  constructor(aborted: (signal: AbortSignal, first: Slot | undefined) => void) {
+    this.#aborted = aborted;
+  }
+
+  /** The slot's request is to be told when the signal fires. */
+  add(slot: Slot, signal: AbortSignal): void {
+    slot.signal = signal;
+    let known = this.#known.get(signal);
+    if (!known) {
+      const listener = (): void => {
+        const fired = this.#known.get(signal);
+        this.#known.delete(signal);
+        if (fired) this.#aborted(signal, fired.first);
+      };
+      known = { first: undefined, listener };
+      this.#known.set(signal, known);
+      signal.addEventListener('abort', listener, { once: true });
+    }
+    slot.previous = undefined;
+    slot.next = known.first;
+    if (known.first) known.first.previous = slot;
+    known.first = slot;
+  }
+
+  /** The slot's request has ended. */
+  remove(slot: Slot): void {
+    const { signal } = slot;
+    if (!signal) return;
+    slot.signal = undefined;
+    const known = this.#known.get(signal);
+    if (!known) return;
+    const { next, previous } = slot;
+    if (next) next.previous = previous;
+    if (previous) previous.next = next;
+    else known.first = next;
+    slot.next = slot.previous = undefined;
+    if (!known.first) {
+      signal.removeEventListener('abort', known.listener);
+      this.#known.delete(signal);
+    }
+  }
+}

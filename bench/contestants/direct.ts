@@ -1,5 +1,6 @@
 /** onnxruntime-node as its documentation shows it: one `run` a request, on the main thread. */
 import { onnxRuntime, type OrtSession, type OrtTensor, type OrtType } from '../../test/support/onnx/run.js';
+import { passAs, takeFrom } from '../literals.js';
 import type { Caller } from './contestant.js';
 
 /** What a session is asked: one input, one output. */
@@ -18,15 +19,17 @@ export function openDirect(
   items: readonly (Float32Array | BigInt64Array)[],
 ): Caller {
   const { Tensor } = onnxRuntime();
-  const { input, output, type, itemDims } = tensors;
+  const { type, itemDims } = tensors;
   const dims = [1, ...itemDims];
+  const pass = passAs<OrtTensor>(tensors.input);
+  const take = takeFrom<OrtTensor>(tensors.output);
   return {
     kind: 'caller',
     name: 'onnxruntime-node',
     infer: (index) =>
-      session.run({ [input]: new Tensor(type, items[index % items.length] ?? new Float32Array(), dims) }),
+      session.run(pass(new Tensor(type, items[index % items.length] ?? new Float32Array(), dims))),
     // What run() promised, of a model with an FP32 output.
-    read: (answer) => (answer as Record<string, OrtTensor>)[output]?.data as Float32Array,
+    read: (answer) => take(answer as Record<string, OrtTensor>)?.data as Float32Array,
     close: () => Promise.resolve(),
   };
 }

@@ -1,8 +1,17 @@
 /** Ours: a server with one model, asked through its public interface. */
-import { createServer, type InferenceServer, type InferResult, type Model } from '../../src/index.js';
+import {
+  createServer,
+  type AnyTensor,
+  type InferenceServer,
+  type InferResult,
+  type Model,
+} from '../../src/index.js';
 import { ofStatistics } from '../histogram.js';
+import { passAs, takeFrom } from '../literals.js';
 import type { OurName } from '../results.js';
 import type { Caller, Threads } from './contestant.js';
+
+const none = new Float32Array();
 
 /** Our server, with what the other contestants need to know of it. */
 export interface Ours extends Caller {
@@ -31,15 +40,16 @@ export async function openTritonts(
     ...(threads === undefined ? {} : { threads }),
   });
   const model = server.model(name);
-  const { input, output } = tensors;
+  const pass = passAs<Float32Array | BigInt64Array>(tensors.input);
+  const take = takeFrom<AnyTensor>(tensors.output);
   return {
     kind: 'caller',
     name: as,
     server,
     model,
-    infer: (index) => model.infer({ [input]: items[index % items.length] ?? [] }),
+    infer: (index) => model.infer(pass(items[index % items.length] ?? none)),
     // What infer() promised.
-    read: (answer) => (answer as InferResult).outputs[output]?.data as Float32Array,
+    read: (answer) => take((answer as InferResult).outputs)?.data as Float32Array,
     batches: () => ofStatistics(model.statistics().batch_stats),
     close: () => server.close(),
   };

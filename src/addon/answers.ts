@@ -197,8 +197,8 @@ export class Answers {
     for (let i = begin; i < end; i++) {
       const slot = slots[words[at + i] ?? 0];
       if (slot === undefined) continue;
-      const { id, resolve, reject, stack } = slot;
-      if (resolve !== undefined && reject !== undefined) {
+      const { id, waiter, stack } = slot;
+      if (waiter !== undefined) {
         try {
           const values = target.emptyOutputs();
           for (let j = 0; j < outputs.length; j++) {
@@ -208,10 +208,10 @@ export class Answers {
             values[output.name] = output.cut(shape, view, offset + i * size, size);
           }
           port.settled(slot);
-          resolve(target.result(id, values, timings));
+          waiter.resolve(target.result(id, values, timings));
         } catch (error) {
           port.settled(slot);
-          reject(withFrames(unusable(error, target.name), stack));
+          waiter.reject(withFrames(unusable(error, target.name), stack));
         }
       }
       port.ended(slot);
@@ -228,35 +228,35 @@ export class Answers {
     position++; // response index: every model answers once so far
     const code = flags & 0xff;
     const target = slot?.target;
-    const wanted = slot?.generation === generation && slot?.resolve !== undefined;
+    const waiter = slot?.generation === generation ? slot?.waiter : undefined;
     if (code !== 0) {
       const offset = words[position++] ?? 0;
       const size = words[position++] ?? 0;
       page.position = position;
-      if (wanted && slot.reject && target) {
+      if (slot && waiter && target) {
         const text = utf8.decode(view.Uint8Array.subarray(offset, offset + size));
         const message = slot.id === '' ? text : `[request id: ${slot.id}] ${text}`;
-        const { reject, stack } = slot;
+        const { stack } = slot;
         this.#port.settled(slot);
         const error =
           (flags & limitedBit) !== 0
             ? limitError(message, target.name)
             : nativeError(code, message, { model: target.name });
-        reject(withFrames(error, stack));
+        waiter.reject(withFrames(error, stack));
       }
     } else {
       const end = skipOutputs(words, position, flags >>> 16);
       page.position = end;
-      if (wanted && slot.resolve && slot.reject && target) {
-        const { id, resolve, reject, stack } = slot;
+      if (slot && waiter && target) {
+        const { id, stack } = slot;
         const timings = (flags & ranBit) !== 0 ? this.#timings : noTimings;
         try {
           const values = this.#outputs(view, page, position, end, target, slot.ownOutputs);
           this.#port.settled(slot);
-          resolve(target.result(id, values, timings));
+          waiter.resolve(target.result(id, values, timings));
         } catch (error) {
           this.#port.settled(slot);
-          reject(withFrames(unusable(error, target.name), stack));
+          waiter.reject(withFrames(unusable(error, target.name), stack));
         }
       }
     }

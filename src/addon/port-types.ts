@@ -50,6 +50,12 @@ export interface PortTarget {
   result(id: string, outputs: Record<string, unknown>, timings: Timings): unknown;
 }
 
+/** Who waits for a request; exactly one of these is called, once. */
+export interface Waiter<T> {
+  resolve(result: T): void;
+  reject(error: unknown): void;
+}
+
 /** Options of a request that concern its way through the port. */
 export interface PortRequest {
   readonly id: string;

@@ -16,7 +16,7 @@ import { Answers, type Answered } from './answers.js';
 import { headerClosed, headerEpoch, slabRangeBytes } from './layout.js';
 import type { NativePort, NativeServer } from './native.js';
 import { cancelled, framesBelow } from './port-errors.js';
-import type { Origin, PortInput, PortOptions, PortRequest, PortTarget } from './port-types.js';
+import type { Origin, PortInput, PortOptions, PortRequest, PortTarget, Waiter } from './port-types.js';
 import { Signals } from './signals.js';
 import { Slot } from './slot.js';
 import { statusError } from './status.js';
@@ -108,20 +108,19 @@ export class Port implements Answered {
   }
 
   /**
-   * Sends a request with the tick's others; later, exactly one of `resolve` and `reject` is called.
+   * Sends a request with the tick's others; later, exactly one of the waiter's functions is called.
    *
    * @param inputs - By position; absent ones undefined. Copied before this returns.
    * @param rows - Its batch size; 0 for models without a batch dimension.
    * @param origin - Looked at with `captureStacks` only.
-   * @returns The error that keeps it from being sent; then neither is called.
+   * @returns The error that keeps it from being sent; then none is called.
    */
   send(
     target: PortTarget,
     inputs: readonly (PortInput | undefined)[],
     rows: number,
     request: PortRequest,
-    resolve: (result: unknown) => void,
-    reject: (error: unknown) => void,
+    waiter: Waiter<unknown>,
     origin: Origin,
   ): TritonError | undefined {
     const { signal } = request;
@@ -135,7 +134,7 @@ export class Port implements Answered {
     } finally {
       if (!written) this.#release(slot);
     }
-    this.#sent(slot, target, request, resolve, reject, origin);
+    this.#sent(slot, target, request, waiter, origin);
     return undefined;
   }
 
@@ -151,8 +150,7 @@ export class Port implements Answered {
     value: TypedArray,
     rows: number,
     request: PortRequest,
-    resolve: (result: unknown) => void,
-    reject: (error: unknown) => void,
+    waiter: Waiter<unknown>,
     origin: Origin,
   ): boolean {
     if (request.signal?.aborted || input.bytesOf(rows) > slabRangeBytes) return false;
@@ -163,26 +161,18 @@ export class Port implements Answered {
     } finally {
       if (!written) this.#release(slot);
     }
-    if (written) this.#sent(slot, target, request, resolve, reject, origin);
+    if (written) this.#sent(slot, target, request, waiter, origin);
     return written;
   }
 
   /** The slot's request is written. */
-  #sent(
-    slot: Slot,
-    target: PortTarget,
-    request: PortRequest,
-    resolve: (result: unknown) => void,
-    reject: (error: unknown) => void,
-    origin: Origin,
-  ): void {
+  #sent(slot: Slot, target: PortTarget, request: PortRequest, waiter: Waiter<unknown>, origin: Origin): void {
     const { signal } = request;
     slot.target = target;
     slot.id = request.id;
     slot.ownOutputs = request.ownOutputs;
     if (this.captureStacks) slot.stack = typeof origin === 'string' ? origin : framesBelow(origin);
-    slot.resolve = resolve;
-    slot.reject = reject;
+    slot.waiter = waiter;
     this.#inFlight++;
     this.#awaited++;
     if (signal) this.#signals.add(slot, signal);
@@ -232,10 +222,10 @@ export class Port implements Answered {
     this.flush();
     this.#detached = true;
     for (const slot of this.slots) {
-      const reject = slot.reject;
-      if (!reject) continue;
+      const { waiter } = slot;
+      if (!waiter) continue;
       this.settled(slot);
-      reject(error);
+      waiter.reject(error);
     }
     this.#inFlight = 0;
     this.#notifyIdle();
@@ -269,13 +259,13 @@ export class Port implements Answered {
     if (this.#detached) return;
     this.flush();
     for (let slot = first; slot;) {
-      const { target, reject, next } = slot;
+      const { target, waiter, next } = slot;
       slot.signal = slot.next = slot.previous = undefined;
       // The slot stays taken until the engine has ended the request.
-      slot.resolve = slot.reject = undefined;
+      slot.waiter = undefined;
       this.#awaited--;
       this.#native.cancel(slot.index, slot.generation);
-      reject?.(cancelled(target?.name ?? '', signal));
+      waiter?.reject(cancelled(target?.name ?? '', signal));
       slot = next;
     }
     this.#releaseLoop();
@@ -283,9 +273,9 @@ export class Port implements Answered {
 
   /** @internal */
   settled(slot: Slot): void {
-    if (slot.resolve === undefined) return;
+    if (slot.waiter === undefined) return;
     this.#awaited--;
-    slot.resolve = slot.reject = undefined;
+    slot.waiter = undefined;
     slot.stack = undefined;
     if (slot.signal !== undefined) this.#signals.remove(slot);
   }

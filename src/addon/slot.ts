@@ -2,7 +2,7 @@
 
 import type { OnlyInput } from '../tensor/only-input.js';
 import type { WireArray } from '../tensor/views.js';
-import type { PortTarget } from './port-types.js';
+import type { PortTarget, Waiter } from './port-types.js';
 
 /** Everything about one request in flight; reused with the next generation. */
 export class Slot {
@@ -10,8 +10,7 @@ export class Slot {
   generation = 0;
   target: PortTarget | undefined;
   id = '';
-  resolve: ((result: unknown) => void) | undefined;
-  reject: ((error: unknown) => void) | undefined;
+  waiter: Waiter<unknown> | undefined;
   signal: AbortSignal | undefined;
   /** Neighbours in the list of those with the same signal. */
   next: Slot | undefined;

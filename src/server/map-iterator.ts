@@ -8,6 +8,7 @@
  */
 
 import { isLimit } from '../addon/port-errors.js';
+import type { Waiter as ResultWaiter } from '../addon/port-types.js';
 import { TritonError } from '../errors.js';
 import type { Inputs } from '../tensor/types.js';
 import type { CheckedOptions } from './model.js';
@@ -22,8 +23,7 @@ export interface Mappable {
   sendChecked(
     inputs: Inputs,
     options: CheckedOptions,
-    resolve: (result: InferResult) => void,
-    reject: (error: unknown) => void,
+    waiter: ResultWaiter<InferResult>,
     origin: string,
   ): unknown;
 }
@@ -274,13 +274,7 @@ export class MapIterator implements AsyncIterableIterator<InferResult> {
 
   #send(entry: Entry): void {
     this.#inFlight++;
-    const refusal = this.#model.sendChecked(
-      entry.inputs,
-      this.#options,
-      entry.resolve,
-      entry.reject,
-      this.#origin,
-    );
+    const refusal = this.#model.sendChecked(entry.inputs, this.#options, entry, this.#origin);
     if (refusal === undefined) return;
     this.#inFlight--;
     this.#failed(entry, refusal);

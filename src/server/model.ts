@@ -4,7 +4,7 @@ import { invalidArgument, TritonError } from '../errors.js';
 import { checkKeys, checkObject } from '../checks.js';
 import type { NativeServer } from '../addon/native.js';
 import { framesBelow } from '../addon/port-errors.js';
-import type { EntryPoint, Origin, PortRequest } from '../addon/port-types.js';
+import type { EntryPoint, Origin, PortRequest, Waiter } from '../addon/port-types.js';
 import type { ModelConfig } from '../config/types.js';
 import type { OnlyInput } from '../tensor/only-input.js';
 import type { Inputs, TypedArray } from '../tensor/types.js';
@@ -130,7 +130,7 @@ export class Model {
    */
   inferFor(origin: EntryPoint, inputs: Inputs, options: InferOptions | undefined): Promise<InferResult> {
     return new Promise((resolve, reject) => {
-      const error = this.send(inputs, options, resolve, reject, origin);
+      const error = this.send(inputs, options, { resolve, reject }, origin);
       if (error === undefined) return;
       // The frames above the caller's are ours, and so many that its line would not be among those that are kept.
       if (error instanceof TritonError) Error.captureStackTrace(error, origin);
@@ -185,21 +185,20 @@ export class Model {
   }
 
   /**
-   * As {@link infer}, with callbacks instead of a promise.
+   * As {@link infer}, with a waiter instead of a promise.
    *
    * @internal
-   * @returns The error that keeps the request from being sent; then neither callback is called.
+   * @returns The error that keeps the request from being sent; then the waiter is not called.
    */
   send(
     inputs: Inputs,
     options: InferOptions | undefined,
-    resolve: (result: InferResult) => void,
-    reject: (error: unknown) => void,
+    waiter: Waiter<InferResult>,
     origin: Origin,
   ): unknown {
     try {
       const checked = options === undefined ? noOptions : this.check(options);
-      return this.sendChecked(inputs, checked, resolve, reject, origin);
+      return this.sendChecked(inputs, checked, waiter, origin);
     } catch (error) {
       return error;
     }
@@ -210,38 +209,36 @@ export class Model {
    *
    * @internal
    */
-  sendChecked(
-    inputs: Inputs,
-    options: CheckedOptions,
-    resolve: (result: InferResult) => void,
-    reject: (error: unknown) => void,
-    origin: Origin,
-  ): unknown {
+  sendChecked(inputs: Inputs, options: CheckedOptions, waiter: Waiter<InferResult>, origin: Origin): unknown {
     try {
       const ready = this.#current();
       if (ready.only !== undefined && options.outputs === undefined) {
-        return this.#sendOnly(ready, ready.only, inputs, options.request, resolve, reject, origin);
+        return this.#sendOnly(ready, ready.only, inputs, options.request, waiter, origin);
       }
       let { request } = options;
-      // The port resolves with what ReadyVersion.result returned.
-      let done = resolve as (result: unknown) => void;
+      let done = waiter;
       if (options.outputs !== undefined) {
         const { indices, classes } = ready.wanted(options.outputs);
         request = { ...request, wanted: indices };
         if (classes.length > 0) {
-          done = (result): void => {
-            try {
-              resolve(ready.classified(result as InferResult, classes));
-            } catch (error) {
-              reject(error);
-            }
+          done = {
+            resolve: (result): void => {
+              try {
+                waiter.resolve(ready.classified(result, classes));
+              } catch (error) {
+                waiter.reject(error);
+              }
+            },
+            reject: (error): void => {
+              waiter.reject(error);
+            },
           };
         }
       }
       // What this returns must be copied before any code of the caller runs again: nothing comes between.
       const encoded = ready.encode(inputs);
       const rows = ready.config.max_batch_size > 0 ? rowsOf(encoded, this.name) : 0;
-      return this.#table.port.send(ready, encoded, rows, request, done, reject, origin);
+      return this.#table.port.send(ready, encoded, rows, request, done, origin);
     } catch (error) {
       return error;
     }
@@ -253,21 +250,18 @@ export class Model {
     only: OnlyInput,
     inputs: Inputs,
     request: PortRequest,
-    resolve: (result: InferResult) => void,
-    reject: (error: unknown) => void,
+    waiter: Waiter<InferResult>,
     origin: Origin,
   ): unknown {
     const { port } = this.#table;
-    // The port resolves with what ReadyVersion.result returned.
-    const done = resolve as (result: unknown) => void;
     const value = only.read(inputs);
     const rows = only.rowsOf(value);
     // Of a value that has rows: it is a typed array.
-    if (rows > 0 && port.sendOnly(ready, only, value as TypedArray, rows, request, done, reject, origin)) {
+    if (rows > 0 && port.sendOnly(ready, only, value as TypedArray, rows, request, waiter, origin)) {
       return undefined;
     }
     const encoded = only.encode(value);
-    return port.send(ready, encoded, rowsOf(encoded, this.name), request, done, reject, origin);
+    return port.send(ready, encoded, rowsOf(encoded, this.name), request, waiter, origin);
   }
 
   /** Items that fill two batches of every instance: what keeps a data set going. */

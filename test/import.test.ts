@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { modelRepository } from '../examples/digits/data.js';
+import { temporaryFolder, writeRepository } from './support/repository.js';
 
 const run = promisify(execFile);
 
@@ -25,7 +26,17 @@ test('the import loads neither the parser of configurations nor the addon', asyn
   assert.deepEqual(await loadedIn(''), { protobufjs: false, addon: false });
 });
 
-test('the start of a server loads both', async () => {
+test('the start of a server loads the addon', async () => {
   const start = `await createServer(${JSON.stringify(modelRepository.href)});`;
+  assert.deepEqual(await loadedIn(start), { protobufjs: false, addon: true });
+});
+
+test('the start of a server loads the parser for a configuration that is not plain', async (t) => {
+  const config = String.raw`backend: "identity" input { name: "\x78" data_type: TYPE_FP32 dims: 1 }
+output { name: "y" data_type: TYPE_FP32 dims: 1 }`;
+  const repository = await writeRepository(await temporaryFolder(t), {
+    m: { config, versions: { '1': {} } },
+  });
+  const start = `await createServer(${JSON.stringify(repository)});`;
   assert.deepEqual(await loadedIn(start), { protobufjs: true, addon: true });
 });

@@ -60,6 +60,18 @@ std::vector<TensorSpec> SpecsOf(const Napi::Value& value) {
   return specs;
 }
 
+// Those of prototypes, which GetPropertyNames looks at too, take most of its time.
+Napi::Array OwnKeys(const Napi::Object& object) {
+  napi_value keys = nullptr;
+  if (napi_get_all_property_names(
+          object.Env(), object, napi_key_own_only,
+          static_cast<napi_key_filter>(napi_key_enumerable | napi_key_skip_symbols),
+          napi_key_numbers_to_strings, &keys) != napi_ok) {
+    return {};
+  }
+  return Napi::Array(object.Env(), keys);
+}
+
 }  // namespace
 
 Napi::Value ToJs(Napi::Env env, const Status& status) {
@@ -74,6 +86,33 @@ Napi::Value ToJs(Napi::Env env, const ModelDescription& description) {
   Napi::Object object = Napi::Object::New(env);
   object.Set("inputs", TensorsToJs(env, description.inputs));
   object.Set("outputs", TensorsToJs(env, description.outputs));
+  return object;
+}
+
+Napi::Value ToJs(Napi::Env env, const ModelFolder& folder) {
+  using Config = ModelFolder::Config;
+  Napi::Object object = Napi::Object::New(env);
+  object.Set("fault", folder.fault);
+  object.Set("stamp", folder.stamp);
+  Napi::Array folders = Napi::Array::New(env, folder.folders.size());
+  for (uint32_t i = 0; i < folder.folders.size(); i++) folders.Set(i, folder.folders[i]);
+  object.Set("folders", folders);
+  Napi::Array entries = Napi::Array::New(env, folder.first_entries.size());
+  uint32_t i = 0;
+  for (const ModelFolder::Entry& known : folder.first_entries) {
+    Napi::Object entry = Napi::Object::New(env);
+    entry.Set("name", known.name);
+    entry.Set("isDirectory", Napi::Boolean::New(env, known.is_folder));
+    entries.Set(i++, entry);
+  }
+  object.Set("firstEntries", entries);
+  if (folder.config_state == Config::kRead) {
+    object.Set("config", Napi::Buffer<char>::Copy(env, folder.config.data(), folder.config.size()));
+  } else if (folder.config_state == Config::kFailed) {
+    object.Set("configFault", folder.config);
+  } else if (folder.config_state == Config::kTooLarge) {
+    object.Set("configSize", Napi::Number::New(env, static_cast<double>(folder.config_size)));
+  }
   return object;
 }
 
@@ -130,7 +169,7 @@ std::map<std::string, std::string> StringsOf(const Napi::Value& value) {
   std::map<std::string, std::string> map;
   if (!value.IsObject()) return map;
   const Napi::Object object = value.As<Napi::Object>();
-  const Napi::Array keys = object.GetPropertyNames();
+  const Napi::Array keys = OwnKeys(object);
   if (keys.IsEmpty()) return map;
   for (uint32_t i = 0; i < keys.Length(); i++) {
     const Napi::Value key = keys.Get(i);
@@ -143,7 +182,7 @@ std::map<std::string, std::string> FilesOf(const Napi::Value& value) {
   std::map<std::string, std::string> files;
   if (!value.IsObject()) return files;
   const Napi::Object object = value.As<Napi::Object>();
-  const Napi::Array paths = object.GetPropertyNames();
+  const Napi::Array paths = OwnKeys(object);
   if (paths.IsEmpty()) return files;
   for (uint32_t i = 0; i < paths.Length(); i++) {
     const Napi::Value content = object.Get(paths.Get(i));

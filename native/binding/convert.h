@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "../engine/backend.h"
+#include "../engine/model_folder.h"
 #include "../engine/model_version.h"
 #include "../engine/statistics.h"
 #include "setup.h"
@@ -15,6 +16,7 @@ namespace tritonts {
 // An error as src/addon/native.ts expects it: { code: number, message: string }.
 Napi::Value ToJs(Napi::Env env, const Status& status);
 Napi::Value ToJs(Napi::Env env, const ModelDescription& description);
+Napi::Value ToJs(Napi::Env env, const ModelFolder& folder);
 Napi::Value ToJs(Napi::Env env, const Statistics& statistics);
 Napi::Value ToJs(Napi::Env env, const std::map<std::string, std::string>& map);
 

@@ -22,7 +22,9 @@ Napi::Function ServerWrap::Define(Napi::Env env) {
   return DefineClass(
       env, "NativeServer",
       {InstanceMethod<&ServerWrap::Id>("id"), InstanceMethod<&ServerWrap::Attach>("attach"),
+       InstanceMethod<&ServerWrap::ReadFolder>("readFolder"),
        InstanceMethod<&ServerWrap::Open>("open"), InstanceMethod<&ServerWrap::Start>("start"),
+       InstanceMethod<&ServerWrap::ReturnMemory>("returnMemory"),
        InstanceMethod<&ServerWrap::CancelLoads>("cancelLoads"),
        InstanceMethod<&ServerWrap::Publish>("publish"),
        InstanceMethod<&ServerWrap::Withdraw>("withdraw"), InstanceMethod<&ServerWrap::Read>("read"),
@@ -63,6 +65,19 @@ Napi::Value ServerWrap::Attach(const Napi::CallbackInfo& info) {
   return PortWrap::Create(info.Env(), server_, info[0].As<Napi::Function>(), FlagOf(info[1]));
 }
 
+void ServerWrap::ReadFolder(const Napi::CallbackInfo& info) {
+  auto callback = Callback(info, 4);
+  auto poster = DataOf(info.Env()).poster;
+  server_->ReadFolder(StringOf(info[0]), StringOf(info[1]),
+                      static_cast<uint64_t>(NumberOf(info[2])), StringOf(info[3]),
+                      [callback, poster](Status status, ModelFolder folder) {
+                        poster->Post([callback, status = std::move(status),
+                                      folder = std::move(folder)](Napi::Env env) {
+                          CallOnce(callback, {ToJs(env, status), ToJs(env, folder)});
+                        });
+                      });
+}
+
 void ServerWrap::Open(const Napi::CallbackInfo& info) {
   ModelSpec spec;
   spec.name = StringOf(info[1]);
@@ -95,6 +110,13 @@ void ServerWrap::Start(const Napi::CallbackInfo& info) {
                      CallOnce(callback, {ToJs(env, status)});
                    });
                  });
+}
+
+void ServerWrap::ReturnMemory(const Napi::CallbackInfo& info) {
+  auto callback = Callback(info, 0);
+  auto poster = DataOf(info.Env()).poster;
+  server_->ReturnMemory(
+      [callback, poster] { poster->Post([callback](Napi::Env) { CallOnce(callback, {}); }); });
 }
 
 void ServerWrap::CancelLoads(const Napi::CallbackInfo&) {

@@ -22,8 +22,10 @@ class ServerWrap : public Napi::ObjectWrap<ServerWrap> {
 
   Napi::Value Id(const Napi::CallbackInfo& info);
   Napi::Value Attach(const Napi::CallbackInfo& info);
+  void ReadFolder(const Napi::CallbackInfo& info);
   void Open(const Napi::CallbackInfo& info);
   void Start(const Napi::CallbackInfo& info);
+  void ReturnMemory(const Napi::CallbackInfo& info);
   void CancelLoads(const Napi::CallbackInfo& info);
   void Publish(const Napi::CallbackInfo& info);
   void Withdraw(const Napi::CallbackInfo& info);

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <system_error>
 
+#include "../platform/memory.h"
 #include "../platform/thread.h"
 #include "clock.h"
 #include "exit.h"
@@ -69,7 +70,7 @@ void Server::TerminateAll() {
 }
 
 Server::Server(const ServerOptions& options)
-    : options_(options), loaders_(options.load_concurrency, [this] { PortsChanged(); }) {}
+    : options_(options), loaders_(options.load_concurrency, [this] { LoadEnded(); }) {}
 
 Server::~Server() {
   {
@@ -81,6 +82,21 @@ Server::~Server() {
 
 void Server::CancelLoads() {
   loaders_.CancelQueued();
+}
+
+void Server::ReadFolder(std::string model, std::string path, uint64_t most_config_bytes,
+                        std::string known_stamp, std::function<void(Status, ModelFolder)> done) {
+  Loaders::Task task;
+  task.model = std::move(model);
+  task.give_up = [done](const Status& status) { done(status, {}); };
+  task.discard = [] {};
+  task.run = [path = std::move(path), most_config_bytes, known_stamp = std::move(known_stamp),
+              done](const Status& refused) -> std::function<void()> {
+    ModelFolder folder;
+    if (refused.ok()) folder = ReadModelFolder(path, most_config_bytes, known_stamp);
+    return [done, refused, folder = std::move(folder)] { done(refused, folder); };
+  };
+  loaders_.Add(std::move(task));
 }
 
 void Server::Open(Backend* backend, ModelSpec spec, std::function<void(OpenResult)> done) {
@@ -135,6 +151,17 @@ void Server::Start(uint32_t uid, VersionConfig config, std::function<void(Status
   loaders_.Add(std::move(task));
 }
 
+void Server::ReturnMemory(std::function<void()> done) {
+  Loaders::Task task;
+  task.give_up = [done](const Status&) { done(); };
+  task.discard = [] {};
+  task.run = [done](const Status& refused) -> std::function<void()> {
+    if (refused.ok()) platform::ReturnFreePages();
+    return done;
+  };
+  loaders_.Add(std::move(task));
+}
+
 void Server::Publish(const std::string& name, std::string json) {
   std::lock_guard lock(mutex_);
   published_[name] = {std::move(json), ++revision_};
@@ -181,6 +208,14 @@ std::shared_ptr<Port> Server::Attach(std::function<void()> wake) {
   if (closing_) port->ShowClosed();
   port->ShowEpoch(epoch_);
   return port;
+}
+
+// The reaper waits for loads only to end what they hold up.
+void Server::LoadEnded() {
+  std::lock_guard lock(mutex_);
+  if (!closing_ && retirements_.empty()) return;
+  reap_again_ = true;
+  reap_wanted_.notify_one();
 }
 
 void Server::PortsChanged() {

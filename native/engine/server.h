@@ -22,6 +22,7 @@
 
 #include "backend.h"
 #include "loaders.h"
+#include "model_folder.h"
 #include "model_version.h"
 #include "port.h"
 #include "status.h"
@@ -53,8 +54,13 @@ class Server : public std::enable_shared_from_this<Server> {
   uint32_t id() const { return id_; }
 
   // --- Loading. Queued for a loader thread; every callback comes exactly once.
+  // As ReadModelFolder; the status is not ok where that was refused or given up.
+  void ReadFolder(std::string model, std::string path, uint64_t most_config_bytes,
+                  std::string known_stamp, std::function<void(Status, ModelFolder)> done);
   void Open(Backend* backend, ModelSpec spec, std::function<void(OpenResult)> done);
   void Start(uint32_t uid, VersionConfig config, std::function<void(Status)> done);
+  // Gives back to the system what loading has left free in the allocator, behind what is queued.
+  void ReturnMemory(std::function<void()> done);
   // Answers queued loads with CANCELLED; running ones go on.
   void CancelLoads();
 
@@ -117,6 +123,7 @@ class Server : public std::enable_shared_from_this<Server> {
 
   explicit Server(const ServerOptions& options);
   void Terminate();
+  void LoadEnded();
   void RunReaper();
   // Gives up loads that did not return, with their versions.
   void GiveUpLoads(std::unique_lock<std::mutex>* lock);

@@ -8,6 +8,9 @@
 #else
 #include <sys/mman.h>
 #endif
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 
 namespace tritonts::platform {
 
@@ -45,6 +48,12 @@ void FreeBlock(void* memory, size_t size) {
   } else {
     std::free(memory);
   }
+#endif
+}
+
+void ReturnFreePages() {
+#if defined(__GLIBC__)
+  malloc_trim(0);
 #endif
 }
 

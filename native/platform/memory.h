@@ -15,4 +15,9 @@ void* AllocateBlock(size_t size, size_t alignment);
 // Frees what AllocateBlock gave for the same `size`. Any thread.
 void FreeBlock(void* memory, size_t size);
 
+// Gives whole pages that the C library's allocator has free back to the system, where it can be
+// asked to (glibc). Other threads that allocate may wait for it, some milliseconds in a process of
+// hundreds of models. Any thread.
+void ReturnFreePages();
+
 }  // namespace tritonts::platform

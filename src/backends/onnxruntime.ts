@@ -60,11 +60,13 @@ function threads(read: Reader, { cores, devices }: BackendContext): Record<strin
  * refuse then is refused at load, which is an arena that the sessions do not have.
  */
 function shrinkage(read: Reader, { devices }: BackendContext): string | undefined {
+  const key = 'memory.enable_memory_arena_shrinkage';
+  if (!read.says(key)) return undefined;
   const [gpu, ...others] = new Set(devices.filter((device) => device !== cpu));
   const arenas = read.flag('enable_mem_arena') === '0' ? [] : ['cpu:0'];
   // All sessions are told the same, also those that are elsewhere.
   if (gpu !== undefined && others.length === 0 && !devices.includes(cpu)) arenas.push(`gpu:${gpu}`);
-  return read.text('memory.enable_memory_arena_shrinkage', {
+  return read.text(key, {
     expected:
       arenas.length === 0
         ? 'nothing, because the sessions have no arena'

@@ -20,9 +20,17 @@ export interface TextRule {
 /** Reads settings: a model's `parameters` win over the backend's configuration. */
 export class Reader {
   readonly #context: BackendContext;
+  /** The model has parameters. */
+  readonly #hasOwn: boolean;
 
   constructor(context: BackendContext) {
     this.#context = context;
+    this.#hasOwn = Object.keys(context.config.parameters).length > 0;
+  }
+
+  /** Whether anything is said about a key. */
+  says(key: string): boolean {
+    return this.#find(key) !== undefined;
   }
 
   text(key: string, rule?: TextRule): string | undefined {
@@ -48,7 +56,7 @@ export class Reader {
   }
 
   #find(key: string): Written | undefined {
-    const own = this.#context.config.parameters[key]?.string_value;
+    const own = this.#hasOwn ? this.#context.config.parameters[key]?.string_value : undefined;
     if (own === undefined || own === '') return this.#general(key);
     const fault = (expected: string): TritonError =>
       this.#context.fault(keyPath('parameters', key), `expected ${expected} but received '${own}'`);

@@ -1,7 +1,7 @@
 /** Walks a configuration along the class table: what is refused, and what is noted. */
 
-import { defaultOf, fieldsOf, rootMessage, type Field } from './fields.js';
-import { fieldPath, indexPath, keyPath, schemaPath } from './paths.js';
+import { fieldListOf, rootMessage, type Field } from './fields.js';
+import { fieldPath, indexPath, keyPath } from './paths.js';
 import type { Problem, Report } from './problems.js';
 import { didYouMean } from './suggest.js';
 import { acceleratorLists, backendAccelerators } from './support-accelerators.js';
@@ -36,7 +36,7 @@ export function classifyConfig(config: ModelConfig): Classified {
     notes,
     onGpu: config.instance_group.some(({ kind }) => kind === 'KIND_GPU'),
   };
-  visitMessage(walk, rootMessage, config, '');
+  visitMessage(walk, rows, config, '');
   classifyAccelerators(walk);
   classifyParameters(walk);
   return { problems, notes };
@@ -54,49 +54,76 @@ function placed<S extends Support>({ onGpu }: Walk, support: S): S | Support {
   return onGpu ? support : (support.onCpu ?? support);
 }
 
-function visitMessage(walk: Walk, message: string, value: object, path: string): void {
-  const written = new Map<string, unknown>(Object.entries(value));
-  for (const field of fieldsOf(message).values()) {
-    const one = written.get(field.name);
-    if (one !== undefined && !isDefault(field, one))
-      visitField(walk, field, one, fieldPath(path, field.name));
+/** A field at its place in the schema, with its row of the class table. */
+interface Row {
+  readonly field: Field;
+  readonly support: Support;
+  /** The rows of a message's fields. */
+  readonly parts: readonly Row[];
+}
+
+/** The fields of a message about which there may be something to say. */
+function rowsOf(message: string, parent: string): Row[] {
+  return fieldListOf(message)
+    .map((field) => {
+      const path = fieldPath(parent, field.name);
+      const parts = field.kind === 'message' ? rowsOf(field.type, path) : [];
+      return { field, support: supportOf(path).support, parts };
+    })
+    .filter(
+      ({ support, parts }) =>
+        support.class !== 'acted' || support.onCpu || support.values || parts.length > 0,
+    );
+}
+
+const rows: readonly Row[] = rowsOf(rootMessage, '');
+
+function visitMessage(walk: Walk, fields: readonly Row[], value: object, path: string): void {
+  // A message's fields are the object's own, and no object has one of such a name from elsewhere.
+  const written = value as Readonly<Record<string, unknown>>;
+  for (const row of fields) {
+    const one = written[row.field.name];
+    if (one !== undefined && !isDefault(row.field, one)) {
+      visitField(walk, row, one, fieldPath(path, row.field.name));
+    }
   }
 }
 
-function visitField(walk: Walk, field: Field, value: unknown, path: string): void {
-  const row = placed(walk, supportOf(schemaPath(path)).support);
-  const support = (typeof value === 'string' ? row.values?.[value] : undefined) ?? row;
+function visitField(walk: Walk, row: Row, value: unknown, path: string): void {
+  const own = placed(walk, row.support);
+  const support = (typeof value === 'string' ? own.values?.[value] : undefined) ?? own;
   if (support.harmless?.(value, walk.config)) return;
   if (support.class === 'refused') {
-    const what = support === row ? '' : `${String(value)} is `;
+    const what = support === own ? '' : `${String(value)} is `;
     walk.report(path, `${what}not supported: ${support.text}`);
   } else if (support.class === 'hint') {
     walk.notes.push(`${path}: accepted, without effect here: ${support.text}`);
-  } else if (field.kind === 'message') {
-    visitParts(walk, field, value, path);
+  } else if (row.field.kind === 'message') {
+    visitParts(walk, row, value, path);
   }
 }
 
-function visitParts(walk: Walk, field: Field, value: unknown, path: string): void {
+function visitParts(walk: Walk, row: Row, value: unknown, path: string): void {
   if (typeof value !== 'object' || value === null) return;
+  const { parts } = row;
   if (Array.isArray(value)) {
     value.forEach((one: object, index) => {
-      visitMessage(walk, field.type, one, indexPath(path, index));
+      visitMessage(walk, parts, one, indexPath(path, index));
     });
-  } else if (field.mapKey !== undefined) {
+  } else if (row.field.mapKey !== undefined) {
     for (const [key, one] of Object.entries(value) as [string, object][]) {
-      visitMessage(walk, field.type, one, keyPath(path, key));
+      visitMessage(walk, parts, one, keyPath(path, key));
     }
   } else {
-    visitMessage(walk, field.type, value, path);
+    visitMessage(walk, parts, value, path);
   }
 }
 
 /** A message that is there is never a default: `sequence_batching {}` asks for sequences. */
 function isDefault(field: Field, value: unknown): boolean {
-  if (Array.isArray(value)) return value.length === 0;
+  if (field.repeated) return (value as readonly unknown[]).length === 0;
   if (field.mapKey !== undefined) return Object.keys(value as object).length === 0;
-  return field.kind !== 'message' && field.oneof === undefined && value === defaultOf(field);
+  return value === field.initial;
 }
 
 function classifyAccelerators(walk: Walk): void {

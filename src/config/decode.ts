@@ -31,7 +31,10 @@ export function decodeConfig(content: string | Uint8Array): { text: string } | {
     const hint = utf16 ? ': it begins like UTF-16; save it as UTF-8' : '';
     return wrong(`the file is not UTF-8${hint}`, utf16 ? 1 : firstBrokenLine(content));
   }
-  const decoded = typeof content === 'string' ? content : Buffer.from(content).toString('utf8');
+  const decoded =
+    typeof content === 'string'
+      ? content
+      : Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString('utf8');
   const text = decoded.startsWith('\uFEFF') ? decoded.slice(1) : decoded;
   const nul = text.indexOf('\0');
   if (nul >= 0) return wrong('the file contains a NUL byte', text.slice(0, nul).split('\n').length);

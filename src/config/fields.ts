@@ -1,7 +1,7 @@
 /** Views on the schema table: fields of a message, defaults, and the descriptor that protobufjs reads. */
 
 import type { INamespace } from 'protobufjs/light.js';
-import { enumTable, messageTable, type ScalarType } from './schema.js';
+import { enumTable, messageTable, type FieldRow, type ScalarType } from './schema.js';
 
 /** One field of a message of the schema. */
 export interface Field {
@@ -17,39 +17,54 @@ export interface Field {
   readonly mapKey: 'string' | 'uint64' | undefined;
   /** Name of the oneof that the field belongs to. */
   readonly oneof: string | undefined;
+  /** What a field that was not written has in a whole configuration; undefined: lists and maps are empty, others absent. */
+  readonly initial: string | number | boolean | undefined;
 }
 
 /** The message that a configuration file holds. */
 export const rootMessage = 'ModelConfig';
 
-const fieldsByMessage = new Map<string, ReadonlyMap<string, Field>>(
-  Object.entries(messageTable).map(([message, rows]) => [
-    message,
-    new Map(
-      Object.entries(rows).map(([name, [id, type, label]]) => [
-        name,
-        {
-          name,
-          id,
-          type,
-          kind: type in enumTable ? 'enum' : type in messageTable ? 'message' : 'scalar',
-          repeated: label === 'repeated',
-          mapKey: label === 'map string' ? 'string' : label === 'map uint64' ? 'uint64' : undefined,
-          oneof: label?.startsWith('oneof ') ? label.slice('oneof '.length) : undefined,
-        },
-      ]),
-    ),
-  ]),
-);
+function fieldOf(name: string, [id, type, label]: FieldRow): Field {
+  const field = {
+    name,
+    id,
+    type,
+    kind: type in enumTable ? 'enum' : type in messageTable ? 'message' : 'scalar',
+    repeated: label === 'repeated',
+    mapKey: label === 'map string' ? 'string' : label === 'map uint64' ? 'uint64' : undefined,
+    oneof: label?.startsWith('oneof ') === true ? label.slice('oneof '.length) : undefined,
+  } as const;
+  return {
+    ...field,
+    initial: label === undefined && field.kind !== 'message' ? defaultOf(field) : undefined,
+  };
+}
+
+/** Made once for each message that is asked for: most configurations have few. */
+const listByMessage = new Map<string, readonly Field[]>();
+const fieldsByMessage = new Map<string, ReadonlyMap<string, Field>>();
 
 /**
  * The fields of a message, in Triton's order of declaration.
  *
  * @param message - Full name within package `inference`, such as `ModelInput`.
  */
+export function fieldListOf(message: string): readonly Field[] {
+  const known = listByMessage.get(message);
+  if (known !== undefined) return known;
+  const rows = messageTable[message];
+  if (rows === undefined) throw new TypeError(`the schema has no message ${message}`);
+  const list = Object.entries(rows).map(([name, row]) => fieldOf(name, row));
+  listByMessage.set(message, list);
+  return list;
+}
+
+/** The same by name. */
 export function fieldsOf(message: string): ReadonlyMap<string, Field> {
-  const fields = fieldsByMessage.get(message);
-  if (fields === undefined) throw new TypeError(`the schema has no message ${message}`);
+  const known = fieldsByMessage.get(message);
+  if (known !== undefined) return known;
+  const fields = new Map(fieldListOf(message).map((field) => [field.name, field]));
+  fieldsByMessage.set(message, fields);
   return fields;
 }
 
@@ -65,7 +80,7 @@ export function enumNames(type: string): readonly string[] {
 }
 
 /** The value of an absent singular scalar or enum field. */
-export function defaultOf(field: Field): string | number | boolean {
+export function defaultOf(field: Pick<Field, 'kind' | 'type'>): string | number | boolean {
   if (field.kind === 'enum') return enumNames(field.type)[0] ?? '';
   switch (field.type as ScalarType) {
     case 'string':

@@ -8,7 +8,7 @@ import { checkAgainstModel } from './check-model.js';
 import { classifyConfig } from './classify.js';
 import { completeConfig, type BackendDefaults } from './complete.js';
 import type { ModelDescription } from './description.js';
-import { deepFreeze, expandConfig } from './expand.js';
+import { expandConfig, expandChanged } from './expand.js';
 import { fillFromFiles, type DirectoryEntry } from './fill.js';
 import type { GpuFinder } from './gpus.js';
 import { normalizeConfig } from './normalize.js';
@@ -85,7 +85,7 @@ export function prepareConfig(parsed: ParsedConfig | undefined, context: ConfigC
   if (!autoComplete) reportMissingSections(config, report);
   throwProblems(merge(problems, classified.problems), source, modelName);
   return {
-    config: deepFreeze(expandConfig(config)),
+    config: expandChanged(config),
     notes: [...placed.notes, ...classified.notes],
     context,
     source,
@@ -124,14 +124,20 @@ export function finishConfig(
       notes.push(...completed.notes);
       config = completed.config;
     }
-    validateTensors(config, report);
-    const unsupported = classifyConfig(config).problems;
-    throwProblems(merge(problems, unsupported), source, context.modelName);
+    // What was not completed has been through all this.
+    if (config !== prepared.config) {
+      validateTensors(config, report);
+      const unsupported = classifyConfig(config).problems;
+      throwProblems(merge(problems, unsupported), source, context.modelName);
+    }
   }
   if (description) checkAgainstModel(config, description, report);
   else reportMissingSections(config, report);
   throwProblems(problems, source, context.modelName);
-  return { config: deepFreeze(expandConfig(config)), notes: Object.freeze(notes) };
+  return {
+    config: config === prepared.config ? config : expandChanged(config),
+    notes: Object.freeze(notes),
+  };
 }
 
 /** Whether it matters which GPUs there are: finding out may take a while. */

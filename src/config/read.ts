@@ -1,6 +1,6 @@
 /**
- * Reads `config.pbtxt`. Imported when the first file is read: protobufjs takes longer to load than everything else that
- * `import 'tritonts'` does.
+ * Reads `config.pbtxt`. Imported when a file is not plain (`read-plain.ts`): protobufjs takes longer to load than
+ * everything else that `import 'tritonts'` does.
  */
 
 import protobuf from 'protobufjs/light.js';

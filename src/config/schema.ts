@@ -9,7 +9,7 @@
 export type ScalarType = 'string' | 'bool' | 'int32' | 'int64' | 'uint32' | 'uint64' | 'float' | 'double';
 
 /** One row: field number, type (a {@link ScalarType}, an enum or a message), and what it is if not singular. */
-type FieldRow = readonly [
+export type FieldRow = readonly [
   id: number,
   type: string,
   label?: 'repeated' | 'map string' | 'map uint64' | `oneof ${string}`,

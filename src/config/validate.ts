@@ -83,8 +83,9 @@ function validateBackend(config: ModelConfig, report: Report): void {
     }
     return;
   }
+  if (backendOfPlatform.get(platform) === backend) return;
   const platforms = [...backendOfPlatform].flatMap(([name, owner]) => (owner === backend ? [name] : []));
-  if (platforms.length > 0 && !platforms.includes(platform)) {
+  if (platforms.length > 0) {
     const path = platform === '' ? 'backend' : 'platform';
     report(
       path,
@@ -213,6 +214,7 @@ function validatePaths(config: ModelConfig, report: Report): void {
 }
 
 function escapes(path: string): boolean {
+  if (!path.includes('..')) return false;
   let depth = 0;
   for (const part of path.split(/[/\\]/)) {
     if (part === '..') depth--;

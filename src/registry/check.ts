@@ -6,7 +6,7 @@ import type { ModelConfig } from '../config/types.js';
 import { TritonError, type ErrorLocation, type TritonErrorCode } from '../errors.js';
 import { resolveOptions, type ServerOptions } from '../options.js';
 import { openVersion, retire } from './load-version.js';
-import { listModels, type ModelFolder } from './local-source.js';
+import { listModels, readModel, type ModelFolder } from './local-source.js';
 import { prepareModel } from './prepare-model.js';
 
 /** Something that keeps a model from loading. */
@@ -89,7 +89,7 @@ async function checkModel(
   }
   let prepared: Awaited<ReturnType<typeof prepareModel>>;
   try {
-    prepared = await prepareModel(folder, options);
+    prepared = await prepareModel(folder, await readModel(native, folder), options);
   } catch (error) {
     return failed(problemsOf(error));
   }

@@ -1,6 +1,6 @@
 /** Loads one version of a model into the engine. */
 
-import { join } from 'node:path';
+import { sep } from 'node:path';
 import type { NativeDescription, NativeServer, NativeStatus, NativeVersionConfig } from '../addon/native.js';
 import { statusError } from '../addon/status.js';
 import { cpu, type BackendContext } from '../backends/backend.js';
@@ -122,6 +122,7 @@ export interface OpenVersion {
   readonly config: ModelConfig;
   readonly notes: readonly string[];
   readonly labels: VersionDescriptor['labels'];
+  readonly instances: VersionDescriptor['instances'];
 }
 
 /**
@@ -151,7 +152,7 @@ export async function openVersion(
   const backendOptions = options.backendConfig[backend.name] ?? {};
   const files = override?.files && versionFiles(override.files, version);
   const file = config.default_model_filename;
-  const path = files ? file : join(context.modelDirectory, String(version), file);
+  const path = files ? file : `${context.modelDirectory}${sep}${version}${sep}${file}`;
   if (files && backend.needsFile && !Object.hasOwn(files, file)) {
     throw new TritonError(
       'INVALID_ARG',
@@ -161,13 +162,14 @@ export async function openVersion(
       },
     );
   }
+  const instances = instancesOf(config);
   const backendContext: BackendContext = {
     config,
     modelDirectory: context.modelDirectory,
     options: backendOptions,
     cores: options.threads,
     fault: (field, text) => fieldError('INVALID_ARG', source, field, text, { model: name }),
-    devices: instancesOf(config).map(deviceOf),
+    devices: instances.map(deviceOf),
   };
   const settings = backend.settings(backendContext);
   const { uid, description } = await open(server, backend.name, name, version, path, settings, files).catch(
@@ -186,7 +188,7 @@ export async function openVersion(
       defaultsOf(backendOptions),
     );
     const labels = await readLabels(finished.config, source, context.modelDirectory, override?.files);
-    return { uid, config: finished.config, notes: finished.notes, labels };
+    return { uid, config: finished.config, notes: finished.notes, labels, instances };
   } catch (error) {
     await retire(server, uid);
     throw error;
@@ -220,9 +222,9 @@ export async function loadVersion(
   override?: Override,
 ): Promise<VersionDescriptor> {
   const opened = await openVersion(server, options, prepared, version, override);
-  const instances = instancesOf(opened.config);
-  const error = await start(server, opened.uid, versionConfig(opened.config, instances, options));
-  if (!error) return { ...opened, instances };
+  const config = versionConfig(opened.config, opened.instances, options);
+  const error = await start(server, opened.uid, config);
+  if (!error) return opened;
   await retire(server, opened.uid);
   throw loadError(error, prepared.context.modelName, version);
 }

@@ -2,11 +2,13 @@
 
 import type { Dirent } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { sep } from 'node:path';
+import type { NativeServer } from '../addon/native.js';
+import { statusError } from '../addon/status.js';
 import { maxConfigBytes, tooManyBytes } from '../config/decode.js';
 import { problemsError } from '../config/problems.js';
 import { TritonError } from '../errors.js';
-import { readAtMost, TooLargeError } from './read-file.js';
+import type { NativeFolder } from './native-loading.js';
 
 /** A model's folder. */
 export interface ModelFolder {
@@ -24,20 +26,18 @@ export interface ModelFiles {
   readonly firstVersionEntries: readonly { readonly name: string; readonly isDirectory: boolean }[];
 }
 
+/** What lies in a model's folder, and a text that changes when a file of it is changed, added or removed. */
+export interface StampedFiles extends ModelFiles {
+  readonly stamp: string;
+}
+
 function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-async function entriesOf(folder: string): Promise<Dirent[]> {
-  const entries = await readdir(folder, { withFileTypes: true });
-  return entries.sort((a, b) => (a.name < b.name ? -1 : 1));
-}
-
-async function isFolder(parent: string, entry: Dirent): Promise<boolean> {
-  if (entry.isDirectory()) return true;
-  if (!entry.isSymbolicLink()) return false;
+async function leadsToFolder(link: string): Promise<boolean> {
   try {
-    return (await stat(join(parent, entry.name))).isDirectory();
+    return (await stat(link)).isDirectory();
   } catch {
     return false; // a dangling link
   }
@@ -51,7 +51,7 @@ async function isFolder(parent: string, entry: Dirent): Promise<boolean> {
 export async function listModels(repository: string): Promise<ModelFolder[]> {
   let entries: Dirent[];
   try {
-    entries = await entriesOf(repository);
+    entries = await readdir(repository, { withFileTypes: true });
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
     throw new TritonError(
@@ -61,90 +61,62 @@ export async function listModels(repository: string): Promise<ModelFolder[]> {
     );
   }
   const models: ModelFolder[] = [];
+  const inside = repository.endsWith(sep) ? repository : repository + sep;
   for (const entry of entries) {
-    if (!entry.name.startsWith('.') && (await isFolder(repository, entry))) {
-      models.push({ name: entry.name, path: join(repository, entry.name) });
+    const { name } = entry;
+    if (name.startsWith('.')) continue;
+    // There may be thousands: no `join`, and no promise for what tells itself.
+    const path = inside + name;
+    if (entry.isDirectory() || (entry.isSymbolicLink() && (await leadsToFolder(path)))) {
+      models.push({ name, path });
     }
   }
-  return models;
+  return models.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 /** Version numbers are decimal without leading zeros; other folders of a model have other uses. */
 export const versionName: RegExp = /^(0|[1-9]\d{0,15})$/;
 
 /**
- * Reads a model's folder.
+ * Reads a model's folder, on a loader thread.
  *
- * @throws {TritonError} INTERNAL when a file is there but cannot be read, INVALID_ARG for a configuration that is too large.
+ * @param known - A stamp of the folder: where it is that still, the configuration is not read.
+ * @throws {TritonError} INTERNAL when a file is there but cannot be read, INVALID_ARG for a configuration that is too large,
+ *   CANCELLED where loading was given up.
  */
-export async function readModel(folder: ModelFolder): Promise<ModelFiles> {
-  try {
-    const entries = await entriesOf(folder.path);
-    const folders: string[] = [];
-    for (const entry of entries) if (await isFolder(folder.path, entry)) folders.push(entry.name);
-    const versions = folders
-      .filter((name) => versionName.test(name))
-      .map(Number)
-      .filter((number) => Number.isSafeInteger(number))
-      .sort((a, b) => a - b);
-    const first = folders[0];
-    const firstVersionEntries: { name: string; isDirectory: boolean }[] = [];
-    if (first !== undefined) {
-      const path = join(folder.path, first);
-      for (const entry of await entriesOf(path)) {
-        firstVersionEntries.push({ name: entry.name, isDirectory: await isFolder(path, entry) });
-      }
-    }
-    const hasConfig = entries.some((entry) => entry.name === 'config.pbtxt');
-    const file = join(folder.path, 'config.pbtxt');
-    return {
-      config: hasConfig ? { file, bytes: await readConfigFile(folder.name, file) } : undefined,
-      versions,
-      firstVersionEntries,
-    };
-  } catch (error) {
-    if (error instanceof TritonError) throw error;
-    throw new TritonError(
-      'INTERNAL',
-      `model '${folder.name}': its folder cannot be read: ${reasonOf(error)}`,
-      {
-        model: folder.name,
-        cause: error,
-      },
-    );
-  }
-}
-
-async function readConfigFile(model: string, file: string): Promise<Buffer> {
-  try {
-    return await readAtMost(file, maxConfigBytes);
-  } catch (error) {
-    if (error instanceof TooLargeError) {
-      throw problemsError([tooManyBytes(error.size)], { file, lineOf: () => 0 }, model);
-    }
-    throw new TritonError('INTERNAL', `model '${model}': ${file} cannot be read: ${reasonOf(error)}`, {
-      model,
-      cause: error,
+export async function readModel(
+  server: NativeServer,
+  { name, path }: ModelFolder,
+  known = '',
+): Promise<StampedFiles> {
+  const found = await new Promise<NativeFolder>((resolve, reject) => {
+    server.readFolder(name, path, maxConfigBytes, known, (error, folder) => {
+      if (error) reject(statusError(error, { model: name }));
+      else resolve(folder);
+    });
+  });
+  if (found.fault !== '') {
+    throw new TritonError('INTERNAL', `model '${name}': its folder cannot be read: ${found.fault}`, {
+      model: name,
     });
   }
-}
-
-/** A text that changes when a file of the model is changed, added or removed: names, sizes and times of all of them. */
-export async function stampModel(folder: ModelFolder): Promise<string> {
-  const lines: string[] = [];
-  // Links may lead in circles.
-  const visited = new Set<string>();
-  const visit = async (path: string): Promise<void> => {
-    for (const entry of await entriesOf(path)) {
-      const inside = join(path, entry.name);
-      // None for a dangling link, and for what was removed since it was listed.
-      const found = await stat(inside).catch(() => undefined);
-      lines.push(found ? `${inside} ${found.mtimeMs} ${found.size}` : inside);
-      if (!found?.isDirectory() || visited.has(`${found.dev}:${found.ino}`)) continue;
-      visited.add(`${found.dev}:${found.ino}`);
-      await visit(inside);
-    }
+  const file = `${path}${sep}config.pbtxt`;
+  if (found.configSize !== undefined) {
+    throw problemsError([tooManyBytes(found.configSize)], { file, lineOf: () => 0 }, name);
+  }
+  if (found.configFault !== undefined) {
+    throw new TritonError('INTERNAL', `model '${name}': ${file} cannot be read: ${found.configFault}`, {
+      model: name,
+    });
+  }
+  return {
+    config: found.config && { file, bytes: found.config },
+    versions: found.folders
+      .filter((folder) => versionName.test(folder))
+      .map(Number)
+      .filter((number) => Number.isSafeInteger(number))
+      .sort((a, b) => a - b),
+    firstVersionEntries: found.firstEntries,
+    stamp: found.stamp,
   };
-  await visit(folder.path);
-  return lines.join('\n');
 }

@@ -78,7 +78,7 @@ function readFiles(model: string, files: unknown): Map<string, Uint8Array> {
 }
 
 /** The files as if they lay in a folder. */
-export function filesOf(files: ReadonlyMap<string, Uint8Array>): Omit<ModelFiles, 'config'> {
+export function filesOf(files: ReadonlyMap<string, Uint8Array>): ModelFiles {
   const folders = new Map<string, Map<string, boolean>>();
   for (const path of files.keys()) {
     const [folder = '', name, ...rest] = path.split('/');
@@ -88,6 +88,7 @@ export function filesOf(files: ReadonlyMap<string, Uint8Array>): Omit<ModelFiles
   }
   const names = [...folders.keys()].sort();
   return {
+    config: undefined,
     versions: names
       .filter((name) => versionName.test(name))
       .map(Number)

@@ -3,10 +3,10 @@
 import { gpuFinder } from '../backends/gpus.js';
 import { prepareConfig, type PreparedConfig } from '../config/prepare.js';
 import type { ParsedConfig } from '../config/read.js';
+import { readPlainConfig } from '../config/read-plain.js';
 import { TritonError } from '../errors.js';
 import type { ResolvedOptions } from '../options.js';
-import { readModel, type ModelFiles, type ModelFolder } from './local-source.js';
-import { filesOf, type Override } from './override.js';
+import type { ModelFiles, ModelFolder } from './local-source.js';
 import { chooseVersions } from './versions.js';
 
 /** A model that is ready to be opened. */
@@ -17,18 +17,23 @@ export interface PreparedModel {
 }
 
 /**
- * Reads a model's folder and configuration.
+ * Reads a model's configuration.
  *
- * @param override - What takes the place of both, or of the configuration.
+ * @param files - What lies in its folder.
+ * @param override - What takes the place of the configuration.
  * @throws {TritonError} With all that is wrong with the configuration, or the version policy's reason.
  */
 export async function prepareModel(
   folder: ModelFolder,
+  files: ModelFiles,
   options: ResolvedOptions,
-  override?: Override,
+  override?: ParsedConfig,
 ): Promise<PreparedModel> {
-  const files = override?.files ? { ...filesOf(override.files), config: undefined } : await readModel(folder);
-  const parsed = override?.config ?? (files.config && (await readConfig(folder.name, files.config)));
+  const parsed =
+    override ??
+    (files.config &&
+      (readPlainConfig({ file: files.config.file, text: files.config.bytes }) ??
+        (await readConfig(folder.name, files.config))));
   const prepared = prepareConfig(parsed, {
     modelName: folder.name,
     modelDirectory: folder.path,
@@ -40,6 +45,7 @@ export async function prepareModel(
   return { prepared, versions: chooseVersions(prepared.config, prepared.source, files.versions) };
 }
 
+/** Reads what is not plain, or not right. */
 async function readConfig(model: string, config: NonNullable<ModelFiles['config']>): Promise<ParsedConfig> {
   const { readModelConfig } = await import('../config/read.js');
   try {

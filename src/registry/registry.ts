@@ -5,9 +5,9 @@ import { didYouMean } from '../config/suggest.js';
 import { TritonError, type TritonErrorOptions } from '../errors.js';
 import type { ProgressEvent, ResolvedOptions } from '../options.js';
 import { loadVersion, retire } from './load-version.js';
-import { listModels, stampModel, type ModelFolder } from './local-source.js';
+import { listModels, readModel, type ModelFiles, type ModelFolder } from './local-source.js';
 import { prepareModel } from './prepare-model.js';
-import { readOverride, type LoadModelOptions, type Override } from './override.js';
+import { filesOf, readOverride, type LoadModelOptions, type Override } from './override.js';
 import type { ModelState, PublishedModel, PublishedVersion, VersionDescriptor } from './published.js';
 
 /** What the registry keeps of a model. */
@@ -15,14 +15,28 @@ interface Entry {
   readonly name: string;
   /** One folder of that name in each repository that has one. */
   folders: ModelFolder[];
-  published: PublishedModel;
+  /** How often something was published of it. What that was is kept by the engine. */
+  publications: number;
+  /** Whether versions were in it the last time. */
+  hasVersions: boolean;
   /** The files that the served versions came from. */
   stamp: string;
   /** Loads and unloads of a model follow each other. */
   queue: Promise<unknown>;
 }
 
-const unknown: PublishedModel = { state: '', reason: '', versions: [] };
+/**
+ * So many models are under way at once while a server starts: for each loader thread one that it loads and one that
+ * waits for it, and some that are read or completed meanwhile.
+ */
+const modelsPerLoader = 2;
+const modelsAhead = 4;
+
+/** The end of no load. */
+const idle: Promise<void> = Promise.resolve();
+
+/** What is published of a model that was never loaded. */
+const unknown = JSON.stringify({ state: '', reason: '', versions: [] } satisfies PublishedModel);
 
 function asTritonError(error: unknown, model: string): TritonError {
   if (error instanceof TritonError) return error;
@@ -70,7 +84,7 @@ export class Registry {
       if (found.has(name)) continue;
       entry.folders = [];
       // Gone from the repository and never loaded: as if it had not been there.
-      if (entry.published.versions.length === 0) {
+      if (!entry.hasVersions) {
         this.#entries.delete(name);
         this.#server.withdraw(name);
       }
@@ -89,20 +103,29 @@ export class Registry {
    *   where `exitOnError` says so.
    */
   async loadAll(): Promise<void> {
-    const { modelControlMode, loadModels, exitOnError } = this.#options;
+    const { modelControlMode, loadModels, modelLoadConcurrency, exitOnError } = this.#options;
     const all = modelControlMode === 'none' || (loadModels.length === 1 && loadModels[0] === '*');
     const names = all ? this.names() : [...new Set(loadModels)];
     this.#total += names.length;
     const failures: TritonError[] = [];
-    await Promise.all(
-      names.map(async (name) => {
+    // Enough that loader threads always find something to do, and few enough that the loop gets its turns.
+    const left = names.values();
+    const loadSome = async (): Promise<void> => {
+      for (const name of left) {
         try {
           await this.#loadKnown(name);
         } catch (error) {
           failures.push(asTritonError(error, name));
         }
-      }),
-    );
+      }
+    };
+    await Promise.all(Array.from({ length: modelLoadConcurrency * modelsPerLoader + modelsAhead }, loadSome));
+    if (names.length > 0) {
+      // Before anybody is served, who might have to wait for it.
+      await new Promise<void>((resolve) => {
+        this.#server.returnMemory(resolve);
+      });
+    }
     if (failures.length === 0 || !exitOnError) return;
     failures.sort((a, b) => ((a.model ?? '') < (b.model ?? '') ? -1 : 1));
     const [first] = failures;
@@ -135,9 +158,15 @@ export class Registry {
   }
 
   #add(name: string, folders: ModelFolder[]): void {
-    const added: Entry = { name, folders, published: unknown, stamp: '', queue: Promise.resolve() };
-    this.#entries.set(name, added);
-    this.#publish(added, unknown);
+    this.#entries.set(name, {
+      name,
+      folders,
+      publications: 0,
+      hasVersions: false,
+      stamp: '',
+      queue: idle,
+    });
+    this.#server.publish(name, unknown);
   }
 
   /** Loads that have not begun fail with CANCELLED, for good. */
@@ -188,15 +217,25 @@ export class Registry {
   /** Returns the versions that are served now. */
   async #load(entry: Entry, override: Override | undefined): Promise<readonly number[]> {
     const { name } = entry;
-    const before = entry.published;
+    const before = this.#published(entry);
+    const { publications } = entry;
     this.#report(name, undefined, 'LOADING');
     const loaded: { version: number; descriptor: VersionDescriptor }[] = [];
     try {
       this.#throwIfGivenUp(name);
       const folder = override?.files ? { name, path: name } : this.#folder(entry);
       // What was given in place of files is never 'unchanged'.
-      const stamp = override ? '' : await stampModel(folder);
-      if (!override && stamp === entry.stamp && served(before).length > 0) {
+      const known = override || served(before).length === 0 ? '' : entry.stamp;
+      let files: ModelFiles;
+      let stamp = '';
+      if (override?.files) {
+        files = filesOf(override.files);
+      } else {
+        const read = await readModel(this.#server, folder, known);
+        files = read;
+        if (!override) stamp = read.stamp;
+      }
+      if (known !== '' && stamp === known) {
         // What failed to load meanwhile is gone again.
         const versions = before.versions.filter(({ state }) => state === 'READY');
         if (versions.length < before.versions.length) {
@@ -204,7 +243,7 @@ export class Registry {
         }
         return served(before);
       }
-      const { prepared, versions } = await prepareModel(folder, this.#options, override);
+      const { prepared, versions } = await prepareModel(folder, files, this.#options, override?.config);
       const loading: PublishedVersion[] = versions
         .filter((version) => !served(before).includes(version))
         .map((version) => ({ version, state: 'LOADING', reason: '' }));
@@ -251,7 +290,7 @@ export class Registry {
     } catch (error) {
       await Promise.all(loaded.map(({ descriptor }) => retire(this.#server, descriptor.uid)));
       const failure = asTritonError(error, name);
-      if (entry.published === before && served(before).length === 0) {
+      if (entry.publications === publications && served(before).length === 0) {
         this.#publish(entry, { state: 'UNAVAILABLE', reason: failure.message, versions: [] });
       }
       throw failure;
@@ -259,11 +298,11 @@ export class Registry {
   }
 
   async #unload(entry: Entry): Promise<void> {
-    const { versions } = entry.published;
+    const { state: before, versions } = this.#published(entry);
     const descriptors = versions.flatMap(({ descriptor }) => (descriptor ? [descriptor] : []));
     const without = (state: ModelState, reason: string): PublishedModel => ({
-      state: versions.length === 0 && entry.published.state !== '' ? 'UNAVAILABLE' : '',
-      reason: versions.length === 0 && entry.published.state !== '' ? 'unloaded' : '',
+      state: versions.length === 0 && before !== '' ? 'UNAVAILABLE' : '',
+      reason: versions.length === 0 && before !== '' ? 'unloaded' : '',
       versions: versions.map(({ version }) => ({ version, state, reason })),
     });
     this.#publish(entry, without('UNLOADING', ''));
@@ -290,8 +329,15 @@ export class Registry {
   }
 
   #publish(entry: Entry, published: PublishedModel): void {
-    entry.published = published;
+    entry.publications++;
+    entry.hasVersions = published.versions.length > 0;
     this.#server.publish(entry.name, JSON.stringify(published));
+  }
+
+  /** What was published last. */
+  #published({ name }: Entry): PublishedModel {
+    // Written by #publish and #add.
+    return JSON.parse(this.#server.read(name, -1)?.json ?? unknown) as PublishedModel;
   }
 
   #throwIfGivenUp(model: string): void {
@@ -300,6 +346,7 @@ export class Registry {
   }
 
   #report(model: string, version: number | undefined, state: 'LOADING' | 'READY' | 'UNAVAILABLE'): void {
+    if (!this.#options.onProgress) return;
     const event: ProgressEvent = {
       model,
       ...(version === undefined ? {} : { version: String(version) }),
@@ -308,7 +355,7 @@ export class Registry {
       total: this.#total,
     };
     try {
-      this.#options.onProgress?.(event);
+      this.#options.onProgress(event);
     } catch (error) {
       // A listener's fault is no reason why a model fails: it surfaces like any error that nobody catches.
       process.nextTick(() => {

@@ -49,6 +49,9 @@ interface Entry {
 
 const noInputs: Inputs = Object.freeze({});
 
+/** Items that are taken from the source in one go while all goes well. */
+const mostAtOnce = 128;
+
 /** How long to wait before another try when only others have requests in flight, in milliseconds. */
 const retryMs = 1;
 
@@ -56,6 +59,8 @@ const retryMs = 1;
 export class MapIterator implements AsyncIterableIterator<InferResult> {
   readonly #model: Mappable;
   readonly #concurrency: number;
+  /** The source is asked for more when so few items are entries that a good many can be taken. */
+  readonly #refillAt: number;
   /** Frames of whoever called `map`; with `captureStacks` only. */
   readonly #origin: string;
   /** Aborts what is in flight. */
@@ -90,6 +95,7 @@ export class MapIterator implements AsyncIterableIterator<InferResult> {
     this.#model = model;
     this.#origin = origin;
     this.#concurrency = concurrency ?? model.defaultConcurrency;
+    this.#refillAt = this.#concurrency - Math.max(1, Math.min(mostAtOnce, this.#concurrency >> 3));
     this.#options = model.check({ outputs, signal: this.#abort.signal });
     if (Symbol.asyncIterator in items) this.#asyncItems = items[Symbol.asyncIterator]();
     else this.#items = items[Symbol.iterator]();
@@ -118,7 +124,8 @@ export class MapIterator implements AsyncIterableIterator<InferResult> {
     const entry = this.#entries.peek();
     if (entry?.state === 'done' && this.#waiters.length === 0) {
       const next = this.#handOut(entry);
-      this.#pullMore();
+      // Several items at once take less time than as many one by one.
+      if (this.#entries.length <= this.#refillAt) this.#pullMore();
       return Promise.resolve(next);
     }
     return new Promise((resolve, reject) => {

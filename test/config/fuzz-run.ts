@@ -9,6 +9,7 @@ import { expandConfig } from '../../src/config/expand.js';
 import { finishConfig, prepareConfig } from '../../src/config/prepare.js';
 import { printConfig } from '../../src/config/print.js';
 import { readModelConfig, type ParsedConfig } from '../../src/config/read.js';
+import { readPlainConfig } from '../../src/config/read-plain.js';
 import { TritonError } from '../../src/errors.js';
 import { anyContent } from './fuzz-inputs.js';
 import { gpus } from './helpers.js';
@@ -84,13 +85,16 @@ type Outcome = 'refused' | 'read' | 'served';
 /** Reads a text and does with it all that loading does. Throws if an error is none that a user may see. */
 function execute(content: Uint8Array): Outcome {
   const lines = content.reduce((count, byte) => count + Number(byte === 0x0a), 1);
+  const plain = readPlainConfig({ file, text: content });
   let parsed: ParsedConfig;
   try {
     parsed = readModelConfig({ file, text: content });
   } catch (error) {
     checkError(error, lines);
+    assert.equal(plain, undefined, 'the plain reader reads what is refused');
     return 'refused';
   }
+  if (plain) assert.deepEqual(plain.value, parsed.value, 'the plain reader reads something else');
   const config = expandConfig(parsed.value);
   const again = readModelConfig({ file: 'printed', text: printConfig(config) });
   assert.deepEqual(expandConfig(again.value), config, 'reads back other than it was printed');

@@ -1,10 +1,34 @@
 import assert from 'node:assert/strict';
 import { mkdir, rm, symlink, truncate, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { test } from 'node:test';
-import { listModels, readModel, stampModel, type ModelFolder } from '../../src/registry/local-source.js';
+import { after, test } from 'node:test';
+import { createEngine } from '../../src/addon/server.js';
+import {
+  listModels,
+  readModel as readModelWith,
+  type ModelFolder,
+  type StampedFiles,
+} from '../../src/registry/local-source.js';
 import { rejection } from '../server/harness.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';
+
+const engine = createEngine({ modelLoadConcurrency: 1, maxInFlightBytes: 1024 });
+after(async () => {
+  await new Promise<void>((resolve) => {
+    engine.close(0, () => {
+      resolve();
+    });
+  });
+  engine.join();
+});
+
+function readModel(folder: ModelFolder, known?: string): Promise<StampedFiles> {
+  return readModelWith(engine, folder, known);
+}
+
+async function stampModel(folder: ModelFolder): Promise<string> {
+  return (await readModel(folder)).stamp;
+}
 
 /** Folder of the model `m` in a repository. */
 function model(repository: string): ModelFolder {
@@ -103,6 +127,33 @@ test('a config that is too large is refused by its size, unread', async (t) => {
   assert.deepEqual([error.code, error.model], ['INVALID_ARG', 'm']);
   assert.deepEqual(error.location, { file, line: 0, field: '' });
   assert.match(error.message, /the file has 1099511627776 bytes; the largest configuration .* has 1048576/);
+});
+
+test('a config is not read again where the stamp of the folder is known', async (t) => {
+  const repository = await writeRepository(await temporaryFolder(t), { m: { config: 'name: "m"' } });
+  const { stamp } = await readModel(model(repository));
+  assert.deepEqual(await readModel(model(repository), stamp), {
+    config: undefined,
+    versions: [],
+    firstVersionEntries: [],
+    stamp,
+  });
+  await writeFile(join(repository, 'm', 'config.pbtxt'), 'backend: "identity"');
+  const { config } = await readModel(model(repository), stamp);
+  assert.equal(Buffer.from(config?.bytes ?? []).toString(), 'backend: "identity"');
+});
+
+test('a config that is a dangling link, and a folder that is gone, are INTERNAL', async (t) => {
+  const repository = await writeRepository(await temporaryFolder(t), { m: {} });
+  const file = join(repository, 'm', 'config.pbtxt');
+  await symlink(join(repository, 'nowhere'), file);
+  const error = await rejection(readModel(model(repository)));
+  assert.deepEqual([error.code, error.model], ['INTERNAL', 'm']);
+  assert.equal(error.message, `model 'm': ${file} cannot be read: it leads nowhere`);
+  await rm(join(repository, 'm'), { recursive: true });
+  const gone = await rejection(readModel(model(repository)));
+  assert.deepEqual([gone.code, gone.model], ['INTERNAL', 'm']);
+  assert.match(gone.message, /model 'm': its folder cannot be read: No such file or directory: '.*m'/);
 });
 
 void test('stamps', async (t) => {

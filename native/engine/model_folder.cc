@@ -1,0 +1,156 @@
+#include "model_folder.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <system_error>
+
+#include "../platform/dynamic_library.h"
+
+namespace tritonts {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Found {
+  std::string name;
+  fs::path path;
+  bool is_link = false;
+  fs::file_status status;  // of what a link leads to
+};
+
+// In the order of the names' bytes. Throws where the folder cannot be read.
+std::vector<Found> List(const fs::path& folder) {
+  std::vector<Found> list;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    // A dangling link, or what was removed meanwhile, has no status that means anything.
+    std::error_code ignored;
+    list.push_back({platform::Utf8(entry.path().filename()), entry.path(),
+                    entry.is_symlink(ignored), entry.status(ignored)});
+  }
+  std::sort(list.begin(), list.end(),
+            [](const Found& a, const Found& b) { return a.name < b.name; });
+  return list;
+}
+
+// Adds lines for everything in a folder to a stamp.
+class Stamp {
+ public:
+  explicit Stamp(std::string* text) : text_(*text) {}
+
+  void Add(const std::vector<Found>& list, size_t depth) {
+    for (const Found& found : list) {
+      AddFile(found, depth);
+      if (MayEnter(found)) Add(List(found.path), depth + 1);
+    }
+  }
+
+  void AddFile(const Found& found, size_t depth) {
+    text_ += std::string(depth, '/') + found.name;
+    std::error_code error;
+    const auto time = fs::last_write_time(found.path, error);
+    if (!error) text_ += ' ' + std::to_string(time.time_since_epoch().count());
+    if (fs::is_regular_file(found.status)) {
+      const auto size = fs::file_size(found.path, error);
+      if (!error) text_ += ' ' + std::to_string(size);
+    }
+    text_ += '\n';
+  }
+
+  // Links may lead in circles: what they lead to is entered once.
+  bool MayEnter(const Found& found) {
+    if (!fs::is_directory(found.status)) return false;
+    return !found.is_link || entered_.insert(fs::canonical(found.path)).second;
+  }
+
+ private:
+  std::string& text_;
+  std::set<fs::path> entered_;
+};
+
+void ReadConfig(const Found& found, uint64_t most_bytes, ModelFolder* folder) {
+  const auto failed = [folder](const std::string& why) {
+    folder->config_state = ModelFolder::Config::kFailed;
+    folder->config = why;
+  };
+  const auto too_large = [folder](uint64_t size) {
+    folder->config_state = ModelFolder::Config::kTooLarge;
+    folder->config_size = size;
+    folder->config.clear();
+  };
+  if (fs::is_directory(found.status)) return failed("it is a folder");
+  if (!fs::exists(found.status)) return failed("it leads nowhere");
+  if (!fs::is_regular_file(found.status)) return failed("it is no regular file");
+  std::error_code error;
+  const uint64_t size = fs::file_size(found.path, error);
+  if (error) return failed(error.message());
+  if (size > most_bytes) return too_large(size);
+  errno = 0;
+  std::ifstream file(found.path, std::ios::binary);
+  if (!file) return failed(std::generic_category().message(errno));
+  // It may grow meanwhile, or tell no size: one byte more tells that it is too large.
+  std::string& content = folder->config;
+  content.resize(static_cast<size_t>(size) + 1);
+  size_t read = 0;
+  while (true) {
+    file.read(content.data() + read, static_cast<std::streamsize>(content.size() - read));
+    read += static_cast<size_t>(file.gcount());
+    if (file.bad()) return failed(std::generic_category().message(errno));
+    if (read > most_bytes) return too_large(read);
+    if (!file) break;
+    content.resize(std::min<uint64_t>(2 * content.size(), most_bytes + 1));
+  }
+  content.resize(read);
+  folder->config_state = ModelFolder::Config::kRead;
+}
+
+void Read(const fs::path& path, uint64_t most_config_bytes, const std::string& known_stamp,
+          ModelFolder* folder) {
+  Stamp stamp(&folder->stamp);
+  const std::vector<Found> list = List(path);
+  const Found* config = nullptr;
+  for (const Found& found : list) {
+    if (found.name == "config.pbtxt") config = &found;
+    stamp.AddFile(found, 0);
+    if (!fs::is_directory(found.status)) continue;
+    folder->folders.push_back(found.name);
+    const bool is_first = folder->folders.size() == 1;
+    const bool enter = stamp.MayEnter(found);
+    if (!is_first && !enter) continue;
+    const std::vector<Found> inside = List(found.path);
+    if (is_first) {
+      for (const Found& one : inside) {
+        folder->first_entries.push_back({one.name, fs::is_directory(one.status)});
+      }
+    }
+    if (enter) stamp.Add(inside, 1);
+  }
+  if (!config) return;
+  if (folder->stamp == known_stamp) {
+    folder->config_state = ModelFolder::Config::kUnread;
+  } else {
+    ReadConfig(*config, most_config_bytes, folder);
+  }
+}
+
+}  // namespace
+
+ModelFolder ReadModelFolder(const std::string& path, uint64_t most_config_bytes,
+                            const std::string& known_stamp) {
+  ModelFolder folder;
+  try {
+    Read(platform::NativePath(path), most_config_bytes, known_stamp, &folder);
+  } catch (const fs::filesystem_error& error) {
+    folder = {};
+    folder.fault = error.code().message() + ": '" + platform::Utf8(error.path1()) + "'";
+  } catch (const std::exception& error) {
+    folder = {};
+    folder.fault = error.what();
+  }
+  return folder;
+}
+
+}  // namespace tritonts

@@ -16,7 +16,8 @@ class Bell {
   // Any thread.
   void Ring() {
     rung_.store(true, std::memory_order_release);
-    condition_.notify_one();
+    // Whoever rings had the lock after the thread fell asleep, so it sees that.
+    if (asleep_.load(std::memory_order_relaxed)) condition_.notify_one();
   }
 
   // The waiting thread. With the lock: forgets that it was rung.
@@ -24,10 +25,15 @@ class Bell {
   // Whether it was rung since; a hint, which may come late.
   bool rung() const { return rung_.load(std::memory_order_acquire); }
   // With the lock, which is free meanwhile: until it is rung, or for no reason.
-  void Sleep(std::unique_lock<std::mutex>* lock) { condition_.wait(*lock); }
+  void Sleep(std::unique_lock<std::mutex>* lock) {
+    asleep_.store(true, std::memory_order_relaxed);
+    condition_.wait(*lock);
+    asleep_.store(false, std::memory_order_relaxed);
+  }
 
  private:
   std::atomic<bool> rung_{false};
+  std::atomic<bool> asleep_{false};  // written with the lock
   std::condition_variable condition_;
 };
 

@@ -17,7 +17,7 @@ inline void Pause() {
 #elif defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
 #elif defined(__aarch64__) || defined(__arm__)
-  asm volatile("yield" ::: "memory");
+  __asm__ volatile("yield" ::: "memory");
 #endif
 }
 

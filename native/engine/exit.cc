@@ -1,5 +1,6 @@
 #include "exit.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -52,6 +53,11 @@ RuntimeCall::~RuntimeCall() {
 }
 void CountGivenUpCalls(int change) {
   given_up_calls.fetch_add(change);
+}
+
+uint32_t RunsUnderWay() {
+  const int calls = runtime_calls.load(std::memory_order_relaxed);
+  return static_cast<uint32_t>(std::max(0, calls - given_up_calls.load(std::memory_order_relaxed)));
 }
 
 void PrepareExit(int code) {

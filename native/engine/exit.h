@@ -30,6 +30,9 @@ class RuntimeCall {
 // but must not return beneath them. Any thread.
 void CountGivenUpCalls(int change);
 
+// Calls that are under way and not given up. Any thread.
+uint32_t RunsUnderWay();
+
 // From now on nothing new starts, and what runs has 2 s; `code` is what the process will exit with.
 // Any thread.
 void PrepareExit(int code);

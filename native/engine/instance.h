@@ -5,14 +5,15 @@
 // runs the batch, which is the thread or, for a short batch, the one that submitted it.
 #pragma once
 
-#include <condition_variable>
 #include <memory>
 #include <string>
 #include <thread>
 
 #include "backend.h"
 #include "batch.h"
+#include "bell.h"
 #include "pool.h"
+#include "spin.h"
 
 namespace tritonts {
 
@@ -38,9 +39,11 @@ struct InstanceRunner {
   bool running = false;                // the batch is with the backend, or on its way to it
   bool on_caller = false;              // the batch is not for the thread
   uint64_t batch_class = 0;            // of the assigned batch, in the version's RunTimes
-  // Shared with those who picked a batch for it: they notify without the lock, and the batch may
-  // have been run, and the version destroyed, before they come to it.
-  const std::shared_ptr<std::condition_variable> wake = std::make_shared<std::condition_variable>();
+  uint64_t assigned_ns = 0;            // when the last batch was
+  SpinPolicy spin;                     // the thread's
+  // Shared with those who picked a batch for it: they ring without the lock, and the batch may have
+  // been run, and the version destroyed, before they come to it.
+  const std::shared_ptr<Bell> bell = std::make_shared<Bell>();
   std::thread thread;
 };
 

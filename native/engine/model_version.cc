@@ -73,6 +73,7 @@ Status ModelVersion::CreateInstances(VersionConfig config) {
   std::lock_guard lock(mutex_);
   runners_ = std::move(runners);
   if (backend_->may_run_on_js_thread()) run_times_ = RunTimes(config.inline_budget_ns);
+  spin_cores_ = config.spin_cores;
   scheduler_ = std::make_unique<DynamicScheduler>(std::move(config.policy));
   return Status::Ok();
 }
@@ -198,7 +199,7 @@ void ModelVersion::Destroy() {
     runners.swap(runners_);
   }
   for (auto& runner : runners) {
-    runner->wake->notify_one();
+    runner->bell->Ring();
     if (runner->thread.joinable()) runner->thread.join();
   }
   runners.clear();
@@ -217,7 +218,7 @@ void ModelVersion::Leak() {
       if (runner->busy) busy.push_back(runner.get());
       if (runner->running) CountGivenUpCalls(1);
       if (runner->thread.joinable()) runner->thread.detach();
-      runner->wake->notify_one();
+      runner->bell->Ring();
     }
   }
   // A run that comes back now finds `stop_` and leaves its batch alone; one that was assigned but
@@ -261,6 +262,7 @@ bool ModelVersion::Offer(InstanceRunner* runner, uint64_t now_ns, InstanceRunner
   if (decision_.take.empty()) return false;
   runner->batch.Assign(decision_.take, ++batches_);
   runner->busy = true;
+  runner->assigned_ns = now_ns;
   if (run_times_.enabled()) {
     const auto requests = std::as_const(runner->batch).requests();
     runner->batch_class = RunTimes::Class(requests, runner->batch.total_batch_size(), has_strings_);
@@ -402,8 +404,11 @@ void ModelVersion::RunInstance(InstanceRunner* runner) {
   platform::NameThread("tritonts-model");
   std::unique_lock lock(mutex_);
   while (true) {
-    while ((!runner->busy || runner->on_caller) && !stop_) runner->wake->wait(lock);
+    const uint64_t began = NowNs();
+    const Spin spin = Await(runner->bell.get(), &runner->spin, spin_cores_, began, &lock,
+                            [&] { return (runner->busy && !runner->on_caller) || stop_; });
     if (stop_) return;
+    runner->spin.Note(spin, runner->assigned_ns > began ? runner->assigned_ns - began : 0);
     runner->running = true;
     lock.unlock();
     Ran ran = Ran::kHasNext;

@@ -36,6 +36,8 @@ struct VersionConfig {
   std::vector<InstanceSpec> instances;
   // Batches that are known to end within it run on the JS thread that submits them; 0: none does.
   uint64_t inline_budget_ns = 0;
+  // Cores that instance threads with nothing to do may spin on, less those that run; 0: none.
+  uint32_t spin_cores = 0;
 };
 
 // What a submitting thread has spent on running batches itself since its tick began.
@@ -135,6 +137,7 @@ class ModelVersion final : public TimerClient {
   const std::function<void()> on_drained_;
   ModelIo io_;
   uint64_t known_output_bytes_ = 0;
+  uint32_t spin_cores_ = 0;
   std::vector<bool> variable_inputs_;
   bool has_optional_ = false;
   bool keyed_ = false;  // requests may differ in shape or in the inputs they have

@@ -16,7 +16,7 @@ class WakeList {
 
   // The version's lock.
   void Add(InstanceRunner* runner) {
-    Wake wake{runner, runner->wake};
+    Wake wake{runner, runner->bell};
     if (count_ < few_.size()) {
       few_[count_] = std::move(wake);
     } else {
@@ -28,16 +28,16 @@ class WakeList {
   InstanceRunner* front() const { return count_ > 0 ? few_[0].runner : nullptr; }
   // The version's lock: that one needs no waking.
   void DropFront() { first_ = 1; }
-  // No lock: what was added may be gone by now, but for its condition.
+  // No lock: what was added may be gone by now, but for its bell.
   void Notify() const {
-    for (size_t i = first_; i < count_ && i < few_.size(); i++) few_[i].condition->notify_one();
-    for (const Wake& wake : more_) wake.condition->notify_one();
+    for (size_t i = first_; i < count_ && i < few_.size(); i++) few_[i].bell->Ring();
+    for (const Wake& wake : more_) wake.bell->Ring();
   }
 
  private:
   struct Wake {
     InstanceRunner* runner = nullptr;
-    std::shared_ptr<std::condition_variable> condition;
+    std::shared_ptr<Bell> bell;
   };
   std::array<Wake, 4> few_;
   std::vector<Wake> more_;

@@ -389,6 +389,8 @@ class Controller {
     }
     VersionConfig config = ConfigOf(IoOf(kind, most), 1 + random_.Up(2), std::move(policy));
     if (!random_.Once(3)) config.inline_budget_ns = random_.Up(200'000);
+    // More than a machine may have: threads shall spin here.
+    if (!random_.Once(3)) config.spin_cores = 1 + random_.Up(9);
     const Status status = bench_->Start(opened.value(), std::move(config));
     if (!status.ok()) Complain("a start failed: " + status.message());
     served_.push_back({opened.value(), kind, most});

@@ -55,6 +55,8 @@ export interface NativeVersionConfig {
   readonly instances: readonly NativeInstanceSpec[];
   /** Batches that are known to end within it may run on the JS thread; 0: none does. */
   readonly inlineBudgetNs: number;
+  /** Cores that instance threads with nothing to do may spin on; 0: they sleep at once. */
+  readonly spinCores: number;
 }
 
 /** A count of something and how long it took in all. */

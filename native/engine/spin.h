@@ -1,0 +1,94 @@
+// Whether an instance's thread that has nothing to do looks for its next batch for a moment before
+// it sleeps.
+//
+// To wake a sleeping thread costs the one that wakes it a system call, and the request the time
+// until the thread has a core again, which on an idle one is tens of microseconds. A thread that
+// looks (spins) has the batch in less than one, but takes a core meanwhile. So it spins only
+// - where its waits were short lately: a spin would have found the batch,
+// - where its spins found something, else less and less often,
+// - where a core is left for it, besides those of the JS thread, of whoever spins already, and of
+//   runs that are under way,
+// - and at most kMostNs at a time: a server that is asked nothing sleeps.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+
+#include "bell.h"
+#include "clock.h"
+
+namespace tritonts {
+
+// What came of a wait's spin.
+enum class Spin {
+  kNone,         // there was none, or its core was wanted
+  kFound,        // the batch came
+  kInVain,       // it did not
+  kInterrupted,  // another thread had the core meanwhile
+};
+
+// What a thread's earlier waits say of the next one. No clock, no lock. One thread's.
+class SpinPolicy {
+ public:
+  // The longest spin, and the longest wait that one could have found.
+  static constexpr uint64_t kMostNs = 100'000;
+
+  // Whether the wait that begins now is worth spinning. Once a wait.
+  bool Worth();
+  // How it went: the wait, from the end of the last batch until the next one was there, was over
+  // after `waited_ns`.
+  void Note(Spin spin, uint64_t waited_ns);
+
+ private:
+  static constexpr uint32_t kWaits = 8;       // that are looked back upon
+  static constexpr uint32_t kMostDoubt = 12;  // at most 4,095 waits without a spin
+
+  uint32_t short_waits_ = 0;  // a bit for each, the last one lowest
+  uint32_t doubt_ = 0;        // spins in vain, less those that were not
+  uint32_t sit_out_ = 0;      // waits until the next spin
+};
+
+// One of the cores that threads of this process may spin on, taken for as long as the object lives.
+// The process has them, whatever servers it has. Any thread.
+class SpinCore {
+ public:
+  // `cores`: how many there are for spins and runs.
+  explicit SpinCore(uint32_t cores);
+  ~SpinCore();
+  SpinCore(const SpinCore&) = delete;
+  SpinCore& operator=(const SpinCore&) = delete;
+
+  bool taken() const { return taken_; }
+  // Whether runs need it now.
+  bool wanted() const;
+
+ private:
+  const uint32_t cores_;
+  bool taken_;
+};
+
+// Looks at the bell until it is rung, the wait that `began_ns` by `clock` is kMostNs old, or the
+// core is needed otherwise. No lock.
+Spin Look(const Bell& bell, const SpinCore& core, uint64_t began_ns, uint64_t (*clock)());
+
+// Waits until `has_work`, first on one of `cores` cores where that is worth it, then asleep. With
+// the lock, which is free meanwhile; `has_work` is asked under it. The wait is yet to be noted.
+template <typename HasWork>
+Spin Await(Bell* bell, SpinPolicy* policy, uint32_t cores, uint64_t began_ns,
+           std::unique_lock<std::mutex>* lock, const HasWork& has_work) {
+  Spin spin = Spin::kNone;
+  if (!has_work() && cores > 0 && policy->Worth()) {
+    const SpinCore core(cores);
+    while (core.taken() && !has_work()) {
+      bell->Reset();
+      lock->unlock();
+      spin = Look(*bell, core, began_ns, NowNs);
+      lock->lock();
+      if (spin != Spin::kFound) break;  // else once more: a ring may come late
+    }
+  }
+  while (!has_work()) bell->Sleep(lock);
+  return spin;
+}
+
+}  // namespace tritonts

@@ -1,0 +1,24 @@
+// What a thread that waits actively does between two looks.
+#pragma once
+
+#if defined(_MSC_VER)
+#include <intrin.h>
+#endif
+
+namespace tritonts::platform {
+
+// Tells the processor that this thread only waits, which leaves more of it to the core's other
+// thread. Some ten to a hundred nanoseconds. Any thread.
+inline void Pause() {
+#if defined(_MSC_VER) && (defined(_M_X64) || defined(_M_IX86))
+  _mm_pause();
+#elif defined(_MSC_VER) && defined(_M_ARM64)
+  __yield();
+#elif defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__) || defined(__arm__)
+  __asm__ volatile("yield" ::: "memory");
+#endif
+}
+
+}  // namespace tritonts::platform

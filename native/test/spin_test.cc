@@ -1,0 +1,259 @@
+// Whether a thread that waits spins, and that nothing is lost between spinning and sleeping.
+#include "spin.h"
+
+#include <deque>
+#include <optional>
+#include <random>
+
+#include "engine_fixture.h"
+#include "exit.h"
+
+namespace tritonts::test {
+
+namespace {
+
+constexpr uint64_t kUs = 1000;
+constexpr uint64_t kShort = 10 * kUs;
+constexpr uint64_t kLong = SpinPolicy::kMostNs + 1;
+
+// A policy that has seen nothing but short waits.
+SpinPolicy Eager() {
+  SpinPolicy policy;
+  for (int i = 0; i < 8; i++) policy.Note(Spin::kNone, kShort);
+  return policy;
+}
+
+// How many waits pass until the next one that is worth a spin.
+int SatOut(SpinPolicy* policy) {
+  int waits = 0;
+  while (!policy->Worth() && waits < 100'000) {
+    policy->Note(Spin::kNone, kShort);
+    waits++;
+  }
+  return waits;
+}
+
+// A clock that a test sets: each reading is `step` later, and does `at` where its time has come.
+struct FakeClock {
+  static inline uint64_t now = 0;
+  static inline uint64_t step = 0;
+  static inline uint64_t due = UINT64_MAX;
+  static inline std::function<void()> at;
+
+  static void Set(uint64_t each) {
+    now = 0;
+    step = each;
+    due = UINT64_MAX;
+  }
+  static void At(uint64_t time, std::function<void()> what) {
+    due = time;
+    at = std::move(what);
+  }
+  static uint64_t Read() {
+    now += step;
+    if (now >= due) {
+      due = UINT64_MAX;
+      at();
+    }
+    return now;
+  }
+};
+
+}  // namespace
+
+TEST(spin_is_not_worth_it_before_waits_were_seen) {
+  SpinPolicy policy;
+  CHECK(!policy.Worth());
+  for (int i = 0; i < 8; i++) policy.Note(Spin::kNone, kShort);
+  CHECK(policy.Worth());
+}
+
+TEST(spin_is_worth_it_while_half_of_the_waits_are_short) {
+  SpinPolicy policy = Eager();
+  for (int i = 0; i < 4; i++) policy.Note(Spin::kNone, kLong);
+  CHECK(policy.Worth());
+  policy.Note(Spin::kNone, kLong);
+  CHECK(!policy.Worth());
+  // A wait as long as the longest spin is found by one.
+  policy.Note(Spin::kNone, SpinPolicy::kMostNs);
+  policy.Note(Spin::kNone, SpinPolicy::kMostNs);
+  policy.Note(Spin::kNone, SpinPolicy::kMostNs);
+  policy.Note(Spin::kNone, SpinPolicy::kMostNs);
+  CHECK(policy.Worth());
+}
+
+TEST(spin_in_vain_is_tried_less_and_less_often) {
+  SpinPolicy policy = Eager();
+  int before = 0;
+  for (int i = 0; i < 30; i++) {
+    CHECK(policy.Worth());
+    policy.Note(Spin::kInVain, kShort);
+    const int waits = SatOut(&policy);
+    CHECK(waits > before || waits == 4095);
+    before = waits;
+  }
+  CHECK_EQ(before, 4095);
+}
+
+TEST(spin_that_finds_something_is_trusted_again) {
+  SpinPolicy policy = Eager();
+  for (int i = 0; i < 4; i++) policy.Note(Spin::kInVain, kShort);
+  CHECK_EQ(SatOut(&policy), 15);
+  for (int i = 0; i < 4; i++) {
+    policy.Note(Spin::kFound, kShort);
+    CHECK(policy.Worth());
+  }
+  policy.Note(Spin::kInVain, kShort);
+  CHECK_EQ(SatOut(&policy), 1);
+}
+
+TEST(spin_that_was_interrupted_counts_twice) {
+  SpinPolicy policy = Eager();
+  policy.Note(Spin::kInterrupted, kShort);
+  CHECK_EQ(SatOut(&policy), 3);
+}
+
+TEST(spin_of_an_idle_thread_happens_once) {
+  // A burst of requests, then one in a second.
+  SpinPolicy policy = Eager();
+  int spins = 0;
+  for (int i = 0; i < 1000; i++) {
+    const bool spin = policy.Worth();
+    if (spin) spins++;
+    policy.Note(spin ? Spin::kInVain : Spin::kNone, 1'000'000 * kUs);
+  }
+  CHECK(spins >= 1);
+  CHECK(spins <= 4);
+}
+
+TEST(spin_cores_are_those_of_the_process_less_its_runs) {
+  CHECK(!SpinCore(0).taken());
+  const SpinCore first(2);
+  CHECK(first.taken());
+  CHECK(!first.wanted());
+  CHECK(!SpinCore(1).taken());
+  {
+    const SpinCore second(2);
+    CHECK(second.taken());
+    CHECK(!SpinCore(2).taken());
+    const RuntimeCall call;
+    CHECK(first.wanted());
+    CHECK(second.wanted());
+    CHECK(!SpinCore(3).taken());
+    CHECK(SpinCore(4).taken());
+  }
+  CHECK(!first.wanted());
+  CHECK(SpinCore(2).taken());
+}
+
+TEST(spin_ends_when_the_bell_is_rung) {
+  Bell bell;
+  const SpinCore core(1);
+  FakeClock::Set(kUs);
+  FakeClock::At(30 * kUs, [&] { bell.Ring(); });
+  CHECK_EQ(Look(bell, core, 0, FakeClock::Read), Spin::kFound);
+  CHECK(FakeClock::now < 35 * kUs);
+  // It stays rung until it is reset.
+  CHECK_EQ(Look(bell, core, FakeClock::now, FakeClock::Read), Spin::kFound);
+  bell.Reset();
+  CHECK_EQ(Look(bell, core, FakeClock::now, FakeClock::Read), Spin::kInVain);
+}
+
+TEST(spin_ends_when_the_wait_has_its_age) {
+  const Bell bell;
+  const SpinCore core(1);
+  FakeClock::Set(kUs);
+  CHECK_EQ(Look(bell, core, 0, FakeClock::Read), Spin::kInVain);
+  CHECK_EQ(FakeClock::now, SpinPolicy::kMostNs);
+  // The age is that of the wait, not of the spin.
+  FakeClock::Set(kUs);
+  FakeClock::now = SpinPolicy::kMostNs - 5 * kUs;
+  CHECK_EQ(Look(bell, core, 0, FakeClock::Read), Spin::kInVain);
+  CHECK_EQ(FakeClock::now, SpinPolicy::kMostNs);
+}
+
+TEST(spin_ends_when_another_thread_had_its_core) {
+  Bell bell;
+  const SpinCore core(1);
+  for (const bool rung : {false, true}) {
+    FakeClock::Set(kUs);
+    FakeClock::At(30 * kUs, [&] {
+      FakeClock::now += 50 * kUs;
+      if (rung) bell.Ring();
+    });
+    CHECK_EQ(Look(bell, core, 0, FakeClock::Read), Spin::kInterrupted);
+  }
+}
+
+TEST(spin_ends_when_a_run_begins) {
+  const Bell bell;
+  const SpinCore core(1);
+  std::optional<RuntimeCall> run;
+  FakeClock::Set(kUs);
+  FakeClock::At(30 * kUs, [&] { run.emplace(); });
+  CHECK_EQ(Look(bell, core, 0, FakeClock::Read), Spin::kNone);
+  CHECK(FakeClock::now < 35 * kUs);
+}
+
+TEST(spin_without_a_core_is_sleep) {
+  Bell bell;
+  std::mutex mutex;
+  bool work = false;
+  SpinPolicy policy = Eager();
+  std::unique_lock lock(mutex);
+  std::thread other([&] {
+    {
+      // Not before the thread sleeps, which frees the lock.
+      std::lock_guard guard(mutex);
+      work = true;
+    }
+    bell.Ring();
+  });
+  CHECK_EQ(Await(&bell, &policy, 0, NowNs(), &lock, [&] { return work; }), Spin::kNone);
+  other.join();
+}
+
+// Work comes at any moment of a wait: while the thread spins, as it gives up, when it sleeps.
+TEST(spin_and_sleep_lose_nothing_between_them) {
+  Bell bell;
+  std::mutex mutex;
+  std::deque<int> queue;  // guarded by the mutex
+  int taken = 0;
+  int found = 0;
+  int slept = 0;
+  constexpr int kCount = 3000;
+  std::atomic<int> done{0};
+  std::thread consumer([&] {
+    std::unique_lock lock(mutex);
+    while (taken < kCount) {
+      SpinPolicy policy = Eager();
+      const Spin spin = Await(&bell, &policy, 1000, NowNs(), &lock, [&] { return !queue.empty(); });
+      (spin == Spin::kFound ? found : slept)++;
+      while (!queue.empty()) {
+        CHECK_EQ(queue.front(), taken);
+        queue.pop_front();
+        taken++;
+      }
+      done = taken;
+    }
+  });
+  std::mt19937 random(11);
+  bool lost = false;
+  for (int i = 0; i < kCount && !lost; i++) {
+    // Most waits are over about when the spin is.
+    const uint64_t until = NowNs() + (i % 3 == 0 ? 0 : random() % (2 * SpinPolicy::kMostNs));
+    while (NowNs() < until) continue;
+    {
+      std::lock_guard lock(mutex);
+      queue.push_back(i);
+    }
+    bell.Ring();
+    if (i % 2 == 0) lost = !Eventually([&] { return done > i; });
+  }
+  CHECK(!lost);
+  consumer.join();
+  CHECK_EQ(taken, kCount);
+  CHECK(slept > 0);
+}
+
+}  // namespace tritonts::test

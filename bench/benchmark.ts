@@ -9,7 +9,7 @@ import { openSetImmediate } from './contestants/set-immediate.js';
 import { openTritonts, type Ours } from './contestants/tritonts.js';
 import type { Measured } from './limits.js';
 import { measure, timedLoops, type Load } from './measure.js';
-import { configOf, delayModel, delayOutstanding, sweep, type BenchModel, type Items } from './models.js';
+import { configOf, delayLoads, sweep, type BenchModel, type Items } from './models.js';
 import { wants, type Options } from './options.js';
 import type { DelayRow, LoadRow, ModelHead, OurName, Results } from './results.js';
 import { runDelays, runLoad } from './rounds.js';
@@ -87,7 +87,11 @@ export class Benchmark {
         how: describeHow(ours, contestants, this.#threads),
       });
       if (underLoads) await this.#underLoads(model, contestants);
-      if (model.name === delayModel && wants(this.#options, 'delay')) await this.#delay(model, contestants);
+      if (wants(this.#options, 'delay')) {
+        for (const outstanding of delayLoads[model.name] ?? []) {
+          await this.#delay(model, outstanding, contestants);
+        }
+      }
     } finally {
       for (const contestant of contestants.reverse()) await contestant.close();
     }
@@ -179,11 +183,11 @@ export class Benchmark {
   }
 
   /** Ours, and those that share the main thread with everything else. */
-  async #delay(model: BenchModel, contestants: readonly Contestant[]): Promise<void> {
+  async #delay(model: BenchModel, outstanding: number, contestants: readonly Contestant[]): Promise<void> {
     const callers = contestants.filter(
       (contestant): contestant is Caller => contestant.kind === 'caller' && contestant.name !== 'piscina',
     );
-    const load = this.#load(model, delayOutstanding);
+    const load = this.#load(model, outstanding);
     const rows = await runDelays(
       [
         { name: 'idle loop', work: sleep },
@@ -192,7 +196,7 @@ export class Benchmark {
           work: (windowMs: number) => measure(caller, { ...load, windowMs, warmUpMs: 0 }),
         })),
       ],
-      { model: model.name, outstanding: delayOutstanding },
+      { model: model.name, outstanding },
       2 * load.windowMs,
       this.#options.rounds,
       this.#progress,

@@ -100,6 +100,15 @@ export const figures: readonly Figure[] = [
   ...ratios('identity', 512, 'tritonts, inline off', [['setImmediate', 0.4]]),
   ...ratios('identity', 64, 'tritonts, inline off', [['setImmediate', 0.15]]),
   { kind: 'delay', model: 'text-32', outstanding: 32, ours: 'tritonts', against: 'idle loop', atMostMs: 1 },
+  // Runs on the JavaScript thread, beside the same loop without them.
+  ...[1, 64].map((outstanding): DelayFigure => ({
+    kind: 'delay',
+    model: 'add',
+    outstanding,
+    ours: 'tritonts',
+    against: 'tritonts, inline off',
+    atMostMs: 1,
+  })),
 ];
 
 /** Holds rows of a run against the figures. */

@@ -149,11 +149,11 @@ export const models: readonly BenchModel[] = [add, addLarger, digits, mlp, text(
 /** Requests outstanding, load by load, where plots are wanted. */
 export const sweep: readonly number[] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 
-/** The model whose runs are long enough to block an event loop: about 6 ms an item. */
-export const delayModel = 'text-32';
-
-/** Requests outstanding while the event loop's delay is measured. */
-export const delayOutstanding = 32;
+/**
+ * Requests outstanding while the event loop's delay is measured, by model: one whose runs are long enough to block an
+ * event loop (about 6 ms an item), and one that runs on the JavaScript thread, answer after answer.
+ */
+export const delayLoads: Readonly<Record<string, readonly number[]>> = { 'text-32': [32], add: [1, 64] };
 
 /** The `config.pbtxt` that ours reads. */
 export function configOf(model: BenchModel, datatype: Items['datatype']): string {

@@ -1,7 +1,7 @@
 /** The command line of the benchmark. */
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
-import { delayModel, models } from './models.js';
+import { delayLoads, models } from './models.js';
 
 /** What to run. */
 export interface Options {
@@ -106,5 +106,5 @@ export function wants({ only }: Options, name: string): boolean {
 
 /** Whether a model must be opened: for its loads or for the event loop's delay. */
 export function needs(options: Options, name: string): boolean {
-  return wants(options, name) || (name === delayModel && wants(options, 'delay'));
+  return wants(options, name) || (name in delayLoads && wants(options, 'delay'));
 }

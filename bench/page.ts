@@ -2,7 +2,7 @@
 import type { Verdict } from './figures.js';
 import { escape, svg, type Plot } from './plot.js';
 import { delayPlot, plotsOf } from './plots.js';
-import { report } from './report.js';
+import { byLoad, report } from './report.js';
 import type { Results } from './results.js';
 
 const style = `
@@ -60,8 +60,9 @@ export function page(results: Results, verdicts: readonly Verdict[]): string {
       `<section><h2>${escape(`${model}: ${title}`)}</h2><p>${escape(how)}</p><div class="grid-of-plots">${plots.map(figure).join('')}</div></section>`,
     ];
   });
-  const delay = delayPlot(results.delays);
-  if (delay) {
+  for (const rows of byLoad(results.delays)) {
+    const delay = delayPlot(rows);
+    if (!delay) continue;
     sections.push(
       `<section><h2>Event loop</h2><p>What everything else in the process waits for: the last round of each, one after the other, drawn over each other. A line rises while a timer that is due waits.</p>${figure(delay)}</section>`,
     );

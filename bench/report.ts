@@ -16,7 +16,7 @@ export function report(results: Results, verdicts: readonly Verdict[]): string {
     const loads = results.loads.filter((row) => row.model === model);
     if (loads.length > 0) parts.push(`${model}: ${title}\n${how}\n\n${loadTable(loads)}`);
   }
-  if (results.delays.length > 0) parts.push(delayTable(results.delays));
+  for (const rows of byLoad(results.delays)) parts.push(delayTable(rows));
   if (results.measured.length > 0) parts.push(limitsText(results.measured));
   if (results.notes.length > 0) parts.push(results.notes.join('\n'));
   parts.push(conclusion(verdicts));
@@ -81,6 +81,16 @@ function contestantCells({ contestant, requestsPerSecond, latency, batches }: Co
 
 function ratioCells(ratio: Estimate | undefined): string[] {
   return ratio ? [significant(ratio.median), significant(ratio.spread)] : ['', ''];
+}
+
+/** Rows of the same model and requests outstanding together. */
+export function byLoad(rows: readonly DelayRow[]): DelayRow[][] {
+  const loads = new Map<string, DelayRow[]>();
+  for (const row of rows) {
+    const load = `${row.model} ${row.outstanding}`;
+    loads.set(load, [...(loads.get(load) ?? []), row]);
+  }
+  return [...loads.values()];
 }
 
 function delayTable(rows: readonly DelayRow[]): string {

@@ -1,6 +1,7 @@
-// Runs the compiled tests: node scripts/test.mjs [--copies] [part of a path]… [--option of node --test]…
+// Runs the compiled tests: node scripts/test.mjs [--copies] [--plain] [part of a path]… [--option of node --test]…
 //
 // --copies: as where external buffers are forbidden, in Electron for example, everything crosses by copy.
+// --plain: without what only makes things faster: no run is on the JS thread, no thread looks for work before it sleeps.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -8,7 +9,11 @@ import { fileURLToPath } from 'node:url';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const args = process.argv.slice(2);
-const options = args.filter((argument) => argument.startsWith('--') && argument !== '--copies');
+const modes = {
+  '--copies': { TRITONTS_NO_EXTERNAL_BUFFERS: '1' },
+  '--plain': { TRITONTS_INLINE: '0', TRITONTS_SPIN: '0' },
+};
+const options = args.filter((argument) => argument.startsWith('--') && !(argument in modes));
 const parts = args.filter((argument) => !argument.startsWith('--'));
 
 // A compiled file whose source is gone is no test any more.
@@ -22,6 +27,6 @@ const files = readdirSync(join(root, 'dist', 'test'), { recursive: true })
 const result = spawnSync(process.execPath, ['--enable-source-maps', '--test', ...options, ...files], {
   cwd: root,
   stdio: 'inherit',
-  env: { ...process.env, ...(args.includes('--copies') ? { TRITONTS_NO_EXTERNAL_BUFFERS: '1' } : {}) },
+  env: Object.assign({ ...process.env }, ...args.map((argument) => modes[argument] ?? {})),
 });
 process.exitCode = result.status ?? 1;

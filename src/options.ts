@@ -221,7 +221,7 @@ export function resolveOptions(options: ServerOptions): ResolvedOptions {
       1,
       'options.maxInFlightBytes',
     ),
-    inline: inlineOption(options.inline ?? 'auto'),
+    inline: inlineOption(options.inline ?? (process.env['TRITONTS_INLINE'] === '0' ? 'off' : 'auto')),
     captureStacks: boolean(options.captureStacks ?? false, 'options.captureStacks'),
     signal,
     onProgress,

@@ -26,7 +26,7 @@ Status Gather(Batch& batch, uint32_t index, bool batching, Gathered* out) {
         return Status::InvalidArg("an optional input is present in only some requests of a batch");
       }
       out->present = true;
-      out->shape = input->shape;
+      out->shape.assign(input->shape.begin(), input->shape.end());
     } else if (batching) {
       // Not memcmp: of so few dims the call would be the greater part.
       bool same = input->shape.size() == out->shape.size();

@@ -13,6 +13,7 @@
 
 #include "buffer.h"
 #include "datatype.h"
+#include "small_vector.h"
 
 namespace tritonts {
 
@@ -38,8 +39,8 @@ struct Schedulable {
 struct InputTensor {
   uint32_t index = 0;  // position in the model's inputs
   DataType datatype = DataType::kInvalid;
-  std::vector<int64_t> shape;  // full, with the batch dimension where the model has one
-  std::vector<Buffer> chunks;  // the bytes, in order; one chunk but for HTTP bodies
+  SmallVector<int64_t, 4> shape;  // full, with the batch dimension where the model has one
+  SmallVector<Buffer, 1> chunks;  // the bytes, in order; one chunk but for HTTP bodies
 
   size_t byte_size() const {
     size_t size = 0;
@@ -77,7 +78,7 @@ class Request : public Schedulable {
     return nullptr;
   }
   InputTensor& AddInput() {
-    if (input_count_ == inputs_.size()) inputs_.emplace_back();
+    if (input_count_ == inputs_.size()) inputs_.push_back(InputTensor());
     InputTensor& input = inputs_[input_count_++];
     input.chunks.clear();
     return input;
@@ -119,7 +120,7 @@ class Request : public Schedulable {
 
  private:
   std::atomic<State> state_{State::kIdle};
-  std::vector<InputTensor> inputs_;
+  SmallVector<InputTensor, 1> inputs_;
   uint32_t input_count_ = 0;
 };
 

@@ -166,7 +166,7 @@ class FaultInstance final : public Instance {
     const InputTensor* input = batch.requests()[position]->input(0);
     const size_t size = input->byte_size();
     const DataType datatype = input->datatype;
-    std::vector<int64_t> shape = input->shape;
+    std::vector<int64_t> shape(input->shape.begin(), input->shape.end());
     Status status = Status::Ok();
     switch (fault) {
       case Fault::kFails:

@@ -142,6 +142,7 @@ TEST(inline_gives_the_rest_of_a_tick_to_the_thread_where_it_does_not_fit) {
   tick.spent_ns = kGenerousNs;
   bench.version.Submit({bench.version.requests.Floats({1, 2})}, &tick);
   CHECK(bench.version.sink.Wait(2));
+  CHECK(Eventually([&] { return bench.version.version().drained(); }));
   CHECK((bench.here() == std::vector<bool>{false, false}));
   // A batch here, and then one of a size that was not seen yet.
   bench.Ask({2, 1});

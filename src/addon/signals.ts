@@ -11,6 +11,8 @@ interface Listened {
 /** See the head of this file. One a port. */
 export class Signals {
   readonly #known: Map<AbortSignal, Listened> = new Map();
+  /** The one that was asked for last: all requests of a `map` have the same. */
+  #last: { readonly signal: AbortSignal; readonly known: Listened } | undefined;
   readonly #aborted: (signal: AbortSignal, first: Slot | undefined) => void;
 
   /**
@@ -24,11 +26,11 @@ export class Signals {
   /** The slot's request is to be told when the signal fires. */
   add(slot: Slot, signal: AbortSignal): void {
     slot.signal = signal;
-    let known = this.#known.get(signal);
+    let known = this.#find(signal);
     if (!known) {
       const listener = (): void => {
         const fired = this.#known.get(signal);
-        this.#known.delete(signal);
+        this.#forget(signal);
         if (fired) this.#aborted(signal, fired.first);
       };
       known = { first: undefined, listener };
@@ -46,7 +48,7 @@ export class Signals {
     const { signal } = slot;
     if (!signal) return;
     slot.signal = undefined;
-    const known = this.#known.get(signal);
+    const known = this.#find(signal);
     if (!known) return;
     const { next, previous } = slot;
     if (next) next.previous = previous;
@@ -55,7 +57,19 @@ export class Signals {
     slot.next = slot.previous = undefined;
     if (!known.first) {
       signal.removeEventListener('abort', known.listener);
-      this.#known.delete(signal);
+      this.#forget(signal);
     }
+  }
+
+  #find(signal: AbortSignal): Listened | undefined {
+    if (this.#last?.signal === signal) return this.#last.known;
+    const known = this.#known.get(signal);
+    if (known) this.#last = { signal, known };
+    return known;
+  }
+
+  #forget(signal: AbortSignal): void {
+    this.#known.delete(signal);
+    if (this.#last?.signal === signal) this.#last = undefined;
   }
 }

@@ -6,7 +6,7 @@
 import { gatherInputs, type EncodedInput } from './gather.js';
 import { InputReader } from './names.js';
 import type { InputPlan } from './plan.js';
-import { ShortPath } from './short-path.js';
+import type { ShortPath } from './short-path.js';
 import type { WireArray } from './views.js';
 
 /** See the head of this file. */

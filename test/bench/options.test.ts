@@ -28,11 +28,13 @@ test('--html takes a path or not, and runs every power of two unless --quick is 
   assert.equal(readOptions(['--quick', '--html']).loads, 'quick');
 });
 
-test('the delay needs its model open, and not its loads', () => {
+test('the delay needs its models open, and not their loads', () => {
   const options = readOptions(['--only', 'delay']);
-  assert.equal(wants(options, 'text-32'), false);
-  assert.equal(needs(options, 'text-32'), true);
-  assert.equal(needs(options, 'add'), false);
+  for (const name of ['text-32', 'add']) {
+    assert.equal(wants(options, name), false);
+    assert.equal(needs(options, name), true);
+  }
+  assert.equal(needs(options, 'mlp'), false);
 });
 
 test('what it does not know is refused with what it knows', () => {

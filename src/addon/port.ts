@@ -139,7 +139,7 @@ export class Port implements Answered {
   }
 
   /**
-   * As {@link send}, of a request that is one small input.
+   * As {@link send}, of a request that is one small input and whose signal is not aborted.
    *
    * @param value - What `input.rowsOf` returned `rows` for, none of the caller's code having run since.
    * @returns False where it cannot go this way; then it was not sent.
@@ -153,7 +153,7 @@ export class Port implements Answered {
     waiter: Waiter<unknown>,
     origin: Origin,
   ): boolean {
-    if (request.signal?.aborted || input.bytesOf(rows) > slabRangeBytes) return false;
+    if (input.bytesOf(rows) > slabRangeBytes) return false;
     const slot = this.#takeSlot();
     let written = false;
     try {

@@ -32,6 +32,35 @@ test('a signal that is aborted already rejects with CANCELLED, and its reason as
   assert.equal((await statisticsAfter(server, 'echo', 1)).inference_stats.fail.count, 0);
 });
 
+test('a signal that the inputs themselves abort rejects with CANCELLED', async (t) => {
+  const server = await serve(t, { echo: identity() });
+  const controller = new AbortController();
+  const inputs = {
+    get x(): Float32Array {
+      controller.abort();
+      return row();
+    },
+  };
+  const error = await rejection(server.infer('echo', inputs, { signal: controller.signal }));
+  assert.equal(error.code, 'CANCELLED');
+});
+
+test('an input that the signal takes away is refused, and nobody else has its bytes', async (t) => {
+  const server = await serve(t, { echo: identity() });
+  // In the same slot before.
+  await server.infer('echo', { x: row(7) });
+  const x = row(1);
+  const { signal } = new AbortController();
+  Object.defineProperty(signal, 'aborted', {
+    get: () => {
+      structuredClone(x, { transfer: [x.buffer] });
+      return false;
+    },
+  });
+  const error = await rejection(server.infer('echo', { x }, { signal }));
+  assert.equal(error.code, 'INVALID_ARG');
+});
+
 test('a queued request rejects at once, before the one that runs has ended', async (t) => {
   const server = await serve(t, { slow });
   const controller = new AbortController();

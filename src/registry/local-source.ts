@@ -3,12 +3,11 @@
 import type { Dirent } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { sep } from 'node:path';
-import type { NativeServer } from '../addon/native.js';
+import type { NativeFolder, NativeServer } from '../addon/native.js';
 import { statusError } from '../addon/status.js';
 import { maxConfigBytes, tooManyBytes } from '../config/decode.js';
 import { problemsError } from '../config/problems.js';
 import { TritonError } from '../errors.js';
-import type { NativeFolder } from './native-loading.js';
 
 /** A model's folder. */
 export interface ModelFolder {

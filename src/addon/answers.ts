@@ -50,6 +50,8 @@ interface AlikeOutput {
 
 /** Whose requests are answered. */
 export interface Answered {
+  /** A word that the engine shares with this environment. */
+  headerWord(index: number): number;
   readonly slots: readonly (Slot | undefined)[];
   /** The slot's promise is about to settle. */
   settled(slot: Slot): void;
@@ -75,9 +77,10 @@ export class Answers {
   }
 
   /** Takes note of `count` pages, which the header names. */
-  open(count: number, headerWord: (index: number) => number): void {
+  open(count: number): void {
+    const port = this.#port;
     for (let word = headerPages; word < headerPages + count * 2; word += 2) {
-      this.#open.push({ id: headerWord(word), words: headerWord(word + 1), position: 0, taken: 0 });
+      this.#open.push({ id: port.headerWord(word), words: port.headerWord(word + 1), position: 0, taken: 0 });
     }
   }
 
@@ -154,25 +157,13 @@ export class Answers {
     const words = view.Int32Array;
     const { slots } = this.#port;
     const total = words[page.position + 1] ?? 0;
-    let position = page.position + 3;
-    const outputs: AlikeOutput[] = [];
+    const position = page.position + 3;
     const begin = page.taken;
     const end = Math.min(total, begin + most);
     const outputsEnd = skipOutputs(words, position, words[page.position + 2] ?? 0);
     // A batch is of one version. Slots before the present one may be others' already.
     const target = slots[words[outputsEnd + begin] ?? 0]?.target;
-    while (target && position < outputsEnd) {
-      const output = target.output((words[position] ?? 0) & 0xffff);
-      const rank = words[position + 3] ?? 0;
-      outputs.push({
-        output,
-        shape: output.shape(words, position + 4, rank),
-        offset: words[position + 1] ?? 0,
-        size: words[position + 2] ?? 0,
-      });
-      position += 4 + rank;
-    }
-    if (target) this.#giveAlike(view, outputsEnd, begin, end, target, outputs);
+    if (target) this.#giveAlike(view, position, outputsEnd, begin, end, target);
     if (end === total) {
       page.position = outputsEnd + total;
       page.taken = 0;
@@ -182,24 +173,27 @@ export class Answers {
     return end - begin;
   }
 
+  /** The answers from `begin` to `end`; records of outputs are at `position`, slots at `slotsAt`. */
   #giveAlike(
     view: MemoryViews,
-    at: number,
+    position: number,
+    slotsAt: number,
     begin: number,
     end: number,
     target: PortTarget,
-    outputs: readonly AlikeOutput[],
   ): void {
     const words = view.Int32Array;
     const port = this.#port;
     const { slots } = port;
     const timings = this.#timings;
+    let outputs: readonly AlikeOutput[] | undefined;
     for (let i = begin; i < end; i++) {
-      const slot = slots[words[at + i] ?? 0];
+      const slot = slots[words[slotsAt + i] ?? 0];
       if (slot === undefined) continue;
       const { id, waiter, stack } = slot;
       if (waiter !== undefined) {
         try {
+          outputs ??= alikeOutputs(words, position, slotsAt, target);
           const values = target.emptyOutputs();
           for (let j = 0; j < outputs.length; j++) {
             const one = outputs[j];
@@ -296,6 +290,19 @@ export class Answers {
     this.#native.copyLarge(page, number, new Uint8Array(copy));
     return copy;
   }
+}
+
+/** The outputs of answers that are alike, whose records are from `position` to `end`. */
+function alikeOutputs(words: Int32Array, position: number, end: number, target: PortTarget): AlikeOutput[] {
+  const outputs: AlikeOutput[] = [];
+  for (let at = position; at < end;) {
+    const output = target.output((words[at] ?? 0) & 0xffff);
+    const rank = words[at + 3] ?? 0;
+    const shape = output.shape(words, at + 4, rank);
+    outputs.push({ output, shape, offset: words[at + 1] ?? 0, size: words[at + 2] ?? 0 });
+    at += 4 + rank;
+  }
+  return outputs;
 }
 
 /** Where the records of so many outputs end, which begin at `position`. */

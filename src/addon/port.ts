@@ -17,7 +17,7 @@ import { headerClosed, headerEpoch, slabRangeBytes } from './layout.js';
 import type { NativePort, NativeServer } from './native.js';
 import { cancelled, framesBelow } from './port-errors.js';
 import type { Origin, PortInput, PortOptions, PortRequest, PortTarget, Waiter } from './port-types.js';
-import { Signals } from './signals.js';
+import { isAborted, Signals } from './signals.js';
 import { Slot } from './slot.js';
 import { statusError } from './status.js';
 import { Submission } from './submission.js';
@@ -84,16 +84,17 @@ export class Port implements Answered {
 
   /** Counts changes of the table of models; differs from the value seen before when something changed. */
   get epoch(): number {
-    return this.#headerWord(headerEpoch);
+    return this.headerWord(headerEpoch);
   }
 
   /** Whether the server closes or is closed. */
   get closed(): boolean {
     if (this.#detached || this.#refusing) return true;
-    return this.#headerWord(headerClosed) === 1;
+    return this.headerWord(headerClosed) === 1;
   }
 
-  #headerWord(index: number): number {
+  /** @internal */
+  headerWord(index: number): number {
     return this.#header ? (this.#header[index] ?? 0) : this.#native.headerWord(index);
   }
 
@@ -124,7 +125,7 @@ export class Port implements Answered {
     origin: Origin,
   ): TritonError | undefined {
     const { signal } = request;
-    if (signal?.aborted) return cancelled(target.name, signal);
+    if (signal && isAborted(signal)) return cancelled(target.name, signal);
     const slot = this.#takeSlot();
     let written = false;
     try {
@@ -139,7 +140,7 @@ export class Port implements Answered {
   }
 
   /**
-   * As {@link send}, of a request that is one small input and whose signal is not aborted.
+   * As {@link send}, of a request that is one small input.
    *
    * @param value - What `input.rowsOf` returned `rows` for, none of the caller's code having run since.
    * @returns False where it cannot go this way; then it was not sent.
@@ -153,7 +154,8 @@ export class Port implements Answered {
     waiter: Waiter<unknown>,
     origin: Origin,
   ): boolean {
-    if (input.bytesOf(rows) > slabRangeBytes) return false;
+    const { signal } = request;
+    if ((signal && isAborted(signal)) || input.bytesOf(rows) > slabRangeBytes) return false;
     const slot = this.#takeSlot();
     let written = false;
     try {
@@ -204,7 +206,7 @@ export class Port implements Answered {
   }
 
   #openPages(count: number): void {
-    this.#answers.open(count, (index) => this.#headerWord(index));
+    this.#answers.open(count);
   }
 
   /** Resolves when no request is in flight. */

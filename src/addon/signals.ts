@@ -2,6 +2,17 @@
 
 import type { Slot } from './slot.js';
 
+// The accessor of the class, and not whatever the signal has under that name: it runs none of the caller's code, which
+// could take away an input that is checked and not yet copied.
+const getAborted = Reflect.getOwnPropertyDescriptor(AbortSignal.prototype, 'aborted')?.get as (
+  this: AbortSignal,
+) => boolean;
+
+/** Whether the signal has fired. */
+export function isAborted(signal: AbortSignal): boolean {
+  return getAborted.call(signal);
+}
+
 /** A signal that requests in flight listen to. */
 interface Listened {
   first: Slot | undefined;

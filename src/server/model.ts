@@ -255,9 +255,7 @@ export class Model {
   ): unknown {
     const { port } = this.#table;
     const value = only.read(inputs);
-    // Before the look at the value: from there to its copy none of the caller's code may run.
-    const aborted = request.signal?.aborted === true;
-    const rows = aborted ? 0 : only.rowsOf(value);
+    const rows = only.rowsOf(value);
     // Of a value that has rows: it is a typed array.
     if (rows > 0 && port.sendOnly(ready, only, value as TypedArray, rows, request, waiter, origin)) {
       return undefined;

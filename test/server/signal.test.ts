@@ -45,10 +45,8 @@ test('a signal that the inputs themselves abort rejects with CANCELLED', async (
   assert.equal(error.code, 'CANCELLED');
 });
 
-test('an input that the signal takes away is refused, and nobody else has its bytes', async (t) => {
+test("what a signal has of its own does not run between an input's check and its copy", async (t) => {
   const server = await serve(t, { echo: identity() });
-  // In the same slot before.
-  await server.infer('echo', { x: row(7) });
   const x = row(1);
   const { signal } = new AbortController();
   Object.defineProperty(signal, 'aborted', {
@@ -57,8 +55,8 @@ test('an input that the signal takes away is refused, and nobody else has its by
       return false;
     },
   });
-  const error = await rejection(server.infer('echo', { x }, { signal }));
-  assert.equal(error.code, 'INVALID_ARG');
+  const { outputs } = await server.infer('echo', { x }, { signal });
+  assert.deepEqual(outputs['y']?.toArray(), [[...row(1)]]);
 });
 
 test('a queued request rejects at once, before the one that runs has ended', async (t) => {

@@ -9,10 +9,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { createServer, type InferenceServer, type InferResult } from '../src/index.js';
+import { createServer, type AnyTensor, type InferenceServer, type InferResult } from '../src/index.js';
 import { mlpModel } from '../test/support/models.js';
 import { writeRepository, type RepositoryModel } from '../test/support/repository.js';
 import type { Caller } from './contestants/contestant.js';
+import { passAs, takeFrom } from './literals.js';
 import { measure } from './measure.js';
 import { configOf, models, type BenchModel, type Items } from './models.js';
 import { describeMachine } from './machine.js';
@@ -36,16 +37,19 @@ interface Measured {
   readonly p50: number[];
 }
 
+const none = new Float32Array();
+
 function callerOf(server: InferenceServer, name: string, model: BenchModel, { values }: Items): Caller {
   const served = server.model(name);
-  const { input, output } = { input: model.input.name, output: model.output.name };
+  const pass = passAs<Items['values'][number]>(model.input.name);
+  const take = takeFrom<AnyTensor>(model.output.name);
   return {
     kind: 'caller',
     name: 'tritonts',
-    infer: (index) => served.infer({ [input]: values[index % values.length] ?? [] }),
+    infer: (index) => served.infer(pass(values[index % values.length] ?? none)),
     read: (answer) =>
       // What infer() promised; all of these models give FP32.
-      (answer as InferResult).outputs[output]?.data as Float32Array,
+      take((answer as InferResult).outputs)?.data as Float32Array,
     close: () => Promise.resolve(),
   };
 }

@@ -68,8 +68,7 @@ export class ShortPath {
     if (kind === undefined || kind !== this.#wire) return 0;
     // It has a kind, so it is a typed array.
     const count = lengthOf(value as TypedArray);
-    const rows = count / this.#fixedCount;
-    if (!(rows >= 1 && rows <= this.#maxBatch) || Math.trunc(rows) !== rows) return 0;
+    const rows = this.#rowsIn(count);
     return count * this.#elementBytes > onHeapBytes && isShared(value as TypedArray) ? 0 : rows;
   }
 
@@ -96,10 +95,16 @@ export class ShortPath {
     return this.open ? this.#encodeOpen(view, batch) : this.#encodeFixed(view);
   }
 
+  /** Rows that so many elements make; 0 where they are no whole rows, or too many. */
+  #rowsIn(count: number): number {
+    const rows = count / this.#fixedCount;
+    return rows >= 1 && rows <= this.#maxBatch && Math.trunc(rows) === rows ? rows : 0;
+  }
+
   #encodeFixed(view: TypedArray): EncodedInput | undefined {
     const count = lengthOf(view);
-    const batch = count / this.#fixedCount;
-    if (!(batch >= 1 && batch <= this.#maxBatch) || Math.trunc(batch) !== batch) return undefined;
+    const batch = this.#rowsIn(count);
+    if (batch === 0) return undefined;
     const byteLength = count * this.#elementBytes;
     if (byteLength <= onHeapBytes) {
       const small = this.#small[batch] ?? this.#keepSmall(batch, count);

@@ -46,6 +46,7 @@ Napi::Value CreateServer(const Napi::CallbackInfo& info) {
   ServerOptions options;
   options.load_concurrency = static_cast<uint32_t>(NumberOf(info[0]));
   options.max_in_flight_bytes = static_cast<uint64_t>(NumberOf(info[1]));
+  options.spin_cores = static_cast<uint32_t>(NumberOf(info[2]));
   auto server = Server::Create(options);
   if (!server) return info.Env().Undefined();
   DataOf(info.Env()).owned.push_back(server);

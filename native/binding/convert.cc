@@ -210,7 +210,6 @@ VersionConfig VersionConfigOf(const Napi::Object& object) {
         static_cast<uint64_t>(NumberOf(policy.Get("maxQueueDelayUs"))) * 1000;
   }
   config.inline_budget_ns = static_cast<uint64_t>(NumberOf(object.Get("inlineBudgetNs")));
-  config.spin_cores = static_cast<uint32_t>(NumberOf(object.Get("spinCores")));
   const Napi::Value instances = object.Get("instances");
   if (instances.IsArray()) {
     const Napi::Array array = instances.As<Napi::Array>();

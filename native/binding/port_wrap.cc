@@ -51,6 +51,7 @@ Napi::Function PortWrap::Define(Napi::Env env) {
                       InstanceMethod<&PortWrap::Unstage>("unstage"),
                       InstanceMethod<&PortWrap::Submit>("submit"),
                       InstanceMethod<&PortWrap::SubmitCopies>("submitCopies"),
+                      InstanceMethod<&PortWrap::Look>("look"),
                       InstanceMethod<&PortWrap::Cancel>("cancel"),
                       InstanceMethod<&PortWrap::Page>("page"),
                       InstanceMethod<&PortWrap::CopyPage>("copyPage"),
@@ -81,7 +82,7 @@ Napi::Value PortWrap::Create(Napi::Env env, const std::shared_ptr<Server>& serve
   napi_unref_threadsafe_function(env, signal->function);
   wrap->signal_ = signal;
   wrap->external_ = external;
-  // Called under the port's lock, so never after Port::Detach; the function outlives that.
+  // Not called when Port::Detach has returned; the function outlives that.
   wrap->port_ = server->Attach([signal] {
     napi_call_threadsafe_function(signal->function, nullptr, napi_tsfn_nonblocking);
   });
@@ -188,6 +189,14 @@ Napi::Value PortWrap::SubmitWords(Napi::Env env, const int32_t* words, size_t co
   const Status status = port_->Submit(words, count, slab_sources, run, &answered);
   if (!status.ok()) return ToJs(env, status);
   return Napi::Number::New(env, answered ? TakePages() : 0);
+}
+
+Napi::Value PortWrap::Look(const Napi::CallbackInfo& info) {
+  constexpr int32_t kAsleep = -2;
+  constexpr int32_t kNothing = -1;
+  const Port::Looked looked = port_->Look();
+  if (looked == Port::Looked::kSomething) return Napi::Number::New(info.Env(), TakePages());
+  return Napi::Number::New(info.Env(), looked == Port::Looked::kNothing ? kNothing : kAsleep);
 }
 
 uint32_t PortWrap::TakePages() {

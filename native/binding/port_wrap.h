@@ -44,6 +44,8 @@ class PortWrap : public Napi::ObjectWrap<PortWrap> {
   // Takes finished pages and names them in the header; how many.
   uint32_t TakePages();
   Napi::Value SubmitCopies(const Napi::CallbackInfo& info);
+  // The number of pages that the header names; or what Port::Looked says otherwise.
+  Napi::Value Look(const Napi::CallbackInfo& info);
   void Cancel(const Napi::CallbackInfo& info);
   Napi::Value Page(const Napi::CallbackInfo& info);
   void CopyPage(const Napi::CallbackInfo& info);

@@ -23,7 +23,7 @@ class Bell {
   // The waiting thread. With the lock: forgets that it was rung.
   void Reset() { rung_.store(false, std::memory_order_relaxed); }
   // Whether it was rung since; a hint, which may come late.
-  bool rung() const { return rung_.load(std::memory_order_acquire); }
+  const std::atomic<bool>& rung() const { return rung_; }
   // With the lock, which is free meanwhile: until it is rung, or for no reason.
   void Sleep(std::unique_lock<std::mutex>* lock) {
     asleep_.store(true, std::memory_order_relaxed);

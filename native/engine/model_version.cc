@@ -28,12 +28,13 @@ ModelVersion::~ModelVersion() {
   TRITONTS_ASSERT(runners_.empty(), "a version was not destroyed");
 }
 
-Status ModelVersion::Start(VersionConfig config) {
+Status ModelVersion::Start(VersionConfig config, uint32_t spin_cores) {
   {
     std::lock_guard lock(mutex_);
     TRITONTS_ASSERT(!started_ && !starting_, "a version was started twice");
     if (closed_) return Status::Cancelled("model '" + name_ + "': loading was given up");
     starting_.store(true, std::memory_order_release);
+    spin_cores_ = spin_cores;
   }
   Status status = CreateInstances(std::move(config));
   if (status.ok()) started_.store(true, std::memory_order_release);
@@ -73,7 +74,6 @@ Status ModelVersion::CreateInstances(VersionConfig config) {
   std::lock_guard lock(mutex_);
   runners_ = std::move(runners);
   if (backend_->may_run_on_js_thread()) run_times_ = RunTimes(config.inline_budget_ns);
-  spin_cores_ = config.spin_cores;
   scheduler_ = std::make_unique<DynamicScheduler>(std::move(config.policy));
   return Status::Ok();
 }

@@ -36,8 +36,6 @@ struct VersionConfig {
   std::vector<InstanceSpec> instances;
   // Batches that are known to end within it run on the JS thread that submits them; 0: none does.
   uint64_t inline_budget_ns = 0;
-  // Cores that instance threads with nothing to do may spin on, less those that run; 0: none.
-  uint32_t spin_cores = 0;
 };
 
 // What a submitting thread has spent on running batches itself since its tick began.
@@ -62,7 +60,8 @@ class ModelVersion final : public TimerClient {
   uint64_t KnownOutputBytes(uint64_t rows) const { return rows * known_output_bytes_; }
 
   // Creates the instances and begins to serve. A loader thread, once. CANCELLED after Close.
-  Status Start(VersionConfig config);
+  // `spin_cores`: cores that their threads may spin on (spin.h); 0: none.
+  Status Start(VersionConfig config, uint32_t spin_cores = 0);
   // Whether Start is under way: then the version must not be ended beyond Close. Any thread.
   bool starting() const { return starting_.load(std::memory_order_acquire); }
   // Whether Start went well: only then may requests be prepared for it. Any thread.

@@ -91,11 +91,12 @@ void Port::Acknowledge(uint32_t epoch) {
 
 void Port::Detach() {
   CheckThread();
-  {
-    std::lock_guard lock(mutex_);
-    if (detached_) return;
-    detached_ = true;
-  }
+  if (detached_.exchange(true)) return;
+  // Who came before that is in `wake_`, which takes no time; who comes after it does not call it.
+  while (signalling_ != 0) std::this_thread::yield();
+  // The port may live on for long.
+  looking_ = false;
+  look_core_.reset();
   for (const auto& together : slots_) {
     if (!together) continue;
     for (const Request& request : std::span(together.get(), kSlotsTogether)) {

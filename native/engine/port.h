@@ -13,7 +13,8 @@
 // Threads: everything is for the environment's JS thread, which is the one that attached it, but
 // Deliver (any) and what says otherwise.
 //
-// port.cc has its life and memory, port_submit.cc the way in, port_deliver.cc the way out.
+// port.cc has its life and memory, port_submit.cc the way in, port_deliver.cc the way out, and
+// port_look.cc what the JS thread does while it waits.
 #pragma once
 
 #include <atomic>
@@ -21,6 +22,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -31,6 +33,7 @@
 #include "port_layout.h"
 #include "response_sink.h"
 #include "rules.h"
+#include "spin.h"
 #include "status.h"
 
 namespace tritonts {
@@ -67,8 +70,8 @@ struct CompletionPage {
 
 class Port final : public ResponseSink, public std::enable_shared_from_this<Port> {
  public:
-  // `wake` asks the JS thread to take what finished. It is called with the port's lock held, on any
-  // thread, only to signal: it must not call back.
+  // `wake` asks the JS thread to take what finished. It is called on any thread, but not when
+  // Detach has returned, and only to signal: it must not call back.
   Port(std::shared_ptr<Server> server, std::function<void()> wake);
   ~Port() override;
 
@@ -101,6 +104,16 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
 
   // Cancels the request in `slot`, if it is still that generation's.
   void Cancel(uint32_t slot, uint32_t generation);
+
+  // What came of a look for finished pages.
+  enum class Looked {
+    kAsleep,     // the JS thread is woken when there are some
+    kNothing,    // it is not: it is to look again with the event loop's next turn
+    kSomething,  // they are to be taken, and then it is to look again
+  };
+  // Looks for finished pages, for a few microseconds, where that is worth it: after requests were
+  // submitted, and from then on as it says.
+  Looked Look();
 
   // Hands out finished pages, at most so many, and signals where more are left; each must come back
   // with Recycle.
@@ -171,7 +184,13 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   CompletionPage* PageWithRoom(size_t needed, CompletionPage* full);
   // Any thread: lets the JS thread have a page, and asks it to come for what there is.
   void Publish(CompletionPage* page);
-  void Signal();
+  // What there is was begun then; 0: nothing is known of that.
+  void Signal(uint64_t began_ns = 0);
+  // Whether requests are not answered yet.
+  bool InFlight() const { return references_.load(std::memory_order_relaxed) > 1; }
+  // The JS thread: what it waited for is there; what is left, it waits for from now on.
+  void EndWait();
+  Looked StopLooking(Spin spin);
   // One part of what keeps the port alive is gone.
   void Drop(uint64_t references);
   void Append(CompletionPage** page, const Response& response);
@@ -183,8 +202,8 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
     for (InputTensor& input : request->inputs()) input.chunks.clear();
     request->set_state(Request::State::kIdle);
   }
-  // A page is written; `here`: by a run within Submit.
-  void HandOver(CompletionPage* page, bool here);
+  // A page is written; `here`: by a run within Submit. `began_ns`: as for Signal.
+  void HandOver(CompletionPage* page, bool here, uint64_t began_ns);
 
   [[no_unique_address]] const ThreadChecker thread_;
   const std::thread::id js_thread_ = std::this_thread::get_id();
@@ -208,6 +227,17 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   // The JS thread's: what it delivers itself needs no signal while it submits, and there was some.
   bool running_here_ = false;
   bool answered_here_ = false;
+  // The JS thread's: the wait for answers. It begins with a submission, or when pages were taken
+  // and requests are left.
+  uint64_t waiting_since_ns_ = 0;  // 0: it does not wait
+  bool asked_ = false;             // whether to look in this wait was decided
+  Spin looked_ = Spin::kNone;      // how this wait's looks went
+  SpinPolicy look_policy_;
+  std::optional<SpinCore> look_core_;  // while it looks
+  std::atomic<bool> looking_{false};   // then it needs no signal
+  // Of the last signal: when, and when its batch began.
+  std::atomic<uint64_t> signalled_ns_{0};
+  std::atomic<uint64_t> began_ns_{0};
   std::atomic<uint32_t> acknowledged_{0};
   std::atomic<bool> detached_{false};
 
@@ -223,8 +253,10 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   std::atomic<CompletionPage*> open_{nullptr};
   std::atomic<CompletionPage*> spare_{nullptr};
   std::atomic<bool> wake_pending_{false};
+  std::atomic<uint32_t> signalling_{
+      0};  // threads that are about to call `wake_`; Detach waits for them
 
-  std::mutex mutex_;  // guards all below; `wake_` is called under it, so that Detach ends it
+  std::mutex mutex_;                                    // guards all below
   std::vector<std::unique_ptr<CompletionPage>> pages_;  // by id; null: not kept
   std::vector<uint32_t> free_page_ids_;                 // of those
   std::vector<CompletionPage*> ready_;                  // older than the open one

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "clock.h"
 #include "leak.h"
 #include "port.h"
 #include "port_memory.h"
@@ -68,7 +69,7 @@ void CompletionPage::Reset() {
 void Port::TakePages(std::vector<CompletionPage*>* pages, size_t most) {
   CheckThread();
   // Before the pages are looked for: what is published after that signals again.
-  wake_pending_ = false;
+  if (wake_pending_.exchange(false)) EndWait();
   const size_t first = pages->size();
   if (some_ready_) {
     std::lock_guard lock(mutex_);
@@ -122,10 +123,18 @@ void Port::Publish(CompletionPage* page) {
   some_ready_ = true;
 }
 
-void Port::Signal() {
+void Port::Signal(uint64_t began_ns) {
+  if (!wake_pending_.load(std::memory_order_relaxed)) {
+    began_ns_.store(began_ns, std::memory_order_relaxed);
+    signalled_ns_.store(NowNs(), std::memory_order_relaxed);
+  }
   if (wake_pending_.exchange(true)) return;
-  std::lock_guard lock(mutex_);
+  // Either this sees that the JS thread looks, or that sees, when it stops, that there is
+  // something.
+  if (looking_) return;
+  signalling_.fetch_add(1);
   if (!detached_) wake_();
+  signalling_.fetch_sub(1);
 }
 
 // A page with at least `needed` bytes free that is the caller's; `full` goes to the ready ones.
@@ -267,16 +276,19 @@ void Port::Deliver(std::span<const Response> responses) {
   }
   if (abandoned) KeepForever(shared_from_this());
   server_->Unreserve(bytes);
-  if (page) HandOver(page, here);
+  if (page) {
+    const BatchTimings* timings = responses.front().timings;
+    HandOver(page, here, timings ? timings->exec_start_ns : 0);
+  }
   if (ended > 0) Drop(ended);
 }
 
-void Port::HandOver(CompletionPage* page, bool here) {
+void Port::HandOver(CompletionPage* page, bool here, uint64_t began_ns) {
   Publish(page);
   if (here) {
     answered_here_ = true;
   } else {
-    Signal();
+    Signal(began_ns);
   }
 }
 
@@ -349,7 +361,7 @@ void Port::DeliverAlike(const AlikeResponses& alike) {
     first += count;
   }
   server_->Unreserve(bytes);
-  if (page) HandOver(page, here);
+  if (page) HandOver(page, here, alike.timings->exec_start_ns);
   Drop(alike.requests.size());
 }
 

@@ -302,6 +302,11 @@ Status Port::Submit(const int32_t* words, size_t count, const char* const* slab_
   }
   if (!refused.empty()) Deliver(refused);
   running_here_ = false;
+  if (waiting_since_ns_ == 0 && InFlight()) {
+    waiting_since_ns_ = now;
+    asked_ = false;
+    looked_ = Spin::kNone;
+  }
   if (answered) *answered = answered_here_;
   return Status::Ok();
 }

@@ -143,9 +143,10 @@ void Server::Start(uint32_t uid, VersionConfig config, std::function<void(Status
   task.model = version->name();
   task.give_up = done;
   task.discard = [version] { version->Destroy(); };
-  task.run = [version, config = std::move(config), done](const Status& refused) {
+  task.run = [version, config = std::move(config), cores = spin_cores(),
+              done](const Status& refused) {
     Status status = refused;
-    if (status.ok()) status = version->Start(config);
+    if (status.ok()) status = version->Start(config, cores);
     return [done, status] { done(status); };
   };
   loaders_.Add(std::move(task));

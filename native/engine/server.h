@@ -33,6 +33,9 @@ namespace tritonts {
 struct ServerOptions {
   uint32_t load_concurrency = 4;
   uint64_t max_in_flight_bytes = uint64_t{1} << 30;
+  // Cores that instance threads with nothing to do may spin on, less those that run; 0: neither
+  // they nor JS threads do.
+  uint32_t spin_cores = 0;
 };
 
 struct OpenResult {
@@ -104,6 +107,7 @@ class Server : public std::enable_shared_from_this<Server> {
   bool Reserve(uint64_t bytes);
   void Unreserve(uint64_t bytes);
   uint64_t max_in_flight_bytes() const { return options_.max_in_flight_bytes; }
+  uint32_t spin_cores() const { return options_.spin_cores; }
   uint64_t in_flight_bytes() const { return in_flight_bytes_.load(std::memory_order_relaxed); }
 
  private:

@@ -16,7 +16,8 @@ constexpr uint64_t kInterruptionNs = 20'000;
 constexpr int kLooks = 8;  // at the bell, for one at the clock
 
 // The process' cores are state of the process.
-std::atomic<uint32_t> spinning{0};
+std::atomic<uint32_t> instances_spinning{0};
+std::atomic<uint32_t> js_spinning{0};
 
 }  // namespace
 
@@ -40,32 +41,35 @@ void SpinPolicy::Note(Spin spin, uint64_t waited_ns) {
   sit_out_ = (1u << doubt_) - 1;
 }
 
-SpinCore::SpinCore(uint32_t cores) : cores_(cores) {
-  const uint32_t others = spinning.fetch_add(1, std::memory_order_relaxed);
-  taken_ = others + RunsUnderWay() < cores;
-  if (!taken_) spinning.fetch_sub(1, std::memory_order_relaxed);
+SpinCore::SpinCore(Spinner spinner, uint32_t cores)
+    : spinning_(spinner == Spinner::kInstance ? instances_spinning : js_spinning),
+      cores_(spinner == Spinner::kInstance ? cores : cores + 1) {
+  const uint32_t others = spinning_.fetch_add(1, std::memory_order_relaxed);
+  taken_ = others + RunsUnderWay() < cores_;
+  if (!taken_) spinning_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 SpinCore::~SpinCore() {
-  if (taken_) spinning.fetch_sub(1, std::memory_order_relaxed);
+  if (taken_) spinning_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 bool SpinCore::wanted() const {
-  return spinning.load(std::memory_order_relaxed) + RunsUnderWay() > cores_;
+  return spinning_.load(std::memory_order_relaxed) + RunsUnderWay() > cores_;
 }
 
-Spin Look(const Bell& bell, const SpinCore& core, uint64_t began_ns, uint64_t (*clock)()) {
+Spin Look(const std::atomic<bool>& rung, const SpinCore& core, uint64_t until_ns,
+          uint64_t (*clock)()) {
   uint64_t last = clock();
   while (true) {
-    bool rung = bell.rung();
-    for (int i = 0; i < kLooks && !rung; i++) {
+    bool found = rung.load(std::memory_order_acquire);
+    for (int i = 0; i < kLooks && !found; i++) {
       platform::Pause();
-      rung = bell.rung();
+      found = rung.load(std::memory_order_acquire);
     }
     const uint64_t now = clock();
     if (now - last > kInterruptionNs) return Spin::kInterrupted;
-    if (rung) return Spin::kFound;
-    if (now - began_ns >= SpinPolicy::kMostNs) return Spin::kInVain;
+    if (found) return Spin::kFound;
+    if (now >= until_ns) return Spin::kInVain;
     if (core.wanted()) return Spin::kNone;
     last = now;
   }

@@ -1,5 +1,5 @@
-// Whether an instance's thread that has nothing to do looks for its next batch for a moment before
-// it sleeps.
+// Whether a thread that has nothing to do looks for what it waits for a moment before it sleeps: an
+// instance's thread for its next batch, a JS thread for answers (port_look.cc).
 //
 // To wake a sleeping thread costs the one that wakes it a system call, and the request the time
 // until the thread has a core again, which on an idle one is tens of microseconds. A thread that
@@ -11,6 +11,7 @@
 // - and at most kMostNs at a time: a server that is asked nothing sleeps.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 
@@ -48,12 +49,18 @@ class SpinPolicy {
   uint32_t sit_out_ = 0;      // waits until the next spin
 };
 
+// Who spins.
+enum class Spinner {
+  kInstance,  // on a core that JS threads leave
+  kJs,        // on its own core, of which there is one; others only where nothing runs
+};
+
 // One of the cores that threads of this process may spin on, taken for as long as the object lives.
 // The process has them, whatever servers it has. Any thread.
 class SpinCore {
  public:
-  // `cores`: how many there are for spins and runs.
-  explicit SpinCore(uint32_t cores);
+  // `cores`: how many there are for instances' spins and runs, besides the JS thread's.
+  SpinCore(Spinner spinner, uint32_t cores);
   ~SpinCore();
   SpinCore(const SpinCore&) = delete;
   SpinCore& operator=(const SpinCore&) = delete;
@@ -63,13 +70,14 @@ class SpinCore {
   bool wanted() const;
 
  private:
+  std::atomic<uint32_t>& spinning_;  // of the same kind
   const uint32_t cores_;
   bool taken_;
 };
 
-// Looks at the bell until it is rung, the wait that `began_ns` by `clock` is kMostNs old, or the
-// core is needed otherwise. No lock.
-Spin Look(const Bell& bell, const SpinCore& core, uint64_t began_ns, uint64_t (*clock)());
+// Looks until it is `rung`, it is `until_ns` by `clock`, or the core is needed otherwise. No lock.
+Spin Look(const std::atomic<bool>& rung, const SpinCore& core, uint64_t until_ns,
+          uint64_t (*clock)());
 
 // Waits until `has_work`, first on one of `cores` cores where that is worth it, then asleep. With
 // the lock, which is free meanwhile; `has_work` is asked under it. The wait is yet to be noted.
@@ -78,11 +86,11 @@ Spin Await(Bell* bell, SpinPolicy* policy, uint32_t cores, uint64_t began_ns,
            std::unique_lock<std::mutex>* lock, const HasWork& has_work) {
   Spin spin = Spin::kNone;
   if (!has_work() && cores > 0 && policy->Worth()) {
-    const SpinCore core(cores);
+    const SpinCore core(Spinner::kInstance, cores);
     while (core.taken() && !has_work()) {
       bell->Reset();
       lock->unlock();
-      spin = Look(*bell, core, began_ns, NowNs);
+      spin = Look(bell->rung(), core, began_ns + SpinPolicy::kMostNs, NowNs);
       lock->lock();
       if (spin != Spin::kFound) break;  // else once more: a ring may come late
     }

@@ -64,6 +64,9 @@ class PortClient {
   // From now on requests that are like the one written before are written as more of it.
   void WriteMore() { write_more_ = true; }
 
+  // From now on it looks for answers as long as the port wants that.
+  void LookForAnswers() { looks_ = true; }
+
   // Writes a request; returns its slot. Flush sends it.
   uint32_t Write(uint32_t uid, uint32_t rows, const std::vector<PortInput>& inputs,
                  const std::vector<uint32_t>& wanted = {}) {
@@ -153,15 +156,25 @@ class PortClient {
   std::vector<PortAnswer> Take(size_t count) {
     CHECK(Flush().ok());
     std::vector<PortAnswer> answers;
-    while (answers.size() < count && signal_->Wait(kPatience)) {
+    while (answers.size() < count && WaitForWake(kPatience)) {
       std::vector<PortAnswer> some = Take();
       std::move(some.begin(), some.end(), std::back_inserter(answers));
     }
     CHECK_EQ(answers.size(), count);
     return answers;
   }
-  // Whether there was a wake-up within the time.
-  bool WaitForWake(std::chrono::nanoseconds most) { return signal_->Wait(most); }
+  // Whether there was a wake-up within the time, or something was found.
+  bool WaitForWake(std::chrono::nanoseconds most) {
+    const auto end = std::chrono::steady_clock::now() + most;
+    while (looks_ && !WasWoken()) {
+      const Port::Looked looked = port_->Look();
+      if (looked == Port::Looked::kSomething) return true;
+      if (looked == Port::Looked::kAsleep) break;
+      if (std::chrono::steady_clock::now() > end) return false;
+    }
+    return signal_->Wait(end - std::chrono::steady_clock::now());
+  }
+  bool WasWoken() { return signal_->Wait(std::chrono::nanoseconds(0)); }
 
   // How many pages had to be told apart so far.
   uint32_t most_pages() const { return most_pages_; }
@@ -346,6 +359,7 @@ class PortClient {
   std::vector<std::unique_ptr<char[]>> slab_copies_;
   std::vector<int32_t> words_;
   bool write_more_ = false;
+  bool looks_ = false;
   Like like_;           // the last request that has a record of its own
   size_t more_at_ = 0;  // where the record of more says how many; 0: there is none after it
   std::vector<uint32_t> generations_;  // by slot

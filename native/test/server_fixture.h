@@ -10,8 +10,8 @@ namespace tritonts::test {
 
 class ServerBench {
  public:
-  explicit ServerBench(uint64_t max_in_flight_bytes = uint64_t{1} << 30)
-      : server_(Server::Create({2, max_in_flight_bytes})) {}
+  explicit ServerBench(uint64_t max_in_flight_bytes = uint64_t{1} << 30, uint32_t spin_cores = 0)
+      : server_(Server::Create({2, max_in_flight_bytes, spin_cores})) {}
   ~ServerBench() {
     if (!server_) return;
     Close(0);

@@ -59,6 +59,11 @@ struct FakeClock {
   }
 };
 
+// As an instance's thread looks in a wait that began then.
+Spin LookAt(const Bell& bell, const SpinCore& core, uint64_t began) {
+  return Look(bell.rung(), core, began + SpinPolicy::kMostNs, FakeClock::Read);
+}
+
 }  // namespace
 
 TEST(spin_is_not_worth_it_before_waits_were_seen) {
@@ -127,71 +132,89 @@ TEST(spin_of_an_idle_thread_happens_once) {
 }
 
 TEST(spin_cores_are_those_of_the_process_less_its_runs) {
-  CHECK(!SpinCore(0).taken());
-  const SpinCore first(2);
+  CHECK(!SpinCore(Spinner::kInstance, 0).taken());
+  const SpinCore first(Spinner::kInstance, 2);
   CHECK(first.taken());
   CHECK(!first.wanted());
-  CHECK(!SpinCore(1).taken());
+  CHECK(!SpinCore(Spinner::kInstance, 1).taken());
   {
-    const SpinCore second(2);
+    const SpinCore second(Spinner::kInstance, 2);
     CHECK(second.taken());
-    CHECK(!SpinCore(2).taken());
+    CHECK(!SpinCore(Spinner::kInstance, 2).taken());
     const RuntimeCall call;
     CHECK(first.wanted());
     CHECK(second.wanted());
-    CHECK(!SpinCore(3).taken());
-    CHECK(SpinCore(4).taken());
+    CHECK(!SpinCore(Spinner::kInstance, 3).taken());
+    CHECK(SpinCore(Spinner::kInstance, 4).taken());
   }
   CHECK(!first.wanted());
-  CHECK(SpinCore(2).taken());
+  CHECK(SpinCore(Spinner::kInstance, 2).taken());
+}
+
+TEST(spin_cores_of_js_threads_are_not_those_of_instances) {
+  const SpinCore instance(Spinner::kInstance, 1);
+  const SpinCore js(Spinner::kJs, 1);
+  CHECK(instance.taken());
+  CHECK(js.taken());
+  {
+    const SpinCore another(Spinner::kJs, 1);
+    CHECK(another.taken());
+    const RuntimeCall call;
+    CHECK(js.wanted());
+  }
+  CHECK(!js.wanted());
+  // A run under way leaves the JS thread its own core, and no other one.
+  const RuntimeCall call;
+  CHECK(!js.wanted());
+  CHECK(!SpinCore(Spinner::kJs, 1).taken());
 }
 
 TEST(spin_ends_when_the_bell_is_rung) {
   Bell bell;
-  const SpinCore core(1);
+  const SpinCore core(Spinner::kInstance, 1);
   FakeClock::Set(kUs);
   FakeClock::At(30 * kUs, [&] { bell.Ring(); });
-  CHECK_EQ(Look(bell, core, 0, FakeClock::Read), Spin::kFound);
+  CHECK_EQ(LookAt(bell, core, 0), Spin::kFound);
   CHECK(FakeClock::now < 35 * kUs);
   // It stays rung until it is reset.
-  CHECK_EQ(Look(bell, core, FakeClock::now, FakeClock::Read), Spin::kFound);
+  CHECK_EQ(LookAt(bell, core, FakeClock::now), Spin::kFound);
   bell.Reset();
-  CHECK_EQ(Look(bell, core, FakeClock::now, FakeClock::Read), Spin::kInVain);
+  CHECK_EQ(LookAt(bell, core, FakeClock::now), Spin::kInVain);
 }
 
 TEST(spin_ends_when_the_wait_has_its_age) {
   const Bell bell;
-  const SpinCore core(1);
+  const SpinCore core(Spinner::kInstance, 1);
   FakeClock::Set(kUs);
-  CHECK_EQ(Look(bell, core, 0, FakeClock::Read), Spin::kInVain);
+  CHECK_EQ(LookAt(bell, core, 0), Spin::kInVain);
   CHECK_EQ(FakeClock::now, SpinPolicy::kMostNs);
   // The age is that of the wait, not of the spin.
   FakeClock::Set(kUs);
   FakeClock::now = SpinPolicy::kMostNs - 5 * kUs;
-  CHECK_EQ(Look(bell, core, 0, FakeClock::Read), Spin::kInVain);
+  CHECK_EQ(LookAt(bell, core, 0), Spin::kInVain);
   CHECK_EQ(FakeClock::now, SpinPolicy::kMostNs);
 }
 
 TEST(spin_ends_when_another_thread_had_its_core) {
   Bell bell;
-  const SpinCore core(1);
+  const SpinCore core(Spinner::kInstance, 1);
   for (const bool rung : {false, true}) {
     FakeClock::Set(kUs);
     FakeClock::At(30 * kUs, [&] {
       FakeClock::now += 50 * kUs;
       if (rung) bell.Ring();
     });
-    CHECK_EQ(Look(bell, core, 0, FakeClock::Read), Spin::kInterrupted);
+    CHECK_EQ(LookAt(bell, core, 0), Spin::kInterrupted);
   }
 }
 
 TEST(spin_ends_when_a_run_begins) {
   const Bell bell;
-  const SpinCore core(1);
+  const SpinCore core(Spinner::kInstance, 1);
   std::optional<RuntimeCall> run;
   FakeClock::Set(kUs);
   FakeClock::At(30 * kUs, [&] { run.emplace(); });
-  CHECK_EQ(Look(bell, core, 0, FakeClock::Read), Spin::kNone);
+  CHECK_EQ(LookAt(bell, core, 0), Spin::kNone);
   CHECK(FakeClock::now < 35 * kUs);
 }
 

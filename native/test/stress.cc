@@ -115,6 +115,7 @@ class Environment {
       PortClient client(server_, random_.Once(3));
       client_ = &client;
       if (random_.Once(2)) client.WriteMore();
+      if (random_.Once(2)) client.LookForAnswers();
       counts.ports++;
       revision_ = 0;
       targets_.clear();
@@ -389,8 +390,6 @@ class Controller {
     }
     VersionConfig config = ConfigOf(IoOf(kind, most), 1 + random_.Up(2), std::move(policy));
     if (!random_.Once(3)) config.inline_budget_ns = random_.Up(200'000);
-    // More than a machine may have: threads shall spin here.
-    if (!random_.Once(3)) config.spin_cores = 1 + random_.Up(9);
     const Status status = bench_->Start(opened.value(), std::move(config));
     if (!status.ok()) Complain("a start failed: " + status.message());
     served_.push_back({opened.value(), kind, most});
@@ -443,7 +442,8 @@ int Play(double seconds, uint64_t seed) {
   std::weak_ptr<Server> left;
   // The server is closed beneath its environments several times.
   while (NowNs() < end && !failed) {
-    ServerBench bench(kMaxInFlightBytes);
+    // More cores than a machine may have: threads shall spin here.
+    ServerBench bench(kMaxInFlightBytes, random.Once(3) ? 0 : 1 + random.Up(9));
     Controller controller(&bench, random.Seed());
     std::vector<std::thread> threads;
     for (int i = 0; i < kEnvironments; i++) {

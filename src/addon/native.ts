@@ -55,8 +55,6 @@ export interface NativeVersionConfig {
   readonly instances: readonly NativeInstanceSpec[];
   /** Batches that are known to end within it may run on the JS thread; 0: none does. */
   readonly inlineBudgetNs: number;
-  /** Cores that instance threads with nothing to do may spin on; 0: they sleep at once. */
-  readonly spinCores: number;
 }
 
 /** A count of something and how long it took in all. */
@@ -111,6 +109,13 @@ export interface NativePort {
     submission: Int32Array,
     slabs: readonly Uint8Array[],
   ): NativeStatus | number;
+  /**
+   * Looks for finished pages for a few microseconds, where that is worth it; to be called after a submission.
+   *
+   * @returns How many pages the header names then; {@link lookAgain} or {@link looksNoMore}. Unless it is the latter, no
+   *   signal announces the next pages, and it is to be called again with the event loop's next turn.
+   */
+  look(): number;
   cancel(slot: number, generation: number): void;
   page(id: number): ArrayBuffer;
   copyPage(id: number, target: Uint8Array): void;
@@ -128,6 +133,11 @@ export interface NativePort {
   unref(): void;
   detach(): void;
 }
+
+/** `NativePort.look` found nothing yet. */
+export const lookAgain = -1;
+/** `NativePort.look` leaves it to the signal. */
+export const looksNoMore = -2;
 
 /** What lies in a model's folder; see `native/engine/model_folder.h`. */
 export interface NativeFolder {
@@ -212,7 +222,12 @@ export interface NativeCounts {
 /** The addon's exports, one set for each environment. */
 export interface NativeAddon {
   /** Undefined where the system has no thread for it. */
-  createServer(loadConcurrency: number, maxInFlightBytes: number): NativeServer | undefined;
+  /** `spinCores`: cores that instance threads with nothing to do may spin on; 0: neither they nor JS threads spin. */
+  createServer(
+    loadConcurrency: number,
+    maxInFlightBytes: number,
+    spinCores: number,
+  ): NativeServer | undefined;
   findServer(id: number): NativeServer | undefined;
   /** Cores this process may use: the smaller of affinity and cgroup quota. */
   cores(): number;

@@ -8,13 +8,14 @@
 
 import { performance } from 'node:perf_hooks';
 import { nextTick } from 'node:process';
+import { setImmediate } from 'node:timers';
 import { TritonError } from '../errors.js';
 import { Queue } from '../queue.js';
 import type { OnlyInput } from '../tensor/only-input.js';
 import type { TypedArray } from '../tensor/types.js';
 import { Answers, type Answered } from './answers.js';
 import { headerClosed, headerEpoch, slabRangeBytes } from './layout.js';
-import type { NativePort, NativeServer } from './native.js';
+import { lookAgain, looksNoMore, type NativePort, type NativeServer } from './native.js';
 import { cancelled, framesBelow } from './port-errors.js';
 import type { Origin, PortInput, PortOptions, PortRequest, PortTarget, Waiter } from './port-types.js';
 import { isAborted, Signals } from './signals.js';
@@ -42,6 +43,8 @@ export class Port implements Answered {
   readonly #free: Queue<Slot> = new Queue();
   #flushScheduled = false;
   #delivering = false;
+  /** Whether this looks for answers with the event loop's next turn; else a signal announces them. */
+  #looking = false;
   /** Requests that the engine has not ended, and how many of them somebody waits for. */
   #inFlight = 0;
   #awaited = 0;
@@ -195,6 +198,20 @@ export class Port implements Answered {
     if (typeof outcome !== 'number') throw statusError(outcome);
     if (outcome > 0) this.#takePages(outcome);
     this.#holdLoop();
+    if (run && !this.#looking && this.#inFlight > 0) this.#look();
+  }
+
+  /** Looks for answers, and again with the next turn of the event loop where that is worth it. */
+  #look(): void {
+    this.#looking = false;
+    if (this.#detached) return;
+    const found = this.#native.look();
+    if (found === looksNoMore) return;
+    this.#looking = true;
+    setImmediate(() => {
+      this.#look();
+    });
+    if (found !== lookAgain) this.deliver(found);
   }
 
   /** Delivers what a submission ran itself: now, or after others had their turn of the event loop. */

@@ -1,6 +1,7 @@
 /** The engine of a server. */
 
 import { TritonError } from '../errors.js';
+import { spinCores } from '../scheduling/spin.js';
 import { addon } from './load.js';
 import type { NativeServer } from './native.js';
 
@@ -12,8 +13,13 @@ import type { NativeServer } from './native.js';
 export function createEngine(options: {
   readonly modelLoadConcurrency: number;
   readonly maxInFlightBytes: number;
+  readonly threads: number;
 }): NativeServer {
-  const engine = addon().createServer(options.modelLoadConcurrency, options.maxInFlightBytes);
+  const engine = addon().createServer(
+    options.modelLoadConcurrency,
+    options.maxInFlightBytes,
+    spinCores(options.threads),
+  );
   if (!engine) throw new TritonError('UNAVAILABLE', 'the system has no thread for another server');
   return engine;
 }

@@ -15,7 +15,6 @@ import type { BackendConfig, ResolvedOptions } from '../options.js';
 import { readLabels } from './labels.js';
 import { versionFiles, type Override } from './override.js';
 import { inlineBudgetUs } from '../scheduling/inline.js';
-import { spinCores } from '../scheduling/spin.js';
 import { schedulingOf } from '../scheduling/policy.js';
 import { datatypeNumber, datatypeOfNumber } from '../tensor/datatype.js';
 import type { VersionDescriptor } from './published.js';
@@ -71,7 +70,6 @@ function versionConfig(
     scheduling: schedulingOf(config),
     instances: instances.map((instance) => ({ name: instance.name, device: deviceOf(instance) })),
     inlineBudgetNs: inlineBudgetUs(config, options.inline) * 1000,
-    spinCores: spinCores(options.threads),
   };
 }
 

@@ -12,7 +12,7 @@ import {
 import { rejection } from '../server/harness.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';
 
-const engine = createEngine({ modelLoadConcurrency: 1, maxInFlightBytes: 1024 });
+const engine = createEngine({ modelLoadConcurrency: 1, maxInFlightBytes: 1024, threads: 1 });
 after(async () => {
   await new Promise<void>((resolve) => {
     engine.close(0, () => {

@@ -24,6 +24,15 @@ async function engineThreads(): Promise<ReadonlyMap<string, string>> {
   return threads;
 }
 
+test('an event loop that waits for a long run sleeps, however short the waits before', async (t) => {
+  const server = await serve(t, { echo: identity(), slow: identity({ delayMs: 300 }) }, { inline: 'off' });
+  for (let i = 0; i < 300; i++) await server.model('echo').infer({ x: row() });
+  const before = performance.eventLoopUtilization();
+  await server.model('slow').infer({ x: row() });
+  const { active, idle } = performance.eventLoopUtilization(before);
+  assert.ok(idle > 200, `idle for ${idle} ms, active for ${active} ms`);
+});
+
 suite('a server that is asked nothing', { skip }, () => {
   test('uses no processor time, also right after it was asked a lot', async (t) => {
     const server = await serve(t, { add: onnx(), echo: identity({ instances: 2 }) }, { inline: 'off' });

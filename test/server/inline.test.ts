@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createServer as createTcpServer, connect } from 'node:net';
 import { once } from 'node:events';
-import { suite, test } from 'node:test';
+import { suite, test, type TestContext } from 'node:test';
 import {
   attachServer,
   createServer,
@@ -190,10 +190,8 @@ test('a signal that aborts in the same tick cancels what would have run here', a
   );
 });
 
-test('timers, immediates and sockets go on beside a loop that awaits answers from here', async (t) => {
-  const server = await serve(t, { echo: identity() }, { inline: generous });
-  const model = server.model('echo');
-  await warmUp(model);
+/** Timers, immediates and sockets have their turns beside a loop that awaits one answer after another. */
+async function othersHaveTurns(t: TestContext, model: Model): Promise<void> {
   const echo = createTcpServer((peer) => {
     // It hears of the end of the test in its own way.
     peer.on('error', () => undefined);
@@ -228,6 +226,17 @@ test('timers, immediates and sockets go on beside a loop that awaits answers fro
   clearInterval(timer);
   clearImmediate(immediate);
   assert.ok(enough(), `${JSON.stringify(seen)} in ${answers} answers`);
+}
+
+test('timers, immediates and sockets go on beside a loop that awaits answers from here', async (t) => {
+  const server = await serve(t, { echo: identity() }, { inline: generous });
+  await warmUp(server.model('echo'));
+  await othersHaveTurns(t, server.model('echo'));
+});
+
+test('they go on beside one whose answers come from a thread, for which the loop looks', async (t) => {
+  const server = await serve(t, { echo: identity() }, { inline: 'off' });
+  await othersHaveTurns(t, server.model('echo'));
 });
 
 test('attached servers run here, too', async (t) => {

@@ -1,0 +1,70 @@
+// What a port's JS thread does while it waits for answers: where earlier waits were short, it looks
+// for them turn by turn of its event loop, instead of sleeping in it. To be woken from that takes
+// tens of microseconds, and whoever wakes it a lock and a system call.
+//
+// A look takes a few microseconds, so timers and sockets have their turns as ever. How long a wait
+// may be for that, and when it is worth it, is as for instances' threads (spin.h).
+#include <algorithm>
+
+#include "clock.h"
+#include "port.h"
+#include "server.h"
+
+namespace tritonts {
+
+namespace {
+
+// Looks go on for so long before the event loop has its turn, which takes about as long.
+constexpr uint64_t kLookNs = 2'000;
+
+}  // namespace
+
+void Port::EndWait() {
+  if (waiting_since_ns_ == 0) return;
+  // Not from the submission: a thread that slept until then will itself look for batches when they
+  // come soon after its answers. Would each wait for the other one to begin, neither did.
+  const uint64_t began = std::max(waiting_since_ns_, began_ns_.load(std::memory_order_relaxed));
+  const uint64_t signalled = signalled_ns_.load(std::memory_order_relaxed);
+  look_policy_.Note(looked_, signalled > began ? signalled - began : 0);
+  waiting_since_ns_ = InFlight() ? NowNs() : 0;
+  asked_ = false;
+  looked_ = Spin::kNone;
+}
+
+Port::Looked Port::StopLooking(Spin spin) {
+  look_core_.reset();
+  looking_ = false;
+  looked_ = spin;
+  // What was signalled before that wakes nobody.
+  if (!wake_pending_) return Looked::kAsleep;
+  looked_ = Spin::kFound;
+  return Looked::kSomething;
+}
+
+Port::Looked Port::Look() {
+  CheckThread();
+  if (!asked_) {
+    asked_ = true;
+    const uint32_t cores = server_->spin_cores();
+    const bool worth = waiting_since_ns_ != 0 && cores > 0 && look_policy_.Worth();
+    if (!worth) return look_core_ ? StopLooking(Spin::kNone) : Looked::kAsleep;
+    if (!look_core_) {
+      look_core_.emplace(Spinner::kJs, cores);
+      if (!look_core_->taken()) return StopLooking(Spin::kNone);
+      looking_ = true;
+    }
+    return Looked::kNothing;
+  }
+  if (!look_core_) return Looked::kAsleep;
+  const uint64_t end = waiting_since_ns_ + SpinPolicy::kMostNs;
+  const Spin spin =
+      tritonts::Look(wake_pending_, *look_core_, std::min(NowNs() + kLookNs, end), NowNs);
+  if (spin == Spin::kFound) {
+    looked_ = spin;
+    return Looked::kSomething;
+  }
+  if (spin == Spin::kInVain && NowNs() < end) return Looked::kNothing;
+  return StopLooking(spin);
+}
+
+}  // namespace tritonts

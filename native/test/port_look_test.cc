@@ -1,0 +1,132 @@
+// What a port's JS thread does while it waits: whether it looks for answers, and that none is lost
+// between looking and sleeping.
+#include <chrono>
+#include <functional>
+
+#include "exit.h"
+#include "port_client.h"
+#include "server_fixture.h"
+
+namespace tritonts::test {
+
+namespace {
+
+// A server with a version of a model whose runs a test can hold, and an environment.
+class Bench {
+ public:
+  explicit Bench(uint32_t spin_cores = 8)
+      : runs(std::make_shared<Runs>()),
+        backend(ScriptOf(runs)),
+        server(uint64_t{1} << 30, spin_cores),
+        uid(server.Serve(&backend, ConfigOf(FloatIo()))),
+        client(server.shared()) {}
+  ~Bench() { runs->Open(); }
+
+  void Ask() {
+    client.Write(uid, 1, {{0, {1, 1}, BytesOf(std::vector<float>{1})}});
+    CHECK(client.Flush().ok());
+  }
+  Port::Looked Look() { return client.port().Look(); }
+
+  // Asks until the environment looks for an answer, which waits were short enough for then; that
+  // answer is still to come. `prepare` is called before each question.
+  bool BeginLooking(const std::function<void()>& prepare = [] {}) {
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    while (std::chrono::steady_clock::now() < end) {
+      prepare();
+      Ask();
+      if (Look() == Port::Looked::kNothing && !client.WasWoken()) return true;
+      runs->Open();
+      client.Take(1);
+    }
+    return false;
+  }
+
+  const std::shared_ptr<Runs> runs;
+  ScriptedBackend backend;
+  ServerBench server;
+  const uint32_t uid;
+  PortClient client;
+};
+
+// Whether a JS thread has the core that there is for one while something runs.
+bool JsCoreTaken() {
+  CHECK(Eventually([] { return RunsUnderWay() == 1; }));
+  return !SpinCore(Spinner::kJs, 1).taken();
+}
+
+}  // namespace
+
+TEST(look_is_not_worth_it_before_waits_were_seen) {
+  Bench bench;
+  bench.Ask();
+  CHECK(bench.Look() == Port::Looked::kAsleep);
+  CHECK(bench.client.WaitForWake(kPatience));
+  bench.client.Take(1);
+}
+
+TEST(look_is_never_worth_it_without_cores_for_it) {
+  Bench bench(0);
+  for (int i = 0; i < 30; i++) {
+    bench.Ask();
+    CHECK(bench.Look() == Port::Looked::kAsleep);
+    bench.client.Take(1);
+  }
+}
+
+TEST(look_finds_answers_that_wake_nobody) {
+  Bench bench;
+  bool found = false;
+  // The machine may keep an answer from coming in time, but not always.
+  for (int i = 0; i < 1000 && !found; i++) {
+    CHECK(bench.BeginLooking());
+    Port::Looked looked = Port::Looked::kNothing;
+    while (looked == Port::Looked::kNothing) looked = bench.Look();
+    found = looked == Port::Looked::kSomething;
+    if (found) CHECK(!bench.client.WasWoken());
+    bench.client.LookForAnswers();
+    if (found) {
+      CHECK_EQ(bench.client.Take().size(), 1u);
+      CHECK(bench.Look() == Port::Looked::kAsleep);  // nothing is left to be answered
+    } else {
+      bench.client.Take(1);
+    }
+  }
+  CHECK(found);
+}
+
+TEST(look_ends_with_a_wake_up_where_the_answer_takes_long) {
+  Bench bench;
+  CHECK(bench.BeginLooking([&] { bench.runs->Shut(); }));
+  CHECK(JsCoreTaken());
+  while (bench.Look() == Port::Looked::kNothing) {
+  }
+  CHECK(!JsCoreTaken());
+  CHECK(!bench.client.WasWoken());
+  bench.runs->Open();
+  CHECK(bench.client.WaitForWake(kPatience));
+  CHECK_EQ(bench.client.Take().size(), 1u);
+}
+
+TEST(look_is_decided_once_a_wait) {
+  Bench bench;
+  CHECK(bench.BeginLooking([&] { bench.runs->Shut(); }));
+  while (bench.Look() == Port::Looked::kNothing) {
+  }
+  // One more request in the same wait.
+  bench.Ask();
+  CHECK(bench.Look() == Port::Looked::kAsleep);
+  bench.runs->Open();
+  bench.client.Take(2);
+}
+
+TEST(look_ends_when_the_environment_does) {
+  Bench bench;
+  CHECK(bench.BeginLooking([&] { bench.runs->Shut(); }));
+  CHECK(JsCoreTaken());
+  bench.client.Detach();
+  CHECK(!JsCoreTaken());
+  bench.runs->Open();
+}
+
+}  // namespace tritonts::test

@@ -191,6 +191,8 @@ export class Answers {
       const slot = slots[words[slotsAt + i] ?? 0];
       if (slot === undefined) continue;
       const { id, waiter, stack } = slot;
+      let result: unknown;
+      let failure: unknown;
       if (waiter !== undefined) {
         try {
           outputs ??= alikeOutputs(words, position, slotsAt, target);
@@ -201,14 +203,14 @@ export class Answers {
             const { output, shape, offset, size } = one;
             values[output.name] = output.cut(shape, view, offset + i * size, size);
           }
-          port.settled(slot);
-          waiter.resolve(target.result(id, values, timings));
+          result = target.result(id, values, timings);
         } catch (error) {
-          port.settled(slot);
-          waiter.reject(withFrames(unusable(error, target.name), stack));
+          failure = withFrames(unusable(error, target.name), stack);
         }
       }
       port.ended(slot);
+      if (failure === undefined) waiter?.resolve(result);
+      else waiter?.reject(failure);
     }
   }
 

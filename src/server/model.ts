@@ -129,14 +129,16 @@ export class Model {
    * @internal
    */
   inferFor(origin: EntryPoint, inputs: Inputs, options: InferOptions | undefined): Promise<InferResult> {
-    return new Promise((resolve, reject) => {
-      const error = this.send(inputs, options, { resolve, reject }, origin);
-      if (error === undefined) return;
+    const settler = new Settler();
+    const promise = promiseOf(settler);
+    const error = this.send(inputs, options, settler, origin);
+    if (error !== undefined) {
       // The frames above the caller's are ours, and so many that its line would not be among those that are kept.
       if (error instanceof TritonError) Error.captureStackTrace(error, origin);
-      // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- what the caller's own getters throw passes as it is
-      reject(error);
-    });
+      // What the caller's own getters throw passes as it is.
+      settler.reject(error);
+    }
+    return promise;
   }
 
   /**
@@ -314,6 +316,42 @@ export class Model {
 /* eslint-disable @typescript-eslint/unbound-method -- never called from here */
 const entry = { infer: Model.prototype.infer, map: Model.prototype.map };
 /* eslint-enable @typescript-eslint/unbound-method */
+
+/** What a promise of a request is settled with. */
+class Settler implements Waiter<InferResult> {
+  // Those of its promise, by the time that it is there.
+  resolve: (result: InferResult) => void = unset;
+  reject: (error: unknown) => void = unset;
+}
+
+function unset(): void {
+  // Stands for what is not there yet.
+}
+
+/** The promise of a settler. An executor for each would be an eighth of what a request allocates: there is one for all. */
+function promiseOf(settler: Settler): Promise<InferResult> {
+  begun = settler;
+  const promise = new Promise(keepInBegun);
+  // A hook of `async_hooks`, which hears of a promise before its executor runs, may have asked for another one.
+  return settler.resolve === unset ? ownPromiseOf(settler) : promise;
+}
+
+/** Whose promise is being made. */
+let begun: Settler | undefined;
+
+function keepInBegun(resolve: (result: InferResult) => void, reject: (error: unknown) => void): void {
+  if (begun === undefined) return;
+  begun.resolve = resolve;
+  begun.reject = reject;
+  begun = undefined;
+}
+
+function ownPromiseOf(settler: Settler): Promise<InferResult> {
+  return new Promise((resolve, reject) => {
+    settler.resolve = resolve;
+    settler.reject = reject;
+  });
+}
 
 const noOptions: CheckedOptions = Object.freeze({
   request: Object.freeze({ id: '', wanted: undefined, signal: undefined, ownOutputs: false }),

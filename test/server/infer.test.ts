@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
+import { createHook } from 'node:async_hooks';
 import { suite, test } from 'node:test';
-import { Tensor, type InferOptions } from '../../src/index.js';
+import { Tensor, type InferOptions, type InferResult } from '../../src/index.js';
 import { addModel, mlpLayers, mlpModel, rowSumModel, sumAndDifferenceModel } from '../support/models.js';
 import { random } from '../support/onnx/random.js';
 import { batchCountsAfter, floats, identity, onnx, rejection, row, serve } from './harness.js';
@@ -147,6 +148,26 @@ test('the id comes back with the result', async (t) => {
     results.map(({ id }) => id),
     ids,
   );
+});
+
+test('a request that a hook makes while the promise of another one begins gets its own answer', async (t) => {
+  const server = await serve(t, { add: onnx() });
+  const model = server.model('add');
+  let nested: Promise<InferResult> | undefined;
+  let asks = false;
+  const hook = createHook({
+    init: (_id, type) => {
+      if (!asks || type !== 'PROMISE') return;
+      asks = false;
+      nested = model.infer({ x: row(10) });
+    },
+  }).enable();
+  t.after(() => hook.disable());
+  asks = true;
+  const outer = model.infer({ x: row(1) });
+  assert.ok(nested);
+  assert.deepEqual(floats(await outer), [...row(2)]);
+  assert.deepEqual(floats(await nested), [...row(11)]);
 });
 
 test('a result may be the next input', async (t) => {

@@ -358,8 +358,11 @@ export class Port implements Answered {
   }
 }
 
+const now = Promise.resolve();
+
 function flushSoon(port: Port): void {
-  queueMicrotask(() => {
+  // As queueMicrotask, which makes an AsyncResource for what it calls.
+  void now.then(() => {
     nextTick(flushNow, port);
   });
 }

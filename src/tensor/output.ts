@@ -7,6 +7,7 @@ import { flatElements, floatElements, nest } from './to-array.js';
 import type { MemoryViews } from './memory.js';
 import { elementCount, formatShape } from './shape.js';
 import type { DataOf, ElementOf, NestedArray } from './types.js';
+import { cutFrom } from './views.js';
 
 /**
  * One output of a request.
@@ -218,33 +219,33 @@ export type TensorCutter<D extends Datatype> = (
 // `slice` of a typed array is the cheapest owned copy of any size: up to 64 bytes it stays on V8's heap.
 const cutters: { readonly [D in Datatype]: TensorCutter<D> } = {
   BOOL: (shape, memory, offset, size) =>
-    new Tensor('BOOL', shape, memory.Uint8Array.slice(offset, offset + size)),
+    new Tensor('BOOL', shape, cutFrom(memory.Uint8Array, offset, offset + size)),
   UINT8: (shape, memory, offset, size) =>
-    new Tensor('UINT8', shape, memory.Uint8Array.slice(offset, offset + size)),
+    new Tensor('UINT8', shape, cutFrom(memory.Uint8Array, offset, offset + size)),
   UINT16: (shape, memory, offset, size) =>
-    new Tensor('UINT16', shape, memory.Uint16Array.slice(offset >> 1, (offset + size) >> 1)),
+    new Tensor('UINT16', shape, cutFrom(memory.Uint16Array, offset >> 1, (offset + size) >> 1)),
   UINT32: (shape, memory, offset, size) =>
-    new Tensor('UINT32', shape, memory.Uint32Array.slice(offset >> 2, (offset + size) >> 2)),
+    new Tensor('UINT32', shape, cutFrom(memory.Uint32Array, offset >> 2, (offset + size) >> 2)),
   UINT64: (shape, memory, offset, size) =>
-    new Tensor('UINT64', shape, memory.BigUint64Array.slice(offset >> 3, (offset + size) >> 3)),
+    new Tensor('UINT64', shape, cutFrom(memory.BigUint64Array, offset >> 3, (offset + size) >> 3)),
   INT8: (shape, memory, offset, size) =>
-    new Tensor('INT8', shape, memory.Int8Array.slice(offset, offset + size)),
+    new Tensor('INT8', shape, cutFrom(memory.Int8Array, offset, offset + size)),
   INT16: (shape, memory, offset, size) =>
-    new Tensor('INT16', shape, memory.Int16Array.slice(offset >> 1, (offset + size) >> 1)),
+    new Tensor('INT16', shape, cutFrom(memory.Int16Array, offset >> 1, (offset + size) >> 1)),
   INT32: (shape, memory, offset, size) =>
-    new Tensor('INT32', shape, memory.Int32Array.slice(offset >> 2, (offset + size) >> 2)),
+    new Tensor('INT32', shape, cutFrom(memory.Int32Array, offset >> 2, (offset + size) >> 2)),
   INT64: (shape, memory, offset, size) =>
-    new Tensor('INT64', shape, memory.BigInt64Array.slice(offset >> 3, (offset + size) >> 3)),
+    new Tensor('INT64', shape, cutFrom(memory.BigInt64Array, offset >> 3, (offset + size) >> 3)),
   FP16: (shape, memory, offset, size) =>
-    new Tensor('FP16', shape, memory.Uint16Array.slice(offset >> 1, (offset + size) >> 1)),
+    new Tensor('FP16', shape, cutFrom(memory.Uint16Array, offset >> 1, (offset + size) >> 1)),
   FP32: (shape, memory, offset, size) =>
-    new Tensor('FP32', shape, memory.Float32Array.slice(offset >> 2, (offset + size) >> 2)),
+    new Tensor('FP32', shape, cutFrom(memory.Float32Array, offset >> 2, (offset + size) >> 2)),
   FP64: (shape, memory, offset, size) =>
-    new Tensor('FP64', shape, memory.Float64Array.slice(offset >> 3, (offset + size) >> 3)),
+    new Tensor('FP64', shape, cutFrom(memory.Float64Array, offset >> 3, (offset + size) >> 3)),
   BYTES: (shape, memory, offset, size) =>
-    new BytesTensor(shape, memory.Uint8Array.slice(offset, offset + size)),
+    new BytesTensor(shape, cutFrom(memory.Uint8Array, offset, offset + size)),
   BF16: (shape, memory, offset, size) =>
-    new Tensor('BF16', shape, memory.Uint16Array.slice(offset >> 1, (offset + size) >> 1)),
+    new Tensor('BF16', shape, cutFrom(memory.Uint16Array, offset >> 1, (offset + size) >> 1)),
 };
 
 /** The cutter of a datatype; to be looked up once for each output of a model. */

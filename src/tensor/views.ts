@@ -39,6 +39,12 @@ const setElements = Object.getOwnPropertyDescriptor(prototype, 'set')?.value as 
   at?: number,
 ) => void;
 
+const sliceElements = Object.getOwnPropertyDescriptor(prototype, 'slice')?.value as (
+  this: WireArray,
+  begin: number,
+  end: number,
+) => WireArray;
+
 /** The class of a typed array, `undefined` for everything else. */
 export function kindOf(value: unknown): ViewKind | undefined {
   return getKind.call(value);
@@ -57,6 +63,13 @@ export function byteLengthOf(view: TypedArray): number {
 /** Copies all of `source` into `target`; both hold numbers, or both bigints. */
 export function copyInto(target: WireArray, source: TypedArray, at: number): void {
   setElements.call(target, source, at);
+}
+
+/** A copy of the elements from `begin` to `end` of memory that is ours, in memory of its own. */
+export function cutFrom<T extends WireArray>(memory: T, begin: number, end: number): T {
+  // What `slice` gives is of the class that it was called on. The method itself, because V8 looks `slice` up for each
+  // call where it is written as a property.
+  return sliceElements.call(memory, begin, end) as T;
 }
 
 /**

@@ -11,7 +11,7 @@ import type { ModelConfig, ModelConfigInput } from './types.js';
  */
 export function expandConfig(value: ModelConfigInput): ModelConfig {
   // The schema table decides what expandMessage() returns, and a test holds the table and the types together.
-  return expandMessage(rootMessage, value as Message) as unknown as ModelConfig;
+  return expandMessage(rootMessage, value) as unknown as ModelConfig;
 }
 
 /**
@@ -74,7 +74,8 @@ function absentValue({ repeated, mapKey, initial }: Field): unknown {
 
 function templateFor({ name, optional, templates }: Shape, value: Message): Message {
   let has = 0;
-  for (let i = 0; i < optional.length; i++) if ((value[optional[i] ?? ''] ?? undefined) !== undefined) has |= 1 << i;
+  for (let i = 0; i < optional.length; i++)
+    if ((value[optional[i] ?? ''] ?? undefined) !== undefined) has |= 1 << i;
   const known = templates.get(has);
   if (known !== undefined) return known;
   const template: Record<string, unknown> = {};

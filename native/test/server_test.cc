@@ -176,7 +176,7 @@ TEST(server_counts_epochs_for_every_port) {
   early.Take();
   const uint32_t epoch = early.HeaderWord(layout::kEpoch);
   bench.server().Publish("m", "{}");
-  CHECK(!early.WaitForWake(std::chrono::nanoseconds(0)));  // it looks when it is asked for something
+  CHECK(!early.WaitForWake(std::chrono::nanoseconds(0)));  // nobody waits for it to look
   CHECK_EQ(early.HeaderWord(layout::kEpoch), epoch + 1);
   PortClient late(bench.shared());
   CHECK_EQ(late.HeaderWord(layout::kEpoch), epoch + 1);

@@ -1,9 +1,12 @@
 /** How long it takes to load many small models. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Measured } from '../limits.js';
 import { Child } from '../child.js';
 import { turnOrder } from '../rounds.js';
 import { estimate, ratio } from '../statistics.js';
-import type { Kind } from './models.js';
+import { writeModels, type Kind } from './models.js';
 import type { ScaleOptions } from './options.js';
 
 const models = 100;
@@ -14,39 +17,69 @@ const kinds: readonly { readonly kind: Kind; readonly one?: number; readonly fou
   { kind: 'add' },
 ];
 
-/** Fresh processes, which have loaded one model before. */
+/** Fresh processes, which have loaded one model before, and repositories without other models, which a start looks at too. */
 export async function measureLoading(
-  folder: string,
-  { rounds }: ScaleOptions,
+  _folder: string,
+  options: ScaleOptions,
   progress: (text: string) => void,
 ): Promise<Measured[]> {
   const figures: Measured[] = [];
-  for (const { kind, one, four } of kinds) {
-    const sessions = { loaders: 0, times: [] as number[] };
-    const ours = [
-      { loaders: 1, times: [] as number[], atMost: one },
-      { loaders: 4, times: [] as number[], atMost: four },
-    ];
-    for (let round = -1; round < rounds; round++) {
-      for (const { loaders, times } of turnOrder([sessions, ...ours], round + 1)) {
-        progress(
-          `round ${Math.max(1, round + 1)} of ${rounds}: loading ${models} models, ${loaders} at once`,
-        );
-        const args = [folder, kind, String(models), String(loaders), 'time'];
-        const milliseconds = await new Child(new URL('loading.js', import.meta.url), args).answer();
-        if (round >= 0) times.push(milliseconds);
-      }
-    }
-    const theirs = estimate(sessions.times).median.toFixed(0);
-    for (const { loaders, times, atMost } of ours) {
-      figures.push({
-        what: `load of ${models} models (${kind}), modelLoadConcurrency ${loaders}`,
-        value: ratio(times, sessions.times),
-        unit: 'x',
-        ...(atMost !== undefined && { limit: { atMost } }),
-        detail: `${estimate(times).median.toFixed(0)} ms, sessions of onnxruntime-node ${theirs} ms`,
-      });
+  for (const limits of kinds) {
+    const folder = await mkdtemp(join(tmpdir(), 'tritonts-loading-'));
+    try {
+      await writeModels(folder, models + 1, limits.kind);
+      figures.push(...(await measureKind(folder, limits, options, progress)));
+    } finally {
+      await rm(folder, { recursive: true, force: true });
     }
   }
   return figures;
+}
+
+async function measureKind(
+  folder: string,
+  { kind, one, four }: (typeof kinds)[number],
+  { rounds }: ScaleOptions,
+  progress: (text: string) => void,
+): Promise<Measured[]> {
+  const contestant = (loaders: string, atMost?: number): Contestant => ({ loaders, atMost, times: [] });
+  const sessions = contestant('0');
+  const silent = contestant('silent');
+  const ours = [contestant('1', one), contestant('4', four)];
+  for (let round = -1; round < rounds; round++) {
+    for (const { loaders, times } of turnOrder([sessions, silent, ...ours], round + 1)) {
+      progress(`round ${Math.max(1, round + 1)} of ${rounds}: loading ${models} models, ${loaders}`);
+      const args = [folder, kind, String(models), loaders, 'time'];
+      const time = await new Child(new URL('loading.js', import.meta.url), args).answer();
+      if (round >= 0) times.push(time);
+    }
+  }
+  return ours.flatMap(({ loaders, atMost, times }) => {
+    const what = `load of ${models} models (${kind}), modelLoadConcurrency ${loaders}`;
+    const beside = (rival: Contestant, name: string): Pick<Measured, 'value' | 'unit' | 'detail'> => ({
+      value: ratio(times, rival.times),
+      unit: 'x',
+      detail: `${milliseconds(times)}, ${name} ${milliseconds(rival.times)}`,
+    });
+    return [
+      {
+        what,
+        ...beside(sessions, 'sessions of onnxruntime-node'),
+        ...(atMost !== undefined && { limit: { atMost } }),
+      },
+      { what: `${what}, telemetry off`, ...beside(silent, 'sessions with ORT_DISABLE_TELEMETRY=1') },
+    ];
+  });
+}
+
+/** One that loads, and how long it took. */
+interface Contestant {
+  /** As `loading.js` is told. */
+  readonly loaders: string;
+  readonly atMost: number | undefined;
+  readonly times: number[];
+}
+
+function milliseconds(times: readonly number[]): string {
+  return `${estimate(times).median.toFixed(0)} ms`;
 }

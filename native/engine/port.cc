@@ -72,6 +72,9 @@ void Port::Cancel(uint32_t slot, uint32_t generation) {
 void Port::ShowEpoch(uint32_t epoch) {
   std::atomic_ref<int32_t>(static_cast<int32_t*>(header_->data())[layout::kEpoch])
       .store(static_cast<int32_t>(epoch), std::memory_order_release);
+}
+
+void Port::AskEpoch() {
   Signal();
 }
 
@@ -86,7 +89,7 @@ void Port::Acknowledge(uint32_t epoch) {
   acknowledged_.store(epoch, std::memory_order_release);
   // Versions that were retired before this epoch are not asked for again.
   std::erase_if(versions_, [&](const auto& entry) { return !server_->Serves(entry.first); });
-  server_->PortsChanged();
+  server_->WakeReaper();
 }
 
 void Port::Detach() {
@@ -104,7 +107,7 @@ void Port::Detach() {
       Cancel(request.slot, request.generation);
     }
   }
-  server_->PortsChanged();
+  server_->WakeReaper();
   if (self_) Drop(1);
 }
 

@@ -123,8 +123,10 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   // A page that is handed out; null for any other.
   CompletionPage* page(uint32_t id) const { return id < handed_.size() ? handed_[id] : nullptr; }
 
-  // Any thread: a new epoch is to be seen by this port.
+  // Any thread. A port looks at the epoch when it is asked for something; that it has is told only
+  // where somebody asks for that.
   void ShowEpoch(uint32_t epoch);
+  void AskEpoch();
   void ShowClosed();
   // The JS thread has submitted everything it knew before `epoch`.
   void Acknowledge(uint32_t epoch);

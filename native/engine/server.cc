@@ -70,7 +70,7 @@ void Server::TerminateAll() {
 }
 
 Server::Server(const ServerOptions& options)
-    : options_(options), loaders_(options.load_concurrency, [this] { LoadEnded(); }) {}
+    : options_(options), loaders_(options.load_concurrency, [this] { WakeReaper(); }) {}
 
 Server::~Server() {
   {
@@ -125,7 +125,7 @@ void Server::Open(Backend* backend, ModelSpec spec, std::function<void(OpenResul
         result.uid = next_uid_++;
         versions_.emplace(result.uid, std::make_shared<ModelVersion>(
                                           result.uid, spec.name, spec.version, backend,
-                                          std::move(*model), &timer_, [this] { PortsChanged(); }));
+                                          std::move(*model), &timer_, [this] { WakeReaper(); }));
       }
       done(std::move(result));
     };
@@ -200,6 +200,12 @@ void Server::ShowEpochLocked() {
   }
 }
 
+void Server::AskPortsLocked() {
+  for (const auto& weak : ports_) {
+    if (auto port = weak.lock()) port->AskEpoch();
+  }
+}
+
 std::shared_ptr<Port> Server::Attach(std::function<void()> wake) {
   auto port = std::make_shared<Port>(shared_from_this(), std::move(wake));
   if (!port->header() || !port->submission()) return nullptr;
@@ -208,19 +214,14 @@ std::shared_ptr<Port> Server::Attach(std::function<void()> wake) {
   ports_.push_back(port);
   if (closing_) port->ShowClosed();
   port->ShowEpoch(epoch_);
+  if (!retirements_.empty()) port->AskEpoch();
   return port;
 }
 
-// The reaper waits for loads only to end what they hold up.
-void Server::LoadEnded() {
+// Ports and loads are waited for only to end what they hold up.
+void Server::WakeReaper() {
   std::lock_guard lock(mutex_);
   if (!closing_ && retirements_.empty()) return;
-  reap_again_ = true;
-  reap_wanted_.notify_one();
-}
-
-void Server::PortsChanged() {
-  std::lock_guard lock(mutex_);
   reap_again_ = true;
   reap_wanted_.notify_one();
 }
@@ -282,6 +283,7 @@ void Server::RetireLocked(const std::shared_ptr<ModelVersion>& version, uint64_t
   retirement.deadline_ns = deadline_ns;
   if (done) retirement.done.push_back(std::move(done));
   retirements_.push_back(std::move(retirement));
+  AskPortsLocked();
 }
 
 void Server::Retire(uint32_t uid, std::function<void(bool)> done) {

@@ -96,7 +96,8 @@ class Server : public std::enable_shared_from_this<Server> {
 
   // --- Environments.
   std::shared_ptr<Port> Attach(std::function<void()> wake);
-  void PortsChanged();
+  // What somebody may wait for to end a version has changed: a port, a load or the version itself.
+  void WakeReaper();
 
   // --- Used by ports.
   std::shared_ptr<ModelVersion> FindVersion(uint32_t uid) const;
@@ -127,11 +128,12 @@ class Server : public std::enable_shared_from_this<Server> {
 
   explicit Server(const ServerOptions& options);
   void Terminate();
-  void LoadEnded();
   void RunReaper();
   // Gives up loads that did not return, with their versions.
   void GiveUpLoads(std::unique_lock<std::mutex>* lock);
   void ShowEpochLocked();
+  // Has every port acknowledge the epoch.
+  void AskPortsLocked();
   void RetireLocked(const std::shared_ptr<ModelVersion>& version, uint64_t deadline_ns,
                     std::function<void(bool)> done);
   bool PortsHaveSeenLocked(uint32_t epoch);

@@ -1,5 +1,6 @@
 /** Completes a configuration from the model's own inputs and outputs, as Triton's onnxruntime backend does. */
 
+import { expandConfig } from './expand.js';
 import { dataTypeOf, shapeText, type ModelDescription, type TensorDescription } from './description.js';
 import { withPreferredSizes } from './normalize.js';
 import { indexPath } from './paths.js';
@@ -165,11 +166,4 @@ function hasScheduler(config: ModelConfig): boolean {
   return (config.dynamic_batching ?? config.sequence_batching ?? config.ensemble_scheduling) !== undefined;
 }
 
-const emptyDynamicBatching = {
-  preferred_batch_size: [],
-  max_queue_delay_microseconds: 0,
-  preserve_ordering: false,
-  priority_levels: 0,
-  default_priority_level: 0,
-  priority_queue_policy: {},
-} as const;
+const emptyDynamicBatching = expandConfig({ dynamic_batching: {} }).dynamic_batching;

@@ -16,80 +16,86 @@ export function expandConfig(value: ModelConfigInput): ModelConfig {
 
 /**
  * The same of a configuration that {@link expandConfig} made and that was changed since: parts that are frozen are as it
- * made them.
+ * makes them.
  */
 export function expandChanged(config: ModelConfig): ModelConfig {
-  const changed: Record<string, unknown> = { ...config };
-  let more = '';
-  const empty = emptyMessage(rootMessage);
-  for (const name in changed) {
-    const part = changed[name];
-    if (part === undefined) Reflect.deleteProperty(changed, name);
-    if (typeof part !== 'object' || part === null) continue;
-    if (!Object.isFrozen(part)) {
-      const field = fieldsOf(rootMessage).get(name);
-      if (field !== undefined) changed[name] = expandValue(field, part);
-    }
-    if (empty[name] === undefined) more += `${name} `;
+  // As a value of the root message, of which it has no other fields.
+  const parts = config as unknown as Message;
+  const shape = shapeOf(rootMessage);
+  const result: Record<string, unknown> = { ...templateFor(shape, parts) };
+  for (const name in result) {
+    const part = parts[name];
+    const field = typeof part === 'object' && !Object.isFrozen(part) ? shape.fields.get(name) : undefined;
+    result[name] = field === undefined ? part : expandValue(field, part);
   }
   // As above.
-  return Object.freeze(ordered(rootMessage, changed, more)) as unknown as ModelConfig;
+  return Object.freeze(result) as unknown as ModelConfig;
 }
 
 const emptyList: readonly unknown[] = Object.freeze([]);
 const emptyMap: object = Object.freeze(Object.create(null) as object);
 
-/** A message that nothing was written of, by its name: to copy it takes a tenth of making it. */
-const emptyMessages = new Map<string, Readonly<Record<string, unknown>>>();
+/** A message by its fields' names. */
+type Message = Readonly<Record<string, unknown>>;
 
-function emptyMessage(message: string): Readonly<Record<string, unknown>> {
-  const known = emptyMessages.get(message);
+/** What the messages of a name have in common. */
+interface Shape {
+  readonly name: string;
+  readonly fields: ReadonlyMap<string, Field>;
+  /** Fields that are absent where they were not written. */
+  readonly optional: readonly string[];
+  /**
+   * A message of which nothing was written, by which of the optional fields it has (a bit each): undefined, in their
+   * places. To copy one takes a tenth of making it.
+   */
+  readonly templates: Map<number, Message>;
+}
+
+const shapes = new Map<string, Shape>();
+
+function shapeOf(name: string): Shape {
+  const known = shapes.get(name);
   if (known !== undefined) return known;
-  const empty: Record<string, unknown> = {};
-  for (const { name, repeated, mapKey, initial } of fieldListOf(message)) {
-    if (repeated) empty[name] = emptyList;
-    else if (mapKey !== undefined) empty[name] = emptyMap;
-    else if (initial !== undefined) empty[name] = initial;
-  }
-  emptyMessages.set(message, empty);
-  return empty;
+  const optional = fieldListOf(name).filter((field) => absentValue(field) === undefined);
+  const shape: Shape = {
+    name,
+    fields: fieldsOf(name),
+    optional: optional.map((field) => field.name),
+    templates: new Map(),
+  };
+  shapes.set(name, shape);
+  return shape;
 }
 
-function expandMessage(message: string, value: object): Readonly<Record<string, unknown>> {
-  const empty = emptyMessage(message);
-  const fields = fieldsOf(message);
-  const result: Record<string, unknown> = { ...empty };
-  let more = '';
-  for (const [name, given] of Object.entries(value) as [string, unknown][]) {
-    const field = fields.get(name);
-    if (field === undefined || given === undefined || given === null) continue;
-    result[name] = expandValue(field, given);
-    if (empty[name] === undefined) more += `${name} `;
-  }
-  return Object.freeze(more === '' ? result : ordered(message, result, more));
+/** What stands for a field that was not written; undefined: nothing. */
+function absentValue({ repeated, mapKey, initial }: Field): unknown {
+  return repeated ? emptyList : mapKey !== undefined ? emptyMap : initial;
 }
 
-/** An object with the fields of a message in their order, by the message and what it has besides those of an empty one. */
-const orders = new Map<string, Readonly<Record<string, unknown>>>();
-
-/** Each way to write some of these may have its own. */
-const mostOrders = 1000;
-
-/** The fields of a message in the order of the schema. */
-function ordered(
-  message: string,
-  fields: Readonly<Record<string, unknown>>,
-  more: string,
-): Record<string, unknown> {
-  const key = `${message} ${more}`;
-  let order = orders.get(key);
-  if (order === undefined) {
-    const names = fieldListOf(message).filter(({ name }) => fields[name] !== undefined);
-    order = Object.fromEntries(names.map(({ name }) => [name, undefined]));
-    if (orders.size >= mostOrders) orders.clear();
-    orders.set(key, order);
+function templateFor({ name, optional, templates }: Shape, value: Message): Message {
+  let has = 0;
+  for (let i = 0; i < optional.length; i++)
+    if ((value[optional[i] ?? ''] ?? undefined) !== undefined) has |= 1 << i;
+  const known = templates.get(has);
+  if (known !== undefined) return known;
+  const template: Record<string, unknown> = {};
+  for (const field of fieldListOf(name)) {
+    const bit = optional.indexOf(field.name);
+    if (bit < 0 || (has & (1 << bit)) !== 0) template[field.name] = absentValue(field);
   }
-  return { ...order, ...fields };
+  templates.set(has, template);
+  return template;
+}
+
+function expandMessage(name: string, value: Message): Message {
+  const shape = shapeOf(name);
+  const result: Record<string, unknown> = { ...templateFor(shape, value) };
+  for (const key in value) {
+    const field = shape.fields.get(key);
+    const given = value[key];
+    if (field !== undefined && given !== undefined && given !== null) result[key] = expandValue(field, given);
+  }
+  return Object.freeze(result);
 }
 
 function expandValue(field: Field, given: unknown): unknown {
@@ -106,7 +112,9 @@ function expandValue(field: Field, given: unknown): unknown {
 }
 
 function expandOne({ kind, type }: Field, one: unknown): unknown {
-  return kind === 'message' && typeof one === 'object' && one !== null ? expandMessage(type, one) : one;
+  return kind === 'message' && typeof one === 'object' && one !== null
+    ? expandMessage(type, one as Message)
+    : one;
 }
 
 /**

@@ -1,5 +1,6 @@
 /** Writes Triton's defaults into a configuration. */
 
+import { expandConfig } from './expand.js';
 import type {
   ModelConfig,
   ModelDynamicBatching,
@@ -25,10 +26,11 @@ const defaultSequenceIdle = 1_000_000;
 export function normalizeConfig(config: ModelConfig, gpuCount: number): ModelConfig {
   const isEnsemble = config.platform === 'ensemble' || config.ensemble_scheduling !== undefined;
   return {
-    ...withPreferredSizes(config),
-    version_policy: config.version_policy ?? { latest: { num_versions: 1 } },
+    ...config,
+    ...schedulersOf(config),
+    version_policy: config.version_policy ?? unwritten.version_policy,
     ...(!isEnsemble && {
-      optimization: withPinnedMemory(config.optimization),
+      optimization: config.optimization ? withPinnedMemory(config.optimization) : unwritten.optimization,
       instance_group: normalizeGroups(config, gpuCount),
     }),
   };
@@ -36,20 +38,29 @@ export function normalizeConfig(config: ModelConfig, gpuCount: number): ModelCon
 
 /** The configuration with preferred batch sizes (and the idle time of sequences) where schedulers name none. */
 export function withPreferredSizes(config: ModelConfig): ModelConfig {
+  return { ...config, ...schedulersOf(config) };
+}
+
+/** The schedulers that are written, with what they do not name. */
+function schedulersOf(
+  config: ModelConfig,
+): Partial<Pick<ModelConfig, 'dynamic_batching' | 'sequence_batching'>> {
   const { dynamic_batching: dynamic, sequence_batching: sequence, max_batch_size: maxBatchSize } = config;
   return {
-    ...config,
     ...(dynamic && { dynamic_batching: withPreferredSize(dynamic, maxBatchSize) }),
     ...(sequence && { sequence_batching: normalizeSequence(sequence, maxBatchSize) }),
   };
 }
 
+/** Frozen, as all of the rest of it is. */
 function withPreferredSize<T extends Pick<ModelDynamicBatching, 'preferred_batch_size'>>(
   batching: T,
   maxBatchSize: number,
 ): T {
   const fill = batching.preferred_batch_size.length === 0 && maxBatchSize > 0;
-  return fill ? { ...batching, preferred_batch_size: [maxBatchSize] } : batching;
+  return fill
+    ? Object.freeze({ ...batching, preferred_batch_size: Object.freeze([maxBatchSize]) })
+    : batching;
 }
 
 function normalizeSequence(sequence: ModelSequenceBatching, maxBatchSize: number): ModelSequenceBatching {
@@ -60,33 +71,35 @@ function normalizeSequence(sequence: ModelSequenceBatching, maxBatchSize: number
   };
 }
 
-function withPinnedMemory(optimization: ModelOptimizationPolicy | undefined): ModelOptimizationPolicy {
+function withPinnedMemory(optimization: ModelOptimizationPolicy): ModelOptimizationPolicy {
+  const { input_pinned_memory: input, output_pinned_memory: output } = optimization;
   return {
-    priority: 'PRIORITY_DEFAULT',
-    gather_kernel_buffer_threshold: 0,
-    eager_batching: false,
     ...optimization,
-    input_pinned_memory: optimization?.input_pinned_memory ?? { enable: true },
-    output_pinned_memory: optimization?.output_pinned_memory ?? { enable: true },
+    input_pinned_memory: input ?? { enable: true },
+    output_pinned_memory: output ?? { enable: true },
   };
 }
 
 function normalizeGroups(config: ModelConfig, gpuCount: number): readonly ModelInstanceGroup[] {
   const groups =
-    config.instance_group.length > 0 ? config.instance_group : [{ ...emptyGroup, name: config.name }];
-  return groups.map((group, index) => {
+    config.instance_group.length > 0
+      ? config.instance_group
+      : unwritten.instance_group.map((group) => ({ ...group, name: config.name }));
+  const normal = groups.map((group, index) => {
     const kind = resolveKind(group, gpuCount);
-    return {
+    return Object.freeze({
       ...group,
       name: group.name === '' ? `${config.name}_${index}` : group.name,
       kind,
       count: Math.max(group.count, 1),
-      gpus:
+      gpus: Object.freeze(
         kind === 'KIND_GPU' && group.gpus.length === 0
           ? Array.from({ length: gpuCount }, (_, gpu) => gpu)
           : group.gpus,
-    };
+      ),
+    });
   });
+  return Object.freeze(normal);
 }
 
 /** KIND_AUTO means GPUs only if there is one and every listed one is there. */
@@ -100,13 +113,9 @@ export function isGpu(id: number, gpuCount: number): boolean {
   return id >= 0 && id < gpuCount;
 }
 
-const emptyGroup: ModelInstanceGroup = {
-  name: '',
-  kind: 'KIND_AUTO',
-  count: 0,
-  gpus: [],
-  secondary_devices: [],
-  profile: [],
-  passive: false,
-  host_policy: '',
-};
+/** What is put in where nothing was written, and an instance group of which nothing was. */
+const unwritten: ModelConfig = expandConfig({
+  version_policy: { latest: { num_versions: 1 } },
+  optimization: { input_pinned_memory: { enable: true }, output_pinned_memory: { enable: true } },
+  instance_group: [{}],
+});

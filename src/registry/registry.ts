@@ -36,7 +36,8 @@ const modelsAhead = 4;
 const idle: Promise<void> = Promise.resolve();
 
 /** What is published of a model that was never loaded. */
-const unknown = JSON.stringify({ state: '', reason: '', versions: [] } satisfies PublishedModel);
+const unknown: PublishedModel = { state: '', reason: '', versions: [] };
+const unknownText = JSON.stringify(unknown);
 
 function asTritonError(error: unknown, model: string): TritonError {
   if (error instanceof TritonError) return error;
@@ -52,6 +53,8 @@ export class Registry {
   #done = 0;
   #total = 0;
   #givenUp = false;
+  /** Nobody has the server yet, so nobody sees what is published of a model on its way. */
+  #starting = true;
 
   constructor(server: NativeServer, options: ResolvedOptions) {
     this.#server = server;
@@ -120,6 +123,7 @@ export class Registry {
       }
     };
     await Promise.all(Array.from({ length: modelLoadConcurrency * modelsPerLoader + modelsAhead }, loadSome));
+    this.#starting = false;
     if (names.length > 0) {
       // Before anybody is served, who might have to wait for it.
       await new Promise<void>((resolve) => {
@@ -166,7 +170,7 @@ export class Registry {
       stamp: '',
       queue: idle,
     });
-    this.#server.publish(name, unknown);
+    this.#server.publish(name, unknownText);
   }
 
   /** Loads that have not begun fail with CANCELLED, for good. */
@@ -244,10 +248,12 @@ export class Registry {
         return served(before);
       }
       const { prepared, versions } = await prepareModel(folder, files, this.#options, override?.config);
-      const loading: PublishedVersion[] = versions
-        .filter((version) => !served(before).includes(version))
-        .map((version) => ({ version, state: 'LOADING', reason: '' }));
-      this.#publish(entry, { state: '', reason: '', versions: merged(before.versions, loading) });
+      if (!this.#starting) {
+        const loading: PublishedVersion[] = versions
+          .filter((version) => !served(before).includes(version))
+          .map((version) => ({ version, state: 'LOADING', reason: '' }));
+        this.#publish(entry, { state: '', reason: '', versions: merged(before.versions, loading) });
+      }
       const results = await Promise.allSettled(
         versions.map(async (version) => {
           this.#throwIfGivenUp(name);
@@ -335,9 +341,10 @@ export class Registry {
   }
 
   /** What was published last. */
-  #published({ name }: Entry): PublishedModel {
-    // Written by #publish and #add.
-    return JSON.parse(this.#server.read(name, -1)?.json ?? unknown) as PublishedModel;
+  #published({ name, publications }: Entry): PublishedModel {
+    if (publications === 0) return unknown;
+    // Written by #publish.
+    return JSON.parse(this.#server.read(name, -1)?.json ?? unknownText) as PublishedModel;
   }
 
   #throwIfGivenUp(model: string): void {

@@ -150,6 +150,9 @@ Status Library::CreateEnvironment(int global_threads) {
     status = Take(table_.Call(kCreateEnvWithGlobalThreadPools, kLogFatal, "tritonts",
                               threading.get(), &environment_.env));
   }
+  // From 1.29 on the runtime writes about every session to a database, which it sends to its maker:
+  // not what somebody who serves models asked for, and a tenth of the time that a session takes.
+  if (status.ok()) status = Take(table_.Call(kDisableTelemetryEvents, environment_.env));
   if (status.ok()) {
     status = Take(table_.Call(kCreateCpuMemoryInfo, kDeviceAllocator, kDefaultMemory,
                               &environment_.cpu_memory));

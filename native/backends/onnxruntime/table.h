@@ -75,6 +75,7 @@ inline constexpr Entry<93, void(OrtStatus*)> kReleaseStatus;
 inline constexpr Entry<119, OrtStatus*(int32_t level, const char* id, const OrtThreadingOptions*,
                                        OrtEnv**)>
     kCreateEnvWithGlobalThreadPools;
+inline constexpr Entry<6, OrtStatus*(const OrtEnv*)> kDisableTelemetryEvents;
 inline constexpr Entry<121, OrtStatus*(OrtThreadingOptions**)> kCreateThreadingOptions;
 inline constexpr Entry<122, void(OrtThreadingOptions*)> kReleaseThreadingOptions;
 inline constexpr Entry<147, OrtStatus*(OrtThreadingOptions*, int)> kSetGlobalIntraOpNumThreads;

@@ -40,10 +40,12 @@ export function unusable(error: unknown, model: string): TritonError {
   });
 }
 
-export function cancelled(model: string, signal: AbortSignal): TritonError {
-  return new TritonError('CANCELLED', `model '${model}': the request was cancelled by its signal`, {
+/** Of a request that its signal cancelled, or else whoever it belonged to. */
+export function cancelled(model: string, signal?: AbortSignal): TritonError {
+  const by = signal ? ' by its signal' : '';
+  return new TritonError('CANCELLED', `model '${model}': the request was cancelled${by}`, {
     model,
-    cause: signal.reason,
+    cause: signal?.reason,
   });
 }
 

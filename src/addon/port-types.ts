@@ -62,6 +62,8 @@ export interface PortRequest {
   /** Indices of the wanted outputs; undefined: all. */
   readonly wanted: readonly number[] | undefined;
   readonly signal: AbortSignal | undefined;
+  /** Whom the request belongs to, for `Port.cancelAll`: many with one signal cost each a place in its list. */
+  readonly owner: object | undefined;
   /** Large outputs in memory that V8 allocated. */
   readonly ownOutputs: boolean;
 }

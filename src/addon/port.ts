@@ -179,6 +179,7 @@ export class Port implements Answered {
     slot.target = target;
     slot.id = request.id;
     slot.ownOutputs = request.ownOutputs;
+    slot.owner = request.owner;
     if (this.captureStacks) slot.stack = typeof origin === 'string' ? origin : framesBelow(origin);
     slot.waiter = waiter;
     this.#inFlight++;
@@ -281,16 +282,31 @@ export class Port implements Answered {
     if (this.#detached) return;
     this.flush();
     for (let slot = first; slot;) {
-      const { target, waiter, next } = slot;
+      const { next } = slot;
       slot.signal = slot.next = slot.previous = undefined;
-      // The slot stays taken until the engine has ended the request.
-      slot.waiter = undefined;
-      this.#awaited--;
-      this.#native.cancel(slot.index, slot.generation);
-      waiter?.reject(cancelled(target?.name ?? '', signal));
+      this.#cancel(slot, cancelled(slot.target?.name ?? '', signal));
       slot = next;
     }
     this.#releaseLoop();
+  }
+
+  /** Cancels the requests in flight that belong to `owner`, which reject. */
+  cancelAll(owner: object): void {
+    if (this.#detached) return;
+    this.flush();
+    for (const slot of this.slots) {
+      if (slot.owner === owner && slot.waiter) this.#cancel(slot, cancelled(slot.target?.name ?? ''));
+    }
+    this.#releaseLoop();
+  }
+
+  /** The slot stays taken until the engine has ended the request. */
+  #cancel(slot: Slot, error: TritonError): void {
+    const { waiter } = slot;
+    slot.waiter = undefined;
+    this.#awaited--;
+    this.#native.cancel(slot.index, slot.generation);
+    waiter?.reject(error);
   }
 
   /** @internal */
@@ -305,7 +321,7 @@ export class Port implements Answered {
   /** @internal */
   ended(slot: Slot): void {
     this.settled(slot);
-    slot.target = undefined;
+    slot.target = slot.owner = undefined;
     this.#release(slot);
     this.#inFlight--;
   }

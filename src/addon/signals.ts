@@ -22,7 +22,7 @@ interface Listened {
 /** See the head of this file. One a port. */
 export class Signals {
   readonly #known: Map<AbortSignal, Listened> = new Map();
-  /** The one that was asked for last: all requests of a `map` have the same. */
+  /** The one that was asked for last: many requests have the same. */
   #last: { readonly signal: AbortSignal; readonly known: Listened } | undefined;
   readonly #aborted: (signal: AbortSignal, first: Slot | undefined) => void;
 

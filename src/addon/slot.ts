@@ -12,6 +12,7 @@ export class Slot {
   id = '';
   waiter: Waiter<unknown> | undefined;
   signal: AbortSignal | undefined;
+  owner: object | undefined;
   /** Neighbours in the list of those with the same signal. */
   next: Slot | undefined;
   previous: Slot | undefined;

@@ -20,6 +20,7 @@ export interface Mappable {
   readonly name: string;
   readonly defaultConcurrency: number;
   check(options: InferOptions): CheckedOptions;
+  cancelAll(owner: object): void;
   sendChecked(
     inputs: Inputs,
     options: CheckedOptions,
@@ -63,8 +64,6 @@ export class MapIterator implements AsyncIterableIterator<InferResult> {
   readonly #refillAt: number;
   /** Frames of whoever called `map`; with `captureStacks` only. */
   readonly #origin: string;
-  /** Aborts what is in flight. */
-  readonly #abort = new AbortController();
   readonly #options: CheckedOptions;
   readonly #items: Iterator<Inputs, unknown> | undefined;
   readonly #asyncItems: AsyncIterator<Inputs, unknown> | undefined;
@@ -96,7 +95,8 @@ export class MapIterator implements AsyncIterableIterator<InferResult> {
     this.#origin = origin;
     this.#concurrency = concurrency ?? model.defaultConcurrency;
     this.#refillAt = this.#concurrency - Math.max(1, Math.min(mostAtOnce, this.#concurrency >> 3));
-    this.#options = model.check({ outputs, signal: this.#abort.signal });
+    const checked = model.check({ outputs });
+    this.#options = { ...checked, request: { ...checked.request, owner: this } };
     if (Symbol.asyncIterator in items) this.#asyncItems = items[Symbol.asyncIterator]();
     else this.#items = items[Symbol.iterator]();
     if (!signal) return;
@@ -330,7 +330,7 @@ export class MapIterator implements AsyncIterableIterator<InferResult> {
     const exhausted = this.#exhausted;
     this.#exhausted = true;
     // What is in flight rejects in here.
-    if (this.#inFlight > 0) this.#abort.abort();
+    if (this.#inFlight > 0) this.#model.cancelAll(this);
     if (exhausted) return;
     this.#items?.return?.();
     const ending = this.#asyncItems?.return?.();

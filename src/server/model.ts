@@ -246,6 +246,15 @@ export class Model {
     }
   }
 
+  /**
+   * Cancels the requests in flight that were sent for `owner`; they reject before this returns.
+   *
+   * @internal
+   */
+  cancelAll(owner: object): void {
+    this.#table.port.cancelAll(owner);
+  }
+
   /** Sends a request to a version with one input, for all of its outputs. */
   #sendOnly(
     ready: ReadyVersion,
@@ -308,7 +317,7 @@ export class Model {
         model: this.name,
       });
     }
-    return { request: { id, wanted: undefined, signal, ownOutputs }, outputs };
+    return { request: { id, wanted: undefined, signal, owner: undefined, ownOutputs }, outputs };
   }
 }
 
@@ -354,7 +363,13 @@ function ownPromiseOf(settler: Settler): Promise<InferResult> {
 }
 
 const noOptions: CheckedOptions = Object.freeze({
-  request: Object.freeze({ id: '', wanted: undefined, signal: undefined, ownOutputs: false }),
+  request: Object.freeze({
+    id: '',
+    wanted: undefined,
+    signal: undefined,
+    owner: undefined,
+    ownOutputs: false,
+  }),
   outputs: undefined,
 });
 

@@ -190,10 +190,10 @@ export class Answers {
     for (let i = begin; i < end; i++) {
       const slot = slots[words[slotsAt + i] ?? 0];
       if (slot === undefined) continue;
-      const { id, waiter, stack } = slot;
+      const { request, waiter, stack } = slot;
       let result: unknown;
       let failure: unknown;
-      if (waiter !== undefined) {
+      if (waiter !== undefined && request !== undefined) {
         try {
           outputs ??= alikeOutputs(words, position, slotsAt, target);
           const values = target.emptyOutputs();
@@ -203,7 +203,7 @@ export class Answers {
             const { output, shape, offset, size } = one;
             values[output.name] = output.cut(shape, view, offset + i * size, size);
           }
-          result = target.result(id, values, timings);
+          result = target.result(request.id, values, timings);
         } catch (error) {
           failure = withFrames(unusable(error, target.name), stack);
         }
@@ -225,13 +225,14 @@ export class Answers {
     const code = flags & 0xff;
     const target = slot?.target;
     const waiter = slot?.generation === generation ? slot?.waiter : undefined;
+    const request = slot?.request;
     if (code !== 0) {
       const offset = words[position++] ?? 0;
       const size = words[position++] ?? 0;
       page.position = position;
-      if (slot && waiter && target) {
+      if (slot && waiter && target && request) {
         const text = utf8.decode(view.Uint8Array.subarray(offset, offset + size));
-        const message = slot.id === '' ? text : `[request id: ${slot.id}] ${text}`;
+        const message = request.id === '' ? text : `[request id: ${request.id}] ${text}`;
         const { stack } = slot;
         this.#port.settled(slot);
         const error =
@@ -243,13 +244,13 @@ export class Answers {
     } else {
       const end = skipOutputs(words, position, flags >>> 16);
       page.position = end;
-      if (slot && waiter && target) {
-        const { id, stack } = slot;
+      if (slot && waiter && target && request) {
+        const { stack } = slot;
         const timings = (flags & ranBit) !== 0 ? this.#timings : noTimings;
         try {
-          const values = this.#outputs(view, page, position, end, target, slot.ownOutputs);
+          const values = this.#outputs(view, page, position, end, target, request.ownOutputs);
           this.#port.settled(slot);
-          waiter.resolve(target.result(id, values, timings));
+          waiter.resolve(target.result(request.id, values, timings));
         } catch (error) {
           this.#port.settled(slot);
           waiter.reject(withFrames(unusable(error, target.name), stack));

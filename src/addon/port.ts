@@ -177,9 +177,7 @@ export class Port implements Answered {
   #sent(slot: Slot, target: PortTarget, request: PortRequest, waiter: Waiter<unknown>, origin: Origin): void {
     const { signal } = request;
     slot.target = target;
-    slot.id = request.id;
-    slot.ownOutputs = request.ownOutputs;
-    slot.owner = request.owner;
+    slot.request = request;
     if (this.captureStacks) slot.stack = typeof origin === 'string' ? origin : framesBelow(origin);
     slot.waiter = waiter;
     this.#inFlight++;
@@ -295,7 +293,8 @@ export class Port implements Answered {
     if (this.#detached) return;
     this.flush();
     for (const slot of this.slots) {
-      if (slot.owner === owner && slot.waiter) this.#cancel(slot, cancelled(slot.target?.name ?? ''));
+      if (slot.request?.owner === owner && slot.waiter)
+        this.#cancel(slot, cancelled(slot.target?.name ?? ''));
     }
     this.#releaseLoop();
   }
@@ -321,7 +320,7 @@ export class Port implements Answered {
   /** @internal */
   ended(slot: Slot): void {
     this.settled(slot);
-    slot.target = slot.owner = undefined;
+    slot.target = slot.request = undefined;
     this.#release(slot);
     this.#inFlight--;
   }

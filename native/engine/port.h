@@ -54,6 +54,7 @@ struct CompletionPage {
   BlockRef memory;
   uint32_t words = 0;                     // used at the front
   uint32_t payload = layout::kPageBytes;  // first used byte at the back
+  uint32_t finals = 0;                    // final responses among them
   std::vector<Large> large;
   // Last timing record written, so that requests of one batch and tick share it.
   uint64_t timings_batch = 0;
@@ -188,10 +189,10 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   void Publish(CompletionPage* page);
   // What there is was begun then; 0: nothing is known of that.
   void Signal(uint64_t began_ns = 0);
-  // Whether requests are not answered yet.
-  bool InFlight() const { return references_.load(std::memory_order_relaxed) > 1; }
-  // The JS thread: what it waited for is there; what is left, it waits for from now on.
-  void EndWait();
+  // The JS thread: what it waited for is there.
+  void NoteWait();
+  // What is not answered yet, it waits for from then on.
+  void BeginWait(uint64_t now_ns);
   Looked StopLooking(Spin spin);
   // One part of what keeps the port alive is gone.
   void Drop(uint64_t references);
@@ -231,6 +232,7 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   bool answered_here_ = false;
   // The JS thread's: the wait for answers. It begins with a submission, or when pages were taken
   // and requests are left.
+  uint64_t unanswered_ = 0;        // requests whose final responses were not taken
   uint64_t waiting_since_ns_ = 0;  // 0: it does not wait
   bool asked_ = false;             // whether to look in this wait was decided
   Spin looked_ = Spin::kNone;      // how this wait's looks went
@@ -255,8 +257,8 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   std::atomic<CompletionPage*> open_{nullptr};
   std::atomic<CompletionPage*> spare_{nullptr};
   std::atomic<bool> wake_pending_{false};
-  std::atomic<uint32_t> signalling_{
-      0};  // threads that are about to call `wake_`; Detach waits for them
+  // Threads that are about to call `wake_`; Detach waits for them.
+  std::atomic<uint32_t> signalling_{0};
 
   std::mutex mutex_;                                    // guards all below
   std::vector<std::unique_ptr<CompletionPage>> pages_;  // by id; null: not kept

@@ -61,6 +61,7 @@ Response Failed(const Response& response, Status status) {
 
 void CompletionPage::Reset() {
   words = 0;
+  finals = 0;
   payload = layout::kPageBytes;
   large.clear();
   timings_version = nullptr;
@@ -69,7 +70,8 @@ void CompletionPage::Reset() {
 void Port::TakePages(std::vector<CompletionPage*>* pages, size_t most) {
   CheckThread();
   // Before the pages are looked for: what is published after that signals again.
-  if (wake_pending_.exchange(false)) EndWait();
+  const bool signalled = wake_pending_.exchange(false);
+  if (signalled) NoteWait();
   const size_t first = pages->size();
   if (some_ready_) {
     std::lock_guard lock(mutex_);
@@ -91,11 +93,13 @@ void Port::TakePages(std::vector<CompletionPage*>* pages, size_t most) {
     CompletionPage* page = (*pages)[i];
     if (handed_.size() <= page->id) handed_.resize(page->id + 1);
     handed_[page->id] = page;
+    unanswered_ -= page->finals;
 #if defined(TRITONTS_CHECKS)
     for (const uint32_t slot : page->ended) taken_slots_[slot] = false;
     page->ended.clear();
 #endif
   }
+  if (signalled || unanswered_ == 0) BeginWait(unanswered_ > 0 ? NowNs() : 0);
 }
 
 bool Port::Recycle(CompletionPage* page) {
@@ -251,6 +255,7 @@ void Port::Append(CompletionPage** page, const Response& response) {
   }
   for (CompletionPage::Large& one : large) target->large.push_back(std::move(one));
   target->words = static_cast<uint32_t>(words - target->data());
+  if (response.final) target->finals++;
 #if defined(TRITONTS_CHECKS)
   if (response.final) target->ended.push_back(request->slot);
 #endif
@@ -336,6 +341,7 @@ size_t Port::AppendAlike(CompletionPage** page, const AlikeResponses& alike, siz
 #endif
   }
   target->words = static_cast<uint32_t>(words - target->data());
+  target->finals += static_cast<uint32_t>(count);
   return count;
 }
 

@@ -19,16 +19,19 @@ constexpr uint64_t kLookNs = 2'000;
 
 }  // namespace
 
-void Port::EndWait() {
+void Port::BeginWait(uint64_t now_ns) {
+  waiting_since_ns_ = unanswered_ > 0 ? now_ns : 0;
+  asked_ = false;
+  looked_ = Spin::kNone;
+}
+
+void Port::NoteWait() {
   if (waiting_since_ns_ == 0) return;
   // Not from the submission: a thread that slept until then will itself look for batches when they
   // come soon after its answers. Would each wait for the other one to begin, neither did.
   const uint64_t began = std::max(waiting_since_ns_, began_ns_.load(std::memory_order_relaxed));
   const uint64_t signalled = signalled_ns_.load(std::memory_order_relaxed);
   look_policy_.Note(looked_, signalled > began ? signalled - began : 0);
-  waiting_since_ns_ = InFlight() ? NowNs() : 0;
-  asked_ = false;
-  looked_ = Spin::kNone;
 }
 
 Port::Looked Port::StopLooking(Spin spin) {
@@ -37,7 +40,7 @@ Port::Looked Port::StopLooking(Spin spin) {
   looked_ = spin;
   // What was signalled before that wakes nobody.
   if (!wake_pending_) return Looked::kAsleep;
-  looked_ = Spin::kFound;
+  if (spin == Spin::kInVain) looked_ = Spin::kFound;
   return Looked::kSomething;
 }
 
@@ -56,15 +59,14 @@ Port::Looked Port::Look() {
     return Looked::kNothing;
   }
   if (!look_core_) return Looked::kAsleep;
+  const uint64_t now = NowNs();
   const uint64_t end = waiting_since_ns_ + SpinPolicy::kMostNs;
-  const Spin spin =
-      tritonts::Look(wake_pending_, *look_core_, std::min(NowNs() + kLookNs, end), NowNs);
-  if (spin == Spin::kFound) {
-    looked_ = spin;
-    return Looked::kSomething;
-  }
-  if (spin == Spin::kInVain && NowNs() < end) return Looked::kNothing;
-  return StopLooking(spin);
+  // Where the JS thread had other things to do all the time, it did not look in vain.
+  if (now >= end) return StopLooking(looked_);
+  looked_ = tritonts::Look(wake_pending_, *look_core_, std::min(now + kLookNs, end), NowNs);
+  if (looked_ == Spin::kFound) return Looked::kSomething;
+  if (looked_ == Spin::kInVain) return Looked::kNothing;
+  return StopLooking(looked_);
 }
 
 }  // namespace tritonts

@@ -288,6 +288,7 @@ Status Port::Submit(const int32_t* words, size_t count, const char* const* slab_
     references_ = 1;
   }
   references_.fetch_add(accepted, std::memory_order_relaxed);
+  unanswered_ += accepted;
   running_here_ = run;
   answered_here_ = false;
   std::vector<Response> refused;
@@ -302,11 +303,7 @@ Status Port::Submit(const int32_t* words, size_t count, const char* const* slab_
   }
   if (!refused.empty()) Deliver(refused);
   running_here_ = false;
-  if (waiting_since_ns_ == 0 && InFlight()) {
-    waiting_since_ns_ = now;
-    asked_ = false;
-    looked_ = Spin::kNone;
-  }
+  if (waiting_since_ns_ == 0) BeginWait(now);
   if (answered) *answered = answered_here_;
   return Status::Ok();
 }

@@ -19,6 +19,17 @@ constexpr int kLooks = 8;  // at the bell, for one at the clock
 std::atomic<uint32_t> instances_spinning{0};
 std::atomic<uint32_t> js_spinning{0};
 
+std::atomic<uint32_t>& CounterOf(Spinner spinner) {
+  return spinner == Spinner::kInstance ? instances_spinning : js_spinning;
+}
+
+// Besides the one that a JS thread has.
+uint32_t CoresInUse() {
+  const uint32_t js = js_spinning.load(std::memory_order_relaxed);
+  return instances_spinning.load(std::memory_order_relaxed) + (js > 0 ? js - 1 : 0) +
+         RunsUnderWay();
+}
+
 }  // namespace
 
 bool SpinPolicy::Worth() {
@@ -41,20 +52,18 @@ void SpinPolicy::Note(Spin spin, uint64_t waited_ns) {
   sit_out_ = (1u << doubt_) - 1;
 }
 
-SpinCore::SpinCore(Spinner spinner, uint32_t cores)
-    : spinning_(spinner == Spinner::kInstance ? instances_spinning : js_spinning),
-      cores_(spinner == Spinner::kInstance ? cores : cores + 1) {
-  const uint32_t others = spinning_.fetch_add(1, std::memory_order_relaxed);
-  taken_ = others + RunsUnderWay() < cores_;
-  if (!taken_) spinning_.fetch_sub(1, std::memory_order_relaxed);
+SpinCore::SpinCore(Spinner spinner, uint32_t cores) : spinner_(spinner), cores_(cores) {
+  CounterOf(spinner).fetch_add(1, std::memory_order_relaxed);
+  taken_ = CoresInUse() <= cores;
+  if (!taken_) CounterOf(spinner).fetch_sub(1, std::memory_order_relaxed);
 }
 
 SpinCore::~SpinCore() {
-  if (taken_) spinning_.fetch_sub(1, std::memory_order_relaxed);
+  if (taken_) CounterOf(spinner_).fetch_sub(1, std::memory_order_relaxed);
 }
 
 bool SpinCore::wanted() const {
-  return spinning_.load(std::memory_order_relaxed) + RunsUnderWay() > cores_;
+  return CoresInUse() > cores_;
 }
 
 Spin Look(const std::atomic<bool>& rung, const SpinCore& core, uint64_t until_ns,

@@ -51,8 +51,8 @@ class SpinPolicy {
 
 // Who spins.
 enum class Spinner {
-  kInstance,  // on a core that JS threads leave
-  kJs,        // on its own core, of which there is one; others only where nothing runs
+  kInstance,  // on a core that the JS thread leaves
+  kJs,        // on its own core, which one of them has; others as instances do
 };
 
 // One of the cores that threads of this process may spin on, taken for as long as the object lives.
@@ -70,7 +70,7 @@ class SpinCore {
   bool wanted() const;
 
  private:
-  std::atomic<uint32_t>& spinning_;  // of the same kind
+  const Spinner spinner_;
   const uint32_t cores_;
   bool taken_;
 };

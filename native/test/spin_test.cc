@@ -156,15 +156,19 @@ TEST(spin_cores_of_js_threads_are_not_those_of_instances) {
   const SpinCore js(Spinner::kJs, 1);
   CHECK(instance.taken());
   CHECK(js.taken());
-  {
-    const SpinCore another(Spinner::kJs, 1);
-    CHECK(another.taken());
-    const RuntimeCall call;
-    CHECK(js.wanted());
-  }
   CHECK(!js.wanted());
-  // A run under way leaves the JS thread its own core, and no other one.
+  // A second JS thread would take one of theirs.
+  CHECK(!SpinCore(Spinner::kJs, 1).taken());
+  CHECK(SpinCore(Spinner::kJs, 2).taken());
   const RuntimeCall call;
+  CHECK(instance.wanted());
+  CHECK(js.wanted());
+}
+
+TEST(spin_core_of_a_js_thread_is_its_own_while_something_runs) {
+  const RuntimeCall call;
+  const SpinCore js(Spinner::kJs, 1);
+  CHECK(js.taken());
   CHECK(!js.wanted());
   CHECK(!SpinCore(Spinner::kJs, 1).taken());
 }

@@ -221,8 +221,10 @@ export interface NativeCounts {
 
 /** The addon's exports, one set for each environment. */
 export interface NativeAddon {
-  /** Undefined where the system has no thread for it. */
-  /** `spinCores`: cores that instance threads with nothing to do may spin on; 0: neither they nor JS threads spin. */
+  /**
+   * Undefined where the system has no thread for it. `spinCores`: cores that instance threads with nothing to do may spin
+   * on; 0: neither they nor JS threads spin.
+   */
   createServer(
     loadConcurrency: number,
     maxInFlightBytes: number,

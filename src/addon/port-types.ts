@@ -50,7 +50,7 @@ export interface PortTarget {
   result(id: string, outputs: Record<string, unknown>, timings: Timings): unknown;
 }
 
-/** Who waits for a request; exactly one of these is called, once. */
+/** Who waits for a request; exactly one of these is called, once. They do not throw. */
 export interface Waiter<T> {
   resolve(result: T): void;
   reject(error: unknown): void;

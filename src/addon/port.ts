@@ -8,7 +8,6 @@
 
 import { performance } from 'node:perf_hooks';
 import { nextTick } from 'node:process';
-import { setImmediate } from 'node:timers';
 import { TritonError } from '../errors.js';
 import { Queue } from '../queue.js';
 import type { OnlyInput } from '../tensor/only-input.js';
@@ -22,6 +21,7 @@ import { isAborted, Signals } from './signals.js';
 import { Slot } from './slot.js';
 import { statusError } from './status.js';
 import { Submission } from './submission.js';
+import { setImmediate } from './timers.js';
 import { turnIsYoung } from './turn.js';
 
 /** Deliveries between two turns of the event loop. */

@@ -7,7 +7,7 @@
  */
 
 import { performance } from 'node:perf_hooks';
-import { setImmediate } from 'node:timers';
+import { setImmediate } from './timers.js';
 
 /** How long answers of one turn may go on, in milliseconds; a timer is late by that and the last batch. */
 const youthMs = 0.75;

@@ -7,6 +7,7 @@
  * Entries are used again, so that an item costs nothing but its request, its result and a promise.
  */
 
+import { AsyncResource } from 'node:async_hooks';
 import { isLimit } from '../addon/port-errors.js';
 import type { Waiter as ResultWaiter } from '../addon/port-types.js';
 import { TritonError } from '../errors.js';
@@ -26,7 +27,7 @@ export interface Mappable {
     options: CheckedOptions,
     waiter: ResultWaiter<InferResult>,
     origin: string,
-  ): unknown;
+  ): void;
 }
 
 type Next = IteratorResult<InferResult, undefined>;
@@ -67,6 +68,8 @@ export class MapIterator implements AsyncIterableIterator<InferResult> {
   readonly #options: CheckedOptions;
   readonly #items: Iterator<Inputs, unknown> | undefined;
   readonly #asyncItems: AsyncIterator<Inputs, unknown> | undefined;
+  /** The source runs in the async context (`AsyncLocalStorage`) of whoever called `map`. */
+  readonly #context: AsyncResource = new AsyncResource('tritonts.map');
   readonly #waiters: Queue<Waiter> = new Queue();
   #entries: Queue<Entry> = new Queue();
   /** Entries that have been handed out. */
@@ -149,6 +152,11 @@ export class MapIterator implements AsyncIterableIterator<InferResult> {
   }
 
   #pullMore(): void {
+    // Most often answers make room, in whatever context these come.
+    if (this.#hasRoom) this.#context.runInAsyncScope(this.#pullNow, this);
+  }
+
+  #pullNow(): void {
     if (this.#asyncItems) this.#pullAsync(this.#asyncItems);
     else if (this.#items) this.#pull(this.#items);
   }
@@ -281,10 +289,12 @@ export class MapIterator implements AsyncIterableIterator<InferResult> {
 
   #send(entry: Entry): void {
     this.#inFlight++;
-    const refusal = this.#model.sendChecked(entry.inputs, this.#options, entry, this.#origin);
-    if (refusal === undefined) return;
-    this.#inFlight--;
-    this.#failed(entry, refusal);
+    try {
+      this.#model.sendChecked(entry.inputs, this.#options, entry, this.#origin);
+    } catch (error) {
+      this.#inFlight--;
+      this.#failed(entry, error);
+    }
   }
 
   #failed(entry: Entry, error: unknown): void {

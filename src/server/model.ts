@@ -131,12 +131,11 @@ export class Model {
   inferFor(origin: EntryPoint, inputs: Inputs, options: InferOptions | undefined): Promise<InferResult> {
     const settler = new Settler();
     const promise = promiseOf(settler);
-    const error = this.send(inputs, options, settler, origin);
-    if (error !== undefined) {
-      // The frames above the caller's are ours, and so many that its line would not be among those that are kept.
-      if (error instanceof TritonError) Error.captureStackTrace(error, origin);
-      // What the caller's own getters throw passes as it is.
-      settler.reject(error);
+    try {
+      const checked = options === undefined ? noOptions : this.check(options);
+      this.sendChecked(inputs, checked, settler, origin);
+    } catch (error) {
+      settler.reject(withCaller(error, origin));
     }
     return promise;
   }
@@ -187,63 +186,43 @@ export class Model {
   }
 
   /**
-   * As {@link infer}, with a waiter instead of a promise.
+   * As {@link infer}, with a waiter instead of a promise, and options that were checked before.
    *
    * @internal
-   * @returns The error that keeps the request from being sent; then the waiter is not called.
+   * @throws What keeps the request from being sent, the caller's own getters' errors among it; then the waiter is not
+   *   called.
    */
-  send(
-    inputs: Inputs,
-    options: InferOptions | undefined,
-    waiter: Waiter<InferResult>,
-    origin: Origin,
-  ): unknown {
-    try {
-      const checked = options === undefined ? noOptions : this.check(options);
-      return this.sendChecked(inputs, checked, waiter, origin);
-    } catch (error) {
-      return error;
+  sendChecked(inputs: Inputs, options: CheckedOptions, waiter: Waiter<InferResult>, origin: Origin): void {
+    const ready = this.#current();
+    if (ready.only !== undefined && options.outputs === undefined) {
+      this.#sendOnly(ready, ready.only, inputs, options.request, waiter, origin);
+      return;
     }
-  }
-
-  /**
-   * As {@link send}, with options that were checked once for many requests.
-   *
-   * @internal
-   */
-  sendChecked(inputs: Inputs, options: CheckedOptions, waiter: Waiter<InferResult>, origin: Origin): unknown {
-    try {
-      const ready = this.#current();
-      if (ready.only !== undefined && options.outputs === undefined) {
-        return this.#sendOnly(ready, ready.only, inputs, options.request, waiter, origin);
-      }
-      let { request } = options;
-      let done = waiter;
-      if (options.outputs !== undefined) {
-        const { indices, classes } = ready.wanted(options.outputs);
-        request = { ...request, wanted: indices };
-        if (classes.length > 0) {
-          done = {
-            resolve: (result): void => {
-              try {
-                waiter.resolve(ready.classified(result, classes));
-              } catch (error) {
-                waiter.reject(error);
-              }
-            },
-            reject: (error): void => {
+    let { request } = options;
+    let done = waiter;
+    if (options.outputs !== undefined) {
+      const { indices, classes } = ready.wanted(options.outputs);
+      request = { ...request, wanted: indices };
+      if (classes.length > 0) {
+        done = {
+          resolve: (result): void => {
+            try {
+              waiter.resolve(ready.classified(result, classes));
+            } catch (error) {
               waiter.reject(error);
-            },
-          };
-        }
+            }
+          },
+          reject: (error): void => {
+            waiter.reject(error);
+          },
+        };
       }
-      // What this returns must be copied before any code of the caller runs again: nothing comes between.
-      const encoded = ready.encode(inputs);
-      const rows = ready.config.max_batch_size > 0 ? rowsOf(encoded, this.name) : 0;
-      return this.#table.port.send(ready, encoded, rows, request, done, origin);
-    } catch (error) {
-      return error;
     }
+    // What this returns must be copied before any code of the caller runs again: nothing comes between.
+    const encoded = ready.encode(inputs);
+    const rows = ready.config.max_batch_size > 0 ? rowsOf(encoded, this.name) : 0;
+    const refusal = this.#table.port.send(ready, encoded, rows, request, done, origin);
+    if (refusal) throw refusal;
   }
 
   /**
@@ -263,16 +242,15 @@ export class Model {
     request: PortRequest,
     waiter: Waiter<InferResult>,
     origin: Origin,
-  ): unknown {
+  ): void {
     const { port } = this.#table;
     const value = only.read(inputs);
     const rows = only.rowsOf(value);
     // Of a value that has rows: it is a typed array.
-    if (rows > 0 && port.sendOnly(ready, only, value as TypedArray, rows, request, waiter, origin)) {
-      return undefined;
-    }
+    if (rows > 0 && port.sendOnly(ready, only, value as TypedArray, rows, request, waiter, origin)) return;
     const encoded = only.encode(value);
-    return port.send(ready, encoded, rowsOf(encoded, this.name), request, waiter, origin);
+    const refusal = port.send(ready, encoded, rowsOf(encoded, this.name), request, waiter, origin);
+    if (refusal) throw refusal;
   }
 
   /** Items that fill two batches of every instance: what keeps a data set going. */
@@ -360,6 +338,16 @@ function ownPromiseOf(settler: Settler): Promise<InferResult> {
     settler.resolve = resolve;
     settler.reject = reject;
   });
+}
+
+/** An error of ours with the caller's line: the frames above that are ours, and so many that it would not be kept. */
+function withCaller(error: unknown, origin: EntryPoint): unknown {
+  try {
+    if (error instanceof TritonError) Error.captureStackTrace(error, origin);
+  } catch {
+    // The caller's own getter threw it, and it is frozen.
+  }
+  return error;
 }
 
 const noOptions: CheckedOptions = Object.freeze({

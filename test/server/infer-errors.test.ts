@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { InferenceServer, Inputs } from '../../src/index.js';
+import { TritonError, type InferenceServer, type Inputs } from '../../src/index.js';
 import { failingModel } from '../support/models.js';
 import { floats, identity, onnx, rejection, row, serve, statisticsAfter, type Context } from './harness.js';
 
@@ -65,6 +65,31 @@ test('inputs that are no object reject', async (t) => {
   for (const inputs of [undefined, null, 5, 'x', row()]) {
     const error = await rejection(server.model('echo').infer(inputs as unknown as Inputs));
     assert.equal(error.code, 'INVALID_ARG');
+  }
+});
+
+test('whatever a getter throws comes as it is', async (t) => {
+  const server = await serve(t, { add: onnx() });
+  const model = server.model('add');
+  const frozen = Object.freeze(new TritonError('INTERNAL', 'frozen'));
+  for (const value of [undefined, null, 0, 'text', frozen]) {
+    const inputs: Inputs = {
+      get x(): Float32Array {
+        // eslint-disable-next-line @typescript-eslint/only-throw-error -- as callers may
+        throw value;
+      },
+    };
+    const outcome = await model.infer(inputs).then(
+      () => ({ resolved: true }),
+      (error: unknown) => ({ error }),
+    );
+    assert.deepEqual(outcome, { error: value });
+    const mapped = model.map([inputs]).next();
+    const last = await mapped.then(
+      () => ({ resolved: true }),
+      (error: unknown) => ({ error }),
+    );
+    assert.deepEqual(last, { error: value });
   }
 });
 

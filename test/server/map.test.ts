@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { test } from 'node:test';
 import type { Inputs, MapOptions, Model } from '../../src/index.js';
 import { batchCountsAfter, floats, identity, onnx, rejection, row, serve, thrown } from './harness.js';
@@ -54,6 +55,29 @@ test('the order holds where later items are done first', async (t) => {
 test('items may come from an async iterable', async (t) => {
   const server = await serve(t, { echo: identity() });
   assert.deepEqual(await answers(server.model('echo'), new Items(300).async()), upTo(300));
+});
+
+test('the items are asked for in the async context of whoever called map', async (t) => {
+  const model = (await serve(t, { echo: identity() })).model('echo');
+  const storage = new AsyncLocalStorage<string>();
+  const seen = new Set<string | undefined>();
+  function* items(): Generator<Inputs, void> {
+    for (let i = 0; i < 1000; i++) {
+      seen.add(storage.getStore());
+      yield { x: row(i) };
+    }
+  }
+  const mapped = storage.run('mapper', () => model.map(items(), { concurrency: 16 }));
+  let over = false;
+  const other = storage.run('other', async () => {
+    while (!over) await model.infer({ x: row() });
+  });
+  let count = 0;
+  for await (const result of mapped) count += result.id === '' ? 1 : 0;
+  over = true;
+  await other;
+  assert.equal(count, 1000);
+  assert.deepEqual([...seen], ['mapper']);
 });
 
 test('no items give no results', async (t) => {

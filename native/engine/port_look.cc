@@ -1,6 +1,6 @@
 // What a port's JS thread does while it waits for answers: where earlier waits were short, it looks
 // for them turn by turn of its event loop, instead of sleeping in it. To be woken from that takes
-// tens of microseconds, and whoever wakes it a lock and a system call.
+// tens of microseconds, and whoever wakes it a system call.
 //
 // A look takes a few microseconds, so timers and sockets have their turns as ever. How long a wait
 // may be for that, and when it is worth it, is as for instances' threads (spin.h).

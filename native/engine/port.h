@@ -236,6 +236,7 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   uint64_t waiting_since_ns_ = 0;  // 0: it does not wait
   bool asked_ = false;             // whether to look in this wait was decided
   Spin looked_ = Spin::kNone;      // how this wait's looks went
+  uint64_t last_look_ns_ = 0;
   SpinPolicy look_policy_;
   std::optional<SpinCore> look_core_;  // while it looks
   std::atomic<bool> looking_{false};   // then it needs no signal

@@ -56,14 +56,18 @@ Port::Looked Port::Look() {
       if (!look_core_->taken()) return StopLooking(Spin::kNone);
       looking_ = true;
     }
+    last_look_ns_ = NowNs();
     return Looked::kNothing;
   }
   if (!look_core_) return Looked::kAsleep;
   const uint64_t now = NowNs();
   const uint64_t end = waiting_since_ns_ + SpinPolicy::kMostNs;
-  // Where the JS thread had other things to do all the time, it did not look in vain.
   if (now >= end) return StopLooking(looked_);
+  // Since the last turn of the event loop somebody else had the core, who may be the one that is
+  // waited for; or JavaScript had other things to do, and the loop would not have slept.
+  if (now - last_look_ns_ > SpinPolicy::kInterruptionNs) return StopLooking(Spin::kInterrupted);
   looked_ = tritonts::Look(wake_pending_, *look_core_, std::min(now + kLookNs, end), NowNs);
+  last_look_ns_ = NowNs();
   if (looked_ == Spin::kFound) return Looked::kSomething;
   if (looked_ == Spin::kInVain) return Looked::kNothing;
   return StopLooking(looked_);

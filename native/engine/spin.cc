@@ -10,9 +10,6 @@ namespace tritonts {
 
 namespace {
 
-// Between two looks at the clock, some hundred nanoseconds to a microsecond apart, nothing takes as
-// long as that but another thread on the same core.
-constexpr uint64_t kInterruptionNs = 20'000;
 constexpr int kLooks = 8;  // at the bell, for one at the clock
 
 // The process' cores are state of the process.
@@ -76,7 +73,7 @@ Spin Look(const std::atomic<bool>& rung, const SpinCore& core, uint64_t until_ns
       found = rung.load(std::memory_order_acquire);
     }
     const uint64_t now = clock();
-    if (now - last > kInterruptionNs) return Spin::kInterrupted;
+    if (now - last > SpinPolicy::kInterruptionNs) return Spin::kInterrupted;
     if (found) return Spin::kFound;
     if (now >= until_ns) return Spin::kInVain;
     if (core.wanted()) return Spin::kNone;

@@ -33,6 +33,9 @@ class SpinPolicy {
  public:
   // The longest spin, and the longest wait that one could have found.
   static constexpr uint64_t kMostNs = 100'000;
+  // Between two looks at the clock, some hundred nanoseconds to some microseconds apart, nothing
+  // takes as long as that but another thread on the same core.
+  static constexpr uint64_t kInterruptionNs = 20'000;
 
   // Whether the wait that begins now is worth spinning. Once a wait.
   bool Worth();

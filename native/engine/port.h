@@ -237,6 +237,7 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   bool asked_ = false;             // whether to look in this wait was decided
   Spin looked_ = Spin::kNone;      // how this wait's looks went
   uint64_t last_look_ns_ = 0;
+  uint64_t interruptions_ = 0;  // of the JS thread, when it began to look
   SpinPolicy look_policy_;
   std::optional<SpinCore> look_core_;  // while it looks
   std::atomic<bool> looking_{false};   // then it needs no signal

@@ -6,6 +6,7 @@
 // may be for that, and when it is worth it, is as for instances' threads (spin.h).
 #include <algorithm>
 
+#include "../platform/thread.h"
 #include "clock.h"
 #include "port.h"
 #include "server.h"
@@ -57,6 +58,7 @@ Port::Looked Port::Look() {
       looking_ = true;
     }
     last_look_ns_ = NowNs();
+    interruptions_ = platform::Interruptions();
     return Looked::kNothing;
   }
   if (!look_core_) return Looked::kAsleep;
@@ -68,7 +70,11 @@ Port::Looked Port::Look() {
   if (now - last_look_ns_ > SpinPolicy::kInterruptionNs) return StopLooking(Spin::kInterrupted);
   looked_ = tritonts::Look(wake_pending_, *look_core_, std::min(now + kLookNs, end), NowNs);
   last_look_ns_ = NowNs();
-  if (looked_ == Spin::kFound) return Looked::kSomething;
+  if (looked_ == Spin::kFound) {
+    // On the core that the JS thread would have left: then sleeping is better, though it was found.
+    if (platform::Interruptions() != interruptions_) looked_ = Spin::kInterrupted;
+    return Looked::kSomething;
+  }
   if (looked_ == Spin::kInVain) return Looked::kNothing;
   return StopLooking(looked_);
 }

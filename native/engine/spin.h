@@ -44,8 +44,8 @@ class SpinPolicy {
   void Note(Spin spin, uint64_t waited_ns);
 
  private:
-  static constexpr uint32_t kWaits = 8;       // that are looked back upon
-  static constexpr uint32_t kMostDoubt = 12;  // at most 4,095 waits without a spin
+  static constexpr uint32_t kWaits = 8;      // that are looked back upon
+  static constexpr uint32_t kMostDoubt = 8;  // at most 255 waits without a spin
 
   uint32_t short_waits_ = 0;  // a bit for each, the last one lowest
   uint32_t doubt_ = 0;        // spins in vain, less those that were not

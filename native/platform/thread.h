@@ -1,6 +1,8 @@
 // The few things about threads that differ per system. All apply to the calling thread.
 #pragma once
 
+#include <cstdint>
+
 namespace tritonts::platform {
 
 // Shown by debuggers and `top -H`; at most 15 characters.
@@ -8,5 +10,9 @@ void NameThread(const char* name);
 
 // Lets timed waits of this thread end on time: Linux rounds them up by 50 µs otherwise.
 void WakeOnTime();
+
+// How often the system took the core from this thread while it wanted to go on; always 0 where that
+// is not told (all but Linux).
+uint64_t Interruptions();
 
 }  // namespace tritonts::platform

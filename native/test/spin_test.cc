@@ -94,10 +94,10 @@ TEST(spin_in_vain_is_tried_less_and_less_often) {
     CHECK(policy.Worth());
     policy.Note(Spin::kInVain, kShort);
     const int waits = SatOut(&policy);
-    CHECK(waits > before || waits == 4095);
+    CHECK(waits > before || waits == 255);
     before = waits;
   }
-  CHECK_EQ(before, 4095);
+  CHECK_EQ(before, 255);
 }
 
 TEST(spin_that_finds_something_is_trusted_again) {

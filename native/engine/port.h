@@ -187,8 +187,8 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   CompletionPage* PageWithRoom(size_t needed, CompletionPage* full);
   // Any thread: lets the JS thread have a page, and asks it to come for what there is.
   void Publish(CompletionPage* page);
-  // What there is was begun then; 0: nothing is known of that.
-  void Signal(uint64_t began_ns = 0);
+  // `timings`: of the batch that there is something of; null: of none.
+  void Signal(const BatchTimings* timings = nullptr);
   // The JS thread: what it waited for is there.
   void NoteWait();
   // What is not answered yet, it waits for from then on.
@@ -205,8 +205,8 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
     for (InputTensor& input : request->inputs()) input.chunks.clear();
     request->set_state(Request::State::kIdle);
   }
-  // A page is written; `here`: by a run within Submit. `began_ns`: as for Signal.
-  void HandOver(CompletionPage* page, bool here, uint64_t began_ns);
+  // A page is written; `here`: by a run within Submit. `timings`: as for Signal.
+  void HandOver(CompletionPage* page, bool here, const BatchTimings* timings);
 
   [[no_unique_address]] const ThreadChecker thread_;
   const std::thread::id js_thread_ = std::this_thread::get_id();
@@ -241,9 +241,9 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   SpinPolicy look_policy_;
   std::optional<SpinCore> look_core_;  // while it looks
   std::atomic<bool> looking_{false};   // then it needs no signal
-  // Of the last signal: when, and when its batch began.
-  std::atomic<uint64_t> signalled_ns_{0};
-  std::atomic<uint64_t> began_ns_{0};
+  // Of the last signal's batch; 0: it had none.
+  std::atomic<uint64_t> batch_began_ns_{0};
+  std::atomic<uint64_t> batch_ended_ns_{0};
   std::atomic<uint32_t> acknowledged_{0};
   std::atomic<bool> detached_{false};
 

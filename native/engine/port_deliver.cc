@@ -127,10 +127,10 @@ void Port::Publish(CompletionPage* page) {
   some_ready_ = true;
 }
 
-void Port::Signal(uint64_t began_ns) {
+void Port::Signal(const BatchTimings* timings) {
   if (!wake_pending_.load(std::memory_order_relaxed)) {
-    began_ns_.store(began_ns, std::memory_order_relaxed);
-    signalled_ns_.store(NowNs(), std::memory_order_relaxed);
+    batch_began_ns_.store(timings ? timings->exec_start_ns : 0, std::memory_order_relaxed);
+    batch_ended_ns_.store(timings ? timings->exec_end_ns : 0, std::memory_order_relaxed);
   }
   if (wake_pending_.exchange(true)) return;
   // Either this sees that the JS thread looks, or that sees, when it stops, that there is
@@ -281,19 +281,16 @@ void Port::Deliver(std::span<const Response> responses) {
   }
   if (abandoned) KeepForever(shared_from_this());
   server_->Unreserve(bytes);
-  if (page) {
-    const BatchTimings* timings = responses.front().timings;
-    HandOver(page, here, timings ? timings->exec_start_ns : 0);
-  }
+  if (page) HandOver(page, here, responses.front().timings);
   if (ended > 0) Drop(ended);
 }
 
-void Port::HandOver(CompletionPage* page, bool here, uint64_t began_ns) {
+void Port::HandOver(CompletionPage* page, bool here, const BatchTimings* timings) {
   Publish(page);
   if (here) {
     answered_here_ = true;
   } else {
-    Signal(began_ns);
+    Signal(timings);
   }
 }
 
@@ -367,7 +364,7 @@ void Port::DeliverAlike(const AlikeResponses& alike) {
     first += count;
   }
   server_->Unreserve(bytes);
-  if (page) HandOver(page, here, alike.timings->exec_start_ns);
+  if (page) HandOver(page, here, alike.timings);
   Drop(alike.requests.size());
 }
 

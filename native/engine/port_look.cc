@@ -27,12 +27,14 @@ void Port::BeginWait(uint64_t now_ns) {
 }
 
 void Port::NoteWait() {
-  if (waiting_since_ns_ == 0) return;
+  const uint64_t ended = batch_ended_ns_.load(std::memory_order_relaxed);
+  // What no batch ended says nothing of those to come.
+  if (waiting_since_ns_ == 0 || ended == 0) return;
   // Not from the submission: a thread that slept until then will itself look for batches when they
   // come soon after its answers. Would each wait for the other one to begin, neither did.
-  const uint64_t began = std::max(waiting_since_ns_, began_ns_.load(std::memory_order_relaxed));
-  const uint64_t signalled = signalled_ns_.load(std::memory_order_relaxed);
-  look_policy_.Note(looked_, signalled > began ? signalled - began : 0);
+  const uint64_t began =
+      std::max(waiting_since_ns_, batch_began_ns_.load(std::memory_order_relaxed));
+  look_policy_.Note(looked_, ended > began ? ended - began : 0);
 }
 
 Port::Looked Port::StopLooking(Spin spin) {

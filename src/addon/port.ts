@@ -210,11 +210,13 @@ export class Port implements Answered {
     const found = this.#native.look();
     if (found === looksNoMore) return;
     this.#looking = true;
-    setImmediate(() => {
-      this.#look();
-    });
+    setImmediate(this.#lookAgain);
     if (found !== lookAgain) this.deliver(found);
   }
+
+  readonly #lookAgain = (): void => {
+    this.#look();
+  };
 
   /** Delivers what a submission ran itself: now, or after others had their turn of the event loop. */
   #takePages(count: number): void {

@@ -11,6 +11,7 @@ import type { Inputs, TypedArray } from '../tensor/types.js';
 import { mapModel } from './map.js';
 import type { ModelTable } from './model-table.js';
 import type { ReadyVersion } from './ready-version.js';
+import { promiseOf, Settler } from './settler.js';
 import { statisticsOf } from './statistics.js';
 import type {
   InferOptions,
@@ -303,42 +304,6 @@ export class Model {
 /* eslint-disable @typescript-eslint/unbound-method -- never called from here */
 const entry = { infer: Model.prototype.infer, map: Model.prototype.map };
 /* eslint-enable @typescript-eslint/unbound-method */
-
-/** What a promise of a request is settled with. */
-class Settler implements Waiter<InferResult> {
-  // Those of its promise, by the time that it is there.
-  resolve: (result: InferResult) => void = unset;
-  reject: (error: unknown) => void = unset;
-}
-
-function unset(): void {
-  // Stands for what is not there yet.
-}
-
-/** The promise of a settler. An executor for each would be an eighth of what a request allocates: there is one for all. */
-function promiseOf(settler: Settler): Promise<InferResult> {
-  begun = settler;
-  const promise = new Promise(keepInBegun);
-  // A hook of `async_hooks`, which hears of a promise before its executor runs, may have asked for another one.
-  return settler.resolve === unset ? ownPromiseOf(settler) : promise;
-}
-
-/** Whose promise is being made. */
-let begun: Settler | undefined;
-
-function keepInBegun(resolve: (result: InferResult) => void, reject: (error: unknown) => void): void {
-  if (begun === undefined) return;
-  begun.resolve = resolve;
-  begun.reject = reject;
-  begun = undefined;
-}
-
-function ownPromiseOf(settler: Settler): Promise<InferResult> {
-  return new Promise((resolve, reject) => {
-    settler.resolve = resolve;
-    settler.reject = reject;
-  });
-}
 
 /** An error of ours with the caller's line: the frames above that are ours, and so many that it would not be kept. */
 function withCaller(error: unknown, origin: EntryPoint): unknown {

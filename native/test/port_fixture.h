@@ -1,0 +1,55 @@
+// A server that serves one version, and an environment's port of it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "port_client.h"
+#include "server_fixture.h"
+
+namespace tritonts::test {
+
+inline PortInput Floats(const std::vector<float>& values) {
+  return {0, {static_cast<int32_t>(values.size()), 1}, BytesOf(values)};
+}
+
+// The answer of a slot among others; fails the test where there is none.
+inline const PortAnswer& AnswerOf(uint32_t slot, const std::vector<PortAnswer>& answers) {
+  static const PortAnswer none;
+  for (const PortAnswer& answer : answers) {
+    if (answer.slot == slot) return answer;
+  }
+  CHECK(!"there is an answer for the slot");
+  return none;
+}
+
+// A server that serves one version, and a port of it.
+struct PortBench {
+  explicit PortBench(bool copies = false, uint64_t limit = uint64_t{1} << 30)
+      : server(limit), client(server.shared(), copies) {}
+
+  void ServeIdentity(VersionConfig config) { uid = server.Serve(&identity, std::move(config)); }
+  // Serves runs that wait for their gate.
+  void ServeRuns(VersionConfig config) {
+    scripted = std::make_unique<ScriptedBackend>(ScriptOf(runs));
+    uid = server.Serve(scripted.get(), std::move(config));
+  }
+  void ServeScript(Script script, VersionConfig config) {
+    scripted = std::make_unique<ScriptedBackend>(std::move(script));
+    uid = server.Serve(scripted.get(), std::move(config));
+  }
+  uint32_t Write(const std::vector<float>& values) {
+    return client.Write(uid, static_cast<uint32_t>(values.size()), {Floats(values)});
+  }
+  Statistics statistics() { return server.server().FindVersion(uid)->statistics(); }
+
+  std::shared_ptr<Runs> runs = std::make_shared<Runs>();
+  IdentityBackend identity;
+  std::unique_ptr<ScriptedBackend> scripted;
+  ServerBench server;
+  PortClient client;
+  uint32_t uid = 0;
+};
+
+}  // namespace tritonts::test

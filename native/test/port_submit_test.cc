@@ -1,0 +1,175 @@
+// What a port refuses: submissions that make no sense, and what is too much in flight.
+#include "port_fixture.h"
+
+namespace tritonts::test {
+
+// --- Submissions that make no sense.
+
+namespace {
+
+struct Fault {
+  const char* what;            // the end of the message
+  std::vector<int32_t> words;  // after the uid
+  bool other_uid = false;
+};
+
+// Of a version of one input with a batch dimension, on a port with one slab and block 0 of 8192
+// bytes. Slot 0 is in use.
+const std::vector<Fault>& Faults() {
+  constexpr int32_t kBlock = layout::kBlock << 16;
+  constexpr int32_t kSlab = layout::kSlabBytes;
+  constexpr int32_t kMore = layout::kMore;
+  static const std::vector<Fault> faults = {
+      {"a record is cut", {1, 1, 0, 0}},
+      {"an unknown model version", {1, 1, 0, 0, 1}, true},
+      {"a slot beyond all bounds", {1 << 24, 1, 0, 0, 1}},
+      {"a slot beyond all bounds", {-1, 1, 0, 0, 1}},
+      {"a slot that is in use", {0, 9, 0, 0, 1}},
+      {"an input is cut", {1, 1, 1, 0, 1, 0, 0, 0, 4}},
+      {"an input is cut", {1, 1, -1, 0, 1, 0, 0, 0, 4, 1, 1}},
+      {"a shape is cut", {1, 1, 1, 0, 1, 0, 0, 0, 4, 2, 1}},
+      {"a shape is cut", {1, 1, 1, 0, 1, 0, 0, 0, 4, -1, 1}},
+      {"an unknown input", {1, 1, 1, 0, 1, 1, 0, 0, 4, 1, 1}},
+      {"a shape without a batch dimension", {1, 1, 1, 0, 1, 0, 0, 0, 4, 0}},
+      {"a range outside of its slab", {1, 1, 1, 0, 1, 0, 1, 0, 4, 1, 1}},
+      {"a range outside of its slab", {1, 1, 1, 0, 1, 0, -1, 0, 4, 1, 1}},
+      {"a range outside of its slab", {1, 1, 1, 0, 1, 0, 0, kSlab - 3, 4, 1, 1}},
+      {"a range outside of its slab", {1, 1, 1, 0, 1, 0, 0, kSlab + 1, 0, 1, 1}},
+      {"a range outside of its slab", {1, 1, 1, 0, 1, 0, 0, 64, -64, 1, 1}},
+      {"an unknown block", {1, 1, 1, 0, 1, kBlock, 1, 0, 4, 1, 1}},
+      {"an unknown block", {1, 1, 1, 0, 1, kBlock, -1, 0, 4, 1, 1}},
+      {"a block that is too small", {1, 1, 1, 0, 1, kBlock, 0, 0, 8193, 1, 1}},
+      {"a block that is too small", {1, 1, 1, 0, 1, kBlock, 0, 1, 4, 1, 1}},
+      {"an unknown source", {1, 1, 1, 0, 1, 2 << 16, 0, 0, 4, 1, 1}},
+      {"an unknown source", {1, 1, 1, 0, 1, -1 << 16, 0, 0, 4, 1, 1}},
+      {"a record is cut", {1, 1, 0, 0, 1, kMore}},
+      {"a record is cut", {1, 1, 0, 0, 1, kMore, 1, 92}},
+      {"a record is cut", {1, 1, 0, 0, 1, kMore, 2, 94, 1}},
+      {"a record is cut", {1, 1, 0, 0, 1, kMore, -1, 96, 1}},
+      {"a slot that is in use", {1, 1, 0, 0, 1, kMore, 1, 0, 9}},
+      {"a slot that is in use", {1, 1, 0, 0, 1, kMore, 2, 98, 1, 98, 2}},
+      {"a record is cut", {1, 1, 1, 0, 1, 0, 0, 0, 4, 1, 1, kMore, 1, 100, 1, 0}},
+      {"a range outside of its slab", {1, 1, 1, 0, 1, 0, 0, 0, 4, 1, 1, kMore, 1, 102, 1, 1, 0}},
+      {"a range outside of its slab",
+       {1, 1, 1, 0, 1, 0, 0, 0, 4, 1, 1, kMore, 1, 104, 1, 0, kSlab - 3}},
+      {"a record is cut", {1, 1, 0, 2, 1, 0}},
+      {"a record is cut", {1, 1, 0, -1, 1, 0}},
+  };
+  return faults;
+}
+
+}  // namespace
+
+TEST(port_refuses_each_submission_that_makes_no_sense_and_takes_nothing_of_it) {
+  PortBench bench;
+  bench.runs->Shut();
+  bench.ServeRuns(ConfigOf(FloatIo(), 1, {8, {}, 0}));
+  bench.Write({1});
+  CHECK(bench.client.Flush().ok());
+  CHECK(bench.runs->Started(1));
+  uint32_t block = 0;
+  CHECK(bench.client.port().Stage(8192, &block) != nullptr);
+  CHECK_EQ(block, 0u);
+  const auto uid = static_cast<int32_t>(bench.uid);
+  int32_t slot = 10;
+  for (const Fault& fault : Faults()) {
+    // A good request before it, in a slot of its own.
+    std::vector<int32_t> words = {uid, slot++, 1, 0, 0, 1};
+    words.push_back(fault.other_uid ? uid + 1000 : uid);
+    // Each in another generation, as JavaScript would.
+    std::vector<int32_t> rest = fault.words;
+    rest[1] = slot;
+    words.insert(words.end(), rest.begin(), rest.end());
+    const Status status = bench.client.Submit(words);
+    CHECK(status.code() == Code::kInternal);
+    CHECK_EQ(status.message(), std::string("malformed submission: ") + fault.what);
+  }
+  bench.runs->Open();
+  // Only the first request was taken; and all the slots that were named are free.
+  bench.client.Take(1);
+  slot = 10;
+  std::vector<int32_t> words = {uid, 1, 1'000'000, 0, 0, 1};
+  for (size_t i = 0; i < Faults().size(); i++) {
+    words.insert(words.end(), {uid, slot++, 2, 0, 0, 1});
+  }
+  CHECK(bench.client.Submit(words).ok());
+  CHECK(bench.runs->Started(2));
+  CHECK(Eventually([&] { return bench.statistics().success.count == Faults().size() + 2; }));
+}
+
+TEST(port_refuses_a_slot_that_is_named_twice_in_a_submission) {
+  PortBench bench;
+  bench.ServeIdentity(ConfigOf(FloatIo()));
+  const auto uid = static_cast<int32_t>(bench.uid);
+  const Status status = bench.client.Submit({uid, 0, 1, 0, 0, 1, uid, 0, 2, 0, 0, 1});
+  CHECK_EQ(status.message(), "malformed submission: a slot that is in use");
+}
+
+TEST(port_refuses_more_of_nothing_and_more_of_a_block) {
+  PortBench bench;
+  bench.ServeIdentity(ConfigOf(FloatIo()));
+  CHECK_EQ(bench.client.Submit({layout::kMore, 1, 0, 1}).message(),
+           "malformed submission: nothing to be like");
+  uint32_t block = 0;
+  CHECK(bench.client.port().Stage(8192, &block) != nullptr);
+  const auto uid = static_cast<int32_t>(bench.uid);
+  const std::vector<int32_t> words = {
+      uid, 0, 1, 1, 0, 1, layout::kBlock << 16, 0, 0, 4, 2, 1, 1, layout::kMore, 1, 1, 1, 0, 0};
+  CHECK_EQ(bench.client.Submit(words).message(), "malformed submission: a block that is to be two");
+}
+
+TEST(port_forgets_a_block_that_is_not_sent) {
+  PortBench bench;
+  bench.ServeIdentity(ConfigOf(FloatIo()));
+  uint32_t one = 0;
+  uint32_t two = 0;
+  CHECK(bench.client.port().Stage(10'000, &one) != nullptr);
+  bench.client.port().Unstage(one);
+  bench.client.port().Unstage(one);
+  bench.client.port().Unstage(77);
+  CHECK(bench.client.port().Stage(10'000, &two) != nullptr);
+  CHECK_EQ(one, two);
+  const auto uid = static_cast<int32_t>(bench.uid);
+  bench.client.port().Unstage(two);
+  const int32_t block = layout::kBlock << 16;
+  const Status status =
+      bench.client.Submit({uid, 0, 1, 1, 0, 1, block, static_cast<int32_t>(two), 0, 4, 2, 1, 1});
+  CHECK_EQ(status.message(), "malformed submission: an unknown block");
+}
+
+// --- Bytes in flight.
+
+TEST(port_refuses_what_is_too_much_in_flight_for_now) {
+  PortBench bench(false, 1000);
+  bench.runs->Shut();
+  bench.ServeRuns(ConfigOf(FloatIo(200), 1, {200, {}, 0}));
+  const std::vector<float> rows(50);  // 400 bytes with what comes out
+  const uint32_t first = bench.Write(rows);
+  const uint32_t second = bench.Write(rows);
+  const uint32_t third = bench.Write(rows);
+  auto answers = bench.client.Take(1);
+  CHECK_EQ(answers[0].slot, third);
+  CHECK(answers[0].code == Code::kUnavailable);
+  CHECK(answers[0].limited);
+  CHECK_EQ(bench.server.server().in_flight_bytes(), 800u);
+  bench.runs->Open();
+  answers = bench.client.Take(2);
+  CHECK(AnswerOf(first, answers).code == Code::kOk);
+  CHECK(AnswerOf(second, answers).code == Code::kOk);
+  CHECK_EQ(bench.server.server().in_flight_bytes(), 0u);
+  bench.Write(rows);
+  CHECK(bench.client.Take(1)[0].code == Code::kOk);
+}
+
+TEST(port_refuses_for_good_a_request_that_is_beyond_the_limit_alone) {
+  PortBench bench(false, 1000);
+  bench.ServeIdentity(ConfigOf(FloatIo(200)));
+  const uint32_t large = bench.Write(std::vector<float>(200));
+  const uint32_t small = bench.Write({1});
+  const auto answers = bench.client.Take(2);
+  CHECK(AnswerOf(large, answers).code == Code::kInvalidArg);
+  CHECK(!AnswerOf(large, answers).limited);
+  CHECK(AnswerOf(small, answers).code == Code::kOk);
+}
+
+}  // namespace tritonts::test

@@ -1,6 +1,7 @@
 #include "batch.h"
 
 #include <algorithm>
+#include <cstring>
 #include <thread>
 #include <utility>
 
@@ -42,7 +43,7 @@ int64_t CountElements(int64_t rows, std::span<const int64_t> tail) {
 
 }  // namespace
 
-void BatchRun::Assign(const std::vector<Schedulable*>& requests, uint64_t number) {
+void BatchRun::Assign(const Decision& decision, uint64_t number) {
   TRITONTS_ASSERT(requests_.empty(), "an instance was given a batch while it had one");
   timings_ = BatchTimings();
   timings_.batch = number;
@@ -50,13 +51,20 @@ void BatchRun::Assign(const std::vector<Schedulable*>& requests, uint64_t number
   inputs_ready_ns_ = computed_ns_ = 0;
   totals_ = Totals();
   total_batch_size_ = 0;
+  parts_ = 0;
   first_rows_.clear();
-  for (Schedulable* schedulable : requests) {
+  for (Schedulable* schedulable : decision.take) {
     auto* request = static_cast<Request*>(schedulable);
     TRITONTS_ASSERT(request->state() == Request::State::kQueued, "a batch took a request twice");
+    if (decision.parts_of_last > 0 && schedulable == decision.take.back()) {
+      TRITONTS_ASSERT(part_.state() != Request::State::kRunning, "a part of a request is lost");
+      part_.TakeParts(request, 0, decision.parts_of_last);
+      request = &part_;
+    }
     request->set_state(Request::State::kRunning);
     first_rows_.push_back(total_batch_size_);
     total_batch_size_ += request->batch_size;
+    parts_ += request->parts;
     requests_.push_back(request);
   }
   timings_.batch_size = total_batch_size_;
@@ -83,9 +91,8 @@ void BatchRun::End() {
 
 size_t BatchRun::Account(Statistics* statistics) {
   AddTotals(statistics);
-  const size_t ended = requests_.size();
   requests_.clear();
-  return ended;
+  return parts_;
 }
 
 bool BatchRun::AddAnswered(Statistics* statistics) {
@@ -228,35 +235,75 @@ std::string BatchRun::Complaint(const Declared& declared) const {
          ShapeText(whole ? int64_t{total_batch_size_} : -1, tensor.tail);
 }
 
-Status BatchRun::Collect(uint32_t position, size_t* count) {
+Status BatchRun::Collect(uint32_t position, uint32_t part, size_t* count) {
   for (const Declared& declared : declared_) {
-    Status status = CollectOne(position, declared, count);
+    Status status = CollectOne(position, part, declared, count);
     if (!status.ok()) return status;
   }
   for (uint32_t next = position < chains_.size() ? chains_[position].first : kNone; next != kNone;
        next = declared_for_one_[next].next) {
-    Status status = CollectOne(position, declared_for_one_[next], count);
+    Status status = CollectOne(position, part, declared_for_one_[next], count);
     if (!status.ok()) return status;
   }
   return Status::Ok();
 }
 
-Status BatchRun::CollectOne(uint32_t position, const Declared& declared, size_t* count) {
-  if (!requests_[position]->Wants(declared.tensor.index)) return Status::Ok();
+Status BatchRun::CollectOne(uint32_t position, uint32_t part, const Declared& declared,
+                            size_t* count) {
+  const Request& request = *requests_[position];
+  if (!request.Wants(declared.tensor.index)) return Status::Ok();
   if (!declared.status.ok()) return declared.status;
   OutputTensor tensor = declared.tensor;
   if (declared.request == kAll && batching_) {
-    const size_t row = first_rows_[position];
-    const size_t past = row + RowsOf(position);
+    const uint32_t rows = RowsOf(position) / request.parts;
+    const size_t row = size_t{first_rows_[position]} + size_t{part} * rows;
+    const size_t past = row + rows;
     const bool ragged = !declared.offsets.empty();
     const size_t begin = ragged ? declared.offsets[row] : row * declared.row_bytes;
     const size_t end = ragged ? declared.offsets[past] : past * declared.row_bytes;
-    tensor.batch = RowsOf(position);
+    tensor.batch = rows;
     tensor.data = static_cast<const char*>(declared.tensor.data) + begin;
     tensor.size = end - begin;
+  } else if (request.parts > 1) {
+    Status status = CutPart(request, part, &tensor);
+    if (!status.ok()) return status;
   }
   outputs_.push_back(tensor);
   (*count)++;
+  return Status::Ok();
+}
+
+Status BatchRun::CutPart(const Request& request, uint32_t part, OutputTensor* tensor) const {
+  // Such a request has a batch dimension: the first one, which made sense.
+  const uint32_t rows = request.rows_of_part();
+  const char* data = static_cast<const char*>(tensor->data);
+  size_t begin = tensor->size / request.parts * part;
+  size_t end = tensor->size / request.parts * (part + 1);
+  if (tensor->datatype == DataType::kBytes) {
+    // Each string has its length in front.
+    size_t each = rows;
+    for (const int64_t dim : tensor->tail.subspan(1)) each *= static_cast<size_t>(dim);
+    size_t at = 0;
+    const auto skip = [&](size_t count) {
+      for (; count > 0; count--) {
+        uint32_t length = 0;
+        if (tensor->size - at < sizeof(length)) return false;
+        std::memcpy(&length, data + at, sizeof(length));
+        if (tensor->size - at - sizeof(length) < length) return false;
+        at += sizeof(length) + length;
+      }
+      return true;
+    };
+    const bool whole = skip(each * part) && (begin = at, skip(each));
+    if (!whole) {
+      return Status::Internal("model '" + model_ + "': its backend gave strings that are cut");
+    }
+    end = at;
+  }
+  tensor->batch = rows;
+  tensor->tail = tensor->tail.subspan(1);
+  tensor->data = data + begin;
+  tensor->size = end - begin;
   return Status::Ok();
 }
 
@@ -266,8 +313,14 @@ void BatchRun::Prepare(uint32_t position, const Status& status) {
   answered_[position] = true;
   unanswered_--;
   request->set_state(Request::State::kDone);
+  for (uint32_t part = 0; part < request->parts; part++) PrepareOne(position, part, status);
+}
+
+void BatchRun::PrepareOne(uint32_t position, uint32_t part, const Status& status) {
+  Request* request = requests_[position];
   Response response;
   response.request = request;
+  response.part = part;
   response.timings = &timings_;
   response.status = status;
   size_t count = 0;
@@ -275,7 +328,7 @@ void BatchRun::Prepare(uint32_t position, const Status& status) {
   if (cancelled) {
     response.status = Status::Cancelled("model '" + model_ + "': the request was cancelled");
   } else if (status.ok()) {
-    response.status = Collect(position, &count);
+    response.status = Collect(position, part, &count);
     if (!response.status.ok()) {
       outputs_.resize(outputs_.size() - count);
       count = 0;
@@ -284,7 +337,7 @@ void BatchRun::Prepare(uint32_t position, const Status& status) {
   const uint64_t lasted = timings_.exec_end_ns - request->arrival_ns;
   if (response.status.ok()) {
     totals_.ok++;
-    totals_.ok_rows += request->batch_size;
+    totals_.ok_rows += request->rows_of_part();
     totals_.ok_ns += lasted;
     totals_.queue_ns += timings_.exec_start_ns - request->arrival_ns;
   } else {
@@ -337,7 +390,7 @@ void BatchRun::AnswerRest(const Status& status) {
 
 bool BatchRun::SendAlike() {
   if (!batching_ || unanswered_ < requests_.size() || !declared_for_one_.empty()) return false;
-  const uint32_t rows = requests_[0]->batch_size;
+  const uint32_t rows = requests_[0]->rows_of_part();
   for (const Declared& declared : declared_) {
     // Rows of strings vary in their bytes.
     if (!declared.status.ok() || declared.tensor.datatype == DataType::kBytes) return false;
@@ -349,23 +402,22 @@ bool BatchRun::SendAlike() {
   uint64_t arrivals_ns = 0;
   bool alike = true;
   for (const Request* request : requests_) {
-    alike = alike && request->batch_size == rows && request->sink == sink &&
+    alike = alike && request->rows_of_part() == rows && request->sink == sink &&
             request->wanted.empty() && !request->cancelled.load(std::memory_order_relaxed);
-    arrivals_ns += request->arrival_ns;
+    arrivals_ns += request->parts * request->arrival_ns;
   }
   if (alike) {
     for (Request* request : requests_) {
       TRITONTS_ASSERT(request->state() == Request::State::kRunning, "a request ended twice");
       request->set_state(Request::State::kDone);
     }
-    const uint64_t count = requests_.size();
-    answered_.assign(count, true);
+    answered_.assign(requests_.size(), true);
     unanswered_ = 0;
-    totals_.ok += count;
-    totals_.ok_rows += count * rows;
-    totals_.ok_ns += count * timings_.exec_end_ns - arrivals_ns;
-    totals_.queue_ns += count * timings_.exec_start_ns - arrivals_ns;
-    sink->DeliverAlike({requests_, outputs_, &timings_});
+    totals_.ok += parts_;
+    totals_.ok_rows += parts_ * rows;
+    totals_.ok_ns += parts_ * timings_.exec_end_ns - arrivals_ns;
+    totals_.queue_ns += parts_ * timings_.exec_start_ns - arrivals_ns;
+    sink->DeliverAlike({requests_, parts_, outputs_, &timings_});
   }
   outputs_.clear();
   return alike;

@@ -23,8 +23,9 @@ class BatchRun final : public Batch {
   // What outputs must be: their index and datatype. Not owned; before the first run.
   void Expect(const ModelIo* io) { io_ = io; }
 
-  // The version's lock.
-  void Assign(const std::vector<Schedulable*>& requests, uint64_t number);
+  // The version's lock. What is taken of the last request only in part becomes a request of this
+  // batch.
+  void Assign(const Decision& decision, uint64_t number);
   bool assigned() const { return !requests_.empty(); }
 
   // The running thread: Begin, the backend's Execute, End, which answers what is unanswered.
@@ -33,7 +34,7 @@ class BatchRun final : public Batch {
   // The running thread, after End: from Begin until the outputs were there.
   uint64_t ran_ns() const { return timings_.compute_end_ns - timings_.exec_start_ns; }
   // The version's lock: adds what the run did to `statistics`, and is empty again. Returns how many
-  // requests ended.
+  // parts of requests ended.
   size_t Account(Statistics* statistics);
   // The version's lock, of a batch that is not accounted for: adds what its run has answered so
   // far. False, with nothing added: a thread is answering; ask again, without the lock meanwhile.
@@ -101,11 +102,14 @@ class BatchRun final : public Batch {
   void AnswerRest(const Status& status);
   // Fixes the times of what is answered now.
   void Stamp();
-  // Adds request `position`'s part of the declared outputs to the pending ones.
-  Status Collect(uint32_t position, size_t* count);
-  Status CollectOne(uint32_t position, const Declared& declared, size_t* count);
-  // Adds the response of request `position` to the pending ones.
+  // Adds what one part of request `position` has of the declared outputs to the pending ones.
+  Status Collect(uint32_t position, uint32_t part, size_t* count);
+  Status CollectOne(uint32_t position, uint32_t part, const Declared& declared, size_t* count);
+  // The bytes of a part of an output that was declared for a request of several.
+  Status CutPart(const Request& request, uint32_t part, OutputTensor* tensor) const;
+  // Adds the responses of request `position` to the pending ones.
   void Prepare(uint32_t position, const Status& status);
+  void PrepareOne(uint32_t position, uint32_t part, const Status& status);
   void Send();
   // Answers the whole batch in one piece, where its requests are alike; false where they are not.
   bool SendAlike();
@@ -118,6 +122,8 @@ class BatchRun final : public Batch {
   uint64_t inputs_ready_ns_ = 0;  // marks of the running thread; 0: none
   uint64_t computed_ns_ = 0;
   Totals totals_;
+  Request part_;      // what is taken of a request only in part
+  size_t parts_ = 0;  // of all requests
   std::atomic<uint64_t> voice_{VoiceOf(0, kOver)};
   std::vector<uint32_t> first_rows_;  // where each request's rows begin; requests may be reused
   std::vector<uint8_t> answered_;

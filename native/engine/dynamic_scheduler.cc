@@ -24,18 +24,27 @@ DynamicScheduler::Walk DynamicScheduler::WalkQueue() const {
   uint64_t total = 0;
   auto preferred = policy_.preferred_batch_sizes.begin();
   for (const Schedulable* request = first; request; request = request->next) {
-    if (walk.fits > 0 && (total + request->batch_size > policy_.max_batch_size ||
-                          request->shape_key != first->shape_key)) {
+    if (walk.fits > 0 && request->shape_key != first->shape_key) {
       walk.closed = true;
       return walk;
     }
-    total += request->batch_size;
-    walk.fits++;
-    while (preferred != policy_.preferred_batch_sizes.end() && *preferred < total) preferred++;
-    if (preferred != policy_.preferred_batch_sizes.end() && *preferred == total) {
-      walk.preferred = walk.fits;
+    const uint64_t rows = request->batch_size / request->parts;
+    for (uint32_t part = 0; part < request->parts; part++) {
+      if (walk.fits > 0 && total + rows > policy_.max_batch_size) {
+        walk.closed = true;
+        return walk;
+      }
+      total += rows;
+      walk.fits++;
+      while (preferred != policy_.preferred_batch_sizes.end() && *preferred < total) preferred++;
+      if (preferred != policy_.preferred_batch_sizes.end() && *preferred == total) {
+        walk.preferred = walk.fits;
+      }
+      if (total >= policy_.max_batch_size) {
+        walk.closed = true;
+        return walk;
+      }
     }
-    if (total >= policy_.max_batch_size) break;
   }
   walk.closed = total >= policy_.preferred_batch_sizes.back();
   return walk;
@@ -58,10 +67,15 @@ void DynamicScheduler::Next(uint32_t /*instance*/, uint64_t now_ns, Decision* de
       return;
     }
   }
-  for (; take > 0; take--) {
+  while (take > 0) {
     Schedulable* request = queue_.front();
-    queue_.Remove(request);
     decision->take.push_back(request);
+    if (request->parts > take) {
+      decision->parts_of_last = static_cast<uint32_t>(take);
+      return;
+    }
+    take -= request->parts;
+    queue_.Remove(request);
   }
 }
 

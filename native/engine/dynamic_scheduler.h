@@ -6,7 +6,8 @@
 // max_queue_delay already: then take all that fits. If no preferred size is reached, nothing closed
 // the batch and the delay is not over, wait for an arrival or for the rest of the delay; a total
 // beyond the largest preferred size has nothing left to wait for. A delay of 0 never waits.
-// Requests are never split and never overtake each other.
+// Callers' requests are never split and never overtake each other; a request that stands for
+// several of them is counted, and cut, as these are.
 #pragma once
 
 #include <cstdint>
@@ -37,10 +38,10 @@ class DynamicScheduler final : public Scheduler {
   size_t waiting() const override { return queue_.size(); }
 
  private:
-  // How many requests a walk from the head found to run together.
+  // How many parts of requests a walk from the head found to run together.
   struct Walk {
-    size_t fits = 0;       // requests that fit together
-    size_t preferred = 0;  // requests up to the largest preferred size reached; 0: none
+    size_t fits = 0;       // parts that fit together
+    size_t preferred = 0;  // parts up to the largest preferred size reached; 0: none
     bool closed = false;   // waiting cannot improve it
   };
   Walk WalkQueue() const;

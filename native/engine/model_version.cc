@@ -97,7 +97,7 @@ void ModelVersion::Submit(std::span<Request* const> requests, uint64_t now_ns, I
         Status status = scheduler_->Enqueue(request, now_ns);
         if (status.ok()) {
           request->set_state(Request::State::kQueued);
-          in_flight_++;
+          in_flight_ += request->parts;
         } else {
           reason = status;
           refused.push_back(request);
@@ -260,7 +260,7 @@ bool ModelVersion::Offer(InstanceRunner* runner, uint64_t now_ns, InstanceRunner
   }
   if (decision_.wake_at_ns != 0) timer_->Schedule(this, decision_.wake_at_ns);
   if (decision_.take.empty()) return false;
-  runner->batch.Assign(decision_.take, ++batches_);
+  runner->batch.Assign(decision_, ++batches_);
   runner->busy = true;
   runner->assigned_ns = now_ns;
   if (run_times_.enabled()) {
@@ -309,19 +309,22 @@ void ModelVersion::Refuse(std::span<Request* const> requests, const Status& stat
 void ModelVersion::Fail(std::span<Request* const> requests, const Status& status) {
   const uint64_t now = NowNs();
   uint64_t ns = 0;
-  for (Request* request : requests) ns += now - request->arrival_ns;
+  size_t parts = 0;
+  for (Request* request : requests) {
+    parts += request->parts;
+    ns += request->parts * (now - request->arrival_ns);
+  }
   {
     // Before the answers: whoever has one finds it counted.
     std::lock_guard lock(mutex_);
-    statistics_.fail.Add(requests.size(), ns);
-    (status.code() == Code::kCancelled ? statistics_.cancelled : statistics_.rejected) +=
-        requests.size();
+    statistics_.fail.Add(parts, ns);
+    (status.code() == Code::kCancelled ? statistics_.cancelled : statistics_.rejected) += parts;
   }
   Refuse(requests, status);
   After after;
   {
     std::lock_guard lock(mutex_);
-    EndedLocked(requests.size(), &after);
+    EndedLocked(parts, &after);
   }
   Finish(after);
 }

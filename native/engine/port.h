@@ -19,6 +19,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -54,14 +55,14 @@ struct CompletionPage {
   BlockRef memory;
   uint32_t words = 0;                     // used at the front
   uint32_t payload = layout::kPageBytes;  // first used byte at the back
-  uint32_t finals = 0;                    // final responses among them
+  uint32_t finals = 0;                    // parts of requests that end with them
   std::vector<Large> large;
   // Last timing record written, so that requests of one batch and tick share it.
   uint64_t timings_batch = 0;
   uint64_t timings_flush = 0;
   const void* timings_version = nullptr;
 #if defined(TRITONTS_CHECKS)
-  std::vector<uint32_t> ended;  // slots whose final responses are here
+  std::vector<std::pair<uint32_t, uint32_t>> ended;  // slots, and how many parts end here
 #endif
 
   int32_t* data() const { return static_cast<int32_t*>(memory->data()); }
@@ -161,9 +162,6 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
                     uint64_t* bytes);
   Status ParseOne(const int32_t* words, size_t count, size_t* position,
                   const char* const* slab_sources, uint64_t now_ns);
-  // Requests like the last one of the group that was written to last.
-  Status ParseMore(const int32_t* words, size_t count, size_t* position,
-                   const char* const* slab_sources);
   // Where the bytes of an input are, which a record says is a range of a slab; null: there is none.
   char* SlabRange(uint32_t slab, uint32_t offset, uint64_t size,
                   const char* const* slab_sources) const;
@@ -181,8 +179,9 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   void DropGroups();
   // Answers requests to versions that are gone.
   void RefuseGone(std::vector<Response>* refused);
-  // Charges the requests of this tick against the limit, and answers those beyond it.
-  void Charge(std::vector<Response>* refused);
+  // Charges the requests of this tick against the limit, and answers those beyond it; what is
+  // refused only of some parts of a request goes to `refused_parts`.
+  void Charge(std::vector<Response>* refused, std::deque<Request>* refused_parts);
 
   CompletionPage* PageWithRoom(size_t needed, CompletionPage* full);
   // Any thread: lets the JS thread have a page, and asks it to come for what there is.
@@ -198,8 +197,14 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   void Drop(uint64_t references);
   void Append(CompletionPage** page, const Response& response);
   void AppendTimings(CompletionPage* page, const Request& request, const BatchTimings& timings);
-  // As many as a page has room for; returns how many.
-  size_t AppendAlike(CompletionPage** page, const AlikeResponses& responses, size_t first);
+  // How far answers that are alike are written: a request, a part of it, and the parts before.
+  struct AlikePlace {
+    size_t request = 0;
+    uint32_t part = 0;
+    size_t parts = 0;
+  };
+  // As many as a page has room for.
+  void AppendAlike(CompletionPage** page, const AlikeResponses& responses, AlikePlace* place);
   // Takes a request back whose final answer is in a page.
   static void TakeBack(Request* request) {
     for (InputTensor& input : request->inputs()) input.chunks.clear();
@@ -220,19 +225,19 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   std::vector<uint32_t> free_stages_;
   std::vector<std::unique_ptr<Request[]>> slots_;  // so many together
 #if defined(TRITONTS_CHECKS)
-  std::vector<bool> taken_slots_;  // from Submit until the page with the final response is taken
+  // By slot: parts from Submit until the page with their final responses is taken.
+  std::vector<uint32_t> taken_parts_;
 #endif
   std::unordered_map<uint32_t, std::shared_ptr<ModelVersion>> versions_;
   std::vector<Group> groups_;  // of the tick being parsed; kept allocated
   size_t group_count_ = 0;
-  size_t last_group_ = 0;  // the one that was added to last
   uint64_t flushes_ = 0;
   // The JS thread's: what it delivers itself needs no signal while it submits, and there was some.
   bool running_here_ = false;
   bool answered_here_ = false;
   // The JS thread's: the wait for answers. It begins with a submission, or when pages were taken
   // and requests are left.
-  uint64_t unanswered_ = 0;        // requests whose final responses were not taken
+  uint64_t unanswered_ = 0;        // parts of requests whose final responses were not taken
   uint64_t waiting_since_ns_ = 0;  // 0: it does not wait
   bool asked_ = false;             // whether to look in this wait was decided
   Spin looked_ = Spin::kNone;      // how this wait's looks went
@@ -249,8 +254,8 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
 
   std::vector<CompletionPage*> handed_;  // by id: pages that the JS thread has
 
-  // Requests that are not finally answered, and one more from the first submission until Detach:
-  // `self_` is there while it is not 0.
+  // Parts of requests that are not finally answered, and one more from the first submission until
+  // Detach: `self_` is there while it is not 0.
   std::atomic<uint64_t> references_{0};
   std::shared_ptr<Port> self_;
 

@@ -18,8 +18,9 @@ constexpr size_t kLongestMessage = 16384;
 // Words of a timing record, with the one that aligns it, and of a response without its outputs;
 // with two where payload follows, which begins at a multiple of 8.
 constexpr size_t kTimingWords = 2 + 10;
-constexpr size_t kResponseWords = 4 + 2 + 2;
+constexpr size_t kResponseWords = 5 + 2 + 2;
 constexpr size_t kOutputWords = 4 + 1 + 2;  // without the tail
+constexpr size_t kPieceWords = 3;           // of answers that are alike: slot, first part, how many
 constexpr size_t kMostWords = (layout::kPageBytes - layout::kCutBytes) / 4;
 
 // Decides, output by output, which ones are cut from the page: small ones, as long as they fit.
@@ -95,7 +96,7 @@ void Port::TakePages(std::vector<CompletionPage*>* pages, size_t most) {
     handed_[page->id] = page;
     unanswered_ -= page->finals;
 #if defined(TRITONTS_CHECKS)
-    for (const uint32_t slot : page->ended) taken_slots_[slot] = false;
+    for (const auto& [slot, parts] : page->ended) taken_parts_[slot] -= parts;
     page->ended.clear();
 #endif
   }
@@ -237,7 +238,9 @@ void Port::Append(CompletionPage** page, const Response& response) {
       static_cast<int32_t>(response.status.code()) | (response.final ? layout::kFinalBit : 0) |
       (response.limited ? layout::kLimitedBit : 0) | (response.timings ? layout::kRanBit : 0) |
       static_cast<int32_t>(response.outputs.size() << 16);
-  *words++ = static_cast<int32_t>(response.index);
+  *words++ = static_cast<int32_t>(request->first_part +
+                                  (response.part == Response::kAllParts ? 0 : response.part));
+  *words++ = static_cast<int32_t>(response.parts());
   if (!response.status.ok()) {
     *words++ = take(message.data(), message.size());
     *words++ = static_cast<int32_t>(message.size());
@@ -255,9 +258,9 @@ void Port::Append(CompletionPage** page, const Response& response) {
   }
   for (CompletionPage::Large& one : large) target->large.push_back(std::move(one));
   target->words = static_cast<uint32_t>(words - target->data());
-  if (response.final) target->finals++;
+  if (response.final) target->finals += response.parts();
 #if defined(TRITONTS_CHECKS)
-  if (response.final) target->ended.push_back(request->slot);
+  if (response.final) target->ended.emplace_back(request->slot, response.parts());
 #endif
 }
 
@@ -270,8 +273,8 @@ void Port::Deliver(std::span<const Response> responses) {
   const bool here = std::this_thread::get_id() == js_thread_ && running_here_;
   for (const Response& response : responses) {
     if (!detached) Append(&page, response);
-    if (!response.final) continue;
-    ended++;
+    if (response.final) ended += response.parts();
+    if (!response.ends_request()) continue;
     bytes += response.request->accounted_bytes;
     if (response.abandoned) {
       abandoned = true;
@@ -294,13 +297,16 @@ void Port::HandOver(CompletionPage* page, bool here, const BatchTimings* timings
   }
 }
 
-size_t Port::AppendAlike(CompletionPage** page, const AlikeResponses& alike, size_t first) {
+void Port::AppendAlike(CompletionPage** page, const AlikeResponses& alike, AlikePlace* place) {
   // The first of a tick's requests says for all of them how long they waited.
-  const Request& front = *alike.requests[first];
-  size_t past = first + 1;
-  while (past < alike.requests.size() && alike.requests[past]->flush == front.flush) past++;
+  const Request& front = *alike.requests[place->request];
+  size_t parts = front.parts - place->part;
+  for (size_t next = place->request + 1;
+       next < alike.requests.size() && alike.requests[next]->flush == front.flush; next++) {
+    parts += alike.requests[next]->parts;
+  }
   size_t words_needed = kTimingWords + 3;
-  size_t bytes_each = 4;
+  size_t bytes_each = kPieceWords * 4;
   for (const OutputTensor& output : alike.outputs) {
     words_needed += kOutputWords + output.tail.size();
     bytes_each += output.size;
@@ -311,7 +317,7 @@ size_t Port::AppendAlike(CompletionPage** page, const AlikeResponses& alike, siz
     *page = PageWithRoom(fixed + bytes_each, *page);
   }
   CompletionPage* target = *page;
-  const size_t count = std::min(past - first, (target->room() - fixed) / bytes_each);
+  const size_t count = std::min(parts, (target->room() - fixed) / bytes_each);
   AppendTimings(target, front, *alike.timings);
   int32_t* words = target->data() + target->words;
   *words++ = layout::kAlike;
@@ -322,7 +328,7 @@ size_t Port::AppendAlike(CompletionPage** page, const AlikeResponses& alike, siz
     target->payload = (target->payload - static_cast<uint32_t>(size)) & ~7u;
     if (size > 0) {
       std::memcpy(static_cast<char*>(target->memory->data()) + target->payload,
-                  static_cast<const char*>(output.data) + first * output.size, size);
+                  static_cast<const char*>(output.data) + place->parts * output.size, size);
     }
     *words++ = static_cast<int32_t>(output.index) | static_cast<int32_t>(output.datatype) << 16;
     *words++ = static_cast<int32_t>(target->payload);
@@ -331,15 +337,24 @@ size_t Port::AppendAlike(CompletionPage** page, const AlikeResponses& alike, siz
     *words++ = static_cast<int32_t>(output.batch);
     for (const int64_t dim : output.tail) *words++ = static_cast<int32_t>(dim);
   }
-  for (const Request* request : alike.requests.subspan(first, count)) {
-    *words++ = static_cast<int32_t>(request->slot);
+  for (size_t left = count; left > 0;) {
+    const Request& request = *alike.requests[place->request];
+    const auto given = static_cast<uint32_t>(std::min<size_t>(left, request.parts - place->part));
+    *words++ = static_cast<int32_t>(request.slot);
+    *words++ = static_cast<int32_t>(request.first_part + place->part);
+    *words++ = static_cast<int32_t>(given);
 #if defined(TRITONTS_CHECKS)
-    target->ended.push_back(request->slot);
+    target->ended.emplace_back(request.slot, given);
 #endif
+    left -= given;
+    place->part += given;
+    if (place->part < request.parts) continue;
+    place->part = 0;
+    place->request++;
   }
+  place->parts += count;
   target->words = static_cast<uint32_t>(words - target->data());
   target->finals += static_cast<uint32_t>(count);
-  return count;
 }
 
 void Port::DeliverAlike(const AlikeResponses& alike) {
@@ -354,18 +369,23 @@ void Port::DeliverAlike(const AlikeResponses& alike) {
   const bool detached = detached_.load(std::memory_order_acquire);
   const bool here = std::this_thread::get_id() == js_thread_ && running_here_;
   uint64_t bytes = 0;
-  for (size_t first = 0; first < alike.requests.size();) {
-    const size_t count = detached ? alike.requests.size() : AppendAlike(&page, alike, first);
+  AlikePlace place;
+  while (place.request < alike.requests.size()) {
+    const size_t first = place.request;
+    if (detached) {
+      place.request = alike.requests.size();
+    } else {
+      AppendAlike(&page, alike, &place);
+    }
     // Before the next one: that may hand the page over, and then the slots are used again.
-    for (Request* request : alike.requests.subspan(first, count)) {
+    for (Request* request : alike.requests.subspan(first, place.request - first)) {
       bytes += request->accounted_bytes;
       TakeBack(request);
     }
-    first += count;
   }
   server_->Unreserve(bytes);
   if (page) HandOver(page, here, alike.timings);
-  Drop(alike.requests.size());
+  Drop(alike.parts);
 }
 
 void Port::Drop(uint64_t references) {

@@ -17,6 +17,12 @@ Status Malformed(const char* what) {
   return Status::Internal(std::string("malformed submission: ") + what);
 }
 
+// Whether so many parts have the same share of an input of so many rows.
+bool HasParts(const InputTensor& input, uint32_t rows, uint32_t parts) {
+  return input.datatype != DataType::kBytes && !input.shape.empty() &&
+         input.shape[0] == int64_t{rows} && input.chunks.front().size % parts == 0;
+}
+
 }  // namespace
 
 Port::Group* Port::GroupOf(uint32_t uid) {
@@ -116,38 +122,47 @@ Request* Port::TakeSlot(uint32_t slot, uint32_t generation, const char** fault) 
     return nullptr;
   }
 #if defined(TRITONTS_CHECKS)
-  taken_slots_.resize(slots_.size() * kSlotsTogether);
-  TRITONTS_ASSERT(!taken_slots_[slot], "a slot was used again before its answer was taken");
+  taken_parts_.resize(slots_.size() * kSlotsTogether);
+  TRITONTS_ASSERT(taken_parts_[slot] == 0, "a slot was used again before its answers were taken");
   TRITONTS_ASSERT(request->generation != generation, "a request id was used again");
-  taken_slots_[slot] = true;
 #endif
   request->slot = slot;
   request->generation = generation;
+  request->first_part = 0;
   request->set_state(Request::State::kSubmitted);
   return request;
 }
 
 Status Port::ParseOne(const int32_t* words, size_t count, size_t* position,
                       const char* const* slab_sources, uint64_t now_ns) {
-  if (*position + 6 > count) return Malformed("a record is cut");
+  if (*position + 7 > count) return Malformed("a record is cut");
   const int32_t* record = words + *position;
-  const auto inputs = static_cast<uint32_t>(record[3]);
-  const auto wanted = static_cast<uint32_t>(record[4]);
-  const auto rows = static_cast<uint32_t>(record[5]);
-  *position += 6;
+  const auto parts = static_cast<uint32_t>(record[3]);
+  const auto inputs = static_cast<uint32_t>(record[4]);
+  const auto wanted = static_cast<uint32_t>(record[5]);
+  const auto rows = static_cast<uint32_t>(record[6]);
+  *position += 7;
   Group* group = GroupOf(static_cast<uint32_t>(record[0]));
   if (!group) return Malformed("an unknown model version");
-  last_group_ = static_cast<size_t>(group - groups_.data());
+  ModelVersion* version = group->version.get();
+  // More than one share the rows: there is a batch dimension, which all inputs have.
+  const bool batching = !version || version->io().max_batch_size > 0;
+  if (parts == 0 || (parts > 1 && (!batching || rows == 0 || rows % parts != 0))) {
+    return Malformed("rows that the parts do not share");
+  }
   const char* fault = nullptr;
   Request* request =
       TakeSlot(static_cast<uint32_t>(record[1]), static_cast<uint32_t>(record[2]), &fault);
   if (!request) return Malformed(fault);
   group->requests.push_back(request);
-  ModelVersion* version = group->version.get();
+#if defined(TRITONTS_CHECKS)
+  taken_parts_[request->slot] = parts;
+#endif
   request->sink = this;
   request->version = version;
   request->flush = flushes_;
   request->batch_size = std::max(1u, rows);
+  request->parts = parts;
   request->arrival_ns = now_ns;
   request->cancelled.store(false, std::memory_order_relaxed);
   request->ClearInputs();
@@ -155,6 +170,9 @@ Status Port::ParseOne(const int32_t* words, size_t count, size_t* position,
   for (uint32_t i = 0; i < inputs; i++) {
     Status status = ParseInput(words, count, position, version, slab_sources, request, &bytes);
     if (!status.ok()) return status;
+    if (parts > 1 && !HasParts(request->inputs().back(), rows, parts)) {
+      return Malformed("an input that the parts do not share");
+    }
   }
   if (wanted > count - *position) return Malformed("a record is cut");
   request->wanted.assign(words + *position, words + *position + wanted);
@@ -164,47 +182,11 @@ Status Port::ParseOne(const int32_t* words, size_t count, size_t* position,
   return Status::Ok();
 }
 
-Status Port::ParseMore(const int32_t* words, size_t count, size_t* position,
-                       const char* const* slab_sources) {
-  if (*position + 2 > count) return Malformed("a record is cut");
-  const auto more = static_cast<uint32_t>(words[*position + 1]);
-  *position += 2;
-  if (group_count_ == 0) return Malformed("nothing to be like");
-  Group& group = groups_[last_group_];
-  const Request& like = *group.requests.back();
-  const size_t width = 2 + like.inputs().size() * 2;
-  if (more > (count - *position) / width) return Malformed("a record is cut");
-  for (const InputTensor& input : like.inputs()) {
-    if (input.chunks.front().owner) return Malformed("a block that is to be two");
-  }
-  for (uint32_t i = 0; i < more; i++) {
-    const int32_t* record = words + *position;
-    *position += width;
-    const char* fault = nullptr;
-    Request* request =
-        TakeSlot(static_cast<uint32_t>(record[0]), static_cast<uint32_t>(record[1]), &fault);
-    if (!request) return Malformed(fault);
-    group.requests.push_back(request);
-    request->BecomeLike(like);
-    for (size_t number = 0; number < like.inputs().size(); number++) {
-      const size_t size = like.inputs()[number].chunks.front().size;
-      const int32_t* range = record + 2 + number * 2;
-      char* data = SlabRange(static_cast<uint32_t>(range[0]), static_cast<uint32_t>(range[1]), size,
-                             slab_sources);
-      if (!data) return Malformed("a range outside of its slab");
-      request->inputs()[number].chunks.push_back({data, size, MemoryKind::kHost, 0, {}});
-    }
-  }
-  return Status::Ok();
-}
-
 Status Port::Parse(const int32_t* words, size_t count, const char* const* slab_sources,
                    uint64_t now_ns) {
   size_t position = 0;
   while (position < count) {
-    Status status = words[position] == layout::kMore
-                        ? ParseMore(words, count, &position, slab_sources)
-                        : ParseOne(words, count, &position, slab_sources, now_ns);
+    Status status = ParseOne(words, count, &position, slab_sources, now_ns);
     if (!status.ok()) return status;
   }
   return Status::Ok();
@@ -216,7 +198,7 @@ void Port::DropGroups() {
       request->ClearInputs();
       request->set_state(Request::State::kIdle);
 #if defined(TRITONTS_CHECKS)
-      taken_slots_[request->slot] = false;
+      taken_parts_[request->slot] = 0;
 #endif
     }
     groups_[i].version.reset();
@@ -237,7 +219,7 @@ void Port::RefuseGone(std::vector<Response>* refused) {
   }
 }
 
-void Port::Charge(std::vector<Response>* refused) {
+void Port::Charge(std::vector<Response>* refused, std::deque<Request>* refused_parts) {
   uint64_t bytes = 0;
   for (size_t i = 0; i < group_count_; i++) {
     for (const Request* request : groups_[i].requests) bytes += request->accounted_bytes;
@@ -247,24 +229,32 @@ void Port::Charge(std::vector<Response>* refused) {
   const uint64_t limit = server_->max_in_flight_bytes();
   for (size_t i = 0; i < group_count_; i++) {
     std::erase_if(groups_[i].requests, [&](Request* request) {
-      if (server_->Reserve(request->accounted_bytes)) return false;
+      const uint64_t each = request->accounted_bytes / request->parts;
+      uint32_t fits = 0;
+      while (fits < request->parts && server_->Reserve(each)) fits++;
+      if (fits == request->parts) return false;
+      Request* over = request;
+      if (fits > 0) {
+        over = &refused_parts->emplace_back();
+        over->TakeParts(request, fits, request->parts - fits);
+      }
       const std::string& model = groups_[i].version->name();
-      const std::string sizes = std::to_string(request->accounted_bytes) +
+      const std::string sizes = std::to_string(each) +
                                 " bytes of inputs and outputs; maxInFlightBytes is " +
                                 std::to_string(limit);
       Response response;
-      response.request = request;
-      if (request->accounted_bytes > limit) {
+      response.request = over;
+      if (each > limit) {
         response.status = Status::InvalidArg("model '" + model + "': one request needs " + sizes);
       } else {
         response.status = Status::Unavailable(
             "model '" + model + "': too much in flight for one more request of " + sizes);
         response.limited = true;
       }
-      request->accounted_bytes = 0;
-      request->set_state(Request::State::kDone);
+      over->accounted_bytes = 0;
+      over->set_state(Request::State::kDone);
       refused->push_back(std::move(response));
-      return true;
+      return fits == 0;
     });
   }
 }
@@ -281,7 +271,9 @@ Status Port::Submit(const int32_t* words, size_t count, const char* const* slab_
     return status;
   }
   uint64_t accepted = 0;
-  for (size_t i = 0; i < group_count_; i++) accepted += groups_[i].requests.size();
+  for (size_t i = 0; i < group_count_; i++) {
+    for (const Request* request : groups_[i].requests) accepted += request->parts;
+  }
   if (!self_) {
     // Before anything is in flight: nobody else looks at it yet.
     self_ = shared_from_this();
@@ -292,8 +284,9 @@ Status Port::Submit(const int32_t* words, size_t count, const char* const* slab_
   running_here_ = run;
   answered_here_ = false;
   std::vector<Response> refused;
+  std::deque<Request> refused_parts;
   RefuseGone(&refused);
-  Charge(&refused);
+  Charge(&refused, &refused_parts);
   InlineTick tick;
   for (size_t i = 0; i < group_count_; i++) {
     if (!groups_[i].requests.empty()) {

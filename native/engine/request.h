@@ -28,6 +28,9 @@ struct Schedulable {
   bool queued = false;
 
   uint32_t batch_size = 1;  // rows: max(1, first dim)
+  // Callers' requests that it stands for, which follow each other and have the same number of its
+  // rows each. They may run apart: schedulers, limits and statistics count parts.
+  uint32_t parts = 1;
   uint64_t arrival_ns = 0;  // when its tick was submitted
   uint32_t priority = 0;    // 0: the model's default level
   uint64_t timeout_us = 0;  // 0: the model's default
@@ -59,6 +62,7 @@ class Request : public Schedulable {
   ModelVersion* version = nullptr;  // not owned; a version outlives its accepted requests
   uint32_t slot = 0;                // the sink's own name for it: index and generation
   uint32_t generation = 0;
+  uint32_t first_part = 0;       // where it is some of the parts that the slot began with
   uint64_t flush = 0;            // number of the tick it was submitted in
   uint64_t accounted_bytes = 0;  // counted against the in-flight limit until it ends
   std::atomic<bool> cancelled{false};
@@ -83,26 +87,10 @@ class Request : public Schedulable {
     input.chunks.clear();
     return input;
   }
-  // Makes it a request like `other`: of its version and tick, with inputs of its shapes, but
-  // without their bytes.
-  void BecomeLike(const Request& other) {
-    sink = other.sink;
-    version = other.version;
-    flush = other.flush;
-    accounted_bytes = other.accounted_bytes;
-    batch_size = other.batch_size;
-    arrival_ns = other.arrival_ns;
-    if (!shape_key.empty() || !other.shape_key.empty()) shape_key = other.shape_key;
-    if (!wanted.empty() || !other.wanted.empty()) wanted = other.wanted;
-    cancelled.store(false, std::memory_order_relaxed);
-    ClearInputs();
-    for (const InputTensor& like : other.inputs()) {
-      InputTensor& input = AddInput();
-      input.index = like.index;
-      input.datatype = like.datatype;
-      input.shape = like.shape;
-    }
-  }
+  uint32_t rows_of_part() const { return batch_size / parts; }
+  // Becomes `count` parts of `other` from `first` on, which are its first or its last ones; these
+  // are not `other`'s any more. Nothing but the state is left as it is.
+  void TakeParts(Request* other, uint32_t first, uint32_t count);
   void ClearInputs() {
     for (uint32_t i = 0; i < input_count_; i++) inputs_[i].chunks.clear();
     input_count_ = 0;

@@ -7,16 +7,21 @@ namespace tritonts {
 void ResponseSink::DeliverAlike(const AlikeResponses& alike) {
   const size_t width = alike.outputs.size();
   std::vector<OutputTensor> outputs;
-  outputs.reserve(alike.requests.size() * width);
-  std::vector<Response> responses(alike.requests.size());
-  for (size_t i = 0; i < responses.size(); i++) {
-    for (OutputTensor output : alike.outputs) {
-      output.data = static_cast<const char*>(output.data) + i * output.size;
-      outputs.push_back(output);
+  outputs.reserve(alike.parts * width);
+  std::vector<Response> responses;
+  responses.reserve(alike.parts);
+  for (Request* request : alike.requests) {
+    for (uint32_t part = 0; part < request->parts; part++) {
+      for (OutputTensor output : alike.outputs) {
+        output.data = static_cast<const char*>(output.data) + responses.size() * output.size;
+        outputs.push_back(output);
+      }
+      Response& response = responses.emplace_back();
+      response.request = request;
+      response.part = part;
+      response.outputs = {outputs.data() + (responses.size() - 1) * width, width};
+      response.timings = alike.timings;
     }
-    responses[i].request = alike.requests[i];
-    responses[i].outputs = {outputs.data() + i * width, width};
-    responses[i].timings = alike.timings;
   }
   Deliver(responses);
 }

@@ -36,7 +36,12 @@ struct OutputTensor {
 };
 
 struct Response {
+  static constexpr uint32_t kAllParts = ~0u;
+
   Request* request = nullptr;
+  // Which of the request's parts it answers. They are answered in order: the request ends with the
+  // final response to the last one.
+  uint32_t part = kAllParts;
   Status status;  // not ok: no outputs
   std::span<const OutputTensor> outputs;
   const BatchTimings* timings = nullptr;  // null where the request never ran
@@ -46,12 +51,16 @@ struct Response {
   // The run was given up but may go on: the sink keeps the request as it is, and all the memory of
   // its inputs, for the life of the process (leak.h).
   bool abandoned = false;
+
+  uint32_t parts() const { return part == kAllParts ? request->parts : 1; }
+  bool ends_request() const { return final && (part == kAllParts || part + 1 == request->parts); }
 };
 
 // Answers of one batch that differ in their bytes alone: ok, final, and with outputs of one shape.
 struct AlikeResponses {
   std::span<Request* const> requests;  // of one sink
-  // `batch` and `size` are those of one request; `data` has the requests' parts one after the
+  size_t parts;                        // of all of them
+  // `batch` and `size` are those of one part of a request; `data` has all parts one after the
   // other.
   std::span<const OutputTensor> outputs;
   const BatchTimings* timings;

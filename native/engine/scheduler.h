@@ -15,12 +15,16 @@ namespace tritonts {
 
 // What Next decided. Reused between calls.
 struct Decision {
-  std::vector<Schedulable*> take;    // run these together, in this order; out of the queue now
+  std::vector<Schedulable*> take;  // run these together, in this order; out of the queue now
+  // Not 0: of the last of these only so many parts. The caller takes them from it before it asks
+  // anything else; the others stay the first in the queue.
+  uint32_t parts_of_last = 0;
   std::vector<Schedulable*> expire;  // their time in the queue is over; out of the queue now
   uint64_t wake_at_ns = 0;  // ask again then, at the latest; 0: only when something changes
 
   void Clear() {
     take.clear();
+    parts_of_last = 0;
     expire.clear();
     wake_at_ns = 0;
   }

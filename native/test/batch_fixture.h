@@ -16,7 +16,9 @@ struct BatchBench {
       request->set_state(Request::State::kQueued);
       schedulables.push_back(request);
     }
-    run.Assign(schedulables, ++batches);
+    Decision decision;
+    decision.take = schedulables;
+    run.Assign(decision, ++batches);
     run.Begin(NowNs());
   }
   // Ends the run; what it adds to the statistics of all runs.

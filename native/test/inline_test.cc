@@ -197,7 +197,7 @@ TEST(inline_answers_of_a_port_come_without_a_signal) {
   port->TakePages(&pages);
   bool answered = false;
   const auto submit = [&](int32_t generation) {
-    const std::vector<int32_t> words = {static_cast<int32_t>(uid), 0, generation, 0, 0, 1};
+    const std::vector<int32_t> words = {static_cast<int32_t>(uid), 0, generation, 1, 0, 0, 1};
     CHECK(port->Submit(words.data(), words.size(), nullptr, true, &answered).ok());
   };
   submit(1);
@@ -230,7 +230,7 @@ TEST(inline_pages_beyond_those_that_are_taken_are_signalled) {
   std::vector<CompletionPage*> pages;
   port->TakePages(&pages);
   bool answered = false;
-  const std::vector<int32_t> words = {static_cast<int32_t>(uid), 0, 1, 0, 0, 1};
+  const std::vector<int32_t> words = {static_cast<int32_t>(uid), 0, 1, 1, 0, 0, 1};
   CHECK(port->Submit(words.data(), words.size(), nullptr, true, &answered).ok());
   CHECK(Eventually([&] { return server.server().FindVersion(uid)->drained(); }));
   const int before = wakes;

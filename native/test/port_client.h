@@ -32,12 +32,11 @@ struct PortAnswer {
     bool large = false;
     int32_t offset = 0;  // in its page
   };
-  uint32_t slot = 0;
+  uint32_t slot = 0;  // as PortClient::Write returned it
   uint32_t generation = 0;
   Code code = Code::kOk;
   std::string message;
   std::vector<Output> outputs;
-  uint32_t index = 0;
   bool final = false;
   bool limited = false;
   bool ran = false;
@@ -47,6 +46,8 @@ struct PortAnswer {
 
 class PortClient {
  public:
+  // What Write returns is a slot, and times this a part of it.
+  static constexpr uint32_t kPart = 1u << 20;
   // A request's small inputs go to its own stretch of a slab.
   static constexpr size_t kRangeBytes = 4096;
 
@@ -61,29 +62,32 @@ class PortClient {
 
   Port& port() { return *port_; }
 
-  // From now on requests that are like the one written before are written as more of it.
-  void WriteMore() { write_more_ = true; }
+  // From now on requests of one input that are like the one written before become parts of it,
+  // while its stretch has room. Not for strings.
+  void WriteParts() { write_parts_ = true; }
 
   // From now on it looks for answers as long as the port wants that.
   void LookForAnswers() { looks_ = true; }
 
-  // Writes a request; returns its slot. Flush sends it.
+  // Writes a request; returns its slot, and which part of that it is. Flush sends it.
   uint32_t Write(uint32_t uid, uint32_t rows, const std::vector<PortInput>& inputs,
                  const std::vector<uint32_t>& wanted = {}) {
-    const uint32_t slot = TakeSlot();
     size_t bytes = 0;
     for (const PortInput& input : inputs) bytes = Aligned(bytes) + input.bytes.size();
     Like like{uid, rows, {}, wanted};
     for (const PortInput& input : inputs) {
       like.inputs.push_back({input.index, input.shape, input.bytes.size()});
     }
-    if (write_more_ && bytes <= kRangeBytes && !words_.empty() && like == like_) {
-      AppendMore(slot, inputs);
-      return slot;
+    if (write_parts_ && inputs.size() == 1 && rows > 0 && !words_.empty() && like == like_ &&
+        (left_[last_] + 1) * bytes <= kRangeBytes) {
+      return AppendPart(rows, inputs.front().bytes);
     }
+    const uint32_t slot = TakeSlot();
     like_ = std::move(like);
-    more_at_ = 0;
-    Append({uid, slot, ++generations_[slot], static_cast<uint32_t>(inputs.size()),
+    last_ = slot;
+    record_at_ = words_.size();
+    left_[slot] = 1;
+    Append({uid, slot, ++generations_[slot], 1, static_cast<uint32_t>(inputs.size()),
             static_cast<uint32_t>(wanted.size()), rows});
     size_t offset = (slot * kRangeBytes) % layout::kSlabBytes;
     const size_t slab = slot * kRangeBytes / layout::kSlabBytes;
@@ -127,8 +131,9 @@ class PortClient {
   }
   std::vector<int32_t>& words() { return words_; }
 
-  void Cancel(uint32_t slot) { port_->Cancel(slot, generations_[slot]); }
-  uint32_t generation(uint32_t slot) const { return generations_[slot]; }
+  // All parts of its slot.
+  void Cancel(uint32_t slot) { port_->Cancel(slot % kPart, generations_[slot % kPart]); }
+  uint32_t generation(uint32_t slot) const { return generations_[slot % kPart]; }
 
   // What JavaScript does when it is woken: sends, acknowledges, takes the answers.
   std::vector<PortAnswer> Take() {
@@ -143,12 +148,13 @@ class PortClient {
       most_pages_ = std::max(most_pages_, page->id + 1);
       Read(*page, &answers);
       for (PortAnswer& answer : answers) {
-        if (answer.alike) answer.generation = generations_[answer.slot];
+        if (answer.alike) answer.generation = generation(answer.slot);
       }
       port_->Recycle(page);
     }
     for (const PortAnswer& answer : answers) {
-      if (answer.final) free_.push_back(answer.slot);
+      const uint32_t slot = answer.slot % kPart;
+      if (answer.final && --left_[slot] == 0) free_.push_back(slot);
     }
     return answers;
   }
@@ -237,22 +243,18 @@ class PortClient {
     bool operator==(const Like&) const = default;
   };
 
-  void AppendMore(uint32_t slot, const std::vector<PortInput>& inputs) {
-    if (more_at_ == 0) {
-      Append({static_cast<uint32_t>(layout::kMore), 0});
-      more_at_ = words_.size() - 1;
-    }
-    words_[more_at_]++;
-    Append({slot, ++generations_[slot]});
-    size_t offset = (slot * kRangeBytes) % layout::kSlabBytes;
-    const size_t slab = slot * kRangeBytes / layout::kSlabBytes;
-    while (port_->slabs() <= slab) AddSlab();
-    for (const PortInput& input : inputs) {
-      offset = Aligned(offset);
-      std::memcpy(Slab(slab) + offset, input.bytes.data(), input.bytes.size());
-      Append({static_cast<uint32_t>(slab), static_cast<uint32_t>(offset)});
-      offset += input.bytes.size();
-    }
+  // One more part of the request that was written last.
+  uint32_t AppendPart(uint32_t rows, const std::string& bytes) {
+    const uint32_t part = left_[last_]++;
+    int32_t* record = words_.data() + record_at_;
+    record[3]++;
+    record[6] += static_cast<int32_t>(rows);
+    int32_t* input = record + 7;
+    std::memcpy(Slab(static_cast<size_t>(input[1])) + input[2] + input[3], bytes.data(),
+                bytes.size());
+    input[3] += static_cast<int32_t>(bytes.size());
+    input[5] += static_cast<int32_t>(rows);
+    return last_ + part * kPart;
   }
 
   static size_t Aligned(size_t offset) { return (offset + 63) & ~size_t{63}; }
@@ -265,6 +267,7 @@ class PortClient {
   uint32_t TakeSlot() {
     if (free_.empty()) {
       generations_.push_back(0);
+      left_.push_back(0);
       return static_cast<uint32_t>(generations_.size() - 1);
     }
     const uint32_t slot = free_.back();
@@ -292,11 +295,15 @@ class PortClient {
         output.offset += static_cast<int32_t>(size);
       }
     }
-    for (PortAnswer& answer : alike) {
-      answer.slot = static_cast<uint32_t>(words[at++]);
-      answer.ran = answer.final = answer.alike = true;
-      std::memcpy(answer.timings, timings, sizeof(answer.timings));
-      answers->push_back(std::move(answer));
+    for (auto answer = alike.begin(); answer != alike.end();) {
+      const auto slot = static_cast<uint32_t>(words[at++]);
+      auto part = static_cast<uint32_t>(words[at++]);
+      for (int32_t left = words[at++]; left > 0; left--) {
+        answer->slot = slot + part++ * kPart;
+        answer->ran = answer->final = answer->alike = true;
+        std::memcpy(answer->timings, timings, sizeof(answer->timings));
+        answers->push_back(std::move(*answer++));
+      }
     }
     return at;
   }
@@ -321,7 +328,8 @@ class PortClient {
       answer.slot = static_cast<uint32_t>(words[at++]);
       answer.generation = static_cast<uint32_t>(words[at++]);
       const int32_t flags = words[at++];
-      answer.index = static_cast<uint32_t>(words[at++]);
+      answer.slot += static_cast<uint32_t>(words[at++]) * kPart;
+      const auto parts = static_cast<uint32_t>(words[at++]);
       answer.code = static_cast<Code>(flags & 0xff);
       answer.final = (flags & layout::kFinalBit) != 0;
       answer.limited = (flags & layout::kLimitedBit) != 0;
@@ -349,6 +357,10 @@ class PortClient {
         }
         answer.outputs.push_back(std::move(output));
       }
+      for (uint32_t part = 1; part < parts; part++) {
+        answers->push_back(answer);
+        answer.slot += kPart;
+      }
       answers->push_back(std::move(answer));
     }
   }
@@ -358,11 +370,13 @@ class PortClient {
   std::shared_ptr<Port> port_;
   std::vector<std::unique_ptr<char[]>> slab_copies_;
   std::vector<int32_t> words_;
-  bool write_more_ = false;
+  bool write_parts_ = false;
   bool looks_ = false;
-  Like like_;           // the last request that has a record of its own
-  size_t more_at_ = 0;  // where the record of more says how many; 0: there is none after it
+  Like like_;                          // what the last record is, for one part
+  uint32_t last_ = 0;                  // its slot
+  size_t record_at_ = 0;               // its place
   std::vector<uint32_t> generations_;  // by slot
+  std::vector<uint32_t> left_;         // by slot: parts that are not finally answered
   std::vector<uint32_t> free_;
   uint32_t most_pages_ = 0;
 };

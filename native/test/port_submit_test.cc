@@ -18,42 +18,37 @@ struct Fault {
 const std::vector<Fault>& Faults() {
   constexpr int32_t kBlock = layout::kBlock << 16;
   constexpr int32_t kSlab = layout::kSlabBytes;
-  constexpr int32_t kMore = layout::kMore;
   static const std::vector<Fault> faults = {
-      {"a record is cut", {1, 1, 0, 0}},
-      {"an unknown model version", {1, 1, 0, 0, 1}, true},
-      {"a slot beyond all bounds", {1 << 24, 1, 0, 0, 1}},
-      {"a slot beyond all bounds", {-1, 1, 0, 0, 1}},
-      {"a slot that is in use", {0, 9, 0, 0, 1}},
-      {"an input is cut", {1, 1, 1, 0, 1, 0, 0, 0, 4}},
-      {"an input is cut", {1, 1, -1, 0, 1, 0, 0, 0, 4, 1, 1}},
-      {"a shape is cut", {1, 1, 1, 0, 1, 0, 0, 0, 4, 2, 1}},
-      {"a shape is cut", {1, 1, 1, 0, 1, 0, 0, 0, 4, -1, 1}},
-      {"an unknown input", {1, 1, 1, 0, 1, 1, 0, 0, 4, 1, 1}},
-      {"a shape without a batch dimension", {1, 1, 1, 0, 1, 0, 0, 0, 4, 0}},
-      {"a range outside of its slab", {1, 1, 1, 0, 1, 0, 1, 0, 4, 1, 1}},
-      {"a range outside of its slab", {1, 1, 1, 0, 1, 0, -1, 0, 4, 1, 1}},
-      {"a range outside of its slab", {1, 1, 1, 0, 1, 0, 0, kSlab - 3, 4, 1, 1}},
-      {"a range outside of its slab", {1, 1, 1, 0, 1, 0, 0, kSlab + 1, 0, 1, 1}},
-      {"a range outside of its slab", {1, 1, 1, 0, 1, 0, 0, 64, -64, 1, 1}},
-      {"an unknown block", {1, 1, 1, 0, 1, kBlock, 1, 0, 4, 1, 1}},
-      {"an unknown block", {1, 1, 1, 0, 1, kBlock, -1, 0, 4, 1, 1}},
-      {"a block that is too small", {1, 1, 1, 0, 1, kBlock, 0, 0, 8193, 1, 1}},
-      {"a block that is too small", {1, 1, 1, 0, 1, kBlock, 0, 1, 4, 1, 1}},
-      {"an unknown source", {1, 1, 1, 0, 1, 2 << 16, 0, 0, 4, 1, 1}},
-      {"an unknown source", {1, 1, 1, 0, 1, -1 << 16, 0, 0, 4, 1, 1}},
-      {"a record is cut", {1, 1, 0, 0, 1, kMore}},
-      {"a record is cut", {1, 1, 0, 0, 1, kMore, 1, 92}},
-      {"a record is cut", {1, 1, 0, 0, 1, kMore, 2, 94, 1}},
-      {"a record is cut", {1, 1, 0, 0, 1, kMore, -1, 96, 1}},
-      {"a slot that is in use", {1, 1, 0, 0, 1, kMore, 1, 0, 9}},
-      {"a slot that is in use", {1, 1, 0, 0, 1, kMore, 2, 98, 1, 98, 2}},
-      {"a record is cut", {1, 1, 1, 0, 1, 0, 0, 0, 4, 1, 1, kMore, 1, 100, 1, 0}},
-      {"a range outside of its slab", {1, 1, 1, 0, 1, 0, 0, 0, 4, 1, 1, kMore, 1, 102, 1, 1, 0}},
-      {"a range outside of its slab",
-       {1, 1, 1, 0, 1, 0, 0, 0, 4, 1, 1, kMore, 1, 104, 1, 0, kSlab - 3}},
-      {"a record is cut", {1, 1, 0, 2, 1, 0}},
-      {"a record is cut", {1, 1, 0, -1, 1, 0}},
+      {"a record is cut", {1, 1, 1, 0, 0}},
+      {"an unknown model version", {1, 1, 1, 0, 0, 1}, true},
+      {"a slot beyond all bounds", {1 << 24, 1, 1, 0, 0, 1}},
+      {"a slot beyond all bounds", {-1, 1, 1, 0, 0, 1}},
+      {"a slot that is in use", {0, 9, 1, 0, 0, 1}},
+      {"an input is cut", {1, 1, 1, 1, 0, 1, 0, 0, 0, 4}},
+      {"an input is cut", {1, 1, 1, -1, 0, 1, 0, 0, 0, 4, 1, 1}},
+      {"a shape is cut", {1, 1, 1, 1, 0, 1, 0, 0, 0, 4, 2, 1}},
+      {"a shape is cut", {1, 1, 1, 1, 0, 1, 0, 0, 0, 4, -1, 1}},
+      {"an unknown input", {1, 1, 1, 1, 0, 1, 1, 0, 0, 4, 1, 1}},
+      {"a shape without a batch dimension", {1, 1, 1, 1, 0, 1, 0, 0, 0, 4, 0}},
+      {"a range outside of its slab", {1, 1, 1, 1, 0, 1, 0, 1, 0, 4, 1, 1}},
+      {"a range outside of its slab", {1, 1, 1, 1, 0, 1, 0, -1, 0, 4, 1, 1}},
+      {"a range outside of its slab", {1, 1, 1, 1, 0, 1, 0, 0, kSlab - 3, 4, 1, 1}},
+      {"a range outside of its slab", {1, 1, 1, 1, 0, 1, 0, 0, kSlab + 1, 0, 1, 1}},
+      {"a range outside of its slab", {1, 1, 1, 1, 0, 1, 0, 0, 64, -64, 1, 1}},
+      {"an unknown block", {1, 1, 1, 1, 0, 1, kBlock, 1, 0, 4, 1, 1}},
+      {"an unknown block", {1, 1, 1, 1, 0, 1, kBlock, -1, 0, 4, 1, 1}},
+      {"a block that is too small", {1, 1, 1, 1, 0, 1, kBlock, 0, 0, 8193, 1, 1}},
+      {"a block that is too small", {1, 1, 1, 1, 0, 1, kBlock, 0, 1, 4, 1, 1}},
+      {"an unknown source", {1, 1, 1, 1, 0, 1, 2 << 16, 0, 0, 4, 1, 1}},
+      {"an unknown source", {1, 1, 1, 1, 0, 1, -1 << 16, 0, 0, 4, 1, 1}},
+      {"rows that the parts do not share", {1, 1, 0, 0, 0, 1}},
+      {"rows that the parts do not share", {1, 1, 2, 0, 0, 0}},
+      {"rows that the parts do not share", {1, 1, 2, 0, 0, 3}},
+      {"rows that the parts do not share", {1, 1, -1, 0, 0, 1}},
+      {"an input that the parts do not share", {1, 1, 2, 1, 0, 2, 0, 0, 0, 8, 1, 4}},
+      {"an input that the parts do not share", {1, 1, 2, 1, 0, 2, 0, 0, 0, 7, 1, 2}},
+      {"a record is cut", {1, 1, 1, 0, 2, 1, 0}},
+      {"a record is cut", {1, 1, 1, 0, -1, 1, 0}},
   };
   return faults;
 }
@@ -74,7 +69,7 @@ TEST(port_refuses_each_submission_that_makes_no_sense_and_takes_nothing_of_it) {
   int32_t slot = 10;
   for (const Fault& fault : Faults()) {
     // A good request before it, in a slot of its own.
-    std::vector<int32_t> words = {uid, slot++, 1, 0, 0, 1};
+    std::vector<int32_t> words = {uid, slot++, 1, 1, 0, 0, 1};
     words.push_back(fault.other_uid ? uid + 1000 : uid);
     // Each in another generation, as JavaScript would.
     std::vector<int32_t> rest = fault.words;
@@ -88,9 +83,9 @@ TEST(port_refuses_each_submission_that_makes_no_sense_and_takes_nothing_of_it) {
   // Only the first request was taken; and all the slots that were named are free.
   bench.client.Take(1);
   slot = 10;
-  std::vector<int32_t> words = {uid, 1, 1'000'000, 0, 0, 1};
+  std::vector<int32_t> words = {uid, 1, 1'000'000, 1, 0, 0, 1};
   for (size_t i = 0; i < Faults().size(); i++) {
-    words.insert(words.end(), {uid, slot++, 2, 0, 0, 1});
+    words.insert(words.end(), {uid, slot++, 2, 1, 0, 0, 1});
   }
   CHECK(bench.client.Submit(words).ok());
   CHECK(bench.runs->Started(2));
@@ -101,21 +96,8 @@ TEST(port_refuses_a_slot_that_is_named_twice_in_a_submission) {
   PortBench bench;
   bench.ServeIdentity(ConfigOf(FloatIo()));
   const auto uid = static_cast<int32_t>(bench.uid);
-  const Status status = bench.client.Submit({uid, 0, 1, 0, 0, 1, uid, 0, 2, 0, 0, 1});
+  const Status status = bench.client.Submit({uid, 0, 1, 1, 0, 0, 1, uid, 0, 2, 1, 0, 0, 1});
   CHECK_EQ(status.message(), "malformed submission: a slot that is in use");
-}
-
-TEST(port_refuses_more_of_nothing_and_more_of_a_block) {
-  PortBench bench;
-  bench.ServeIdentity(ConfigOf(FloatIo()));
-  CHECK_EQ(bench.client.Submit({layout::kMore, 1, 0, 1}).message(),
-           "malformed submission: nothing to be like");
-  uint32_t block = 0;
-  CHECK(bench.client.port().Stage(8192, &block) != nullptr);
-  const auto uid = static_cast<int32_t>(bench.uid);
-  const std::vector<int32_t> words = {
-      uid, 0, 1, 1, 0, 1, layout::kBlock << 16, 0, 0, 4, 2, 1, 1, layout::kMore, 1, 1, 1, 0, 0};
-  CHECK_EQ(bench.client.Submit(words).message(), "malformed submission: a block that is to be two");
 }
 
 TEST(port_forgets_a_block_that_is_not_sent) {
@@ -133,7 +115,7 @@ TEST(port_forgets_a_block_that_is_not_sent) {
   bench.client.port().Unstage(two);
   const int32_t block = layout::kBlock << 16;
   const Status status =
-      bench.client.Submit({uid, 0, 1, 1, 0, 1, block, static_cast<int32_t>(two), 0, 4, 2, 1, 1});
+      bench.client.Submit({uid, 0, 1, 1, 1, 0, 1, block, static_cast<int32_t>(two), 0, 4, 2, 1, 1});
   CHECK_EQ(status.message(), "malformed submission: an unknown block");
 }
 

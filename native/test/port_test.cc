@@ -17,7 +17,7 @@ TEST(port_answers_requests_of_a_tick_with_their_own_rows) {
   for (const int variant : {0, 1, 2, 3}) {
     const bool copies = (variant & 1) != 0;
     PortBench bench(copies);
-    if ((variant & 2) != 0) bench.client.WriteMore();
+    if ((variant & 2) != 0) bench.client.WriteParts();
     bench.ServeIdentity(ConfigOf(FloatIo(), 1, {8, {}, 0}));
     std::vector<uint32_t> slots;
     for (int i = 0; i < 10; i++) {
@@ -41,7 +41,7 @@ TEST(port_answers_requests_of_a_tick_with_their_own_rows) {
 TEST(port_answers_those_alike_together_and_the_others_one_by_one) {
   for (const bool more : {false, true}) {
     PortBench bench;
-    if (more) bench.client.WriteMore();
+    if (more) bench.client.WriteParts();
     bench.ServeIdentity(ConfigOf(FloatIo(), 1, {8, {}, 0}));
     const auto answers = [&](const std::vector<std::vector<float>>& requests) {
       std::vector<uint32_t> slots;
@@ -72,7 +72,7 @@ TEST(port_answers_those_alike_together_and_the_others_one_by_one) {
 
 TEST(port_answers_those_alike_over_several_pages) {
   PortBench bench;
-  bench.client.WriteMore();
+  bench.client.WriteParts();
   ModelIo io = FloatIo(1000);
   io.inputs[0].dims = io.outputs[0].dims = {-1, 256};
   bench.ServeIdentity(ConfigOf(io, 1, {1000, {}, 0}));
@@ -283,9 +283,10 @@ TEST(port_keeps_large_outputs_that_lie_in_its_own_slab) {
   constexpr size_t kSize = 128 << 10;
   auto* slab = static_cast<char*>(bench.client.port().slab(0)->data());
   std::memset(slab, 1, kSize);
-  CHECK(bench.client
-            .Submit({static_cast<int32_t>(bench.uid), 0, 1, 1, 0, 0, 0, 0, 0, kSize, 1, kSize / 4})
-            .ok());
+  CHECK(
+      bench.client
+          .Submit({static_cast<int32_t>(bench.uid), 0, 1, 1, 1, 0, 0, 0, 0, 0, kSize, 1, kSize / 4})
+          .ok());
   std::vector<CompletionPage*> pages;
   CHECK(Eventually([&] {
     bench.client.port().TakePages(&pages);
@@ -348,7 +349,7 @@ TEST(port_wakes_its_thread_once_until_the_answers_are_taken) {
   std::vector<CompletionPage*> pages;
   CHECK_EQ(wakes.load(), 0);  // nobody waits for it to see the epoch
   for (int32_t slot = 0; slot < 3; slot++) {
-    const std::vector<int32_t> words = {static_cast<int32_t>(uid), slot, 1, 0, 0, 1};
+    const std::vector<int32_t> words = {static_cast<int32_t>(uid), slot, 1, 1, 0, 0, 1};
     CHECK(port->Submit(words.data(), words.size(), nullptr).ok());
   }
   CHECK(Eventually([&] {

@@ -114,7 +114,7 @@ class Environment {
     while (!closed_ && !failed) {
       PortClient client(server_, random_.Once(3));
       client_ = &client;
-      if (random_.Once(2)) client.WriteMore();
+      if (random_.Once(2)) client.WriteParts();
       if (random_.Once(2)) client.LookForAnswers();
       counts.ports++;
       revision_ = 0;
@@ -194,10 +194,15 @@ class Environment {
   }
 
   void Write() {
-    const Target& target = targets_[random_.Up(static_cast<uint32_t>(targets_.size() - 1))];
+    // Mostly one like the one before, which may become a part of that.
+    if (next_target_ >= targets_.size() || random_.Once(4)) {
+      next_target_ = random_.Up(static_cast<uint32_t>(targets_.size() - 1));
+      next_rows_ = random_.Up(1000);
+    }
+    const Target& target = targets_[next_target_];
     Pending pending;
     pending.target = target;
-    const auto rows = static_cast<int32_t>(1 + random_.Up(std::max(1u, target.max_batch_size) - 1));
+    const auto rows = static_cast<int32_t>(1 + next_rows_ % std::max(1u, target.max_batch_size));
     pending.rows = static_cast<uint32_t>(rows);
     switch (target.kind) {
       case Kind::kFixed:
@@ -231,7 +236,11 @@ class Environment {
   void CancelSome() {
     auto request = pending_.lower_bound(random_.Up(50));
     for (uint32_t i = 0; i < 3 && request != pending_.end(); i++, ++request) {
-      request->second.cancelled = true;
+      for (auto& [slot, pending] : pending_) {
+        if (slot % PortClient::kPart == request->first % PortClient::kPart) {
+          pending.cancelled = true;
+        }
+      }
       client_->Cancel(request->first);
     }
   }
@@ -320,6 +329,8 @@ class Environment {
   std::vector<Target> targets_;
   uint64_t revision_ = 0;
   uint64_t next_value_ = 0;
+  size_t next_target_ = 0;
+  uint32_t next_rows_ = 0;
   bool closed_ = false;
 };
 

@@ -13,7 +13,7 @@ import {
 } from './layout.js';
 import type { NativePort } from './native.js';
 import { allocate, limitError, unusable, withFrames } from './port-errors.js';
-import type { PortTarget, TargetOutput, Timings } from './port-types.js';
+import type { PortTarget, TargetOutput, Timings, Waiter } from './port-types.js';
 import type { Slot } from './slot.js';
 import { nativeError } from './status.js';
 
@@ -34,8 +34,9 @@ interface OpenPage {
   readonly id: number;
   readonly words: number;
   position: number;
-  /** Of the answers that are alike at `position`, so many are read. */
+  /** Of the answers that are alike at `position`, so many are read; the next one is in the piece at `piece`. */
   taken: number;
+  piece: number;
 }
 
 /** One output of answers that are alike. */
@@ -53,10 +54,12 @@ export interface Answered {
   /** A word that the engine shares with this environment. */
   headerWord(index: number): number;
   readonly slots: readonly (Slot | undefined)[];
-  /** The slot's promise is about to settle. */
-  settled(slot: Slot): void;
-  /** The engine is through with the slot's request. */
-  ended(slot: Slot): void;
+  /** Who waits for a part of a slot, and now does no more. */
+  settle(slot: Slot, part: number): Waiter<unknown> | undefined;
+  /** The same of so many parts of a slot, which were alike and are taken from it already. */
+  settled(slot: Slot, count: number): void;
+  /** The engine is through with so many parts of the slot. */
+  ended(slot: Slot, parts: number): void;
 }
 
 const utf8 = new TextDecoder();
@@ -80,7 +83,13 @@ export class Answers {
   open(count: number): void {
     const port = this.#port;
     for (let word = headerPages; word < headerPages + count * 2; word += 2) {
-      this.#open.push({ id: port.headerWord(word), words: port.headerWord(word + 1), position: 0, taken: 0 });
+      this.#open.push({
+        id: port.headerWord(word),
+        words: port.headerWord(word + 1),
+        position: 0,
+        taken: 0,
+        piece: 0,
+      });
     }
   }
 
@@ -155,63 +164,74 @@ export class Answers {
   /** Answers of one batch that differ in their bytes alone, up to `most` of them; returns how many. */
   #readAlike(view: MemoryViews, page: OpenPage, most: number): number {
     const words = view.Int32Array;
-    const { slots } = this.#port;
     const total = words[page.position + 1] ?? 0;
     const position = page.position + 3;
+    const outputsEnd = skipOutputs(words, position, words[page.position + 2] ?? 0);
+    if (page.taken === 0) page.piece = outputsEnd;
     const begin = page.taken;
     const end = Math.min(total, begin + most);
-    const outputsEnd = skipOutputs(words, position, words[page.position + 2] ?? 0);
-    // A batch is of one version. Slots before the present one may be others' already.
-    const target = slots[words[outputsEnd + begin] ?? 0]?.target;
-    if (target) this.#giveAlike(view, position, outputsEnd, begin, end, target);
+    let outputs: readonly AlikeOutput[] | undefined;
+    while (page.taken < end) {
+      // Slots of pieces before the present one may be others' already.
+      const slot = this.#port.slots[words[page.piece] ?? 0];
+      const first = words[page.piece + 1] ?? 0;
+      const parts = words[page.piece + 2] ?? 0;
+      const count = Math.min(parts, end - page.taken);
+      if (slot?.target && slot.request) {
+        outputs ??= alikeOutputs(words, position, outputsEnd, slot.target);
+        this.#giveAlike(view, outputs, page.taken, slot, first, first + count);
+      }
+      page.taken += count;
+      if (count === parts) {
+        page.piece += 3;
+      } else {
+        words[page.piece + 1] = first + count;
+        words[page.piece + 2] = parts - count;
+      }
+    }
     if (end === total) {
-      page.position = outputsEnd + total;
+      page.position = page.piece;
       page.taken = 0;
-    } else {
-      page.taken = end;
     }
     return end - begin;
   }
 
-  /** The answers from `begin` to `end`; records of outputs are at `position`, slots at `slotsAt`. */
+  /** Parts `begin` to `end` of a slot; the first one's is answer number `number` of those alike. */
   #giveAlike(
     view: MemoryViews,
-    position: number,
-    slotsAt: number,
+    outputs: readonly AlikeOutput[],
+    number: number,
+    slot: Slot,
     begin: number,
     end: number,
-    target: PortTarget,
   ): void {
-    const words = view.Int32Array;
-    const port = this.#port;
-    const { slots } = port;
+    const { target, request, waiters, stack } = slot;
+    if (target === undefined || request === undefined) return;
     const timings = this.#timings;
-    let outputs: readonly AlikeOutput[] | undefined;
-    for (let i = begin; i < end; i++) {
-      const slot = slots[words[slotsAt + i] ?? 0];
-      if (slot === undefined) continue;
-      const { request, waiter, stack } = slot;
+    let settled = 0;
+    for (let part = begin; part < end; part++, number++) {
+      const waiter = waiters[part];
+      if (waiter === undefined) continue;
+      waiters[part] = undefined;
+      settled++;
       let result: unknown;
-      let failure: unknown;
-      if (waiter !== undefined && request !== undefined) {
-        try {
-          outputs ??= alikeOutputs(words, position, slotsAt, target);
-          const values = target.emptyOutputs();
-          for (let j = 0; j < outputs.length; j++) {
-            const one = outputs[j];
-            if (one === undefined) continue;
-            const { output, shape, offset, size } = one;
-            values[output.name] = output.cut(shape, view, offset + i * size, size);
-          }
-          result = target.result(request.id, values, timings);
-        } catch (error) {
-          failure = withFrames(unusable(error, target.name), stack);
+      try {
+        const values = target.emptyOutputs();
+        for (let i = 0; i < outputs.length; i++) {
+          const one = outputs[i];
+          if (one === undefined) continue;
+          const { output, shape, offset, size } = one;
+          values[output.name] = output.cut(shape, view, offset + number * size, size);
         }
+        result = target.result(request.id, values, timings);
+      } catch (error) {
+        waiter.reject(withFrames(unusable(error, target.name), stack));
+        continue;
       }
-      port.ended(slot);
-      if (failure === undefined) waiter?.resolve(result);
-      else waiter?.reject(failure);
+      waiter.resolve(result);
     }
+    this.#port.settled(slot, settled);
+    this.#port.ended(slot, end - begin);
   }
 
   /** One answer, with everything that may be said of one. */
@@ -221,43 +241,59 @@ export class Answers {
     const slot = this.#port.slots[words[position++] ?? 0];
     const generation = words[position++];
     const flags = words[position++] ?? 0;
-    position++; // response index: every model answers once so far
+    const first = words[position++] ?? 0;
+    const parts = words[position++] ?? 0;
     const code = flags & 0xff;
-    const target = slot?.target;
-    const waiter = slot?.generation === generation ? slot?.waiter : undefined;
-    const request = slot?.request;
+    let end = position + 2;
+    if (code === 0) end = skipOutputs(words, position, flags >>> 16);
+    page.position = end;
+    if (slot?.generation !== generation || slot?.target === undefined) return;
     if (code !== 0) {
-      const offset = words[position++] ?? 0;
-      const size = words[position++] ?? 0;
-      page.position = position;
-      if (slot && waiter && target && request) {
-        const text = utf8.decode(view.Uint8Array.subarray(offset, offset + size));
-        const message = request.id === '' ? text : `[request id: ${request.id}] ${text}`;
-        const { stack } = slot;
-        this.#port.settled(slot);
-        const error =
-          (flags & limitedBit) !== 0
-            ? limitError(message, target.name)
-            : nativeError(code, message, { model: target.name });
-        waiter.reject(withFrames(error, stack));
-      }
+      const offset = words[position] ?? 0;
+      const text = utf8.decode(view.Uint8Array.subarray(offset, offset + (words[position + 1] ?? 0)));
+      this.#fail(slot, first, first + parts, code, text, (flags & limitedBit) !== 0);
     } else {
-      const end = skipOutputs(words, position, flags >>> 16);
-      page.position = end;
-      if (slot && waiter && target && request) {
-        const { stack } = slot;
-        const timings = (flags & ranBit) !== 0 ? this.#timings : noTimings;
-        try {
-          const values = this.#outputs(view, page, position, end, target, request.ownOutputs);
-          this.#port.settled(slot);
-          waiter.resolve(target.result(request.id, values, timings));
-        } catch (error) {
-          this.#port.settled(slot);
-          waiter.reject(withFrames(unusable(error, target.name), stack));
-        }
-      }
+      this.#give(slot, first, view, page, position, end, (flags & ranBit) !== 0 ? this.#timings : noTimings);
     }
-    if ((flags & finalBit) !== 0 && slot) this.#port.ended(slot);
+    if ((flags & finalBit) !== 0) this.#port.ended(slot, parts);
+  }
+
+  /** Rejects what waits for the parts `begin` to `end` of a slot. */
+  #fail(slot: Slot, begin: number, end: number, code: number, text: string, limited: boolean): void {
+    const { target, request, stack } = slot;
+    if (target === undefined || request === undefined) return;
+    const message = request.id === '' ? text : `[request id: ${request.id}] ${text}`;
+    for (let part = begin; part < end; part++) {
+      const waiter = this.#port.settle(slot, part);
+      if (waiter === undefined) continue;
+      const error = limited
+        ? limitError(message, target.name)
+        : nativeError(code, message, { model: target.name });
+      waiter.reject(withFrames(error, stack));
+    }
+  }
+
+  /** Resolves what waits for a part of a slot, with the outputs whose records are in `view` from `position` to `end`. */
+  #give(
+    slot: Slot,
+    part: number,
+    view: MemoryViews,
+    page: OpenPage,
+    position: number,
+    end: number,
+    timings: Timings,
+  ): void {
+    const { target, request, stack } = slot;
+    if (target === undefined || request === undefined || slot.waiters[part] === undefined) return;
+    let result: unknown;
+    try {
+      const values = this.#outputs(view, page, position, end, target, request.ownOutputs);
+      result = target.result(request.id, values, timings);
+    } catch (error) {
+      this.#port.settle(slot, part)?.reject(withFrames(unusable(error, target.name), stack));
+      return;
+    }
+    this.#port.settle(slot, part)?.resolve(result);
   }
 
   /** The outputs whose records are in `view` from `position` to `end`. */

@@ -10,6 +10,8 @@ export const submissionWords: number = 1 << 16;
 export const pageBytes: number = 256 << 10;
 /** Inputs of a request that are together at most this long go to a slab, larger ones to blocks. */
 export const slabRangeBytes = 4096;
+/** A range of a slab is at most this long: room for many requests that are alike. */
+export const slabMostBytes: number = 64 << 10;
 
 /** Index of the header word that counts changes of the table of models. */
 export const headerEpoch = 0;
@@ -22,9 +24,6 @@ export const headerPages = 2;
 export const sourceSlab = 0;
 /** Source of an input: a staged block. */
 export const sourceBlock = 1;
-
-/** First word of a record of more requests like the one before. */
-export const recordMore = -1;
 
 /** First word of a timing record. */
 export const recordTimings = -1;

@@ -42,6 +42,8 @@ export interface PortTarget {
   /** The engine's id of the version. */
   readonly uid: number;
   readonly name: string;
+  /** Requests of together at most so many rows may be one to the engine; as many as one has: none. */
+  readonly mostJoinedRows: number;
   /** An empty `outputs` object of a result. */
   emptyOutputs(): Record<string, unknown>;
   /** @throws {RangeError} where the model has no such output. */

@@ -1,7 +1,8 @@
 /**
  * This environment's door to a server's engine: slots, the flush of a tick, and the delivery of what finished.
  *
- * A request is a slot and its generation. Its inputs are copied at once (submission.ts); the first request of a tick
+ * A request is a part of a slot and its generation; small requests of a tick that differ in their bytes alone share a
+ * slot, and are one request to the engine. Inputs are copied at once (submission.ts); the first request of a tick
  * schedules one native call for all of that tick. Finished requests come in pages (answers.ts), of which at most 1,024 are
  * handed out, or for 200 µs, before the event loop gets a turn.
  */
@@ -9,11 +10,11 @@
 import { performance } from 'node:perf_hooks';
 import { nextTick } from 'node:process';
 import { TritonError } from '../errors.js';
-import { Queue } from '../queue.js';
 import type { OnlyInput } from '../tensor/only-input.js';
 import type { TypedArray } from '../tensor/types.js';
+import { copyInto } from '../tensor/views.js';
 import { Answers, type Answered } from './answers.js';
-import { headerClosed, headerEpoch, slabRangeBytes } from './layout.js';
+import { headerClosed, headerEpoch, slabMostBytes, slabRangeBytes } from './layout.js';
 import { lookAgain, looksNoMore, type NativePort, type NativeServer } from './native.js';
 import { cancelled, framesBelow } from './port-errors.js';
 import type { Origin, PortInput, PortOptions, PortRequest, PortTarget, Waiter } from './port-types.js';
@@ -26,6 +27,8 @@ import { turnIsYoung } from './turn.js';
 
 /** Deliveries between two turns of the event loop. */
 const deliveriesATurn = 1024;
+/** For so many requests alike there is room at most. */
+const mostRoom = 1024;
 /** How long deliveries may hold the event loop, in milliseconds. */
 const deliveryMs = 0.2;
 
@@ -39,8 +42,12 @@ export class Port implements Answered {
   readonly #answers: Answers;
   readonly #signals: Signals;
   readonly slots: Slot[] = [];
-  /** First in, first out: the memory of slots that are used together lies together. */
-  readonly #free: Queue<Slot> = new Queue();
+  /** Last in, first out: the few that have room for many requests are used again and again. */
+  readonly #free: Slot[] = [];
+  /** The slot that takes more requests like its own; it is not written yet. */
+  #open: Slot | undefined;
+  /** How many requests alike get room, if there may be so many; a power of two. */
+  #room = 1;
   #flushScheduled = false;
   #delivering = false;
   /** Whether this looks for answers with the event loop's next turn; else a signal announces them. */
@@ -132,6 +139,8 @@ export class Port implements Answered {
   ): TritonError | undefined {
     const { signal } = request;
     if (signal && isAborted(signal)) return cancelled(target.name, signal);
+    // In the order that they were made in.
+    this.#close();
     const slot = this.#takeSlot();
     let written = false;
     try {
@@ -141,7 +150,13 @@ export class Port implements Answered {
     } finally {
       if (!written) this.#release(slot);
     }
-    this.#sent(slot, target, request, waiter, origin);
+    slot.target = target;
+    slot.request = request;
+    slot.parts = slot.left = 1;
+    slot.waiters[0] = waiter;
+    if (this.captureStacks) slot.stack = typeof origin === 'string' ? origin : framesBelow(origin);
+    if (signal) this.#signals.add(slot, signal);
+    this.#sent();
     return undefined;
   }
 
@@ -158,32 +173,73 @@ export class Port implements Answered {
     rows: number,
     request: PortRequest,
     waiter: Waiter<unknown>,
-    origin: Origin,
   ): boolean {
-    const { signal } = request;
-    if ((signal && isAborted(signal)) || input.bytesOf(rows) > slabRangeBytes) return false;
-    const slot = this.#takeSlot();
-    let written = false;
-    try {
-      written = this.#submission.writeOnly(slot, target, input, value, rows);
-    } finally {
-      if (!written) this.#release(slot);
+    let slot = this.#open;
+    if (
+      slot === undefined ||
+      slot.fits !== input ||
+      slot.rows !== rows ||
+      slot.request !== request ||
+      slot.parts === slot.room
+    ) {
+      slot = this.#openFor(target, input, rows, request);
+      if (slot === undefined) return false;
     }
-    if (written) this.#sent(slot, target, request, waiter, origin);
-    return written;
+    const { view } = slot;
+    if (view === undefined) return false;
+    try {
+      copyInto(view, value, slot.parts * slot.width);
+    } catch {
+      return false;
+    }
+    slot.waiters[slot.parts++] = waiter;
+    this.#sent();
+    return true;
   }
 
-  /** The slot's request is written. */
-  #sent(slot: Slot, target: PortTarget, request: PortRequest, waiter: Waiter<unknown>, origin: Origin): void {
-    const { signal } = request;
-    slot.target = target;
-    slot.request = request;
-    if (this.captureStacks) slot.stack = typeof origin === 'string' ? origin : framesBelow(origin);
-    slot.waiter = waiter;
+  /** A request is written. */
+  #sent(): void {
     this.#inFlight++;
     this.#awaited++;
-    if (signal) this.#signals.add(slot, signal);
     if (!this.#flushScheduled) this.#scheduleFlush();
+  }
+
+  /** A slot for requests alike, this and more; undefined where they cannot go this way. */
+  #openFor(target: PortTarget, input: OnlyInput, rows: number, request: PortRequest): Slot | undefined {
+    const full = this.#open;
+    if (full !== undefined && full.parts === full.room) {
+      this.#room = Math.min(mostRoom, Math.max(this.#room, 2 * full.room));
+    }
+    this.#close();
+    const bytes = input.bytesOf(rows);
+    // Those with a signal or a stack of their own have a slot of their own.
+    if (request.signal !== undefined || this.captureStacks || bytes > slabRangeBytes) return undefined;
+    const most = Math.min(Math.floor(target.mostJoinedRows / rows), Math.floor(slabMostBytes / bytes));
+    const slot = this.#takeSlot();
+    let fits = false;
+    try {
+      fits = this.#submission.fit(slot, input, rows, Math.max(1, Math.min(most, this.#room)));
+    } finally {
+      if (!fits) this.#release(slot);
+    }
+    if (!fits) return undefined;
+    slot.target = target;
+    slot.request = request;
+    slot.parts = 0;
+    this.#open = slot;
+    return slot;
+  }
+
+  /** Writes the open slot, which takes no more from then on. */
+  #close(): void {
+    const slot = this.#open;
+    if (slot === undefined) return;
+    this.#open = undefined;
+    const { target, parts } = slot;
+    if (parts <= this.#room / 4) this.#room /= 2;
+    slot.left = parts;
+    if (target !== undefined && parts > 0) this.#submission.writeParts(slot, target);
+    else this.ended(slot, 0);
   }
 
   /**
@@ -194,6 +250,7 @@ export class Port implements Answered {
    */
   flush(run = false): void {
     this.#flushScheduled = false;
+    this.#close();
     if (this.#submission.empty || this.#detached) return;
     const outcome = this.#submission.submit(run);
     // Only a fault of our own can bring this about; the requests could never end.
@@ -244,12 +301,7 @@ export class Port implements Answered {
     if (this.#detached) return;
     this.flush();
     this.#detached = true;
-    for (const slot of this.slots) {
-      const { waiter } = slot;
-      if (!waiter) continue;
-      this.settled(slot);
-      waiter.reject(error);
-    }
+    for (const slot of this.slots) this.#rejectParts(slot, () => error);
     this.#inFlight = 0;
     this.#notifyIdle();
     this.#awaited = 0;
@@ -258,7 +310,7 @@ export class Port implements Answered {
   }
 
   #takeSlot(): Slot {
-    const free = this.#free.shift();
+    const free = this.#free.pop();
     if (free !== undefined) return free;
     const slot = new Slot(this.slots.length);
     this.slots.push(slot);
@@ -284,7 +336,7 @@ export class Port implements Answered {
     for (let slot = first; slot;) {
       const { next } = slot;
       slot.signal = slot.next = slot.previous = undefined;
-      this.#cancel(slot, cancelled(slot.target?.name ?? '', signal));
+      this.#cancel(slot, signal);
       slot = next;
     }
     this.#releaseLoop();
@@ -295,36 +347,47 @@ export class Port implements Answered {
     if (this.#detached) return;
     this.flush();
     for (const slot of this.slots) {
-      if (slot.request?.owner === owner && slot.waiter)
-        this.#cancel(slot, cancelled(slot.target?.name ?? ''));
+      if (slot.request?.owner === owner) this.#cancel(slot, undefined);
     }
     this.#releaseLoop();
   }
 
-  /** The slot stays taken until the engine has ended the request. */
-  #cancel(slot: Slot, error: TritonError): void {
-    const { waiter } = slot;
-    slot.waiter = undefined;
-    this.#awaited--;
+  /** The slot stays taken until the engine has ended its requests. */
+  #cancel(slot: Slot, signal: AbortSignal | undefined): void {
     this.#native.cancel(slot.index, slot.generation);
-    waiter?.reject(error);
+    const model = slot.target?.name ?? '';
+    this.#rejectParts(slot, () => cancelled(model, signal));
+  }
+
+  /** Rejects what waits for the slot's requests, with an error each. */
+  #rejectParts(slot: Slot, errorOf: () => TritonError): void {
+    for (let part = 0; part < slot.parts; part++) this.settle(slot, part)?.reject(errorOf());
   }
 
   /** @internal */
-  settled(slot: Slot): void {
-    if (slot.waiter === undefined) return;
-    this.#awaited--;
-    slot.waiter = undefined;
+  settle(slot: Slot, part: number): Waiter<unknown> | undefined {
+    const waiter = slot.waiters[part];
+    if (waiter === undefined) return undefined;
+    slot.waiters[part] = undefined;
+    this.settled(slot, 1);
+    return waiter;
+  }
+
+  /** @internal */
+  settled(slot: Slot, parts: number): void {
+    this.#awaited -= parts;
     slot.stack = undefined;
     if (slot.signal !== undefined) this.#signals.remove(slot);
   }
 
   /** @internal */
-  ended(slot: Slot): void {
-    this.settled(slot);
+  ended(slot: Slot, parts: number): void {
+    this.#inFlight -= parts;
+    slot.left -= parts;
+    if (slot.left > 0) return;
     slot.target = slot.request = undefined;
+    slot.parts = 0;
     this.#release(slot);
-    this.#inFlight--;
   }
 
   /** Called by the addon when it was signalled; the header names `count` pages. */

@@ -5,11 +5,11 @@
  * requests of one tick mostly lie next to each other and a batch of them needs no gathering.
  */
 
-import { slabBytes, slabRangeBytes, slabUnit } from './layout.js';
+import { slabBytes, slabMostBytes, slabUnit } from './layout.js';
 
 const smallest = slabUnit;
 /** Ranges of a size are cut from a slab in pieces of this many bytes. */
-const pieceBytes = 64 << 10;
+const pieceBytes = slabMostBytes;
 /** Positions are small integers, with which V8 calculates best. */
 const mostBytes = 2 ** 30 * slabUnit;
 
@@ -65,10 +65,10 @@ export class SlabAllocator {
   constructor(addSlab: () => void, limit: number) {
     this.#addSlab = addSlab;
     this.#limit = Math.min(limit, mostBytes);
-    for (let size = smallest; size <= slabRangeBytes; size *= 2) this.#queues.push(new RangeQueue(size));
+    for (let size = smallest; size <= slabMostBytes; size *= 2) this.#queues.push(new RangeQueue(size));
   }
 
-  /** A range of at least `bytes` (at most slabRangeBytes); -1 at the limit. */
+  /** A range of at least `bytes` (at most slabMostBytes); -1 at the limit. */
   take(bytes: number): number {
     const queue = this.#queue(bytes);
     if (queue.empty) {

@@ -5,25 +5,32 @@ import type { WireArray } from '../tensor/views.js';
 import type { PortRequest, PortTarget, Waiter } from './port-types.js';
 
 /**
- * Everything about one request in flight; reused with the next generation. What each request needs comes first: where
- * hundreds are in flight, they are as much memory as the processor keeps at hand.
+ * What the engine takes for one request: one, or several of a tick that differ in their bytes alone, its parts. Reused
+ * with the next generation.
  */
 export class Slot {
   readonly index: number;
   generation = 0;
   target: PortTarget | undefined;
   request: PortRequest | undefined;
-  waiter: Waiter<unknown> | undefined;
+  /** Who waits, by part; undefined where nobody does any more. Most have one. */
+  readonly waiters: (Waiter<unknown> | undefined)[] = [undefined];
+  parts = 0;
+  /** Of these the engine has not ended so many. */
+  left = 0;
   signal: AbortSignal | undefined;
   /** Where the request was made; only with `captureStacks`. */
   stack: string | undefined;
-  /** What the range was taken for, where it stays with the slot when its request has ended. */
+  /** What the range was taken for, where it stays with the slot when its requests have ended: so many, of so many rows. */
   fits: OnlyInput | undefined;
-  fitsRows = 0;
+  rows = 0;
+  room = 0;
   /** Then where it is: number of the slab, bytes within it, and a view of it. */
   slab = 0;
   offset = 0;
-  room: WireArray | undefined;
+  view: WireArray | undefined;
+  /** Elements of one part. */
+  width = 0;
   /** Position and size of its slab range; size 0: none. */
   range = 0;
   rangeBytes = 0;

@@ -1,22 +1,12 @@
 /**
- * The requests of a tick, written for the engine: their bytes in slabs (or in blocks, where they are many), and one
- * record each, or one for all that differ in their bytes alone.
+ * The requests of a tick, written for the engine: their bytes in slabs (or in blocks, where they are many), and a
+ * record for each, or for all that follow each other and differ in their bytes alone.
  */
 
 import { TritonError } from '../errors.js';
 import { MemoryViews } from '../tensor/memory.js';
 import type { OnlyInput } from '../tensor/only-input.js';
-import type { TypedArray } from '../tensor/types.js';
-import { copyInto, type WireArray } from '../tensor/views.js';
-import {
-  recordMore,
-  slabBytes,
-  slabRangeBytes,
-  slabUnit,
-  sourceBlock,
-  sourceSlab,
-  submissionWords,
-} from './layout.js';
+import { slabBytes, slabRangeBytes, slabUnit, sourceBlock, sourceSlab, submissionWords } from './layout.js';
 import type { NativePort, NativeStatus } from './native.js';
 import { allocate, noMemory } from './port-errors.js';
 import type { PortInput, PortTarget } from './port-types.js';
@@ -25,9 +15,8 @@ import type { Slot } from './slot.js';
 
 const slabUnits = slabBytes / slabUnit;
 
-/** Words of a record of one request with one input, without its dims; and of one more like it. */
-const onlyWords = 6 + 5;
-const moreWords = 2 + 4;
+/** Words of a record with one input, without its dims. */
+const onlyWords = 7 + 5;
 
 /** See the head of this file. One a port. */
 export class Submission {
@@ -40,12 +29,6 @@ export class Submission {
   readonly #ranges: SlabAllocator;
   /** Words that are written. */
   #position = 0;
-  /** What the last request was, where more can be like it: one small input, and nothing else. */
-  #likeTarget: PortTarget | undefined;
-  #likeRows = 0;
-  /** Where its record of more says how many; 0: there is none yet. */
-  #more = 0;
-
   /** @param limit - Bytes of slabs, at most. */
   constructor(native: NativePort, external: boolean, limit: number, flush: () => void) {
     this.#native = native;
@@ -65,91 +48,71 @@ export class Submission {
   submit(run: boolean): NativeStatus | number {
     const words = this.#position;
     this.#position = 0;
-    this.#likeTarget = undefined;
     if (this.#external) return this.#native.submit(words, run);
     const slabs = this.#slabs.map(({ Uint8Array }) => Uint8Array);
     return this.#native.submitCopies(words, run, this.#words, slabs);
   }
 
-  /** Gives back the memory of a request that has ended; its slot keeps what another one like it would need again. */
+  /** Gives back the memory of what has ended; the slot keeps a little that more like it would need again. */
   free(slot: Slot): void {
-    if (slot.fits === undefined) this.#freeRange(slot);
+    if (slot.fits === undefined || slot.rangeBytes > slabRangeBytes) this.#freeRange(slot);
   }
 
   #freeRange(slot: Slot): void {
     if (slot.rangeBytes > 0) this.#ranges.free(slot.range, slot.rangeBytes);
     slot.rangeBytes = 0;
-    slot.fits = slot.room = undefined;
+    slot.fits = slot.view = undefined;
   }
 
-  /** Gives the slot room for so many rows; undefined where slabs have none. */
-  #fit(slot: Slot, input: OnlyInput, rows: number): WireArray | undefined {
+  /**
+   * Gives the slot room for up to so many requests alike, of one input of so many rows each.
+   *
+   * @returns False where slabs have none.
+   * @throws {TritonError} UNAVAILABLE without memory.
+   */
+  fit(slot: Slot, input: OnlyInput, rows: number, room: number): boolean {
+    if (slot.fits === input && slot.rows === rows && slot.room === room) return true;
     this.#freeRange(slot);
-    const bytes = input.bytesOf(rows);
+    const bytes = input.bytesOf(rows) * room;
     const range = this.#ranges.take(bytes);
-    if (range < 0) return undefined;
+    if (range < 0) return false;
     slot.range = range;
     slot.rangeBytes = bytes;
     slot.slab = (range / slabUnits) | 0;
     slot.offset = (range % slabUnits) * slabUnit;
     const memory = this.#slabs[slot.slab];
-    slot.room = memory && input.viewOn(memory.buffer, slot.offset, rows);
+    slot.view = memory && input.viewOn(memory.buffer, slot.offset, rows * room);
+    slot.width = (slot.view?.length ?? 0) / room;
     slot.fits = input;
-    slot.fitsRows = rows;
-    return slot.room;
+    slot.rows = rows;
+    slot.room = room;
+    return true;
   }
 
-  /**
-   * Writes a request that is one small input.
-   *
-   * @param value - What `input.rowsOf` returned `rows` for, none of the caller's code having run since; at most
-   *   slabRangeBytes long.
-   * @returns False where slabs have no room for it, or it has grown since; then nothing is kept.
-   * @throws {TritonError} UNAVAILABLE without memory.
-   */
-  writeOnly(slot: Slot, target: PortTarget, input: OnlyInput, value: TypedArray, rows: number): boolean {
-    const room = slot.fits === input && slot.fitsRows === rows ? slot.room : this.#fit(slot, input, rows);
-    if (room === undefined) return false;
-    try {
-      copyInto(room, value, 0);
-    } catch {
-      return false;
-    }
-    slot.generation = (slot.generation + 1) & 0x3fffffff;
+  /** Writes a slot's requests that are alike, whose bytes are in the room that `fit` gave it. */
+  writeParts(slot: Slot, target: PortTarget): void {
+    const { fits: input, parts, rows } = slot;
+    if (input === undefined) return;
     const shape = input.shapeOf(rows);
-    if (this.#position + onlyWords + moreWords + shape.length > submissionWords) this.#flush();
+    if (this.#position + onlyWords + shape.length > submissionWords) this.#flush();
+    slot.generation = (slot.generation + 1) & 0x3fffffff;
     const words = this.#words;
     let position = this.#position;
-    if (this.#likeTarget === target && this.#likeRows === rows) {
-      if (this.#more === 0) {
-        words[position++] = recordMore;
-        this.#more = position;
-        words[position++] = 0;
-      }
-      words[this.#more] = (words[this.#more] ?? 0) + 1;
-      words[position++] = slot.index;
-      words[position++] = slot.generation;
-      words[position++] = slot.slab;
-      words[position++] = slot.offset;
-    } else {
-      words[position++] = target.uid;
-      words[position++] = slot.index;
-      words[position++] = slot.generation;
-      words[position++] = 1;
-      words[position++] = 0;
-      words[position++] = rows;
-      words[position++] = sourceSlab << 16;
-      words[position++] = slot.slab;
-      words[position++] = slot.offset;
-      words[position++] = slot.rangeBytes;
-      words[position++] = shape.length;
-      for (let i = 0; i < shape.length; i++) words[position++] = shape[i] ?? 0;
-      this.#likeTarget = target;
-      this.#likeRows = rows;
-      this.#more = 0;
-    }
+    words[position++] = target.uid;
+    words[position++] = slot.index;
+    words[position++] = slot.generation;
+    words[position++] = parts;
+    words[position++] = 1;
+    words[position++] = 0;
+    words[position++] = parts * rows;
+    words[position++] = sourceSlab << 16;
+    words[position++] = slot.slab;
+    words[position++] = slot.offset;
+    words[position++] = parts * input.bytesOf(rows);
+    words[position++] = shape.length;
+    // Of several parts the first dim is the batch.
+    for (let i = 0; i < shape.length; i++) words[position++] = (shape[i] ?? 0) * (i === 0 ? parts : 1);
     this.#position = position;
-    return true;
   }
 
   /**
@@ -165,7 +128,7 @@ export class Submission {
     wanted: readonly number[] | undefined,
   ): TritonError | undefined {
     let bytes = 0;
-    let room = 6 + (wanted?.length ?? 0);
+    let room = 7 + (wanted?.length ?? 0);
     let present = 0;
     for (const input of inputs) {
       if (!input) continue;
@@ -179,7 +142,6 @@ export class Submission {
       return new TritonError('INVALID_ARG', message, { model: target.name });
     }
     if (this.#position + room > submissionWords) this.#flush();
-    this.#likeTarget = undefined;
     this.#freeRange(slot);
     // Empty inputs have a place too. Where the slabs are used up, or all cut up for requests of other sizes, a small
     // request goes to blocks like a large one: how much may be in flight is for the engine to say.
@@ -193,6 +155,7 @@ export class Submission {
     words[position++] = target.uid;
     words[position++] = slot.index;
     words[position++] = slot.generation;
+    words[position++] = 1;
     words[position++] = present;
     words[position++] = wanted?.length ?? 0;
     words[position++] = rows;
@@ -232,7 +195,7 @@ export class Submission {
 
   /** Gives back the blocks of a record that is not complete. */
   #unstage(begin: number, end: number): void {
-    let position = begin + 6;
+    let position = begin + 7;
     while (position < end) {
       this.#native.unstage(this.#words[position + 1] ?? 0);
       position += 5 + (this.#words[position + 4] ?? 0);

@@ -248,7 +248,7 @@ export class Model {
     const value = only.read(inputs);
     const rows = only.rowsOf(value);
     // Of a value that has rows: it is a typed array.
-    if (rows > 0 && port.sendOnly(ready, only, value as TypedArray, rows, request, waiter, origin)) return;
+    if (rows > 0 && port.sendOnly(ready, only, value as TypedArray, rows, request, waiter)) return;
     const encoded = only.encode(value);
     const refusal = port.send(ready, encoded, rowsOf(encoded, this.name), request, waiter, origin);
     if (refusal) throw refusal;
@@ -296,6 +296,8 @@ export class Model {
         model: this.name,
       });
     }
+    // Requests without any are told apart by nothing, and can go to the engine together.
+    if (id === '' && outputs === undefined && signal === undefined && !ownOutputs) return noOptions;
     return { request: { id, wanted: undefined, signal, owner: undefined, ownOutputs }, outputs };
   }
 }

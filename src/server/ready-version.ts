@@ -79,6 +79,7 @@ export class ReadyVersion implements PortTarget {
   readonly name: string;
   /** Its number as text. */
   readonly version: string;
+  readonly mostJoinedRows: number;
   readonly config: ModelConfig;
   readonly notes: readonly string[];
   readonly instances: VersionDescriptor['instances'];
@@ -100,6 +101,8 @@ export class ReadyVersion implements PortTarget {
     this.uid = descriptor.uid;
     this.name = name;
     this.version = String(version);
+    // What never runs together need not come together.
+    this.mostJoinedRows = config.dynamic_batching ? config.max_batch_size : 0;
     this.config = config;
     this.notes = Object.freeze([...descriptor.notes]);
     this.instances = deepFreeze(descriptor.instances);

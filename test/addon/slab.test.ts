@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { slabBytes, slabRangeBytes, slabUnit } from '../../src/addon/layout.js';
+import { slabBytes, slabMostBytes, slabUnit } from '../../src/addon/layout.js';
 import { SlabAllocator } from '../../src/addon/slab.js';
 
 /** An allocator, and how many slabs it has asked for. */
@@ -18,7 +18,7 @@ function sizeOf(bytes: number): number {
   return Math.max(64, 2 ** Math.ceil(Math.log2(bytes)));
 }
 
-const bytes = fc.integer({ min: 1, max: slabRangeBytes });
+const bytes = fc.integer({ min: 1, max: slabMostBytes });
 /** To take so many bytes, or to free the n-th of those that are taken. */
 const steps = fc.array(
   fc.oneof(
@@ -107,7 +107,7 @@ test('sizes do not mix: a range serves only its own', () => {
 test('a slab is made when the first range is taken, and the next when one is used up', () => {
   const { slab, slabs } = allocator();
   assert.equal(slabs(), 0);
-  for (let i = 0; i < slabBytes / slabRangeBytes; i++) slab.take(slabRangeBytes);
+  for (let i = 0; i < slabBytes / slabMostBytes; i++) slab.take(slabMostBytes);
   assert.equal(slabs(), 1);
   slab.take(1);
   assert.equal(slabs(), 2);
@@ -140,5 +140,5 @@ test('a slab that cannot be made is an error, and the next try may succeed', () 
 });
 
 test('a range longer than the longest is refused', () => {
-  assert.throws(() => allocator().slab.take(slabRangeBytes + 1), RangeError);
+  assert.throws(() => allocator().slab.take(slabMostBytes + 1), RangeError);
 });

@@ -19,12 +19,14 @@ import { lookAgain, looksNoMore, type NativePort, type NativeServer } from './na
 import { cancelled, framesBelow } from './port-errors.js';
 import type { Origin, PortInput, PortOptions, PortRequest, PortTarget, Waiter } from './port-types.js';
 import { isAborted, Signals } from './signals.js';
-import { Slot } from './slot.js';
+import { nobody, Slot } from './slot.js';
 import { statusError } from './status.js';
 import { Submission } from './submission.js';
 import { setImmediate } from './timers.js';
 import { turnIsYoung } from './turn.js';
 
+/** No epoch of an engine. */
+const closedEpochs: Int32Array = Int32Array.of(-1);
 /** Deliveries between two turns of the event loop. */
 const deliveriesATurn = 1024;
 /** For so many requests alike there is room at most. */
@@ -38,6 +40,8 @@ export class Port implements Answered {
   /** Whether failures after queueing carry the line that made the request. */
   readonly captureStacks: boolean;
   readonly #header: Int32Array | undefined;
+  /** Where `epoch` is read: in the header, until this is closed. */
+  #epochs: Int32Array | undefined;
   readonly #submission: Submission;
   readonly #answers: Answers;
   readonly #signals: Signals;
@@ -67,6 +71,7 @@ export class Port implements Answered {
     this.#native = native;
     const external = native.external();
     this.#header = external ? new Int32Array(native.header()) : undefined;
+    this.#epochs = this.#header;
     this.#submission = new Submission(native, external, maxInFlightBytes, () => {
       this.flush();
     });
@@ -92,11 +97,13 @@ export class Port implements Answered {
     return port;
   }
 
-  /** Counts changes of the table of models; differs from the value seen before when something changed. */
+  /**
+   * Counts changes of the table of models; differs from the value seen before when something changed, and when the port
+   * was closed. All that is asked for each request.
+   */
   get epoch(): number {
-    // Asked for each request, where two calls less count.
-    const header = this.#header;
-    return header ? (header[headerEpoch] ?? 0) : this.#native.headerWord(headerEpoch);
+    const epochs = this.#epochs;
+    return epochs === undefined ? this.#native.headerWord(headerEpoch) : (epochs[headerEpoch] ?? 0);
   }
 
   /** Whether the server closes or is closed. */
@@ -114,6 +121,7 @@ export class Port implements Answered {
   /** From now on `closed` is true; what is in flight goes on. */
   refuse(): void {
     this.#refusing = true;
+    this.#epochs = closedEpochs;
   }
 
   /** Requests that have not ended. */
@@ -153,7 +161,7 @@ export class Port implements Answered {
     slot.target = target;
     slot.request = request;
     slot.parts = slot.left = 1;
-    slot.waiters[0] = waiter;
+    slot.waiters = [waiter];
     if (this.captureStacks) slot.stack = typeof origin === 'string' ? origin : framesBelow(origin);
     if (signal) this.#signals.add(slot, signal);
     this.#sent();
@@ -207,9 +215,8 @@ export class Port implements Answered {
   /** A slot for requests alike, this and more; undefined where they cannot go this way. */
   #openFor(target: PortTarget, input: OnlyInput, rows: number, request: PortRequest): Slot | undefined {
     const full = this.#open;
-    if (full !== undefined && full.parts === full.room) {
-      this.#room = Math.min(mostRoom, Math.max(this.#room, 2 * full.room));
-    }
+    // Where it is not for want of memory, or of rows in a batch.
+    if (full !== undefined && full.parts === this.#room) this.#room = Math.min(mostRoom, 2 * this.#room);
     this.#close();
     const bytes = input.bytesOf(rows);
     // Those with a signal or a stack of their own have a slot of their own.
@@ -226,6 +233,7 @@ export class Port implements Answered {
     slot.target = target;
     slot.request = request;
     slot.parts = 0;
+    slot.waiters = new Array<Waiter<unknown> | undefined>(slot.room);
     this.#open = slot;
     return slot;
   }
@@ -236,7 +244,7 @@ export class Port implements Answered {
     if (slot === undefined) return;
     this.#open = undefined;
     const { target, parts } = slot;
-    if (parts <= this.#room / 4) this.#room /= 2;
+    if (parts > 0 && parts <= this.#room / 4) this.#room /= 2;
     slot.left = parts;
     if (target !== undefined && parts > 0) this.#submission.writeParts(slot, target);
     else this.ended(slot, 0);
@@ -301,6 +309,7 @@ export class Port implements Answered {
     if (this.#detached) return;
     this.flush();
     this.#detached = true;
+    this.#epochs = closedEpochs;
     for (const slot of this.slots) this.#rejectParts(slot, () => error);
     this.#inFlight = 0;
     this.#notifyIdle();
@@ -386,6 +395,7 @@ export class Port implements Answered {
     slot.left -= parts;
     if (slot.left > 0) return;
     slot.target = slot.request = undefined;
+    slot.waiters = nobody;
     slot.parts = 0;
     this.#release(slot);
   }
@@ -394,7 +404,7 @@ export class Port implements Answered {
   private deliver(count: number): void {
     if (this.#detached) return;
     this.#openPages(count);
-    const epoch = this.epoch;
+    const epoch = this.headerWord(headerEpoch);
     // What this environment asked of versions that may be retired now is known to the engine from here on.
     this.flush();
     this.#native.acknowledge(epoch);

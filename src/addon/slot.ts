@@ -4,6 +4,9 @@ import type { OnlyInput } from '../tensor/only-input.js';
 import type { WireArray } from '../tensor/views.js';
 import type { PortRequest, PortTarget, Waiter } from './port-types.js';
 
+/** Of a slot that is not in use. */
+export const nobody: (Waiter<unknown> | undefined)[] = [];
+
 /**
  * What the engine takes for one request: one, or several of a tick that differ in their bytes alone, its parts. Reused
  * with the next generation.
@@ -13,8 +16,11 @@ export class Slot {
   generation = 0;
   target: PortTarget | undefined;
   request: PortRequest | undefined;
-  /** Who waits, by part; undefined where nobody does any more. Most have one. */
-  readonly waiters: (Waiter<unknown> | undefined)[] = [undefined];
+  /**
+   * Who waits, by part; undefined where nobody does any more. A new array for each use: to refer from an old object to
+   * new ones costs V8 more.
+   */
+  waiters: (Waiter<unknown> | undefined)[] = nobody;
   parts = 0;
   /** Of these the engine has not ended so many. */
   left = 0;

@@ -11,7 +11,7 @@ import type { Inputs, TypedArray } from '../tensor/types.js';
 import { mapModel } from './map.js';
 import type { ModelTable } from './model-table.js';
 import type { ReadyVersion } from './ready-version.js';
-import { promiseOf, Settler } from './settler.js';
+import { makePromise, takeSettler } from './settler.js';
 import { statisticsOf } from './statistics.js';
 import type {
   InferOptions,
@@ -130,8 +130,8 @@ export class Model {
    * @internal
    */
   inferFor(origin: EntryPoint, inputs: Inputs, options: InferOptions | undefined): Promise<InferResult> {
-    const settler = new Settler();
-    const promise = promiseOf(settler);
+    const promise = makePromise();
+    const settler = takeSettler();
     try {
       const checked = options === undefined ? noOptions : this.check(options);
       this.sendChecked(inputs, checked, settler, origin);
@@ -263,7 +263,7 @@ export class Model {
   #current(): ReadyVersion {
     const { port } = this.#table;
     const { epoch } = port;
-    if (this.#ready && epoch === this.#epoch && !port.closed) return this.#ready;
+    if (this.#ready && epoch === this.#epoch) return this.#ready;
     this.#ready = undefined;
     this.#ready = this.#table.resolve(this.name, this.version);
     this.#epoch = epoch;

@@ -3,38 +3,39 @@
 import type { Waiter } from '../addon/port-types.js';
 import type { InferResult } from './types.js';
 
-/** What a promise of a request is settled with. */
+/** A promise and what it is settled with. */
 export class Settler implements Waiter<InferResult> {
-  // Those of its promise, by the time that it is there.
-  resolve: (result: InferResult) => void = unset;
-  reject: (error: unknown) => void = unset;
+  readonly resolve: (result: InferResult) => void;
+  readonly reject: (error: unknown) => void;
+
+  constructor(resolve: (result: InferResult) => void, reject: (error: unknown) => void) {
+    this.resolve = resolve;
+    this.reject = reject;
+  }
 }
 
-function unset(): void {
-  // Stands for what is not there yet.
+/**
+ * A promise whose {@link Settler} is to be taken next. An executor for each would be an eighth of what a request
+ * allocates: there is one for all.
+ */
+export function makePromise(): Promise<InferResult> {
+  return new Promise(keep);
 }
 
-/** The promise of a settler. An executor for each would be an eighth of what a request allocates: there is one for all. */
-export function promiseOf(settler: Settler): Promise<InferResult> {
-  begun = settler;
-  const promise = new Promise(keepInBegun);
-  // A hook of `async_hooks`, which hears of a promise before its executor runs, may have asked for another one.
-  return settler.resolve === unset ? ownPromiseOf(settler) : promise;
+/** What the promise is settled with that `makePromise` has just returned. */
+export function takeSettler(): Settler {
+  const settler = kept;
+  kept = none;
+  return settler;
 }
 
-/** Whose promise is being made. */
-let begun: Settler | undefined;
+const none = new Settler(
+  () => undefined,
+  () => undefined,
+);
+/** Of the promise made last: a hook of `async_hooks` that makes another one has ended before the executor is called. */
+let kept: Settler = none;
 
-function keepInBegun(resolve: (result: InferResult) => void, reject: (error: unknown) => void): void {
-  if (begun === undefined) return;
-  begun.resolve = resolve;
-  begun.reject = reject;
-  begun = undefined;
-}
-
-function ownPromiseOf(settler: Settler): Promise<InferResult> {
-  return new Promise((resolve, reject) => {
-    settler.resolve = resolve;
-    settler.reject = reject;
-  });
+function keep(resolve: (result: InferResult) => void, reject: (error: unknown) => void): void {
+  kept = new Settler(resolve, reject);
 }

@@ -68,7 +68,7 @@ export class ShortPath {
     if (kind === undefined || kind !== this.#wire) return 0;
     // It has a kind, so it is a typed array.
     const count = lengthOf(value as TypedArray);
-    const rows = this.#rowsIn(count);
+    const rows = count === this.#fixedCount && count > 0 ? 1 : this.#rowsIn(count);
     return count * this.#elementBytes > onHeapBytes && isShared(value as TypedArray) ? 0 : rows;
   }
 

@@ -36,8 +36,10 @@ for (const inline of ['auto', 'off'] as const) {
     );
     const roll = dice(5);
     let sent = 0;
+    const sentTo = { one: 0, two: 0 };
     const send = async (model: 'one' | 'two', rows: number, named: boolean): Promise<void> => {
       const first = sent++;
+      sentTo[model]++;
       const options = named ? { id: `request ${first}`, outputs: ['y'] } : undefined;
       const result = await server.infer(model, { x: row(first, rows * 16) }, options);
       assert.equal(result.id, named ? `request ${first}` : '');
@@ -55,11 +57,10 @@ for (const inline of ['auto', 'off'] as const) {
       }
       await Promise.all(requests);
     }
-    const ended = ['one', 'two'].map((model) => {
-      const { inference_stats } = server.model(model).statistics();
-      return inference_stats.success.count + inference_stats.fail.count;
-    });
-    assert.equal((ended[0] ?? 0) + (ended[1] ?? 0), sent);
+    for (const model of ['one', 'two'] as const) {
+      const { inference_stats } = await statisticsAfter(server, model, sentTo[model]);
+      assert.equal(inference_stats.success.count, sentTo[model]);
+    }
   });
 }
 

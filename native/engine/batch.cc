@@ -1,11 +1,11 @@
 #include "batch.h"
 
 #include <algorithm>
-#include <cstring>
 #include <thread>
 #include <utility>
 
 #include "clock.h"
+#include "output_parts.h"
 #include "rules.h"
 
 namespace tritonts {
@@ -265,45 +265,12 @@ Status BatchRun::CollectOne(uint32_t position, uint32_t part, const Declared& de
     tensor.data = static_cast<const char*>(declared.tensor.data) + begin;
     tensor.size = end - begin;
   } else if (request.parts > 1) {
-    Status status = CutPart(request, part, &tensor);
-    if (!status.ok()) return status;
+    if (!CutPart(request.rows_of_part(), request.parts, part, &tensor)) {
+      return Status::Internal("model '" + model_ + "': its backend gave strings that are cut");
+    }
   }
   outputs_.push_back(tensor);
   (*count)++;
-  return Status::Ok();
-}
-
-Status BatchRun::CutPart(const Request& request, uint32_t part, OutputTensor* tensor) const {
-  // Such a request has a batch dimension: the first one, which made sense.
-  const uint32_t rows = request.rows_of_part();
-  const char* data = static_cast<const char*>(tensor->data);
-  size_t begin = tensor->size / request.parts * part;
-  size_t end = tensor->size / request.parts * (part + 1);
-  if (tensor->datatype == DataType::kBytes) {
-    // Each string has its length in front.
-    size_t each = rows;
-    for (const int64_t dim : tensor->tail.subspan(1)) each *= static_cast<size_t>(dim);
-    size_t at = 0;
-    const auto skip = [&](size_t count) {
-      for (; count > 0; count--) {
-        uint32_t length = 0;
-        if (tensor->size - at < sizeof(length)) return false;
-        std::memcpy(&length, data + at, sizeof(length));
-        if (tensor->size - at - sizeof(length) < length) return false;
-        at += sizeof(length) + length;
-      }
-      return true;
-    };
-    const bool whole = skip(each * part) && (begin = at, skip(each));
-    if (!whole) {
-      return Status::Internal("model '" + model_ + "': its backend gave strings that are cut");
-    }
-    end = at;
-  }
-  tensor->batch = rows;
-  tensor->tail = tensor->tail.subspan(1);
-  tensor->data = data + begin;
-  tensor->size = end - begin;
   return Status::Ok();
 }
 

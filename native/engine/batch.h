@@ -105,8 +105,6 @@ class BatchRun final : public Batch {
   // Adds what one part of request `position` has of the declared outputs to the pending ones.
   Status Collect(uint32_t position, uint32_t part, size_t* count);
   Status CollectOne(uint32_t position, uint32_t part, const Declared& declared, size_t* count);
-  // The bytes of a part of an output that was declared for a request of several.
-  Status CutPart(const Request& request, uint32_t part, OutputTensor* tensor) const;
   // Adds the responses of request `position` to the pending ones.
   void Prepare(uint32_t position, const Status& status);
   void PrepareOne(uint32_t position, uint32_t part, const Status& status);

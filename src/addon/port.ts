@@ -12,14 +12,14 @@ import { nextTick } from 'node:process';
 import { TritonError } from '../errors.js';
 import type { OnlyInput } from '../tensor/only-input.js';
 import type { TypedArray } from '../tensor/types.js';
-import { copyInto } from '../tensor/views.js';
 import { Answers, type Answered } from './answers.js';
-import { headerClosed, headerEpoch, slabMostBytes, slabRangeBytes } from './layout.js';
+import { headerClosed, headerEpoch } from './layout.js';
 import { lookAgain, looksNoMore, type NativePort, type NativeServer } from './native.js';
 import { cancelled, framesBelow } from './port-errors.js';
 import type { Origin, PortInput, PortOptions, PortRequest, PortTarget, Waiter } from './port-types.js';
 import { isAborted, Signals } from './signals.js';
-import { nobody, Slot } from './slot.js';
+import type { Slot } from './slot.js';
+import { Slots } from './slots.js';
 import { statusError } from './status.js';
 import { Submission } from './submission.js';
 import { setImmediate } from './timers.js';
@@ -29,8 +29,6 @@ import { turnIsYoung } from './turn.js';
 const closedEpochs: Int32Array = Int32Array.of(-1);
 /** Deliveries between two turns of the event loop. */
 const deliveriesATurn = 1024;
-/** For so many requests alike there is room at most. */
-const mostRoom = 1024;
 /** How long deliveries may hold the event loop, in milliseconds. */
 const deliveryMs = 0.2;
 
@@ -45,13 +43,7 @@ export class Port implements Answered {
   readonly #submission: Submission;
   readonly #answers: Answers;
   readonly #signals: Signals;
-  readonly slots: Slot[] = [];
-  /** Last in, first out: the few that have room for many requests are used again and again. */
-  readonly #free: Slot[] = [];
-  /** The slot that takes more requests like its own; it is not written yet. */
-  #open: Slot | undefined;
-  /** How many requests alike get room, if there may be so many; a power of two. */
-  #room = 1;
+  readonly #slots: Slots;
   #flushScheduled = false;
   #delivering = false;
   /** Whether this looks for answers with the event loop's next turn; else a signal announces them. */
@@ -75,6 +67,7 @@ export class Port implements Answered {
     this.#submission = new Submission(native, external, maxInFlightBytes, () => {
       this.flush();
     });
+    this.#slots = new Slots(this.#submission, !captureStacks);
     this.#answers = new Answers(native, external, this);
     this.#signals = new Signals((signal, first) => {
       this.#abort(signal, first);
@@ -118,6 +111,11 @@ export class Port implements Answered {
     return this.#header ? (this.#header[index] ?? 0) : this.#native.headerWord(index);
   }
 
+  /** @internal */
+  get slots(): readonly Slot[] {
+    return this.#slots.all;
+  }
+
   /** From now on `closed` is true; what is in flight goes on. */
   refuse(): void {
     this.#refusing = true;
@@ -148,15 +146,15 @@ export class Port implements Answered {
     const { signal } = request;
     if (signal && isAborted(signal)) return cancelled(target.name, signal);
     // In the order that they were made in.
-    this.#close();
-    const slot = this.#takeSlot();
+    this.#slots.close();
+    const slot = this.#slots.take();
     let written = false;
     try {
       const error = this.#submission.write(slot, target, inputs, rows, request.wanted);
       if (error) return error;
       written = true;
     } finally {
-      if (!written) this.#release(slot);
+      if (!written) this.#slots.release(slot);
     }
     slot.target = target;
     slot.request = request;
@@ -182,25 +180,7 @@ export class Port implements Answered {
     request: PortRequest,
     waiter: Waiter<unknown>,
   ): boolean {
-    let slot = this.#open;
-    if (
-      slot === undefined ||
-      slot.fits !== input ||
-      slot.rows !== rows ||
-      slot.request !== request ||
-      slot.parts === slot.room
-    ) {
-      slot = this.#openFor(target, input, rows, request);
-      if (slot === undefined) return false;
-    }
-    const { view } = slot;
-    if (view === undefined) return false;
-    try {
-      copyInto(view, value, slot.parts * slot.width);
-    } catch {
-      return false;
-    }
-    slot.waiters[slot.parts++] = waiter;
+    if (!this.#slots.join(target, input, value, rows, request, waiter)) return false;
     this.#sent();
     return true;
   }
@@ -212,44 +192,6 @@ export class Port implements Answered {
     if (!this.#flushScheduled) this.#scheduleFlush();
   }
 
-  /** A slot for requests alike, this and more; undefined where they cannot go this way. */
-  #openFor(target: PortTarget, input: OnlyInput, rows: number, request: PortRequest): Slot | undefined {
-    const full = this.#open;
-    // Where it is not for want of memory, or of rows in a batch.
-    if (full !== undefined && full.parts === this.#room) this.#room = Math.min(mostRoom, 2 * this.#room);
-    this.#close();
-    const bytes = input.bytesOf(rows);
-    // Those with a signal or a stack of their own have a slot of their own.
-    if (request.signal !== undefined || this.captureStacks || bytes > slabRangeBytes) return undefined;
-    const most = Math.min(Math.floor(target.mostJoinedRows / rows), Math.floor(slabMostBytes / bytes));
-    const slot = this.#takeSlot();
-    let fits = false;
-    try {
-      fits = this.#submission.fit(slot, input, rows, Math.max(1, Math.min(most, this.#room)));
-    } finally {
-      if (!fits) this.#release(slot);
-    }
-    if (!fits) return undefined;
-    slot.target = target;
-    slot.request = request;
-    slot.parts = 0;
-    slot.waiters = new Array<Waiter<unknown> | undefined>(slot.room);
-    this.#open = slot;
-    return slot;
-  }
-
-  /** Writes the open slot, which takes no more from then on. */
-  #close(): void {
-    const slot = this.#open;
-    if (slot === undefined) return;
-    this.#open = undefined;
-    const { target, parts } = slot;
-    if (parts > 0 && parts <= this.#room / 4) this.#room /= 2;
-    slot.left = parts;
-    if (target !== undefined && parts > 0) this.#submission.writeParts(slot, target);
-    else this.ended(slot, 0);
-  }
-
   /**
    * Hands the tick's requests to the engine now.
    *
@@ -258,7 +200,7 @@ export class Port implements Answered {
    */
   flush(run = false): void {
     this.#flushScheduled = false;
-    this.#close();
+    this.#slots.close();
     if (this.#submission.empty || this.#detached) return;
     const outcome = this.#submission.submit(run);
     // Only a fault of our own can bring this about; the requests could never end.
@@ -316,20 +258,6 @@ export class Port implements Answered {
     this.#awaited = 0;
     this.#releaseLoop();
     this.#native.detach();
-  }
-
-  #takeSlot(): Slot {
-    const free = this.#free.pop();
-    if (free !== undefined) return free;
-    const slot = new Slot(this.slots.length);
-    this.slots.push(slot);
-    return slot;
-  }
-
-  /** Gives back what a request had here. */
-  #release(slot: Slot): void {
-    this.#submission.free(slot);
-    this.#free.push(slot);
   }
 
   #scheduleFlush(): void {
@@ -394,10 +322,7 @@ export class Port implements Answered {
     this.#inFlight -= parts;
     slot.left -= parts;
     if (slot.left > 0) return;
-    slot.target = slot.request = undefined;
-    slot.waiters = nobody;
-    slot.parts = 0;
-    this.#release(slot);
+    this.#slots.release(slot);
   }
 
   /** Called by the addon when it was signalled; the header names `count` pages. */

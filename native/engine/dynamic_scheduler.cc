@@ -22,28 +22,25 @@ DynamicScheduler::Walk DynamicScheduler::WalkQueue() const {
   Walk walk;
   const Schedulable* first = queue_.front();
   uint64_t total = 0;
-  auto preferred = policy_.preferred_batch_sizes.begin();
   for (const Schedulable* request = first; request; request = request->next) {
-    if (walk.fits > 0 && request->shape_key != first->shape_key) {
+    if (request != first && request->shape_key != first->shape_key) {
       walk.closed = true;
       return walk;
     }
     const uint64_t rows = request->batch_size / request->parts;
-    for (uint32_t part = 0; part < request->parts; part++) {
-      if (walk.fits > 0 && total + rows > policy_.max_batch_size) {
-        walk.closed = true;
-        return walk;
+    // What is too big for a batch runs alone.
+    const uint64_t room = std::max<uint64_t>((policy_.max_batch_size - total) / rows, total == 0);
+    const uint64_t parts = std::min<uint64_t>(request->parts, room);
+    for (const uint32_t size : policy_.preferred_batch_sizes) {
+      if (size > total && size <= total + parts * rows && (size - total) % rows == 0) {
+        walk.preferred = walk.fits + (size - total) / rows;
       }
-      total += rows;
-      walk.fits++;
-      while (preferred != policy_.preferred_batch_sizes.end() && *preferred < total) preferred++;
-      if (preferred != policy_.preferred_batch_sizes.end() && *preferred == total) {
-        walk.preferred = walk.fits;
-      }
-      if (total >= policy_.max_batch_size) {
-        walk.closed = true;
-        return walk;
-      }
+    }
+    total += parts * rows;
+    walk.fits += parts;
+    if (parts < request->parts || total >= policy_.max_batch_size) {
+      walk.closed = true;
+      return walk;
     }
   }
   walk.closed = total >= policy_.preferred_batch_sizes.back();

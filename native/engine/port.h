@@ -19,7 +19,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -181,7 +180,7 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   void RefuseGone(std::vector<Response>* refused);
   // Charges the requests of this tick against the limit, and answers those beyond it; what is
   // refused only of some parts of a request goes to `refused_parts`.
-  void Charge(std::vector<Response>* refused, std::deque<Request>* refused_parts);
+  void Charge(std::vector<Response>* refused, std::vector<std::unique_ptr<Request>>* refused_parts);
 
   CompletionPage* PageWithRoom(size_t needed, CompletionPage* full);
   // Any thread: lets the JS thread have a page, and asks it to come for what there is.

@@ -219,7 +219,8 @@ void Port::RefuseGone(std::vector<Response>* refused) {
   }
 }
 
-void Port::Charge(std::vector<Response>* refused, std::deque<Request>* refused_parts) {
+void Port::Charge(std::vector<Response>* refused,
+                  std::vector<std::unique_ptr<Request>>* refused_parts) {
   uint64_t bytes = 0;
   for (size_t i = 0; i < group_count_; i++) {
     for (const Request* request : groups_[i].requests) bytes += request->accounted_bytes;
@@ -235,7 +236,7 @@ void Port::Charge(std::vector<Response>* refused, std::deque<Request>* refused_p
       if (fits == request->parts) return false;
       Request* over = request;
       if (fits > 0) {
-        over = &refused_parts->emplace_back();
+        over = refused_parts->emplace_back(std::make_unique<Request>()).get();
         over->TakeParts(request, fits, request->parts - fits);
       }
       const std::string& model = groups_[i].version->name();
@@ -284,7 +285,7 @@ Status Port::Submit(const int32_t* words, size_t count, const char* const* slab_
   running_here_ = run;
   answered_here_ = false;
   std::vector<Response> refused;
-  std::deque<Request> refused_parts;
+  std::vector<std::unique_ptr<Request>> refused_parts;
   RefuseGone(&refused);
   Charge(&refused, &refused_parts);
   InlineTick tick;

@@ -82,6 +82,8 @@ class Batch {
  public:
   virtual ~Batch() = default;
 
+  // One may stand for several callers' requests, its parts (request.h): who answers requests one by
+  // one answers these together.
   std::span<Request* const> requests() const { return requests_; }
   uint32_t total_batch_size() const { return total_batch_size_; }  // rows over all requests
   // Host memory that lives as long as somebody holds it. The instance's thread only.

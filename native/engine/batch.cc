@@ -361,6 +361,8 @@ bool BatchRun::SendAlike() {
   for (const Declared& declared : declared_) {
     // Rows of strings vary in their bytes.
     if (!declared.status.ok() || declared.tensor.datatype == DataType::kBytes) return false;
+  }
+  for (const Declared& declared : declared_) {
     OutputTensor& tensor = outputs_.emplace_back(declared.tensor);
     tensor.batch = rows;
     tensor.size = rows * declared.row_bytes;

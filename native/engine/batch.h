@@ -27,6 +27,13 @@ class BatchRun final : public Batch {
   // batch.
   void Assign(const Decision& decision, uint64_t number);
   bool assigned() const { return !requests_.empty(); }
+  // The version's lock: `request` is cancelled, and so is what this batch took of it.
+  void CancelPart(const Request& request) {
+    if (part_.state() == Request::State::kRunning && part_.sink == request.sink &&
+        part_.slot == request.slot && part_.generation == request.generation) {
+      part_.cancelled.store(true, std::memory_order_relaxed);
+    }
+  }
 
   // The running thread: Begin, the backend's Execute, End, which answers what is unanswered.
   void Begin(uint64_t now_ns);

@@ -119,6 +119,7 @@ void ModelVersion::Cancel(Request* request) {
   {
     std::lock_guard lock(mutex_);
     request->cancelled.store(true, std::memory_order_relaxed);
+    for (const auto& runner : runners_) runner->batch.CancelPart(*request);
     if (!scheduler_ || !scheduler_->Cancel(request)) return;
   }
   Request* const one[] = {request};

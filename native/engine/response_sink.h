@@ -45,7 +45,6 @@ struct Response {
   Status status;  // not ok: no outputs
   std::span<const OutputTensor> outputs;
   const BatchTimings* timings = nullptr;  // null where the request never ran
-  uint32_t index = 0;                     // 0, 1, … for models that answer more than once
   bool final = true;
   bool limited = false;  // refused for the limit of bytes in flight: worth another try later
   // The run was given up but may go on: the sink keeps the request as it is, and all the memory of

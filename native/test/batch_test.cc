@@ -43,6 +43,25 @@ TEST(batch_splits_rows_that_vary_in_bytes) {
   CHECK_EQ(bench.sink.Of(2).outputs[0].bytes, bytes.substr(15));
 }
 
+TEST(batch_gives_numbers_and_strings_of_the_same_requests) {
+  BatchBench bench;
+  bench.Begin({bench.requests.Add(1), bench.requests.Add(1)});
+  const float rows[] = {1, 2};
+  bench.run.SetOutput(0, DataType::kFp32, kOne, rows, sizeof(rows), nullptr);
+  const std::string bytes("\1\0\0\0a\1\0\0\0b", 10);
+  const std::vector<size_t> offsets = {0, 5, 10};
+  bench.run.SetRaggedOutput(1, DataType::kBytes, kOne, bytes.data(), offsets, nullptr);
+  bench.run.Respond(Status::Ok());
+  bench.End();
+  for (uint32_t slot = 0; slot < 2; slot++) {
+    const Answer answer = bench.sink.Of(slot);
+    CHECK(answer.status.ok());
+    CHECK_EQ(answer.outputs.size(), 2u);
+    CHECK_EQ(answer.outputs.at(0).bytes, BytesOf<float>({static_cast<float>(slot + 1)}));
+    CHECK_EQ(answer.outputs.at(1).bytes, bytes.substr(slot * 5, 5));
+  }
+}
+
 TEST(batch_gives_the_whole_tensor_where_the_model_does_not_batch) {
   BatchBench bench(false);
   bench.Begin({bench.requests.Add(1)});

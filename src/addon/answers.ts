@@ -37,6 +37,8 @@ interface OpenPage {
   /** Of the answers that are alike at `position`, so many are read; the next one is in the piece at `piece`. */
   taken: number;
   piece: number;
+  /** Whether its copy is there, where pages are not seen in place. */
+  copied: boolean;
 }
 
 /** One output of answers that are alike. */
@@ -89,6 +91,7 @@ export class Answers {
         position: 0,
         taken: 0,
         piece: 0,
+        copied: false,
       });
     }
   }
@@ -122,8 +125,9 @@ export class Answers {
       view = new MemoryViews(this.#external ? this.#native.page(page.id) : new ArrayBuffer(pageBytes));
       this.#pages[page.id] = view;
     }
-    if (!this.#external && page.position === 0 && page.taken === 0) {
+    if (!this.#external && !page.copied) {
       this.#native.copyPage(page.id, view.Uint8Array);
+      page.copied = true;
     }
     return view;
   }
@@ -139,8 +143,7 @@ export class Answers {
       } else if (first === recordTimings) {
         this.#readTimings(view, page);
       } else {
-        this.#readOne(view, page);
-        count++;
+        count += this.#readOne(view, page, most - count);
       }
     }
     return count;
@@ -234,20 +237,26 @@ export class Answers {
     this.#port.ended(slot, end - begin);
   }
 
-  /** One answer, with everything that may be said of one. */
-  #readOne(view: MemoryViews, page: OpenPage): void {
+  /** One answer, with everything that may be said of one, or one error for up to `most` parts; returns for how many. */
+  #readOne(view: MemoryViews, page: OpenPage, most: number): number {
     const words = view.Int32Array;
     let position = page.position;
     const slot = this.#port.slots[words[position++] ?? 0];
     const generation = words[position++];
     const flags = words[position++] ?? 0;
     const first = words[position++] ?? 0;
-    const parts = words[position++] ?? 0;
+    const all = words[position++] ?? 0;
+    const parts = Math.min(all, most);
     const code = flags & 0xff;
     let end = position + 2;
     if (code === 0) end = skipOutputs(words, position, flags >>> 16);
-    page.position = end;
-    if (slot?.generation !== generation || slot?.target === undefined) return;
+    if (parts === all) {
+      page.position = end;
+    } else {
+      words[position - 2] = first + parts;
+      words[position - 1] = all - parts;
+    }
+    if (slot?.generation !== generation || slot?.target === undefined) return parts;
     if (code !== 0) {
       const offset = words[position] ?? 0;
       const text = utf8.decode(view.Uint8Array.subarray(offset, offset + (words[position + 1] ?? 0)));
@@ -256,6 +265,7 @@ export class Answers {
       this.#give(slot, first, view, page, position, end, (flags & ranBit) !== 0 ? this.#timings : noTimings);
     }
     if ((flags & finalBit) !== 0) this.#port.ended(slot, parts);
+    return parts;
   }
 
   /** Rejects what waits for the parts `begin` to `end` of a slot. */

@@ -51,9 +51,11 @@ export function cancelled(model: string, signal?: AbortSignal): TritonError {
 
 /** The stack frames of whoever called `entry`, one a line. */
 export function framesBelow(entry: EntryPoint): string {
-  const holder: { stack?: string } = {};
+  const holder: { stack?: unknown } = {};
   Error.captureStackTrace(holder, entry);
-  const { stack = '' } = holder;
+  const { stack } = holder;
+  // With an Error.prepareStackTrace of the program's own it may be anything.
+  if (typeof stack !== 'string') return '';
   return stack.slice(stack.indexOf('\n') + 1);
 }
 

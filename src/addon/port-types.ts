@@ -42,8 +42,10 @@ export interface PortTarget {
   /** The engine's id of the version. */
   readonly uid: number;
   readonly name: string;
-  /** Requests of together at most so many rows may be one to the engine; as many as one has: none. */
+  /** Requests that are alike may be one to the engine, of together at most so many rows; 0: none may. */
   readonly mostJoinedRows: number;
+  /** The port's own: how many of them get room, if there may be so many. A power of two, at first 1. */
+  joinedRoom: number;
   /** An empty `outputs` object of a result. */
   emptyOutputs(): Record<string, unknown>;
   /** @throws {RangeError} where the model has no such output. */

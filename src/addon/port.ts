@@ -160,9 +160,16 @@ export class Port implements Answered {
     slot.request = request;
     slot.parts = slot.left = 1;
     slot.waiters = [waiter];
-    if (this.captureStacks) slot.stack = typeof origin === 'string' ? origin : framesBelow(origin);
-    if (signal) this.#signals.add(slot, signal);
     this.#sent();
+    try {
+      // These may call code of the caller's, which may throw.
+      if (this.captureStacks) slot.stack = typeof origin === 'string' ? origin : framesBelow(origin);
+      if (signal) this.#signals.add(slot, signal);
+    } catch (error) {
+      // It is sent, but nobody waits for it.
+      this.settle(slot, 0);
+      throw error;
+    }
     return undefined;
   }
 

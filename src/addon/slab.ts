@@ -1,8 +1,8 @@
 /**
  * Memory for the inputs of small requests: slabs of 1 MiB that native code owns, cut into ranges.
  *
- * Ranges come in sizes of powers of two. Each size hands its ranges out in the order they came back, so that
- * requests of one tick mostly lie next to each other and a batch of them needs no gathering.
+ * Ranges come in sizes of powers of two. Each size hands its ranges out in the order they came back, so that requests of
+ * one tick mostly lie next to each other and a batch of them needs no gathering.
  */
 
 import { slabBytes, slabMostBytes, slabUnit } from './layout.js';

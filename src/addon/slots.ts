@@ -2,7 +2,7 @@
  * A port's slots: those that are free, and the one that takes more requests like its own.
  *
  * Requests of a tick that follow each other and differ in their bytes alone are parts of one slot. How many get room is
- * what the slots before had use for: a power of two that doubles when there was not enough.
+ * what the model's slots before had use for: it doubles when there was not enough.
  */
 
 import type { OnlyInput } from '../tensor/only-input.js';
@@ -26,7 +26,6 @@ export class Slots {
   readonly #free: Slot[] = [];
   /** The slot that takes more requests like its own; it is not written yet. */
   #open: Slot | undefined;
-  #room = 1;
 
   /** @param joins - Whether requests may share slots. */
   constructor(submission: Submission, joins: boolean) {
@@ -97,15 +96,18 @@ export class Slots {
       this.release(slot);
       return;
     }
-    if (parts <= this.#room / 4) this.#room /= 2;
+    if (parts <= target.joinedRoom / 4) target.joinedRoom /= 2;
     slot.left = parts;
     this.#submission.writeParts(slot, target);
   }
 
   /** A slot for requests alike, this and more; undefined where they cannot go this way. */
   #openFor(target: PortTarget, input: OnlyInput, rows: number, request: PortRequest): Slot | undefined {
+    const full = this.#open;
     // Where it is not for want of memory, or of rows in a batch.
-    if (this.#open?.parts === this.#room) this.#room = Math.min(mostRoom, 2 * this.#room);
+    if (full?.target !== undefined && full.parts === full.target.joinedRoom) {
+      full.target.joinedRoom = Math.min(mostRoom, 2 * full.parts);
+    }
     this.close();
     const bytes = input.bytesOf(rows);
     // Those with a signal have a slot of their own.
@@ -114,7 +116,8 @@ export class Slots {
     const slot = this.take();
     let fits = false;
     try {
-      fits = this.#submission.fit(slot, input, rows, Math.max(1, Math.min(most, this.#room)));
+      const room = Math.max(1, Math.min(most, target.joinedRoom));
+      fits = this.#submission.fit(slot, input, rows, room) || this.#submission.fit(slot, input, rows, 1);
     } finally {
       if (!fits) this.release(slot);
     }

@@ -310,6 +310,8 @@ export class MapIterator implements AsyncIterableIterator<InferResult> {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
       this.#retry(Infinity);
+      // What cannot be sent any more ends it.
+      this.#advance();
     }, retryMs);
   }
 

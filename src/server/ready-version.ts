@@ -80,6 +80,7 @@ export class ReadyVersion implements PortTarget {
   /** Its number as text. */
   readonly version: string;
   readonly mostJoinedRows: number;
+  joinedRoom = 1;
   readonly config: ModelConfig;
   readonly notes: readonly string[];
   readonly instances: VersionDescriptor['instances'];

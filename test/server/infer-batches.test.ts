@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { InferResult, Model } from '../../src/index.js';
 import { rowSumModel } from '../support/models.js';
+import { graph } from '../support/onnx/graph.js';
 import { batchCountsAfter, floats, identity, onnx, row, serve, statisticsAfter } from './harness.js';
 
 /** A dynamic batcher that waits for a full batch, as long as a test may take. */
@@ -26,6 +27,35 @@ test('requests of several rows fill a batch together', async (t) => {
   }
   // A request is never split, and none overtakes one that does not fit.
   assert.deepEqual(await batchCountsAfter(server, 'add', 5), { 2: 1, 7: 1, 8: 1 });
+});
+
+test('numbers and strings that come out together keep to their requests', async (t) => {
+  const bytes = graph('scores_and_labels')
+    .input('x', 'INT64', ['N', 1])
+    .node('Identity', ['x'], ['score'])
+    .node('Cast', ['x'], ['label'], { to: 8 })
+    .output('score', 'INT64', ['N', 1])
+    .output('label', 'BYTES', ['N', 1])
+    .encode();
+  const model = onnx(bytes, {
+    maxBatchSize: 8,
+    inputs: [{ name: 'x', datatype: 'INT64', dims: [1] }],
+    outputs: [
+      { name: 'score', datatype: 'INT64', dims: [1] },
+      { name: 'label', datatype: 'BYTES', dims: [1] },
+    ],
+  });
+  const server = await serve(t, { m: model });
+  for (const count of [1, 3, 20]) {
+    const numbers = Array.from({ length: count }, (_, i) => BigInt(i + 10));
+    const results = await Promise.all(
+      numbers.map((number) => server.infer('m', { x: BigInt64Array.of(number) })),
+    );
+    for (const [i, { outputs }] of results.entries()) {
+      assert.deepEqual(outputs['score']?.toArray(), [[numbers[i]]]);
+      assert.deepEqual(outputs['label']?.strings(), [String(numbers[i])]);
+    }
+  }
 });
 
 test('results of one batch share their timings and tell its size', async (t) => {

@@ -171,3 +171,27 @@ test('an error of a request without id begins with the model', async (t) => {
   const error = await rejection(look(server, 99));
   assert.match(error.message, /^model 'failing': /);
 });
+
+for (const [what, prepare] of [
+  ['gives something else', (): unknown => ({ not: 'a text' })],
+  [
+    'throws',
+    (): never => {
+      throw new Error('not me');
+    },
+  ],
+] as const) {
+  test(`with captureStacks, a program whose Error.prepareStackTrace ${what} is served, and its server closes`, async (t) => {
+    const server = await serve(t, { echo: identity() }, { captureStacks: true });
+    const model = server.model('echo');
+    const before = Reflect.getOwnPropertyDescriptor(Error, 'prepareStackTrace');
+    Error.prepareStackTrace = prepare;
+    const first = model.infer({ x: row(1) });
+    Reflect.deleteProperty(Error, 'prepareStackTrace');
+    if (before) Object.defineProperty(Error, 'prepareStackTrace', before);
+    const [outcome] = await Promise.allSettled([first]);
+    assert.equal(outcome.status, what === 'throws' ? 'rejected' : 'fulfilled');
+    assert.equal(floats(await model.infer({ x: row(2) }))[0], 2);
+    await server.close();
+  });
+}

@@ -1,4 +1,4 @@
-/** Requests of a tick that differ in their bytes alone go to the engine as one, and nobody can tell. */
+/** Requests of a tick that differ in their bytes alone go to the engine as one; their callers get what they would else. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -161,4 +161,21 @@ test('those that belong to a map are cancelled with it, and others are not', asy
     results.map((result) => floats(result)[0]),
     [1000, 1001, 1000, 1001, 1000, 1001],
   );
+});
+
+test('the event loop has its turns while thousands of them are refused', async (t) => {
+  const server = await serve(t, { echo: identity({ delayMs: 1 }) }, { maxInFlightBytes: 128 });
+  let turns = 0;
+  let counting = true;
+  const count = (): void => {
+    turns++;
+    if (counting) setImmediate(count);
+  };
+  const x = row();
+  const requests = Array.from({ length: 20_000 }, () => server.infer('echo', { x }).catch(() => undefined));
+  setImmediate(count);
+  await Promise.all(requests);
+  counting = false;
+  // At most 1,024 answers a turn.
+  assert.ok(turns >= 19, `${turns} turns`);
 });

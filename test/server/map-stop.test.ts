@@ -183,6 +183,22 @@ test('closing the server ends a map', async (t) => {
   assert.ok(code === 'CANCELLED' || code === 'UNAVAILABLE', code);
 });
 
+test('closing the server ends a map that waits for room', async (t) => {
+  // One request and its answer are 128 bytes.
+  const server = await serve(t, { slow: identity({ delayMs: 100 }) }, { maxInFlightBytes: 200 });
+  const others = server.infer('slow', { x: row(1) });
+  const next = rejection(
+    server
+      .model('slow')
+      .map([{ x: row(2) }])
+      .next(),
+  );
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  await server.close();
+  assert.equal(floats(await others)[0], 1);
+  assert.equal((await next).code, 'UNAVAILABLE');
+});
+
 test('unloading the model ends a map when what is in flight is answered', async (t) => {
   const models = { echo: identity({ batching: false }) };
   const server = await serve(t, models, { modelControlMode: 'explicit', loadModels: ['*'] });

@@ -175,6 +175,22 @@ test('a thousand requests put one listener on their signal, and take it off', as
   assert.deepEqual(warnings, []);
 });
 
+test('a signal that does not let itself be listened to fails its own request', async (t) => {
+  const server = await serve(t, { echo: identity() });
+  const { signal } = new AbortController();
+  signal.addEventListener = (): never => {
+    throw new Error('not me');
+  };
+  const [mine, others] = await Promise.allSettled([
+    server.infer('echo', { x: row(1) }, { signal }),
+    server.infer('echo', { x: row(2) }),
+  ]);
+  assert.equal(mine.status === 'rejected' && String(mine.reason), 'Error: not me');
+  assert.equal(others.status === 'fulfilled' && floats(others.value)[0], 2);
+  // All is counted, or this would wait for ever.
+  await server.close();
+});
+
 test('a signal that is aborted after the answer changes nothing', async (t) => {
   const server = await serve(t, { echo: identity() });
   const controller = new AbortController();

@@ -2,7 +2,7 @@
  * The leak check: a server is created, used and closed, many times. It fails if resident size grows by more than that of a
  * process with as many bare sessions of onnxruntime-node.
  *
- *     npm run leak [-- --cycles 1000 --warm-up 1000 --out build/leak]
+ *     npm run leak [-- --cycles 3000 --warm-up 3000 --out build/leak]
  */
 
 import { execFileSync } from 'node:child_process';
@@ -21,8 +21,8 @@ import type { Trend } from './statistics.js';
 
 const { values } = parseArgs({
   options: {
-    cycles: { type: 'string', default: '1000' },
-    'warm-up': { type: 'string', default: '1000' },
+    cycles: { type: 'string', default: '3000' },
+    'warm-up': { type: 'string', default: '3000' },
     out: { type: 'string', default: 'build/leak' },
   },
 });

@@ -31,7 +31,7 @@ for (const inline of ['auto', 'off'] as const) {
   test(`every request of a mixed tick gets its own answer, with inline ${inline}`, async (t) => {
     const server = await serve(
       t,
-      { one: identity({ maxBatchSize: 8 }), two: onnx(undefined, { maxBatchSize: 64 }) },
+      { one: identity({ maxBatchSize: 8, instances: 3 }), two: onnx(undefined, { maxBatchSize: 64 }) },
       { inline },
     );
     const roll = dice(5);
@@ -85,6 +85,17 @@ test('thousands of them at once are cut into what a batch takes', async (t) => {
   }
   const counts = await batchCountsAfter(server, 'add', 15_000);
   assert.deepEqual(counts, { 100: 150 });
+});
+
+test('answers that fill several pages come in order', async (t) => {
+  const tensors = { inputs: [{ name: 'x', dims: [1000] }], outputs: [{ name: 'y', dims: [1000] }] };
+  const server = await serve(t, { echo: identity({ ...tensors, maxBatchSize: 1024 }) });
+  for (let round = 0; round < 3; round++) {
+    const requests = Array.from({ length: 1024 }, (_, i) => server.infer('echo', { x: row(i, 1000) }));
+    for (const [i, { outputs }] of (await Promise.all(requests)).entries()) {
+      assert.deepEqual(outputs['y']?.data, row(i, 1000));
+    }
+  }
 });
 
 test('the array may be changed or transferred as soon as infer() has returned', async (t) => {

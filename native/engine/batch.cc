@@ -255,7 +255,7 @@ Status BatchRun::CollectOne(uint32_t position, uint32_t part, const Declared& de
   if (!declared.status.ok()) return declared.status;
   OutputTensor tensor = declared.tensor;
   if (declared.request == kAll && batching_) {
-    const uint32_t rows = RowsOf(position) / request.parts;
+    const uint32_t rows = request.rows_of_part();
     const size_t row = size_t{first_rows_[position]} + size_t{part} * rows;
     const size_t past = row + rows;
     const bool ragged = !declared.offsets.empty();

@@ -180,7 +180,7 @@ export class Answers {
       const first = words[page.piece + 1] ?? 0;
       const parts = words[page.piece + 2] ?? 0;
       const count = Math.min(parts, end - page.taken);
-      if (slot?.target && slot.request) {
+      if (slot?.target) {
         outputs ??= alikeOutputs(words, position, outputsEnd, slot.target);
         this.#giveAlike(view, outputs, page.taken, slot, first, first + count);
       }
@@ -208,7 +208,7 @@ export class Answers {
     begin: number,
     end: number,
   ): void {
-    const { target, request, waiters, stack } = slot;
+    const { target, request, requests, waiters, stack } = slot;
     if (target === undefined || request === undefined) return;
     const timings = this.#timings;
     let settled = 0;
@@ -226,7 +226,8 @@ export class Answers {
           const { output, shape, offset, size } = one;
           values[output.name] = output.cut(shape, view, offset + number * size, size);
         }
-        result = target.result(request.id, values, timings);
+        const { id } = requests?.[part] ?? request;
+        result = target.result(id, values, timings);
       } catch (error) {
         waiter.reject(withFrames(unusable(error, target.name), stack));
         continue;
@@ -270,12 +271,13 @@ export class Answers {
 
   /** Rejects what waits for the parts `begin` to `end` of a slot. */
   #fail(slot: Slot, begin: number, end: number, code: number, text: string, limited: boolean): void {
-    const { target, request, stack } = slot;
-    if (target === undefined || request === undefined) return;
-    const message = request.id === '' ? text : `[request id: ${request.id}] ${text}`;
+    const { target, stack } = slot;
+    if (target === undefined) return;
     for (let part = begin; part < end; part++) {
+      const id = slot.requestOf(part)?.id ?? '';
       const waiter = this.#port.settle(slot, part);
       if (waiter === undefined) continue;
+      const message = id === '' ? text : `[request id: ${id}] ${text}`;
       const error = limited
         ? limitError(message, target.name)
         : nativeError(code, message, { model: target.name });
@@ -293,7 +295,8 @@ export class Answers {
     end: number,
     timings: Timings,
   ): void {
-    const { target, request, stack } = slot;
+    const { target, stack } = slot;
+    const request = slot.requestOf(part);
     if (target === undefined || request === undefined || slot.waiters[part] === undefined) return;
     let result: unknown;
     try {

@@ -15,7 +15,10 @@ export class Slot {
   readonly index: number;
   generation = 0;
   target: PortTarget | undefined;
+  /** The options of its parts, of the first one at least. */
   request: PortRequest | undefined;
+  /** By part: those that are not `request`; undefined where there are none. */
+  requests: (PortRequest | undefined)[] | undefined;
   /**
    * Who waits, by part; undefined where nobody does any more. A new array for each use: to refer from an old object to
    * new ones costs V8 more.
@@ -46,5 +49,10 @@ export class Slot {
 
   constructor(index: number) {
     this.index = index;
+  }
+
+  /** The options of a part; undefined where the slot is not in use. */
+  requestOf(part: number): PortRequest | undefined {
+    return this.requests?.[part] ?? this.request;
   }
 }

@@ -43,7 +43,7 @@ export class Slots {
 
   /** Gives back what requests had here. */
   release(slot: Slot): void {
-    slot.target = slot.request = undefined;
+    slot.target = slot.request = slot.requests = undefined;
     slot.waiters = nobody;
     slot.parts = 0;
     this.#submission.free(slot);
@@ -70,8 +70,8 @@ export class Slots {
       slot === undefined ||
       slot.fits !== input ||
       slot.rows !== rows ||
-      slot.request !== request ||
-      slot.parts === slot.room
+      slot.parts === slot.room ||
+      (slot.request !== request && !goTogether(slot.request, request))
     ) {
       slot = this.#openFor(target, input, rows, request);
     }
@@ -82,6 +82,7 @@ export class Slots {
     } catch {
       return false;
     }
+    if (slot.request !== request) (slot.requests ??= new Array<PortRequest>(slot.room))[slot.parts] = request;
     slot.waiters[slot.parts++] = waiter;
     return true;
   }
@@ -128,4 +129,9 @@ export class Slots {
     this.#open = slot;
     return slot;
   }
+}
+
+/** Whether requests may share a slot, which is cancelled as a whole: ids are told apart by part. */
+function goTogether(first: PortRequest | undefined, other: PortRequest): boolean {
+  return other.signal === undefined && other.owner === first?.owner;
 }

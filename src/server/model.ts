@@ -296,7 +296,7 @@ export class Model {
         model: this.name,
       });
     }
-    // Requests without any are told apart by nothing, and can go to the engine together.
+    // Those without any share one object, which costs the least to tell.
     if (id === '' && outputs === undefined && signal === undefined && !ownOutputs) return noOptions;
     return { request: { id, wanted: undefined, signal, owner: undefined, ownOutputs }, outputs };
   }

@@ -137,6 +137,30 @@ test('of a run that fails each gets an error of its own', async (t) => {
   assert.equal(inference_stats.fail.count, 4);
 });
 
+test('each has its own id, in its answer and in its error', async (t) => {
+  const model = onnx(failingModel(), {
+    maxBatchSize: 8,
+    inputs: [{ name: 'index', datatype: 'INT64', dims: [1] }],
+    outputs: [{ name: 'value', dims: [1] }],
+  });
+  const server = await serve(t, { m: model });
+  const ids = ['', 'a', 'b', '', 'c', 'c'];
+  const ask = (index: number): Promise<InferResult>[] =>
+    ids.map((id) => server.infer('m', { index: BigInt64Array.of(BigInt(index)) }, id === '' ? {} : { id }));
+  const results = await Promise.all(ask(1));
+  assert.deepEqual(
+    results.map(({ id }) => id),
+    ids,
+  );
+  // They ran together.
+  for (const { timings } of results) assert.equal(timings.batchSize, ids.length);
+  const errors = await Promise.all(ask(99).map(rejection));
+  assert.deepEqual(
+    errors.map(({ message }) => /^\[request id: (\w+)\]/.exec(message)?.[1] ?? ''),
+    ids,
+  );
+});
+
 test('only those beyond the limit of bytes in flight are refused', async (t) => {
   // A row of 16 floats and its answer are 128 bytes.
   const server = await serve(t, { slow: identity({ delayMs: 5 }) }, { maxInFlightBytes: 1000 });

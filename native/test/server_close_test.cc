@@ -1,0 +1,229 @@
+// How a server ends: with what it accepted, with what hangs, and with the process.
+#include "server.h"
+#include "server_scripts.h"
+
+namespace tritonts::test {
+
+TEST(server_is_found_by_its_id_until_it_is_let_go) {
+  ServerBench bench;
+  const uint32_t id = bench.server().id();
+  CHECK(Server::Find(id) == bench.shared());
+  CHECK(Server::Find(id + 1000) == nullptr);
+  bench.Close(0);
+  const std::weak_ptr<Server> server = bench.Release();
+  CHECK(server.expired());
+  CHECK(Server::Find(id) == nullptr);
+}
+
+TEST(server_that_closes_serves_what_it_accepted_and_refuses_the_rest) {
+  auto runs = std::make_shared<Runs>();
+  runs->Shut();
+  ServerBench bench;
+  ScriptedBackend backend(ScriptOf(runs));
+  PortClient client(bench.shared());
+  const uint32_t uid = bench.Serve(&backend, ConfigOf(FloatIo()));
+  for (int i = 0; i < 2; i++) client.Write(uid, 1, {OneFloat()});
+  CHECK(client.Flush().ok());
+  CHECK(runs->Started(1));
+  Result<Names> closed;
+  bench.server().Close(3'600'000, closed.Callback());
+  CHECK_EQ(client.HeaderWord(layout::kClosed), 1u);
+  client.Take();
+  CHECK(Eventually([&] {
+    client.Write(uid, 1, {OneFloat()});
+    return client.Flush().ok() && client.WaitForWake(std::chrono::milliseconds(10));
+  }));
+  const auto refused = client.Take();
+  CHECK(!refused.empty());
+  for (const PortAnswer& answer : refused) CHECK(answer.code == Code::kUnavailable);
+  CHECK(!closed.came());
+  runs->Open();
+  CHECK_EQ(closed.Value(), Names{});
+  size_t served = 0;
+  for (const PortAnswer& answer : client.Take()) served += answer.code == Code::kOk ? 1 : 0;
+  CHECK(served >= 2);
+}
+
+TEST(server_that_closes_cancels_what_waits_when_the_time_is_over) {
+  auto runs = std::make_shared<Runs>();
+  runs->Shut();
+  ServerBench bench;
+  Script script = ScriptOf(runs);
+  script.terminate = [runs](uint32_t) { runs->Open(); };
+  ScriptedBackend backend(std::move(script));
+  PortClient client(bench.shared());
+  const uint32_t uid = bench.Serve(&backend, ConfigOf(FloatIo()));
+  for (int i = 0; i < 3; i++) client.Write(uid, 1, {OneFloat()});
+  CHECK(client.Flush().ok());
+  CHECK(runs->Started(1));
+  CHECK_EQ(bench.Close(0), Names{});
+  int cancelled = 0;
+  for (const PortAnswer& answer : client.Take(3)) {
+    if (answer.code == Code::kCancelled) cancelled++;
+  }
+  CHECK_EQ(cancelled, 2);
+}
+
+TEST(server_gives_up_a_run_that_does_not_return_with_all_the_memory_it_may_use) {
+  auto runs = std::make_shared<Runs>();
+  runs->Shut();
+  auto intact = std::make_shared<std::atomic<bool>>(false);
+  auto returned = std::make_shared<Event>();
+  Script script;
+  script.execute = [=](uint32_t instance, Batch& batch) {
+    // Notes the run, and hangs.
+    const InputTensor* input = batch.requests()[0]->input(0);
+    const auto* chunk = static_cast<const char*>(input->chunks[0].data);
+    const size_t size = input->chunks[0].size;
+    runs->Execute(instance, batch);
+    *intact = std::all_of(chunk, chunk + size, [](char byte) { return byte == 1; }) &&
+              batch.requests()[0]->input(0)->chunks.size() == 1;
+    returned->Set();
+  };
+  for (const size_t size : {size_t{64}, size_t{100'000}}) {
+    runs->Shut();
+    ServerBench bench;
+    ScriptedBackend backend(script);
+    ModelIo io = FloatIo(0);
+    io.inputs[0].dims = io.outputs[0].dims = {-1};
+    std::weak_ptr<Port> port;
+    const uint32_t uid = bench.Serve(&backend, ConfigOf(io));
+    {
+      PortClient client(bench.shared());
+      client.Write(uid, 0, {{0, {static_cast<int32_t>(size / 4)}, std::string(size, 1)}});
+      CHECK(client.Flush().ok());
+      CHECK(runs->Started(size == 64 ? 1 : 2));
+      CHECK_EQ(bench.Close(0), Names{"m"});
+      const auto answers = client.Take(1);
+      CHECK(answers[0].code == Code::kInternal);
+      CHECK(answers[0].message.find("did not return") != std::string::npos);
+      port = client.Release();
+    }
+    CHECK_EQ(bench.server().in_flight_bytes(), 0u);
+    bench.Release();
+    CHECK(!port.expired());
+    runs->Open();
+    CHECK(runs->Returned(size == 64 ? 1 : 2));
+    CHECK(Eventually([&] { return intact->load(); }));
+    *intact = false;
+  }
+}
+
+TEST(server_that_is_closed_again_in_a_hurry_lets_runs_have_their_time_to_end) {
+  auto runs = std::make_shared<Runs>();
+  runs->Shut();
+  auto asked = std::make_shared<Event>();
+  Script script = ScriptOf(runs);
+  script.terminate = [asked](uint32_t) { asked->Set(); };
+  ScriptedBackend backend(std::move(script));
+  ServerBench bench;
+  PortClient client(bench.shared());
+  const uint32_t uid = bench.Serve(&backend, ConfigOf(FloatIo()));
+  client.Write(uid, 1, {OneFloat()});
+  CHECK(client.Flush().ok());
+  CHECK(runs->Started(1));
+  Result<Names> first;
+  Result<Names> second;
+  bench.server().Close(0, first.Callback());
+  CHECK(asked->Wait());
+  bench.server().Close(0, second.Callback());
+  CHECK(!bench.server().WaitClosed(50));
+  runs->Open();
+  CHECK_EQ(first.Value(), Names{});
+  CHECK_EQ(second.Value(), Names{});
+  CHECK(client.Take(1)[0].code == Code::kOk);
+}
+
+TEST(server_closes_with_a_limit_that_is_almost_beyond_time) {
+  auto runs = std::make_shared<Runs>();
+  runs->Shut();
+  ScriptedBackend backend(ScriptOf(runs));
+  ServerBench bench;
+  PortClient client(bench.shared());
+  const uint32_t uid = bench.Serve(&backend, ConfigOf(FloatIo()));
+  client.Write(uid, 1, {OneFloat()});
+  CHECK(client.Flush().ok());
+  CHECK(runs->Started(1));
+  Result<Names> results[4];
+  size_t i = 0;
+  for (const uint64_t limit : {UINT64_MAX, UINT64_MAX / 1'000'000 / 2, UINT64_MAX / 1'000'000 / 4,
+                               uint64_t{9'007'199'254'740'991}}) {
+    bench.server().Close(limit, results[i++].Callback());
+  }
+  CHECK(!bench.server().WaitClosed(10));
+  runs->Open();
+  for (auto& result : results) CHECK_EQ(result.Value(), Names{});
+}
+
+TEST(server_that_is_closed_refuses_loads_and_closes_again_at_once) {
+  ServerBench bench;
+  IdentityBackend identity;
+  bench.Close(0);
+  CHECK(bench.server().WaitClosed(0));
+  CHECK(bench.Open(&identity).status().code() == Code::kCancelled);
+  CHECK(bench.Start(1, ConfigOf(FloatIo())).code() == Code::kCancelled);
+  CHECK_EQ(bench.Close(0), Names{});
+  PortClient client(bench.shared());
+  CHECK_EQ(client.HeaderWord(layout::kClosed), 1u);
+}
+
+TEST(server_that_closes_cancels_waiting_loads_and_waits_for_running_ones) {
+  auto gate = std::make_shared<Gate>();
+  auto destroyed = std::make_shared<std::atomic<int>>(0);
+  Script script = LoadThrough(gate);
+  script.destroyed = [destroyed] { ++*destroyed; };
+  ScriptedBackend backend(std::move(script));
+  ServerBench bench;
+  Result<OpenResult> opened[4];
+  for (auto& result : opened) bench.server().Open(&backend, {"m", 1, "", {}}, result.Callback());
+  CHECK(gate->Entered(2));
+  Result<Names> closed;
+  bench.server().Close(0, closed.Callback());
+  CHECK(!bench.server().WaitClosed(10));
+  gate->Open();
+  CHECK_EQ(closed.Value(), Names{});
+  int loaded = 0;
+  for (auto& result : opened) {
+    CHECK(result.came());
+    if (result.Value().status.ok()) loaded++;
+  }
+  CHECK_EQ(loaded, 2);
+  CHECK_EQ(destroyed->load(), 2);
+}
+
+TEST(server_closes_although_its_waiting_loads_are_cancelled_meanwhile) {
+  IdentityBackend identity;
+  for (int round = 0; round < 30; round++) {
+    ServerBench bench;
+    Result<OpenResult> opened[3];
+    Result<Names> closed;
+    for (auto& result : opened) {
+      bench.server().Open(&identity, {"m", 1, "", {}}, result.Callback());
+    }
+    bench.server().Close(0, closed.Callback());
+    bench.server().CancelLoads();
+    CHECK(closed.Wait());
+    for (auto& result : opened) CHECK(result.came());
+  }
+}
+
+TEST(server_that_exits_with_the_process_asks_runs_to_end_and_starts_no_more) {
+  auto runs = std::make_shared<Runs>();
+  runs->Shut();
+  Script script = ScriptOf(runs);
+  script.terminate = [runs](uint32_t) { runs->Open(); };
+  ScriptedBackend backend(std::move(script));
+  ServerBench bench;
+  PortClient client(bench.shared());
+  const uint32_t uid = bench.Serve(&backend, ConfigOf(FloatIo()));
+  for (int i = 0; i < 2; i++) client.Write(uid, 1, {OneFloat()});
+  CHECK(client.Flush().ok());
+  CHECK(runs->Started(1));
+  Server::TerminateAll();
+  CHECK(client.Take(1)[0].code == Code::kOk);
+  CHECK_EQ(runs->runs().size(), 1u);
+  bench.Close(0);
+  CHECK(client.Take(1)[0].code == Code::kCancelled);
+}
+
+}  // namespace tritonts::test

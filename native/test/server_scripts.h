@@ -1,0 +1,81 @@
+// What tests of a server's life wait at and wait for.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "port_client.h"
+#include "server_fixture.h"
+
+namespace tritonts::test {
+
+// Something that runs wait at, on any number of threads.
+class Gate {
+ public:
+  void Pass() {
+    entered_++;
+    open_.Wait();
+  }
+  void Open() { open_.Set(); }
+  bool Entered(int count) {
+    return Eventually([&] { return entered_ >= count; });
+  }
+  int entered() const { return entered_; }
+
+ private:
+  std::atomic<int> entered_{0};
+  Event open_;
+};
+
+inline Script LoadThrough(const std::shared_ptr<Gate>& gate) {
+  Script script;
+  script.load = [gate](const ModelSpec&) {
+    gate->Pass();
+    return Status::Ok();
+  };
+  return script;
+}
+
+// A callback's argument, or that it has not come.
+template <typename T>
+class Result {
+ public:
+  std::function<void(T)> Callback() {
+    return [state = state_](T value) {
+      {
+        std::lock_guard lock(state->mutex);
+        state->values.push_back(std::move(value));
+      }
+      state->came.Set();
+    };
+  }
+  bool Wait() { return state_->came.Wait(); }
+  bool came() { return state_->came.set(); }
+  // The one value; fails the test where there are several.
+  T Value() {
+    CHECK(Wait());
+    std::lock_guard lock(state_->mutex);
+    CHECK_EQ(state_->values.size(), 1u);
+    return state_->values.empty() ? T() : state_->values.front();
+  }
+
+ private:
+  struct State {
+    std::mutex mutex;  // guards values
+    std::vector<T> values;
+    Event came;
+  };
+  std::shared_ptr<State> state_ = std::make_shared<State>();
+};
+
+using Names = std::vector<std::string>;
+
+inline PortInput OneFloat() {
+  return {0, {1, 1}, BytesOf<float>({1})};
+}
+
+}  // namespace tritonts::test

@@ -11,9 +11,13 @@ import type { ScaleOptions } from './options.js';
 
 const models = 100;
 
-/** Models of a few hundred bytes only show what we add to a session that takes no time. */
+/**
+ * Models that are configured alike, as of the customers of a service; each in its own way; and models of a few hundred
+ * bytes, which only show what we add to a session that takes no time.
+ */
 const kinds: readonly { readonly kind: Kind; readonly one?: number; readonly four?: number }[] = [
   { kind: 'digits', one: 1.1, four: 0.7 },
+  { kind: 'various' },
   { kind: 'add' },
 ];
 

@@ -7,13 +7,13 @@ import { join } from 'node:path';
 import { createServer } from '../../src/index.js';
 import { openSession } from '../contestants/session.js';
 import type { OrtSession } from '../../test/support/onnx/run.js';
-import { modelNames } from './models.js';
+import { kindOf, modelNames } from './models.js';
 
 const [folder = '', kind = '', count = '', loaders = '', what = ''] = process.argv.slice(2);
 // Before the clock starts: the library and what else is loaded once; where memory is asked for, also what V8's heap grows
 // by whoever uses it.
 const before = what === 'memory' ? 150 : 1;
-const all = modelNames(Number(count) + before, kind === 'digits' ? 'digits' : 'add');
+const all = modelNames(Number(count) + before, kindOf(kind));
 const names = all.slice(before);
 const sessions: OrtSession[] = [];
 

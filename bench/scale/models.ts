@@ -2,8 +2,24 @@
 import { writeRepository } from '../../test/support/repository.js';
 import { configOf, models } from '../models.js';
 
-/** What the models are: y = x + 1 on 16 floats, or the perceptron of examples/digits, 38 KB. */
-export type Kind = 'add' | 'digits';
+const kinds = ['add', 'digits', 'various'] as const;
+
+/**
+ * What the models are: y = x + 1 on 16 floats; the perceptron of examples/digits, 38 KB; or that with a configuration that
+ * no other model has.
+ */
+export type Kind = (typeof kinds)[number];
+
+/**
+ * The kind of a name.
+ *
+ * @throws RangeError for others.
+ */
+export function kindOf(name: string): Kind {
+  const kind = kinds.find((known) => known === name);
+  if (!kind) throw new RangeError(`no models of kind '${name}'`);
+  return kind;
+}
 
 /** Name of the i-th model of a kind. */
 export function modelName(i: number, kind: Kind = 'add'): string {
@@ -17,13 +33,18 @@ export function modelNames(count: number, kind: Kind = 'add'): string[] {
 
 /** Writes `count` models of a kind. */
 export async function writeModels(folder: string, count: number, kind: Kind): Promise<void> {
-  const model = models.find(({ name }) => name === kind);
+  const model = models.find(({ name }) => name === (kind === 'various' ? 'digits' : kind));
   if (!model?.bytes) throw new RangeError(`no model ${kind}`);
   const bytes = model.bytes();
-  // Each takes the name of its folder.
-  const config = configOf(model, 'FP32').replace(/^name: .*$/m, '');
+  const config = configOf(model, 'FP32');
+  const of = (name: string, i: number): string => {
+    const named = config.replace(/^name: .*$/m, `name: "${name}"`);
+    return kind === 'various' ? named.replace(/^max_batch_size: .*$/m, `max_batch_size: ${i + 1}`) : named;
+  };
   await writeRepository(
     folder,
-    Object.fromEntries(modelNames(count, kind).map((name) => [name, { config, versions: { '1': bytes } }])),
+    Object.fromEntries(
+      modelNames(count, kind).map((name, i) => [name, { config: of(name, i), versions: { '1': bytes } }]),
+    ),
   );
 }

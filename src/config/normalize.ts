@@ -24,16 +24,24 @@ const defaultSequenceIdle = 1_000_000;
  * @param gpuCount - Number of usable GPUs.
  */
 export function normalizeConfig(config: ModelConfig, gpuCount: number): ModelConfig {
-  const isEnsemble = config.platform === 'ensemble' || config.ensemble_scheduling !== undefined;
-  return {
+  const normal = {
     ...config,
     ...schedulersOf(config),
     version_policy: config.version_policy ?? unwritten.version_policy,
-    ...(!isEnsemble && {
-      optimization: config.optimization ? withPinnedMemory(config.optimization) : unwritten.optimization,
-      instance_group: normalizeGroups(config, gpuCount),
-    }),
   };
+  if (isEnsemble(config)) return normal;
+  const optimization = config.optimization ? withPinnedMemory(config.optimization) : unwritten.optimization;
+  return withInstances({ ...normal, optimization }, gpuCount);
+}
+
+/** Ensembles have no instances: their steps have. */
+export function isEnsemble(config: ModelConfig): boolean {
+  return config.platform === 'ensemble' || config.ensemble_scheduling !== undefined;
+}
+
+/** The configuration with its instance groups as they are served, from those that were written. */
+export function withInstances(config: ModelConfig, gpuCount: number): ModelConfig {
+  return { ...config, instance_group: normalizeGroups(config, gpuCount) };
 }
 
 /** The configuration with preferred batch sizes (and the idle time of sequences) where schedulers name none. */

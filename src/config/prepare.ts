@@ -11,8 +11,9 @@ import type { ModelDescription } from './description.js';
 import { expandConfig, expandChanged } from './expand.js';
 import { fillFromFiles, type DirectoryEntry } from './fill.js';
 import type { GpuFinder } from './gpus.js';
-import { normalizeConfig } from './normalize.js';
+import { isEnsemble, normalizeConfig, withInstances } from './normalize.js';
 import { placeOnCpu } from './on-cpu.js';
+import { textSource } from './text-source.js';
 import { reportInto, throwProblems, type ConfigSource, type Problem, type Report } from './problems.js';
 import type { ParsedConfig } from './read.js';
 import type { ModelConfig } from './types.js';
@@ -44,6 +45,10 @@ export interface PreparedConfig {
   readonly source: ConfigSource;
   /** `max_batch_size: 0` was written. */
   readonly zeroBatchSizeWritten: boolean;
+  /** The instance groups as they were written, which the names of the others are made from. */
+  readonly groups: ModelConfig['instance_group'];
+  /** How many GPUs there are for it, as far as that matters. */
+  readonly gpuCount: number;
 }
 
 /** The configuration that a model is served with. */
@@ -63,10 +68,7 @@ export interface FinishedConfig {
  */
 export function prepareConfig(parsed: ParsedConfig | undefined, context: ConfigContext): PreparedConfig {
   const { modelName, autoComplete } = context;
-  const source: ConfigSource = parsed ?? {
-    file: join(context.modelDirectory, 'config.pbtxt'),
-    lineOf: () => 0,
-  };
+  const source = parsed ?? noSource(context);
   const problems: Problem[] = [];
   const report = reportInto(problems);
   if (parsed === undefined && !autoComplete) {
@@ -78,7 +80,8 @@ export function prepareConfig(parsed: ParsedConfig | undefined, context: ConfigC
   const onCpu = context.instanceKind === 'cpu';
   const placed = onCpu ? placeOnCpu(filled) : { config: filled, notes: [] };
   const gpus = !onCpu && mayUseGpus(filled) ? context.gpus(filled.backend) : undefined;
-  const config = normalizeConfig(placed.config, gpus?.count ?? 0);
+  const gpuCount = gpus?.count ?? 0;
+  const config = normalizeConfig(placed.config, gpuCount);
   // What a field means may depend on where the instances are, which KIND_AUTO leaves open.
   const classified = classifyConfig({ ...placed.config, instance_group: config.instance_group });
   validateConfig(config, { modelName, gpus }, report);
@@ -90,7 +93,35 @@ export function prepareConfig(parsed: ParsedConfig | undefined, context: ConfigC
     context,
     source,
     zeroBatchSizeWritten: parsed?.value.max_batch_size === 0,
+    groups: placed.config.instance_group,
+    gpuCount,
   };
+}
+
+/**
+ * What {@link prepareConfig} returns for a model whose configuration and files are as those of another one but for its
+ * name, which is the folder's name or was left out.
+ *
+ * @param prepared - The other one's.
+ * @param written - The model's configuration.
+ */
+export function renameConfig(
+  prepared: PreparedConfig,
+  written: { readonly file: string; readonly text: string } | undefined,
+  context: ConfigContext,
+): PreparedConfig {
+  const config = { ...prepared.config, name: context.modelName, instance_group: prepared.groups };
+  return {
+    ...prepared,
+    config: Object.freeze(isEnsemble(config) ? config : withInstances(config, prepared.gpuCount)),
+    context,
+    source: written ? textSource(written.file, written.text) : noSource(context),
+  };
+}
+
+/** Of a configuration that is not there. */
+function noSource({ modelDirectory }: ConfigContext): ConfigSource {
+  return { file: join(modelDirectory, 'config.pbtxt'), lineOf: () => 0 };
 }
 
 /**

@@ -7,9 +7,8 @@
 
 import { decodeConfig } from './decode.js';
 import { enumNames, fieldsOf, rootMessage, type Field } from './fields.js';
-import { lineOf } from './locate.js';
 import type { ParsedConfig } from './read.js';
-import { scan, type Scan } from './scan.js';
+import { textSource } from './text-source.js';
 
 /**
  * Reads a configuration as `readModelConfig` does.
@@ -18,7 +17,7 @@ import { scan, type Scan } from './scan.js';
  */
 export function readPlainConfig(source: {
   readonly file: string;
-  readonly text: Uint8Array;
+  readonly text: string | Uint8Array;
 }): ParsedConfig | undefined {
   const decoded = decodeConfig(source.text);
   if ('problem' in decoded) return undefined;
@@ -26,12 +25,7 @@ export function readPlainConfig(source: {
   if (text.length > longest) return undefined;
   const value = new PlainReader(tokensOf(text)).message(rootMessage, '');
   if (value === undefined) return undefined;
-  let scanned: Scan | undefined;
-  return {
-    file: source.file,
-    lineOf: (path) => lineOf((scanned ??= scan(text)).fields, path),
-    value,
-  };
+  return { ...textSource(source.file, text), value };
 }
 
 /** Tokens take more memory than text: what is longer is left to the parser proper. */

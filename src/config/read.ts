@@ -8,7 +8,6 @@ import textformat from 'protobufjs/ext/textformat.js';
 import { decodeConfig } from './decode.js';
 import { diagnose } from './diagnose.js';
 import { enumNames, fieldsOf, protobufDescriptor, rootMessage, type Field } from './fields.js';
-import { lineOf } from './locate.js';
 import { fieldPath, indexPath, keyPath } from './paths.js';
 import {
   problemsError,
@@ -19,7 +18,7 @@ import {
   type Report,
 } from './problems.js';
 import { enumFault, tooLarge } from './scalar-faults.js';
-import { scan, type Scan } from './scan.js';
+import { textSource } from './text-source.js';
 import type { ModelConfigInput } from './types.js';
 
 /** A configuration as it was written: what was left out is absent, and every field's line can be found again. */
@@ -49,8 +48,7 @@ export function readModelConfig(source: {
   const decoded = decodeConfig(source.text);
   if ('problem' in decoded) throw problemsError([decoded.problem], { file, lineOf: () => 0 }, undefined);
   const { text } = decoded;
-  let scanned: Scan | undefined;
-  const place: ConfigSource = { file, lineOf: (path) => lineOf((scanned ??= scan(text)).fields, path) };
+  const place = textSource(file, text);
 
   let message: object;
   try {

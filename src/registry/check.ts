@@ -2,6 +2,7 @@
 
 import { createEngine } from '../addon/server.js';
 import type { NativeServer } from '../addon/native.js';
+import { AlikeConfigs } from '../config/alike.js';
 import type { ModelConfig } from '../config/types.js';
 import { TritonError, type ErrorLocation, type TritonErrorCode } from '../errors.js';
 import { resolveOptions, type ServerOptions } from '../options.js';
@@ -58,6 +59,7 @@ function problemsOf(error: unknown, version?: number): CheckProblem[] {
 async function checkModel(
   native: NativeServer,
   options: ReturnType<typeof resolveOptions>,
+  configs: AlikeConfigs,
   folders: readonly ModelFolder[],
 ): Promise<CheckedModel> {
   const [folder] = folders;
@@ -89,7 +91,7 @@ async function checkModel(
   }
   let prepared: Awaited<ReturnType<typeof prepareModel>>;
   try {
-    prepared = await prepareModel(folder, await readModel(native, folder), options);
+    prepared = await prepareModel(folder, await readModel(native, folder), options, configs);
   } catch (error) {
     return failed(problemsOf(error));
   }
@@ -99,7 +101,7 @@ async function checkModel(
   let config: ModelConfig | undefined;
   for (const version of prepared.versions) {
     try {
-      const opened = await openVersion(native, options, prepared.prepared, version);
+      const opened = await openVersion(native, options, configs, prepared.prepared, version);
       await retire(native, opened.uid);
       config = opened.config;
       for (const note of opened.notes) notes.add(note);
@@ -140,11 +142,12 @@ export async function checkRepository(
     }
   }
   const native = createEngine(resolved);
+  const configs = new AlikeConfigs();
   const checked: CheckedModel[] = [];
   try {
     for (const [name, folders] of [...byName].sort(([a], [b]) => (a < b ? -1 : 1))) {
       progress?.(name, checked.length, byName.size);
-      checked.push(await checkModel(native, resolved, folders));
+      checked.push(await checkModel(native, resolved, configs, folders));
     }
   } finally {
     await new Promise<void>((resolve) => {

@@ -7,7 +7,8 @@ import { cpu, type BackendContext } from '../backends/backend.js';
 import { backends } from '../backends/index.js';
 import { tritonDefaults, type BackendDefaults } from '../config/complete.js';
 import { datatypeOf, type ModelDescription } from '../config/description.js';
-import { finishConfig, type PreparedConfig } from '../config/prepare.js';
+import type { PreparedConfig } from '../config/prepare.js';
+import type { AlikeConfigs } from '../config/alike.js';
 import { fieldError } from '../config/problems.js';
 import type { ModelConfig } from '../config/types.js';
 import { TritonError } from '../errors.js';
@@ -133,6 +134,7 @@ export interface OpenVersion {
 export async function openVersion(
   server: NativeServer,
   options: ResolvedOptions,
+  configs: AlikeConfigs,
   prepared: PreparedConfig,
   version: number,
   override?: Override,
@@ -182,7 +184,7 @@ export async function openVersion(
     },
   );
   try {
-    const finished = finishConfig(
+    const finished = configs.finish(
       prepared,
       backend.needsFile ? describe(description) : undefined,
       defaultsOf(backendOptions),
@@ -217,11 +219,12 @@ function defaultsOf(options: BackendConfig): BackendDefaults {
 export async function loadVersion(
   server: NativeServer,
   options: ResolvedOptions,
+  configs: AlikeConfigs,
   prepared: PreparedConfig,
   version: number,
   override?: Override,
 ): Promise<VersionDescriptor> {
-  const opened = await openVersion(server, options, prepared, version, override);
+  const opened = await openVersion(server, options, configs, prepared, version, override);
   const config = versionConfig(opened.config, opened.instances, options);
   const error = await start(server, opened.uid, config);
   if (!error) return opened;

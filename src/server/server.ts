@@ -5,6 +5,7 @@ import type { NativeServer } from '../addon/native.js';
 import { Port } from '../addon/port.js';
 import { checkKeys, checkObject } from '../checks.js';
 import { invalidArgument, TritonError } from '../errors.js';
+import { lazy } from '../lazy.js';
 import type { ServerOptions } from '../options.js';
 import type { LoadModelOptions } from '../registry/override.js';
 import type { Registry } from '../registry/registry.js';
@@ -344,6 +345,11 @@ export function createServer(
   return create(source, options);
 }
 
+/** Half of the package's modules, which neither an import nor an attached server needs. */
+const creation = lazy(() =>
+  Promise.all([import('../options.js'), import('../addon/server.js'), import('../registry/registry.js')]),
+);
+
 async function create(
   source: string | URL | readonly (string | URL)[] | ServerOptions,
   options?: Omit<ServerOptions, 'modelRepository'>,
@@ -364,12 +370,7 @@ async function create(
   const given = isSource
     ? { ...options, modelRepository: source as string | URL | readonly (string | URL)[] }
     : copied(source as ServerOptions);
-  // Half of the package's modules, which neither an import nor an attached server needs.
-  const [{ resolveOptions }, { createEngine }, { Registry }] = await Promise.all([
-    import('../options.js'),
-    import('../addon/server.js'),
-    import('../registry/registry.js'),
-  ]);
+  const [{ resolveOptions }, { createEngine }, { Registry }] = await creation();
   const resolved = resolveOptions(given);
   const { signal } = resolved;
   throwIfAborted(signal);

@@ -3,10 +3,11 @@
 import assert from 'node:assert/strict';
 import { inspect } from 'node:util';
 import fc from 'fast-check';
+import { AlikeConfigs } from '../../src/config/alike.js';
 import { tritonDefaults } from '../../src/config/complete.js';
 import type { ModelDescription } from '../../src/config/description.js';
 import { expandConfig } from '../../src/config/expand.js';
-import { finishConfig, prepareConfig } from '../../src/config/prepare.js';
+import { finishConfig, prepareConfig, type ConfigContext } from '../../src/config/prepare.js';
 import { printConfig } from '../../src/config/print.js';
 import { readModelConfig, type ParsedConfig } from '../../src/config/read.js';
 import { readPlainConfig } from '../../src/config/read-plain.js';
@@ -103,6 +104,7 @@ function execute(content: Uint8Array): Outcome {
     try {
       finishConfig(prepare(parsed, config.name, autoComplete), model, tritonDefaults);
       outcome = 'served';
+      checkAlike(content, parsed.value.name ?? '', autoComplete);
     } catch (error) {
       checkError(error, lines);
     }
@@ -116,14 +118,34 @@ function prepare(
   name: string,
   autoComplete: boolean,
 ): ReturnType<typeof prepareConfig> {
-  return prepareConfig(parsed, {
+  return prepareConfig(parsed, contextOf(name, autoComplete));
+}
+
+function contextOf(name: string, autoComplete: boolean): ConfigContext {
+  return {
     modelName: name === '' ? 'm' : name,
     modelDirectory: '/m',
     firstVersionEntries: [{ name: 'model.onnx', isDirectory: false }],
     autoComplete,
     gpus: () => gpus(0),
     instanceKind: undefined,
-  });
+  };
+}
+
+/** Whatever is taken for alike is what it would be alone. */
+function checkAlike(content: Uint8Array, name: string, autoComplete: boolean): void {
+  const text = Buffer.from(content)
+    .toString('utf8')
+    .replace(/^\uFEFF/, '');
+  const configs = new AlikeConfigs();
+  const own = contextOf(name, autoComplete);
+  configs.prepare({ file, text }, readModelConfig({ file, text }), own);
+  const other = { file, text: text.replaceAll(`"${own.modelName}"`, '"other"') };
+  const context = contextOf('other', autoComplete);
+  const found = configs.find(other, context);
+  if (!found) return;
+  const alone = prepareConfig(readModelConfig(other), context);
+  assert.deepEqual([found.config, found.notes], [alone.config, alone.notes], 'is not alike');
 }
 
 function checkError(error: unknown, lines: number): void {

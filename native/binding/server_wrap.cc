@@ -101,15 +101,17 @@ void ServerWrap::Open(const Napi::CallbackInfo& info) {
 }
 
 void ServerWrap::Start(const Napi::CallbackInfo& info) {
+  const auto uid = static_cast<uint32_t>(NumberOf(info[0]));
   auto config = VersionConfigOf(info[1].As<Napi::Object>());
+  if (const auto status = server_->StartAtOnce(uid, &config)) {
+    info[2].As<Napi::Function>().Call({ToJs(info.Env(), *status)});
+    return;
+  }
   auto callback = Callback(info, 2);
   auto poster = DataOf(info.Env()).poster;
-  server_->Start(static_cast<uint32_t>(NumberOf(info[0])), std::move(config),
-                 [callback, poster](Status status) {
-                   poster->Post([callback, status](Napi::Env env) {
-                     CallOnce(callback, {ToJs(env, status)});
-                   });
-                 });
+  server_->Start(uid, std::move(config), [callback, poster](Status status) {
+    poster->Post([callback, status](Napi::Env env) { CallOnce(callback, {ToJs(env, status)}); });
+  });
 }
 
 void ServerWrap::ReturnMemory(const Napi::CallbackInfo& info) {

@@ -162,9 +162,13 @@ class Model {
  public:
   virtual ~Model() = default;
   virtual ModelDescription Describe() const = 0;
-  // Fixes inputs and outputs; called once, before the first instance. A loader thread.
+  // Fixes inputs and outputs; called once, before the first instance. A loader thread, or a JS
+  // thread where the model starts at once.
   virtual Status Configure(const ModelIo& io) = 0;
+  // As Configure.
   virtual StatusOr<std::unique_ptr<Instance>> CreateInstance(const InstanceSpec& spec) = 0;
+  // Whether these two take no longer than what a request costs. Any thread.
+  virtual bool starts_at_once() const { return false; }
   // What people want to know of the runtime: "library", "version", "intra_op_threads", … Any
   // thread.
   virtual std::map<std::string, std::string> Info() const { return {}; }

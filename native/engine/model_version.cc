@@ -21,6 +21,7 @@ ModelVersion::ModelVersion(uint32_t uid, std::string name, int64_t version, Back
       version_(version),
       backend_(backend),
       model_(std::move(model)),
+      starts_at_once_(model_->starts_at_once()),
       timer_(timer),
       on_drained_(std::move(on_drained)) {}
 

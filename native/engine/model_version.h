@@ -59,9 +59,12 @@ class ModelVersion final : public TimerClient {
   // Bytes of outputs a request of `rows` rows will have, as far as dims are fixed.
   uint64_t KnownOutputBytes(uint64_t rows) const { return rows * known_output_bytes_; }
 
-  // Creates the instances and begins to serve. A loader thread, once. CANCELLED after Close.
+  // Creates the instances and begins to serve. A loader thread, or a JS thread where it
+  // starts_at_once, once. CANCELLED after Close.
   // `spin_cores`: cores that their threads may spin on (spin.h); 0: none.
   Status Start(VersionConfig config, uint32_t spin_cores = 0);
+  // Whether Start takes next to no time. Any thread.
+  bool starts_at_once() const { return starts_at_once_; }
   // Whether Start is under way: then the version must not be ended beyond Close. Any thread.
   bool starting() const { return starting_.load(std::memory_order_acquire); }
   // Whether Start went well: only then may requests be prepared for it. Any thread.
@@ -132,6 +135,7 @@ class ModelVersion final : public TimerClient {
   const int64_t version_;
   Backend* const backend_;
   std::unique_ptr<Model> model_;
+  const bool starts_at_once_;
   Timer* const timer_;
   const std::function<void()> on_drained_;
   ModelIo io_;

@@ -152,6 +152,24 @@ void Server::Start(uint32_t uid, VersionConfig config, std::function<void(Status
   loaders_.Add(std::move(task));
 }
 
+std::optional<Status> Server::StartAtOnce(uint32_t uid, VersionConfig* config) {
+  const std::shared_ptr<ModelVersion> version = FindVersion(uid);
+  if (!version || !version->starts_at_once()) return std::nullopt;
+  // As loaders refuse what they begin.
+  Status status = Status::Cancelled("model '" + version->name() + "': loading was given up");
+  {
+    std::lock_guard lock(mutex_);
+    if (closing_) return status;
+  }
+  {
+    RuntimeCall call;
+    if (call.allowed()) status = version->Start(std::move(*config), spin_cores());
+  }
+  // Whoever ends it meanwhile waits for that.
+  WakeReaper();
+  return status;
+}
+
 void Server::ReturnMemory(std::function<void()> done) {
   Loaders::Task task;
   task.give_up = [done](const Status&) { done(); };

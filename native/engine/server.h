@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -62,6 +63,9 @@ class Server : public std::enable_shared_from_this<Server> {
                   std::string known_stamp, std::function<void(Status, ModelFolder)> done);
   void Open(Backend* backend, ModelSpec spec, std::function<void(OpenResult)> done);
   void Start(uint32_t uid, VersionConfig config, std::function<void(Status)> done);
+  // Starts a version on this thread, a JS thread, where that takes next to no time. Otherwise
+  // nothing, and `config` is left as it is.
+  std::optional<Status> StartAtOnce(uint32_t uid, VersionConfig* config);
   // Gives back to the system what loading has left free in the allocator, behind what is queued.
   void ReturnMemory(std::function<void()> done);
   // Answers queued loads with CANCELLED; running ones go on.

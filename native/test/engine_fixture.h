@@ -178,6 +178,7 @@ struct Script {
   std::function<void(uint32_t instance, Batch&)> execute;
   std::function<void(uint32_t instance)> terminate;
   std::function<void()> destroyed;  // the model is
+  bool starts_at_once = false;
 };
 
 class ScriptedModel final : public Model {
@@ -188,6 +189,7 @@ class ScriptedModel final : public Model {
   }
   ModelDescription Describe() const override { return {}; }
   Status Configure(const ModelIo&) override { return Status::Ok(); }
+  bool starts_at_once() const override { return script_->starts_at_once; }
   StatusOr<std::unique_ptr<Instance>> CreateInstance(const InstanceSpec& spec) override {
     if (script_->create) {
       Status status = script_->create(spec);

@@ -1,6 +1,8 @@
 // The life of a server: loading, publishing, retiring versions while ports look away.
 #include "server.h"
 
+#include <thread>
+
 #include "server_scripts.h"
 
 namespace tritonts::test {
@@ -45,6 +47,46 @@ TEST(server_keeps_a_version_that_did_not_start_until_it_is_retired) {
 TEST(server_does_not_start_what_is_not_there) {
   ServerBench bench;
   CHECK(bench.Start(77, ConfigOf(FloatIo())).code() == Code::kCancelled);
+}
+
+TEST(server_starts_on_the_calling_thread_what_starts_at_once) {
+  ServerBench bench;
+  IdentityBackend identity;
+  PortClient client(bench.shared());
+  VersionConfig config = ConfigOf(FloatIo());
+  const uint32_t uid = bench.Open(&identity).value();
+  const auto status = bench.server().StartAtOnce(uid, &config);
+  CHECK(status && status->ok());
+  client.Write(uid, 1, {OneFloat()});
+  CHECK(client.Take(1)[0].code == Code::kOk);
+}
+
+TEST(server_leaves_to_a_loader_what_does_not_start_at_once) {
+  ServerBench bench;
+  ScriptedBackend backend({});
+  VersionConfig config = ConfigOf(FloatIo());
+  const uint32_t uid = bench.Open(&backend).value();
+  CHECK(!bench.server().StartAtOnce(uid, &config));
+  CHECK(!bench.server().StartAtOnce(uid + 1, &config));
+  CHECK_EQ(config.io.inputs.size(), 1u);
+  CHECK(bench.Start(uid, std::move(config)).ok());
+}
+
+TEST(server_that_closes_starts_nothing_at_once) {
+  Script script;
+  script.starts_at_once = true;
+  script.create = [](const InstanceSpec&) { return Status::Internal("it was called"); };
+  ScriptedBackend backend(std::move(script));
+  ServerBench bench;
+  VersionConfig config = ConfigOf(FloatIo());
+  // A port that does not look keeps the version there.
+  PortClient client(bench.shared());
+  const uint32_t uid = bench.Open(&backend).value();
+  Result<Names> closed;
+  bench.server().Close(3'600'000, closed.Callback());
+  const auto status = bench.server().StartAtOnce(uid, &config);
+  CHECK(status && status->code() == Code::kCancelled);
+  CHECK(closed.Value().empty());
 }
 
 TEST(server_loads_as_many_models_at_once_as_it_may) {
@@ -194,7 +236,7 @@ TEST(server_answers_for_a_version_that_is_retired_twice_or_never_was) {
   for (auto& result : results) CHECK_EQ(result.Value(), false);
 }
 
-TEST(server_does_not_retire_a_version_beneath_its_start) {
+static void RetiresBeneathAStart(bool at_once) {
   auto gate = std::make_shared<Gate>();
   auto destroyed = std::make_shared<std::atomic<int>>(0);
   Script script;
@@ -203,11 +245,20 @@ TEST(server_does_not_retire_a_version_beneath_its_start) {
     return Status::Ok();
   };
   script.destroyed = [destroyed] { ++*destroyed; };
+  script.starts_at_once = at_once;
   ScriptedBackend backend(std::move(script));
   ServerBench bench;
   const uint32_t uid = bench.Open(&backend).value();
   Result<Status> started;
-  bench.server().Start(uid, ConfigOf(FloatIo()), started.Callback());
+  std::thread starter;
+  if (at_once) {
+    starter = std::thread([&bench, uid, tell = started.Callback()] {
+      VersionConfig config = ConfigOf(FloatIo());
+      tell(bench.server().StartAtOnce(uid, &config).value());
+    });
+  } else {
+    bench.server().Start(uid, ConfigOf(FloatIo()), started.Callback());
+  }
   CHECK(gate->Entered(1));
   Result<bool> retired;
   Result<Names> closed;
@@ -217,8 +268,17 @@ TEST(server_does_not_retire_a_version_beneath_its_start) {
   gate->Open();
   CHECK_EQ(retired.Value(), false);
   CHECK(closed.Value().empty());
+  if (at_once) starter.join();
   CHECK(started.came());
   CHECK_EQ(destroyed->load(), 1);
+}
+
+TEST(server_does_not_retire_a_version_beneath_its_start) {
+  RetiresBeneathAStart(false);
+}
+
+TEST(server_does_not_retire_a_version_beneath_its_start_at_once) {
+  RetiresBeneathAStart(true);
 }
 
 // --- Several environments.

@@ -126,6 +126,8 @@ class IdentityModel final : public Model {
   // It takes whatever the configuration says.
   ModelDescription Describe() const override { return {}; }
 
+  bool starts_at_once() const override { return true; }
+
   Status Configure(const ModelIo& io) override {
     for (size_t i = 0; i < io.outputs.size(); i++) {
       if (i >= io.inputs.size() || io.inputs[i].datatype != io.outputs[i].datatype ||

@@ -53,6 +53,10 @@ class OnnxModel final : public Model {
   ModelDescription Describe() const override { return description_; }
   Status Configure(const ModelIo& io) override;
   StatusOr<std::unique_ptr<Instance>> CreateInstance(const InstanceSpec& spec) override;
+  // An instance on a GPU has memory there.
+  bool starts_at_once() const override {
+    return sessions_.size() == 1 && sessions_[0]->device() == kCpu;
+  }
   std::map<std::string, std::string> Info() const override { return sessions_[0]->Info(); }
 
  private:

@@ -167,7 +167,7 @@ class Model {
   virtual Status Configure(const ModelIo& io) = 0;
   // As Configure.
   virtual StatusOr<std::unique_ptr<Instance>> CreateInstance(const InstanceSpec& spec) = 0;
-  // Whether these two take no longer than what a request costs. Any thread.
+  // Whether these two take some microseconds, for a few instances and tensors. Any thread.
   virtual bool starts_at_once() const { return false; }
   // What people want to know of the runtime: "library", "version", "intra_op_threads", … Any
   // thread.

@@ -20,6 +20,9 @@ constexpr uint64_t kMs = 1'000'000;
 constexpr uint64_t kPortsWaitNs = 1000 * kMs;
 // How long a run may go on after it was asked to end.
 constexpr uint64_t kAbortWaitNs = 2000 * kMs;
+// So many instances and tensors a version may have to be started on a JS thread.
+constexpr size_t kFewInstances = 16;
+constexpr size_t kFewTensors = 64;
 
 // Ids of servers that are up; with the runtimes' libraries, all the state there is in file scope.
 // Never destroyed: threads may outlive static destructors.
@@ -155,6 +158,9 @@ void Server::Start(uint32_t uid, VersionConfig config, std::function<void(Status
 std::optional<Status> Server::StartAtOnce(uint32_t uid, VersionConfig* config) {
   const std::shared_ptr<ModelVersion> version = FindVersion(uid);
   if (!version || !version->starts_at_once()) return std::nullopt;
+  // What a start does, it does for each instance and tensor.
+  const size_t tensors = config->io.inputs.size() + config->io.outputs.size();
+  if (config->instances.size() > kFewInstances || tensors > kFewTensors) return std::nullopt;
   // As loaders refuse what they begin.
   Status status = Status::Cancelled("model '" + version->name() + "': loading was given up");
   {

@@ -72,6 +72,18 @@ TEST(server_leaves_to_a_loader_what_does_not_start_at_once) {
   CHECK(bench.Start(uid, std::move(config)).ok());
 }
 
+TEST(server_leaves_to_a_loader_what_has_many_instances_or_tensors) {
+  ServerBench bench;
+  IdentityBackend identity;
+  const uint32_t uid = bench.Open(&identity).value();
+  VersionConfig many = ConfigOf(FloatIo());
+  many.instances.resize(17);
+  CHECK(!bench.server().StartAtOnce(uid, &many));
+  VersionConfig wide = ConfigOf(FloatIo());
+  wide.io.inputs.resize(64);
+  CHECK(!bench.server().StartAtOnce(uid, &wide));
+}
+
 TEST(server_that_closes_starts_nothing_at_once) {
   Script script;
   script.starts_at_once = true;

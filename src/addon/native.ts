@@ -169,6 +169,7 @@ export interface NativeServer {
     /** Contents of the version's files, copied; `path` is then one of them, and nothing is read from disk. */
     files?: Readonly<Record<string, Uint8Array>>,
   ): void;
+  /** Lets a version serve; `done` may be called before this returns. */
   start(uid: number, config: NativeVersionConfig, done: (error: NativeStatus | null) => void): void;
   cancelLoads(): void;
   /** Reads a folder on a loader thread; its configuration only if its stamp is not `knownStamp`. */

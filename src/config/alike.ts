@@ -33,7 +33,7 @@ interface Kind {
 
 /**
  * See the head of this file. One object is for the models of one server: their contexts and backends differ in what the
- * model's folder says and in nothing else. It remembers every kind of model that it has seen.
+ * model's folder says and in nothing else. It remembers every kind of model whose configuration is right.
  */
 export class AlikeConfigs {
   readonly #kinds: Map<string, Kind> = new Map();

@@ -187,7 +187,7 @@ export async function openVersion(
     const finished = configs.finish(
       prepared,
       backend.needsFile ? describe(description) : undefined,
-      defaultsOf(backendOptions),
+      defaultsOf(backendOptions, name),
     );
     const labels = await readLabels(finished.config, source, context.modelDirectory, override?.files);
     return { uid, config: finished.config, notes: finished.notes, labels, instances };
@@ -198,7 +198,7 @@ export async function openVersion(
 }
 
 /** What completion takes from the backend's configuration. */
-function defaultsOf(options: BackendConfig): BackendDefaults {
+function defaultsOf(options: BackendConfig, model: string): BackendDefaults {
   const key = 'default-max-batch-size';
   const given = options[key];
   if (given === undefined) return tritonDefaults;
@@ -207,7 +207,8 @@ function defaultsOf(options: BackendConfig): BackendDefaults {
     return { defaultMaxBatchSize: size };
   throw new TritonError(
     'INVALID_ARG',
-    `expected a whole number, 0 or more, for options.backendConfig.onnxruntime['${key}'] but received ${String(given)}`,
+    `model '${model}': expected a whole number, 0 or more, for options.backendConfig.onnxruntime['${key}'] but received ${String(given)}`,
+    { model },
   );
 }
 

@@ -139,13 +139,19 @@ function checkAlike(content: Uint8Array, name: string, autoComplete: boolean): v
     .replace(/^\uFEFF/, '');
   const configs = new AlikeConfigs();
   const own = contextOf(name, autoComplete);
-  configs.prepare({ file, text }, readModelConfig({ file, text }), own);
+  const first = configs.prepare({ file, text }, readModelConfig({ file, text }), own);
+  configs.finish(first, model, tritonDefaults);
   const other = { file, text: text.replaceAll(`"${own.modelName}"`, '"other"') };
   const context = contextOf('other', autoComplete);
   const found = configs.find(other, context);
   if (!found) return;
   const alone = prepareConfig(readModelConfig(other), context);
   assert.deepEqual([found.config, found.notes], [alone.config, alone.notes], 'is not alike');
+  assert.deepEqual(
+    configs.finish(found, model, tritonDefaults),
+    finishConfig(alone, model, tritonDefaults),
+    'does not become alike',
+  );
 }
 
 function checkError(error: unknown, lines: number): void {

@@ -140,7 +140,7 @@ for (const size of ['many', -1, 1.5, true]) {
   test(`default-max-batch-size ${String(size)} is refused`, async (t) => {
     const backendConfig = { onnxruntime: { 'default-max-batch-size': size } };
     const error = await rejection(complete(t, undefined, { backendConfig }));
-    assert.equal(error.code, 'INVALID_ARG');
+    assert.deepEqual([error.code, error.model], ['INVALID_ARG', 'm']);
     assert.match(error.message, new RegExp(`'default-max-batch-size'.* received ${String(size)}`));
   });
 }

@@ -32,12 +32,10 @@ constexpr std::string_view kSmallestModel =
     "\x62\x0f\x0a\x01y\x12\x0a\x0a\x08\x08\x01\x12\x04\x0a\x02\x08\x01"
     "\x42\x02\x10\x0d";
 
-// All libraries ever opened, by canonical path, and by the paths that they were asked for by: to
-// look where one leads takes longer than the rest that a session needs of its library.
+// All libraries ever opened, by canonical path.
 struct OpenLibraries {
-  std::mutex mutex;  // guards both
+  std::mutex mutex;  // guards by_path
   std::map<std::string, Library*> by_path;
-  std::map<std::string, Library*> by_given_path;
 };
 
 OpenLibraries& Libraries() {
@@ -66,12 +64,6 @@ StatusOr<Library*> Library::Open(const std::string& path) {
         "no ONNX Runtime library is known: install one with `npm i onnxruntime-node`, or give the "
         "path of a library file");
   }
-  OpenLibraries& libraries = Libraries();
-  {
-    std::lock_guard lock(libraries.mutex);
-    const auto found = libraries.by_given_path.find(path);
-    if (found != libraries.by_given_path.end()) return found->second;
-  }
   std::error_code error;
   const auto canonical = std::filesystem::canonical(platform::NativePath(path), error);
   if (error) {
@@ -80,10 +72,11 @@ StatusOr<Library*> Library::Open(const std::string& path) {
                                "another library file");
   }
   const std::string key = platform::Utf8(canonical);
+  OpenLibraries& libraries = Libraries();
   {
     std::lock_guard lock(libraries.mutex);
     const auto found = libraries.by_path.find(key);
-    if (found != libraries.by_path.end()) return libraries.by_given_path[path] = found->second;
+    if (found != libraries.by_path.end()) return found->second;
   }
 
   // Not under the mutex. Two threads that open the same file get the same library from the system.
@@ -115,7 +108,7 @@ StatusOr<Library*> Library::Open(const std::string& path) {
     if (!entry) {
       entry = new Library(std::move(loaded), std::move(version), Table(functions, api));
     }
-    library = libraries.by_given_path[path] = entry;
+    library = entry;
   }
   OnRuntimeLibraryOpened();
   return library;

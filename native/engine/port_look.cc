@@ -34,7 +34,7 @@ void Port::NoteWait() {
   // come soon after its answers. Would each wait for the other one to begin, neither did.
   const uint64_t began =
       std::max(waiting_since_ns_, batch_began_ns_.load(std::memory_order_relaxed));
-  look_policy_.Note(looked_, ended > began ? ended - began : 0);
+  look_policy_.Note(looked_, ended > began ? ended - began : 0, began - waiting_since_ns_);
 }
 
 Port::Looked Port::StopLooking(Spin spin) {
@@ -65,7 +65,7 @@ Port::Looked Port::Look() {
   }
   if (!look_core_) return Looked::kAsleep;
   const uint64_t now = NowNs();
-  const uint64_t end = waiting_since_ns_ + SpinPolicy::kMostNs;
+  const uint64_t end = waiting_since_ns_ + look_policy_.most_ns();
   if (now >= end) return StopLooking(looked_);
   // Since the last turn of the event loop somebody else had the core, who may be the one that is
   // waited for; or JavaScript had other things to do, and the loop would not have slept.

@@ -1,5 +1,5 @@
 // How long batches of a model version take: what decides whether one runs on the thread that
-// submitted it (DESIGN: inline execution) instead of waking an instance's.
+// submitted it (docs/architecture.md, "On the JS thread") instead of waking an instance's.
 //
 // Times are kept by shape class and size, because 4 tokens may take 20 us and 512 of them 20 ms. A
 // class that was not measured yet, or not since it took too long, does not fit: it runs on an

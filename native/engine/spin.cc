@@ -37,7 +37,8 @@ bool SpinPolicy::Worth() {
   return std::popcount(short_waits_) * 2 >= static_cast<int>(kWaits);
 }
 
-void SpinPolicy::Note(Spin spin, uint64_t waited_ns) {
+void SpinPolicy::Note(Spin spin, uint64_t waited_ns, uint64_t before_ns) {
+  before_ns_ = std::min(before_ns, kMostNs);
   short_waits_ = (short_waits_ << 1 | (waited_ns <= kMostNs ? 1u : 0u)) & ((1u << kWaits) - 1);
   if (spin == Spin::kNone) return;
   if (spin == Spin::kFound) {

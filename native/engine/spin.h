@@ -8,7 +8,8 @@
 // - where its spins found something, else less and less often,
 // - where a core is left for it, besides those of the JS thread, of whoever spins already, and of
 //   runs that are under way,
-// - and at most kMostNs at a time: a server that is asked nothing sleeps.
+// - and at most kMostNs at a time, which for a JS thread counts from when its batch may be expected
+//   to begin: a server that is asked nothing sleeps.
 #pragma once
 
 #include <atomic>
@@ -40,8 +41,13 @@ class SpinPolicy {
   // Whether the wait that begins now is worth spinning. Once a wait.
   bool Worth();
   // How it went: the wait, from the end of the last batch until the next one was there, was over
-  // after `waited_ns`.
-  void Note(Spin spin, uint64_t waited_ns);
+  // after `waited_ns`. Of an answer: from its batch's begin, which came `before_ns` after the
+  // wait's.
+  void Note(Spin spin, uint64_t waited_ns, uint64_t before_ns = 0);
+  // The longest spin of this wait: as long again as the last batch took to begin, within kMostNs.
+  // Where that takes a wake-up, the spin would else end when the batch has hardly begun, the thread
+  // would sleep, and the instance after it: the next batch would take as long to begin.
+  uint64_t most_ns() const { return before_ns_ + kMostNs; }
 
  private:
   static constexpr uint32_t kWaits = 8;      // that are looked back upon
@@ -50,6 +56,7 @@ class SpinPolicy {
   uint32_t short_waits_ = 0;  // a bit for each, the last one lowest
   uint32_t doubt_ = 0;        // spins in vain, less those that were not
   uint32_t sit_out_ = 0;      // waits until the next spin
+  uint64_t before_ns_ = 0;    // of the last wait
 };
 
 // Who spins.

@@ -118,6 +118,17 @@ TEST(spin_that_was_interrupted_counts_twice) {
   CHECK_EQ(SatOut(&policy), 3);
 }
 
+TEST(spin_lasts_longer_where_batches_take_a_while_to_begin) {
+  SpinPolicy policy;
+  CHECK_EQ(policy.most_ns(), SpinPolicy::kMostNs);
+  policy.Note(Spin::kFound, kShort, 30 * kUs);
+  CHECK_EQ(policy.most_ns(), SpinPolicy::kMostNs + 30 * kUs);
+  policy.Note(Spin::kInVain, kLong, 30'000 * kUs);
+  CHECK_EQ(policy.most_ns(), 2 * SpinPolicy::kMostNs);
+  policy.Note(Spin::kNone, kShort);
+  CHECK_EQ(policy.most_ns(), SpinPolicy::kMostNs);
+}
+
 TEST(spin_of_an_idle_thread_happens_once) {
   // A burst of requests, then one in a second.
   SpinPolicy policy = Eager();

@@ -117,6 +117,18 @@ void suite('64 callers that each await their answer fill batches of 64 behind', 
     return result;
   };
   const rounds = 12;
+  for (const inline of ['auto', 'off'] as const) {
+    test(`some of each, inline: '${inline}'`, async (t) => {
+      const server = await serve(t, { echo: identity() }, { inline });
+      const model = server.model('echo');
+      const calls = [ask, once, twice, thrice];
+      const caller = async (_: unknown, i: number): Promise<void> => {
+        for (let round = 0; round < rounds; round++) await calls[i % calls.length]?.(model);
+      };
+      await Promise.all(Array.from({ length: 64 }, caller));
+      assert.deepEqual(await batchCountsAfter(server, 'echo', 64 * rounds), { 64: rounds });
+    });
+  }
   for (const [layers, call] of [ask, once, twice, thrice].entries()) {
     test(`${layers} async layers`, async (t) => {
       const server = await serve(t, { echo: identity() });
@@ -128,6 +140,22 @@ void suite('64 callers that each await their answer fill batches of 64 behind', 
       assert.deepEqual(await batchCountsAfter(server, 'echo', 64 * rounds), { 64: rounds });
     });
   }
+
+  test('a promise that was settled already, called from synchronous code', async (t) => {
+    const server = await serve(t, { echo: identity() });
+    const model = server.model('echo');
+    const later = async (): Promise<InferResult> => {
+      await Promise.resolve();
+      return ask(model);
+    };
+    await new Promise((resolve, reject) => {
+      setImmediate(() => {
+        const all = Array.from({ length: 64 }, (_, i) => (i % 2 === 0 ? ask(model) : later()));
+        Promise.all(all).then(resolve, reject);
+      });
+    });
+    assert.deepEqual(await batchCountsAfter(server, 'echo', 64), { 64: 1 });
+  });
 
   test('and a timer between', async (t) => {
     const server = await serve(t, { echo: identity({ batching: patient }) });

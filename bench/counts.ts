@@ -2,8 +2,8 @@
  * What a request costs in allocations, locks and signals: builds the addon with counters (build/counts) and prints the
  * counts of a closed loop, per request and per batch. `npm run bench:counts`
  *
- * The rule: in steady state no allocation of ours and no lock a request, and at most three locks a batch on each side
- * of the hop. Node's, V8's and the runtime's own are not counted.
+ * The rule: in steady state no allocation of ours and no lock a request, and at most three locks a batch, all sides
+ * of the hop together. Blocks of pages and system calls other than signals and sleeps are not counted. Node's, V8's and the runtime's own are not counted.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';

@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { judge } from './figures.js';
+import { isMet } from './limits.js';
 import { describeMachine } from './machine.js';
 import { models } from './models.js';
 import { needs, readOptions, usage, wants, type Options } from './options.js';
@@ -30,7 +31,11 @@ async function main(options: Options): Promise<void> {
     await mkdir(dirname(options.html), { recursive: true });
     await writeFile(options.html, page(results, verdicts));
   }
-  process.stdout.write(options.json ? json({ ...results, verdicts }) : report(results, verdicts));
+  process.stdout.write(
+    options.json
+      ? json({ ...results, measured: results.measured.map((one) => ({ ...one, met: isMet(one) })), verdicts })
+      : report(results, verdicts),
+  );
 }
 
 /** Histograms become [size, count] pairs. */

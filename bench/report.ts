@@ -3,7 +3,7 @@ import { meanSize } from './histogram.js';
 import type { Figure, Verdict } from './figures.js';
 import type { ContestantRow, DelayRow, LoadRow, Machine, Results } from './results.js';
 import type { Estimate } from './statistics.js';
-import { limitsText } from './limits.js';
+import { isMet, limitsText } from './limits.js';
 import { grouped, significant } from './numbers.js';
 import { table } from './table.js';
 
@@ -20,6 +20,8 @@ export function report(results: Results, verdicts: readonly Verdict[]): string {
   if (results.measured.length > 0) parts.push(limitsText(results.measured));
   if (results.notes.length > 0) parts.push(results.notes.join('\n'));
   parts.push(conclusion(verdicts));
+  const missed = results.measured.filter((figure) => !isMet(figure));
+  if (missed.length > 0) parts.push(`Missed as well: ${missed.map(({ what }) => what).join('; ')}`);
   return `${parts.join('\n\n')}\n`;
 }
 

@@ -170,23 +170,42 @@ async function studySequential(folder: string, settings: Settings): Promise<void
   console.log(`\nsequential latency\n\n${table(head, rows)}`);
 }
 
-async function main(): Promise<void> {
+interface Options extends Settings {
+  readonly only: string | undefined;
+}
+
+/** @throws An Error with a message for the user. */
+function readOptions(): Options {
   const { values } = parseArgs({
     options: { rounds: { type: 'string' }, window: { type: 'string' }, only: { type: 'string' } },
   });
-  if (values.only !== undefined && !['threads', 'sequential'].includes(values.only)) throw new Error(usage);
-  const settings = {
+  const { only } = values;
+  if (only !== undefined && !['threads', 'sequential'].includes(only)) {
+    throw new Error(`--only takes threads or sequential, not '${only}'`);
+  }
+  return {
+    only,
     rounds: count('--rounds', values.rounds ?? '5'),
     windowMs: count('--window', values.window ?? '400'),
   };
+}
+
+async function main(settings: Options): Promise<void> {
   console.log(machineText(describeMachine()));
   const folder = await mkdtemp(join(tmpdir(), 'tritonts-study-'));
   try {
-    if (values.only !== 'sequential') await studyThreads(folder, settings);
-    if (values.only !== 'threads') await studySequential(folder, settings);
+    if (settings.only !== 'sequential') await studyThreads(folder, settings);
+    if (settings.only !== 'threads') await studySequential(folder, settings);
   } finally {
     await rm(folder, { recursive: true });
   }
 }
 
-await main();
+let options: Options | undefined;
+try {
+  options = readOptions();
+} catch (error) {
+  console.error(`${error instanceof Error ? error.message : String(error)}\n\n${usage}`);
+  process.exitCode = 1;
+}
+if (options) await main(options);

@@ -29,7 +29,8 @@ function cmake(command, ...more) {
     ...(values.debug ? ['--debug'] : []),
   ];
   const result = spawnSync(process.execPath, [cmakeJs, command, ...options, ...more], {
-    stdio: 'inherit',
+    // Standard output belongs to what is run next, such as a benchmark that prints JSON.
+    stdio: ['inherit', 2, 2],
     cwd: root,
     env: { ...process.env, npm_config_nodedir: '' },
   });

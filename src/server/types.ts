@@ -135,8 +135,9 @@ export interface InferOptions {
   /** A waiting request rejects at once, with CANCELLED; so does a running one, whose rows are then dropped. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * Large outputs (64 KiB and more) in memory that V8 allocated, at the cost of a copy (default false): such an output can
-   * be transferred to another thread; an external one cannot on Node ≥ 22.
+   * Large outputs (64 KiB and more, and those beyond 128 KiB of outputs in one answer) in memory that V8 allocated, at the
+   * cost of a copy (default false): such an output can be transferred to another thread; an external one cannot on
+   * Node ≥ 22.
    */
   readonly ownOutputs?: boolean | undefined;
 }

@@ -2,11 +2,11 @@
  * What a server's settings do, on this machine: `npm run bench:study`
  *
  * Instances × threads: throughput and latency of each model with one or several instances and thread counts, beside the
- * default. Sequential latency: one caller who awaits each answer, of models between microseconds and a millisecond, with
- * inline runs of several budgets and without.
+ * default. Batch sizes and delay: the same with several. Inline runs: one caller who awaits each answer, and 64 of them, of
+ * models between microseconds and a millisecond, with inline runs of several budgets and without.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { createServer, type AnyTensor, type InferenceServer, type InferResult } from '../src/index.js';
@@ -24,7 +24,7 @@ import { turnOrder } from './rounds.js';
 import { estimate, ratio } from './statistics.js';
 import { table } from './table.js';
 
-const usage = `npm run bench:study -- [--rounds <n>] [--window <ms>] [--only threads|sequential]`;
+const usage = `npm run bench:study -- [--rounds <n>] [--window <ms>] [--only threads|batches|inline]`;
 
 /** Somebody who is compared: a model of a server. */
 interface Variant {
@@ -97,44 +97,89 @@ interface Settings {
   readonly windowMs: number;
 }
 
-async function studyThreads(folder: string, settings: Settings): Promise<void> {
+/** One model with several configurations, of which the first is what the others are compared with. */
+async function studyConfigs(
+  folder: string,
+  model: BenchModel,
+  configs: Readonly<Record<string, (config: string) => string>>,
+  outstandings: readonly number[],
+  settings: Settings,
+): Promise<string[][]> {
+  const items = model.items();
+  const bytes = model.bytes?.();
+  if (!bytes) return [];
+  const config = configOf(model, items.datatype).replace(`name: "${model.name}"`, '');
+  const names = Object.keys(configs);
+  const served = Object.values(configs).map((change, i): [string, RepositoryModel] => [
+    `v${i}`,
+    { config: change(config), versions: { '1': bytes } },
+  ]);
+  const server = await createServer(
+    await writeRepository(join(folder, model.name), Object.fromEntries(served)),
+  );
+  const variants = names.map((name, i) => ({ name, caller: callerOf(server, `v${i}`, model, items) }));
   const rows: string[][] = [];
-  for (const model of models.filter(({ name }) => ['mlp', 'text-8', 'text-32', 'conv'].includes(name))) {
-    const items = model.items();
-    const bytes = model.bytes?.();
-    if (!bytes) continue;
-    const config = configOf(model, items.datatype).replace(`name: "${model.name}"`, '');
-    const variant = (instances: number, threads: number | undefined): RepositoryModel => ({
-      config:
-        config.replace('count: 1', `count: ${instances}`) +
-        (threads === undefined
-          ? ''
-          : `parameters { key: "intra_op_thread_count" value { string_value: "${threads}" } }\n`),
-      versions: { '1': bytes },
-    });
-    const served: Record<string, RepositoryModel> = {
-      default: variant(1, undefined),
-      '1 instance of 1 thread': variant(1, 1),
-      '1 instance of 2 threads': variant(1, 2),
-      '2 instances, default threads': variant(2, undefined),
-      '2 instances of 2 threads': variant(2, 2),
-    };
-    const names = Object.fromEntries(Object.keys(served).map((name, i) => [name, `v${i}`]));
-    const repository = await writeRepository(
-      join(folder, model.name),
-      Object.fromEntries(Object.entries(served).map(([name, value]) => [names[name] ?? name, value])),
-    );
-    const server = await createServer(repository);
-    const variants = Object.entries(names).map(([name, id]) => ({
-      name,
-      caller: callerOf(server, id, model, items),
-    }));
-    for (const outstanding of [1, model.quick[0] ?? 32]) {
-      rows.push(...rowsOf(model.name, outstanding, await compare(variants, outstanding, settings)));
-    }
-    await server.close();
+  for (const outstanding of outstandings) {
+    rows.push(...rowsOf(model.name, outstanding, await compare(variants, outstanding, settings)));
+  }
+  await server.close();
+  return rows;
+}
+
+function chosen(...names: readonly string[]): readonly BenchModel[] {
+  return models.filter(({ name }) => names.includes(name));
+}
+
+async function studyThreads(folder: string, settings: Settings): Promise<void> {
+  const cores = availableParallelism();
+  const of =
+    (instances: number, threads?: number) =>
+    (config: string): string =>
+      config.replace('count: 1', `count: ${instances}`) +
+      (threads === undefined
+        ? ''
+        : `parameters { key: "intra_op_thread_count" value { string_value: "${threads}" } }\n`);
+  const configs = {
+    default: of(1),
+    '1 instance of 1 thread': of(1, 1),
+    [`1 instance of ${cores} threads`]: of(1, cores),
+    '2 instances, default threads': of(2),
+    [`2 instances of ${cores} threads`]: of(2, cores),
+    ...(cores > 2 && { [`${cores} instances of 1 thread`]: of(cores, 1) }),
+  };
+  const rows: string[][] = [];
+  for (const model of chosen('mlp', 'text-8', 'text-32', 'conv')) {
+    const outstandings = [1, model.quick[0] ?? 32];
+    rows.push(...(await studyConfigs(folder, model, configs, outstandings, settings)));
   }
   console.log(`\ninstances × threads\n\n${table(head, rows)}`);
+}
+
+async function studyBatches(folder: string, settings: Settings): Promise<void> {
+  const of =
+    (size: number, delayUs?: number) =>
+    (config: string): string =>
+      config
+        .replace(/max_batch_size: \d+/, `max_batch_size: ${size}`)
+        .replace(
+          'dynamic_batching { }',
+          size === 1
+            ? ''
+            : `dynamic_batching { ${delayUs === undefined ? '' : `max_queue_delay_microseconds: ${delayUs}`} }`,
+        );
+  const configs = {
+    'max_batch_size 64': of(64),
+    'max_batch_size 1': of(1),
+    'max_batch_size 4': of(4),
+    'max_batch_size 16': of(16),
+    'max_batch_size 64, delay 500 µs': of(64, 500),
+    'max_batch_size 64, delay 2 ms': of(64, 2000),
+  };
+  const rows: string[][] = [];
+  for (const model of chosen('add', 'mlp', 'text-8', 'text-32')) {
+    rows.push(...(await studyConfigs(folder, model, configs, [1, 32], settings)));
+  }
+  console.log(`\nbatch sizes and delay\n\n${table(head, rows)}`);
 }
 
 /** Widths of perceptrons whose runs take about 10 µs, 50 µs, 150 µs, 0.5 ms and 1 ms. */
@@ -146,7 +191,7 @@ const sequentialWidths: Readonly<Record<string, readonly number[]>> = {
   'mlp 64-3072-3072-64': [64, 3072, 3072, 64],
 };
 
-async function studySequential(folder: string, settings: Settings): Promise<void> {
+async function studyInline(folder: string, settings: Settings): Promise<void> {
   const base = models.find(({ name }) => name === 'mlp');
   if (!base) throw new Error('there is no model mlp');
   const input = { name: 'x', dims: [64], itemDims: [64] };
@@ -164,11 +209,16 @@ async function studySequential(folder: string, settings: Settings): Promise<void
       servers.push(server);
       variants.push({ name: `inline ${inline}`, caller: callerOf(server, 'm', model, items) });
     }
-    rows.push(...rowsOf(label, 1, await compare(variants, 1, settings)));
+    for (const outstanding of [1, 64]) {
+      rows.push(...rowsOf(label, outstanding, await compare(variants, outstanding, settings)));
+    }
     for (const server of servers) await server.close();
   }
-  console.log(`\nsequential latency\n\n${table(head, rows)}`);
+  console.log(`\ninline runs\n\n${table(head, rows)}`);
 }
+
+/** What can be asked for with `--only`. */
+const studies = { threads: studyThreads, batches: studyBatches, inline: studyInline };
 
 interface Options extends Settings {
   readonly only: string | undefined;
@@ -180,8 +230,8 @@ function readOptions(): Options {
     options: { rounds: { type: 'string' }, window: { type: 'string' }, only: { type: 'string' } },
   });
   const { only } = values;
-  if (only !== undefined && !['threads', 'sequential'].includes(only)) {
-    throw new Error(`--only takes threads or sequential, not '${only}'`);
+  if (only !== undefined && !Object.hasOwn(studies, only)) {
+    throw new Error(`--only takes ${Object.keys(studies).join(', ')}, not '${only}'`);
   }
   return {
     only,
@@ -194,8 +244,9 @@ async function main(settings: Options): Promise<void> {
   console.log(machineText(describeMachine()));
   const folder = await mkdtemp(join(tmpdir(), 'tritonts-study-'));
   try {
-    if (settings.only !== 'sequential') await studyThreads(folder, settings);
-    if (settings.only !== 'threads') await studySequential(folder, settings);
+    for (const [name, study] of Object.entries(studies)) {
+      if (settings.only === undefined || settings.only === name) await study(join(folder, name), settings);
+    }
   } finally {
     await rm(folder, { recursive: true });
   }

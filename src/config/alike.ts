@@ -14,14 +14,7 @@ import {
   type PreparedConfig,
 } from './prepare.js';
 import type { ParsedConfig } from './read.js';
-
-/** What a model's folder holds of its configuration. */
-export interface WrittenConfig {
-  /** Path of the file. */
-  readonly file: string;
-  /** As `decodeConfig` returns it. */
-  readonly text: string;
-}
+import type { WrittenConfig } from './text-source.js';
 
 /** What models alike have in common. */
 interface Kind {

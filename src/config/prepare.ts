@@ -13,7 +13,7 @@ import { fillFromFiles, type DirectoryEntry } from './fill.js';
 import type { GpuFinder } from './gpus.js';
 import { isEnsemble, normalizeConfig, withInstances } from './normalize.js';
 import { placeOnCpu } from './on-cpu.js';
-import { textSource } from './text-source.js';
+import { textSource, type WrittenConfig } from './text-source.js';
 import { reportInto, throwProblems, type ConfigSource, type Problem, type Report } from './problems.js';
 import type { ParsedConfig } from './read.js';
 import type { ModelConfig } from './types.js';
@@ -107,7 +107,7 @@ export function prepareConfig(parsed: ParsedConfig | undefined, context: ConfigC
  */
 export function renameConfig(
   prepared: PreparedConfig,
-  written: { readonly file: string; readonly text: string } | undefined,
+  written: WrittenConfig | undefined,
   context: ConfigContext,
 ): PreparedConfig {
   const config = { ...prepared.config, name: context.modelName, instance_group: prepared.groups };
@@ -115,7 +115,7 @@ export function renameConfig(
     ...prepared,
     config: Object.freeze(isEnsemble(config) ? config : withInstances(config, prepared.gpuCount)),
     context,
-    source: written ? textSource(written.file, written.text) : noSource(context),
+    source: written ? textSource(written) : noSource(context),
   };
 }
 

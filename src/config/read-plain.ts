@@ -25,7 +25,7 @@ export function readPlainConfig(source: {
   if (text.length > longest) return undefined;
   const value = new PlainReader(tokensOf(text)).message(rootMessage, '');
   if (value === undefined) return undefined;
-  return { ...textSource(source.file, text), value };
+  return { ...textSource({ file: source.file, text }), value };
 }
 
 /** Tokens take more memory than text: what is longer is left to the parser proper. */

@@ -48,7 +48,7 @@ export function readModelConfig(source: {
   const decoded = decodeConfig(source.text);
   if ('problem' in decoded) throw problemsError([decoded.problem], { file, lineOf: () => 0 }, undefined);
   const { text } = decoded;
-  const place = textSource(file, text);
+  const place = textSource({ file, text });
 
   let message: object;
   try {

@@ -58,7 +58,9 @@ class Server : public std::enable_shared_from_this<Server> {
   uint32_t id() const { return id_; }
 
   // --- Loading. Queued for a loader thread, but for StartAtOnce; every callback comes exactly
-  // once. As ReadModelFolder; the status is not ok where that was refused or given up.
+  // once.
+
+  // As ReadModelFolder; the status is not ok where that was refused or given up.
   void ReadFolder(std::string model, std::string path, uint64_t most_config_bytes,
                   std::string known_stamp, std::function<void(Status, ModelFolder)> done);
   void Open(Backend* backend, ModelSpec spec, std::function<void(OpenResult)> done);

@@ -20,7 +20,7 @@ const source = fileURLToPath(new URL('bench/native', root));
 const build = fileURLToPath(new URL('build/bench-native', root));
 
 /**
- * Builds the program with CMake, or finds it built.
+ * Builds the program with CMake, or finds it built. It is linked with parts of the addon's build, which comes first.
  *
  * @returns Its path.
  */

@@ -7,21 +7,18 @@ import type { Caller, Contestant, Threads } from './contestants/contestant.js';
 import { checkAnswers, describeHow, openRivals } from './contestants/open.js';
 import { openSetImmediate } from './contestants/set-immediate.js';
 import { openTritonts, type Ours } from './contestants/tritonts.js';
+import { isRequired } from './figures.js';
 import type { Measured } from './limits.js';
 import { measure, timedLoops, type Load } from './measure.js';
-import { configOf, delayLoads, sweep, type BenchModel, type Items } from './models.js';
-import { wants, type Options } from './options.js';
-import type { DelayRow, LoadRow, ModelHead, OurName, Results } from './results.js';
-import { runDelays, runLoad } from './rounds.js';
+import { configOf, delayLoads, type BenchModel, type Items } from './models.js';
+import { delaysOf, loadsOf, wants, windowOf, type Options } from './options.js';
+import type { ContestantName, DelayRow, LoadRow, ModelHead, OurName, Results } from './results.js';
+import { isOurs, runDelays, runLoad } from './rounds.js';
 import { measureStrings } from './strings.js';
 import { measureWeights } from './weights/figures.js';
 
 /** Seconds that an answer may take; with every power of two there are loads that some contestants take minutes for. */
 const longestWait = 1;
-
-function loadsOf(model: BenchModel, which: Options['loads']): readonly number[] {
-  return which === 'quick' ? model.quick : which === 'sweep' ? sweep : model.outstanding;
-}
 
 /** Collects what the rows of all models come to. */
 export class Benchmark {
@@ -47,10 +44,10 @@ export class Benchmark {
   }
 
   /** What there is so far. */
-  results(): Omit<Results, 'machine'> {
-    const { threading, rounds, windowMs } = this.#options;
+  results(): Omit<Results, 'machine' | 'defaults'> {
+    const { threading, rounds } = this.#options;
     return {
-      setup: { threading, threads: this.#threads, rounds, windowMs },
+      setup: { threading, threads: this.#threads, rounds },
       library: this.#library,
       models: this.#models,
       loads: this.#loads,
@@ -60,12 +57,8 @@ export class Benchmark {
     };
   }
 
-  /**
-   * Measures one model.
-   *
-   * @param underLoads - Whether its loads are wanted, and not only the event loop's delay.
-   */
-  async run(model: BenchModel, underLoads: boolean): Promise<void> {
+  /** Measures one model: its loads, and the event loop's delay beside it, as far as they are wanted. */
+  async run(model: BenchModel): Promise<void> {
     this.#progress(`${model.name}: loading`);
     const items = model.items();
     await writeRepository(this.#folder, {
@@ -85,12 +78,11 @@ export class Benchmark {
         model: model.name,
         title: model.title,
         how: describeHow(ours, contestants, this.#threads),
+        windowMs: windowOf(this.#options, model),
       });
-      if (underLoads) await this.#underLoads(model, contestants);
-      if (wants(this.#options, 'delay')) {
-        for (const outstanding of delayLoads[model.name] ?? []) {
-          await this.#delay(model, outstanding, contestants);
-        }
+      await this.#underLoads(model, contestants);
+      for (const outstanding of delaysOf(this.#options, model)) {
+        await this.#delay(model, outstanding, contestants);
       }
     } finally {
       for (const contestant of contestants.reverse()) await contestant.close();
@@ -99,16 +91,14 @@ export class Benchmark {
 
   /** Measures what is no load of a model. */
   async runOthers(): Promise<void> {
-    const { rounds, loads } = this.#options;
+    const { rounds } = this.#options;
     if (wants(this.#options, 'strings')) {
       this.#progress('strings');
       this.#measured.push(...(await measureStrings(this.#folder, rounds)));
     }
     if (wants(this.#options, 'weights')) {
       // Memory is steadier than time.
-      this.#measured.push(
-        ...(await measureWeights(this.#folder, loads === 'quick' ? 1 : Math.min(rounds, 3), this.#progress)),
-      );
+      this.#measured.push(...(await measureWeights(this.#folder, Math.min(rounds, 3), this.#progress)));
     }
   }
 
@@ -127,12 +117,17 @@ export class Benchmark {
       model,
       items,
       threads: this.#threads,
-      bareLoop: await this.#bareLoop(),
+      bareLoop: this.#isShown(model, 'bare C++ loop') ? await this.#bareLoop() : undefined,
       library: library.path,
       cores: this.#options.threads,
     });
     for (const failure of failures) this.#note(`${model.name}: ${failure}`);
     return contestants;
+  }
+
+  /** In a hurry, who has no figure is left out. */
+  #isShown({ name }: BenchModel, contestant: ContestantName): boolean {
+    return this.#options.loads !== 'quick' || isRequired(name, contestant);
   }
 
   async #bareLoop(): Promise<string | undefined> {
@@ -155,7 +150,7 @@ export class Benchmark {
   async #underLoads(model: BenchModel, contestants: readonly Contestant[]): Promise<void> {
     const { rounds } = this.#options;
     let patient = contestants;
-    for (const outstanding of loadsOf(model, this.#options.loads)) {
+    for (const outstanding of loadsOf(this.#options, model)) {
       const rows = await runLoad(patient, this.#load(model, outstanding), rounds, (text) => {
         this.#progress(`${model.name}, ${outstanding} outstanding, ${text}`);
       });
@@ -178,15 +173,16 @@ export class Benchmark {
   }
 
   #load(model: BenchModel, outstanding: number): Load {
-    const { windowMs } = this.#options;
+    const windowMs = windowOf(this.#options, model);
     return { outstanding, windowMs, warmUpMs: windowMs / 4, timed: timedLoops(outstanding, model.fast) };
   }
 
   /** Ours, and those that share the main thread with everything else. */
   async #delay(model: BenchModel, outstanding: number, contestants: readonly Contestant[]): Promise<void> {
-    const callers = contestants.filter(
-      (contestant): contestant is Caller => contestant.kind === 'caller' && contestant.name !== 'piscina',
-    );
+    const rivals = this.#options.loads !== 'quick' || delayLoads[model.name]?.rivals === true;
+    const callers = contestants
+      .filter((contestant): contestant is Caller => contestant.kind === 'caller')
+      .filter(({ name }) => isOurs(name) || (rivals && name !== 'piscina'));
     const load = this.#load(model, outstanding);
     const rows = await runDelays(
       [
@@ -197,7 +193,8 @@ export class Benchmark {
         })),
       ],
       { model: model.name, outstanding },
-      2 * load.windowMs,
+      // Of timers there should be some hundred. Batches of slow models that begin in that time are waited for as well.
+      2 * this.#options.windowMs,
       this.#options.rounds,
       this.#progress,
     );

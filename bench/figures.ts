@@ -1,6 +1,6 @@
 /** The figures that we hold ourselves to, as data, and what a run says about them. Pure functions. */
 import type { ContestantName, DelayRow, LoadRow, OurName } from './results.js';
-import type { Estimate } from './statistics.js';
+import { reaches, staysBelow, type Estimate } from './statistics.js';
 
 /** How many times as many requests per second ours must serve as another. */
 export interface RatioFigure {
@@ -40,8 +40,8 @@ function ratios(model: string, outstanding: number, ours: OurName, limits: Limit
   return limits.map(([against, atLeast]) => ({ kind: 'ratio', model, outstanding, ours, against, atLeast }));
 }
 
-/** Every figure. Only models that run inline have figures for both of ours. */
-export const figures: readonly Figure[] = [
+/** Only models that run inline have figures for both of ours. */
+const ratioFigures: readonly RatioFigure[] = [
   ...ratios('add', 512, 'tritonts', [
     ['onnxruntime-node', 25],
     ['batched by hand', 0.9],
@@ -99,6 +99,11 @@ export const figures: readonly Figure[] = [
   ...ratios('identity', 64, 'tritonts', [['setImmediate', 0.55]]),
   ...ratios('identity', 512, 'tritonts, inline off', [['setImmediate', 0.4]]),
   ...ratios('identity', 64, 'tritonts, inline off', [['setImmediate', 0.15]]),
+];
+
+/** Every figure of the loads and of the event loop. */
+export const figures: readonly Figure[] = [
+  ...ratioFigures,
   { kind: 'delay', model: 'text-32', outstanding: 32, ours: 'tritonts', against: 'idle loop', atMostMs: 1 },
   // Runs on the JavaScript thread, beside the same loop without them.
   ...[1, 64].map((outstanding): DelayFigure => ({
@@ -110,6 +115,17 @@ export const figures: readonly Figure[] = [
     atMostMs: 1,
   })),
 ];
+
+/** Requests outstanding, load by load, with which a model has a required ratio, ascending. */
+export function requiredLoads(model: string): number[] {
+  const loads = ratioFigures.filter((figure) => figure.model === model).map(({ outstanding }) => outstanding);
+  return [...new Set(loads)].sort((a, b) => a - b);
+}
+
+/** Whether a required ratio of a model is about this contestant. */
+export function isRequired(model: string, against: ContestantName): boolean {
+  return ratioFigures.some((figure) => figure.model === model && figure.against === against);
+}
 
 /** Holds rows of a run against the figures. */
 export function judge(
@@ -136,19 +152,10 @@ function sameLoad(row: Pick<LoadRow, 'model' | 'outstanding'>, figure: Figure): 
   return row.model === figure.model && row.outstanding === figure.outstanding;
 }
 
-/** Met within the spread that is printed beside it. */
-function reaches({ median, spread }: Estimate, limit: number): boolean {
-  return median + spread >= limit;
-}
-
-function staysBelow({ median, spread }: Estimate, limit: number): boolean {
-  return median - spread <= limit;
-}
-
 function beyond(ours: Estimate, theirs: Estimate): Estimate {
   return {
     median: ours.median - theirs.median,
-    spread: ours.spread + theirs.spread,
+    spread: ours.spread === undefined ? undefined : ours.spread + (theirs.spread ?? 0),
     least: ours.least - theirs.greatest,
     greatest: ours.greatest - theirs.least,
   };

@@ -1,6 +1,6 @@
 /** Single figures with a limit, for what is no throughput of a load: memory, start, strings. Pure functions. */
 import { significant } from './numbers.js';
-import type { Estimate } from './statistics.js';
+import { reaches, staysBelow, type Estimate } from './statistics.js';
 import { table } from './table.js';
 
 /** Something that was measured, with what is required of it. */
@@ -16,13 +16,19 @@ export interface Measured {
 }
 
 /** Whether a figure is within its limit, give or take its spread; true without a limit. */
-export function isMet({ value: { median, spread }, limit }: Measured): boolean {
+export function isMet({ value, limit }: Measured): boolean {
   if (!limit) return true;
-  return 'atLeast' in limit ? median + spread >= limit.atLeast : median - spread <= limit.atMost;
+  return 'atLeast' in limit ? reaches(value, limit.atLeast) : staysBelow(value, limit.atMost);
 }
 
-/** The figures as a table, and under it those that are missed. */
-export function limitsText(figures: readonly Measured[]): string {
+/** A limit in words. */
+export function limitText({ limit }: Measured): string {
+  if (!limit) return '';
+  return 'atLeast' in limit ? `≥ ${limit.atLeast}` : `≤ ${limit.atMost}`;
+}
+
+/** The figures as a table. */
+export function limitsTable(figures: readonly Measured[]): string {
   const rows = figures.map((figure) => {
     const { what, value, unit, limit, detail } = figure;
     return [
@@ -30,15 +36,20 @@ export function limitsText(figures: readonly Measured[]): string {
       significant(value.median),
       significant(value.spread),
       unit,
-      limit ? ('atLeast' in limit ? `≥ ${limit.atLeast}` : `≤ ${limit.atMost}`) : '',
+      limitText(figure),
       limit ? (isMet(figure) ? 'met' : 'MISSED') : '',
       detail ?? '',
     ];
   });
+  return table(['figure', 'median', '±', '', 'required', '', ''], rows);
+}
+
+/** The table, and under it how many are met and which are missed. */
+export function limitsText(figures: readonly Measured[]): string {
   const limited = figures.filter(({ limit }) => limit);
   const missed = limited.filter((figure) => !isMet(figure));
   const counts = `${limited.length - missed.length} of ${limited.length} figures met`;
   const conclusion =
     missed.length === 0 ? counts : `${counts}. Missed: ${missed.map(({ what }) => what).join('; ')}`;
-  return `${table(['figure', 'median', '±', '', 'required', '', ''], rows)}\n\n${conclusion}`;
+  return `${limitsTable(figures)}\n\n${conclusion}`;
 }

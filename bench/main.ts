@@ -2,11 +2,13 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { measureDefaults } from './defaults.js';
 import { judge } from './figures.js';
+import { json } from './json.js';
 import { isMet } from './limits.js';
 import { describeMachine } from './machine.js';
 import { models } from './models.js';
-import { needs, readOptions, usage, wants, type Options } from './options.js';
+import { needs, readOptions, usage, type Options } from './options.js';
 import { page } from './page.js';
 import { report } from './report.js';
 import type { Results } from './results.js';
@@ -18,15 +20,23 @@ async function main(options: Options): Promise<void> {
   const benchmark = new Benchmark(options, folder, progress);
   try {
     for (const model of models) {
-      if (needs(options, model.name)) await benchmark.run(model, wants(options, model.name));
+      if (needs(options, model)) await benchmark.run(model);
     }
     await benchmark.runOthers();
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+  const second = options.defaultsToo ? await measureDefaults(options) : undefined;
   progress('');
-  const results: Results = { machine, ...benchmark.results() };
-  const verdicts = judge(results.loads, results.delays);
+  const first = benchmark.results();
+  const results: Results = {
+    machine,
+    ...first,
+    defaults: second?.part,
+    notes: [...first.notes, ...(second?.notes ?? [])],
+  };
+  // The figures are of equal threads.
+  const verdicts = options.threading === 'equal' ? judge(results.loads, results.delays) : [];
   if (options.html !== undefined) {
     await mkdir(dirname(options.html), { recursive: true });
     await writeFile(options.html, page(results, verdicts));
@@ -36,12 +46,6 @@ async function main(options: Options): Promise<void> {
       ? json({ ...results, measured: results.measured.map((one) => ({ ...one, met: isMet(one) })), verdicts })
       : report(results, verdicts),
   );
-}
-
-/** Histograms become [size, count] pairs. */
-function json(value: unknown): string {
-  const plain = (_key: string, part: unknown): unknown => (part instanceof Map ? [...part] : part);
-  return `${JSON.stringify(value, plain, 1)}\n`;
 }
 
 /** Shows one line that the next one replaces, where somebody is watching. */

@@ -29,8 +29,8 @@ export interface BenchModel {
   readonly fast: boolean;
   /** Requests outstanding, load by load. */
   readonly outstanding: readonly number[];
-  /** The same for `--quick`. */
-  readonly quick: readonly number[];
+  /** The shortest turn, in milliseconds, that holds several batches of everybody; absent where any turn does. */
+  readonly leastWindowMs?: number;
 }
 
 /** Different items; more would only measure caches. */
@@ -62,7 +62,6 @@ const add: BenchModel = {
   items: () => floats(16),
   fast: true,
   outstanding: [1, 8, 64, 512],
-  quick: [1, 64, 512],
 };
 
 /** V8 keeps arrays of at most 64 B on its own heap: what an answer costs beyond that. */
@@ -74,7 +73,6 @@ const addLarger: BenchModel = {
   input: { name: 'x', dims: [256], itemDims: [256] },
   output: { name: 'y', dims: [256] },
   items: () => floats(256),
-  quick: [],
 };
 
 const digits: BenchModel = {
@@ -87,7 +85,6 @@ const digits: BenchModel = {
   items: () => floats(64),
   fast: true,
   outstanding: [1, 8, 64, 512],
-  quick: [64],
 };
 
 const mlp: BenchModel = {
@@ -100,7 +97,6 @@ const mlp: BenchModel = {
   items: () => floats(512),
   fast: false,
   outstanding: [1, 8, 64, 128, 512],
-  quick: [64, 128],
 };
 
 function text(tokens: number): BenchModel {
@@ -113,9 +109,9 @@ function text(tokens: number): BenchModel {
     output: { name: 'embedding', dims: [384] },
     items: () => ids(tokens),
     fast: false,
+    leastWindowMs: tokens < 32 ? 250 : 12.5 * tokens,
     // The longest one has no required figure, and takes its time.
     outstanding: tokens <= 32 ? [1, 8, 32, 64, 512] : [1, 8, 32],
-    quick: tokens <= 32 ? [32] : [],
   };
 }
 
@@ -128,8 +124,8 @@ const conv: BenchModel = {
   output: { name: 'logits', dims: [1000] },
   items: () => floats(3 * 224 * 224),
   fast: false,
+  leastWindowMs: 400,
   outstanding: [1, 8, 32, 64, 512],
-  quick: [32],
 };
 
 const identity: BenchModel = {
@@ -141,7 +137,6 @@ const identity: BenchModel = {
   items: () => floats(16),
   fast: true,
   outstanding: [1, 8, 64, 512],
-  quick: [64, 512],
 };
 
 /** All models, in the order of the tables. */
@@ -160,11 +155,21 @@ export const models: readonly BenchModel[] = [
 /** Requests outstanding, load by load, where plots are wanted. */
 export const sweep: readonly number[] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 
+/** Loads beside which the event loop's delay is measured. */
+export interface DelayLoads {
+  readonly outstanding: readonly number[];
+  /** Whether the figure is about rivals, so that `--quick` watches them as well. */
+  readonly rivals: boolean;
+}
+
 /**
- * Requests outstanding while the event loop's delay is measured, by model: one whose runs are long enough to block an
- * event loop (about 6 ms an item), and one that runs on the JavaScript thread, answer after answer.
+ * By model: one whose runs are long enough to block an event loop (about 6 ms an item), which is what rivals do; and one
+ * that runs on the JavaScript thread, answer after answer, held against ours with `inline: 'off'`.
  */
-export const delayLoads: Readonly<Record<string, readonly number[]>> = { 'text-32': [32], add: [1, 64] };
+export const delayLoads: Readonly<Record<string, DelayLoads>> = {
+  'text-32': { outstanding: [32], rivals: true },
+  add: { outstanding: [1, 64], rivals: false },
+};
 
 /** The `config.pbtxt` that ours reads. */
 export function configOf(model: BenchModel, datatype: Items['datatype']): string {

@@ -5,8 +5,9 @@ export function grouped(value: number): string {
   return Math.round(value).toLocaleString('en-US');
 }
 
-/** With as many decimals as matter to a reader: three below a tenth, none from a hundred on. */
-export function significant(value: number): string {
+/** With as many decimals as matter to a reader: three below a tenth, none from a hundred on; nothing for nothing. */
+export function significant(value: number | undefined): string {
+  if (value === undefined) return '';
   const size = Math.abs(value);
   if (size >= 99.95) return grouped(value);
   return value.toFixed(size < 0.1 ? 3 : size < 9.995 ? 2 : 1);

@@ -1,7 +1,8 @@
 /** The command line of the benchmark. */
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
-import { delayLoads, models } from './models.js';
+import { requiredLoads } from './figures.js';
+import { delayLoads, models, sweep, type BenchModel } from './models.js';
 
 /** What to run. */
 export interface Options {
@@ -14,9 +15,12 @@ export interface Options {
   /** Models by name, 'delay', 'strings' and 'weights'; all without any. */
   readonly only: readonly string[];
   readonly rounds: number;
+  /** Of a turn; models whose batches take long have longer ones. */
   readonly windowMs: number;
   readonly threading: 'equal' | 'defaults';
-  /** For everybody, where threading is 'equal'. */
+  /** Whether the required loads are measured once more with everybody's defaults. */
+  readonly defaultsToo: boolean;
+  /** For everybody, where threading is 'equal'; for the bare loop, which has no default, always. */
   readonly threads: number;
 }
 
@@ -29,18 +33,21 @@ export const defaultPage = 'build/bench/report.html';
 /** How to call it. */
 export const usage: string = `npm run bench -- [options]
   --quick         the loads that have a required figure, in under two minutes
-  --only <model>  ${models.map(({ name }) => name).join(', ')},
+  --only <part>   ${models.map(({ name }) => name).join(', ')},
                   ${parts.join(', ')}; may be repeated
   --html [file]   also write a page with plots (default ${defaultPage}); without --quick every model is
                   then run with 1, 2, 4 … 512 requests outstanding
   --rounds <n>    interleaved rounds (default 5, with --html 3)
-  --window <ms>   length of a turn (default 500, with --html 200, with --quick 120)
+  --window <ms>   length of a turn (default 500, with --html 200, with --quick 100); longer for models
+                  of which it would not hold several batches
   --threads <n>   threads of each contestant in all (default: the cores)
-  --defaults      leave threads and spinning to everybody's defaults
-  --json          print JSON instead of tables`;
+  --defaults      leave threads and spinning to everybody's defaults, and judge no load
+  --json          print JSON instead of tables
+Without --quick, --only and --defaults, the loads that have a required figure are measured once more with
+everybody's defaults: a second part of the report, by which no figure is judged.`;
 
 /** Milliseconds of a turn. */
-const windows: Readonly<Record<Options['loads'], string>> = { quick: '120', chosen: '500', sweep: '200' };
+const windows: Readonly<Record<Options['loads'], string>> = { quick: '100', chosen: '500', sweep: '200' };
 
 /**
  * Reads the arguments.
@@ -66,6 +73,14 @@ export function readOptions(args: readonly string[]): Options {
   for (const name of only) {
     if (!names.includes(name)) throw new Error(`--only takes ${names.join(', ')}, not '${name}'`);
   }
+  if (values.quick) {
+    const idle = only.find((name) => !parts.includes(name) && requiredLoads(name).length === 0);
+    if (idle !== undefined)
+      throw new Error(`--quick has no loads of ${idle}, of which no figure is required`);
+  }
+  if (values.defaults && values.threads !== undefined) {
+    throw new Error('--defaults leaves everybody their own threads: not with --threads');
+  }
   const loads = values.quick ? 'quick' : values.html === undefined ? 'chosen' : 'sweep';
   return {
     html: values.html,
@@ -75,6 +90,7 @@ export function readOptions(args: readonly string[]): Options {
     rounds: count('--rounds', values.rounds ?? (loads === 'sweep' ? '3' : '5')),
     windowMs: count('--window', values.window ?? windows[loads]),
     threading: values.defaults ? 'defaults' : 'equal',
+    defaultsToo: !values.quick && !values.defaults && only.length === 0,
     threads: count('--threads', values.threads ?? String(availableParallelism())),
   };
 }
@@ -99,12 +115,28 @@ function withPage(args: readonly string[]): string[] {
   );
 }
 
-/** Whether a model's loads, or the model for the event loop's delay, are wanted. */
+/** Whether a part, or a model's loads, may run. */
 export function wants({ only }: Options, name: string): boolean {
   return only.length === 0 || only.includes(name);
 }
 
+/** Requests outstanding, load by load, that a model is run with. */
+export function loadsOf(options: Options, { name, outstanding }: BenchModel): readonly number[] {
+  if (!wants(options, name)) return [];
+  return { quick: requiredLoads(name), chosen: outstanding, sweep }[options.loads];
+}
+
+/** Requests outstanding beside which the event loop's delay is measured. */
+export function delaysOf(options: Options, { name }: BenchModel): readonly number[] {
+  return wants(options, 'delay') ? (delayLoads[name]?.outstanding ?? []) : [];
+}
+
 /** Whether a model must be opened: for its loads or for the event loop's delay. */
-export function needs(options: Options, name: string): boolean {
-  return wants(options, name) || (name in delayLoads && wants(options, 'delay'));
+export function needs(options: Options, model: BenchModel): boolean {
+  return loadsOf(options, model).length > 0 || delaysOf(options, model).length > 0;
+}
+
+/** Milliseconds of a model's turn under a load. */
+export function windowOf({ windowMs }: Options, { leastWindowMs = 0 }: BenchModel): number {
+  return Math.max(windowMs, leastWindowMs);
 }

@@ -77,7 +77,7 @@ export function page(results: Results, verdicts: readonly Verdict[]): string {
 </head>
 <body>
 <h1>Benchmark of tritonts</h1>
-<p>${escape(`${machine.cpu}, ${machine.cores} cores, Node ${machine.node}, commit ${machine.commit}; medians of ${setup.rounds} interleaved rounds of ${setup.windowMs} ms; the bars at points reach from the least to the greatest.`)}</p>
+<p>${escape(`${machine.cpu}, ${machine.cores} cores, Node ${machine.node}, commit ${machine.commit}; medians of ${setup.rounds} interleaved rounds; the bars at points reach from the least to the greatest.`)}</p>
 ${sections.join('\n')}
 <section><h2>All numbers</h2><pre tabindex="0">${escape(report(results, verdicts))}</pre></section>
 </body>

@@ -1,9 +1,9 @@
 /** Results as text. */
 import { meanSize } from './histogram.js';
 import type { Figure, Verdict } from './figures.js';
-import type { ContestantRow, DelayRow, LoadRow, Machine, Results } from './results.js';
+import type { ContestantRow, DelayRow, LoadRow, Machine, Part, Results, Setup } from './results.js';
 import type { Estimate } from './statistics.js';
-import { isMet, limitsText } from './limits.js';
+import { isMet, limitsTable, limitText, type Measured } from './limits.js';
 import { grouped, significant } from './numbers.js';
 import { table } from './table.js';
 
@@ -11,30 +11,43 @@ const inlineOff = 'tritonts, inline off';
 
 /** The whole report; ends with the figures that are missed. */
 export function report(results: Results, verdicts: readonly Verdict[]): string {
-  const parts = [head(results)];
-  for (const { model, title, how } of results.models) {
-    const loads = results.loads.filter((row) => row.model === model);
-    if (loads.length > 0) parts.push(`${model}: ${title}\n${how}\n\n${loadTable(loads)}`);
-  }
+  const parts = [head(results), ...loadTables(results)];
   for (const rows of byLoad(results.delays)) parts.push(delayTable(rows));
-  if (results.measured.length > 0) parts.push(limitsText(results.measured));
+  if (results.measured.length > 0) parts.push(limitsTable(results.measured));
+  if (results.defaults) parts.push(defaultsTitle(results.defaults), ...loadTables(results.defaults));
   if (results.notes.length > 0) parts.push(results.notes.join('\n'));
-  parts.push(conclusion(verdicts));
-  const missed = results.measured.filter((figure) => !isMet(figure));
-  if (missed.length > 0) parts.push(`Missed as well: ${missed.map(({ what }) => what).join('; ')}`);
+  parts.push(conclusion(verdicts, results.measured));
   return `${parts.join('\n\n')}\n`;
 }
 
 function head({ machine, setup, library }: Results): string {
-  const threads =
-    setup.threads === undefined
-      ? "everybody's own threads and spinning"
-      : `${setup.threads} thread(s) for everybody, asleep while they wait`;
   return [
     machineText(machine),
     `ONNX Runtime ${library?.version ?? 'not loaded'}`,
-    `${threads}; ${setup.rounds} interleaved rounds of ${setup.windowMs} ms; medians ± median deviation`,
+    `${setupText(setup)}; medians ± median deviation`,
   ].join('\n');
+}
+
+function setupText({ threads, rounds }: Setup): string {
+  const who =
+    threads === undefined
+      ? "everybody's own threads and spinning, by which no figure of a load is judged"
+      : `${threads} thread(s) for everybody, asleep while they wait`;
+  return `${who}; ${rounds} interleaved round(s)`;
+}
+
+function defaultsTitle({ setup }: Part): string {
+  const title = "SECOND PART: EVERYBODY'S DEFAULTS";
+  return `${title}\n${'='.repeat(title.length)}\n${setupText(setup)}`;
+}
+
+/** A table for each model that was run under a load. */
+function loadTables({ models, loads }: Part): string[] {
+  return models.flatMap(({ model, title, how, windowMs }) => {
+    const own = loads.filter((row) => row.model === model);
+    if (own.length === 0) return [];
+    return [`${model}: ${title}\n${how}; turns of ${windowMs} ms\n\n${loadTable(own)}`];
+  });
 }
 
 /** What a run was measured on, for the head of a report. */
@@ -110,27 +123,48 @@ function delayTable(rows: readonly DelayRow[]): string {
   )}`;
 }
 
-function conclusion(verdicts: readonly Verdict[]): string {
+function conclusion(verdicts: readonly Verdict[], single: readonly Measured[]): string {
   const measured = verdicts.filter((verdict) => verdict.measured !== undefined);
-  const missed = measured.filter(({ met }) => !met);
+  const limited = single.filter(({ limit }) => limit);
+  const missed = [
+    ...measured.filter(({ met }) => !met).map(missedCells),
+    ...limited.filter((figure) => !isMet(figure)).map(missedSingleCells),
+  ];
+  const all = measured.length + limited.length;
   const rest = verdicts.length - measured.length;
   const counts = [
-    `${measured.length - missed.length} of ${measured.length} measured figures met`,
+    `${all - missed.length} of ${all} measured figures met`,
     ...(rest > 0 ? [`${rest} not measured in this run`] : []),
   ].join(', ');
   if (missed.length === 0) return counts;
-  return `${counts}. Missed:\n\n${table(
-    ['model', 'outstanding', 'ours', 'against', 'required', 'measured', '±'],
-    missed.map(({ figure, measured: value }) => [
-      figure.model,
-      String(figure.outstanding),
-      figure.ours,
-      figure.against,
-      required(figure),
-      value ? significant(value.median) : '',
-      value ? significant(value.spread) : '',
-    ]),
-  )}`;
+  const columns = ['figure', 'outstanding', 'ours', 'against', 'required', 'measured', '±'];
+  return `${counts}. Missed:\n\n${table(columns, missed)}`;
+}
+
+function missedCells({ figure, measured }: Verdict): string[] {
+  return [
+    figure.model,
+    String(figure.outstanding),
+    figure.ours,
+    figure.against,
+    required(figure),
+    significant(measured?.median),
+    significant(measured?.spread),
+  ];
+}
+
+/** Of a figure that belongs to no load. */
+function missedSingleCells(figure: Measured): string[] {
+  const { what, unit, value } = figure;
+  return [
+    what,
+    '',
+    '',
+    '',
+    `${limitText(figure)} ${unit}`,
+    significant(value.median),
+    significant(value.spread),
+  ];
 }
 
 function required(figure: Figure): string {
@@ -138,5 +172,5 @@ function required(figure: Figure): string {
 }
 
 function percent({ median, spread }: Estimate): string {
-  return `${((100 * spread) / median).toFixed(0)} %`;
+  return spread === undefined ? '' : `${((100 * spread) / median).toFixed(0)} %`;
 }

@@ -94,7 +94,6 @@ export interface Setup {
   /** Threads of a run, in all; undefined where each contestant has its own default. */
   readonly threads: number | undefined;
   readonly rounds: number;
-  readonly windowMs: number;
 }
 
 /** How a model was run by each contestant, in words. */
@@ -102,19 +101,27 @@ export interface ModelHead {
   readonly model: string;
   readonly title: string;
   readonly how: string;
+  /** Length of a turn under its loads. */
+  readonly windowMs: number;
+}
+
+/** What loads of models came to, all contestants set up alike. */
+export interface Part {
+  readonly setup: Setup;
+  readonly models: readonly ModelHead[];
+  readonly loads: readonly LoadRow[];
 }
 
 /** A whole run. */
-export interface Results {
+export interface Results extends Part {
   readonly machine: Machine;
-  readonly setup: Setup;
   /** Path and version of the runtime's library, the same file for everybody. */
   readonly library: { readonly path: string; readonly version: string } | undefined;
-  readonly models: readonly ModelHead[];
-  readonly loads: readonly LoadRow[];
   readonly delays: readonly DelayRow[];
   /** Strings and weights. */
   readonly measured: readonly Measured[];
+  /** The required loads once more, with everybody's defaults, where a run has them as its second part. */
+  readonly defaults: Part | undefined;
   /** What could not be measured, and why. */
   readonly notes: readonly string[];
 }

@@ -53,7 +53,8 @@ export async function runLoad(
   }));
 }
 
-function isOurs(name: ContestantName): name is OurName {
+/** Whether a contestant is ours. */
+export function isOurs(name: ContestantName): name is OurName {
   return name === 'tritonts' || name === 'tritonts, inline off';
 }
 

@@ -3,8 +3,8 @@
 /** A median with its spread. */
 export interface Estimate {
   readonly median: number;
-  /** Median absolute deviation from the median: half of the rounds are at most so far away. */
-  readonly spread: number;
+  /** Median absolute deviation from the median: half of the rounds are at most so far away; one alone has none. */
+  readonly spread: number | undefined;
   readonly least: number;
   readonly greatest: number;
 }
@@ -36,7 +36,7 @@ export function estimate(values: readonly number[]): Estimate {
   const middle = percentile(sorted, 0.5);
   return {
     median: middle,
-    spread: median(values.map((value) => Math.abs(value - middle))),
+    spread: values.length > 1 ? median(values.map((value) => Math.abs(value - middle))) : undefined,
     least: percentile(sorted, 0),
     greatest: percentile(sorted, 1),
   };
@@ -54,6 +54,16 @@ export function ratio(ours: readonly number[], theirs: readonly number[]): Estim
     throw new RangeError(`${ours.length} rounds can't be divided by ${theirs.length}`);
   }
   return estimate(ours.map((rate, round) => rate / (theirs[round] ?? NaN)));
+}
+
+/** Whether a value is at least so large, where need be within its spread. */
+export function reaches({ median: middle, spread = 0 }: Estimate, limit: number): boolean {
+  return middle + spread >= limit;
+}
+
+/** Whether a value is at most so large, where need be within its spread. */
+export function staysBelow({ median: middle, spread = 0 }: Estimate, limit: number): boolean {
+  return middle - spread <= limit;
 }
 
 /** A sorted copy. */

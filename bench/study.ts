@@ -13,6 +13,7 @@ import { createServer, type AnyTensor, type InferenceServer, type InferResult } 
 import { mlpModel } from '../test/support/models.js';
 import { writeRepository, type RepositoryModel } from '../test/support/repository.js';
 import type { Caller } from './contestants/contestant.js';
+import { requiredLoads } from './figures.js';
 import { passAs, takeFrom } from './literals.js';
 import { measure } from './measure.js';
 import { configOf, models, type BenchModel, type Items } from './models.js';
@@ -149,7 +150,7 @@ async function studyThreads(folder: string, settings: Settings): Promise<void> {
   };
   const rows: string[][] = [];
   for (const model of chosen('mlp', 'text-8', 'text-32', 'conv')) {
-    const outstandings = [1, model.quick[0] ?? 32];
+    const outstandings = [1, requiredLoads(model.name)[0] ?? 32];
     rows.push(...(await studyConfigs(folder, model, configs, outstandings, settings)));
   }
   console.log(`\ninstances × threads\n\n${table(head, rows)}`);

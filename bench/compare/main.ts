@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { writeRepository } from '../../test/support/repository.js';
 import { Child } from '../child.js';
+import { requiredLoads } from '../figures.js';
 import { describeMachine } from '../machine.js';
 import { configOf, models } from '../models.js';
 import { grouped, significant } from '../numbers.js';
@@ -62,8 +63,8 @@ async function measureBoth(
       await child.answer();
     }
     const rows: string[][] = [];
-    for (const { name, quick } of models.filter((model) => only.includes(model.name))) {
-      for (const outstanding of quick) {
+    for (const { name } of models.filter((model) => only.includes(model.name))) {
+      for (const outstanding of requiredLoads(name)) {
         for (const side of sides) side.rates = [];
         for (let round = -1; round < rounds; round++) {
           for (const { child, rates } of turnOrder(sides, round + 1)) {

@@ -9,6 +9,9 @@ import { estimate, ratio } from '../statistics.js';
 const many = 4;
 const width = 512;
 
+/** What allocators may add to what is required. */
+const margin = 1.1;
+
 /** Of the large model; of the small one next to nothing. */
 const weightBytes = 4 * (512 * 2048 + 2048 * 2048 + 2048 * 512);
 
@@ -49,10 +52,11 @@ export async function measureWeights(
     ).answer();
   const copies = async (who: 'ours' | 'piscina', instances: number, workers: number): Promise<number> => {
     progress(`weights: ${who}, ${instances} instance(s), ${workers} worker(s)`);
-    const [holding, bare] = [
-      await resident(who, `weights${instances}`, workers),
-      await resident(who, `none${instances}`, workers),
-    ];
+    // At once: what is resident in one process is none of the other's.
+    const [holding, bare] = await Promise.all([
+      resident(who, `weights${instances}`, workers),
+      resident(who, `none${instances}`, workers),
+    ]);
     return (holding - bare) / weightBytes;
   };
   const found = {
@@ -67,11 +71,11 @@ export async function measureWeights(
     found.workers.push(await copies('ours', 1, many));
     found.pool.push(await copies('piscina', 1, 0));
   }
-  const figure = (what: string, values: readonly number[], limit?: Measured['limit']): Measured => ({
+  const figure = (what: string, values: readonly number[]): Measured => ({
     what: `weights of ${what}, beside those of one instance`,
     value: ratio(values, found.one),
     unit: 'x',
-    ...(limit && { limit }),
+    limit: { atMost: margin },
   });
   return [
     {
@@ -80,8 +84,13 @@ export async function measureWeights(
       unit: 'x',
       detail: `the ${(weightBytes / 2 ** 20).toFixed(0)} MiB of the file; by resident memory, with what a load leaves`,
     },
-    figure(`${many} instances`, found.instances, { atMost: 1.1 }),
-    figure(`one instance with ${many} workers attached`, found.workers, { atMost: 1.1 }),
-    figure(`${poolWorkers} workers of piscina`, found.pool),
+    figure(`${many} instances`, found.instances),
+    figure(`one instance with ${many} workers attached`, found.workers),
+    {
+      what: `weights of ${many} instances, beside those of ${poolWorkers} workers of piscina`,
+      value: ratio(found.instances, found.pool),
+      unit: 'x',
+      limit: { atMost: margin / poolWorkers },
+    },
   ];
 }

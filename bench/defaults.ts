@@ -1,0 +1,57 @@
+/**
+ * The second part of a whole run: the loads that have a required figure, with everybody's defaults. In a process of its
+ * own, since the runtime's threads belong to the process and are made once.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { resultsFrom } from './json.js';
+import { models } from './models.js';
+import { loadsOf, readOptions, type Options } from './options.js';
+import type { Part } from './results.js';
+
+/** What a run with everybody's defaults is told, to measure as the first part was. */
+export function defaultsArguments({ rounds, windowMs }: Options): string[] {
+  const common = [
+    '--quick',
+    '--defaults',
+    '--json',
+    '--rounds',
+    String(rounds),
+    '--window',
+    String(windowMs),
+  ];
+  const quick = readOptions(['--quick']);
+  const required = models.filter((model) => loadsOf(quick, model).length > 0).map(({ name }) => name);
+  return [...common, '--only', required.join(',')];
+}
+
+/** What the second part came to. */
+export interface Second {
+  /** Absent where it failed. */
+  readonly part: Part | undefined;
+  readonly notes: readonly string[];
+}
+
+/** Measures it. A failure is a note: the first part took its time, and is worth something alone. */
+export async function measureDefaults(options: Options): Promise<Second> {
+  try {
+    const { setup, models: heads, loads, notes } = resultsFrom(await run(defaultsArguments(options)));
+    return {
+      part: { setup, models: heads, loads },
+      notes: notes.map((note) => `With everybody's defaults: ${note}`),
+    };
+  } catch (error) {
+    return { part: undefined, notes: [`Everybody's defaults could not be measured: ${String(error)}`] };
+  }
+}
+
+/** What a run prints; whoever watches this one sees its progress. */
+async function run(args: readonly string[]): Promise<string> {
+  const main = fileURLToPath(new URL('main.js', import.meta.url));
+  const child = spawn(process.execPath, [main, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const [output] = await Promise.all([text(child.stdout), once(child, 'close')]);
+  if (child.exitCode !== 0) throw new Error(`it ended with ${String(child.exitCode ?? child.signalCode)}`);
+  return output;
+}

@@ -2,7 +2,7 @@
 import { meanSize } from './histogram.js';
 import type { Axis, Plot, Point, Series } from './plot.js';
 import { significant } from './numbers.js';
-import type { ContestantName, ContestantRow, DelayRow, LoadRow } from './results.js';
+import type { ContestantName, ContestantRow, DelayRow, DelaySample, LoadRow } from './results.js';
 
 /** Colour and dash of each contestant, by class of the page's style sheet; the order of the legend. */
 export const styles: readonly (readonly [name: ContestantName, style: string])[] = [
@@ -89,26 +89,35 @@ export function plotsOf(model: string, loads: readonly LoadRow[]): Plot[] {
   return plots.filter(({ series }) => series.length > 0);
 }
 
-/** Contestants whose timers are drawn. */
-const drawn: readonly ContestantName[] = ['tritonts', 'onnxruntime-node'];
+/** The bottom of the delay's plot, in milliseconds: what is less is of no matter to anybody. */
+const floor = 0.1;
 
-/** How late a timer comes over time, beside ours and beside onnxruntime-node. */
+/** The line of a timer that is due, waits, and comes: steep at first, as the axis has it. */
+function rising({ at, late }: DelaySample): Point[] {
+  const points: Point[] = [{ x: Math.max(0, at - late), y: floor }];
+  for (let waited = 2 * floor; waited < late; waited *= 2) points.push({ x: at - late + waited, y: waited });
+  return [...points, { x: at, y: Math.max(floor, late) }, { x: at, y: floor }];
+}
+
+/**
+ * How late a timer comes over time, beside everybody who was watched and beside nobody: from a fraction of a millisecond
+ * to some hundred, so that the axis is logarithmic.
+ */
 export function delayPlot(rows: readonly DelayRow[]): Plot | undefined {
-  const series = styles.flatMap(([name, style]) => {
-    const row = rows.find(({ contestant }) => contestant === name);
-    if (!row || !drawn.includes(name) || row.timeLine.length === 0) return [];
-    const points = row.timeLine.flatMap(({ at, late }) => [
-      { x: Math.max(0, at - late), y: 0 },
-      { x: at, y: late },
-      { x: at, y: 0 },
-    ]);
-    return [{ name: `${name}, p99 ${significant(row.p99.median)} ms`, style, points }];
-  });
-  if (series.length === 0) return undefined;
+  const watched = rows.filter(({ timeLine }) => timeLine.length > 0);
+  if (watched.length === 0) return undefined;
+  // Long delays first: the lines that stay low are then drawn over them, and not hidden.
+  const series = watched
+    .toSorted((a, b) => b.p99.median - a.p99.median)
+    .map(({ contestant, p99, timeLine }) => ({
+      name: `${contestant}, p99 ${significant(p99.median)} ms`,
+      style: styles.find(([name]) => name === contestant)?.[1] ?? 'bare',
+      points: timeLine.flatMap(rising),
+    }));
   return {
     title: `Delay of the event loop beside ${rows[0]?.model ?? ''}, ${rows[0]?.outstanding ?? 0} outstanding`,
     x: { label: 'time, ms', scale: 'linear', format: short },
-    y: { label: 'a timer of 1 ms waits, ms', scale: 'linear', format: short },
+    y: { label: `a timer of 1 ms waits, ms (from ${floor})`, scale: 'log10', format: short },
     series,
     wide: true,
   };

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { escape, scaleOf, svg, type Plot } from '../../bench/plot.js';
 import { delayPlot, plotsOf, short } from '../../bench/plots.js';
-import type { ContestantRow, LoadRow } from '../../bench/results.js';
+import type { ContestantRow, DelayRow, LoadRow } from '../../bench/results.js';
 import { estimate } from '../../bench/statistics.js';
 
 test('a logarithmic scale has places in proportion to the logarithm, and whole powers as ticks', () => {
@@ -102,23 +102,43 @@ test("a model's plots are of its own loads, in order, with those who were measur
   assert.deepEqual(plotsOf('conv', loads), []);
 });
 
+function delayRow(contestant: DelayRow['contestant'], timeLine: DelayRow['timeLine']): DelayRow {
+  const longest = estimate([Math.max(0, ...timeLine.map(({ late }) => late))]);
+  return { model: 'text-32', outstanding: 32, contestant, p99: longest, longest, timeLine };
+}
+
 test('a delay is a line that rises while the timer waits', () => {
-  const plot = delayPlot([
-    {
-      model: 'text-32',
-      outstanding: 32,
-      contestant: 'onnxruntime-node',
-      p99: estimate([200]),
-      longest: estimate([200]),
-      timeLine: [{ at: 250, late: 200 }],
-    },
-  ]);
+  const plot = delayPlot([delayRow('onnxruntime-node', [{ at: 250, late: 0.5 }])]);
   assert.deepEqual(plot?.series[0]?.points, [
-    { x: 50, y: 0 },
-    { x: 250, y: 200 },
-    { x: 250, y: 0 },
+    { x: 249.5, y: 0.1 },
+    { x: 249.7, y: 0.2 },
+    { x: 249.9, y: 0.4 },
+    { x: 250, y: 0.5 },
+    { x: 250, y: 0.1 },
   ]);
   assert.equal(delayPlot([]), undefined);
+});
+
+test('everybody who was watched is drawn, and nobody at work; the calmest last, over the others', () => {
+  const plot = delayPlot([
+    delayRow('idle loop', [{ at: 1, late: 0.05 }]),
+    delayRow('tritonts', [{ at: 2, late: 1 }]),
+    delayRow('onnxruntime-node', [{ at: 200, late: 180 }]),
+    delayRow('batched by hand', [{ at: 150, late: 120 }]),
+    delayRow('tritonts, inline off', []),
+  ]);
+  assert.deepEqual(
+    plot?.series.map(({ name, style }) => [name, style]),
+    [
+      ['onnxruntime-node, p99 180 ms', 'direct'],
+      ['batched by hand, p99 120 ms', 'hand'],
+      ['tritonts, p99 1.00 ms', 'ours'],
+      ['idle loop, p99 0.050 ms', 'bare'],
+    ],
+  );
+  // On a logarithmic axis there is no 0.
+  const lowest = Math.min(...plot.series.flatMap(({ points }) => points.map(({ y }) => y)));
+  assert.equal(lowest, 0.1);
 });
 
 test('large numbers on an axis are short', () => {

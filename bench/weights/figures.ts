@@ -82,6 +82,7 @@ export async function measureWeights(
       what: 'weights of one instance',
       value: estimate(found.one),
       unit: 'x',
+      limit: { atMost: margin },
       detail: `the ${(weightBytes / 2 ** 20).toFixed(0)} MiB of the file; by resident memory, with what a load leaves`,
     },
     figure(`${many} instances`, found.instances),

@@ -32,7 +32,7 @@ export const defaultPage = 'build/bench/report.html';
 
 /** How to call it. */
 export const usage: string = `npm run bench -- [options]
-  --quick         the loads that have a required figure, in under two minutes
+  --quick         the loads that have a required figure, in under two minutes, if nothing else runs
   --only <part>   ${models.map(({ name }) => name).join(', ')},
                   ${parts.join(', ')}; may be repeated
   --html [file]   also write a page with plots (default ${defaultPage}); without --quick every model is

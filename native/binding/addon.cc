@@ -112,9 +112,7 @@ Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   exports.Set("backends", Napi::Function::New<Backends>(env));
   exports.Set("engineId", Napi::Function::New<EngineId>(env));
   exports.Set("prepareExit", Napi::Function::New<PrepareForExit>(env));
-#if defined(TRITONTS_COUNTS)
   DefineCounts(env, exports);
-#endif
   return exports;
 }
 

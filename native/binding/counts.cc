@@ -1,8 +1,10 @@
-#if defined(TRITONTS_COUNTS)
-
 #include "counts.h"
 
+#if defined(TRITONTS_COUNTS)
+
 #include <pthread.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 
 #include <atomic>
 #include <condition_variable>
@@ -13,11 +15,15 @@
 namespace {
 
 struct Counts {
-  std::atomic<uint64_t> allocations{0};  // by C++ code of this library
-  std::atomic<uint64_t> locks{0};        // mutexes taken
-  std::atomic<uint64_t> signals{0};      // condition variables notified
-  std::atomic<uint64_t> sleeps{0};       // waits for one
-  std::atomic<uint64_t> wakes{0};        // signals to an event loop
+  std::atomic<uint64_t> allocations{0};
+  std::atomic<uint64_t> locks{0};
+  std::atomic<uint64_t> contended{0};
+  std::atomic<uint64_t> signals{0};
+  std::atomic<uint64_t> sleeps{0};
+  std::atomic<uint64_t> wakes{0};
+  std::atomic<uint64_t> yields{0};
+  std::atomic<uint64_t> usages{0};
+  std::atomic<uint64_t> maps{0};
 };
 Counts counts;
 
@@ -25,11 +31,16 @@ void Add(std::atomic<uint64_t>& count) {
   count.fetch_add(1, std::memory_order_relaxed);
 }
 
-void* Allocate(size_t size, size_t alignment) {
+void* AllocateOrNull(size_t size, size_t alignment) {
   Add(counts.allocations);
   void* memory = nullptr;
   const size_t least = alignment < sizeof(void*) ? sizeof(void*) : alignment;
-  if (posix_memalign(&memory, least, size ? size : 1) != 0) throw std::bad_alloc();
+  return posix_memalign(&memory, least, size ? size : 1) == 0 ? memory : nullptr;
+}
+
+void* Allocate(size_t size, size_t alignment) {
+  void* memory = AllocateOrNull(size, alignment);
+  if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
 
@@ -41,6 +52,12 @@ void* operator new(size_t size) {
 }
 void* operator new[](size_t size) {
   return Allocate(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+}
+void* operator new(size_t size, const std::nothrow_t&) noexcept {
+  return AllocateOrNull(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+}
+void* operator new[](size_t size, const std::nothrow_t&) noexcept {
+  return AllocateOrNull(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
 }
 void* operator new(size_t size, std::align_val_t alignment) {
   return Allocate(size, static_cast<size_t>(alignment));
@@ -67,9 +84,36 @@ void operator delete(void* memory, size_t, std::align_val_t) noexcept {
 // --- The linker sends our calls of these functions here (CMakeLists.txt names them).
 extern "C" {
 
+void* __real_aligned_alloc(size_t alignment, size_t size);
+void* __wrap_aligned_alloc(size_t alignment, size_t size) {
+  Add(counts.allocations);
+  return __real_aligned_alloc(alignment, size);
+}
+
+void* __real___cxa_allocate_exception(size_t size);
+void* __wrap___cxa_allocate_exception(size_t size) {
+  Add(counts.allocations);
+  return __real___cxa_allocate_exception(size);
+}
+
+void* __real_mmap(void* address, size_t size, int protection, int flags, int file, off_t offset);
+void* __wrap_mmap(void* address, size_t size, int protection, int flags, int file, off_t offset) {
+  Add(counts.allocations);
+  Add(counts.maps);
+  return __real_mmap(address, size, protection, flags, file, offset);
+}
+
+int __real_munmap(void* address, size_t size);
+int __wrap_munmap(void* address, size_t size) {
+  Add(counts.maps);
+  return __real_munmap(address, size);
+}
+
 int __real_pthread_mutex_lock(pthread_mutex_t* mutex);
 int __wrap_pthread_mutex_lock(pthread_mutex_t* mutex) {
   Add(counts.locks);
+  if (pthread_mutex_trylock(mutex) == 0) return 0;
+  Add(counts.contended);
   return __real_pthread_mutex_lock(mutex);
 }
 
@@ -101,6 +145,18 @@ void __wrap__ZNSt18condition_variable10notify_allEv(std::condition_variable* con
   __real__ZNSt18condition_variable10notify_allEv(condition);
 }
 
+int __real_sched_yield();
+int __wrap_sched_yield() {
+  Add(counts.yields);
+  return __real_sched_yield();
+}
+
+int __real_getrusage(__rusage_who_t who, rusage* usage);
+int __wrap_getrusage(__rusage_who_t who, rusage* usage) {
+  Add(counts.usages);
+  return __real_getrusage(who, usage);
+}
+
 napi_status __real_napi_call_threadsafe_function(napi_threadsafe_function function, void* data,
                                                  napi_threadsafe_function_call_mode mode);
 napi_status __wrap_napi_call_threadsafe_function(napi_threadsafe_function function, void* data,
@@ -121,13 +177,25 @@ void DefineCounts(Napi::Env env, Napi::Object exports) {
     };
     set("allocations", counts.allocations);
     set("locks", counts.locks);
+    set("contended", counts.contended);
     set("signals", counts.signals);
     set("sleeps", counts.sleeps);
     set("wakes", counts.wakes);
+    set("yields", counts.yields);
+    set("usages", counts.usages);
+    set("maps", counts.maps);
     return object;
   };
   exports.Set("counts", Napi::Function::New(env, read));
 }
+
+}  // namespace tritonts
+
+#else
+
+namespace tritonts {
+
+void DefineCounts(Napi::Env, Napi::Object) {}
 
 }  // namespace tritonts
 

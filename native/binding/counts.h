@@ -1,13 +1,23 @@
-// Counts what the engine asks of the system, in builds with TRITONTS_COUNTS: proof that the path of
-// a request allocates nothing and takes few locks. Such builds are for measuring only.
+// Counts what the engine asks of the system: proof that the path of a request allocates nothing and
+// takes few locks. With TRITONTS_COUNTS, which the tests' addon has where the linker can send calls
+// elsewhere (Linux, without a sanitizer); without it nothing is counted and nothing defined.
 #pragma once
 
 #include "setup.h"
 
 namespace tritonts {
 
-// Adds `counts()` to the addon's exports: { allocations, locks, signals, sleeps, wakes } of all
-// threads since the process began. The runtime's own are not among them.
+// JS thread. Adds `counts()` to the addon's exports: of all threads since the process began,
+//   allocations  by `new`, of blocks, of pages and of exceptions
+//   locks        mutexes taken; not what a sleeper takes back when it wakes
+//   contended    of these, the ones that another thread had
+//   signals      condition variables notified
+//   sleeps       waits for one
+//   wakes        calls of an event loop
+//   yields       of the rest of a thread's time
+//   usages       questions what a thread has used
+//   maps         pages taken from the system or given back
+// The runtime's own, Node's and V8's are not among them.
 void DefineCounts(Napi::Env env, Napi::Object exports);
 
 }  // namespace tritonts

@@ -206,18 +206,26 @@ export interface NativeGpus {
   readonly reason: string;
 }
 
-/** See `native/binding/counts.cc`. */
+/** What the engine's own code asked of the system, in all threads; see `native/binding/counts.h`. */
 export interface NativeCounts {
-  /** Allocations by the engine's own code. */
+  /** By `new`, of blocks, of pages and of exceptions. */
   readonly allocations: number;
-  /** Mutexes taken. */
+  /** Mutexes taken; not what a sleeper takes back when it wakes. */
   readonly locks: number;
+  /** Of these, the ones that another thread had. */
+  readonly contended: number;
   /** Condition variables notified. */
   readonly signals: number;
   /** Waits for one. */
   readonly sleeps: number;
-  /** Signals to an event loop. */
+  /** Calls of an event loop. */
   readonly wakes: number;
+  /** Of the rest of a thread's time. */
+  readonly yields: number;
+  /** Questions what a thread has used. */
+  readonly usages: number;
+  /** Pages taken from the system or given back. */
+  readonly maps: number;
 }
 
 /** The addon's exports, one set for each environment. */
@@ -244,6 +252,6 @@ export interface NativeAddon {
   engineId(): number;
   /** The process exits with `code`: nothing new starts, what runs is asked to end. */
   prepareExit(code: number): void;
-  /** What the engine asked of the system since the process began; in builds with TRITONTS_COUNTS. */
+  /** Since the process began; of the tests' addon alone, where it can count (Linux, without a sanitizer). */
   counts?(): NativeCounts;
 }

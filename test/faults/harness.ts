@@ -1,23 +1,11 @@
 /**
- * Models of the backend with faults (native/test/fault_backend.h), which only a test build of the addon has. Importing
- * this file chooses that build for the process: the one beside the addon that TRITONTS_ADDON names, or else that of
- * `npm run build`.
+ * Models of the backend with faults (native/test/fault_backend.h), which only the tests' build of the addon has.
+ * Importing this file chooses that build for the process.
  */
-
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { Inputs } from '../../src/index.js';
 import { configText, row, type ConfigOptions } from '../server/harness.js';
+import '../support/fault-addon.js';
 import type { RepositoryModel } from '../support/repository.js';
-
-const chosen = process.env['TRITONTS_ADDON'] ?? '';
-
-/** The addon that has it. */
-export const faultAddon: string = join(
-  chosen === '' ? fileURLToPath(new URL('../../../build/Release', import.meta.url)) : dirname(chosen),
-  'tritonts_faults.node',
-);
-process.env['TRITONTS_ADDON'] = faultAddon;
 
 /** Names by the number that a request gives, as `Fault` of the backend's header. */
 const faults = [

@@ -1,7 +1,11 @@
-// Runs the compiled tests: node scripts/test.mjs [--copies] [--plain] [part of a path]… [--option of node --test]…
+// Runs the compiled tests: node scripts/test.mjs [mode]… [part of a path]… [--option of node --test]…
 //
-// --copies: as where external buffers are forbidden, in Electron for example, everything crosses by copy.
-// --plain: without what only makes things faster: no run is on the JS thread, no thread looks for work before it sleeps.
+// --copies     as where external buffers are forbidden, in Electron for example, everything crosses by copy
+// --plain      without all that only makes things faster, and that is
+// --no-inline    runs on the JS thread
+// --no-spin      threads that look for work before they sleep
+// --no-join      requests of a tick that are one to the engine
+// --no-alike     configurations that are worked out once for several models
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -9,9 +13,16 @@ import { fileURLToPath } from 'node:url';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const args = process.argv.slice(2);
+const optimisations = {
+  '--no-inline': { TRITONTS_INLINE: '0' },
+  '--no-spin': { TRITONTS_SPIN: '0' },
+  '--no-join': { TRITONTS_JOIN: '0' },
+  '--no-alike': { TRITONTS_ALIKE: '0' },
+};
 const modes = {
   '--copies': { TRITONTS_NO_EXTERNAL_BUFFERS: '1' },
-  '--plain': { TRITONTS_INLINE: '0', TRITONTS_SPIN: '0' },
+  '--plain': Object.assign({}, ...Object.values(optimisations)),
+  ...optimisations,
 };
 const options = args.filter((argument) => argument.startsWith('--') && !(argument in modes));
 const parts = args.filter((argument) => !argument.startsWith('--'));

@@ -67,7 +67,7 @@ export class Port implements Answered {
     this.#submission = new Submission(native, external, maxInFlightBytes, () => {
       this.flush();
     });
-    this.#slots = new Slots(this.#submission, !captureStacks);
+    this.#slots = new Slots(this.#submission, !captureStacks && process.env['TRITONTS_JOIN'] !== '0');
     this.#answers = new Answers(native, external, this);
     this.#signals = new Signals((signal, first) => {
       this.#abort(signal, first);

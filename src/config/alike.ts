@@ -31,6 +31,8 @@ interface Kind {
 export class AlikeConfigs {
   readonly #kinds: Map<string, Kind> = new Map();
   readonly #kindOf: WeakMap<PreparedConfig, Kind> = new WeakMap();
+  readonly #likenessOf: typeof likenessOf =
+    process.env['TRITONTS_ALIKE'] === '0' ? () => undefined : likenessOf;
 
   /**
    * What {@link prepareConfig} would return, if an earlier model was alike.
@@ -38,7 +40,7 @@ export class AlikeConfigs {
    * @param written - Undefined: the model has no `config.pbtxt`.
    */
   find(written: WrittenConfig | undefined, context: ConfigContext): PreparedConfig | undefined {
-    const likeness = likenessOf(written, context);
+    const likeness = this.#likenessOf(written, context);
     const kind = likeness && this.#kinds.get(likeness.key);
     if (!kind) return undefined;
     const prepared = renameConfig(kind.prepared, written, context);
@@ -57,7 +59,7 @@ export class AlikeConfigs {
     context: ConfigContext,
   ): PreparedConfig {
     const prepared = prepareConfig(parsed, context);
-    const likeness = likenessOf(written, context);
+    const likeness = this.#likenessOf(written, context);
     // A name that is written in another way than the usual one is the same for all that are alike.
     if (likeness && (likeness.named || parsed?.value.name === undefined)) {
       const kind: Kind = { prepared, finished: new Map() };

@@ -110,6 +110,17 @@ for (const name of names) {
   });
 }
 
+// What is tested here is on, whatever the run of the tests turns off.
+delete process.env['TRITONTS_ALIKE'];
+
+test('with TRITONTS_ALIKE=0 no model is like another', () => {
+  process.env['TRITONTS_ALIKE'] = '0';
+  const configs = new AlikeConfigs();
+  delete process.env['TRITONTS_ALIKE'];
+  for (const name of ['a', 'b']) assertSame(configs, undefined, contextOf(name));
+  assert.equal(configs.find(undefined, contextOf('c')), undefined);
+});
+
 test('models without a configuration are what each would be alone', () => {
   const configs = new AlikeConfigs();
   for (const name of ['a', 'b', 'c.onnx', 'd']) assertSame(configs, undefined, contextOf(name));

@@ -3,7 +3,8 @@
  *
  * Instances × threads: throughput and latency of each model with one or several instances and thread counts, beside the
  * default. Batch sizes and delay: the same with several. Inline runs: one caller who awaits each answer, and 64 of them, of
- * models between microseconds and a millisecond, with inline runs of several budgets and without.
+ * models between microseconds and a millisecond, with inline runs of several budgets and without. Rows: what batches
+ * and threads gain in a bare C++ loop.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
@@ -23,9 +24,10 @@ import { count } from './options.js';
 import { machineText } from './report.js';
 import { turnOrder } from './rounds.js';
 import { estimate, ratio } from './statistics.js';
+import { studyRows } from './study-rows.js';
 import { table } from './table.js';
 
-const usage = `npm run bench:study -- [--rounds <n>] [--window <ms>] [--only threads|batches|inline]`;
+const usage = `npm run bench:study -- [--rounds <n>] [--window <ms>] [--only threads|batches|inline|rows]`;
 
 /** Somebody who is compared: a model of a server. */
 interface Variant {
@@ -149,8 +151,8 @@ async function studyThreads(folder: string, settings: Settings): Promise<void> {
     ...(cores > 2 && { [`${cores} instances of 1 thread`]: of(cores, 1) }),
   };
   const rows: string[][] = [];
-  for (const model of chosen('mlp', 'text-8', 'text-32', 'conv')) {
-    const outstandings = [1, requiredLoads(model.name)[0] ?? 32];
+  for (const model of chosen('add', 'mlp', 'text-8', 'text-32', 'text-128', 'conv')) {
+    const outstandings = [1, Math.max(8, ...requiredLoads(model.name))];
     rows.push(...(await studyConfigs(folder, model, configs, outstandings, settings)));
   }
   console.log(`\ninstances × threads\n\n${table(head, rows)}`);
@@ -219,7 +221,7 @@ async function studyInline(folder: string, settings: Settings): Promise<void> {
 }
 
 /** What can be asked for with `--only`. */
-const studies = { threads: studyThreads, batches: studyBatches, inline: studyInline };
+const studies = { threads: studyThreads, batches: studyBatches, inline: studyInline, rows: studyRows };
 
 interface Options extends Settings {
   readonly only: string | undefined;

@@ -7,8 +7,8 @@ import type { BenchModel } from '../models.js';
 import type { Round } from '../results.js';
 import type { BareLoop } from './contestant.js';
 
-/** Sizes that are tried. */
-const sizes = [1, 8, 16, 32, 64] as const;
+/** Batch sizes that are tried. */
+export const sizes: readonly number[] = [1, 8, 16, 32, 64];
 /** How often and how long each is tried. */
 const tries = { passes: 2, milliseconds: 60 } as const;
 
@@ -31,22 +31,24 @@ export async function buildBareLoop(): Promise<string> {
 }
 
 /** What the program prints for a line of its input; see bench/native/bare_loop.cc. */
-interface Answer {
+export interface Answer {
   readonly batch: number;
   readonly items: number;
   readonly seconds: number;
 }
 
-/** A started program that answers a line with a line. */
-class Program {
+/** The started program. */
+export class BareLoopProgram {
   readonly #child: ChildProcess;
   readonly #waiting: { resolve: (line: string) => void; reject: (error: Error) => void }[] = [];
   readonly #ended: Promise<void>;
   /** Why it answers no more. */
   #end: Error | undefined;
 
-  constructor(path: string, args: readonly string[]) {
-    const child = spawn(path, args, { stdio: ['pipe', 'pipe', 'pipe'] });
+  constructor({ program, library, path, threads, datatype, model: { input, output } }: BareLoopOptions) {
+    const tensors = [input.name, datatype, input.itemDims.join(), output.name, output.dims.join()];
+    const args = [library, path, String(threads), ...tensors];
+    const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'pipe'] });
     this.#child = child;
     let complaint = '';
     child.stderr.on('data', (text: Buffer) => {
@@ -70,6 +72,7 @@ class Program {
     child.stdin.on('error', () => undefined);
   }
 
+  /** Runs batches of this size one after the other for about so long. */
   async ask(batch: number, milliseconds: number): Promise<Answer> {
     const line = await new Promise<string>((resolve, reject) => {
       if (this.#end) {
@@ -83,6 +86,7 @@ class Program {
     return JSON.parse(line) as Answer;
   }
 
+  /** Lets it end. */
   async close(): Promise<void> {
     this.#child.stdin?.end();
     await this.#ended;
@@ -104,10 +108,8 @@ export interface BareLoopOptions {
 
 /** Starts the program and finds its best batch size. */
 export async function openBareLoop(options: BareLoopOptions): Promise<BareLoop> {
-  const { program, library, path, threads, datatype, model } = options;
-  const { input, output, maxBatchSize } = model;
-  const tensors = [input.name, datatype, input.itemDims.join(), output.name, output.dims.join()];
-  const loop = new Program(program, [library, path, String(threads), ...tensors]);
+  const { maxBatchSize } = options.model;
+  const loop = new BareLoopProgram(options);
   let best = { batch: 1, rate: 0 };
   for (let pass = 0; pass < tries.passes; pass++) {
     for (const batch of sizes.filter((size) => size <= maxBatchSize)) {

@@ -122,8 +122,11 @@ async function studyConfigs(
   );
   const variants = names.map((name, i) => ({ name, caller: callerOf(server, `v${i}`, model, items) }));
   const rows: string[][] = [];
+  const windowMs = Math.max(settings.windowMs, model.leastWindowMs ?? 0);
   for (const outstanding of outstandings) {
-    rows.push(...rowsOf(model.name, outstanding, await compare(variants, outstanding, settings)));
+    rows.push(
+      ...rowsOf(model.name, outstanding, await compare(variants, outstanding, { ...settings, windowMs })),
+    );
   }
   await server.close();
   return rows;

@@ -43,7 +43,10 @@ export interface ServerOptions {
   readonly autoCompleteConfig?: boolean | undefined;
   /** 'cpu' runs models whose instance groups say KIND_GPU on the CPU; by default they need a GPU. */
   readonly instanceKind?: 'cpu' | undefined;
-  /** Model versions that are loaded at once (default 4). Triton: `--model-load-thread-count`. */
+  /**
+   * Model versions that are loaded at once (default 4); more than there are cores only where loads wait for longer than
+   * 20 ms. Triton: `--model-load-thread-count`.
+   */
   readonly modelLoadConcurrency?: number | undefined;
   /**
    * Options by backend. `onnxruntime.library`: path of the ONNX Runtime library to use instead of the one that the

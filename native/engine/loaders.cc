@@ -17,6 +17,13 @@ Status Cancelled(const std::string& model) {
 }  // namespace
 
 struct Loaders::State {
+  using Clock = std::chrono::steady_clock;
+
+  struct Queued {
+    Task task;
+    Clock::time_point since;
+  };
+
   struct Running {
     Task task;
     size_t thread = 0;
@@ -27,20 +34,46 @@ struct Loaders::State {
   // Called by the loader threads, until GiveUp took these from them.
   std::function<void()> changed;
 
-  mutable std::mutex mutex;  // guards all below
-  std::condition_variable wanted;
-  std::deque<Task> queue;
+  Options options;
+
+  mutable std::mutex mutex;         // guards all below
+  std::condition_variable wanted;   // those within the cores wait for a task
+  std::condition_variable overdue;  // those beyond wait for one, and then until it is overdue
+  std::deque<Queued> queue;
   std::vector<std::shared_ptr<Running>> running;
   std::vector<std::thread> threads;
-  size_t most_threads = 0;
-  size_t refusing = 0;  // tasks that some thread refuses at present
+  size_t idle_beyond = 0;  // of the threads beyond the cores, those that wait for a task
+  size_t refusing = 0;     // tasks that some thread refuses at present
   bool closed = false;
+
+  // With the lock, which is free meanwhile: until there is a task for this thread. False: there
+  // will be none.
+  bool Await(size_t thread, std::unique_lock<std::mutex>* lock) {
+    if (thread < options.cores) {
+      wanted.wait(*lock, [&] { return !queue.empty() || closed; });
+      return !queue.empty();
+    }
+    while (!closed) {
+      if (queue.empty()) {
+        idle_beyond++;
+        overdue.wait(*lock);
+        idle_beyond--;
+        continue;
+      }
+      const auto due = queue.front().since + options.overdue;
+      if (Clock::now() >= due) break;
+      overdue.wait_until(*lock, due);
+    }
+    // Where one is overdue, the next one may be.
+    if (queue.size() > 1 && idle_beyond > 0) overdue.notify_one();
+    return !queue.empty();
+  }
 };
 
-Loaders::Loaders(uint32_t most_threads, std::function<void()> changed)
+Loaders::Loaders(const Options& options, std::function<void()> changed)
     : state_(std::make_shared<State>()) {
   state_->changed = std::move(changed);
-  state_->most_threads = most_threads;
+  state_->options = options;
 }
 
 Loaders::~Loaders() {
@@ -56,7 +89,7 @@ void Loaders::Add(Task task) {
     const size_t wanted = state.queue.size() + state.running.size() + 1;
     if (state.closed) {
       refused = Cancelled(task.model);
-    } else if (state.threads.size() < std::min(state.most_threads, wanted)) {
+    } else if (state.threads.size() < std::min<size_t>(state.options.most_threads, wanted)) {
       try {
         state.threads.emplace_back(
             [state = state_, thread = state.threads.size()] { Run(state, thread); });
@@ -68,8 +101,9 @@ void Loaders::Add(Task task) {
       }
     }
     if (refused.ok()) {
-      state.queue.push_back(std::move(task));
+      state.queue.push_back({std::move(task), State::Clock::now()});
       state.wanted.notify_one();
+      if (state.idle_beyond > 0) state.overdue.notify_one();
       return;
     }
   }
@@ -77,13 +111,13 @@ void Loaders::Add(Task task) {
 }
 
 void Loaders::CancelQueued() {
-  std::deque<Task> queue;
+  std::deque<State::Queued> queue;
   {
     std::lock_guard lock(state_->mutex);
     queue.swap(state_->queue);
     state_->refusing += queue.size();
   }
-  for (const Task& task : queue) task.run(Cancelled(task.model))();
+  for (const auto& [task, since] : queue) task.run(Cancelled(task.model))();
   {
     std::lock_guard lock(state_->mutex);
     state_->refusing -= queue.size();
@@ -96,6 +130,7 @@ void Loaders::Close() {
   std::lock_guard lock(state_->mutex);
   state_->closed = true;
   state_->wanted.notify_all();
+  state_->overdue.notify_all();
 }
 
 bool Loaders::idle() const {
@@ -141,10 +176,9 @@ void Loaders::Run(const std::shared_ptr<State>& state, size_t thread) {
   platform::NameThread("tritonts-load");
   std::unique_lock lock(state->mutex);
   while (true) {
-    state->wanted.wait(lock, [&] { return !state->queue.empty() || state->closed; });
-    if (state->queue.empty()) return;
+    if (!state->Await(thread, &lock)) return;
     auto running = std::make_shared<State::Running>();
-    running->task = std::move(state->queue.front());
+    running->task = std::move(state->queue.front().task);
     running->thread = thread;
     state->queue.pop_front();
     state->running.push_back(running);

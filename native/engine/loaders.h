@@ -3,9 +3,14 @@
 // Threads start as they are needed, up to a number, and are joined by Join. A load that does not
 // return can be given up: its thread is left behind, with what it needs of this object.
 //
+// Loads that keep cores busy gain nothing from more threads than there are cores: those would only
+// keep the JS thread, which has its part in each load, from its core. Loads that wait for a disk
+// do. So threads beyond the cores take only what the others have left in the queue for a while.
+//
 // Any thread, but for Join and the destructor. Nothing is called with the lock held.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -33,8 +38,15 @@ class Loaders {
     std::function<void()> discard;
   };
 
+  struct Options {
+    uint32_t most_threads = 1;
+    uint32_t cores = 1;
+    // A task that has waited for so long is for the threads beyond the cores, too.
+    std::chrono::milliseconds overdue{20};
+  };
+
   // `changed` is called after each task.
-  Loaders(uint32_t most_threads, std::function<void()> changed);
+  Loaders(const Options& options, std::function<void()> changed);
   ~Loaders();  // joins
   Loaders(const Loaders&) = delete;
   Loaders& operator=(const Loaders&) = delete;

@@ -2,6 +2,7 @@
 
 #include <system_error>
 
+#include "../platform/cores.h"
 #include "../platform/memory.h"
 #include "../platform/thread.h"
 #include "exit.h"
@@ -64,7 +65,9 @@ void Server::TerminateAll() {
 }
 
 Server::Server(const ServerOptions& options)
-    : options_(options), loaders_(options.load_concurrency, [this] { WakeReaper(); }) {}
+    : options_(options),
+      loaders_({.most_threads = options.load_concurrency, .cores = platform::AvailableCores()},
+               [this] { WakeReaper(); }) {}
 
 Server::~Server() {
   {

@@ -1,0 +1,109 @@
+// Which threads take which loads.
+#include "loaders.h"
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "engine_fixture.h"
+
+namespace tritonts::test {
+
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+
+// Loads that are counted while they are under way.
+class Work {
+ public:
+  // One that takes as long as `run`.
+  Loaders::Task Load(std::function<void()> run = [] {}) {
+    Loaders::Task task;
+    task.model = "m";
+    task.run = [this, run = std::move(run)](const Status& refused) -> std::function<void()> {
+      if (!refused.ok()) return [this] { refused_++; };
+      const int now = ++at_once_;
+      int most = most_;
+      while (most < now && !most_.compare_exchange_weak(most, now)) continue;
+      run();
+      at_once_--;
+      return [this] { done_++; };
+    };
+    return task;
+  }
+  int at_once() const { return at_once_; }
+  int most() const { return most_; }
+  int done() const { return done_; }
+  int refused() const { return refused_; }
+
+ private:
+  std::atomic<int> at_once_{0};
+  std::atomic<int> most_{0};
+  std::atomic<int> done_{0};
+  std::atomic<int> refused_{0};
+};
+
+}  // namespace
+
+TEST(loaders_beyond_the_cores_leave_short_loads_to_the_others) {
+  Work work;
+  Loaders loaders({.most_threads = 4, .cores = 2, .overdue = hours(1)}, [] {});
+  for (int i = 0; i < 100; i++) {
+    loaders.Add(work.Load([] { std::this_thread::sleep_for(std::chrono::microseconds(100)); }));
+  }
+  CHECK(Eventually([&] { return work.done() == 100 && loaders.idle(); }));
+  CHECK(work.most() <= 2);
+}
+
+TEST(loaders_beyond_the_cores_take_what_is_overdue) {
+  Work work;
+  std::atomic<bool> over{false};
+  Loaders loaders({.most_threads = 4, .cores = 1, .overdue = milliseconds(1)}, [] {});
+  // Each waits for something else than a core, until all four are under way.
+  for (int i = 0; i < 8; i++) {
+    loaders.Add(work.Load([&] {
+      while (!over) std::this_thread::sleep_for(milliseconds(1));
+    }));
+  }
+  CHECK(Eventually([&] { return work.at_once() == 4; }));
+  over = true;
+  CHECK(Eventually([&] { return work.done() == 8 && loaders.idle(); }));
+  CHECK_EQ(work.most(), 4);
+}
+
+TEST(loaders_beyond_the_cores_take_what_comes_when_the_others_hang) {
+  Work work;
+  std::atomic<bool> over{false};
+  Loaders loaders({.most_threads = 2, .cores = 1, .overdue = milliseconds(1)}, [] {});
+  const auto hang = [&] {
+    while (!over) std::this_thread::sleep_for(milliseconds(1));
+  };
+  loaders.Add(work.Load(hang));
+  loaders.Add(work.Load());
+  CHECK(Eventually([&] { return work.done() == 1; }));
+  // The second thread waits for more now.
+  std::this_thread::sleep_for(milliseconds(5));
+  loaders.Add(work.Load());
+  CHECK(Eventually([&] { return work.done() == 2; }));
+  over = true;
+  CHECK(Eventually([&] { return work.done() == 3 && loaders.idle(); }));
+}
+
+TEST(loaders_that_are_closed_refuse_what_waits_for_those_beyond_the_cores) {
+  Work work;
+  std::atomic<bool> over{false};
+  Loaders loaders({.most_threads = 2, .cores = 1, .overdue = hours(1)}, [] {});
+  loaders.Add(work.Load([&] {
+    while (!over) std::this_thread::sleep_for(milliseconds(1));
+  }));
+  CHECK(Eventually([&] { return work.at_once() == 1; }));
+  loaders.Add(work.Load());
+  loaders.Close();
+  CHECK(Eventually([&] { return work.refused() == 1; }));
+  over = true;
+  CHECK(Eventually([&] { return loaders.idle(); }));
+  loaders.Join();
+}
+
+}  // namespace tritonts::test

@@ -174,6 +174,8 @@ void Loaders::Join() {
 
 void Loaders::Run(const std::shared_ptr<State>& state, size_t thread) {
   platform::NameThread("tritonts-load");
+  // The runtime's threads start here, too, and inherit it.
+  platform::ComputeForLong();
   std::unique_lock lock(state->mutex);
   while (true) {
     if (!state->Await(thread, &lock)) return;

@@ -407,6 +407,7 @@ ModelVersion::Ran ModelVersion::Run(InstanceRunner* runner, InlineTick* tick,
 
 void ModelVersion::RunInstance(InstanceRunner* runner) {
   platform::NameThread("tritonts-model");
+  platform::ComputeForLong();
   std::unique_lock lock(mutex_);
   while (true) {
     const uint64_t began = NowNs();

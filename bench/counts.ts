@@ -4,8 +4,8 @@
  *
  * The rule: in steady state no allocation of ours, no lock a request, and at most three locks a batch, all sides of the
  * hop together. Node's, V8's and the runtime's own are not counted. The right-hand columns, from `signals` on, say of a
- * batch what its system calls were: `contended` locks and `sleeps` count twice, a wait and a wake-up; `usage` is what a thread that
- * looked for its batch asks to learn whether another one had its core.
+ * batch what its system calls were: `contended` locks and `sleeps` count twice, a wait and a wake-up; `usage` is what a
+ * thread that looked for its batch asks to learn whether another one had its core.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

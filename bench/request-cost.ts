@@ -50,7 +50,7 @@ export function canCount(): boolean {
 }
 
 /** What a run may cost, with all requests that it answers: no allocation, and three locks on all sides of the hop. */
-export const limits: Readonly<Pick<NativeCounts, 'allocations' | 'locks'>> = { allocations: 0, locks: 3 };
+const limits: Readonly<Pick<NativeCounts, 'allocations' | 'locks'>> = { allocations: 0, locks: 3 };
 
 /** What is over its limit, in words. */
 export function overLimits({ batches, counts }: RequestCost): string[] {

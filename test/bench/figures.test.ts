@@ -14,6 +14,15 @@ const figure: Figure = {
   atLeast: 25,
 };
 
+const limit: Figure = {
+  kind: 'delay',
+  model: 'text-32',
+  outstanding: 32,
+  ours: 'tritonts',
+  against: 'idle loop',
+  atMostMs: 1,
+};
+
 function about(median: number, spread: number): Estimate {
   return { median, spread, least: median - 2 * spread, greatest: median + 2 * spread };
 }
@@ -63,14 +72,6 @@ test('a figure is held against the row of its model, load, contestant and of tha
 });
 
 test('a delay is what timers come later than beside an idle loop', () => {
-  const limit: Figure = {
-    kind: 'delay',
-    model: 'text-32',
-    outstanding: 32,
-    ours: 'tritonts',
-    against: 'idle loop',
-    atMostMs: 1,
-  };
   const idle = delay('idle loop', about(1.25, 0.25));
   const [met] = judge([], [idle, delay('tritonts', about(2.5, 0))], [limit]);
   assert.ok(met);
@@ -99,14 +100,6 @@ test('required are the loads and the contestants of the ratios, and no others', 
 });
 
 test('a delay of one round has no spread, and is judged without', () => {
-  const limit: Figure = {
-    kind: 'delay',
-    model: 'text-32',
-    outstanding: 32,
-    ours: 'tritonts',
-    against: 'idle loop',
-    atMostMs: 1,
-  };
   const rows = [delay('idle loop', estimate([1])), delay('tritonts', estimate([2]))];
   const [verdict] = judge([], rows, [limit]);
   assert.equal(verdict?.measured?.spread, undefined);

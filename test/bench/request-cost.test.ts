@@ -21,7 +21,7 @@ for (const inline of ['auto', 'off'] as const) {
     for (const [model, outstanding] of countedLoads) {
       const cost = await countRequests(server, model, outstanding, 100, 200);
       assert.deepEqual(overLimits(cost), [], `${model}, ${outstanding} outstanding`);
-      // What is not counted is not cheap: every batch takes its model's lock.
+      // Else nothing was counted: every batch takes its model's lock.
       assert.ok(cost.counts.locks >= cost.batches, `${model}: ${JSON.stringify(cost)}`);
     }
   });

@@ -1,9 +1,10 @@
-// Builds the engine's C++ tests, which know nothing of Node, and runs them and the stress program.
+// Builds the engine's C++ tests, which know nothing of Node, and runs them, the program that takes memory and threads
+// away, and the stress program.
 //
 //   node scripts/native-tests.mjs [--sanitize address,undefined | thread] [--filter TEXT]
 //                                 [--seconds SECONDS] [--seed NUMBER]
 //
-// --filter: only tests whose name contains TEXT, and no stress program. --seconds (3) and --seed are the stress
+// --filter: only tests whose name contains TEXT, and no other program. --seconds (3) and --seed are the stress
 // program's. Needs CMake and a compiler; tests of the onnxruntime backend run where onnxruntime-node is installed.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
@@ -81,5 +82,11 @@ const env = {
 };
 run(join(build, 'tritonts_tests'), values.filter ? [values.filter] : [], env);
 if (!values.filter) {
+  const scarcity = join(build, 'tritonts_scarcity');
+  if (process.platform === 'linux' && values.sanitize === '') run(scarcity, [], env);
+  else
+    console.log(
+      'skipped: the scarcity program, which takes the place of functions that sanitizers replace, too, and needs Linux',
+    );
   run(join(build, 'tritonts_stress'), [values.seconds, ...(values.seed ? [values.seed] : [])], env);
 }

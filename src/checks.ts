@@ -16,8 +16,8 @@ export function expected(what: string, path: string, value: unknown): Error {
 
 /** Throws for keys that nobody reads. */
 export function checkKeys(value: object, known: readonly string[], path: string): void {
-  for (const key of Object.keys(value)) {
-    if (!known.includes(key)) {
+  for (const key in value) {
+    if (!known.includes(key) && Object.hasOwn(value, key)) {
       throw invalidArgument(
         `unknown key '${key}' in ${path}${didYouMean(key, known)}; it takes ${known.join(', ')}`,
       );

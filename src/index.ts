@@ -23,7 +23,7 @@ export type {
   StatisticDuration,
   TensorMetadata,
 } from './server/types.js';
-export type { Timings } from './addon/port-types.js';
+export type { Timings } from './dispatch/types.js';
 export type { BackendConfig, ProgressEvent, ServerOptions } from './options.js';
 export type { LoadModelOptions } from './registry/override.js';
 export type { ModelState } from './registry/published.js';

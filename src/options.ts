@@ -1,7 +1,7 @@
 /** Options of a server: what they are, and their checks, once, at the door. */
 
 import { fileURLToPath } from 'node:url';
-import { resolve } from 'node:path';
+import { isAbsolute, resolve } from 'node:path';
 import { addon } from './addon/load.js';
 import { backends } from './backends/index.js';
 import { checkKeys, checkObject, expected } from './checks.js';
@@ -53,11 +53,17 @@ export interface ServerOptions {
    * package onnxruntime-node carries. Triton: `--backend-config`.
    */
   readonly backendConfig?: Readonly<Record<string, BackendConfig>> | undefined;
+  /**
+   * Folders, as paths or file URLs, in which a model's configuration may name libraries of operators to load and profiles
+   * to write, besides the model's own folder and, for libraries, that of the ONNX Runtime library. Nothing else that a
+   * repository says loads code from, or writes to, places of its choice; see docs/security.md.
+   */
+  readonly trustedFolders?: readonly (string | URL)[] | undefined;
   /** Cores to use (default: what affinity and cgroup quota leave). */
   readonly threads?: number | undefined;
   /**
-   * Bytes of inputs and known outputs of all requests in flight (default: 1 GiB, or a quarter of the memory limit where
-   * that is less). A request beyond it rejects with UNAVAILABLE; `map` waits instead.
+   * Bytes that requests in flight hold: their inputs, known outputs, and answers until they are delivered (default: 1 GiB,
+   * or a quarter of the memory limit where that is less). A request beyond it rejects with UNAVAILABLE; `map` waits instead.
    */
   readonly maxInFlightBytes?: number | undefined;
   /**
@@ -73,7 +79,11 @@ export interface ServerOptions {
   readonly captureStacks?: boolean | undefined;
   /** Gives up loading: `createServer` rejects with CANCELLED, with everything released. */
   readonly signal?: AbortSignal | undefined;
-  /** Told of each step of loading. */
+  /**
+   * Told of each step of loading. What it throws rejects the call that loads, and it is told nothing more of that call:
+   * `createServer` gives up the other models and releases everything; `loadModel` rejects when its load has ended, and
+   * `index()` tells how. What it returns is not looked at.
+   */
   readonly onProgress?: ((event: ProgressEvent) => void) | undefined;
 }
 
@@ -87,6 +97,7 @@ export interface ResolvedOptions {
   readonly instanceKind: 'cpu' | undefined;
   readonly modelLoadConcurrency: number;
   readonly backendConfig: Readonly<Record<string, BackendConfig>>;
+  readonly trustedFolders: readonly string[];
   readonly threads: number;
   readonly maxInFlightBytes: number;
   readonly inline: InlineOption;
@@ -104,6 +115,7 @@ const keys = [
   'instanceKind',
   'modelLoadConcurrency',
   'backendConfig',
+  'trustedFolders',
   'threads',
   'maxInFlightBytes',
   'inline',
@@ -130,7 +142,16 @@ function inlineOption(value: unknown): InlineOption {
   return inline;
 }
 
-function repositoryPath(value: unknown, path: string): string {
+function resolvePath(value: string, path: string, base: string): string {
+  if (base === '' && !isAbsolute(value)) {
+    throw invalidArgument(
+      `expected an absolute path for ${path}, because the working directory is gone, but received '${value}'`,
+    );
+  }
+  return resolve(base, value);
+}
+
+function folderPath(value: unknown, path: string, base: string): string {
   if (value instanceof URL) {
     if (value.protocol !== 'file:') throw expected('a path or a file: URL', path, value.href);
     return fileURLToPath(value);
@@ -138,32 +159,40 @@ function repositoryPath(value: unknown, path: string): string {
   if (typeof value !== 'string' || value === '') throw expected('a path or a file: URL', path, value);
   if (value.startsWith('file://')) return fileURLToPath(value);
   if (/^[a-z][a-z0-9+.-]+:\/\//i.test(value)) throw expected('a local folder', path, value);
-  return resolve(value);
+  return resolvePath(value, path, base);
 }
 
-function checkBackendConfig(value: unknown): Readonly<Record<string, BackendConfig>> {
+function checkBackendConfig(value: unknown, base: string): Readonly<Record<string, BackendConfig>> {
   checkObject(value, 'options.backendConfig');
   checkKeys(value, [...backends().keys()], 'options.backendConfig');
+  const checked: [string, BackendConfig][] = [];
   for (const [name, options] of Object.entries(value) as [string, unknown][]) {
     const path = `options.backendConfig.${name}`;
+    const { optionKeys = [], paths } = backends().get(name) ?? {};
     checkObject(options, path);
-    checkKeys(options, backends().get(name)?.optionKeys ?? [], path);
+    checkKeys(options, optionKeys, path);
+    const entries: [string, string | number | boolean][] = [];
     for (const [key, option] of Object.entries(options) as [string, unknown][]) {
-      if (!['string', 'number', 'boolean'].includes(typeof option)) {
+      if (typeof option !== 'string' && typeof option !== 'number' && typeof option !== 'boolean') {
         throw expected('a string, number or boolean', `${path}.${key}`, option);
       }
+      // The system looks for a library that has a name and no folder.
+      const isPath = paths?.[key] === 'path' || (paths?.[key] === 'library' && /[/\\]/.test(String(option)));
+      entries.push([key, isPath ? resolvePath(String(option), `${path}.${key}`, base) : option]);
     }
+    checked.push([name, Object.freeze(Object.fromEntries(entries))]);
   }
-  // Checked key by key just above.
-  return value as Readonly<Record<string, BackendConfig>>;
+  return Object.freeze(Object.fromEntries(checked));
 }
 
 /**
  * Checks options and fills in defaults.
  *
+ * @param options - Nothing of them is kept but functions and signals.
+ * @param base - Where relative paths start (default: the working directory); empty: nowhere.
  * @throws {TritonError} INVALID_ARG that names the option, what was expected and what came.
  */
-export function resolveOptions(options: ServerOptions): ResolvedOptions {
+export function resolveOptions(options: ServerOptions, base: string = process.cwd()): ResolvedOptions {
   const given: unknown = options;
   checkObject(given, 'options');
   checkKeys(given, keys, 'options');
@@ -173,9 +202,10 @@ export function resolveOptions(options: ServerOptions): ResolvedOptions {
   if (list.length === 0)
     throw invalidArgument('expected at least one folder for options.modelRepository but received none');
   const repositories = list.map((entry, i) =>
-    repositoryPath(
+    folderPath(
       entry,
       Array.isArray(repository) ? `options.modelRepository[${i}]` : 'options.modelRepository',
+      base,
     ),
   );
 
@@ -200,6 +230,9 @@ export function resolveOptions(options: ServerOptions): ResolvedOptions {
     );
   }
 
+  const trusted: unknown = options.trustedFolders ?? [];
+  if (!Array.isArray(trusted)) throw expected('an array of folders', 'options.trustedFolders', trusted);
+
   const { signal, onProgress } = options;
   if (signal !== undefined && !((signal as unknown) instanceof AbortSignal)) {
     throw expected('an AbortSignal', 'options.signal', signal);
@@ -213,11 +246,14 @@ export function resolveOptions(options: ServerOptions): ResolvedOptions {
     exitOnError: boolean(options.exitOnError ?? true, 'options.exitOnError'),
     modelControlMode: mode,
     // Each entry was checked just above.
-    loadModels: loadModels as readonly string[],
+    loadModels: [...(loadModels as readonly string[])],
     autoCompleteConfig: boolean(options.autoCompleteConfig ?? true, 'options.autoCompleteConfig'),
     instanceKind,
     modelLoadConcurrency: integer(options.modelLoadConcurrency ?? 4, 1, 'options.modelLoadConcurrency'),
-    backendConfig: checkBackendConfig(options.backendConfig ?? {}),
+    backendConfig: checkBackendConfig(options.backendConfig ?? {}, base),
+    trustedFolders: trusted.map((folder: unknown, i) =>
+      folderPath(folder, `options.trustedFolders[${i}]`, base),
+    ),
     threads: integer(options.threads ?? addon().cores(), 1, 'options.threads'),
     maxInFlightBytes: integer(
       options.maxInFlightBytes ?? Math.floor(Math.min(2 ** 30, addon().memory() / 4)),

@@ -48,6 +48,28 @@ test('by default requests in flight may hold a quarter of the memory, and at mos
   );
 });
 
+test('paths in options start at the given folder; a library without a folder is left to the system', () => {
+  const { repositories, trustedFolders, backendConfig } = resolveOptions(
+    {
+      modelRepository: 'models',
+      trustedFolders: ['lib', '/opt/lib', pathToFileURL('/opt/other')],
+      backendConfig: { onnxruntime: { library: './libonnxruntime.so', profile_file_prefix: 'run' } },
+    },
+    '/base',
+  );
+  assert.deepEqual(repositories, [resolve('/base/models')]);
+  assert.deepEqual(
+    trustedFolders,
+    ['/base/lib', '/opt/lib', '/opt/other'].map((folder) => resolve(folder)),
+  );
+  assert.deepEqual(backendConfig['onnxruntime'], {
+    library: resolve('/base/libonnxruntime.so'),
+    profile_file_prefix: resolve('/base/run'),
+  });
+  const named = { onnxruntime: { library: 'libonnxruntime.so' } };
+  assert.deepEqual(resolveOptions({ modelRepository: 'models', backendConfig: named }).backendConfig, named);
+});
+
 test('what is given takes the place of the defaults', () => {
   const given = {
     exitOnError: false,
@@ -140,6 +162,11 @@ void suite('a wrong value', () => {
     [{ maxInFlightBytes: NaN }, /options\.maxInFlightBytes but received NaN/],
     [{ maxInFlightBytes: 10n }, /options\.maxInFlightBytes but received 10 of type bigint/],
     [{ signal: {} }, /an AbortSignal for options\.signal but received an object/],
+    [{ trustedFolders: '/lib' }, /an array of folders for options\.trustedFolders but received '\/lib'/],
+    [
+      { trustedFolders: ['/lib', 7] },
+      /a path or a file: URL for options\.trustedFolders\[1\] but received 7/,
+    ],
     [{ onProgress: true }, /a function for options\.onProgress but received true/],
     [{ backendConfig: [] }, /an object for options\.backendConfig but received an array/],
     [{ backendConfig: { onnxruntime: 'x' } }, /an object for options\.backendConfig\.onnxruntime/],

@@ -6,11 +6,13 @@
 
 #include "../backends/registry.h"
 #include "../device/cuda.h"
-#include "../engine/clock.h"
-#include "../engine/exit.h"
 #include "../platform/cores.h"
+#include "../platform/dynamic_library.h"
+#include "bytes_wrap.h"
 #include "convert.h"
 #include "counts.h"
+#include "engine/base/clock.h"
+#include "engine/base/exit.h"
 #include "port_wrap.h"
 #include "server_wrap.h"
 
@@ -58,6 +60,11 @@ Napi::Value FindServer(const Napi::CallbackInfo& info) {
   return server ? ServerWrap::Create(info.Env(), std::move(server)) : info.Env().Undefined();
 }
 
+// Undefined without memory.
+Napi::Value KeepBytes(const Napi::CallbackInfo& info) {
+  return BytesWrap::Create(info.Env(), info[0]);
+}
+
 Napi::Value Cores(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), platform::AvailableCores());
 }
@@ -97,15 +104,35 @@ void PrepareForExit(const Napi::CallbackInfo& info) {
   WaitForRuntimes();
 }
 
+// Throws where the addon cannot work in this environment: then nothing of it is left there.
 Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
-  auto* data = new AddonData();
-  env.SetInstanceData<AddonData>(data);
-  data->port_class = Napi::Persistent(PortWrap::Define(env));
-  data->server_class = Napi::Persistent(ServerWrap::Define(env));
+  const auto refuse = [&](const char* reason) {
+    if (!env.IsExceptionPending()) Napi::Error::New(env, reason).ThrowAsJavaScriptException();
+    return exports;
+  };
+  // The engine belongs to the process: it outlives the worker that loaded it.
+  if (!platform::DynamicLibrary::Pin(reinterpret_cast<const void*>(&DataOf))) {
+    return refuse("the system does not keep the addon loaded");
+  }
+  auto data = std::make_unique<AddonData>();
   data->poster = Poster::Create(env);
-  env.AddCleanupHook(CleanUp, data);
+  if (!data->poster) return refuse("the environment has no thread-safe function for the addon");
+  const Napi::Function port = PortWrap::Define(env);
+  const Napi::Function server = ServerWrap::Define(env);
+  const Napi::Function bytes = BytesWrap::Define(env);
+  if (port.IsEmpty() || server.IsEmpty() || bytes.IsEmpty()) {
+    data->poster->Close();
+    return refuse("the environment cannot have the addon's classes");
+  }
+  data->port_class = Napi::Persistent(port);
+  data->server_class = Napi::Persistent(server);
+  data->bytes_class = Napi::Persistent(bytes);
+  AddonData* kept = data.release();  // the environment's
+  env.SetInstanceData<AddonData>(kept);
+  env.AddCleanupHook(CleanUp, kept);
   exports.Set("createServer", Napi::Function::New<CreateServer>(env));
   exports.Set("findServer", Napi::Function::New<FindServer>(env));
+  exports.Set("keepBytes", Napi::Function::New<KeepBytes>(env));
   exports.Set("cores", Napi::Function::New<Cores>(env));
   exports.Set("memory", Napi::Function::New<Memory>(env));
   exports.Set("gpus", Napi::Function::New<Gpus>(env));

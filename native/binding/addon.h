@@ -5,7 +5,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "../engine/server.h"
+#include "engine/server/server.h"
 #include "poster.h"
 #include "setup.h"
 
@@ -16,6 +16,7 @@ class PortWrap;
 struct AddonData {
   Napi::FunctionReference port_class;
   Napi::FunctionReference server_class;
+  Napi::FunctionReference bytes_class;
   std::shared_ptr<Poster> poster;
   // Bytes of outputs that JavaScript has in place; the JS thread's alone, shared with finalizers.
   std::shared_ptr<size_t> shared_bytes = std::make_shared<size_t>(0);

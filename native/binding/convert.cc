@@ -1,5 +1,9 @@
 #include "convert.h"
 
+#include <utility>
+
+#include "bytes_wrap.h"
+
 namespace tritonts {
 
 namespace {
@@ -20,7 +24,12 @@ Napi::Array TensorsToJs(Napi::Env env, const std::vector<TensorDescription>& ten
     object.Set("name", tensor.name);
     object.Set("datatype", Napi::Number::New(env, static_cast<int>(tensor.datatype)));
     object.Set("typeName", tensor.type_name);
-    object.Set("shape", DimsToJs(env, tensor.dims));
+    if (tensor.has_rank) object.Set("shape", DimsToJs(env, tensor.dims));
+    Napi::Array names = Napi::Array::New(env, tensor.dim_names.size());
+    for (uint32_t dim = 0; dim < tensor.dim_names.size(); dim++) {
+      names.Set(dim, tensor.dim_names[dim]);
+    }
+    object.Set("dimNames", names);
     object.Set("optional", Napi::Boolean::New(env, tensor.optional));
     array.Set(i, object);
   }
@@ -86,6 +95,7 @@ Napi::Value ToJs(Napi::Env env, const ModelDescription& description) {
   Napi::Object object = Napi::Object::New(env);
   object.Set("inputs", TensorsToJs(env, description.inputs));
   object.Set("outputs", TensorsToJs(env, description.outputs));
+  object.Set("rowsVary", description.rows_vary);
   return object;
 }
 
@@ -93,6 +103,7 @@ Napi::Value ToJs(Napi::Env env, const ModelFolder& folder) {
   using Config = ModelFolder::Config;
   Napi::Object object = Napi::Object::New(env);
   object.Set("fault", folder.fault);
+  object.Set("refusal", folder.refusal);
   object.Set("stamp", folder.stamp);
   Napi::Array folders = Napi::Array::New(env, folder.folders.size());
   for (uint32_t i = 0; i < folder.folders.size(); i++) folders.Set(i, folder.folders[i]);
@@ -178,18 +189,17 @@ std::map<std::string, std::string> StringsOf(const Napi::Value& value) {
   return map;
 }
 
-std::map<std::string, std::string> FilesOf(const Napi::Value& value) {
-  std::map<std::string, std::string> files;
+ModelFiles FilesOf(const Napi::Value& value) {
+  ModelFiles files;
   if (!value.IsObject()) return files;
   const Napi::Object object = value.As<Napi::Object>();
   const Napi::Array paths = OwnKeys(object);
   if (paths.IsEmpty()) return files;
   for (uint32_t i = 0; i < paths.Length(); i++) {
-    const Napi::Value content = object.Get(paths.Get(i));
-    if (!content.IsTypedArray()) continue;
-    const Napi::Uint8Array bytes = content.As<Napi::Uint8Array>();
-    files.emplace(StringOf(paths.Get(i)),
-                  std::string(reinterpret_cast<const char*>(bytes.Data()), bytes.ByteLength()));
+    const Napi::Value path = paths.Get(i);
+    if (auto bytes = BytesWrap::BytesOf(object.Get(path))) {
+      files.emplace(StringOf(path), std::move(bytes));
+    }
   }
   return files;
 }

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "../engine/backend.h"
-#include "../engine/model_folder.h"
-#include "../engine/model_version.h"
-#include "../engine/statistics.h"
+#include "engine/backend.h"
+#include "engine/running/model_version.h"
+#include "engine/running/statistics.h"
+#include "engine/server/model_folder.h"
 #include "setup.h"
 
 namespace tritonts {
@@ -29,8 +29,8 @@ bool FlagOf(const Napi::Value& value);
 std::string StringOf(const Napi::Value& value);
 int64_t NumberOf(const Napi::Value& value);
 std::map<std::string, std::string> StringsOf(const Napi::Value& value);
-// Contents by path; each is copied.
-std::map<std::string, std::string> FilesOf(const Napi::Value& value);
+// Files of NativeBytes by path.
+ModelFiles FilesOf(const Napi::Value& value);
 VersionConfig VersionConfigOf(const Napi::Object& object);
 
 // An ArrayBuffer over `block`, which it keeps. Empty where the runtime forbids external buffers.

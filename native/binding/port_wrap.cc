@@ -1,12 +1,14 @@
 #include "port_wrap.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <memory>
+#include <span>
 
-#include "../engine/server.h"
 #include "addon.h"
 #include "convert.h"
+#include "engine/server/server.h"
 
 namespace tritonts {
 
@@ -53,6 +55,9 @@ Napi::Function PortWrap::Define(Napi::Env env) {
                       InstanceMethod<&PortWrap::SubmitCopies>("submitCopies"),
                       InstanceMethod<&PortWrap::Look>("look"),
                       InstanceMethod<&PortWrap::Cancel>("cancel"),
+                      InstanceMethod<&PortWrap::CancelMany>("cancelMany"),
+                      InstanceMethod<&PortWrap::DropSlab>("dropSlab"),
+                      InstanceMethod<&PortWrap::Shrink>("shrink"),
                       InstanceMethod<&PortWrap::Page>("page"),
                       InstanceMethod<&PortWrap::CopyPage>("copyPage"),
                       InstanceMethod<&PortWrap::TakeLarge>("takeLarge"),
@@ -123,11 +128,11 @@ void PortWrap::Wake(napi_env env, napi_value on_pages, void* context, void*) {
 }
 
 Napi::Value PortWrap::AddSlab(const Napi::CallbackInfo& info) {
-  return Napi::Boolean::New(info.Env(), port_->AddSlab() != nullptr);
+  return Napi::Boolean::New(info.Env(), port_->inputs().AddSlab() != nullptr);
 }
 
 Napi::Value PortWrap::Slab(const Napi::CallbackInfo& info) {
-  return ExternalBuffer(info.Env(), port_->slab(Word(info, 0)));
+  return ExternalBuffer(info.Env(), port_->inputs().slab(Word(info, 0)));
 }
 
 Napi::Value PortWrap::Header(const Napi::CallbackInfo& info) {
@@ -145,14 +150,14 @@ Napi::Value PortWrap::External(const Napi::CallbackInfo& info) {
 Napi::Value PortWrap::Stage(const Napi::CallbackInfo& info) {
   const auto [data, size] = BytesOf(info[0]);
   uint32_t id = 0;
-  Block* block = port_->Stage(size, &id);
+  Block* block = port_->inputs().Stage(size, &id);
   if (!block) return Napi::Number::New(info.Env(), -1);
   if (size > 0) std::memcpy(block->data(), data, size);
   return Napi::Number::New(info.Env(), id);
 }
 
 void PortWrap::Unstage(const Napi::CallbackInfo& info) {
-  port_->Unstage(Word(info, 0));
+  port_->inputs().Unstage(Word(info, 0));
 }
 
 Napi::Value PortWrap::Submit(const Napi::CallbackInfo& info) {
@@ -171,12 +176,13 @@ Napi::Value PortWrap::SubmitCopies(const Napi::CallbackInfo& info) {
   std::vector<const char*> sources;
   for (uint32_t i = 0; i < slabs.Length(); i++) {
     const auto [data, bytes] = BytesOf(slabs.Get(i));
-    if (bytes != layout::kSlabBytes) {
+    // Nothing is read of one that was dropped.
+    if (port_->inputs().slab(i) && bytes != layout::kSlabBytes) {
       return ToJs(info.Env(), Status::Internal("malformed submission: a slab of another size"));
     }
     sources.push_back(static_cast<const char*>(data));
   }
-  if (sources.size() != port_->slabs()) {
+  if (sources.size() < port_->inputs().slabs()) {
     return ToJs(info.Env(), Status::Internal("malformed submission: slabs are missing"));
   }
   return SubmitWords(info.Env(), static_cast<const int32_t*>(words), count, sources.data(),
@@ -194,24 +200,43 @@ Napi::Value PortWrap::SubmitWords(Napi::Env env, const int32_t* words, size_t co
 Napi::Value PortWrap::Look(const Napi::CallbackInfo& info) {
   constexpr int32_t kAsleep = -2;
   constexpr int32_t kNothing = -1;
-  const Port::Looked looked = port_->Look();
-  if (looked == Port::Looked::kSomething) return Napi::Number::New(info.Env(), TakePages());
-  return Napi::Number::New(info.Env(), looked == Port::Looked::kNothing ? kNothing : kAsleep);
+  const Looked looked = port_->Look();
+  if (looked == Looked::kSomething) return Napi::Number::New(info.Env(), TakePages());
+  return Napi::Number::New(info.Env(), looked == Looked::kNothing ? kNothing : kAsleep);
 }
 
 uint32_t PortWrap::TakePages() {
-  taken_.clear();
-  port_->TakePages(&taken_, layout::kMostPages);
-  auto* header = static_cast<int32_t*>(port_->header()->data()) + layout::kPages;
-  for (const CompletionPage* page : taken_) {
-    *header++ = static_cast<int32_t>(page->id);
-    *header++ = static_cast<int32_t>(page->words);
+  std::array<CompletionPage*, layout::kMostPages> pages;
+  const size_t count = port_->TakePages(pages);
+  size_t word = layout::kPages;
+  for (const CompletionPage* page : std::span(pages).first(count)) {
+    port_->header_word(word++) = static_cast<int32_t>(page->id);
+    port_->header_word(word++) = static_cast<int32_t>(page->words);
   }
-  return static_cast<uint32_t>(taken_.size());
+  return static_cast<uint32_t>(count);
 }
 
 void PortWrap::Cancel(const Napi::CallbackInfo& info) {
-  port_->Cancel(Word(info, 0), Word(info, 1));
+  port_->Cancel(Word(info, 0), Word(info, 1), Word(info, 2), Word(info, 3));
+}
+
+void PortWrap::CancelMany(const Napi::CallbackInfo& info) {
+  const size_t count = Word(info, 0);
+  if (info[1].IsTypedArray()) {
+    const auto [words, size] = BytesOf(info[1]);
+    port_->CancelMany(static_cast<const int32_t*>(words), std::min(count, size / 4));
+  } else {
+    port_->CancelMany(static_cast<const int32_t*>(port_->submission()->data()),
+                      std::min<size_t>(count, layout::kSubmissionWords));
+  }
+}
+
+void PortWrap::DropSlab(const Napi::CallbackInfo& info) {
+  port_->inputs().DropSlab(Word(info, 0));
+}
+
+void PortWrap::Shrink(const Napi::CallbackInfo&) {
+  port_->Shrink();
 }
 
 Napi::Value PortWrap::Page(const Napi::CallbackInfo& info) {
@@ -262,7 +287,7 @@ Napi::Value PortWrap::TakeLarge(const Napi::CallbackInfo& info) {
     return info.Env().Undefined();
   }
   *shared += large->size;
-  large->block.reset();
+  port_->ReleaseLarge(port_->page(Word(info, 0)), Word(info, 1));
   return Napi::Value(info.Env(), value);
 }
 
@@ -276,7 +301,7 @@ void PortWrap::CopyLarge(const Napi::CallbackInfo& info) {
   const auto [data, size] = BytesOf(info[2]);
   if (!large || size != large->size) return;
   if (size > 0) std::memcpy(const_cast<void*>(data), large->data, size);
-  large->block.reset();
+  port_->ReleaseLarge(port_->page(Word(info, 0)), Word(info, 1));
 }
 
 Napi::Value PortWrap::Recycle(const Napi::CallbackInfo& info) {
@@ -291,9 +316,7 @@ void PortWrap::Acknowledge(const Napi::CallbackInfo& info) {
 Napi::Value PortWrap::HeaderWord(const Napi::CallbackInfo& info) {
   const uint32_t index = Word(info, 0);
   if (index * 4 >= layout::kHeaderBytes) return info.Env().Undefined();
-  auto* words = static_cast<int32_t*>(port_->header()->data());
-  return Napi::Number::New(info.Env(),
-                           std::atomic_ref<int32_t>(words[index]).load(std::memory_order_acquire));
+  return Napi::Number::New(info.Env(), port_->header_word(index).load(std::memory_order_acquire));
 }
 
 void PortWrap::RefLoop(const Napi::CallbackInfo& info) {

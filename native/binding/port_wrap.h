@@ -6,9 +6,8 @@
 #pragma once
 
 #include <memory>
-#include <vector>
 
-#include "../engine/port.h"
+#include "engine/port/port.h"
 #include "setup.h"
 
 namespace tritonts {
@@ -44,9 +43,12 @@ class PortWrap : public Napi::ObjectWrap<PortWrap> {
   // Takes finished pages and names them in the header; how many.
   uint32_t TakePages();
   Napi::Value SubmitCopies(const Napi::CallbackInfo& info);
-  // The number of pages that the header names; or what Port::Looked says otherwise.
+  // The number of pages that the header names; or what Looked says otherwise.
   Napi::Value Look(const Napi::CallbackInfo& info);
   void Cancel(const Napi::CallbackInfo& info);
+  void CancelMany(const Napi::CallbackInfo& info);
+  void DropSlab(const Napi::CallbackInfo& info);
+  void Shrink(const Napi::CallbackInfo& info);
   Napi::Value Page(const Napi::CallbackInfo& info);
   void CopyPage(const Napi::CallbackInfo& info);
   Napi::Value TakeLarge(const Napi::CallbackInfo& info);
@@ -71,7 +73,6 @@ class PortWrap : public Napi::ObjectWrap<PortWrap> {
   std::shared_ptr<Signal> signal_;
   bool external_ = false;
   bool detached_ = false;
-  std::vector<CompletionPage*> taken_;
 };
 
 }  // namespace tritonts

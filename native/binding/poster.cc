@@ -1,12 +1,16 @@
 #include "poster.h"
 
+#include <thread>
+#include <utility>
+
 namespace tritonts {
 
 std::shared_ptr<Poster> Poster::Create(Napi::Env env) {
   std::shared_ptr<Poster> poster(new Poster());
   poster->env_ = env;
-  napi_value name = Napi::String::New(env, "tritonts");
-  if (napi_create_threadsafe_function(env, nullptr, nullptr, name, 0, 1, nullptr, nullptr,
+  napi_value name = nullptr;
+  if (napi_create_string_utf8(env, "tritonts", NAPI_AUTO_LENGTH, &name) != napi_ok ||
+      napi_create_threadsafe_function(env, nullptr, nullptr, name, 0, 1, nullptr, nullptr,
                                       poster.get(), Call, &poster->function_) != napi_ok) {
     return nullptr;
   }
@@ -19,18 +23,20 @@ void Poster::Hold() {
 }
 
 void Poster::Post(Closure closure) {
-  auto* data = new Closure(std::move(closure));
-  std::lock_guard lock(mutex_);
-  // The function only signals; held, so that Close can't come between.
-  if (closed_ || napi_call_threadsafe_function(function_, data, napi_tsfn_blocking) != napi_ok) {
-    delete data;
+  auto data = std::make_unique<Closure>(std::move(closure));
+  posting_.fetch_add(1);
+  // Whoever is counted before Close sees the function as it was: Close waits for it.
+  if (!closed_.load() &&
+      napi_call_threadsafe_function(function_, data.get(), napi_tsfn_blocking) == napi_ok) {
+    (void)data.release();  // the function's
   }
+  posting_.fetch_sub(1);
 }
 
 void Poster::Close() {
-  std::lock_guard lock(mutex_);
-  if (closed_) return;
-  closed_ = true;
+  if (closed_.exchange(true)) return;
+  // To post takes no time: the function's queue has no end.
+  while (posting_.load() != 0) std::this_thread::yield();
   napi_release_threadsafe_function(function_, napi_tsfn_abort);
 }
 

@@ -5,9 +5,10 @@
 // closures are dropped: nobody is left to hear them.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 
 #include "setup.h"
 
@@ -17,6 +18,7 @@ class Poster : public std::enable_shared_from_this<Poster> {
  public:
   using Closure = std::function<void(Napi::Env)>;
 
+  // Null where the environment cannot have one.
   static std::shared_ptr<Poster> Create(Napi::Env env);
 
   // JS thread: a closure is expected.
@@ -30,8 +32,8 @@ class Poster : public std::enable_shared_from_this<Poster> {
   Poster() = default;
   static void Call(napi_env env, napi_value, void* context, void* data);
 
-  std::mutex mutex_;  // guards closed_, and calls of function_ against Close
-  bool closed_ = false;
+  std::atomic<bool> closed_{false};
+  std::atomic<uint32_t> posting_{0};  // threads that are about to call the function
   napi_env env_ = nullptr;
   napi_threadsafe_function function_ = nullptr;
   int held_ = 0;  // JS thread

@@ -10,10 +10,13 @@
 namespace tritonts {
 
 namespace {
-// Calls a JS function that is no longer needed afterwards.
+// Calls a JS function that is no longer needed afterwards. An argument that could not be made, as
+// where the environment ends, leaves nothing to be told.
 void CallOnce(const std::shared_ptr<Napi::FunctionReference>& function,
               const std::vector<napi_value>& arguments) {
-  function->Call(arguments);
+  if (std::none_of(arguments.begin(), arguments.end(), [](napi_value one) { return !one; })) {
+    function->Call(arguments);
+  }
   function->Reset();
 }
 }  // namespace
@@ -153,9 +156,9 @@ Napi::Value ServerWrap::ModelNames(const Napi::CallbackInfo& info) {
 void ServerWrap::Retire(const Napi::CallbackInfo& info) {
   auto callback = Callback(info, 1);
   auto poster = DataOf(info.Env()).poster;
-  server_->Retire(static_cast<uint32_t>(NumberOf(info[0])), [callback, poster](bool given_up) {
-    poster->Post([callback, given_up](Napi::Env env) {
-      CallOnce(callback, {Napi::Boolean::New(env, given_up)});
+  server_->Retire(static_cast<uint32_t>(NumberOf(info[0])), [callback, poster](bool abandoned) {
+    poster->Post([callback, abandoned](Napi::Env env) {
+      CallOnce(callback, {Napi::Boolean::New(env, abandoned)});
     });
   });
 }
@@ -164,10 +167,10 @@ void ServerWrap::Close(const Napi::CallbackInfo& info) {
   auto callback = Callback(info, 1);
   auto poster = DataOf(info.Env()).poster;
   server_->Close(static_cast<uint64_t>(NumberOf(info[0])),
-                 [callback, poster](std::vector<std::string> given_up) {
-                   poster->Post([callback, given_up](Napi::Env env) {
-                     Napi::Array names = Napi::Array::New(env, given_up.size());
-                     for (uint32_t i = 0; i < given_up.size(); i++) names.Set(i, given_up[i]);
+                 [callback, poster](std::vector<std::string> abandoned) {
+                   poster->Post([callback, abandoned](Napi::Env env) {
+                     Napi::Array names = Napi::Array::New(env, abandoned.size());
+                     for (uint32_t i = 0; i < abandoned.size(); i++) names.Set(i, abandoned[i]);
                      CallOnce(callback, {names});
                    });
                  });

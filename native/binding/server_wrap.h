@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "../engine/server.h"
+#include "engine/server/server.h"
 #include "poster.h"
 #include "setup.h"
 

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "../engine/exit.h"
 #include "../platform/dynamic_library.h"
+#include "engine/base/exit.h"
 
 namespace tritonts::device {
 

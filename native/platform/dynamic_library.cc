@@ -40,6 +40,12 @@ void* DynamicLibrary::Symbol(const char* name) const {
   return reinterpret_cast<void*>(GetProcAddress(static_cast<HMODULE>(handle_), name));
 }
 
+bool DynamicLibrary::Pin(const void* address) {
+  HMODULE module = nullptr;
+  const DWORD flags = GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_PIN;
+  return GetModuleHandleExW(flags, static_cast<LPCWSTR>(address), &module) != 0;
+}
+
 std::string DynamicLibrary::PathOf(const void* address) {
   HMODULE module = nullptr;
   const DWORD flags =
@@ -63,6 +69,13 @@ StatusOr<DynamicLibrary> DynamicLibrary::Open(const std::string& path) {
 
 void* DynamicLibrary::Symbol(const char* name) const {
   return dlsym(handle_, name);
+}
+
+bool DynamicLibrary::Pin(const void* address) {
+  const std::string path = PathOf(address);
+  // It is open already; it only becomes one that stays. What is never closed keeps it, too.
+  return !path.empty() &&
+         dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD | RTLD_NODELETE) != nullptr;
 }
 
 std::string DynamicLibrary::PathOf(const void* address) {

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "../engine/status.h"
+#include "engine/base/status.h"
 
 namespace tritonts::platform {
 
@@ -24,6 +24,10 @@ class DynamicLibrary {
 
   // The address of an exported function or variable; null when there is none.
   void* Symbol(const char* name) const;
+
+  // Keeps the library that `address` (of a function or variable) lies in loaded for the life of the
+  // process, whoever closes it. False: the system does not know it.
+  static bool Pin(const void* address);
 
   // Where the file lies that `address` (of a function or variable) was loaded from; "" when
   // unknown.

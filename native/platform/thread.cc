@@ -1,16 +1,94 @@
 #include "thread.h"
 
-#if defined(__linux__)
-#include <pthread.h>
+#include <exception>
+#include <memory>
+#include <new>
+#include <utility>
+
+#if defined(_WIN32)
+#include <process.h>
+#include <windows.h>
+#elif defined(__linux__)
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#elif defined(__APPLE__)
-#include <pthread.h>
+#endif
+#if !defined(_WIN32)
+#include <time.h>
 #endif
 
 namespace tritonts::platform {
+
+namespace {
+
+using Body = std::function<void()>;
+
+#if defined(_WIN32)
+unsigned __stdcall RunBody(void* body) {
+#else
+void* RunBody(void* body) noexcept {
+#endif
+  const std::unique_ptr<Body> owner(static_cast<Body*>(body));
+  (*owner)();
+  return {};
+}
+
+}  // namespace
+
+Thread::~Thread() {
+  // As with std::thread: an owner that forgets it would have it run on beneath freed memory.
+  if (joinable_) std::terminate();
+}
+
+Thread::Thread(Thread&& other) noexcept
+    : handle_(other.handle_), joinable_(std::exchange(other.joinable_, false)) {}
+
+Thread& Thread::operator=(Thread&& other) noexcept {
+  if (joinable_) std::terminate();
+  handle_ = other.handle_;
+  joinable_ = std::exchange(other.joinable_, false);
+  return *this;
+}
+
+bool Thread::Start(Body body) {
+  if (joinable_) std::terminate();
+  std::unique_ptr<Body> owner(new (std::nothrow) Body(std::move(body)));
+  if (!owner) return false;
+#if defined(_WIN32)
+  handle_ =
+      reinterpret_cast<void*>(_beginthreadex(nullptr, unsigned{kStackBytes}, RunBody, owner.get(),
+                                             STACK_SIZE_PARAM_IS_A_RESERVATION, nullptr));
+  joinable_ = handle_ != nullptr;
+#else
+  pthread_attr_t attributes;
+  if (pthread_attr_init(&attributes) != 0) return false;
+  joinable_ = pthread_attr_setstacksize(&attributes, kStackBytes) == 0 &&
+              pthread_create(&handle_, &attributes, RunBody, owner.get()) == 0;
+  pthread_attr_destroy(&attributes);
+#endif
+  if (joinable_) (void)owner.release();  // the thread's
+  return joinable_;
+}
+
+void Thread::Join() {
+  if (!std::exchange(joinable_, false)) return;
+#if defined(_WIN32)
+  WaitForSingleObject(handle_, INFINITE);
+  CloseHandle(handle_);
+#else
+  pthread_join(handle_, nullptr);
+#endif
+}
+
+void Thread::Detach() {
+  if (!std::exchange(joinable_, false)) return;
+#if defined(_WIN32)
+  CloseHandle(handle_);
+#else
+  pthread_detach(handle_);
+#endif
+}
 
 #if defined(__linux__)
 namespace {
@@ -72,5 +150,15 @@ uint64_t Interruptions() {
   return 0;
 }
 #endif
+
+uint64_t ThreadTimeNs() {
+#if defined(_WIN32)
+  return 0;
+#else
+  timespec time{};
+  if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) != 0) return 0;
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
+#endif
+}
 
 }  // namespace tritonts::platform

@@ -1,7 +1,8 @@
 // Gathering an input of all requests of a batch.
-#include "collector.h"
+#include "engine/running/collector.h"
 
-#include "batch_fixture.h"
+#include "fake_device.h"
+#include "run_fixture.h"
 
 namespace tritonts::test {
 
@@ -16,7 +17,7 @@ std::string BytesIn(const Gathered& gathered) {
 }  // namespace
 
 TEST(collector_uses_the_only_request_in_place) {
-  BatchBench bench;
+  RunBench bench;
   Request* request = bench.requests.Floats({1, 2});
   bench.Begin({request});
   Gathered gathered;
@@ -30,7 +31,7 @@ TEST(collector_uses_the_only_request_in_place) {
 }
 
 TEST(collector_uses_neighbouring_requests_in_place) {
-  BatchBench bench;
+  RunBench bench;
   float memory[] = {1, 2, 3};
   Request* one = bench.requests.Add(1);
   bench.requests.Place(one, 0, DataType::kFp32, {1, 1}, memory, sizeof(float));
@@ -47,7 +48,7 @@ TEST(collector_uses_neighbouring_requests_in_place) {
 }
 
 TEST(collector_copies_requests_that_are_neighbours_in_another_order) {
-  BatchBench bench;
+  RunBench bench;
   float memory[] = {1, 2};
   Request* one = bench.requests.Add(1);
   bench.requests.Place(one, 0, DataType::kFp32, {1, 1}, memory + 1, sizeof(float));
@@ -62,7 +63,7 @@ TEST(collector_copies_requests_that_are_neighbours_in_another_order) {
 }
 
 TEST(collector_copies_scattered_requests_in_order) {
-  BatchBench bench;
+  RunBench bench;
   const std::vector<Request*> chosen = {bench.requests.Floats({1, 2}), bench.requests.Floats({3}),
                                         bench.requests.Floats({4, 5})};
   bench.Begin(chosen);
@@ -76,7 +77,7 @@ TEST(collector_copies_scattered_requests_in_order) {
 }
 
 TEST(collector_joins_the_chunks_of_a_request) {
-  BatchBench bench;
+  RunBench bench;
   const std::string bytes = BytesOf<float>({1, 2});
   Request* request = bench.requests.Add(2);
   bench.requests.Input(request, 0, DataType::kFp32, {2, 1}, bytes.substr(0, 3));
@@ -91,7 +92,7 @@ TEST(collector_joins_the_chunks_of_a_request) {
 }
 
 TEST(collector_gathers_tensors_without_elements) {
-  BatchBench bench;
+  RunBench bench;
   std::vector<Request*> chosen;
   for (int i = 0; i < 2; i++) {
     chosen.push_back(bench.requests.Add(1));
@@ -107,7 +108,7 @@ TEST(collector_gathers_tensors_without_elements) {
 }
 
 TEST(collector_says_when_no_request_has_the_input) {
-  BatchBench bench;
+  RunBench bench;
   bench.Begin({bench.requests.Floats({1}), bench.requests.Floats({2})});
   Gathered gathered;
   gathered.present = true;
@@ -117,7 +118,7 @@ TEST(collector_says_when_no_request_has_the_input) {
 }
 
 TEST(collector_finds_an_input_that_is_not_at_its_own_position) {
-  BatchBench bench;
+  RunBench bench;
   Request* request = bench.requests.Add(1);
   bench.requests.Input(request, 2, DataType::kFp32, {1, 1}, BytesOf<float>({7}));
   bench.Begin({request});
@@ -131,7 +132,7 @@ TEST(collector_finds_an_input_that_is_not_at_its_own_position) {
 
 TEST(collector_refuses_requests_of_different_shapes) {
   for (const Dims& other : {Dims{1, 2}, Dims{1, 1, 1}}) {
-    BatchBench bench;
+    RunBench bench;
     Request* odd = bench.requests.Add(1);
     bench.requests.Input(odd, 0, DataType::kFp32, other, BytesOf<float>({1, 2}));
     bench.Begin({bench.requests.Floats({1}), odd});
@@ -143,7 +144,7 @@ TEST(collector_refuses_requests_of_different_shapes) {
 
 TEST(collector_refuses_an_input_that_only_some_requests_have) {
   for (const bool first_has_it : {true, false}) {
-    BatchBench bench;
+    RunBench bench;
     Request* with = bench.requests.Floats({1});
     Request* without = bench.requests.Add(1);
     bench.Begin(first_has_it ? std::vector{with, without} : std::vector{without, with});
@@ -154,13 +155,90 @@ TEST(collector_refuses_an_input_that_only_some_requests_have) {
 }
 
 TEST(collector_keeps_the_shape_of_a_model_that_does_not_batch) {
-  BatchBench bench(false);
+  RunBench bench(false);
   Request* request = bench.requests.Add(1);
   bench.requests.Input(request, 0, DataType::kFp32, {2, 2}, BytesOf<float>({1, 2, 3, 4}));
   bench.Begin({request});
   Gathered gathered;
   CHECK(Gather(bench.run, 0, false, &gathered).ok());
   CHECK_EQ(gathered.shape, (Dims{2, 2}));
+  bench.End();
+}
+
+// --- Kinds of memory.
+
+namespace {
+
+void PlaceOnDevice(RunBench* bench, Request* request, FakeDevice* device, float value,
+                   int number = 0) {
+  const BlockRef block = device->Put(BytesOf<float>({value}), number);
+  bench->requests.Place(request, 0, DataType::kFp32, {1, 1}, block->data(), sizeof(float));
+  request->inputs()[0].chunks[0] = {block->data(), sizeof(float), MemoryKind::kDevice, number,
+                                    block};
+}
+
+}  // namespace
+
+TEST(collector_brings_inputs_of_a_device_to_the_host) {
+  FakeDevice device;
+  RunBench bench;
+  std::vector<Request*> chosen = {bench.requests.Add(1)};
+  PlaceOnDevice(&bench, chosen[0], &device, 3);
+  for (const bool alone : {true, false}) {
+    if (!alone) chosen = {bench.requests.Floats({1}), bench.requests.Add(1)};
+    if (!alone) PlaceOnDevice(&bench, chosen[1], &device, 3);
+    bench.Begin(chosen);
+    Gathered gathered;
+    CHECK(Gather(bench.run, 0, true, &gathered).ok());
+    CHECK(gathered.copied);
+    CHECK(gathered.buffer.kind == MemoryKind::kHost);
+    CHECK_EQ(BytesIn(gathered), alone ? BytesOf<float>({3}) : BytesOf<float>({1, 3}));
+    bench.End();
+  }
+}
+
+TEST(collector_gathers_inputs_on_the_device_of_the_instance) {
+  FakeDevice device;
+  RunBench bench(true, false, &device);
+  Request* there = bench.requests.Add(1);
+  PlaceOnDevice(&bench, there, &device, 2);
+  bench.Begin({bench.requests.Floats({1}), there});
+  Gathered gathered;
+  CHECK(Gather(bench.run, 0, true, &gathered, MemoryKind::kDevice).ok());
+  CHECK(gathered.buffer.kind == MemoryKind::kDevice);
+  std::string bytes(8, 0);
+  CHECK(device.Copy(gathered.buffer, {bytes.data(), 8, MemoryKind::kHost, 0, {}}).ok());
+  CHECK_EQ(bytes, BytesOf<float>({1, 2}));
+  bench.End();
+}
+
+TEST(collector_uses_an_input_in_place_on_its_own_device_only) {
+  FakeDevice device;
+  for (const int number : {0, 1}) {
+    RunBench bench(true, false, &device);
+    Request* request = bench.requests.Add(1);
+    PlaceOnDevice(&bench, request, &device, 2, number);
+    bench.Begin({request});
+    Gathered gathered;
+    CHECK(Gather(bench.run, 0, true, &gathered, MemoryKind::kDevice, 0).ok());
+    CHECK_EQ(gathered.copied, number == 1);
+    CHECK_EQ(gathered.buffer.device, 0);
+    bench.End();
+  }
+}
+
+TEST(collector_refuses_memory_that_nobody_copies) {
+  FakeDevice device;
+  device.copies = false;
+  RunBench bench;
+  Request* request = bench.requests.Add(1);
+  PlaceOnDevice(&bench, request, &device, 2, 3);
+  bench.Begin({request});
+  Gathered gathered;
+  const Status status = Gather(bench.run, 0, true, &gathered);
+  CHECK(status.code() == Code::kUnsupported);
+  CHECK_EQ(status.message(), "nothing here copies from memory of device 3 to host memory");
+  CHECK(Gather(bench.run, 0, true, &gathered, MemoryKind::kPinned).code() == Code::kUnsupported);
   bench.End();
 }
 

@@ -1,5 +1,5 @@
 // The dynamic batcher's and the default scheduler's decisions, as tables.
-#include "dynamic_scheduler.h"
+#include "engine/scheduling/dynamic_scheduler.h"
 
 #include <algorithm>
 #include <memory>
@@ -40,9 +40,9 @@ class Bench {
     return *this;
   }
   // The rows of the requests that an instance gets now.
-  Sizes Next(uint64_t now_ns = 0) {
+  Sizes Next(uint64_t now_ns = 0, uint32_t instance = 0) {
     decision.Clear();
-    scheduler_.Next(0, now_ns, &decision);
+    scheduler_.Next(instance, now_ns, &decision);
     Sizes rows;
     for (const Schedulable* request : decision.take) rows.push_back(request->batch_size);
     return rows;
@@ -384,6 +384,44 @@ void PlayRandomly(std::mt19937& random) {
 TEST(dynamic_scheduler_agrees_with_the_rule_on_random_queues) {
   std::mt19937 random(20261121);
   for (int game = 0; game < 2000; game++) PlayRandomly(random);
+}
+
+// --- Requests that are bound to an instance.
+
+TEST(scheduler_gives_an_instance_what_is_bound_to_it_or_to_none) {
+  for (const uint32_t most : {0u, 4u}) {
+    Bench bench({most, {}, 0});
+    bench.Arrive({1})->bound = 1;
+    bench.Arrive({2});
+    bench.Arrive({1})->bound = 2;
+    CHECK_EQ(bench.Next(0, 0), Sizes{2});
+    CHECK_EQ(bench.Next(0, 0), Sizes{});
+    CHECK_EQ(bench.scheduler().waiting(), 2u);
+    CHECK_EQ(bench.Next(0, 2), Sizes{1});
+    CHECK_EQ(bench.Next(0, 1), Sizes{1});
+  }
+}
+
+TEST(dynamic_scheduler_batches_across_what_is_bound_elsewhere) {
+  Bench bench({4, {2}, 100 * kUs});
+  bench.Arrive({1, 0})->bound = 1;
+  bench.Arrive({1, 10, 5});
+  bench.Arrive({3, 20, 7})->bound = 1;
+  bench.Arrive({1, 30, 5});
+  CHECK_EQ(bench.Next(40, 0), (Sizes{1, 1}));
+  // The others differ in shape: the first one's batch is closed.
+  CHECK_EQ(bench.Next(40, 1), Sizes{1});
+  CHECK_EQ(bench.Next(40, 1), Sizes{3});
+}
+
+TEST(dynamic_scheduler_waits_for_the_oldest_request_that_an_instance_may_have) {
+  Bench bench({4, {}, 100 * kUs});
+  bench.Arrive({1, 0})->bound = 1;
+  bench.Arrive({1, 10 * kUs});
+  CHECK_EQ(bench.Next(20 * kUs, 0), Sizes{});
+  CHECK_EQ(bench.decision.wake_at_ns, 110 * kUs);
+  CHECK_EQ(bench.Next(20 * kUs, 1), Sizes{});
+  CHECK_EQ(bench.decision.wake_at_ns, 100 * kUs);
 }
 
 }  // namespace tritonts::test

@@ -14,9 +14,9 @@
 #include <thread>
 #include <vector>
 
-#include "backend.h"
 #include "check.h"
-#include "clock.h"
+#include "engine/backend.h"
+#include "engine/base/clock.h"
 
 namespace tritonts::test {
 
@@ -73,7 +73,9 @@ struct Answer {
   Status status;
   std::map<uint32_t, Output> outputs;
   bool ran = false;
+  bool final = true;
   bool abandoned = false;
+  bool unserved = false;
   BatchTimings timings;
 };
 
@@ -87,7 +89,9 @@ class RecordingSink final : public ResponseSink {
       answer.slot = response.request->slot;
       answer.status = response.status;
       answer.ran = response.timings != nullptr;
+      answer.final = response.final;
       answer.abandoned = response.abandoned;
+      answer.unserved = response.unserved;
       if (response.timings) answer.timings = *response.timings;
       for (const OutputTensor& output : response.outputs) {
         Answer::Output& copy = answer.outputs[output.index];
@@ -96,7 +100,9 @@ class RecordingSink final : public ResponseSink {
         copy.bytes.assign(static_cast<const char*>(output.data), output.size);
       }
       answers_.push_back(std::move(answer));
-      if (!response.abandoned) response.request->set_state(Request::State::kIdle);
+      if (response.final && !response.abandoned) {
+        response.request->set_state(Request::State::kIdle);
+      }
     }
     changed_.notify_all();
   }
@@ -110,12 +116,17 @@ class RecordingSink final : public ResponseSink {
     std::lock_guard lock(mutex_);
     return answers_;
   }
-  // The only answer to `slot`; fails the test where there are none or several.
-  Answer Of(uint32_t slot) {
+  // What came for `slot`, in order.
+  std::vector<Answer> AllOf(uint32_t slot) {
     std::vector<Answer> found;
     for (Answer& answer : answers()) {
       if (answer.slot == slot) found.push_back(std::move(answer));
     }
+    return found;
+  }
+  // The only answer to `slot`; fails the test where there are none or several.
+  Answer Of(uint32_t slot) {
+    const std::vector<Answer> found = AllOf(slot);
     CHECK_EQ(found.size(), 1u);
     return found.empty() ? Answer() : found.front();
   }
@@ -175,10 +186,13 @@ class Requests {
 struct Script {
   std::function<Status(const ModelSpec&)> load;
   std::function<Status(const InstanceSpec&)> create;
-  std::function<void(uint32_t instance, Batch&)> execute;
+  std::function<void(uint32_t instance, Run&)> execute;
   std::function<void(uint32_t instance)> terminate;
   std::function<void()> destroyed;  // the model is
+  std::function<void()> info;       // somebody asks for it
+  bool asynchronous = false;
   bool starts_at_once = false;
+  bool time_depends_on_data = false;
 };
 
 class ScriptedModel final : public Model {
@@ -190,6 +204,7 @@ class ScriptedModel final : public Model {
   ModelDescription Describe() const override { return {}; }
   Status Configure(const ModelIo&) override { return Status::Ok(); }
   bool starts_at_once() const override { return script_->starts_at_once; }
+  bool time_depends_on_data() const override { return script_->time_depends_on_data; }
   StatusOr<std::unique_ptr<Instance>> CreateInstance(const InstanceSpec& spec) override {
     if (script_->create) {
       Status status = script_->create(spec);
@@ -197,18 +212,22 @@ class ScriptedModel final : public Model {
     }
     return std::unique_ptr<Instance>(new Scripted(script_, spec.index));
   }
-  std::map<std::string, std::string> Info() const override { return {{"runtime", "script"}}; }
+  std::map<std::string, std::string> Info() const override {
+    if (script_->info) script_->info();
+    return {{"runtime", "script"}};
+  }
 
  private:
   class Scripted final : public Instance {
    public:
     Scripted(std::shared_ptr<const Script> script, uint32_t index)
         : script_(std::move(script)), index_(index) {}
-    void Execute(Batch& batch) override {
+    bool asynchronous() const override { return script_->asynchronous; }
+    void Execute(Run& run) override {
       if (script_->execute) {
-        script_->execute(index_, batch);
+        script_->execute(index_, run);
       } else {
-        batch.Respond(Status::Ok());
+        run.RespondAll(Status::Ok());
       }
     }
     void Terminate() override {

@@ -14,7 +14,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "../engine/exit.h"
+#include "engine/base/exit.h"
 
 namespace tritonts {
 
@@ -37,6 +37,14 @@ std::string SettingOf(const ModelSpec& spec, const std::string& key, const char*
   return known == spec.settings.end() ? absent : known->second;
 }
 
+std::chrono::milliseconds MillisecondsOf(const ModelSpec& spec, const std::string& key,
+                                         const char* absent) {
+  const std::string text = SettingOf(spec, key, absent);
+  int64_t milliseconds = 0;
+  std::from_chars(text.data(), text.data() + text.size(), milliseconds);
+  return std::chrono::milliseconds(milliseconds);
+}
+
 [[noreturn]] void HangForEver(const std::string& file) {
   if (!file.empty()) std::ofstream(file).put('\n');
   while (true) std::this_thread::sleep_for(std::chrono::hours(1));
@@ -48,6 +56,7 @@ struct Orders {
   std::string load_fault;
   std::string at;
   std::chrono::milliseconds delay{100};
+  std::chrono::milliseconds destroy{0};
   std::string hang_file;
   std::string release_file;
   int fault_input = -1;  // position of the input that names a fault
@@ -71,25 +80,25 @@ class FaultInstance final : public Instance {
   FaultInstance(const Orders& orders, std::atomic<int32_t>* runs) : orders_(orders), runs_(runs) {}
   ~FaultInstance() override { JoinLate(); }
 
-  void Execute(Batch& batch) override {
+  void Execute(Run& run) override {
     // Answers that were to come late come now, while another run is under way.
     JoinLate();
     run_ = ++*runs_;
     first_rows_.clear();
     int32_t rows = 0;
-    for (const Request* request : batch.requests()) {
+    for (const Request* request : run.requests()) {
       first_rows_.push_back(rows);
       rows += static_cast<int32_t>(request->batch_size);
     }
-    ran_shapes_.assign(batch.requests().size(), {});
-    batch.MarkInputsReady();
-    batch.MarkComputed();
-    for (uint32_t i = 0; i < batch.requests().size(); i++) {
-      if (!OfTheRun(FaultOf(batch, i))) Answer(batch, i, FaultOf(batch, i));
+    ran_shapes_.assign(run.requests().size(), {});
+    run.MarkInputsReady();
+    run.MarkComputed();
+    for (uint32_t i = 0; i < run.requests().size(); i++) {
+      if (!OfTheRun(FaultOf(run, i))) Answer(run, i, FaultOf(run, i));
     }
-    for (uint32_t i = 0; i < batch.requests().size(); i++) {
+    for (uint32_t i = 0; i < run.requests().size(); i++) {
       const Fault fault = faults_[i];
-      if (OfTheRun(fault)) Misbehave(batch, i, fault);
+      if (OfTheRun(fault)) Misbehave(run, i, fault);
     }
   }
 
@@ -109,11 +118,11 @@ class FaultInstance final : public Instance {
   }
 
   // Remembered, because an answered request is not ours any more.
-  Fault FaultOf(const Batch& batch, uint32_t position) {
-    faults_.resize(batch.requests().size());
+  Fault FaultOf(const Run& run, uint32_t position) {
+    faults_.resize(run.requests().size());
     Fault& fault = faults_[position];
     fault = orders_.fault;
-    const Request& request = *batch.requests()[position];
+    const Request& request = *run.requests()[position];
     const InputTensor* input = orders_.fault_input < 0
                                    ? nullptr
                                    : request.input(static_cast<uint32_t>(orders_.fault_input));
@@ -126,18 +135,18 @@ class FaultInstance final : public Instance {
     return fault;
   }
 
-  void Echo(Batch& batch, uint32_t position) {
-    const InputTensor* input = batch.requests()[position]->input(0);
+  void Echo(Run& run, uint32_t position) {
+    const InputTensor* input = run.requests()[position]->input(0);
     if (!input) return;
-    Declare(batch, position, 0, input->datatype, input->shape, input->byte_size());
-    if (orders_.ran_output >= 0) TellRun(batch, position);
+    Declare(run, position, 0, input->datatype, input->shape, input->byte_size());
+    if (orders_.ran_output >= 0) TellRun(run, position);
   }
 
-  void TellRun(Batch& batch, uint32_t position) {
-    const uint32_t rows = batch.requests()[position]->batch_size;
+  void TellRun(Run& run, uint32_t position) {
+    const uint32_t rows = run.requests()[position]->batch_size;
     const size_t size = rows * 3 * sizeof(int32_t);
-    BlockRef block = batch.pool().Acquire(size);
-    if (!block) return batch.RespondOne(position, Status::Unavailable("no memory"));
+    BlockRef block = run.pool().Acquire(size);
+    if (!block) return run.Respond(position, Status::Unavailable("no memory"));
     auto* told = reinterpret_cast<int32_t*>(block->data());
     for (uint32_t row = 0; row < rows; row++) {
       *told++ = run_;
@@ -146,24 +155,24 @@ class FaultInstance final : public Instance {
     }
     std::array<int64_t, 2>& shape = ran_shapes_[position];
     shape = {rows, 3};
-    batch.SetRequestOutput(position, static_cast<uint32_t>(orders_.ran_output), DataType::kInt32,
-                           shape, block->data(), size, block.get());
+    run.SetRequestOutput(position, static_cast<uint32_t>(orders_.ran_output), DataType::kInt32,
+                         shape, block->data(), size, block.get());
   }
 
   // Output `index` with the bytes of input 0, of which `size` count.
-  static void Declare(Batch& batch, uint32_t position, uint32_t index, DataType datatype,
+  static void Declare(Run& run, uint32_t position, uint32_t index, DataType datatype,
                       std::span<const int64_t> shape, size_t size) {
-    const InputTensor* input = batch.requests()[position]->input(0);
-    BlockRef block = batch.pool().Acquire(input->byte_size() + sizeof(float));
-    if (!block) return batch.RespondOne(position, Status::Unavailable("no memory"));
+    const InputTensor* input = run.requests()[position]->input(0);
+    BlockRef block = run.pool().Acquire(input->byte_size() + sizeof(float));
+    if (!block) return run.Respond(position, Status::Unavailable("no memory"));
     if (input->byte_size() > 0) {
       std::memcpy(block->data(), input->chunks.front().data, input->byte_size());
     }
-    batch.SetRequestOutput(position, index, datatype, shape, block->data(), size, block.get());
+    run.SetRequestOutput(position, index, datatype, shape, block->data(), size, block.get());
   }
 
-  void Answer(Batch& batch, uint32_t position, Fault fault) {
-    const InputTensor* input = batch.requests()[position]->input(0);
+  void Answer(Run& run, uint32_t position, Fault fault) {
+    const InputTensor* input = run.requests()[position]->input(0);
     const size_t size = input->byte_size();
     const DataType datatype = input->datatype;
     std::vector<int64_t> shape(input->shape.begin(), input->shape.end());
@@ -177,13 +186,13 @@ class FaultInstance final : public Instance {
         break;
       case Fault::kAnswersLate: {
         std::lock_guard lock(mutex_);
-        late_.emplace_back([this, position, answers = batch.answers()] {
+        late_.emplace_back([this, position, run = RunRef(run)] {
           {
             std::unique_lock lock(mutex_);
             changed_.wait(lock, [this] { return late_wanted_; });
           }
-          answers.RespondOne(position, Status::Internal("an answer that came late"));
-          answers.Respond(Status::Internal("an answer that came late"));
+          run->Respond(position, Status::Internal("an answer that came late"));
+          run->RespondAll(Status::Internal("an answer that came late"));
         });
         return;
       }
@@ -191,54 +200,54 @@ class FaultInstance final : public Instance {
         return;
       case Fault::kWrongRows:
         shape.front()++;
-        Declare(batch, position, 0, datatype, shape, size);
+        Declare(run, position, 0, datatype, shape, size);
         break;
       case Fault::kNegativeDim:
         shape.back() = -1;
-        Declare(batch, position, 0, datatype, shape, size);
+        Declare(run, position, 0, datatype, shape, size);
         break;
       case Fault::kHugeShape:
         shape.insert(shape.end(), 4, int64_t{1} << 30);
-        Declare(batch, position, 0, datatype, shape, size);
+        Declare(run, position, 0, datatype, shape, size);
         break;
       case Fault::kUnknownOutput:
-        Declare(batch, position, 7, datatype, shape, size);
+        Declare(run, position, 7, datatype, shape, size);
         break;
       case Fault::kWrongDatatype:
-        Declare(batch, position, 0, DataType::kInt8, shape, size);
+        Declare(run, position, 0, DataType::kInt8, shape, size);
         break;
       case Fault::kTooFewBytes:
-        Declare(batch, position, 0, datatype, shape, size - sizeof(float));
+        Declare(run, position, 0, datatype, shape, size - sizeof(float));
         break;
       case Fault::kTooManyBytes:
-        Declare(batch, position, 0, datatype, shape, size + sizeof(float));
+        Declare(run, position, 0, datatype, shape, size + sizeof(float));
         break;
       case Fault::kOtherThread: {
-        Echo(batch, position);
-        std::thread([&batch, position] { batch.RespondOne(position, Status::Ok()); }).join();
+        Echo(run, position);
+        std::thread([&run, position] { run.Respond(position, Status::Ok()); }).join();
         return;
       }
       case Fault::kAllocatesTooMuch:
-        if (!batch.pool().Acquire(kTooMuch)) {
+        if (!run.pool().Acquire(kTooMuch)) {
           status = Status::Unavailable("no memory for " + std::to_string(kTooMuch) + " bytes");
         }
         break;
       case Fault::kWrongRequest:
-        batch.RespondOne(static_cast<uint32_t>(batch.requests().size()), Status::Ok());
-        batch.RespondOne(1u << 30, Status::Internal("nobody's"));
-        Echo(batch, position);
+        run.Respond(static_cast<uint32_t>(run.requests().size()), Status::Ok());
+        run.Respond(1u << 30, Status::Internal("nobody's"));
+        Echo(run, position);
         break;
       default:
-        Echo(batch, position);
+        Echo(run, position);
     }
-    batch.RespondOne(position, status);
+    run.Respond(position, status);
     if (fault == Fault::kAnswersTwice) {
-      batch.RespondOne(position, Status::Ok());
-      batch.RespondOne(position, Status::Internal("a second answer"));
+      run.Respond(position, Status::Ok());
+      run.Respond(position, Status::Internal("a second answer"));
     }
   }
 
-  void Misbehave(Batch& batch, uint32_t position, Fault fault) {
+  void Misbehave(Run& run, uint32_t position, Fault fault) {
     if (fault == Fault::kThrows) throw std::runtime_error("an injected exception");
     if (fault == Fault::kThrowsOther) throw 42;
     if (fault == Fault::kLacksMemory) throw std::bad_alloc();
@@ -257,9 +266,9 @@ class FaultInstance final : public Instance {
     }
     lock.unlock();
     if (terminated) {
-      return batch.RespondOne(position, Status::Cancelled("the run was asked to end"));
+      return run.Respond(position, Status::Cancelled("the run was asked to end"));
     }
-    Answer(batch, position, Fault::kNone);
+    Answer(run, position, Fault::kNone);
   }
 
   void JoinLate() {
@@ -290,6 +299,7 @@ class FaultInstance final : public Instance {
 class FaultModel final : public Model {
  public:
   explicit FaultModel(Orders orders) : orders_(std::move(orders)) {}
+  ~FaultModel() override { std::this_thread::sleep_for(orders_.destroy); }
 
   // It takes whatever the configuration says.
   ModelDescription Describe() const override { return {}; }
@@ -329,10 +339,8 @@ StatusOr<std::unique_ptr<Model>> FaultBackend::Load(const ModelSpec& spec) {
   orders.hang_file = SettingOf(spec, "hang_file", "");
   orders.release_file = SettingOf(spec, "release_file", "");
   orders.at = SettingOf(spec, "at", "load");
-  const std::string delay = SettingOf(spec, "delay_ms", "100");
-  int64_t milliseconds = 0;
-  std::from_chars(delay.data(), delay.data() + delay.size(), milliseconds);
-  orders.delay = std::chrono::milliseconds(milliseconds);
+  orders.delay = MillisecondsOf(spec, "delay_ms", "100");
+  orders.destroy = MillisecondsOf(spec, "destroy_ms", "0");
   if (Status status = LoadFault(orders, "load"); !status.ok()) return status;
   return std::unique_ptr<Model>(new FaultModel(std::move(orders)));
 }

@@ -13,11 +13,12 @@
 //   load_fault   "fails", "throws", "lacks_memory" or "hangs"
 //   at           where load_fault is: "load" (default), "configure" or "instance"
 //   delay_ms     how long "slow" takes (100)
+//   destroy_ms   how long the model's destructor takes (0)
 //   release_file "held" goes on when this file is there
 //   hang_file    a file that is made when something begins to hang
 #pragma once
 
-#include "../engine/backend.h"
+#include "engine/backend.h"
 
 namespace tritonts {
 

@@ -2,6 +2,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "platform/thread.h"
 #include "port_client.h"
 #include "server_fixture.h"
 #include "version_fixture.h"
@@ -43,7 +44,7 @@ class Bench {
   // Which of the runs so far were on this thread.
   std::vector<bool> here() {
     std::vector<bool> here;
-    for (const Runs::Run& run : runs->runs())
+    for (const Runs::Batch& run : runs->runs())
       here.push_back(run.thread == std::this_thread::get_id());
     return here;
   }
@@ -89,11 +90,11 @@ TEST(inline_is_off_without_a_tick_or_a_budget) {
 TEST(inline_leaves_what_is_slow_to_the_thread) {
   Script script;
   std::atomic<bool> here{false};
-  script.execute = [&here, thread = std::this_thread::get_id()](uint32_t, Batch& batch) {
+  script.execute = [&here, thread = std::this_thread::get_id()](uint32_t, Run& run) {
     if (std::this_thread::get_id() == thread) here = true;
     const uint64_t end = NowNs() + 3 * kMs;
     while (NowNs() < end) std::this_thread::yield();
-    batch.Respond(Status::Ok());
+    run.RespondAll(Status::Ok());
   };
   VersionBench bench(std::move(script), Inline(ConfigOf(FloatIo()), 2 * kMs));
   for (size_t i = 0; i < 4; i++) {
@@ -102,6 +103,57 @@ TEST(inline_leaves_what_is_slow_to_the_thread) {
     CHECK(bench.sink.Wait(i + 1));
   }
   CHECK(!here);
+}
+
+TEST(inline_leaves_models_whose_time_depends_on_data_to_their_threads) {
+  std::atomic<bool> here{false};
+  Script script;
+  script.time_depends_on_data = true;
+  script.execute = [&here, thread = std::this_thread::get_id()](uint32_t, Run& run) {
+    if (std::this_thread::get_id() == thread) here = true;
+    run.RespondAll(Status::Ok());
+  };
+  VersionBench bench(std::move(script), Batching(8));
+  for (size_t i = 0; i < 4; i++) {
+    InlineTick tick;
+    bench.Submit({bench.requests.Floats({1})}, &tick);
+    CHECK(bench.sink.Wait(i + 1));
+    CHECK(Eventually([&] { return bench.version().drained(); }));
+  }
+  CHECK(!here);
+}
+
+// Requests of one shape, of which the first one that runs here takes its time.
+TEST(inline_ends_for_good_with_a_run_that_takes_far_too_long) {
+  std::atomic<bool> slow{false};
+  std::atomic<int> here{0};
+  Script script;
+  script.execute = [&, thread = std::this_thread::get_id()](uint32_t, Run& run) {
+    if (std::this_thread::get_id() == thread) {
+      here++;
+      const uint64_t had = platform::ThreadTimeNs();
+      while (slow && platform::ThreadTimeNs() - had < 30 * kMs) continue;
+    }
+    run.RespondAll(Status::Ok());
+  };
+  if (platform::ThreadTimeNs() == 0) SKIP("the time of a thread is not told here");
+  VersionBench bench(std::move(script), Inline(ConfigOf(FloatIo()), kMs));
+  size_t sent = 0;
+  const auto ask = [&] {
+    InlineTick tick;
+    bench.Submit({bench.requests.Floats({1})}, &tick);
+    CHECK(bench.sink.Wait(++sent));
+    CHECK(Eventually([&] { return bench.version().drained(); }));
+  };
+  while (here == 0 && sent < 1000) ask();
+  CHECK(here > 0);
+  slow = true;
+  const int before = here;
+  while (here == before && sent < 2000) ask();
+  CHECK_EQ(here.load(), before + 1);
+  slow = false;
+  for (int i = 0; i < 100; i++) ask();
+  CHECK_EQ(here.load(), before + 1);
 }
 
 TEST(inline_leaves_gpu_instances_to_their_threads) {
@@ -153,7 +205,7 @@ TEST(inline_shares_a_tick_with_the_other_instances) {
   Bench bench(Batching(2, 2));
   bench.Ask({2});
   bench.Ask({2, 2});
-  const std::vector<Runs::Run> runs = bench.runs->runs();
+  const std::vector<Runs::Batch> runs = bench.runs->runs();
   CHECK_EQ(runs.size(), 3u);
   std::set<bool> here;
   for (size_t i = 1; i < runs.size(); i++) {
@@ -173,9 +225,9 @@ TEST(inline_counts_its_runs_as_any_other) {
 
 TEST(inline_fails_a_backend_that_throws_and_goes_on) {
   Script script;
-  script.execute = [](uint32_t, Batch& batch) {
-    if (batch.requests()[0]->batch_size == 2) throw std::runtime_error("thrown");
-    batch.Respond(Status::Ok());
+  script.execute = [](uint32_t, Run& run) {
+    if (run.requests()[0]->batch_size == 2) throw std::runtime_error("thrown");
+    run.RespondAll(Status::Ok());
   };
   VersionBench bench(std::move(script), Batching(2));
   for (size_t i = 0; i < 6; i++) {
@@ -193,8 +245,7 @@ TEST(inline_answers_of_a_port_come_without_a_signal) {
   const uint32_t uid = server.Serve(&identity, Batching(8));
   std::atomic<int> wakes{0};
   const auto port = server.server().Attach([&] { wakes++; });
-  std::vector<CompletionPage*> pages;
-  port->TakePages(&pages);
+  TakePages(*port);
   bool answered = false;
   const auto submit = [&](int32_t generation) {
     const std::vector<int32_t> words = {static_cast<int32_t>(uid), 0, generation, 1, 0, 0, 1};
@@ -204,20 +255,17 @@ TEST(inline_answers_of_a_port_come_without_a_signal) {
   CHECK(!answered);
   CHECK(Eventually([&] { return server.server().FindVersion(uid)->drained(); }));
   const int before = wakes;
-  port->TakePages(&pages);
+  TakePages(*port);
   submit(2);
   CHECK(answered);
   CHECK_EQ(wakes.load(), before);
-  pages.clear();
-  port->TakePages(&pages);
+  const auto pages = TakePages(*port);
   CHECK_EQ(pages.size(), 1u);
   CHECK(port->Recycle(pages[0]));
   // Nobody took these answers here, so the next ones are not lost either.
   submit(3);
   CHECK(answered);
-  pages.clear();
-  port->TakePages(&pages);
-  CHECK_EQ(pages.size(), 1u);
+  CHECK_EQ(TakePages(*port).size(), 1u);
   port->Detach();
 }
 
@@ -227,18 +275,15 @@ TEST(inline_pages_beyond_those_that_are_taken_are_signalled) {
   const uint32_t uid = server.Serve(&identity, Batching(8));
   std::atomic<int> wakes{0};
   const auto port = server.server().Attach([&] { wakes++; });
-  std::vector<CompletionPage*> pages;
-  port->TakePages(&pages);
+  TakePages(*port);
   bool answered = false;
   const std::vector<int32_t> words = {static_cast<int32_t>(uid), 0, 1, 1, 0, 0, 1};
   CHECK(port->Submit(words.data(), words.size(), nullptr, true, &answered).ok());
   CHECK(Eventually([&] { return server.server().FindVersion(uid)->drained(); }));
   const int before = wakes;
-  port->TakePages(&pages, 0);
-  CHECK(pages.empty());
+  CHECK_EQ(TakePages(*port, 0).size(), 0u);
   CHECK_EQ(wakes.load(), before + 1);
-  port->TakePages(&pages);
-  CHECK_EQ(pages.size(), 1u);
+  CHECK_EQ(TakePages(*port).size(), 1u);
   port->Detach();
 }
 

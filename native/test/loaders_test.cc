@@ -1,11 +1,12 @@
 // Which threads take which loads.
-#include "loaders.h"
+#include "engine/server/loaders.h"
 
 #include <atomic>
 #include <chrono>
 #include <thread>
 
 #include "engine_fixture.h"
+#include "no_threads.h"
 
 namespace tritonts::test {
 
@@ -49,6 +50,7 @@ class Work {
 TEST(loaders_beyond_the_cores_leave_short_loads_to_the_others) {
   Work work;
   Loaders loaders({.most_threads = 4, .cores = 2, .overdue = hours(1)}, [] {});
+  CHECK(loaders.Start());
   for (int i = 0; i < 100; i++) {
     loaders.Add(work.Load([] { std::this_thread::sleep_for(std::chrono::microseconds(100)); }));
   }
@@ -60,6 +62,7 @@ TEST(loaders_beyond_the_cores_take_what_is_overdue) {
   Work work;
   std::atomic<bool> over{false};
   Loaders loaders({.most_threads = 4, .cores = 1, .overdue = milliseconds(1)}, [] {});
+  CHECK(loaders.Start());
   // Each waits for something else than a core, until all four are under way.
   for (int i = 0; i < 8; i++) {
     loaders.Add(work.Load([&] {
@@ -76,6 +79,7 @@ TEST(loaders_beyond_the_cores_take_what_comes_when_the_others_hang) {
   Work work;
   std::atomic<bool> over{false};
   Loaders loaders({.most_threads = 2, .cores = 1, .overdue = milliseconds(1)}, [] {});
+  CHECK(loaders.Start());
   const auto hang = [&] {
     while (!over) std::this_thread::sleep_for(milliseconds(1));
   };
@@ -90,10 +94,55 @@ TEST(loaders_beyond_the_cores_take_what_comes_when_the_others_hang) {
   CHECK(Eventually([&] { return work.done() == 3 && loaders.idle(); }));
 }
 
+TEST(loaders_do_with_the_threads_that_the_system_has) {
+  if (kWatched) SKIP("a sanitizer needs memory at any time");
+  Work work;
+  Loaders loaders({.most_threads = 4, .cores = 4}, [] {});
+  {
+    NoThreads none;
+    CHECK(!loaders.Start());
+  }
+  CHECK(loaders.Start());
+  {
+    NoThreads none;
+    for (int i = 0; i < 8; i++) loaders.Add(work.Load());
+    CHECK(Eventually([&] { return work.done() == 8 && loaders.idle(); }));
+  }
+  CHECK_EQ(work.most(), 1);
+  // And more when there are more.
+  std::atomic<bool> over{false};
+  for (int i = 0; i < 4; i++) {
+    loaders.Add(work.Load([&] {
+      while (!over) std::this_thread::sleep_for(milliseconds(1));
+    }));
+  }
+  CHECK(Eventually([&] { return work.at_once() == 4; }));
+  over = true;
+  CHECK(Eventually([&] { return work.done() == 12 && loaders.idle(); }));
+}
+
+TEST(loaders_free_what_a_task_holds_with_no_lock_held) {
+  Work work;
+  std::atomic<int> freed{0};
+  Loaders loaders({.most_threads = 1, .cores = 1}, [] {});
+  CHECK(loaders.Start());
+  {
+    // Asks the loaders as it goes.
+    std::shared_ptr<int> held(new int(0), [&](const int* number) {
+      delete number;
+      loaders.idle();
+      freed++;
+    });
+    loaders.Add(work.Load([held = std::move(held)] {}));
+  }
+  CHECK(Eventually([&] { return freed == 1; }));
+}
+
 TEST(loaders_that_are_closed_refuse_what_waits_for_those_beyond_the_cores) {
   Work work;
   std::atomic<bool> over{false};
   Loaders loaders({.most_threads = 2, .cores = 1, .overdue = hours(1)}, [] {});
+  CHECK(loaders.Start());
   loaders.Add(work.Load([&] {
     while (!over) std::this_thread::sleep_for(milliseconds(1));
   }));

@@ -1,8 +1,16 @@
 // Reading a model's folder: what is told of it, the limits of what is read, and stamps.
-#include "model_folder.h"
+#include "engine/server/model_folder.h"
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
+
+#if defined(__linux__)
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+#endif
 
 #include "check.h"
 #include "platform/dynamic_library.h"
@@ -36,7 +44,9 @@ class Folder {
     std::ofstream(path_ / name, std::ios::binary) << content;
   }
   ModelFolder Read(uint64_t most_config_bytes = 100, const std::string& known = "") const {
-    return ReadModelFolder(path(), most_config_bytes, known);
+    FolderLimits limits;
+    limits.config_bytes = most_config_bytes;
+    return ReadModelFolder(path(), known, limits);
   }
 
  private:
@@ -64,7 +74,7 @@ TEST(model_folder_tells_sub_folders_and_what_lies_in_the_first) {
 }
 
 TEST(model_folder_that_is_not_there_is_a_fault) {
-  const ModelFolder read = ReadModelFolder("/no/such/folder", 100, "");
+  const ModelFolder read = ReadModelFolder("/no/such/folder", "");
   CHECK(read.fault.find("/no/such/folder") != std::string::npos);
 }
 
@@ -84,12 +94,36 @@ TEST(model_folder_reads_a_config_of_as_many_bytes_as_are_allowed) {
 }
 
 #if defined(__linux__)
-TEST(model_folder_does_not_read_a_config_that_has_no_end_or_tells_no_size) {
+TEST(model_folder_with_a_pipe_a_socket_or_a_device_is_refused_wherever_that_lies) {
+  for (const std::string place : {"config.pbtxt", "1/model.onnx", "1/data/weights", "more/thing"}) {
+    const Folder folder;
+    folder.Write("1/model.onnx", "abc");
+    folder.Write("1/data/other", "");
+    folder.Write("more/other", "");
+    const fs::path path = folder / place;
+    fs::remove(path);
+    CHECK_EQ(mkfifo(path.c_str(), 0600), 0);
+    CHECK_EQ(folder.Read().refusal, "'" + place + "' is a pipe");
+    fs::remove(path);
+    // Nobody need write to it: what a link leads to counts.
+    fs::create_symlink("/dev/zero", path);
+    CHECK_EQ(folder.Read().refusal, "'" + place + "' is a device");
+    CHECK_EQ(folder.Read().config_state, Config::kNone);
+    fs::remove(path);
+    const int file = socket(AF_UNIX, SOCK_STREAM, 0);
+    sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    path.string().copy(address.sun_path, sizeof address.sun_path - 1);
+    CHECK_EQ(bind(file, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    CHECK_EQ(folder.Read().refusal, "'" + place + "' is a socket");
+    close(file);
+    fs::remove(path);
+    CHECK_EQ(folder.Read().refusal, "");
+  }
+}
+
+TEST(model_folder_does_not_read_a_config_that_tells_no_size_to_its_end) {
   const Folder folder;
-  fs::create_symlink("/dev/zero", folder / "config.pbtxt");
-  CHECK_EQ(folder.Read().config_state, Config::kFailed);
-  CHECK_EQ(folder.Read().config, "it is no regular file");
-  fs::remove(folder / "config.pbtxt");
   fs::create_symlink("/proc/self/status", folder / "config.pbtxt");
   CHECK_EQ(folder.Read().config_state, Config::kTooLarge);
   const ModelFolder read = folder.Read(1 << 20);
@@ -118,6 +152,85 @@ TEST(model_folder_ends_where_links_lead_in_circles) {
   const ModelFolder read = folder.Read();
   CHECK_EQ(read.fault, "");
   CHECK_EQ(read.folders, (std::vector<std::string>{"1", "all"}));
+}
+
+TEST(model_folder_of_more_entries_than_are_looked_at_is_refused) {
+  const Folder folder;
+  folder.Write("1/model.onnx", "abc");
+  folder.Write("1/data/a", "");
+  folder.Write("1/data/b", "");
+  FolderLimits limits;
+  limits.entries = 5;
+  CHECK_EQ(ReadModelFolder(folder.path(), "", limits).refusal, "");
+  limits.entries = 4;
+  const ModelFolder read = ReadModelFolder(folder.path(), "", limits);
+  CHECK_EQ(read.refusal, "it has more than 4 files and folders, as far as '1/data'");
+  CHECK(read.folders.empty());
+  CHECK_EQ(read.stamp, "");
+}
+
+TEST(model_folder_that_a_link_leads_out_of_ends_at_the_limit) {
+  const Folder tree;
+  std::string path;
+  for (int i = 0; i < 200; i++) tree.Write("many/" + std::to_string(i), "");
+  for (int i = 0; i < 40; i++) path += "deep/";
+  tree.Write(path + "file", "");
+  const Folder folder;
+  folder.Write("1/model.onnx", "abc");
+  fs::create_directory_symlink(tree / "many", folder / "1/data");
+  CHECK_EQ(folder.Read().refusal, "");
+  FolderLimits limits;
+  limits.entries = 100;
+  CHECK_EQ(ReadModelFolder(folder.path(), "", limits).refusal,
+           "it has more than 100 files and folders, as far as '1/data'");
+  fs::remove(folder / "1/data");
+  fs::create_directory_symlink(tree / "deep", folder / "1/data");
+  const std::string refusal = folder.Read().refusal;
+  CHECK(refusal.starts_with("'1/data/deep/deep/"));
+  CHECK(refusal.ends_with("/deep' lies more than 32 folders deep"));
+}
+
+TEST(model_folder_is_read_no_further_when_that_is_given_up) {
+  const Folder folder;
+  for (int i = 0; i < 20; i++) folder.Write("1/" + std::to_string(i), "");
+  int asked = 0;
+  const ModelFolder read =
+      ReadModelFolder(folder.path(), "", {}, [&asked] { return ++asked == 10; });
+  CHECK(read.given_up);
+  CHECK_EQ(asked, 10);
+  CHECK_EQ(read.stamp, "");
+}
+
+TEST(server_that_gives_up_loads_or_closes_answers_for_folders_that_are_being_read) {
+  const Folder folder;
+  // So many that nobody reads them in the time that a call takes.
+  for (int i = 0; i < 4000; i++) folder.Write("1/" + std::to_string(i), "");
+  ServerBench bench;
+  const auto read_until = [&](const std::function<void()>& end) {
+    Event done;
+    Status result;
+    bench.server().ReadFolder("m", folder.path(), 100, "", [&](Status status, ModelFolder) {
+      result = std::move(status);
+      done.Set();
+    });
+    end();
+    CHECK(done.Wait());
+    return result;
+  };
+  CHECK(read_until([] {}).ok());  // and there is a thread for the others
+  int cancelled = 0;
+  for (int i = 0; i < 20; i++) {
+    const Status status = read_until([&] { bench.server().CancelLoads(); });
+    if (!status.ok()) {
+      cancelled++;
+      CHECK_EQ(status.code(), Code::kCancelled);
+      CHECK_EQ(status.message(), "model 'm': loading was given up");
+    }
+  }
+  // Unless the test's thread was kept from its core for that long.
+  CHECK(cancelled >= 15);
+  CHECK(read_until([] {}).ok());
+  CHECK_EQ(read_until([&] { bench.Close(0); }).code(), Code::kCancelled);
 }
 
 TEST(server_reads_folders_on_its_loader_threads_until_it_closes) {

@@ -1,5 +1,5 @@
 // A served model version: who runs what, and every request ending once.
-#include "model_version.h"
+#include "engine/running/model_version.h"
 
 #include <set>
 
@@ -110,7 +110,7 @@ TEST(version_runs_batches_on_threads_of_its_own_one_an_instance) {
   for (int i = 0; i < 20; i++) bench.Send({1});
   CHECK(bench.sink.Wait(20));
   std::map<uint32_t, std::set<std::thread::id>> threads;
-  for (const Runs::Run& run : runs->runs()) {
+  for (const Runs::Batch& run : runs->runs()) {
     CHECK(run.thread != std::this_thread::get_id());
     threads[run.instance].insert(run.thread);
   }
@@ -140,7 +140,7 @@ TEST(version_without_dynamic_batching_runs_every_request_alone_on_any_instance) 
                 bench.requests.Floats({4})});
   CHECK(runs->Started(3));
   std::set<uint32_t> instances;
-  for (const Runs::Run& run : runs->runs()) {
+  for (const Runs::Batch& run : runs->runs()) {
     CHECK_EQ(run.slots.size(), 1u);
     instances.insert(run.instance);
   }
@@ -266,7 +266,7 @@ TEST(version_ends_a_waiting_request_at_once_when_it_is_cancelled) {
   bench.Send({1});
   Request* cancelled = bench.Send({2});
   bench.Send({3});
-  bench.version().Cancel(cancelled);
+  bench.Cancel(cancelled);
   CHECK_EQ(bench.sink.answers().size(), 1u);
   CHECK(bench.sink.Of(2).status.code() == Code::kCancelled);
   CHECK(!bench.sink.Of(2).ran);
@@ -285,7 +285,7 @@ TEST(version_drops_the_rows_of_a_running_request_when_it_is_cancelled) {
   VersionBench bench(ScriptOf(runs), ConfigOf(FloatIo(), 1, Dynamic(8)));
   Request* request = bench.Send({0});
   CHECK(runs->Started(1));
-  bench.version().Cancel(request);
+  bench.Cancel(request);
   CHECK(bench.sink.answers().empty());
   runs->Open();
   CHECK(bench.sink.Wait(1));
@@ -297,8 +297,8 @@ TEST(version_takes_a_cancellation_of_a_request_that_has_ended) {
   VersionBench bench(ScriptOf(std::make_shared<Runs>()), ConfigOf(FloatIo()));
   Request* request = bench.Send({0});
   CHECK(bench.sink.Wait(1));
-  bench.version().Cancel(request);
-  bench.version().Cancel(request);
+  bench.Cancel(request);
+  bench.Cancel(request);
   CHECK_EQ(bench.sink.answers().size(), 1u);
   CHECK(bench.sink.Of(0).status.ok());
 }
@@ -307,7 +307,7 @@ TEST(version_answers_once_when_cancellation_and_run_race) {
   VersionBench bench(ScriptOf(std::make_shared<Runs>()), ConfigOf(FloatIo(), 2, Dynamic(4)));
   for (uint32_t i = 0; i < 200; i++) {
     Request* request = bench.Send({static_cast<float>(i)});
-    if (i % 2 == 0) bench.version().Cancel(request);
+    if (i % 2 == 0) bench.Cancel(request);
   }
   CHECK(bench.sink.Wait(200));
   for (uint32_t i = 0; i < 200; i++) {
@@ -402,7 +402,7 @@ TEST(version_that_is_given_up_answers_its_hanging_runs_and_stays_silent_when_the
     CHECK(runs->Started(1));
     bench.version().Close();
     bench.version().Abort(Status::Cancelled("closed"));
-    bench.Leak();
+    bench.Abandon();
     CHECK_EQ(bench.sink.answers().size(), 1u);
     CHECK(bench.sink.Of(0).status.code() == Code::kInternal);
     CHECK(bench.sink.Of(0).abandoned);
@@ -416,7 +416,7 @@ TEST(version_that_is_given_up_answers_its_hanging_runs_and_stays_silent_when_the
 TEST(version_that_is_given_up_tells_nothing_of_its_runtime) {
   VersionBench bench({}, ConfigOf(FloatIo()));
   bench.version().Close();
-  bench.Leak();
+  bench.Abandon();
   CHECK(bench.version().Info().empty());
 }
 
@@ -426,11 +426,11 @@ TEST(version_counts_what_is_answered_while_its_run_goes_on) {
   auto answered = std::make_shared<Runs>();
   answered->Shut();
   Script script;
-  script.execute = [answered](uint32_t instance, Batch& batch) {
-    batch.MarkInputsReady();
-    batch.MarkComputed();
-    batch.RespondOne(0, Status::Ok());
-    answered->Execute(instance, batch);  // waits with the rest
+  script.execute = [answered](uint32_t instance, Run& run) {
+    run.MarkInputsReady();
+    run.MarkComputed();
+    run.Respond(0, Status::Ok());
+    answered->Execute(instance, run);  // waits with the rest
   };
   VersionBench bench(std::move(script), ConfigOf(FloatIo(), 1, Dynamic(8)));
   bench.Submit({bench.requests.Floats({1, 2}), bench.requests.Floats({3})});
@@ -476,24 +476,26 @@ TEST(version_counts_a_cancellation_before_it_is_delivered) {
     void Deliver(std::span<const Response> responses) override {
       for (const Response& response : responses) {
         if (response.timings) continue;
-        cancelled = response.request->version->statistics().cancelled;
+        cancelled = version->statistics().cancelled;
       }
       for (const Response& response : responses) {
         response.request->set_state(Request::State::kIdle);
       }
     }
     std::atomic<uint64_t> cancelled{0};
+    ModelVersion* version = nullptr;
   };
   AskingSink sink;
   Requests requests(&sink);
   auto runs = std::make_shared<Runs>();
   runs->Shut();
   VersionBench bench(ScriptOf(runs), ConfigOf(FloatIo(), 1));
+  sink.version = &bench.version();
   bench.Submit({requests.Floats({1})});
   CHECK(runs->Started(1));
   Request* waiting = requests.Floats({2});
   bench.Submit({waiting});
-  bench.version().Cancel(waiting);
+  bench.Cancel(waiting);
   CHECK_EQ(sink.cancelled.load(), 1u);
   runs->Open();
 }

@@ -82,23 +82,40 @@ class OnnxModelWriter {
   }
   OnnxModelWriter& Node(const std::string& op, const std::vector<std::string>& inputs,
                         const std::vector<std::string>& outputs,
-                        const std::vector<std::string>& attributes = {}) {
+                        const std::vector<std::string>& attributes = {},
+                        const std::string& domain = "") {
     std::string node;
     for (const auto& name : inputs) node += Bytes(1, name);
     for (const auto& name : outputs) node += Bytes(2, name);
     node += Bytes(4, op);
     for (const auto& attribute : attributes) node += Bytes(5, attribute);
+    if (!domain.empty()) node += Bytes(7, domain);
+    nodes_.push_back(node);
     graph_ += Bytes(1, node);
+    return *this;
+  }
+  // A function of the model's own, of the nodes that the writer has, and the domain for it.
+  OnnxModelWriter& Function(const std::string& domain, const std::string& name,
+                            const std::vector<std::string>& inputs,
+                            const std::vector<std::string>& outputs, const OnnxModelWriter& body) {
+    std::string function = Bytes(1, name);
+    for (const auto& input : inputs) function += Bytes(4, input);
+    for (const auto& output : outputs) function += Bytes(5, output);
+    for (const auto& node : body.nodes_) function += Bytes(7, node);
+    function += Bytes(9, Bytes(1, "") + Number(2, 13)) + Bytes(10, domain);
+    rest_ += Bytes(25, function) + Bytes(8, Bytes(1, domain) + Number(2, 1));
     return *this;
   }
   // The GraphProto, for a node that has one as an attribute.
   std::string Graph() const { return graph_ + Bytes(2, "g"); }
   // The ModelProto: ir_version, graph, opset_import.
   std::string Model() const {
-    return Number(1, 8) + Bytes(7, Graph()) + Bytes(8, Bytes(1, "") + Number(2, 13));
+    return Number(1, 8) + Bytes(7, Graph()) + Bytes(8, Bytes(1, "") + Number(2, 13)) + rest_;
   }
 
  private:
+  std::vector<std::string> nodes_;
+  std::string rest_;   // of the ModelProto
   std::string graph_;  // a GraphProto without its name
 };
 

@@ -9,12 +9,13 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
 #include "../backends/onnxruntime/onnxruntime.h"
-#include "backend.h"
 #include "check.h"
+#include "engine/backend.h"
 #include "onnx_bytes.h"
 
 namespace tritonts::test {
@@ -41,9 +42,9 @@ inline std::string Strings(const std::vector<std::string>& elements) {
   return bytes;
 }
 
-class RecordingBatch final : public Batch {
+class RecordingBatch final : public Run {
  public:
-  struct Output {
+  struct Given {
     DataType datatype = DataType::kInvalid;
     std::vector<int64_t> tail;
     std::string bytes;
@@ -76,15 +77,25 @@ class RecordingBatch final : public Batch {
   }
 
   BlockPool& pool() override { return pool_; }
+  MemoryCopier* memory() override { return nullptr; }
+  StatusOr<Buffer> Output(uint32_t, uint32_t index, DataType datatype,
+                          std::span<const int64_t> shape, MemoryKind) override {
+    size_t size = ByteSize(datatype) * total_batch_size_;
+    for (const int64_t dim : shape) size *= static_cast<size_t>(dim);
+    const BlockRef block = pool_.Acquire(size);
+    SetOutput(index, datatype, shape, block->data(), size, block.get());
+    return Buffer{block->data(), size, MemoryKind::kHost, 0, block};
+  }
   void MarkInputsReady() override {
     marks += 'i';
     started = true;
+    if (lacks_memory) throw std::bad_alloc();
   }
   void MarkComputed() override { marks += 'c'; }
   void SetOutput(uint32_t index, DataType datatype, std::span<const int64_t> tail, const void* data,
                  size_t size, Block* block) override {
     declared_[index] = {tail, data, size, {}};
-    Output& output = outputs[index];
+    Given& output = outputs[index];
     output.datatype = datatype;
     output.block = BlockRef::Share(block);
     output.data = data;
@@ -96,7 +107,7 @@ class RecordingBatch final : public Batch {
   }
   void SetRequestOutput(uint32_t, uint32_t, DataType, std::span<const int64_t>, const void*, size_t,
                         Block*) override {}
-  void Respond(const Status& result) override {
+  void Respond(uint32_t, const Status& result, bool) override {
     status = result;
     marks += 'r';
     if (!result.ok()) outputs.clear();
@@ -107,13 +118,17 @@ class RecordingBatch final : public Batch {
       output.offsets.assign(declared.offsets.begin(), declared.offsets.end());
     }
   }
-  void RespondOne(uint32_t, const Status&) override {}
-  void Answer(uint64_t, uint32_t, const Status&) override {}
+  void Release(uint32_t) override {}
+  void Reschedule(uint32_t) override {}
+  void InstanceFree() override {}
+  void Retain() override {}
+  void Drop() override {}
 
-  std::map<uint32_t, Output> outputs;
+  std::map<uint32_t, Given> outputs;
   Status status = Status::Internal("nobody answered");
   std::string marks;  // i, c and r in the order of the calls
   std::atomic<bool> started{false};
+  bool lacks_memory = false;  // when the inputs and outputs of the run are there
 
  private:
   struct Declared {

@@ -108,6 +108,7 @@ RUNTIME_TEST(onnxruntime_refuses_outputs_without_the_rows_of_the_batch) {
       CHECK(Contains(batch.status, "output 'y'"));
       CHECK(Contains(batch.status, "expected 3 rows"));
       CHECK(Contains(batch.status, "returned 6"));
+      CHECK(Contains(batch.status, "Write max_batch_size: 0"));
     }
   }
 }
@@ -191,6 +192,26 @@ RUNTIME_TEST(onnxruntime_instances_run_at_the_same_time) {
   thread.join();
   CHECK(first);
   CHECK(second);
+}
+
+RUNTIME_TEST(onnxruntime_runs_a_batch_after_one_that_threw) {
+  Ready ready(Identity(kOnnxFloat, 1), IdentityIo(DataType::kFp32, 1));
+  CHECK(ready.status.ok());
+  RecordingBatch bad;
+  bad.Add().Floats({1, 1}, {1});
+  bad.lacks_memory = true;
+  bool threw = false;
+  try {
+    ready.instance->Execute(bad);
+  } catch (const std::bad_alloc&) {
+    threw = true;
+  }
+  CHECK(threw);
+  RecordingBatch good;
+  good.Add(2).Floats({2, 1}, {2, 3});
+  ready.instance->Execute(good);
+  CHECK(good.status.ok());
+  CHECK_EQ(good.outputs[0].bytes, Raw<float>({2, 3}));
 }
 
 }  // namespace tritonts::test

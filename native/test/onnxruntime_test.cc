@@ -122,6 +122,82 @@ RUNTIME_TEST(onnxruntime_describes_a_model) {
            "list_out INVALID sequence []; ");
 }
 
+RUNTIME_TEST(onnxruntime_tells_the_names_of_dims_and_what_operators_say) {
+  const auto with = [](const char* op, SettingMap settings = {}) {
+    return LoadBytes(OnnxModelWriter()
+                         .Input("x", Tensor(kOnnxFloat, {-1, 3, -2}))
+                         .Node(op, {"x"}, {"y"})
+                         .Output("y", std::string(op) == "Abs" ? Tensor(kOnnxFloat, {-1, 3, -2})
+                                                               : Tensor(kOnnxInt64, {3, -7}))
+                         .Model(),
+                     std::move(settings));
+  };
+  auto plain = with("Abs");
+  CHECK_EQ(plain.status().message(), "");
+  const ModelDescription description = plain.value()->Describe();
+  CHECK((description.inputs[0].dim_names == std::vector<std::string>{"d1", "", "d2"}));
+  CHECK((description.outputs[0].dim_names == std::vector<std::string>{"d1", "", "d2"}));
+  CHECK_EQ(description.rows_vary, "");
+  CHECK(!plain.value()->time_depends_on_data());
+  CHECK(!plain.value()->Info().contains("never_inline"));
+  auto varying = with("NonZero");
+  CHECK_EQ(varying.status().message(), "");
+  CHECK_EQ(varying.value()->Describe().rows_vary, "the model has the operator NonZero");
+  CHECK(varying.value()->time_depends_on_data());
+  CHECK_EQ(varying.value()->Info()["never_inline"], "the model has the operator NonZero");
+}
+
+RUNTIME_TEST(onnxruntime_looks_at_the_operators_of_a_model_given_as_bytes_too) {
+  const std::string bytes = OnnxModelWriter()
+                                .Input("x", Tensor(kOnnxFloat, {-1, 2}))
+                                .Node("NonZero", {"x"}, {"y"})
+                                .Output("y", Tensor(kOnnxInt64, {2, -3}))
+                                .Model();
+  auto model =
+      OnnxRuntimeBackend()->Load({"m",
+                                  1,
+                                  "model.onnx",
+                                  {{"library", LibraryPath()}, {"intra_op_threads", "1"}},
+                                  {{"model.onnx", std::make_shared<const std::string>(bytes)}}});
+  CHECK_EQ(model.status().message(), "");
+  CHECK_EQ(model.value()->Describe().rows_vary, "the model has the operator NonZero");
+}
+
+RUNTIME_TEST(onnxruntime_runs_a_function_of_the_model_and_knows_it) {
+  auto model = LoadBytes(
+      OnnxModelWriter()
+          .Input("x", Tensor(kOnnxFloat, {-1, 2}))
+          .Node("Twice", {"x"}, {"y"}, {}, "own")
+          .Output("y", Tensor(kOnnxFloat, {-1, 2}))
+          .Function("own", "Twice", {"a"}, {"b"}, OnnxModelWriter().Node("Add", {"a", "a"}, {"b"}))
+          .Model());
+  CHECK_EQ(model.status().message(), "");
+  CHECK(!model.value()->time_depends_on_data());
+}
+
+RUNTIME_TEST(onnxruntime_tells_a_tensor_of_unknown_rank_from_one_of_rank_zero) {
+  const std::string model = OnnxModelWriter()
+                                .Input("open", UnshapedTensor(kOnnxFloat))
+                                .Input("scalar", Tensor(kOnnxFloat, {}))
+                                .Node("Abs", {"open"}, {"open_out"})
+                                .Node("Abs", {"scalar"}, {"scalar_out"})
+                                .Output("open_out", UnshapedTensor(kOnnxFloat))
+                                .Output("scalar_out", Tensor(kOnnxFloat, {}))
+                                .Model();
+  const TemporaryFolder folder;
+  auto from_file = LoadFile(folder.File("model.onnx", model));
+  auto from_bytes = LoadBytes(model);
+  for (auto* loaded : {&from_file, &from_bytes}) {
+    CHECK_EQ(loaded->status().message(), "");
+    const ModelDescription description = loaded->value()->Describe();
+    for (const auto* tensors : {&description.inputs, &description.outputs}) {
+      CHECK(!(*tensors)[0].has_rank);
+      CHECK((*tensors)[1].has_rank);
+      CHECK((*tensors)[0].dims.empty() && (*tensors)[1].dims.empty());
+    }
+  }
+}
+
 RUNTIME_TEST(onnxruntime_refuses_a_configuration_of_another_model) {
   auto model = LoadBytes(Doubling().Model());
   CHECK(model.ok());

@@ -1,5 +1,5 @@
 // Recycled memory: what comes back, what is kept, and blocks that outlive their pool.
-#include "pool.h"
+#include "engine/memory/pool.h"
 
 #include <cstring>
 #include <thread>

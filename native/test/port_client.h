@@ -3,17 +3,19 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <condition_variable>
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "engine/port/port.h"
+#include "engine/server/server.h"
 #include "engine_fixture.h"
-#include "port.h"
-#include "server.h"
 
 namespace tritonts::test {
 
@@ -39,15 +41,23 @@ struct PortAnswer {
   std::vector<Output> outputs;
   bool final = false;
   bool limited = false;
+  bool unserved = false;
   bool ran = false;
-  bool alike = false;      // one of several that differ in their bytes alone; without a generation
+  bool alike = false;      // one of several of a record
   double timings[5] = {};  // of its batch; only where it ran
 };
+
+// Takes finished pages, at most so many.
+inline std::vector<CompletionPage*> TakePages(Port& port, size_t most = layout::kMostPages) {
+  std::vector<CompletionPage*> pages(most);
+  pages.resize(port.TakePages(pages));
+  return pages;
+}
 
 class PortClient {
  public:
   // What Write returns is a slot, and times this a part of it.
-  static constexpr uint32_t kPart = 1u << 20;
+  static constexpr uint32_t kPosition = 1u << 20;
   // A request's small inputs go to its own stretch of a slab.
   static constexpr size_t kRangeBytes = 4096;
 
@@ -62,14 +72,14 @@ class PortClient {
 
   Port& port() { return *port_; }
 
-  // From now on requests of one input that are like the one written before become parts of it,
+  // From now on requests of one input that are like the one written before become of its group,
   // while its stretch has room. Not for strings.
-  void WriteParts() { write_parts_ = true; }
+  void WriteGroups() { write_groups_ = true; }
 
   // From now on it looks for answers as long as the port wants that.
   void LookForAnswers() { looks_ = true; }
 
-  // Writes a request; returns its slot, and which part of that it is. Flush sends it.
+  // Writes a request; returns its slot, and which of its requests it is. Flush sends it.
   uint32_t Write(uint32_t uid, uint32_t rows, const std::vector<PortInput>& inputs,
                  const std::vector<uint32_t>& wanted = {}) {
     size_t bytes = 0;
@@ -78,9 +88,9 @@ class PortClient {
     for (const PortInput& input : inputs) {
       like.inputs.push_back({input.index, input.shape, input.bytes.size()});
     }
-    if (write_parts_ && inputs.size() == 1 && rows > 0 && !words_.empty() && like == like_ &&
+    if (write_groups_ && inputs.size() == 1 && rows > 0 && !words_.empty() && like == like_ &&
         (left_[last_] + 1) * bytes <= kRangeBytes) {
-      return AppendPart(rows, inputs.front().bytes);
+      return AppendToGroup(inputs.front().bytes);
     }
     const uint32_t slot = TakeSlot();
     like_ = std::move(like);
@@ -93,18 +103,17 @@ class PortClient {
     const size_t slab = slot * kRangeBytes / layout::kSlabBytes;
     for (const PortInput& input : inputs) {
       if (bytes <= kRangeBytes) {
-        while (port_->slabs() <= slab) AddSlab();
+        while (port_->inputs().slabs() <= slab) AddSlab();
         offset = Aligned(offset);
         std::memcpy(Slab(slab) + offset, input.bytes.data(), input.bytes.size());
-        Append({input.index | layout::kSlab << 16, static_cast<uint32_t>(slab),
+        Append({input.index, layout::kSlab, static_cast<uint32_t>(slab),
                 static_cast<uint32_t>(offset), static_cast<uint32_t>(input.bytes.size())});
         offset += input.bytes.size();
       } else {
         uint32_t id = 0;
-        Block* block = port_->Stage(input.bytes.size(), &id);
+        Block* block = port_->inputs().Stage(input.bytes.size(), &id);
         std::memcpy(block->data(), input.bytes.data(), input.bytes.size());
-        Append(
-            {input.index | layout::kBlock << 16, id, 0, static_cast<uint32_t>(input.bytes.size())});
+        Append({input.index, layout::kBlock, id, 0, static_cast<uint32_t>(input.bytes.size())});
       }
       Append({static_cast<uint32_t>(input.shape.size())});
       words_.insert(words_.end(), input.shape.begin(), input.shape.end());
@@ -131,29 +140,32 @@ class PortClient {
   }
   std::vector<int32_t>& words() { return words_; }
 
-  // All parts of its slot.
-  void Cancel(uint32_t slot) { port_->Cancel(slot % kPart, generations_[slot % kPart]); }
-  uint32_t generation(uint32_t slot) const { return generations_[slot % kPart]; }
+  // The request alone.
+  void Cancel(uint32_t slot) {
+    port_->Cancel(slot % kPosition, generations_[slot % kPosition], slot / kPosition, 1);
+  }
+  // All of its group.
+  void CancelGroup(uint32_t slot) {
+    port_->Cancel(slot % kPosition, generations_[slot % kPosition], 0, ~0u);
+  }
+  uint32_t generation(uint32_t slot) const { return generations_[slot % kPosition]; }
 
   // What JavaScript does when it is woken: sends, acknowledges, takes the answers.
   std::vector<PortAnswer> Take() {
     signal_->Lower();
     CHECK(Flush().ok());
     const uint32_t epoch = HeaderWord(layout::kEpoch);
-    std::vector<CompletionPage*> pages;
-    port_->TakePages(&pages);
+    std::array<CompletionPage*, layout::kMostPages> pages;
+    const size_t taken = port_->TakePages(pages);
     port_->Acknowledge(epoch);
     std::vector<PortAnswer> answers;
-    for (CompletionPage* page : pages) {
+    for (CompletionPage* page : std::span(pages).first(taken)) {
       most_pages_ = std::max(most_pages_, page->id + 1);
       Read(*page, &answers);
-      for (PortAnswer& answer : answers) {
-        if (answer.alike) answer.generation = generation(answer.slot);
-      }
       port_->Recycle(page);
     }
     for (const PortAnswer& answer : answers) {
-      const uint32_t slot = answer.slot % kPart;
+      const uint32_t slot = answer.slot % kPosition;
       if (answer.final && --left_[slot] == 0) free_.push_back(slot);
     }
     return answers;
@@ -173,9 +185,9 @@ class PortClient {
   bool WaitForWake(std::chrono::nanoseconds most) {
     const auto end = std::chrono::steady_clock::now() + most;
     while (looks_ && !WasWoken()) {
-      const Port::Looked looked = port_->Look();
-      if (looked == Port::Looked::kSomething) return true;
-      if (looked == Port::Looked::kAsleep) break;
+      const Looked looked = port_->Look();
+      if (looked == Looked::kSomething) return true;
+      if (looked == Looked::kAsleep) break;
       if (std::chrono::steady_clock::now() > end) return false;
     }
     return signal_->Wait(end - std::chrono::steady_clock::now());
@@ -187,15 +199,73 @@ class PortClient {
 
   // Words for JavaScript.
   uint32_t HeaderWord(size_t index) const {
-    auto* words = static_cast<int32_t*>(port_->header()->data());
-    return static_cast<uint32_t>(
-        std::atomic_ref<int32_t>(words[index]).load(std::memory_order_acquire));
+    return static_cast<uint32_t>(port_->header_word(index).load(std::memory_order_acquire));
   }
 
   void AddSlab() {
-    CHECK(port_->AddSlab() != nullptr);
+    CHECK(port_->inputs().AddSlab() != nullptr);
     if (copies_) slab_copies_.push_back(std::make_unique<char[]>(layout::kSlabBytes));
   }
+  // Adds what a page has to the answers.
+  static void Read(const CompletionPage& page, std::vector<PortAnswer>* answers) {
+    const int32_t* words = page.data();
+    const auto* bytes = static_cast<const char*>(page.memory->data());
+    double timings[5] = {};
+    for (uint32_t at = 0; at < page.words;) {
+      if (words[at] == layout::kTimings) {
+        at += 1;
+        at += at & 1;
+        std::memcpy(timings, words + at, sizeof(timings));
+        at += sizeof(timings) / 4;
+        continue;
+      }
+      PortAnswer answer;
+      answer.slot = static_cast<uint32_t>(words[at++]);
+      answer.generation = static_cast<uint32_t>(words[at++]);
+      const int32_t flags = words[at++];
+      answer.slot += static_cast<uint32_t>(words[at++]) * kPosition;
+      const auto count = static_cast<uint32_t>(words[at++]);
+      answer.code = static_cast<Code>(flags & 0xff);
+      answer.final = (flags & layout::kFinalBit) != 0;
+      answer.limited = (flags & layout::kLimitedBit) != 0;
+      answer.unserved = (flags & layout::kUnservedBit) != 0;
+      answer.ran = (flags & layout::kRanBit) != 0;
+      if (answer.ran) std::memcpy(answer.timings, timings, sizeof(timings));
+      if (answer.code != Code::kOk) {
+        const int32_t offset = words[at++];
+        answer.message.assign(bytes + offset, static_cast<size_t>(words[at++]));
+      }
+      for (uint32_t i = 0; i < static_cast<uint32_t>(flags) >> 16; i++) {
+        PortAnswer::Output output;
+        output.index = static_cast<uint32_t>(words[at] & 0xffff);
+        output.datatype = static_cast<DataType>(words[at++] >> 16);
+        const int32_t offset = words[at++];
+        const auto size = static_cast<size_t>(words[at++]);
+        const auto rank = static_cast<uint32_t>(words[at++]);
+        for (uint32_t dim = 0; dim < rank; dim++) output.shape.push_back(words[at++]);
+        output.large = offset < 0;
+        output.offset = offset;
+        if (output.large) {
+          const CompletionPage::Large& large = page.large[static_cast<size_t>(~offset)];
+          output.bytes.assign(static_cast<const char*>(large.data), large.size);
+        } else {
+          output.bytes.assign(bytes + offset, size);
+        }
+        answer.outputs.push_back(std::move(output));
+      }
+      answer.alike = count > 1;
+      for (uint32_t i = 1; i < count; i++) {
+        answers->push_back(answer);
+        answer.slot += kPosition;
+        for (PortAnswer::Output& output : answer.outputs) {
+          output.offset += static_cast<int32_t>(output.bytes.size());
+          output.bytes.assign(bytes + output.offset, output.bytes.size());
+        }
+      }
+      answers->push_back(std::move(answer));
+    }
+  }
+
   void Detach() { port_->Detach(); }
   // Lets go of the port, as the collection of its JavaScript object does.
   std::weak_ptr<Port> Release() {
@@ -243,18 +313,15 @@ class PortClient {
     bool operator==(const Like&) const = default;
   };
 
-  // One more part of the request that was written last.
-  uint32_t AppendPart(uint32_t rows, const std::string& bytes) {
-    const uint32_t part = left_[last_]++;
+  // One more request of the group that was written last.
+  uint32_t AppendToGroup(const std::string& bytes) {
+    const uint32_t position = left_[last_]++;
     int32_t* record = words_.data() + record_at_;
     record[3]++;
-    record[6] += static_cast<int32_t>(rows);
-    int32_t* input = record + 7;
-    std::memcpy(Slab(static_cast<size_t>(input[1])) + input[2] + input[3], bytes.data(),
-                bytes.size());
-    input[3] += static_cast<int32_t>(bytes.size());
-    input[5] += static_cast<int32_t>(rows);
-    return last_ + part * kPart;
+    const int32_t* input = record + 7;
+    std::memcpy(Slab(static_cast<size_t>(input[2])) + input[3] + position * bytes.size(),
+                bytes.data(), bytes.size());
+    return last_ + position * kPosition;
   }
 
   static size_t Aligned(size_t offset) { return (offset + 63) & ~size_t{63}; }
@@ -262,7 +329,8 @@ class PortClient {
     words_.insert(words_.end(), words.begin(), words.end());
   }
   char* Slab(size_t number) {
-    return copies_ ? slab_copies_[number].get() : static_cast<char*>(port_->slab(number)->data());
+    return copies_ ? slab_copies_[number].get()
+                   : static_cast<char*>(port_->inputs().slab(number)->data());
   }
   uint32_t TakeSlot() {
     if (free_.empty()) {
@@ -275,108 +343,18 @@ class PortClient {
     return slot;
   }
 
-  // Answers that are alike, from the word after the first; returns where they end.
-  static uint32_t ReadAlike(const int32_t* words, const char* bytes, uint32_t at,
-                            const double* timings, std::vector<PortAnswer>* answers) {
-    const auto count = static_cast<size_t>(words[at++]);
-    const auto width = static_cast<size_t>(words[at++]);
-    std::vector<PortAnswer> alike(count);
-    for (size_t i = 0; i < width; i++) {
-      PortAnswer::Output output;
-      output.index = static_cast<uint32_t>(words[at] & 0xffff);
-      output.datatype = static_cast<DataType>(words[at++] >> 16);
-      output.offset = words[at++];
-      const auto size = static_cast<size_t>(words[at++]);
-      const auto rank = static_cast<uint32_t>(words[at++]);
-      for (uint32_t dim = 0; dim < rank; dim++) output.shape.push_back(words[at++]);
-      for (size_t one = 0; one < count; one++) {
-        output.bytes.assign(bytes + output.offset, size);
-        alike[one].outputs.push_back(output);
-        output.offset += static_cast<int32_t>(size);
-      }
-    }
-    for (auto answer = alike.begin(); answer != alike.end();) {
-      const auto slot = static_cast<uint32_t>(words[at++]);
-      auto part = static_cast<uint32_t>(words[at++]);
-      for (int32_t left = words[at++]; left > 0; left--) {
-        answer->slot = slot + part++ * kPart;
-        answer->ran = answer->final = answer->alike = true;
-        std::memcpy(answer->timings, timings, sizeof(answer->timings));
-        answers->push_back(std::move(*answer++));
-      }
-    }
-    return at;
-  }
-
-  static void Read(const CompletionPage& page, std::vector<PortAnswer>* answers) {
-    const int32_t* words = page.data();
-    const auto* bytes = static_cast<const char*>(page.memory->data());
-    double timings[5] = {};
-    for (uint32_t at = 0; at < page.words;) {
-      if (words[at] == layout::kTimings) {
-        at += 1;
-        at += at & 1;
-        std::memcpy(timings, words + at, sizeof(timings));
-        at += sizeof(timings) / 4;
-        continue;
-      }
-      if (words[at] == layout::kAlike) {
-        at = ReadAlike(words, bytes, at + 1, timings, answers);
-        continue;
-      }
-      PortAnswer answer;
-      answer.slot = static_cast<uint32_t>(words[at++]);
-      answer.generation = static_cast<uint32_t>(words[at++]);
-      const int32_t flags = words[at++];
-      answer.slot += static_cast<uint32_t>(words[at++]) * kPart;
-      const auto parts = static_cast<uint32_t>(words[at++]);
-      answer.code = static_cast<Code>(flags & 0xff);
-      answer.final = (flags & layout::kFinalBit) != 0;
-      answer.limited = (flags & layout::kLimitedBit) != 0;
-      answer.ran = (flags & layout::kRanBit) != 0;
-      if (answer.ran) std::memcpy(answer.timings, timings, sizeof(timings));
-      if (answer.code != Code::kOk) {
-        const int32_t offset = words[at++];
-        answer.message.assign(bytes + offset, static_cast<size_t>(words[at++]));
-      }
-      for (uint32_t i = 0; i < static_cast<uint32_t>(flags) >> 16; i++) {
-        PortAnswer::Output output;
-        output.index = static_cast<uint32_t>(words[at] & 0xffff);
-        output.datatype = static_cast<DataType>(words[at++] >> 16);
-        const int32_t offset = words[at++];
-        const auto size = static_cast<size_t>(words[at++]);
-        const auto rank = static_cast<uint32_t>(words[at++]);
-        for (uint32_t dim = 0; dim < rank; dim++) output.shape.push_back(words[at++]);
-        output.large = offset < 0;
-        output.offset = offset;
-        if (output.large) {
-          const CompletionPage::Large& large = page.large[static_cast<size_t>(~offset)];
-          output.bytes.assign(static_cast<const char*>(large.data), large.size);
-        } else {
-          output.bytes.assign(bytes + offset, size);
-        }
-        answer.outputs.push_back(std::move(output));
-      }
-      for (uint32_t part = 1; part < parts; part++) {
-        answers->push_back(answer);
-        answer.slot += kPart;
-      }
-      answers->push_back(std::move(answer));
-    }
-  }
-
   const bool copies_;
   const std::shared_ptr<Signal> signal_;
   std::shared_ptr<Port> port_;
   std::vector<std::unique_ptr<char[]>> slab_copies_;
   std::vector<int32_t> words_;
-  bool write_parts_ = false;
+  bool write_groups_ = false;
   bool looks_ = false;
   Like like_;                          // what the last record is, for one part
   uint32_t last_ = 0;                  // its slot
   size_t record_at_ = 0;               // its place
   std::vector<uint32_t> generations_;  // by slot
-  std::vector<uint32_t> left_;         // by slot: parts that are not finally answered
+  std::vector<uint32_t> left_;         // by slot: requests that are not finally answered
   std::vector<uint32_t> free_;
   uint32_t most_pages_ = 0;
 };

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <functional>
 
-#include "exit.h"
+#include "engine/base/exit.h"
 #include "port_client.h"
 #include "server_fixture.h"
 
@@ -26,7 +26,7 @@ class Bench {
     client.Write(uid, 1, {{0, {1, 1}, BytesOf(std::vector<float>{1})}});
     CHECK(client.Flush().ok());
   }
-  Port::Looked Look() { return client.port().Look(); }
+  Looked Look() { return client.port().Look(); }
 
   // Asks until the environment looks for an answer, which waits were short enough for then; that
   // answer is still to come. `prepare` is called before each question.
@@ -35,7 +35,7 @@ class Bench {
     while (std::chrono::steady_clock::now() < end) {
       prepare();
       Ask();
-      if (Look() == Port::Looked::kNothing && !client.WasWoken()) return true;
+      if (Look() == Looked::kNothing && !client.WasWoken()) return true;
       runs->Open();
       client.Take(1);
     }
@@ -60,7 +60,7 @@ bool JsCoreTaken() {
 TEST(look_is_not_worth_it_before_waits_were_seen) {
   Bench bench;
   bench.Ask();
-  CHECK(bench.Look() == Port::Looked::kAsleep);
+  CHECK(bench.Look() == Looked::kAsleep);
   CHECK(bench.client.WaitForWake(kPatience));
   bench.client.Take(1);
 }
@@ -69,7 +69,7 @@ TEST(look_is_never_worth_it_without_cores_for_it) {
   Bench bench(0);
   for (int i = 0; i < 30; i++) {
     bench.Ask();
-    CHECK(bench.Look() == Port::Looked::kAsleep);
+    CHECK(bench.Look() == Looked::kAsleep);
     bench.client.Take(1);
   }
 }
@@ -80,14 +80,14 @@ TEST(look_finds_answers_that_wake_nobody) {
   // The machine may keep an answer from coming in time, but not always.
   for (int i = 0; i < 1000 && !found; i++) {
     CHECK(bench.BeginLooking());
-    Port::Looked looked = Port::Looked::kNothing;
-    while (looked == Port::Looked::kNothing) looked = bench.Look();
-    found = looked == Port::Looked::kSomething;
+    Looked looked = Looked::kNothing;
+    while (looked == Looked::kNothing) looked = bench.Look();
+    found = looked == Looked::kSomething;
     if (found) CHECK(!bench.client.WasWoken());
     bench.client.LookForAnswers();
     if (found) {
       CHECK_EQ(bench.client.Take().size(), 1u);
-      CHECK(bench.Look() == Port::Looked::kAsleep);  // nothing is left to be answered
+      CHECK(bench.Look() == Looked::kAsleep);  // nothing is left to be answered
     } else {
       bench.client.Take(1);
     }
@@ -99,7 +99,7 @@ TEST(look_ends_with_a_wake_up_where_the_answer_takes_long) {
   Bench bench;
   CHECK(bench.BeginLooking([&] { bench.runs->Shut(); }));
   CHECK(JsCoreTaken());
-  while (bench.Look() == Port::Looked::kNothing) {
+  while (bench.Look() == Looked::kNothing) {
   }
   CHECK(!JsCoreTaken());
   CHECK(!bench.client.WasWoken());
@@ -111,11 +111,11 @@ TEST(look_ends_with_a_wake_up_where_the_answer_takes_long) {
 TEST(look_is_decided_once_a_wait) {
   Bench bench;
   CHECK(bench.BeginLooking([&] { bench.runs->Shut(); }));
-  while (bench.Look() == Port::Looked::kNothing) {
+  while (bench.Look() == Looked::kNothing) {
   }
   // One more request in the same wait.
   bench.Ask();
-  CHECK(bench.Look() == Port::Looked::kAsleep);
+  CHECK(bench.Look() == Looked::kAsleep);
   bench.runs->Open();
   bench.client.Take(2);
 }

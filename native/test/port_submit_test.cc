@@ -16,37 +16,38 @@ struct Fault {
 // Of a version of one input with a batch dimension, on a port with one slab and block 0 of 8192
 // bytes. Slot 0 is in use.
 const std::vector<Fault>& Faults() {
-  constexpr int32_t kBlock = layout::kBlock << 16;
-  constexpr int32_t kSlab = layout::kSlabBytes;
+  constexpr int32_t kBlock = layout::kBlock;
+  constexpr int32_t kSlab = layout::kSlab;
+  constexpr int32_t kSize = layout::kSlabBytes;
   static const std::vector<Fault> faults = {
       {"a record is cut", {1, 1, 1, 0, 0}},
       {"an unknown model version", {1, 1, 1, 0, 0, 1}, true},
       {"a slot beyond all bounds", {1 << 24, 1, 1, 0, 0, 1}},
       {"a slot beyond all bounds", {-1, 1, 1, 0, 0, 1}},
       {"a slot that is in use", {0, 9, 1, 0, 0, 1}},
-      {"an input is cut", {1, 1, 1, 1, 0, 1, 0, 0, 0, 4}},
-      {"an input is cut", {1, 1, 1, -1, 0, 1, 0, 0, 0, 4, 1, 1}},
-      {"a shape is cut", {1, 1, 1, 1, 0, 1, 0, 0, 0, 4, 2, 1}},
-      {"a shape is cut", {1, 1, 1, 1, 0, 1, 0, 0, 0, 4, -1, 1}},
-      {"an unknown input", {1, 1, 1, 1, 0, 1, 1, 0, 0, 4, 1, 1}},
-      {"a shape without a batch dimension", {1, 1, 1, 1, 0, 1, 0, 0, 0, 4, 0}},
-      {"a range outside of its slab", {1, 1, 1, 1, 0, 1, 0, 1, 0, 4, 1, 1}},
-      {"a range outside of its slab", {1, 1, 1, 1, 0, 1, 0, -1, 0, 4, 1, 1}},
-      {"a range outside of its slab", {1, 1, 1, 1, 0, 1, 0, 0, kSlab - 3, 4, 1, 1}},
-      {"a range outside of its slab", {1, 1, 1, 1, 0, 1, 0, 0, kSlab + 1, 0, 1, 1}},
-      {"a range outside of its slab", {1, 1, 1, 1, 0, 1, 0, 0, 64, -64, 1, 1}},
-      {"an unknown block", {1, 1, 1, 1, 0, 1, kBlock, 1, 0, 4, 1, 1}},
-      {"an unknown block", {1, 1, 1, 1, 0, 1, kBlock, -1, 0, 4, 1, 1}},
-      {"a block that is too small", {1, 1, 1, 1, 0, 1, kBlock, 0, 0, 8193, 1, 1}},
-      {"a block that is too small", {1, 1, 1, 1, 0, 1, kBlock, 0, 1, 4, 1, 1}},
-      {"an unknown source", {1, 1, 1, 1, 0, 1, 2 << 16, 0, 0, 4, 1, 1}},
-      {"an unknown source", {1, 1, 1, 1, 0, 1, -1 << 16, 0, 0, 4, 1, 1}},
-      {"rows that the parts do not share", {1, 1, 0, 0, 0, 1}},
-      {"rows that the parts do not share", {1, 1, 2, 0, 0, 0}},
-      {"rows that the parts do not share", {1, 1, 2, 0, 0, 3}},
-      {"rows that the parts do not share", {1, 1, -1, 0, 0, 1}},
-      {"an input that the parts do not share", {1, 1, 2, 1, 0, 2, 0, 0, 0, 8, 1, 4}},
-      {"an input that the parts do not share", {1, 1, 2, 1, 0, 2, 0, 0, 0, 7, 1, 2}},
+      {"an input is cut", {1, 1, 1, 1, 0, 1, 0, kSlab, 0, 0, 4}},
+      {"an input is cut", {1, 1, 1, -1, 0, 1, 0, kSlab, 0, 0, 4, 1, 1}},
+      {"a shape is cut", {1, 1, 1, 1, 0, 1, 0, kSlab, 0, 0, 4, 2, 1}},
+      {"a shape is cut", {1, 1, 1, 1, 0, 1, 0, kSlab, 0, 0, 4, -1, 1}},
+      {"an unknown input", {1, 1, 1, 1, 0, 1, 1, kSlab, 0, 0, 4, 1, 1}},
+      {"an unknown input", {1, 1, 1, 1, 0, 1, 0x10000, kSlab, 0, 0, 4, 1, 1}},
+      {"an unknown input", {1, 1, 1, 1, 0, 1, -1, kSlab, 0, 0, 4, 1, 1}},
+      {"a shape without a batch dimension", {1, 1, 1, 1, 0, 1, 0, kSlab, 0, 0, 4, 0}},
+      {"a range outside of its slab", {1, 1, 1, 1, 0, 1, 0, kSlab, 1, 0, 4, 1, 1}},
+      {"a range outside of its slab", {1, 1, 1, 1, 0, 1, 0, kSlab, -1, 0, 4, 1, 1}},
+      {"a range outside of its slab", {1, 1, 1, 1, 0, 1, 0, kSlab, 0, kSize - 3, 4, 1, 1}},
+      {"a range outside of its slab", {1, 1, 1, 1, 0, 1, 0, kSlab, 0, kSize + 1, 0, 1, 1}},
+      {"a range outside of its slab", {1, 1, 1, 1, 0, 1, 0, kSlab, 0, 64, -64, 1, 1}},
+      {"a range outside of its slab", {1, 1, 2, 1, 0, 1, 0, kSlab, 0, kSize - 4, 4, 1, 1}},
+      {"an unknown block", {1, 1, 1, 1, 0, 1, 0, kBlock, 1, 0, 4, 1, 1}},
+      {"an unknown block", {1, 1, 1, 1, 0, 1, 0, kBlock, -1, 0, 4, 1, 1}},
+      {"a block for several requests", {1, 1, 2, 1, 0, 1, 0, kBlock, 0, 0, 4, 1, 1}},
+      {"a block that is too small", {1, 1, 1, 1, 0, 1, 0, kBlock, 0, 0, 8193, 1, 1}},
+      {"a block that is too small", {1, 1, 1, 1, 0, 1, 0, kBlock, 0, 1, 4, 1, 1}},
+      {"an unknown source", {1, 1, 1, 1, 0, 1, 0, 2, 0, 0, 4, 1, 1}},
+      {"an unknown source", {1, 1, 1, 1, 0, 1, 0, -1, 0, 0, 4, 1, 1}},
+      {"a group of no size that may be", {1, 1, 0, 0, 0, 1}},
+      {"a group of no size that may be", {1, 1, -1, 0, 0, 1}},
       {"a record is cut", {1, 1, 1, 0, 2, 1, 0}},
       {"a record is cut", {1, 1, 1, 0, -1, 1, 0}},
   };
@@ -63,7 +64,7 @@ TEST(port_refuses_each_submission_that_makes_no_sense_and_takes_nothing_of_it) {
   CHECK(bench.client.Flush().ok());
   CHECK(bench.runs->Started(1));
   uint32_t block = 0;
-  CHECK(bench.client.port().Stage(8192, &block) != nullptr);
+  CHECK(bench.client.port().inputs().Stage(8192, &block) != nullptr);
   CHECK_EQ(block, 0u);
   const auto uid = static_cast<int32_t>(bench.uid);
   int32_t slot = 10;
@@ -105,17 +106,16 @@ TEST(port_forgets_a_block_that_is_not_sent) {
   bench.ServeIdentity(ConfigOf(FloatIo()));
   uint32_t one = 0;
   uint32_t two = 0;
-  CHECK(bench.client.port().Stage(10'000, &one) != nullptr);
-  bench.client.port().Unstage(one);
-  bench.client.port().Unstage(one);
-  bench.client.port().Unstage(77);
-  CHECK(bench.client.port().Stage(10'000, &two) != nullptr);
+  CHECK(bench.client.port().inputs().Stage(10'000, &one) != nullptr);
+  bench.client.port().inputs().Unstage(one);
+  bench.client.port().inputs().Unstage(one);
+  bench.client.port().inputs().Unstage(77);
+  CHECK(bench.client.port().inputs().Stage(10'000, &two) != nullptr);
   CHECK_EQ(one, two);
   const auto uid = static_cast<int32_t>(bench.uid);
-  bench.client.port().Unstage(two);
-  const int32_t block = layout::kBlock << 16;
-  const Status status =
-      bench.client.Submit({uid, 0, 1, 1, 1, 0, 1, block, static_cast<int32_t>(two), 0, 4, 2, 1, 1});
+  bench.client.port().inputs().Unstage(two);
+  const Status status = bench.client.Submit(
+      {uid, 0, 1, 1, 1, 0, 1, 0, layout::kBlock, static_cast<int32_t>(two), 0, 4, 2, 1, 1});
   CHECK_EQ(status.message(), "malformed submission: an unknown block");
 }
 
@@ -125,7 +125,7 @@ TEST(port_refuses_what_is_too_much_in_flight_for_now) {
   PortBench bench(false, 1000);
   bench.runs->Shut();
   bench.ServeRuns(ConfigOf(FloatIo(200), 1, {200, {}, 0}));
-  const std::vector<float> rows(50);  // 400 bytes with what comes out
+  const std::vector<float> rows(50);  // a range of 256 bytes, and 200 of what comes out
   const uint32_t first = bench.Write(rows);
   const uint32_t second = bench.Write(rows);
   const uint32_t third = bench.Write(rows);
@@ -133,7 +133,7 @@ TEST(port_refuses_what_is_too_much_in_flight_for_now) {
   CHECK_EQ(answers[0].slot, third);
   CHECK(answers[0].code == Code::kUnavailable);
   CHECK(answers[0].limited);
-  CHECK_EQ(bench.server.server().in_flight_bytes(), 800u);
+  CHECK_EQ(bench.server.server().in_flight_bytes(), 912u);
   bench.runs->Open();
   answers = bench.client.Take(2);
   CHECK(AnswerOf(first, answers).code == Code::kOk);

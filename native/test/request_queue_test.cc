@@ -1,5 +1,5 @@
 // The queue that is linked through its requests.
-#include "request_queue.h"
+#include "engine/request/request_queue.h"
 
 #include <array>
 

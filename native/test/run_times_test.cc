@@ -1,6 +1,8 @@
 // Which batches are known to be short.
-#include "run_times.h"
+#include "engine/running/run_times.h"
 
+#include "engine/base/clock.h"
+#include "engine/running/inline_tick.h"
 #include "engine_fixture.h"
 
 namespace tritonts::test {
@@ -17,6 +19,23 @@ uint64_t ClassOf(std::vector<int64_t> key, uint32_t rows, size_t bytes = 0) {
   requests.Input(request, 0, DataType::kBytes, {1}, std::string(bytes, 'x'));
   const Request* const batch[] = {request};
   return RunTimes::Class(batch, rows, bytes > 0);
+}
+
+// The clock of a thread, in the hands of the tests, and how often it was read.
+uint64_t thread_time = 0;
+int readings = 0;
+uint64_t ThreadTime() {
+  readings++;
+  return thread_time;
+}
+
+// A run on the thread that submits, which has a core for `had` of it.
+void RunHere(RunTimes* times, ThreadWatch* watch, uint64_t ns, uint64_t had) {
+  static uint64_t now = kUs;
+  watch->Begin(now);
+  now += ns;
+  thread_time += had;
+  times->NoteHere(1, ns, *watch);
 }
 
 }  // namespace
@@ -57,6 +76,72 @@ TEST(run_times_take_a_slow_run_at_its_word_but_not_for_long) {
   }
   CHECK(runs > 1);
   CHECK(runs < 20);
+}
+
+TEST(run_times_count_a_run_that_takes_far_too_long_once) {
+  RunTimes times(50 * kUs);
+  ThreadWatch watch(ThreadTime);
+  times.Note(1, 10 * kUs);
+  times.Note(2, 10 * kUs);
+  RunHere(&times, &watch, 4'000'000 * kUs, 0);
+  CHECK(!times.enabled());
+  // Not even another class, and not after any number of short runs.
+  CHECK(!times.Fits(2, 0));
+  for (int i = 0; i < 1000; i++) times.Note(2, 10 * kUs);
+  CHECK(!times.Fits(2, 0));
+}
+
+TEST(run_times_add_up_what_runs_take_beyond_their_budget) {
+  RunTimes times(50 * kUs);
+  ThreadWatch watch(ThreadTime);
+  for (int i = 0; i < 4; i++) {
+    CHECK(times.enabled());
+    RunHere(&times, &watch, 6'000 * kUs, 6'000 * kUs);
+  }
+  CHECK(!times.enabled());
+}
+
+TEST(run_times_forgive_a_little_for_each_run_that_keeps_to_its_budget) {
+  RunTimes times(50 * kUs);
+  ThreadWatch watch(ThreadTime);
+  for (int i = 0; i < 20; i++) {
+    RunHere(&times, &watch, 6'000 * kUs, 6'000 * kUs);
+    for (int j = 0; j < 2'000; j++) RunHere(&times, &watch, 40 * kUs, 40 * kUs);
+  }
+  CHECK(times.enabled());
+}
+
+TEST(run_times_do_not_count_what_others_took_of_a_core) {
+  RunTimes times(50 * kUs);
+  ThreadWatch watch(ThreadTime);
+  for (int i = 0; i < 100; i++) RunHere(&times, &watch, 100'000 * kUs, 40 * kUs);
+  CHECK(times.enabled());
+  RunHere(&times, &watch, 100'000 * kUs, 50'000 * kUs);
+  CHECK(!times.enabled());
+}
+
+TEST(run_times_read_the_clock_of_the_thread_once_a_millisecond) {
+  ThreadWatch watch(ThreadTime);
+  const int before = readings;
+  for (uint64_t now = 1; now < 10'000 * kUs; now += 100 * kUs) watch.Begin(now);
+  CHECK_EQ(readings - before, 10);
+  // What the thread did between the reading and the run may be as much as all of that time.
+  watch.Begin(20'000 * kUs);
+  watch.Begin(20'300 * kUs);
+  thread_time += 1'000 * kUs;
+  CHECK_EQ(watch.Had(5'000 * kUs), 700 * kUs);
+  CHECK_EQ(watch.Had(500 * kUs), 500 * kUs);
+}
+
+TEST(run_times_know_how_long_this_thread_had_a_core) {
+  ThreadWatch watch;
+  watch.Begin(NowNs());
+  const uint64_t began = NowNs();
+  while (platform::ThreadTimeNs() == 0 && NowNs() - began < 1'000'000'000) continue;
+  const uint64_t had = platform::ThreadTimeNs();
+  if (had == 0) SKIP("it is not told here");
+  while (platform::ThreadTimeNs() - had < 3'000 * kUs) continue;
+  CHECK(watch.Had(UINT64_MAX) >= 2'000 * kUs);
 }
 
 TEST(run_times_forget_rather_than_grow_without_bounds) {

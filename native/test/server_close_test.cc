@@ -1,5 +1,5 @@
 // How a server ends: with what it accepted, with what hangs, and with the process.
-#include "server.h"
+#include "engine/server/server.h"
 #include "server_scripts.h"
 
 namespace tritonts::test {
@@ -64,20 +64,20 @@ TEST(server_that_closes_cancels_what_waits_when_the_time_is_over) {
   CHECK_EQ(cancelled, 2);
 }
 
-TEST(server_gives_up_a_run_that_does_not_return_with_all_the_memory_it_may_use) {
+TEST(server_abandons_a_run_that_does_not_return_with_all_the_memory_it_may_use) {
   auto runs = std::make_shared<Runs>();
   runs->Shut();
   auto intact = std::make_shared<std::atomic<bool>>(false);
   auto returned = std::make_shared<Event>();
   Script script;
-  script.execute = [=](uint32_t instance, Batch& batch) {
+  script.execute = [=](uint32_t instance, Run& run) {
     // Notes the run, and hangs.
-    const InputTensor* input = batch.requests()[0]->input(0);
+    const InputTensor* input = run.requests()[0]->input(0);
     const auto* chunk = static_cast<const char*>(input->chunks[0].data);
     const size_t size = input->chunks[0].size;
-    runs->Execute(instance, batch);
+    runs->Execute(instance, run);
     *intact = std::all_of(chunk, chunk + size, [](char byte) { return byte == 1; }) &&
-              batch.requests()[0]->input(0)->chunks.size() == 1;
+              run.requests()[0]->input(0)->chunks.size() == 1;
     returned->Set();
   };
   for (const size_t size : {size_t{64}, size_t{100'000}}) {
@@ -107,6 +107,42 @@ TEST(server_gives_up_a_run_that_does_not_return_with_all_the_memory_it_may_use) 
     CHECK(Eventually([&] { return intact->load(); }));
     *intact = false;
   }
+}
+
+TEST(server_abandons_a_model_whose_destructor_does_not_return) {
+  auto gate = std::make_shared<Gate>();
+  auto destroyed = std::make_shared<Event>();
+  Script script;
+  script.destroyed = [gate, destroyed] {
+    gate->Pass();
+    destroyed->Set();
+  };
+  // It outlives the server, as the backends of a process do.
+  auto slow = std::make_shared<ScriptedBackend>(std::move(script));
+  IdentityBackend identity;
+  ServerBench bench;
+  const uint32_t uid = [&] {
+    auto opened = bench.Open(slow.get(), {"slow", 1, "", {}});
+    CHECK(bench.Start(opened.value(), ConfigOf(FloatIo())).ok());
+    return opened.value();
+  }();
+  bench.Serve(&identity, ConfigOf(FloatIo()));
+  Result<bool> retired;
+  bench.server().Retire(uid, retired.Callback());
+  CHECK(gate->Entered(1));
+  const uint64_t begin = NowNs();
+  CHECK_EQ(bench.Close(50), Names{"slow"});
+  const uint64_t ns = NowNs() - begin;
+  CHECK(ns >= 2'050'000'000 && ns < 10'000'000'000);
+  CHECK_EQ(retired.Value(), true);
+  CHECK_EQ(bench.Close(0), Names{"slow"});
+  // The call that was abandoned keeps the server.
+  const std::weak_ptr<Server> server = bench.Release();
+  CHECK(!server.expired());
+  CHECK(!destroyed->set());
+  gate->Open();
+  CHECK(destroyed->Wait());
+  CHECK(Eventually([&] { return server.expired(); }));
 }
 
 TEST(server_that_is_closed_again_in_a_hurry_lets_runs_have_their_time_to_end) {
@@ -207,7 +243,7 @@ TEST(server_closes_although_its_waiting_loads_are_cancelled_meanwhile) {
   }
 }
 
-TEST(server_that_exits_with_the_process_asks_runs_to_end_and_starts_no_more) {
+TEST(server_that_exits_with_the_process_asks_runs_to_end_fails_what_waits_and_starts_no_more) {
   auto runs = std::make_shared<Runs>();
   runs->Shut();
   Script script = ScriptOf(runs);
@@ -216,14 +252,21 @@ TEST(server_that_exits_with_the_process_asks_runs_to_end_and_starts_no_more) {
   ServerBench bench;
   PortClient client(bench.shared());
   const uint32_t uid = bench.Serve(&backend, ConfigOf(FloatIo()));
-  for (int i = 0; i < 2; i++) client.Write(uid, 1, {OneFloat()});
+  const uint32_t running = client.Write(uid, 1, {OneFloat()});
+  client.Write(uid, 1, {OneFloat()});
   CHECK(client.Flush().ok());
   CHECK(runs->Started(1));
   Server::TerminateAll();
-  CHECK(client.Take(1)[0].code == Code::kOk);
+  for (const PortAnswer& answer : client.Take(2)) {
+    CHECK(answer.code == (answer.slot == running ? Code::kOk : Code::kUnavailable));
+    if (answer.slot != running) CHECK_EQ(answer.message, "model 'm': the process is exiting");
+  }
+  client.Write(uid, 1, {OneFloat()});
+  const auto late = client.Take(1);
+  CHECK(late[0].code == Code::kUnavailable);
+  CHECK_EQ(late[0].message, "model 'm': the process is exiting");
   CHECK_EQ(runs->runs().size(), 1u);
-  bench.Close(0);
-  CHECK(client.Take(1)[0].code == Code::kCancelled);
+  CHECK_EQ(bench.Close(0), Names{});
 }
 
 }  // namespace tritonts::test

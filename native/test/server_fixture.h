@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "server.h"
+#include "engine/server/server.h"
 #include "version_fixture.h"
 
 namespace tritonts::test {
@@ -51,16 +51,16 @@ class ServerBench {
     CHECK(Start(opened.value(), std::move(config)).ok());
     return opened.value();
   }
-  // Closes the server, and waits for it; the names of models given up.
+  // Closes the server, and waits for it; the names of models that were abandoned.
   std::vector<std::string> Close(uint64_t timeout_ms) {
     Event done;
-    std::vector<std::string> given_up;
+    std::vector<std::string> abandoned;
     server_->Close(timeout_ms, [&](std::vector<std::string> names) {
-      given_up = std::move(names);
+      abandoned = std::move(names);
       done.Set();
     });
     CHECK(done.Wait());
-    return given_up;
+    return abandoned;
   }
   // Joins the closed server and lets go of it.
   std::weak_ptr<Server> Release() {

@@ -1,8 +1,9 @@
 // The life of a server: loading, publishing, retiring versions while ports look away.
-#include "server.h"
+#include "engine/server/server.h"
 
 #include <thread>
 
+#include "no_threads.h"
 #include "server_scripts.h"
 
 namespace tritonts::test {
@@ -170,6 +171,34 @@ TEST(server_counts_epochs_for_every_port) {
   CHECK_EQ(late.HeaderWord(layout::kEpoch), epoch + 2);
 }
 
+TEST(server_holds_no_lock_while_it_wakes_ports) {
+  ServerBench bench;
+  IdentityBackend identity;
+  std::atomic<int> woken{0};
+  const uint32_t uid = bench.Serve(&identity, ConfigOf(FloatIo()));
+  const auto port = bench.server().Attach([&] {
+    // Whatever lock is held, one of these takes it.
+    Server& server = bench.server();
+    server.ModelNames();
+    server.Serves(uid);
+    server.WakeReaper();
+    CHECK(server.Attach([] {}) != nullptr);
+    woken++;
+  });
+  bench.server().Publish("m", "{}");
+  Result<bool> retired;
+  bench.server().Retire(uid, retired.Callback());
+  CHECK(Eventually([&] { return woken > 0; }));
+  port->Detach();
+  CHECK_EQ(retired.Value(), false);
+}
+
+TEST(server_is_not_made_where_the_system_has_no_thread_for_it) {
+  if (kWatched) SKIP("a sanitizer needs memory at any time");
+  NoThreads none;
+  CHECK(Server::Create({}) == nullptr);
+}
+
 // --- Retiring.
 
 TEST(server_serves_a_retired_version_until_every_port_has_seen_it) {
@@ -246,6 +275,30 @@ TEST(server_answers_for_a_version_that_is_retired_twice_or_never_was) {
   bench.server().Retire(uid, results[1].Callback());
   bench.server().Retire(77, results[2].Callback());
   for (auto& result : results) CHECK_EQ(result.Value(), false);
+}
+
+TEST(server_retires_others_while_a_model_is_slow_to_destroy) {
+  auto gate = std::make_shared<Gate>();
+  Script script;
+  script.destroyed = [gate] { gate->Pass(); };
+  ScriptedBackend slow(std::move(script));
+  IdentityBackend identity;
+  ServerBench bench;
+  const uint32_t first = bench.Serve(&slow, ConfigOf(FloatIo()));
+  const uint32_t second = bench.Serve(&slow, ConfigOf(FloatIo()));
+  const uint32_t other = bench.Serve(&identity, ConfigOf(FloatIo()));
+  Result<bool> results[3];
+  bench.server().Retire(first, results[0].Callback());
+  bench.server().Retire(second, results[1].Callback());
+  CHECK(gate->Entered(2));
+  bench.server().Retire(other, results[2].Callback());
+  CHECK_EQ(results[2].Value(), false);
+  CHECK(!results[0].came());
+  CHECK(bench.server().Serves(first));
+  gate->Open();
+  CHECK_EQ(results[0].Value(), false);
+  CHECK_EQ(results[1].Value(), false);
+  CHECK(!bench.server().Serves(first));
 }
 
 static void RetiresBeneathAStart(bool at_once) {

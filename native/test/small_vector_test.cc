@@ -1,5 +1,5 @@
 // A vector that keeps few elements in itself.
-#include "small_vector.h"
+#include "engine/base/small_vector.h"
 
 #include <memory>
 #include <numeric>

@@ -1,12 +1,12 @@
 // Whether a thread that waits spins, and that nothing is lost between spinning and sleeping.
-#include "spin.h"
+#include "engine/running/spin.h"
 
 #include <deque>
 #include <optional>
 #include <random>
 
+#include "engine/base/exit.h"
 #include "engine_fixture.h"
-#include "exit.h"
 
 namespace tritonts::test {
 

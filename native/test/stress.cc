@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "backends/registry.h"
+#include "contract_backend.h"
 #include "fault_backend.h"
 #include "onnxruntime_fixture.h"
 #include "port_client.h"
@@ -33,12 +34,13 @@ void Complain(const std::string& what) {
   failed = true;
 }
 
-// What a version computes of inputs 0 and 1; all are of the identity backend but two.
+// What a version computes of inputs 0 and 1; all are of the identity backend but three.
 enum class Kind : uint32_t {
   kFixed,     // 16 floats a row, and 2 more
   kVariable,  // rows of any width
   kLarge,     // one tensor of up to a MiB, no batch dimension
   kFault,     // 4 floats a row, and what is to go wrong
+  kContract,  // 4 floats a row, and the way that they take
   kOnnx,      // twice its 4 floats a row, by ONNX Runtime
   kCount
 };
@@ -60,7 +62,8 @@ ModelIo IoOf(Kind kind, uint32_t max_batch_size) {
       return both(max_batch_size, {{-1, -1}});
     case Kind::kLarge:
       return both(0, {{-1}});
-    case Kind::kFault: {
+    case Kind::kFault:
+    case Kind::kContract: {
       ModelIo io = both(max_batch_size, {{-1, 4}});
       io.inputs.push_back({"fault", DataType::kInt32, {-1, 1}, false});
       return io;
@@ -91,7 +94,7 @@ class Random {
 
 struct Counts {
   std::atomic<uint64_t> submitted{0}, ok{0}, cancelled{0}, gone{0}, limited{0}, dropped{0};
-  std::atomic<uint64_t> faulty{0};
+  std::atomic<uint64_t> faulty{0}, streamed{0};
   std::atomic<uint64_t> ports{0}, versions{0}, failed_loads{0}, batches{0}, rows{0};
 };
 Counts counts;
@@ -114,7 +117,7 @@ class Environment {
     while (!closed_ && !failed) {
       PortClient client(server_, random_.Once(3));
       client_ = &client;
-      if (random_.Once(2)) client.WriteParts();
+      if (random_.Once(2)) client.WriteGroups();
       if (random_.Once(2)) client.LookForAnswers();
       counts.ports++;
       revision_ = 0;
@@ -152,6 +155,8 @@ class Environment {
     std::vector<PortInput> inputs;
     std::vector<uint32_t> wanted;
     Fault fault = Fault::kNone;
+    Way way = Way::kPlain;
+    uint32_t responses = 0;  // that were not final
     bool cancelled = false;
   };
 
@@ -224,6 +229,15 @@ class Environment {
         pending.inputs = {Input(0, {rows, 4}), {1, {rows, 1}, BytesOf(number)}};
         break;
       }
+      case Kind::kContract: {
+        pending.way = static_cast<Way>(random_.Up(static_cast<uint32_t>(Way::kCount) - 1));
+        const uint32_t times = pending.way == Way::kGoesRound ? random_.Up(3) : 0;
+        const std::vector<int32_t> number(
+            static_cast<size_t>(rows),
+            static_cast<int32_t>(pending.way) + static_cast<int32_t>(times) * 16);
+        pending.inputs = {Input(0, {rows, 4}), {1, {rows, 1}, BytesOf(number)}};
+        break;
+      }
       default:
         pending.inputs = {Input(0, {rows, 4})};
     }
@@ -236,11 +250,7 @@ class Environment {
   void CancelSome() {
     auto request = pending_.lower_bound(random_.Up(50));
     for (uint32_t i = 0; i < 3 && request != pending_.end(); i++, ++request) {
-      for (auto& [slot, pending] : pending_) {
-        if (slot % PortClient::kPart == request->first % PortClient::kPart) {
-          pending.cancelled = true;
-        }
-      }
+      request->second.cancelled = true;
       client_->Cancel(request->first);
     }
   }
@@ -261,17 +271,26 @@ class Environment {
   void Check(const PortAnswer& answer) {
     const auto known = pending_.find(answer.slot);
     if (known == pending_.end() || known->second.generation != answer.generation) {
-      return Complain("an answer to a request that is not pending");
+      return Complain(answer.final ? "an answer to a request that is not pending"
+                                   : "a response behind the final one");
+    }
+    if (!answer.final) {
+      known->second.responses++;
+      counts.streamed++;
+      if (answer.code != Code::kOk) return Complain("an error that is not final");
+      return CheckOutputs(known->second, answer);
     }
     const Pending pending = std::move(known->second);
     pending_.erase(known);
-    if (!answer.final) return Complain("an answer that is not final");
+    const uint32_t before = ResponsesBefore(pending.way);
+    if (pending.responses > before) Complain("too many responses");
     switch (answer.code) {
       case Code::kOk:
         counts.ok++;
         if (!IsAnswered(pending.fault) && pending.fault != Fault::kSlow) {
           Complain("a fault went well");
         }
+        if (pending.way == Way::kStreamsAndFails) Complain("a failure went well");
         return CheckOutputs(pending, answer);
       case Code::kCancelled:
         counts.cancelled++;
@@ -281,6 +300,7 @@ class Environment {
         return;
       case Code::kInternal:
         counts.faulty++;
+        if (pending.way == Way::kStreamsAndFails) return;
         if (IsAnswered(pending.fault)) Complain("an error for no fault: " + answer.message);
         return;
       case Code::kUnavailable:
@@ -292,7 +312,8 @@ class Environment {
   }
 
   void CheckOutputs(const Pending& pending, const PortAnswer& answer) {
-    const bool one = !pending.wanted.empty() || pending.target.kind == Kind::kFault;
+    const bool one = !pending.wanted.empty() || pending.target.kind == Kind::kFault ||
+                     pending.target.kind == Kind::kContract;
     const size_t expected = one ? 1 : pending.inputs.size();
     if (answer.outputs.size() != expected) Complain("outputs are missing or too many");
     for (const PortAnswer::Output& output : answer.outputs) {
@@ -373,6 +394,8 @@ class Controller {
     } else if (kind == Kind::kFault) {
       spec.settings["delay_ms"] = "2";
       if (random_.Once(10)) spec.settings["load_fault"] = random_.Once(2) ? "throws" : "fails";
+    } else if (kind == Kind::kContract) {
+      spec.settings["asynchronous"] = std::to_string(random_.Up(1));
     } else if (random_.Once(10)) {
       spec.settings["execute_delay_ms"] = "no number";
     } else if (random_.Once(3)) {
@@ -384,7 +407,7 @@ class Controller {
     const char* backend = kind == Kind::kOnnx    ? "onnxruntime"
                           : kind == Kind::kFault ? "fault"
                                                  : "identity";
-    auto opened = bench_->Open(FindBackend(backend), spec);
+    auto opened = bench_->Open(kind == Kind::kContract ? &contract_ : FindBackend(backend), spec);
     if (opened.ok() == fails) Complain("a load went otherwise: " + opened.status().message());
     if (!opened.ok()) {
       counts.failed_loads++;
@@ -428,8 +451,8 @@ class Controller {
     // Mostly as one should, seldom before the environments know of it.
     if (!random_.Once(5)) Publish();
     retiring_++;
-    bench_->server().Retire(uid, [this, version](bool given_up) {
-      if (given_up) Complain("a version was given up");
+    bench_->server().Retire(uid, [this, version](bool abandoned) {
+      if (abandoned) Complain("a version was abandoned");
       const Statistics statistics = version->statistics();
       counts.batches += statistics.execution_count;
       counts.rows += statistics.inference_count;
@@ -439,6 +462,7 @@ class Controller {
 
   ServerBench* const bench_;
   Random random_;
+  ContractBackend contract_;
   const TemporaryFolder folder_;
   std::string onnx_path_;
   std::vector<Target> served_;
@@ -462,8 +486,8 @@ int Play(double seconds, uint64_t seed) {
           [server = bench.shared(), seed = random.Seed()] { Environment(server, seed).Run(); });
     }
     controller.Run(std::min(end, NowNs() + (100 + random.Up(900)) * kMs));
-    const auto given_up = bench.Close(random.Up(2) * 20);
-    if (!given_up.empty()) Complain("versions were given up at the end");
+    const auto abandoned = bench.Close(random.Up(2) * 20);
+    if (!abandoned.empty()) Complain("versions were abandoned at the end");
     for (std::thread& thread : threads) thread.join();
     controller.Finish();
     // The last batches' ports may be on their way still.
@@ -477,9 +501,9 @@ int Play(double seconds, uint64_t seed) {
       counts.ok + counts.cancelled + counts.gone + counts.limited + counts.faulty;
   std::cout << counts.submitted << " requests in " << counts.ports << " ports: " << counts.ok
             << " ok, " << counts.cancelled << " cancelled, " << counts.limited << " limited, "
-            << counts.gone << " too late, " << counts.faulty << " faulty, " << counts.dropped
-            << " dropped with their port; " << counts.versions << " versions, "
-            << counts.failed_loads << " failed loads; "
+            << counts.gone << " too late, " << counts.faulty << " faulty, " << counts.streamed
+            << " responses before a final one, " << counts.dropped << " dropped with their port; "
+            << counts.versions << " versions, " << counts.failed_loads << " failed loads; "
             << "retired versions ran " << counts.rows << " rows in " << counts.batches << " batches"
             << std::endl;
   if (ended + counts.dropped != counts.submitted) Complain("requests are lost");

@@ -1,9 +1,10 @@
 // The thread that calls back on time.
-#include "timer.h"
+#include "engine/base/timer.h"
 
 #include <atomic>
 
 #include "engine_fixture.h"
+#include "no_threads.h"
 
 namespace tritonts::test {
 
@@ -11,6 +12,12 @@ namespace {
 
 constexpr uint64_t kMs = 1'000'000;
 constexpr uint64_t kHour = 3'600'000 * kMs;
+
+// One that runs.
+class Started : public Timer {
+ public:
+  Started() { CHECK(Start()); }
+};
 
 class Client final : public TimerClient {
  public:
@@ -33,7 +40,7 @@ class Client final : public TimerClient {
 }  // namespace
 
 TEST(timer_calls_once_and_not_before_the_time) {
-  Timer timer;
+  Started timer;
   Client client;
   const uint64_t at = NowNs() + 2 * kMs;
   timer.Schedule(&client, at);
@@ -44,14 +51,14 @@ TEST(timer_calls_once_and_not_before_the_time) {
 }
 
 TEST(timer_calls_at_once_for_a_time_that_is_over) {
-  Timer timer;
+  Started timer;
   Client client;
   timer.Schedule(&client, 1);
   CHECK(Eventually([&] { return !client.calls().empty(); }));
 }
 
 TEST(timer_wakes_earlier_when_an_earlier_time_comes) {
-  Timer timer;
+  Started timer;
   Client late;
   Client early;
   timer.Schedule(&late, NowNs() + kHour);
@@ -62,7 +69,7 @@ TEST(timer_wakes_earlier_when_an_earlier_time_comes) {
 }
 
 TEST(timer_keeps_one_time_for_a_client_the_last_one) {
-  Timer timer;
+  Started timer;
   Client client;
   Client marker;
   timer.Schedule(&client, NowNs() + kMs);
@@ -78,7 +85,7 @@ TEST(timer_keeps_one_time_for_a_client_the_last_one) {
 
 TEST(timer_survives_times_at_the_end_of_time) {
   for (const uint64_t end : {uint64_t{INT64_MAX}, UINT64_MAX}) {
-    Timer timer;
+    Started timer;
     Client never;
     Client soon;
     timer.Schedule(&never, end);
@@ -93,7 +100,7 @@ TEST(timer_survives_times_at_the_end_of_time) {
 }
 
 TEST(timer_lets_a_client_schedule_itself_again) {
-  Timer timer;
+  Started timer;
   Client client;
   std::atomic<int> left{3};
   client.action = [&] {
@@ -105,7 +112,7 @@ TEST(timer_lets_a_client_schedule_itself_again) {
 }
 
 TEST(timer_calls_a_client_no_more_after_removing_it) {
-  Timer timer;
+  Started timer;
   for (int round = 0; round < 50; round++) {
     auto client = std::make_unique<Client>();
     timer.Schedule(client.get(), NowNs() + static_cast<uint64_t>(round) * 2000);
@@ -116,7 +123,7 @@ TEST(timer_calls_a_client_no_more_after_removing_it) {
 }
 
 TEST(timer_waits_for_a_call_under_way_when_removing_its_client) {
-  Timer timer;
+  Started timer;
   Client client;
   Event entered;
   Event leave;
@@ -139,8 +146,28 @@ TEST(timer_waits_for_a_call_under_way_when_removing_its_client) {
 
 TEST(timer_ends_with_times_pending) {
   Client client;
-  Timer timer;
+  Started timer;
   timer.Schedule(&client, NowNs() + kHour);
+}
+
+TEST(timer_that_finds_no_thread_says_so_and_can_be_started_later) {
+  if (kWatched) SKIP("a sanitizer needs memory at any time");
+  Timer timer;
+  {
+    NoThreads none;
+    CHECK(!timer.Start());
+  }
+  CHECK(timer.Start());
+  Client client;
+  timer.Schedule(&client, 1);
+  CHECK(Eventually([&] { return !client.calls().empty(); }));
+}
+
+TEST(timer_that_was_never_started_takes_times_and_ends) {
+  Client client;
+  Timer timer;
+  timer.Schedule(&client, NowNs());
+  timer.Remove(&client);
 }
 
 }  // namespace tritonts::test

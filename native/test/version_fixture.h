@@ -4,9 +4,9 @@
 #include <atomic>
 
 #include "backends/identity/identity.h"
+#include "engine/base/abandon.h"
+#include "engine/running/model_version.h"
 #include "engine_fixture.h"
-#include "leak.h"
-#include "model_version.h"
 
 namespace tritonts::test {
 
@@ -15,22 +15,22 @@ namespace tritonts::test {
 class Runs {
  public:
   // For Script::execute: notes the batch, waits while the gate is shut, and echoes input 0.
-  void Execute(uint32_t instance, Batch& batch) {
+  void Execute(uint32_t instance, Run& run) {
     {
       std::unique_lock lock(mutex_);
       std::vector<uint32_t> slots;
-      for (const Request* request : batch.requests()) slots.push_back(request->slot);
+      for (const Request* request : run.requests()) slots.push_back(request->slot);
       started_.push_back({instance, slots, std::this_thread::get_id()});
       changed_.notify_all();
       changed_.wait(lock, [this] { return open_; });
     }
-    for (uint32_t i = 0; i < batch.requests().size(); i++) {
-      const InputTensor* input = batch.requests()[i]->input(0);
+    for (uint32_t i = 0; i < run.requests().size(); i++) {
+      const InputTensor* input = run.requests()[i]->input(0);
       if (!input) continue;
-      batch.SetRequestOutput(i, 0, input->datatype, input->shape, input->chunks[0].data,
-                             input->chunks[0].size, nullptr);
+      run.SetRequestOutput(i, 0, input->datatype, input->shape, input->chunks[0].data,
+                           input->chunks[0].size, nullptr);
     }
-    batch.Respond(Status::Ok());
+    run.RespondAll(Status::Ok());
     std::lock_guard lock(mutex_);
     returned_++;
     changed_.notify_all();
@@ -54,19 +54,19 @@ class Runs {
     return changed_.wait_for(lock, kPatience, [&] { return returned_ >= count; });
   }
 
-  struct Run {
+  struct Batch {
     uint32_t instance;
     std::vector<uint32_t> slots;
     std::thread::id thread;
   };
-  std::vector<Run> runs() {
+  std::vector<Batch> runs() {
     std::lock_guard lock(mutex_);
     return started_;
   }
   // The slots of the runs, in the order they started.
   std::vector<std::vector<uint32_t>> batches() {
     std::vector<std::vector<uint32_t>> batches;
-    for (const Run& run : runs()) batches.push_back(run.slots);
+    for (const Batch& run : runs()) batches.push_back(run.slots);
     return batches;
   }
 
@@ -75,13 +75,13 @@ class Runs {
   std::condition_variable changed_;
   bool open_ = true;
   size_t returned_ = 0;
-  std::vector<Run> started_;
+  std::vector<Batch> started_;
 };
 
 // A backend whose runs go through `runs`.
 inline Script ScriptOf(const std::shared_ptr<Runs>& runs) {
   Script script;
-  script.execute = [runs](uint32_t instance, Batch& batch) { runs->Execute(instance, batch); };
+  script.execute = [runs](uint32_t instance, Run& run) { runs->Execute(instance, run); };
   return script;
 }
 
@@ -100,6 +100,7 @@ class VersionBench {
  public:
   VersionBench(std::unique_ptr<Backend> backend, const ModelSpec& spec)
       : backend_(std::move(backend)) {
+    CHECK(timer_.Start());
     auto model = backend_->Load(spec);
     CHECK(model.ok());
     version_ = std::make_shared<ModelVersion>(7, "m", 3, backend_.get(), model.take(), &timer_,
@@ -112,7 +113,7 @@ class VersionBench {
     CHECK(version_->Start(std::move(config)).ok());
   }
   ~VersionBench() {
-    if (leaked_) return;
+    if (abandoned_) return;
     version_->Close();
     CHECK(Eventually([this] { return version_->drained(); }));
     version_->Destroy();
@@ -135,10 +136,14 @@ class VersionBench {
     Submit({request});
     return request;
   }
-  void Leak() {
-    leaked_ = true;
-    KeepForever(version_);
-    version_->Leak();
+  void Cancel(Request* request) {
+    Request* const one[] = {request};
+    version_->Cancel(one);
+  }
+  void Abandon() {
+    abandoned_ = true;
+    tritonts::Abandon(version_);
+    version_->Abandon();
   }
   ModelVersion& version() { return *version_; }
 
@@ -150,7 +155,7 @@ class VersionBench {
   std::unique_ptr<Backend> backend_;
   Timer timer_;
   std::shared_ptr<ModelVersion> version_;
-  bool leaked_ = false;
+  bool abandoned_ = false;
 };
 
 }  // namespace tritonts::test

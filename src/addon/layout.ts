@@ -1,4 +1,4 @@
-/** The words that JavaScript and the engine exchange: `native/engine/port_layout.h` says the same, with the records. */
+/** The words that JavaScript and the engine exchange: `native/engine/port/port_layout.h` says the same, with the records. */
 
 /** Bytes of a slab of input memory. */
 export const slabBytes: number = 1 << 20;
@@ -27,8 +27,8 @@ export const sourceBlock = 1;
 
 /** First word of a timing record. */
 export const recordTimings = -1;
-/** First word of a record of answers that differ in their bytes alone. */
-export const recordAlike = -2;
 export const finalBit: number = 1 << 8;
 export const limitedBit: number = 1 << 9;
 export const ranBit: number = 1 << 10;
+/** The version did not take the request: it may be sent again, to another one; its blocks are still staged. */
+export const unservedBit: number = 1 << 11;

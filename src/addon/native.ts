@@ -1,6 +1,6 @@
 /** The addon's functions, typed. `native/binding/` is the other side; nothing else calls them. */
 
-/** Numbers of `native/engine/status.h`. */
+/** Numbers of `native/engine/base/status.h`. */
 export interface NativeStatus {
   readonly code: number;
   readonly message: string;
@@ -13,15 +13,19 @@ export interface NativeTensorDescription {
   readonly datatype: number;
   /** The runtime's own word for the type. */
   readonly typeName: string;
-  /** Full shape, -1 where dynamic. */
-  readonly shape: readonly number[];
+  /** Full shape, -1 where dynamic; absent: not even the rank is known. */
+  readonly shape?: readonly number[];
   readonly optional: boolean;
+  /** The name of each dim, '' where it has none; empty where the runtime has no such names. */
+  readonly dimNames: readonly string[];
 }
 
 /** What a runtime tells of a model it opened. */
 export interface NativeDescription {
   readonly inputs: readonly NativeTensorDescription[];
   readonly outputs: readonly NativeTensorDescription[];
+  /** Why outputs may have other rows than inputs, though their dims have one name; '': nothing speaks for it. */
+  readonly rowsVary: string;
 }
 
 /** A tensor of a complete configuration: `dims` are full, -1 first where the model batches. */
@@ -116,7 +120,16 @@ export interface NativePort {
    *   signal announces the next pages, and it is to be called again with the event loop's next turn.
    */
   look(): number;
-  cancel(slot: number, generation: number): void;
+  cancel(slot: number, generation: number, first: number, count: number): void;
+  /**
+   * Cancels many: `words` words of the submission area, which has nothing else then, or of an array (where memory is not
+   * shared): for each slot, generation, first request and how many.
+   */
+  cancelMany(words: number, submission?: Int32Array): void;
+  /** Forgets a slab, of which no request has a range; `addSlab` uses the lowest number that is free. */
+  dropSlab(number: number): void;
+  /** Gives back what a burst left. Views of pages that were not handed out since are stale then. */
+  shrink(): void;
   page(id: number): ArrayBuffer;
   copyPage(id: number, target: Uint8Array): void;
   /** An output that is too big for its page, in place; undefined where that is forbidden, or too much of it is there. */
@@ -139,10 +152,12 @@ export const lookAgain = -1;
 /** `NativePort.look` leaves it to the signal. */
 export const looksNoMore = -2;
 
-/** What lies in a model's folder; see `native/engine/model_folder.h`. */
+/** What lies in a model's folder; see `native/engine/server/model_folder.h`. */
 export interface NativeFolder {
   /** Why the folder cannot be read; empty: it was. */
   readonly fault: string;
+  /** What is in it that no model may have; empty: nothing. */
+  readonly refusal: string;
   readonly stamp: string;
   /** Names of the sub-folders, ascending by their bytes. */
   readonly folders: readonly string[];
@@ -152,6 +167,16 @@ export interface NativeFolder {
   readonly config?: Uint8Array;
   readonly configFault?: string;
   readonly configSize?: number;
+}
+
+/** Bytes of the engine's own; `native/binding/bytes_wrap.h`. */
+export interface NativeBytes {
+  /** 0 when they were released. */
+  size(): number;
+  /** Into memory of V8's. */
+  copy(): Uint8Array;
+  /** Loads that were given them have them still. */
+  release(): void;
 }
 
 /** `native/binding/server_wrap.h`. */
@@ -166,11 +191,12 @@ export interface NativeServer {
     path: string,
     settings: Readonly<Record<string, string>>,
     done: (error: NativeStatus | null, uid: number, description: NativeDescription) => void,
-    /** Contents of the version's files, copied; `path` is then one of them, and nothing is read from disk. */
-    files?: Readonly<Record<string, Uint8Array>>,
+    /** The version's files; `path` is then one of them, and nothing is read from disk. */
+    files?: Readonly<Record<string, NativeBytes>>,
   ): void;
   /** Lets a version serve; `done` may be called before this returns. */
   start(uid: number, config: NativeVersionConfig, done: (error: NativeStatus | null) => void): void;
+  /** Also ends the reading of folders. */
   cancelLoads(): void;
   /** Reads a folder on a loader thread; its configuration only if its stamp is not `knownStamp`. */
   readFolder(
@@ -190,8 +216,9 @@ export interface NativeServer {
     knownRevision: number,
   ): { readonly revision: number; readonly json?: string } | undefined;
   modelNames(): string[];
-  retire(uid: number, done: (givenUp: boolean) => void): void;
-  close(timeoutMs: number, done: (givenUp: readonly string[]) => void): void;
+  retire(uid: number, done: (abandoned: boolean) => void): void;
+  /** `done` gets the names of models that were abandoned, 2 s after the limit at the latest. */
+  close(timeoutMs: number, done: (abandoned: readonly string[]) => void): void;
   join(): void;
   statistics(uid: number): NativeStatistics | undefined;
   info(uid: number): Readonly<Record<string, string>> | undefined;
@@ -240,6 +267,8 @@ export interface NativeAddon {
     spinCores: number,
   ): NativeServer | undefined;
   findServer(id: number): NativeServer | undefined;
+  /** Copies bytes, which must not be shared with other threads; undefined without memory. */
+  keepBytes(bytes: Uint8Array): NativeBytes | undefined;
   /** Cores this process may use: the smaller of affinity and cgroup quota. */
   cores(): number;
   /** Bytes of memory this process may use. */

@@ -3,7 +3,7 @@
 import { TritonError, type TritonErrorCode, type TritonErrorOptions } from '../errors.js';
 import type { NativeStatus } from './native.js';
 
-/** Codes by the numbers of `native/engine/status.h`; 0 is success. */
+/** Codes by the numbers of `native/engine/base/status.h`; 0 is success. */
 const codes: readonly TritonErrorCode[] = [
   'UNKNOWN',
   'UNKNOWN',

@@ -8,8 +8,10 @@ import type { BackendConfig } from '../options.js';
 /** What a backend may look at to decide how a model version is opened. */
 export interface BackendContext {
   readonly config: ModelConfig;
-  /** The model's folder, which relative paths of its config start from. */
-  readonly modelDirectory: string;
+  /** The model's folder, which relative paths of its config start from; undefined: the model was given as bytes. */
+  readonly modelDirectory: string | undefined;
+  /** See the server's option. */
+  readonly trustedFolders: readonly string[];
   /** The user's `backendConfig` for this backend. */
   readonly options: BackendConfig;
   /** Cores the server may use. */
@@ -30,6 +32,8 @@ export interface Backend {
   readonly needsFile: boolean;
   /** Keys of `backendConfig[name]` that it reads. */
   readonly optionKeys: readonly string[];
+  /** Those that are paths: relative ones start at the working directory, but for a library without a folder. */
+  readonly paths?: Readonly<Partial<Record<string, 'path' | 'library'>>>;
   /** The GPUs that its instances can use with these options; absent: it runs on the CPU only. */
   gpus?(options: BackendConfig): Gpus;
   /**

@@ -1,10 +1,11 @@
 /** The ONNX Runtime backend's decisions: which library, how many threads, and what the config asks of a session. */
 
-import { resolve } from 'node:path';
-import { indexPath } from '../config/paths.js';
+import { dirname, isAbsolute } from 'node:path';
+import { indexPath, keyPath } from '../config/paths.js';
 import { cpu, type Backend, type BackendContext } from './backend.js';
 import { cudaSettings, gpusOfLibrary } from './cuda.js';
 import { libraryToOpenFirst, onnxRuntimeLibrary } from './library.js';
+import { confined, confinedPrefix, ownPlaces, realPath } from './places.js';
 import { Reader } from './reader.js';
 
 /** ONNX Runtime's numbers for the levels of a config's `optimization.graph.level`. */
@@ -23,9 +24,35 @@ function graphLevel({ config, fault }: BackendContext): string {
   throw fault('optimization.graph.level', `${expected} but received ${level}`);
 }
 
-/** Paths of the libraries of operators, in the order of the configuration. */
-function operatorLibraries({ config, modelDirectory }: BackendContext): string[] {
-  return (config.model_operations?.op_library_filename ?? []).map((file) => resolve(modelDirectory, file));
+/** The field that names a library of operators. */
+function libraryField(index: number): string {
+  return indexPath('model_operations.op_library_filename', index);
+}
+
+/**
+ * Paths of the libraries of operators, in the order of the configuration. They may lie in the model's folder, in that of the
+ * runtime's library, and where the server's options say.
+ */
+function operatorLibraries(context: BackendContext): string[] {
+  const files = context.config.model_operations?.op_library_filename ?? [];
+  if (files.length === 0) return [];
+  const library = onnxRuntimeLibrary(context.options);
+  const places = [
+    ...ownPlaces(context),
+    // A name without a folder is looked up by the system.
+    ...(isAbsolute(library)
+      ? [{ folder: dirname(realPath(library) ?? library), name: 'the folder of the ONNX Runtime library' }]
+      : []),
+  ];
+  return files.map((file, index) => confined(context, libraryField(index), file, places));
+}
+
+/** Where profiles are written: as the server's options say, or, if the model says it, in a place that it may write to. */
+function profilePrefix(read: Reader, context: BackendContext): string | undefined {
+  const key = 'profile_file_prefix';
+  const own = read.own(key);
+  if (own === undefined) return read.text(key);
+  return confinedPrefix(context, keyPath('parameters', key), own, ownPlaces(context));
 }
 
 /** Most threads that anybody can mean: more than the largest machines have cores for one model. */
@@ -101,6 +128,7 @@ export const onnxruntime: Backend = {
     'session.intra_op.allow_spinning',
     'profile_file_prefix',
   ],
+  paths: { library: 'library', profile_file_prefix: 'path' },
   gpus: gpusOfLibrary,
   settings(context: BackendContext): Record<string, string> {
     const { options } = context;
@@ -117,7 +145,7 @@ export const onnxruntime: Backend = {
     set('open_first', libraryToOpenFirst(options));
     set('enable_cpu_mem_arena', read.flag('enable_mem_arena'));
     set('enable_mem_pattern', read.flag('enable_mem_pattern'));
-    set('profile_prefix', read.text('profile_file_prefix'));
+    set('profile_prefix', profilePrefix(read, context));
     set('run_config.memory.enable_memory_arena_shrinkage', shrinkage(read, context));
     set(
       'session_config.session.use_device_allocator_for_initializers',
@@ -129,6 +157,6 @@ export const onnxruntime: Backend = {
   },
   blame(message: string, context: BackendContext): string | undefined {
     const library = operatorLibraries(context).findIndex((path) => message.includes(path));
-    return library < 0 ? undefined : indexPath('model_operations.op_library_filename', library);
+    return library < 0 ? undefined : libraryField(library);
   },
 };

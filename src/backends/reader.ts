@@ -33,6 +33,12 @@ export class Reader {
     return this.#find(key) !== undefined;
   }
 
+  /** What the model's own `parameters` say of a key. */
+  own(key: string): string | undefined {
+    const own = this.#hasOwn ? this.#context.config.parameters[key]?.string_value : undefined;
+    return own === '' ? undefined : own;
+  }
+
   text(key: string, rule?: TextRule): string | undefined {
     const written = this.#find(key);
     if (written === undefined) return undefined;
@@ -56,8 +62,8 @@ export class Reader {
   }
 
   #find(key: string): Written | undefined {
-    const own = this.#hasOwn ? this.#context.config.parameters[key]?.string_value : undefined;
-    if (own === undefined || own === '') return this.#general(key);
+    const own = this.own(key);
+    if (own === undefined) return this.#general(key);
     const fault = (expected: string): TritonError =>
       this.#context.fault(keyPath('parameters', key), `expected ${expected} but received '${own}'`);
     return { value: own, fault };

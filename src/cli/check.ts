@@ -18,6 +18,7 @@ Options:
   --disable-auto-complete-config  complete nothing from the model's file (as Triton's flag)
   --instance-kind cpu             run KIND_GPU models on the CPU
   --library <file>                an ONNX Runtime library to use instead of that of onnxruntime-node
+  --trusted-folder <folder>       the server's trustedFolders; may be given several times
   --help
 
 Exit code: 0 when every model would load, 1 when one would not, 2 for a wrong command line or repository.`;
@@ -58,6 +59,7 @@ export async function check(args: readonly string[]): Promise<number> {
         'disable-auto-complete-config': { type: 'boolean', default: false },
         'instance-kind': { type: 'string' },
         library: { type: 'string' },
+        'trusted-folder': { type: 'string', multiple: true, default: [] },
         help: { type: 'boolean', short: 'h', default: false },
       },
     });
@@ -82,6 +84,7 @@ export async function check(args: readonly string[]): Promise<number> {
       modelRepository: positionals,
       autoCompleteConfig: !values['disable-auto-complete-config'],
       instanceKind: kind,
+      trustedFolders: values['trusted-folder'],
       ...(values.library === undefined
         ? {}
         : { backendConfig: { onnxruntime: { library: values.library } } }),

@@ -27,8 +27,11 @@ export function checkAgainstModel(config: ModelConfig, description: ModelDescrip
     const tensor = find(side, fieldPath(path, 'name'), written.name, report);
     if (tensor === undefined) return;
     compareType(side, path, written.data_type, tensor, report);
-    if (config.max_batch_size > 0 && tensor.shape[0] !== -1) unbatched.add(batchFault(config, side, tensor));
-    else compareShape(config, side, path, written, tensor, report);
+    const { shape } = tensor;
+    // Where the file leaves it open, what is written holds.
+    if (shape === undefined) return;
+    if (config.max_batch_size > 0 && shape[0] !== -1) unbatched.add(batchFault(config, side, tensor, shape));
+    else compareShape(config, side, path, written, { ...tensor, shape }, report);
   };
   config.input.forEach((input, index) => {
     const path = indexPath('input', index);
@@ -83,11 +86,16 @@ function compareType(
   );
 }
 
-function batchFault(config: ModelConfig, side: Side, tensor: TensorDescription): string {
-  const first = tensor.shape[0];
+function batchFault(
+  config: ModelConfig,
+  side: Side,
+  tensor: TensorDescription,
+  shape: readonly number[],
+): string {
+  const first = shape[0];
   return (
     `is ${config.max_batch_size}, but the model's ${side.kind} ${JSON.stringify(tensor.name)} has shape ` +
-    `${shapeText(tensor.shape)}${first === undefined ? '' : `, whose first dimension is fixed to ${first}`}: it cannot ` +
+    `${shapeText(shape)}${first === undefined ? '' : `, whose first dimension is fixed to ${first}`}: it cannot ` +
     `be batched. Write max_batch_size: 0 and whole shapes as dims`
   );
 }
@@ -97,7 +105,7 @@ function compareShape(
   side: Side,
   path: string,
   written: ModelInput | ModelOutput,
-  tensor: TensorDescription,
+  tensor: TensorDescription & { readonly shape: readonly number[] },
   report: Report,
 ): void {
   if (side.kind === 'output' && config.batch_output.some((one) => one.target_name.includes(written.name)))
@@ -166,7 +174,7 @@ function reportMissingInputs(config: ModelConfig, inputs: Tensors, report: Repor
   if (missing.length === 0) return;
   const entries = missing.map(({ name, datatype, typeName, shape }) => {
     const type = datatype === undefined ? typeName : dataTypeOf(datatype);
-    return `${JSON.stringify(name)} (${type}, shape ${shapeText(shape)})`;
+    return `${JSON.stringify(name)} (${type}, ${shape ? `shape ${shapeText(shape)}` : 'of unknown rank'})`;
   });
   report(
     'input',

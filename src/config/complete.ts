@@ -5,6 +5,7 @@ import { dataTypeOf, shapeText, type ModelDescription, type TensorDescription } 
 import { withPreferredSizes } from './normalize.js';
 import { indexPath } from './paths.js';
 import type { Report } from './problems.js';
+import { doubtText, rowsDoubt } from './rows.js';
 import type { DataType, ModelConfig, ModelInput, ModelOutput } from './types.js';
 
 /** Settings of a backend that completion needs. */
@@ -21,20 +22,25 @@ export interface CompletedConfig {
   readonly config: ModelConfig;
   /** One sentence for each thing that was filled in, beginning with its path. */
   readonly notes: readonly string[];
+  /** Why `max_batch_size` came out as 0 though all first dimensions are variable; undefined: it did not, or was written. */
+  readonly unbatched?: string | undefined;
 }
 
 /**
  * Fills in what Triton fills in for an ONNX model: nothing if inputs and outputs are both written; otherwise the missing
  * section, and with it `max_batch_size` and, if that comes out above 1 and no scheduler is written, `dynamic_batching`.
- * Entries that are written are never touched.
+ * Entries that are written are never touched. Unlike Triton, it makes no model batch of which the file does not say that it
+ * keeps the rows of its inputs ({@link rowsDoubt}), and leaves a written `max_batch_size: 0` as it is.
  *
- * @param config - Filled and normalised. As in Triton a written `max_batch_size: 0` counts as left out.
+ * @param config - Filled and normalised.
+ * @param zeroWritten - Whether its `max_batch_size` of 0 was written.
  * @param description - The model's inputs and outputs.
  * @param defaults - Settings of the backend.
  * @param report - Told what stands in the way.
  */
 export function completeConfig(
   config: ModelConfig,
+  zeroWritten: boolean,
   description: ModelDescription,
   defaults: BackendDefaults,
   report: Report,
@@ -51,16 +57,13 @@ export function completeConfig(
 
   const notes: string[] = [];
   const inputs = description.inputs.filter(({ optional }) => !optional);
-  const maxBatchSize = completeBatchSize(
-    config,
-    [...inputs, ...description.outputs],
-    defaults,
-    report,
-    notes,
-  );
+  const batching = completeBatchSize(config, zeroWritten, description, defaults, report);
+  const { maxBatchSize, unbatched } = batching;
+  if (batching.text !== undefined) notes.push(`max_batch_size: ${batching.text}`);
   const tensors = (section: 'input' | 'output', described: readonly TensorDescription[]): CompletedTensor[] =>
     described.map((tensor, index) => {
       const path = indexPath(section, index);
+      if (tensor.shape === undefined) reportUnranked(section, tensor, path, report);
       const completed = completeTensor(tensor, maxBatchSize, path, report);
       notes.push(`${path}: completed from the model: ${tensorText(completed)}`);
       return completed;
@@ -71,35 +74,53 @@ export function completeConfig(
     input: inputsWritten ? config.input : tensors('input', inputs).map(asInput),
     output: outputsWritten ? config.output : tensors('output', description.outputs).map(asOutput),
   };
-  if (hasScheduler(config) || maxBatchSize <= 1) return { config: withPreferredSizes(completed), notes };
+  if (hasScheduler(config) || maxBatchSize <= 1) {
+    return { config: withPreferredSizes(completed), notes, unbatched };
+  }
   notes.push('dynamic_batching: added, because the model can be batched and no scheduler is written');
   return { config: { ...completed, dynamic_batching: emptyDynamicBatching }, notes };
 }
 
-/** A model can be batched if the first dimension of each tensor is variable. */
+/**
+ * A model can be batched if the first dimension of each tensor is variable, and is the same one as far as is known. Of a
+ * tensor of unknown rank nobody knows: what is written holds.
+ */
 function completeBatchSize(
   config: ModelConfig,
-  tensors: readonly TensorDescription[],
+  zeroWritten: boolean,
+  description: ModelDescription,
   defaults: BackendDefaults,
   report: Report,
-  notes: string[],
-): number {
+): { readonly maxBatchSize: number; readonly text?: string; readonly unbatched?: string } {
   const written = config.max_batch_size;
-  const unfit = tensors.find(({ shape }) => shape[0] !== -1);
-  if (unfit === undefined && tensors.length > 0) {
-    if (written !== 0) return written;
-    const size = Math.max(defaults.defaultMaxBatchSize, 0);
-    notes.push(`max_batch_size: completed to ${size}, the default for a model that can be batched`);
-    return size;
-  }
-  if (written !== 0 && unfit !== undefined) {
+  const unfit = [...description.inputs, ...description.outputs].find(
+    ({ optional, shape }) => !optional && shape !== undefined && shape[0] !== -1,
+  );
+  const fixed =
+    unfit &&
+    `the first dimension of ${JSON.stringify(unfit.name)}, ${shapeText(unfit.shape ?? [])}, is not variable`;
+  if (written !== 0) {
+    if (fixed === undefined) return { maxBatchSize: written };
     report(
       'max_batch_size',
-      `is ${written}, but the model does not support batching: the first dimension of ${JSON.stringify(unfit.name)}, ` +
-        `${shapeText(unfit.shape)}, is not variable. Write max_batch_size: 0`,
+      `is ${written}, but the model does not support batching: ${fixed}. Write max_batch_size: 0`,
     );
+    return { maxBatchSize: 0 };
   }
-  return 0;
+  if (zeroWritten) return { maxBatchSize: 0 };
+  if (fixed !== undefined) return { maxBatchSize: 0, text: `completed to 0, because ${fixed}` };
+  const doubt = rowsDoubt(description);
+  if (doubt === undefined) {
+    const size = Math.max(defaults.defaultMaxBatchSize, 0);
+    return {
+      maxBatchSize: size,
+      text: `completed to ${size}, the default for a model that can be batched`,
+    };
+  }
+  const unbatched =
+    `completed to 0, because ${doubtText(doubt)}. ` +
+    'If they have, write max_batch_size in config.pbtxt, and the model is batched';
+  return { maxBatchSize: 0, text: unbatched, unbatched };
 }
 
 interface CompletedTensor {
@@ -107,6 +128,21 @@ interface CompletedTensor {
   readonly data_type: DataType;
   readonly dims: readonly number[];
   readonly reshape: { readonly shape: readonly number[] } | undefined;
+}
+
+function reportUnranked(
+  section: 'input' | 'output',
+  { name, datatype }: TensorDescription,
+  path: string,
+  report: Report,
+): void {
+  const type = datatype === undefined ? '' : ` data_type: ${dataTypeOf(datatype)}`;
+  report(
+    path,
+    `cannot be completed: the model's file does not say how many dimensions its ${section} ${JSON.stringify(name)} has. ` +
+      `Write all ${section}s with their dims in config.pbtxt, such as ` +
+      `${section} [ { name: ${JSON.stringify(name)}${type} dims: [ -1, 16 ] } ]`,
+  );
 }
 
 function completeTensor(
@@ -121,7 +157,8 @@ function completeTensor(
       `must specify 'data_type': Triton has no type for ${tensor.typeName} of ${JSON.stringify(tensor.name)}`,
     );
   }
-  const dims = maxBatchSize > 0 ? tensor.shape.slice(1) : tensor.shape;
+  const shape = tensor.shape ?? [];
+  const dims = maxBatchSize > 0 ? shape.slice(1) : shape;
   return {
     name: tensor.name,
     data_type: tensor.datatype === undefined ? 'TYPE_INVALID' : dataTypeOf(tensor.datatype),

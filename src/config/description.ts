@@ -11,16 +11,23 @@ export interface TensorDescription {
   readonly datatype: Datatype | undefined;
   /** The element type in the runtime's own words, for messages: `tensor(float)`. */
   readonly typeName: string;
-  /** Shape with the batch dimension, if the model has one; -1 is variable. */
-  readonly shape: readonly number[];
+  /**
+   * Shape with the batch dimension, if the model has one; -1 is variable. Undefined: the model's file leaves it open, and
+   * not even the number of dimensions is known. A tensor without dimensions has an empty shape.
+   */
+  readonly shape: readonly number[] | undefined;
   /** A request may leave it out: the model carries a value for it. */
   readonly optional: boolean;
+  /** The file's name for each dimension, '' for those without; equal names are the same dimension. */
+  readonly dimNames: readonly string[];
 }
 
 /** The inputs and outputs of an opened model, in the model's order. */
 export interface ModelDescription {
   readonly inputs: readonly TensorDescription[];
   readonly outputs: readonly TensorDescription[];
+  /** Why outputs may have other rows than inputs, whatever dimensions are called; absent: nothing speaks for it. */
+  readonly rowsVary?: string | undefined;
 }
 
 /** The datatype that a configuration's `data_type` names; undefined for TYPE_INVALID. */
@@ -34,11 +41,23 @@ export function dataTypeOf(datatype: Datatype): DataType {
   return enumNames('DataType')[datatypeNumber[datatype]] as DataType;
 }
 
+/** The shape of a tensor with the names of its dimensions, where they have some: `[batch,3]`. */
+export function namedShapeText({ shape, dimNames }: TensorDescription): string {
+  if (shape === undefined) return 'of unknown rank';
+  return shapeText(
+    shape.map((dim, index) => {
+      const name = dimNames[index] ?? '';
+      // A name may be any text.
+      return name === '' ? dim : /^[\w-]+$/.test(name) ? name : JSON.stringify(name);
+    }),
+  );
+}
+
 /** More dims than any model has; the rest is counted. */
 const mostShown = 32;
 
 /** A shape, or another list of numbers, in messages: `[-1,3,224,224]`. */
-export function shapeText(shape: readonly number[]): string {
+export function shapeText(shape: readonly (number | string)[]): string {
   if (shape.length <= mostShown) return `[${shape.join(',')}]`;
   return `[${shape.slice(0, mostShown).join(',')},… ${shape.length} in all]`;
 }

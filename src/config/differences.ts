@@ -32,6 +32,15 @@ export const differences: readonly Difference[] = [
     here: 'One. Instances share one session here, and one instance with all cores was as fast as two with half of them, at half the latency. A configuration that says 2 gets 2.',
   },
   {
+    triton:
+      'A model without a configuration is batched where the first dimension of every input and output is variable.',
+    here: "Where, besides, it has one name in the model's file, and the graph has no operator that may return more or fewer rows than it is given (such as NonZero or Loop, or one that is not ONNX's; a file in the format .ort is not looked into). Otherwise callers whose requests run together could be answered with each other's rows. `model.notes` says why a model is not batched; a written `max_batch_size` batches it.",
+  },
+  {
+    triton: 'A written `max_batch_size: 0` counts as left out where `input` or `output` is.',
+    here: 'It stays 0: whoever writes it wants no batching.',
+  },
+  {
     triton: 'Two inputs or two outputs of one name load; the first wins.',
     here: 'INVALID_ARG: one of them is a slip.',
   },
@@ -46,6 +55,22 @@ export const differences: readonly Difference[] = [
   {
     triton: 'Configuration files have no limit, nor have the numbers of instances and of dims.',
     here: 'A file above 1 MiB, a model with more than 1,024 instances and a tensor with more than 1,024 dims are refused, so that a wrong file cannot take the time and memory of the process.',
+  },
+  {
+    triton: 'A negative `count` of an instance group counts as left out.',
+    here: 'INVALID_ARG: it is a slip. So is a negative id of a GPU or device, and a negative `max_candidate_sequences`.',
+  },
+  {
+    triton: 'A library of `op_library_filename` may lie anywhere.',
+    here: "In the model's folder, in that of the ONNX Runtime library, or in one that the server's option `trustedFolders` names: see docs/security.md.",
+  },
+  {
+    triton: "A model's folder may hold anything.",
+    here: 'Files and folders, at most 16,384 of them, 32 deep. Pipes, sockets and devices are refused: to open one may take for ever.',
+  },
+  {
+    triton: 'An input or output whose shape the ONNX file leaves open is taken for one without dimensions.',
+    here: 'It has no known rank: completion refuses it, and written dims of any rank are taken.',
   },
   {
     triton: 'A reshape to an empty shape needs `max_batch_size` above 0.',

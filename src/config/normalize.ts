@@ -99,7 +99,8 @@ function normalizeGroups(config: ModelConfig, gpuCount: number): readonly ModelI
       ...group,
       name: group.name === '' ? `${config.name}_${index}` : group.name,
       kind,
-      count: Math.max(group.count, 1),
+      // A negative one is left for the rules to refuse.
+      count: group.count === 0 ? 1 : group.count,
       gpus: Object.freeze(
         kind === 'KIND_GPU' && group.gpus.length === 0
           ? Array.from({ length: gpuCount }, (_, gpu) => gpu)

@@ -17,6 +17,7 @@ import { textSource, type WrittenConfig } from './text-source.js';
 import { reportInto, throwProblems, type ConfigSource, type Problem, type Report } from './problems.js';
 import type { ParsedConfig } from './read.js';
 import type { ModelConfig } from './types.js';
+import { doubtedBatching, rowsDoubt } from './rows.js';
 import { validateTensors } from './validate-tensors.js';
 import { validateConfig } from './validate.js';
 
@@ -142,18 +143,15 @@ export function finishConfig(
   const problems: Problem[] = [];
   const report = reportInto(problems);
   let { config } = prepared;
+  let unbatched: string | undefined;
   const notes = [...prepared.notes];
   if (context.autoComplete) {
     if (description && config.backend === 'onnxruntime') {
-      const completed = completeConfig(config, description, defaults, report);
+      const completed = completeConfig(config, prepared.zeroBatchSizeWritten, description, defaults, report);
       throwProblems(problems, source, context.modelName);
-      if (prepared.zeroBatchSizeWritten && completed.config.max_batch_size > 0) {
-        notes.push(
-          'max_batch_size: a written 0 counts as left out, as in Triton; write input and output to keep it',
-        );
-      }
       notes.push(...completed.notes);
       config = completed.config;
+      unbatched = completed.unbatched;
     }
     // What was not completed has been through all this.
     if (config !== prepared.config) {
@@ -164,11 +162,23 @@ export function finishConfig(
   }
   if (description) checkAgainstModel(config, description, report);
   else reportMissingSections(config, report);
+  // Dims that were written without a batch dimension are wrong only because of this.
+  if (problems.length > 0 && unbatched !== undefined) report('max_batch_size', unbatched);
   throwProblems(problems, source, context.modelName);
+  if (description && prepared.config.max_batch_size > 0) {
+    const doubt = rowsDoubt(withOutputsOf(config, description));
+    if (doubt !== undefined) notes.push(doubtedBatching(doubt, config));
+  }
   return {
     config: config === prepared.config ? config : expandChanged(config),
     notes: Object.freeze(notes),
   };
+}
+
+/** The model without the outputs that a configuration leaves out. */
+function withOutputsOf({ output }: ModelConfig, description: ModelDescription): ModelDescription {
+  const names = new Set(output.map(({ name }) => name));
+  return { ...description, outputs: description.outputs.filter(({ name }) => names.has(name)) };
 }
 
 /** Whether it matters which GPUs there are: finding out may take a while. */

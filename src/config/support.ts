@@ -168,7 +168,7 @@ export const supportTable: Readonly<Record<string, Support>> = {
   model_warmup: refused('warm-up is not built yet'),
   model_operations: container,
   'model_operations.op_library_filename': acted(
-    "libraries of custom operators; relative paths start at the model's directory",
+    "libraries of custom operators, in the model's directory, that of the runtime's library or a trusted one; relative paths start at the model's",
   ),
   model_transaction_policy: container,
   'model_transaction_policy.decoupled': refused('requests with other than one response are not built yet'),

@@ -81,6 +81,11 @@ export function validateSequenceBatching(config: ModelConfig, report: Report): v
   if (sequence === undefined) return;
   const sizes = sequence.oldest?.preferred_batch_size ?? [];
   checkPreferredSizes(sizes, config, 'sequence_batching.oldest.preferred_batch_size', report);
+  const candidates = sequence.oldest?.max_candidate_sequences ?? 0;
+  if (candidates < 0) {
+    const path = 'sequence_batching.oldest.max_candidate_sequences';
+    report(path, `expected 0 or more but found ${candidates}`);
+  }
   const share = sequence.direct?.minimum_slot_utilization ?? 0;
   if (!(share >= 0 && share <= 1)) {
     report(

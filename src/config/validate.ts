@@ -107,7 +107,7 @@ function validateCache(config: ModelConfig, report: Report): void {
 function validateInstanceGroups(config: ModelConfig, context: ValidationContext, report: Report): void {
   const { gpus } = context;
   const count = config.instance_group.reduce(
-    (sum, group) => sum + group.count * (group.kind === 'KIND_GPU' ? group.gpus.length : 1),
+    (sum, group) => sum + Math.max(group.count, 0) * (group.kind === 'KIND_GPU' ? group.gpus.length : 1),
     0,
   );
   if (count > mostInstances) {
@@ -115,6 +115,10 @@ function validateInstanceGroups(config: ModelConfig, context: ValidationContext,
   }
   config.instance_group.forEach((group, index) => {
     const path = indexPath('instance_group', index);
+    if (group.count < 0) {
+      const expected = 'expected 1 or more, or 0 for the default,';
+      report(fieldPath(path, 'count'), `${expected} but found ${group.count}`);
+    }
     if (group.kind !== 'KIND_GPU' && group.gpus.length > 0) {
       report(
         fieldPath(path, 'gpus'),
@@ -122,6 +126,16 @@ function validateInstanceGroups(config: ModelConfig, context: ValidationContext,
           (gpus?.count === 0 ? ' (KIND_AUTO means KIND_CPU on a machine without a GPU)' : ''),
       );
     }
+    group.gpus.forEach((gpu, position) => {
+      if (gpu >= 0) return;
+      const at = indexPath(fieldPath(path, 'gpus'), position);
+      report(at, `expected the id of a GPU, 0 or more, but found ${gpu}`);
+    });
+    group.secondary_devices.forEach(({ device_id: device }, position) => {
+      if (device >= 0) return;
+      const at = fieldPath(indexPath(fieldPath(path, 'secondary_devices'), position), 'device_id');
+      report(at, `expected the id of a device, 0 or more, but found ${device}`);
+    });
     if (group.kind === 'KIND_GPU' && gpus !== undefined) validateGpus(group, gpus, path, report);
     if (group.profile.length > 0 && config.platform !== 'tensorrt_plan') {
       report(fieldPath(path, 'profile'), 'only models of platform tensorrt_plan have profiles');
@@ -141,7 +155,7 @@ function validateGpus(group: ModelInstanceGroup, gpus: Gpus, path: string, repor
     report(fieldPath(path, 'kind'), `KIND_GPU, but ${text}; ${help}`, code);
     return;
   }
-  const missing = group.gpus.filter((gpu) => !isGpu(gpu, gpus.count));
+  const missing = group.gpus.filter((gpu) => gpu >= 0 && !isGpu(gpu, gpus.count));
   if (missing.length === 0) return;
   const available = Array.from({ length: gpus.count }, (_, gpu) => gpu);
   const listed = missing.slice(0, mostListed).join(', ') + (missing.length > mostListed ? ', …' : '');

@@ -5,6 +5,7 @@ import { fieldPath, indexPath } from '../config/paths.js';
 import { fieldError, type ConfigSource } from '../config/problems.js';
 import type { ModelConfig } from '../config/types.js';
 import type { TritonError, TritonErrorCode } from '../errors.js';
+import type { GivenFiles } from './override.js';
 import { readAtMost, TooLargeError } from './read-file.js';
 
 /** Largest label file that is read, in bytes: room for a million classes. */
@@ -22,7 +23,7 @@ export async function readLabels(
   config: ModelConfig,
   source: ConfigSource,
   folder: string,
-  files?: ReadonlyMap<string, Uint8Array>,
+  files?: GivenFiles,
 ): Promise<Record<string, string[]>> {
   const labels: [string, string[]][] = [];
   for (const [index, { name, label_filename: file }] of config.output.entries()) {
@@ -43,9 +44,9 @@ export async function readLabels(
     try {
       const given = files?.get(inside.replaceAll(sep, '/'));
       if (files && !given) throw new Error('it is not among the files given');
-      if (given && given.length > maxLabelBytes) throw new TooLargeError(given.length, maxLabelBytes);
+      if (given && given.size() > maxLabelBytes) throw new TooLargeError(given.size(), maxLabelBytes);
       text = given
-        ? new TextDecoder().decode(given)
+        ? new TextDecoder().decode(given.copy())
         : (await readAtMost(path, maxLabelBytes)).toString('utf8');
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);

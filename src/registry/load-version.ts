@@ -1,7 +1,13 @@
 /** Loads one version of a model into the engine. */
 
 import { sep } from 'node:path';
-import type { NativeDescription, NativeServer, NativeStatus, NativeVersionConfig } from '../addon/native.js';
+import type {
+  NativeBytes,
+  NativeDescription,
+  NativeServer,
+  NativeStatus,
+  NativeVersionConfig,
+} from '../addon/native.js';
 import { statusError } from '../addon/status.js';
 import { cpu, type BackendContext } from '../backends/backend.js';
 import { backends } from '../backends/index.js';
@@ -34,15 +40,20 @@ function deviceOf({ kind, device }: VersionDescriptor['instances'][number]): num
   return kind === 'KIND_GPU' ? device : cpu;
 }
 
-function describe({ inputs, outputs }: NativeDescription): ModelDescription {
+function describe({ inputs, outputs, rowsVary }: NativeDescription): ModelDescription {
   const tensor = (native: NativeDescription['inputs'][number]): ModelDescription['inputs'][number] => ({
     name: native.name,
     datatype: datatypeOfNumber[native.datatype],
     typeName: native.typeName,
     shape: native.shape,
     optional: native.optional,
+    dimNames: native.dimNames,
   });
-  return { inputs: inputs.map(tensor), outputs: outputs.map(tensor) };
+  return {
+    inputs: inputs.map(tensor),
+    outputs: outputs.map(tensor),
+    rowsVary: rowsVary === '' ? undefined : rowsVary,
+  };
 }
 
 function versionConfig(
@@ -91,7 +102,7 @@ function open(
   version: number,
   path: string,
   settings: Readonly<Record<string, string>>,
-  files: Readonly<Record<string, Uint8Array>> | undefined,
+  files: Readonly<Record<string, NativeBytes>> | undefined,
 ): Promise<{ uid: number; description: NativeDescription }> {
   return new Promise((resolve, reject) => {
     const done = (error: NativeStatus | null, uid: number, description: NativeDescription): void => {
@@ -167,7 +178,8 @@ export async function openVersion(
   const instances = instancesOf(config);
   const backendContext: BackendContext = {
     config,
-    modelDirectory: context.modelDirectory,
+    modelDirectory: files ? undefined : context.modelDirectory,
+    trustedFolders: options.trustedFolders,
     options: backendOptions,
     cores: options.threads,
     fault: (field, text) => fieldError('INVALID_ARG', source, field, text, { model: name }),

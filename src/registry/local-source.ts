@@ -1,7 +1,6 @@
 /** A model repository in local folders: which models and versions there are, and what their files say. */
 
-import type { Dirent } from 'node:fs';
-import { readdir, stat } from 'node:fs/promises';
+import { opendir, stat } from 'node:fs/promises';
 import { sep } from 'node:path';
 import type { NativeFolder, NativeServer } from '../addon/native.js';
 import { statusError } from '../addon/status.js';
@@ -42,33 +41,52 @@ async function leadsToFolder(link: string): Promise<boolean> {
   }
 }
 
+/** More than anybody's: the repository was meant to be another folder. */
+const mostEntries = 131_072;
+
 /**
  * Models of a repository: every sub-folder is one.
  *
- * @throws {TritonError} NOT_FOUND when the folder is not there, INVALID_ARG when it is no folder.
+ * @param givenUp - Asked at each entry.
+ * @param most - Entries that a repository may have.
+ * @throws {TritonError} NOT_FOUND when the folder is not there, INVALID_ARG when it is no folder or holds too much,
+ *   CANCELLED when it was given up.
  */
-export async function listModels(repository: string): Promise<ModelFolder[]> {
-  let entries: Dirent[];
+export async function listModels(
+  repository: string,
+  givenUp: () => boolean = () => false,
+  most: number = mostEntries,
+): Promise<ModelFolder[]> {
+  const models: ModelFolder[] = [];
+  const inside = repository.endsWith(sep) ? repository : repository + sep;
+  let count = 0;
   try {
-    entries = await readdir(repository, { withFileTypes: true });
+    for await (const entry of await opendir(repository, { bufferSize: 1024 })) {
+      if (givenUp()) {
+        throw new TritonError('CANCELLED', `model repository '${repository}': reading it was given up`);
+      }
+      if (++count > most) {
+        throw new TritonError(
+          'INVALID_ARG',
+          `model repository '${repository}' has more than ${most} files and folders`,
+        );
+      }
+      const { name } = entry;
+      if (name.startsWith('.')) continue;
+      // There may be thousands: no `join`, and no promise for what tells itself.
+      const path = inside + name;
+      if (entry.isDirectory() || (entry.isSymbolicLink() && (await leadsToFolder(path)))) {
+        models.push({ name, path });
+      }
+    }
   } catch (error) {
+    if (error instanceof TritonError) throw error;
     const code = (error as NodeJS.ErrnoException).code;
     throw new TritonError(
       code === 'ENOTDIR' ? 'INVALID_ARG' : 'NOT_FOUND',
       `model repository '${repository}' cannot be read: ${reasonOf(error)}`,
       { cause: error },
     );
-  }
-  const models: ModelFolder[] = [];
-  const inside = repository.endsWith(sep) ? repository : repository + sep;
-  for (const entry of entries) {
-    const { name } = entry;
-    if (name.startsWith('.')) continue;
-    // There may be thousands: no `join`, and no promise for what tells itself.
-    const path = inside + name;
-    if (entry.isDirectory() || (entry.isSymbolicLink() && (await leadsToFolder(path)))) {
-      models.push({ name, path });
-    }
   }
   return models.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
@@ -80,8 +98,9 @@ export const versionName: RegExp = /^(0|[1-9]\d{0,15})$/;
  * Reads a model's folder, on a loader thread.
  *
  * @param known - A stamp of the folder: where it is that still, the configuration is not read.
- * @throws {TritonError} INTERNAL when a file is there but cannot be read, INVALID_ARG for a configuration that is too large,
- *   CANCELLED where loading was given up.
+ * @throws {TritonError} INTERNAL when a file is there but cannot be read; INVALID_ARG for a configuration that is too large,
+ *   for a folder with a pipe, socket or device in it, and for one with more in it than is looked at; CANCELLED where loading
+ *   was given up.
  */
 export async function readModel(
   server: NativeServer,
@@ -98,6 +117,13 @@ export async function readModel(
     throw new TritonError('INTERNAL', `model '${name}': its folder cannot be read: ${found.fault}`, {
       model: name,
     });
+  }
+  if (found.refusal !== '') {
+    throw new TritonError(
+      'INVALID_ARG',
+      `model '${name}': ${found.refusal}; its folder '${path}' is to hold the model's files and nothing else`,
+      { model: name },
+    );
   }
   const file = `${path}${sep}config.pbtxt`;
   if (found.configSize !== undefined) {

@@ -1,5 +1,7 @@
 /** What `loadModel` may be given instead of the files of a repository. */
 
+import { keepBytes } from '../addon/bytes.js';
+import type { NativeBytes } from '../addon/native.js';
 import { readModelConfigJson } from '../config/read-json.js';
 import type { ParsedConfig } from '../config/read.js';
 import type { ModelConfigInput } from '../config/types.js';
@@ -18,11 +20,14 @@ export interface LoadModelOptions {
   readonly files?: Readonly<Record<string, Uint8Array>> | undefined;
 }
 
+/** Files by path, with `/` between its parts. */
+export type GivenFiles = ReadonlyMap<string, NativeBytes>;
+
 /** The same, checked. */
 export interface Override {
   readonly config: ParsedConfig;
-  /** By path, with `/` between its parts. */
-  readonly files: ReadonlyMap<string, Uint8Array> | undefined;
+  /** To be released ({@link releaseOverride}). */
+  readonly files: GivenFiles | undefined;
 }
 
 /**
@@ -30,7 +35,7 @@ export interface Override {
  *
  * @returns Undefined where nothing was.
  * @throws {TritonError} INVALID_ARG for wrong options, a path out of the folder, files without a config, or whatever is
- *   wrong in the configuration.
+ *   wrong in the configuration; UNAVAILABLE without memory for the files.
  */
 export function readOverride(model: string, options: LoadModelOptions): Override | undefined {
   checkObject(options, 'load options');
@@ -57,10 +62,10 @@ function readConfig(model: string, value: unknown): ParsedConfig {
   }
 }
 
-function readFiles(model: string, files: unknown): Map<string, Uint8Array> {
+function readFiles(model: string, files: unknown): GivenFiles {
   checkObject(files, 'load options.files');
-  const read = new Map<string, Uint8Array>();
-  for (const [path, content] of Object.entries(files) as [string, unknown][]) {
+  const given = Object.entries(files) as [string, unknown][];
+  for (const [path] of given) {
     const parts = path.split('/');
     if (parts.some((part) => part === '' || part === '.' || part === '..') || path.includes('\\')) {
       throw invalidArgument(
@@ -68,17 +73,35 @@ function readFiles(model: string, files: unknown): Map<string, Uint8Array> {
         { model },
       );
     }
-    if (!(content instanceof Uint8Array)) {
-      throw invalidArgument(`model '${model}': expected a Uint8Array for file '${path}'`, { model });
-    }
-    // Not `slice`, which is a view where a Buffer is given.
-    read.set(path, new Uint8Array(content));
   }
-  return read;
+  const kept = new Map<string, NativeBytes>();
+  try {
+    for (const [path, content] of given) {
+      if (!(content instanceof Uint8Array)) {
+        throw invalidArgument(`model '${model}': expected a Uint8Array for file '${path}'`, { model });
+      }
+      // Others may write to what is shared meanwhile.
+      const own = content.buffer instanceof ArrayBuffer ? content : new Uint8Array(content);
+      kept.set(path, keepBytes(own, `model '${model}', file '${path}'`));
+    }
+    return kept;
+  } catch (error) {
+    release(kept);
+    throw error;
+  }
+}
+
+function release(files: GivenFiles): void {
+  for (const bytes of files.values()) bytes.release();
+}
+
+/** Frees what an override holds, when the load is over. */
+export function releaseOverride(override: Override | undefined): void {
+  if (override?.files) release(override.files);
 }
 
 /** The files as if they lay in a folder. */
-export function filesOf(files: ReadonlyMap<string, Uint8Array>): ModelFiles {
+export function filesOf(files: GivenFiles): ModelFiles {
   const folders = new Map<string, Map<string, boolean>>();
   for (const path of files.keys()) {
     const [folder = '', name, ...rest] = path.split('/');
@@ -101,10 +124,7 @@ export function filesOf(files: ReadonlyMap<string, Uint8Array>): ModelFiles {
 }
 
 /** A version's files, by path in its folder. */
-export function versionFiles(
-  files: ReadonlyMap<string, Uint8Array>,
-  version: number,
-): Record<string, Uint8Array> {
+export function versionFiles(files: GivenFiles, version: number): Record<string, NativeBytes> {
   const prefix = `${version}/`;
   return Object.fromEntries(
     [...files].flatMap(([path, content]) =>

@@ -8,7 +8,7 @@ import type { ProgressEvent, ResolvedOptions } from '../options.js';
 import { loadVersion, retire } from './load-version.js';
 import { listModels, readModel, type ModelFiles, type ModelFolder } from './local-source.js';
 import { prepareModel } from './prepare-model.js';
-import { filesOf, readOverride, type LoadModelOptions, type Override } from './override.js';
+import { filesOf, readOverride, releaseOverride, type LoadModelOptions, type Override } from './override.js';
 import type { ModelState, PublishedModel, PublishedVersion, VersionDescriptor } from './published.js';
 
 /** What the registry keeps of a model. */
@@ -32,6 +32,11 @@ interface Entry {
  */
 const modelsPerLoader = 2;
 const modelsAhead = 4;
+
+/** What the listener of the progress threw, of one call; it is told nothing more of that call. */
+interface Told {
+  fault?: { readonly error: unknown };
+}
 
 /** The end of no load. */
 const idle: Promise<void> = Promise.resolve();
@@ -72,7 +77,7 @@ export class Registry {
   async scan(): Promise<void> {
     const found = new Map<string, ModelFolder[]>();
     for (const repository of this.#options.repositories) {
-      for (const folder of await listModels(repository)) {
+      for (const folder of await listModels(repository, () => this.#givenUp)) {
         const folders = found.get(folder.name);
         if (folders) folders.push(folder);
         else found.set(folder.name, [folder]);
@@ -106,7 +111,7 @@ export class Registry {
    * Loads what the options say, and reports progress.
    *
    * @throws {TritonError} With every model that failed in its message, and an AggregateError of them as its cause,
-   *   where `exitOnError` says so.
+   *   where `exitOnError` says so. What `onProgress` threw, with loading given up.
    */
   async loadAll(): Promise<void> {
     const { modelControlMode, loadModels, modelLoadConcurrency, exitOnError } = this.#options;
@@ -114,18 +119,20 @@ export class Registry {
     const names = all ? this.names() : [...new Set(loadModels)];
     this.#total += names.length;
     const failures: TritonError[] = [];
+    const told: Told = {};
     // Enough that loader threads always find something to do, and few enough that the loop gets its turns.
     const left = names.values();
     const loadSome = async (): Promise<void> => {
       for (const name of left) {
         try {
-          await this.#loadKnown(name);
+          await this.#loadKnown(name, told);
         } catch (error) {
           failures.push(asTritonError(error, name));
         }
       }
     };
     await Promise.all(Array.from({ length: modelLoadConcurrency * modelsPerLoader + modelsAhead }, loadSome));
+    throwFault(told);
     this.#starting = false;
     this.#configs = undefined;
     if (names.length > 0) {
@@ -155,14 +162,21 @@ export class Registry {
    *
    * @param options - Are checked, and what they hold is copied, before this returns.
    * @throws {TritonError} INVALID_ARG for wrong options, NOT_FOUND for a model that no repository has, else the reason.
+   *   What `onProgress` threw, when the load has ended.
    */
   async load(name: string, options: LoadModelOptions): Promise<void> {
     const override = readOverride(name, options);
-    await this.scan();
-    // Whatever is given as bytes needs no repository.
-    if (override?.files && !this.#entries.has(name)) this.#add(name, []);
-    this.#total++;
-    await this.#loadKnown(name, override);
+    const told: Told = {};
+    try {
+      await this.scan();
+      // Whatever is given as bytes needs no repository.
+      if (override?.files && !this.#entries.has(name)) this.#add(name, []);
+      this.#total++;
+      await this.#loadKnown(name, told, override);
+    } finally {
+      releaseOverride(override);
+      throwFault(told);
+    }
   }
 
   #add(name: string, folders: ModelFolder[]): void {
@@ -201,7 +215,7 @@ export class Registry {
     return run;
   }
 
-  async #loadKnown(name: string, override?: Override): Promise<void> {
+  async #loadKnown(name: string, told: Told, override?: Override): Promise<void> {
     try {
       const entry = this.#entries.get(name);
       if (!entry) {
@@ -212,22 +226,22 @@ export class Registry {
           { model: name },
         );
       }
-      const versions = await this.#inTurn(entry, () => this.#load(entry, override));
+      const versions = await this.#inTurn(entry, () => this.#load(entry, told, override));
       this.#done++;
-      for (const version of versions) this.#report(name, version, 'READY');
+      for (const version of versions) this.#report(told, name, version, 'READY');
     } catch (error) {
       this.#done++;
-      this.#report(name, undefined, 'UNAVAILABLE');
+      this.#report(told, name, undefined, 'UNAVAILABLE');
       throw error;
     }
   }
 
   /** Returns the versions that are served now. */
-  async #load(entry: Entry, override: Override | undefined): Promise<readonly number[]> {
+  async #load(entry: Entry, told: Told, override: Override | undefined): Promise<readonly number[]> {
     const { name } = entry;
     const before = this.#published(entry);
     const { publications } = entry;
-    this.#report(name, undefined, 'LOADING');
+    this.#report(told, name, undefined, 'LOADING');
     const loaded: { version: number; descriptor: VersionDescriptor }[] = [];
     try {
       this.#throwIfGivenUp(name);
@@ -268,7 +282,7 @@ export class Registry {
       const results = await Promise.allSettled(
         versions.map(async (version) => {
           this.#throwIfGivenUp(name);
-          this.#report(name, version, 'LOADING');
+          this.#report(told, name, version, 'LOADING');
           const descriptor = await loadVersion(
             this.#server,
             this.#options,
@@ -370,8 +384,13 @@ export class Registry {
       throw new TritonError('CANCELLED', `model '${model}': loading was given up`, { model });
   }
 
-  #report(model: string, version: number | undefined, state: 'LOADING' | 'READY' | 'UNAVAILABLE'): void {
-    if (!this.#options.onProgress) return;
+  #report(
+    told: Told,
+    model: string,
+    version: number | undefined,
+    state: 'LOADING' | 'READY' | 'UNAVAILABLE',
+  ): void {
+    if (!this.#options.onProgress || told.fault) return;
     const event: ProgressEvent = {
       model,
       ...(version === undefined ? {} : { version: String(version) }),
@@ -382,12 +401,16 @@ export class Registry {
     try {
       this.#options.onProgress(event);
     } catch (error) {
-      // A listener's fault is no reason why a model fails: it surfaces like any error that nobody catches.
-      process.nextTick(() => {
-        throw error;
-      });
+      // It is for whoever called. A load that is under way goes on, whatever a listener does.
+      told.fault = { error };
+      if (this.#starting) this.giveUp();
     }
   }
+}
+
+/** @throws What a listener threw, in place of what a load ended with. */
+function throwFault({ fault }: Told): void {
+  if (fault) throw fault.error;
 }
 
 function served({ versions }: PublishedModel): number[] {

@@ -8,8 +8,8 @@
  */
 
 import { AsyncResource } from 'node:async_hooks';
-import { isLimit } from '../addon/port-errors.js';
-import type { Waiter as ResultWaiter } from '../addon/port-types.js';
+import { isLimit } from '../dispatch/errors.js';
+import type { Waiter as ResultWaiter } from '../dispatch/types.js';
 import { TritonError } from '../errors.js';
 import type { Inputs } from '../tensor/types.js';
 import type { CheckedOptions } from './model.js';

@@ -4,7 +4,7 @@ import { TritonError } from '../errors.js';
 import { checkKeys, checkObject } from '../checks.js';
 import type { Inputs } from '../tensor/types.js';
 import { MapIterator, type Mappable } from './map-iterator.js';
-import type { InferResult, MapOptions } from './types.js';
+import type { InferResult, MapOptions, RequestedOutput } from './types.js';
 
 const mapKeys: readonly string[] = [
   'concurrency',
@@ -26,7 +26,7 @@ export function mapModel(
 ): AsyncIterableIterator<InferResult> {
   checkObject(options, 'map options');
   checkKeys(options, mapKeys, 'map options');
-  const { concurrency, signal } = options;
+  const { concurrency, outputs, signal } = options;
   if (concurrency !== undefined && (!Number.isSafeInteger(concurrency) || concurrency < 1)) {
     throw new TritonError(
       'INVALID_ARG',
@@ -53,5 +53,14 @@ export function mapModel(
       `model '${model.name}': map expected an iterable or async iterable of inputs`,
     );
   }
-  return new MapIterator(model, items, options, origin);
+  return new MapIterator(model, items, { concurrency, outputs: copied(outputs), signal }, origin);
+}
+
+/** What is wanted of each item is looked at when its turn comes. Its checks come then, too. */
+function copied(outputs: MapOptions['outputs']): MapOptions['outputs'] {
+  if (!Array.isArray(outputs)) return outputs;
+  return outputs.map((output: unknown) =>
+    // A string is left as it is, and so is whatever else is there in place of an object.
+    typeof output === 'object' && output !== null ? { ...(output as RequestedOutput) } : (output as string),
+  );
 }

@@ -1,7 +1,7 @@
 /** The models of a server as one environment sees them; read again when the engine's epoch has moved. */
 
 import type { NativeServer } from '../addon/native.js';
-import type { Port } from '../addon/port.js';
+import type { Dispatcher } from '../dispatch/dispatcher.js';
 import { didYouMean } from '../config/suggest.js';
 import { TritonError } from '../errors.js';
 import type { PublishedModel, PublishedVersion } from '../registry/published.js';
@@ -18,13 +18,15 @@ export interface TableEntry {
 
 /** See the head of this file. */
 export class ModelTable {
-  readonly port: Port;
+  readonly dispatcher: Dispatcher;
   readonly #server: NativeServer;
   readonly #entries: Map<string, TableEntry> = new Map();
+  /** For requests in flight: these do not keep a server that is dropped. */
+  readonly #self: WeakRef<ModelTable> = new WeakRef(this);
 
-  constructor(server: NativeServer, port: Port) {
+  constructor(server: NativeServer, dispatcher: Dispatcher) {
     this.#server = server;
-    this.port = port;
+    this.dispatcher = dispatcher;
   }
 
   /** Names of all models that a repository knows, sorted. */
@@ -47,7 +49,8 @@ export class ModelTable {
     for (const { version, state, descriptor } of published.versions) {
       if (state !== 'READY' || !descriptor) continue;
       ready.push(
-        known?.ready.find(({ uid }) => uid === descriptor.uid) ?? new ReadyVersion(name, version, descriptor),
+        known?.ready.find(({ uid }) => uid === descriptor.uid) ??
+          new ReadyVersion(name, version, descriptor, newestOf(this.#self, name)),
       );
     }
     ready.sort((a, b) => Number(b.version) - Number(a.version));
@@ -58,7 +61,7 @@ export class ModelTable {
 
   /** @throws {TritonError} UNAVAILABLE once the server closes. */
   checkOpen(): void {
-    if (this.port.closed) throw new TritonError('UNAVAILABLE', 'the server is closed');
+    if (this.dispatcher.closed) throw new TritonError('UNAVAILABLE', 'the server is closed');
   }
 
   /**
@@ -87,6 +90,15 @@ export class ModelTable {
       { model: name },
     );
   }
+}
+
+/** Finds the version that serves a model's requests now. */
+function newestOf(table: WeakRef<ModelTable>, name: string): () => ReadyVersion {
+  return () => {
+    const known = table.deref();
+    if (known === undefined) throw new TritonError('UNAVAILABLE', 'the server is closed');
+    return known.resolve(name, undefined);
+  };
 }
 
 function describe({ version, state, reason }: PublishedVersion): string {

@@ -3,14 +3,13 @@
 import { invalidArgument, TritonError } from '../errors.js';
 import { checkKeys, checkObject } from '../checks.js';
 import type { NativeServer } from '../addon/native.js';
-import { framesBelow } from '../addon/port-errors.js';
-import type { EntryPoint, Origin, PortRequest, Waiter } from '../addon/port-types.js';
+import { framesBelow } from '../dispatch/errors.js';
+import type { DispatchRequest, EntryPoint, Origin, Waiter } from '../dispatch/types.js';
 import type { ModelConfig } from '../config/types.js';
-import type { OnlyInput } from '../tensor/only-input.js';
-import type { Inputs, TypedArray } from '../tensor/types.js';
+import type { Inputs } from '../tensor/types.js';
 import { mapModel } from './map.js';
 import type { ModelTable } from './model-table.js';
-import type { ReadyVersion } from './ready-version.js';
+import type { ReadyVersion, WantedOutputs } from './ready-version.js';
 import { makePromise, takeSettler } from './settler.js';
 import { statisticsOf } from './statistics.js';
 import type {
@@ -27,12 +26,14 @@ const inferKeys: readonly string[] = [
   'outputs',
   'signal',
   'ownOutputs',
+  'into',
 ] satisfies readonly (keyof InferOptions)[];
 
 /** Options of requests, checked; which outputs are wanted is looked up for each request's version. */
 export interface CheckedOptions {
-  readonly request: PortRequest;
+  readonly request: DispatchRequest;
   readonly outputs: InferOptions['outputs'];
+  readonly into: InferOptions['into'];
 }
 
 /** How long a request id may be, as in Triton's clients. */
@@ -49,6 +50,8 @@ export class Model {
   readonly version: string | undefined;
   readonly #table: ModelTable;
   readonly #server: NativeServer;
+  /** Those of requests without any. */
+  readonly #noOptions: CheckedOptions;
   #ready: ReadyVersion | undefined;
   #epoch = -1;
 
@@ -58,6 +61,7 @@ export class Model {
     this.version = version;
     this.#server = server;
     this.#table = table;
+    this.#noOptions = { request: this.#request('', undefined, false), outputs: undefined, into: undefined };
   }
 
   /** Whether a request would be taken now. Triton: `TRITONSERVER_ServerModelIsReady`. */
@@ -133,7 +137,7 @@ export class Model {
     const promise = makePromise();
     const settler = takeSettler();
     try {
-      const checked = options === undefined ? noOptions : this.check(options);
+      const checked = options === undefined ? this.#noOptions : this.check(options);
       this.sendChecked(inputs, checked, settler, origin);
     } catch (error) {
       settler.reject(withCaller(error, origin));
@@ -154,8 +158,8 @@ export class Model {
     items: Iterable<Inputs> | AsyncIterable<Inputs>,
     options: MapOptions = {},
   ): AsyncIterableIterator<InferResult> {
-    const { port } = this.#table;
-    return mapModel(this, items, options, port.captureStacks ? framesBelow(entry.map) : '');
+    const { dispatcher } = this.#table;
+    return mapModel(this, items, options, dispatcher.captureStacks ? framesBelow(entry.map) : '');
   }
 
   /**
@@ -183,6 +187,7 @@ export class Model {
       intraOpThreads: Number(info['intra_op_threads'] ?? 0),
       sharedPool: info['shared_pool'] === '1',
       spinning: info['spinning'] === '1',
+      neverInline: info['never_inline'],
     };
   }
 
@@ -195,63 +200,26 @@ export class Model {
    */
   sendChecked(inputs: Inputs, options: CheckedOptions, waiter: Waiter<InferResult>, origin: Origin): void {
     const ready = this.#current();
-    if (ready.only !== undefined && options.outputs === undefined) {
-      this.#sendOnly(ready, ready.only, inputs, options.request, waiter, origin);
-      return;
-    }
     let { request } = options;
     let done = waiter;
-    if (options.outputs !== undefined) {
-      const { indices, classes } = ready.wanted(options.outputs);
-      request = { ...request, wanted: indices };
-      if (classes.length > 0) {
-        done = {
-          resolve: (result): void => {
-            try {
-              waiter.resolve(ready.classified(result, classes));
-            } catch (error) {
-              waiter.reject(error);
-            }
-          },
-          reject: (error): void => {
-            waiter.reject(error);
-          },
-        };
-      }
+    if (options.outputs !== undefined || options.into !== undefined) {
+      const wanted = ready.wanted(options.outputs);
+      const into = options.into && ready.intoOf(options.into, wanted);
+      const { id, signal, owner, ownOutputs, pinned } = request;
+      request = { id, wanted: wanted.indices, signal, owner, ownOutputs, into, pinned };
+      if (wanted.classes.length > 0) done = new Classifier(ready, wanted, waiter);
     }
     // What this returns must be copied before any code of the caller runs again: nothing comes between.
-    const encoded = ready.encode(inputs);
-    const rows = ready.config.max_batch_size > 0 ? rowsOf(encoded, this.name) : 0;
-    const refusal = this.#table.port.send(ready, encoded, rows, request, done, origin);
-    if (refusal) throw refusal;
+    this.#table.dispatcher.send(ready, ready.encode(inputs), request, done, origin);
   }
 
   /**
-   * Cancels the requests in flight that were sent for `owner`; they reject before this returns.
+   * Cancels the requests in flight that were sent for `owner`; they reject soon.
    *
    * @internal
    */
   cancelAll(owner: object): void {
-    this.#table.port.cancelAll(owner);
-  }
-
-  /** Sends a request to a version with one input, for all of its outputs. */
-  #sendOnly(
-    ready: ReadyVersion,
-    only: OnlyInput,
-    inputs: Inputs,
-    request: PortRequest,
-    waiter: Waiter<InferResult>,
-    origin: Origin,
-  ): void {
-    const { port } = this.#table;
-    const value = only.read(inputs);
-    const rows = only.rowsOf(value);
-    // Of a value that has rows: it is a typed array.
-    if (rows > 0 && port.sendOnly(ready, only, value as TypedArray, rows, request, waiter)) return;
-    const encoded = only.encode(value);
-    const refusal = port.send(ready, encoded, rowsOf(encoded, this.name), request, waiter, origin);
-    if (refusal) throw refusal;
+    this.#table.dispatcher.cancelAll(owner);
   }
 
   /** Items that fill two batches of every instance: what keeps a data set going. */
@@ -261,8 +229,7 @@ export class Model {
   }
 
   #current(): ReadyVersion {
-    const { port } = this.#table;
-    const { epoch } = port;
+    const { epoch } = this.#table.dispatcher;
     if (this.#ready && epoch === this.#epoch) return this.#ready;
     this.#ready = undefined;
     this.#ready = this.#table.resolve(this.name, this.version);
@@ -279,7 +246,7 @@ export class Model {
   check(options: InferOptions): CheckedOptions {
     checkObject(options, 'infer options');
     checkKeys(options, inferKeys, 'infer options');
-    const { id = '', outputs, signal, ownOutputs = false } = options;
+    const { id = '', outputs, signal, ownOutputs = false, into } = options;
     if (typeof (id as unknown) !== 'string' || id.length > longestId) {
       throw invalidArgument(
         `model '${this.name}': expected a string of at most ${longestId} characters for options.id`,
@@ -296,9 +263,18 @@ export class Model {
         model: this.name,
       });
     }
+    if (into !== undefined) {
+      checkObject(into, 'infer options.into');
+      return { request: this.#request(id, signal, ownOutputs), outputs, into: { ...into } };
+    }
     // Those without any share one object, which costs the least to tell.
-    if (id === '' && outputs === undefined && signal === undefined && !ownOutputs) return noOptions;
-    return { request: { id, wanted: undefined, signal, owner: undefined, ownOutputs }, outputs };
+    if (id === '' && outputs === undefined && signal === undefined && !ownOutputs) return this.#noOptions;
+    return { request: this.#request(id, signal, ownOutputs), outputs, into };
+  }
+
+  #request(id: string, signal: AbortSignal | undefined, ownOutputs: boolean): DispatchRequest {
+    const pinned = this.version !== undefined;
+    return { id, wanted: undefined, signal, owner: undefined, ownOutputs, into: undefined, pinned };
   }
 }
 
@@ -317,22 +293,30 @@ function withCaller(error: unknown, origin: EntryPoint): unknown {
   return error;
 }
 
-const noOptions: CheckedOptions = Object.freeze({
-  request: Object.freeze({
-    id: '',
-    wanted: undefined,
-    signal: undefined,
-    owner: undefined,
-    ownOutputs: false,
-  }),
-  outputs: undefined,
-});
+/** Gives a request's waiter outputs as classes. */
+class Classifier implements Waiter<InferResult> {
+  readonly #version: ReadyVersion;
+  readonly #wanted: WantedOutputs;
+  readonly #waiter: Waiter<InferResult>;
 
-function rowsOf(
-  encoded: readonly ({ readonly shape: readonly number[] } | undefined)[],
-  model: string,
-): number {
-  for (const input of encoded) if (input) return input.shape[0] ?? 0;
-  const message = `model '${model}': expected at least one input, which tells the batch, but got none`;
-  throw invalidArgument(message, { model });
+  constructor(version: ReadyVersion, wanted: WantedOutputs, waiter: Waiter<InferResult>) {
+    this.#version = version;
+    this.#wanted = wanted;
+    this.#waiter = waiter;
+  }
+
+  resolve(result: InferResult): void {
+    let classified: InferResult;
+    try {
+      classified = this.#version.classified(result, this.#wanted.classes);
+    } catch (error) {
+      this.#waiter.reject(error);
+      return;
+    }
+    this.#waiter.resolve(classified);
+  }
+
+  reject(error: unknown): void {
+    this.#waiter.reject(error);
+  }
 }

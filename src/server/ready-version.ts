@@ -1,18 +1,19 @@
 /** A served version as one environment uses it: prepared once, so that a request has little left to do. */
 
-import type { PortTarget, TargetOutput, Timings } from '../addon/port-types.js';
+import type { DispatchTarget, IntoTarget, TargetOutput, Timings } from '../dispatch/types.js';
 import { datatypeOf } from '../config/description.js';
 import { deepFreeze } from '../config/expand.js';
 import { didYouMean } from '../config/suggest.js';
 import type { ModelConfig } from '../config/types.js';
-import { TritonError } from '../errors.js';
+import { invalidArgument, TritonError } from '../errors.js';
 import { checkKeys } from '../checks.js';
 import type { VersionDescriptor } from '../registry/published.js';
 import { classify, whyUnclassifiable } from '../tensor/classification.js';
 import type { Datatype } from '../tensor/datatype.js';
-import { compileInputs } from '../tensor/input.js';
+import { elementTypes } from '../tensor/elements.js';
+import type { EncodedInputs } from '../tensor/encoded.js';
+import { InputEncoder } from '../tensor/input.js';
 import { compileReshape, type Reshape } from '../tensor/reshape.js';
-import type { EncodedInput } from '../tensor/gather.js';
 import {
   tensorCutter,
   tensorFactory,
@@ -20,9 +21,10 @@ import {
   type TensorCutter,
   type TensorFactory,
 } from '../tensor/output.js';
-import type { OnlyInput } from '../tensor/only-input.js';
 import { OutputShapes } from '../tensor/output-shapes.js';
-import type { Inputs } from '../tensor/types.js';
+import { checkInto, targetMemory, tensorInto } from '../tensor/into.js';
+import type { Inputs, TypedArray } from '../tensor/types.js';
+import type { ViewKind } from '../tensor/views.js';
 import type { InferOptions, InferResult, TensorMetadata } from './types.js';
 
 const noParameters: InferResult['parameters'] = Object.freeze({});
@@ -56,15 +58,22 @@ class VersionOutput implements TargetOutput {
   readonly name: string;
   readonly cut: TensorCutter<Datatype>;
   readonly make: TensorFactory<Datatype>;
+  readonly #datatype: Datatype;
   /** Where the model's shape of it is not the caller's. */
   readonly #reshape: Reshape | undefined;
   readonly #shapes: OutputShapes = new OutputShapes();
 
   constructor(name: string, datatype: Datatype, reshape: Reshape | undefined) {
     this.name = name;
+    this.#datatype = datatype;
     this.cut = tensorCutter(datatype);
     this.make = tensorFactory(datatype);
     this.#reshape = reshape;
+  }
+
+  into(shape: readonly number[], bytes: number, target: TypedArray): IntoTarget {
+    const memory = targetMemory(this.name, this.#datatype, shape, bytes, target);
+    return { tensor: tensorInto(this.#datatype, shape, target), memory };
   }
 
   shape(words: Int32Array, position: number, rank: number): readonly number[] {
@@ -74,36 +83,40 @@ class VersionOutput implements TargetOutput {
 }
 
 /** See the head of this file. */
-export class ReadyVersion implements PortTarget {
+export class ReadyVersion implements DispatchTarget {
   readonly uid: number;
   readonly name: string;
   /** Its number as text. */
   readonly version: string;
-  readonly mostJoinedRows: number;
-  joinedRoom = 1;
+  readonly wires: readonly ViewKind[];
+  groupRoom = 1;
   readonly config: ModelConfig;
   readonly notes: readonly string[];
   readonly instances: VersionDescriptor['instances'];
   readonly inputs: readonly TensorMetadata[];
   readonly outputs: readonly TensorMetadata[];
-  /** Checks and encodes a request's inputs, by position. */
-  readonly encode: (inputs: Inputs) => readonly (EncodedInput | undefined)[];
-  /** The only input, where that has a shorter way than `encode`. */
-  readonly only: OnlyInput | undefined;
   /** Labels of classes by output name. Triton: `label_filename`. */
   readonly labels: Readonly<Record<string, readonly string[]>>;
+  readonly #encoder: InputEncoder;
+  /** By input, where the caller's shape of it is not the model's. */
+  readonly #reshapes: readonly (Reshape | undefined)[];
+  readonly #reshaped: boolean;
+  /** By input, the model's dims of it. */
+  readonly #dims: readonly (readonly number[])[];
+  readonly #newest: () => ReadyVersion;
+  #lastWanted: { readonly names: readonly string[]; readonly wanted: WantedOutputs } | undefined;
   readonly #model: InferResult['model'];
   readonly #outputNames: readonly string[];
   readonly #outputsOf: readonly VersionOutput[];
   readonly #Outputs: OutputsConstructor = outputsConstructor();
 
-  constructor(name: string, version: number, descriptor: VersionDescriptor) {
+  /** @param newest - The version that serves the model's requests now; throws where there is none. */
+  constructor(name: string, version: number, descriptor: VersionDescriptor, newest: () => ReadyVersion) {
+    this.#newest = newest;
     const config = deepFreeze(descriptor.config);
     this.uid = descriptor.uid;
     this.name = name;
     this.version = String(version);
-    // What never runs together need not come together.
-    this.mostJoinedRows = config.dynamic_batching ? config.max_batch_size : 0;
     this.config = config;
     this.notes = Object.freeze([...descriptor.notes]);
     this.instances = deepFreeze(descriptor.instances);
@@ -119,7 +132,7 @@ export class ReadyVersion implements PortTarget {
     this.outputs = deepFreeze(config.output.map(describe));
     this.labels = deepFreeze(descriptor.labels);
     const batching = config.max_batch_size > 0;
-    const { encode, only } = compileInputs({
+    this.#encoder = new InputEncoder({
       model: name,
       maxBatchSize: config.max_batch_size,
       inputs: config.input.map((input) => ({
@@ -129,25 +142,78 @@ export class ReadyVersion implements PortTarget {
         optional: input.optional,
       })),
     });
-    const inputReshapes = config.input.map(
+    this.wires = this.inputs.map(({ datatype }) =>
+      datatype === 'BYTES' ? 'Uint8Array' : elementTypes[datatype].wire,
+    );
+    this.#reshapes = config.input.map(
       ({ dims, reshape }) => reshape && compileReshape(dims, reshape.shape, batching),
     );
-    const reshaped = inputReshapes.some((reshape) => reshape !== undefined);
-    this.only = reshaped ? undefined : only;
-    this.encode = reshaped
-      ? (inputs): (EncodedInput | undefined)[] =>
-          encode(inputs).map((input, i) => {
-            const reshape = inputReshapes[i];
-            return input && reshape
-              ? { shape: reshape(input.shape), data: input.data, byteLength: input.byteLength }
-              : input;
-          })
-      : encode;
+    this.#reshaped = this.#reshapes.some((reshape) => reshape !== undefined);
+    this.#dims = config.input.map(({ dims, reshape }) => reshape?.shape ?? dims);
     this.#model = Object.freeze({ name, version: this.version });
     this.#outputNames = this.outputs.map((output) => output.name);
     this.#outputsOf = this.outputs.map(({ name: output, datatype }, i) => {
       const { dims = [], reshape } = config.output[i] ?? {};
       return new VersionOutput(output, datatype, reshape && compileReshape(reshape.shape, dims, batching));
+    });
+  }
+
+  /**
+   * Checks and encodes a request's inputs; see {@link InputEncoder.encode}.
+   *
+   * @throws {TritonError} INVALID_ARG for what the model does not take.
+   */
+  encode(inputs: Inputs): EncodedInputs {
+    const encoded = this.#encoder.encode(inputs);
+    if (!this.#reshaped) return encoded;
+    const { shapes } = encoded;
+    for (let i = 0; i < shapes.length; i++) {
+      const shape = shapes[i];
+      if (shape !== undefined) shapes[i] = this.#reshapes[i]?.(shape) ?? shape;
+    }
+    return encoded;
+  }
+
+  rowsOf({ shapes }: EncodedInputs): number {
+    if (this.config.max_batch_size === 0) return 0;
+    const first = shapes.find((shape) => shape !== undefined);
+    if (first !== undefined) return first[0] ?? 0;
+    throw invalidArgument(
+      `model '${this.name}': expected at least one input, which tells the batch, but got none`,
+      { model: this.name },
+    );
+  }
+
+  releaseInputs(): void {
+    this.#encoder.release();
+  }
+
+  successor(shapes: readonly (readonly number[] | undefined)[]): ReadyVersion {
+    const next = this.#newest();
+    if (next === this || !next.#takes(this, shapes)) {
+      throw new TritonError(
+        'UNAVAILABLE',
+        `model '${this.name}': version ${this.version} was unloaded before it had the request, which version ${next.version} does not take as it is`,
+        { model: this.name },
+      );
+    }
+    return next;
+  }
+
+  /** Whether it takes a request that was made for another version. */
+  #takes(other: ReadyVersion, shapes: readonly (readonly number[] | undefined)[]): boolean {
+    const isSame = (one: readonly TensorMetadata[], two: readonly TensorMetadata[]): boolean =>
+      one.length === two.length &&
+      one.every(({ name, datatype }, i) => name === two[i]?.name && datatype === two[i].datatype);
+    if (!isSame(this.inputs, other.inputs) || !isSame(this.outputs, other.outputs)) return false;
+    const { max_batch_size: most } = this.config;
+    if (most > 0 !== other.config.max_batch_size > 0) return false;
+    return shapes.every((shape, i) => {
+      if (shape === undefined) return this.config.input[i]?.optional === true;
+      const dims = most > 0 ? shape.slice(1) : shape;
+      const configured = this.#dims[i] ?? [];
+      if (most > 0 && (shape[0] ?? 0) > most) return false;
+      return dims.length === configured.length && configured.every((dim, d) => dim === -1 || dim === dims[d]);
     });
   }
 
@@ -183,10 +249,16 @@ export class ReadyVersion implements PortTarget {
       throw new TritonError('INVALID_ARG', `model '${this.name}': ${message}`, { model: this.name, tensor });
     };
     if (!Array.isArray(outputs)) return fail('expected an array of output names for options.outputs');
-    if (outputs.length === 0) return allOutputs; // as in Triton: none named, all wanted
+    // The same names mean the same as before.
+    if (this.#lastWanted !== undefined && areEqual(this.#lastWanted.names, outputs)) {
+      return this.#lastWanted.wanted;
+    }
+    // Each entry is read once from here on.
+    const entries: readonly unknown[] = [...(outputs as readonly unknown[])];
+    if (entries.length === 0) return allOutputs; // as in Triton: none named, all wanted
     const indices: number[] = [];
     const classes: { name: string; count: number }[] = [];
-    for (const entry of outputs as readonly unknown[]) {
+    for (const entry of entries) {
       const asked: Readonly<Record<string, unknown>> =
         typeof entry === 'object' && entry !== null ? { ...entry } : { name: entry };
       checkKeys(asked, ['name', 'classification'], 'options.outputs[]');
@@ -214,7 +286,40 @@ export class ReadyVersion implements PortTarget {
       if (why !== undefined) fail(`output '${name}': ${why}`, name);
       classes.push({ name, count: classification });
     }
-    return { indices, classes };
+    const wanted = { indices, classes };
+    const names = entries.filter((entry) => typeof entry === 'string');
+    if (names.length === entries.length) this.#lastWanted = { names, wanted };
+    return wanted;
+  }
+
+  /**
+   * The caller's arrays for outputs, by their positions.
+   *
+   * @throws {TritonError} INVALID_ARG for unknown names, outputs that are not wanted or wanted as classes, and arrays of
+   *   another class than the output's `data` has.
+   */
+  intoOf(into: NonNullable<InferOptions['into']>, { indices, classes }: WantedOutputs): TypedArray[] {
+    const fail = (message: string, tensor?: string): never => {
+      throw new TritonError('INVALID_ARG', `model '${this.name}': ${message}`, { model: this.name, tensor });
+    };
+    const targets: TypedArray[] = [];
+    for (const [name, target] of Object.entries(into) as [string, unknown][]) {
+      const index = this.#outputNames.indexOf(name);
+      if (index < 0) {
+        fail(
+          `unknown output '${name}' in options.into${didYouMean(name, this.#outputNames)}; it has ${this.#outputNames.join(', ')}`,
+          name,
+        );
+      }
+      if (indices !== undefined && !indices.includes(index)) {
+        fail(`output '${name}' is in options.into, but not in options.outputs`, name);
+      }
+      if (classes.some((one) => one.name === name)) {
+        fail(`output '${name}' is asked for as classes, which have no place in options.into`, name);
+      }
+      targets[index] = checkInto(this.name, name, this.outputs[index]?.datatype ?? 'BYTES', target);
+    }
+    return targets;
   }
 
   /**
@@ -246,6 +351,12 @@ export interface WantedOutputs {
   readonly indices: readonly number[] | undefined;
   /** Those wanted as classes, with how many. */
   readonly classes: readonly { readonly name: string; readonly count: number }[];
+}
+
+function areEqual(names: readonly string[], entries: readonly unknown[]): boolean {
+  if (names.length !== entries.length) return false;
+  for (let i = 0; i < names.length; i++) if (names[i] !== entries[i]) return false;
+  return true;
 }
 
 const allOutputs: WantedOutputs = Object.freeze({ indices: undefined, classes: [] });

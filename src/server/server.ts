@@ -2,7 +2,7 @@
 
 import { addon } from '../addon/load.js';
 import type { NativeServer } from '../addon/native.js';
-import { Port } from '../addon/port.js';
+import { Dispatcher } from '../dispatch/dispatcher.js';
 import { checkKeys, checkObject } from '../checks.js';
 import { invalidArgument, TritonError } from '../errors.js';
 import { lazy } from '../lazy.js';
@@ -11,6 +11,8 @@ import type { LoadModelOptions } from '../registry/override.js';
 import type { Registry } from '../registry/registry.js';
 import type { Inputs } from '../tensor/types.js';
 import { packageVersion } from '../version.js';
+import { forgetServer, watchServer } from './dropped.js';
+import { takeOptions } from './given-options.js';
 import { ModelTable } from './model-table.js';
 import { Model } from './model.js';
 import { statisticsOf } from './statistics.js';
@@ -41,6 +43,8 @@ const constructing = Symbol('constructing');
 const mostHandles = 1024;
 
 const defaultCloseMs = 30_000;
+/** How long a server whose engine has closed waits for its environment's part. */
+const settleMs = 1000;
 const attachLimit = 2 ** 30;
 
 /**
@@ -53,10 +57,9 @@ export class InferenceServer implements AsyncDisposable {
   /** The same as {@link createServer}. */
   static readonly create: typeof createServer = createServer;
 
-  /** Names this server for {@link attachServer}; structured-cloneable. */
-  readonly handle: ServerHandle;
+  readonly #handle: ServerHandle;
   readonly #native: NativeServer;
-  readonly #port: Port;
+  readonly #dispatcher: Dispatcher;
   readonly #table: ModelTable;
   /** Only the server that was created here loads and unloads. */
   readonly #registry: Registry | undefined;
@@ -69,9 +72,13 @@ export class InferenceServer implements AsyncDisposable {
   constructor(
     key: symbol,
     native: NativeServer,
-    port: Port,
+    dispatcher: Dispatcher,
     registry: Registry | undefined,
-    options: { readonly explicit: boolean; readonly captureStacks: boolean },
+    options: {
+      readonly explicit: boolean;
+      readonly captureStacks: boolean;
+      readonly repositories: readonly string[] | undefined;
+    },
   ) {
     if (key !== constructing) {
       throw invalidArgument(
@@ -79,22 +86,33 @@ export class InferenceServer implements AsyncDisposable {
       );
     }
     this.#native = native;
-    this.#port = port;
-    this.#table = new ModelTable(native, port);
+    this.#dispatcher = dispatcher;
+    this.#table = new ModelTable(native, dispatcher);
     this.#registry = registry;
     this.#explicit = options.explicit;
-    this.handle = Object.freeze({
+    this.#handle = Object.freeze({
       tritonts: 'server',
       process: process.pid,
       engine: addon().engineId(),
       id: native.id(),
       captureStacks: options.captureStacks,
     });
+    watchServer(this.#table, { native, dispatcher, repositories: options.repositories });
+  }
+
+  /**
+   * Names this server for {@link attachServer}; structured-cloneable. Who has asked for it closes the server: it may be
+   * in use somewhere else, and so it is not closed when it is dropped here.
+   */
+  get handle(): ServerHandle {
+    // Connections end by themselves.
+    if (this.#registry) forgetServer(this.#dispatcher);
+    return this.#handle;
   }
 
   /** Whether all models that should be served are. Triton: `TRITONSERVER_ServerIsReady` with strict readiness. */
   get ready(): boolean {
-    if (this.#closing || this.#port.closed) return false;
+    if (this.#closing || this.#dispatcher.closed) return false;
     return this.index().every(
       ({ state, reason }) =>
         state === undefined || state === 'READY' || (state === 'UNAVAILABLE' && reason === 'unloaded'),
@@ -180,7 +198,8 @@ export class InferenceServer implements AsyncDisposable {
    *
    * @param options - Another configuration, or other files, than the repository's; then it is always loaded anew.
    * @throws {TritonError} UNAVAILABLE unless `modelControlMode` is 'explicit', UNSUPPORTED on an attached server,
-   *   NOT_FOUND if no repository has it, else the reason why it cannot be loaded; what was served then goes on.
+   *   NOT_FOUND if no repository has it, else the reason why it cannot be loaded; what was served then goes on. What
+   *   `onProgress` throws, when the load has ended.
    */
   async loadModel(name: string, options: LoadModelOptions = {}): Promise<void> {
     const registry = this.#control('loaded');
@@ -220,7 +239,7 @@ export class InferenceServer implements AsyncDisposable {
    * Refuses new requests, finishes accepted ones up to a time limit, cancels the rest, and releases everything. On an
    * attached server it ends this environment's connection only. Idempotent.
    *
-   * @throws {TritonError} INTERNAL, 2 s after the limit, if a model did not return; its instance is then left behind.
+   * @throws {TritonError} INTERNAL, 2 s after the limit, if a run, load or destructor did not return; it is then abandoned.
    */
   async close(options: CloseOptions = {}): Promise<void> {
     const timeoutMs = checkCloseOptions(options);
@@ -233,29 +252,31 @@ export class InferenceServer implements AsyncDisposable {
   }
 
   async #close(timeoutMs: number): Promise<void> {
+    forgetServer(this.#dispatcher);
     const closed = new TritonError('UNAVAILABLE', 'the server is closed');
     if (!this.#registry) {
-      this.#port.refuse();
-      await finishWithin(this.#port, timeoutMs);
-      this.#port.detach(
+      this.#dispatcher.refuse();
+      await finishWithin(this.#dispatcher, timeoutMs);
+      this.#dispatcher.detach(
         new TritonError('CANCELLED', 'the connection to the server was closed before the request ran'),
       );
       return;
     }
-    this.#port.flush();
-    const givenUp = await new Promise<readonly string[]>((resolve) => {
+    this.#dispatcher.flush();
+    this.#registry.giveUp();
+    const abandoned = await new Promise<readonly string[]>((resolve) => {
       this.#native.close(Math.min(timeoutMs, Number.MAX_SAFE_INTEGER), resolve);
     });
-    // Every request has its answer by now; they are on their way to this thread.
-    await this.#port.idle();
-    await this.#registry.settled();
+    // Every request has its answer by now; they are on their way to this thread. Loads are refused, but what one of them
+    // waits for may be a file system that does not answer: nobody waits for that.
+    await within(settleMs, Promise.all([this.#dispatcher.idle(), this.#registry.settled()]));
     this.#native.join();
-    this.#port.detach(closed);
-    if (givenUp.length > 0) {
+    this.#dispatcher.detach(closed);
+    if (abandoned.length > 0) {
       throw new TritonError(
         'INTERNAL',
-        `the server was closed, but a run or load of ${givenUp.map((name) => `'${name}'`).join(', ')} did not return; ` +
-          'what it runs in was left behind',
+        `the server was closed, but a run, load or destructor of ${abandoned.map((name) => `'${name}'`).join(', ')} ` +
+          'did not return; what it runs in was abandoned',
       );
     }
   }
@@ -307,25 +328,31 @@ function checkVersion(version: unknown): string | undefined {
 }
 
 /** Resolves when no request of the port is in flight, or after the time. */
-async function finishWithin(port: Port, timeoutMs: number): Promise<void> {
-  port.flush();
+async function finishWithin(dispatcher: Dispatcher, timeoutMs: number): Promise<void> {
+  dispatcher.flush();
+  await within(timeoutMs, dispatcher.idle());
+}
+
+/** Resolves with a promise that does not reject, or after the time. */
+async function within(timeoutMs: number, promise: Promise<unknown>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const limit = new Promise<void>((resolve) => {
     // Longer than a timer can wait is for ever.
     if (timeoutMs < 2 ** 31) timer = setTimeout(resolve, timeoutMs);
   });
-  await Promise.race([port.idle(), limit]);
+  await Promise.race([promise, limit]);
   clearTimeout(timer);
 }
 
 /**
  * Starts a server: reads model repositories in Triton's layout and loads the models.
  *
- * @param source - Folder of models, or several, as paths or file URLs.
+ * @param source - Folder of models, or several, as paths or file URLs. All that is given is copied before this returns, and
+ *   relative paths start at what is the working directory then.
  * @returns The server, when the models that it should load are ready.
  * @throws {TritonError} INVALID_ARG for wrong options, NOT_FOUND for a folder that is not there, CANCELLED by
  *   `options.signal`; if models cannot be loaded, one error that lists each with its reason, with an AggregateError of
- *   them as `cause`. Everything is released then.
+ *   them as `cause`. It rejects as well with what `options.onProgress` throws. Everything is released then.
  *
  * @example
  * const server = await createServer('./models');
@@ -369,17 +396,19 @@ async function create(
   // Array.isArray does not narrow readonly arrays.
   const given = isSource
     ? { ...options, modelRepository: source as string | URL | readonly (string | URL)[] }
-    : copied(source as ServerOptions);
+    : (source as ServerOptions);
+  const taken = takeOptions(given);
   const [{ resolveOptions }, { createEngine }, { Registry }] = await creation();
-  const resolved = resolveOptions(given);
+  const resolved = resolveOptions(taken.options, taken.workingDirectory);
   const { signal } = resolved;
   throwIfAborted(signal);
   const native = createEngine(resolved);
   const registry = new Registry(native, resolved);
-  const port = Port.attach(native, resolved);
-  const server = new InferenceServer(constructing, native, port, registry, {
+  const dispatcher = Dispatcher.attach(native, resolved);
+  const server = new InferenceServer(constructing, native, dispatcher, registry, {
     explicit: resolved.modelControlMode === 'explicit',
     captureStacks: resolved.captureStacks,
+    repositories: resolved.repositories,
   });
   const giveUp = (): void => {
     registry.giveUp();
@@ -400,12 +429,6 @@ async function create(
   } finally {
     signal?.removeEventListener('abort', giveUp);
   }
-}
-
-/** What the caller changes afterwards does not count. What is no object is left for the checks to refuse. */
-function copied(options: ServerOptions): ServerOptions {
-  const given: unknown = options;
-  return typeof given === 'object' && given !== null ? { ...options } : options;
 }
 
 function throwIfAborted(signal: AbortSignal | undefined): void {
@@ -448,12 +471,16 @@ export async function attachServer(handle: ServerHandle): Promise<InferenceServe
   }
   const native = addon().findServer(handle.id);
   if (!native) throw new TritonError('UNAVAILABLE', 'the server is closed');
-  const port = Port.attach(native, { maxInFlightBytes: attachLimit, captureStacks: handle.captureStacks });
-  const server = new InferenceServer(constructing, native, port, undefined, {
-    explicit: false,
+  const dispatcher = Dispatcher.attach(native, {
+    maxInFlightBytes: attachLimit,
     captureStacks: handle.captureStacks,
   });
-  if (port.closed) {
+  const server = new InferenceServer(constructing, native, dispatcher, undefined, {
+    explicit: false,
+    captureStacks: handle.captureStacks,
+    repositories: undefined,
+  });
+  if (dispatcher.closed) {
     await server.close({ timeoutMs: 0 });
     throw new TritonError('UNAVAILABLE', 'the server is closed');
   }

@@ -1,6 +1,6 @@
 /** The promise of a request, made with as little as it needs. */
 
-import type { Waiter } from '../addon/port-types.js';
+import type { Waiter } from '../dispatch/types.js';
 import type { InferResult } from './types.js';
 
 /** A promise and what it is settled with. */

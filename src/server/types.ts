@@ -1,8 +1,9 @@
 /** Shapes of what a server and its models tell of themselves: Triton's JSON, snake_case. */
 
 import type { Datatype } from '../tensor/datatype.js';
-import type { Timings } from '../addon/port-types.js';
+import type { Timings } from '../dispatch/types.js';
 import type { AnyTensor } from '../tensor/output.js';
+import type { TypedArray } from '../tensor/types.js';
 import type { ModelState } from '../registry/published.js';
 
 /** An input or output in metadata. */
@@ -99,6 +100,11 @@ export interface RuntimeInfo {
   readonly sharedPool: boolean;
   /** Whether its threads spin before they sleep. */
   readonly spinning: boolean;
+  /**
+   * Why no batch of it runs on the JS thread, whatever `inline` says: its time may depend on the data, because "the model
+   * has the operator Loop"; undefined: nothing speaks against it.
+   */
+  readonly neverInline: string | undefined;
 }
 
 /** Values that a request or a response may carry besides tensors. */
@@ -140,6 +146,17 @@ export interface InferOptions {
    * Node ≥ 22.
    */
   readonly ownOutputs?: boolean | undefined;
+  /**
+   * Arrays for outputs, by name (default: none): such an output is written there, when the request has its answer, and the
+   * array is its `data`. It must be of the class that `data` has, with just as many elements as the output; over a
+   * SharedArrayBuffer, too. Until then it is not touched; where it was transferred or resized meanwhile, the request
+   * rejects with INVALID_ARG. Not for BYTES.
+   *
+   * @example
+   * const scores = new Float32Array(10);
+   * await model.infer({ image }, { into: { scores } }); // no memory is allocated for them
+   */
+  readonly into?: Readonly<Record<string, TypedArray>> | undefined;
 }
 
 /** Options of {@link Model.map}. */

@@ -19,7 +19,7 @@ export type Datatype =
 
 /**
  * Number of each datatype in Triton's `DataType` enum, in the addon's calls and in the engine
- * (`native/engine/datatype.h`).
+ * (`native/engine/base/datatype.h`).
  */
 export const datatypeNumber: Readonly<Record<Datatype, number>> = {
   BOOL: 1,

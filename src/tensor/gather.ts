@@ -10,28 +10,26 @@
 import { BytesWriter, countElements, isBytesElement } from './bytes.js';
 import { describe, quote } from './describe.js';
 import type { ElementType } from './elements.js';
+import type { EncodedInputs } from './encoded.js';
+import type { Given } from './given.js';
+import type { Nested } from './nested-path.js';
 import { elementError, encodeNested, readLength } from './nested.js';
-import { wireOf } from './output.js';
 import type { InputPlan } from './plan.js';
 import { checkShape, cutShape, elementCount, formatShape, mismatch, readShape } from './shape.js';
 import { createSink } from './sink.js';
 import type { TypedArray } from './types.js';
 import { byteLengthOf, isDetached, kindOf, lengthOf, stable, type WireArray } from './views.js';
 
-/** One input in wire layout. */
-export interface EncodedInput {
-  /** The full shape, with the batch dimension where the model has one. May be shared and frozen. */
-  readonly shape: readonly number[];
-  /**
-   * The elements: a Uint8Array for BOOL and BYTES, a Uint16Array of bits for FP16 and BF16, else the array of
-   * that name.
-   *
-   * To be copied at once, with `set` of an array of the same class, and not looked at after the caller's code
-   * has run or the next request was encoded: it may be the caller's own array, and it may be reused.
-   */
-  readonly data: WireArray;
-  /** Bytes of `data`, whatever its own properties say. */
-  readonly byteLength: number;
+/** What the caller passed for an input, and what was read of it. */
+export interface Passed {
+  /** Undefined where it passed nothing. */
+  readonly value: unknown;
+  /** Of an object. */
+  readonly given: Given | undefined;
+  /** Its shape, where that is one of the input's; else it is still to be read. */
+  readonly shape: readonly number[] | undefined;
+  /** Of nested arrays that went the short way. */
+  readonly nested: Nested | undefined;
 }
 
 /** An input on its way to being encoded. */
@@ -84,34 +82,33 @@ function checkDatatype(plan: InputPlan, datatype: unknown, shape: readonly numbe
 
 /**
  * A result, its structured clone, or `{ data, shape }`, which all look the same.
- * @param alone - No code of the caller runs for other inputs after this one.
+ * @param known - Its shape, where that was read.
  */
-function draftObject(plan: InputPlan, value: object, alone: boolean): Draft {
-  const given: { readonly shape?: unknown; readonly datatype?: unknown; readonly data?: unknown } = value;
-  const { shape: givenShape, datatype } = given;
+function draftObject(plan: InputPlan, given: Given, known: readonly number[] | undefined): Draft {
+  const { value, shape: givenShape, datatype, wire, data } = given;
   if (givenShape === undefined) {
     const got = describe(value);
     throw mismatch(plan, got === 'an object' ? "an object without 'shape'" : got);
   }
-  const shape = readShape(plan, givenShape);
+  const shape = known ?? readShape(plan, givenShape);
   checkDatatype(plan, datatype, shape);
   checkShape(plan, shape);
 
-  const wire = wireOf(value);
   if (wire !== undefined) {
     const count = countElements(wire);
     checkCount(plan, count, shape, value);
-    // Such code could ask the tensor for its data, and so get at the wire bytes.
-    return { plan, value, count, data: alone ? wire : wire.slice(), shape };
+    return { plan, value, count, data: wire, shape };
   }
-  const { data } = given;
   if (Array.isArray(data)) return draftList(plan, data, shape);
   const draft = draftFlat(plan, data, shape);
   if (draft === undefined) throw mismatch(plan, `${describe(data)} for 'data'`);
   return draft;
 }
 
-function draftInput(plan: InputPlan, value: unknown, alone: boolean): Draft {
+function draftInput(plan: InputPlan, { value, given, shape: known, nested }: Passed): Draft {
+  if (nested !== undefined) {
+    return { plan, value, count: elementCount(nested.shape), data: nested.data, shape: nested.shape };
+  }
   if (Array.isArray(value)) {
     const { shape, data } = encodeNested(plan, value);
     return { plan, value, count: elementCount(shape), data, shape };
@@ -119,10 +116,8 @@ function draftInput(plan: InputPlan, value: unknown, alone: boolean): Draft {
   const draft = draftFlat(plan, value, undefined);
   if (draft !== undefined) return draft;
   // A typed array that is left is one for BYTES, of another class than bytes.
-  if (typeof value !== 'object' || value === null || kindOf(value) !== undefined) {
-    throw mismatch(plan, describe(value));
-  }
-  return draftObject(plan, value, alone);
+  if (given === undefined) throw mismatch(plan, describe(value));
+  return draftObject(plan, given, known);
 }
 
 /**
@@ -170,25 +165,27 @@ function settleShapes(drafts: readonly Draft[]): void {
  * Encodes one value an input.
  *
  * @param plans - The model's inputs.
- * @param values - What the caller passed for each; undefined where it passed nothing.
+ * @param inputs - What the caller passed for each.
+ * @param encoded - Where they go.
  * @throws TritonError INVALID_ARG for everything that the configuration or the datatype does not allow
  */
 export function gatherInputs(
   plans: readonly InputPlan[],
-  values: readonly unknown[],
-): (EncodedInput | undefined)[] {
-  const alone = plans.length === 1;
-  const drafts = plans.map((plan, i) =>
-    values[i] === undefined ? undefined : draftInput(plan, values[i], alone),
-  );
+  inputs: readonly Passed[],
+  encoded: EncodedInputs,
+): void {
+  const drafts = plans.map((plan, i) => {
+    const input = inputs[i];
+    return input?.value === undefined ? undefined : draftInput(plan, input);
+  });
   const present = drafts.filter((draft) => draft !== undefined);
   for (const draft of present) {
     const { elements } = draft.plan;
     if (draft.data === undefined && elements !== undefined) draft.data = takeView(draft, elements);
   }
   settleShapes(present);
-  return drafts.map((draft) => {
-    if (draft?.data === undefined || draft.shape === undefined) return undefined;
-    return { shape: draft.shape, data: draft.data, byteLength: byteLengthOf(draft.data) };
-  });
+  for (const [i, draft] of drafts.entries()) {
+    if (draft?.data === undefined || draft.shape === undefined) encoded.leaveOut(i);
+    else encoded.set(i, draft.shape, draft.data, byteLengthOf(draft.data));
+  }
 }

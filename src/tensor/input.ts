@@ -1,88 +1,202 @@
 /**
  * Checks and encodes the inputs of requests: the door to the hot path.
  *
- * A model version's inputs are compiled once; the function that comes back is called for every request.
- * Requests whose inputs are typed arrays of the right classes go a short way that allocates next to nothing;
- * gather.ts does the rest.
+ * A model version's inputs are compiled once; its encoder is then called for every request. Typed arrays of the right
+ * classes, alone or with a shape, and plain nested arrays go short ways that allocate next to nothing; gather.ts does the
+ * rest.
  */
 
-import { gatherInputs, type EncodedInput } from './gather.js';
+import { EncodedInputs } from './encoded.js';
+import { gatherInputs } from './gather.js';
+import { readGiven, type Given } from './given.js';
 import { InputReader } from './names.js';
-import { OnlyInput } from './only-input.js';
-import { planInputs, type RequestSpec } from './plan.js';
+import { NestedPath, type Nested } from './nested-path.js';
+import { planInputs, type InputPlan, type RequestSpec } from './plan.js';
 import { ShortPath } from './short-path.js';
 import type { Inputs } from './types.js';
+import { byteLengthOf, kindOf } from './views.js';
+
+/** An input whose objects and lists are read. */
+class Read {
+  /** What the caller passed, or the data that it came with. */
+  readonly value: unknown;
+  /** Where it came with a shape. */
+  readonly shape: readonly number[] | undefined;
+  /** Where it was nested arrays, which are encoded already. */
+  readonly nested: Nested | undefined;
+
+  constructor(value: unknown, shape: readonly number[] | undefined, nested: Nested | undefined) {
+    this.value = value;
+    this.shape = shape;
+    this.nested = nested;
+  }
+}
 
 /** The inputs of one model version. */
-export interface InputEncoder {
+export class InputEncoder {
+  readonly #plans: readonly InputPlan[];
+  readonly #reader: InputReader;
+  readonly #paths: readonly ShortPath[];
+  readonly #nested: readonly NestedPath[];
+  readonly #batched: boolean;
+  /** The one input's path, where there is only one. */
+  readonly #only: ShortPath | undefined;
+  readonly #onlyName: string;
+  readonly #encoded: EncodedInputs;
+
+  constructor(spec: RequestSpec) {
+    this.#plans = planInputs(spec);
+    this.#reader = new InputReader(spec.model, this.#plans);
+    this.#paths = this.#plans.map((plan) => new ShortPath(plan));
+    this.#nested = this.#plans.map((plan) => new NestedPath(plan));
+    this.#batched = spec.maxBatchSize > 0;
+    this.#only = this.#plans.length === 1 ? this.#paths[0] : undefined;
+    this.#onlyName = this.#plans[0]?.name ?? '';
+    this.#encoded = new EncodedInputs(this.#plans.length);
+  }
+
   /**
    * Checks the inputs of one request and puts them in wire layout.
    *
-   * What it returns is to be copied before any code of a caller runs and before the next call, see {@link
-   * EncodedInput}.
-   *
-   * @returns one entry an input, in the order of the specification; undefined where an optional input is absent
+   * @returns What is to be copied before any code of a caller runs and before the next call, see {@link EncodedInputs}.
    * @throws TritonError INVALID_ARG, with model and tensor, for whatever the model does not take
    */
-  readonly encode: (inputs: Inputs) => readonly (EncodedInput | undefined)[];
-  /** The only input, where it has a shorter way; for models with a batch dimension. */
-  readonly only: OnlyInput | undefined;
-}
-
-/** Prepares the encoder of one model version. */
-export function compileInputs(spec: RequestSpec): InputEncoder {
-  const plans = planInputs(spec);
-  const paths = plans.map((plan) => new ShortPath(plan));
-  const [path] = paths;
-  const [plan] = plans;
-  if (plans.length === 1 && path !== undefined && plan !== undefined) {
-    const only = new OnlyInput(spec.model, plan, path);
-    return {
-      encode: (inputs) => only.encode(only.read(inputs)),
-      only: spec.maxBatchSize > 0 && !path.open ? only : undefined,
-    };
-  }
-  const reader = new InputReader(spec.model, plans);
-  return {
-    encode: (inputs) => {
-      const values = reader.readAll(inputs);
-      return encodeShort(paths, values, spec.maxBatchSize > 0) ?? gatherInputs(plans, values);
-    },
-    only: undefined,
-  };
-}
-
-/** All inputs by their short ways; undefined if one of them cannot go it, or if their batches differ. */
-function encodeShort(
-  paths: readonly ShortPath[],
-  values: readonly unknown[],
-  batched: boolean,
-): (EncodedInput | undefined)[] | undefined {
-  const encoded: (EncodedInput | undefined)[] = [];
-  let batch = 0;
-  let open = false;
-  for (let i = 0; i < values.length; i++) {
-    encoded.push(undefined);
-    const path = paths[i];
-    if (path === undefined || values[i] === undefined) continue;
-    if (path.open) {
-      open = true;
-      continue;
+  encode(inputs: Inputs): EncodedInputs {
+    const encoded = this.#encoded;
+    const only = this.#only;
+    if (only !== undefined) {
+      const value = this.#reader.readOnly(inputs, this.#onlyName);
+      if (!only.encode(value, 1, encoded, 0)) this.#encodeOnly(only, value);
+      return encoded;
     }
-    const input = path.encode(values[i], 0);
-    if (input === undefined) return undefined;
-    encoded[i] = input;
-    if (!batched) continue;
-    if (batch === 0) batch = input.shape[0] ?? 0;
-    else if (batch !== input.shape[0]) return undefined;
+    const values = this.#reader.readAll(inputs);
+    if (!this.#encodeShort(values)) this.#encodeRead(values);
+    return encoded;
   }
-  if (!open) return encoded;
-  for (let i = 0; i < values.length; i++) {
-    const path = paths[i];
-    if (path?.open !== true || values[i] === undefined) continue;
-    const input = path.encode(values[i], batch === 0 ? 1 : batch);
-    if (input === undefined) return undefined;
-    encoded[i] = input;
+
+  /** Lets go of the last request's arrays. */
+  release(): void {
+    this.#encoded.release();
   }
-  return encoded;
+
+  /** The only input, which is no typed array that goes the short way. */
+  #encodeOnly(only: ShortPath, value: unknown): void {
+    const encoded = this.#encoded;
+    let given: Given | undefined;
+    let shape: readonly number[] | undefined;
+    let nested: Nested | undefined;
+    if (Array.isArray(value)) {
+      nested = this.#nested[0]?.encode(value);
+      if (nested !== undefined) {
+        encoded.set(0, nested.shape, nested.data, byteLengthOf(nested.data));
+        return;
+      }
+    } else if (typeof value === 'object' && value !== null && kindOf(value) === undefined) {
+      given = readGiven(value, this.#plans[0]?.elements === undefined, true);
+      shape = only.shapeOf(given);
+      if (shape !== undefined && only.encodeGiven(given.data, shape, encoded, 0)) return;
+    }
+    gatherInputs(this.#plans, [{ value, given, shape, nested }], encoded);
+  }
+
+  /** All inputs, as typed arrays; false where one of them is something else, or their batches differ. */
+  #encodeShort(values: readonly unknown[]): boolean {
+    const encoded = this.#encoded;
+    let batch = 0;
+    let open = false;
+    for (let i = 0; i < values.length; i++) {
+      const path = this.#paths[i];
+      if (path === undefined || values[i] === undefined) {
+        encoded.leaveOut(i);
+      } else if (path.open) {
+        open = true;
+      } else {
+        if (!path.encode(values[i], 0, encoded, i)) return false;
+        if (!this.#batched) continue;
+        const rows = encoded.shapes[i]?.[0] ?? 0;
+        if (batch === 0) batch = rows;
+        else if (batch !== rows) return false;
+      }
+    }
+    if (!open) return true;
+    for (let i = 0; i < values.length; i++) {
+      const path = this.#paths[i];
+      if (path?.open !== true || values[i] === undefined) continue;
+      if (!path.encode(values[i], batch === 0 ? 1 : batch, encoded, i)) return false;
+    }
+    return true;
+  }
+
+  /** Reads what callers' code may have a hand in, and then encodes. */
+  #encodeRead(values: readonly unknown[]): void {
+    const givens: (Given | undefined)[] = [];
+    const reads: (Read | undefined)[] = [];
+    let short = true;
+    for (let i = 0; i < values.length; i++) {
+      const value = values[i];
+      givens.push(undefined);
+      reads.push(undefined);
+      if (value === undefined) continue;
+      if (Array.isArray(value)) {
+        const nested = this.#nested[i]?.encode(value);
+        if (nested === undefined) short = false;
+        else reads[i] = new Read(value, nested.shape, nested);
+      } else if (typeof value !== 'object' || value === null || kindOf(value) !== undefined) {
+        reads[i] = new Read(value, undefined, undefined);
+      } else {
+        const given = readGiven(value, this.#plans[i]?.elements === undefined, values.length === 1);
+        givens[i] = given;
+        const shape = this.#paths[i]?.shapeOf(given);
+        if (shape === undefined) short = false;
+        else reads[i] = new Read(given.data, shape, undefined);
+      }
+    }
+    // From here on none of the caller's code runs, but where the short way is not for it.
+    if (short && this.#encodeReads(reads)) return;
+    gatherInputs(
+      this.#plans,
+      values.map((value, i) => ({
+        value,
+        given: givens[i],
+        shape: reads[i]?.shape,
+        nested: reads[i]?.nested,
+      })),
+      this.#encoded,
+    );
+  }
+
+  #encodeReads(reads: readonly (Read | undefined)[]): boolean {
+    const encoded = this.#encoded;
+    let batch = 0;
+    let open = false;
+    for (let i = 0; i < reads.length; i++) {
+      const read = reads[i];
+      const path = this.#paths[i];
+      if (read === undefined || path === undefined) {
+        encoded.leaveOut(i);
+        continue;
+      }
+      if (read.shape === undefined && path.open) {
+        open = true;
+        continue;
+      }
+      const { value, shape, nested } = read;
+      if (nested !== undefined) encoded.set(i, nested.shape, nested.data, byteLengthOf(nested.data));
+      else if (shape !== undefined) {
+        if (!path.encodeGiven(value, shape, encoded, i)) return false;
+      } else if (!path.encode(value, 0, encoded, i)) return false;
+      if (!this.#batched) continue;
+      const rows = encoded.shapes[i]?.[0] ?? 0;
+      if (batch === 0) batch = rows;
+      else if (batch !== rows) return false;
+    }
+    if (!open) return true;
+    for (let i = 0; i < reads.length; i++) {
+      const read = reads[i];
+      const path = this.#paths[i];
+      if (read?.shape !== undefined || read === undefined || path?.open !== true) continue;
+      if (!path.encode(read.value, batch === 0 ? 1 : batch, encoded, i)) return false;
+    }
+    return true;
+  }
 }

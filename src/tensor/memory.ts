@@ -1,6 +1,6 @@
 /** Shared memory seen as every class of array: no view has to be made to copy a tensor in or out. */
 
-import { kindOf, type WireArray } from './views.js';
+import type { ViewKind, WireArray } from './views.js';
 
 /** Views of one ArrayBuffer, whose length is a multiple of 8. */
 export class MemoryViews {
@@ -31,19 +31,11 @@ export class MemoryViews {
   }
 
   /**
-   * Copies all of `data` to `offset`, a multiple of 8. `set` of an array of the same class does not ask for the buffer of
-   * the caller's array, which V8 would have to move off its heap first.
+   * The view of a class; of the memory's halves and clamped bytes it is the one that has their bits. `set` of an array of
+   * the same class does not ask for the buffer of the caller's array, which V8 would have to move off its heap first.
    */
-  write(data: WireArray, offset: number): void {
-    // `kindOf` looks at the array itself, whatever its class claims: view and data are of one class.
-    const kind = kindOf(data);
-    if (kind === 'Float32Array') {
-      this.Float32Array.set(data as Float32Array, offset >> 2);
-    } else if (kind === 'BigInt64Array') {
-      this.BigInt64Array.set(data as BigInt64Array, offset >> 3);
-    } else if (kind !== undefined && kind in this) {
-      const view = this[kind as Exclude<typeof kind, 'Uint8ClampedArray' | 'Float16Array'>];
-      view.set(data as never, offset / view.BYTES_PER_ELEMENT);
-    }
+  of(kind: ViewKind): WireArray {
+    if (kind === 'Float16Array') return this.Uint16Array;
+    return kind === 'Uint8ClampedArray' ? this.Uint8Array : this[kind];
   }
 }

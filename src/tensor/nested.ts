@@ -17,7 +17,7 @@ import { isDetached, kindOf, lengthOf, type ViewKind, type WireArray } from './v
  * V8's dense arrays end about here; a longer one is nearly all holes, and memory for what it claims to hold
  * must not be asked for.
  */
-const maxRow = 2 ** 27;
+export const maxRow: number = 2 ** 27;
 
 /** Where an element is, at the end of a message: ` at [0][2]`. */
 function formatPath(path: readonly number[]): string {

@@ -33,13 +33,14 @@ const getByteLength = accessor(prototype, 'byteLength') as (this: TypedArray) =>
 const getByteOffset = accessor(prototype, 'byteOffset') as (this: TypedArray) => number;
 const getBuffer = accessor(prototype, 'buffer') as (this: TypedArray) => ArrayBufferLike;
 const getArrayBufferLength = accessor(ArrayBuffer.prototype, 'byteLength') as (this: unknown) => number;
-const setElements = Object.getOwnPropertyDescriptor(prototype, 'set')?.value as (
+// Read as a property: under `node --frozen-intrinsics` methods of the language have a getter in place of a value.
+const setElements = Reflect.get(prototype, 'set') as (
   this: TypedArray,
   source: TypedArray,
   at?: number,
 ) => void;
 
-const sliceElements = Object.getOwnPropertyDescriptor(prototype, 'slice')?.value as (
+const sliceElements = Reflect.get(prototype, 'slice') as (
   this: WireArray,
   begin: number,
   end: number,
@@ -112,6 +113,15 @@ export function viewOn(kind: ViewKind, memory: ArrayBuffer, offset: number, coun
   return new constructor(memory, offset, count);
 }
 
+/** A view of `size` bytes at `offset` of some memory, a multiple of 8. */
+export function viewOf(kind: ViewKind, memory: ArrayBuffer, offset: number, size: number): WireArray {
+  // Literals for the common ones: V8 then knows what they make.
+  if (kind === 'Float32Array') return new Float32Array(memory, offset, size >> 2);
+  if (kind === 'BigInt64Array') return new BigInt64Array(memory, offset, size >> 3);
+  if (kind === 'Uint8Array') return new Uint8Array(memory, offset, size);
+  return viewOn(kind, memory, offset, size / classes[kind].BYTES_PER_ELEMENT);
+}
+
 /** A copy of the array in memory of its own. Throws TypeError for a detached one. */
 function copyOf(view: TypedArray, kind: ViewKind): TypedArray {
   // `kind` is the class of `view`, so the class takes it: a relation that types cannot say without a switch
@@ -146,4 +156,13 @@ export function stable(view: TypedArray, kind: ViewKind): TypedArray {
 /** The bits of a stable Float32Array, over the same memory. */
 export function float32Bits(view: Float32Array): Int32Array {
   return new Int32Array(getBuffer.call(view), getByteOffset.call(view), getLength.call(view));
+}
+
+/** The bytes of an array, over the same memory; undefined where it has lost its buffer. */
+export function bytesAt(view: TypedArray): Uint8Array | undefined {
+  try {
+    return new Uint8Array(getBuffer.call(view), getByteOffset.call(view), getByteLength.call(view));
+  } catch {
+    return undefined;
+  }
 }

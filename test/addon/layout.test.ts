@@ -3,10 +3,10 @@ import { before, suite, test } from 'node:test';
 import * as layout from '../../src/addon/layout.js';
 import { constantOf, header } from './native-headers.js';
 
-void suite('the layout is that of native/engine/port_layout.h', () => {
+void suite('the layout is that of native/engine/port/port_layout.h', () => {
   let text = '';
   before(async () => {
-    text = await header('port_layout.h');
+    text = await header('port/port_layout.h');
   });
 
   const pairs = {
@@ -19,10 +19,10 @@ void suite('the layout is that of native/engine/port_layout.h', () => {
     sourceSlab: 'Slab',
     sourceBlock: 'Block',
     recordTimings: 'Timings',
-    recordAlike: 'Alike',
     finalBit: 'FinalBit',
     limitedBit: 'LimitedBit',
     ranBit: 'RanBit',
+    unservedBit: 'UnservedBit',
   } satisfies Partial<Record<keyof typeof layout, string>>;
 
   for (const [name, native] of Object.entries(pairs) as [keyof typeof pairs, string][]) {

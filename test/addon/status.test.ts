@@ -9,8 +9,8 @@ function codeName(member: string): string {
   return member.replace(/(?<=[a-z])(?=[A-Z])/g, '_').toUpperCase();
 }
 
-test('codes have the numbers of native/engine/status.h', async () => {
-  const { Ok, ...codes } = enumOf(await header('status.h'), 'Code');
+test('codes have the numbers of native/engine/base/status.h', async () => {
+  const { Ok, ...codes } = enumOf(await header('base/status.h'), 'Code');
   assert.equal(Ok, 0);
   assert.equal(Object.keys(codes).length, 8);
   for (const [member, number] of Object.entries(codes)) {
@@ -18,8 +18,8 @@ test('codes have the numbers of native/engine/status.h', async () => {
   }
 });
 
-test('datatypes have the numbers of native/engine/datatype.h', async () => {
-  const { Invalid, ...datatypes } = enumOf(await header('datatype.h'), 'DataType');
+test('datatypes have the numbers of native/engine/base/datatype.h', async () => {
+  const { Invalid, ...datatypes } = enumOf(await header('base/datatype.h'), 'DataType');
   assert.equal(Invalid, 0);
   const native = Object.entries(datatypes).map(([member, number]) => [member.toUpperCase(), number]);
   assert.deepEqual(Object.fromEntries(native), datatypeNumber);

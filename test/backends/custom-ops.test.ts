@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { after, test, type TestContext } from 'node:test';
 import { buildCustomOps, tripleModel } from '../support/custom-ops.js';
 import { temporaryFolder, type RepositoryModel } from '../support/repository.js';
@@ -26,10 +26,13 @@ function triple(operators: readonly string[], files: RepositoryModel['files'] = 
   return { config, files, versions: { '1': tripleModel() } };
 }
 
+/** The folder of a library is trusted: it is in no model's. */
+const trusting = (path: string): { trustedFolders: string[] } => ({ trustedFolders: [dirname(path)] });
+
 test('a library of operators is found by its absolute path, and is there for batches too', async (t) => {
   const path = libraryPath(t);
   if (path === undefined) return;
-  const server = await serve(t, { m: triple([path]) });
+  const server = await serve(t, { m: triple([path]) }, trusting(path));
   const results = await Promise.all(
     [1, 2, 3].map((x) => server.infer('m', { x: new Float32Array(4).fill(x) })),
   );
@@ -59,7 +62,7 @@ test('models with one library load, unload and load again', async (t) => {
   const server = await serve(
     t,
     { a: triple([path]), b: triple([path]) },
-    { modelControlMode: 'explicit', loadModels: ['*'] },
+    { modelControlMode: 'explicit', loadModels: ['*'], ...trusting(path) },
   );
   await server.unloadModel('a');
   assert.deepEqual(floats(await server.infer('b', { x: [[1, 1, 1, 1]] })), [3, 3, 3, 3]);
@@ -76,7 +79,7 @@ test('a library that is missing, and a file that is none, are named', async (t) 
     [triple(['text.so'], { 'text.so': 'this is no library' }), '/m/text.so'],
   ];
   for (const [model, path] of cases) {
-    const error = await rejection(serve(t, { m: model }));
+    const error = await rejection(serve(t, { m: model }, trusting(none)));
     assert.deepEqual([error.code, error.model], ['INTERNAL', 'm']);
     assert.ok(error.message.includes(path), error.message);
     assert.equal(error.location?.field, 'model_operations.op_library_filename[0]');

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { dirname } from 'node:path';
 import { after, test, type TestContext } from 'node:test';
 import type { BackendConfig, InferenceServer } from '../../src/index.js';
 import { buildCustomOps, reportModel } from '../support/custom-ops.js';
@@ -32,7 +33,7 @@ async function serveReport(
     more: `output [ { name: "lines" data_type: TYPE_STRING dims: [ -1 ] } ]
       model_operations { op_library_filename: "${library.path}" }`,
   });
-  return serve(t, { m: report }, { backendConfig: { onnxruntime } });
+  return serve(t, { m: report }, { backendConfig: { onnxruntime }, trustedFolders: [dirname(library.path)] });
 }
 
 /** Runs the model on a row of so many floats. */

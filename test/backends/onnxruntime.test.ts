@@ -29,7 +29,7 @@ async function operators(t: Context, level: number): Promise<string[]> {
   const folder = await temporaryFolder(t);
   const parameters = { profile_file_prefix: join(folder, 'profile') };
   const more = `optimization { graph { level: ${level} } }`;
-  const server = await serve(t, { m: onnx(gelu(), { parameters, more }) });
+  const server = await serve(t, { m: onnx(gelu(), { parameters, more }) }, { trustedFolders: [folder] });
   await server.infer('m', { x: row() });
   await server.close();
   const [file] = await readdir(folder);

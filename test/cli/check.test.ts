@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { check } from '../../src/cli/check.js';
 import { expandConfig } from '../../src/config/expand.js';
 import { readModelConfig } from '../../src/config/read.js';
 import type { CheckedModel } from '../../src/registry/check.js';
-import { addModel } from '../support/models.js';
+import { addModel, detectionModel } from '../support/models.js';
 import { temporaryFolder, writeRepository, type RepositoryModel } from '../support/repository.js';
-import { configText, identity, onnx, type Context } from '../server/harness.js';
+import { configText, identity, onnx, type ConfigOptions, type Context } from '../server/harness.js';
 import { tritonts } from './run.js';
 
 const repository = async (t: Context, models: Readonly<Record<string, RepositoryModel>>): Promise<string> =>
@@ -42,6 +43,26 @@ test('good models are a line each, with what was filled in and what has no effec
   );
   assert.match(lines[1] ?? '', /^ {7}note: max_batch_size: completed to 4/);
   assert.match(stdout, /^ {7}note: metric_tags: accepted, without effect here/m);
+});
+
+test('a batch size that was written for a model which may return other rows is warned of', async (t) => {
+  const dets: ConfigOptions = {
+    inputs: [{ name: 'x', dims: [3] }],
+    outputs: [{ name: 'dets', datatype: 'INT64', dims: [2] }],
+  };
+  const folder = await repository(t, {
+    completed: { versions: { '1': detectionModel() } },
+    written: onnx(detectionModel(), dets),
+  });
+  const { code, stdout } = await tritonts('check', folder);
+  assert.equal(code, 0);
+  const dims =
+    'because the first dimension of output "dets", [num_dets,2], is not that of input "x", [batch,3];';
+  assert.ok(stdout.includes(`\n       note: max_batch_size: completed to 0, ${dims}`), stdout);
+  assert.ok(
+    stdout.includes(`\n       note: max_batch_size: is 64, ${dims.replace('because', 'but')}`),
+    stdout,
+  );
 });
 
 test('a bad model is followed by all of its problems, with file and line; exit code 1', async (t) => {
@@ -145,6 +166,17 @@ test('--library names the runtime to look with', async (t) => {
   );
   assert.equal(code, 1);
   assert.match(stdout, /UNAVAILABLE: .*\/nowhere\/libort\.so/);
+});
+
+test('--trusted-folder names folders that configurations may use, as the option of a server', async (t) => {
+  const folder = await temporaryFolder(t);
+  const models = { m: onnx(undefined, { parameters: { profile_file_prefix: join(folder, 'run') } }) };
+  const path = await repository(t, models);
+  const { code, stdout } = await tritonts('check', path);
+  assert.equal(code, 1);
+  assert.match(stdout, /INVALID_ARG: .*parameters\["profile_file_prefix"\]: .*trustedFolders/);
+  const trusting = await tritonts('check', path, '--trusted-folder', '/nowhere', '--trusted-folder', folder);
+  assert.equal(trusting.code, 0, trusting.stdout);
 });
 
 for (const [args, message] of [

@@ -45,6 +45,7 @@ function describe(config: ModelConfig, prefix = ''): ModelDescription {
     typeName: data_type,
     shape: [...batch, ...dims],
     optional: false,
+    dimNames: [...batch, ...dims].map((_, index) => (index === 0 ? 'N' : '')),
   });
   return { inputs: config.input.map(tensor), outputs: config.output.map(tensor) };
 }

@@ -6,7 +6,7 @@ import { normalized, reported } from './helpers.js';
 
 const tensor = (
   name: string,
-  shape: readonly number[],
+  shape: readonly number[] | undefined,
   rest: Partial<TensorDescription> = {},
 ): TensorDescription => ({
   name,
@@ -14,6 +14,7 @@ const tensor = (
   typeName: 'tensor(float)',
   shape,
   optional: false,
+  dimNames: [],
   ...rest,
 });
 
@@ -37,7 +38,17 @@ const type = 'data_type: TYPE_FP32';
 const x = `input { name: "x" ${type} dims: 16 }`;
 const y = `output { name: "y" ${type} dims: 4 }`;
 
+const unranked: ModelDescription = {
+  inputs: [tensor('x', undefined)],
+  outputs: [tensor('y', undefined), tensor('z', [-1])],
+};
+
 for (const [description, text, ...patterns] of [
+  [unranked, `max_batch_size: 8 ${x} ${y}`],
+  [unranked, `input { name: "x" ${type} dims: [ 2, 3, 4 ] } output { name: "y" ${type} dims: 1 }`],
+  [unranked, `input { name: "x" ${type} dims: 1 reshape { } }`],
+  [unranked, x.replace('FP32', 'INT64'), /input\[0\]\.data_type: .* says TYPE_INT64/],
+  [unranked, y, /input: .*lacks "x" \(TYPE_FP32, of unknown rank\)/],
   [model, `max_batch_size: 8 ${x} ${y}`],
   [model, `max_batch_size: 8 ${x} ${y} output { name: "z" ${type} dims: 1 reshape { } }`],
   [model, `input { name: "x" ${type} dims: [ -1, 16 ] } output { name: "y" ${type} dims: [ -1, 4 ] }`],
@@ -161,7 +172,7 @@ for (const [description, text, ...patterns] of [
   ],
 ] as const) {
   const shapes = [...description.inputs, ...description.outputs]
-    .map(({ shape }) => `[${shape.join()}]`)
+    .map(({ shape }) => `[${shape?.join() ?? 'unknown'}]`)
     .join(' ');
   test(`${text} for a model ${shapes} is ${patterns.length === 0 ? 'right' : 'refused'}`, () => {
     const found = reported((report) => {

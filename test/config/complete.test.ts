@@ -3,11 +3,11 @@ import test from 'node:test';
 import { completeConfig, tritonDefaults, type CompletedConfig } from '../../src/config/complete.js';
 import type { ModelDescription, TensorDescription } from '../../src/config/description.js';
 import type { ModelConfig, ModelInput, ModelOutput } from '../../src/config/types.js';
-import { normalized, reported } from './helpers.js';
+import { normalized, parse, reported } from './helpers.js';
 
 const tensor = (
   name: string,
-  shape: readonly number[],
+  shape: readonly number[] | undefined,
   rest: Partial<TensorDescription> = {},
 ): TensorDescription => ({
   name,
@@ -15,11 +15,12 @@ const tensor = (
   typeName: 'tensor(float)',
   shape,
   optional: false,
+  dimNames: (shape ?? []).map((dim, index) => (dim >= 0 ? '' : index === 0 ? 'N' : `d${index}`)),
   ...rest,
 });
 
 /** x and y of the given shapes. */
-const model = (x: readonly number[], y: readonly number[] = x): ModelDescription => ({
+const model = (x: readonly number[] | undefined, y: readonly number[] | undefined = x): ModelDescription => ({
   inputs: [tensor('x', x)],
   outputs: [tensor('y', y)],
 });
@@ -32,7 +33,8 @@ function complete(
   const config = normalized(`name: "m" backend: "onnxruntime" platform: "onnxruntime_onnx" ${text}`);
   let completed: CompletedConfig = { config, notes: [] };
   const problems = reported((report) => {
-    completed = completeConfig(config, description, { defaultMaxBatchSize }, report);
+    const zeroWritten = parse(text).value.max_batch_size === 0;
+    completed = completeConfig(config, zeroWritten, description, { defaultMaxBatchSize }, report);
   });
   return { ...completed, problems };
 }
@@ -59,7 +61,12 @@ for (const [text, description, expected] of [
   ['', model([-1, 16]), { max: 4, in: 'x[16]', out: 'y[16]', sizes: [] }],
   ['max_batch_size: 8', model([-1, 16]), { max: 8, in: 'x[16]', out: 'y[16]', sizes: [] }],
   ['max_batch_size: 1', model([-1, 16]), { max: 1, in: 'x[16]', out: 'y[16]' }],
-  ['max_batch_size: 0', model([-1, 16]), { max: 4, in: 'x[16]', out: 'y[16]', sizes: [] }],
+  ['max_batch_size: 0', model([-1, 16]), { max: 0, in: 'x[-1,16]', out: 'y[-1,16]' }],
+  [
+    'max_batch_size: 0 dynamic_batching { }',
+    model([-1, 16]),
+    { max: 0, in: 'x[-1,16]', out: 'y[-1,16]', sizes: [] },
+  ],
   ['', model([1, 16]), { max: 0, in: 'x[1,16]', out: 'y[1,16]' }],
   ['', model([-1, 16], [1, 16]), { max: 0, in: 'x[-1,16]', out: 'y[1,16]' }],
   ['', model([16, -1]), { max: 0, in: 'x[16,-1]', out: 'y[16,-1]' }],
@@ -88,13 +95,42 @@ for (const [text, description, expected] of [
     { max: 8, in: 'x[16]', out: 'y[16]' },
   ],
 ] as const) {
-  const shapes = `[${description.inputs[0]?.shape.join() ?? ''}] -> [${description.outputs[0]?.shape.join() ?? ''}]`;
+  const shapes = `[${description.inputs[0]?.shape?.join() ?? ''}] -> [${description.outputs[0]?.shape?.join() ?? ''}]`;
   test(`${text || 'nothing'} for a model ${shapes} is completed to ${JSON.stringify(expected)}`, () => {
     const { config, problems } = complete(text, description);
     assert.deepEqual(problems, []);
     assert.deepEqual(summary(config), expected);
   });
 }
+
+test('a tensor of unknown rank is not completed: the message says what to write', () => {
+  const unranked = { inputs: [tensor('x', undefined)], outputs: [tensor('y', [-1, 16])] };
+  const { problems } = complete('', unranked);
+  assert.equal(problems.length, 1);
+  assert.equal(
+    problems[0],
+    `INVALID_ARG input[0]: cannot be completed: the model's file does not say how many dimensions its input "x" has. ` +
+      'Write all inputs with their dims in config.pbtxt, such as input [ { name: "x" data_type: TYPE_FP32 dims: [ -1, 16 ] } ]',
+  );
+  const both = complete('', { inputs: [tensor('x', undefined)], outputs: [tensor('y', undefined)] });
+  assert.match(
+    both.problems.join('\n'),
+    /^INVALID_ARG input\[0\]: .*\nINVALID_ARG output\[0\]: .*its output "y"/,
+  );
+});
+
+test('beside a written tensor of unknown rank the others are completed, and batching is what is written', () => {
+  const unranked = { inputs: [tensor('x', undefined)], outputs: [tensor('y', [-1, 4])] };
+  const input = `input { name: "x" ${written} }`;
+  for (const [text, expected] of [
+    [input, { max: 0, in: 'x[16]', out: 'y[-1,4]' }],
+    [`max_batch_size: 8 ${input}`, { max: 8, in: 'x[16]', out: 'y[4]', sizes: [] }],
+  ] as const) {
+    const { config, problems } = complete(text, unranked);
+    assert.deepEqual(problems, []);
+    assert.deepEqual(summary(config), expected);
+  }
+});
 
 for (const [size, expected] of [
   [16, { max: 16, in: 'x[2]', out: 'y[2]', sizes: [] }],
@@ -113,6 +149,21 @@ test('each thing that is filled in is noted', () => {
     'output[0]: completed from the model: "y", TYPE_FP32, dims [16]',
     'dynamic_batching: added, because the model can be batched and no scheduler is written',
   ]);
+});
+
+test('a model that cannot be batched, or is not known to keep its rows, has a note that says why', () => {
+  const [note] = complete('', model([-1, 16], [1, 16])).notes;
+  assert.equal(
+    note,
+    'max_batch_size: completed to 0, because the first dimension of "y", [1,16], is not variable',
+  );
+  const varying = { ...model([-1, 16]), rowsVary: 'the model has the operator NonZero' };
+  assert.equal(
+    complete('', varying).notes[0],
+    'max_batch_size: completed to 0, because the model has the operator NonZero; so it is not known that outputs have a row ' +
+      'for each row of the inputs. If they have, write max_batch_size in config.pbtxt, and the model is batched',
+  );
+  assert.doesNotMatch(complete('max_batch_size: 0', varying).notes.join('\n'), /^max_batch_size/m);
 });
 
 test('types are those of the model', () => {

@@ -43,8 +43,26 @@ const hangMs = 1000;
 const file = 'config.pbtxt';
 
 const model: ModelDescription = {
-  inputs: [{ name: 'x', datatype: 'FP32', typeName: 'tensor(float)', shape: [-1, 16], optional: false }],
-  outputs: [{ name: 'y', datatype: 'FP32', typeName: 'tensor(float)', shape: [-1, 16], optional: false }],
+  inputs: [
+    {
+      name: 'x',
+      datatype: 'FP32',
+      typeName: 'tensor(float)',
+      shape: [-1, 16],
+      optional: false,
+      dimNames: ['N', ''],
+    },
+  ],
+  outputs: [
+    {
+      name: 'y',
+      datatype: 'FP32',
+      typeName: 'tensor(float)',
+      shape: [-1, 16],
+      optional: false,
+      dimNames: ['N', ''],
+    },
+  ],
 };
 
 /** Runs until the time is over or a text does what none may. */

@@ -52,7 +52,7 @@ for (const [text, gpuCount, expected] of [
   ['', 2, [['m', 'KIND_GPU', 1, 0, 1]]],
   ['instance_group { }', 0, [['m_0', 'KIND_CPU', 1]]],
   [
-    'instance_group { count: 0 } instance_group { name: "m_0" count: -1 }',
+    'instance_group { count: 0 } instance_group { name: "m_0" }',
     0,
     [
       ['m_0', 'KIND_CPU', 1],

@@ -23,8 +23,26 @@ const context: ConfigContext = {
 const completing: ConfigContext = { ...context, autoComplete: true };
 
 const model: ModelDescription = {
-  inputs: [{ name: 'x', datatype: 'FP32', typeName: 'tensor(float)', shape: [-1, 16], optional: false }],
-  outputs: [{ name: 'y', datatype: 'FP32', typeName: 'tensor(float)', shape: [-1, 16], optional: false }],
+  inputs: [
+    {
+      name: 'x',
+      datatype: 'FP32',
+      typeName: 'tensor(float)',
+      shape: [-1, 16],
+      optional: false,
+      dimNames: ['N', ''],
+    },
+  ],
+  outputs: [
+    {
+      name: 'y',
+      datatype: 'FP32',
+      typeName: 'tensor(float)',
+      shape: [-1, 16],
+      optional: false,
+      dimNames: ['N', ''],
+    },
+  ],
 };
 
 const tensors = `max_batch_size: 8
@@ -280,10 +298,55 @@ default_model_filename: "model.onnx"
   });
 }
 
-test('a written max_batch_size of 0 is completed like an absent one, and that is noted', () => {
+test('a written max_batch_size of 0 stays, and an absent one is completed', () => {
   const finished = finishConfig(prepare('max_batch_size: 0', completing), model, tritonDefaults);
-  assert.equal(finished.config.max_batch_size, 4);
-  assert.match(finished.notes.join('\n'), /^max_batch_size: a written 0 counts as left out, as in Triton/m);
+  assert.equal(finished.config.max_batch_size, 0);
+  assert.deepEqual(finished.config.input[0]?.dims, [-1, 16]);
+  assert.doesNotMatch(finished.notes.join('\n'), /^max_batch_size/m);
+  assert.equal(finishConfig(prepare('', completing), model, tritonDefaults).config.max_batch_size, 4);
+});
+
+/** The output's rows are others. */
+const varying: ModelDescription = {
+  ...model,
+  outputs: model.outputs.map((output) => ({ ...output, dimNames: ['M', ''] })),
+};
+
+test('a written batch size for a model that may return other rows is warned of, with and without completion', () => {
+  for (const [text, where] of [
+    [tensors, context],
+    [tensors, completing],
+    ['max_batch_size: 8', completing],
+  ] as const) {
+    const { config, notes } = finishConfig(prepare(text, where), varying, tritonDefaults);
+    assert.equal(config.max_batch_size, 8);
+    assert.match(
+      notes.at(-1) ?? '',
+      /^max_batch_size: is 8, but the first dimension of output "y", \[M,16\]/,
+    );
+    assert.doesNotMatch(
+      finishConfig(prepare(text, where), model, tritonDefaults).notes.join('\n'),
+      /: is 8, but/,
+    );
+  }
+});
+
+test('outputs that a configuration leaves out are not warned of', () => {
+  const [y] = model.outputs;
+  const [other] = varying.outputs;
+  assert.ok(y && other);
+  const both: ModelDescription = { ...model, outputs: [{ ...other, name: 'z' }, y] };
+  assert.deepEqual(finishConfig(prepare(tensors), both, tritonDefaults).notes, []);
+});
+
+test('dims that leave out a batch dimension which completion does not make are refused with the reason', () => {
+  const text = 'input { name: "x" data_type: TYPE_FP32 dims: 16 }';
+  const error = tritonErrorOf(() => finishConfig(prepare(text, completing), varying, tritonDefaults));
+  assert.match(error.message, /input\[0\]\.dims: .* has shape \[-1,16\], all of it: max_batch_size is 0/);
+  assert.match(
+    error.message,
+    /max_batch_size: completed to 0, because the first dimension of output "y", \[M,16\]/,
+  );
 });
 
 test('a preferred size without max_batch_size is refused although the size would be completed', () => {

@@ -71,6 +71,11 @@ const state = (rest: string): string =>
 const initial = (rest: string, name = 'name: "n"'): string =>
   state(`initial_state { data_type: TYPE_FP32 ${name} ${rest} }`);
 check(validateSequenceBatching, [
+  ['sequence_batching { oldest { max_candidate_sequences: 0 } }'],
+  [
+    'sequence_batching { oldest { max_candidate_sequences: -1 } }',
+    /^INVALID_ARG sequence_batching\.oldest\.max_candidate_sequences: expected 0 or more but found -1$/,
+  ],
   ['sequence_batching { direct { minimum_slot_utilization: 1 } }'],
   [
     'sequence_batching { direct { minimum_slot_utilization: 1.5 } }',

@@ -60,7 +60,25 @@ check(
       'response_cache { enable: true } model_transaction_policy { decoupled: true }',
       /response_cache\.enable: a decoupled model/,
     ],
-    ['instance_group { count: -1 } instance_group { host_policy: "nowhere" }'],
+    ['instance_group { count: 0 } instance_group { host_policy: "nowhere" }'],
+    [
+      'instance_group { count: 1 } instance_group { count: -1 }',
+      /^INVALID_ARG instance_group\[1\]\.count: expected 1 or more, or 0 for the default, but found -1$/,
+    ],
+    [
+      'instance_group { count: -2147483648 } instance_group { count: 1025 }',
+      /instance_group: expected at most 1024 instances in all but found 1025/,
+      /instance_group\[0\]\.count: .*found -2147483648$/,
+    ],
+    [
+      'instance_group { gpus: [ -1 ] }',
+      /gpus: instances of KIND_CPU must not list GPUs/,
+      /^INVALID_ARG instance_group\[0\]\.gpus\[0\]: expected the id of a GPU, 0 or more, but found -1$/,
+    ],
+    [
+      'instance_group { secondary_devices { kind: KIND_NVDLA device_id: -1 } }',
+      /instance_group\[0\]\.secondary_devices\[0\]\.device_id: expected the id of a device, 0 or more, but found -1$/,
+    ],
     ['instance_group { count: 1000 } instance_group { count: 24 }'],
     [
       'instance_group { count: 1000 } instance_group { count: 25 }',

@@ -119,7 +119,7 @@ export const served: Readonly<Record<string, Served>> = {
   },
   completion_fixed_batch: {
     model: fixedBatchModel,
-    notes: completed,
+    notes: ['max_batch_size', ...completed],
     config: { max_batch_size: 0, 'input.0.dims': [4, 16], dynamic_batching: undefined },
   },
 

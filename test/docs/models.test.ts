@@ -71,10 +71,11 @@ test('each message that the page explains can be produced, and the other way rou
   assert.deepEqual([...messages.keys()].sort(), Object.keys(situations).sort());
 });
 
-for (const [name, { mood, request }] of Object.entries(situations)) {
+for (const [name, { mood, request, link }] of Object.entries(situations)) {
   const options = { skip: name === 'gpu' && canUseGpus && 'ONNX Runtime can use a GPU here' };
   test(`the message '${name}' reads as on the page`, options, async (t) => {
     const models = await writeRepository(await temporaryFolder(t), { mood });
+    if (link) await symlink(link[1], join(models, 'mood', link[0]));
     const server = await start(t, models, { modelControlMode: 'explicit' });
     if (request) await server.loadModel('mood');
     const attempt = async (): Promise<unknown> => (request ? request(server) : server.loadModel('mood'));

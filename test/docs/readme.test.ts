@@ -26,7 +26,7 @@ const found = examples(readme);
 test('the README has examples', () => {
   assert.deepEqual(
     found.map(({ name }) => name),
-    ['readme', 'batching', 'worker'],
+    ['readme', 'batching', 'into', 'worker'],
   );
 });
 

@@ -2,6 +2,7 @@
 
 import type { InferenceServer } from '../../src/index.js';
 import { fixedBatchModel } from '../support/models.js';
+import { graph } from '../support/onnx/graph.js';
 import type { RepositoryModel } from '../support/repository.js';
 import { moodModel } from './example-models.js';
 
@@ -9,6 +10,8 @@ import { moodModel } from './example-models.js';
 export interface Situation {
   /** The model `mood`; it fails to load where there is no request. */
   readonly mood: RepositoryModel;
+  /** A link in its folder, and where it leads. */
+  readonly link?: readonly [path: string, target: string];
   /** A request that is refused. */
   readonly request?: (server: InferenceServer) => Promise<unknown>;
 }
@@ -19,6 +22,15 @@ max_batch_size: 32
 input [ { name: "words" data_type: TYPE_FP32 dims: [ 4 ] } ]
 output [ { name: "scores" data_type: TYPE_FP32 dims: [ 3 ] } ]
 `;
+
+/** How many elements words has, of whatever shape. */
+function unrankedModel(): Uint8Array {
+  return graph('size')
+    .input('words', 'FP32')
+    .node('Size', ['words'], ['size'])
+    .output('size', 'INT64', [])
+    .encode();
+}
 
 function configured(config: string, model: Uint8Array = moodModel()): Situation {
   return { mood: { config, versions: { '1': model } } };
@@ -40,6 +52,8 @@ export const situations: Readonly<Record<string, Situation>> = {
   'no-backend': { mood: { versions: { '1': { 'mood.onnx': moodModel() } } } },
   'no-file': { mood: { config: good, versions: { '1': { 'mood.onnx': moodModel() } } } },
   'other-name': changed('name: "mood"', 'name: "moods"'),
+  'library-outside': configured(`${good}model_operations { op_library_filename: "../ops.so" }\n`),
+  pipe: { mood: { config: good, versions: { '1': {} } }, link: ['1/model.onnx', '/dev/null'] },
   'other-backend': changed('backend: "onnxruntime"', 'backend: "python"'),
 
   // Text.
@@ -51,6 +65,7 @@ export const situations: Readonly<Record<string, Situation>> = {
   'batch-in-dims': changed('dims: [ 4 ]', 'dims: [ -1, 4 ]'),
   'no-batch-size': changed('max_batch_size: 32\n', '# max_batch_size is not written\n'),
   'fixed-batch': configured('max_batch_size: 8\n', fixedBatchModel(1)),
+  'unknown-rank': configured('', unrankedModel()),
   'other-type': changed('TYPE_FP32', 'TYPE_FP64'),
 
   // Not here.

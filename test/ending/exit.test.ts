@@ -54,3 +54,19 @@ test('close() tells of a backend that hangs, and the process ends at once then',
   assertEnding(outcome, 0);
   assert.match(outcome.stdout, /TritonError: .*'faulty' did not return.*\nclosed\n$/);
 });
+
+test('a program that emits exit by itself and goes on has its requests refused, and none hangs', async (t) => {
+  const outcome = await runEnding(t, 'emit', []);
+  assertEnding(outcome, 0);
+  assert.equal(
+    outcome.stdout,
+    [
+      'ready',
+      'running: answered',
+      "waiting: UNAVAILABLE: model 'soon': the process is exiting",
+      "late: UNAVAILABLE: model 'echo': the process is exiting",
+      'closed',
+      '',
+    ].join('\n'),
+  );
+});

@@ -44,7 +44,7 @@ void suite('what hangs', { concurrency: true }, () => {
     assert.equal((await hanging).code, 'INTERNAL');
   });
 
-  test('close gives a run that hangs up 2 s after its limit, and says which', async (t) => {
+  test('close abandons a run that hangs 2 s after its limit, and says which', async (t) => {
     const server = await two(t);
     const running = rejection(server.infer('faulty', asking('hangs')));
     const waiting = rejection(server.infer('faulty', asking('none')));
@@ -55,7 +55,7 @@ void suite('what hangs', { concurrency: true }, () => {
       error = await rejection(server.close({ timeoutMs: 100 }));
     });
     assert.equal(error?.code, 'INTERNAL');
-    assert.match(error.message, /a run or load of 'faulty' did not return/);
+    assert.match(error.message, /a run, load or destructor of 'faulty' did not return/);
     assert.ok(ms >= 2000 && ms < 4000, `${ms} ms`);
     const given = await running;
     assert.equal(given.code, 'INTERNAL');
@@ -95,7 +95,7 @@ void suite('what hangs', { concurrency: true }, () => {
   });
 
   for (const at of ['load', 'configure', 'instance']) {
-    test(`a model that hangs at ${at} keeps the others from nothing, and close gives it up`, async (t) => {
+    test(`a model that hangs at ${at} keeps the others from nothing, and close abandons it`, async (t) => {
       const file = join(await temporaryFolder(t), 'hangs');
       const loads = { parameters: { load_fault: 'hangs', at, hang_file: file } };
       const server = await two(t, loads, { modelControlMode: 'explicit', loadModels: ['echo'] });
@@ -104,12 +104,27 @@ void suite('what hangs', { concurrency: true }, () => {
       assert.deepEqual(floats(await server.infer('echo', { x: row(1) })), [...row(1)]);
       const error = await rejection(server.close({ timeoutMs: 0 }));
       assert.equal(error.code, 'INTERNAL');
-      assert.match(error.message, /a run or load of 'faulty' did not return/);
+      assert.match(error.message, /a run, load or destructor of 'faulty' did not return/);
       const failure = await loading;
       assert.equal(failure.code, 'INTERNAL');
       assert.match(failure.message, /model 'faulty': loading did not return/);
     });
   }
+
+  test('a model that is slow to destroy keeps no other from being unloaded, and close abandons it', async (t) => {
+    const slow = { parameters: { destroy_ms: 12_000 } };
+    const server = await two(t, slow, { modelControlMode: 'explicit', loadModels: ['*'] });
+    const unloading = server.unloadModel('faulty');
+    assert.ok((await timed(() => server.unloadModel('echo'))) < 2000);
+    let error: Awaited<ReturnType<typeof rejection>> | undefined;
+    const ms = await timed(async () => {
+      error = await rejection(server.close({ timeoutMs: 100 }));
+    });
+    assert.equal(error?.code, 'INTERNAL');
+    assert.match(error.message, /a run, load or destructor of 'faulty' did not return/);
+    assert.ok(ms >= 2000 && ms < 4000, `${ms} ms`);
+    await unloading;
+  });
 
   test('starting a server whose model hangs at load can be given up', async (t) => {
     const file = join(await temporaryFolder(t), 'hangs');

@@ -26,6 +26,10 @@ void suite('without memory, what needs it ends with a coded error and the rest g
     ['input', /^an input of 200 MB: UNAVAILABLE: model 'echo': no memory for an input of 209715200 bytes\n/],
     ['output', /^an output of 200 MB: UNAVAILABLE: model 'echo': .*no memory for 209715200 bytes\n/],
     ['runtime', /^an output of 320 MB: (UNAVAILABLE|INTERNAL): .*(no memory|[Aa]lloc)/],
+    [
+      'files',
+      /^files of 200 MB: UNAVAILABLE: model 'given', file '1\/weights': no memory for 209715200 bytes\n/,
+    ],
     ['load', /^loading: (UNAVAILABLE|INTERNAL|INVALID_ARG): .*(memory|[Aa]lloc)/],
   ];
   for (const [name, expected] of scenarios) {
@@ -42,6 +46,9 @@ void suite('without memory, what needs it ends with a coded error and the rest g
   test('a thread', async (t) => {
     const { code, stdout, stderr } = await runMemory(t, 'out-of-memory', ['thread']);
     assert.deepEqual([code, stderr], [0, ''], stdout);
-    assert.match(stdout, /^a first request: UNAVAILABLE: model 'echo': the system has no thread for any/);
+    assert.match(
+      stdout,
+      /^a first request: UNAVAILABLE: model 'echo': the system has no thread for its instances/,
+    );
   });
 });

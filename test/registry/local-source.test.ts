@@ -103,19 +103,39 @@ test('the lexically first sub-folder is listed, whatever it is', async (t) => {
   ]);
 });
 
-test('a config that is a folder, or a device without end, is INTERNAL', async (t) => {
+test('a config that is a folder is INTERNAL', async (t) => {
   const repository = await writeRepository(await temporaryFolder(t), { m: {} });
   const file = join(repository, 'm', 'config.pbtxt');
-  const refusal = async (): Promise<string> => {
-    const error = await rejection(readModel(model(repository)));
-    assert.deepEqual([error.code, error.model], ['INTERNAL', 'm']);
-    return error.message;
-  };
   await mkdir(file);
-  assert.equal(await refusal(), `model 'm': ${file} cannot be read: it is a folder`);
-  await rm(file, { recursive: true });
-  await symlink('/dev/zero', file);
-  assert.equal(await refusal(), `model 'm': ${file} cannot be read: it is no regular file`);
+  const error = await rejection(readModel(model(repository)));
+  assert.deepEqual([error.code, error.model], ['INTERNAL', 'm']);
+  assert.equal(error.message, `model 'm': ${file} cannot be read: it is a folder`);
+});
+
+test('a device in the folder of a model is INVALID_ARG, wherever a link leads to it', async (t) => {
+  const repository = await writeRepository(await temporaryFolder(t), { m: { versions: { '1': {} } } });
+  for (const place of ['config.pbtxt', '1/model.onnx']) {
+    const file = join(repository, 'm', place);
+    await symlink('/dev/zero', file);
+    const error = await rejection(readModel(model(repository)));
+    assert.deepEqual([error.code, error.model], ['INVALID_ARG', 'm']);
+    assert.equal(
+      error.message,
+      `model 'm': '${place}' is a device; its folder '${join(repository, 'm')}' is to hold the model's files and nothing else`,
+    );
+    await rm(file);
+  }
+});
+
+test('a repository is listed no further than the limit, or than anybody wants it', async (t) => {
+  const repository = await writeRepository(await temporaryFolder(t), { a: {}, b: {}, c: {} });
+  assert.equal((await listModels(repository, () => false, 3)).length, 3);
+  const error = await rejection(listModels(repository, () => false, 2));
+  assert.equal(error.code, 'INVALID_ARG');
+  assert.equal(error.message, `model repository '${repository}' has more than 2 files and folders`);
+  let asked = 0;
+  const given = await rejection(listModels(repository, () => ++asked === 2));
+  assert.deepEqual([given.code, asked], ['CANCELLED', 2]);
 });
 
 test('a config that is too large is refused by its size, unread', async (t) => {

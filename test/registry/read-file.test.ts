@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -21,5 +22,15 @@ test(
   async () => {
     assert.ok((await readAtMost('/proc/self/status', 1 << 20)).length > 100);
     await assert.rejects(readAtMost('/proc/self/status', 100), TooLargeError);
+  },
+);
+
+test(
+  'a pipe is refused at once, where a reader would wait for a writer',
+  { skip: process.platform === 'win32' },
+  async (t) => {
+    const file = join(await temporaryFolder(t), 'pipe');
+    execFileSync('mkfifo', [file]);
+    await assert.rejects(readAtMost(file, 4), /it is no regular file/);
   },
 );

@@ -56,7 +56,6 @@ const texts: readonly (readonly [what: string, text: string | undefined, expecte
   ['only a backend', 'backend: "onnxruntime"', whole],
   ['only max_batch_size', 'max_batch_size: 6', [6, ...whole.slice(1)]],
   ['max_batch_size: 1, which needs no scheduler', 'max_batch_size: 1', [1, ...whole.slice(1, 3), undefined]],
-  ['a written 0, which counts as left out', 'max_batch_size: 0', whole],
   ['only the inputs', x, whole],
   ['only the outputs', y, whole],
   [
@@ -154,8 +153,6 @@ test('notes tell what was filled in, and nothing where nothing was', async (t) =
     'dynamic_batching: added, because the model can be batched and no scheduler is written',
   ]);
   assert.deepEqual((await complete(t, `max_batch_size: 2 ${x} ${y}`)).notes, []);
-  const zero = await complete(t, 'max_batch_size: 0');
-  assert.match(zero.notes[0] ?? '', /^max_batch_size: a written 0 counts as left out/);
 });
 
 test('a completed model answers', async (t) => {

@@ -40,15 +40,15 @@ test('callers that await one answer after another let timers in', async (t) => {
 test('many answers at once are delivered with turns of the loop between', async (t) => {
   const server = await serve(t, { echo: identity({ maxBatchSize: 4096 }) });
   const model = server.model('echo');
-  await Promise.all(Array.from({ length: 4000 }, () => model.infer({ x: row() })));
+  await Promise.all(Array.from({ length: 8000 }, () => model.infer({ x: row() })));
   const delay = monitorEventLoopDelay({ resolution: 1 });
   let turns = 0;
   let answered = 0;
   const turn = (): void => {
     turns++;
-    if (answered < 4000) setImmediate(turn);
+    if (answered < 8000) setImmediate(turn);
   };
-  const requests = Array.from({ length: 4000 }, () => model.infer({ x: row() }).then(() => answered++));
+  const requests = Array.from({ length: 8000 }, () => model.infer({ x: row() }).then(() => answered++));
   delay.enable();
   setImmediate(turn);
   await Promise.all(requests);

@@ -10,9 +10,18 @@ import {
   type Inputs,
   type Model,
 } from '../../src/index.js';
-import { failingModel, identityModel } from '../support/models.js';
+import { failingModel, identityModel, roundsModel, squaresModel } from '../support/models.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';
-import { batchCountsAfter, floats, identity, onnx, rejection, row, serve } from './harness.js';
+import {
+  batchCountsAfter,
+  floats,
+  identity,
+  onnx,
+  rejection,
+  row,
+  serve,
+  type ConfigOptions,
+} from './harness.js';
 
 /** A budget that no batch of these models exceeds, however busy the machine. */
 const generous = 10_000;
@@ -104,6 +113,47 @@ test('what takes longer than the budget runs elsewhere, always', async (t) => {
   const server = await serve(t, { slow: identity({ delayMs: 30 }) }, { inline: generous });
   const model = server.model('slow');
   for (let i = 0; i < 5; i++) assert.equal(await runsHere(model), false);
+});
+
+/** What {@link roundsModel} and {@link squaresModel} take and give. */
+const numbers: ConfigOptions = {
+  inputs: [{ name: 'x', datatype: 'INT64', dims: [1] }],
+  outputs: [{ name: 'y', datatype: 'INT64', dims: [1] }],
+};
+const number = (x: bigint): Inputs => ({ x: BigInt64Array.of(x) });
+
+test('a model whose time depends on the data runs elsewhere, however short it was, and says why', async (t) => {
+  const models = { rounds: onnx(roundsModel(), numbers), add: onnx() };
+  const server = await serve(t, models, { inline: generous });
+  const model = server.model('rounds');
+  assert.equal(model.runtimeInfo().neverInline, 'the model has the operator Loop');
+  assert.equal(server.model('add').runtimeInfo().neverInline, undefined);
+  await warmUp(model, number(1n));
+  for (let i = 0; i < 20; i++) assert.equal(await runsHere(model, number(1n)), false);
+  // Many rounds of the same shape: some turns of the loop come before the answer.
+  let turns = 0;
+  const turn = (): void => {
+    turns++;
+    immediate = setImmediate(turn);
+  };
+  let immediate = setImmediate(turn);
+  const { outputs } = await model.infer(number(300_000n));
+  clearImmediate(immediate);
+  assert.deepEqual(outputs['y']?.data, BigInt64Array.of(300_000n));
+  assert.ok(turns > 10, `${turns} turns`);
+});
+
+test('a run here that takes far too long, though nothing told so, is the last one here', async (t) => {
+  const server = await serve(t, { squares: onnx(squaresModel(), numbers) }, { inline: 2000 });
+  const model = server.model('squares');
+  assert.equal(model.runtimeInfo().neverInline, undefined);
+  // Elsewhere it only teaches that such shapes take long, for a while.
+  for (let i = 0, here = false; !here; i++) {
+    assert.ok(i < 20, 'it never ran here');
+    await warmUp(model, number(1n));
+    if (await comesToRunHere(model, number(1n))) here = await runsHere(model, number(2000n));
+  }
+  for (let i = 0; i < 200; i++) assert.equal(await runsHere(model, number(1n)), false);
 });
 
 void suite('who says what runs here', () => {

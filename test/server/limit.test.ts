@@ -66,7 +66,8 @@ test('a request that could never fit is INVALID_ARG', async (t) => {
 });
 
 test('requests of several rows count all of them', async (t) => {
-  const server = await limited(t, 5);
+  // 256 bytes of a slab and 192 of output for three rows; for two rows 128 of each.
+  const server = await limited(t, 6);
   const first = server.infer('slow', { x: row(0, 3 * 16) });
   const second = rejection(server.infer('slow', { x: row(0, 3 * 16) }));
   const third = server.infer('slow', { x: row(0, 2 * 16) });

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { createServer, type InferenceServer, TritonError } from '../../src/index.js';
 import { addModel, externalDataModel, externalWeights } from '../support/models.js';
@@ -70,6 +72,33 @@ test('weights in a file of their own are found among the bytes', { skip }, async
   assert.ok(outputs['y']);
   assert.ok(externalWeights().length > 0);
 });
+
+test(
+  'a model given as bytes has no weights but those given: files of the working directory are not read',
+  { skip: skipBefore(24, 'weights are kept in their folder') },
+  async (t) => {
+    const server = await explicit(t);
+    const folder = await temporaryFolder(t);
+    const before = process.cwd();
+    t.after(() => {
+      process.chdir(before);
+    });
+    process.chdir(folder);
+    for (const location of [
+      'weights.bin',
+      join(folder, 'weights.bin'),
+      `../${basename(folder)}/weights.bin`,
+    ]) {
+      const { model, data } = externalDataModel(location);
+      await writeFile(join(folder, 'weights.bin'), data);
+      const error = await refusal(
+        server.loadModel('external', { config: {}, files: { '1/model.onnx': model } }),
+      );
+      assert.deepEqual([error.code, error.model], ['INTERNAL', 'external']);
+      assert.match(error.message, /[Ee]xternal data|weights\.bin/);
+    }
+  },
+);
 
 test('labels are read from the bytes', async (t) => {
   const server = await explicit(t);

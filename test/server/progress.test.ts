@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { createServer, type InferenceServer, type ProgressEvent } from '../../src/index.js';
 import { addModel } from '../support/models.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';
-import { configText, identity, onnx, rejection, runProgram, serve, threadCount, until } from './harness.js';
+import { configText, identity, onnx, rejection, serve, threadCount, until } from './harness.js';
 
 /** An event as one line. */
 function line({ model, version = '', state }: ProgressEvent): string {
@@ -68,10 +68,57 @@ test('later loads are told too, and done never passes total', async (t) => {
   assert.ok(events.every(({ done, total }) => done <= total));
 });
 
-test('a listener that throws fails no model; its error surfaces as any other', async () => {
-  const { code, stdout, stderr } = await runProgram('throwing-listener', []);
-  assert.deepEqual([code, stdout], [0, 'caught: listener at a LOADING\nready\n']);
-  assert.equal(stderr, '');
+test('createServer rejects with what its listener throws, and releases everything', async (t) => {
+  const fault = new Error('a fault of the listener');
+  const names = Array.from({ length: 40 }, (_, i) => `m${i}`);
+  const folder = await writeRepository(
+    await temporaryFolder(t),
+    Object.fromEntries(names.map((name) => [name, identity()])),
+  );
+  const before = await threadCount();
+  for (const state of ['LOADING', 'READY'] as const) {
+    const told: ProgressEvent[] = [];
+    const starting = createServer(folder, {
+      onProgress: (event) => {
+        told.push(event);
+        if (event.state === state) throw fault;
+      },
+    });
+    await assert.rejects(starting, (error) => error === fault);
+    // Nothing more once it has thrown.
+    assert.equal(told.filter((event) => event.state === state).length, 1);
+    assert.equal(told.at(-1)?.state, state);
+  }
+  await until(async () => (await threadCount()) <= before);
+});
+
+test('loadModel rejects with what the listener throws when the load has ended, as index() tells', async (t) => {
+  const fault = new Error('a fault of the listener');
+  let throws = false;
+  const told: string[] = [];
+  const server = await serve(
+    t,
+    { good: identity(), bad: onnx(new Uint8Array(9)) },
+    {
+      modelControlMode: 'explicit',
+      onProgress: (event) => {
+        told.push(line(event));
+        if (throws) throw fault;
+      },
+    },
+  );
+  throws = true;
+  for (const [name, state] of [
+    ['good', 'READY'],
+    ['bad', 'UNAVAILABLE'],
+  ] as const) {
+    await assert.rejects(server.loadModel(name), (error) => error === fault);
+    assert.equal(server.index().find((model) => model.name === name)?.state, state);
+  }
+  assert.deepEqual(told, ['good LOADING', 'bad LOADING']);
+  throws = false;
+  await server.loadModel('good');
+  assert.ok(server.model('good').ready);
 });
 
 test('a signal that is aborted already gives up at once', async (t) => {

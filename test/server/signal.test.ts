@@ -165,9 +165,10 @@ test('a thousand requests put one listener on their signal, and take it off', as
   const listen = (warning: Error): number => warnings.push(warning);
   process.on('warning', listen);
   t.after(() => process.off('warning', listen));
-  const server = await serve(t, { echo: identity() });
+  const server = await serve(t, { echo: identity({ delayMs: 20, maxBatchSize: 1024 }) });
   const { signal } = new AbortController();
   const requests = Array.from({ length: 1000 }, () => server.infer('echo', { x: row() }, { signal }));
+  await turn();
   assert.equal(getEventListeners(signal, 'abort').length, 1);
   await Promise.all(requests);
   assert.equal(getEventListeners(signal, 'abort').length, 0);

@@ -12,11 +12,14 @@ export {
 export { convNetModel, type ConvNetOptions } from './models/conv-net.js';
 export { mlpLayers, mlpModel, mlpWidths, type DenseLayer } from './models/mlp.js';
 export {
+  detectionModel,
   externalDataModel,
   externalWeights,
   failingModel,
   largeOutputModel,
+  roundsModel,
   slowModel,
+  squaresModel,
   tableRows,
   unsupportedOperatorModel,
 } from './models/oddities.js';

@@ -3,10 +3,17 @@
 import assert from 'node:assert/strict';
 import { TritonError } from '../../src/errors.js';
 import type { Datatype } from '../../src/tensor/datatype.js';
-import type { EncodedInput } from '../../src/tensor/gather.js';
-import { compileInputs, type InputEncoder } from '../../src/tensor/input.js';
+import { InputEncoder } from '../../src/tensor/input.js';
 import { tensorFactory, type AnyTensor } from '../../src/tensor/output.js';
-import type { TensorInput } from '../../src/tensor/types.js';
+import type { Inputs, TensorInput } from '../../src/tensor/types.js';
+import type { WireArray } from '../../src/tensor/views.js';
+
+/** An input in wire layout. */
+export interface EncodedInput {
+  readonly shape: readonly number[];
+  readonly data: WireArray;
+  readonly byteLength: number;
+}
 
 /** An input as the tests write it: name, datatype, dims, and whether it is optional. */
 export type InputRow = readonly [
@@ -17,12 +24,23 @@ export type InputRow = readonly [
 ];
 
 /** The encoder of a model named 'm'. */
-export function encoderOf(maxBatchSize: number, ...inputs: readonly InputRow[]): InputEncoder['encode'] {
-  return compileInputs({
+export function encoderOf(
+  maxBatchSize: number,
+  ...rows: readonly InputRow[]
+): (inputs: Inputs) => (EncodedInput | undefined)[] {
+  const encoder = new InputEncoder({
     model: 'm',
     maxBatchSize,
-    inputs: inputs.map(([name, datatype, dims, optional = false]) => ({ name, datatype, dims, optional })),
-  }).encode;
+    inputs: rows.map(([name, datatype, dims, optional = false]) => ({ name, datatype, dims, optional })),
+  });
+  return (inputs) => {
+    const { shapes, data, byteLengths } = encoder.encode(inputs);
+    return rows.map((_, i) => {
+      const shape = shapes[i];
+      const bytes = data[i];
+      return shape && bytes && { shape, data: bytes, byteLength: byteLengths[i] ?? 0 };
+    });
+  };
 }
 
 /** Encodes a value, however wrong its type, as the only input, 'x', of a model. */

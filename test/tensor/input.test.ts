@@ -5,6 +5,7 @@ import { TritonError } from '../../src/errors.js';
 import { datatypeNumber, datatypeSize, type Datatype } from '../../src/tensor/datatype.js';
 import type { Inputs, TensorInput } from '../../src/tensor/types.js';
 import { detach, echo, elementsOf, encode, encoderOf, refusal } from './encode.js';
+import { InputEncoder } from '../../src/tensor/input.js';
 
 interface Resizable {
   resize(bytes: number): void;
@@ -20,24 +21,28 @@ function resizable(bytes: number, maxByteLength: number): ArrayBuffer & Resizabl
 }
 
 describe('memory of the caller', () => {
-  it('is handed on as it is where it is large and of the right class', () => {
-    const data = new Float32Array(64);
-    assert.equal(encode('FP32', [64], data).data, data);
-    assert.equal(encode('FP32', [-1], data).data, data);
-    assert.equal(encode('FP32', [64], { data, shape: [1, 64] }).data, data);
-  });
-
-  it('is copied where it is small, so that the answer does not change with it', () => {
-    for (const dims of [[2], [-1]]) {
-      const data = Float32Array.of(1, 2);
-      const encoded = encode('FP32', dims, data);
-      data.fill(9);
-      assert.deepEqual([...encoded.data], [1, 2]);
+  it('is handed on as it is where it is of the right class', () => {
+    for (const count of [2, 64]) {
+      const data = new Float32Array(count);
+      assert.equal(encode('FP32', [count], data).data, data);
+      assert.equal(encode('FP32', [-1], data).data, data);
+      assert.equal(encode('FP32', [count], { data, shape: [1, count] }).data, data);
     }
   });
 
-  it('is copied where it is shared with other threads', () => {
-    for (const count of [4, 400]) {
+  it('is let go of when its request is written', () => {
+    const encoder = new InputEncoder({
+      model: 'm',
+      maxBatchSize: 8,
+      inputs: [{ name: 'x', datatype: 'FP32', dims: [2], optional: false }],
+    });
+    const encoded = encoder.encode({ x: Float32Array.of(1, 2) });
+    encoder.release();
+    assert.equal(encoded.data[0], undefined);
+  });
+
+  it('is copied where it is shared with other threads, and not so small that its length can be held to', () => {
+    for (const count of [20, 400]) {
       for (const dims of [[count], [-1]]) {
         const shared = new Float32Array(new SharedArrayBuffer(4 * count)).fill(1);
         for (const value of [shared, [shared], { data: shared, shape: [1, count] }]) {

@@ -6,7 +6,7 @@
 #include <condition_variable>
 #include <mutex>
 
-#include "../../engine/collector.h"
+#include "engine/running/collector.h"
 
 namespace tritonts {
 
@@ -29,15 +29,15 @@ class IdentityInstance final : public Instance {
   IdentityInstance(std::string model, std::shared_ptr<const ModelIo> io, uint64_t delay_ms)
       : model_(std::move(model)), io_(std::move(io)), delay_ms_(delay_ms) {}
 
-  void Execute(Batch& batch) override {
-    batch.MarkInputsReady();
+  void Execute(Run& run) override {
+    run.MarkInputsReady();
     if (delay_ms_ > 0 && !Delay()) {
-      batch.Respond(Status::Cancelled("model '" + model_ + "': the run was asked to end"));
+      run.RespondAll(Status::Cancelled("model '" + model_ + "': the run was asked to end"));
       return;
     }
-    batch.MarkComputed();
-    const Status status = AnswersTogether(batch) ? GiveTogether(batch) : GiveEach(batch);
-    batch.Respond(status);
+    run.MarkComputed();
+    const Status status = AnswersTogether(run) ? GiveTogether(run) : GiveEach(run);
+    run.RespondAll(status);
     for (Gathered& gathered : gathered_) gathered.buffer = Buffer();
   }
 
@@ -52,8 +52,8 @@ class IdentityInstance final : public Instance {
  private:
   // Whether the requests' inputs are rows of one length, which are best given back as one tensor.
   // A large input that is alone is given back as it is.
-  bool AnswersTogether(const Batch& batch) const {
-    const auto requests = batch.requests();
+  bool AnswersTogether(const Run& run) const {
+    const auto requests = run.requests();
     if (io_->max_batch_size == 0) return false;
     for (const InputTensor& input : requests.front()->inputs()) {
       if (input.datatype == DataType::kBytes || input.chunks.front().owner) return false;
@@ -61,33 +61,33 @@ class IdentityInstance final : public Instance {
     return true;
   }
 
-  Status GiveTogether(Batch& batch) {
+  Status GiveTogether(Run& run) {
     gathered_.resize(io_->outputs.size());
-    for (const InputTensor& input : batch.requests().front()->inputs()) {
+    for (const InputTensor& input : run.requests().front()->inputs()) {
       if (input.index >= io_->outputs.size()) continue;
       Gathered& gathered = gathered_[input.index];
-      const Status status = Gather(batch, input.index, true, &gathered);
+      const Status status = Gather(run, input.index, true, &gathered);
       if (!status.ok()) return status;
-      batch.SetOutput(input.index, input.datatype, std::span(gathered.shape).subspan(1),
-                      gathered.buffer.data, gathered.buffer.size, gathered.buffer.owner.get());
+      run.SetOutput(input.index, input.datatype, std::span(gathered.shape).subspan(1),
+                    gathered.buffer.data, gathered.buffer.size, gathered.buffer.owner.get());
     }
     return Status::Ok();
   }
 
-  Status GiveEach(Batch& batch) {
-    const auto requests = batch.requests();
+  Status GiveEach(Run& run) {
+    const auto requests = run.requests();
     for (uint32_t position = 0; position < requests.size(); position++) {
       for (const InputTensor& input : requests[position]->inputs()) {
         if (input.index >= io_->outputs.size()) continue;
         if (input.chunks.size() == 1) {
           const Buffer& chunk = input.chunks.front();
-          batch.SetRequestOutput(position, input.index, input.datatype, input.shape, chunk.data,
-                                 chunk.size, chunk.owner.get());
+          run.SetRequestOutput(position, input.index, input.datatype, input.shape, chunk.data,
+                               chunk.size, chunk.owner.get());
           continue;
         }
-        BlockRef block = batch.pool().Acquire(input.byte_size());
+        BlockRef block = run.pool().Acquire(input.byte_size());
         if (!block) {
-          batch.RespondOne(position, Status::Unavailable("no memory for an output"));
+          run.Respond(position, Status::Unavailable("no memory for an output"));
           break;
         }
         char* target = static_cast<char*>(block->data());
@@ -95,8 +95,8 @@ class IdentityInstance final : public Instance {
           std::copy_n(static_cast<const char*>(chunk.data), chunk.size, target);
           target += chunk.size;
         }
-        batch.SetRequestOutput(position, input.index, input.datatype, input.shape, block->data(),
-                               input.byte_size(), block.get());
+        run.SetRequestOutput(position, input.index, input.datatype, input.shape, block->data(),
+                             input.byte_size(), block.get());
       }
     }
     return Status::Ok();

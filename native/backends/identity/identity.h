@@ -7,7 +7,7 @@
 // It can also be opened without a file.
 #pragma once
 
-#include "../../engine/backend.h"
+#include "engine/backend.h"
 
 namespace tritonts {
 

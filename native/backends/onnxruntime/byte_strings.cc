@@ -73,7 +73,7 @@ Status ReadStrings(const Session& session, std::span<const char> bytes,
   return status;
 }
 
-Status WriteStrings(const Session& session, Batch& batch, const OrtValue* value, size_t count,
+Status WriteStrings(const Session& session, Run& run, const OrtValue* value, size_t count,
                     size_t rows, SerialisedStrings* out) {
   const Library& library = session.library();
   const Table& api = session.table();
@@ -82,7 +82,7 @@ Status WriteStrings(const Session& session, Batch& batch, const OrtValue* value,
   if (!status.ok()) return status;
   const size_t lengths = count * kLengthBytes;
   out->size = lengths + text;
-  out->block = batch.pool().Acquire(out->size);
+  out->block = run.pool().Acquire(out->size);
   if (!out->block) {
     return Status::Unavailable("no memory for " + std::to_string(out->size) + " bytes of strings");
   }

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "backend.h"
+#include "engine/backend.h"
 #include "session.h"
 
 namespace tritonts::onnxruntime {
@@ -26,9 +26,9 @@ struct SerialisedStrings {
   std::vector<size_t> element_offsets;  // scratch
 };
 
-// Serialises a string tensor of `count` elements in `rows` equal rows into a block of the batch's
+// Serialises a string tensor of `count` elements in `rows` equal rows into a block of the run's
 // pool. UNAVAILABLE when there is no memory.
-Status WriteStrings(const Session& session, Batch& batch, const OrtValue* value, size_t count,
+Status WriteStrings(const Session& session, Run& run, const OrtValue* value, size_t count,
                     size_t rows, SerialisedStrings* out);
 
 }  // namespace tritonts::onnxruntime

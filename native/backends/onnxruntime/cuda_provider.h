@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "../../device/cuda.h"
+#include "engine/base/status.h"
 #include "library.h"
 #include "settings.h"
-#include "status.h"
 #include "table.h"
 
 namespace tritonts::onnxruntime {

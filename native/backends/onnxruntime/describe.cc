@@ -1,7 +1,14 @@
 #include "describe.h"
 
+#include <algorithm>
 #include <array>
+#include <fstream>
+#include <istream>
+#include <set>
+#include <streambuf>
 #include <vector>
+
+#include "value_shapes.h"
 
 namespace tritonts::onnxruntime {
 
@@ -62,6 +69,17 @@ Status ReadDims(const Session& session, const OrtTensorInfo* info, std::vector<i
   return library.Take(api.Call(kGetDimensions, info, dims->data(), rank));
 }
 
+// The names of dynamic dimensions, "" for the others and where the file gives none.
+Status ReadDimNames(const Session& session, const OrtTensorInfo* info, size_t rank,
+                    std::vector<std::string>* names) {
+  std::vector<const char*> texts(rank, nullptr);
+  Status status = session.library().Take(
+      session.table().Call(kGetSymbolicDimensions, info, texts.data(), rank));
+  if (!status.ok()) return status;
+  for (const char* text : texts) names->emplace_back(text ? text : "");
+  return status;
+}
+
 Status DescribeTensor(const Session& session, const OrtTypeInfo* type, TensorDescription* tensor) {
   const Library& library = session.library();
   const Table& api = session.table();
@@ -73,7 +91,10 @@ Status DescribeTensor(const Session& session, const OrtTypeInfo* type, TensorDes
   if (!status.ok()) return status;
   tensor->datatype = ToDataType(element);
   tensor->type_name = NameOf(element);
-  return ReadDims(session, info, &tensor->dims);
+  if (api.Has(kHasShape)) tensor->has_rank = api.Call(kHasShape, info);
+  status = ReadDims(session, info, &tensor->dims);
+  if (!status.ok()) return status;
+  return ReadDimNames(session, info, tensor->dims.size(), &tensor->dim_names);
 }
 
 Status DescribeType(const Session& session, const OrtTypeInfo* type, TensorDescription* tensor) {
@@ -111,6 +132,52 @@ Status DescribeGroup(const Session& session, Count count_entry, Name name_entry,
   return status;
 }
 
+// Bytes in memory as a stream reads them, which std::istringstream would copy.
+class MemoryBuffer final : public std::streambuf {
+ public:
+  explicit MemoryBuffer(const std::string& bytes) {
+    char* begin = const_cast<char*>(bytes.data());  // it is only read
+    setg(begin, begin, begin + bytes.size());
+  }
+
+ protected:
+  pos_type seekoff(off_type offset, std::ios::seekdir from, std::ios::openmode) override {
+    const char* base = from == std::ios::beg ? eback() : from == std::ios::cur ? gptr() : egptr();
+    const off_type position = base - eback() + offset;
+    if (position < 0 || position > egptr() - eback()) return pos_type(off_type(-1));
+    setg(eback(), eback() + position, egptr());
+    return pos_type(position);
+  }
+  pos_type seekpos(pos_type position, std::ios::openmode mode) override {
+    return seekoff(position, std::ios::beg, mode);
+  }
+};
+
+// What only the model's file tells: which tensors without dimensions have no rank.
+void FindUnranked(const ModelSpec& spec, ModelDescription* description) {
+  const auto may_be = [](const TensorDescription& tensor) {
+    return tensor.datatype != DataType::kInvalid && tensor.dims.empty();
+  };
+  if (std::none_of(description->inputs.begin(), description->inputs.end(), may_be) &&
+      std::none_of(description->outputs.begin(), description->outputs.end(), may_be)) {
+    return;
+  }
+  std::set<std::string> unshaped;
+  if (spec.files.empty()) {
+    std::ifstream file(ModelFile(spec.path), std::ios::binary);
+    unshaped = UnshapedValues(file);
+  } else {
+    MemoryBuffer buffer(*spec.files.at(spec.path));
+    std::istream bytes(&buffer);
+    unshaped = UnshapedValues(bytes);
+  }
+  for (auto* tensors : {&description->inputs, &description->outputs}) {
+    for (TensorDescription& tensor : *tensors) {
+      tensor.has_rank = !may_be(tensor) || !unshaped.contains(tensor.name);
+    }
+  }
+}
+
 }  // namespace
 
 DataType ToDataType(ElementType type) {
@@ -126,7 +193,7 @@ ElementType ToElementType(DataType type) {
   return ElementType::kUndefined;
 }
 
-StatusOr<ModelDescription> DescribeSession(const Session& session) {
+StatusOr<ModelDescription> DescribeSession(const Session& session, const ModelSpec& spec) {
   ModelDescription description;
   Status status = DescribeGroup(session, kSessionGetInputCount, kSessionGetInputName,
                                 kSessionGetInputType, false, &description.inputs);
@@ -139,6 +206,7 @@ StatusOr<ModelDescription> DescribeSession(const Session& session) {
                            kSessionGetOutputType, false, &description.outputs);
   }
   if (!status.ok()) return status;
+  if (!session.table().Has(kHasShape)) FindUnranked(spec, &description);
   return description;
 }
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "backend.h"
+#include "engine/backend.h"
 #include "session.h"
 
 namespace tritonts::onnxruntime {
@@ -17,8 +17,8 @@ DataType ToDataType(ElementType type);
 ElementType ToElementType(DataType type);
 
 // Inputs, then overridable initializers as optional inputs; outputs. Anything but a dense tensor
-// has datatype kInvalid and says in type_name what it is.
-StatusOr<ModelDescription> DescribeSession(const Session& session);
+// has datatype kInvalid and says in type_name what it is. `spec` is what the session was made of.
+StatusOr<ModelDescription> DescribeSession(const Session& session, const ModelSpec& spec);
 
 // The shape of a tensor that the runtime made.
 Status ReadTensorShape(const Session& session, const OrtValue* value, std::vector<int64_t>* shape);

@@ -57,39 +57,43 @@ void OnnxInstance::Terminate() {
   (void)library_.Take(table_.Call(kSetTerminate, run_options_));
 }
 
-void OnnxInstance::Execute(Batch& batch) {
-  batch.Respond(About("model", plan_->model, RunBatch(batch)));
-  ReleaseRun();
+void OnnxInstance::Execute(Run& run) {
+  // However it ends: what is left bound would be the next run's.
+  struct Releaser {
+    OnnxInstance* instance;
+    ~Releaser() { instance->ReleaseRun(); }
+  } const releaser{this};
+  run.RespondAll(About("model", plan_->model, RunBatch(run)));
 }
 
-Status OnnxInstance::RunBatch(Batch& batch) {
-  Status status = GatherInputs(batch);
-  if (status.ok()) status = ChooseOutputs(batch);
+Status OnnxInstance::RunBatch(Run& run) {
+  Status status = GatherInputs(run);
+  if (status.ok()) status = ChooseOutputs(run);
   if (!status.ok()) return status;
-  batch.MarkInputsReady();
-  status = Run();
-  batch.MarkComputed();
+  run.MarkInputsReady();
+  status = RunSession();
+  run.MarkComputed();
   if (!status.ok() && terminated_) return Status::Cancelled("the run was asked to end");
   for (size_t i = 0; status.ok() && i < wanted_.size(); i++) {
     const uint32_t index = wanted_[i];
-    status = About("output", plan_->outputs[index].name, outputs_[index].Declare(batch));
+    status = About("output", plan_->outputs[index].name, outputs_[index].Declare(run));
   }
   return status;
 }
 
-Status OnnxInstance::GatherInputs(Batch& batch) {
+Status OnnxInstance::GatherInputs(Run& run) {
   for (uint32_t i = 0; i < gathered_.size(); i++) {
-    if (Status status = GatherInput(batch, i); !status.ok()) {
+    if (Status status = GatherInput(run, i); !status.ok()) {
       return About("input", plan_->inputs[i].name, status);
     }
   }
   return Status::Ok();
 }
 
-Status OnnxInstance::GatherInput(Batch& batch, uint32_t index) {
+Status OnnxInstance::GatherInput(Run& run, uint32_t index) {
   const InputPlan& input = plan_->inputs[index];
   Gathered& gathered = gathered_[index];
-  Status status = Gather(batch, index, plan_->batching, &gathered);
+  Status status = Gather(run, index, plan_->batching, &gathered);
   if (!status.ok() || !gathered.present) return status;
   const Buffer& buffer = gathered.buffer;
   std::span<const int64_t> shape = gathered.shape;
@@ -110,8 +114,8 @@ Status OnnxInstance::GatherInput(Batch& batch, uint32_t index) {
   return status;
 }
 
-Status OnnxInstance::ChooseOutputs(Batch& batch) {
-  const auto requests = batch.requests();
+Status OnnxInstance::ChooseOutputs(Run& run) {
+  const auto requests = run.requests();
   for (uint32_t i = 0; i < outputs_.size(); i++) {
     if (std::none_of(requests.begin(), requests.end(),
                      [i](const Request* request) { return request->Wants(i); })) {
@@ -119,14 +123,14 @@ Status OnnxInstance::ChooseOutputs(Batch& batch) {
     }
     wanted_.push_back(i);
     output_names_.push_back(plan_->outputs[i].name.c_str());
-    if (Status status = outputs_[i].Bind(batch); !status.ok()) {
+    if (Status status = outputs_[i].Bind(run); !status.ok()) {
       return About("output", plan_->outputs[i].name, status);
     }
   }
   return Status::Ok();
 }
 
-Status OnnxInstance::Run() {
+Status OnnxInstance::RunSession() {
   Status status = RunOnce();
   if (status.ok() || !IsShapeMismatch(status)) return status;
   // The model declares an output shape that it does not keep to. The runtime tolerates that where

@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "backend.h"
-#include "collector.h"
+#include "engine/backend.h"
+#include "engine/running/collector.h"
 #include "model.h"
 #include "output.h"
 #include "session.h"
@@ -25,16 +25,16 @@ class OnnxInstance final : public Instance {
   // Makes the options of its runs; called once, before all else.
   Status Prepare();
 
-  void Execute(Batch& batch) override;
+  void Execute(Run& run) override;
   void Terminate() override;
 
  private:
-  Status RunBatch(Batch& batch);
-  Status GatherInputs(Batch& batch);
-  Status GatherInput(Batch& batch, uint32_t index);
+  Status RunBatch(Run& run);
+  Status GatherInputs(Run& run);
+  Status GatherInput(Run& run, uint32_t index);
   // Finds the outputs that some request wants, and memory for them.
-  Status ChooseOutputs(Batch& batch);
-  Status Run();
+  Status ChooseOutputs(Run& run);
+  Status RunSession();
   Status RunOnce();
   void ReleaseRun();
 

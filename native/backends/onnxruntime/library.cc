@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "../../platform/dynamic_library.h"
-#include "exit.h"
+#include "engine/base/exit.h"
 
 namespace tritonts::onnxruntime {
 

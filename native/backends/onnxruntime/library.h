@@ -5,7 +5,7 @@
 #include <mutex>
 #include <string>
 
-#include "status.h"
+#include "engine/base/status.h"
 #include "table.h"
 
 namespace tritonts::onnxruntime {

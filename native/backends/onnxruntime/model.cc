@@ -34,8 +34,8 @@ Status Match(const std::string& what, const TensorSpec& spec,
 }
 
 bool IsScalar(const ModelIo& io, const TensorSpec& spec, const TensorDescription& tensor) {
-  return io.max_batch_size == 0 && tensor.dims.empty() && spec.dims.size() == 1 &&
-         spec.dims[0] == 1;
+  return io.max_batch_size == 0 && tensor.has_rank && tensor.dims.empty() &&
+         spec.dims.size() == 1 && spec.dims[0] == 1;
 }
 
 // Works out the bytes of a row, where its dims are fixed and it is of a size that makes sense.
@@ -86,6 +86,12 @@ Status OnnxModel::Configure(const ModelIo& io) {
   }
   plan_ = std::move(plan);
   return Status::Ok();
+}
+
+std::map<std::string, std::string> OnnxModel::Info() const {
+  std::map<std::string, std::string> info = sessions_[0]->Info();
+  if (!time_varies_.empty()) info.emplace("never_inline", time_varies_);
+  return info;
 }
 
 StatusOr<std::unique_ptr<Instance>> OnnxModel::CreateInstance(const InstanceSpec& spec) {

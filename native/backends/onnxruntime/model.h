@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "backend.h"
+#include "engine/backend.h"
 #include "session.h"
 
 namespace tritonts::onnxruntime {
@@ -43,12 +43,13 @@ struct Plan {
 
 class OnnxModel final : public Model {
  public:
-  // `sessions` are of one file, one for each device; at least one.
+  // `sessions` are of one file, one for each device; at least one. `time_varies`: GraphFacts'.
   OnnxModel(std::string name, std::vector<std::shared_ptr<Session>> sessions,
-            ModelDescription description)
+            ModelDescription description, std::string time_varies)
       : name_(std::move(name)),
         sessions_(std::move(sessions)),
-        description_(std::move(description)) {}
+        description_(std::move(description)),
+        time_varies_(std::move(time_varies)) {}
 
   ModelDescription Describe() const override { return description_; }
   Status Configure(const ModelIo& io) override;
@@ -57,12 +58,14 @@ class OnnxModel final : public Model {
   bool starts_at_once() const override {
     return sessions_.size() == 1 && sessions_[0]->device() == kCpu;
   }
-  std::map<std::string, std::string> Info() const override { return sessions_[0]->Info(); }
+  bool time_depends_on_data() const override { return !time_varies_.empty(); }
+  std::map<std::string, std::string> Info() const override;
 
  private:
   const std::string name_;
   const std::vector<std::shared_ptr<Session>> sessions_;
   const ModelDescription description_;
+  const std::string time_varies_;
   std::shared_ptr<const Plan> plan_;
 };
 

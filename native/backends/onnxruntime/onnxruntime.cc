@@ -7,7 +7,8 @@
 #include "../../platform/dynamic_library.h"
 #include "cuda_provider.h"
 #include "describe.h"
-#include "exit.h"
+#include "engine/base/exit.h"
+#include "graph_scan.h"
 #include "library.h"
 #include "model.h"
 #include "session.h"
@@ -37,6 +38,16 @@ void OpenFirst(const std::string& path) {
   });
 }
 
+// What the operators of a model that the runtime has loaded say about it.
+GraphFacts FactsOf(const ModelSpec& spec, const Settings& settings) {
+  if (!settings.custom_op_libraries.empty()) {
+    return UnknownGraph("the model has operators of libraries of its own (op_library_filename)");
+  }
+  if (spec.files.empty()) return ScanGraph(ModelFile(spec.path));
+  const auto file = spec.files.find(spec.path);
+  return ScanGraph(file == spec.files.end() ? std::string_view() : std::string_view(*file->second));
+}
+
 class OnnxBackend final : public Backend {
  public:
   StatusOr<std::unique_ptr<Model>> Load(const ModelSpec& spec) override {
@@ -53,10 +64,12 @@ class OnnxBackend final : public Backend {
       if (!session.ok()) return session.status();
       sessions.push_back(session.take());
     }
-    auto description = DescribeSession(*sessions[0]);
+    auto description = DescribeSession(*sessions[0], spec);
     if (!description.ok()) return description.status();
-    return std::unique_ptr<Model>(
-        std::make_unique<OnnxModel>(spec.name, std::move(sessions), description.take()));
+    GraphFacts facts = FactsOf(spec, settings.value());
+    description.value().rows_vary = std::move(facts.rows_vary);
+    return std::unique_ptr<Model>(std::make_unique<OnnxModel>(
+        spec.name, std::move(sessions), description.take(), std::move(facts.time_varies)));
   }
 
   // It calls nobody back, and waits for nothing but its own threads.

@@ -2,7 +2,7 @@
 // model's settings mean stands in settings.h.
 #pragma once
 
-#include "backend.h"
+#include "engine/backend.h"
 
 namespace tritonts {
 

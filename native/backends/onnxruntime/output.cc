@@ -36,18 +36,18 @@ Status NoMemory(size_t size) {
 
 }  // namespace
 
-Status RunOutput::Bind(Batch& batch) {
+Status RunOutput::Bind(Run& run) {
   if (!output_.fixed || !bindable_) return Status::Ok();
-  const size_t size = Rows(batch) * output_.row_bytes;
-  block_ = batch.pool().Acquire(size);
-  if (!block_) return NoMemory(size);
-  bound_ = true;
   shape_ = output_.dims;
-  if (plan_.batching) shape_[0] = static_cast<int64_t>(Rows(batch));
+  if (plan_.batching) shape_[0] = static_cast<int64_t>(Rows(run));
+  auto place = run.Output(Run::kAll, index_, output_.datatype, Tail());
+  if (!place.ok()) return place.status();
+  bound_ = true;
+  block_ = std::move(place.value().owner);
   const size_t rank = output_.scalar ? 0 : shape_.size();
-  return session_.library().Take(
-      session_.table().Call(kCreateTensorOver, session_.environment().cpu_memory, block_->data(),
-                            size, shape_.data(), rank, output_.element, &value_));
+  return session_.library().Take(session_.table().Call(
+      kCreateTensorOver, session_.environment().cpu_memory, place.value().data, place.value().size,
+      shape_.data(), rank, output_.element, &value_));
 }
 
 void RunOutput::NeverBind() {
@@ -56,57 +56,55 @@ void RunOutput::NeverBind() {
   Release();
 }
 
-Status RunOutput::Declare(Batch& batch) {
-  if (bound_) {
-    batch.SetOutput(index_, output_.datatype, Tail(), block_->data(),
-                    Rows(batch) * output_.row_bytes, block_.get());
-    return Status::Ok();
-  }
+Status RunOutput::Declare(Run& run) {
+  if (bound_) return Status::Ok();  // declared since it has its place
   Status status = ReadTensorShape(session_, value_, &shape_);
-  if (status.ok()) status = CheckRows(batch);
+  if (status.ok()) status = CheckRows(run);
   if (!status.ok()) return status;
-  if (output_.datatype == DataType::kBytes) return DeclareStrings(batch);
+  if (output_.datatype == DataType::kBytes) return DeclareStrings(run);
 
   void* data = nullptr;
   status = session_.library().Take(session_.table().Call(kGetTensorData, value_, &data));
   if (!status.ok()) return status;
   const size_t size = CountElements(shape_) * ByteSize(output_.datatype);
-  if (output_.passthrough) return DeclareCopy(batch, data, size);
+  if (output_.passthrough) return DeclareCopy(run, data, size);
   block_ = BlockRef::Adopt(new ValueBlock(session_.table(), std::exchange(value_, nullptr),
                                           data ? data : no_bytes, size));
-  batch.SetOutput(index_, output_.datatype, Tail(), block_->data(), size, block_.get());
+  run.SetOutput(index_, output_.datatype, Tail(), block_->data(), size, block_.get());
   return Status::Ok();
 }
 
-Status RunOutput::DeclareCopy(Batch& batch, const void* data, size_t size) {
-  block_ = batch.pool().Acquire(size);
+Status RunOutput::DeclareCopy(Run& run, const void* data, size_t size) {
+  block_ = run.pool().Acquire(size);
   if (!block_) return NoMemory(size);
   if (size > 0) std::memcpy(block_->data(), data, size);
-  batch.SetOutput(index_, output_.datatype, Tail(), block_->data(), size, block_.get());
+  run.SetOutput(index_, output_.datatype, Tail(), block_->data(), size, block_.get());
   return Status::Ok();
 }
 
-Status RunOutput::DeclareStrings(Batch& batch) {
-  Status status =
-      WriteStrings(session_, batch, value_, CountElements(shape_), Rows(batch), &strings_);
+Status RunOutput::DeclareStrings(Run& run) {
+  Status status = WriteStrings(session_, run, value_, CountElements(shape_), Rows(run), &strings_);
   if (!status.ok()) return status;
   block_ = std::move(strings_.block);
   if (plan_.batching) {
-    batch.SetRaggedOutput(index_, output_.datatype, Tail(), block_->data(), strings_.row_offsets,
-                          block_.get());
+    run.SetRaggedOutput(index_, output_.datatype, Tail(), block_->data(), strings_.row_offsets,
+                        block_.get());
   } else {
-    batch.SetOutput(index_, output_.datatype, Tail(), block_->data(), strings_.size, block_.get());
+    run.SetOutput(index_, output_.datatype, Tail(), block_->data(), strings_.size, block_.get());
   }
   return Status::Ok();
 }
 
-Status RunOutput::CheckRows(const Batch& batch) const {
+Status RunOutput::CheckRows(const Run& run) const {
   if (!plan_.batching) return Status::Ok();
-  const auto expected = static_cast<int64_t>(batch.total_batch_size());
+  const auto expected = static_cast<int64_t>(run.total_batch_size());
   if (!shape_.empty() && shape_[0] == expected) return Status::Ok();
   return Status::Internal(
-      "expected " + std::to_string(expected) + " rows, as the batch has, but the model returned " +
-      (shape_.empty() ? "a tensor without dimensions" : std::to_string(shape_[0])));
+      "expected " + std::to_string(expected) + (expected == 1 ? " row" : " rows") +
+      ", as the batch has, but the model returned " +
+      (shape_.empty() ? "a tensor without dimensions" : std::to_string(shape_[0])) +
+      ": a model that does not keep the rows of its inputs cannot be batched. Write "
+      "max_batch_size: 0 and whole shapes as dims in config.pbtxt");
 }
 
 std::span<const int64_t> RunOutput::Tail() const {

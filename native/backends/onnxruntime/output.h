@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "backend.h"
 #include "byte_strings.h"
+#include "engine/backend.h"
 #include "model.h"
 #include "session.h"
 
@@ -19,26 +19,26 @@ class RunOutput {
   RunOutput(const Session& session, const Plan& plan, uint32_t index)
       : session_(session), plan_(plan), output_(plan.outputs[index]), index_(index) {}
 
-  // Before a run: takes memory from the batch's pool, where the size is known.
-  Status Bind(Batch& batch);
+  // Before a run: asks where it is to be written, where the size is known.
+  Status Bind(Run& run);
   // When the runtime refused that memory: lets it allocate from now on.
   void NeverBind();
 
   // What the runtime is given, and puts here: null where it is to allocate.
   OrtValue*& value() { return value_; }
 
-  // After a run: tells the batch what came out. INTERNAL when it has other rows than the batch.
-  Status Declare(Batch& batch);
+  // After a run: declares what came out. INTERNAL when it has other rows than the batch.
+  Status Declare(Run& run);
   // After the answer.
   void Release();
 
  private:
-  size_t Rows(const Batch& batch) const { return plan_.batching ? batch.total_batch_size() : 1; }
+  size_t Rows(const Run& run) const { return plan_.batching ? run.total_batch_size() : 1; }
   // The shape as a response gives it: without the batch dimension where there is one.
   std::span<const int64_t> Tail() const;
-  Status CheckRows(const Batch& batch) const;
-  Status DeclareStrings(Batch& batch);
-  Status DeclareCopy(Batch& batch, const void* data, size_t size);
+  Status CheckRows(const Run& run) const;
+  Status DeclareStrings(Run& run);
+  Status DeclareCopy(Run& run, const void* data, size_t size);
 
   const Session& session_;
   const Plan& plan_;

@@ -1,7 +1,5 @@
 #include "session.h"
 
-#include <filesystem>
-
 #include "../../platform/dynamic_library.h"
 #include "cuda_provider.h"
 
@@ -11,6 +9,11 @@ namespace {
 
 constexpr char kIntraOpSpinning[] = "session.intra_op.allow_spinning";
 constexpr char kInterOpSpinning[] = "session.inter_op.allow_spinning";
+constexpr char kExternalFolder[] = "session.model_external_initializers_file_folder_path";
+// No file can be in it.
+constexpr char kNoFolder[] = "/dev/null/none";
+
+}  // namespace
 
 std::filesystem::path ModelFile(const std::string& path) {
   std::filesystem::path file = platform::NativePath(path);
@@ -18,8 +21,6 @@ std::filesystem::path ModelFile(const std::string& path) {
   if (std::filesystem::is_directory(file, error)) file /= "model.onnx";
   return file;
 }
-
-}  // namespace
 
 StatusOr<std::shared_ptr<Session>> Session::Create(Library* library, const ModelSpec& spec,
                                                    Settings settings, int device) {
@@ -59,6 +60,11 @@ Status Session::Load(const ModelSpec& spec) {
 // The model's bytes, with the other files as those that its weights may lie in. The runtime copies
 // what it keeps.
 Status Session::LoadFromMemory(const ModelSpec& spec, OrtSessionOptions* options) {
+  // Else files that the model names and that are not given would be looked for in the working
+  // directory.
+  Status found =
+      library_.Take(table().Call(kAddSessionConfigEntry, options, kExternalFolder, kNoFolder));
+  if (!found.ok()) return found;
   const auto model = spec.files.find(spec.path);
   if (model == spec.files.end()) return Status::Internal("there is no such file among those given");
   std::vector<std::filesystem::path> paths;
@@ -67,8 +73,8 @@ Status Session::LoadFromMemory(const ModelSpec& spec, OrtSessionOptions* options
   for (const auto& [path, content] : spec.files) {
     if (path == spec.path) continue;
     paths.push_back(platform::NativePath(path));
-    contents.push_back(const_cast<char*>(content.data()));  // it is only read
-    sizes.push_back(content.size());
+    contents.push_back(const_cast<char*>(content->data()));  // it is only read
+    sizes.push_back(content->size());
   }
   if (!paths.empty()) {
     if (!table().Has(kAddExternalFilesInMemory)) {
@@ -81,8 +87,9 @@ Status Session::LoadFromMemory(const ModelSpec& spec, OrtSessionOptions* options
                                                contents.data(), sizes.data(), paths.size()));
     if (!status.ok()) return status;
   }
-  return library_.Take(table().Call(kCreateSessionFromArray, environment_.env, model->second.data(),
-                                    model->second.size(), options, &session_));
+  return library_.Take(table().Call(kCreateSessionFromArray, environment_.env,
+                                    model->second->data(), model->second->size(), options,
+                                    &session_));
 }
 
 Status Session::SetThreads(OrtSessionOptions* options) {

@@ -2,16 +2,20 @@
 // its weights.
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
 
-#include "backend.h"
+#include "engine/backend.h"
+#include "engine/base/status.h"
 #include "library.h"
 #include "settings.h"
-#include "status.h"
 
 namespace tritonts::onnxruntime {
+
+// The file at a model's path, which may be a folder that holds model.onnx.
+std::filesystem::path ModelFile(const std::string& path);
 
 // Owned by the model and its instances. Runs from any number of threads at once.
 class Session {

@@ -34,7 +34,7 @@
 #include <utility>
 #include <vector>
 
-#include "status.h"
+#include "engine/base/status.h"
 
 namespace tritonts::onnxruntime {
 

@@ -147,7 +147,11 @@ inline constexpr Entry<98, void(OrtTypeInfo*)> kReleaseTypeInfo;
 inline constexpr Entry<60, OrtStatus*(const OrtTensorInfo*, ElementType*)> kGetElementType;
 inline constexpr Entry<61, OrtStatus*(const OrtTensorInfo*, size_t*)> kGetDimensionsCount;
 inline constexpr Entry<62, OrtStatus*(const OrtTensorInfo*, int64_t*, size_t)> kGetDimensions;
+inline constexpr Entry<63, OrtStatus*(const OrtTensorInfo*, const char** names, size_t)>
+    kGetSymbolicDimensions;
 inline constexpr Entry<99, void(OrtTensorInfo*)> kReleaseTensorInfo;
+// Whether the rank is known; without a shape a tensor has 0 dimensions, as a scalar has.
+inline constexpr Entry<390, bool(const OrtTensorInfo*), 24> kHasShape;
 
 // Running
 inline constexpr Entry<9, OrtStatus*(OrtSession*, const OrtRunOptions*,

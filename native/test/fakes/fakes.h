@@ -14,6 +14,10 @@ inline std::string FakeCudaDriver() {
 inline std::string FakeOnnxRuntime() {
   return std::string(TRITONTS_FAKES) + "/libfakeonnxruntime.so";
 }
+// One that nobody else opens.
+inline std::string PlainLibrary() {
+  return std::string(TRITONTS_FAKES) + "/libfakeplain.so";
+}
 
 // A variable of the environment, put back at the end.
 class ScopedVariable {

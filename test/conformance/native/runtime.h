@@ -7,7 +7,7 @@
 #include <string>
 
 #include "backends/onnxruntime/table.h"
-#include "status.h"
+#include "base/status.h"
 
 namespace tritonts::onnxruntime::bare {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "status.h"
+#include "base/status.h"
 
 namespace tritonts::onnxruntime::bare {
 

@@ -8,6 +8,8 @@ import { row } from '../../server/harness.js';
 
 const [repository = '', root = '', folder = ''] = process.argv.slice(2);
 
+/** Which are not closed, and would be told of if they were dropped. */
+const left: tritonts.InferenceServer[] = [];
 for (let i = 0; i < 20; i++) {
   const copy = join(folder, String(i));
   await cp(join(root, 'dist/src'), join(copy, 'dist/src'), { recursive: true });
@@ -19,7 +21,7 @@ for (let i = 0; i < 20; i++) {
   )) as typeof tritonts;
   const server = await createServer(repository);
   await server.infer('echo', { x: row() });
-  // Some are forgotten.
   if (i % 2 === 0) await server.close();
+  else left.push(server);
 }
 console.log('ready');

@@ -70,6 +70,16 @@ const scenarios: Record<string, () => Promise<void>> = {
     await goOn(server);
     await server.close();
   },
+  files: async () => {
+    const server = await createServer(repository, explicit);
+    const weights = new Uint8Array(200 * megabyte);
+    await goOn(server);
+    leave(100);
+    const given = { config: { backend: 'identity' }, files: { '1/weights': weights } };
+    await tell('files of 200 MB', server.loadModel('given', given));
+    await goOn(server);
+    await server.close();
+  },
   thread: async () => {
     const server = await createServer(repository, explicit);
     // Its instance has no thread before the first request, and a stack does not fit any more.

@@ -53,6 +53,66 @@ export function slowModel(iterations = 120_000): Uint8Array {
     .encode();
 }
 
+/**
+ * The places of x's elements that are not 0, as a detector tells what it found: FP32 x [batch, 3] to INT64 dets [num_dets, 2],
+ * of which each row is a row and a column of x.
+ * @param rows - What the file calls the outputs' rows; default `num_dets`.
+ */
+export function detectionModel(rows = 'num_dets'): Uint8Array {
+  return graph('detection')
+    .input('x', 'FP32', ['batch', 3])
+    .node('NonZero', ['x'], ['columns'])
+    .node('Transpose', ['columns'], ['dets'], { perm: [1, 0] })
+    .output('dets', 'INT64', [rows, 2])
+    .encode();
+}
+
+/**
+ * y = x, after a loop of as many rounds as the largest element of x says: INT64 [N, 1]. A million rounds take some seconds,
+ * one takes some microseconds.
+ */
+export function roundsModel(): Uint8Array {
+  const body = graph('body')
+    .input('iteration', 'INT64', [])
+    .input('go_on', 'BOOL', [])
+    .input('sum', 'INT64', [])
+    .node('Identity', ['go_on'], ['go_on_after'])
+    .node('Add', ['sum', 'iteration'], ['sum_after'])
+    .output('go_on_after', 'BOOL', [])
+    .output('sum_after', 'INT64', []);
+  return graph('rounds')
+    .input('x', 'INT64', ['N', 1])
+    .initializer('always', 'BOOL', [], [true])
+    .initializer('zero', 'INT64', [], [0])
+    .node('ReduceMax', ['x'], ['rounds'], { keepdims: 0 })
+    .node('Loop', ['rounds', 'always', 'zero'], ['sum'], { body })
+    .node('Mul', ['sum', 'zero'], ['nothing'])
+    .node('Add', ['x', 'nothing'], ['y'])
+    .output('y', 'INT64', ['N', 1])
+    .encode();
+}
+
+/**
+ * y = x, after a product of square matrices whose side is the largest element of x: INT64 [N, 1]. No operator tells that its
+ * time depends on the data.
+ */
+export function squaresModel(): Uint8Array {
+  return graph('squares')
+    .input('x', 'INT64', ['N', 1])
+    .initializer('flat', 'INT64', [1], [-1])
+    .initializer('zero', 'FP32', [1, 1], [0])
+    .node('ReduceMax', ['x'], ['largest'], { keepdims: 0 })
+    .node('Reshape', ['largest', 'flat'], ['side'])
+    .node('Concat', ['side', 'side'], ['shape'], { axis: 0 })
+    .node('Expand', ['zero', 'shape'], ['square'])
+    .node('MatMul', ['square', 'square'], ['product'])
+    .node('ReduceSum', ['product'], ['sum'], { keepdims: 0 })
+    .node('Cast', ['sum'], ['nothing'], { to: 7 })
+    .node('Add', ['x', 'nothing'], ['y'])
+    .output('y', 'INT64', ['N', 1])
+    .encode();
+}
+
 /** y[n, i] = x[n] + i: FP32 [N, 1] to [N, width]. @param width - Default 160,000: 640,000 bytes a row. */
 export function largeOutputModel(width = 160_000): Uint8Array {
   return graph('large_output')

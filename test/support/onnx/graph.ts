@@ -47,14 +47,17 @@ export class Graph implements Subgraph {
     this.#name = name;
   }
 
-  /** Adds an input. An input with the name of an initializer is optional: the initializer is its default. */
-  input(name: string, datatype: Datatype, dims: readonly Dim[]): this {
+  /**
+   * Adds an input. An input with the name of an initializer is optional: the initializer is its default. Without dims not
+   * even their number is told.
+   */
+  input(name: string, datatype: Datatype, dims?: readonly Dim[]): this {
     this.#inputs.push(valueInfo(name, datatype, dims));
     return this;
   }
 
   /** Adds an output, which a node, or an initializer, must produce under this name. */
-  output(name: string, datatype: Datatype, dims: readonly Dim[]): this {
+  output(name: string, datatype: Datatype, dims?: readonly Dim[]): this {
     this.#outputs.push(valueInfo(name, datatype, dims));
     return this;
   }
@@ -166,7 +169,9 @@ export function graph(name: string): Graph {
   return new Graph(name);
 }
 
-function valueInfo(name: string, datatype: Datatype, dims: readonly Dim[]): ValueInfoMessage {
+function valueInfo(name: string, datatype: Datatype, dims: readonly Dim[] | undefined): ValueInfoMessage {
+  const elemType = elementType[datatype];
+  if (dims === undefined) return { name, type: { tensorType: { elemType } } };
   const dim = dims.map((size) => (typeof size === 'number' ? { dimValue: size } : { dimParam: size }));
-  return { name, type: { tensorType: { elemType: elementType[datatype], shape: { dim } } } };
+  return { name, type: { tensorType: { elemType, shape: { dim } } } };
 }

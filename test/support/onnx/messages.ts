@@ -49,7 +49,7 @@ export interface ValueInfoMessage {
   readonly type: {
     readonly tensorType: {
       readonly elemType: number;
-      readonly shape: {
+      readonly shape?: {
         readonly dim: readonly ({ readonly dimValue: number } | { readonly dimParam: string })[];
       };
     };

@@ -55,6 +55,8 @@ export interface OrtSessionOptions {
   readonly interOpNumThreads?: number;
   /** 0 verbose to 4 fatal. */
   readonly logSeverityLevel?: 0 | 1 | 2 | 3 | 4;
+  /** Where to write the model as the session has it; with the ending .ort in the runtime's own format. */
+  readonly optimizedModelFilePath?: string;
 }
 
 /** A loaded model. `run` occupies the calling thread. */

@@ -1,0 +1,94 @@
+#include "bytes_wrap.h"
+
+#include <new>
+#include <utility>
+
+#include "addon.h"
+
+namespace tritonts {
+
+namespace {
+
+// What a typed array shows; null data where it is none.
+std::pair<const char*, size_t> ShownBy(const Napi::Value& value) {
+  bool is_typed_array = false;
+  napi_typedarray_type type;
+  size_t length = 0;
+  void* data = nullptr;
+  if (napi_is_typedarray(value.Env(), value, &is_typed_array) != napi_ok || !is_typed_array ||
+      napi_get_typedarray_info(value.Env(), value, &type, &length, &data, nullptr, nullptr) !=
+          napi_ok ||
+      type != napi_uint8_array) {
+    return {nullptr, 0};
+  }
+  return {data ? static_cast<const char*>(data) : "", length};
+}
+
+}  // namespace
+
+Napi::Function BytesWrap::Define(Napi::Env env) {
+  return DefineClass(
+      env, "NativeBytes",
+      {InstanceMethod<&BytesWrap::Size>("size"), InstanceMethod<&BytesWrap::Copy>("copy"),
+       InstanceMethod<&BytesWrap::Release>("release")});
+}
+
+BytesWrap::BytesWrap(const Napi::CallbackInfo& info) : Napi::ObjectWrap<BytesWrap>(info) {}
+
+Napi::Value BytesWrap::Create(Napi::Env env, const Napi::Value& value) {
+  const auto [data, size] = ShownBy(value);
+  if (!data) return env.Undefined();
+  std::shared_ptr<const std::string> bytes;
+  try {
+    bytes = std::make_shared<const std::string>(data, size);
+  } catch (const std::bad_alloc&) {
+    return env.Undefined();
+  }
+  Napi::Object object = DataOf(env).bytes_class.New({});
+  BytesWrap* wrap = object.IsEmpty() ? nullptr : Unwrap(object);
+  if (!wrap) return env.Undefined();  // the environment ends
+  wrap->bytes_ = std::move(bytes);
+  // V8 does not see them. Where it can't be told, it only collects later.
+  int64_t total = 0;
+  napi_adjust_external_memory(env, static_cast<int64_t>(size), &total);
+  return object;
+}
+
+std::shared_ptr<const std::string> BytesWrap::BytesOf(const Napi::Value& value) {
+  if (!value.IsObject()) return nullptr;
+  const Napi::Object object = value.As<Napi::Object>();
+  bool is_ours = false;
+  if (napi_instanceof(value.Env(), object, DataOf(value.Env()).bytes_class.Value(), &is_ours) !=
+          napi_ok ||
+      !is_ours) {
+    return nullptr;
+  }
+  const BytesWrap* wrap = Unwrap(object);
+  return wrap ? wrap->bytes_ : nullptr;
+}
+
+void BytesWrap::Drop(napi_env env) {
+  if (!bytes_) return;
+  int64_t total = 0;
+  napi_adjust_external_memory(env, -static_cast<int64_t>(bytes_->size()), &total);
+  bytes_ = nullptr;
+}
+
+void BytesWrap::Finalize(Napi::BasicEnv env) {
+  Drop(env);
+}
+
+Napi::Value BytesWrap::Size(const Napi::CallbackInfo& info) {
+  return Napi::Number::New(info.Env(), bytes_ ? static_cast<double>(bytes_->size()) : 0);
+}
+
+Napi::Value BytesWrap::Copy(const Napi::CallbackInfo& info) {
+  if (!bytes_) return Napi::Buffer<char>::New(info.Env(), 0);
+  return Napi::Buffer<char>::Copy(info.Env(), bytes_->data(), bytes_->size());
+}
+
+void BytesWrap::Release(const Napi::CallbackInfo& info) {
+  Drop(info.Env());
+}
+
+}  // namespace tritonts

@@ -1,0 +1,33 @@
+// Bytes that JavaScript handed over for a load: copied once, into memory of the engine's own, which
+// loader threads read although the environment may end meanwhile. JS thread only.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "setup.h"
+
+namespace tritonts {
+
+class BytesWrap : public Napi::ObjectWrap<BytesWrap> {
+ public:
+  static Napi::Function Define(Napi::Env env);
+  // A copy of a typed array's bytes. Undefined without memory.
+  static Napi::Value Create(Napi::Env env, const Napi::Value& value);
+  // The bytes of what Create returned; null for anything else, and when they were released.
+  static std::shared_ptr<const std::string> BytesOf(const Napi::Value& value);
+
+  explicit BytesWrap(const Napi::CallbackInfo& info);
+  void Finalize(Napi::BasicEnv env) override;
+
+ private:
+  Napi::Value Size(const Napi::CallbackInfo& info);
+  Napi::Value Copy(const Napi::CallbackInfo& info);
+  void Release(const Napi::CallbackInfo& info);
+  // Lets go of the bytes; loads that use them have them still.
+  void Drop(napi_env env);
+
+  std::shared_ptr<const std::string> bytes_;
+};
+
+}  // namespace tritonts

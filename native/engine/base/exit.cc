@@ -1,0 +1,102 @@
+#include "engine/base/exit.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <mutex>
+#include <thread>
+
+#if defined(_WIN32)
+#include <windows.h>
+#else
+#include <unistd.h>
+#endif
+
+#include "engine/base/clock.h"
+
+namespace tritonts {
+
+namespace {
+
+constexpr uint64_t kExitWaitNs = 2'000'000'000;
+
+// The process' own exit is the one thing that really is state of the process.
+std::atomic<int> runtime_calls{0};
+std::atomic<int> abandoned_calls{0};
+std::atomic<bool> exiting{false};
+std::atomic<int> exit_code{0};
+std::atomic<uint64_t> exit_deadline_ns{UINT64_MAX};
+
+void BeginExit() {
+  exiting.store(true);
+  uint64_t unset = UINT64_MAX;
+  exit_deadline_ns.compare_exchange_strong(unset, NowNs() + kExitWaitNs);
+}
+
+// Runs before the destructors of what was loaded before it was registered.
+void LeaveRuntimes(int code) {
+  BeginExit();
+#if defined(_WIN32)
+  // A library's exit handlers run under the loader's lock, when the system has ended all other
+  // threads already, in the middle of what they did: a call that was under way never ends, and to
+  // wait for it, or for any thread, would be for ever. What there is to wait for PrepareExit's
+  // caller has waited for. _exit would go through the loader once more.
+  if (runtime_calls.load() > 0) TerminateProcess(GetCurrentProcess(), static_cast<UINT>(code));
+#else
+  WaitForRuntimes();
+  if (runtime_calls.load() > 0) _exit(code);
+#endif
+}
+
+}  // namespace
+
+// First counted, then asked, while the handler first forbids and then counts: one sees the other.
+RuntimeCall::RuntimeCall() {
+  runtime_calls.fetch_add(1);
+  allowed_ = !exiting.load();
+}
+RuntimeCall::~RuntimeCall() {
+  runtime_calls.fetch_sub(1);
+}
+void CountAbandonedCalls(int change) {
+  abandoned_calls.fetch_add(change);
+}
+
+uint32_t RunsUnderWay() {
+  const int calls = runtime_calls.load(std::memory_order_relaxed);
+  return static_cast<uint32_t>(
+      std::max(0, calls - abandoned_calls.load(std::memory_order_relaxed)));
+}
+
+void PrepareExit(int code) {
+  exit_code.store(code);
+  BeginExit();
+  static std::once_flag once;
+  std::call_once(once, OnRuntimeLibraryOpened);
+}
+
+void WaitForRuntimes() {
+  while (runtime_calls.load() > abandoned_calls.load() && NowNs() < exit_deadline_ns.load()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+uint64_t ExitDeadlineNs() {
+  return exit_deadline_ns.load();
+}
+
+bool Exiting() {
+  return exiting.load(std::memory_order_relaxed);
+}
+
+void OnRuntimeLibraryOpened() {
+#if defined(__GLIBC__)
+  // Its handlers are told the code that the process really exits with.
+  on_exit([](int code, void*) { LeaveRuntimes(code); }, nullptr);
+#else
+  std::atexit([] { LeaveRuntimes(exit_code.load()); });
+#endif
+}
+
+}  // namespace tritonts

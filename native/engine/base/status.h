@@ -1,0 +1,78 @@
+// What an operation came to: ok, or one of Triton's error codes with a message.
+//
+// Errors cross every boundary of the engine as values of this type; nothing in the engine throws.
+// Copying is cheap (an ok status holds nothing). Any thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+
+namespace tritonts {
+
+// Numbers are shared with src/addon/native.ts.
+enum class Code : uint8_t {
+  kOk = 0,
+  kUnknown = 1,
+  kInternal = 2,
+  kNotFound = 3,
+  kInvalidArg = 4,
+  kUnavailable = 5,
+  kUnsupported = 6,
+  kAlreadyExists = 7,
+  kCancelled = 8,
+};
+
+class [[nodiscard]] Status {
+ public:
+  Status() = default;
+  Status(Code code, std::string message)
+      : code_(code), message_(std::make_shared<const std::string>(std::move(message))) {}
+
+  static Status Ok() { return {}; }
+  static Status Internal(std::string message) { return {Code::kInternal, std::move(message)}; }
+  static Status InvalidArg(std::string message) { return {Code::kInvalidArg, std::move(message)}; }
+  static Status Unavailable(std::string message) {
+    return {Code::kUnavailable, std::move(message)};
+  }
+  static Status Unsupported(std::string message) {
+    return {Code::kUnsupported, std::move(message)};
+  }
+  static Status NotFound(std::string message) { return {Code::kNotFound, std::move(message)}; }
+  static Status Cancelled(std::string message) { return {Code::kCancelled, std::move(message)}; }
+
+  bool ok() const { return code_ == Code::kOk; }
+  Code code() const { return code_; }
+  // Whether the other one is a copy of this one.
+  bool SameAs(const Status& other) const {
+    return code_ == other.code_ && message_ == other.message_;
+  }
+  const std::string& message() const {
+    static const std::string* const empty = new std::string();
+    return message_ ? *message_ : *empty;
+  }
+
+ private:
+  Code code_ = Code::kOk;
+  std::shared_ptr<const std::string> message_;
+};
+
+// A value, or the status that says why there is none.
+template <typename T>
+class [[nodiscard]] StatusOr {
+ public:
+  StatusOr(T value) : value_(std::move(value)) {}         // NOLINT: implicit on purpose
+  StatusOr(Status status) : value_(std::move(status)) {}  // NOLINT: implicit on purpose
+
+  bool ok() const { return std::holds_alternative<T>(value_); }
+  Status status() const { return ok() ? Status() : std::get<Status>(value_); }
+  T& value() { return std::get<T>(value_); }
+  T&& take() { return std::move(std::get<T>(value_)); }
+
+ private:
+  std::variant<T, Status> value_;
+};
+
+}  // namespace tritonts

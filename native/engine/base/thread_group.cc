@@ -1,0 +1,67 @@
+#include "engine/base/thread_group.h"
+
+#include <utility>
+
+namespace tritonts {
+
+ThreadGroup::~ThreadGroup() {
+  Join();
+}
+
+bool ThreadGroup::Start(std::function<void(size_t)> body) {
+  size_t number = 0;
+  {
+    std::lock_guard lock(mutex_);
+    if (joined_) return false;
+    starting_++;
+    if (free_.empty()) {
+      number = members_.size();
+      members_.emplace_back();
+    } else {
+      number = free_.back();
+      free_.pop_back();
+    }
+  }
+  platform::Thread thread;
+  const bool started = thread.Start([body = std::move(body), number] { body(number); });
+  {
+    std::lock_guard lock(mutex_);
+    starting_--;
+    started_.notify_all();
+    if (!started) {
+      free_.push_back(number);
+      return false;
+    }
+    if (!members_[number].abandoned) {
+      members_[number].thread = std::move(thread);
+      return true;
+    }
+  }
+  thread.Detach();
+  return true;
+}
+
+void ThreadGroup::Abandon(size_t number) {
+  platform::Thread thread;
+  {
+    std::lock_guard lock(mutex_);
+    if (number >= members_.size()) return;
+    Member& member = members_[number];
+    member.abandoned = true;
+    thread = std::move(member.thread);
+  }
+  thread.Detach();
+}
+
+void ThreadGroup::Join() {
+  std::vector<Member> members;
+  {
+    std::unique_lock lock(mutex_);
+    joined_ = true;
+    started_.wait(lock, [this] { return starting_ == 0; });
+    members.swap(members_);
+  }
+  for (Member& member : members) member.thread.Join();
+}
+
+}  // namespace tritonts

@@ -1,0 +1,86 @@
+#include "engine/base/timer.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "engine/base/clock.h"
+
+namespace tritonts {
+
+namespace {
+// Longer waits are made of several: the system's own times must not overflow.
+constexpr uint64_t kLongestWaitNs = uint64_t{3600} * 1'000'000'000;
+}  // namespace
+
+Timer::~Timer() {
+  Stop();
+}
+
+bool Timer::Start() {
+  return thread_.Start([this] { Run(); });
+}
+
+void Timer::Stop() {
+  {
+    std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_one();
+  thread_.Join();
+}
+
+void Timer::Schedule(TimerClient* client, uint64_t at_ns) {
+  bool earliest = false;
+  {
+    std::lock_guard lock(mutex_);
+    if (stop_) return;
+    auto known = clients_.find(client);
+    if (known != clients_.end()) {
+      if (known->second->first == at_ns) return;
+      times_.erase(known->second);
+      known->second = times_.emplace(at_ns, client);
+    } else {
+      clients_.emplace(client, times_.emplace(at_ns, client));
+    }
+    earliest = times_.begin()->second == client;
+  }
+  if (earliest) changed_.notify_one();
+}
+
+void Timer::Remove(TimerClient* client) {
+  std::unique_lock lock(mutex_);
+  auto known = clients_.find(client);
+  if (known != clients_.end()) {
+    times_.erase(known->second);
+    clients_.erase(known);
+  }
+  idle_.wait(lock, [&] { return calling_ != client; });
+}
+
+void Timer::Run() {
+  platform::NameThread("tritonts-timer");
+  platform::WakeOnTime();
+  std::unique_lock lock(mutex_);
+  while (!stop_) {
+    if (times_.empty()) {
+      changed_.wait(lock);
+      continue;
+    }
+    const uint64_t now = NowNs();
+    const uint64_t next = times_.begin()->first;
+    if (next > now) {
+      changed_.wait_for(lock, std::chrono::nanoseconds(std::min(next - now, kLongestWaitNs)));
+      continue;
+    }
+    calling_ = times_.begin()->second;
+    clients_.erase(calling_);
+    times_.erase(times_.begin());
+    lock.unlock();
+    calling_->OnTimer(now);
+    lock.lock();
+    calling_ = nullptr;
+    idle_.notify_all();
+  }
+}
+
+}  // namespace tritonts

@@ -1,0 +1,72 @@
+// How requests of a port are cancelled: those of a version together.
+#include <algorithm>
+#include <utility>
+
+#include "engine/port/port.h"
+#include "engine/running/model_version.h"
+#include "engine/server/server.h"
+
+namespace tritonts {
+
+Port::Tick* Port::CancelTickOf(uint32_t uid) {
+  if (tick_count_ > 0 && ticks_[tick_count_ - 1].uid == uid) return &ticks_[tick_count_ - 1];
+  for (size_t i = 0; i < tick_count_; i++) {
+    if (ticks_[i].uid == uid) return &ticks_[i];
+  }
+  const auto known = versions_.find(uid);
+  return known == versions_.end() ? nullptr : AddTick(uid, known->second);
+}
+
+void Port::CollectCancelled(const Slots::Slot& slot, size_t first, size_t count) {
+  const std::span<Request> group = slot.all();
+  if (first >= group.size()) return;
+  for (Request& request : group.subspan(first, std::min(count, group.size() - first))) {
+    if (request.state() == Request::State::kIdle) continue;
+    try {
+      Tick* tick = CancelTickOf(slot.uid);
+      if (!tick) return;
+      tick->requests.push_back(&request);
+    } catch (const std::bad_alloc&) {
+      // Then it is dropped when it has run.
+      request.cancelled.store(true, std::memory_order_relaxed);
+    }
+  }
+}
+
+void Port::CancelCollected() {
+  for (size_t i = 0; i < tick_count_; i++) {
+    Tick& tick = ticks_[i];
+    try {
+      if (!tick.requests.empty()) tick.version->Cancel(tick.requests);
+    } catch (const std::bad_alloc&) {
+      for (Request* request : tick.requests) {
+        request->cancelled.store(true, std::memory_order_relaxed);
+      }
+    }
+    tick.version.reset();
+  }
+  tick_count_ = 0;
+}
+
+void Port::Cancel(uint32_t slot, uint32_t generation, uint32_t first, uint32_t count) {
+  CheckThread();
+  tick_count_ = 0;
+  if (const Slots::Slot* known = slots_.Find(slot, generation)) {
+    CollectCancelled(*known, first, count);
+  }
+  CancelCollected();
+}
+
+void Port::CancelMany(const int32_t* words, size_t count) {
+  CheckThread();
+  tick_count_ = 0;
+  const auto word = [&](size_t at) { return static_cast<uint32_t>(words[at]); };
+  for (size_t at = 0; at + layout::kCancelWords <= count; at += layout::kCancelWords) {
+    if (const Slots::Slot* known = slots_.Find(word(at), word(at + 1))) {
+      CollectCancelled(*known, word(at + 2), word(at + 3));
+    }
+  }
+  CancelCollected();
+}
+
+}  // namespace tritonts

@@ -1,0 +1,106 @@
+#include "engine/port/port.h"
+
+#include <new>
+
+#include "engine/base/clock.h"
+#include "engine/memory/port_memory.h"
+#include "engine/port/writer.h"
+#include "engine/running/model_version.h"
+#include "engine/server/server.h"
+
+namespace tritonts {
+
+namespace {
+
+using HeaderWord = std::atomic<int32_t>;
+// JavaScript reads them as words.
+static_assert(HeaderWord::is_always_lock_free && sizeof(HeaderWord) == sizeof(int32_t));
+constexpr size_t kHeaderWords = layout::kHeaderBytes / sizeof(HeaderWord);
+static_assert(layout::kPages + 2 * layout::kMostPages <= kHeaderWords);
+
+}  // namespace
+
+Port::Port(std::shared_ptr<Server> server, std::function<void()> wake)
+    : server_(std::move(server)),
+      budget_(server_->budget()),
+      no_memory_(Status::Unavailable("no memory for the request")),
+      no_answer_(Status::Unavailable(std::string(ResponseWriter::kNoMemory))),
+      header_(PortMemory::Create(layout::kHeaderBytes)),
+      submission_(PortMemory::Create(layout::kSubmissionWords * 4)),
+      pages_(&budget_),
+      waker_(std::move(wake), server_->spin_cores()) {
+  if (header_) {
+    auto* words = static_cast<HeaderWord*>(header_->data());
+    for (size_t i = 0; i < kHeaderWords; i++) new (words + i) HeaderWord(0);
+  }
+  ready_ = pages_.Prepare() && header_ && submission_;
+}
+
+Port::~Port() {
+  TRITONTS_ASSERT(references_ == 0, "a port was freed with requests in flight");
+}
+
+size_t Port::TakePages(std::span<CompletionPage*> pages) {
+  CheckThread();
+  // Before the pages are looked for: what is published after that signals again.
+  const bool signalled = waker_.TakeSignal();
+  const size_t count = pages_.Take(pages);
+  for (CompletionPage* page : pages.first(count)) {
+    unanswered_ -= page->finals;
+    for (const auto& [slot, ended] : page->ended()) slots_.NoteTaken(slot, ended);
+    page->ended_count = 0;
+  }
+  if (signalled || unanswered_ == 0) waker_.BeginWait(unanswered_ > 0 ? NowNs() : 0);
+  // Not what there is now, but what there is no room for: else it comes with a signal of its own.
+  if (count == pages.size() && pages_.any()) waker_.Signal();
+  return count;
+}
+
+bool Port::Recycle(CompletionPage* page) {
+  CheckThread();
+  const bool kept = pages_.Recycle(page);
+  if (some_wait_) AnswerUnanswered();
+  return kept;
+}
+
+void Port::Shrink() {
+  CheckThread();
+  slots_.Shrink();
+  inputs_.Shrink();
+  pages_.Shrink();
+}
+
+void Port::ShowEpoch(uint32_t epoch) {
+  header_word(layout::kEpoch).store(static_cast<int32_t>(epoch), std::memory_order_release);
+}
+
+void Port::ShowClosed() {
+  header_word(layout::kClosed).store(1, std::memory_order_release);
+}
+
+void Port::Acknowledge(uint32_t epoch) {
+  CheckThread();
+  if (epoch == acknowledged_.load(std::memory_order_relaxed)) return;
+  acknowledged_.store(epoch, std::memory_order_release);
+  // Versions that were retired before this epoch are not asked for again.
+  std::erase_if(versions_, [&](const auto& entry) { return !server_->Serves(entry.first); });
+  server_->WakeReaper();
+}
+
+void Port::Detach() {
+  CheckThread();
+  if (detached_.exchange(true)) return;
+  // The port may live on for long.
+  waker_.Close();
+  tick_count_ = 0;
+  for (size_t i = 0; i < slots_.size(); i++) CollectCancelled(slots_[i], 0, slots_[i].count);
+  CancelCollected();
+  // Whoever writes now sees that it is detached, and discards it itself.
+  pages_.Discard();
+  pages_.ForgetHanded();
+  if (some_wait_) AnswerUnanswered();
+  server_->WakeReaper();
+  if (self_) Drop(1);
+}
+
+}  // namespace tritonts

@@ -1,0 +1,74 @@
+#include "engine/port/slots.h"
+
+#include <algorithm>
+
+#include "engine/base/rules.h"
+
+namespace tritonts {
+
+bool Slots::Slot::idle() const {
+  return std::all_of(all().begin(), all().end(), [](const Request& request) {
+    return request.state() == Request::State::kIdle;
+  });
+}
+
+Slots::Slot* Slots::Take(const GroupRecord& group, const char** fault) {
+  if (group.slot >= kMostSlots) {
+    *fault = "a slot beyond all bounds";
+    return nullptr;
+  }
+  if (group.slot >= slots_.size()) {
+    slots_.resize(std::max<size_t>(size_t{group.slot} + 1, slots_.size() * 2));
+  }
+  Slot& slot = slots_[group.slot];
+  if (!slot.idle()) {
+    *fault = "a slot that is in use";
+    return nullptr;
+  }
+  if (slot.capacity < group.requests) {
+    slot.prepared = 0;
+    slot.requests = std::make_unique<Request[]>(group.requests);
+    slot.capacity = group.requests;
+  }
+#if defined(TRITONTS_CHECKS)
+  TRITONTS_ASSERT(slot.untaken == 0, "a slot was used again before its answers were taken");
+  TRITONTS_ASSERT(slot.generation != group.generation, "a request id was used again");
+  slot.untaken = group.requests;
+#endif
+  slot.uid = group.uid;
+  slot.generation = group.generation;
+  slot.count = group.requests;
+  return &slot;
+}
+
+const Slots::Slot* Slots::Find(uint32_t slot, uint32_t generation) const {
+  if (slot >= slots_.size() || slots_[slot].generation != generation) return nullptr;
+  return &slots_[slot];
+}
+
+void Slots::NoteTaken([[maybe_unused]] uint32_t slot, [[maybe_unused]] uint32_t count) {
+#if defined(TRITONTS_CHECKS)
+  slots_[slot].untaken -= count;
+#endif
+}
+
+void Slots::Shrink() {
+  size_t kept = 0;
+  for (Slot& slot : slots_) {
+    if (kept + slot.capacity <= kKeptRequests) {
+      kept += slot.capacity;
+    } else if (slot.idle()) {
+      slot.requests.reset();
+      slot.count = slot.capacity = slot.prepared = 0;
+      slot.words = {};
+    }
+  }
+}
+
+size_t Slots::capacity() const {
+  size_t capacity = 0;
+  for (const Slot& slot : slots_) capacity += slot.capacity;
+  return capacity;
+}
+
+}  // namespace tritonts

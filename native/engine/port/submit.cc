@@ -1,0 +1,169 @@
+// A port's way in: what JavaScript wrote (groups.cc), charged and handed to the versions.
+#include <algorithm>
+#include <array>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "engine/base/clock.h"
+#include "engine/port/port.h"
+#include "engine/running/model_version.h"
+#include "engine/server/server.h"
+
+namespace tritonts {
+
+namespace {
+
+constexpr size_t kFew = 64;  // requests that are refused together
+
+}  // namespace
+
+void Port::DropTick() {
+  for (size_t i = 0; i < tick_count_; i++) {
+    for (Request* request : ticks_[i].requests) {
+      request->ClearInputs();
+      request->set_state(Request::State::kIdle);
+      slots_.Forget(request->slot);
+      slots_.NoteTaken(request->slot, 1);
+    }
+    ticks_[i].version.reset();
+  }
+  for (const TickBlock& block : tick_blocks_) inputs_.PutBack(block.id);
+}
+
+void Port::ReleaseBlocks() {
+  for (const TickBlock& block : tick_blocks_) {
+    if (block.request->unserved) {
+      inputs_.PutBack(block.id);
+    } else {
+      inputs_.Unstage(block.id);
+    }
+  }
+}
+
+void Port::Refuse(std::span<Request* const> requests, const Response& like) {
+  for (Request* request : requests) request->set_state(Request::State::kDone);
+  DeliverEach(requests, like);
+}
+
+void Port::RefuseGone() {
+  for (size_t i = 0; i < tick_count_; i++) {
+    if (ticks_[i].version) continue;
+    Response like;
+    like.unserved = true;
+    try {
+      like.status = Status::Unavailable("the model's version was unloaded");
+    } catch (const std::bad_alloc&) {
+      like.status = no_memory_;
+    }
+    Refuse(ticks_[i].requests, like);
+    ticks_[i].requests.clear();
+  }
+}
+
+Status Port::BeyondLimit(const ModelVersion& version, uint64_t bytes) const {
+  try {
+    const std::string model = "model '" + version.name() + "': ";
+    const std::string sizes = std::to_string(bytes) +
+                              " bytes of inputs and outputs; maxInFlightBytes is " +
+                              std::to_string(budget_.limit());
+    if (bytes > budget_.limit()) return Status::InvalidArg(model + "one request needs " + sizes);
+    return Status::Unavailable(model + "too much in flight for one more request of " + sizes);
+  } catch (const std::bad_alloc&) {
+    return no_memory_;
+  }
+}
+
+void Port::ChargeEach(Tick* tick) {
+  std::vector<Request*>& requests = tick->requests;
+  size_t kept = 0;
+  // Neighbours of as many bytes are refused together.
+  std::array<Request*, kFew> refused;
+  size_t count = 0;
+  Response like;
+  uint64_t said = 0;  // the bytes that `like` is about
+  const auto refuse = [&] { Refuse(std::span(refused).first(std::exchange(count, 0)), like); };
+  for (Request* request : requests) {
+    const uint64_t bytes = request->accounted_bytes;
+    if (budget_.Reserve(bytes)) {
+      requests[kept++] = request;
+      continue;
+    }
+    if (count == kFew || (count > 0 && bytes != said)) refuse();
+    if (bytes != said) like.status = BeyondLimit(*tick->version, bytes);
+    said = bytes;
+    like.limited = bytes <= budget_.limit();
+    request->accounted_bytes = request->range_bytes = 0;
+    refused[count++] = request;
+  }
+  refuse();
+  requests.resize(kept);
+}
+
+void Port::Charge() {
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < tick_count_; i++) {
+    for (const Request* request : ticks_[i].requests) bytes += request->accounted_bytes;
+  }
+  if (budget_.Reserve(bytes)) return;
+  // Not all of them: as many as fit, in order.
+  for (size_t i = 0; i < tick_count_; i++) ChargeEach(&ticks_[i]);
+}
+
+void Port::SubmitTo(Tick* tick, uint64_t now_ns, InlineTick* spent) {
+  try {
+    tick->version->Submit(tick->requests, now_ns, spent);
+  } catch (const std::bad_alloc&) {
+    // What the version took, it answers.
+    std::erase_if(tick->requests, [](const Request* request) {
+      return request->state() != Request::State::kSubmitted;
+    });
+    Response like;
+    like.status = no_memory_;
+    Refuse(tick->requests, like);
+  }
+}
+
+Status Port::Submit(const int32_t* words, size_t count, const char* const* slab_sources, bool run,
+                    bool* answered) {
+  CheckThread();
+  const uint64_t now = NowNs();
+  flushes_++;
+  tick_count_ = 0;
+  tick_blocks_.clear();
+  Status status;
+  try {
+    status = Parse(SubmissionReader(words, count), slab_sources, now);
+  } catch (const std::bad_alloc&) {
+    status = no_memory_;
+  }
+  if (!status.ok()) {
+    DropTick();
+    return status;
+  }
+  uint64_t accepted = 0;
+  for (size_t i = 0; i < tick_count_; i++) accepted += ticks_[i].requests.size();
+  if (!self_) {
+    // Before anything is in flight: nobody else looks at it yet.
+    self_ = shared_from_this();
+    references_ = 1;
+  }
+  references_.fetch_add(accepted, std::memory_order_relaxed);
+  unanswered_ += accepted;
+  running_here_ = run;
+  answered_here_ = false;
+  RefuseGone();
+  Charge();
+  inline_tick_.spent_ns = 0;
+  for (size_t i = 0; i < tick_count_; i++) {
+    if (!ticks_[i].requests.empty()) SubmitTo(&ticks_[i], now, run ? &inline_tick_ : nullptr);
+    ticks_[i].version.reset();
+  }
+  ReleaseBlocks();
+  running_here_ = false;
+  if (!waker_.waits()) waker_.BeginWait(unanswered_ > 0 ? now : 0);
+  if (answered) *answered = answered_here_;
+  return Status::Ok();
+}
+
+}  // namespace tritonts

@@ -1,0 +1,296 @@
+#include "engine/port/writer.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+#include "engine/memory/port_memory.h"
+
+namespace tritonts {
+
+namespace {
+
+constexpr size_t kLongestMessage = 16384;
+// Words of a timing record, with the one that aligns it, and of a response without its outputs;
+// with two where payload follows, which begins at a multiple of 8.
+constexpr size_t kTimingWords = 2 + 10;
+constexpr size_t kResponseWords = 5 + 2 + 2;
+constexpr size_t kOutputWords = 4 + 1 + 2;  // without the tail
+constexpr size_t kMostWords = (layout::kPageBytes - layout::kCutBytes) / 4;
+
+// Decides, output by output, which ones are cut from the page: small ones, as long as they fit.
+class Cutter {
+ public:
+  bool Takes(const OutputTensor& output) {
+    if (output.size >= layout::kLargeOutput || bytes_ + output.size > layout::kCutBytes) {
+      return false;
+    }
+    bytes_ += output.size;
+    return true;
+  }
+  size_t bytes() const { return bytes_; }
+
+ private:
+  size_t bytes_ = 0;
+};
+
+// What keeps an output: its block, or a copy where it has none. Empty without memory.
+BlockRef Keep(const OutputTensor& output, const void** data) {
+  *data = output.data;
+  if (output.block) return BlockRef::Share(output.block);
+  BlockRef copy = PortMemory::Create(output.size);
+  if (copy) {
+    std::memcpy(copy->data(), output.data, output.size);
+    *data = copy->data();
+  }
+  return copy;
+}
+
+// Keeps the large ones of these outputs with the page, whose list has room for them. False, with
+// none of them kept, where there is no memory for one; `*lacked` is its size.
+bool KeepLarge(std::span<const OutputTensor> outputs, CompletionPage* page, size_t* lacked) {
+  const size_t first = page->large.size();
+  Cutter sizes;
+  for (const OutputTensor& output : outputs) {
+    if (sizes.Takes(output)) continue;
+    const void* data = nullptr;
+    BlockRef block = Keep(output, &data);
+    if (!block) {
+      *lacked = output.size;
+      page->large.resize(first);
+      return false;
+    }
+    page->large.push_back({std::move(block), data, output.size});
+  }
+  for (size_t i = first; i < page->large.size(); i++) page->large_bytes += page->large[i].size;
+  return true;
+}
+
+// Whether the page's list has room for so many more.
+bool MakeLargeRoom(CompletionPage* page, size_t count) {
+  std::vector<CompletionPage::Large>& large = page->large;
+  if (large.capacity() - large.size() >= count) return true;
+  try {
+    large.reserve(std::max(large.size() + count, 2 * large.capacity()));
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+bool ResponseWriter::Finish() {
+  if (page_) pages_->Publish(page_, less_);
+  page_ = nullptr;
+  less_ = 0;
+  return touched_;
+}
+
+bool ResponseWriter::MakeRoom(size_t needed, CompletionPages::Use use) {
+  if (page_ && page_->room() >= needed) return true;
+  if (page_) {
+    page_->full = true;
+    Finish();
+  }
+  touched_ = true;
+  page_ = pages_->PageWithRoom(needed, use);
+  return page_ != nullptr;
+}
+
+int32_t ResponseWriter::Put(const void* data, size_t size) {
+  page_->payload = (page_->payload - static_cast<uint32_t>(size)) & ~7u;
+  if (size > 0) {
+    std::memcpy(static_cast<char*>(page_->memory->data()) + page_->payload, data, size);
+  }
+  return static_cast<int32_t>(page_->payload);
+}
+
+void ResponseWriter::WriteTimings(const Request& request, const BatchTimings& timings) {
+  CompletionPage* page = page_;
+  if (page->timings_version == request.version && page->timings_batch == timings.batch &&
+      page->timings_flush == request.flush) {
+    return;
+  }
+  page->timings_version = request.version;
+  page->timings_batch = timings.batch;
+  page->timings_flush = request.flush;
+  page->data()[page->words++] = layout::kTimings;
+  page->words += page->words & 1;
+  const double values[] = {
+      static_cast<double>(timings.batch_size),
+      static_cast<double>(timings.exec_start_ns - request.arrival_ns),
+      static_cast<double>(timings.compute_start_ns - timings.exec_start_ns),
+      static_cast<double>(timings.compute_end_ns - timings.compute_start_ns),
+      static_cast<double>(timings.exec_end_ns - timings.compute_end_ns),
+  };
+  std::memcpy(page->data() + page->words, values, sizeof(values));
+  page->words += sizeof(values) / 4;
+}
+
+bool ResponseWriter::Write(const Response& response, uint32_t count) {
+  const Status& status = response.status;
+  if (!status.ok()) return WriteFailure(response, count, status.code(), status.message());
+  size_t lacked = 0;
+  std::string_view complaint;
+  if (WriteOutputs(response, &complaint, &lacked)) return true;
+  if (lacked == 0) {
+    const Code code = complaint == kNoMemory ? Code::kUnavailable : Code::kInternal;
+    return WriteFailure(response, count, code, complaint);
+  }
+  char text[64];
+  const int size =
+      std::snprintf(text, sizeof(text), "no memory for an output of %zu bytes", lacked);
+  return WriteFailure(response, count, Code::kUnavailable, {text, static_cast<size_t>(size)});
+}
+
+bool ResponseWriter::WriteOutputs(const Response& response, std::string_view* complaint,
+                                  size_t* lacked) {
+  const Request* request = response.request;
+  Cutter sizes;
+  size_t large = 0;
+  size_t most_words = kTimingWords + kResponseWords;
+  for (const OutputTensor& output : response.outputs) {
+    most_words += kOutputWords + output.tail.size();
+    if (!sizes.Takes(output)) large++;
+  }
+  if (most_words > kMostWords) {
+    *complaint = "too many outputs for one response";
+    return false;
+  }
+  if (!MakeRoom(most_words * 4 + sizes.bytes(), CompletionPages::Use::kAnswers) ||
+      (large > 0 && !MakeLargeRoom(page_, large))) {
+    *complaint = kNoMemory;
+    return false;
+  }
+  size_t next_large = page_->large.size();
+  if (large > 0 && !KeepLarge(response.outputs, page_, lacked)) return false;
+  if (response.timings) WriteTimings(*request, *response.timings);
+  int32_t* words = page_->data() + page_->words;
+  *words++ = static_cast<int32_t>(request->slot);
+  *words++ = static_cast<int32_t>(request->generation);
+  *words++ = static_cast<int32_t>(Code::kOk) | (response.final ? layout::kFinalBit : 0) |
+             (response.timings ? layout::kRanBit : 0) |
+             static_cast<int32_t>(response.outputs.size() << 16);
+  *words++ = static_cast<int32_t>(request->position);
+  *words++ = 1;
+  Cutter cutter;
+  for (const OutputTensor& output : response.outputs) {
+    *words++ = static_cast<int32_t>(output.index) | static_cast<int32_t>(output.datatype) << 16;
+    *words++ =
+        cutter.Takes(output) ? Put(output.data, output.size) : ~static_cast<int32_t>(next_large++);
+    *words++ = static_cast<int32_t>(output.size);
+    *words++ = static_cast<int32_t>(output.tail.size() + (output.batch >= 0 ? 1 : 0));
+    if (output.batch >= 0) *words++ = static_cast<int32_t>(output.batch);
+    for (const int64_t dim : output.tail) *words++ = static_cast<int32_t>(dim);
+  }
+  page_->words = static_cast<uint32_t>(words - page_->data());
+  NoteWritten(response, 1);
+  return true;
+}
+
+void ResponseWriter::NoteWritten(const Response& response, uint32_t count) {
+  if (!response.final) {
+    page_->unfinished = true;
+    return;
+  }
+  page_->finals += count;
+  page_->NoteEnded(response.request->slot, count);
+}
+
+bool ResponseWriter::WriteFailure(const Response& response, uint32_t count, Code code,
+                                  std::string_view message) {
+  message = message.substr(0, kLongestMessage);
+  const size_t words_needed = kTimingWords + kResponseWords;
+  if (!MakeRoom(words_needed * 4 + message.size(), CompletionPages::Use::kErrors)) return false;
+  if (page_->reserved && message.size() > kNoMemory.size()) message = kNoMemory;
+  const Request* request = response.request;
+  if (response.timings) WriteTimings(*request, *response.timings);
+  int32_t* words = page_->data() + page_->words;
+  *words++ = static_cast<int32_t>(request->slot);
+  *words++ = static_cast<int32_t>(request->generation);
+  *words++ = static_cast<int32_t>(code) | (response.final ? layout::kFinalBit : 0) |
+             (response.limited ? layout::kLimitedBit : 0) |
+             (response.unserved ? layout::kUnservedBit : 0) |
+             (response.timings ? layout::kRanBit : 0);
+  *words++ = static_cast<int32_t>(request->position);
+  *words++ = static_cast<int32_t>(count);
+  *words++ = Put(message.data(), message.size());
+  *words++ = static_cast<int32_t>(message.size());
+  page_->words = static_cast<uint32_t>(words - page_->data());
+  NoteWritten(response, count);
+  return true;
+}
+
+bool ResponseWriter::FitAlike(const AlikeResponses& alike) {
+  Cutter sizes;
+  size_t words = kTimingWords + kResponseWords;
+  for (const OutputTensor& output : alike.outputs) {
+    words += kOutputWords + output.tail.size();
+    if (!sizes.Takes(output)) return false;
+  }
+  return words <= kMostWords;
+}
+
+size_t ResponseWriter::WriteAlike(const AlikeResponses& alike, size_t first) {
+  const std::span<Request* const> requests = alike.requests.subspan(first);
+  // A record for each at the worst; in it, an output's bytes begin at a multiple of 8.
+  size_t bytes_each = kResponseWords * 4;
+  for (const OutputTensor& output : alike.outputs) {
+    bytes_each += (kOutputWords + output.tail.size()) * 4 + output.size + 8;
+  }
+  constexpr size_t kFixed = kTimingWords * 4;
+  // Not a page for the last few of a batch: as many as one can take.
+  if (!MakeRoom(kFixed + bytes_each, CompletionPages::Use::kAnswers)) return 0;
+  // The first of a tick's requests says for all of them how long they waited.
+  WriteTimings(*requests.front(), *alike.timings);
+  size_t count = 0;
+  while (count < requests.size() && requests[count]->flush == requests.front()->flush) {
+    const size_t written = WriteNeighbours(alike, first + count);
+    if (written == 0) break;
+    count += written;
+  }
+  return count;
+}
+
+size_t ResponseWriter::WriteNeighbours(const AlikeResponses& alike, size_t first) {
+  const std::span<Request* const> requests = alike.requests.subspan(first);
+  size_t fixed = kResponseWords * 4;
+  size_t bytes_each = 0;
+  for (const OutputTensor& output : alike.outputs) {
+    fixed += (kOutputWords + output.tail.size()) * 4 + 8;
+    bytes_each += output.size;
+  }
+  if (page_->room() < fixed + bytes_each) return 0;
+  size_t most = requests.size();
+  if (bytes_each > 0) most = std::min(most, (page_->room() - fixed) / bytes_each);
+  const Request& begin = *requests.front();
+  size_t count = 1;
+  while (count < most && requests[count]->slot == begin.slot &&
+         requests[count]->position == begin.position + count) {
+    count++;
+  }
+  int32_t* words = page_->data() + page_->words;
+  *words++ = static_cast<int32_t>(begin.slot);
+  *words++ = static_cast<int32_t>(begin.generation);
+  *words++ = static_cast<int32_t>(Code::kOk) | layout::kFinalBit | layout::kRanBit |
+             static_cast<int32_t>(alike.outputs.size() << 16);
+  *words++ = static_cast<int32_t>(begin.position);
+  *words++ = static_cast<int32_t>(count);
+  for (const OutputTensor& output : alike.outputs) {
+    *words++ = static_cast<int32_t>(output.index) | static_cast<int32_t>(output.datatype) << 16;
+    *words++ =
+        Put(static_cast<const char*>(output.data) + first * output.size, count * output.size);
+    *words++ = static_cast<int32_t>(output.size);
+    *words++ = static_cast<int32_t>(output.tail.size() + 1);
+    *words++ = static_cast<int32_t>(output.batch);
+    for (const int64_t dim : output.tail) *words++ = static_cast<int32_t>(dim);
+  }
+  page_->words = static_cast<uint32_t>(words - page_->data());
+  page_->finals += static_cast<uint32_t>(count);
+  page_->NoteEnded(begin.slot, static_cast<uint32_t>(count));
+  return count;
+}
+
+}  // namespace tritonts

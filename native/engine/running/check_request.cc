@@ -1,0 +1,170 @@
+#include "engine/running/check_request.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/backend.h"
+#include "engine/memory/memory_copier.h"
+
+namespace tritonts {
+
+namespace {
+
+constexpr size_t kLengthBytes = 4;
+constexpr uint64_t kMostElements = uint64_t{1} << 48;
+
+std::string Text(std::span<const int64_t> dims) {
+  std::string text = "[";
+  for (const int64_t dim : dims) text += (text.size() > 1 ? "," : "") + std::to_string(dim);
+  return text + "]";
+}
+
+// How many elements a shape has; false where it is none, or beyond all bounds.
+bool CountElements(std::span<const int64_t> shape, uint64_t* count) {
+  *count = 1;
+  bool empty = false;
+  for (const int64_t dim : shape) {
+    if (dim < 0) return false;
+    if (dim == 0) {
+      empty = true;
+    } else if (*count > kMostElements / static_cast<uint64_t>(dim)) {
+      return false;
+    } else {
+      *count *= static_cast<uint64_t>(dim);
+    }
+  }
+  if (empty) *count = 0;
+  return true;
+}
+
+// Reads through the chunks of an input as if they were one.
+class Reader {
+ public:
+  explicit Reader(std::span<const Buffer> chunks) : chunks_(chunks) {}
+
+  // Copies the next bytes to `to`, or passes over them where that is null; false: there are fewer.
+  bool Take(size_t size, char* to) {
+    while (size > 0) {
+      if (chunks_.empty()) return false;
+      const Buffer& chunk = chunks_.front();
+      const size_t here = std::min(size, chunk.size - offset_);
+      if (to && here > 0) {
+        std::memcpy(to, static_cast<const char*>(chunk.data) + offset_, here);
+        to += here;
+      }
+      size -= here;
+      offset_ += here;
+      if (offset_ == chunk.size) {
+        chunks_ = chunks_.subspan(1);
+        offset_ = 0;
+      }
+    }
+    return true;
+  }
+
+ private:
+  std::span<const Buffer> chunks_;
+  size_t offset_ = 0;
+};
+
+// Walks the elements of a BYTES tensor; what is wrong with them, "" where nothing is.
+std::string WalkStrings(const InputTensor& input, uint64_t count) {
+  size_t left = input.byte_size();
+  // So much each element takes at the least: a wrong shape costs no walk.
+  if (count > left / kLengthBytes) {
+    return "expected " + std::to_string(count) + " elements, each after its length, but its " +
+           std::to_string(left) + " bytes cannot hold them";
+  }
+  Reader reader({input.chunks.data(), input.chunks.size()});
+  for (uint64_t i = 0; i < count; i++) {
+    unsigned char digits[kLengthBytes];
+    if (!reader.Take(kLengthBytes, reinterpret_cast<char*>(digits))) {
+      return "expected " + std::to_string(count) + " elements but found " + std::to_string(i);
+    }
+    left -= kLengthBytes;
+    const uint32_t length =
+        static_cast<uint32_t>(digits[0]) | static_cast<uint32_t>(digits[1]) << 8 |
+        static_cast<uint32_t>(digits[2]) << 16 | static_cast<uint32_t>(digits[3]) << 24;
+    if (!reader.Take(length, nullptr)) {
+      return "element " + std::to_string(i) + " has " + std::to_string(length) +
+             " bytes, but only " + std::to_string(left) + " are left";
+    }
+    left -= length;
+  }
+  if (left > 0) {
+    return std::to_string(left) + " bytes are left after " + std::to_string(count) + " elements";
+  }
+  return "";
+}
+
+std::string ComplaintOf(const ModelIo& io, const TensorSpec& spec, const InputTensor& input,
+                        uint32_t rows) {
+  if (input.datatype != spec.datatype) {
+    return std::string("expected ") + Name(spec.datatype) + " but received " + Name(input.datatype);
+  }
+  const std::span<const int64_t> shape{input.shape.data(), input.shape.size()};
+  bool fits = shape.size() == spec.dims.size();
+  for (size_t i = 0; fits && i < shape.size(); i++) {
+    fits = spec.dims[i] < 0 ? shape[i] >= 0 : shape[i] == spec.dims[i];
+  }
+  uint64_t count = 0;
+  if (!fits || !CountElements(shape, &count)) {
+    return "expected dims " + Text(spec.dims) + " but received shape " + Text(shape);
+  }
+  if (io.max_batch_size > 0 && shape.front() != int64_t{rows}) {
+    return "expected " + std::to_string(rows) + " rows, as the request has, but received shape " +
+           Text(shape);
+  }
+  for (const Buffer& chunk : input.chunks) {
+    if (chunk.size > 0 && !chunk.data) return "a part of its bytes is nowhere";
+  }
+  const uint64_t bytes = input.byte_size();
+  if (input.datatype != DataType::kBytes) {
+    if (bytes == count * ByteSize(input.datatype)) return "";
+    return "expected " + std::to_string(count * ByteSize(input.datatype)) + " bytes for shape " +
+           Text(shape) + " but received " + std::to_string(bytes);
+  }
+  const bool readable = std::all_of(input.chunks.begin(), input.chunks.end(),
+                                    [](const Buffer& chunk) { return IsHostMemory(chunk.kind); });
+  return readable ? WalkStrings(input, count) : "";
+}
+
+}  // namespace
+
+Status CheckRequest(const std::string& model, const ModelIo& io, const Request& request) {
+  const auto refuse = [&](const std::string& what) {
+    return Status::InvalidArg("model '" + model + "'" + what);
+  };
+  if (io.max_batch_size > 0 &&
+      (request.batch_size == 0 || request.batch_size > io.max_batch_size)) {
+    return refuse(": expected 1 to " + std::to_string(io.max_batch_size) +
+                  " rows, its max_batch_size, but received " + std::to_string(request.batch_size));
+  }
+  const std::span<const InputTensor> inputs = request.inputs();
+  for (size_t i = 0; i < inputs.size(); i++) {
+    const uint32_t index = inputs[i].index;
+    if (index >= io.inputs.size()) {
+      return refuse(": there is no input " + std::to_string(index) + ", it has " +
+                    std::to_string(io.inputs.size()));
+    }
+    const TensorSpec& spec = io.inputs[index];
+    const bool twice = std::any_of(inputs.begin(), inputs.begin() + static_cast<ptrdiff_t>(i),
+                                   [&](const InputTensor& one) { return one.index == index; });
+    const std::string complaint =
+        twice ? "it is there twice" : ComplaintOf(io, spec, inputs[i], request.batch_size);
+    if (!complaint.empty()) return refuse(", input '" + spec.name + "': " + complaint);
+  }
+  for (uint32_t i = 0; i < io.inputs.size(); i++) {
+    if (!io.inputs[i].optional && !request.input(i)) {
+      return refuse(", input '" + io.inputs[i].name + "': it is missing");
+    }
+  }
+  for (const uint32_t output : request.wanted) {
+    if (output < io.outputs.size()) continue;
+    return refuse(": there is no output " + std::to_string(output) + ", it has " +
+                  std::to_string(io.outputs.size()));
+  }
+  return Status::Ok();
+}
+
+}  // namespace tritonts

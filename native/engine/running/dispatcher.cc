@@ -1,0 +1,150 @@
+#include "engine/running/dispatcher.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/base/rules.h"
+
+namespace tritonts {
+
+using ThreadState = InstanceRunner::ThreadState;
+using Handing = InstanceRunner::Handing;
+
+Dispatcher::Dispatcher(std::unique_ptr<Scheduler> scheduler, std::vector<InstanceRunner*> runners,
+                       const RunContext* context, InlinePolicy inline_policy)
+    : scheduler_(std::move(scheduler)),
+      runners_(std::move(runners)),
+      context_(context),
+      inline_policy_(std::move(inline_policy)) {}
+
+void Dispatcher::Take(std::vector<Schedulable*>* from, std::vector<Request*>* to) {
+  for (Schedulable* one : *from) to->push_back(static_cast<Request*>(one));
+  from->clear();
+}
+
+void Dispatcher::NoteTime(Orders* orders) {
+  const uint64_t at = decision_.wake_at_ns;
+  if (at != 0 && (orders->wake_at_ns == 0 || at < orders->wake_at_ns)) orders->wake_at_ns = at;
+}
+
+void Dispatcher::Ask(uint64_t now_ns, InstanceRunner* awake, const std::shared_ptr<RunOwner>& owner,
+                     Orders* orders) {
+  if (scheduler_->waiting() == 0) return;
+  decision_.Clear();
+  scheduler_->Expire(now_ns, &decision_);
+  NoteTime(orders);
+  if (!decision_.expire.empty()) Take(&decision_.expire, &orders->expired);
+  if (awake) Offer(awake, now_ns, awake, owner, orders);
+  for (InstanceRunner* runner : runners_) {
+    if (scheduler_->waiting() == 0) return;
+    Offer(runner, now_ns, awake, owner, orders);
+  }
+  if (!threads_refused_) return;
+  const bool stranded = std::all_of(runners_.begin(), runners_.end(), [](const auto* runner) {
+    return runner->thread_state == ThreadState::kRefused;
+  });
+  if (!stranded) return;
+  std::vector<Schedulable*> waiting;
+  scheduler_->Drain(&waiting);
+  Take(&waiting, &orders->stranded);
+}
+
+bool Dispatcher::Offer(InstanceRunner* runner, uint64_t now_ns, InstanceRunner* awake,
+                       const std::shared_ptr<RunOwner>& owner, Orders* orders) {
+  if (runner->occupied || runner->thread_state == ThreadState::kRefused) return false;
+  decision_.Clear();
+  scheduler_->Next(runner->index, now_ns, &decision_);
+  NoteTime(orders);
+  if (decision_.take.empty()) return false;
+  PooledRun* run = pool_->Take();
+  run->Assign(decision_.take, ++batches_, context_, runner, owner);
+  inline_policy_.Classify(run);
+  run->next = under_way_;
+  if (under_way_) under_way_->previous = run;
+  under_way_ = run;
+  runner->next = run;
+  runner->occupied = true;
+  runner->assigned_ns = now_ns;
+  if (runner->asynchronous) {
+    run->SetUnderWay();
+    Handing one = Handing::kOne;
+    // Who is in Execute comes for it; else somebody is to go there.
+    if (!runner->handing.compare_exchange_strong(one, Handing::kAnother)) {
+      runner->handing.store(Handing::kOne);
+      orders->hand_over.push_back(runner);
+    }
+  } else if (runner->thread_state == ThreadState::kNone) {
+    runner->thread_state = ThreadState::kStarting;
+    orders->start.push_back(runner);
+  } else if (runner != awake) {
+    orders->wake.Add(runner);
+  }
+  return true;
+}
+
+PooledRun* Dispatcher::TakeBatch(InstanceRunner* runner) {
+  PooledRun* run = std::exchange(runner->next, nullptr);
+  if (run) run->SetUnderWay();
+  return run;
+}
+
+void Dispatcher::Free(InstanceRunner* runner, uint64_t now_ns) {
+  TRITONTS_ASSERT(runner->occupied, "an instance was freed twice");
+  runner->occupied = false;
+  scheduler_->Finished(runner->index, now_ns);
+}
+
+void Dispatcher::Forget(PooledRun* run) {
+  (run->previous ? run->previous->next : under_way_) = run->next;
+  if (run->next) run->next->previous = run->previous;
+  run->next = run->previous = nullptr;
+}
+
+size_t Dispatcher::Account(PooledRun* run, Statistics* statistics) {
+  Forget(run);
+  const size_t ended = run->Account(statistics);
+  run->Drop();
+  return ended;
+}
+
+void Dispatcher::AddAnswered(Statistics* statistics) const {
+  for (PooledRun* run = under_way_; run; run = run->next) run->AddAnswered(statistics);
+}
+
+bool Dispatcher::idle() const {
+  return !under_way_ && std::none_of(runners_.begin(), runners_.end(),
+                                     [](const auto* runner) { return runner->occupied; });
+}
+
+std::vector<PooledRun*> Dispatcher::under_way() const {
+  std::vector<PooledRun*> runs;
+  for (PooledRun* run = under_way_; run; run = run->next) runs.push_back(run);
+  return runs;
+}
+
+void Dispatcher::ThreadStarted(InstanceRunner* runner, bool started, uint64_t now_ns,
+                               Orders* orders) {
+  runner->thread_state = started ? ThreadState::kStarted : ThreadState::kRefused;
+  if (started) return;
+  threads_refused_ = true;
+  PooledRun* run = std::exchange(runner->next, nullptr);
+  runner->occupied = false;
+  std::vector<Request*> requests;
+  run->Disband(&requests);
+  Forget(run);
+  run->Drop();
+  scheduler_->Finished(runner->index, now_ns);
+  for (Request* request : requests) {
+    // Accepted once; a queue that is full by now has no room for it.
+    if (!scheduler_->Enqueue(request, now_ns).ok()) orders->stranded.push_back(request);
+  }
+}
+
+void Dispatcher::RetryThreads() {
+  if (!std::exchange(threads_refused_, false)) return;
+  for (InstanceRunner* runner : runners_) {
+    if (runner->thread_state == ThreadState::kRefused) runner->thread_state = ThreadState::kNone;
+  }
+}
+
+}  // namespace tritonts

@@ -1,0 +1,88 @@
+// Which instance gets which batch: it asks the scheduler for every instance that is free, makes
+// runs of what that decides, and knows the runs that are under way.
+//
+// Guarded by its version's lock. It calls nobody but the scheduler: what is to be done about a
+// decision (threads to wake or to start, batches to hand over, requests to fail) is written down in
+// Orders, and done without the lock.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "engine/base/small_vector.h"
+#include "engine/running/inline_policy.h"
+#include "engine/running/instance.h"
+#include "engine/running/run.h"
+#include "engine/running/run_pool.h"
+#include "engine/running/statistics.h"
+#include "engine/running/wake_list.h"
+#include "engine/scheduling/scheduler.h"
+
+namespace tritonts {
+
+struct Orders {
+  WakeList wake;                              // their batches are for their threads
+  SmallVector<InstanceRunner*, 2> start;      // they have a batch, and no thread yet
+  SmallVector<InstanceRunner*, 2> hand_over;  // asynchronous ones: Execute is to be called
+  std::vector<Request*> expired;
+  std::vector<Request*> stranded;  // the system has no thread for any instance
+  uint64_t wake_at_ns = 0;         // ask again then; 0: only when something changes
+  bool drained = false;            // a version that is closed has nothing left to do
+
+  bool any() const {
+    return drained || !wake.empty() || !start.empty() || !hand_over.empty() || !expired.empty() ||
+           !stranded.empty();
+  }
+};
+
+class Dispatcher {
+ public:
+  // `runners` and `context` outlive it.
+  Dispatcher(std::unique_ptr<Scheduler> scheduler, std::vector<InstanceRunner*> runners,
+             const RunContext* context, InlinePolicy inline_policy);
+
+  Scheduler& scheduler() { return *scheduler_; }
+  const Scheduler& scheduler() const { return *scheduler_; }
+  InlinePolicy& inline_policy() { return inline_policy_; }
+
+  // Gives batches to free instances, `awake` first, whose thread is here and needs no waking. Runs
+  // keep `owner` while they are under way.
+  void Ask(uint64_t now_ns, InstanceRunner* awake, const std::shared_ptr<RunOwner>& owner,
+           Orders* orders);
+  // The batch of an instance, for who is on the way to Execute with it; null: it has none.
+  PooledRun* TakeBatch(InstanceRunner* runner);
+  // An instance is free.
+  void Free(InstanceRunner* runner, uint64_t now_ns);
+  // A run is done: adds it up, and lets go of it. Returns how many requests ended.
+  size_t Account(PooledRun* run, Statistics* statistics);
+  // Adds what runs under way have answered so far.
+  void AddAnswered(Statistics* statistics) const;
+  // Whether no instance is occupied, and no run under way.
+  bool idle() const;
+  std::vector<PooledRun*> under_way() const;
+
+  // Whether a thread was started for an instance that Orders named. Where not, its batch goes back
+  // to the scheduler, and the instance gets none until threads may be had again.
+  void ThreadStarted(InstanceRunner* runner, bool started, uint64_t now_ns, Orders* orders);
+  void RetryThreads();
+
+ private:
+  bool Offer(InstanceRunner* runner, uint64_t now_ns, InstanceRunner* awake,
+             const std::shared_ptr<RunOwner>& owner, Orders* orders);
+  void Take(std::vector<Schedulable*>* from, std::vector<Request*>* to);
+  void NoteTime(Orders* orders);
+  void Forget(PooledRun* run);
+
+  const std::unique_ptr<Scheduler> scheduler_;
+  const std::vector<InstanceRunner*> runners_;
+  const RunContext* const context_;
+  InlinePolicy inline_policy_;
+  const std::shared_ptr<RunPool> pool_ = std::make_shared<RunPool>();
+  PooledRun* under_way_ = nullptr;  // a list through the runs
+  Decision decision_;
+  uint64_t batches_ = 0;
+  bool threads_refused_ = false;  // of some instance
+};
+
+}  // namespace tritonts

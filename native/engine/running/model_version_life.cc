@@ -1,0 +1,203 @@
+// How a version begins and ends.
+#include <algorithm>
+#include <utility>
+
+#include "engine/base/exit.h"
+#include "engine/base/guard.h"
+#include "engine/base/rules.h"
+#include "engine/running/model_version.h"
+
+namespace tritonts {
+
+namespace {
+
+// `a` times `b`, or kMostBytes where that is more.
+uint64_t Times(uint64_t a, uint64_t b) {
+  if (a == 0 || b == 0) return 0;
+  return a > ModelVersion::kMostBytes / b ? ModelVersion::kMostBytes : a * b;
+}
+
+}  // namespace
+
+ModelVersion::ModelVersion(uint32_t uid, std::string name, int64_t version, Backend* backend,
+                           std::unique_ptr<Model> model, Timer* timer,
+                           std::function<void()> on_drained)
+    : uid_(uid),
+      name_(std::move(name)),
+      version_(version),
+      backend_(backend),
+      model_(std::move(model)),
+      starts_at_once_(model_->starts_at_once()),
+      timer_(timer),
+      on_drained_(std::move(on_drained)) {}
+
+ModelVersion::~ModelVersion() {
+  TRITONTS_ASSERT(runners_.empty(), "a version was not destroyed");
+}
+
+Status ModelVersion::Start(VersionConfig config, uint32_t spin_cores) {
+  {
+    std::lock_guard lock(mutex_);
+    TRITONTS_ASSERT(!started_ && !starting_, "a version was started twice");
+    if (closed_) return Status::Cancelled("model '" + name_ + "': loading was given up");
+    starting_.store(true, std::memory_order_release);
+    spin_cores_ = spin_cores;
+  }
+  Status status = CreateInstances(std::move(config));
+  if (status.ok()) started_.store(true, std::memory_order_release);
+  starting_.store(false, std::memory_order_release);
+  return status;
+}
+
+Status ModelVersion::CreateInstances(VersionConfig config) {
+  Status status =
+      Guarded(name_, "to take its configuration", [&] { return model_->Configure(config.io); });
+  if (!status.ok()) return status;
+  io_ = std::move(config.io);
+  context_ = {name_, io_.max_batch_size > 0, &io_};
+  NoteSizes();
+  std::vector<std::unique_ptr<InstanceRunner>> runners;
+  std::vector<InstanceRunner*> all;
+  for (const InstanceSpec& spec : config.instances) {
+    auto instance =
+        Guarded(name_, "to make an instance", [&] { return model_->CreateInstance(spec); });
+    if (!instance.ok()) return instance.status();
+    runners.push_back(std::make_unique<InstanceRunner>(spec, instance.take()));
+    all.push_back(runners.back().get());
+  }
+  const bool has_strings =
+      std::any_of(io_.inputs.begin(), io_.inputs.end(),
+                  [](const TensorSpec& input) { return input.datatype == DataType::kBytes; });
+  const bool may_run_inline = backend_->may_run_on_js_thread() && !model_->time_depends_on_data();
+  const uint64_t budget = may_run_inline ? config.inline_budget_ns : 0;
+  auto scheduler = config.scheduler ? config.scheduler()
+                                    : std::make_unique<DynamicScheduler>(std::move(config.policy));
+  auto dispatcher = std::make_unique<Dispatcher>(std::move(scheduler), std::move(all), &context_,
+                                                 InlinePolicy(budget, has_strings));
+  std::lock_guard lock(mutex_);
+  runners_ = std::move(runners);
+  dispatcher_ = std::move(dispatcher);
+  return Status::Ok();
+}
+
+void ModelVersion::NoteSizes() {
+  const size_t first = io_.max_batch_size > 0 ? 1 : 0;
+  for (const TensorSpec& output : io_.outputs) {
+    uint64_t bytes = ByteSize(output.datatype);
+    for (size_t i = first; i < output.dims.size(); i++) {
+      bytes = Times(bytes, output.dims[i] < 0 ? 0 : static_cast<uint64_t>(output.dims[i]));
+    }
+    known_output_bytes_ = std::min(known_output_bytes_ + bytes, kMostBytes);
+  }
+  for (const TensorSpec& input : io_.inputs) {
+    const bool variable = std::find(input.dims.begin() + static_cast<ptrdiff_t>(first),
+                                    input.dims.end(), -1) != input.dims.end();
+    variable_inputs_.push_back(variable);
+    has_optional_ = has_optional_ || input.optional;
+    keyed_ = keyed_ || variable || input.optional;
+  }
+}
+
+uint64_t ModelVersion::KnownOutputBytes(uint64_t rows) const {
+  return Times(rows, known_output_bytes_);
+}
+
+std::map<std::string, std::string> ModelVersion::Info() const {
+  {
+    std::lock_guard lock(mutex_);
+    if (stop_ || !model_) return {};
+    calls_++;
+  }
+  auto info = model_->Info();
+  std::lock_guard lock(mutex_);
+  if (--calls_ == 0) calls_changed_.notify_all();
+  return info;
+}
+
+void ModelVersion::Close() {
+  bool drained = false;
+  {
+    std::lock_guard lock(mutex_);
+    closed_ = true;
+    drained = DrainedLocked();
+  }
+  if (drained) on_drained_();
+}
+
+bool ModelVersion::drained() const {
+  std::lock_guard lock(mutex_);
+  return DrainedLocked();
+}
+
+void ModelVersion::Abort(const Status& status) {
+  std::vector<Schedulable*> waiting;
+  {
+    std::lock_guard lock(mutex_);
+    aborted_ = status;
+    if (dispatcher_) dispatcher_->scheduler().Drain(&waiting);
+  }
+  std::vector<Request*> requests;
+  for (Schedulable* schedulable : waiting) requests.push_back(static_cast<Request*>(schedulable));
+  Terminate();
+  if (!requests.empty()) Fail(requests, status);
+}
+
+void ModelVersion::Terminate() {
+  std::vector<InstanceRunner*> runners;
+  {
+    std::lock_guard lock(mutex_);
+    terminated_ = true;
+    if (stop_) return;
+    for (const auto& runner : runners_) runners.push_back(runner.get());
+    calls_++;
+  }
+  for (InstanceRunner* runner : runners) runner->instance->Terminate();
+  std::lock_guard lock(mutex_);
+  if (--calls_ == 0) calls_changed_.notify_all();
+}
+
+void ModelVersion::Destroy() {
+  timer_->Remove(this);
+  std::vector<std::unique_ptr<InstanceRunner>> runners;
+  {
+    std::unique_lock lock(mutex_);
+    TRITONTS_ASSERT(DrainedLocked(), "a version was destroyed with requests in flight");
+    stop_ = true;
+    calls_changed_.wait(lock, [this] { return calls_ == 0 && starts_ == 0; });
+    runners.swap(runners_);
+  }
+  for (auto& runner : runners) {
+    runner->bell->Ring();
+    runner->thread.Join();
+  }
+  {
+    std::lock_guard lock(mutex_);
+    dispatcher_.reset();
+  }
+  runners.clear();
+  model_.reset();
+}
+
+void ModelVersion::Abandon() {
+  timer_->Remove(this);
+  const Status status =
+      Status::Internal("model '" + name_ + "': a run did not return; its instance was abandoned");
+  std::vector<PooledRun*> runs;
+  {
+    std::unique_lock lock(mutex_);
+    stop_ = true;
+    calls_changed_.wait(lock, [this] { return starts_ == 0; });
+    if (dispatcher_) runs = dispatcher_->under_way();
+    for (const auto& runner : runners_) {
+      runner->thread.Detach();
+      runner->bell->Ring();
+    }
+  }
+  // A run that comes back now finds `stop_` and is left alone; one that was assigned but not begun
+  // never begins.
+  for (PooledRun* run : runs) {
+    if (run->Abandon(status)) CountAbandonedCalls(1);
+  }
+}
+
+}  // namespace tritonts

@@ -1,0 +1,148 @@
+// How a version's batches are run: on instances' threads, on the thread that submitted them, or
+// handed over to asynchronous instances.
+#include <utility>
+
+#include "engine/base/clock.h"
+#include "engine/base/exit.h"
+#include "engine/base/guard.h"
+#include "engine/running/model_version.h"
+#include "platform/thread.h"
+
+namespace tritonts {
+
+void ModelVersion::Execute(InstanceRunner* runner, PooledRun* run, uint64_t now_ns) {
+  RuntimeCall call;
+  run->Begin(now_ns);
+  const Status status = Guarded(name_, "to run", [&] {
+    if (!call.allowed()) return Status::Cancelled("the process is exiting");
+    runner->instance->Execute(*run);
+    return Status::Ok();
+  });
+  if (status.ok()) return;
+  run->RespondAll(status);
+  if (runner->asynchronous) run->InstanceFree();
+}
+
+ModelVersion::Ran ModelVersion::RunBatch(InstanceRunner* runner, PooledRun** run, InlineTick* tick,
+                                         std::unique_lock<std::mutex>* lock) {
+  PooledRun* const current = std::exchange(*run, nullptr);
+  const uint64_t began = NowNs();
+  if (tick) tick->watch.Begin(began);
+  Execute(runner, current, began);
+  if (!current->Returned()) {
+    CountAbandonedCalls(-1);
+    return Ran::kAbandoned;
+  }
+  const uint64_t now = NowNs();
+  // Not the responses: to deliver these the JS thread needs more time than to write them.
+  const uint64_t ran_ns = current->ran_ns();
+  const uint64_t batch_class = current->batch_class;
+  const bool free = current->FreeInstance();
+  const bool done = current->EndExecute(free);
+  Orders orders;
+  Ran ran = Ran::kIdle;
+  lock->lock();
+  if (stop_) {  // abandoned a moment ago: what it would touch is not ours any more
+    lock->unlock();
+    return Ran::kAbandoned;
+  }
+  dispatcher_->inline_policy().Note(batch_class, ran_ns, tick);
+  if (done) AccountLocked(current);
+  if (free) dispatcher_->Free(runner, now);
+  Dispatch(now, free ? runner : nullptr, &orders);
+  if (!tick || (free && runner->next)) {
+    // A tick's thread took nothing but what it may; the rest is the runner's thread's.
+    if (tick && !dispatcher_->inline_policy().MayRun(*runner, *runner->next, *tick)) {
+      orders.wake.Add(runner);
+    } else if ((*run = dispatcher_->TakeBatch(runner))) {
+      ran = Ran::kHasNext;
+    }
+  }
+  NoteDrained(&orders);
+  // The runner's thread waits under this lock.
+  if (!tick && ran == Ran::kIdle && !orders.any()) return ran;
+  lock->unlock();
+  if (orders.any()) Carry(orders);
+  return ran;
+}
+
+void ModelVersion::RunInstance(InstanceRunner* runner) {
+  platform::NameThread("tritonts-model");
+  platform::ComputeForLong();
+  std::unique_lock lock(mutex_);
+  while (true) {
+    const uint64_t began = NowNs();
+    const Spin spin = Await(runner->bell.get(), &runner->spin, spin_cores_, began, &lock,
+                            [&] { return runner->next || stop_; });
+    if (stop_) return;
+    runner->spin.Note(spin, runner->assigned_ns > began ? runner->assigned_ns - began : 0);
+    PooledRun* run = dispatcher_->TakeBatch(runner);
+    lock.unlock();
+    Ran ran = Ran::kHasNext;
+    while (ran == Ran::kHasNext) ran = RunBatch(runner, &run, nullptr, &lock);
+    if (ran == Ran::kAbandoned) return;
+    if (!lock.owns_lock()) lock.lock();
+  }
+}
+
+void ModelVersion::StartThread(InstanceRunner* runner) {
+  const bool started = runner->thread.Start([this, runner] { RunInstance(runner); });
+  Orders orders;
+  {
+    std::lock_guard lock(mutex_);
+    const uint64_t now = NowNs();
+    dispatcher_->ThreadStarted(runner, started, now, &orders);
+    if (!started) Dispatch(now, nullptr, &orders);
+    // Last: then the version may be destroyed.
+    if (--starts_ == 0) calls_changed_.notify_all();
+  }
+  if (orders.any()) Carry(orders);
+}
+
+void ModelVersion::HandOver(InstanceRunner* runner) {
+  using Handing = InstanceRunner::Handing;
+  PooledRun* run = std::exchange(runner->next, nullptr);
+  while (run) {
+    Execute(runner, run, NowNs());
+    // Before the run is let go of: it is what keeps the runner.
+    PooledRun* another = nullptr;
+    Handing one = Handing::kOne;
+    if (!runner->handing.compare_exchange_strong(one, Handing::kNobody)) {
+      another = std::exchange(runner->next, nullptr);
+      runner->handing.store(Handing::kOne);
+    }
+    if (!run->Returned()) {
+      CountAbandonedCalls(-1);
+    } else if (run->EndExecute(false)) {
+      OnDone(run);
+    }
+    run = another;
+  }
+}
+
+void ModelVersion::OnInstanceFree(InstanceRunner* runner, PooledRun* done) {
+  Orders orders;
+  {
+    std::lock_guard lock(mutex_);
+    if (stop_) return;
+    const uint64_t now = NowNs();
+    if (done) AccountLocked(done);
+    dispatcher_->Free(runner, now);
+    Dispatch(now, nullptr, &orders);
+    NoteDrained(&orders);
+  }
+  Carry(orders);
+}
+
+void ModelVersion::OnDone(PooledRun* run) {
+  Orders orders;
+  {
+    std::lock_guard lock(mutex_);
+    if (stop_) return;
+    AccountLocked(run);
+    NoteDrained(&orders);
+  }
+  Carry(orders);
+}
+
+}  // namespace tritonts

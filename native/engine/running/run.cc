@@ -1,0 +1,286 @@
+#include "engine/running/run.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "engine/base/clock.h"
+#include "engine/base/rules.h"
+#include "engine/running/instance.h"
+#include "engine/running/run_pool.h"
+
+namespace tritonts {
+
+// --- Its life.
+
+void PooledRun::Assign(std::span<Schedulable* const> batch, uint64_t number,
+                       const RunContext* context, InstanceRunner* runner,
+                       std::shared_ptr<RunOwner> owner) {
+  TRITONTS_ASSERT(holds_ == 0, "a run was given a batch while it had one");
+  context_ = context;
+  runner_ = runner;
+  owner_ = std::move(owner);
+  asynchronous_ = runner->asynchronous;
+  outputs_.Begin(context);
+  requests_.clear();
+  for (Schedulable* schedulable : batch) {
+    auto* request = static_cast<Request*>(schedulable);
+    TRITONTS_ASSERT(request->state() == Request::State::kQueued, "a batch took a request twice");
+    request->set_state(Request::State::kRunning);
+    outputs_.AddRequest(request->batch_size);
+    requests_.push_back(request);
+  }
+  total_batch_size_ = outputs_.rows();
+  timings_ = BatchTimings();
+  timings_.batch = number;
+  timings_.batch_size = total_batch_size_;
+  totals_ = RunTotals();
+  phases_.assign(requests_.size(), Phase::kOpen);
+  undone_ = requests_.size();
+  delivering_ = rescheduled_ = 0;
+  abandoned_ = false;
+  inputs_ready_ns_.store(0, std::memory_order_relaxed);
+  computed_ns_.store(0, std::memory_order_relaxed);
+  freed_.store(false, std::memory_order_relaxed);
+  execution_.store(Execution::kNone, std::memory_order_relaxed);
+  holds_.store(static_cast<uint32_t>(requests_.size()) + 2, std::memory_order_release);
+}
+
+void PooledRun::Disband(std::vector<Request*>* requests) {
+  for (Request* request : requests_) {
+    request->set_state(Request::State::kQueued);
+    requests->push_back(request);
+  }
+  std::lock_guard lock(lock_);
+  phases_.assign(phases_.size(), Phase::kDone);
+  undone_ = 0;
+  holds_.store(0, std::memory_order_release);
+  owner_.reset();
+}
+
+void PooledRun::Begin(uint64_t now_ns) {
+  std::lock_guard lock(lock_);
+  timings_.exec_start_ns = now_ns;
+}
+
+bool PooledRun::Returned() {
+  bool left = false;
+  if (!asynchronous_) {
+    std::lock_guard lock(lock_);
+    left = undone_ > 0;
+  }
+  if (left) {
+    RespondAll(Status::Internal("model '" + context_->model +
+                                "': its backend returned without an answer"));
+  }
+  return execution_.exchange(Execution::kNone, std::memory_order_acq_rel) != Execution::kAbandoned;
+}
+
+uint64_t PooledRun::ran_ns() {
+  std::lock_guard lock(lock_);
+  return timings_.compute_end_ns - timings_.exec_start_ns;
+}
+
+bool PooledRun::LetGo(uint32_t holds) {
+  if (holds_.fetch_sub(holds, std::memory_order_acq_rel) != holds) return false;
+  // Whoever comes now finds every request done.
+  if (!deliveries_.empty()) {
+    outputs_.DropAll(&deliveries_.back()->blocks);
+    deliveries_.back()->blocks.clear();
+  }
+  return true;
+}
+
+void PooledRun::Done() {
+  const std::shared_ptr<RunOwner> owner = std::move(owner_);
+  owner->OnDone(this);
+}
+
+void PooledRun::Drop() {
+  if (references_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+  // Maybe the last thing that keeps the pool.
+  const std::shared_ptr<RunPool> home = std::move(home_);
+  home->Return(this);
+}
+
+size_t PooledRun::Account(Statistics* statistics) {
+  std::lock_guard lock(lock_);
+  owner_.reset();
+  totals_.AddTo(statistics, timings_);
+  return requests_.size() - rescheduled_;
+}
+
+void PooledRun::AddAnswered(Statistics* statistics) {
+  std::lock_guard lock(lock_);
+  if (totals_.ended() > 0) totals_.AddTo(statistics, timings_);
+}
+
+bool PooledRun::Abandon(const Status& status) {
+  Delivery* delivery = nullptr;
+  {
+    Lock lock(lock_);
+    AwaitOpen(kAll, &lock);
+    abandoned_ = true;
+    delivery = TakeDelivery();
+    // Where the run never began, it ends as it begins.
+    if (timings_.exec_start_ns == 0) timings_.exec_start_ns = NowNs();
+    Stamp(&delivery->timings);
+    for (uint32_t i = 0; i < requests_.size(); i++) {
+      if (phases_[i] == Phase::kDone) continue;
+      End(i, Request::State::kDone);
+      Response& response = AddResponse(i, true, delivery);
+      response.status = status;
+      response.timings = nullptr;
+      response.abandoned = true;
+      totals_.AddFailed(*requests_[i], delivery->timings, false);
+    }
+  }
+  DeliverAll(delivery->responses);
+  delivery->Clear();
+  {
+    std::lock_guard lock(lock_);
+    deliveries_.emplace_back(delivery);
+  }
+  // Its holds stay: the run is under way for as long as the process is.
+  Execution under_way = Execution::kUnderWay;
+  return execution_.compare_exchange_strong(under_way, Execution::kAbandoned,
+                                            std::memory_order_acq_rel);
+}
+
+void PooledRun::InstanceFree() {
+  if (!FreeInstance()) return;
+  // With the instance's hold; without it the run may be another one's.
+  InstanceRunner* const runner = runner_;
+  const std::shared_ptr<RunOwner> owner = owner_;
+  owner->OnInstanceFree(runner, LetGo(1) ? this : nullptr);
+}
+
+// --- What a backend asks for and declares.
+
+BlockPool& PooledRun::pool() {
+  return runner_->pool;
+}
+
+MemoryCopier* PooledRun::memory() {
+  return runner_->instance->memory();
+}
+
+void PooledRun::MarkInputsReady() {
+  inputs_ready_ns_.store(NowNs(), std::memory_order_relaxed);
+}
+
+void PooledRun::MarkComputed() {
+  computed_ns_.store(NowNs(), std::memory_order_relaxed);
+}
+
+StatusOr<Buffer> PooledRun::Allocate(size_t size, MemoryKind preferred) {
+  BlockRef block;
+  if (preferred != MemoryKind::kHost && memory()) {
+    block = memory()->Allocate(preferred, runner_->device, size);
+  }
+  if (!block) block = pool().Acquire(size);
+  if (!block) return Status::Unavailable("no memory for " + std::to_string(size) + " bytes");
+  return Buffer{block->data(), size, block->kind(), block->device(), block};
+}
+
+StatusOr<Buffer> PooledRun::Output(uint32_t request, uint32_t index, DataType datatype,
+                                   std::span<const int64_t> shape, MemoryKind preferred) {
+  // Where it is for one request alone, its sink may have a place.
+  const uint32_t one = request == kAll && requests_.size() == 1 ? 0 : request;
+  std::optional<size_t> size;
+  {
+    Lock lock(lock_);
+    if (!AwaitOpen(one, &lock)) return Cancelled();
+    size = outputs_.SizeOf(request, datatype, shape);
+    if (!size) {
+      return Status::Internal("model '" + context_->model + "', output " + std::to_string(index) +
+                              ": its backend asked for a place for " + Name(datatype) +
+                              " of a shape that does not tell its size");
+    }
+    if (one != kAll) Seize(one);
+  }
+  Buffer buffer;
+  if (one != kAll) {
+    const Request& owner = *requests_[one];
+    if (owner.Wants(index) && *size > 0) {
+      buffer = owner.sink->Place(owner, index, *size, preferred);
+    }
+    std::lock_guard lock(lock_);
+    Reopen(one);
+  }
+  if (!buffer.data || buffer.size < *size) {
+    auto allocated = Allocate(*size, preferred);
+    if (!allocated.ok()) return allocated.status();
+    buffer = allocated.take();
+  }
+  buffer.size = *size;
+  Declare(request,
+          {index, datatype, -1, shape, buffer.data, *size, buffer.kind, buffer.owner.get()});
+  return buffer;
+}
+
+void PooledRun::Declare(uint32_t request, const OutputTensor& tensor,
+                        std::span<const size_t> offsets) {
+  BlockRef replaced;
+  std::lock_guard lock(lock_);
+  if (undone_ == 0) return;
+  if (request < phases_.size() && phases_[request] == Phase::kDone) return;
+  replaced = outputs_.Declare(request, tensor, offsets);
+}
+
+void PooledRun::SetOutput(uint32_t index, DataType datatype, std::span<const int64_t> tail,
+                          const void* data, size_t size, Block* block) {
+  const MemoryKind kind = block ? block->kind() : MemoryKind::kHost;
+  Declare(kAll, {index, datatype, -1, tail, data, size, kind, block});
+}
+
+void PooledRun::SetRaggedOutput(uint32_t index, DataType datatype, std::span<const int64_t> tail,
+                                const void* data, std::span<const size_t> offsets, Block* block) {
+  const MemoryKind kind = block ? block->kind() : MemoryKind::kHost;
+  const size_t size = offsets.empty() ? 0 : offsets.back();
+  Declare(kAll, {index, datatype, -1, tail, data, size, kind, block}, offsets);
+}
+
+void PooledRun::SetRequestOutput(uint32_t request, uint32_t index, DataType datatype,
+                                 std::span<const int64_t> shape, const void* data, size_t size,
+                                 Block* block) {
+  if (request == kAll) return;
+  const MemoryKind kind = block ? block->kind() : MemoryKind::kHost;
+  Declare(request, {index, datatype, -1, shape, data, size, kind, block});
+}
+
+void PooledRun::Release(uint32_t request) {
+  const uint32_t first = request == kAll ? 0 : request;
+  const size_t past = request == kAll ? requests_.size() : size_t{request} + 1;
+  for (uint32_t i = first; i < past; i++) {
+    {
+      Lock lock(lock_);
+      if (!AwaitOpen(i, &lock)) continue;
+      Seize(i);
+    }
+    for (InputTensor& input : requests_[i]->inputs()) input.chunks.clear();
+    std::lock_guard lock(lock_);
+    Reopen(i);
+  }
+}
+
+void PooledRun::Reschedule(uint32_t request) {
+  Delivery* dropped = nullptr;
+  {
+    Lock lock(lock_);
+    if (request == kAll || !AwaitOpen(request, &lock)) return;
+    End(request, Request::State::kQueued);
+    rescheduled_++;
+    dropped = TakeDelivery();
+    outputs_.Drop(request, &dropped->blocks);
+  }
+  dropped->Clear();
+  {
+    std::lock_guard lock(lock_);
+    deliveries_.emplace_back(dropped);
+  }
+  owner_->OnReschedule(requests_[request]);
+  if (LetGo(1)) Done();
+}
+
+}  // namespace tritonts

@@ -1,0 +1,236 @@
+#include "engine/running/run_outputs.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tritonts {
+
+namespace {
+
+std::string ShapeText(int64_t rows, std::span<const int64_t> tail) {
+  std::string text = "[";
+  if (rows >= 0) text += std::to_string(rows);
+  for (const int64_t dim : tail) {
+    if (text.size() > 1) text += ',';
+    text += std::to_string(dim);
+  }
+  text += ']';
+  return text;
+}
+
+// Elements of `rows` times `tail`; -1 for what is no shape of a tensor.
+int64_t CountElements(int64_t rows, std::span<const int64_t> tail) {
+  constexpr int64_t kMost = int64_t{1} << 48;
+  int64_t count = rows;
+  bool empty = false;
+  for (const int64_t dim : tail) {
+    if (dim < 0 || dim > INT32_MAX) return -1;
+    if (dim == 0) {
+      empty = true;
+    } else if (count > kMost / dim) {
+      return -1;
+    } else {
+      count *= dim;
+    }
+  }
+  return empty ? 0 : count;
+}
+
+}  // namespace
+
+void RunOutputs::Begin(const RunContext* context) {
+  context_ = context;
+  rows_ = 0;
+  first_rows_.clear();
+  whole_.clear();
+  single_.clear();
+  chains_.clear();
+  unused_ = kNone;
+}
+
+void RunOutputs::AddRequest(uint32_t rows) {
+  first_rows_.push_back(rows_);
+  rows_ += rows;
+}
+
+uint32_t RunOutputs::RowsOf(uint32_t request) const {
+  const bool last = request + 1 == first_rows_.size();
+  return (last ? rows_ : first_rows_[request + 1]) - first_rows_[request];
+}
+
+std::optional<size_t> RunOutputs::SizeOf(uint32_t request, DataType datatype,
+                                         std::span<const int64_t> shape) const {
+  const bool whole = request == Run::kAll && context_->batching;
+  const int64_t elements = CountElements(whole ? int64_t{rows_} : 1, shape);
+  if (elements < 0 || ByteSize(datatype) == 0) return std::nullopt;
+  return static_cast<size_t>(elements) * ByteSize(datatype);
+}
+
+BlockRef RunOutputs::Declare(uint32_t request, const OutputTensor& tensor,
+                             std::span<const size_t> offsets) {
+  if (request != Run::kAll && request >= first_rows_.size()) return {};
+  Declared declared;
+  declared.tensor = tensor;
+  declared.offsets = offsets;
+  declared.block = BlockRef::Share(tensor.block);
+  if (request == Run::kAll && offsets.empty() && rows_ > 0)
+    declared.row_bytes = tensor.size / rows_;
+  if (!MakesSense(request, declared)) {
+    declared.status = Status::Internal(Complaint(request, declared));
+  }
+  return Keep(request, std::move(declared));
+}
+
+BlockRef RunOutputs::Keep(uint32_t request, Declared declared) {
+  const uint32_t index = declared.tensor.index;
+  if (request == Run::kAll) {
+    for (Declared& known : whole_) {
+      if (known.tensor.index == index) return std::exchange(known, std::move(declared)).block;
+    }
+    whole_.push_back(std::move(declared));
+    return {};
+  }
+  // A chain for each request, so that a response looks at its own only.
+  if (chains_.size() < first_rows_.size()) chains_.resize(first_rows_.size(), kNone);
+  uint32_t last = kNone;
+  for (uint32_t i = chains_[request]; i != kNone; i = single_[i].next) {
+    if (single_[i].tensor.index == index) {
+      declared.next = single_[i].next;
+      return std::exchange(single_[i], std::move(declared)).block;
+    }
+    last = i;
+  }
+  uint32_t added = unused_;
+  if (added == kNone) {
+    added = static_cast<uint32_t>(single_.size());
+    single_.push_back(std::move(declared));
+  } else {
+    unused_ = single_[added].next;
+    single_[added] = std::move(declared);
+  }
+  (last == kNone ? chains_[request] : single_[last].next) = added;
+  return {};
+}
+
+bool RunOutputs::MakesSense(uint32_t request, const Declared& declared) const {
+  const OutputTensor& tensor = declared.tensor;
+  const ModelIo* io = context_->io;
+  if (io && (tensor.index >= io->outputs.size() ||
+             tensor.datatype != io->outputs[tensor.index].datatype)) {
+    return false;
+  }
+  const bool whole = request == Run::kAll && context_->batching;
+  if (request != Run::kAll && context_->batching &&
+      (tensor.tail.empty() || tensor.tail.front() != int64_t{RowsOf(request)})) {
+    return false;
+  }
+  const int64_t elements = CountElements(whole ? int64_t{rows_} : 1, tensor.tail);
+  if (elements < 0) return false;
+  if (!declared.offsets.empty() &&
+      (declared.offsets.size() <= rows_ ||
+       !std::is_sorted(declared.offsets.begin(), declared.offsets.end()))) {
+    return false;
+  }
+  const auto count = static_cast<size_t>(elements);
+  // Each string has its length in front.
+  if (tensor.datatype == DataType::kBytes) return tensor.size / 4 >= count;
+  return tensor.size == count * ByteSize(tensor.datatype);
+}
+
+std::string RunOutputs::Complaint(uint32_t request, const Declared& declared) const {
+  const OutputTensor& tensor = declared.tensor;
+  const ModelIo* io = context_->io;
+  std::string text = "model '" + context_->model + "', output ";
+  if (io && tensor.index >= io->outputs.size()) {
+    return text + std::to_string(tensor.index) + ": its backend gave it, but the model has only " +
+           std::to_string(io->outputs.size());
+  }
+  text += io ? "'" + io->outputs[tensor.index].name + "'" : std::to_string(tensor.index);
+  if (io && tensor.datatype != io->outputs[tensor.index].datatype) {
+    text += ": expected " + std::string(Name(io->outputs[tensor.index].datatype)) + ",";
+  } else if (context_->batching) {
+    const uint32_t rows = request == Run::kAll ? rows_ : RowsOf(request);
+    text += ": expected " + std::to_string(rows) + " rows,";
+  } else {
+    text += ": expected bytes that fit the shape,";
+  }
+  const bool whole = request == Run::kAll && context_->batching;
+  return text + " but its backend gave " + std::to_string(tensor.size) + " bytes as " +
+         Name(tensor.datatype) + " " + ShapeText(whole ? int64_t{rows_} : -1, tensor.tail);
+}
+
+OutputTensor RunOutputs::PartOf(const Declared& declared, size_t first_row, size_t past_row) const {
+  OutputTensor tensor = declared.tensor;
+  if (!context_->batching) return tensor;
+  const bool ragged = !declared.offsets.empty();
+  const size_t begin = ragged ? declared.offsets[first_row] : first_row * declared.row_bytes;
+  const size_t end = ragged ? declared.offsets[past_row] : past_row * declared.row_bytes;
+  tensor.batch = static_cast<int64_t>(past_row - first_row);
+  tensor.data = static_cast<const char*>(declared.tensor.data) + begin;
+  tensor.size = end - begin;
+  return tensor;
+}
+
+Status RunOutputs::Take(uint32_t position, const Request& request,
+                        std::vector<OutputTensor>* tensors, std::vector<BlockRef>* blocks) {
+  const size_t before = tensors->size();
+  Status status;
+  for (const Declared& declared : whole_) {
+    if (!status.ok() || !request.Wants(declared.tensor.index)) continue;
+    status = declared.status;
+    if (!status.ok()) continue;
+    const size_t first = first_rows_[position];
+    tensors->push_back(PartOf(declared, first, first + RowsOf(position)));
+    // Until the response is delivered, whatever others do to the run meanwhile.
+    if (declared.block) blocks->push_back(declared.block);
+  }
+  if (position < chains_.size()) {
+    for (uint32_t i = chains_[position]; i != kNone; i = single_[i].next) {
+      const Declared& declared = single_[i];
+      if (!status.ok() || !request.Wants(declared.tensor.index)) continue;
+      status = declared.status;
+      if (status.ok()) tensors->push_back(declared.tensor);
+    }
+    Drop(position, blocks);
+  }
+  if (!status.ok()) tensors->resize(before);
+  return status;
+}
+
+bool RunOutputs::TakeAlike(uint32_t rows, std::vector<OutputTensor>* tensors) const {
+  if (!context_->batching) return false;
+  // Those of single requests, but for what is consumed.
+  for (const uint32_t first : chains_) {
+    if (first != kNone) return false;
+  }
+  for (const Declared& declared : whole_) {
+    // Rows of strings vary in their bytes.
+    if (!declared.status.ok() || !declared.offsets.empty() ||
+        declared.tensor.datatype == DataType::kBytes || !IsHostMemory(declared.tensor.kind)) {
+      return false;
+    }
+  }
+  for (const Declared& declared : whole_) tensors->push_back(PartOf(declared, 0, rows));
+  return true;
+}
+
+void RunOutputs::Drop(uint32_t position, std::vector<BlockRef>* blocks) {
+  if (position >= chains_.size()) return;
+  for (uint32_t i = std::exchange(chains_[position], kNone); i != kNone;) {
+    Declared& declared = single_[i];
+    const uint32_t following = declared.next;
+    if (declared.block) blocks->push_back(std::move(declared.block));
+    declared.next = std::exchange(unused_, i);
+    i = following;
+  }
+}
+
+void RunOutputs::DropAll(std::vector<BlockRef>* blocks) {
+  for (Declared& declared : whole_) {
+    if (declared.block) blocks->push_back(std::move(declared.block));
+  }
+  whole_.clear();
+  for (uint32_t i = 0; i < chains_.size(); i++) Drop(i, blocks);
+}
+
+}  // namespace tritonts

@@ -1,0 +1,235 @@
+// How responses of a run are made up, and reach the sinks.
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "engine/base/clock.h"
+#include "engine/base/rules.h"
+#include "engine/running/run.h"
+
+namespace tritonts {
+
+void PooledRun::Delivery::Clear() {
+  outputs.clear();
+  output_counts.clear();
+  responses.clear();
+  uncounted.clear();
+  blocks.clear();
+  copies.clear();
+  finals = 0;
+  alike = false;
+}
+
+PooledRun::Delivery* PooledRun::TakeDelivery() {
+  if (deliveries_.empty()) return new Delivery();
+  Delivery* delivery = deliveries_.back().release();
+  deliveries_.pop_back();
+  return delivery;
+}
+
+Status PooledRun::Cancelled() const {
+  return Status::Cancelled("model '" + context_->model + "': the request was cancelled");
+}
+
+bool PooledRun::AwaitOpen(uint32_t request, Lock* lock) {
+  if (request != kAll && request >= phases_.size()) return false;
+  while (request == kAll ? delivering_ > 0 : phases_[request] == Phase::kDelivering) {
+    lock->unlock();
+    std::this_thread::yield();  // another thread gives a response, or asks the sink for a place
+    lock->lock();
+  }
+  return request == kAll ? undone_ > 0 : phases_[request] != Phase::kDone;
+}
+
+void PooledRun::Seize(uint32_t position) {
+  phases_[position] = Phase::kDelivering;
+  delivering_++;
+}
+
+void PooledRun::Reopen(uint32_t position) {
+  phases_[position] = Phase::kOpen;
+  delivering_--;
+}
+
+void PooledRun::End(uint32_t position, Request::State state) {
+  TRITONTS_ASSERT(requests_[position]->state() == Request::State::kRunning,
+                  "a request ended twice");
+  phases_[position] = Phase::kDone;
+  undone_--;
+  requests_[position]->set_state(state);
+}
+
+void PooledRun::Stamp(BatchTimings* timings) const {
+  const uint64_t now = NowNs();
+  const uint64_t ready = inputs_ready_ns_.load(std::memory_order_relaxed);
+  const uint64_t computed = computed_ns_.load(std::memory_order_relaxed);
+  *timings = timings_;
+  timings->exec_end_ns = now;
+  timings->compute_end_ns = computed != 0 ? computed : now;
+  timings->compute_start_ns =
+      ready != 0 ? std::min(ready, timings->compute_end_ns) : timings->compute_end_ns;
+}
+
+void PooledRun::Count(const Response& response, bool cancelled) {
+  if (response.status.ok()) {
+    totals_.AddOk(*response.request, *response.timings);
+  } else {
+    totals_.AddFailed(*response.request, *response.timings, cancelled);
+  }
+}
+
+Response& PooledRun::AddResponse(uint32_t position, bool final, Delivery* delivery) {
+  Response& response = delivery->responses.emplace_back();
+  response.request = requests_[position];
+  response.timings = &delivery->timings;
+  response.final = final;
+  delivery->output_counts.push_back(0);
+  if (final) delivery->finals++;
+  return response;
+}
+
+void PooledRun::Prepare(uint32_t position, const Status& status, bool final, Delivery* delivery) {
+  Request* const request = requests_[position];
+  const bool cancelled = request->cancelled.load(std::memory_order_relaxed);
+  if (final) {
+    End(position, Request::State::kDone);
+  } else {
+    Seize(position);
+    delivery->open.push_back(position);
+  }
+  if (cancelled && !final) {
+    outputs_.Drop(position, &delivery->blocks);
+    return;
+  }
+  Response& response = AddResponse(position, final, delivery);
+  if (cancelled) {
+    response.status = Cancelled();
+  } else if (status.ok()) {
+    const size_t before = delivery->outputs.size();
+    response.status = outputs_.Take(position, *request, &delivery->outputs, &delivery->blocks);
+    delivery->output_counts.back() = delivery->outputs.size() - before;
+    if (std::any_of(delivery->outputs.begin() + static_cast<ptrdiff_t>(before),
+                    delivery->outputs.end(),
+                    [](const OutputTensor& output) { return !IsHostMemory(output.kind); })) {
+      delivery->uncounted.push_back(static_cast<uint32_t>(delivery->responses.size() - 1));
+      return;
+    }
+  } else {
+    response.status = status;
+    outputs_.Drop(position, &delivery->blocks);
+  }
+  if (final) Count(response, cancelled);
+}
+
+bool PooledRun::PrepareAlike(Delivery* delivery) {
+  if (undone_ < requests_.size()) return false;
+  const uint32_t rows = requests_[0]->batch_size;
+  ResponseSink* const sink = requests_[0]->sink;
+  uint64_t arrivals_ns = 0;
+  for (const Request* request : requests_) {
+    if (request->batch_size != rows || request->sink != sink || !request->wanted.empty() ||
+        request->cancelled.load(std::memory_order_relaxed)) {
+      return false;
+    }
+    arrivals_ns += request->arrival_ns;
+  }
+  if (!outputs_.TakeAlike(rows, &delivery->outputs)) return false;
+  for (uint32_t i = 0; i < requests_.size(); i++) End(i, Request::State::kDone);
+  const size_t count = requests_.size();
+  totals_.ok += count;
+  totals_.ok_rows += count * rows;
+  totals_.ok_ns += count * delivery->timings.exec_end_ns - arrivals_ns;
+  totals_.queue_ns += count * delivery->timings.exec_start_ns - arrivals_ns;
+  delivery->finals = count;
+  delivery->alike = true;
+  return true;
+}
+
+void PooledRun::Respond(uint32_t request, const Status& status, bool final) {
+  Delivery* delivery = nullptr;
+  {
+    Lock lock(lock_);
+    if (!AwaitOpen(request, &lock)) return;
+    delivery = TakeDelivery();
+    Stamp(&delivery->timings);
+    timings_ = delivery->timings;
+    if (request != kAll) {
+      Prepare(request, status, final, delivery);
+    } else if (!final || !status.ok() || !PrepareAlike(delivery)) {
+      for (uint32_t i = 0; i < requests_.size(); i++) {
+        if (phases_[i] == Phase::kOpen) Prepare(i, status, final, delivery);
+      }
+    }
+    if (request == kAll) outputs_.DropAll(&delivery->blocks);
+  }
+  Deliver(delivery);
+}
+
+void PooledRun::Deliver(Delivery* delivery) {
+  if (delivery->alike) {
+    requests_[0]->sink->DeliverAlike({requests_, delivery->outputs, &delivery->timings});
+  } else {
+    // Spans only now: the outputs moved while they grew.
+    size_t offset = 0;
+    for (size_t i = 0; i < delivery->responses.size(); i++) {
+      delivery->responses[i].outputs = {delivery->outputs.data() + offset,
+                                        delivery->output_counts[i]};
+      offset += delivery->output_counts[i];
+    }
+    if (!delivery->uncounted.empty()) Fetch(delivery);
+    DeliverAll(delivery->responses);
+  }
+  const auto finals = static_cast<uint32_t>(delivery->finals);
+  delivery->Clear();
+  {
+    std::lock_guard lock(lock_);
+    for (const uint32_t position : delivery->open) Reopen(position);
+    delivery->open.clear();
+    deliveries_.emplace_back(delivery);
+  }
+  if (finals > 0 && LetGo(finals)) Done();
+}
+
+void PooledRun::Fetch(Delivery* delivery) {
+  for (const uint32_t i : delivery->uncounted) {
+    Response& response = delivery->responses[i];
+    const auto first = response.outputs.data() - delivery->outputs.data();
+    for (size_t k = 0; k < delivery->output_counts[i] && response.status.ok(); k++) {
+      OutputTensor& output = delivery->outputs[static_cast<size_t>(first) + k];
+      response.status = FetchOutput(*response.request, &output, delivery);
+    }
+    if (!response.status.ok()) response.outputs = {};
+  }
+  std::lock_guard lock(lock_);
+  for (const uint32_t i : delivery->uncounted) {
+    if (delivery->responses[i].final) Count(delivery->responses[i], false);
+  }
+}
+
+Status PooledRun::FetchOutput(const Request& request, OutputTensor* output, Delivery* delivery) {
+  if (IsHostMemory(output->kind) || request.sink->Takes(output->kind)) return Status::Ok();
+  Status status;
+  BlockRef copy = pool().Acquire(output->size);
+  if (copy) {
+    const int device = output->block ? output->block->device() : 0;
+    status = CopyBytes({const_cast<void*>(output->data), output->size, output->kind, device,
+                        BlockRef::Share(output->block)},
+                       {copy->data(), output->size, MemoryKind::kHost, 0, copy}, memory());
+  } else {
+    status = Status::Unavailable("no memory for " + std::to_string(output->size) + " bytes");
+  }
+  if (!status.ok()) {
+    const ModelIo* io = context_->io;
+    const std::string name =
+        io ? "'" + io->outputs[output->index].name + "'" : std::to_string(output->index);
+    return {status.code(),
+            "model '" + context_->model + "', output " + name + ": " + status.message()};
+  }
+  output->data = copy->data();
+  output->kind = MemoryKind::kHost;
+  output->block = copy.get();
+  delivery->copies.push_back(std::move(copy));
+  return status;
+}
+
+}  // namespace tritonts

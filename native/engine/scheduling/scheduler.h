@@ -1,0 +1,49 @@
+// Decides which requests run together, where and when.
+//
+// A scheduler is a deterministic state machine: no clock, lock, thread or I/O inside; time is a
+// parameter. Its owner (a version's Dispatcher) holds one lock around every call. When something
+// changed, and at `wake_at_ns` whatever happened, it asks Expire once, and then Next for each
+// instance that is free: what one of them may not have, another one may.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/base/status.h"
+#include "engine/request/request.h"
+
+namespace tritonts {
+
+// What was decided. Reused between calls.
+struct Decision {
+  std::vector<Schedulable*> take;    // run these together, in this order; out of the queue now
+  std::vector<Schedulable*> expire;  // their time in the queue is over; out of the queue now
+  uint64_t wake_at_ns = 0;  // ask again then, at the latest; 0: only when something changes
+
+  void Clear() {
+    take.clear();
+    expire.clear();
+    wake_at_ns = 0;
+  }
+};
+
+class Scheduler {
+ public:
+  virtual ~Scheduler() = default;
+  // Takes a request into the queue, or refuses it with the status that its caller gets.
+  virtual Status Enqueue(Schedulable* request, uint64_t now_ns) = 0;
+  // What has been in the queue for too long (`expire`), and when the next one will have been
+  // (`wake_at_ns`). Also while every instance is busy.
+  virtual void Expire(uint64_t now_ns, Decision* decision) = 0;
+  // Instance `instance` is free: what shall it run (`take`)? Only what is bound to it, or to none.
+  virtual void Next(uint32_t instance, uint64_t now_ns, Decision* decision) = 0;
+  // Instance `instance` is free of what Next gave it.
+  virtual void Finished(uint32_t instance, uint64_t now_ns) = 0;
+  // Takes a request out; false when it is not waiting here any more.
+  virtual bool Cancel(Schedulable* request) = 0;
+  // Takes all waiting requests out, oldest first.
+  virtual void Drain(std::vector<Schedulable*>* requests) = 0;
+  virtual size_t waiting() const = 0;
+};
+
+}  // namespace tritonts

@@ -1,0 +1,208 @@
+#include "engine/server/model_folder.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <system_error>
+
+#include "platform/dynamic_library.h"
+
+namespace tritonts {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Found {
+  std::string name;
+  fs::path path;
+  bool is_link = false;
+  fs::file_status status;  // of what a link leads to
+};
+
+// Ends a walk: why the folder is refused.
+struct Refused {
+  std::string why;
+};
+// Ends a walk that nobody waits for.
+struct GivenUp {};
+
+// What such a thing is called; null for a file, a folder, and what leads nowhere.
+const char* SpecialKind(fs::file_type type) {
+  switch (type) {
+    case fs::file_type::fifo:
+      return "a pipe";
+    case fs::file_type::socket:
+      return "a socket";
+    case fs::file_type::block:
+    case fs::file_type::character:
+      return "a device";
+    default:
+      return nullptr;
+  }
+}
+
+// Goes through a folder, and adds lines for everything in it to a stamp.
+class Walk {
+ public:
+  Walk(const fs::path& root, const FolderLimits& limits, const std::function<bool()>& given_up,
+       std::string* stamp)
+      : root_(root), limits_(limits), given_up_(given_up), stamp_(*stamp) {}
+
+  // What lies in a folder so many folders deep, in the order of the names' bytes. Throws where it
+  // cannot be read, or nothing more is to be read.
+  std::vector<Found> List(const fs::path& folder, size_t depth) {
+    if (depth > limits_.depth) {
+      throw Refused{"'" + NameOf(folder) + "' lies more than " + std::to_string(limits_.depth) +
+                    " folders deep"};
+    }
+    std::vector<Found> list;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+      if (given_up_()) throw GivenUp{};
+      if (entries_++ == limits_.entries) {
+        throw Refused{"it has more than " + std::to_string(limits_.entries) +
+                      " files and folders, as far as '" + NameOf(folder) + "'"};
+      }
+      // A dangling link, or what was removed meanwhile, has no status that means anything.
+      std::error_code ignored;
+      list.push_back({platform::Utf8(entry.path().filename()), entry.path(),
+                      entry.is_symlink(ignored), entry.status(ignored)});
+      if (const char* kind = SpecialKind(list.back().status.type())) {
+        throw Refused{"'" + NameOf(entry.path()) + "' is " + kind};
+      }
+    }
+    std::sort(list.begin(), list.end(),
+              [](const Found& a, const Found& b) { return a.name < b.name; });
+    return list;
+  }
+
+  // Everything in a folder so many folders deep.
+  void Add(const std::vector<Found>& list, size_t depth) {
+    for (const Found& found : list) {
+      AddFile(found, depth);
+      if (MayEnter(found)) Add(List(found.path, depth + 1), depth + 1);
+    }
+  }
+
+  void AddFile(const Found& found, size_t depth) {
+    stamp_ += std::string(depth, '/') + found.name;
+    std::error_code error;
+    const auto time = fs::last_write_time(found.path, error);
+    if (!error) stamp_ += ' ' + std::to_string(time.time_since_epoch().count());
+    if (fs::is_regular_file(found.status)) {
+      const auto size = fs::file_size(found.path, error);
+      if (!error) stamp_ += ' ' + std::to_string(size);
+    }
+    stamp_ += '\n';
+  }
+
+  // Links may lead in circles: what they lead to is entered once.
+  bool MayEnter(const Found& found) {
+    if (!fs::is_directory(found.status)) return false;
+    return !found.is_link || entered_.insert(fs::canonical(found.path)).second;
+  }
+
+ private:
+  std::string NameOf(const fs::path& path) const {
+    return platform::Utf8(path.lexically_relative(root_));
+  }
+
+  const fs::path& root_;
+  const FolderLimits& limits_;
+  const std::function<bool()>& given_up_;
+  std::string& stamp_;
+  std::set<fs::path> entered_;
+  size_t entries_ = 0;
+};
+
+void ReadConfig(const Found& found, uint64_t most_bytes, ModelFolder* folder) {
+  const auto failed = [folder](const std::string& why) {
+    folder->config_state = ModelFolder::Config::kFailed;
+    folder->config = why;
+  };
+  const auto too_large = [folder](uint64_t size) {
+    folder->config_state = ModelFolder::Config::kTooLarge;
+    folder->config_size = size;
+    folder->config.clear();
+  };
+  if (fs::is_directory(found.status)) return failed("it is a folder");
+  if (!fs::exists(found.status)) return failed("it leads nowhere");
+  if (!fs::is_regular_file(found.status)) return failed("it is no regular file");
+  std::error_code error;
+  const uint64_t size = fs::file_size(found.path, error);
+  if (error) return failed(error.message());
+  if (size > most_bytes) return too_large(size);
+  errno = 0;
+  std::ifstream file(found.path, std::ios::binary);
+  if (!file) return failed(std::generic_category().message(errno));
+  // It may grow meanwhile, or tell no size: one byte more tells that it is too large.
+  std::string& content = folder->config;
+  content.resize(static_cast<size_t>(size) + 1);
+  size_t read = 0;
+  while (true) {
+    file.read(content.data() + read, static_cast<std::streamsize>(content.size() - read));
+    read += static_cast<size_t>(file.gcount());
+    if (file.bad()) return failed(std::generic_category().message(errno));
+    if (read > most_bytes) return too_large(read);
+    if (!file) break;
+    content.resize(std::min<uint64_t>(2 * content.size(), most_bytes + 1));
+  }
+  content.resize(read);
+  folder->config_state = ModelFolder::Config::kRead;
+}
+
+void Read(const fs::path& path, const std::string& known_stamp, const FolderLimits& limits,
+          const std::function<bool()>& given_up, ModelFolder* folder) {
+  Walk walk(path, limits, given_up, &folder->stamp);
+  const std::vector<Found> list = walk.List(path, 0);
+  const Found* config = nullptr;
+  for (const Found& found : list) {
+    if (found.name == "config.pbtxt") config = &found;
+    walk.AddFile(found, 0);
+    if (!fs::is_directory(found.status)) continue;
+    folder->folders.push_back(found.name);
+    const bool is_first = folder->folders.size() == 1;
+    const bool enter = walk.MayEnter(found);
+    if (!is_first && !enter) continue;
+    const std::vector<Found> inside = walk.List(found.path, 1);
+    if (is_first) {
+      for (const Found& one : inside) {
+        folder->first_entries.push_back({one.name, fs::is_directory(one.status)});
+      }
+    }
+    if (enter) walk.Add(inside, 1);
+  }
+  if (!config) return;
+  if (folder->stamp == known_stamp) {
+    folder->config_state = ModelFolder::Config::kUnread;
+  } else {
+    ReadConfig(*config, limits.config_bytes, folder);
+  }
+}
+
+}  // namespace
+
+ModelFolder ReadModelFolder(const std::string& path, const std::string& known_stamp,
+                            const FolderLimits& limits, const std::function<bool()>& given_up) {
+  ModelFolder folder;
+  try {
+    Read(platform::NativePath(path), known_stamp, limits, given_up, &folder);
+  } catch (const Refused& refused) {
+    folder = {};
+    folder.refusal = refused.why;
+  } catch (const GivenUp&) {
+    folder = {};
+    folder.given_up = true;
+  } catch (const fs::filesystem_error& error) {
+    folder = {};
+    folder.fault = error.code().message() + ": '" + platform::Utf8(error.path1()) + "'";
+  } catch (const std::exception& error) {
+    folder = {};
+    folder.fault = error.what();
+  }
+  return folder;
+}
+
+}  // namespace tritonts

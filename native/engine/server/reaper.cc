@@ -1,0 +1,262 @@
+#include "engine/server/reaper.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "engine/base/abandon.h"
+#include "engine/base/clock.h"
+#include "engine/running/model_version.h"
+#include "engine/server/loaders.h"
+#include "engine/server/port_list.h"
+#include "engine/server/version_table.h"
+
+namespace tritonts {
+
+Reaper::Reaper(const Parts& parts) : parts_(parts) {}
+
+Reaper::~Reaper() {
+  Join();
+}
+
+bool Reaper::Start() {
+  return thread_.Start([this] { Run(); });
+}
+
+void Reaper::Join() {
+  {
+    std::lock_guard lock(mutex_);
+    stop_ = closing_ = closed_ = true;
+    wanted_.notify_one();
+  }
+  thread_.Join();
+}
+
+void Reaper::Retire(const std::shared_ptr<ModelVersion>& version, std::function<void(bool)> done) {
+  const uint32_t epoch = parts_.ports->epoch();
+  {
+    std::lock_guard lock(mutex_);
+    if (!closed_) {
+      orders_.push_back({version, epoch, std::move(done)});
+      busy_ = again_ = true;
+      wanted_.notify_one();
+      return;
+    }
+  }
+  done(false);
+}
+
+void Reaper::Close(uint64_t limit_ns, std::function<void(std::vector<std::string>)> done) {
+  std::vector<std::string> abandoned;
+  {
+    std::lock_guard lock(mutex_);
+    if (!closed_) {
+      closing_ = busy_ = again_ = true;
+      limit_ns_ = std::min(limit_ns_, limit_ns);
+      close_done_.push_back(std::move(done));
+      wanted_.notify_one();
+      return;
+    }
+    abandoned = abandoned_;
+  }
+  done(std::move(abandoned));
+}
+
+bool Reaper::closing() const {
+  std::lock_guard lock(mutex_);
+  return closing_;
+}
+
+bool Reaper::WaitClosed(uint64_t wait_ms) {
+  std::unique_lock lock(mutex_);
+  return closed_changed_.wait_for(lock, std::chrono::milliseconds(wait_ms),
+                                  [this] { return closed_; });
+}
+
+// Most changes concern nobody who ends.
+void Reaper::Wake() {
+  std::lock_guard lock(mutex_);
+  if (!busy_) return;
+  again_ = true;
+  wanted_.notify_one();
+}
+
+void Reaper::Begin(const std::shared_ptr<ModelVersion>& version, uint32_t epoch, uint64_t limit_ns,
+                   std::function<void(bool)> done) {
+  auto known = endings_.find(version->uid());
+  if (known == endings_.end()) {
+    Ending ending{version, epoch, Retirement(NowNs(), limit_ns), {}, false, {}};
+    known = endings_.emplace(version->uid(), std::move(ending)).first;
+    parts_.ports->Ask(epoch);
+  } else {
+    known->second.steps.Limit(limit_ns);
+  }
+  if (done) known->second.done.push_back(std::move(done));
+}
+
+void Reaper::TakeOrders() {
+  std::vector<Order> orders;
+  bool closing = false;
+  uint64_t limit_ns = Retirement::kNoLimit;
+  {
+    std::lock_guard lock(mutex_);
+    orders.swap(orders_);
+    closing = closing_;
+    limit_ns = limit_ns_;
+    again_ = false;
+  }
+  for (Order& order : orders) {
+    // It may have ended since it was ordered.
+    if (parts_.versions->Has(order.version->uid())) {
+      Begin(order.version, order.epoch, Retirement::kNoLimit, std::move(order.done));
+    } else {
+      order.done(false);
+    }
+  }
+  if (closing) {
+    const uint32_t epoch = parts_.ports->epoch();
+    for (const auto& version : parts_.versions->All()) Begin(version, epoch, limit_ns, {});
+  }
+}
+
+Retirement::Facts Reaper::FactsOf(const Ending& ending) const {
+  using Phase = Retirement::Phase;
+  Retirement::Facts facts;
+  facts.now_ns = NowNs();
+  const Phase phase = ending.steps.phase();
+  // Nothing is destroyed beneath a call that asks its runs to end.
+  const bool returned = !ending.call || parts_.destroyer->Returned(*ending.call);
+  if (phase == Phase::kAwaitingPorts) {
+    facts.ports_have_seen = parts_.ports->HaveSeen(ending.epoch);
+  } else if (phase == Phase::kDestroying) {
+    facts.destroyed = returned;
+  } else {
+    // Before the requests are counted: a version that was closed does not start any more.
+    facts.starting = ending.version->starting();
+    facts.drained = returned && ending.version->drained();
+  }
+  return facts;
+}
+
+bool Reaper::GoOn(Ending* ending) {
+  const std::shared_ptr<ModelVersion>& version = ending->version;
+  bool abandoned = false;
+  for (bool over = false; !over;) {
+    switch (ending->steps.Next(FactsOf(*ending))) {
+      case Retirement::Step::kWait:
+        return false;
+      case Retirement::Step::kClose:
+        version->Close();
+        break;
+      case Retirement::Step::kAbort:
+        ending->call = parts_.destroyer->Add([version, server = parts_.server()] {
+          version->Abort(Status::Cancelled("model '" + version->name() +
+                                           "': the server was closed before the request ran"));
+        });
+        break;
+      case Retirement::Step::kDestroy:
+        ending->destroying = true;
+        ending->call =
+            parts_.destroyer->Add([version, server = parts_.server()] { version->Destroy(); });
+        break;
+      case Retirement::Step::kAbandon:
+        abandoned = AbandonVersion(*ending);
+        over = true;
+        break;
+      case Retirement::Step::kEnd:
+        over = true;
+        break;
+    }
+  }
+  parts_.versions->Remove(version->uid());
+  if (abandoned) NoteAbandoned(version->name());
+  for (const auto& done : ending->done) done(abandoned);
+  return true;
+}
+
+bool Reaper::AbandonVersion(const Ending& ending) {
+  const std::shared_ptr<ModelVersion>& version = ending.version;
+  const bool left = ending.call && parts_.destroyer->Abandon(ending.call);
+  if (ending.destroying) {
+    if (!left) return false;
+  } else if (!version->starting()) {  // one that starts is left to its loader
+    version->Abandon();
+  }
+  Abandon(version);
+  return true;
+}
+
+uint64_t Reaper::GoOn() {
+  uint64_t next = UINT64_MAX;
+  for (auto one = endings_.begin(); one != endings_.end();) {
+    if (GoOn(&one->second)) {
+      one = endings_.erase(one);
+    } else {
+      next = std::min(next, one->second.steps.wake_at_ns());
+      ++one;
+    }
+  }
+  return next;
+}
+
+uint64_t Reaper::WatchLoads() {
+  uint64_t limit_ns = Retirement::kNoLimit;
+  {
+    std::lock_guard lock(mutex_);
+    if (closing_) limit_ns = limit_ns_;
+  }
+  if (limit_ns == Retirement::kNoLimit || loads_abandoned_ || parts_.loaders->idle()) {
+    return UINT64_MAX;
+  }
+  const uint64_t abandon_ns = limit_ns + Retirement::kAbandonWaitNs;
+  if (NowNs() < abandon_ns) return abandon_ns;
+  loads_abandoned_ = true;
+  for (const std::string& name : parts_.loaders->Abandon()) NoteAbandoned(name);
+  return UINT64_MAX;
+}
+
+void Reaper::NoteAbandoned(const std::string& name) {
+  std::lock_guard lock(mutex_);
+  if (std::find(abandoned_.begin(), abandoned_.end(), name) == abandoned_.end()) {
+    abandoned_.push_back(name);
+  }
+}
+
+bool Reaper::Finish() {
+  // In this order: loads make versions until they have ended.
+  const bool ended = endings_.empty() && parts_.loaders->idle() && parts_.versions->All().empty();
+  std::vector<std::function<void(std::vector<std::string>)>> callbacks;
+  std::vector<std::string> abandoned;
+  {
+    std::lock_guard lock(mutex_);
+    busy_ = closing_ || !endings_.empty() || !orders_.empty();
+    if (stop_) return true;
+    if (!closing_ || !ended || again_) return false;
+    closed_ = true;
+    closed_changed_.notify_all();
+    callbacks.swap(close_done_);
+    abandoned = abandoned_;
+  }
+  for (const auto& done : callbacks) done(abandoned);
+  return true;
+}
+
+void Reaper::Run() {
+  platform::NameThread("tritonts-reap");
+  while (true) {
+    TakeOrders();
+    uint64_t next = GoOn();
+    next = std::min(next, WatchLoads());
+    if (Finish()) return;
+    std::unique_lock lock(mutex_);
+    const auto changed = [this] { return again_ || stop_; };
+    if (next == UINT64_MAX) {
+      wanted_.wait(lock, changed);
+    } else {
+      const uint64_t now = NowNs();
+      wanted_.wait_for(lock, std::chrono::nanoseconds(next > now ? next - now : 0), changed);
+    }
+  }
+}
+
+}  // namespace tritonts

@@ -1,0 +1,49 @@
+#include "engine/server/version_table.h"
+
+#include <utility>
+
+namespace tritonts {
+
+uint32_t VersionTable::Reserve() {
+  std::lock_guard lock(mutex_);
+  return next_uid_++;
+}
+
+void VersionTable::Add(uint32_t uid, std::shared_ptr<ModelVersion> version) {
+  std::lock_guard lock(mutex_);
+  versions_.emplace(uid, std::move(version));
+}
+
+void VersionTable::Remove(uint32_t uid) {
+  std::shared_ptr<ModelVersion> version;  // outlives the lock
+  std::lock_guard lock(mutex_);
+  const auto known = versions_.find(uid);
+  if (known == versions_.end()) return;
+  version = std::move(known->second);
+  versions_.erase(known);
+}
+
+std::shared_ptr<ModelVersion> VersionTable::Find(uint32_t uid) const {
+  std::lock_guard lock(mutex_);
+  const auto known = versions_.find(uid);
+  return known == versions_.end() ? nullptr : known->second;
+}
+
+bool VersionTable::Has(uint32_t uid) const {
+  std::lock_guard lock(mutex_);
+  return versions_.contains(uid);
+}
+
+bool VersionTable::Knew(uint32_t uid) const {
+  std::lock_guard lock(mutex_);
+  return uid > 0 && uid < next_uid_;
+}
+
+std::vector<std::shared_ptr<ModelVersion>> VersionTable::All() const {
+  std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<ModelVersion>> versions;
+  for (const auto& [uid, version] : versions_) versions.push_back(version);
+  return versions;
+}
+
+}  // namespace tritonts

@@ -1,0 +1,35 @@
+// The versions of a server by their uids, which are never given twice.
+//
+// Any thread. Versions are let go of with no lock held.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+namespace tritonts {
+
+class ModelVersion;
+
+class VersionTable {
+ public:
+  // A uid for one more.
+  uint32_t Reserve();
+  void Add(uint32_t uid, std::shared_ptr<ModelVersion> version);
+  void Remove(uint32_t uid);
+  // Null where there is none, or not any more.
+  std::shared_ptr<ModelVersion> Find(uint32_t uid) const;
+  bool Has(uint32_t uid) const;
+  // Whether such a uid was ever given.
+  bool Knew(uint32_t uid) const;
+  std::vector<std::shared_ptr<ModelVersion>> All() const;
+
+ private:
+  mutable std::mutex mutex_;  // guards all below
+  std::unordered_map<uint32_t, std::shared_ptr<ModelVersion>> versions_;
+  uint32_t next_uid_ = 1;
+};
+
+}  // namespace tritonts

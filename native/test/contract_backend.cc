@@ -1,0 +1,226 @@
+#include "contract_backend.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "fake_device.h"
+
+namespace tritonts::test {
+
+namespace {
+
+// Threads of a model, which do what they are told in no order that one could rely on.
+class Workers {
+ public:
+  Workers() {
+    for (int i = 0; i < 2; i++) threads_.emplace_back([this] { Work(); });
+  }
+  ~Workers() {
+    {
+      std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    changed_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+  void Add(std::function<void()> task) {
+    {
+      std::lock_guard lock(mutex_);
+      tasks_.push_back(std::move(task));
+    }
+    changed_.notify_one();
+  }
+
+ private:
+  void Work() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      changed_.wait(lock, [this] { return stop_ || !tasks_.empty(); });
+      if (tasks_.empty()) return;
+      auto task = std::move(tasks_.front());
+      tasks_.pop_front();
+      lock.unlock();
+      task();
+      task = nullptr;
+      lock.lock();
+    }
+  }
+
+  std::mutex mutex_;  // guards all below
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> tasks_;
+  bool stop_ = false;
+  std::vector<std::thread> threads_;
+};
+
+// What a blocking Execute waits for: that all requests of its run are done.
+class Latch {
+ public:
+  explicit Latch(size_t count) : left_(count) {}
+  void Arrive() {
+    std::lock_guard lock(mutex_);
+    if (--left_ == 0) changed_.notify_all();
+  }
+  void Wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return left_ == 0; });
+  }
+
+ private:
+  std::mutex mutex_;  // guards left_
+  std::condition_variable changed_;
+  size_t left_;
+};
+
+struct Shared {
+  FakeDevice device;
+  Workers workers;
+};
+
+class ContractInstance final : public Instance {
+ public:
+  ContractInstance(std::shared_ptr<Shared> shared, bool is_asynchronous)
+      : shared_(std::move(shared)), asynchronous_(is_asynchronous) {}
+
+  bool asynchronous() const override { return asynchronous_; }
+  MemoryCopier* memory() override { return &shared_->device; }
+
+  void Execute(Run& run) override {
+    const uint32_t frees = runs_++ % 3;
+    if (frees == 0) run.InstanceFree();
+    run.MarkInputsReady();
+    const auto latch = std::make_shared<Latch>(run.requests().size());
+    const bool apart = asynchronous_;
+    const bool later = apart || frees == 1;
+    if (!later) {
+      RespondEach(&run, latch);
+    } else {
+      // No reference: what the run is to do keeps it, and its instance. When it is done, neither is
+      // to be touched.
+      shared_->workers.Add([this, latch, apart, frees, held = &run] {
+        if (apart && frees == 1) held->InstanceFree();
+        // With one: the requests may be done before the instance is free.
+        const RunRef reference(*held);
+        RespondEach(held, latch);
+        if (apart && frees == 2) reference->InstanceFree();
+      });
+    }
+    if (!apart) latch->Wait();
+  }
+
+ private:
+  void RespondEach(Run* run, const std::shared_ptr<Latch>& latch) {
+    run->MarkComputed();
+    const auto count = static_cast<uint32_t>(run->requests().size());
+    for (uint32_t i = 0; i < count; i++) RespondTo(run, i, latch);
+  }
+
+  // Not the run's last use: its caller has a hold.
+  void RespondTo(Run* run, uint32_t position, const std::shared_ptr<Latch>& latch) {
+    auto* asked = static_cast<char*>(run->requests()[position]->input(1)->chunks.front().data);
+    int32_t number = 0;
+    std::memcpy(&number, asked, sizeof(number));
+    switch (static_cast<Way>(number % 16)) {
+      case Way::kStreams:
+        for (const bool final : {false, false, true}) Echo(run, position, final);
+        break;
+      case Way::kStreamsAndFails:
+        Echo(run, position, false);
+        run->Respond(position, Status::Internal("an injected failure"));
+        break;
+      case Way::kGoesRound:
+        if (number < 16) {
+          Echo(run, position, true);
+        } else {
+          number -= 16;
+          std::memcpy(asked, &number, sizeof(number));
+          run->Reschedule(position);
+        }
+        break;
+      case Way::kOtherThread:
+        Echo(run, position, false);
+        shared_->workers.Add([this, run, position, latch] {
+          Echo(run, position, true);
+          latch->Arrive();
+        });
+        return;
+      case Way::kDevice:
+        Echo(run, position, true, MemoryKind::kDevice);
+        break;
+      case Way::kReleases:
+        EchoReleased(run, position);
+        break;
+      case Way::kLate: {
+        // Asked before the request is done: then the run may be, and the instance gone.
+        const auto ended = std::make_shared<std::atomic<bool>>(false);
+        shared_->workers.Add([position, ended, late = RunRef(*run)] {
+          while (!*ended) std::this_thread::yield();
+          late->Respond(position, Status::Internal("a late response"));
+          late->Respond(position, Status::Ok(), false);
+          late->Release(position);
+        });
+        Echo(run, position, true);
+        *ended = true;
+        break;
+      }
+      default:
+        Echo(run, position, true);
+    }
+    latch->Arrive();
+  }
+
+  void Echo(Run* run, uint32_t position, bool final, MemoryKind kind = MemoryKind::kHost) {
+    const InputTensor& input = *run->requests()[position]->input(0);
+    const std::vector<int64_t> shape(input.shape.begin(), input.shape.end());
+    auto place = run->Output(position, 0, input.datatype, shape, kind);
+    Status status = place.status();
+    if (status.ok()) status = CopyBytes(input.chunks.front(), place.value(), run->memory());
+    run->Respond(position, status, final || !status.ok());
+  }
+
+  static void EchoReleased(Run* run, uint32_t position) {
+    const InputTensor& input = *run->requests()[position]->input(0);
+    const DataType datatype = input.datatype;
+    const std::vector<int64_t> shape(input.shape.begin(), input.shape.end());
+    const BlockRef copy = run->pool().Acquire(input.byte_size());
+    std::memcpy(copy->data(), input.chunks.front().data, input.byte_size());
+    const size_t size = input.byte_size();
+    run->Release(position);
+    run->SetRequestOutput(position, 0, datatype, shape, copy->data(), size, copy.get());
+    run->Respond(position, Status::Ok());
+  }
+
+  const std::shared_ptr<Shared> shared_;
+  const bool asynchronous_;
+  std::atomic<uint32_t> runs_{0};
+};
+
+class ContractModel final : public Model {
+ public:
+  explicit ContractModel(bool asynchronous) : asynchronous_(asynchronous) {}
+  ModelDescription Describe() const override { return {}; }
+  Status Configure(const ModelIo&) override { return Status::Ok(); }
+  bool starts_at_once() const override { return true; }
+  StatusOr<std::unique_ptr<Instance>> CreateInstance(const InstanceSpec&) override {
+    return std::unique_ptr<Instance>(new ContractInstance(shared_, asynchronous_));
+  }
+
+ private:
+  const bool asynchronous_;
+  const std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
+};
+
+}  // namespace
+
+StatusOr<std::unique_ptr<Model>> ContractBackend::Load(const ModelSpec& spec) {
+  const auto known = spec.settings.find("asynchronous");
+  const bool asynchronous = known != spec.settings.end() && known->second == "1";
+  return std::unique_ptr<Model>(new ContractModel(asynchronous));
+}
+
+}  // namespace tritonts::test

@@ -1,0 +1,37 @@
+// A backend that uses all that the contract allows: it responds late, many times and from other
+// threads, frees its instance early, has several runs under way, queues requests again, gives
+// inputs back, and writes outputs to the memory of a device (fake_device.h).
+//
+// Output 0 is input 0. How it gets there a request says in its INT32 input 1 ([rows, 1]), as a Way;
+// with kGoesRound, and so many times 16. Settings: `asynchronous`, "1" or "0".
+#pragma once
+
+#include "engine/backend.h"
+
+namespace tritonts::test {
+
+enum class Way : int32_t {
+  kPlain,
+  kStreams,          // two responses before the final one
+  kStreamsAndFails,  // one response, and a final error
+  kGoesRound,        // it is queued again, as often as it says
+  kOtherThread,      // each of its two responses comes from another thread
+  kDevice,           // the output is written on the device
+  kReleases,         // its inputs are given back before the response
+  kLate,             // somebody goes on responding when it is done
+  kCount,
+};
+
+class ContractBackend final : public Backend {
+ public:
+  StatusOr<std::unique_ptr<Model>> Load(const ModelSpec& spec) override;
+  bool may_run_on_js_thread() const override { return true; }
+};
+
+// How many responses a request gets before its final one.
+constexpr uint32_t ResponsesBefore(Way way) {
+  if (way == Way::kStreams) return 2;
+  return way == Way::kStreamsAndFails || way == Way::kOtherThread ? 1 : 0;
+}
+
+}  // namespace tritonts::test

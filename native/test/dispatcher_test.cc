@@ -1,0 +1,203 @@
+// Which instance gets which batch.
+#include "engine/running/dispatcher.h"
+
+#include "run_fixture.h"
+#include "table_scheduler.h"
+
+namespace tritonts::test {
+
+namespace {
+
+using Instances = std::vector<uint32_t>;
+using ThreadState = InstanceRunner::ThreadState;
+
+struct DispatcherBench {
+  explicit DispatcherBench(size_t count, bool asynchronous = false) {
+    auto own = std::make_unique<TableScheduler>();
+    scheduler = own.get();
+    std::vector<InstanceRunner*> all;
+    for (uint32_t i = 0; i < count; i++) {
+      runners.push_back(std::make_unique<InstanceRunner>(
+          InstanceSpec{"m_" + std::to_string(i), i, MemoryKind::kHost, 0},
+          std::make_unique<IdleInstance>(asynchronous)));
+      runners.back()->thread_state = ThreadState::kStarted;
+      all.push_back(runners.back().get());
+    }
+    dispatcher = std::make_unique<Dispatcher>(std::move(own), all, &context, InlinePolicy());
+  }
+  ~DispatcherBench() {
+    for (PooledRun* run : dispatcher->under_way()) End(run);
+    CHECK(dispatcher->idle());
+  }
+
+  Request* Queue(uint32_t bound = Schedulable::kUnbound) {
+    Request* request = requests.Add(1);
+    request->bound = bound;
+    CHECK(dispatcher->scheduler().Enqueue(request, 0).ok());
+    request->set_state(Request::State::kQueued);
+    return request;
+  }
+  Orders Ask(InstanceRunner* awake = nullptr, uint64_t now_ns = 0) {
+    Orders orders;
+    scheduler->asked.clear();
+    dispatcher->Ask(now_ns, awake, owner, &orders);
+    return orders;
+  }
+  // Runs a run to its end, and accounts for it.
+  void End(PooledRun* run) {
+    InstanceRunner* runner = run->runner();
+    runner->next = nullptr;
+    run->Begin(NowNs());
+    run->RespondAll(Status::Ok());
+    CHECK(run->Returned());
+    CHECK(run->EndExecute(run->FreeInstance()));
+    dispatcher->Account(run, &statistics);
+    if (runner->occupied) dispatcher->Free(runner, 0);
+  }
+  // The slots of the requests that instances have, by instance; ~0: none.
+  std::vector<uint32_t> Slots() {
+    std::vector<uint32_t> slots(runners.size(), ~0u);
+    for (PooledRun* run : dispatcher->under_way()) {
+      slots[run->runner()->index] = run->requests()[0]->slot;
+    }
+    return slots;
+  }
+
+  RunContext context{"m", true, nullptr};
+  TableScheduler* scheduler = nullptr;
+  std::vector<std::unique_ptr<InstanceRunner>> runners;
+  RecordingSink sink;
+  Requests requests{&sink};
+  std::shared_ptr<RecordingOwner> owner = std::make_shared<RecordingOwner>();
+  std::unique_ptr<Dispatcher> dispatcher;
+  Statistics statistics;
+};
+
+}  // namespace
+
+TEST(dispatcher_asks_for_every_free_instance_though_the_first_has_nothing) {
+  DispatcherBench bench(3);
+  bench.scheduler->barren = {0, 1};
+  bench.Queue();
+  const Orders orders = bench.Ask();
+  CHECK_EQ(bench.scheduler->asked, (Instances{0, 1, 2}));
+  CHECK_EQ(bench.Slots(), (std::vector<uint32_t>{~0u, ~0u, 0}));
+  CHECK(orders.wake.front() == bench.runners[2].get());
+}
+
+TEST(dispatcher_asks_first_for_the_instance_whose_thread_is_awake) {
+  DispatcherBench bench(3);
+  bench.Queue();
+  const Orders orders = bench.Ask(bench.runners[1].get());
+  CHECK_EQ(bench.scheduler->asked, (Instances{1}));
+  CHECK_EQ(bench.Slots(), (std::vector<uint32_t>{~0u, 0, ~0u}));
+  CHECK(!orders.any());
+}
+
+TEST(dispatcher_gives_what_is_bound_to_its_instance_only) {
+  DispatcherBench bench(3);
+  bench.Queue(2);
+  bench.Queue(0);
+  bench.Queue(2);
+  bench.Ask();
+  CHECK_EQ(bench.Slots(), (std::vector<uint32_t>{1, ~0u, 0}));
+  CHECK_EQ(bench.scheduler->waiting(), 1u);
+}
+
+TEST(dispatcher_gives_an_instance_one_batch_until_it_is_free) {
+  DispatcherBench bench(1);
+  bench.Queue();
+  bench.Queue();
+  bench.Ask();
+  bench.Ask();
+  CHECK(bench.scheduler->asked.empty());
+  PooledRun* first = bench.dispatcher->under_way()[0];
+  CHECK(bench.dispatcher->TakeBatch(bench.runners[0].get()) == first);
+  bench.dispatcher->Free(bench.runners[0].get(), 0);
+  CHECK_EQ(bench.scheduler->finished, (Instances{0}));
+  bench.Ask();
+  // Two runs of one instance are under way.
+  CHECK_EQ(bench.dispatcher->under_way().size(), 2u);
+  CHECK(!bench.dispatcher->idle());
+  bench.End(first);
+}
+
+TEST(dispatcher_asks_what_expires_while_every_instance_is_busy) {
+  DispatcherBench bench(1);
+  bench.scheduler->lifetime_ns = 10;
+  bench.Queue()->arrival_ns = 0;
+  bench.Ask();
+  Request* old = bench.Queue();
+  old->arrival_ns = 5;
+  bench.Queue()->arrival_ns = 12;
+  CHECK_EQ(bench.Ask(nullptr, 14).wake_at_ns, 15u);
+  const Orders orders = bench.Ask(nullptr, 15);
+  CHECK(bench.scheduler->asked.empty());
+  CHECK_EQ(orders.expired, (std::vector<Request*>{old}));
+  CHECK_EQ(orders.wake_at_ns, 22u);
+}
+
+TEST(dispatcher_starts_a_thread_with_the_first_batch) {
+  DispatcherBench bench(1);
+  bench.runners[0]->thread_state = ThreadState::kNone;
+  bench.Queue();
+  Orders orders = bench.Ask();
+  CHECK_EQ(orders.start.size(), 1u);
+  CHECK(orders.wake.empty());
+  bench.dispatcher->ThreadStarted(bench.runners[0].get(), true, 0, &orders);
+  CHECK(bench.runners[0]->thread_state == ThreadState::kStarted);
+}
+
+TEST(dispatcher_gives_a_batch_to_another_instance_where_the_system_has_no_thread) {
+  DispatcherBench bench(2);
+  bench.runners[0]->thread_state = ThreadState::kNone;
+  bench.Queue();
+  Orders orders = bench.Ask();
+  bench.dispatcher->ThreadStarted(bench.runners[0].get(), false, 0, &orders);
+  CHECK_EQ(bench.scheduler->waiting(), 1u);
+  bench.Ask();
+  CHECK_EQ(bench.Slots(), (std::vector<uint32_t>{~0u, 0}));
+}
+
+TEST(dispatcher_gives_up_what_waits_where_the_system_has_no_thread_at_all_until_it_may_have) {
+  DispatcherBench bench(1);
+  bench.runners[0]->thread_state = ThreadState::kNone;
+  Request* request = bench.Queue();
+  Orders orders = bench.Ask();
+  bench.dispatcher->ThreadStarted(bench.runners[0].get(), false, 0, &orders);
+  CHECK_EQ(bench.Ask().stranded, (std::vector<Request*>{request}));
+  bench.dispatcher->RetryThreads();
+  bench.Queue();
+  CHECK_EQ(bench.Ask().start.size(), 1u);
+}
+
+TEST(dispatcher_hands_over_to_an_asynchronous_instance_once_at_a_time) {
+  using Handing = InstanceRunner::Handing;
+  DispatcherBench bench(1, true);
+  InstanceRunner* runner = bench.runners[0].get();
+  runner->thread_state = ThreadState::kNone;
+  bench.Queue();
+  bench.Queue();
+  Orders orders = bench.Ask();
+  CHECK_EQ(orders.hand_over.size(), 1u);
+  CHECK(orders.start.empty());
+  PooledRun* first = std::exchange(runner->next, nullptr);
+  // A thread is in Execute, which says that the next batch may come: that thread takes it along.
+  bench.dispatcher->Free(runner, 0);
+  orders = bench.Ask();
+  CHECK(orders.hand_over.empty());
+  CHECK(runner->handing == Handing::kAnother);
+  PooledRun* second = std::exchange(runner->next, nullptr);
+  CHECK(second && second != first);
+  bench.dispatcher->Free(runner, 0);
+  for (PooledRun* run : {first, second}) {
+    run->Begin(NowNs());
+    run->RespondAll(Status::Ok());
+    CHECK(run->Returned());
+    CHECK(run->EndExecute(run->FreeInstance()));
+    bench.dispatcher->Account(run, &bench.statistics);
+  }
+  CHECK_EQ(bench.statistics.success.count, 2u);
+}
+
+}  // namespace tritonts::test

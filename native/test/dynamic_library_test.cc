@@ -1,0 +1,47 @@
+// Libraries that are open, and stay so.
+#include "platform/dynamic_library.h"
+
+#include "check.h"
+#include "fakes/fakes.h"
+
+#if !defined(_WIN32)
+#include <dlfcn.h>
+#endif
+
+namespace tritonts::test {
+
+#if !defined(_WIN32)
+namespace {
+
+bool IsLoaded(const std::string& path) {
+  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD);
+  if (handle) dlclose(handle);
+  return handle != nullptr;
+}
+
+}  // namespace
+
+TEST(library_that_is_pinned_stays_when_it_is_closed) {
+  const std::string path = PlainLibrary();
+  CHECK(!IsLoaded(path));
+  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  CHECK(handle != nullptr);
+  if (!handle) return;
+  dlclose(handle);
+  CHECK(!IsLoaded(path));
+  handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  CHECK(handle != nullptr);
+  if (!handle) return;
+  CHECK(platform::DynamicLibrary::Pin(dlsym(handle, "fake_number")));
+  dlclose(handle);
+  CHECK(IsLoaded(path));
+}
+#endif
+
+TEST(library_of_no_address_can_not_be_pinned) {
+  int here = 0;
+  CHECK(!platform::DynamicLibrary::Pin(nullptr));
+  CHECK(!platform::DynamicLibrary::Pin(&here));
+}
+
+}  // namespace tritonts::test

@@ -1,0 +1,59 @@
+// Memory of a device that there is not: what lies in it is inverted, so that who takes it for the
+// host's reads nonsense.
+#pragma once
+
+#include <atomic>
+#include <cstdlib>
+
+#include "engine/memory/memory_copier.h"
+
+namespace tritonts::test {
+
+class FakeDevice final : public MemoryCopier {
+ public:
+  // How often it is asked; a device without `copies` has memory that nobody copies.
+  std::atomic<int> allocated{0};
+  std::atomic<int> copied{0};
+  std::atomic<bool> copies{true};
+
+  BlockRef Allocate(MemoryKind kind, int device, size_t size) override {
+    if (kind != MemoryKind::kDevice) return {};
+    allocated++;
+    return BlockRef::Adopt(new DeviceBlock(size, device, this));
+  }
+  bool Copies(MemoryKind, MemoryKind) const override { return copies; }
+  Status Copy(const Buffer& from, const Buffer& to) override {
+    copied++;
+    const bool inverts = IsHostMemory(from.kind) != IsHostMemory(to.kind);
+    const auto* source = static_cast<const unsigned char*>(from.data);
+    auto* target = static_cast<unsigned char*>(to.data);
+    for (size_t i = 0; i < from.size; i++) {
+      target[i] = inverts ? static_cast<unsigned char>(~source[i]) : source[i];
+    }
+    return Status::Ok();
+  }
+  // A block with these bytes in it.
+  BlockRef Put(const std::string& bytes, int device = 0) {
+    BlockRef block = Allocate(MemoryKind::kDevice, device, bytes.size());
+    auto* data = static_cast<char*>(block->data());
+    for (size_t i = 0; i < bytes.size(); i++) data[i] = static_cast<char>(~bytes[i]);
+    return block;
+  }
+
+ private:
+  class DeviceBlock final : public Block {
+   public:
+    DeviceBlock(size_t size, int device, FakeDevice* owner)
+        : Block(std::malloc(size + 1), size, MemoryKind::kDevice, device), owner_(owner) {}
+    MemoryCopier* copier() const override { return owner_; }
+
+   private:
+    void Dispose() override {
+      std::free(data());
+      delete this;
+    }
+    FakeDevice* const owner_;
+  };
+};
+
+}  // namespace tritonts::test

@@ -1,0 +1,168 @@
+// Groups: what is written as one record are ordinary requests from then on.
+#include "port_fixture.h"
+
+namespace tritonts::test {
+
+namespace {
+
+using Dims = std::vector<int64_t>;
+
+// A client that writes what is alike as one group.
+struct GroupBench : PortBench {
+  explicit GroupBench(uint64_t limit = uint64_t{1} << 30) : PortBench(false, limit) {
+    client.WriteGroups();
+  }
+  std::vector<uint32_t> WriteEach(size_t count) {
+    std::vector<uint32_t> slots;
+    for (size_t i = 0; i < count; i++) slots.push_back(Write({static_cast<float>(i)}));
+    return slots;
+  }
+  // Each with its own value, in the order that they were written in.
+  void CheckEach(const std::vector<uint32_t>& slots, const std::vector<PortAnswer>& answers) {
+    for (size_t i = 0; i < slots.size(); i++) {
+      const PortAnswer& answer = AnswerOf(slots[i], answers);
+      CHECK(answer.code == Code::kOk);
+      CHECK_EQ(answer.outputs[0].bytes, BytesOf<float>({static_cast<float>(i)}));
+      CHECK_EQ(answer.outputs[0].shape, (Dims{1, 1}));
+    }
+  }
+};
+
+}  // namespace
+
+// --- In batches.
+
+TEST(requests_of_a_group_that_do_not_fit_a_batch_run_in_the_next_ones) {
+  GroupBench bench;
+  bench.ServeIdentity(ConfigOf(FloatIo(4), 1, {4, {}, 0}));
+  for (int round = 0; round < 3; round++) {
+    const auto slots = bench.WriteEach(10);
+    bench.CheckEach(slots, bench.client.Take(10));
+  }
+  const Statistics statistics = bench.statistics();
+  CHECK_EQ(statistics.success.count, 30u);
+  CHECK_EQ(statistics.inference_count, 30u);
+  CHECK_EQ(statistics.execution_count, 9u);
+  CHECK_EQ(bench.server.server().in_flight_bytes(), 0u);
+}
+
+TEST(requests_of_several_groups_run_together) {
+  GroupBench bench;
+  bench.runs->Shut();
+  bench.ServeRuns(ConfigOf(FloatIo(4), 1, {4, {}, 0}));
+  const uint32_t first = bench.Write({100});
+  CHECK(bench.client.Flush().ok());
+  CHECK(bench.runs->Started(1));
+  // Three and three wait: four and two of them run together.
+  std::vector<uint32_t> slots = bench.WriteEach(3);
+  CHECK(bench.client.Flush().ok());
+  for (size_t i = 3; i < 6; i++) slots.push_back(bench.Write({static_cast<float>(i)}));
+  CHECK(bench.client.Flush().ok());
+  bench.runs->Open();
+  const auto answers = bench.client.Take(7);
+  bench.CheckEach(slots, answers);
+  CHECK_EQ(AnswerOf(first, answers).outputs[0].bytes, BytesOf<float>({100}));
+  CHECK(Eventually([&] { return bench.statistics().execution_count == 3; }));
+  CHECK_EQ(bench.statistics().batches.at(4).compute_infer.count, 1u);
+  CHECK_EQ(bench.statistics().batches.at(2).compute_infer.count, 1u);
+}
+
+TEST(requests_of_a_group_run_alone_where_requests_do) {
+  GroupBench bench;
+  bench.ServeIdentity(ConfigOf(FloatIo(4), 1, {0, {}, 0}));
+  const auto slots = bench.WriteEach(5);
+  bench.CheckEach(slots, bench.client.Take(5));
+  CHECK(Eventually([&] { return bench.statistics().execution_count == 5; }));
+}
+
+TEST(requests_of_a_group_run_on_several_instances) {
+  GroupBench bench;
+  bench.ServeIdentity(ConfigOf(FloatIo(4), 2, {4, {}, 0}));
+  for (int round = 0; round < 50; round++) {
+    const auto slots = bench.WriteEach(50);
+    bench.CheckEach(slots, bench.client.Take(50));
+  }
+  CHECK_EQ(bench.statistics().success.count, 2500u);
+}
+
+// --- Answers.
+
+TEST(requests_of_a_group_fail_each_for_themselves) {
+  GroupBench bench;
+  Script script;
+  script.execute = [](uint32_t, Run& run) { run.RespondAll(Status::Internal("broken")); };
+  bench.ServeScript(std::move(script), ConfigOf(FloatIo(), 1, {8, {}, 0}));
+  const auto slots = bench.WriteEach(5);
+  const auto answers = bench.client.Take(5);
+  for (const uint32_t slot : slots) {
+    CHECK(AnswerOf(slot, answers).code == Code::kInternal);
+    CHECK_EQ(AnswerOf(slot, answers).message, "broken");
+  }
+  CHECK(Eventually([&] { return bench.statistics().fail.count == 5; }));
+}
+
+TEST(requests_of_a_group_are_cancelled_where_they_wait_and_where_they_run) {
+  GroupBench bench;
+  bench.runs->Shut();
+  bench.ServeRuns(ConfigOf(FloatIo(4), 1, {4, {}, 0}));
+  const auto slots = bench.WriteEach(10);
+  CHECK(bench.client.Flush().ok());
+  CHECK(bench.runs->Started(1));
+  bench.client.CancelGroup(slots[0]);
+  bench.runs->Open();
+  const auto answers = bench.client.Take(10);
+  for (size_t i = 0; i < 10; i++) {
+    CHECK(AnswerOf(slots[i], answers).code == Code::kCancelled);
+  }
+  CHECK(Eventually([&] { return bench.statistics().cancelled == 10; }));
+  CHECK_EQ(bench.server.server().in_flight_bytes(), 0u);
+  // One of a group alone.
+  bench.runs->Shut();
+  const auto others = bench.WriteEach(5);
+  CHECK(bench.client.Flush().ok());
+  bench.client.Cancel(others[4]);
+  bench.runs->Open();
+  const auto left = bench.client.Take(5);
+  for (size_t i = 0; i < 5; i++) {
+    CHECK(AnswerOf(others[i], left).code == (i == 4 ? Code::kCancelled : Code::kOk));
+  }
+  // The slot is free again.
+  const auto again = bench.WriteEach(10);
+  bench.CheckEach(again, bench.client.Take(10));
+}
+
+// --- Bytes in flight.
+
+TEST(requests_of_a_group_beyond_the_limit_are_refused_and_those_within_it_are_not) {
+  // Each has a tenth of a range of 64 bytes, and 4 bytes come out.
+  GroupBench bench(96);
+  bench.runs->Shut();
+  bench.ServeRuns(ConfigOf(FloatIo(), 1, {8, {}, 0}));
+  std::vector<uint32_t> slots = bench.WriteEach(10);
+  auto answers = bench.client.Take(2);
+  for (size_t i = 8; i < 10; i++) {
+    CHECK(AnswerOf(slots[i], answers).code == Code::kUnavailable);
+    CHECK(AnswerOf(slots[i], answers).limited);
+  }
+  CHECK_EQ(bench.server.server().in_flight_bytes(), 88u);
+  bench.runs->Open();
+  answers = bench.client.Take(8);
+  slots.resize(8);
+  bench.CheckEach(slots, answers);
+  CHECK_EQ(bench.server.server().in_flight_bytes(), 0u);
+  const auto again = bench.WriteEach(6);
+  bench.CheckEach(again, bench.client.Take(6));
+}
+
+TEST(requests_of_a_group_that_are_too_big_for_the_limit_alone_are_refused_for_good) {
+  GroupBench bench(7);
+  bench.ServeIdentity(ConfigOf(FloatIo(), 1, {8, {}, 0}));
+  const auto slots = bench.WriteEach(3);
+  const auto answers = bench.client.Take(3);
+  for (const uint32_t slot : slots) {
+    CHECK(AnswerOf(slot, answers).code == Code::kInvalidArg);
+    CHECK(!AnswerOf(slot, answers).limited);
+  }
+}
+
+}  // namespace tritonts::test

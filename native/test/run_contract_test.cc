@@ -1,0 +1,389 @@
+// What a run promises a backend: responses at any time, from any thread, and places for outputs.
+#include <thread>
+
+#include "fake_device.h"
+#include "run_fixture.h"
+
+namespace tritonts::test {
+
+namespace {
+
+using Dims = std::vector<int64_t>;
+const Dims kOne = {1};
+const Dims kOneRow = {1, 1};
+
+// A sink with a place of its own for outputs.
+class PlacingSink final : public ResponseSink {
+ public:
+  void Deliver(std::span<const Response> responses) override {
+    for (const Response& response : responses) {
+      for (const OutputTensor& output : response.outputs) {
+        in_place = in_place && output.data == memory.data();
+      }
+      if (response.final) response.request->set_state(Request::State::kIdle);
+      delivered++;
+    }
+  }
+  Buffer Place(const Request&, uint32_t output, size_t size, MemoryKind) override {
+    asked++;
+    if (output != 0 || size > sizeof(memory)) return {};
+    return {memory.data(), size, MemoryKind::kHost, 0, {}};
+  }
+
+  std::array<float, 4> memory = {};
+  int asked = 0;
+  int delivered = 0;
+  bool in_place = true;
+};
+
+}  // namespace
+
+// --- Many responses.
+
+TEST(run_responds_to_a_request_until_its_final_response) {
+  RunBench bench;
+  bench.Begin({bench.requests.Add(1), bench.requests.Add(1)});
+  for (const float value : {1.f, 2.f, 3.f}) {
+    bench.run.SetRequestOutput(0, 0, DataType::kFp32, kOneRow, &value, sizeof(value), nullptr);
+    bench.run.Respond(0, Status::Ok(), value == 3);
+  }
+  bench.run.Respond(0, Status::Ok(), false);
+  bench.run.RespondAll(Status::Ok());
+  const Statistics& statistics = bench.End();
+  const std::vector<Answer> answers = bench.sink.AllOf(0);
+  CHECK_EQ(answers.size(), 3u);
+  for (size_t i = 0; i < answers.size(); i++) {
+    CHECK_EQ(answers[i].outputs.at(0).bytes, BytesOf<float>({static_cast<float>(i + 1)}));
+    CHECK_EQ(answers[i].final, i == 2);
+  }
+  CHECK(bench.sink.Of(1).final);
+  CHECK_EQ(statistics.success.count, 2u);
+  CHECK_EQ(statistics.inference_count, 2u);
+}
+
+TEST(run_gives_a_response_what_was_declared_for_it_and_the_next_one_nothing_of_that) {
+  RunBench bench;
+  bench.Begin({bench.requests.Add(1), bench.requests.Add(1)});
+  const float rows[] = {1, 2};
+  bench.run.SetOutput(0, DataType::kFp32, kOne, rows, sizeof(rows), nullptr);
+  bench.run.RespondAll(Status::Ok(), false);
+  bench.run.RespondAll(Status::Ok());
+  bench.End();
+  for (const uint32_t slot : {0u, 1u}) {
+    const std::vector<Answer> answers = bench.sink.AllOf(slot);
+    CHECK_EQ(answers.size(), 2u);
+    CHECK_EQ(answers[0].outputs.at(0).bytes, BytesOf<float>({rows[slot]}));
+    CHECK(answers[1].outputs.empty());
+  }
+}
+
+TEST(run_replaces_an_output_that_is_declared_again) {
+  RunBench bench;
+  bench.Begin({bench.requests.Add(1)});
+  for (const float value : {1.f, 2.f}) {
+    const BlockRef block = bench.pool.Acquire(sizeof(value));
+    std::memcpy(block->data(), &value, sizeof(value));
+    bench.run.SetOutput(0, DataType::kFp32, kOne, block->data(), sizeof(value), block.get());
+    bench.run.SetRequestOutput(0, 1, DataType::kFp32, kOneRow, block->data(), sizeof(value),
+                               block.get());
+  }
+  bench.run.RespondAll(Status::Ok());
+  bench.End();
+  CHECK_EQ(bench.sink.Of(0).outputs.at(0).bytes, BytesOf<float>({2}));
+  CHECK_EQ(bench.sink.Of(0).outputs.at(1).bytes, BytesOf<float>({2}));
+}
+
+TEST(run_frees_the_memory_of_a_response_when_it_is_delivered) {
+  RunBench bench;
+  bench.Begin({bench.requests.Add(1)});
+  for (int i = 0; i < 100; i++) {
+    const BlockRef block = bench.pool.Acquire(sizeof(float));
+    bench.run.SetRequestOutput(0, 0, DataType::kFp32, kOneRow, block->data(), sizeof(float),
+                               block.get());
+    bench.run.Respond(0, Status::Ok(), false);
+  }
+  // One went round.
+  CHECK_EQ(bench.pool.idle_bytes(), 4096u);
+  bench.run.RespondAll(Status::Ok());
+  bench.End();
+}
+
+TEST(run_drops_responses_to_a_cancelled_request_but_the_final_one) {
+  RunBench bench;
+  Request* request = bench.requests.Add(1);
+  bench.Begin({request});
+  request->cancelled = true;
+  bench.run.Respond(0, Status::Ok(), false);
+  CHECK(bench.sink.answers().empty());
+  bench.run.Respond(0, Status::Ok());
+  bench.End();
+  CHECK(bench.sink.Of(0).status.code() == Code::kCancelled);
+}
+
+TEST(run_delivers_responses_to_one_request_one_after_the_other) {
+  // Two threads respond; what is final comes last, or what comes after it not at all.
+  for (int round = 0; round < 200; round++) {
+    RunBench bench;
+    bench.Begin({bench.requests.Add(1)});
+    std::thread streaming([&] {
+      for (int i = 0; i < 20; i++) bench.run.Respond(0, Status::Ok(), false);
+    });
+    bench.run.Respond(0, Status::Ok());
+    streaming.join();
+    bench.End();
+    const std::vector<Answer> answers = bench.sink.answers();
+    CHECK(answers.back().final);
+    for (size_t i = 0; i + 1 < answers.size(); i++) CHECK(!answers[i].final);
+  }
+}
+
+TEST(run_takes_responses_of_many_threads_each_to_its_own_request) {
+  constexpr uint32_t kThreads = 8;
+  for (int round = 0; round < 50; round++) {
+    RunBench bench;
+    std::vector<Request*> chosen;
+    for (uint32_t i = 0; i < kThreads; i++) chosen.push_back(bench.requests.Add(1));
+    bench.Begin(chosen);
+    std::vector<std::thread> threads;
+    for (uint32_t i = 0; i < kThreads; i++) {
+      threads.emplace_back([&bench, i] {
+        for (uint32_t k = 0; k < 5; k++) {
+          auto place = bench.run.Output(i, 0, DataType::kUint32, kOneRow);
+          *static_cast<uint32_t*>(place.value().data) = i * 10 + k;
+          bench.run.Respond(i, Status::Ok(), k == 4);
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    const Statistics& statistics = bench.End();
+    CHECK_EQ(statistics.success.count, kThreads);
+    for (uint32_t i = 0; i < kThreads; i++) {
+      const std::vector<Answer> answers = bench.sink.AllOf(i);
+      CHECK_EQ(answers.size(), 5u);
+      for (uint32_t k = 0; k < answers.size(); k++) {
+        CHECK_EQ(answers[k].outputs.at(0).bytes, BytesOf<uint32_t>({i * 10 + k}));
+      }
+    }
+  }
+}
+
+// --- Three lives.
+
+TEST(run_of_an_asynchronous_instance_is_done_with_its_last_request) {
+  RunBench bench(true, true);
+  bench.Begin({bench.requests.Add(1), bench.requests.Add(1)});
+  CHECK(bench.run.Returned());
+  CHECK(!bench.run.EndExecute(false));
+  CHECK(bench.sink.answers().empty());
+  bench.run.InstanceFree();
+  bench.run.InstanceFree();
+  CHECK_EQ(bench.owner->freed.load(), 1);
+  bench.run.Respond(1, Status::Ok());
+  CHECK_EQ(bench.owner->done.load(), 0);
+  bench.run.Respond(0, Status::Ok());
+  CHECK_EQ(bench.owner->done.load(), 1);
+  bench.run.Account(&bench.statistics);
+  CHECK_EQ(bench.statistics.success.count, 2u);
+}
+
+TEST(run_of_an_asynchronous_instance_waits_until_that_is_free) {
+  RunBench bench(true, true);
+  bench.Begin({bench.requests.Add(1)});
+  bench.run.RespondAll(Status::Ok());
+  CHECK(bench.run.Returned());
+  CHECK(!bench.run.EndExecute(false));
+  CHECK_EQ(bench.owner->done.load(), 0);
+  bench.run.InstanceFree();
+  CHECK_EQ(bench.owner->done.load(), 1);
+  bench.run.Account(&bench.statistics);
+}
+
+TEST(run_is_not_done_while_execute_is_under_way) {
+  RunBench bench;
+  bench.Begin({bench.requests.Add(1)});
+  bench.run.InstanceFree();
+  bench.run.RespondAll(Status::Ok());
+  CHECK_EQ(bench.owner->freed.load(), 1);
+  CHECK_EQ(bench.owner->done.load(), 0);
+  bench.End();
+  CHECK_EQ(bench.statistics.success.count, 1u);
+}
+
+TEST(run_that_somebody_holds_is_nobody_elses) {
+  auto pool = std::make_shared<RunPool>();
+  PooledRun* first = pool->Take();
+  RunRef held(*first);
+  first->Drop();
+  PooledRun* second = pool->Take();
+  CHECK(second != first);
+  const RunRef copied = held;
+  held = RunRef();
+  PooledRun* third = pool->Take();
+  CHECK(third != first);
+  second->Drop();
+  third->Drop();
+  // What is held goes with its last holder, and the pool with that.
+  pool.reset();
+}
+
+TEST(run_ignores_what_is_said_to_it_after_it_is_done) {
+  RunBench bench;
+  bench.Begin({bench.requests.Add(1)});
+  const RunRef late(bench.run);
+  bench.run.RespondAll(Status::Ok());
+  bench.End();
+  const float value = 1;
+  late->Respond(0, Status::Internal("late"));
+  late->RespondAll(Status::Internal("late"), false);
+  late->SetRequestOutput(0, 0, DataType::kFp32, kOneRow, &value, sizeof(value), nullptr);
+  CHECK(late->Output(0, 0, DataType::kFp32, kOneRow).status().code() == Code::kCancelled);
+  CHECK(late->Output(Run::kAll, 0, DataType::kFp32, kOne).status().code() == Code::kCancelled);
+  late->Release(0);
+  late->Reschedule(0);
+  late->InstanceFree();
+  CHECK(bench.sink.Of(0).status.ok());
+  CHECK(bench.owner->rescheduled.empty());
+  CHECK_EQ(bench.owner->freed.load(), 0);
+}
+
+// --- Inputs.
+
+TEST(run_gives_inputs_back_before_the_final_response) {
+  RunBench bench;
+  Request* one = bench.requests.Add(1);
+  const BlockRef block = bench.pool.Acquire(4);
+  bench.requests.Place(one, 0, DataType::kFp32, {1, 1}, block->data(), 4);
+  one->inputs()[0].chunks[0].owner = block;
+  Request* other = bench.requests.Floats({1});
+  bench.Begin({one, other});
+  bench.run.Release(0);
+  CHECK(one->inputs()[0].chunks.empty());
+  CHECK_EQ(other->inputs()[0].chunks.size(), 1u);
+  bench.run.Release(Run::kAll);
+  CHECK(other->inputs()[0].chunks.empty());
+  bench.run.RespondAll(Status::Ok());
+  bench.End();
+  CHECK_EQ(bench.sink.answers().size(), 2u);
+}
+
+TEST(run_queues_a_request_again_with_its_inputs) {
+  RunBench bench;
+  Request* again = bench.requests.Floats({1});
+  bench.Begin({again, bench.requests.Floats({2})});
+  bench.run.Reschedule(0);
+  bench.run.RespondAll(Status::Ok());
+  const Statistics& statistics = bench.End();
+  CHECK_EQ(bench.owner->rescheduled, (std::vector<Request*>{again}));
+  CHECK(again->state() == Request::State::kQueued);
+  CHECK_EQ(again->inputs()[0].chunks.size(), 1u);
+  CHECK_EQ(bench.sink.answers().size(), 1u);
+  CHECK_EQ(statistics.success.count, 1u);
+  CHECK_EQ(statistics.execution_count, 1u);
+}
+
+// --- Places for outputs.
+
+TEST(run_writes_an_output_of_one_request_where_its_sink_wants_it) {
+  PlacingSink sink;
+  RunBench bench;
+  Requests requests(&sink);
+  bench.Begin({requests.Add(2)});
+  auto place = bench.run.Output(Run::kAll, 0, DataType::kFp32, kOne);
+  CHECK(place.value().data == sink.memory.data());
+  CHECK_EQ(place.value().size, 8u);
+  CHECK(bench.run.Output(0, 1, DataType::kFp32, Dims{2, 1}).value().owner);
+  CHECK_EQ(sink.asked, 2);
+  Request* request = bench.run.requests()[0];
+  request->wanted = {0};
+  // Not for what it does not want.
+  CHECK(bench.run.Output(0, 2, DataType::kFp32, Dims{2, 1}).ok());
+  CHECK_EQ(sink.asked, 2);
+  bench.run.RespondAll(Status::Ok());
+  bench.End();
+  CHECK(sink.in_place);
+  CHECK_EQ(sink.delivered, 1);
+}
+
+TEST(run_writes_an_output_of_several_requests_to_one_block) {
+  PlacingSink sink;
+  RunBench bench;
+  Requests requests(&sink);
+  bench.Begin({requests.Add(1), requests.Add(1)});
+  const auto place = bench.run.Output(Run::kAll, 0, DataType::kFp32, kOne).take();
+  CHECK(place.owner);
+  CHECK_EQ(place.size, 8u);
+  CHECK_EQ(sink.asked, 0);
+  bench.run.RespondAll(Status::Internal("no"));
+  bench.End();
+}
+
+TEST(run_has_no_place_for_an_output_whose_size_its_shape_does_not_tell) {
+  RunBench bench;
+  bench.Begin({bench.requests.Add(1)});
+  CHECK(bench.run.Output(0, 0, DataType::kBytes, kOneRow).status().code() == Code::kInternal);
+  CHECK(bench.run.Output(0, 0, DataType::kFp32, Dims{1, -1}).status().code() == Code::kInternal);
+  CHECK(bench.run.Output(0, 0, DataType::kFp32, Dims{1, int64_t{1} << 44}).status().code() ==
+        Code::kInternal);
+  bench.run.RespondAll(Status::Ok());
+  bench.End();
+}
+
+TEST(run_writes_an_output_to_the_devices_memory_and_the_sink_gets_it_in_the_hosts) {
+  FakeDevice device;
+  RunBench bench(true, false, &device);
+  bench.Begin({bench.requests.Add(1), bench.requests.Add(1)});
+  auto place = bench.run.Output(Run::kAll, 0, DataType::kFp32, kOne, MemoryKind::kDevice).take();
+  CHECK(place.kind == MemoryKind::kDevice);
+  std::vector<float> values = {1, 2};
+  CHECK(device.Copy({values.data(), 8, MemoryKind::kHost, 0, {}}, place).ok());
+  const BlockRef own = device.Put(BytesOf<float>({5}));
+  bench.run.SetRequestOutput(1, 1, DataType::kFp32, kOneRow, own->data(), 4, own.get());
+  bench.run.RespondAll(Status::Ok());
+  const Statistics& statistics = bench.End();
+  CHECK_EQ(bench.sink.Of(0).outputs.at(0).bytes, BytesOf<float>({1}));
+  CHECK_EQ(bench.sink.Of(1).outputs.at(0).bytes, BytesOf<float>({2}));
+  CHECK_EQ(bench.sink.Of(1).outputs.at(1).bytes, BytesOf<float>({5}));
+  CHECK_EQ(statistics.success.count, 2u);
+}
+
+TEST(run_fails_an_output_that_nobody_can_fetch) {
+  FakeDevice device;
+  device.copies = false;
+  RunBench bench;
+  bench.Begin({bench.requests.Add(1)});
+  const BlockRef block = device.Put(BytesOf<float>({5}));
+  bench.run.SetRequestOutput(0, 0, DataType::kFp32, kOneRow, block->data(), 4, block.get());
+  bench.run.RespondAll(Status::Ok());
+  const Statistics& statistics = bench.End();
+  const Status status = bench.sink.Of(0).status;
+  CHECK(status.code() == Code::kUnsupported);
+  CHECK_EQ(status.message(),
+           "model 'm', output 0: nothing here copies from memory of device 0 to host memory");
+  CHECK_EQ(statistics.fail.count, 1u);
+  CHECK_EQ(statistics.success.count, 0u);
+}
+
+TEST(run_leaves_an_output_on_the_device_for_a_sink_that_takes_it_there) {
+  class DeviceSink final : public ResponseSink {
+   public:
+    void Deliver(std::span<const Response> responses) override {
+      kind = responses[0].outputs[0].kind;
+      responses[0].request->set_state(Request::State::kIdle);
+    }
+    bool Takes(MemoryKind) const override { return true; }
+    MemoryKind kind = MemoryKind::kHost;
+  };
+  DeviceSink sink;
+  FakeDevice device;
+  RunBench bench;
+  Requests requests(&sink);
+  bench.Begin({requests.Add(1)});
+  const BlockRef block = device.Put(BytesOf<float>({5}));
+  bench.run.SetOutput(0, DataType::kFp32, kOne, block->data(), 4, block.get());
+  bench.run.RespondAll(Status::Ok());
+  bench.End();
+  CHECK(sink.kind == MemoryKind::kDevice);
+  CHECK_EQ(device.copied.load(), 0);
+}
+
+}  // namespace tritonts::test

@@ -1,0 +1,77 @@
+// A run as an instance's thread has it, without an instance or a version.
+#pragma once
+
+#include "engine/running/instance.h"
+#include "engine/running/run.h"
+#include "engine/running/run_pool.h"
+#include "engine_fixture.h"
+
+namespace tritonts::test {
+
+// An instance that a test calls nothing of.
+class IdleInstance final : public Instance {
+ public:
+  explicit IdleInstance(bool is_asynchronous = false, MemoryCopier* own = nullptr)
+      : asynchronous_(is_asynchronous), memory_(own) {}
+  bool asynchronous() const override { return asynchronous_; }
+  void Execute(Run&) override {}
+  MemoryCopier* memory() override { return memory_; }
+
+ private:
+  const bool asynchronous_;
+  MemoryCopier* const memory_;
+};
+
+// What a run tells its version.
+class RecordingOwner final : public RunOwner {
+ public:
+  void OnInstanceFree(InstanceRunner*, PooledRun* ended) override {
+    freed++;
+    if (ended) done++;
+  }
+  void OnDone(PooledRun*) override { done++; }
+  void OnReschedule(Request* request) override { rescheduled.push_back(request); }
+
+  std::atomic<int> freed{0};
+  std::atomic<int> done{0};
+  std::vector<Request*> rescheduled;
+};
+
+struct RunBench {
+  explicit RunBench(bool batching = true, bool asynchronous = false, MemoryCopier* memory = nullptr)
+      : context{"m", batching, nullptr},
+        runner({"m_0", 0, memory ? MemoryKind::kDevice : MemoryKind::kHost, 0},
+               std::make_unique<IdleInstance>(asynchronous, memory)) {}
+  ~RunBench() { run.Drop(); }
+
+  // Gives the run its requests, as a version does when a scheduler chose them.
+  void Begin(const std::vector<Request*>& chosen) {
+    std::vector<Schedulable*> batch;
+    for (Request* request : chosen) {
+      request->set_state(Request::State::kQueued);
+      batch.push_back(request);
+    }
+    run.Assign(batch, ++batches, &context, &runner, owner);
+    run.SetUnderWay();
+    run.Begin(NowNs());
+  }
+  // Execute has returned; what the run adds to the statistics of all runs, if it is done.
+  const Statistics& End() {
+    CHECK(run.Returned());
+    if (run.EndExecute(run.FreeInstance())) run.Account(&statistics);
+    return statistics;
+  }
+
+  RunContext context;
+  InstanceRunner runner;
+  RecordingSink sink;
+  Requests requests{&sink};
+  const std::shared_ptr<RecordingOwner> owner = std::make_shared<RecordingOwner>();
+  const std::shared_ptr<RunPool> runs = std::make_shared<RunPool>();
+  PooledRun& run = *runs->Take();
+  BlockPool& pool = runner.pool;
+  Statistics statistics;
+  uint64_t batches = 0;
+};
+
+}  // namespace tritonts::test

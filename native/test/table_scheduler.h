@@ -1,0 +1,74 @@
+// A scheduler of tests: first in, first out, one request a batch, with what a test says besides.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "engine/scheduling/scheduler.h"
+
+namespace tritonts::test {
+
+// What it is asked is in `asked`: the instances, in order. Its owner's lock guards it.
+class TableScheduler final : public Scheduler {
+ public:
+  // Instances that get nothing that is not bound to them.
+  std::vector<uint32_t> barren;
+  // Not 0: requests expire so long after they arrived.
+  uint64_t lifetime_ns = 0;
+  // Refuses requests of so many rows.
+  uint32_t refused_rows = 0;
+  std::vector<uint32_t> asked;
+  std::vector<uint32_t> finished;
+
+  Status Enqueue(Schedulable* request, uint64_t) override {
+    if (refused_rows > 0 && request->batch_size == refused_rows) {
+      return Status::Unavailable("no room for " + std::to_string(refused_rows) + " rows");
+    }
+    request->queued = true;
+    queue_.push_back(request);
+    return Status::Ok();
+  }
+  void Expire(uint64_t now_ns, Decision* decision) override {
+    if (lifetime_ns == 0) return;
+    std::erase_if(queue_, [&](Schedulable* request) {
+      const uint64_t at = request->arrival_ns + lifetime_ns;
+      if (at > now_ns) {
+        if (decision->wake_at_ns == 0 || at < decision->wake_at_ns) decision->wake_at_ns = at;
+        return false;
+      }
+      request->queued = false;
+      decision->expire.push_back(request);
+      return true;
+    });
+  }
+  void Next(uint32_t instance, uint64_t, Decision* decision) override {
+    asked.push_back(instance);
+    const bool poor = std::find(barren.begin(), barren.end(), instance) != barren.end();
+    for (auto one = queue_.begin(); one != queue_.end(); ++one) {
+      const uint32_t bound = (*one)->bound;
+      if (bound == Schedulable::kUnbound ? poor : bound != instance) continue;
+      (*one)->queued = false;
+      decision->take.push_back(*one);
+      queue_.erase(one);
+      return;
+    }
+  }
+  void Finished(uint32_t instance, uint64_t) override { finished.push_back(instance); }
+  bool Cancel(Schedulable* request) override {
+    if (!request->queued) return false;
+    request->queued = false;
+    return std::erase(queue_, request) > 0;
+  }
+  void Drain(std::vector<Schedulable*>* requests) override {
+    for (Schedulable* request : queue_) request->queued = false;
+    requests->insert(requests->end(), queue_.begin(), queue_.end());
+    queue_.clear();
+  }
+  size_t waiting() const override { return queue_.size(); }
+
+ private:
+  std::vector<Schedulable*> queue_;
+};
+
+}  // namespace tritonts::test

@@ -1,0 +1,381 @@
+// The contract with backends, as a version keeps it: asynchronous instances, instances that are
+// free early, requests that go round, and what is called without the version's lock.
+#include <future>
+
+#include "engine/running/model_version.h"
+#include "fake_device.h"
+#include "table_scheduler.h"
+#include "version_fixture.h"
+
+namespace tritonts::test {
+
+namespace {
+
+using Batches = std::vector<std::vector<uint32_t>>;
+
+// Runs that an asynchronous instance was handed, until a test responds to them.
+class Handed {
+ public:
+  Script Of(bool frees_at_once) {
+    Script script;
+    script.asynchronous = true;
+    script.execute = [this, frees_at_once](uint32_t, Run& run) {
+      {
+        std::lock_guard lock(mutex_);
+        runs_.push_back(&run);
+        threads_.push_back(std::this_thread::get_id());
+      }
+      if (frees_at_once) run.InstanceFree();
+    };
+    return script;
+  }
+  size_t count() {
+    std::lock_guard lock(mutex_);
+    return runs_.size();
+  }
+  Run& run(size_t number) {
+    std::lock_guard lock(mutex_);
+    return *runs_[number];
+  }
+  std::thread::id thread(size_t number) {
+    std::lock_guard lock(mutex_);
+    return threads_[number];
+  }
+
+ private:
+  std::mutex mutex_;  // guards both
+  std::vector<Run*> runs_;
+  std::vector<std::thread::id> threads_;
+};
+
+}  // namespace
+
+// --- Asynchronous instances.
+
+TEST(version_hands_a_batch_to_an_asynchronous_instance_on_the_thread_that_found_it) {
+  Handed handed;
+  VersionBench bench(handed.Of(false), ConfigOf(FloatIo(), 1, {8, {}, 0}));
+  bench.Send({1});
+  CHECK_EQ(handed.count(), 1u);
+  CHECK(handed.thread(0) == std::this_thread::get_id());
+  bench.Send({2});
+  bench.Send({3});
+  CHECK_EQ(handed.count(), 1u);
+  // The instance is free of the first batch; who says so hands the next one over.
+  std::thread other([&] { handed.run(0).InstanceFree(); });
+  const std::thread::id id = other.get_id();
+  other.join();
+  CHECK_EQ(handed.count(), 2u);
+  CHECK(handed.thread(1) == id);
+  CHECK_EQ(handed.run(1).total_batch_size(), 2u);
+  CHECK(bench.sink.answers().empty());
+  handed.run(1).RespondAll(Status::Ok());
+  handed.run(0).RespondAll(Status::Ok());
+  handed.run(1).InstanceFree();
+  CHECK_EQ(bench.sink.answers().size(), 3u);
+  CHECK(bench.version().drained());
+  CHECK_EQ(bench.version().statistics().success.count, 3u);
+}
+
+TEST(version_has_several_runs_of_an_asynchronous_instance_under_way) {
+  Handed handed;
+  VersionBench bench(handed.Of(true), ConfigOf(FloatIo()));
+  for (int i = 0; i < 100; i++) bench.Send({static_cast<float>(i)});
+  CHECK_EQ(handed.count(), 100u);
+  CHECK(!bench.version().drained());
+  for (size_t i = 100; i > 0; i--) handed.run(i - 1).RespondAll(Status::Ok());
+  for (uint32_t i = 0; i < 100; i++) CHECK(bench.sink.Of(i).status.ok());
+  CHECK(bench.version().drained());
+}
+
+TEST(version_hands_over_one_batch_after_the_other_however_many_there_are) {
+  // Not one within the other: the stack would not do.
+  size_t depth = 0;
+  size_t deepest = 0;
+  Script script;
+  script.asynchronous = true;
+  script.execute = [&](uint32_t, Run& run) {
+    deepest = std::max(deepest, ++depth);
+    run.InstanceFree();
+    run.RespondAll(Status::Ok());
+    depth--;
+  };
+  VersionBench bench(std::move(script), ConfigOf(FloatIo()));
+  std::vector<Request*> chosen;
+  for (int i = 0; i < 20'000; i++) chosen.push_back(bench.requests.Floats({1}));
+  bench.Submit(chosen);
+  CHECK_EQ(bench.sink.answers().size(), chosen.size());
+  CHECK_EQ(deepest, 1u);
+}
+
+TEST(version_hands_over_from_its_timer_when_a_delay_is_over) {
+  Handed handed;
+  VersionBench bench(handed.Of(true), ConfigOf(FloatIo(), 1, {8, {}, 2'000'000}));
+  bench.Send({1});
+  CHECK_EQ(handed.count(), 0u);
+  CHECK(Eventually([&] { return handed.count() == 1; }));
+  CHECK(handed.thread(0) != std::this_thread::get_id());
+  handed.run(0).RespondAll(Status::Ok());
+}
+
+TEST(version_fails_a_batch_whose_hand_over_throws_and_goes_on) {
+  std::atomic<int> calls{0};
+  Script script;
+  script.asynchronous = true;
+  script.execute = [&](uint32_t, Run& run) {
+    if (calls++ == 0) throw std::runtime_error("thrown");
+    run.RespondAll(Status::Ok());
+    run.InstanceFree();
+  };
+  VersionBench bench(std::move(script), ConfigOf(FloatIo()));
+  bench.Send({1});
+  bench.Send({2});
+  CHECK(bench.sink.Of(0).status.code() == Code::kInternal);
+  CHECK(bench.sink.Of(1).status.ok());
+}
+
+TEST(version_abandons_asynchronous_runs_that_nobody_ends) {
+  auto handed = std::make_shared<Handed>();
+  {
+    VersionBench bench(handed->Of(true), ConfigOf(FloatIo()));
+    bench.Send({1});
+    bench.Send({2});
+    handed->run(1).RespondAll(Status::Ok());
+    bench.version().Close();
+    bench.version().Abort(Status::Cancelled("closed"));
+    CHECK(!bench.version().drained());
+    bench.Abandon();
+    CHECK(bench.sink.Of(0).abandoned);
+    CHECK(bench.sink.Of(0).status.code() == Code::kInternal);
+    CHECK_EQ(bench.version().statistics().fail.count, 1u);
+    // It comes back after all: nobody hears of it.
+    handed->run(0).RespondAll(Status::Ok());
+    CHECK_EQ(bench.sink.answers().size(), 2u);
+  }
+}
+
+// --- Blocking instances.
+
+TEST(version_gives_a_blocking_instance_its_next_batch_when_it_says_so) {
+  Event go;
+  Script script;
+  std::atomic<int> runs{0};
+  script.execute = [&](uint32_t, Run& run) {
+    if (runs++ == 0) {
+      run.InstanceFree();
+      CHECK(go.Wait());
+    }
+    run.RespondAll(Status::Ok());
+  };
+  VersionBench bench(std::move(script), ConfigOf(FloatIo(), 1, {8, {}, 0}));
+  bench.Send({1});
+  CHECK(Eventually([&] { return runs == 1; }));
+  bench.Send({2});
+  // Taken by the instance already: what comes now is another batch.
+  CHECK(Eventually([&] { return bench.version().statistics().execution_count == 0; }));
+  bench.Send({3});
+  go.Set();
+  CHECK(bench.sink.Wait(3));
+  CHECK(Eventually([&] { return bench.version().statistics().execution_count == 3; }));
+}
+
+TEST(version_takes_responses_of_a_thread_that_outlasts_execute) {
+  // A blocking instance that leaves a request gets an error for it; the late thread gets nothing.
+  std::vector<std::thread> late;
+  Event go;
+  Script script;
+  script.execute = [&](uint32_t, Run& run) {
+    late.emplace_back([&go, held = RunRef(run)] {
+      CHECK(go.Wait());
+      held->RespondAll(Status::Ok());
+    });
+  };
+  VersionBench bench(std::move(script), ConfigOf(FloatIo()));
+  bench.Send({1});
+  CHECK(bench.sink.Wait(1));
+  go.Set();
+  for (std::thread& thread : late) thread.join();
+  CHECK(bench.sink.Of(0).status.code() == Code::kInternal);
+}
+
+// --- Requests that go round.
+
+TEST(version_runs_a_request_again_as_often_as_its_backend_asks_for_that) {
+  Batches batches;
+  Script script;
+  script.asynchronous = true;
+  script.execute = [&](uint32_t, Run& run) {
+    std::vector<uint32_t> slots;
+    for (const Request* request : run.requests()) slots.push_back(request->slot);
+    batches.push_back(slots);
+    for (uint32_t i = 0; i < run.requests().size(); i++) {
+      auto* left = static_cast<float*>(run.requests()[i]->inputs()[0].chunks[0].data);
+      if (--*left > 0) {
+        run.Reschedule(i);
+      } else {
+        run.Respond(i, Status::Ok());
+      }
+    }
+    run.InstanceFree();
+  };
+  VersionBench bench(std::move(script), ConfigOf(FloatIo(), 1, {8, {}, 0}));
+  bench.Submit(
+      {bench.requests.Floats({3}), bench.requests.Floats({1}), bench.requests.Floats({2})});
+  CHECK_EQ(batches, (Batches{{0, 1, 2}, {0, 2}, {0}}));
+  for (uint32_t slot = 0; slot < 3; slot++) CHECK(bench.sink.Of(slot).status.ok());
+  CHECK(bench.version().drained());
+  const Statistics statistics = bench.version().statistics();
+  CHECK_EQ(statistics.success.count, 3u);
+  CHECK_EQ(statistics.execution_count, 3u);
+}
+
+TEST(version_ends_a_rescheduled_request_that_was_cancelled_or_comes_too_late) {
+  Handed handed;
+  VersionBench bench(handed.Of(true), ConfigOf(FloatIo()));
+  Request* cancelled = bench.Send({1});
+  bench.Send({2});
+  bench.Cancel(cancelled);
+  handed.run(0).Reschedule(0);
+  CHECK(bench.sink.Of(0).status.code() == Code::kCancelled);
+  bench.version().Close();
+  bench.version().Abort(Status::Cancelled("closed"));
+  handed.run(1).Reschedule(0);
+  CHECK_EQ(bench.sink.Of(1).status.message(), "closed");
+  CHECK(bench.version().drained());
+}
+
+// --- Schedulers.
+
+TEST(version_ends_what_expires_while_its_instance_is_busy) {
+  auto runs = std::make_shared<Runs>();
+  runs->Shut();
+  VersionConfig config = ConfigOf(FloatIo());
+  config.scheduler = [] {
+    auto scheduler = std::make_unique<TableScheduler>();
+    scheduler->lifetime_ns = 20'000'000;
+    return scheduler;
+  };
+  VersionBench bench(ScriptOf(runs), std::move(config));
+  bench.Send({1});
+  CHECK(runs->Started(1));
+  bench.Send({2});
+  CHECK(bench.sink.Wait(1));
+  CHECK(bench.sink.Of(1).status.code() == Code::kUnavailable);
+  CHECK_EQ(bench.version().statistics().rejected, 1u);
+  runs->Open();
+}
+
+TEST(version_refuses_single_requests_each_with_its_own_reason) {
+  VersionConfig config = ConfigOf(FloatIo());
+  config.scheduler = [] {
+    auto scheduler = std::make_unique<TableScheduler>();
+    scheduler->refused_rows = 2;
+    return scheduler;
+  };
+  VersionBench bench(ScriptOf(std::make_shared<Runs>()), std::move(config));
+  bench.Submit({bench.requests.Floats({1}), bench.requests.Floats({1, 2})});
+  CHECK(bench.sink.Wait(2));
+  CHECK(bench.sink.Of(0).status.ok());
+  CHECK_EQ(bench.sink.Of(1).status.message(), "no room for 2 rows");
+  CHECK(!bench.sink.Of(1).unserved);
+}
+
+// --- Cancelling and refusing.
+
+TEST(version_cancels_many_requests_together) {
+  class Counting final : public ResponseSink {
+   public:
+    void Deliver(std::span<const Response> responses) override {
+      calls++;
+      for (const Response& response : responses) {
+        response.request->set_state(Request::State::kIdle);
+        count++;
+      }
+    }
+    std::atomic<int> calls{0};
+    std::atomic<int> count{0};
+  };
+  Counting sink;
+  Requests requests(&sink);
+  auto runs = std::make_shared<Runs>();
+  runs->Shut();
+  VersionBench bench(ScriptOf(runs), ConfigOf(FloatIo()));
+  bench.Send({0});
+  CHECK(runs->Started(1));
+  std::vector<Request*> chosen;
+  for (int i = 0; i < 50; i++) chosen.push_back(requests.Floats({1}));
+  bench.Submit(chosen);
+  bench.version().Cancel(chosen);
+  CHECK_EQ(sink.calls.load(), 1);
+  CHECK_EQ(sink.count.load(), 50);
+  runs->Open();
+}
+
+TEST(version_that_closes_says_that_it_never_took_a_request) {
+  VersionBench bench(ScriptOf(std::make_shared<Runs>()), ConfigOf(FloatIo()));
+  bench.version().Close();
+  bench.Send({1});
+  CHECK(bench.sink.Of(0).unserved);
+  CHECK(bench.sink.Of(0).status.code() == Code::kUnavailable);
+}
+
+// --- What is called without the lock.
+
+TEST(version_asks_its_backend_for_anything_without_its_own_lock) {
+  ModelVersion* version = nullptr;
+  std::atomic<int> asked{0};
+  auto runs = std::make_shared<Runs>();
+  Script script = ScriptOf(runs);
+  const auto ask = [&] {
+    if (!version) return;
+    // On another thread: its lock is not there for two.
+    std::async(std::launch::async, [&] { return version->statistics(); }).get();
+    asked++;
+  };
+  script.terminate = [&](uint32_t) { ask(); };
+  script.info = ask;
+  VersionBench bench(std::move(script), ConfigOf(FloatIo(), 2));
+  version = &bench.version();
+  CHECK_EQ(version->Info().at("runtime"), "script");
+  version->Terminate();
+  CHECK_EQ(asked.load(), 3);
+}
+
+TEST(version_counts_while_a_sink_takes_its_time) {
+  class Slow final : public ResponseSink {
+   public:
+    void Deliver(std::span<const Response> responses) override {
+      entered.Set();
+      CHECK(go.Wait());
+      for (const Response& response : responses) {
+        response.request->set_state(Request::State::kIdle);
+      }
+    }
+    Event entered;
+    Event go;
+  };
+  Slow sink;
+  Requests requests(&sink);
+  VersionBench bench(ScriptOf(std::make_shared<Runs>()), ConfigOf(FloatIo()));
+  bench.Submit({requests.Floats({1})});
+  CHECK(sink.entered.Wait());
+  CHECK_EQ(bench.version().statistics().success.count, 1u);
+  CHECK_EQ(bench.version().statistics().execution_count, 1u);
+  sink.go.Set();
+}
+
+// --- Sizes.
+
+TEST(version_knows_output_bytes_up_to_all_memory_and_no_further) {
+  ModelIo io = FloatIo();
+  io.outputs[0].dims = {-1, 3};
+  io.outputs.push_back({"z", DataType::kFp64, {-1, -1}, false});
+  VersionBench bench({}, ConfigOf(io));
+  CHECK_EQ(bench.version().KnownOutputBytes(5), 60u);
+  io.outputs.push_back({"w", DataType::kFp64, {-1, INT32_MAX, INT32_MAX, INT32_MAX}, false});
+  VersionBench huge({}, ConfigOf(io));
+  CHECK_EQ(huge.version().KnownOutputBytes(1), ModelVersion::kMostBytes);
+  CHECK_EQ(huge.version().KnownOutputBytes(UINT32_MAX), ModelVersion::kMostBytes);
+}
+
+}  // namespace tritonts::test

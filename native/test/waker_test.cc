@@ -1,0 +1,67 @@
+// Who is woken, and how often. When a JS thread looks instead: port_look_test.cc.
+#include "engine/port/waker.h"
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "check.h"
+
+namespace tritonts::test {
+
+TEST(waker_wakes_once_until_the_signal_is_taken) {
+  int wakes = 0;
+  Waker waker([&] { wakes++; }, 0);
+  waker.Signal();
+  waker.Signal();
+  CHECK_EQ(wakes, 1);
+  CHECK(waker.TakeSignal());
+  CHECK(!waker.TakeSignal());
+  waker.Signal();
+  CHECK_EQ(wakes, 2);
+}
+
+TEST(waker_asks_for_no_turn_of_the_event_loop_where_nothing_waits) {
+  Waker waker([] {}, 8);
+  for (int i = 0; i < 20; i++) {
+    CHECK(waker.Look() == Looked::kAsleep);
+    waker.BeginWait(0);
+  }
+}
+
+TEST(waker_asks_for_no_turn_of_the_event_loop_where_runs_take_long) {
+  Waker waker([] {}, 8);
+  uint64_t now = NowNs();
+  for (int i = 0; i < 50; i++) {
+    waker.BeginWait(now);
+    CHECK(waker.Look() == Looked::kAsleep);
+    BatchTimings timings;
+    timings.exec_start_ns = now + 1000;
+    timings.exec_end_ns = now += 5'000'000;
+    waker.Signal(&timings);
+    CHECK(waker.TakeSignal());
+  }
+}
+
+TEST(waker_wakes_nobody_when_it_is_closed) {
+  for (int round = 0; round < 200; round++) {
+    std::atomic<int> wakes{0};
+    std::atomic<bool> closed{false};
+    Waker waker(
+        [&] {
+          CHECK(!closed);
+          wakes++;
+        },
+        0);
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 2; i++) {
+      threads.emplace_back([&] { waker.Signal(); });
+    }
+    waker.Close();
+    closed = true;
+    for (std::thread& thread : threads) thread.join();
+    waker.Signal();
+  }
+}
+
+}  // namespace tritonts::test

@@ -1,0 +1,100 @@
+// Holds the shape of native/: which folder may include which, no circle between folders or headers, and files that can
+// be read in one sitting.
+//
+//   node scripts/engine-arrows.mjs
+//
+// Needs nothing but Node.
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize, relative, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = join(dirname(dirname(fileURLToPath(import.meta.url))), 'native');
+
+/** What each folder may include besides itself and `platform`. `engine` is the contract, engine/backend.h. */
+const allowed = {
+  'engine/base': [],
+  'engine/memory': ['engine/base'],
+  'engine/request': ['engine/base', 'engine/memory'],
+  engine: ['engine/base', 'engine/memory', 'engine/request'],
+  'engine/scheduling': ['engine/base', 'engine/request'],
+  'engine/running': ['engine', 'engine/base', 'engine/memory', 'engine/request', 'engine/scheduling'],
+  'engine/port': [
+    'engine',
+    'engine/base',
+    'engine/memory',
+    'engine/request',
+    'engine/running',
+    'engine/server',
+  ],
+  'engine/server': [
+    'engine',
+    'engine/base',
+    'engine/memory',
+    'engine/request',
+    'engine/running',
+    'engine/port',
+  ],
+  // What opens libraries says why it could not, and asks for time at the process' exit.
+  device: ['engine/base'],
+  platform: ['engine/base'],
+};
+/** Lines of a file, at most. */
+const mostLines = 320;
+
+/** Files of the engine, by their paths from `root`. */
+const files = ['engine', 'device', 'platform']
+  .flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true }).map((name) => join(folder, String(name))),
+  )
+  .filter((file) => /\.(h|cc)$/.test(file))
+  .map((file) => file.split(sep).join('/'));
+
+const folderOf = (file) => dirname(file);
+const faults = [];
+/** Headers that each header includes. */
+const includes = new Map();
+
+for (const file of files) {
+  const text = readFileSync(join(root, file), 'utf8');
+  const lines = text.split('\n').length - 1;
+  if (lines > mostLines)
+    faults.push(`${file}: ${lines} lines, at most ${mostLines} can be read in one sitting`);
+  const own = [];
+  for (const [, path] of text.matchAll(/^#include "([^"]+)"/gm)) {
+    const target = files.includes(path)
+      ? path
+      : relative(root, normalize(join(root, dirname(file), path)))
+          .split(sep)
+          .join('/');
+    if (!files.includes(target)) {
+      faults.push(`${file}: includes "${path}", which is no file of the engine`);
+      continue;
+    }
+    own.push(target);
+    const [from, to] = [folderOf(file), folderOf(target)];
+    if (from === to || to === 'platform') continue;
+    if (!allowed[from]?.includes(to)) faults.push(`${file}: ${from} may not include ${target}`);
+  }
+  if (file.endsWith('.h')) includes.set(file, own);
+}
+
+/** Headers from one to itself. */
+function circle(file, path, done) {
+  if (path.includes(file)) return [...path.slice(path.indexOf(file)), file];
+  if (done.has(file)) return undefined;
+  for (const next of includes.get(file) ?? []) {
+    const found = circle(next, [...path, file], done);
+    if (found) return found;
+  }
+  done.add(file);
+  return undefined;
+}
+const done = new Set();
+for (const file of includes.keys()) {
+  const found = circle(file, [], done);
+  if (found) faults.push(`headers include each other: ${found.join(' -> ')}`);
+}
+
+for (const fault of faults) console.error(fault);
+if (faults.length > 0) process.exitCode = 1;
+else console.log(`${files.length} files of the engine: no arrow points outwards`);

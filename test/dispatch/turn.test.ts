@@ -1,0 +1,21 @@
+import assert from 'node:assert/strict';
+import { performance } from 'node:perf_hooks';
+import test from 'node:test';
+import { setImmediate } from 'node:timers/promises';
+import { turnIsYoung } from '../../src/dispatch/turn.js';
+
+test('a turn of the event loop is young for 0.75 ms after its first answer', async (t) => {
+  let now = 1000;
+  t.mock.method(performance, 'now', () => now);
+  for (let turn = 0; turn < 3; turn++) {
+    assert.equal(turnIsYoung(), true);
+    now += 0.7;
+    assert.equal(turnIsYoung(), true);
+    now += 0.1;
+    assert.equal(turnIsYoung(), false);
+    // However long nobody asks, until the loop has its next turn.
+    now += 100;
+    assert.equal(turnIsYoung(), false);
+    await setImmediate();
+  }
+});

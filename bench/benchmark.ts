@@ -14,6 +14,7 @@ import { configOf, delayLoads, type BenchModel, type Items } from './models.js';
 import { delaysOf, loadsOf, wants, windowOf, type Options } from './options.js';
 import type { ContestantName, DelayRow, LoadRow, ModelHead, OurName, Results } from './results.js';
 import { isOurs, runDelays, runLoad } from './rounds.js';
+import { measureForms } from './forms.js';
 import { measureStrings } from './strings.js';
 import { measureWeights } from './weights/figures.js';
 
@@ -92,6 +93,10 @@ export class Benchmark {
   /** Measures what is no load of a model. */
   async runOthers(): Promise<void> {
     const { rounds } = this.#options;
+    if (wants(this.#options, 'forms')) {
+      this.#progress('forms');
+      this.#measured.push(...(await measureForms(this.#folder, rounds)));
+    }
     if (wants(this.#options, 'strings')) {
       this.#progress('strings');
       this.#measured.push(...(await measureStrings(this.#folder, rounds)));

@@ -25,7 +25,7 @@ export interface Options {
 }
 
 /** What is measured besides the loads of models. */
-const parts: readonly string[] = ['delay', 'strings', 'weights'];
+const parts: readonly string[] = ['delay', 'forms', 'strings', 'weights'];
 
 /** Where the page goes unless somebody says otherwise. */
 export const defaultPage = 'build/bench/report.html';

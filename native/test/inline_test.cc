@@ -226,7 +226,7 @@ TEST(inline_counts_its_runs_as_any_other) {
 TEST(inline_fails_a_backend_that_throws_and_goes_on) {
   Script script;
   script.execute = [](uint32_t, Run& run) {
-    if (run.requests()[0]->batch_size == 2) throw std::runtime_error("thrown");
+    if (run.requests()[0]->header->batch_size == 2) throw std::runtime_error("thrown");
     run.RespondAll(Status::Ok());
   };
   VersionBench bench(std::move(script), Batching(2));

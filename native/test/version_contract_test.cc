@@ -206,10 +206,11 @@ TEST(version_runs_a_request_again_as_often_as_its_backend_asks_for_that) {
   script.asynchronous = true;
   script.execute = [&](uint32_t, Run& run) {
     std::vector<uint32_t> slots;
-    for (const Request* request : run.requests()) slots.push_back(request->slot);
+    for (const Request* request : run.requests()) slots.push_back(request->header->slot);
     batches.push_back(slots);
     for (uint32_t i = 0; i < run.requests().size(); i++) {
-      auto* left = static_cast<float*>(run.requests()[i]->inputs()[0].chunks[0].data);
+      auto* left =
+          static_cast<float*>(run.requests()[i]->chunk(run.requests()[i]->inputs()[0]).data);
       if (--*left > 0) {
         run.Reschedule(i);
       } else {

@@ -26,9 +26,13 @@ Slots::Slot* Slots::Take(const GroupRecord& group, const char** fault) {
     return nullptr;
   }
   if (slot.capacity < group.requests) {
-    slot.prepared = 0;
+    if (!slot.header) slot.header = std::make_unique<RequestHeader>();
     slot.requests = std::make_unique<Request[]>(group.requests);
     slot.capacity = group.requests;
+    for (uint32_t i = 0; i < group.requests; i++) {
+      slot.requests[i].header = slot.header.get();
+      slot.requests[i].position = i;
+    }
   }
 #if defined(TRITONTS_CHECKS)
   TRITONTS_ASSERT(slot.untaken == 0, "a slot was used again before its answers were taken");
@@ -59,8 +63,8 @@ void Slots::Shrink() {
       kept += slot.capacity;
     } else if (slot.idle()) {
       slot.requests.reset();
-      slot.count = slot.capacity = slot.prepared = 0;
-      slot.words = {};
+      slot.header.reset();
+      slot.count = slot.capacity = 0;
     }
   }
 }

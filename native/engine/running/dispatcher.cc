@@ -17,11 +17,6 @@ Dispatcher::Dispatcher(std::unique_ptr<Scheduler> scheduler, std::vector<Instanc
       context_(context),
       inline_policy_(std::move(inline_policy)) {}
 
-void Dispatcher::Take(std::vector<Schedulable*>* from, std::vector<Request*>* to) {
-  for (Schedulable* one : *from) to->push_back(static_cast<Request*>(one));
-  from->clear();
-}
-
 void Dispatcher::NoteTime(Orders* orders) {
   const uint64_t at = decision_.wake_at_ns;
   if (at != 0 && (orders->wake_at_ns == 0 || at < orders->wake_at_ns)) orders->wake_at_ns = at;
@@ -33,7 +28,7 @@ void Dispatcher::Ask(uint64_t now_ns, InstanceRunner* awake, const std::shared_p
   decision_.Clear();
   scheduler_->Expire(now_ns, &decision_);
   NoteTime(orders);
-  if (!decision_.expire.empty()) Take(&decision_.expire, &orders->expired);
+  orders->expired.insert(orders->expired.end(), decision_.expire.begin(), decision_.expire.end());
   if (awake) Offer(awake, now_ns, awake, owner, orders);
   for (InstanceRunner* runner : runners_) {
     if (scheduler_->waiting() == 0) return;
@@ -44,9 +39,7 @@ void Dispatcher::Ask(uint64_t now_ns, InstanceRunner* awake, const std::shared_p
     return runner->thread_state == ThreadState::kRefused;
   });
   if (!stranded) return;
-  std::vector<Schedulable*> waiting;
-  scheduler_->Drain(&waiting);
-  Take(&waiting, &orders->stranded);
+  scheduler_->Drain(&orders->stranded);
 }
 
 bool Dispatcher::Offer(InstanceRunner* runner, uint64_t now_ns, InstanceRunner* awake,

@@ -70,7 +70,6 @@ class Dispatcher {
  private:
   bool Offer(InstanceRunner* runner, uint64_t now_ns, InstanceRunner* awake,
              const std::shared_ptr<RunOwner>& owner, Orders* orders);
-  void Take(std::vector<Schedulable*>* from, std::vector<Request*>* to);
   void NoteTime(Orders* orders);
   void Forget(PooledRun* run);
 

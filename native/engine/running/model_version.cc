@@ -157,7 +157,7 @@ void ModelVersion::Respond(std::span<Request* const> requests, const Status& sta
 void ModelVersion::Fail(std::span<Request* const> requests, const Status& status) {
   const uint64_t now = NowNs();
   uint64_t ns = 0;
-  for (const Request* request : requests) ns += now - request->arrival_ns;
+  for (const Request* request : requests) ns += now - request->header->arrival_ns;
   {
     // Before the responses: whoever has one finds it counted.
     std::lock_guard lock(mutex_);
@@ -177,15 +177,15 @@ void ModelVersion::Fail(std::span<Request* const> requests, const Status& status
   Carry(orders);
 }
 
-void ModelVersion::SetShapeKey(Request* request) const {
-  request->shape_key.clear();
+void ModelVersion::SetShapeKey(RequestHeader* header) const {
+  header->shape_key.clear();
   if (!keyed_) return;
   const size_t first = io_.max_batch_size > 0 ? 1 : 0;
-  for (const InputTensor& input : request->inputs()) {
-    if (has_optional_) request->shape_key.push_back(input.index);
+  for (const InputTensor& input : std::as_const(*header).inputs()) {
+    if (has_optional_) header->shape_key.push_back(input.index);
     if (!variable_inputs_[input.index]) continue;
-    request->shape_key.insert(request->shape_key.end(), input.shape.begin() + first,
-                              input.shape.end());
+    header->shape_key.insert(header->shape_key.end(), input.shape.begin() + first,
+                             input.shape.end());
   }
 }
 

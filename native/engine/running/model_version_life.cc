@@ -130,14 +130,12 @@ bool ModelVersion::drained() const {
 }
 
 void ModelVersion::Abort(const Status& status) {
-  std::vector<Schedulable*> waiting;
+  std::vector<Request*> requests;
   {
     std::lock_guard lock(mutex_);
     aborted_ = status;
-    if (dispatcher_) dispatcher_->scheduler().Drain(&waiting);
+    if (dispatcher_) dispatcher_->scheduler().Drain(&requests);
   }
-  std::vector<Request*> requests;
-  for (Schedulable* schedulable : waiting) requests.push_back(static_cast<Request*>(schedulable));
   Terminate();
   if (!requests.empty()) Fail(requests, status);
 }

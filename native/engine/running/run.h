@@ -56,7 +56,7 @@ class PooledRun final : public Run {
   // --- The version's.
 
   // Gives an idle run a batch, for an instance. The version's lock.
-  void Assign(std::span<Schedulable* const> batch, uint64_t number, const RunContext* context,
+  void Assign(std::span<Request* const> batch, uint64_t number, const RunContext* context,
               InstanceRunner* runner, std::shared_ptr<RunOwner> owner);
   // Takes the batch back from a run that has not begun: its requests are queued again. The
   // version's lock; then it is to be let go of.

@@ -38,19 +38,18 @@ int64_t CountElements(int64_t rows, std::span<const int64_t> tail) {
 
 }  // namespace
 
-void RunOutputs::Begin(const RunContext* context) {
+void RunOutputs::Begin(const RunContext* context, std::span<Request* const> requests) {
   context_ = context;
   rows_ = 0;
-  first_rows_.clear();
+  first_rows_.resize(requests.size());
+  for (size_t i = 0; i < requests.size(); i++) {
+    first_rows_[i] = rows_;
+    rows_ += requests[i]->header->batch_size;
+  }
   whole_.clear();
   single_.clear();
   chains_.clear();
   unused_ = kNone;
-}
-
-void RunOutputs::AddRequest(uint32_t rows) {
-  first_rows_.push_back(rows_);
-  rows_ += rows;
 }
 
 uint32_t RunOutputs::RowsOf(uint32_t request) const {
@@ -176,7 +175,7 @@ Status RunOutputs::Take(uint32_t position, const Request& request,
   const size_t before = tensors->size();
   Status status;
   for (const Declared& declared : whole_) {
-    if (!status.ok() || !request.Wants(declared.tensor.index)) continue;
+    if (!status.ok() || !request.header->Wants(declared.tensor.index)) continue;
     status = declared.status;
     if (!status.ok()) continue;
     const size_t first = first_rows_[position];
@@ -187,7 +186,7 @@ Status RunOutputs::Take(uint32_t position, const Request& request,
   if (position < chains_.size()) {
     for (uint32_t i = chains_[position]; i != kNone; i = single_[i].next) {
       const Declared& declared = single_[i];
-      if (!status.ok() || !request.Wants(declared.tensor.index)) continue;
+      if (!status.ok() || !request.header->Wants(declared.tensor.index)) continue;
       status = declared.status;
       if (status.ok()) tensors->push_back(declared.tensor);
     }

@@ -23,10 +23,8 @@ struct RunContext {
 
 class RunOutputs {
  public:
-  // For a new run; nothing is declared.
-  void Begin(const RunContext* context);
-  // One request more, of so many rows.
-  void AddRequest(uint32_t rows);
+  // For a new run, of these requests; nothing is declared.
+  void Begin(const RunContext* context, std::span<Request* const> requests);
 
   uint32_t rows() const { return rows_; }
   // Bytes of an output of `request`, a position or kAll; nothing where it is no tensor of a size

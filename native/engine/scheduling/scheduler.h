@@ -16,9 +16,9 @@ namespace tritonts {
 
 // What was decided. Reused between calls.
 struct Decision {
-  std::vector<Schedulable*> take;    // run these together, in this order; out of the queue now
-  std::vector<Schedulable*> expire;  // their time in the queue is over; out of the queue now
-  uint64_t wake_at_ns = 0;  // ask again then, at the latest; 0: only when something changes
+  std::vector<Request*> take;    // run these together, in this order; out of the queue now
+  std::vector<Request*> expire;  // their time in the queue is over; out of the queue now
+  uint64_t wake_at_ns = 0;       // ask again then, at the latest; 0: only when something changes
 
   void Clear() {
     take.clear();
@@ -31,7 +31,7 @@ class Scheduler {
  public:
   virtual ~Scheduler() = default;
   // Takes a request into the queue, or refuses it with the status that its caller gets.
-  virtual Status Enqueue(Schedulable* request, uint64_t now_ns) = 0;
+  virtual Status Enqueue(Request* request, uint64_t now_ns) = 0;
   // What has been in the queue for too long (`expire`), and when the next one will have been
   // (`wake_at_ns`). Also while every instance is busy.
   virtual void Expire(uint64_t now_ns, Decision* decision) = 0;
@@ -40,9 +40,9 @@ class Scheduler {
   // Instance `instance` is free of what Next gave it.
   virtual void Finished(uint32_t instance, uint64_t now_ns) = 0;
   // Takes a request out; false when it is not waiting here any more.
-  virtual bool Cancel(Schedulable* request) = 0;
+  virtual bool Cancel(Request* request) = 0;
   // Takes all waiting requests out, oldest first.
-  virtual void Drain(std::vector<Schedulable*>* requests) = 0;
+  virtual void Drain(std::vector<Request*>* requests) = 0;
   virtual size_t waiting() const = 0;
 };
 

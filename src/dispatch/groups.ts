@@ -36,6 +36,7 @@ export class Groups {
   readonly #written: Group[] = [];
   /** No two uses of a group have the same. */
   #generation = 0;
+  #inFlight = 0;
 
   constructor(submission: Submission, counter: SentCounter) {
     this.#submission = submission;
@@ -87,9 +88,31 @@ export class Groups {
     return group;
   }
 
-  /** Whether there are requests that are not written yet. */
-  get isOpen(): boolean {
-    return this.#open !== undefined;
+  /** Requests that were sent, and that the engine has not ended. */
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  /** Whether there is no request, sent or not. */
+  get none(): boolean {
+    return this.#inFlight === 0 && this.#open === undefined;
+  }
+
+  /** The engine is through with so many requests of a group. */
+  ended(group: Group, count: number): void {
+    this.#inFlight -= count;
+    group.left -= count;
+    if (group.left === 0) this.release(group);
+  }
+
+  /** Nobody takes the group: forgets its blocks, which the engine still has. */
+  unstage(group: Group): void {
+    this.#submission.unstage(group);
+  }
+
+  /** There is no engine any more that could end any. */
+  forgetAll(): void {
+    this.#inFlight = 0;
   }
 
   /** Writes the open group, which takes no more from then on. No request is under way. */
@@ -109,6 +132,7 @@ export class Groups {
     }
     if (group.count <= target.groupRoom / 4) target.groupRoom /= 2;
     group.left = group.count;
+    this.#inFlight += group.count;
     this.#counter.sent(group.count);
     this.write(group, target);
   }

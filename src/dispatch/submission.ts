@@ -33,8 +33,8 @@ const inputWords = 6;
 export class Submission {
   readonly #native: NativePort;
   readonly #external: boolean;
-  /** Hands over what is written, when there is no room for more. */
-  readonly #flush: () => void;
+  /** Submits what is written, when there is no room for more; runs none of the callers' code. */
+  readonly #full: () => void;
   /** Frees the ranges of groups that are not in use. */
   readonly #reclaim: () => void;
   readonly #words: Int32Array;
@@ -48,12 +48,12 @@ export class Submission {
     native: NativePort,
     external: boolean,
     limit: number,
-    { flush, reclaim }: { readonly flush: () => void; readonly reclaim: () => void },
+    { full, reclaim }: { readonly full: () => void; readonly reclaim: () => void },
   ) {
     this.#reclaim = reclaim;
     this.#native = native;
     this.#external = external;
-    this.#flush = flush;
+    this.#full = full;
     this.#words = external ? new Int32Array(native.submission()) : new Int32Array(submissionWords);
     this.#ranges = new SlabAllocator(() => {
       this.#addSlab();
@@ -214,7 +214,7 @@ export class Submission {
       room += inputWords + shape.length;
       present++;
     }
-    if (this.#position + room > submissionWords) this.#flush();
+    if (this.#position + room > submissionWords) this.#full();
     const words = this.#words;
     let position = this.#position;
     words[position++] = target.uid;

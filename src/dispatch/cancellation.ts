@@ -7,12 +7,14 @@
 
 import type { NativePort } from '../addon/native.js';
 import { CancelList } from './cancel-list.js';
-import { cancelled } from './errors.js';
+import type { TritonError } from '../errors.js';
+import { cancelled, withFrames } from './errors.js';
 import type { Group } from './group.js';
 import type { Groups } from './groups.js';
-import type { Reason, Rejections } from './rejections.js';
+import { DoomedGroup, type Doomed, type Reason, type Rejections, type Settled } from './rejections.js';
 import { isAborted, Signals, type Listening } from './signals.js';
 import type { Submission } from './submission.js';
+import type { DispatchRequest, Waiter } from './types.js';
 
 /** A group as one tick uses it: when its requests have ended, another one's may have it, with waiters of their own. */
 interface GroupUse {
@@ -39,6 +41,48 @@ const bySignal: Reason = {
   concerns: ({ signal }) => signal !== undefined && isAborted(signal),
   error: (model, { signal }) => cancelled(model, signal),
 };
+
+/** Those that listened to a signal that fired. */
+class DoomedListeners implements Doomed {
+  #listening: Listening | undefined;
+  /** Of the next one. */
+  #position: number;
+  #taken: DispatchRequest | undefined;
+  #model = '';
+  #stack: string | undefined;
+
+  constructor(first: Listening | undefined) {
+    this.#listening = first;
+    this.#position = first?.first ?? 0;
+  }
+
+  take(owner: Settled): Waiter<unknown> | undefined {
+    for (let one = this.#listening; one !== undefined; one = this.#goOn(one)) {
+      const { group, last } = one;
+      while (this.#position <= last) {
+        const position = this.#position++;
+        const waiter = group.waiters[position];
+        if (waiter === undefined || !one.has(position)) continue;
+        group.waiters[position] = undefined;
+        this.#taken = group.requestOf(position);
+        this.#model = group.target?.name ?? '';
+        this.#stack = group.stacks?.[position];
+        owner.settled(group, position, 1, 1);
+        return waiter;
+      }
+    }
+    return undefined;
+  }
+
+  error(): TritonError {
+    return withFrames(cancelled(this.#model, this.#taken?.signal), this.#stack);
+  }
+
+  #goOn({ next }: Listening): Listening | undefined {
+    this.#position = next?.first ?? 0;
+    return (this.#listening = next);
+  }
+}
 
 /** See the head of this file. One a dispatcher. */
 export class Cancellation {
@@ -130,7 +174,7 @@ export class Cancellation {
         cancels.add(group, position);
         any = true;
       }
-      if (any) this.#rejections.add(group, 0, group.count, reason);
+      if (any) this.#rejections.add(new DoomedGroup(group, reason));
     }
     cancels.send();
     this.#rejections.run();
@@ -144,9 +188,9 @@ export class Cancellation {
       for (let position = one.first; position <= one.last; position++) {
         if (one.has(position)) cancels.add(group, position);
       }
-      this.#rejections.add(group, one.first, one.last + 1, bySignal);
     }
     cancels.send();
+    this.#rejections.add(new DoomedListeners(first));
     this.#rejections.run();
   }
 
@@ -166,7 +210,7 @@ export class Cancellation {
         cancels.add(group, position);
         any = true;
       }
-      if (any) this.#rejections.add(group, 0, group.count, bySignal);
+      if (any) this.#rejections.add(new DoomedGroup(group, bySignal));
     }
     cancels.send();
     this.#rejections.run();

@@ -21,7 +21,7 @@ import { Groups } from './groups.js';
 import { Header } from './header.js';
 import { LoopHold } from './loop-hold.js';
 import { Pages } from './pages.js';
-import { Rejections } from './rejections.js';
+import { DoomedGroup, Rejections } from './rejections.js';
 import { isAborted } from './signals.js';
 import { keepStack } from './stacks.js';
 import { Submission } from './submission.js';
@@ -179,7 +179,7 @@ export class Dispatcher implements Owner {
       const reason = { concerns: () => true, error: (model: string) => statusError(status, { model }) };
       for (const group of groups) {
         this.#cancellation.settled(group, 0, group.count);
-        this.#rejections.add(group, 0, group.count, reason);
+        this.#rejections.add(new DoomedGroup(group, reason));
         this.#groups.unstage(group);
         this.#groups.ended(group, group.count);
       }
@@ -206,7 +206,7 @@ export class Dispatcher implements Owner {
     this.#header.refuse();
     const reason = { concerns: () => true, error: () => error };
     for (const group of this.#groups.all) {
-      if (group.target !== undefined) this.#rejections.add(group, 0, group.count, reason);
+      if (group.target !== undefined) this.#rejections.add(new DoomedGroup(group, reason));
     }
     this.#groups.forgetAll();
     this.#native.detach();

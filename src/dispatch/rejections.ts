@@ -32,8 +32,16 @@ export interface Settled {
   allRejected(): void;
 }
 
-/** Neighbours in a group, as they were when they were noted: the group may be another one's when they are rejected. */
-class Doomed {
+/** Requests that are to be rejected. */
+export interface Doomed {
+  /** The next one that still waits, which does no more now; undefined where there is none. */
+  take(owner: Settled): Waiter<unknown> | undefined;
+  /** The error of the one that was taken last. */
+  error(): TritonError | undefined;
+}
+
+/** Those of a group, as it is now: it may be another one's when they are rejected. */
+export class DoomedGroup implements Doomed {
   readonly #reason: Reason;
   readonly #group: Group;
   readonly #waiters: Group['waiters'];
@@ -43,10 +51,10 @@ class Doomed {
   readonly #model: string;
   readonly #end: number;
   /** Of the next one. */
-  #position: number;
+  #position = 0;
   #taken: DispatchRequest | undefined;
 
-  constructor(group: Group, first: number, end: number, reason: Reason) {
+  constructor(group: Group, reason: Reason) {
     this.#reason = reason;
     this.#group = group;
     this.#waiters = group.waiters;
@@ -54,11 +62,9 @@ class Doomed {
     this.#requests = group.requests;
     this.#stacks = group.stacks;
     this.#model = group.target?.name ?? '';
-    this.#position = first;
-    this.#end = end;
+    this.#end = group.count;
   }
 
-  /** The next one that still waits, which does no more now; undefined where there is none. */
   take(owner: Settled): Waiter<unknown> | undefined {
     while (this.#position < this.#end) {
       const position = this.#position++;
@@ -74,7 +80,6 @@ class Doomed {
     return undefined;
   }
 
-  /** The error of the one that was taken last. */
   error(): TritonError | undefined {
     if (this.#taken === undefined) return undefined;
     const error = this.#reason.error(this.#model, this.#taken);
@@ -100,9 +105,9 @@ export class Rejections {
     return this.#queue.length === 0;
   }
 
-  /** Those from `first` to before `end` of a group that wait are to be rejected, after those that were added before. */
-  add(group: Group, first: number, end: number, reason: Reason): void {
-    this.#queue.push(new Doomed(group, first, end, reason));
+  /** Those that wait are to be rejected, after those that were added before. */
+  add(doomed: Doomed): void {
+    this.#queue.push(doomed);
   }
 
   /** Rejects what was added: the first of them now, the others with the next turns of the event loop. */

@@ -5,6 +5,7 @@
  * enough, and halves when there was far too much.
  */
 
+import { TritonError } from '../errors.js';
 import type { EncodedInputs } from '../tensor/encoded.js';
 import { copyInto } from '../tensor/views.js';
 import { Group, nobody } from './group.js';
@@ -47,8 +48,8 @@ export class Groups {
    * Adds a request to the open group, or to a new one. It is the last one of the group that comes back.
    *
    * @param encoded - Copied before this returns; none of the caller's code runs in here.
-   * @throws {TritonError} UNAVAILABLE without memory, INVALID_ARG where it is too big for a record; then nothing is kept.
-   * @throws {RangeError} Where another thread has just made an array longer.
+   * @throws {TritonError} UNAVAILABLE without memory, INVALID_ARG where it is too big for a record, or where another
+   *   thread has just made an array longer; then nothing is kept.
    */
   add(
     target: DispatchTarget,
@@ -76,13 +77,14 @@ export class Groups {
         if (source !== undefined && view !== undefined)
           copyInto(view, source, group.count * (lengths[i] ?? 0));
       }
-    } catch (error) {
+    } catch (cause) {
       // Nobody flushes a group that nothing was sent with.
       if (group.count === 0) {
         this.#open = undefined;
         this.release(group);
       }
-      throw error;
+      const message = `model '${target.name}': an input was made longer by another thread while it was copied`;
+      throw new TritonError('INVALID_ARG', message, { model: target.name, cause });
     }
     group.waiters[group.count++] = waiter;
     return group;
@@ -175,6 +177,8 @@ export class Groups {
       this.#free.length = 0;
       this.#free.push(...kept);
     }
+    // They would keep the memory of slabs that are dropped.
+    for (const { views } of this.all) views.length = 0;
     this.#submission.trim();
   }
 

@@ -25,6 +25,7 @@ import type { DispatchTarget } from './types.js';
 const slabUnits = slabBytes / slabUnit;
 /** Slabs that are kept when nothing is in flight. */
 const keptSlabs = 4;
+const noSlab = new Uint8Array();
 /** Words of a record before its inputs, and of an input before its dims. */
 const groupWords = 7;
 const inputWords = 6;
@@ -39,6 +40,8 @@ export class Submission {
   readonly #reclaim: () => void;
   readonly #words: Int32Array;
   readonly #slabs: MemoryViews[] = [];
+  /** So many there were at once. */
+  #mostSlabs = 0;
   readonly #ranges: SlabAllocator;
   /** Words that are written. */
   #position = 0;
@@ -87,6 +90,8 @@ export class Submission {
     this.#position = 0;
     if (this.#external) return this.#native.submit(words, run);
     const slabs = this.#slabs.map(({ Uint8Array }) => Uint8Array);
+    // Of those that were dropped the numbers stay.
+    while (slabs.length < this.#mostSlabs) slabs.push(noSlab);
     return this.#native.submitCopies(words, run, this.#words, slabs);
   }
 
@@ -254,6 +259,7 @@ export class Submission {
     const copy = this.#external ? undefined : allocate(slabBytes);
     if (!this.#native.addSlab()) throw noMemory(slabBytes);
     this.#slabs.push(new MemoryViews(copy ?? this.#native.slab(this.#slabs.length)));
+    this.#mostSlabs = Math.max(this.#mostSlabs, this.#slabs.length);
   }
 }
 

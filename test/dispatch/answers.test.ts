@@ -3,8 +3,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { TritonError } from '../../src/index.js';
 import { Bench } from './harness.js';
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
 
 const floats = (count: number, first = 0): number[][] => Array.from({ length: count }, (_, i) => [first + i]);
 
@@ -151,21 +156,34 @@ test('a page comes back when it is read, and is seen anew if it was not kept', a
   );
 });
 
-test('what a burst left is given back when nothing is in flight', async () => {
-  const bench = new Bench();
-  // A group each, of 4 KiB each.
-  const asked = Array.from({ length: 3000 }, (_, i) => bench.ask(new Array<number>(1000 + (i % 2)).fill(i)));
-  await turn();
-  assert.ok(bench.port.slabs.length > 4);
-  bench.echo();
-  await bench.settled(asked);
-  await bench.idle();
-  assert.equal(bench.port.slabs.length, 4);
-  assert.deepEqual(bench.port.asked, []);
-  const [next] = await bench.askMany(1);
-  bench.echo();
-  assert.deepEqual(next?.outcome, [0]);
-});
+for (const external of [true, false]) {
+  test(`what a burst left is given back when nothing is in flight, ${external ? 'in place' : 'by copy'}`, async (t) => {
+    const { TRITONTS_NO_EXTERNAL_BUFFERS: before = '' } = process.env;
+    t.after(() => (process.env['TRITONTS_NO_EXTERNAL_BUFFERS'] = before));
+    process.env['TRITONTS_NO_EXTERNAL_BUFFERS'] = external ? '' : '1';
+    const bench = new Bench();
+    // A group each, of 4 KiB each.
+    const asked = Array.from({ length: 3000 }, (_, i) =>
+      bench.ask(new Array<number>(1000 + (i % 2)).fill(i)),
+    );
+    await turn();
+    assert.ok(bench.port.slabs.length > 4);
+    const dropped = bench.port.slabs.slice(4).map((slab) => new WeakRef(slab));
+    bench.echo();
+    await bench.settled(asked);
+    await bench.idle();
+    assert.equal(bench.port.slabs.length, 4);
+    assert.deepEqual(bench.port.asked, []);
+    // No group holds what it wrote to.
+    await turn();
+    collectGarbage();
+    assert.equal(dropped.filter((slab) => slab.deref() !== undefined).length, 0);
+    const [next] = await bench.askMany(1);
+    bench.echo();
+    await bench.settled(next ? [next] : []);
+    assert.deepEqual(next?.outcome, [0]);
+  });
+}
 
 test('the epoch is acknowledged after the tick was flushed', () => {
   const bench = new Bench();

@@ -91,6 +91,8 @@ export class FakePort implements NativePort {
   readonly #onPages: (count: number) => void;
   /** Of pages that are kept, by their ids. */
   readonly #memories: Map<number, ArrayBuffer> = new Map();
+  /** Those that are dropped keep their numbers. */
+  #mostSlabs = 0;
   #blockId = 0;
 
   constructor(onPages: (count: number) => void, external: boolean) {
@@ -173,6 +175,7 @@ export class FakePort implements NativePort {
   }
   addSlab(): boolean {
     if (this.hasMemory) this.slabs.push(new ArrayBuffer(slabBytes));
+    this.#mostSlabs = Math.max(this.#mostSlabs, this.slabs.length);
     return this.hasMemory;
   }
   slab(number: number): ArrayBuffer {
@@ -200,6 +203,7 @@ export class FakePort implements NativePort {
     submission: Int32Array,
     slabs: readonly Uint8Array[],
   ): NativeStatus | number {
+    assert.ok(slabs.length >= this.#mostSlabs, 'a slab is missing');
     const buffers = slabs.map(({ buffer }) => buffer as ArrayBuffer);
     return this.#take(submission.subarray(0, words), buffers, run);
   }

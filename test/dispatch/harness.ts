@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { setImmediate as turn } from 'node:timers/promises';
+import { pageBytes } from '../../src/addon/layout.js';
 import { Dispatcher } from '../../src/dispatch/dispatcher.js';
 import type {
   DispatcherOptions,
@@ -15,7 +16,7 @@ import type {
 import { EncodedInputs } from '../../src/tensor/encoded.js';
 import type { MemoryViews } from '../../src/tensor/memory.js';
 import type { TypedArray } from '../../src/tensor/types.js';
-import { FakePort } from './fake-port.js';
+import { FakePort, type FakeResponse } from './fake-port.js';
 
 /** A version with float inputs of any length, whose requests have one row. */
 export class FakeVersion implements DispatchTarget {
@@ -174,10 +175,21 @@ export class Bench {
 
   /** Answers each request of the groups that were sent and not answered with its own first input. */
   echo(): void {
+    let responses: FakeResponse[] = [];
+    let room = pageBytes;
     for (const to of this.port.sent.splice(0)) {
       const { count, inputs } = to;
-      this.port.answer({ to, count, outputs: [{ index: 0, floats: inputs[0]?.floats ?? [] }] });
+      const floats = inputs[0]?.floats ?? [];
+      const bytes = 64 + count * 4 * (floats[0]?.length ?? 0);
+      if (bytes > room) {
+        this.port.answer(...responses);
+        responses = [];
+        room = pageBytes;
+      }
+      room -= bytes;
+      responses.push({ to, count, outputs: [{ index: 0, floats }] });
     }
+    if (responses.length > 0) this.port.answer(...responses);
   }
 }
 

@@ -31,6 +31,8 @@ export class Groups {
   readonly #counter: SentCounter;
   /** Last in, first out: the few that are used again and again stay in the processor's caches. */
   readonly #free: Group[] = [];
+  /** So many of these have a range in a slab. */
+  #freeRanges = 0;
   /** The group that takes more requests like its own; it is not written yet. */
   #open: Group | undefined;
   /** Groups whose records the engine does not have yet. */
@@ -164,8 +166,12 @@ export class Groups {
     group.count = 0;
     group.hasSignals = false;
     // It keeps its range in a slab for the next one that is like this.
-    if (group.index < this.all.length) this.#free.push(group);
-    else this.#submission.free(group);
+    if (group.index >= this.all.length) {
+      this.#submission.free(group);
+      return;
+    }
+    this.#free.push(group);
+    if (group.rangeBytes > 0) this.#freeRanges++;
   }
 
   /** Nothing is in flight: lets go of what a burst has left behind. */
@@ -189,6 +195,8 @@ export class Groups {
 
   /** Gives back the ranges of groups that are free. */
   reclaim(): void {
+    if (this.#freeRanges === 0) return;
+    this.#freeRanges = 0;
     for (const group of this.#free) this.#submission.free(group);
   }
 
@@ -202,6 +210,8 @@ export class Groups {
     this.#close();
     const rows = target.rowsOf(encoded);
     const group = this.#free.pop() ?? this.#make();
+    // A new one has none.
+    if (group.rangeBytes > 0) this.#freeRanges--;
     const { shapes, byteLengths } = group;
     // Its range is right for the same inputs of the same version.
     let placed =

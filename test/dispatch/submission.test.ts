@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
+import { Submission } from '../../src/dispatch/submission.js';
 import { EncodedInputs } from '../../src/tensor/encoded.js';
 import { Asked, Bench, moreThanFits, type Options } from './harness.js';
 
@@ -155,6 +156,23 @@ test('when the slabs are used up, small inputs are staged', async () => {
     bench.port.sent.map(({ inputs }) => inputs[0]?.floats[0]?.[0]),
     Array.from({ length: 300 }, (_, i) => i),
   );
+});
+
+test('where slabs are used up, free groups are not searched again and again', async (t) => {
+  const bench = new Bench({ maxInFlightBytes: 1 });
+  // Many free groups, then all pieces of the slab for other sizes.
+  const asked = Array.from({ length: 2000 }, (_, i) => bench.ask(new Array<number>(1 + (i % 2)).fill(i)));
+  await turn();
+  bench.echo();
+  await bench.settled(asked);
+  for (let i = 0; i < 300; i++) bench.ask(new Array<number>(1000 + (i % 2)).fill(i));
+  await turn();
+  const free = t.mock.method(Submission.prototype, 'free');
+  for (let i = 0; i < 100; i++) bench.ask(new Array<number>(1000 + (i % 2)).fill(i));
+  // Each frees what its own group has.
+  assert.ok(free.mock.callCount() <= 200, `${free.mock.callCount()} calls`);
+  await turn();
+  assert.ok(bench.port.sent.at(-1)?.inputs[0]?.staged);
 });
 
 test('nothing that is refused by the engine stays staged', async () => {

@@ -55,6 +55,7 @@ struct InstanceRunner {
   // A blocking one's; the version's lock, but for who starts or joins the thread.
   enum class ThreadState : uint8_t { kNone, kStarting, kStarted, kRefused };
   ThreadState thread_state = ThreadState::kNone;
+  bool executing = false;  // the thread is in Execute, maybe with a batch that it is free of
   SpinPolicy spin;  // the thread's
   // Shared with those who picked a batch for it: they ring without the lock, and the batch may have
   // been run, and the version destroyed, before they come to it.

@@ -56,7 +56,7 @@ struct InstanceRunner {
   enum class ThreadState : uint8_t { kNone, kStarting, kStarted, kRefused };
   ThreadState thread_state = ThreadState::kNone;
   bool executing = false;  // the thread is in Execute, maybe with a batch that it is free of
-  SpinPolicy spin;  // the thread's
+  SpinPolicy spin;         // the thread's
   // Shared with those who picked a batch for it: they ring without the lock, and the batch may have
   // been run, and the version destroyed, before they come to it.
   const std::shared_ptr<Bell> bell = std::make_shared<Bell>();

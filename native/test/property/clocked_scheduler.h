@@ -1,5 +1,5 @@
-// The dynamic batcher, by the clock of a test instead of the caller's, with what other schedulers do
-// besides: requests expire, and a queue that is full refuses them. It checks that its owner asks
+// The dynamic batcher, by the clock of a test instead of the caller's, with what other schedulers
+// do besides: requests expire, and a queue that is full refuses them. It checks that its owner asks
 // about free instances only.
 #pragma once
 

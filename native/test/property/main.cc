@@ -30,8 +30,8 @@ void Report(const Schedule& schedule, uint64_t seed, const std::string& failure)
   const Schedule shorter = Shorten(
       schedule, [](const Schedule& one) { return !Player::Play(one).empty(); },
       [until] { return Clock::now() > until; });
-  std::cout << shorter.steps.size() << " of its " << schedule.steps.size() << " steps do: "
-            << Show(shorter.setup) << std::endl;
+  std::cout << shorter.steps.size() << " of its " << schedule.steps.size()
+            << " steps do: " << Show(shorter.setup) << std::endl;
   for (const Step& step : shorter.steps) std::cout << "  " << Show(step) << std::endl;
   std::cout << Player::Play(shorter) << std::endl;
 }
@@ -66,7 +66,8 @@ int main(int argc, char** argv) {
   double seconds = 0;
   uint64_t seed = std::random_device()();
   for (int i = 1; i + 1 < argc; i += 2) {
-    if (std::strcmp(argv[i], "--schedules") == 0) schedules = std::strtoull(argv[i + 1], nullptr, 10);
+    if (std::strcmp(argv[i], "--schedules") == 0)
+      schedules = std::strtoull(argv[i + 1], nullptr, 10);
     if (std::strcmp(argv[i], "--seed") == 0) seed = std::strtoull(argv[i + 1], nullptr, 10);
     if (std::strcmp(argv[i], "--seconds") == 0) {
       seconds = std::strtod(argv[i + 1], nullptr);

@@ -45,8 +45,7 @@ size_t VersionModel::BatchOf(const std::vector<Life*>& eligible) const {
   for (size_t i = 0; i < sums.size(); i++) {
     if (std::count(preferred_.begin(), preferred_.end(), sums[i]) > 0) best = i + 1;
   }
-  const bool late =
-      setup_.delay_ns > 0 && now_ns - eligible.front()->arrival_ns >= setup_.delay_ns;
+  const bool late = setup_.delay_ns > 0 && now_ns - eligible.front()->arrival_ns >= setup_.delay_ns;
   if (best > 0 && !late) return best;
   const bool more_may_come = sums.size() == eligible.size() &&
                              sums.back() < *std::max_element(preferred_.begin(), preferred_.end());

@@ -35,7 +35,7 @@ struct Expected {
   bool unserved = false;
   bool abandoned = false;
   std::vector<float> values = {};  // of its output; empty: none
-  bool quiet = false;         // the engine is in the middle of something: nothing may be done now
+  bool quiet = false;  // the engine is in the middle of something: nothing may be done now
 };
 
 struct ModelRun;

@@ -6,6 +6,7 @@
 // call is first made of the model, which says what must come of it, and then of the version.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <map>
@@ -46,13 +47,16 @@ class Player {
   // The engine's side of a model's run.
   struct PlayedRun {
     ModelRun* model = nullptr;
-    Run* run = nullptr;  // not to be used when it is over
-    RunRef reference;    // not of all: then it may be
+    Run* run = nullptr;   // not to be used when it is over
+    RunRef reference;     // not of all: then it may be
     bool parked = false;  // Execute waits, on the instance's thread, for one of these
     bool leaves = false;
     bool throws = false;
     std::function<void()> task;
   };
+
+  // How long what is on its way on another thread may take.
+  static constexpr auto kPatience = std::chrono::seconds(10);
 
   explicit Player(const Schedule& schedule);
   bool Start();
@@ -62,7 +66,7 @@ class Player {
   // Lets go of a version that is never to be destroyed.
   void Leave();
 
-  // --- Steps (player.cc).
+  // --- Steps (player_steps.cc).
   void Do(const Step& step);
   // Those that are to be done within the call that has just come.
   void DoInside();
@@ -113,15 +117,15 @@ class Player {
   std::vector<std::unique_ptr<Life>> lives_;
   std::vector<std::unique_ptr<Slot>> slots_;
   std::map<const ModelRun*, std::unique_ptr<PlayedRun>> played_;
-  std::vector<PlayedRun*> visible_;  // those that steps may pick, in order
+  std::vector<PlayedRun*> visible_;                 // those that steps may pick, in order
   std::vector<std::vector<PlayedRun*>> executing_;  // by instance
   std::string failure_;
 
   // The player's thread.
-  size_t next_ = 0;                     // step
-  int depth_ = 0;                       // calls of the version within each other
+  size_t next_ = 0;  // step
+  int depth_ = 0;    // calls of the version within each other
   bool comparing_ = true;
-  std::vector<PlayedRun*> inner_;       // whose Execute these are
+  std::vector<PlayedRun*> inner_;        // whose Execute these are
   std::multiset<const ModelRun*> busy_;  // with a response that is not final
 };
 

@@ -25,7 +25,8 @@ void Player::OnExecute(uint32_t instance, tritonts::Run& run) {
   CheckInputs(*one);
   for (const PlayedRun* other : executing_[instance]) {
     // Only a run on the thread that submits may be left by the instance's own thread.
-    if (asynchronous || other->parked || !other->model->freed) Fail(who + ": Execute within Execute");
+    if (asynchronous || other->parked || !other->model->freed)
+      Fail(who + ": Execute within Execute");
   }
   executing_[instance].push_back(one);
   if (asynchronous || here) {

@@ -30,9 +30,13 @@ void Dispatcher::Ask(uint64_t now_ns, InstanceRunner* awake, const std::shared_p
   NoteTime(orders);
   orders->expired.insert(orders->expired.end(), decision_.expire.begin(), decision_.expire.end());
   if (awake) Offer(awake, now_ns, awake, owner, orders);
-  for (InstanceRunner* runner : runners_) {
-    if (scheduler_->waiting() == 0) return;
-    Offer(runner, now_ns, awake, owner, orders);
+  // What one takes may be what kept the requests behind it from another one that was asked before.
+  for (bool taken = true; taken;) {
+    taken = false;
+    for (InstanceRunner* runner : runners_) {
+      if (scheduler_->waiting() == 0) return;
+      taken = Offer(runner, now_ns, awake, owner, orders) || taken;
+    }
   }
   if (!threads_refused_) return;
   const bool stranded = std::all_of(runners_.begin(), runners_.end(), [](const auto* runner) {

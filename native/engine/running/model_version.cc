@@ -62,14 +62,20 @@ void ModelVersion::Cancel(std::span<Request* const> requests) {
   const Status status = Status::Cancelled("model '" + name_ + "': the request was cancelled");
   std::vector<Request*> waiting;
   waiting.reserve(requests.size());
+  Orders orders;
   {
     std::lock_guard lock(mutex_);
     for (Request* request : requests) {
       request->cancelled.store(true, std::memory_order_relaxed);
       if (dispatcher_ && dispatcher_->scheduler().Cancel(request)) waiting.push_back(request);
     }
+    if (waiting.empty()) return;
+    // What waited with these may run together now, or is to be looked at earlier.
+    Dispatch(NowNs(), nullptr, &orders);
   }
-  if (!waiting.empty()) Fail(waiting, status);
+  Fail(waiting, status);
+  // What this finds in it keeps the version; where it is empty, the version may be gone.
+  Carry(orders);
 }
 
 void ModelVersion::OnTimer(uint64_t now_ns) {

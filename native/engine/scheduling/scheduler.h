@@ -3,7 +3,8 @@
 // A scheduler is a deterministic state machine: no clock, lock, thread or I/O inside; time is a
 // parameter. Its owner (a version's Dispatcher) holds one lock around every call. When something
 // changed, and at `wake_at_ns` whatever happened, it asks Expire once, and then Next for each
-// instance that is free: what one of them may not have, another one may.
+// instance that is free, until none of them gets anything: what one of them may not have, another
+// one may, and what one takes lets others have what is behind it.
 #pragma once
 
 #include <cstdint>

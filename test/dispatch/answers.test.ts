@@ -143,17 +143,13 @@ test('a page comes back when it is read, and is seen anew if it was not kept', a
   };
   await round();
   await round();
-  assert.deepEqual([bench.port.asked, bench.port.recycled], [[0], [0, 0]]);
+  // By copy its memory is never asked for.
+  const seen = (...ids: number[]): number[] => (bench.port.external() ? ids : []);
+  assert.deepEqual([bench.port.asked, bench.port.recycled], [seen(0), [0, 0]]);
   bench.port.keepsPages = false;
   await round();
   await round();
-  assert.deepEqual(
-    [bench.port.asked, bench.port.recycled],
-    [
-      [0, 0],
-      [0, 0, 0, 0],
-    ],
-  );
+  assert.deepEqual([bench.port.asked, bench.port.recycled], [seen(0, 0), [0, 0, 0, 0]]);
 });
 
 for (const external of [true, false]) {

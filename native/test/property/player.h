@@ -38,6 +38,7 @@ class Player {
 
   // A request's memory, used for one request after the other.
   struct Slot {
+    RequestHeader header;
     Request request;
     Life* life = nullptr;  // null: nobody uses it
     std::unique_ptr<float[]> input;

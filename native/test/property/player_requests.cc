@@ -42,24 +42,24 @@ Life* Player::Prepare(const Step& step, uint32_t number) {
   const std::vector<float> values = Values(*life, 0);
   slot->input = std::make_unique<float[]>(values.size());
   std::memcpy(slot->input.get(), values.data(), values.size() * sizeof(float));
-  Request& request = slot->request;
-  request.sink = sinks_[(hash >> 24) % 2].get();
-  request.version = version_.get();
-  request.slot = life->id;
-  request.batch_size = life->rows;
-  request.arrival_ns = life->arrival_ns;
-  request.timeout_us = timeout_us;
-  request.bound = life->bound;
-  request.cancelled.store(false);
-  request.ClearInputs();
-  InputTensor& input = request.AddInput();
+  RequestHeader& header = slot->header;
+  header.sink = sinks_[(hash >> 24) % 2].get();
+  header.executor = version_.get();
+  header.slot = life->id;
+  header.batch_size = life->rows;
+  header.arrival_ns = life->arrival_ns;
+  header.timeout_us = timeout_us;
+  header.ClearInputs();
+  InputTensor& input = header.AddInput();
   input.index = 0;
   input.datatype = DataType::kFp32;
   input.shape = std::vector<int64_t>{life->rows, life->width};
-  input.chunks.push_back(
+  input.first_chunks.push_back(
       {slot->input.get(), values.size() * sizeof(float), MemoryKind::kHost, 0, {}});
-  version_->SetShapeKey(&request);
-  request.set_state(Request::State::kSubmitted);
+  version_->SetShapeKey(&header);
+  slot->request.header = &header;
+  slot->request.Prepare();
+  slot->request.bound = life->bound;
   return life;
 }
 
@@ -67,16 +67,18 @@ void Player::CheckInput(const Life& life) {
   Slot* const slot = SlotOf(life);
   const std::string who = "request " + std::to_string(life.id);
   if (!slot) return Fail(who + ": is in a run, but ended");
-  const InputTensor* input = slot->request.input(0);
+  const Request& request = slot->request;
+  const InputTensor* input = request.input(0);
   if (!input) return Fail(who + ": has no input");
-  if (input->chunks.size() != (life.released ? 0u : 1u)) {
-    return Fail(who + ": has " + std::to_string(input->chunks.size()) + " pieces of input" +
+  if (request.chunks(*input) != (life.released ? 0u : 1u)) {
+    return Fail(who + ": has " + std::to_string(request.chunks(*input)) + " pieces of input" +
                 (life.released ? " that were given back" : ""));
   }
   if (life.released) return;
   const std::vector<float> values = Values(life, 0);
-  if (input->chunks.front().size != values.size() * sizeof(float) ||
-      std::memcmp(input->chunks.front().data, values.data(), values.size() * sizeof(float)) != 0) {
+  const Buffer bytes = request.chunk(*input);
+  if (bytes.size != values.size() * sizeof(float) ||
+      std::memcmp(bytes.data, values.data(), values.size() * sizeof(float)) != 0) {
     Fail(who + ": has another input");
   }
 }
@@ -128,7 +130,7 @@ void Player::GiveBack(Slot* slot, bool abandoned) {
 Buffer Player::Sink::Place(const Request& request, uint32_t, size_t size, MemoryKind) {
   if (!own_) return {};
   std::lock_guard lock(player_->mutex_);
-  Slot* const slot = player_->SlotOf(*player_->lives_[request.slot]);
+  Slot* const slot = player_->SlotOf(*player_->lives_[request.header->slot]);
   if (!slot) return {};
   slot->place.assign(size / sizeof(float), 0);
   return {slot->place.data(), size, MemoryKind::kHost, 0, {}};

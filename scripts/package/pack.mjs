@@ -8,7 +8,16 @@
 // build/packages (in the repository such names would make `npm ci` ask for what is not published yet), and nothing of
 // what only building needs. Hence the repository's is private, and `npm publish` takes the tarballs.
 import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { target } from '../../dist/src/addon/platform.js';
@@ -48,7 +57,11 @@ const [{ files }] = JSON.parse(
 for (const { path } of files) {
   if (path.startsWith('build/')) continue;
   mkdirSync(dirname(join(folder, path)), { recursive: true });
-  cpSync(join(root, path), join(folder, path));
+  if (path.endsWith('.js')) {
+    // Source maps are not published.
+    const text = readFileSync(join(root, path), 'utf8').replace(/^\/\/# sourceMappingURL=.*\n?/gm, '');
+    writeFileSync(join(folder, path), text, { mode: statSync(join(root, path)).mode });
+  } else cpSync(join(root, path), join(folder, path));
 }
 const { private: _, scripts, devDependencies, allowScripts, ...published } = manifest;
 writeFileSync(

@@ -18,7 +18,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, posix } from 'node:path';
 import { parseArgs } from 'node:util';
 import { target } from '../../dist/src/addon/platform.js';
 import { writeBinary, writeBinaryPackage } from './binary.mjs';
@@ -43,6 +43,15 @@ function binaryPackages() {
   return Object.fromEntries(manifests.map(({ name, version }) => [name, version]).sort());
 }
 
+/** A page whose links to files that are not published lead to the repository. */
+function withLinks(page, text) {
+  const known = (path) => published.some((file) => file === path || file.startsWith(`${path}/`));
+  return text.replace(/(?<=\]\()(?![a-z]+:|#)[^)\s#]+/g, (link) => {
+    const path = posix.join(posix.dirname(page), link);
+    return known(path) ? link : `${addresses(manifest).homepage.replace(/#.*$/, '')}/blob/HEAD/${path}`;
+  });
+}
+
 const { values } = parseArgs({ options: { carry: { type: 'boolean', default: false } } });
 mkdirSync(staging, { recursive: true });
 for (const name of readdirSync(staging)) if (name.endsWith('.tgz')) rmSync(join(staging, name));
@@ -54,19 +63,21 @@ rmSync(folder, { recursive: true, force: true });
 const [{ files }] = JSON.parse(
   execFileSync('npm', ['pack', '--json', '--dry-run', '--ignore-scripts'], { cwd: root, encoding: 'utf8' }),
 );
-for (const { path } of files) {
-  if (path.startsWith('build/')) continue;
+const published = files.map(({ path }) => path).filter((path) => !path.startsWith('build/'));
+for (const path of published) {
   mkdirSync(dirname(join(folder, path)), { recursive: true });
   if (path.endsWith('.js')) {
     // Source maps are not published.
     const text = readFileSync(join(root, path), 'utf8').replace(/^\/\/# sourceMappingURL=.*\n?/gm, '');
     writeFileSync(join(folder, path), text, { mode: statSync(join(root, path)).mode });
+  } else if (path.endsWith('.md')) {
+    writeFileSync(join(folder, path), withLinks(path, readFileSync(join(root, path), 'utf8')));
   } else cpSync(join(root, path), join(folder, path));
 }
-const { private: _, scripts, devDependencies, allowScripts, ...published } = manifest;
+const { private: _, scripts, devDependencies, allowScripts, ...rest } = manifest;
 writeFileSync(
   join(folder, 'package.json'),
-  `${JSON.stringify({ ...published, ...addresses(manifest), optionalDependencies: binaryPackages() }, null, 2)}\n`,
+  `${JSON.stringify({ ...rest, ...addresses(manifest), optionalDependencies: binaryPackages() }, null, 2)}\n`,
 );
 if (values.carry) writeBinary(join(folder, 'prebuilds', target()));
 for (const ready of [binary, folder]) console.log(pack(ready));

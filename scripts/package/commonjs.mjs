@@ -5,6 +5,7 @@
 // `export *` of them is an error (TS1479) to TypeScript before 5.8.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { oldestNode } from '../../dist/src/addon/load-error.js';
 import * as esm from '../../dist/src/index.js';
 import { root } from './paths.mjs';
 
@@ -26,8 +27,12 @@ for (const [name, value] of Object.entries(esm).sort(([a], [b]) => (a < b ? -1 :
   );
 }
 const code = `'use strict';
-// Node's own require, which loads ES modules.
-module.exports = process.getBuiltinModule('node:module').createRequire(__filename)('./index.js');
+// The process as Node knows it: test runners put their own in its place, with a require that knows no ES modules.
+const { features, getBuiltinModule, versions } = require('node:vm').runInThisContext('process');
+// Bun and Deno have no word for it.
+if (!features.require_module && !versions.bun && !versions.deno)
+  throw new Error(\`tritonts needs Node ${oldestNode} or newer for require(), and this is \${versions.node}\`);
+module.exports = getBuiltinModule('node:module').createRequire(__filename)('./index.js');
 `;
 writeFileSync(join(root, 'dist', 'src', 'index.cjs'), code);
 writeFileSync(join(root, 'dist', 'src', 'index.d.cts'), `${types.join('\n')}\n`);

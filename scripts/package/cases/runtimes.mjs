@@ -95,6 +95,12 @@ const old = {
       () => 'it answered',
       (error) => error.message,
     );
+    const required = await run(context.app, path, ['main.cjs']).then(
+      () => 'it answered',
+      (error) => error.message,
+    );
+    if (!/tritonts needs Node 20\.19\.0 or newer for require\(\), and this is 18\./.test(required))
+      throw new Error(required);
     if (!/this Node is older than 20\.19\.0[^]*1\. install Node 20\.19/.test(text)) throw new Error(text);
   },
 };

@@ -21,12 +21,17 @@ struct SchedulerView {
   std::atomic<uint32_t> broken{0};    // rules
 };
 
+// When requests of a header expire; 0: never. It is the sink's own field, and the sink the test's.
+inline uint64_t& ExpiresAt(RequestHeader& header) {
+  return header.accounted_bytes;
+}
+
 class ClockedScheduler final : public Scheduler {
  public:
   ClockedScheduler(DynamicPolicy policy, uint32_t max_queue, std::shared_ptr<SchedulerView> view)
       : inner_(std::move(policy)), max_queue_(max_queue), view_(std::move(view)) {}
 
-  Status Enqueue(Schedulable* request, uint64_t) override {
+  Status Enqueue(Request* request, uint64_t) override {
     if (max_queue_ > 0 && queue_.size() >= max_queue_) {
       return Status::Unavailable("the queue is full");
     }
@@ -36,9 +41,9 @@ class ClockedScheduler final : public Scheduler {
     return status;
   }
   void Expire(uint64_t, Decision* decision) override {
-    for (Schedulable* request : std::vector<Schedulable*>(queue_)) {
-      const uint64_t at = request->arrival_ns + 1000 * request->timeout_us;
-      if (request->timeout_us == 0) continue;
+    for (Request* request : std::vector<Request*>(queue_)) {
+      const uint64_t at = ExpiresAt(*request->header);
+      if (at == 0) continue;
       if (at > view_->now_ns) {
         if (decision->wake_at_ns == 0 || at < decision->wake_at_ns) decision->wake_at_ns = at;
       } else if (Cancel(request)) {
@@ -49,7 +54,7 @@ class ClockedScheduler final : public Scheduler {
   void Next(uint32_t instance, uint64_t, Decision* decision) override {
     if (view_->occupied & 1u << instance) view_->broken++;
     inner_.Next(instance, view_->now_ns, decision);
-    for (Schedulable* request : decision->take) std::erase(queue_, request);
+    for (Request* request : decision->take) std::erase(queue_, request);
     if (!decision->take.empty()) view_->occupied |= 1u << instance;
     Note();
   }
@@ -58,13 +63,13 @@ class ClockedScheduler final : public Scheduler {
     view_->occupied &= ~(1u << instance);
     inner_.Finished(instance, view_->now_ns);
   }
-  bool Cancel(Schedulable* request) override {
+  bool Cancel(Request* request) override {
     if (!inner_.Cancel(request)) return false;
     std::erase(queue_, request);
     Note();
     return true;
   }
-  void Drain(std::vector<Schedulable*>* requests) override {
+  void Drain(std::vector<Request*>* requests) override {
     inner_.Drain(requests);
     queue_.clear();
     Note();
@@ -77,7 +82,7 @@ class ClockedScheduler final : public Scheduler {
   DynamicScheduler inner_;
   const uint32_t max_queue_;
   const std::shared_ptr<SchedulerView> view_;
-  std::vector<Schedulable*> queue_;
+  std::vector<Request*> queue_;
 };
 
 }  // namespace tritonts::test

@@ -36,12 +36,18 @@ class Player {
   class PlayedModel;
   class PlayedInstance;
 
+  // What requests have in common that are submitted together and differ in their bytes alone.
+  struct Group {
+    RequestHeader header;
+    std::unique_ptr<float[]> input;  // their bytes, one after the other
+    uint32_t open = 0;               // so many have not ended
+  };
   // A request's memory, used for one request after the other.
   struct Slot {
     RequestHeader header;
     Request request;
+    Group* group = nullptr;
     Life* life = nullptr;  // null: nobody uses it
-    std::unique_ptr<float[]> input;
     std::vector<float> place;
     bool held = false;  // an abandoned run may use it for ever
   };
@@ -85,7 +91,13 @@ class Player {
   void On(PlayedRun* played, bool its_thread, const std::function<void()>& task);
 
   // --- Requests (player_requests.cc): whatever touches their fields.
-  Life* Prepare(const Step& step, uint32_t number);
+  // Makes requests, which share a header or have one each.
+  std::vector<Life*> Prepare(const Step& step, uint32_t count);
+  Group* MakeGroup(uint32_t hash, uint32_t count);
+  Life* MakeLife(Group* group, uint32_t position, uint32_t hash);
+  static uint32_t IdOf(const Request& request);
+  // Nobody may read a request's bytes any more.
+  static void Spoil(const Slot& slot);
   Slot* SlotOf(const Life& life);
   void CheckInputs(const PlayedRun& played);
   void CheckInput(const Life& life);
@@ -116,6 +128,7 @@ class Player {
   std::condition_variable changed_;
   VersionModel model_;
   std::vector<std::unique_ptr<Life>> lives_;
+  std::vector<std::unique_ptr<Group>> groups_;
   std::vector<std::unique_ptr<Slot>> slots_;
   std::map<const ModelRun*, std::unique_ptr<PlayedRun>> played_;
   std::vector<PlayedRun*> visible_;                 // those that steps may pick, in order

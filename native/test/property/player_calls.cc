@@ -18,7 +18,7 @@ void Player::OnExecute(uint32_t instance, tritonts::Run& run) {
   one->run = &run;
   if (model->id % 2 == 0) one->reference = RunRef(run);
   std::string got, wanted;
-  for (const Request* request : run.requests()) got += std::to_string(request->header->slot) + " ";
+  for (const Request* request : run.requests()) got += std::to_string(IdOf(*request)) + " ";
   for (const Life* life : model->batch) wanted += std::to_string(life->id) + " ";
   if (got != wanted) return Fail(who + ": was given [ " + got + "], not [ " + wanted + "]");
   if (run.total_batch_size() != model->rows) Fail(who + ": another number of rows");
@@ -65,7 +65,7 @@ void Player::OnDeliver(std::span<const Response> responses) {
   {
     std::lock_guard lock(mutex_);
     for (const Response& response : responses) {
-      Life* const life = lives_[response.request->header->slot].get();
+      Life* const life = lives_[IdOf(*response.request)].get();
       Slot* const slot = SlotOf(*life);
       if (!failure_.empty()) {
         if (slot && response.final) GiveBack(slot, response.abandoned);

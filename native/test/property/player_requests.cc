@@ -20,47 +20,84 @@ Player::Slot* Player::SlotOf(const Life& life) {
   return nullptr;
 }
 
-Life* Player::Prepare(const Step& step, uint32_t number) {
-  const uint32_t hash = step.b / 7 + number * 2'654'435'761u;
+uint32_t Player::IdOf(const Request& request) {
+  return request.header->slot + request.position;
+}
+
+Player::Group* Player::MakeGroup(uint32_t hash, uint32_t count) {
+  Group* group = nullptr;
+  for (const auto& one : groups_) {
+    if (one->open == 0) group = one.get();
+  }
+  if (!group) group = groups_.emplace_back(std::make_unique<Group>()).get();
+  group->open = count;
+  RequestHeader& header = group->header;
+  const uint32_t most = schedule_.setup.max_batch_size;
+  header.batch_size = most == 0 ? 1 : 1 + (hash >> 3) % (hash % 4 == 0 ? most : std::min(most, 2u));
+  const uint32_t width = (hash >> 8) % 6 == 0 ? 2 : 1;
+  header.sink = sinks_[(hash >> 24) % 2].get();
+  header.executor = version_.get();
+  header.arrival_ns = model_.now_ns;
+  ExpiresAt(header) = (hash >> 16) % 4 == 0 ? model_.now_ns + 1000 * (1 + (hash >> 18) % 24) : 0;
+  header.slot = static_cast<uint32_t>(lives_.size());
+  header.requests = count;
+  header.ClearInputs();
+  const size_t floats = header.batch_size * width;
+  group->input = std::make_unique<float[]>(count * floats);
+  InputTensor& input = header.AddInput();
+  input.index = 0;
+  input.datatype = DataType::kFp32;
+  input.shape = std::vector<int64_t>{header.batch_size, width};
+  input.first_chunks.push_back(
+      {group->input.get(), floats * sizeof(float), MemoryKind::kHost, 0, {}});
+  version_->SetShapeKey(&header);
+  return group;
+}
+
+Life* Player::MakeLife(Group* group, uint32_t position, uint32_t hash) {
   Slot* slot = nullptr;
   for (const auto& one : slots_) {
     if (!one->life && !one->held) slot = one.get();
   }
   if (!slot) slot = slots_.emplace_back(std::make_unique<Slot>()).get();
+  RequestHeader& header = group->header;
   Life* const life = lives_.emplace_back(std::make_unique<Life>()).get();
-  life->id = static_cast<uint32_t>(lives_.size() - 1);
-  const uint32_t most = schedule_.setup.max_batch_size;
-  life->rows = most == 0 ? 1 : 1 + (hash >> 3) % (hash % 4 == 0 ? most : std::min(most, 2u));
-  life->width = (hash >> 8) % 6 == 0 ? 2 : 1;
+  life->id = header.slot + position;
+  life->rows = header.batch_size;
+  life->width = static_cast<uint32_t>(header.input(0)->shape[1]);
   const auto instances = static_cast<uint32_t>(schedule_.setup.asynchronous.size());
   if ((hash >> 11) % 4 == 0) life->bound = (hash >> 13) % instances;
-  life->arrival_ns = model_.now_ns;
-  const uint32_t timeout_us = (hash >> 16) % 4 == 0 ? 1 + (hash >> 18) % 24 : 0;
-  if (timeout_us > 0) life->expires_ns = life->arrival_ns + 1000 * uint64_t{timeout_us};
-
+  life->arrival_ns = header.arrival_ns;
+  life->expires_ns = ExpiresAt(header);
   slot->life = life;
+  slot->group = group;
+  Request& request = slot->request;
+  request.header = &header;
+  request.position = position;
+  request.Prepare();
+  request.bound = life->bound;
   const std::vector<float> values = Values(*life, 0);
-  slot->input = std::make_unique<float[]>(values.size());
-  std::memcpy(slot->input.get(), values.data(), values.size() * sizeof(float));
-  RequestHeader& header = slot->header;
-  header.sink = sinks_[(hash >> 24) % 2].get();
-  header.executor = version_.get();
-  header.slot = life->id;
-  header.batch_size = life->rows;
-  header.arrival_ns = life->arrival_ns;
-  header.timeout_us = timeout_us;
-  header.ClearInputs();
-  InputTensor& input = header.AddInput();
-  input.index = 0;
-  input.datatype = DataType::kFp32;
-  input.shape = std::vector<int64_t>{life->rows, life->width};
-  input.first_chunks.push_back(
-      {slot->input.get(), values.size() * sizeof(float), MemoryKind::kHost, 0, {}});
-  version_->SetShapeKey(&header);
-  slot->request.header = &header;
-  slot->request.Prepare();
-  slot->request.bound = life->bound;
+  const Buffer chunk = request.chunk(*request.input(0));
+  std::memcpy(chunk.data, values.data(), values.size() * sizeof(float));
   return life;
+}
+
+std::vector<Life*> Player::Prepare(const Step& step, uint32_t count) {
+  std::vector<Life*> lives;
+  const bool together = step.b % 2 == 0;
+  Group* group = nullptr;
+  for (uint32_t i = 0; i < count; i++) {
+    const uint32_t hash = (step.b / 2 + i) * 2'654'435'761u;
+    if (!together || !group) group = MakeGroup(hash, together ? count : 1);
+    lives.push_back(MakeLife(group, together ? i : 0, hash));
+  }
+  return lives;
+}
+
+void Player::Spoil(const Slot& slot) {
+  const InputTensor& input = *slot.request.input(0);
+  const Buffer chunk = slot.request.chunk(input);
+  std::memset(chunk.data, 0xff, chunk.size);
 }
 
 void Player::CheckInput(const Life& life) {
@@ -68,17 +105,16 @@ void Player::CheckInput(const Life& life) {
   const std::string who = "request " + std::to_string(life.id);
   if (!slot) return Fail(who + ": is in a run, but ended");
   const Request& request = slot->request;
-  const InputTensor* input = request.input(0);
-  if (!input) return Fail(who + ": has no input");
-  if (request.chunks(*input) != (life.released ? 0u : 1u)) {
-    return Fail(who + ": has " + std::to_string(request.chunks(*input)) + " pieces of input" +
-                (life.released ? " that were given back" : ""));
+  if (request.released != life.released) {
+    return Fail(who + (life.released ? ": still has its input" : ": has no input any more"));
   }
+  const InputTensor& input = *request.input(0);
+  if (request.chunks(input) != (life.released ? 0u : 1u)) return Fail(who + ": other inputs");
   if (life.released) return;
   const std::vector<float> values = Values(life, 0);
-  const Buffer bytes = request.chunk(*input);
-  if (bytes.size != values.size() * sizeof(float) ||
-      std::memcmp(bytes.data, values.data(), values.size() * sizeof(float)) != 0) {
+  const Buffer chunk = request.chunk(input);
+  if (chunk.size != values.size() * sizeof(float) ||
+      std::memcmp(chunk.data, values.data(), chunk.size) != 0) {
     Fail(who + ": has another input");
   }
 }
@@ -122,15 +158,17 @@ void Player::CheckResponse(const Response& response, const Life& life, const Exp
 void Player::GiveBack(Slot* slot, bool abandoned) {
   slot->life = nullptr;
   slot->held = abandoned;
+  // Its group is never used again.
   if (abandoned) return;
-  slot->input.reset();
+  Spoil(*slot);
+  if (--slot->group->open == 0) slot->group->input.reset();
   slot->request.set_state(Request::State::kIdle);
 }
 
 Buffer Player::Sink::Place(const Request& request, uint32_t, size_t size, MemoryKind) {
   if (!own_) return {};
   std::lock_guard lock(player_->mutex_);
-  Slot* const slot = player_->SlotOf(*player_->lives_[request.header->slot]);
+  Slot* const slot = player_->SlotOf(*player_->lives_[IdOf(request)]);
   if (!slot) return {};
   slot->place.assign(size / sizeof(float), 0);
   return {slot->place.data(), size, MemoryKind::kHost, 0, {}};

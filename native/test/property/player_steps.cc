@@ -73,6 +73,12 @@ void Player::Do(const Step& step) {
       return On(played, its_thread, [&] {
         locked([&] { model_.Release(played->model, position); });
         played->run->Release(position);
+        locked([&] {
+          for (uint32_t i = 0; i < played->model->batch.size(); i++) {
+            if (position != tritonts::Run::kAll && position != i) continue;
+            if (!played->model->done[i]) Spoil(*SlotOf(*played->model->batch[i]));
+          }
+        });
       });
     }
     case Do::kInstanceFree:
@@ -118,11 +124,8 @@ void Player::Submit(const Step& step) {
   std::vector<Request*> requests;
   {
     std::lock_guard lock(mutex_);
-    std::vector<Life*> lives;
-    for (uint32_t i = 0; i <= step.a % 4; i++) {
-      lives.push_back(Prepare(step, i));
-      requests.push_back(&SlotOf(*lives.back())->request);
-    }
+    const std::vector<Life*> lives = Prepare(step, 1 + step.a % 4);
+    for (const Life* life : lives) requests.push_back(&SlotOf(*life)->request);
     model_.Submit(lives);
   }
   InlineTick tick;

@@ -74,7 +74,8 @@ for (const path of published) {
     writeFileSync(join(folder, path), withLinks(path, readFileSync(join(root, path), 'utf8')));
   } else cpSync(join(root, path), join(folder, path));
 }
-const { private: _, scripts, devDependencies, allowScripts, ...rest } = manifest;
+const unpublished = new Set(['private', 'scripts', 'devDependencies', 'allowScripts']);
+const rest = Object.fromEntries(Object.entries(manifest).filter(([key]) => !unpublished.has(key)));
 writeFileSync(
   join(folder, 'package.json'),
   `${JSON.stringify({ ...rest, ...addresses(manifest), optionalDependencies: binaryPackages() }, null, 2)}\n`,

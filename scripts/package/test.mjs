@@ -43,13 +43,14 @@ try {
 
   const context = { app, base, binary, main };
   for (const { cases } of [contents, types, runtimes, runners, bundlers, managers]) {
-    for (const { name, quick, run: test } of cases) {
+    for (const one of cases) {
+      const { name, quick } = one;
       if (values.only === undefined ? !quick && !values.all : !name.includes(values.only)) {
         skipped.push(name);
         continue;
       }
       try {
-        const note = await test(context);
+        const note = await one.run(context);
         console.log(note === undefined ? `ok: ${name}` : `skipped: ${name}: ${note}`);
       } catch (error) {
         failures.push(name);

@@ -38,7 +38,7 @@ export const cases = [
         MODELS: join(app, 'models'),
       }).then(
         () => 'it answered',
-        (error) => error.message,
+        (/** @type {unknown} */ error) => String(error),
       );
       if (!text.includes('--external:tritonts')) throw new Error(text);
     },

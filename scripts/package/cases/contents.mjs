@@ -38,7 +38,7 @@ export const cases = [
   {
     name: 'no file refers to a source map that is not there',
     quick: true,
-    async run({ app }) {
+    run({ app }) {
       const folder = join(app, 'node_modules', 'tritonts', 'dist');
       const files = readdirSync(folder, { recursive: true }).filter((file) => /\.c?js$/.test(file));
       const bad = files.filter((file) =>
@@ -95,7 +95,7 @@ export const cases = [
       await run(folder, 'npm', ['install', '--omit=optional', '--no-audit', '--no-fund', main]);
       const text = await run(folder, process.execPath, ['main.mjs']).then(
         () => 'it answered',
-        (error) => error.message,
+        (/** @type {unknown} */ error) => String(error),
       );
       if (!/1\. install again on this platform, with optional dependencies/.test(text)) throw new Error(text);
       rmSync(folder, { recursive: true });

@@ -93,11 +93,11 @@ const old = {
     const path = await node(context, '18');
     const text = await run(context.app, path, ['main.mjs']).then(
       () => 'it answered',
-      (error) => error.message,
+      (/** @type {unknown} */ error) => String(error),
     );
     const required = await run(context.app, path, ['main.cjs']).then(
       () => 'it answered',
-      (error) => error.message,
+      (/** @type {unknown} */ error) => String(error),
     );
     if (!/tritonts needs Node 20\.19\.0 or newer for require\(\), and this is 18\./.test(required))
       throw new Error(required);

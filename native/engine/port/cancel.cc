@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "engine/port/port.h"
-#include "engine/running/model_version.h"
+#include "engine/request/executor.h"
 #include "engine/server/server.h"
 
 namespace tritonts {
@@ -13,8 +13,8 @@ Port::Tick* Port::CancelTickOf(uint32_t uid) {
   for (size_t i = 0; i < tick_count_; i++) {
     if (ticks_[i].uid == uid) return &ticks_[i];
   }
-  const auto known = versions_.find(uid);
-  return known == versions_.end() ? nullptr : AddTick(uid, known->second);
+  const auto known = executors_.find(uid);
+  return known == executors_.end() ? nullptr : AddTick(uid, known->second);
 }
 
 void Port::CollectCancelled(const Slots::Slot& slot, size_t first, size_t count) {
@@ -37,13 +37,13 @@ void Port::CancelCollected() {
   for (size_t i = 0; i < tick_count_; i++) {
     Tick& tick = ticks_[i];
     try {
-      if (!tick.requests.empty()) tick.version->Cancel(tick.requests);
+      if (!tick.requests.empty()) tick.executor->Cancel(tick.requests);
     } catch (const std::bad_alloc&) {
       for (Request* request : tick.requests) {
         request->cancelled.store(true, std::memory_order_relaxed);
       }
     }
-    tick.version.reset();
+    tick.executor.reset();
   }
   tick_count_ = 0;
 }

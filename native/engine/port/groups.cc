@@ -4,8 +4,9 @@
 #include <string>
 #include <utility>
 
+#include "engine/backend.h"
 #include "engine/port/port.h"
-#include "engine/running/model_version.h"
+#include "engine/request/executor.h"
 #include "engine/server/server.h"
 
 namespace tritonts {
@@ -46,34 +47,33 @@ Port::Tick* Port::TickOf(uint32_t uid) {
   for (size_t i = 0; i < tick_count_; i++) {
     if (ticks_[i].uid == uid) return &ticks_[i];
   }
-  std::shared_ptr<ModelVersion> version;
-  const auto known = versions_.find(uid);
-  if (known != versions_.end()) {
-    version = known->second;
+  std::shared_ptr<Executor> executor;
+  const auto known = executors_.find(uid);
+  if (known != executors_.end()) {
+    executor = known->second;
   } else {
-    version = server_->FindVersion(uid);
-    if (version && !version->started()) version = nullptr;
-    if (version) {
-      versions_.emplace(uid, version);
+    executor = server_->FindExecutor(uid);
+    if (executor) {
+      executors_.emplace(uid, executor);
     } else if (!server_->Knew(uid)) {
       return nullptr;
     }
   }
-  return AddTick(uid, std::move(version));
+  return AddTick(uid, std::move(executor));
 }
 
-Port::Tick* Port::AddTick(uint32_t uid, std::shared_ptr<ModelVersion> version) {
+Port::Tick* Port::AddTick(uint32_t uid, std::shared_ptr<Executor> executor) {
   if (tick_count_ == ticks_.size()) ticks_.emplace_back();
   Tick* tick = &ticks_[tick_count_++];
   tick->uid = uid;
-  tick->version = std::move(version);
+  tick->executor = std::move(executor);
   tick->requests.clear();
   tick->bytes = 0;
   return tick;
 }
 
 Status Port::ParseInputs(SubmissionReader* reader, const GroupRecord& record,
-                         const ModelVersion* version, const char* const* slab_sources,
+                         const Executor* executor, const char* const* slab_sources,
                          const Slots::Slot& slot, uint64_t* bytes) {
   SlabSpan span;
   uint64_t range_bytes = 0;
@@ -83,12 +83,12 @@ Status Port::ParseInputs(SubmissionReader* reader, const GroupRecord& record,
     InputTensor& tensor = slot.header->AddInput();
     tensor.index = input.index;
     tensor.shape.assign(input.dims.begin(), input.dims.end());
-    if (version) {
-      if (input.index >= version->io().inputs.size()) return Malformed("an unknown input");
-      if (input.dims.empty() && version->io().max_batch_size > 0) {
+    if (executor) {
+      if (input.index >= executor->io().inputs.size()) return Malformed("an unknown input");
+      if (input.dims.empty() && executor->io().max_batch_size > 0) {
         return Malformed("a shape without a batch dimension");
       }
-      tensor.datatype = version->io().inputs[input.index].datatype;
+      tensor.datatype = executor->io().inputs[input.index].datatype;
     }
     Buffer buffer;
     buffer.size = input.size;
@@ -127,7 +127,7 @@ Status Port::ParseGroup(SubmissionReader* reader, const char* const* slab_source
   if (const char* fault = reader->Group(&record)) return Malformed(fault);
   Tick* tick = TickOf(record.uid);
   if (!tick) return Malformed("an unknown model version");
-  const ModelVersion* version = tick->version.get();
+  const Executor* executor = tick->executor.get();
   const size_t before = tick->requests.size();
   MakeRoom(&tick->requests, record.requests);
   const char* fault = nullptr;
@@ -135,7 +135,7 @@ Status Port::ParseGroup(SubmissionReader* reader, const char* const* slab_source
   if (!slot) return Malformed(fault);
   RequestHeader& header = *slot->header;
   header.sink = this;
-  header.executor = tick->version.get();
+  header.executor = tick->executor.get();
   header.batch_size = std::max(1u, record.rows);
   header.arrival_ns = now_ns;
   header.flush = flushes_;
@@ -144,23 +144,23 @@ Status Port::ParseGroup(SubmissionReader* reader, const char* const* slab_source
   header.generation = record.generation;
   header.ClearInputs();
   // Nothing is counted of what is not to run.
-  const bool charged = version != nullptr;
+  const bool charged = executor != nullptr;
   tick->requests.resize(before + record.requests);
   Request** next = tick->requests.data() + before;
   for (Request& request : slot->all()) {
     request.Prepare(charged);
     *next++ = &request;
   }
-  uint64_t bytes = version ? version->KnownOutputBytes(header.batch_size) : 0;
-  Status status = ParseInputs(reader, record, version, slab_sources, *slot, &bytes);
+  uint64_t bytes = executor ? executor->KnownOutputBytes(header.batch_size) : 0;
+  Status status = ParseInputs(reader, record, executor, slab_sources, *slot, &bytes);
   if (!status.ok()) return status;
   std::span<const int32_t> wanted;
   if (const char* cut = reader->Wanted(record, &wanted)) return Malformed(cut);
   header.wanted.assign(wanted.begin(), wanted.end());
   header.accounted_bytes = bytes;
-  if (!version) return Status::Ok();
+  if (!executor) return Status::Ok();
   tick->bytes += bytes * record.requests;
-  version->SetShapeKey(&header);
+  executor->SetShapeKey(&header);
   return Status::Ok();
 }
 

@@ -5,7 +5,6 @@
 #include "engine/base/clock.h"
 #include "engine/memory/port_memory.h"
 #include "engine/port/writer.h"
-#include "engine/running/model_version.h"
 #include "engine/server/server.h"
 
 namespace tritonts {
@@ -83,7 +82,7 @@ void Port::Acknowledge(uint32_t epoch) {
   if (epoch == acknowledged_.load(std::memory_order_relaxed)) return;
   acknowledged_.store(epoch, std::memory_order_release);
   // Versions that were retired before this epoch are not asked for again.
-  std::erase_if(versions_, [&](const auto& entry) { return !server_->Serves(entry.first); });
+  std::erase_if(executors_, [&](const auto& entry) { return !server_->Serves(entry.first); });
   server_->WakeReaper();
 }
 

@@ -55,7 +55,7 @@
 
 namespace tritonts {
 
-class ModelVersion;
+class Executor;
 class Server;
 
 class Port final : public ResponseSink, public std::enable_shared_from_this<Port> {
@@ -150,7 +150,7 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   // The requests of a tick, or of a cancellation, for one version.
   struct Tick {
     uint32_t uid;
-    std::shared_ptr<ModelVersion> version;  // null: it is gone
+    std::shared_ptr<Executor> executor;  // null: it is gone
     std::vector<Request*> requests;
     uint64_t bytes;  // what they count against the limit
   };
@@ -164,12 +164,11 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   Status Parse(SubmissionReader reader, const char* const* slab_sources, uint64_t now_ns);
   Status ParseGroup(SubmissionReader* reader, const char* const* slab_sources, uint64_t now_ns);
   // The inputs of a group; adds what a request's take to `*bytes`.
-  Status ParseInputs(SubmissionReader* reader, const GroupRecord& record,
-                     const ModelVersion* version, const char* const* slab_sources,
-                     const Slots::Slot& slot, uint64_t* bytes);
+  Status ParseInputs(SubmissionReader* reader, const GroupRecord& record, const Executor* executor,
+                     const char* const* slab_sources, const Slots::Slot& slot, uint64_t* bytes);
   // Null where there never was such a version.
   Tick* TickOf(uint32_t uid);
-  Tick* AddTick(uint32_t uid, std::shared_ptr<ModelVersion> version);
+  Tick* AddTick(uint32_t uid, std::shared_ptr<Executor> executor);
   // The one for requests that were submitted to a version; null where that is known no more.
   Tick* CancelTickOf(uint32_t uid);
   // Makes the requests of this tick the port's again, unsubmitted.
@@ -181,7 +180,7 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   // Charges those of one version one by one, and answers those beyond the limit.
   void ChargeEach(Tick* tick);
   // What is wrong with a request of so many bytes, that the limit does not allow at present.
-  Status BeyondLimit(const ModelVersion& version, uint64_t bytes) const;
+  Status BeyondLimit(const Executor& executor, uint64_t bytes) const;
   // Answers requests that were not submitted. `like` says all of the answer but its request.
   void Refuse(std::span<Request* const> requests, const Response& like);
   // Submits, and answers what the version had no memory for.
@@ -224,7 +223,7 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   Slots slots_;
   CompletionPages pages_;
   Waker waker_;
-  std::unordered_map<uint32_t, std::shared_ptr<ModelVersion>> versions_;
+  std::unordered_map<uint32_t, std::shared_ptr<Executor>> executors_;
   std::vector<Tick> ticks_;  // of what is being done, by version; kept allocated
   size_t tick_count_ = 0;
   std::vector<TickBlock> tick_blocks_;

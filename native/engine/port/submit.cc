@@ -7,7 +7,7 @@
 
 #include "engine/base/clock.h"
 #include "engine/port/port.h"
-#include "engine/running/model_version.h"
+#include "engine/request/executor.h"
 #include "engine/server/server.h"
 
 namespace tritonts {
@@ -25,7 +25,7 @@ void Port::DropTick() {
       request->set_state(Request::State::kIdle);
       slots_.NoteTaken(request->header->slot, 1);
     }
-    ticks_[i].version.reset();
+    ticks_[i].executor.reset();
   }
   for (const TickBlock& block : tick_blocks_) inputs_.PutBack(block.id);
 }
@@ -47,7 +47,7 @@ void Port::Refuse(std::span<Request* const> requests, const Response& like) {
 
 void Port::RefuseGone() {
   for (size_t i = 0; i < tick_count_; i++) {
-    if (ticks_[i].version) continue;
+    if (ticks_[i].executor) continue;
     Response like;
     like.unserved = true;
     try {
@@ -60,9 +60,9 @@ void Port::RefuseGone() {
   }
 }
 
-Status Port::BeyondLimit(const ModelVersion& version, uint64_t bytes) const {
+Status Port::BeyondLimit(const Executor& executor, uint64_t bytes) const {
   try {
-    const std::string model = "model '" + version.name() + "': ";
+    const std::string model = "model '" + executor.name() + "': ";
     const std::string sizes = std::to_string(bytes) +
                               " bytes of inputs and outputs; maxInFlightBytes is " +
                               std::to_string(budget_.limit());
@@ -89,7 +89,7 @@ void Port::ChargeEach(Tick* tick) {
       continue;
     }
     if (count == kFew || (count > 0 && bytes != said)) refuse();
-    if (bytes != said) like.status = BeyondLimit(*tick->version, bytes);
+    if (bytes != said) like.status = BeyondLimit(*tick->executor, bytes);
     said = bytes;
     like.limited = bytes <= budget_.limit();
     request->charged = false;
@@ -109,7 +109,7 @@ void Port::Charge() {
 
 void Port::SubmitTo(Tick* tick, uint64_t now_ns, InlineTick* spent) {
   try {
-    tick->version->Submit(tick->requests, now_ns, spent);
+    tick->executor->Submit(tick->requests, now_ns, spent);
   } catch (const std::bad_alloc&) {
     // What the version took, it answers.
     std::erase_if(tick->requests, [](const Request* request) {
@@ -154,7 +154,7 @@ Status Port::Submit(const int32_t* words, size_t count, const char* const* slab_
   inline_tick_.spent_ns = 0;
   for (size_t i = 0; i < tick_count_; i++) {
     if (!ticks_[i].requests.empty()) SubmitTo(&ticks_[i], now, run ? &inline_tick_ : nullptr);
-    ticks_[i].version.reset();
+    ticks_[i].executor.reset();
   }
   ReleaseBlocks();
   running_here_ = false;

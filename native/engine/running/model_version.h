@@ -62,14 +62,14 @@ class ModelVersion final : public Executor,
   ~ModelVersion() override;
 
   uint32_t uid() const { return uid_; }
-  const std::string& name() const { return name_; }
+  const std::string& name() const override { return name_; }
   int64_t version() const { return version_; }
   // What the runtime tells of itself; empty when it is gone.
   std::map<std::string, std::string> Info() const;
-  const ModelIo& io() const { return io_; }
+  const ModelIo& io() const override { return io_; }
   // Bytes of outputs a request of `rows` rows will have, as far as dims are fixed; what is beyond
   // all memory is kMostBytes.
-  uint64_t KnownOutputBytes(uint64_t rows) const;
+  uint64_t KnownOutputBytes(uint64_t rows) const override;
   static constexpr uint64_t kMostBytes = uint64_t{1} << 46;
 
   // Creates the instances and begins to serve. A loader thread, or a JS thread where it
@@ -84,8 +84,7 @@ class ModelVersion final : public Executor,
   bool started() const { return started_.load(std::memory_order_acquire); }
 
   // --- Requests.
-  // Prepares what the scheduler compares; inputs must be set.
-  void SetShapeKey(RequestHeader* header) const;
+  void SetShapeKey(RequestHeader* header) const override;
   void Submit(std::span<Request* const> requests, uint64_t now_ns,
               InlineTick* tick = nullptr) override;
   // Throws std::bad_alloc, and then did nothing.

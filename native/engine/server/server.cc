@@ -281,6 +281,11 @@ std::shared_ptr<ModelVersion> Server::FindVersion(uint32_t uid) const {
   return versions_.Find(uid);
 }
 
+std::shared_ptr<Executor> Server::FindExecutor(uint32_t uid) const {
+  std::shared_ptr<ModelVersion> version = FindVersion(uid);
+  return version && version->started() ? version : nullptr;
+}
+
 bool Server::Serves(uint32_t uid) const {
   return versions_.Has(uid);
 }

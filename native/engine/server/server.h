@@ -107,8 +107,11 @@ class Server : public std::enable_shared_from_this<Server> {
   // What somebody may wait for to end a version has changed: a port, a load or the version itself.
   void WakeReaper();
 
-  // --- Used by ports.
   std::shared_ptr<ModelVersion> FindVersion(uint32_t uid) const;
+
+  // --- Used by ports.
+  // Who takes the requests for `uid`; null where nobody serves it.
+  std::shared_ptr<Executor> FindExecutor(uint32_t uid) const;
   bool Serves(uint32_t uid) const;
   // Whether there ever was such a version.
   bool Knew(uint32_t uid) const;

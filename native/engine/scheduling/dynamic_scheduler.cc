@@ -104,11 +104,11 @@ bool DynamicScheduler::Cancel(Schedulable* request) {
   return true;
 }
 
-void DynamicScheduler::Drain(std::vector<Schedulable*>* requests) {
+void DynamicScheduler::Drain(RequestChain* requests) {
   while (!queue_.empty()) {
     Schedulable* request = queue_.front();
     queue_.Remove(request);
-    requests->push_back(request);
+    requests->Append(request);
   }
 }
 

@@ -52,7 +52,7 @@ Napi::Value ServerWrap::Create(Napi::Env env, std::shared_ptr<Server> server) {
 std::shared_ptr<Napi::FunctionReference> ServerWrap::Callback(const Napi::CallbackInfo& info,
                                                               size_t index) {
   DataOf(info.Env()).poster->Hold();
-  // Deleted on the JS thread by the closure; when the environment ends before, it is leaked, since
+  // Deleted on the JS thread by the closure; when the environment ends before, it is abandoned, since
   // no other thread may free it.
   auto* reference = new Napi::FunctionReference(Napi::Persistent(info[index].As<Napi::Function>()));
   return {reference, [](Napi::FunctionReference* known) {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 #include <variant>
@@ -70,6 +71,16 @@ class [[nodiscard]] Status {
   Code code_ = Code::kOk;
   std::shared_ptr<const std::string> message_;  // null where that is a matter of the code
 };
+
+// The status that `make` returns, or NoMemory where there is none for its text.
+template <typename Make>
+Status MakeStatus(Make&& make) noexcept {
+  try {
+    return make();
+  } catch (const std::bad_alloc&) {
+    return Status::NoMemory();
+  }
+}
 
 // A value, or the status that says why there is none.
 template <typename T>

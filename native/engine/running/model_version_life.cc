@@ -50,7 +50,11 @@ Status ModelVersion::Start(VersionConfig config, uint32_t spin_cores) {
   {
     std::lock_guard lock(mutex_);
     TRITONTS_ASSERT(!started_ && !starting_, "a version was started twice");
-    if (closed_) return Status::Cancelled("model '" + name_ + "': loading was given up");
+    if (closed_) {
+      return MakeStatus([&] {
+        return Status::Cancelled("model '" + name_ + "': loading was cancelled");
+      });
+    }
     starting_.store(true, std::memory_order_release);
     spin_cores_ = spin_cores;
   }

@@ -163,10 +163,12 @@ void ModelVersion::Abort(const Status& status) {
   {
     std::lock_guard lock(mutex_);
     aborted_ = status;
+    terminated_ = true;
     if (dispatcher_) dispatcher_->scheduler().Drain(&waiting);
   }
-  Terminate();
+  // First: a backend that is asked to end a run may never return.
   if (!waiting.empty()) Fail(&waiting, status);
+  Terminate();
 }
 
 void ModelVersion::Terminate() {

@@ -317,9 +317,17 @@ bool Server::Knew(uint32_t uid) const {
 void Server::Terminate() {
   CancelReading();
   for (auto version = versions_.After(0); version; version = versions_.After(version->uid())) {
-    version->Abort(MakeStatus([&] {
-      return Status::Unavailable("model '" + version->name() + "': the process is exiting");
-    }));
+    const auto abort = [version, self = shared_from_this()] {
+      version->Abort(MakeStatus([&] {
+        return Status::Unavailable("model '" + version->name() + "': the process is exiting");
+      }));
+    };
+    // Not here: a backend that is asked to end a run may never return, and the process is to exit.
+    try {
+      destroyer_.Add(abort);
+    } catch (const std::bad_alloc&) {
+      abort();
+    }
   }
 }
 

@@ -1,5 +1,6 @@
-// Memory and threads that a test takes away, at the calls that it says. Linux only: functions of the
-// C library are defined in scarce_calls.cc, in front of its own, so no other program may have them.
+// Memory and threads that a test takes away, at the calls that it says. Linux only: functions of
+// the C library are defined in scarce_calls.cc, in front of its own, so no other program may have
+// them.
 #pragma once
 
 #include <climits>

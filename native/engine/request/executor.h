@@ -11,7 +11,8 @@ namespace tritonts {
 
 struct InlineTick;
 
-// Any thread, but for what is said of ticks.
+// Any thread, but for what is said of ticks. Neither throws: where memory is wanting, requests end
+// as UNAVAILABLE.
 class Executor {
  public:
   virtual ~Executor() = default;

@@ -25,9 +25,9 @@
 namespace tritonts {
 
 struct Orders {
-  WakeList wake;                              // their batches are for their threads
-  RunnerList start;                           // they have a batch, and no thread yet
-  RunnerList hand_over;                       // asynchronous ones: Execute is to be called
+  WakeList wake;         // their batches are for their threads
+  RunnerList start;      // they have a batch, and no thread yet
+  RunnerList hand_over;  // asynchronous ones: Execute is to be called
   RequestChain expired;
   RequestChain stranded;    // the system has no thread for any instance
   RequestChain starved;     // or no memory for the run

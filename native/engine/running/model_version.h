@@ -16,9 +16,9 @@
 // asynchronous instance's run takes it when it is free, and when the run is done. Nothing is called
 // under it but the scheduler and the timer's own lock: no backend, sink, or start of a thread.
 //
-// Memory: what a request needs here is asked for as it comes in, and as its run is made; where there
-// is none, it ends as UNAVAILABLE. What is said of it then was made when the version was loaded. But
-// for the constructor and `statistics`, nothing here throws.
+// Memory: what a request needs here is asked for as it comes in, and as its run is made; where
+// there is none, it ends as UNAVAILABLE. What is said of it then was made when the version was
+// loaded. But for the constructor and `statistics`, nothing here throws.
 //
 // Any thread, but for what is said to be somebody's.
 #pragma once

@@ -36,10 +36,10 @@ ModelVersion::ModelVersion(uint32_t uid, std::string name, int64_t version, Back
                                     ": is being unloaded")),
       exits_(Status::Unavailable("model '" + name_ + "': the process is exiting")),
       expired_(Status::Unavailable("model '" + name_ + "': request timeout expired")),
-      no_thread_(Status::Unavailable("model '" + name_ +
-                                     "': the system has no thread for its instances")),
-      did_not_return_(Status::Internal(
-          "model '" + name_ + "': a run did not return; its instance was abandoned")),
+      no_thread_(
+          Status::Unavailable("model '" + name_ + "': the system has no thread for its instances")),
+      did_not_return_(Status::Internal("model '" + name_ +
+                                       "': a run did not return; its instance was abandoned")),
       context_(name_, false, nullptr) {}
 
 ModelVersion::~ModelVersion() {
@@ -51,9 +51,8 @@ Status ModelVersion::Start(VersionConfig config, uint32_t spin_cores) {
     std::lock_guard lock(mutex_);
     TRITONTS_ASSERT(!started_ && !starting_, "a version was started twice");
     if (closed_) {
-      return MakeStatus([&] {
-        return Status::Cancelled("model '" + name_ + "': loading was cancelled");
-      });
+      return MakeStatus(
+          [&] { return Status::Cancelled("model '" + name_ + "': loading was cancelled"); });
     }
     starting_.store(true, std::memory_order_release);
     spin_cores_ = spin_cores;

@@ -44,8 +44,7 @@ RunContext::RunContext(const std::string& name, bool batches, const ModelIo* ten
       batching(batches),
       io(tensors),
       cancelled(Status::Cancelled("model '" + name + "': the request was cancelled")),
-      unanswered(
-          Status::Internal("model '" + name + "': its backend returned without an answer")),
+      unanswered(Status::Internal("model '" + name + "': its backend returned without an answer")),
       no_memory(Status::Unavailable("model '" + name + "': no memory for the request")),
       no_response(Status::Unavailable("model '" + name + "': no memory for the response")) {}
 

@@ -196,8 +196,8 @@ std::vector<std::string> Loaders::Abandon() {
     state_->threads.Abandon(one->thread);
     Insist([&] { names.push_back(task.model); });
     Insist([&] {
-      task.refuse(Status::Internal("model '" + task.model +
-                                   "': loading did not return; it was abandoned"));
+      task.refuse(
+          Status::Internal("model '" + task.model + "': loading did not return; it was abandoned"));
     });
   }
   return names;

@@ -23,8 +23,8 @@ struct ModelFolder {
     kFailed,    // `config` says why
   };
 
-  std::string fault;      // why the folder cannot be read; then there is nothing else
-  std::string refusal;    // why it is not read to its end: what is in it that no model may have
+  std::string fault;       // why the folder cannot be read; then there is nothing else
+  std::string refusal;     // why it is not read to its end: what is in it that no model may have
   bool cancelled = false;  // somebody asked to end; then there is nothing else
   // Names, sizes and times of all files in it, also in sub-folders: another text when one of them
   // is changed, added or removed.

@@ -17,9 +17,9 @@ bool IsAtLeast(uint32_t epoch, uint32_t other) {
 }  // namespace
 
 const PortList::Entry* PortList::Next(uint64_t* after, std::shared_ptr<Port>* port) const {
-  auto next = std::upper_bound(
-      ports_.begin(), ports_.end(), *after,
-      [](uint64_t number, const Entry& entry) { return number < entry.number; });
+  auto next =
+      std::upper_bound(ports_.begin(), ports_.end(), *after,
+                       [](uint64_t number, const Entry& entry) { return number < entry.number; });
   for (; next != ports_.end(); ++next) {
     *after = next->number;
     *port = next->port.lock();

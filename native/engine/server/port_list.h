@@ -4,8 +4,8 @@
 // has submitted all that it chose before. So what was replaced at an epoch may end as soon as every
 // port has seen that.
 //
-// Any thread, and without memory, but for Add. Ports are asked, and let go of, with no lock held; to
-// show them something is to store a word.
+// Any thread, and without memory, but for Add. Ports are asked, and let go of, with no lock held;
+// to show them something is to store a word.
 #pragma once
 
 #include <cstdint>

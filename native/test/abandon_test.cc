@@ -77,6 +77,22 @@ TEST(version_is_destroyed_though_its_runtime_throws_when_it_is_asked_something) 
   bench.version().Terminate();
 }
 
+TEST(version_counts_as_rejected_only_what_expired) {
+  auto runs = std::make_shared<Runs>();
+  runs->Shut();
+  VersionBench bench(ScriptOf(runs), ConfigOf(FloatIo()));
+  bench.Submit({bench.requests.Floats({1})});
+  CHECK(runs->Started(1));
+  bench.Submit({bench.requests.Floats({2})});
+  bench.version().Abort(Status::Unavailable("the process is exiting"));
+  CHECK(bench.sink.Wait(1));
+  const Statistics statistics = bench.version().statistics();
+  CHECK_EQ(statistics.fail.count, 1u);
+  CHECK_EQ(statistics.cancelled, 0u);
+  CHECK_EQ(statistics.rejected, 0u);
+  runs->Open();
+}
+
 TEST(port_takes_a_slot_again_whose_request_was_abandoned) {
   for (const bool group : {false, true}) {
     PortBench bench;

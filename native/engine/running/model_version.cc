@@ -180,9 +180,8 @@ void ModelVersion::Fail(RequestChain* requests, const Status& status) {
     // Before the responses: whoever has one finds it counted.
     std::lock_guard lock(mutex_);
     statistics_.fail.Add(count, ns);
-    uint64_t& why =
-        status.code() == Code::kCancelled ? statistics_.cancelled : statistics_.rejected;
-    why += count;
+    if (status.code() == Code::kCancelled) statistics_.cancelled += count;
+    if (status.SameAs(expired_)) statistics_.rejected += count;
   }
   std::array<Request*, kFew> few;
   while (!requests->empty()) {

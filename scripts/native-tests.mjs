@@ -1,11 +1,12 @@
 // Builds the engine's C++ tests, which know nothing of Node, and runs them, the program that takes memory and threads
-// away, and the stress program.
+// away, the one that plays random schedules against a model of the engine, and the stress program.
 //
-//   node scripts/native-tests.mjs [--sanitize address,undefined | thread] [--filter TEXT]
+//   node scripts/native-tests.mjs [--sanitize address,undefined | thread] [--filter TEXT | --property]
 //                                 [--seconds SECONDS] [--seed NUMBER]
 //
-// --filter: only tests whose name contains TEXT, and no other program. --seconds (3) and --seed are the stress
-// program's. Needs CMake and a compiler; tests of the onnxruntime backend run where onnxruntime-node is installed.
+// --filter: only tests whose name contains TEXT, and no other program. --property: only random schedules, for so many
+// seconds (60), and with a seed that is drawn where none is given; else they are always the same ones. --seconds (3)
+// and --seed are the stress program's otherwise. Needs CMake and a compiler; tests of the onnxruntime backend run where onnxruntime-node is installed.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -19,7 +20,8 @@ const { values } = parseArgs({
   options: {
     sanitize: { type: 'string', default: '' },
     filter: { type: 'string' },
-    seconds: { type: 'string', default: '3' },
+    property: { type: 'boolean', default: false },
+    seconds: { type: 'string' },
     seed: { type: 'string' },
   },
 });
@@ -70,7 +72,8 @@ run('cmake', [
   '-DTRITONTS_CHECKS=ON',
   `-DTRITONTS_SANITIZE=${values.sanitize}`,
 ]);
-run('cmake', ['--build', build, '--parallel', String(availableParallelism())]);
+const target = values.property ? ['--target', 'tritonts_property'] : [];
+run('cmake', ['--build', build, '--parallel', String(availableParallelism()), ...target]);
 
 const suppressions = (name) => `suppressions=${join(root, 'native', 'test', name)}:print_suppressions=0`;
 const library = process.env.TRITONTS_TEST_ORT_LIBRARY ?? runtimeLibrary();
@@ -80,13 +83,17 @@ const env = {
   LSAN_OPTIONS: suppressions('lsan.supp'),
   TSAN_OPTIONS: suppressions('tsan.supp'),
 };
-run(join(build, 'tritonts_tests'), values.filter ? [values.filter] : [], env);
-if (!values.filter) {
+const property = join(build, 'tritonts_property');
+const seed = values.seed ? ['--seed', values.seed] : [];
+if (values.property) run(property, ['--seconds', values.seconds ?? '60', ...seed], env);
+else run(join(build, 'tritonts_tests'), values.filter ? [values.filter] : [], env);
+if (!values.filter && !values.property) {
   const scarcity = join(build, 'tritonts_scarcity');
   if (process.platform === 'linux' && values.sanitize === '') run(scarcity, [], env);
   else
     console.log(
       'skipped: the scarcity program, which takes the place of functions that sanitizers replace, too, and needs Linux',
     );
-  run(join(build, 'tritonts_stress'), [values.seconds, ...(values.seed ? [values.seed] : [])], env);
+  run(property, ['--schedules', '5000', '--seed', '1'], env);
+  run(join(build, 'tritonts_stress'), [values.seconds ?? '3', ...(values.seed ? [values.seed] : [])], env);
 }

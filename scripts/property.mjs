@@ -1,4 +1,6 @@
-// Runs the property tests of the engine for a while: node scripts/property.mjs [--seconds 60] [--seed NUMBER]
+// Runs the property tests for a while: random schedules through a server, and for as long others through the engine.
+//
+//   node scripts/property.mjs [--seconds 60] [--seed NUMBER]
 import { spawnSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -15,6 +17,12 @@ if (
 }
 const env = { ...process.env, TRITONTS_PROPERTY_SECONDS: values.seconds };
 if (values.seed !== undefined) env.TRITONTS_PROPERTY_SEED = values.seed;
-const runner = join(dirname(fileURLToPath(import.meta.url)), 'test.mjs');
-const result = spawnSync(process.execPath, [runner, join('test', 'property')], { stdio: 'inherit', env });
-process.exitCode = result.status ?? 1;
+const scripts = dirname(fileURLToPath(import.meta.url));
+const seed = values.seed === undefined ? [] : ['--seed', values.seed];
+for (const [script, ...args] of [
+  ['test.mjs', join('test', 'property')],
+  ['native-tests.mjs', '--property', '--seconds', values.seconds, ...seed],
+]) {
+  const result = spawnSync(process.execPath, [join(scripts, script), ...args], { stdio: 'inherit', env });
+  process.exitCode ||= result.status ?? 1;
+}

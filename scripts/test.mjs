@@ -4,7 +4,6 @@
 // --plain      without all that only makes things faster, and that is
 // --no-inline    runs on the JS thread
 // --no-spin      threads that look for work before they sleep
-// --no-alike     configurations that are worked out once for several models
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -15,7 +14,6 @@ const args = process.argv.slice(2);
 const optimisations = {
   '--no-inline': { TRITONTS_INLINE: '0' },
   '--no-spin': { TRITONTS_SPIN: '0' },
-  '--no-alike': { TRITONTS_ALIKE: '0' },
 };
 const modes = {
   '--copies': { TRITONTS_NO_EXTERNAL_BUFFERS: '1' },

@@ -1,7 +1,7 @@
 // Writes docs/compatibility.md from the class table of the built package; with --check only compares, and exits with 1
 // if the page is not what the table says.
 import { readFile, writeFile } from 'node:fs/promises';
-import { compatibilityPage } from '../dist/src/config/compatibility.js';
+import { compatibilityPage } from '../dist/scripts/compatibility/page.js';
 
 const file = new URL('../docs/compatibility.md', import.meta.url);
 const page = compatibilityPage();

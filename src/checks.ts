@@ -1,6 +1,6 @@
 /** Checks of what callers pass in, shared by all that take options. */
 
-import { didYouMean } from './config/suggest.js';
+import { didYouMean } from './suggest.js';
 import { invalidArgument } from './errors.js';
 
 function show(value: unknown): string {

@@ -40,4 +40,4 @@ export type {
   TensorInput,
   TypedArray,
 } from './tensor/types.js';
-export type { ModelConfig, ModelConfigInput } from './config/types.js';
+export type { ModelConfig, ModelConfigInput } from './config/index.js';

@@ -5,7 +5,7 @@ import { isAbsolute, resolve } from 'node:path';
 import { addon } from './addon/load.js';
 import { backends } from './backends/index.js';
 import { checkKeys, checkObject, expected } from './checks.js';
-import { inlineExpected, readInline, type InlineOption } from './config/inline.js';
+import { inlineExpected, readInline, type InlineOption } from './config/index.js';
 import { invalidArgument } from './errors.js';
 
 /** Options of one backend: strings, numbers or booleans by key. Triton: `--backend-config=<backend>,<key>=<value>`. */

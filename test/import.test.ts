@@ -3,11 +3,10 @@ import { execFile } from 'node:child_process';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { modelRepository } from '../examples/digits/data.js';
-import { temporaryFolder, writeRepository } from './support/repository.js';
 
 const run = promisify(execFile);
 
-/** Which of these a fresh process has loaded after the import of the package, and after the start of a server. */
+/** Whether a fresh process has loaded the addon, and protobufjs, which is for tests, after a statement. */
 async function loadedIn(statement: string): Promise<{ protobufjs: boolean; addon: boolean }> {
   const script = `
 import { createRequire } from 'node:module';
@@ -22,21 +21,11 @@ process.exit();`;
   return JSON.parse(stdout) as { protobufjs: boolean; addon: boolean };
 }
 
-test('the import loads neither the parser of configurations nor the addon', async () => {
+test('the import does not load the addon', async () => {
   assert.deepEqual(await loadedIn(''), { protobufjs: false, addon: false });
 });
 
-test('the start of a server loads the addon', async () => {
+test('the start of a server loads the addon, and no package to read configurations', async () => {
   const start = `await createServer(${JSON.stringify(modelRepository.href)});`;
   assert.deepEqual(await loadedIn(start), { protobufjs: false, addon: true });
-});
-
-test('the start of a server loads the parser for a configuration that is not plain', async (t) => {
-  const config = String.raw`backend: "identity" input { name: "\x78" data_type: TYPE_FP32 dims: 1 }
-output { name: "y" data_type: TYPE_FP32 dims: 1 }`;
-  const repository = await writeRepository(await temporaryFolder(t), {
-    m: { config, versions: { '1': {} } },
-  });
-  const start = `await createServer(${JSON.stringify(repository)});`;
-  assert.deepEqual(await loadedIn(start), { protobufjs: true, addon: true });
 });

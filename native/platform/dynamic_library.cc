@@ -1,9 +1,16 @@
 #include "dynamic_library.h"
 
+#include <cstdint>
+
 #if defined(_WIN32)
 #include <windows.h>
 #else
 #include <dlfcn.h>
+#endif
+#if defined(__GLIBC__)
+#include <link.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #endif
 
 namespace tritonts::platform {
@@ -40,6 +47,10 @@ void* DynamicLibrary::Symbol(const char* name) const {
   return reinterpret_cast<void*>(GetProcAddress(static_cast<HMODULE>(handle_), name));
 }
 
+bool DynamicLibrary::HideName() const {
+  return false;
+}
+
 bool DynamicLibrary::Pin(const void* address) {
   HMODULE module = nullptr;
   const DWORD flags = GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_PIN;
@@ -70,6 +81,35 @@ StatusOr<DynamicLibrary> DynamicLibrary::Open(const std::string& path) {
 void* DynamicLibrary::Symbol(const char* name) const {
   return dlsym(handle_, name);
 }
+
+#if defined(__GLIBC__)
+
+bool DynamicLibrary::HideName() const {
+  link_map* map = nullptr;
+  if (dlinfo(handle_, RTLD_DI_LINKMAP, &map) != 0) return false;
+  // glibc looks at this entry whenever a library is asked for by name. It may have been made
+  // read-only when the library was bound. The string at 0 is the empty one.
+  for (ElfW(Dyn)* entry = map->l_ld; entry->d_tag != DT_NULL; entry++) {
+    if (entry->d_tag != DT_SONAME || entry->d_un.d_val == 0) continue;
+    const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+    const auto begin = reinterpret_cast<uintptr_t>(entry) & ~(page - 1);
+    const auto end = reinterpret_cast<uintptr_t>(entry + 1);
+    void* const start = reinterpret_cast<void*>(begin);
+    if (mprotect(start, end - begin, PROT_READ | PROT_WRITE) != 0) return false;
+    entry->d_un.d_val = 0;
+    // It stays writable: what else lies in that page may have to be, and nothing tells.
+    return true;
+  }
+  return false;
+}
+
+#else
+
+bool DynamicLibrary::HideName() const {
+  return false;
+}
+
+#endif
 
 bool DynamicLibrary::Pin(const void* address) {
   const std::string path = PathOf(address);

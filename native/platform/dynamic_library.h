@@ -25,6 +25,11 @@ class DynamicLibrary {
   // The address of an exported function or variable; null when there is none.
   void* Symbol(const char* name) const;
 
+  // Takes the name away by which the system would give this library to others that ask for one of
+  // its name (glibc alone does so): they get the one that lies beside them, which may be of another
+  // version. False where nothing was to be done, or could be.
+  bool HideName() const;
+
   // Keeps the library that `address` (of a function or variable) lies in loaded for the life of the
   // process, whoever closes it. False: the system does not know it.
   static bool Pin(const void* address);

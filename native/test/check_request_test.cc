@@ -107,7 +107,7 @@ TEST(check_walks_strings_over_the_chunks_they_came_in) {
   for (size_t cut = 1; cut < bytes.size(); cut++) {
     Asked asked;
     asked.X({2, 2}, Floats(4)).S({2, 1}, bytes.substr(0, cut));
-    SmallVector<Buffer, 1>& chunks = asked.request->inputs()[1].chunks;
+    SmallVector<Buffer, 1>& chunks = asked.request->header->inputs()[1].first_chunks;
     chunks.push_back({nullptr, 0, MemoryKind::kHost, 0, {}});
     chunks.push_back({bytes.data() + cut, bytes.size() - cut, MemoryKind::kHost, 0, {}});
     CHECK_EQ(asked.Complaint(), "");
@@ -129,14 +129,14 @@ TEST(check_refuses_inputs_and_outputs_that_the_model_does_not_have) {
   asked.requests.Input(asked.request, 7, DataType::kFp32, {2, 2}, Floats(4));
   CHECK_EQ(asked.Complaint(), "model 'm': there is no input 7, it has 2");
   Asked wanting;
-  wanting.X({2, 2}, Floats(4)).request->wanted = {1};
+  wanting.X({2, 2}, Floats(4)).request->header->wanted = {1};
   CHECK_EQ(wanting.Complaint(), "model 'm': there is no output 1, it has 1");
 }
 
 TEST(check_refuses_bytes_that_are_nowhere) {
   Asked asked;
   asked.X({2, 2}, Floats(4));
-  asked.request->inputs()[0].chunks[0].data = nullptr;
+  asked.request->header->inputs()[0].first_chunks[0].data = nullptr;
   CHECK_EQ(asked.Complaint(), "model 'm', input 'x': a part of its bytes is nowhere");
 }
 

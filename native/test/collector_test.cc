@@ -24,7 +24,7 @@ TEST(collector_uses_the_only_request_in_place) {
   CHECK(Gather(bench.run, 0, true, &gathered).ok());
   CHECK(gathered.present);
   CHECK(!gathered.copied);
-  CHECK(gathered.buffer.data == request->input(0)->chunks[0].data);
+  CHECK(gathered.buffer.data == request->chunk(*request->input(0)).data);
   CHECK_EQ(gathered.buffer.size, 2 * sizeof(float));
   CHECK_EQ(gathered.shape, (Dims{2, 1}));
   bench.End();
@@ -82,7 +82,8 @@ TEST(collector_joins_the_chunks_of_a_request) {
   Request* request = bench.requests.Add(2);
   bench.requests.Input(request, 0, DataType::kFp32, {2, 1}, bytes.substr(0, 3));
   std::string rest = bytes.substr(3);
-  request->inputs()[0].chunks.push_back({rest.data(), rest.size(), MemoryKind::kHost, 0, {}});
+  request->header->inputs()[0].first_chunks.push_back(
+      {rest.data(), rest.size(), MemoryKind::kHost, 0, {}});
   bench.Begin({request});
   Gathered gathered;
   CHECK(Gather(bench.run, 0, true, &gathered).ok());
@@ -173,8 +174,8 @@ void PlaceOnDevice(RunBench* bench, Request* request, FakeDevice* device, float 
                    int number = 0) {
   const BlockRef block = device->Put(BytesOf<float>({value}), number);
   bench->requests.Place(request, 0, DataType::kFp32, {1, 1}, block->data(), sizeof(float));
-  request->inputs()[0].chunks[0] = {block->data(), sizeof(float), MemoryKind::kDevice, number,
-                                    block};
+  request->header->inputs()[0].first_chunks[0] = {block->data(), sizeof(float), MemoryKind::kDevice,
+                                                  number, block};
 }
 
 }  // namespace

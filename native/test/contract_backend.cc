@@ -120,9 +120,14 @@ class ContractInstance final : public Instance {
     for (uint32_t i = 0; i < count; i++) RespondTo(run, i, latch);
   }
 
+  static Buffer BytesOf(Run* run, uint32_t position, uint32_t index) {
+    const Request& request = *run->requests()[position];
+    return request.chunk(*request.input(index));
+  }
+
   // Not the run's last use: its caller has a hold.
   void RespondTo(Run* run, uint32_t position, const std::shared_ptr<Latch>& latch) {
-    auto* asked = static_cast<char*>(run->requests()[position]->input(1)->chunks.front().data);
+    auto* asked = static_cast<char*>(BytesOf(run, position, 1).data);
     int32_t number = 0;
     std::memcpy(&number, asked, sizeof(number));
     switch (static_cast<Way>(number % 16)) {
@@ -179,7 +184,7 @@ class ContractInstance final : public Instance {
     const std::vector<int64_t> shape(input.shape.begin(), input.shape.end());
     auto place = run->Output(position, 0, input.datatype, shape, kind);
     Status status = place.status();
-    if (status.ok()) status = CopyBytes(input.chunks.front(), place.value(), run->memory());
+    if (status.ok()) status = CopyBytes(BytesOf(run, position, 0), place.value(), run->memory());
     run->Respond(position, status, final || !status.ok());
   }
 
@@ -188,7 +193,7 @@ class ContractInstance final : public Instance {
     const DataType datatype = input.datatype;
     const std::vector<int64_t> shape(input.shape.begin(), input.shape.end());
     const BlockRef copy = run->pool().Acquire(input.byte_size());
-    std::memcpy(copy->data(), input.chunks.front().data, input.byte_size());
+    std::memcpy(copy->data(), BytesOf(run, position, 0).data, input.byte_size());
     const size_t size = input.byte_size();
     run->Release(position);
     run->SetRequestOutput(position, 0, datatype, shape, copy->data(), size, copy.get());

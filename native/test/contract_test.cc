@@ -33,7 +33,7 @@ void AskAll(const char* asynchronous, uint32_t instances, uint64_t inline_budget
       for (uint32_t i = 0; i < kEach; i++) {
         const uint32_t slot = thread * kEach + i;
         Request* request = own->Floats({static_cast<float>(slot)});
-        request->slot = slot;
+        request->header->slot = slot;
         auto number = static_cast<int32_t>(way_of(i));
         if (way_of(i) == Way::kGoesRound) number += 3 * 16;
         own->Input(request, 1, DataType::kInt32, {1, 1}, BytesOf<int32_t>({number}));

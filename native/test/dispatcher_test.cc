@@ -30,7 +30,7 @@ struct DispatcherBench {
     CHECK(dispatcher->idle());
   }
 
-  Request* Queue(uint32_t bound = Schedulable::kUnbound) {
+  Request* Queue(uint32_t bound = Request::kUnbound) {
     Request* request = requests.Add(1);
     request->bound = bound;
     CHECK(dispatcher->MakeRoom(1));
@@ -59,7 +59,7 @@ struct DispatcherBench {
   std::vector<uint32_t> Slots() {
     std::vector<uint32_t> slots(runners.size(), ~0u);
     for (PooledRun* run = dispatcher->under_way(); run; run = run->next) {
-      slots[run->runner()->index] = run->requests()[0]->slot;
+      slots[run->runner()->index] = run->requests()[0]->header->slot;
     }
     return slots;
   }
@@ -126,11 +126,11 @@ TEST(dispatcher_gives_an_instance_one_batch_until_it_is_free) {
 TEST(dispatcher_asks_what_expires_while_every_instance_is_busy) {
   DispatcherBench bench(1);
   bench.scheduler->lifetime_ns = 10;
-  bench.Queue()->arrival_ns = 0;
+  bench.Queue()->header->arrival_ns = 0;
   bench.Ask();
   Request* old = bench.Queue();
-  old->arrival_ns = 5;
-  bench.Queue()->arrival_ns = 12;
+  old->header->arrival_ns = 5;
+  bench.Queue()->header->arrival_ns = 12;
   CHECK_EQ(bench.Ask(nullptr, 14).wake_at_ns, 15u);
   Orders orders = bench.Ask(nullptr, 15);
   CHECK(bench.scheduler->asked.empty());

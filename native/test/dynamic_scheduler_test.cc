@@ -2,7 +2,7 @@
 #include "engine/scheduling/dynamic_scheduler.h"
 
 #include <algorithm>
-#include <memory>
+#include <deque>
 #include <random>
 
 #include "check.h"
@@ -26,12 +26,13 @@ class Bench {
  public:
   explicit Bench(DynamicPolicy policy) : scheduler_(std::move(policy)) {}
 
-  Schedulable* Arrive(Arrival arrival) {
-    requests_.push_back(std::make_unique<Schedulable>());
-    Schedulable* request = requests_.back().get();
-    request->batch_size = arrival.rows;
-    request->arrival_ns = arrival.at_ns;
-    request->shape_key = {arrival.shape};
+  Request* Arrive(Arrival arrival) {
+    RequestHeader& header = headers_.emplace_back();
+    header.batch_size = arrival.rows;
+    header.arrival_ns = arrival.at_ns;
+    header.shape_key = {arrival.shape};
+    Request* request = &requests_.emplace_back();
+    request->header = &header;
     CHECK(scheduler_.Enqueue(request, arrival.at_ns).ok());
     return request;
   }
@@ -44,7 +45,7 @@ class Bench {
     decision.Clear();
     scheduler_.Next(instance, now_ns, &decision);
     Sizes rows;
-    for (const Schedulable* request : decision.take) rows.push_back(request->batch_size);
+    for (const Request* request : decision.take) rows.push_back(request->header->batch_size);
     return rows;
   }
   // All batches that can be had now.
@@ -62,7 +63,8 @@ class Bench {
 
  private:
   DynamicScheduler scheduler_;
-  std::vector<std::unique_ptr<Schedulable>> requests_;
+  std::deque<RequestHeader> headers_;
+  std::deque<Request> requests_;
 };
 
 }  // namespace
@@ -249,7 +251,7 @@ TEST(dynamic_scheduler_with_a_delay_beyond_time_waits_in_the_future) {
 TEST(dynamic_scheduler_forgets_a_request_cancelled_in_the_middle) {
   Bench bench({8, {}, 0});
   bench.Add({1});
-  Schedulable* two = bench.Arrive({2});
+  Request* two = bench.Arrive({2});
   bench.Add({3});
   CHECK(bench.scheduler().Cancel(two));
   CHECK_EQ(bench.scheduler().waiting(), 2u);
@@ -258,8 +260,8 @@ TEST(dynamic_scheduler_forgets_a_request_cancelled_in_the_middle) {
 
 TEST(dynamic_scheduler_cancels_a_request_once_and_only_while_it_waits) {
   Bench bench({8, {}, 0});
-  Schedulable* cancelled = bench.Arrive({1});
-  Schedulable* taken = bench.Arrive({1});
+  Request* cancelled = bench.Arrive({1});
+  Request* taken = bench.Arrive({1});
   CHECK(bench.scheduler().Cancel(cancelled));
   CHECK(!bench.scheduler().Cancel(cancelled));
   CHECK_EQ(bench.Next(), Sizes{1});
@@ -269,14 +271,14 @@ TEST(dynamic_scheduler_cancels_a_request_once_and_only_while_it_waits) {
 TEST(dynamic_scheduler_opens_a_batch_again_when_what_closed_it_is_cancelled) {
   Bench bench({8, {}, 100 * kUs});
   bench.Arrive({1, 0, 1});
-  Schedulable* other = bench.Arrive({1, 0, 2});
+  Request* other = bench.Arrive({1, 0, 2});
   bench.scheduler().Cancel(other);
   CHECK_EQ(bench.Next(), Sizes{});
 }
 
 TEST(dynamic_scheduler_times_the_next_request_when_the_oldest_is_cancelled) {
   Bench bench({8, {}, 100 * kUs});
-  Schedulable* oldest = bench.Arrive({1, 0});
+  Request* oldest = bench.Arrive({1, 0});
   bench.Add({1}, 40 * kUs);
   bench.scheduler().Cancel(oldest);
   CHECK_EQ(bench.Next(100 * kUs), Sizes{});
@@ -289,7 +291,7 @@ TEST(dynamic_scheduler_drains_oldest_first) {
   RequestChain drained;
   bench.scheduler().Drain(&drained);
   Sizes rows;
-  while (!drained.empty()) rows.push_back(drained.Pop()->batch_size);
+  while (!drained.empty()) rows.push_back(drained.Pop()->header->batch_size);
   CHECK_EQ(rows, (Sizes{3, 1, 2}));
   CHECK_EQ(bench.scheduler().waiting(), 0u);
   CHECK_EQ(bench.Next(1000 * kUs), Sizes{});
@@ -301,7 +303,7 @@ namespace {
 
 struct Model {
   DynamicPolicy policy;
-  std::vector<std::pair<Arrival, Schedulable*>> queue;
+  std::vector<std::pair<Arrival, Request*>> queue;
 
   uint32_t RowsOf(size_t count) const {
     uint32_t rows = 0;
@@ -368,7 +370,7 @@ void PlayRandomly(std::mt19937& random) {
       uint64_t wake_at = 0;
       const size_t count = model.Decide(now, &wake_at);
       bench.Next(now);
-      std::vector<Schedulable*> expected;
+      std::vector<Request*> expected;
       for (size_t i = 0; i < count; i++) expected.push_back(model.queue[i].second);
       model.queue.erase(model.queue.begin(), model.queue.begin() + static_cast<ptrdiff_t>(count));
       CHECK(bench.decision.take == expected);

@@ -86,7 +86,7 @@ class RecordingSink final : public ResponseSink {
     std::lock_guard lock(mutex_);
     for (const Response& response : responses) {
       Answer answer;
-      answer.slot = response.request->slot;
+      answer.slot = response.request->header->slot;
       answer.status = response.status;
       answer.ran = response.timings != nullptr;
       answer.final = response.final;
@@ -144,12 +144,14 @@ class Requests {
 
   // A request of `rows` rows without inputs; its slot counts from 0.
   Request* Add(uint32_t rows = 1) {
-    requests_.push_back(std::make_unique<Request>());
-    Request* request = requests_.back().get();
-    request->sink = sink_;
-    request->slot = static_cast<uint32_t>(requests_.size() - 1);
-    request->batch_size = rows;
-    request->arrival_ns = NowNs();
+    headers_.emplace_back();
+    requests_.emplace_back();
+    Request* request = &requests_.back();
+    request->header = &headers_.back();
+    request->header->sink = sink_;
+    request->header->slot = static_cast<uint32_t>(requests_.size() - 1);
+    request->header->batch_size = rows;
+    request->header->arrival_ns = NowNs();
     return request;
   }
   // Gives a request an input of one chunk.
@@ -163,11 +165,11 @@ class Requests {
   // Gives a request an input that lies somewhere already.
   void Place(Request* request, uint32_t index, DataType datatype, std::vector<int64_t> shape,
              void* data, size_t size) {
-    InputTensor& input = request->AddInput();
+    InputTensor& input = request->header->AddInput();
     input.index = index;
     input.datatype = datatype;
     input.shape = std::move(shape);
-    input.chunks.push_back({data, size, MemoryKind::kHost, 0, {}});
+    input.first_chunks.push_back({data, size, MemoryKind::kHost, 0, {}});
   }
   // A request for a model of one float a row: its rows are `values`.
   Request* Floats(const std::vector<float>& values) {
@@ -178,7 +180,8 @@ class Requests {
 
  private:
   ResponseSink* const sink_;
-  std::deque<std::unique_ptr<Request>> requests_;
+  std::deque<RequestHeader> headers_;
+  std::deque<Request> requests_;
   std::deque<std::unique_ptr<char[]>> memory_;
 };
 

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <cstring>
 
 #include "engine/memory/memory_copier.h"
 
@@ -35,8 +36,9 @@ class FakeDevice final : public MemoryCopier {
   // A block with these bytes in it.
   BlockRef Put(const std::string& bytes, int device = 0) {
     BlockRef block = Allocate(MemoryKind::kDevice, device, bytes.size());
-    auto* data = static_cast<char*>(block->data());
-    for (size_t i = 0; i < bytes.size(); i++) data[i] = static_cast<char>(~bytes[i]);
+    std::string inverted;
+    for (const char byte : bytes) inverted.push_back(static_cast<char>(~byte));
+    std::memcpy(block->data(), inverted.data(), inverted.size());
     return block;
   }
 

@@ -88,7 +88,7 @@ class FaultInstance final : public Instance {
     int32_t rows = 0;
     for (const Request* request : run.requests()) {
       first_rows_.push_back(rows);
-      rows += static_cast<int32_t>(request->batch_size);
+      rows += static_cast<int32_t>(request->header->batch_size);
     }
     ran_shapes_.assign(run.requests().size(), {});
     run.MarkInputsReady();
@@ -128,7 +128,7 @@ class FaultInstance final : public Instance {
                                    : request.input(static_cast<uint32_t>(orders_.fault_input));
     if (!input || input->byte_size() < sizeof(int32_t)) return fault;
     int32_t number = 0;
-    std::memcpy(&number, input->chunks.front().data, sizeof(number));
+    std::memcpy(&number, request.chunk(*input).data, sizeof(number));
     if (number > 0 && number < static_cast<int32_t>(Fault::kCount)) {
       fault = static_cast<Fault>(number);
     }
@@ -143,7 +143,7 @@ class FaultInstance final : public Instance {
   }
 
   void TellRun(Run& run, uint32_t position) {
-    const uint32_t rows = run.requests()[position]->batch_size;
+    const uint32_t rows = run.requests()[position]->header->batch_size;
     const size_t size = rows * 3 * sizeof(int32_t);
     BlockRef block = run.pool().Acquire(size);
     if (!block) return run.Respond(position, Status::Unavailable("no memory"));
@@ -166,7 +166,7 @@ class FaultInstance final : public Instance {
     BlockRef block = run.pool().Acquire(input->byte_size() + sizeof(float));
     if (!block) return run.Respond(position, Status::Unavailable("no memory"));
     if (input->byte_size() > 0) {
-      std::memcpy(block->data(), input->chunks.front().data, input->byte_size());
+      std::memcpy(block->data(), run.requests()[position]->chunk(*input).data, input->byte_size());
     }
     run.SetRequestOutput(position, index, datatype, shape, block->data(), size, block.get());
   }

@@ -87,6 +87,38 @@ TEST(inline_is_off_without_a_tick_or_a_budget) {
   CHECK((bench.here() == std::vector<bool>{false, false}));
 }
 
+TEST(inline_leaves_an_instance_alone_whose_thread_is_in_execute_still) {
+  std::atomic<bool> holds{false};
+  std::atomic<int> inside{0};
+  std::atomic<int> most{0};
+  Event entered;
+  Event go;
+  Script script;
+  script.execute = [&](uint32_t, Run& run) {
+    most = std::max(most.load(), ++inside);
+    if (holds.exchange(false)) {
+      run.InstanceFree();
+      entered.Set();
+      CHECK(go.Wait());
+    }
+    inside--;
+    run.RespondAll(Status::Ok());
+  };
+  VersionBench bench(std::move(script), Batching(8));
+  bench.Send({1});  // measured on the thread
+  CHECK(bench.sink.Wait(1));
+  CHECK(Eventually([&] { return bench.version().drained(); }));
+  holds = true;
+  bench.Send({1});
+  CHECK(entered.Wait());
+  InlineTick tick;
+  bench.Submit({bench.requests.Floats({1})}, &tick);
+  CHECK_EQ(bench.sink.answers().size(), 1u);
+  go.Set();
+  CHECK(bench.sink.Wait(3));
+  CHECK_EQ(most.load(), 1);
+}
+
 TEST(inline_leaves_what_is_slow_to_the_thread) {
   Script script;
   std::atomic<bool> here{false};
@@ -226,7 +258,7 @@ TEST(inline_counts_its_runs_as_any_other) {
 TEST(inline_fails_a_backend_that_throws_and_goes_on) {
   Script script;
   script.execute = [](uint32_t, Run& run) {
-    if (run.requests()[0]->batch_size == 2) throw std::runtime_error("thrown");
+    if (run.requests()[0]->header->batch_size == 2) throw std::runtime_error("thrown");
     run.RespondAll(Status::Ok());
   };
   VersionBench bench(std::move(script), Batching(2));

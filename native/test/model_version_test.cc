@@ -82,7 +82,7 @@ TEST(version_answers_every_request_of_many_threads_once_with_its_own_rows) {
         for (uint32_t row = 0; row <= i % 3; row++)
           values.push_back(base + static_cast<float>(row));
         Request* request = requests[thread]->Floats(values);
-        request->slot = thread * kRequests + i;
+        request->header->slot = thread * kRequests + i;
         bench.Submit({request});
       }
     });
@@ -188,7 +188,7 @@ TEST(version_runs_what_waits_when_the_queue_delay_is_over) {
   bench.Submit({request, bench.requests.Floats({2})});
   CHECK(bench.sink.Wait(2));
   CHECK_EQ(runs->batches(), (Batches{{0, 1}}));
-  CHECK(bench.sink.Of(0).timings.exec_start_ns - request->arrival_ns >= 3 * kMs);
+  CHECK(bench.sink.Of(0).timings.exec_start_ns - request->header->arrival_ns >= 3 * kMs);
 }
 
 TEST(version_runs_a_batch_that_is_full_without_waiting) {
@@ -220,8 +220,8 @@ TEST(version_of_the_identity_backend_takes_its_time_by_instance) {
 TEST(version_compares_nothing_where_all_dims_are_fixed) {
   VersionBench bench({}, ConfigOf(FloatIo()));
   Request* request = bench.requests.Floats({1, 2});
-  bench.version().SetShapeKey(request);
-  CHECK(request->shape_key.empty());
+  bench.version().SetShapeKey(request->header);
+  CHECK(request->header->shape_key.empty());
 }
 
 TEST(version_compares_the_dims_of_variable_inputs_without_the_batch) {
@@ -231,15 +231,15 @@ TEST(version_compares_the_dims_of_variable_inputs_without_the_batch) {
   Request* request = bench.requests.Add(4);
   bench.requests.Input(request, 0, DataType::kFp32, {4, 1}, "");
   bench.requests.Input(request, 1, DataType::kFp32, {4, 2, 5}, "");
-  bench.version().SetShapeKey(request);
-  CHECK_EQ(request->shape_key, (std::vector<int64_t>{2, 5}));
+  bench.version().SetShapeKey(request->header);
+  CHECK_EQ(request->header->shape_key, (std::vector<int64_t>{2, 5}));
 }
 
 TEST(version_compares_all_dims_where_there_is_no_batch_dimension) {
   VersionBench bench({}, ConfigOf(FloatIo(0)));
   Request* request = bench.requests.Floats({1, 2});
-  bench.version().SetShapeKey(request);
-  CHECK_EQ(request->shape_key, (std::vector<int64_t>{2, 1}));
+  bench.version().SetShapeKey(request->header);
+  CHECK_EQ(request->header->shape_key, (std::vector<int64_t>{2, 1}));
 }
 
 TEST(version_compares_which_inputs_are_there_where_some_are_optional) {
@@ -250,9 +250,9 @@ TEST(version_compares_which_inputs_are_there_where_some_are_optional) {
   Request* one = bench.requests.Floats({1});
   Request* two = bench.requests.Floats({1});
   bench.requests.Input(two, 1, DataType::kFp32, {1, 1}, "");
-  bench.version().SetShapeKey(one);
-  bench.version().SetShapeKey(two);
-  CHECK(one->shape_key != two->shape_key);
+  bench.version().SetShapeKey(one->header);
+  bench.version().SetShapeKey(two->header);
+  CHECK(one->header->shape_key != two->header->shape_key);
 }
 
 // --- Cancelling.

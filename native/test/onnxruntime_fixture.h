@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -55,21 +56,22 @@ class RecordingBatch final : public Run {
 
   // Adds a request of `rows` rows; Input then gives it its inputs.
   RecordingBatch& Add(uint32_t rows = 1, std::vector<uint32_t> wanted = {}) {
-    owned_.push_back(std::make_unique<Request>());
-    owned_.back()->batch_size = rows;
-    owned_.back()->wanted = std::move(wanted);
-    requests_.push_back(owned_.back().get());
+    RequestHeader& header = headers_.emplace_back();
+    header.batch_size = rows;
+    header.wanted = std::move(wanted);
+    owned_.emplace_back().header = &header;
+    requests_.push_back(&owned_.back());
     total_batch_size_ += rows;
     return *this;
   }
   RecordingBatch& Input(uint32_t index, DataType datatype, std::vector<int64_t> shape,
                         const std::string& bytes) {
     memory_.push_back(std::make_unique<std::string>(bytes));
-    InputTensor& input = owned_.back()->AddInput();
+    InputTensor& input = headers_.back().AddInput();
     input.index = index;
     input.datatype = datatype;
     input.shape = std::move(shape);
-    input.chunks.push_back({memory_.back()->data(), bytes.size(), MemoryKind::kHost, 0, {}});
+    input.first_chunks.push_back({memory_.back()->data(), bytes.size(), MemoryKind::kHost, 0, {}});
     return *this;
   }
   RecordingBatch& Floats(std::vector<int64_t> shape, const std::vector<float>& values) {
@@ -138,7 +140,8 @@ class RecordingBatch final : public Run {
     std::span<const size_t> offsets;
   };
   BlockPool pool_{1 << 20};
-  std::vector<std::unique_ptr<Request>> owned_;
+  std::deque<RequestHeader> headers_;
+  std::deque<Request> owned_;
   std::vector<std::unique_ptr<std::string>> memory_;
   std::map<uint32_t, Declared> declared_;
 };

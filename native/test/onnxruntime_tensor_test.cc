@@ -167,7 +167,7 @@ RUNTIME_TEST(onnxruntime_copies_an_output_that_is_an_input) {
   ready.instance->Execute(batch.Add().Floats({1, 2}, {1, 2}));
   CHECK_EQ(batch.status.message(), "");
   CHECK_EQ(batch.outputs[0].bytes, Raw<float>({1, 2}));
-  CHECK(batch.outputs[0].data != batch.requests()[0]->inputs()[0].chunks[0].data);
+  CHECK(batch.outputs[0].data != batch.requests()[0]->inputs()[0].first_chunks[0].data);
 }
 
 }  // namespace tritonts::test

@@ -11,16 +11,16 @@ namespace {
 
 struct Queued {
   RequestQueue queue;
-  std::array<Schedulable, 4> requests;
+  std::array<Request, 4> requests;
 
   Queued() {
-    for (Schedulable& request : requests) queue.Append(&request);
+    for (Request& request : requests) queue.Append(&request);
   }
   // The positions of what waits, and whether the links agree both ways.
   std::vector<size_t> Order() {
     std::vector<size_t> order;
-    const Schedulable* previous = nullptr;
-    for (Schedulable* request = queue.front(); request; request = request->next) {
+    const Request* previous = nullptr;
+    for (Request* request = queue.front(); request; request = request->next) {
       CHECK(request->previous == previous);
       CHECK(request->queued);
       order.push_back(static_cast<size_t>(request - requests.data()));

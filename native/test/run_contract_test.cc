@@ -253,14 +253,14 @@ TEST(run_gives_inputs_back_before_the_final_response) {
   Request* one = bench.requests.Add(1);
   const BlockRef block = bench.pool.Acquire(4);
   bench.requests.Place(one, 0, DataType::kFp32, {1, 1}, block->data(), 4);
-  one->inputs()[0].chunks[0].owner = block;
+  one->header->inputs()[0].first_chunks[0].owner = block;
   Request* other = bench.requests.Floats({1});
   bench.Begin({one, other});
   bench.run.Release(0);
-  CHECK(one->inputs()[0].chunks.empty());
-  CHECK_EQ(other->inputs()[0].chunks.size(), 1u);
+  CHECK_EQ(one->chunks(one->inputs()[0]), 0u);
+  CHECK_EQ(other->chunks(other->inputs()[0]), 1u);
   bench.run.Release(Run::kAll);
-  CHECK(other->inputs()[0].chunks.empty());
+  CHECK_EQ(other->chunks(other->inputs()[0]), 0u);
   bench.run.RespondAll(Status::Ok());
   bench.End();
   CHECK_EQ(bench.sink.answers().size(), 2u);
@@ -275,7 +275,7 @@ TEST(run_queues_a_request_again_with_its_inputs) {
   const Statistics& statistics = bench.End();
   CHECK_EQ(bench.owner->rescheduled, (std::vector<Request*>{again}));
   CHECK(again->state() == Request::State::kQueued);
-  CHECK_EQ(again->inputs()[0].chunks.size(), 1u);
+  CHECK_EQ(again->chunks(again->inputs()[0]), 1u);
   CHECK_EQ(bench.sink.answers().size(), 1u);
   CHECK_EQ(statistics.success.count, 1u);
   CHECK_EQ(statistics.execution_count, 1u);
@@ -294,7 +294,7 @@ TEST(run_writes_an_output_of_one_request_where_its_sink_wants_it) {
   CHECK(bench.run.Output(0, 1, DataType::kFp32, Dims{2, 1}).value().owner);
   CHECK_EQ(sink.asked, 2);
   Request* request = bench.run.requests()[0];
-  request->wanted = {0};
+  request->header->wanted = {0};
   // Not for what it does not want.
   CHECK(bench.run.Output(0, 2, DataType::kFp32, Dims{2, 1}).ok());
   CHECK_EQ(sink.asked, 2);

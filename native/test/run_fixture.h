@@ -46,7 +46,7 @@ struct RunBench {
 
   // Gives the run its requests, as a version does when a scheduler chose them.
   void Begin(const std::vector<Request*>& chosen) {
-    std::vector<Schedulable*> batch;
+    std::vector<Request*> batch;
     for (Request* request : chosen) {
       request->set_state(Request::State::kQueued);
       batch.push_back(request);

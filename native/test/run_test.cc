@@ -91,15 +91,15 @@ TEST(run_leaves_out_outputs_that_a_request_does_not_want) {
   RunBench bench;
   Request* all = bench.requests.Add(1);
   Request* second = bench.requests.Add(1);
-  second->wanted = {1};
+  second->header->wanted = {1};
   bench.Begin({all, second});
   const float rows[] = {1, 2};
   bench.run.SetOutput(0, DataType::kFp32, kOne, rows, sizeof(rows), nullptr);
   bench.run.SetOutput(1, DataType::kFp32, kOne, rows, sizeof(rows), nullptr);
   bench.run.RespondAll(Status::Ok());
   bench.End();
-  CHECK_EQ(bench.sink.Of(all->slot).outputs.size(), 2u);
-  const Answer answer = bench.sink.Of(second->slot);
+  CHECK_EQ(bench.sink.Of(all->header->slot).outputs.size(), 2u);
+  const Answer answer = bench.sink.Of(second->header->slot);
   CHECK_EQ(answer.outputs.size(), 1u);
   CHECK_EQ(answer.outputs.at(1).bytes, BytesOf<float>({2}));
 }
@@ -114,9 +114,9 @@ TEST(run_drops_the_rows_of_a_cancelled_request) {
   bench.run.SetOutput(0, DataType::kFp32, kOne, rows, sizeof(rows), nullptr);
   bench.run.RespondAll(Status::Ok());
   const Statistics& statistics = bench.End();
-  CHECK(bench.sink.Of(kept->slot).status.ok());
-  CHECK(bench.sink.Of(cancelled->slot).status.code() == Code::kCancelled);
-  CHECK(bench.sink.Of(cancelled->slot).outputs.empty());
+  CHECK(bench.sink.Of(kept->header->slot).status.ok());
+  CHECK(bench.sink.Of(cancelled->header->slot).status.code() == Code::kCancelled);
+  CHECK(bench.sink.Of(cancelled->header->slot).outputs.empty());
   CHECK_EQ(statistics.success.count, 1u);
   CHECK_EQ(statistics.fail.count, 1u);
   CHECK_EQ(statistics.cancelled, 1u);
@@ -227,14 +227,14 @@ TEST(run_times_run_in_order_and_add_up_to_the_statistics) {
 TEST(run_counts_the_time_in_the_queue_from_the_arrival) {
   RunBench bench;
   Request* request = bench.requests.Add(1);
-  request->arrival_ns -= 1'000'000;
+  request->header->arrival_ns -= 1'000'000;
   bench.Begin({request});
   bench.run.RespondAll(Status::Ok());
   const Statistics& statistics = bench.End();
   const BatchTimings times = bench.sink.Of(0).timings;
-  CHECK_EQ(statistics.queue.ns, times.exec_start_ns - request->arrival_ns);
+  CHECK_EQ(statistics.queue.ns, times.exec_start_ns - request->header->arrival_ns);
   CHECK(statistics.queue.ns >= 1'000'000);
-  CHECK_EQ(statistics.success.ns, times.exec_end_ns - request->arrival_ns);
+  CHECK_EQ(statistics.success.ns, times.exec_end_ns - request->header->arrival_ns);
 }
 
 TEST(run_that_marks_nothing_spent_its_time_on_inputs) {

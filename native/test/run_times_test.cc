@@ -15,7 +15,7 @@ constexpr uint64_t kUs = 1000;
 uint64_t ClassOf(std::vector<int64_t> key, uint32_t rows, size_t bytes = 0) {
   Requests requests;
   Request* request = requests.Add(rows);
-  request->shape_key = std::move(key);
+  request->header->shape_key = std::move(key);
   requests.Input(request, 0, DataType::kBytes, {1}, std::string(bytes, 'x'));
   const Request* const batch[] = {request};
   return RunTimes::Class(batch, rows, bytes > 0);

@@ -45,7 +45,7 @@ struct Rig {
       static const std::vector<char> bytes(100'000, 'x');
       static const std::vector<int64_t> tail = {100'000};
       const Request& request = *run.requests().front();
-      const size_t rows = request.batch_size;
+      const size_t rows = request.header->batch_size;
       if (run.requests().size() == 1 && rows == 1) {
         run.SetOutput(0, DataType::kUint8, tail, bytes.data(), bytes.size(), nullptr);
       }

@@ -83,8 +83,8 @@ uint32_t LoadAndRun(Server* server, Backend* backend, bool* served) {
   Requests requests(&answer);
   Request* request = requests.Floats({1});
   const auto version = server->FindVersion(uid);
-  request->version = version.get();
-  request->set_state(Request::State::kSubmitted);
+  request->header->executor = version.get();
+  request->Prepare();
   Request* const one[] = {request};
   {
     const InEngine engine;

@@ -73,11 +73,12 @@ TEST(server_abandons_a_run_that_does_not_return_with_all_the_memory_it_may_use) 
   script.execute = [=](uint32_t instance, Run& run) {
     // Notes the run, and hangs.
     const InputTensor* input = run.requests()[0]->input(0);
-    const auto* chunk = static_cast<const char*>(input->chunks[0].data);
-    const size_t size = input->chunks[0].size;
+    const Buffer bytes = run.requests()[0]->chunk(*input);
+    const auto* chunk = static_cast<const char*>(bytes.data);
+    const size_t size = bytes.size;
     runs->Execute(instance, run);
     *intact = std::all_of(chunk, chunk + size, [](char byte) { return byte == 1; }) &&
-              run.requests()[0]->input(0)->chunks.size() == 1;
+              run.requests()[0]->chunks(*run.requests()[0]->input(0)) == 1;
     returned->Set();
   };
   for (const size_t size : {size_t{64}, size_t{100'000}}) {

@@ -21,8 +21,8 @@ class TableScheduler final : public Scheduler {
   std::vector<uint32_t> asked;
   std::vector<uint32_t> finished;
 
-  Status Enqueue(Schedulable* request, uint64_t) override {
-    if (refused_rows > 0 && request->batch_size == refused_rows) {
+  Status Enqueue(Request* request, uint64_t) override {
+    if (refused_rows > 0 && request->header->batch_size == refused_rows) {
       return Status::Unavailable("no room for " + std::to_string(refused_rows) + " rows");
     }
     request->queued = true;
@@ -31,8 +31,8 @@ class TableScheduler final : public Scheduler {
   }
   void Expire(uint64_t now_ns, Decision* decision) override {
     if (lifetime_ns == 0) return;
-    std::erase_if(queue_, [&](Schedulable* request) {
-      const uint64_t at = request->arrival_ns + lifetime_ns;
+    std::erase_if(queue_, [&](Request* request) {
+      const uint64_t at = request->header->arrival_ns + lifetime_ns;
       if (at > now_ns) {
         if (decision->wake_at_ns == 0 || at < decision->wake_at_ns) decision->wake_at_ns = at;
         return false;
@@ -47,7 +47,7 @@ class TableScheduler final : public Scheduler {
     const bool poor = std::find(barren.begin(), barren.end(), instance) != barren.end();
     for (auto one = queue_.begin(); one != queue_.end(); ++one) {
       const uint32_t bound = (*one)->bound;
-      if (bound == Schedulable::kUnbound ? poor : bound != instance) continue;
+      if (bound == Request::kUnbound ? poor : bound != instance) continue;
       (*one)->queued = false;
       decision->take.push_back(*one);
       queue_.erase(one);
@@ -55,13 +55,13 @@ class TableScheduler final : public Scheduler {
     }
   }
   void Finished(uint32_t instance, uint64_t) override { finished.push_back(instance); }
-  bool Cancel(Schedulable* request) override {
+  bool Cancel(Request* request) override {
     if (!request->queued) return false;
     request->queued = false;
     return std::erase(queue_, request) > 0;
   }
   void Drain(RequestChain* requests) override {
-    for (Schedulable* request : queue_) {
+    for (Request* request : queue_) {
       request->queued = false;
       requests->Append(request);
     }
@@ -70,7 +70,7 @@ class TableScheduler final : public Scheduler {
   size_t waiting() const override { return queue_.size(); }
 
  private:
-  std::vector<Schedulable*> queue_;
+  std::vector<Request*> queue_;
 };
 
 }  // namespace tritonts::test

@@ -206,10 +206,11 @@ TEST(version_runs_a_request_again_as_often_as_its_backend_asks_for_that) {
   script.asynchronous = true;
   script.execute = [&](uint32_t, Run& run) {
     std::vector<uint32_t> slots;
-    for (const Request* request : run.requests()) slots.push_back(request->slot);
+    for (const Request* request : run.requests()) slots.push_back(request->header->slot);
     batches.push_back(slots);
     for (uint32_t i = 0; i < run.requests().size(); i++) {
-      auto* left = static_cast<float*>(run.requests()[i]->inputs()[0].chunks[0].data);
+      auto* left =
+          static_cast<float*>(run.requests()[i]->chunk(run.requests()[i]->inputs()[0]).data);
       if (--*left > 0) {
         run.Reschedule(i);
       } else {
@@ -280,6 +281,18 @@ TEST(version_refuses_single_requests_each_with_its_own_reason) {
   CHECK(!bench.sink.Of(1).unserved);
 }
 
+TEST(version_asks_an_instance_again_when_another_one_took_what_was_in_its_way) {
+  auto runs = std::make_shared<Runs>();
+  constexpr uint64_t kHourNs = uint64_t{3600} * 1'000'000'000;
+  VersionBench bench(ScriptOf(runs), ConfigOf(FloatIo(), 2, {8, {2, 8}, kHourNs}));
+  Request* bound = bench.requests.Floats({1});
+  bound->bound = 1;
+  // Three rows are no preferred size of instance 0; when instance 1 has taken two, two are left.
+  bench.Submit({bench.requests.Floats({1}), bound, bench.requests.Floats({1, 2})});
+  CHECK(bench.sink.Wait(3));
+  CHECK_EQ(bench.version().statistics().execution_count, 2u);
+}
+
 // --- Cancelling and refusing.
 
 TEST(version_cancels_many_requests_together) {
@@ -309,6 +322,19 @@ TEST(version_cancels_many_requests_together) {
   CHECK_EQ(sink.calls.load(), 1);
   CHECK_EQ(sink.count.load(), 50);
   runs->Open();
+}
+
+TEST(version_looks_for_a_batch_when_a_request_that_stood_between_is_cancelled) {
+  auto runs = std::make_shared<Runs>();
+  constexpr uint64_t kHourNs = uint64_t{3600} * 1'000'000'000;
+  VersionBench bench(ScriptOf(runs), ConfigOf(FloatIo(), 1, {8, {3, 8}, kHourNs}));
+  bench.Send({1});
+  Request* between = bench.Send({1});
+  bench.Send({1, 2});
+  CHECK_EQ(bench.sink.answers().size(), 0u);
+  bench.Cancel(between);
+  CHECK(bench.sink.Wait(3));
+  CHECK_EQ(runs->batches(), (Batches{{0, 2}}));
 }
 
 TEST(version_that_closes_says_that_it_never_took_a_request) {

@@ -19,7 +19,7 @@ class Runs {
     {
       std::unique_lock lock(mutex_);
       std::vector<uint32_t> slots;
-      for (const Request* request : run.requests()) slots.push_back(request->slot);
+      for (const Request* request : run.requests()) slots.push_back(request->header->slot);
       started_.push_back({instance, slots, std::this_thread::get_id()});
       changed_.notify_all();
       changed_.wait(lock, [this] { return open_; });
@@ -27,8 +27,8 @@ class Runs {
     for (uint32_t i = 0; i < run.requests().size(); i++) {
       const InputTensor* input = run.requests()[i]->input(0);
       if (!input) continue;
-      run.SetRequestOutput(i, 0, input->datatype, input->shape, input->chunks[0].data,
-                           input->chunks[0].size, nullptr);
+      const Buffer chunk = run.requests()[i]->chunk(*input);
+      run.SetRequestOutput(i, 0, input->datatype, input->shape, chunk.data, chunk.size, nullptr);
     }
     run.RespondAll(Status::Ok());
     std::lock_guard lock(mutex_);
@@ -123,9 +123,9 @@ class VersionBench {
   void Submit(const std::vector<Request*>& chosen, InlineTick* tick = nullptr) {
     const uint64_t now = NowNs();
     for (Request* request : chosen) {
-      request->version = version_.get();
-      request->arrival_ns = now;
-      version_->SetShapeKey(request);
+      request->header->executor = version_.get();
+      request->header->arrival_ns = now;
+      version_->SetShapeKey(request->header);
       request->set_state(Request::State::kSubmitted);
     }
     version_->Submit(chosen, now, tick);

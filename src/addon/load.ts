@@ -2,65 +2,59 @@
 
 import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
-import { TritonError } from '../errors.js';
+import { faultOf } from './binary.js';
+import { errorCode, loadFailure, outdatedNode, type Attempt } from './load-error.js';
 import type { NativeAddon } from './native.js';
+import { places, type Place } from './places.js';
+import { target } from './platform.js';
 
 const require = createRequire(import.meta.url);
 let loaded: NativeAddon | undefined;
 
-// Each require is a literal, so that bundlers and asar packers see the files.
-const places: readonly (readonly [path: string, load: () => unknown])[] = [
-  ['build/Release/tritonts.node', (): unknown => require('../../../build/Release/tritonts.node')],
-  ...(process.platform === 'linux' && process.arch === 'x64'
-    ? ([
-        [
-          'prebuilds/linux-x64/tritonts.node',
-          (): unknown => require('../../../prebuilds/linux-x64/tritonts.node'),
-        ],
-      ] as const)
-    : []),
-];
-
 /**
  * The addon of this environment; loaded at first use, with an exit listener that lets running batches end.
  *
- * @throws {TritonError} UNAVAILABLE when no binary of the addon can be loaded, with each attempt's reason.
+ * @throws {TritonError} UNAVAILABLE when no binary of the addon can be loaded, with what was looked for and each reason.
  */
 export function addon(): NativeAddon {
   if (loaded) return loaded;
-  const failures: string[] = [];
-  const causes: unknown[] = [];
+  const old = outdatedNode(process.versions.node);
+  if (old) throw old;
   // Another build of the addon: with faults to inject, or under a sanitizer. See docs/testing.md.
-  const other = process.env['TRITONTS_ADDON'];
+  const other = process.env['TRITONTS_ADDON'] ?? '';
+  const wanted = target();
   const candidates =
-    other === undefined || other === '' ? places : [[other, (): unknown => require(resolve(other))] as const];
-  for (const [path, load] of candidates) {
-    try {
-      // The one place where the addon gets its type.
-      loaded = load() as NativeAddon;
-      // A worker's exit is not the process': its environment's cleanup hook sees to what is its own.
-      if (process.getBuiltinModule('node:worker_threads').isMainThread) prepareAtExit(loaded);
-      return loaded;
-    } catch (error) {
-      failures.push(
-        `  ${path}: ${error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error)}`,
-      );
-      causes.push(error);
+    other === '' ? places(wanted) : [{ name: 'TRITONTS_ADDON', resolve: (): string => resolve(other) }];
+  const attempts: Attempt[] = [];
+  for (const place of candidates) {
+    const outcome = tryPlace(place);
+    if (!('addon' in outcome)) {
+      attempts.push(outcome);
+      continue;
     }
+    loaded = outcome.addon;
+    // A worker's exit is not the process': its environment's cleanup hook sees to what is its own.
+    if (process.getBuiltinModule('node:worker_threads').isMainThread) prepareAtExit(loaded);
+    return loaded;
   }
-  const platform = `${process.platform}-${process.arch}, Node ${process.versions.node}`;
-  throw new TritonError(
-    'UNAVAILABLE',
-    [
-      `the native addon of tritonts could not be loaded on ${platform}. Tried:`,
-      ...failures,
-      'What helps:',
-      '  1. on a platform without a prebuilt binary, build it: npm install --no-save cmake-js && npx cmake-js compile -d native -O build',
-      '     (in the folder of the package; needs CMake 3.22 and a C++20 compiler)',
-      '  2. in a bundle, keep *.node files outside (external); in Electron, unpack them from the asar archive',
-    ].join('\n'),
-    { cause: new AggregateError(causes) },
-  );
+  throw loadFailure(wanted, attempts);
+}
+
+function tryPlace({ name, resolve: find }: Place): { readonly addon: NativeAddon } | Attempt {
+  let file: string | undefined;
+  try {
+    file = find();
+    const fault = faultOf(file);
+    if (fault !== undefined) return { name, file, kind: 'damaged', reason: fault, cause: new Error(fault) };
+    // The one place where the addon gets its type.
+    return { addon: require(file) as NativeAddon };
+  } catch (cause) {
+    const code = errorCode(cause);
+    if (code === 'MODULE_NOT_FOUND' || code === 'ENOENT')
+      return { name, file, kind: 'absent', reason: 'not found', cause };
+    const reason = cause instanceof Error ? (cause.message.split('\n')[0] ?? '') : String(cause);
+    return { name, file, kind: 'refused', reason, cause };
+  }
 }
 
 /** Where the engines are that are told of the process' exit, for every copy of this module to find. */

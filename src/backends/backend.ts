@@ -1,7 +1,6 @@
 /** What TypeScript decides for a backend: its library, its options, its instances. */
 
-import type { Gpus } from '../config/gpus.js';
-import type { ModelConfig } from '../config/types.js';
+import type { Gpus, ModelConfig } from '../config/index.js';
 import type { TritonError } from '../errors.js';
 import type { BackendConfig } from '../options.js';
 

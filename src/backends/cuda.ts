@@ -3,7 +3,7 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { addon } from '../addon/load.js';
-import type { Gpus, MissingGpus } from '../config/gpus.js';
+import type { Gpus, MissingGpus } from '../config/index.js';
 import { TritonError } from '../errors.js';
 import type { BackendConfig } from '../options.js';
 import { cpu, type BackendContext } from './backend.js';

@@ -1,6 +1,6 @@
 /** Which GPUs the instances of a model can be on. */
 
-import type { GpuFinder } from '../config/gpus.js';
+import type { GpuFinder } from '../config/index.js';
 import type { ResolvedOptions } from '../options.js';
 import { backends } from './index.js';
 

@@ -1,7 +1,7 @@
 /** The ONNX Runtime backend's decisions: which library, how many threads, and what the config asks of a session. */
 
 import { dirname, isAbsolute } from 'node:path';
-import { indexPath, keyPath } from '../config/paths.js';
+import { indexPath, keyPath } from '../config/index.js';
 import { cpu, type Backend, type BackendContext } from './backend.js';
 import { cudaSettings, gpusOfLibrary } from './cuda.js';
 import { libraryToOpenFirst, onnxRuntimeLibrary } from './library.js';

@@ -1,6 +1,6 @@
 /** Reads a backend's settings from a model's `parameters` and the server's options. */
 
-import { keyPath } from '../config/paths.js';
+import { keyPath } from '../config/index.js';
 import { invalidArgument, type TritonError } from '../errors.js';
 import type { BackendContext } from './backend.js';
 

@@ -2,7 +2,7 @@
 
 import { parseArgs } from 'node:util';
 import { checkRepository, type CheckedModel } from '../registry/check.js';
-import { printConfig } from '../config/print.js';
+import { printConfig } from '../config/index.js';
 import { invalidArgument } from '../errors.js';
 
 const help = `Checks every model of one or several repositories as loading it would, and serves none.

@@ -1,24 +1,18 @@
-/** Responses, which come in pages of the engine's memory: read, made into results, and delivered to whoever waits. */
+/** Responses, read from pages, made into results, and delivered to whoever waits. */
 
 import { performance } from 'node:perf_hooks';
-import { MemoryViews } from '../tensor/memory.js';
-import {
-  finalBit,
-  headerPages,
-  limitedBit,
-  pageBytes,
-  ranBit,
-  recordTimings,
-  unservedBit,
-} from '../addon/layout.js';
+import { finalBit, limitedBit, ranBit, recordTimings, unservedBit } from '../addon/layout.js';
 import type { NativePort } from '../addon/native.js';
 import { nativeError } from '../addon/status.js';
 import { TritonError, type TritonErrorCode } from '../errors.js';
-import type { TypedArray } from '../tensor/types.js';
-import { allocate, cancelled, limitError, unusable, withFrames } from './errors.js';
+import type { MemoryViews } from '../tensor/memory.js';
+import { cancelled, limitError, unusable, withFrames } from './errors.js';
 import type { Group } from './group.js';
+import type { Groups } from './groups.js';
+import { cutInto, hasLarge, readOutputs, skipOutputs, takeOutputs, type RecordOutput } from './outputs.js';
+import type { OpenPage, Pages } from './pages.js';
 import { isAborted } from './signals.js';
-import type { DispatchRequest, DispatchTarget, TargetOutput, Timings, Waiter } from './types.js';
+import type { Timings, Waiter } from './types.js';
 
 /** So many answers are read before the clock is looked at. */
 const portion = 64;
@@ -32,48 +26,18 @@ const noTimings: Timings = Object.freeze({
   cacheHit: false,
 });
 
-/** A page of finished requests and how far it is read. */
-interface OpenPage {
-  readonly id: number;
-  readonly words: number;
-  position: number;
-  /** Of the responses of the record at `position`, so many are read. */
-  taken: number;
-  /** Whether its copy is there, where pages are not seen in place. */
-  copied: boolean;
-}
-
-/** One output of a record. */
-interface AlikeOutput {
-  readonly output: TargetOutput;
-  /** Its position among the model's. */
-  readonly index: number;
-  readonly shape: readonly number[];
-  /** The first one's bytes. */
-  readonly offset: number;
-  /** Bytes of each. */
-  readonly size: number;
-}
-
 /** Whose requests are answered. */
 export interface Owner {
-  /** A word that the engine shares with this environment. */
-  headerWord(index: number): number;
-  readonly groups: readonly (Group | undefined)[];
   /** Who waits for a request, and now does no more. */
   settle(group: Group, position: number): Waiter<unknown> | undefined;
   /** The same of so many neighbours, of which so many had a waiter; these are taken from the group already. */
   settled(group: Group, first: number, count: number, waited: number): void;
-  /** The engine is through with so many requests of the group. */
-  ended(group: Group, count: number): void;
   /**
    * The version was unloaded before it took the group: sends it to its successor, if it may have one.
    *
    * @returns Why that one does not take it; undefined where it does, or where there is to be none.
    */
   resend(group: Group): TritonError | undefined;
-  /** Nobody takes the group: forgets its blocks, which the engine still has. */
-  unstage(group: Group): void;
 }
 
 const utf8 = new TextDecoder();
@@ -81,40 +45,16 @@ const utf8 = new TextDecoder();
 /** See the head of this file. One a port. */
 export class Completions {
   readonly #native: NativePort;
-  readonly #external: boolean;
+  readonly #pages: Pages;
+  readonly #groups: Groups;
   readonly #owner: Owner;
-  readonly #pages: (MemoryViews | undefined)[] = [];
-  #open: OpenPage[] = [];
   #timings: Timings = noTimings;
 
-  constructor(native: NativePort, external: boolean, owner: Owner) {
+  constructor(native: NativePort, pages: Pages, groups: Groups, owner: Owner) {
     this.#native = native;
-    this.#external = external;
+    this.#pages = pages;
+    this.#groups = groups;
     this.#owner = owner;
-  }
-
-  /** Whether all pages are read. */
-  get empty(): boolean {
-    return this.#open.length === 0;
-  }
-
-  /** The engine has given back memory of pages; those that it has are to be asked for anew. */
-  forgetPages(): void {
-    this.#pages.length = 0;
-  }
-
-  /** Takes note of `count` pages, which the header names. */
-  open(count: number): void {
-    const owner = this.#owner;
-    for (let word = headerPages; word < headerPages + count * 2; word += 2) {
-      this.#open.push({
-        id: owner.headerWord(word),
-        words: owner.headerWord(word + 1),
-        position: 0,
-        taken: 0,
-        copied: false,
-      });
-    }
   }
 
   /**
@@ -124,33 +64,13 @@ export class Completions {
    */
   read(most: number, end: number): boolean {
     let budget = most;
-    let first = 0;
-    for (; first < this.#open.length; first++) {
-      const page = this.#open[first];
-      if (!page) break;
-      const view = this.#page(page);
+    this.#pages.readEach((view, page) => {
       while (page.position < page.words && budget > 0) {
         budget -= this.#read(view, page, Math.min(budget, portion));
         if (performance.now() > end) budget = 0;
       }
-      if (page.position < page.words) break;
-      if (!this.#native.recycle(page.id)) this.#pages[page.id] = undefined;
-    }
-    this.#open = first === this.#open.length ? [] : this.#open.slice(first);
-    return this.#open.length > 0;
-  }
-
-  #page(page: OpenPage): MemoryViews {
-    let view = this.#pages[page.id];
-    if (!view) {
-      view = new MemoryViews(this.#external ? this.#native.page(page.id) : new ArrayBuffer(pageBytes));
-      this.#pages[page.id] = view;
-    }
-    if (!this.#external && !page.copied) {
-      this.#native.copyPage(page.id, view.Uint8Array);
-      page.copied = true;
-    }
-    return view;
+    });
+    return !this.#pages.empty;
   }
 
   /** Reads up to `most` answers of a page; returns how many. */
@@ -183,7 +103,7 @@ export class Completions {
   /** Requests `begin` to `end` of a group; the first one's is response number `number` of its record. */
   #giveAlike(
     view: MemoryViews,
-    outputs: readonly AlikeOutput[],
+    outputs: readonly RecordOutput[],
     number: number,
     group: Group,
     begin: number,
@@ -227,7 +147,7 @@ export class Completions {
   #readRecord(view: MemoryViews, page: OpenPage, most: number): number {
     const words = view.Int32Array;
     let position = page.position;
-    const group = this.#owner.groups[words[position++] ?? 0];
+    const group = this.#groups.all[words[position++] ?? 0];
     const generation = words[position++];
     const flags = words[position++] ?? 0;
     const first = words[position++] ?? 0;
@@ -251,10 +171,10 @@ export class Completions {
       if (unserved && all === group.count) {
         const why = this.#owner.resend(group);
         if (group.generation !== generation) return count;
-        this.#owner.unstage(group);
+        this.#groups.unstage(group);
         if (why !== undefined) {
           this.#fail(group, first, first + all, why.code, why.message, false);
-          this.#owner.ended(group, all);
+          this.#groups.ended(group, all);
           return count;
         }
       }
@@ -267,7 +187,7 @@ export class Completions {
       const outputs = readOutputs(words, position, end, group.target);
       this.#giveAlike(view, outputs, begin, group, first + begin, first + past, timings);
     }
-    if ((flags & finalBit) !== 0) this.#owner.ended(group, count);
+    if ((flags & finalBit) !== 0) this.#groups.ended(group, count);
     return count;
   }
 
@@ -285,14 +205,18 @@ export class Completions {
     for (let at = begin; at < end; at++) {
       const waiter = this.#owner.settle(group, at);
       if (waiter === undefined) continue;
-      const id = group.requestOf(at)?.id ?? '';
+      const { id = '', signal } = group.requestOf(at) ?? {};
       const message = id === '' ? text : `[request id: ${id}] ${text}`;
       const about = { model: target.name };
-      const error = limited
-        ? limitError(message, target.name)
-        : typeof code === 'number'
-          ? nativeError(code, message, about)
-          : new TritonError(code, message, about);
+      // Whatever came of it: whoever asked for it does not want it.
+      const error =
+        signal !== undefined && isAborted(signal)
+          ? cancelled(target.name, signal)
+          : limited
+            ? limitError(message, target.name)
+            : typeof code === 'number'
+              ? nativeError(code, message, about)
+              : new TritonError(code, message, about);
       waiter.reject(withFrames(error, group.stacks?.[at]));
     }
   }
@@ -315,7 +239,8 @@ export class Completions {
       if (request.signal !== undefined && isAborted(request.signal)) {
         throw cancelled(target.name, request.signal);
       }
-      const values = this.#outputs(view, page, position, end, target, request);
+      const outputs = readOutputs(view.Int32Array, position, end, target);
+      const values = takeOutputs(this.#native, page.id, view, outputs, target, request);
       result = target.result(request.id, values, timings);
     } catch (error) {
       this.#owner.settle(group, at)?.reject(withFrames(whyNot(error, target.name), group.stacks?.[at]));
@@ -323,98 +248,9 @@ export class Completions {
     }
     this.#owner.settle(group, at)?.resolve(result);
   }
-
-  /** The outputs whose records are in `view` from `position` to `end`. */
-  #outputs(
-    view: MemoryViews,
-    page: OpenPage,
-    position: number,
-    end: number,
-    target: DispatchTarget,
-    { ownOutputs, into }: DispatchRequest,
-  ): Record<string, unknown> {
-    const values = target.emptyOutputs();
-    for (const { output, index, shape, offset, size } of readOutputs(
-      view.Int32Array,
-      position,
-      end,
-      target,
-    )) {
-      const given = into?.[index];
-      if (given === undefined) {
-        values[output.name] =
-          offset >= 0
-            ? output.cut(shape, view, offset, size)
-            : output.make(shape, this.#large(page.id, ~offset, ownOutputs));
-      } else if (offset >= 0) {
-        values[output.name] = cutInto(output, shape, view, offset, size, given);
-      } else {
-        const { tensor, memory } = output.into(shape, this.#native.largeBytes(page.id, ~offset), given);
-        this.#native.copyLarge(page.id, ~offset, memory);
-        values[output.name] = tensor;
-      }
-    }
-    return values;
-  }
-
-  #large(page: number, number: number, own: boolean): ArrayBuffer {
-    const shared = own ? undefined : this.#native.takeLarge(page, number);
-    if (shared) return shared;
-    const copy = allocate(this.#native.largeBytes(page, number));
-    this.#native.copyLarge(page, number, new Uint8Array(copy));
-    return copy;
-  }
 }
 
 /** Why a response is not given to its caller: it does not want it any more, or cannot have it. */
 function whyNot(error: unknown, model: string): TritonError {
   return error instanceof TritonError && error.code === 'CANCELLED' ? error : unusable(error, model);
-}
-
-/** An output of `size` bytes at `offset` of a page, copied to the caller's array. */
-function cutInto(
-  output: TargetOutput,
-  shape: readonly number[],
-  view: MemoryViews,
-  offset: number,
-  size: number,
-  given: TypedArray,
-): unknown {
-  const { tensor, memory } = output.into(shape, size, given);
-  memory.set(view.Uint8Array.subarray(offset, offset + size));
-  return tensor;
-}
-
-/** Whether one of the outputs whose records are from `position` to `end` is too big for its page. */
-function hasLarge(words: Int32Array, position: number, end: number): boolean {
-  for (let at = position; at < end; at += 4 + (words[at + 3] ?? 0)) if ((words[at + 1] ?? 0) < 0) return true;
-  return false;
-}
-
-/** The outputs whose records are from `position` to `end`. */
-function readOutputs(
-  words: Int32Array,
-  position: number,
-  end: number,
-  target: DispatchTarget,
-): AlikeOutput[] {
-  const outputs: AlikeOutput[] = [];
-  for (let at = position; at < end;) {
-    const index = (words[at] ?? 0) & 0xffff;
-    const output = target.output(index);
-    const rank = words[at + 3] ?? 0;
-    const shape = output.shape(words, at + 4, rank);
-    outputs.push({ output, index, shape, offset: words[at + 1] ?? 0, size: words[at + 2] ?? 0 });
-    at += 4 + rank;
-  }
-  // In the order of the model's, whatever order its backend gave them in.
-  if (outputs.length > 1) outputs.sort((one, other) => one.index - other.index);
-  return outputs;
-}
-
-/** Where the records of so many outputs end, which begin at `position`. */
-function skipOutputs(words: Int32Array, position: number, count: number): number {
-  let end = position;
-  for (let i = 0; i < count; i++) end += 4 + (words[end + 3] ?? 0);
-  return end;
 }

@@ -3,84 +3,74 @@
  *
  * A request's name is a group, its generation, and a position in it (groups.ts). Inputs are copied at once
  * (submission.ts); the first request of a tick schedules one native call for all of that tick. Responses come in pages
- * (completions.ts), of which at most 1,024 are handed out, or for 200 µs, before the event loop gets a turn.
+ * (completions.ts), of which some are handed out before the event loop gets a turn (delivery.ts).
  */
 
-import { performance } from 'node:perf_hooks';
-import { nextTick } from 'node:process';
-import { headerClosed, headerEpoch } from '../addon/layout.js';
-import { lookAgain, looksNoMore, type NativePort, type NativeServer } from '../addon/native.js';
+import { headerEpoch } from '../addon/layout.js';
+import type { NativePort, NativeServer, NativeStatus } from '../addon/native.js';
 import { statusError } from '../addon/status.js';
 import { TritonError } from '../errors.js';
 import type { EncodedInputs } from '../tensor/encoded.js';
+import { Cancellation } from './cancellation.js';
 import { Completions, type Owner } from './completions.js';
-import { cancelled, framesBelow } from './errors.js';
+import { Delivery } from './delivery.js';
+import { cancelled } from './errors.js';
+import { scheduleFlush } from './flush-schedule.js';
 import type { Group } from './group.js';
 import { Groups } from './groups.js';
-import { Rejections } from './rejections.js';
-import { isAborted, Signals, type Listening } from './signals.js';
+import { Header } from './header.js';
+import { LoopHold } from './loop-hold.js';
+import { Pages } from './pages.js';
+import { DoomedGroup, Rejections } from './rejections.js';
+import { isAborted } from './signals.js';
+import { keepStack } from './stacks.js';
 import { Submission } from './submission.js';
-import { setImmediate } from './timers.js';
-import { turnIsYoung } from './turn.js';
 import type { DispatcherOptions, DispatchRequest, DispatchTarget, Origin, Waiter } from './types.js';
 
-/** No epoch of an engine. */
-const closedEpochs: Int32Array = Int32Array.of(-1);
-/** Deliveries between two turns of the event loop. */
-const deliveriesATurn = 1024;
-/** How long deliveries may hold the event loop, in milliseconds. */
-const deliveryMs = 0.2;
+/** Groups that the engine did not take, and why. */
+interface Refusal {
+  readonly groups: readonly Group[];
+  readonly status: NativeStatus;
+}
 
 /** See the head of this file. Create with `Dispatcher.attach`. */
 export class Dispatcher implements Owner {
   readonly #native: NativePort;
   /** Whether failures after queueing carry the line that made the request. */
   readonly captureStacks: boolean;
-  readonly #header: Int32Array | undefined;
-  /** Where `epoch` is read: in the header, until this is closed. */
-  #epochs: Int32Array | undefined;
+  readonly #header: Header;
   readonly #submission: Submission;
-  readonly #completions: Completions;
-  readonly #signals: Signals;
   readonly #groups: Groups;
-  readonly #rejections: Rejections = new Rejections();
+  readonly #pages: Pages;
+  readonly #delivery: Delivery;
+  readonly #cancellation: Cancellation;
+  readonly #rejections: Rejections;
+  readonly #hold: LoopHold;
   #flushScheduled = false;
-  /** Groups of this tick with requests that have signals, to which they do not listen yet. */
-  #unlistened: GroupUse[] = [];
-  /** The same of groups of whose responses some are still to be delivered. */
-  #listenLater: GroupUse[] = [];
-  #delivering = false;
-  /** Whether this looks for answers with the event loop's next turn; else a signal announces them. */
-  #looking = false;
-  /** Requests that the engine has not ended, and how many of them somebody waits for. */
-  #inFlight = 0;
-  #awaited = 0;
-  /** Whether the event loop is kept alive. */
-  #held = false;
+  /** Groups whose requests the next flush rejects. */
+  #refusals: Refusal[] = [];
   #detached = false;
-  #refusing = false;
-  /** Called when the last request in flight has ended. */
-  #idle: (() => void)[] = [];
 
   private constructor(native: NativePort, { maxInFlightBytes, captureStacks }: DispatcherOptions) {
     this.captureStacks = captureStacks;
     this.#native = native;
     const external = native.external();
-    this.#header = external ? new Int32Array(native.header()) : undefined;
-    this.#epochs = this.#header;
+    this.#header = new Header(native, external);
     this.#submission = new Submission(native, external, maxInFlightBytes, {
-      flush: () => {
-        this.flush();
+      full: () => {
+        this.#submit(false);
       },
       reclaim: () => {
         this.#groups.reclaim();
       },
     });
-    this.#groups = new Groups(this.#submission, this);
-    this.#completions = new Completions(native, external, this);
-    this.#signals = new Signals((signal, first) => {
-      this.#abort(signal, first);
-    });
+    this.#hold = new LoopHold(native);
+    this.#groups = new Groups(this.#submission, this.#hold);
+    this.#pages = new Pages(native, external, this.#header);
+    this.#rejections = new Rejections(this);
+    this.#cancellation = new Cancellation(native, this.#submission, this.#groups, this.#rejections, this);
+    const completions = new Completions(native, this.#pages, this.#groups, this);
+    this.#delivery = new Delivery(native, completions, this);
   }
 
   /**
@@ -88,7 +78,7 @@ export class Dispatcher implements Owner {
    *
    * @throws {TritonError} UNAVAILABLE when there is no memory for it.
    */
-  static attach(server: NativeServer, options: DispatcherOptions): Dispatcher {
+  static attach(server: Pick<NativeServer, 'attach'>, options: DispatcherOptions): Dispatcher {
     const external = process.env['TRITONTS_NO_EXTERNAL_BUFFERS'] !== '1';
     // Nothing is delivered before the first request.
     const holder: { dispatcher?: Dispatcher } = {};
@@ -104,31 +94,22 @@ export class Dispatcher implements Owner {
    * was closed. All that is asked for each request.
    */
   get epoch(): number {
-    const epochs = this.#epochs;
-    return epochs === undefined ? this.#native.headerWord(headerEpoch) : Atomics.load(epochs, headerEpoch);
+    return this.#header.epochOf(this.#flushScheduled);
   }
 
   /** Whether the server closes or is closed. */
   get closed(): boolean {
-    if (this.#detached || this.#refusing) return true;
-    const header = this.#header;
-    return (header ? Atomics.load(header, headerClosed) : this.#native.headerWord(headerClosed)) === 1;
+    return this.#header.closed;
   }
 
   /** @internal */
-  headerWord(index: number): number {
-    return this.#header ? Atomics.load(this.#header, index) : this.#native.headerWord(index);
-  }
-
-  /** @internal */
-  get groups(): readonly Group[] {
-    return this.#groups.all;
+  get detached(): boolean {
+    return this.#detached;
   }
 
   /** From now on `closed` is true; what is in flight goes on. */
   refuse(): void {
-    this.#refusing = true;
-    this.#epochs = closedEpochs;
+    this.#header.refuse();
   }
 
   /**
@@ -149,26 +130,8 @@ export class Dispatcher implements Owner {
     if (signal !== undefined && isAborted(signal)) throw cancelled(target.name, signal);
     const group = this.#groups.add(target, inputs, request, waiter);
     if (!this.#flushScheduled) this.#scheduleFlush();
-    if (signal !== undefined && !group.hasSignals) {
-      group.hasSignals = true;
-      this.#unlistened.push({ group, waiters: group.waiters });
-    }
-    if (!this.captureStacks) return;
-    try {
-      // A program's own Error.prepareStackTrace may throw.
-      const stack = typeof origin === 'string' ? origin : framesBelow(origin);
-      (group.stacks ??= new Array<string | undefined>(group.room))[group.count - 1] = stack;
-    } catch (error) {
-      // It is sent, but nobody waits for it.
-      group.waiters[group.count - 1] = forNobody;
-      throw error;
-    }
-  }
-
-  /** @internal */
-  sent(count: number): void {
-    this.#inFlight += count;
-    this.#awaited += count;
+    if (signal !== undefined && !group.hasSignals) this.#cancellation.added(group);
+    if (this.captureStacks) keepStack(group, waiter, origin);
   }
 
   /**
@@ -181,176 +144,84 @@ export class Dispatcher implements Owner {
     this.#flushScheduled = false;
     this.#groups.close();
     if (this.#submission.empty || this.#detached) return;
-    const outcome = this.#submission.submit(run);
-    // Nothing was taken: for want of memory, or by a fault of our own.
-    if (typeof outcome !== 'number') {
-      this.#refuseWritten(statusError(outcome));
-      return;
-    }
-    this.#groups.forgetWritten();
-    const uses = this.#unlistened;
-    if (uses.length > 0) {
-      this.#unlistened = [];
-      this.#cancelAborted(uses);
-    }
-    if (outcome > 0) this.#takePages(outcome);
+    this.#submit(run);
+    if (this.#refusals.length > 0) this.#rejectRefused();
+    const uses = this.#cancellation.sent();
+    if (!this.#pages.empty) this.#delivery.deliverOwn();
     // What is in the pages needs no listener any more; whether signals have fired meanwhile is looked at on delivery.
-    if (this.#delivering && uses.length > 0) this.#listenLater.push(...uses);
-    else for (const use of uses) this.#listen(use);
-    this.#holdLoop();
-    if (run && !this.#looking && this.#inFlight > 0) this.#look();
-  }
-
-  /** The engine took none of the groups that were written. */
-  #refuseWritten(error: TritonError): void {
-    for (const group of this.#groups.takeWritten()) {
-      for (let position = 0; position < group.count; position++) this.#reject(group, position, () => error);
-      this.#submission.unstage(group);
-      this.ended(group, group.count);
+    if (uses.length > 0) {
+      if (this.#delivery.delivering) this.#cancellation.listenLater(uses, this.#pages.opened);
+      else this.#cancellation.listen(uses);
     }
-    // One that is being written has its turn with the next flush.
-    this.#unlistened = this.#unlistened.filter(({ group, waiters }) => group.waiters === waiters);
-    this.#rejectAdded();
+    this.#hold.hold();
+    if (run && this.#groups.inFlight > 0) this.#delivery.startLooking();
   }
 
-  /** Cancels requests whose signals fired before they were sent. */
-  #cancelAborted(uses: readonly GroupUse[]): void {
-    const cancels = new Cancels(this.#native, this.#submission);
-    for (const { group, waiters } of uses) {
-      if (group.waiters !== waiters) continue;
-      const model = group.target?.name ?? '';
-      for (let position = 0; position < group.count; position++) {
-        if (waiters[position] === undefined) continue;
-        const signal = group.requestOf(position)?.signal;
-        if (signal === undefined || !isAborted(signal)) continue;
-        cancels.add(group, position);
-        this.#reject(group, position, () => cancelled(model, signal));
+  /**
+   * Gives the engine what is written, and runs none of the callers' code: a request may be about to be copied. What came
+   * of it is seen to by the flush that follows.
+   */
+  #submit(run: boolean): void {
+    const outcome = this.#submission.submit(run);
+    if (typeof outcome === 'number') {
+      this.#groups.forgetWritten();
+      this.#pages.open(outcome);
+    } else {
+      // Nothing was taken: for want of memory, or by a fault of our own.
+      this.#refusals.push({ groups: this.#groups.takeWritten(), status: outcome });
+    }
+  }
+
+  #rejectRefused(): void {
+    const refusals = this.#refusals;
+    this.#refusals = [];
+    for (const { groups, status } of refusals) {
+      const reason = { concerns: () => true, error: (model: string) => statusError(status, { model }) };
+      for (const group of groups) {
+        this.#cancellation.settled(group, 0, group.count);
+        this.#rejections.add(new DoomedGroup(group, reason));
+        this.#groups.unstage(group);
+        this.#groups.ended(group, group.count);
       }
     }
-    cancels.send();
-    this.#rejectAdded();
+    this.#rejections.run();
   }
 
-  /** Has the requests of a group that are not answered listen to their signals, which takes longer than a short run. */
-  #listen({ group, waiters }: GroupUse): void {
-    if (group.waiters !== waiters) return;
-    for (let position = 0; position < group.count; position++) {
-      if (group.waiters[position] === undefined) continue;
-      const signal = group.requestOf(position)?.signal;
-      if (signal === undefined) continue;
-      try {
-        this.#signals.add(group, position, signal);
-      } catch (error) {
-        // The signal is the caller's own, and so may its methods be.
-        this.settle(group, position)?.reject(error);
-      }
-    }
-  }
-
-  /** Looks for answers, and again with the next turn of the event loop where that is worth it. */
-  #look(): void {
-    this.#looking = false;
-    if (this.#detached) return;
-    const found = this.#native.look();
-    if (found === looksNoMore) return;
-    this.#looking = true;
-    setImmediate(this.#lookAgain);
-    if (found !== lookAgain) this.deliver(found);
-  }
-
-  readonly #lookAgain = (): void => {
-    this.#look();
-  };
-
-  /** Delivers what a submission ran itself: now, or after others had their turn of the event loop. */
-  #takePages(count: number): void {
-    this.#openPages(count);
-    if (this.#delivering) return;
-    if (turnIsYoung()) this.#drain();
-    else this.#drainSoon();
-  }
-
-  #openPages(count: number): void {
-    this.#completions.open(count);
-  }
-
-  /** Resolves when no request is in flight. */
+  /** Resolves when no request is in flight, and nobody waits for one. */
   async idle(): Promise<void> {
-    if (this.#inFlight === 0 && !this.#groups.isOpen) return;
-    await new Promise<void>((resolve) => {
-      this.#idle.push(resolve);
-      this.#holdLoop();
-    });
+    if (this.#isIdle) return;
+    await this.#hold.idle();
   }
 
-  /** Cuts this environment off: every request in flight rejects with `error`. Idempotent. */
-  detach(error: TritonError): void {
+  /**
+   * Cuts this environment off: every request in flight rejects with `error`. Idempotent.
+   *
+   * @returns When all of them are rejected.
+   */
+  async detach(error: TritonError): Promise<void> {
     if (this.#detached) return;
     this.flush();
     this.#detached = true;
-    this.#epochs = closedEpochs;
-    for (const group of this.groups) {
-      for (let position = 0; position < group.count; position++) this.#reject(group, position, () => error);
+    this.#delivery.detach();
+    this.#header.refuse();
+    const reason = { concerns: () => true, error: () => error };
+    for (const group of this.#groups.all) {
+      if (group.target !== undefined) this.#rejections.add(new DoomedGroup(group, reason));
     }
-    this.#rejections.run(() => undefined);
-    this.#inFlight = 0;
-    this.#notifyIdle();
-    this.#awaited = 0;
-    this.#releaseLoop();
+    this.#groups.forgetAll();
     this.#native.detach();
+    this.#rejections.run();
+    await this.idle();
   }
 
   #scheduleFlush(): void {
     this.#flushScheduled = true;
-    // After the promise jobs of this turn, so that callers behind async layers are in. From synchronous code a tick
-    // runs before those jobs: the microtask between lets them go first there, too.
-    nextTick(flushSoon, this);
-  }
-
-  #abort(signal: AbortSignal, first: Listening | undefined): void {
-    if (this.#detached) return;
-    this.flush();
-    const cancels = new Cancels(this.#native, this.#submission);
-    // The last one that listened comes first.
-    let last = first;
-    while (last?.next) last = last.next;
-    for (let one = last; one; one = one.previous) {
-      const { group, position } = one;
-      cancels.add(group, position);
-      const model = group.target?.name ?? '';
-      this.#reject(group, position, () => cancelled(model, signal));
-    }
-    cancels.send();
-    this.#rejectAdded();
+    scheduleFlush(this);
   }
 
   /** Cancels the requests in flight that belong to `owner`, which reject. */
   cancelAll(owner: object): void {
-    if (this.#detached) return;
-    this.flush();
-    const cancels = new Cancels(this.#native, this.#submission);
-    for (const group of this.groups) {
-      for (let position = 0; position < group.count; position++) {
-        if (group.waiters[position] === undefined || group.requestOf(position)?.owner !== owner) continue;
-        cancels.add(group, position);
-        const model = group.target?.name ?? '';
-        this.#reject(group, position, () => cancelled(model));
-      }
-    }
-    cancels.send();
-    this.#rejectAdded();
-  }
-
-  /** Rejects what waits for a request, soon. The request stays with its group until the engine has ended it. */
-  #reject(group: Group, position: number, error: () => TritonError): void {
-    const waiter = this.settle(group, position);
-    if (waiter !== undefined) this.#rejections.add(waiter, error);
-  }
-
-  #rejectAdded(): void {
-    this.#rejections.run(() => {
-      this.#releaseLoop();
-    });
+    if (!this.#detached) this.#cancellation.cancelAll(owner);
   }
 
   /** @internal */
@@ -364,27 +235,8 @@ export class Dispatcher implements Owner {
 
   /** @internal */
   settled(group: Group, first: number, count: number, waited: number): void {
-    this.#awaited -= waited;
-    const { listening } = group;
-    if (listening === undefined) return;
-    for (let position = first; position < first + count; position++) {
-      const one = listening[position];
-      if (one === undefined) continue;
-      listening[position] = undefined;
-      this.#signals.remove(one);
-    }
-  }
-
-  /** @internal */
-  ended(group: Group, count: number): void {
-    this.#inFlight -= count;
-    group.left -= count;
-    if (group.left === 0) this.#groups.release(group);
-  }
-
-  /** @internal */
-  unstage(group: Group): void {
-    this.#submission.unstage(group);
+    this.#hold.settled(waited);
+    this.#cancellation.settled(group, first, count);
   }
 
   /** @internal */
@@ -400,139 +252,52 @@ export class Dispatcher implements Owner {
     return undefined;
   }
 
-  /** Called by the addon when it was signalled; the header names `count` pages. */
-  private deliver(count: number): void {
+  /**
+   * Called when the header names `count` pages.
+   *
+   * @internal
+   */
+  deliver(count: number): void {
     if (this.#detached) return;
-    this.#openPages(count);
-    const epoch = this.headerWord(headerEpoch);
+    this.#pages.open(count);
+    const epoch = this.#header.word(headerEpoch);
     // What this environment asked of versions that may be retired now is known to the engine from here on.
     this.flush();
     this.#native.acknowledge(epoch);
-    if (!this.#delivering) this.#drain();
+    this.#delivery.deliverNow();
   }
 
-  #drain(): void {
-    this.#delivering = false;
+  /**
+   * Some responses were delivered.
+   *
+   * @internal
+   */
+  read(): void {
     if (this.#detached) return;
-    if (this.#completions.read(deliveriesATurn, performance.now() + deliveryMs)) this.#drainSoon();
-    else if (this.#listenLater.length > 0) this.#listenNow();
-    if (this.#inFlight === 0 && !this.#groups.isOpen) {
-      if (this.#groups.isLarge && this.#completions.empty) this.#trim();
-      this.#notifyIdle();
-    }
-    this.#releaseLoop();
+    this.#cancellation.pagesRead(this.#pages.finished);
+    if (this.#groups.none && this.#pages.empty && this.#groups.isLarge) this.#trim();
+    this.#rest();
+  }
+
+  /** @internal */
+  allRejected(): void {
+    this.#rest();
+  }
+
+  get #isIdle(): boolean {
+    return this.#groups.none && this.#hold.none && this.#rejections.empty;
+  }
+
+  /** Tells those who wait for the end of all requests, and lets the process end, where that is so. */
+  #rest(): void {
+    if (this.#isIdle) this.#hold.notifyIdle();
+    this.#hold.release();
   }
 
   /** Nothing is in flight: lets go of what a burst has left behind. */
   #trim(): void {
     this.#groups.trim();
     this.#native.shrink();
-    this.#completions.forgetPages();
+    this.#pages.forget();
   }
-
-  #listenNow(): void {
-    // What was made during the delivery may be written already, where cancellations are written now.
-    this.flush();
-    const uses = this.#listenLater;
-    this.#listenLater = [];
-    this.#cancelAborted(uses);
-    for (const use of uses) this.#listen(use);
-  }
-
-  #drainSoon(): void {
-    this.#delivering = true;
-    setImmediate(() => {
-      this.#drain();
-    });
-  }
-
-  /** Keeps the process from ending while somebody waits for something. A scheduled flush does so by itself. */
-  #holdLoop(): void {
-    if (this.#held || (this.#awaited === 0 && this.#idle.length === 0) || this.#detached) return;
-    this.#held = true;
-    this.#native.ref();
-  }
-
-  /** Lets the process end when nobody does. */
-  #releaseLoop(): void {
-    if (!this.#held || this.#awaited > 0 || this.#idle.length > 0) return;
-    this.#held = false;
-    this.#native.unref();
-  }
-
-  #notifyIdle(): void {
-    if (this.#idle.length === 0) return;
-    const waiting = this.#idle;
-    this.#idle = [];
-    for (const resolve of waiting) resolve();
-  }
-}
-
-/** A group as one tick uses it: when its requests have ended, another one's may have it, with waiters of their own. */
-interface GroupUse {
-  readonly group: Group;
-  readonly waiters: Group['waiters'];
-}
-
-/** Of a request that was sent, although its caller has an error. */
-const forNobody: Waiter<unknown> = { resolve: () => undefined, reject: () => undefined };
-
-/** Requests to be cancelled, all with one call: neighbours of a group as one. Nothing is written meanwhile. */
-class Cancels {
-  readonly #native: NativePort;
-  readonly #submission: Submission;
-  #group: Group | undefined;
-  #first = 0;
-  #count = 0;
-  #words = 0;
-
-  constructor(native: NativePort, submission: Submission) {
-    this.#native = native;
-    this.#submission = submission;
-  }
-
-  add(group: Group, position: number): void {
-    if (group === this.#group && position === this.#first + this.#count) {
-      this.#count++;
-      return;
-    }
-    this.#write();
-    this.#group = group;
-    this.#first = position;
-    this.#count = 1;
-  }
-
-  send(): void {
-    this.#write();
-    if (this.#words > 0) this.#native.cancelMany(this.#words, this.#submission.ownWords);
-    this.#words = 0;
-  }
-
-  #write(): void {
-    const group = this.#group;
-    if (group === undefined) return;
-    const { words } = this.#submission;
-    if (this.#words + 4 > words.length) {
-      this.#native.cancelMany(this.#words, this.#submission.ownWords);
-      this.#words = 0;
-    }
-    words[this.#words++] = group.index;
-    words[this.#words++] = group.generation;
-    words[this.#words++] = this.#first;
-    words[this.#words++] = this.#count;
-    this.#group = undefined;
-  }
-}
-
-const now = Promise.resolve();
-
-function flushSoon(dispatcher: Dispatcher): void {
-  // As queueMicrotask, which makes an AsyncResource for what it calls.
-  void now.then(() => {
-    nextTick(flushNow, dispatcher);
-  });
-}
-
-function flushNow(dispatcher: Dispatcher): void {
-  dispatcher.flush(true);
 }

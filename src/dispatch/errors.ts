@@ -1,6 +1,7 @@
 /** The errors that a dispatcher makes itself, and the callers' lines in them. */
 
 import { TritonError } from '../errors.js';
+import { reasonOf } from './signals.js';
 import type { EntryPoint } from './types.js';
 
 /** Marks errors that mean "too much in flight": the same request may succeed when others have ended. */
@@ -45,7 +46,7 @@ export function cancelled(model: string, signal?: AbortSignal): TritonError {
   const by = signal ? ' by its signal' : '';
   return new TritonError('CANCELLED', `model '${model}': the request was cancelled${by}`, {
     model,
-    cause: signal?.reason,
+    cause: signal && reasonOf(signal),
   });
 }
 

@@ -5,6 +5,7 @@
  * enough, and halves when there was far too much.
  */
 
+import { TritonError } from '../errors.js';
 import type { EncodedInputs } from '../tensor/encoded.js';
 import { copyInto } from '../tensor/views.js';
 import { Group, nobody } from './group.js';
@@ -30,12 +31,15 @@ export class Groups {
   readonly #counter: SentCounter;
   /** Last in, first out: the few that are used again and again stay in the processor's caches. */
   readonly #free: Group[] = [];
+  /** So many of these have a range in a slab. */
+  #freeRanges = 0;
   /** The group that takes more requests like its own; it is not written yet. */
   #open: Group | undefined;
   /** Groups whose records the engine does not have yet. */
   readonly #written: Group[] = [];
   /** No two uses of a group have the same. */
   #generation = 0;
+  #inFlight = 0;
 
   constructor(submission: Submission, counter: SentCounter) {
     this.#submission = submission;
@@ -46,8 +50,8 @@ export class Groups {
    * Adds a request to the open group, or to a new one. It is the last one of the group that comes back.
    *
    * @param encoded - Copied before this returns; none of the caller's code runs in here.
-   * @throws {TritonError} UNAVAILABLE without memory, INVALID_ARG where it is too big for a record; then nothing is kept.
-   * @throws {RangeError} Where another thread has just made an array longer.
+   * @throws {TritonError} UNAVAILABLE without memory, INVALID_ARG where it is too big for a record, or where another
+   *   thread has just made an array longer; then nothing is kept.
    */
   add(
     target: DispatchTarget,
@@ -76,20 +80,37 @@ export class Groups {
           copyInto(view, source, group.count * (lengths[i] ?? 0));
       }
     } catch (error) {
-      // Nobody flushes a group that nothing was sent with.
-      if (group.count === 0) {
-        this.#open = undefined;
-        this.release(group);
-      }
-      throw error;
+      throw this.#grown(group, target, error);
     }
     group.waiters[group.count++] = waiter;
     return group;
   }
 
-  /** Whether there are requests that are not written yet. */
-  get isOpen(): boolean {
-    return this.#open !== undefined;
+  /** Requests that were sent, and that the engine has not ended. */
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  /** Whether there is no request, sent or not. */
+  get none(): boolean {
+    return this.#inFlight === 0 && this.#open === undefined;
+  }
+
+  /** The engine is through with so many requests of a group. */
+  ended(group: Group, count: number): void {
+    this.#inFlight -= count;
+    group.left -= count;
+    if (group.left === 0) this.release(group);
+  }
+
+  /** Nobody takes the group: forgets its blocks, which the engine still has. */
+  unstage(group: Group): void {
+    this.#submission.unstage(group);
+  }
+
+  /** There is no engine any more that could end any. */
+  forgetAll(): void {
+    this.#inFlight = 0;
   }
 
   /** Writes the open group, which takes no more from then on. No request is under way. */
@@ -109,6 +130,7 @@ export class Groups {
     }
     if (group.count <= target.groupRoom / 4) target.groupRoom /= 2;
     group.left = group.count;
+    this.#inFlight += group.count;
     this.#counter.sent(group.count);
     this.write(group, target);
   }
@@ -138,8 +160,12 @@ export class Groups {
     group.count = 0;
     group.hasSignals = false;
     // It keeps its range in a slab for the next one that is like this.
-    if (group.index < this.all.length) this.#free.push(group);
-    else this.#submission.free(group);
+    if (group.index >= this.all.length) {
+      this.#submission.free(group);
+      return;
+    }
+    this.#free.push(group);
+    if (group.rangeBytes > 0) this.#freeRanges++;
   }
 
   /** Nothing is in flight: lets go of what a burst has left behind. */
@@ -151,6 +177,8 @@ export class Groups {
       this.#free.length = 0;
       this.#free.push(...kept);
     }
+    // They would keep the memory of slabs that are dropped.
+    for (const { views } of this.all) views.length = 0;
     this.#submission.trim();
   }
 
@@ -161,7 +189,20 @@ export class Groups {
 
   /** Gives back the ranges of groups that are free. */
   reclaim(): void {
+    if (this.#freeRanges === 0) return;
+    this.#freeRanges = 0;
     for (const group of this.#free) this.#submission.free(group);
+  }
+
+  /** An input does not fit where it was to be copied. Apart, so that `add` stays short enough for V8 to inline. */
+  #grown(group: Group, target: DispatchTarget, cause: unknown): TritonError {
+    // Nobody flushes a group that nothing was sent with.
+    if (group.count === 0) {
+      this.#open = undefined;
+      this.release(group);
+    }
+    const message = `model '${target.name}': an input was made longer by another thread while it was copied`;
+    return new TritonError('INVALID_ARG', message, { model: target.name, cause });
   }
 
   /** An empty group for requests like this one. */
@@ -174,6 +215,8 @@ export class Groups {
     this.#close();
     const rows = target.rowsOf(encoded);
     const group = this.#free.pop() ?? this.#make();
+    // A new one has none.
+    if (group.rangeBytes > 0) this.#freeRanges--;
     const { shapes, byteLengths } = group;
     // Its range is right for the same inputs of the same version.
     let placed =

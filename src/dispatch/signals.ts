@@ -2,29 +2,46 @@
 
 import type { Group } from './group.js';
 
-// The accessor of the class, and not whatever the signal has under that name: it runs none of the caller's code, which
-// could take away an input that is checked and not yet copied.
-const getAborted = Reflect.getOwnPropertyDescriptor(AbortSignal.prototype, 'aborted')?.get as (
+// What the classes have, and not whatever a signal has under these names: it runs none of the caller's code, which could
+// take away an input that is checked and not yet copied, ask for more requests in the middle of one, or throw.
+const { prototype } = AbortSignal;
+const getAborted = Reflect.getOwnPropertyDescriptor(prototype, 'aborted')?.get as (
   this: AbortSignal,
 ) => boolean;
+const getReason = Reflect.getOwnPropertyDescriptor(prototype, 'reason')?.get as (
+  this: AbortSignal,
+) => unknown;
+// Read as properties: under `node --frozen-intrinsics` methods of the language have a getter in place of a value.
+const addListener: AbortSignal['addEventListener'] = Reflect.get(prototype, 'addEventListener');
+const removeListener: AbortSignal['removeEventListener'] = Reflect.get(prototype, 'removeEventListener');
 
 /** Whether the signal has fired. */
 export function isAborted(signal: AbortSignal): boolean {
   return getAborted.call(signal);
 }
 
-/** A signal that requests in flight listen to. */
+/** Why it has. */
+export function reasonOf(signal: AbortSignal): unknown {
+  return getReason.call(signal);
+}
+
+/** A signal that requests in flight listen to, and these, in the order they began to. */
 interface Listened {
   readonly signal: AbortSignal;
   first: Listening | undefined;
+  last: Listening | undefined;
   readonly listener: () => void;
 }
 
-/** A request that listens to a signal. */
+/** Requests of a group that listen to a signal. */
 export class Listening {
   readonly group: Group;
-  readonly position: number;
-  /** Undefined when it does no more. */
+  /** Positions of the first one and of the last one; not all between them need be of these. */
+  readonly first: number;
+  last: number;
+  /** So many of them still wait. */
+  left = 0;
+  /** Undefined when none does any more. */
   to: Listened | undefined;
   /** Neighbours in the list of those with the same signal. */
   next: Listening | undefined;
@@ -32,10 +49,15 @@ export class Listening {
 
   constructor(group: Group, position: number, to: Listened) {
     this.group = group;
-    this.position = position;
+    this.first = this.last = position;
     this.to = to;
-    this.next = to.first;
-    this.previous = undefined;
+    this.next = undefined;
+    this.previous = to.last;
+  }
+
+  /** Whether the request at a position of the group is one of these, and still waits. */
+  has(position: number): boolean {
+    return this.group.listening?.[position] === this;
   }
 }
 
@@ -44,58 +66,86 @@ export class Signals {
   readonly #known: Map<AbortSignal, Listened> = new Map();
   /** The one that was asked for last: many requests have the same. */
   #last: Listened | undefined;
-  readonly #aborted: (signal: AbortSignal, first: Listening | undefined) => void;
+  readonly #fired: (first: Listening | undefined) => void;
 
   /**
-   * @param aborted - Called with the first of the requests of a signal that fired; the others follow by `next`, and none
+   * @param fired - Called with the first of the requests of a signal that fired; the others follow by `next`, and none
    *   of them listens any more.
    */
-  constructor(aborted: (signal: AbortSignal, first: Listening | undefined) => void) {
-    this.#aborted = aborted;
+  constructor(fired: (first: Listening | undefined) => void) {
+    this.#fired = fired;
   }
 
-  /** The request is to be told when the signal fires. */
-  add(group: Group, position: number, signal: AbortSignal): void {
-    let listened = this.#find(signal);
-    if (listened === undefined) {
-      const made: Listened = {
-        signal,
-        first: undefined,
-        listener: () => {
-          this.#fired(made);
-        },
-      };
-      listened = made;
-      signal.addEventListener('abort', listened.listener, once);
-      this.#known.set(signal, listened);
-      this.#last = listened;
+  /** The requests of a group that wait are to be told when their signals fire. */
+  listen(group: Group): void {
+    const { waiters, count } = group;
+    let one: Listening | undefined;
+    for (let position = 0; position < count; position++) {
+      const signal = waiters[position] && group.requestOf(position)?.signal;
+      if (signal === undefined) continue;
+      if (one?.to?.signal !== signal) one = this.#listening(group, position, signal);
+      one.last = position;
+      one.left++;
+      (group.listening ??= new Array<Listening | undefined>(group.room))[position] = one;
     }
-    const listening = new Listening(group, position, listened);
-    if (listened.first) listened.first.previous = listening;
-    listened.first = listening;
-    (group.listening ??= new Array<Listening | undefined>(group.room))[position] = listening;
   }
 
-  /** The request has ended. */
-  remove(listening: Listening): void {
+  /** Requests of a group, neighbours, wait no more. */
+  forget(group: Group, first: number, count: number): void {
+    const { listening } = group;
+    if (listening === undefined) return;
+    for (let position = first; position < first + count; position++) {
+      const one = listening[position];
+      if (one === undefined) continue;
+      listening[position] = undefined;
+      if (--one.left === 0) this.#remove(one);
+    }
+  }
+
+  #listening(group: Group, position: number, signal: AbortSignal): Listening {
+    const listened = this.#find(signal) ?? this.#listenTo(signal);
+    const listening = new Listening(group, position, listened);
+    if (listened.last) listened.last.next = listening;
+    else listened.first = listening;
+    listened.last = listening;
+    return listening;
+  }
+
+  #listenTo(signal: AbortSignal): Listened {
+    const listened: Listened = {
+      signal,
+      first: undefined,
+      last: undefined,
+      listener: () => {
+        this.#fire(listened);
+      },
+    };
+    addListener.call(signal, 'abort', listened.listener, once);
+    this.#known.set(signal, listened);
+    this.#last = listened;
+    return listened;
+  }
+
+  #remove(listening: Listening): void {
     const listened = listening.to;
     if (listened === undefined) return;
     const { next, previous } = listening;
     if (next) next.previous = previous;
+    else listened.last = previous;
     if (previous) previous.next = next;
     else listened.first = next;
     listening.to = listening.next = listening.previous = undefined;
     if (listened.first) return;
-    listened.signal.removeEventListener('abort', listened.listener);
-    this.#forget(listened);
+    removeListener.call(listened.signal, 'abort', listened.listener);
+    this.#drop(listened);
   }
 
-  #fired(listened: Listened): void {
-    this.#forget(listened);
+  #fire(listened: Listened): void {
+    this.#drop(listened);
     const { first } = listened;
-    listened.first = undefined;
+    listened.first = listened.last = undefined;
     for (let one = first; one; one = one.next) one.to = undefined;
-    this.#aborted(listened.signal, first);
+    this.#fired(first);
   }
 
   #find(signal: AbortSignal): Listened | undefined {
@@ -103,7 +153,7 @@ export class Signals {
     return this.#known.get(signal);
   }
 
-  #forget(listened: Listened): void {
+  #drop(listened: Listened): void {
     this.#known.delete(listened.signal);
     if (this.#last === listened) this.#last = undefined;
   }

@@ -25,6 +25,7 @@ import type { DispatchTarget } from './types.js';
 const slabUnits = slabBytes / slabUnit;
 /** Slabs that are kept when nothing is in flight. */
 const keptSlabs = 4;
+const noSlab = new Uint8Array();
 /** Words of a record before its inputs, and of an input before its dims. */
 const groupWords = 7;
 const inputWords = 6;
@@ -33,12 +34,14 @@ const inputWords = 6;
 export class Submission {
   readonly #native: NativePort;
   readonly #external: boolean;
-  /** Hands over what is written, when there is no room for more. */
-  readonly #flush: () => void;
+  /** Submits what is written, when there is no room for more; runs none of the callers' code. */
+  readonly #full: () => void;
   /** Frees the ranges of groups that are not in use. */
   readonly #reclaim: () => void;
   readonly #words: Int32Array;
   readonly #slabs: MemoryViews[] = [];
+  /** So many there were at once. */
+  #mostSlabs = 0;
   readonly #ranges: SlabAllocator;
   /** Words that are written. */
   #position = 0;
@@ -48,12 +51,12 @@ export class Submission {
     native: NativePort,
     external: boolean,
     limit: number,
-    { flush, reclaim }: { readonly flush: () => void; readonly reclaim: () => void },
+    { full, reclaim }: { readonly full: () => void; readonly reclaim: () => void },
   ) {
     this.#reclaim = reclaim;
     this.#native = native;
     this.#external = external;
-    this.#flush = flush;
+    this.#full = full;
     this.#words = external ? new Int32Array(native.submission()) : new Int32Array(submissionWords);
     this.#ranges = new SlabAllocator(() => {
       this.#addSlab();
@@ -87,6 +90,8 @@ export class Submission {
     this.#position = 0;
     if (this.#external) return this.#native.submit(words, run);
     const slabs = this.#slabs.map(({ Uint8Array }) => Uint8Array);
+    // Of those that were dropped the numbers stay.
+    while (slabs.length < this.#mostSlabs) slabs.push(noSlab);
     return this.#native.submitCopies(words, run, this.#words, slabs);
   }
 
@@ -214,7 +219,7 @@ export class Submission {
       room += inputWords + shape.length;
       present++;
     }
-    if (this.#position + room > submissionWords) this.#flush();
+    if (this.#position + room > submissionWords) this.#full();
     const words = this.#words;
     let position = this.#position;
     words[position++] = target.uid;
@@ -254,6 +259,7 @@ export class Submission {
     const copy = this.#external ? undefined : allocate(slabBytes);
     if (!this.#native.addSlab()) throw noMemory(slabBytes);
     this.#slabs.push(new MemoryViews(copy ?? this.#native.slab(this.#slabs.length)));
+    this.#mostSlabs = Math.max(this.#mostSlabs, this.#slabs.length);
   }
 }
 

@@ -2,13 +2,12 @@
 
 import { createEngine } from '../addon/server.js';
 import type { NativeServer } from '../addon/native.js';
-import { AlikeConfigs } from '../config/alike.js';
-import type { ModelConfig } from '../config/types.js';
+import type { ModelConfig } from '../config/index.js';
 import { TritonError, type ErrorLocation, type TritonErrorCode } from '../errors.js';
 import { resolveOptions, type ServerOptions } from '../options.js';
 import { openVersion, retire } from './load-version.js';
 import { listModels, readModel, type ModelFolder } from './local-source.js';
-import { prepareModel } from './prepare-model.js';
+import { prepareModel, type PreparedModel } from './prepare-model.js';
 
 /** Something that keeps a model from loading. */
 export interface CheckProblem {
@@ -59,7 +58,6 @@ function problemsOf(error: unknown, version?: number): CheckProblem[] {
 async function checkModel(
   native: NativeServer,
   options: ReturnType<typeof resolveOptions>,
-  configs: AlikeConfigs,
   folders: readonly ModelFolder[],
 ): Promise<CheckedModel> {
   const [folder] = folders;
@@ -89,9 +87,9 @@ async function checkModel(
       },
     ]);
   }
-  let prepared: Awaited<ReturnType<typeof prepareModel>>;
+  let prepared: PreparedModel;
   try {
-    prepared = await prepareModel(folder, await readModel(native, folder), options, configs);
+    prepared = prepareModel(folder, await readModel(native, folder), options);
   } catch (error) {
     return failed(problemsOf(error));
   }
@@ -101,7 +99,7 @@ async function checkModel(
   let config: ModelConfig | undefined;
   for (const version of prepared.versions) {
     try {
-      const opened = await openVersion(native, options, configs, prepared.prepared, version);
+      const opened = await openVersion(native, options, prepared.prepared, version);
       await retire(native, opened.uid);
       config = opened.config;
       for (const note of opened.notes) notes.add(note);
@@ -142,12 +140,11 @@ export async function checkRepository(
     }
   }
   const native = createEngine(resolved);
-  const configs = new AlikeConfigs();
   const checked: CheckedModel[] = [];
   try {
     for (const [name, folders] of [...byName].sort(([a], [b]) => (a < b ? -1 : 1))) {
       progress?.(name, checked.length, byName.size);
-      checked.push(await checkModel(native, resolved, configs, folders));
+      checked.push(await checkModel(native, resolved, folders));
     }
   } finally {
     await new Promise<void>((resolve) => {

@@ -1,9 +1,7 @@
 /** Label files: the name of each class of an output. */
 
 import { isAbsolute, join, relative, sep } from 'node:path';
-import { fieldPath, indexPath } from '../config/paths.js';
-import { fieldError, type ConfigSource } from '../config/problems.js';
-import type { ModelConfig } from '../config/types.js';
+import { fieldError, fieldPath, indexPath, type ConfigSource, type ModelConfig } from '../config/index.js';
 import type { TritonError, TritonErrorCode } from '../errors.js';
 import type { GivenFiles } from './override.js';
 import { readAtMost, TooLargeError } from './read-file.js';

@@ -11,12 +11,16 @@ import type {
 import { statusError } from '../addon/status.js';
 import { cpu, type BackendContext } from '../backends/backend.js';
 import { backends } from '../backends/index.js';
-import { tritonDefaults, type BackendDefaults } from '../config/complete.js';
-import { datatypeOf, type ModelDescription } from '../config/description.js';
-import type { PreparedConfig } from '../config/prepare.js';
-import type { AlikeConfigs } from '../config/alike.js';
-import { fieldError } from '../config/problems.js';
-import type { ModelConfig } from '../config/types.js';
+import {
+  datatypeOf,
+  fieldError,
+  finishConfig,
+  tritonDefaults,
+  type BackendDefaults,
+  type ModelConfig,
+  type ModelDescription,
+  type PreparedConfig,
+} from '../config/index.js';
 import { TritonError } from '../errors.js';
 import type { BackendConfig, ResolvedOptions } from '../options.js';
 import { readLabels } from './labels.js';
@@ -145,7 +149,6 @@ export interface OpenVersion {
 export async function openVersion(
   server: NativeServer,
   options: ResolvedOptions,
-  configs: AlikeConfigs,
   prepared: PreparedConfig,
   version: number,
   override?: Override,
@@ -196,7 +199,7 @@ export async function openVersion(
     },
   );
   try {
-    const finished = configs.finish(
+    const finished = finishConfig(
       prepared,
       backend.needsFile ? describe(description) : undefined,
       defaultsOf(backendOptions, name),
@@ -232,12 +235,11 @@ function defaultsOf(options: BackendConfig, model: string): BackendDefaults {
 export async function loadVersion(
   server: NativeServer,
   options: ResolvedOptions,
-  configs: AlikeConfigs,
   prepared: PreparedConfig,
   version: number,
   override?: Override,
 ): Promise<VersionDescriptor> {
-  const opened = await openVersion(server, options, configs, prepared, version, override);
+  const opened = await openVersion(server, options, prepared, version, override);
   const config = versionConfig(opened.config, opened.instances, options);
   const error = await start(server, opened.uid, config);
   if (!error) return opened;

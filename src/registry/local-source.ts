@@ -4,8 +4,7 @@ import { opendir, stat } from 'node:fs/promises';
 import { sep } from 'node:path';
 import type { NativeFolder, NativeServer } from '../addon/native.js';
 import { statusError } from '../addon/status.js';
-import { maxConfigBytes, tooManyBytes } from '../config/decode.js';
-import { problemsError } from '../config/problems.js';
+import { maxConfigBytes, problemsError, tooManyBytes, unplaced } from '../config/index.js';
 import { TritonError } from '../errors.js';
 
 /** A model's folder. */
@@ -127,7 +126,7 @@ export async function readModel(
   }
   const file = `${path}${sep}config.pbtxt`;
   if (found.configSize !== undefined) {
-    throw problemsError([tooManyBytes(found.configSize)], { file, lineOf: () => 0 }, name);
+    throw problemsError([tooManyBytes(found.configSize)], unplaced(file), name);
   }
   if (found.configFault !== undefined) {
     throw new TritonError('INTERNAL', `model '${name}': ${file} cannot be read: ${found.configFault}`, {

@@ -2,9 +2,7 @@
 
 import { keepBytes } from '../addon/bytes.js';
 import type { NativeBytes } from '../addon/native.js';
-import { readModelConfigJson } from '../config/read-json.js';
-import type { ParsedConfig } from '../config/read.js';
-import type { ModelConfigInput } from '../config/types.js';
+import { readModelConfigJson, type ModelConfigInput, type ParsedConfig } from '../config/index.js';
 import { invalidArgument, TritonError } from '../errors.js';
 import { checkKeys, checkObject } from '../checks.js';
 import { versionName, type ModelFiles } from './local-source.js';

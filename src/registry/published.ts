@@ -3,7 +3,7 @@
  * Environments read it again when the engine's epoch has moved.
  */
 
-import type { ModelConfig } from '../config/types.js';
+import type { ModelConfig } from '../config/index.js';
 
 /** Triton's states of a model version. */
 export type ModelState = 'UNKNOWN' | 'READY' | 'UNAVAILABLE' | 'LOADING' | 'UNLOADING';

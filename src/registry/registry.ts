@@ -1,8 +1,7 @@
 /** The owner's side of a server: which models there are, and loading and unloading them. */
 
 import type { NativeServer } from '../addon/native.js';
-import { AlikeConfigs } from '../config/alike.js';
-import { didYouMean } from '../config/suggest.js';
+import { didYouMean } from '../suggest.js';
 import { TritonError, type TritonErrorOptions } from '../errors.js';
 import type { ProgressEvent, ResolvedOptions } from '../options.js';
 import { loadVersion, retire } from './load-version.js';
@@ -61,8 +60,6 @@ export class Registry {
   #givenUp = false;
   /** Nobody has the server yet, so nobody sees what is published of a model on its way. */
   #starting = true;
-  /** Of the models that are loaded at the start. Those that come later come one by one, each with its own. */
-  #configs: AlikeConfigs | undefined = new AlikeConfigs();
 
   constructor(server: NativeServer, options: ResolvedOptions) {
     this.#server = server;
@@ -134,7 +131,6 @@ export class Registry {
     await Promise.all(Array.from({ length: modelLoadConcurrency * modelsPerLoader + modelsAhead }, loadSome));
     throwFault(told);
     this.#starting = false;
-    this.#configs = undefined;
     if (names.length > 0) {
       // Before anybody is served, who might have to wait for it.
       await new Promise<void>((resolve) => {
@@ -265,14 +261,7 @@ export class Registry {
         }
         return served(before);
       }
-      const configs = this.#configs ?? new AlikeConfigs();
-      const { prepared, versions } = await prepareModel(
-        folder,
-        files,
-        this.#options,
-        configs,
-        override?.config,
-      );
+      const { prepared, versions } = prepareModel(folder, files, this.#options, override?.config);
       if (!this.#starting) {
         const loading: PublishedVersion[] = versions
           .filter((version) => !served(before).includes(version))
@@ -283,14 +272,7 @@ export class Registry {
         versions.map(async (version) => {
           this.#throwIfGivenUp(name);
           this.#report(told, name, version, 'LOADING');
-          const descriptor = await loadVersion(
-            this.#server,
-            this.#options,
-            configs,
-            prepared,
-            version,
-            override,
-          );
+          const descriptor = await loadVersion(this.#server, this.#options, prepared, version, override);
           loaded.push({ version, descriptor });
         }),
       );

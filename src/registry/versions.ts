@@ -1,7 +1,6 @@
 /** Which versions of a model are served. */
 
-import type { ModelConfig } from '../config/types.js';
-import { fieldError, type ConfigSource } from '../config/problems.js';
+import { fieldError, type ConfigSource, type ModelConfig } from '../config/index.js';
 import { TritonError } from '../errors.js';
 
 /**

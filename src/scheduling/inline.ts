@@ -1,7 +1,6 @@
 /** Which batches of a model may run on the JS thread. */
 
-import { readInline, type InlineOption } from '../config/inline.js';
-import type { ModelConfig } from '../config/types.js';
+import { readInline, type InlineOption, type ModelConfig } from '../config/index.js';
 
 const autoUs = 50;
 

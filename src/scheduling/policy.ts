@@ -1,7 +1,7 @@
 /** Turns the scheduling part of a checked config into the engine's policy. */
 
 import type { NativeScheduling } from '../addon/native.js';
-import type { ModelConfig } from '../config/types.js';
+import type { ModelConfig } from '../config/index.js';
 
 /** The dynamic batcher's policy; undefined where requests run one by one. */
 export function schedulingOf(config: ModelConfig): NativeScheduling | undefined {

@@ -49,5 +49,5 @@ async function end({ native, dispatcher, repositories }: Left): Promise<void> {
     });
     native.join();
   }
-  dispatcher.detach(new TritonError('UNAVAILABLE', 'the server is closed'));
+  await dispatcher.detach(new TritonError('UNAVAILABLE', 'the server is closed'));
 }

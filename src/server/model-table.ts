@@ -2,7 +2,7 @@
 
 import type { NativeServer } from '../addon/native.js';
 import type { Dispatcher } from '../dispatch/dispatcher.js';
-import { didYouMean } from '../config/suggest.js';
+import { didYouMean } from '../suggest.js';
 import { TritonError } from '../errors.js';
 import type { PublishedModel, PublishedVersion } from '../registry/published.js';
 import { ReadyVersion } from './ready-version.js';

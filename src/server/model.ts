@@ -5,7 +5,7 @@ import { checkKeys, checkObject } from '../checks.js';
 import type { NativeServer } from '../addon/native.js';
 import { framesBelow } from '../dispatch/errors.js';
 import type { DispatchRequest, EntryPoint, Origin, Waiter } from '../dispatch/types.js';
-import type { ModelConfig } from '../config/types.js';
+import type { ModelConfig } from '../config/index.js';
 import type { Inputs } from '../tensor/types.js';
 import { mapModel } from './map.js';
 import type { ModelTable } from './model-table.js';

@@ -1,10 +1,8 @@
 /** A served version as one environment uses it: prepared once, so that a request has little left to do. */
 
 import type { DispatchTarget, IntoTarget, TargetOutput, Timings } from '../dispatch/types.js';
-import { datatypeOf } from '../config/description.js';
-import { deepFreeze } from '../config/expand.js';
-import { didYouMean } from '../config/suggest.js';
-import type { ModelConfig } from '../config/types.js';
+import { datatypeOf, deepFreeze, type ModelConfig } from '../config/index.js';
+import { didYouMean } from '../suggest.js';
 import { invalidArgument, TritonError } from '../errors.js';
 import { checkKeys } from '../checks.js';
 import type { VersionDescriptor } from '../registry/published.js';

@@ -257,7 +257,7 @@ export class InferenceServer implements AsyncDisposable {
     if (!this.#registry) {
       this.#dispatcher.refuse();
       await finishWithin(this.#dispatcher, timeoutMs);
-      this.#dispatcher.detach(
+      await this.#dispatcher.detach(
         new TritonError('CANCELLED', 'the connection to the server was closed before the request ran'),
       );
       return;
@@ -271,7 +271,7 @@ export class InferenceServer implements AsyncDisposable {
     // waits for may be a file system that does not answer: nobody waits for that.
     await within(settleMs, Promise.all([this.#dispatcher.idle(), this.#registry.settled()]));
     this.#native.join();
-    this.#dispatcher.detach(closed);
+    await this.#dispatcher.detach(closed);
     if (abandoned.length > 0) {
       throw new TritonError(
         'INTERNAL',

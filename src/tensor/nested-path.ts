@@ -43,7 +43,7 @@ export class NestedPath {
       const list: readonly unknown[] = level;
       const { length } = list;
       const dim = i < batchRank ? -1 : dims[i - batchRank];
-      if (length === 0 || length > maxRow || (dim !== -1 && dim !== length)) return undefined;
+      if (!isLength(length) || (dim !== -1 && dim !== length)) return undefined;
       firsts.push(list);
       shape.push(length);
       count *= length;
@@ -66,11 +66,12 @@ export class NestedPath {
     const { dims, batchRank, maxBatchSize } = this.#plan;
     const rows = array.length;
     const first: unknown = array[0];
-    if (rows === 0 || !Array.isArray(first)) return undefined;
+    if (!isLength(rows) || !Array.isArray(first)) return undefined;
     const width = first.length;
     const widthDim = dims[1 - batchRank];
     const rowsDim = batchRank === 1 ? -1 : dims[0];
-    if (width === 0 || width * rows > maxRow || (widthDim !== -1 && widthDim !== width)) return undefined;
+    if (!isLength(width) || width * rows > maxRow || (widthDim !== -1 && widthDim !== width))
+      return undefined;
     if (batchRank === 1 ? rows > maxBatchSize : rowsDim !== -1 && rowsDim !== rows) return undefined;
     let data: WireArray;
     try {
@@ -90,6 +91,11 @@ export class NestedPath {
     this.#lastShape = shape;
     return { shape, data };
   }
+}
+
+/** Whether an array may be so long; that of a proxy may be anything. */
+function isLength(length: unknown): boolean {
+  return typeof length === 'number' && length > 0 && length <= maxRow && Math.trunc(length) === length;
 }
 
 /** One walk over nested arrays. */

@@ -1,25 +1,53 @@
 import assert from 'node:assert/strict';
-import { cp, mkdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { createHash } from 'node:crypto';
+import { cp, mkdir, readFile, stat, truncate, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { addon } from '../../src/addon/load.js';
+import { outdatedNode, oldestNode } from '../../src/addon/load-error.js';
+import { target } from '../../src/addon/platform.js';
 import { TritonError } from '../../src/errors.js';
+import { packageVersion } from '../../src/version.js';
 import { thrown } from '../server/harness.js';
+import { runChild } from '../support/child.js';
 import { temporaryFolder } from '../support/repository.js';
 
 // Loaded now, as asked; the copies below search as they do where nobody names a file.
 addon();
+const chosen = process.env['TRITONTS_ADDON'] ?? '';
 delete process.env['TRITONTS_ADDON'];
+
+const root = fileURLToPath(new URL('../../../', import.meta.url));
+const built = chosen === '' ? join(root, 'build/Release/tritonts.node') : chosen;
+const installed = `node_modules/@tritonts/${target()}/tritonts.node`;
+const own = `prebuilds/${target()}/tritonts.node`;
+const local = 'build/Release/tritonts.node';
 
 /** A copy of the package's code in a folder, in which there is no addon. */
 async function copyOf(folder: string): Promise<{ addon: typeof addon }> {
   const source = fileURLToPath(new URL('../../src', import.meta.url));
   await cp(join(source, 'addon'), join(folder, 'dist/src/addon'), { recursive: true });
-  await cp(join(source, 'errors.js'), join(folder, 'dist/src/errors.js'));
+  for (const file of ['errors.js', 'version.js'])
+    await cp(join(source, file), join(folder, 'dist/src', file));
   await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
   const url = pathToFileURL(join(folder, 'dist/src/addon/load.js')).href;
   return (await import(url)) as { addon: typeof addon };
+}
+
+/** Puts the addon somewhere, with the file that says what it has to be. */
+async function publish(file: string, change: { version?: string; sha256?: string } = {}): Promise<void> {
+  await mkdir(dirname(file), { recursive: true });
+  await cp(built, file);
+  const bytes = await readFile(built);
+  const sha256 = createHash('sha256').update(bytes).digest('hex');
+  const manifest = { version: packageVersion, bytes: bytes.length, sha256, ...change };
+  await writeFile(`${file}.json`, JSON.stringify(manifest));
+}
+
+function lineOf(error: TritonError, part: string): string {
+  return error.message.split('\n').find((line) => line.includes(part)) ?? `no line with '${part}'`;
 }
 
 test('the addon is loaded once', () => {
@@ -31,33 +59,137 @@ test('it tells the cores and the memory this process may use', () => {
   assert.ok(addon().memory() > 64 * 2 ** 20);
 });
 
-test('a missing addon is UNAVAILABLE, with what was tried, on what, and what helps', async (t) => {
+test('a missing addon is UNAVAILABLE, with what was looked for, on what, and numbered remedies', async (t) => {
   const copy = await copyOf(await temporaryFolder(t));
   const error = thrown(() => copy.addon());
   assert.equal(error.code, 'UNAVAILABLE');
-  const platform = `${process.platform}-${process.arch}, Node ${process.versions.node}`;
-  assert.ok(error.message.includes(`could not be loaded on ${platform}. Tried:`), error.message);
-  assert.match(error.message, /^ {2}build\/Release\/tritonts\.node: Cannot find module/m);
-  if (platform.startsWith('linux-x64'))
-    assert.match(error.message, /^ {2}prebuilds\/linux-x64\/tritonts\.node: Cannot find/m);
-  assert.match(error.message, /1\. .*npx cmake-js compile/);
-  assert.match(error.message, /2\. .*asar/);
+  const platform = `${process.platform}-${process.arch}`;
+  const start = `the native addon of tritonts ${packageVersion} could not be loaded on ${platform}`;
+  assert.ok(error.message.startsWith(start), error.message);
+  assert.ok(error.message.includes(`, Node ${process.versions.node}.\n`), error.message);
+  if (process.platform === 'linux') assert.match(error.message, /^.* \((glibc \d+\.\d+|musl)\), Node/);
+  const order = [`@tritonts/${target()} `, own, local].map((name) => error.message.indexOf(`\n  ${name}`));
+  assert.ok(
+    order.every((at, index) => at > (order[index - 1] ?? 0)),
+    error.message,
+  );
+  assert.match(error.message, /^ {2}1\. .*npm install --include=optional/m);
+  assert.match(
+    error.message,
+    /^ {2}2\. .*--external:tritonts --external:onnxruntime-node.*serverExternalPackages/m,
+  );
+  assert.match(error.message, /^ {2}3\. build it: .*build-addon\.mjs/m);
 });
 
 test('the error of each try is kept', async (t) => {
   const copy = await copyOf(await temporaryFolder(t));
   const { cause } = thrown(() => copy.addon());
   assert.ok(cause instanceof AggregateError);
+  assert.equal(cause.errors.length, 3);
   for (const error of cause.errors) assert.equal((error as NodeJS.ErrnoException).code, 'MODULE_NOT_FOUND');
 });
+
+const all = [installed, own, local];
+for (const [index, first] of all.entries()) {
+  const missing = all.slice(0, index);
+  test(`${first} is taken ${index === 0 ? 'before all others' : `where ${missing.join(' and ')} is missing`}`, async (t) => {
+    const folder = await temporaryFolder(t);
+    const copy = await copyOf(folder);
+    for (const file of all.slice(index)) await publish(join(folder, file));
+    copy.addon();
+    const { cache } = createRequire(import.meta.url);
+    const taken = all.filter((file) => join(folder, file) in cache);
+    assert.deepEqual(taken, [first]);
+  });
+}
 
 test('a file that is no addon is told of with the reason of the system', async (t) => {
   const folder = await temporaryFolder(t);
   const copy = await copyOf(folder);
   await mkdir(join(folder, 'build/Release'), { recursive: true });
-  await writeFile(join(folder, 'build/Release/tritonts.node'), 'not a library');
+  await writeFile(join(folder, local), 'not a library');
   const error = thrown(() => copy.addon());
-  const line = error.message.split('\n').find((text) => text.includes('build/Release'));
-  assert.ok(line !== undefined && !line.includes('Cannot find module'), error.message);
+  const line = lineOf(error, local);
+  assert.ok(!line.includes('not found') && line.includes(join(folder, local)), error.message);
   assert.ok(error instanceof TritonError);
+});
+
+for (const [name, file] of [
+  ['a local build', local],
+  ['the package for the platform', installed],
+] as const) {
+  test(`${name} that is cut off is refused before the system maps it`, async (t) => {
+    if (process.platform !== 'linux' && file === local) {
+      t.skip('only ELF files say how long they are');
+      return;
+    }
+    const folder = await temporaryFolder(t);
+    await copyOf(folder);
+    await publish(join(folder, file));
+    const { size } = await stat(built);
+    await truncate(join(folder, file), Math.floor(size / 2));
+    // In a process of its own: to load it ends the process with SIGBUS.
+    const script = `import('${pathToFileURL(join(folder, 'dist/src/addon/load.js')).href}').then(({ addon }) => { addon(); })
+      .catch((error) => { console.log(error.message); })`;
+    const main = join(folder, 'main.mjs');
+    await writeFile(main, script);
+    const outcome = await runChild(pathToFileURL(main), [], { env: { TRITONTS_ADDON: '' } });
+    assert.equal(outcome.code, 0, JSON.stringify(outcome));
+    assert.match(outcome.stdout, /is damaged: it is cut off/);
+    assert.match(outcome.stdout, /1\. a file is damaged, or of another version: remove node_modules/);
+  });
+}
+
+test('a file whose bytes are others than were published is refused, with both sums', async (t) => {
+  const folder = await temporaryFolder(t);
+  const copy = await copyOf(folder);
+  await publish(join(folder, installed), { sha256: '0'.repeat(64) });
+  const line = lineOf(
+    thrown(() => copy.addon()),
+    `@tritonts/${target()}`,
+  );
+  assert.match(line, /is damaged: its SHA-256 is [0-9a-f]{64} and should be 0{64}/);
+});
+
+test('the binary of another version is refused', async (t) => {
+  const folder = await temporaryFolder(t);
+  const copy = await copyOf(folder);
+  await publish(join(folder, installed), { version: '0.0.7' });
+  const line = lineOf(
+    thrown(() => copy.addon()),
+    `@tritonts/${target()}`,
+  );
+  assert.ok(line.includes(`belongs to version 0.0.7 of tritonts, and this is ${packageVersion}`), line);
+});
+
+test('where addons are forbidden, the error says so, and nothing about building', async (t) => {
+  const folder = await temporaryFolder(t);
+  await copyOf(folder);
+  await publish(join(folder, local));
+  const main = join(folder, 'main.mjs');
+  const load = pathToFileURL(join(folder, 'dist/src/addon/load.js')).href;
+  await writeFile(
+    main,
+    `import { addon } from '${load}';\ntry { addon(); } catch (error) { console.log(error.message); }`,
+  );
+  const outcome = await runChild(pathToFileURL(main), [], {
+    flags: ['--no-addons'],
+    env: { TRITONTS_ADDON: '' },
+  });
+  assert.match(outcome.stdout, /: this process forbids addons\./);
+  assert.match(outcome.stdout, /1\. leave --no-addons away/);
+  assert.doesNotMatch(outcome.stdout, /build it/);
+});
+
+test('a Node that is too old is told the one that is needed', async () => {
+  const { engines } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as {
+    engines: { node: string };
+  };
+  assert.equal(`${engines.node}.0`, `>=${oldestNode}`);
+  for (const version of ['18.20.8', '20.18.3']) {
+    const error = outdatedNode(version);
+    assert.equal(error?.code, 'UNAVAILABLE');
+    assert.match(error.message, /older than 20\.19\.0[^]*1\. install Node 20\.19 or newer/);
+  }
+  for (const version of ['20.19.0', '22.0.0', '100.1.2']) assert.equal(outdatedNode(version), undefined);
 });

@@ -1,8 +1,8 @@
 /** Random configurations: any value for any field of the schema. */
 
 import fc from 'fast-check';
-import { enumNames, fieldsOf, rootMessage, type Field } from '../../src/config/fields.js';
-import type { ModelConfigInput } from '../../src/config/types.js';
+import { enumNames, fieldsOf, rootMessage, type Field } from '../../src/config/schema/fields.js';
+import type { ModelConfigInput } from '../../src/config/schema/types.js';
 
 const anyText = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 12 }),

@@ -2,9 +2,9 @@
 
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
-import { expandConfig } from '../../src/config/expand.js';
-import { allFieldPaths, enumNames } from '../../src/config/fields.js';
-import { printConfig } from '../../src/config/print.js';
+import { expandConfig } from '../../src/config/schema/expand.js';
+import { allFieldPaths, enumNames } from '../../src/config/schema/fields.js';
+import { printConfig } from '../../src/config/text/print.js';
 import { faulty } from '../corpus/faulty.js';
 import { names, textOf } from '../corpus/repository.js';
 import { anyConfig } from './arbitrary.js';

@@ -1,11 +1,11 @@
 import test from 'node:test';
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { expandConfig } from '../../src/config/expand.js';
-import { readModelConfigJson } from '../../src/config/read-json.js';
-import { prepareConfig } from '../../src/config/prepare.js';
-import { printConfig } from '../../src/config/print.js';
-import type { ParsedConfig } from '../../src/config/read.js';
+import { expandConfig } from '../../src/config/schema/expand.js';
+import { readModelConfigJson } from '../../src/config/text/read-json.js';
+import { prepareConfig } from '../../src/config/rules/prepare.js';
+import { printConfig } from '../../src/config/text/print.js';
+import type { ParsedConfig } from '../../src/config/text/read.js';
 import { TritonError } from '../../src/errors.js';
 import { anyConfig } from './arbitrary.js';
 import { gpus, parse } from './helpers.js';

@@ -1,11 +1,11 @@
 /** What the tests of this folder share: reading from text, and listing what a check reports. */
 
-import type { Gpus } from '../../src/config/gpus.js';
-import { expandConfig } from '../../src/config/expand.js';
-import { normalizeConfig } from '../../src/config/normalize.js';
-import { reportInto, type Problem, type Report } from '../../src/config/problems.js';
-import { readModelConfig, type ParsedConfig } from '../../src/config/read.js';
-import type { ModelConfig } from '../../src/config/types.js';
+import type { Gpus } from '../../src/config/rules/usable-gpus.js';
+import { expandConfig } from '../../src/config/schema/expand.js';
+import { normalizeConfig } from '../../src/config/rules/normalize.js';
+import { reportInto, type Problem, type Report } from '../../src/config/text/problems.js';
+import { readModelConfig, type ParsedConfig } from '../../src/config/text/read.js';
+import type { ModelConfig } from '../../src/config/schema/types.js';
 import { TritonError } from '../../src/errors.js';
 
 /** Reads text as the file `config.pbtxt`. */

@@ -1,7 +1,7 @@
 /** Makes a small ONNX model that a configuration fits: its inputs, its outputs, and no sense. */
 
-import { datatypeOf } from '../../src/config/description.js';
-import type { DataType, ModelConfig } from '../../src/config/types.js';
+import { datatypeOf } from '../../src/config/rules/description.js';
+import type { DataType, ModelConfig } from '../../src/config/schema/types.js';
 import { datatypeSize, type Datatype } from '../../src/tensor/datatype.js';
 import { graph, type Dim, type Graph } from '../support/onnx/graph.js';
 import { elementType, type TensorValues } from '../support/onnx/tensor.js';

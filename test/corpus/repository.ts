@@ -3,8 +3,8 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { expandConfig } from '../../src/config/expand.js';
-import { readModelConfig } from '../../src/config/read.js';
+import { expandConfig } from '../../src/config/schema/expand.js';
+import { readModelConfig } from '../../src/config/text/read.js';
 import { addModel } from '../support/models.js';
 import type { RepositoryModel } from '../support/repository.js';
 import type { Refused, Served } from './case.js';

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import type { InferenceServer, Inputs, ModelConfig, TensorInput } from '../../src/index.js';
-import { datatypeOf } from '../../src/config/description.js';
+import { datatypeOf } from '../../src/config/rules/description.js';
 import type { Datatype } from '../../src/tensor/datatype.js';
 import { variableSize } from './model-for.js';
 

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { createServer } from '../../src/index.js';
 import { gpusOfLibrary } from '../../src/backends/cuda.js';
-import { dataTypeOf } from '../../src/config/description.js';
+import { dataTypeOf } from '../../src/config/rules/description.js';
 import { datatypeOfNumber, type Datatype } from '../../src/tensor/datatype.js';
 import { elementTypes } from '../../src/tensor/elements.js';
 import { tensorFactory } from '../../src/tensor/output.js';

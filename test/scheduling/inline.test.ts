@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { InlineOption } from '../../src/config/inline.js';
+import type { InlineOption } from '../../src/config/rules/inline-option.js';
 import { inlineBudgetUs } from '../../src/scheduling/inline.js';
 import { normalized } from '../config/helpers.js';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ModelConfig } from '../../src/config/types.js';
+import type { ModelConfig } from '../../src/config/schema/types.js';
 import { schedulingOf } from '../../src/scheduling/policy.js';
 import { normalized } from '../config/helpers.js';
 

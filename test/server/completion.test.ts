@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ModelConfig, ServerOptions } from '../../src/index.js';
-import { expandConfig } from '../../src/config/expand.js';
-import { printConfig, printConfigJson } from '../../src/config/print.js';
-import { readModelConfigJson } from '../../src/config/read-json.js';
-import { readModelConfig } from '../../src/config/read.js';
+import { expandConfig } from '../../src/config/schema/expand.js';
+import { printConfig, printConfigJson } from '../../src/config/text/print.js';
+import { readModelConfigJson } from '../../src/config/text/read-json.js';
+import { readModelConfig } from '../../src/config/text/read.js';
 import {
   addModel,
   fixedBatchModel,

@@ -187,9 +187,24 @@ describe('encoders', () => {
 
   it('refuse lengths that a proxy makes up', () => {
     for (const length of [-1, 1.5, NaN, Infinity, '2', null]) {
-      const proxy = new Proxy([1, 2], {
-        get: (of, key) => (key === 'length' ? length : Reflect.get(of, key)) as unknown,
-      });
+      const claim = <T extends object>(target: T): T =>
+        new Proxy(target, {
+          get: (of, key) => (key === 'length' ? length : Reflect.get(of, key)) as unknown,
+        });
+      const proxy = claim([1, 2]);
+      // At each level, of inputs that would take any.
+      for (const [dims, nested] of [
+        [[-1], [proxy]],
+        [[-1], claim([[1], [2]])],
+        [[-1, 2], claim([[[1, 2]]])],
+        [[-1, 2], [claim([[1, 2]])]],
+        [[2, -1], [[proxy, [1, 2]]]],
+      ] as const) {
+        assert.match(
+          refusal(() => encode('FP32', dims, nested)),
+          /an array of length/,
+        );
+      }
       assert.match(
         refusal(() => encode('FP32', [2], [proxy])),
         /an array of length|a row of length/,

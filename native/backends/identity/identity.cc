@@ -56,7 +56,7 @@ class IdentityInstance final : public Instance {
     const auto requests = run.requests();
     if (io_->max_batch_size == 0) return false;
     for (const InputTensor& input : requests.front()->inputs()) {
-      if (input.datatype == DataType::kBytes || input.chunks.front().owner) return false;
+      if (input.datatype == DataType::kBytes || input.first_chunks.front().owner) return false;
     }
     return true;
   }
@@ -79,8 +79,9 @@ class IdentityInstance final : public Instance {
     for (uint32_t position = 0; position < requests.size(); position++) {
       for (const InputTensor& input : requests[position]->inputs()) {
         if (input.index >= io_->outputs.size()) continue;
-        if (input.chunks.size() == 1) {
-          const Buffer& chunk = input.chunks.front();
+        const Request& request = *requests[position];
+        if (input.first_chunks.size() == 1) {
+          const Buffer chunk = request.chunk(input);
           run.SetRequestOutput(position, input.index, input.datatype, input.shape, chunk.data,
                                chunk.size, chunk.owner.get());
           continue;
@@ -91,7 +92,8 @@ class IdentityInstance final : public Instance {
           break;
         }
         char* target = static_cast<char*>(block->data());
-        for (const Buffer& chunk : input.chunks) {
+        for (size_t i = 0; i < input.first_chunks.size(); i++) {
+          const Buffer chunk = request.chunk(input, i);
           std::copy_n(static_cast<const char*>(chunk.data), chunk.size, target);
           target += chunk.size;
         }

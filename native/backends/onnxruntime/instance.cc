@@ -118,7 +118,7 @@ Status OnnxInstance::ChooseOutputs(Run& run) {
   const auto requests = run.requests();
   for (uint32_t i = 0; i < outputs_.size(); i++) {
     if (std::none_of(requests.begin(), requests.end(),
-                     [i](const Request* request) { return request->Wants(i); })) {
+                     [i](const Request* request) { return request->header->Wants(i); })) {
       continue;
     }
     wanted_.push_back(i);

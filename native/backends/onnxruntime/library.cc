@@ -98,6 +98,8 @@ StatusOr<Library*> Library::Open(const std::string& path) {
     return NotUsable(path, "(" + version + ") does not offer version " + std::to_string(api) +
                                " of its interface");
   }
+  // Whoever requires onnxruntime-node of another version later gets the library of that version.
+  opened.value().HideName();
   std::string loaded = DynamicLibrary::PathOf(reinterpret_cast<const void*>(get_base));
   if (loaded.empty()) loaded = key;
 

@@ -18,7 +18,7 @@ size_t FailedAlike(std::span<const Response> responses) {
   if (first.status.ok() || !first.final) return count;
   for (; count < responses.size(); count++) {
     const Response& next = responses[count];
-    if (next.request->slot != first.request->slot ||
+    if (next.request->header != first.request->header ||
         next.request->position != first.request->position + count ||
         !next.status.SameAs(first.status) || !next.final || next.limited != first.limited ||
         next.unserved != first.unserved || next.timings != first.timings) {
@@ -31,10 +31,7 @@ size_t FailedAlike(std::span<const Response> responses) {
 }  // namespace
 
 void Port::TakeBack(Request* request) {
-  // What lies in a slab is there for the next group that is like this one (slots.h).
-  for (InputTensor& input : request->inputs()) {
-    if (!input.chunks.empty() && input.chunks.front().owner) input.chunks.clear();
-  }
+  request->header->ReleaseChunks();
   request->set_state(Request::State::kIdle);
 }
 
@@ -54,23 +51,21 @@ struct Port::Ended {
 };
 
 void Port::End(const Response& response, Ended* ended) {
-  Request* request = response.request;
+  Request* const request = response.request;
   ended->abandoned = ended->abandoned || response.abandoned;
   // Else not written to: the JS thread may look at it.
   if (response.unserved && ended->written) request->unserved = true;
   if (response.abandoned) request->abandoned = true;
   if (!ended->written && !ended->detached) {
-    if (!response.abandoned) {
-      for (InputTensor& input : request->inputs()) input.chunks.clear();
-    }
+    if (!response.abandoned) request->ReleaseInputs();
     request->next = nullptr;
     ended->waiting.Append({request, request});
     return;
   }
   if (ended->written) {
-    ended->writer.NoteEnd(*request);
-  } else {
-    ended->bytes += request->accounted_bytes;
+    ended->writer.NoteEnds({&request, 1});
+  } else if (request->charged) {
+    ended->bytes += request->header->accounted_bytes;
   }
   ended->count++;
   if (!response.abandoned) TakeBack(request);
@@ -134,7 +129,15 @@ void Port::DeliverAlike(const AlikeResponses& alike) {
   for (size_t first = 0; first < all;) {
     size_t count = ended.detached ? all : 0;
     if (fits && !ended.detached) count = ended.writer.WriteAlike(alike, first);
-    ended.written = count > 0 && !ended.detached;
+    if (count > 0 && !ended.detached) {
+      const std::span<Request* const> requests = alike.requests.subspan(first, count);
+      ended.writer.NoteEnds(requests);
+      for (Request* request : requests) TakeBack(request);
+      ended.count += count;
+      first += count;
+      continue;
+    }
+    ended.written = false;
     if (count == 0) {
       count = 1;
       response.request = alike.requests[first];
@@ -161,9 +164,8 @@ void Port::AnswerUnanswered() {
   Ended ended(this);
   Response response;
   response.status = no_answer_;
-  for (Schedulable* left = waiting.first; left;) {
-    auto* request = static_cast<Request*>(left);
-    left = left->next;
+  for (Request* left = waiting.first; left;) {
+    Request* const request = std::exchange(left, left->next);
     response.request = request;
     response.abandoned = request->abandoned;
     ended.written = !ended.detached && ended.writer.Write(response, 1);

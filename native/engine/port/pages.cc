@@ -43,7 +43,7 @@ void CompletionPage::Reset() {
   finals = 0;
   large.clear();
   large_bytes = range_bytes = charged = 0;
-  timings_version = nullptr;
+  timings_executor = nullptr;
   ended_count = 0;
 }
 

@@ -50,7 +50,7 @@ struct CompletionPage {
   // Last timing record written, so that requests of one batch and tick share it.
   uint64_t timings_batch = 0;
   uint64_t timings_flush = 0;
-  const void* timings_version = nullptr;
+  const void* timings_executor = nullptr;
   // Slots, and how many of their requests end here; with TRITONTS_CHECKS.
   BlockRef ended_memory;
   uint32_t ended_count = 0;

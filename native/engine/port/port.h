@@ -139,8 +139,8 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
 
   // Requests that are in no queue, linked as if they were.
   struct RequestChain {
-    Schedulable* first = nullptr;
-    Schedulable* last = nullptr;
+    Request* first = nullptr;
+    Request* last = nullptr;
     void Append(RequestChain chain) {
       if (!chain.first) return;
       (last ? last->next : first) = chain.first;
@@ -152,6 +152,7 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
     uint32_t uid;
     std::shared_ptr<ModelVersion> version;  // null: it is gone
     std::vector<Request*> requests;
+    uint64_t bytes;  // what they count against the limit
   };
   // A block that a request of the tick has.
   struct TickBlock {
@@ -162,11 +163,10 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   // --- The way in. Parse* throw std::bad_alloc.
   Status Parse(SubmissionReader reader, const char* const* slab_sources, uint64_t now_ns);
   Status ParseGroup(SubmissionReader* reader, const char* const* slab_sources, uint64_t now_ns);
-  // The inputs of a group, of whose requests the first `prepared` ones have them already; adds what
-  // they take of each request's share to `*bytes`.
+  // The inputs of a group; adds what a request's take to `*bytes`.
   Status ParseInputs(SubmissionReader* reader, const GroupRecord& record,
                      const ModelVersion* version, const char* const* slab_sources,
-                     std::span<Request> group, size_t prepared, uint64_t* bytes);
+                     const Slots::Slot& slot, uint64_t* bytes);
   // Null where there never was such a version.
   Tick* TickOf(uint32_t uid);
   Tick* AddTick(uint32_t uid, std::shared_ptr<ModelVersion> version);

@@ -35,11 +35,20 @@ Slots::Slot* Slots::Take(const GroupRecord& group, const char** fault) {
   }
   if (leave || slot.capacity < group.requests) {
     if (leave) abandoned_.reserve(abandoned_.size() + 1);
-    auto requests = std::make_unique<Request[]>(group.requests);
-    if (leave) abandoned_.push_back(std::move(slot.requests));
-    slot.prepared = 0;
-    slot.requests = std::move(requests);
+    if (leave || !slot.header) {
+      auto header = std::make_unique<RequestHeader>();
+      auto requests = std::make_unique<Request[]>(group.requests);
+      if (leave) abandoned_.push_back({std::move(slot.header), std::move(slot.requests)});
+      slot.header = std::move(header);
+      slot.requests = std::move(requests);
+    } else {
+      slot.requests = std::make_unique<Request[]>(group.requests);
+    }
     slot.capacity = group.requests;
+    for (uint32_t i = 0; i < group.requests; i++) {
+      slot.requests[i].header = slot.header.get();
+      slot.requests[i].position = i;
+    }
   }
 #if defined(TRITONTS_CHECKS)
   TRITONTS_ASSERT(slot.untaken == 0, "a slot was used again before its answers were taken");
@@ -70,8 +79,8 @@ void Slots::Shrink() {
       kept += slot.capacity;
     } else if (slot.idle()) {
       slot.requests.reset();
-      slot.count = slot.capacity = slot.prepared = 0;
-      slot.words = {};
+      slot.header.reset();
+      slot.count = slot.capacity = 0;
     }
   }
 }

@@ -19,12 +19,8 @@ class Slots {
     uint32_t generation = 0;
     uint32_t count = 0;  // requests of the last group
     uint32_t capacity = 0;
+    std::unique_ptr<RequestHeader> header;  // what all of them share
     std::unique_ptr<Request[]> requests;
-    // Ticks are alike, and most groups are like the slot's last one. What so many of its requests
-    // have of that is right for a group of the same version and the same words, but for its name.
-    uint32_t prepared = 0;
-    uint32_t prepared_uid = 0;
-    std::vector<int32_t> words;
 #if defined(TRITONTS_CHECKS)
     uint32_t untaken = 0;  // from Submit until the page with their final responses is taken
 #endif
@@ -43,8 +39,6 @@ class Slots {
   size_t size() const { return slots_.size(); }
   const Slot& operator[](size_t slot) const { return slots_[slot]; }
 
-  // A slot's requests have lost what they had of their group.
-  void Forget(uint32_t slot) { slots_[slot].prepared = 0; }
   // Final answers to so many of the slot's requests were handed out, or never will be. For
   // TRITONTS_CHECKS.
   void NoteTaken(uint32_t slot, uint32_t count);
@@ -58,7 +52,11 @@ class Slots {
   static constexpr size_t kKeptRequests = 1024;  // together
 
   std::vector<Slot> slots_;
-  std::vector<std::unique_ptr<Request[]>> abandoned_;
+  struct Abandoned {
+    std::unique_ptr<RequestHeader> header;
+    std::unique_ptr<Request[]> requests;
+  };
+  std::vector<Abandoned> abandoned_;
 };
 
 }  // namespace tritonts

@@ -21,10 +21,9 @@ constexpr size_t kFew = 64;  // requests that are refused together
 void Port::DropTick() {
   for (size_t i = 0; i < tick_count_; i++) {
     for (Request* request : ticks_[i].requests) {
-      request->ClearInputs();
+      request->header->ClearInputs();
       request->set_state(Request::State::kIdle);
-      slots_.Forget(request->slot);
-      slots_.NoteTaken(request->slot, 1);
+      slots_.NoteTaken(request->header->slot, 1);
     }
     ticks_[i].version.reset();
   }
@@ -84,7 +83,7 @@ void Port::ChargeEach(Tick* tick) {
   uint64_t said = 0;  // the bytes that `like` is about
   const auto refuse = [&] { Refuse(std::span(refused).first(std::exchange(count, 0)), like); };
   for (Request* request : requests) {
-    const uint64_t bytes = request->accounted_bytes;
+    const uint64_t bytes = request->header->accounted_bytes;
     if (budget_.Reserve(bytes)) {
       requests[kept++] = request;
       continue;
@@ -93,7 +92,7 @@ void Port::ChargeEach(Tick* tick) {
     if (bytes != said) like.status = BeyondLimit(*tick->version, bytes);
     said = bytes;
     like.limited = bytes <= budget_.limit();
-    request->accounted_bytes = request->range_bytes = 0;
+    request->charged = false;
     refused[count++] = request;
   }
   refuse();
@@ -102,9 +101,7 @@ void Port::ChargeEach(Tick* tick) {
 
 void Port::Charge() {
   uint64_t bytes = 0;
-  for (size_t i = 0; i < tick_count_; i++) {
-    for (const Request* request : ticks_[i].requests) bytes += request->accounted_bytes;
-  }
+  for (size_t i = 0; i < tick_count_; i++) bytes += ticks_[i].bytes;
   if (budget_.Reserve(bytes)) return;
   // Not all of them: as many as fit, in order.
   for (size_t i = 0; i < tick_count_; i++) ChargeEach(&ticks_[i]);

@@ -109,18 +109,18 @@ int32_t ResponseWriter::Put(const void* data, size_t size) {
 
 void ResponseWriter::WriteTimings(const Request& request, const BatchTimings& timings) {
   CompletionPage* page = page_;
-  if (page->timings_version == request.version && page->timings_batch == timings.batch &&
-      page->timings_flush == request.flush) {
+  if (page->timings_executor == request.header->executor && page->timings_batch == timings.batch &&
+      page->timings_flush == request.header->flush) {
     return;
   }
-  page->timings_version = request.version;
+  page->timings_executor = request.header->executor;
   page->timings_batch = timings.batch;
-  page->timings_flush = request.flush;
+  page->timings_flush = request.header->flush;
   page->data()[page->words++] = layout::kTimings;
   page->words += page->words & 1;
   const double values[] = {
       static_cast<double>(timings.batch_size),
-      static_cast<double>(timings.exec_start_ns - request.arrival_ns),
+      static_cast<double>(timings.exec_start_ns - request.header->arrival_ns),
       static_cast<double>(timings.compute_start_ns - timings.exec_start_ns),
       static_cast<double>(timings.compute_end_ns - timings.compute_start_ns),
       static_cast<double>(timings.exec_end_ns - timings.compute_end_ns),
@@ -168,8 +168,8 @@ bool ResponseWriter::WriteOutputs(const Response& response, std::string_view* co
   if (large > 0 && !KeepLarge(response.outputs, page_, lacked)) return false;
   if (response.timings) WriteTimings(*request, *response.timings);
   int32_t* words = page_->data() + page_->words;
-  *words++ = static_cast<int32_t>(request->slot);
-  *words++ = static_cast<int32_t>(request->generation);
+  *words++ = static_cast<int32_t>(request->header->slot);
+  *words++ = static_cast<int32_t>(request->header->generation);
   *words++ = static_cast<int32_t>(Code::kOk) | (response.final ? layout::kFinalBit : 0) |
              (response.timings ? layout::kRanBit : 0) |
              static_cast<int32_t>(response.outputs.size() << 16);
@@ -196,7 +196,7 @@ void ResponseWriter::NoteWritten(const Response& response, uint32_t count) {
     return;
   }
   page_->finals += count;
-  page_->NoteEnded(response.request->slot, count);
+  page_->NoteEnded(response.request->header->slot, count);
 }
 
 bool ResponseWriter::WriteFailure(const Response& response, uint32_t count, Code code,
@@ -208,8 +208,8 @@ bool ResponseWriter::WriteFailure(const Response& response, uint32_t count, Code
   const Request* request = response.request;
   if (response.timings) WriteTimings(*request, *response.timings);
   int32_t* words = page_->data() + page_->words;
-  *words++ = static_cast<int32_t>(request->slot);
-  *words++ = static_cast<int32_t>(request->generation);
+  *words++ = static_cast<int32_t>(request->header->slot);
+  *words++ = static_cast<int32_t>(request->header->generation);
   *words++ = static_cast<int32_t>(code) | (response.final ? layout::kFinalBit : 0) |
              (response.limited ? layout::kLimitedBit : 0) |
              (response.unserved ? layout::kUnservedBit : 0) |
@@ -246,7 +246,8 @@ size_t ResponseWriter::WriteAlike(const AlikeResponses& alike, size_t first) {
   // The first of a tick's requests says for all of them how long they waited.
   WriteTimings(*requests.front(), *alike.timings);
   size_t count = 0;
-  while (count < requests.size() && requests[count]->flush == requests.front()->flush) {
+  while (count < requests.size() &&
+         requests[count]->header->flush == requests.front()->header->flush) {
     const size_t written = WriteNeighbours(alike, first + count);
     if (written == 0) break;
     count += written;
@@ -267,13 +268,13 @@ size_t ResponseWriter::WriteNeighbours(const AlikeResponses& alike, size_t first
   if (bytes_each > 0) most = std::min(most, (page_->room() - fixed) / bytes_each);
   const Request& begin = *requests.front();
   size_t count = 1;
-  while (count < most && requests[count]->slot == begin.slot &&
+  while (count < most && requests[count]->header == begin.header &&
          requests[count]->position == begin.position + count) {
     count++;
   }
   int32_t* words = page_->data() + page_->words;
-  *words++ = static_cast<int32_t>(begin.slot);
-  *words++ = static_cast<int32_t>(begin.generation);
+  *words++ = static_cast<int32_t>(begin.header->slot);
+  *words++ = static_cast<int32_t>(begin.header->generation);
   *words++ = static_cast<int32_t>(Code::kOk) | layout::kFinalBit | layout::kRanBit |
              static_cast<int32_t>(alike.outputs.size() << 16);
   *words++ = static_cast<int32_t>(begin.position);
@@ -289,7 +290,7 @@ size_t ResponseWriter::WriteNeighbours(const AlikeResponses& alike, size_t first
   }
   page_->words = static_cast<uint32_t>(words - page_->data());
   page_->finals += static_cast<uint32_t>(count);
-  page_->NoteEnded(begin.slot, static_cast<uint32_t>(count));
+  page_->NoteEnded(begin.header->slot, static_cast<uint32_t>(count));
   return count;
 }
 

@@ -29,11 +29,14 @@ class ResponseWriter {
   // Writes these from number `first` on, as many as a page has room for. How many; 0: no memory.
   size_t WriteAlike(const AlikeResponses& alike, size_t first);
 
-  // A request's final response was written by the last call, and what was counted of it is counted
-  // with its page from then on. Before the request is used again.
-  void NoteEnd(const Request& request) {
-    page_->range_bytes += request.range_bytes;
-    less_ += request.accounted_bytes;
+  // Final responses to these requests were written by the last call, and what was counted of them
+  // is counted with their page from then on. Before they are used again.
+  void NoteEnds(std::span<Request* const> requests) {
+    for (const Request* request : requests) {
+      if (!request->charged) continue;
+      page_->range_bytes += request->header->range_bytes;
+      less_ += request->header->accounted_bytes;
+    }
   }
   // Publishes what is left to be; whether the JS thread is to be told. So it is also where nothing
   // was written: others' answers were kept from it meanwhile.

@@ -22,13 +22,10 @@ class RequestChain {
 
   bool empty() const { return first_ == nullptr; }
   size_t size() const { return size_; }
-  const Request* front() const { return static_cast<const Request*>(first_); }
-  // The one behind another one of the chain; null: there is none.
-  static const Request* After(const Request* request) {
-    return static_cast<const Request*>(request->next);
-  }
+  // The first one; Request::next leads to those behind it.
+  const Request* front() const { return first_; }
 
-  void Append(Schedulable* request) {
+  void Append(Request* request) {
     request->next = nullptr;
     (last_ ? last_->next : first_) = request;
     last_ = request;
@@ -36,16 +33,16 @@ class RequestChain {
   }
   // Takes the first one out, of some.
   Request* Pop() {
-    Schedulable* const request = first_;
+    Request* const request = first_;
     first_ = std::exchange(request->next, nullptr);
     if (!first_) last_ = nullptr;
     size_--;
-    return static_cast<Request*>(request);
+    return request;
   }
 
  private:
-  Schedulable* first_ = nullptr;
-  Schedulable* last_ = nullptr;
+  Request* first_ = nullptr;
+  Request* last_ = nullptr;
   size_t size_ = 0;
 };
 

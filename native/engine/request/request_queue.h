@@ -13,9 +13,9 @@ class RequestQueue {
  public:
   bool empty() const { return head_ == nullptr; }
   size_t size() const { return size_; }
-  Schedulable* front() const { return head_; }
+  Request* front() const { return head_; }
 
-  void Append(Schedulable* request) {
+  void Append(Request* request) {
     request->next = nullptr;
     request->previous = tail_;
     (tail_ ? tail_->next : head_) = request;
@@ -24,21 +24,19 @@ class RequestQueue {
     size_++;
   }
 
-  // Takes `count` requests out from the first one on, which are in the queue one after the other.
-  // Their `next` still leads from each to the one behind it.
-  void RemoveRun(Schedulable* first, size_t count) {
-    Schedulable* last = first;
-    last->queued = false;
-    for (size_t i = 1; i < count; i++) {
-      last = last->next;
-      last->queued = false;
+  // Takes `count` requests out from `first` on, which are in the queue one after the other, and
+  // writes them to `taken`.
+  void TakeNeighbours(Request* first, size_t count, Request** taken) {
+    Request* last = nullptr;
+    for (Request* request = first; count > 0; request = request->next, count--, size_--) {
+      request->queued = false;
+      *taken++ = last = request;
     }
     (first->previous ? first->previous->next : head_) = last->next;
     (last->next ? last->next->previous : tail_) = first->previous;
-    size_ -= count;
   }
 
-  void Remove(Schedulable* request) {
+  void Remove(Request* request) {
     (request->previous ? request->previous->next : head_) = request->next;
     (request->next ? request->next->previous : tail_) = request->previous;
     request->next = request->previous = nullptr;
@@ -47,8 +45,8 @@ class RequestQueue {
   }
 
  private:
-  Schedulable* head_ = nullptr;
-  Schedulable* tail_ = nullptr;
+  Request* head_ = nullptr;
+  Request* tail_ = nullptr;
   size_t size_ = 0;
 };
 

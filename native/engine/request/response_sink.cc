@@ -56,9 +56,9 @@ void DeliverEach(std::span<Request* const> requests, const Response& like) {
 void DeliverAll(std::span<const Response> responses) {
   size_t begin = 0;
   while (begin < responses.size()) {
-    ResponseSink* sink = responses[begin].request->sink;
+    ResponseSink* sink = responses[begin].request->header->sink;
     size_t end = begin + 1;
-    while (end < responses.size() && responses[end].request->sink == sink) end++;
+    while (end < responses.size() && responses[end].request->header->sink == sink) end++;
     sink->Deliver(responses.subspan(begin, end - begin));
     begin = end;
   }

@@ -40,13 +40,13 @@ bool CountElements(std::span<const int64_t> shape, uint64_t* count) {
 // Reads through the chunks of an input as if they were one.
 class Reader {
  public:
-  explicit Reader(std::span<const Buffer> chunks) : chunks_(chunks) {}
+  Reader(const Request& request, const InputTensor& input) : request_(request), input_(input) {}
 
   // Copies the next bytes to `to`, or passes over them where that is null; false: there are fewer.
   bool Take(size_t size, char* to) {
     while (size > 0) {
-      if (chunks_.empty()) return false;
-      const Buffer& chunk = chunks_.front();
+      if (next_ == request_.chunks(input_)) return false;
+      const Buffer chunk = request_.chunk(input_, next_);
       const size_t here = std::min(size, chunk.size - offset_);
       if (to && here > 0) {
         std::memcpy(to, static_cast<const char*>(chunk.data) + offset_, here);
@@ -55,7 +55,7 @@ class Reader {
       size -= here;
       offset_ += here;
       if (offset_ == chunk.size) {
-        chunks_ = chunks_.subspan(1);
+        next_++;
         offset_ = 0;
       }
     }
@@ -63,19 +63,21 @@ class Reader {
   }
 
  private:
-  std::span<const Buffer> chunks_;
-  size_t offset_ = 0;
+  const Request& request_;
+  const InputTensor& input_;
+  size_t next_ = 0;    // the chunk that is being read
+  size_t offset_ = 0;  // in it
 };
 
 // Walks the elements of a BYTES tensor; what is wrong with them, "" where nothing is.
-std::string WalkStrings(const InputTensor& input, uint64_t count) {
+std::string WalkStrings(const Request& request, const InputTensor& input, uint64_t count) {
   size_t left = input.byte_size();
   // So much each element takes at the least: a wrong shape costs no walk.
   if (count > left / kLengthBytes) {
     return "expected " + std::to_string(count) + " elements, each after its length, but its " +
            std::to_string(left) + " bytes cannot hold them";
   }
-  Reader reader({input.chunks.data(), input.chunks.size()});
+  Reader reader(request, input);
   for (uint64_t i = 0; i < count; i++) {
     unsigned char digits[kLengthBytes];
     if (!reader.Take(kLengthBytes, reinterpret_cast<char*>(digits))) {
@@ -97,8 +99,9 @@ std::string WalkStrings(const InputTensor& input, uint64_t count) {
   return "";
 }
 
-std::string ComplaintOf(const ModelIo& io, const TensorSpec& spec, const InputTensor& input,
-                        uint32_t rows) {
+std::string ComplaintOf(const ModelIo& io, const TensorSpec& spec, const Request& request,
+                        const InputTensor& input) {
+  const uint32_t rows = request.header->batch_size;
   if (input.datatype != spec.datatype) {
     return std::string("expected ") + Name(spec.datatype) + " but received " + Name(input.datatype);
   }
@@ -115,7 +118,7 @@ std::string ComplaintOf(const ModelIo& io, const TensorSpec& spec, const InputTe
     return "expected " + std::to_string(rows) + " rows, as the request has, but received shape " +
            Text(shape);
   }
-  for (const Buffer& chunk : input.chunks) {
+  for (const Buffer& chunk : input.first_chunks) {
     if (chunk.size > 0 && !chunk.data) return "a part of its bytes is nowhere";
   }
   const uint64_t bytes = input.byte_size();
@@ -124,9 +127,9 @@ std::string ComplaintOf(const ModelIo& io, const TensorSpec& spec, const InputTe
     return "expected " + std::to_string(count * ByteSize(input.datatype)) + " bytes for shape " +
            Text(shape) + " but received " + std::to_string(bytes);
   }
-  const bool readable = std::all_of(input.chunks.begin(), input.chunks.end(),
+  const bool readable = std::all_of(input.first_chunks.begin(), input.first_chunks.end(),
                                     [](const Buffer& chunk) { return IsHostMemory(chunk.kind); });
-  return readable ? WalkStrings(input, count) : "";
+  return readable ? WalkStrings(request, input, count) : "";
 }
 
 }  // namespace
@@ -135,10 +138,10 @@ Status CheckRequest(const std::string& model, const ModelIo& io, const Request& 
   const auto refuse = [&](const std::string& what) {
     return Status::InvalidArg("model '" + model + "'" + what);
   };
-  if (io.max_batch_size > 0 &&
-      (request.batch_size == 0 || request.batch_size > io.max_batch_size)) {
+  const uint32_t rows = request.header->batch_size;
+  if (io.max_batch_size > 0 && (rows == 0 || rows > io.max_batch_size)) {
     return refuse(": expected 1 to " + std::to_string(io.max_batch_size) +
-                  " rows, its max_batch_size, but received " + std::to_string(request.batch_size));
+                  " rows, its max_batch_size, but received " + std::to_string(rows));
   }
   const std::span<const InputTensor> inputs = request.inputs();
   for (size_t i = 0; i < inputs.size(); i++) {
@@ -151,7 +154,7 @@ Status CheckRequest(const std::string& model, const ModelIo& io, const Request& 
     const bool twice = std::any_of(inputs.begin(), inputs.begin() + static_cast<ptrdiff_t>(i),
                                    [&](const InputTensor& one) { return one.index == index; });
     const std::string complaint =
-        twice ? "it is there twice" : ComplaintOf(io, spec, inputs[i], request.batch_size);
+        twice ? "it is there twice" : ComplaintOf(io, spec, request, inputs[i]);
     if (!complaint.empty()) return refuse(", input '" + spec.name + "': " + complaint);
   }
   for (uint32_t i = 0; i < io.inputs.size(); i++) {
@@ -159,7 +162,7 @@ Status CheckRequest(const std::string& model, const ModelIo& io, const Request& 
       return refuse(", input '" + io.inputs[i].name + "': it is missing");
     }
   }
-  for (const uint32_t output : request.wanted) {
+  for (const uint32_t output : request.header->wanted) {
     if (output < io.outputs.size()) continue;
     return refuse(": there is no output " + std::to_string(output) + ", it has " +
                   std::to_string(io.outputs.size()));

@@ -2,6 +2,27 @@
 
 namespace tritonts {
 
+namespace {
+
+Status MissingInSome() {
+  return Status::InvalidArg("an optional input is present in only some requests of a batch");
+}
+
+// How many of these, from the first on, are one after the other in one header: of each input, their
+// bytes are, too. A released one is nobody's neighbour.
+size_t NeighboursOf(std::span<Request* const> requests) {
+  const Request& first = *requests.front();
+  size_t count = 1;
+  while (count < requests.size() && requests[count]->header == first.header &&
+         requests[count]->position == first.position + count &&
+         requests[count]->released == first.released) {
+    count++;
+  }
+  return count;
+}
+
+}  // namespace
+
 Status Gather(Run& run, uint32_t index, bool batching, Gathered* out, MemoryKind wanted,
               int device) {
   out->buffer = Buffer();
@@ -9,43 +30,47 @@ Status Gather(Run& run, uint32_t index, bool batching, Gathered* out, MemoryKind
   out->copied = false;
   const auto requests = run.requests();
   size_t total = 0;
-  const char* end = nullptr;      // where the chunk before ended, while all are neighbours
-  const Buffer* begin = nullptr;  // the first one with bytes
+  const char* end = nullptr;  // where the chunk before ended, while all are neighbours
+  Buffer begin;               // the first one with bytes
   bool neighbours = true;
-  for (Request* request : requests) {
-    const InputTensor* input = request->input(index);
-    if (!input) {
-      if (out->present) {
-        return Status::InvalidArg("an optional input is present in only some requests of a batch");
+  const RequestHeader* header = nullptr;  // of the request before
+  const InputTensor* input = nullptr;     // that header's
+  for (size_t at = 0, stretch = 0; at < requests.size(); at += stretch) {
+    const Request& request = *requests[at];
+    if (request.header != header) {
+      header = request.header;
+      input = header->input(index);
+      if (input && !out->present) {
+        if (at > 0) return MissingInSome();
+        out->present = true;
+        out->shape.assign(input->shape.begin(), input->shape.end());
+        if (batching) out->shape[0] = 0;
+      } else if (!input && out->present) {
+        return MissingInSome();
+      } else if (input && batching) {
+        // Not memcmp: of so few dims the call would be the greater part.
+        bool same = input->shape.size() == out->shape.size();
+        for (size_t i = 1; same && i < out->shape.size(); i++)
+          same = input->shape[i] == out->shape[i];
+        if (!same) return Status::InvalidArg("requests of different shapes met in one batch");
       }
-      continue;
     }
-    if (!out->present) {
-      if (request != requests.front()) {
-        return Status::InvalidArg("an optional input is present in only some requests of a batch");
-      }
-      out->present = true;
-      out->shape.assign(input->shape.begin(), input->shape.end());
-    } else if (batching) {
-      // Not memcmp: of so few dims the call would be the greater part.
-      bool same = input->shape.size() == out->shape.size();
-      for (size_t i = 1; same && i < out->shape.size(); i++)
-        same = input->shape[i] == out->shape[i];
-      if (!same) {
-        return Status::InvalidArg("requests of different shapes met in one batch");
-      }
-      out->shape[0] += input->shape[0];
-    }
-    for (const Buffer& chunk : input->chunks) {
-      if (chunk.size == 0) continue;
-      if (!begin) {
-        begin = &chunk;
+    stretch = NeighboursOf(requests.subspan(at));
+    if (!input) continue;
+    if (batching) out->shape[0] += static_cast<int64_t>(stretch) * input->shape[0];
+    for (size_t i = 0, count = request.chunks(*input); i < count; i++) {
+      const Buffer chunk = request.chunk(*input, i);
+      // The others' bytes follow.
+      const size_t size = stretch * chunk.size;
+      if (size == 0) continue;
+      if (!begin.data) {
+        begin = chunk;
         neighbours = Serves(chunk.kind, chunk.device, wanted, device);
-      } else if (chunk.data != end || chunk.kind != begin->kind || chunk.device != begin->device) {
+      } else if (chunk.data != end || chunk.kind != begin.kind || chunk.device != begin.device) {
         neighbours = false;
       }
-      end = static_cast<const char*>(chunk.data) + chunk.size;
-      total += chunk.size;
+      end = static_cast<const char*>(chunk.data) + size;
+      total += size;
     }
   }
   if (!out->present) return Status::Ok();
@@ -53,10 +78,10 @@ Status Gather(Run& run, uint32_t index, bool batching, Gathered* out, MemoryKind
   out->buffer.device = device;
   out->buffer.size = total;
   if (neighbours) {
-    if (!begin) return Status::Ok();
-    out->buffer.data = begin->data;
-    out->buffer.kind = begin->kind;
-    out->buffer.device = begin->device;
+    if (!begin.data) return Status::Ok();
+    out->buffer.data = begin.data;
+    out->buffer.kind = begin.kind;
+    out->buffer.device = begin.device;
     return Status::Ok();
   }
   BlockRef block;
@@ -72,8 +97,10 @@ Status Gather(Run& run, uint32_t index, bool batching, Gathered* out, MemoryKind
                                std::to_string(total) + " bytes");
   }
   Buffer target{block->data(), total, block->kind(), block->device(), block};
-  for (Request* request : requests) {
-    for (const Buffer& chunk : request->input(index)->chunks) {
+  for (const Request* request : requests) {
+    const InputTensor& part = *request->input(index);
+    for (size_t i = 0, count = request->chunks(part); i < count; i++) {
+      const Buffer chunk = request->chunk(part, i);
       if (chunk.size == 0) continue;
       if (Status status = CopyBytes(chunk, target, run.memory()); !status.ok()) return status;
       target.data = static_cast<char*>(target.data) + chunk.size;

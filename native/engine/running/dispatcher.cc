@@ -18,8 +18,8 @@ Dispatcher::Dispatcher(std::unique_ptr<Scheduler> scheduler, std::vector<Instanc
       context_(context),
       inline_policy_(std::move(inline_policy)) {}
 
-void Dispatcher::Take(std::vector<Schedulable*>* from, RequestChain* to) {
-  for (Schedulable* one : *from) to->Append(one);
+void Dispatcher::Take(std::vector<Request*>* from, RequestChain* to) {
+  for (Request* one : *from) to->Append(one);
   from->clear();
 }
 
@@ -56,9 +56,13 @@ void Dispatcher::Ask(uint64_t now_ns, InstanceRunner* awake, const std::shared_p
   NoteTime(orders);
   Take(&decision_.expire, &orders->expired);
   if (awake) Offer(awake, now_ns, awake, owner, orders);
-  for (InstanceRunner* runner : runners_) {
-    if (scheduler_->waiting() == 0) return;
-    Offer(runner, now_ns, awake, owner, orders);
+  // What one takes may be what kept the requests behind it from another one that was asked before.
+  for (bool taken = true; taken;) {
+    taken = false;
+    for (InstanceRunner* runner : runners_) {
+      if (scheduler_->waiting() == 0) return;
+      taken = Offer(runner, now_ns, awake, owner, orders) || taken;
+    }
   }
   if (!threads_refused_) return;
   const bool stranded = std::all_of(runners_.begin(), runners_.end(), [](const auto* runner) {
@@ -68,22 +72,21 @@ void Dispatcher::Ask(uint64_t now_ns, InstanceRunner* awake, const std::shared_p
   scheduler_->Drain(&orders->stranded);
 }
 
-void Dispatcher::Offer(InstanceRunner* runner, uint64_t now_ns, InstanceRunner* awake,
+bool Dispatcher::Offer(InstanceRunner* runner, uint64_t now_ns, InstanceRunner* awake,
                        const std::shared_ptr<RunOwner>& owner, Orders* orders) {
-  if (runner->occupied || runner->thread_state == ThreadState::kRefused) return;
-  do {
-    decision_.Clear();
-    scheduler_->Next(runner->index, now_ns, &decision_);
-    NoteTime(orders);
-    if (decision_.take.empty()) return;
-    if (PooledRun* run = MakeRun(runner, owner)) {
-      runner->assigned_ns = now_ns;
-      Give(run, runner, awake, orders);
-      return;
-    }
+  if (runner->occupied || runner->thread_state == ThreadState::kRefused) return false;
+  decision_.Clear();
+  scheduler_->Next(runner->index, now_ns, &decision_);
+  NoteTime(orders);
+  if (decision_.take.empty()) return false;
+  if (PooledRun* run = MakeRun(runner, owner)) {
+    runner->assigned_ns = now_ns;
+    Give(run, runner, awake, orders);
+  } else {
     Take(&decision_.take, &orders->starved);
     scheduler_->Finished(runner->index, now_ns);
-  } while (scheduler_->waiting() > 0);
+  }
+  return true;
 }
 
 PooledRun* Dispatcher::MakeRun(InstanceRunner* runner, const std::shared_ptr<RunOwner>& owner) {

@@ -77,13 +77,14 @@ class Dispatcher {
   void RetryThreads();
 
  private:
-  void Offer(InstanceRunner* runner, uint64_t now_ns, InstanceRunner* awake,
+  // Whether the scheduler gave it something, if only requests that there is no memory for.
+  bool Offer(InstanceRunner* runner, uint64_t now_ns, InstanceRunner* awake,
              const std::shared_ptr<RunOwner>& owner, Orders* orders);
   // A run of what was decided; null without memory.
   PooledRun* MakeRun(InstanceRunner* runner, const std::shared_ptr<RunOwner>& owner);
   // Gives a run to its instance.
   void Give(PooledRun* run, InstanceRunner* runner, InstanceRunner* awake, Orders* orders);
-  static void Take(std::vector<Schedulable*>* from, RequestChain* to);
+  static void Take(std::vector<Request*>* from, RequestChain* to);
   void NoteTime(Orders* orders);
   void Forget(PooledRun* run);
 

@@ -27,8 +27,10 @@ class InlinePolicy {
     const auto requests = std::as_const(*run).requests();
     run->batch_class = RunTimes::Class(requests, run->total_batch_size(), has_strings_);
   }
+  // Not while the instance's own thread is in Execute, which may have said InstanceFree there.
   bool MayRun(const InstanceRunner& runner, const PooledRun& run, const InlineTick& tick) const {
-    return runner.memory == MemoryKind::kHost && times_.Fits(run.batch_class, tick.spent_ns);
+    return runner.memory == MemoryKind::kHost && !runner.executing &&
+           times_.Fits(run.batch_class, tick.spent_ns);
   }
   // Takes the first batch back from the thread that is to be woken for it, where it may run here;
   // null where it may not.

@@ -57,7 +57,8 @@ struct InstanceRunner {
   // A blocking one's; the version's lock, but for who starts or joins the thread.
   enum class ThreadState : uint8_t { kNone, kStarting, kStarted, kRefused };
   ThreadState thread_state = ThreadState::kNone;
-  SpinPolicy spin;  // the thread's
+  bool executing = false;  // the thread is in Execute, maybe with a batch that it is free of
+  SpinPolicy spin;         // the thread's
   // Shared with those who picked a batch for it: they ring without the lock, and the batch may have
   // been run, and the version destroyed, before they come to it.
   const std::shared_ptr<Bell> bell = std::make_shared<Bell>();

@@ -77,14 +77,20 @@ void ModelVersion::Submit(std::span<Request* const> requests, uint64_t now_ns, I
 
 void ModelVersion::Cancel(std::span<Request* const> requests) {
   RequestChain waiting;
+  Orders orders;
   {
     std::lock_guard lock(mutex_);
     for (Request* request : requests) {
       request->cancelled.store(true, std::memory_order_relaxed);
       if (dispatcher_ && dispatcher_->scheduler().Cancel(request)) waiting.Append(request);
     }
+    if (waiting.empty()) return;
+    // What waited with these may run together now, or is to be looked at earlier.
+    Dispatch(NowNs(), nullptr, &orders);
   }
-  if (!waiting.empty()) Fail(&waiting, context_.cancelled);
+  Fail(&waiting, context_.cancelled);
+  // What this finds in it keeps the version; where it is empty, the version may be gone.
+  Carry(&orders);
 }
 
 void ModelVersion::OnTimer(uint64_t now_ns) {
@@ -173,8 +179,8 @@ void ModelVersion::Fail(RequestChain* requests, const Status& status) {
   const uint64_t now = NowNs();
   const size_t count = requests->size();
   uint64_t ns = 0;
-  for (const Request* one = requests->front(); one; one = RequestChain::After(one)) {
-    ns += now - one->arrival_ns;
+  for (const Request* one = requests->front(); one; one = one->next) {
+    ns += now - one->header->arrival_ns;
   }
   {
     // Before the responses: whoever has one finds it counted.
@@ -200,15 +206,15 @@ void ModelVersion::Fail(RequestChain* requests, const Status& status) {
   Carry(&orders);
 }
 
-void ModelVersion::SetShapeKey(Request* request) const {
-  request->shape_key.clear();
+void ModelVersion::SetShapeKey(RequestHeader* header) const {
+  header->shape_key.clear();
   if (!keyed_) return;
   const size_t first = io_.max_batch_size > 0 ? 1 : 0;
-  for (const InputTensor& input : request->inputs()) {
-    if (has_optional_) request->shape_key.push_back(input.index);
+  for (const InputTensor& input : std::as_const(*header).inputs()) {
+    if (has_optional_) header->shape_key.push_back(input.index);
     if (!variable_inputs_[input.index]) continue;
-    request->shape_key.insert(request->shape_key.end(), input.shape.begin() + first,
-                              input.shape.end());
+    header->shape_key.insert(header->shape_key.end(), input.shape.begin() + first,
+                             input.shape.end());
   }
 }
 

@@ -90,7 +90,7 @@ class ModelVersion final : public Executor,
 
   // --- Requests.
   // Prepares what the scheduler compares; inputs must be set.
-  void SetShapeKey(Request* request) const;
+  void SetShapeKey(RequestHeader* header) const;
   void Submit(std::span<Request* const> requests, uint64_t now_ns,
               InlineTick* tick = nullptr) override;
   void Cancel(std::span<Request* const> requests) override;

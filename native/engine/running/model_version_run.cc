@@ -59,6 +59,7 @@ ModelVersion::Ran ModelVersion::RunBatch(InstanceRunner* runner, PooledRun** run
       ran = Ran::kHasNext;
     }
   }
+  if (!tick) runner->executing = ran == Ran::kHasNext;
   NoteDrained(&orders);
   // The runner's thread waits under this lock.
   if (!tick && ran == Ran::kIdle && !orders.any()) return ran;
@@ -78,6 +79,7 @@ void ModelVersion::RunInstance(InstanceRunner* runner) {
     if (stop_) return;
     runner->spin.Note(spin, runner->assigned_ns > began ? runner->assigned_ns - began : 0);
     PooledRun* run = dispatcher_->TakeBatch(runner);
+    runner->executing = true;
     lock.unlock();
     Ran ran = Ran::kHasNext;
     while (ran == Ran::kHasNext) ran = RunBatch(runner, &run, nullptr, &lock);

@@ -15,9 +15,8 @@ namespace tritonts {
 
 // --- Its life.
 
-void PooledRun::Assign(std::span<Schedulable* const> batch, uint64_t number,
-                       const RunContext* context, InstanceRunner* runner,
-                       std::shared_ptr<RunOwner> owner) {
+void PooledRun::Assign(std::span<Request* const> batch, uint64_t number, const RunContext* context,
+                       InstanceRunner* runner, std::shared_ptr<RunOwner> owner) {
   TRITONTS_ASSERT(holds_ == 0, "a run was given a batch while it had one");
   requests_.reserve(batch.size());
   phases_.reserve(batch.size());
@@ -26,14 +25,11 @@ void PooledRun::Assign(std::span<Schedulable* const> batch, uint64_t number,
   runner_ = runner;
   owner_ = std::move(owner);
   asynchronous_ = runner->asynchronous;
-  outputs_.Begin(context);
-  requests_.clear();
-  for (Schedulable* schedulable : batch) {
-    auto* request = static_cast<Request*>(schedulable);
+  outputs_.Begin(context, batch);
+  requests_.assign(batch.begin(), batch.end());
+  for (Request* request : batch) {
     TRITONTS_ASSERT(request->state() == Request::State::kQueued, "a batch took a request twice");
     request->set_state(Request::State::kRunning);
-    outputs_.AddRequest(request->batch_size);
-    requests_.push_back(request);
   }
   total_batch_size_ = outputs_.rows();
   timings_ = BatchTimings();
@@ -209,8 +205,8 @@ StatusOr<Buffer> PooledRun::Place(uint32_t request, uint32_t index, DataType dat
   Buffer buffer;
   if (one != kAll) {
     const Request& owner = *requests_[one];
-    if (owner.Wants(index) && *size > 0) {
-      buffer = owner.sink->Place(owner, index, *size, preferred);
+    if (owner.header->Wants(index) && *size > 0) {
+      buffer = owner.header->sink->Place(owner, index, *size, preferred);
     }
     std::lock_guard lock(lock_);
     Reopen(one);
@@ -265,7 +261,7 @@ void PooledRun::Release(uint32_t request) {
       if (!AwaitOpen(i, &lock)) continue;
       Seize(i);
     }
-    for (InputTensor& input : requests_[i]->inputs()) input.chunks.clear();
+    requests_[i]->ReleaseInputs();
     std::lock_guard lock(lock_);
     Reopen(i);
   }

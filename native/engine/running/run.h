@@ -58,7 +58,7 @@ class PooledRun final : public Run {
 
   // Gives an idle run a batch, for an instance. The version's lock. Where it throws
   // std::bad_alloc, the run is still idle, and the requests are what they were.
-  void Assign(std::span<Schedulable* const> batch, uint64_t number, const RunContext* context,
+  void Assign(std::span<Request* const> batch, uint64_t number, const RunContext* context,
               InstanceRunner* runner, std::shared_ptr<RunOwner> owner);
   // Takes the batch back from a run that has not begun: its requests are queued again. The
   // version's lock; then it is to be let go of. Needs no memory.

@@ -48,10 +48,14 @@ RunContext::RunContext(const std::string& name, bool batches, const ModelIo* ten
       no_memory(Status::Unavailable("model '" + name + "': no memory for the request")),
       no_response(Status::Unavailable("model '" + name + "': no memory for the response")) {}
 
-void RunOutputs::Begin(const RunContext* context) {
+void RunOutputs::Begin(const RunContext* context, std::span<Request* const> requests) {
   context_ = context;
   rows_ = 0;
-  first_rows_.clear();
+  first_rows_.resize(requests.size());
+  for (size_t i = 0; i < requests.size(); i++) {
+    first_rows_[i] = rows_;
+    rows_ += requests[i]->header->batch_size;
+  }
   Clear();
 }
 
@@ -61,11 +65,6 @@ void RunOutputs::Clear() {
   chains_.clear();
   unused_ = kNone;
   lacking_ = false;
-}
-
-void RunOutputs::AddRequest(uint32_t rows) {
-  first_rows_.push_back(rows_);
-  rows_ += rows;
 }
 
 uint32_t RunOutputs::RowsOf(uint32_t request) const {
@@ -201,7 +200,7 @@ Status RunOutputs::Take(uint32_t position, const Request& request,
   const size_t before = tensors->size();
   Status status = lacking_ ? context_->no_response : Status::Ok();
   for (const Declared& declared : whole_) {
-    if (!status.ok() || !request.Wants(declared.tensor.index)) continue;
+    if (!status.ok() || !request.header->Wants(declared.tensor.index)) continue;
     status = declared.status;
     if (!status.ok()) continue;
     const size_t first = first_rows_[position];
@@ -212,7 +211,7 @@ Status RunOutputs::Take(uint32_t position, const Request& request,
   if (position < chains_.size()) {
     for (uint32_t i = chains_[position]; i != kNone; i = single_[i].next) {
       const Declared& declared = single_[i];
-      if (!status.ok() || !request.Wants(declared.tensor.index)) continue;
+      if (!status.ok() || !request.header->Wants(declared.tensor.index)) continue;
       status = declared.status;
       if (status.ok()) tensors->push_back(declared.tensor);
     }

@@ -31,12 +31,10 @@ struct RunContext {
 
 class RunOutputs {
  public:
-  // For a new run; nothing is declared.
-  void Begin(const RunContext* context);
   // Room for so many requests. Throws std::bad_alloc.
   void Reserve(size_t requests) { first_rows_.reserve(requests); }
-  // One request more, of so many rows.
-  void AddRequest(uint32_t rows);
+  // For a new run, of these requests, for which there is room; nothing is declared.
+  void Begin(const RunContext* context, std::span<Request* const> requests);
 
   uint32_t rows() const { return rows_; }
   // Bytes of an output of `request`, a position or kAll; nothing where it is no tensor of a size

@@ -144,18 +144,28 @@ void PooledRun::Prepare(uint32_t position, const Status& status, bool final, Del
 
 bool PooledRun::PrepareAlike(Delivery* delivery) {
   if (undone_ < requests_.size()) return false;
-  const uint32_t rows = requests_[0]->batch_size;
-  ResponseSink* const sink = requests_[0]->sink;
+  const RequestHeader* header = requests_[0]->header;
+  const uint32_t rows = header->batch_size;
+  ResponseSink* const sink = header->sink;
+  if (!header->wanted.empty()) return false;
   uint64_t arrivals_ns = 0;
   for (const Request* request : requests_) {
-    if (request->batch_size != rows || request->sink != sink || !request->wanted.empty() ||
-        request->cancelled.load(std::memory_order_relaxed)) {
-      return false;
+    if (request->cancelled.load(std::memory_order_relaxed)) return false;
+    if (request->header != header) {
+      header = request->header;
+      if (header->batch_size != rows || header->sink != sink || !header->wanted.empty()) {
+        return false;
+      }
     }
-    arrivals_ns += request->arrival_ns;
+    arrivals_ns += header->arrival_ns;
   }
   if (!outputs_.TakeAlike(rows, &delivery->outputs)) return false;
-  for (uint32_t i = 0; i < requests_.size(); i++) End(i, Request::State::kDone);
+  for (Request* request : requests_) {
+    TRITONTS_ASSERT(request->state() == Request::State::kRunning, "a request ended twice");
+    request->set_state(Request::State::kDone);
+  }
+  phases_.assign(requests_.size(), Phase::kDone);
+  undone_ = 0;
   const size_t count = requests_.size();
   totals_.ok += count;
   totals_.ok_rows += count * rows;
@@ -188,7 +198,7 @@ void PooledRun::Respond(uint32_t request, const Status& status, bool final) {
 void PooledRun::Deliver(Delivery* delivery) {
   if (delivery->alike) {
     try {
-      requests_[0]->sink->DeliverAlike({requests_, delivery->outputs, &delivery->timings});
+      requests_[0]->header->sink->DeliverAlike({requests_, delivery->outputs, &delivery->timings});
     } catch (const std::bad_alloc&) {
       Response like;
       like.status = context_->no_response;
@@ -235,7 +245,7 @@ void PooledRun::Fetch(Delivery* delivery) {
 
 Status PooledRun::FetchOutput(const Request& request, OutputTensor* output,
                               Delivery* delivery) try {
-  if (IsHostMemory(output->kind) || request.sink->Takes(output->kind)) return Status::Ok();
+  if (IsHostMemory(output->kind) || request.header->sink->Takes(output->kind)) return Status::Ok();
   Status status;
   BlockRef copy = pool().Acquire(output->size);
   if (copy) {

@@ -31,7 +31,7 @@ uint64_t Step(uint64_t size) {
 uint64_t RunTimes::Class(std::span<const Request* const> requests, uint32_t rows, bool by_bytes) {
   uint64_t hash = Mix(0, Step(rows));
   // Those of a batch agree.
-  for (const int64_t dim : requests.front()->shape_key)
+  for (const int64_t dim : requests.front()->header->shape_key)
     hash = Mix(hash, static_cast<uint64_t>(dim));
   if (!by_bytes) return hash;
   uint64_t bytes = 0;

@@ -23,13 +23,13 @@ struct RunTotals {
 
   void AddOk(const Request& request, const BatchTimings& timings) {
     ok++;
-    ok_rows += request.batch_size;
-    ok_ns += timings.exec_end_ns - request.arrival_ns;
-    queue_ns += timings.exec_start_ns - request.arrival_ns;
+    ok_rows += request.header->batch_size;
+    ok_ns += timings.exec_end_ns - request.header->arrival_ns;
+    queue_ns += timings.exec_start_ns - request.header->arrival_ns;
   }
   void AddFailed(const Request& request, const BatchTimings& timings, bool was_cancelled) {
     failed++;
-    failed_ns += timings.exec_end_ns - request.arrival_ns;
+    failed_ns += timings.exec_end_ns - request.header->arrival_ns;
     if (was_cancelled) cancelled++;
   }
 

@@ -30,22 +30,23 @@ class DynamicScheduler final : public Scheduler {
  public:
   explicit DynamicScheduler(DynamicPolicy policy);
 
-  Status Enqueue(Schedulable* request, uint64_t now_ns) override;
+  Status Enqueue(Request* request, uint64_t now_ns) override;
   void Expire(uint64_t now_ns, Decision* decision) override;
   void Next(uint32_t instance, uint64_t now_ns, Decision* decision) override;
   void Finished(uint32_t instance, uint64_t now_ns) override;
-  bool Cancel(Schedulable* request) override;
+  bool Cancel(Request* request) override;
   void Drain(RequestChain* requests) override;
   size_t waiting() const override { return queue_.size(); }
 
  private:
   // How many requests a walk from the first one found to run together.
   struct Walk {
-    size_t fits = 0;       // so many fit together
-    size_t preferred = 0;  // so many up to the largest preferred size reached; 0: none
-    bool closed = false;   // waiting cannot improve it
+    size_t fits = 0;         // so many fit together
+    size_t preferred = 0;    // so many up to the largest preferred size reached; 0: none
+    bool closed = false;     // waiting cannot improve it
+    bool neighbours = true;  // none that is bound to another instance is between them
   };
-  Walk WalkQueue(const Schedulable* first, uint32_t instance) const;
+  Walk WalkQueue(const Request* first, uint32_t instance) const;
 
   DynamicPolicy policy_;
   RequestQueue queue_;

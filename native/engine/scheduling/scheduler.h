@@ -3,7 +3,8 @@
 // A scheduler is a deterministic state machine: no clock, lock, thread or I/O inside; time is a
 // parameter. Its owner (a version's Dispatcher) holds one lock around every call. When something
 // changed, and at `wake_at_ns` whatever happened, it asks Expire once, and then Next for each
-// instance that is free: what one of them may not have, another one may.
+// instance that is free, until none of them gets anything: what one of them may not have, another
+// one may, and what one takes lets others have what is behind it.
 //
 // Memory is asked for where a request comes in, and nowhere else: only Enqueue may throw
 // std::bad_alloc.
@@ -20,9 +21,9 @@ namespace tritonts {
 
 // What was decided. Reused between calls; its owner has made room in both lists for all that wait.
 struct Decision {
-  std::vector<Schedulable*> take;    // run these together, in this order; out of the queue now
-  std::vector<Schedulable*> expire;  // their time in the queue is over; out of the queue now
-  uint64_t wake_at_ns = 0;  // ask again then, at the latest; 0: only when something changes
+  std::vector<Request*> take;    // run these together, in this order; out of the queue now
+  std::vector<Request*> expire;  // their time in the queue is over; out of the queue now
+  uint64_t wake_at_ns = 0;       // ask again then, at the latest; 0: only when something changes
 
   void Clear() {
     take.clear();
@@ -36,7 +37,7 @@ class Scheduler {
   virtual ~Scheduler() = default;
   // Takes a request into the queue, or refuses it with the status that its caller gets. Where it
   // throws, the request was not taken, and nothing has changed.
-  virtual Status Enqueue(Schedulable* request, uint64_t now_ns) = 0;
+  virtual Status Enqueue(Request* request, uint64_t now_ns) = 0;
   // What has been in the queue for too long (`expire`), and when the next one will have been
   // (`wake_at_ns`). Also while every instance is busy.
   virtual void Expire(uint64_t now_ns, Decision* decision) = 0;
@@ -45,7 +46,7 @@ class Scheduler {
   // Instance `instance` is free of what Next gave it.
   virtual void Finished(uint32_t instance, uint64_t now_ns) = 0;
   // Takes a request out; false when it is not waiting here any more.
-  virtual bool Cancel(Schedulable* request) = 0;
+  virtual bool Cancel(Request* request) = 0;
   // Takes all waiting requests out, oldest first.
   virtual void Drain(RequestChain* requests) = 0;
   virtual size_t waiting() const = 0;

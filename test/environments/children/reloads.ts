@@ -8,8 +8,9 @@ import { row } from '../../server/harness.js';
 
 const [repository = '', root = '', folder = ''] = process.argv.slice(2);
 
-/** Which are not closed, and would be told of if they were dropped. */
+/** Which are not closed, and would be told of if they were dropped: held to the end. */
 const left: tritonts.InferenceServer[] = [];
+process.once('exit', () => left.length);
 for (let i = 0; i < 20; i++) {
   const copy = join(folder, String(i));
   await cp(join(root, 'dist/src'), join(copy, 'dist/src'), { recursive: true });

@@ -1,0 +1,106 @@
+// Which part of src/ may import which: docs/architecture.md. Checked by `npm run lint`; imports of types count.
+
+const error = (name, comment, from, to) => ({ name, comment, severity: 'error', from, to });
+const folders = (...names) => `^src/(${names.join('|')})/`;
+
+const outer = ['endpoints', 'cli'];
+const middle = ['registry', 'dispatch', 'ensemble', 'javascript', 'metrics'];
+const inner = ['config', 'tensor', 'scheduling', 'backends'];
+
+/** Files that are in a circle today. What is taken out here is held from then on. */
+const circles = [
+  '^src/tensor/(types|output|to-array|views|bytes|describe|shape|plan|elements|memory)\\.ts$',
+  '^src/(options\\.ts|backends/)',
+  '^src/dispatch/(group|signals)\\.ts$',
+  '^src/server/(model|map|map-iterator)\\.ts$',
+];
+
+/** Arrows that point outwards today: options and their types are in one file, and the engine's threads are counted in addon. */
+const outwards = {
+  options: '^src/backends/(backend|cuda|gpus|library)\\.ts$',
+  addon: '^src/addon/server\\.ts$',
+};
+
+export default {
+  forbidden: [
+    error(
+      'no-circle',
+      'Files that need each other are one file, or need a third.',
+      { pathNot: circles },
+      { circular: true },
+    ),
+    error('server', 'server → …', { path: folders('server') }, { path: folders(...outer) }),
+    error(
+      'middle',
+      `${middle.join(', ')} → …`,
+      { path: folders(...middle) },
+      { path: folders(...outer, 'server') },
+    ),
+    error(
+      'inner',
+      `${inner.join(', ')} → addon`,
+      { path: folders(...inner) },
+      { path: folders(...outer, 'server', ...middle) },
+    ),
+    error(
+      'options',
+      'Options are resolved outside of what they are for.',
+      { path: folders(...inner, 'addon'), pathNot: outwards.options },
+      { path: '^src/(index|options)\\.ts$' },
+    ),
+    error(
+      'addon',
+      'What knows native code knows nothing else.',
+      { path: folders('addon'), pathNot: outwards.addon },
+      { path: folders(...outer, 'server', ...middle, ...inner) },
+    ),
+    error(
+      'config',
+      'config imports nothing from the others but the names of datatypes.',
+      { path: folders('config') },
+      { path: '^src/[^/]+/', pathNot: [folders('config'), '^src/tensor/datatype\\.ts$'] },
+    ),
+    error(
+      'tensor',
+      'tensor imports nothing from the others.',
+      { path: folders('tensor') },
+      { path: '^src/[^/]+/', pathNot: folders('tensor') },
+    ),
+    error(
+      'config-inside',
+      'config has one way in: its index.ts.',
+      { path: '^src/', pathNot: folders('config') },
+      { path: folders('config'), pathNot: '^src/config/index\\.ts$' },
+    ),
+    error(
+      'config-folders',
+      'schema is for all of config; text reads, support and rules judge.',
+      { path: '^src/config/schema/' },
+      { path: '^src/config/(text|rules|support)/' },
+    ),
+    error(
+      'config-text',
+      'text knows the schema.',
+      { path: '^src/config/text/' },
+      { path: '^src/config/(rules|support)/' },
+    ),
+    error(
+      'config-support',
+      'support knows no rules.',
+      { path: '^src/config/support/' },
+      { path: '^src/config/rules/' },
+    ),
+    error(
+      'leaves',
+      'What everything may import imports next to nothing.',
+      { path: '^src/(errors|suggest|checks|lazy|queue|version)\\.ts$' },
+      { path: '^src/', pathNot: '^src/(errors|suggest)\\.ts$' },
+    ),
+  ],
+  options: {
+    includeOnly: '^src',
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    doNotFollow: { path: 'node_modules' },
+  },
+};

@@ -1,0 +1,257 @@
+#include "player.h"
+
+#include <algorithm>
+#include <sstream>
+#include <stdexcept>
+#include <utility>
+
+#include "engine/base/abandon.h"
+#include "sink.h"
+#include "timer.h"
+
+namespace tritonts::test {
+
+// --- The backend.
+
+class Player::PlayedInstance final : public Instance {
+ public:
+  PlayedInstance(Player* player, uint32_t index) : player_(player), index_(index) {}
+  bool asynchronous() const override { return player_->schedule_.setup.asynchronous[index_]; }
+  void Execute(tritonts::Run& run) override { player_->OnExecute(index_, run); }
+  void Terminate() override { player_->terminations_++; }
+  MemoryCopier* memory() override {
+    static FakeDevice device;
+    return player_->schedule_.setup.has_device ? &device : nullptr;
+  }
+
+ private:
+  Player* const player_;
+  const uint32_t index_;
+};
+
+class Player::PlayedModel final : public Model {
+ public:
+  explicit PlayedModel(Player* player) : player_(player) {}
+  ModelDescription Describe() const override { return {}; }
+  Status Configure(const ModelIo&) override { return Status::Ok(); }
+  StatusOr<std::unique_ptr<Instance>> CreateInstance(const InstanceSpec& spec) override {
+    return std::unique_ptr<Instance>(new PlayedInstance(player_, spec.index));
+  }
+
+ private:
+  Player* const player_;
+};
+
+class Player::PlayedBackend final : public Backend {
+ public:
+  StatusOr<std::unique_ptr<Model>> Load(const ModelSpec&) override {
+    return Status::Internal("a player makes its models itself");
+  }
+  bool may_run_on_js_thread() const override { return true; }
+};
+
+// --- A schedule from beginning to end.
+
+Player::Player(const Schedule& schedule)
+    : schedule_(schedule), model_(schedule.setup), executing_(schedule.setup.asynchronous.size()) {
+  for (const bool own : {false, true}) sinks_[own] = std::make_unique<Sink>(this, own);
+}
+
+bool Player::Start() {
+  static PlayedBackend backend;
+  version_ = std::make_shared<ModelVersion>(
+      1, "m", 1, &backend, std::make_unique<PlayedModel>(this), &timer_, [this] { drained_++; });
+  const Setup& setup = schedule_.setup;
+  VersionConfig config;
+  config.io = {setup.max_batch_size,
+               {{"x", DataType::kFp32, {-1, -1}, false}},
+               {{"y", DataType::kFp32, {-1, -1}, false}}};
+  for (uint32_t i = 0; i < setup.asynchronous.size(); i++) {
+    config.instances.push_back({"m_" + std::to_string(i), i, MemoryKind::kHost, 0});
+  }
+  // Whatever was measured once fits.
+  if (setup.runs_inline) config.inline_budget_ns = uint64_t{3600} * 1'000'000'000;
+  const DynamicPolicy policy{setup.max_batch_size, setup.preferred, setup.delay_ns};
+  config.scheduler = [this, policy] {
+    return std::make_unique<ClockedScheduler>(policy, schedule_.setup.max_queue, view_);
+  };
+  view_->now_ns = model_.now_ns;
+  ScheduledAt(nullptr) = 0;
+  return version_->Start(std::move(config)).ok();
+}
+
+std::string Player::Play(const Schedule& schedule) {
+  const std::shared_ptr<Player> player(new Player(schedule));
+  if (!player->Start()) return "the version does not start";
+  std::string failure = player->Run();
+  if (!failure.empty() || player->model_.abandoned()) {
+    tritonts::Abandon(player);
+    player->Leave();
+  }
+  return failure;
+}
+
+std::string Player::Run() {
+  while (next_ < schedule_.steps.size() && !model_.abandoned()) {
+    Do(schedule_.steps[next_++]);
+    Settle();
+    if (!failure_.empty()) return failure_ + ", after step " + std::to_string(next_);
+  }
+  if (!model_.abandoned()) End();
+  return failure_;
+}
+
+void Player::End() {
+  const bool aborts = schedule_.steps.size() % 3 == 0;
+  if (!model_.closed()) Do({Do::kClose});
+  Settle();
+  for (int round = 0; failure_.empty() && !model_.drained(); round++) {
+    if (aborts || round == 100) Do({Do::kAbort});
+    if (round > 200) {
+      return Fail("the version does not run out of requests: " +
+                  std::to_string(model_.queue().size()) + " wait");
+    }
+    // Another one may come of each.
+    for (size_t i = 0; i < model_.runs().size(); i++) {
+      const ModelRun* const run = model_.runs()[i].get();
+      if (!run->begun || run->over()) continue;
+      PlayedRun* const played = played_[run].get();
+      RespondToAll(played, {Do::kRespondToAll});
+      On(played, false, [&] {
+        {
+          std::lock_guard lock(mutex_);
+          model_.InstanceFree(played->model);
+        }
+        played->run->InstanceFree();
+      });
+      if (played->parked) Return(played, false);
+      Settle();
+    }
+    Advance({Do::kAdvance, false, 11, 0});
+    Settle();
+  }
+  Settle();
+  if (!failure_.empty()) return;
+  version_->Destroy();
+  version_.reset();
+  Late({Do::kLate, false, 0, 0, 0});
+  played_.clear();
+}
+
+void Player::Leave() {
+  if (!model_.abandoned()) {
+    {
+      std::lock_guard lock(mutex_);
+      if (failure_.empty()) failure_ = "left";
+    }
+    version_->Close();
+    version_->Abort(Status::Cancelled("left"));
+    version_->Abandon();
+  }
+  std::lock_guard lock(mutex_);
+  for (const auto& [model, played] : played_) played->leaves = true;
+  changed_.notify_all();
+}
+
+// --- Comparing.
+
+void Player::Fail(const std::string& what) {
+  if (failure_.empty()) failure_ = what;
+}
+
+std::string Player::Difference() {
+  std::ostringstream out;
+  const auto differs = [&](uint64_t is, uint64_t should, const char* what) {
+    if (is == should) return false;
+    out << what << ": " << is << " instead of " << should;
+    return true;
+  };
+  for (const auto& life : lives_) {
+    if (!life->expected.empty()) {
+      out << "request " << life->id << ": a response is missing, of code "
+          << static_cast<int>(life->expected.front().code);
+      return out.str();
+    }
+  }
+  for (uint32_t i = 0; i < executing_.size() && !model_.abandoned(); i++) {
+    const bool taken =
+        std::any_of(executing_[i].begin(), executing_[i].end(),
+                    [](const PlayedRun* one) { return one->parked && !one->leaves; });
+    if (model_.next(i) && !taken) {
+      out << "instance " << i << ": does not begin its batch";
+      return out.str();
+    }
+  }
+  // A run keeps its version until it is accounted for, which is one with asking for the next batch:
+  // whoever has the version's lock after that finds both done.
+  const auto keeping = std::count_if(model_.runs().begin(), model_.runs().end(),
+                                     [](const auto& run) { return !run->over(); });
+  if (!model_.abandoned() &&
+      differs(static_cast<uint64_t>(version_.use_count()) - 1, static_cast<uint64_t>(keeping),
+              "runs that keep the version")) {
+    return out.str();
+  }
+  const Statistics statistics = version_->statistics();
+  const Counts counts = model_.counts();
+  std::map<uint32_t, uint64_t> batches;
+  for (const auto& [rows, batch] : statistics.batches) batches[rows] = batch.compute_infer.count;
+  if (differs(statistics.success.count, counts.success, "success") ||
+      differs(statistics.fail.count, counts.fail, "fail") ||
+      differs(statistics.cancelled, counts.cancelled, "cancelled") ||
+      differs(statistics.rejected, counts.rejected, "rejected") ||
+      differs(statistics.inference_count, counts.rows, "inference_count") ||
+      differs(statistics.execution_count, counts.executions, "execution_count") ||
+      differs(statistics.queue.count, counts.success, "queue") ||
+      differs(statistics.compute_input.count, counts.success, "compute_input") ||
+      differs(statistics.compute_infer.count, counts.success, "compute_infer") ||
+      differs(statistics.compute_output.count, counts.success, "compute_output")) {
+    return out.str();
+  }
+  if (batches != counts.batches) return "other batch sizes";
+  if (view_->broken > 0) return "the scheduler was asked about an instance that is not free";
+  if (model_.abandoned()) return {};
+  if (differs(view_->waiting, model_.queue().size(), "requests that wait")) return out.str();
+  for (uint32_t i = 0; i < executing_.size(); i++) {
+    if (differs(view_->occupied >> i & 1, model_.occupied(i), "occupied")) return out.str();
+  }
+  if (differs(model_.closed() && version_->drained(), model_.drained(), "drained") ||
+      differs(drained_ > 0, model_.drained(), "was told that it is drained") ||
+      differs(terminations_, model_.terminations() * executing_.size(), "terminations")) {
+    return out.str();
+  }
+  const uint64_t wake = model_.wake_ns();
+  const uint64_t scheduled = ScheduledAt(version_.get());
+  if (wake != 0 && (scheduled == 0 || scheduled > wake)) {
+    differs(scheduled, wake, "timer");
+    return out.str();
+  }
+  return {};
+}
+
+void Player::Settle() {
+  const bool alone = std::all_of(schedule_.setup.asynchronous.begin(),
+                                 schedule_.setup.asynchronous.end(), [](bool one) { return one; });
+  const auto until =
+      std::chrono::steady_clock::now() + (alone ? std::chrono::seconds(0) : kPatience);
+  std::unique_lock lock(mutex_);
+  std::string difference = Difference();
+  while (failure_.empty() && !difference.empty()) {
+    if (std::chrono::steady_clock::now() > until) return Fail(difference);
+    lock.unlock();
+    std::this_thread::yield();
+    lock.lock();
+    difference = Difference();
+  }
+  if (!failure_.empty()) return;
+  for (const auto& run : model_.runs()) {
+    if (!run->begun) continue;
+    PlayedRun* const played = played_[run.get()].get();
+    if (std::count(visible_.begin(), visible_.end(), played) == 0) visible_.push_back(played);
+    if (!run->over()) CheckInputs(*played);
+  }
+  // What is over and has no reference is nobody's concern any more.
+  std::erase_if(visible_,
+                [](const PlayedRun* one) { return one->model->over() && !one->reference; });
+}
+
+}  // namespace tritonts::test

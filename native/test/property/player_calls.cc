@@ -1,0 +1,98 @@
+#include <algorithm>
+#include <stdexcept>
+
+#include "player.h"
+
+namespace tritonts::test {
+
+void Player::OnExecute(uint32_t instance, tritonts::Run& run) {
+  const bool asynchronous = schedule_.setup.asynchronous[instance];
+  const bool here = std::this_thread::get_id() == thread_;
+  std::unique_lock lock(mutex_);
+  if (!failure_.empty()) return;
+  const std::string who = "instance " + std::to_string(instance);
+  ModelRun* const model = model_.Begin(instance);
+  if (!model) return Fail(who + ": was given a batch that is not for it now");
+  PlayedRun* const one = (played_[model] = std::make_unique<PlayedRun>()).get();
+  one->model = model;
+  one->run = &run;
+  if (model->id % 2 == 0) one->reference = RunRef(run);
+  std::string got, wanted;
+  for (const Request* request : run.requests()) got += std::to_string(IdOf(*request)) + " ";
+  for (const Life* life : model->batch) wanted += std::to_string(life->id) + " ";
+  if (got != wanted) return Fail(who + ": was given [ " + got + "], not [ " + wanted + "]");
+  if (run.total_batch_size() != model->rows) Fail(who + ": another number of rows");
+  CheckInputs(*one);
+  for (const PlayedRun* other : executing_[instance]) {
+    // Only a run on the thread that submits may be left by the instance's own thread.
+    if (asynchronous || other->parked || !other->model->freed)
+      Fail(who + ": Execute within Execute");
+  }
+  executing_[instance].push_back(one);
+  if (asynchronous || here) {
+    lock.unlock();
+    if (here) {
+      visible_.push_back(one);
+      inner_.push_back(one);
+      DoInside();
+      inner_.pop_back();
+    }
+    lock.lock();
+    if (failure_.empty()) model_.Returned(model, one->throws);
+  } else {
+    one->parked = true;
+    changed_.notify_all();
+    while (!one->leaves) {
+      changed_.wait(lock, [&] { return one->leaves || one->task; });
+      if (!one->task) break;
+      lock.unlock();
+      one->task();
+      lock.lock();
+      one->task = nullptr;
+      changed_.notify_all();
+    }
+    one->parked = false;
+  }
+  std::erase(executing_[instance], one);
+  lock.unlock();
+  if (one->throws) throw std::runtime_error("thrown");
+}
+
+void Player::OnDeliver(std::span<const Response> responses) {
+  const bool here = std::this_thread::get_id() == thread_;
+  bool quiet = !here;
+  std::vector<const ModelRun*> busy;
+  {
+    std::lock_guard lock(mutex_);
+    for (const Response& response : responses) {
+      Life* const life = lives_[IdOf(*response.request)].get();
+      Slot* const slot = SlotOf(*life);
+      if (!failure_.empty()) {
+        if (slot && response.final) GiveBack(slot, response.abandoned);
+        continue;
+      }
+      if (!slot || life->expected.empty()) {
+        Fail("request " + std::to_string(life->id) + ": a response that nobody expects: " +
+             std::to_string(static_cast<int>(response.status.code())) + " " +
+             response.status.message());
+        continue;
+      }
+      CheckResponse(response, *life, life->expected.front());
+      quiet = quiet || life->expected.front().quiet;
+      life->expected.pop_front();
+      if (response.final) {
+        if (!life->ended) Fail("request " + std::to_string(life->id) + ": ended too early");
+        GiveBack(slot, response.abandoned);
+      } else {
+        busy.push_back(life->run);
+      }
+    }
+    if (!failure_.empty()) quiet = true;
+  }
+  if (quiet) return;
+  busy_.insert(busy.begin(), busy.end());
+  DoInside();
+  for (const ModelRun* run : busy) busy_.erase(busy_.find(run));
+}
+
+}  // namespace tritonts::test

@@ -1,0 +1,281 @@
+// What the steps of a schedule do.
+#include <algorithm>
+#include <utility>
+
+#include "player.h"
+#include "timer.h"
+
+namespace tritonts::test {
+
+namespace {
+
+constexpr int kDeepest = 6;
+
+}  // namespace
+
+void Player::DoInside() {
+  if (depth_ >= kDeepest) return;
+  depth_++;
+  while (next_ < schedule_.steps.size() && schedule_.steps[next_].inside && failure_.empty()) {
+    Do(schedule_.steps[next_++]);
+  }
+  depth_--;
+}
+
+Player::PlayedRun* Player::PickRun(uint32_t number, bool parked) {
+  std::vector<PlayedRun*> runs;
+  for (PlayedRun* one : visible_) {
+    if (one->model->over() || busy_.count(one->model) > 0) continue;
+    if (!parked || (one->parked && !one->leaves)) runs.push_back(one);
+  }
+  return runs.empty() ? nullptr : runs[number % runs.size()];
+}
+
+void Player::On(PlayedRun* played, bool its_thread, const std::function<void()>& task) {
+  std::unique_lock lock(mutex_);
+  if (!its_thread || !played->parked || played->leaves) {
+    lock.unlock();
+    return task();
+  }
+  played->task = task;
+  changed_.notify_all();
+  if (!changed_.wait_for(lock, kPatience, [&] { return !played->task; })) Fail("a call hangs");
+}
+
+void Player::Do(const Step& step) {
+  const auto locked = [this](auto what) {
+    std::lock_guard lock(mutex_);
+    what();
+  };
+  PlayedRun* const played = PickRun(step.a);
+  const auto at = [&] { return step.b % static_cast<uint32_t>(played->model->batch.size()); };
+  const bool its_thread = step.c % 2 == 1;
+  switch (step.what) {
+    case Do::kSubmit:
+      return Submit(step);
+    case Do::kCancel:
+      return Cancel(step);
+    case Do::kRespond:
+      if (played) On(played, its_thread, [&] { Respond(played, step); });
+      return;
+    case Do::kRespondToAll:
+      if (played) On(played, its_thread, [&] { RespondToAll(played, step); });
+      return;
+    case Do::kReschedule:
+      if (!played) return;
+      return On(played, its_thread, [&] {
+        locked([&] { model_.Reschedule(played->model, at()); });
+        played->run->Reschedule(at());
+      });
+    case Do::kRelease: {
+      if (!played) return;
+      const uint32_t position = step.c % 5 == 0 ? tritonts::Run::kAll : at();
+      return On(played, its_thread, [&] {
+        locked([&] { model_.Release(played->model, position); });
+        played->run->Release(position);
+        locked([&] {
+          for (uint32_t i = 0; i < played->model->batch.size(); i++) {
+            if (position != tritonts::Run::kAll && position != i) continue;
+            if (!played->model->done[i]) Spoil(*SlotOf(*played->model->batch[i]));
+          }
+        });
+      });
+    }
+    case Do::kInstanceFree:
+      if (!played) return;
+      return On(played, its_thread, [&] {
+        locked([&] { model_.InstanceFree(played->model); });
+        played->run->InstanceFree();
+      });
+    case Do::kReturn:
+    case Do::kThrow: {
+      const bool throws = step.what == Do::kThrow;
+      if (throws && !inner_.empty()) inner_.back()->throws = true;
+      PlayedRun* const parked = PickRun(step.a, true);
+      if (depth_ == 0 && parked) Return(parked, throws);
+      return;
+    }
+    case Do::kLate:
+      return Late(step);
+    case Do::kAdvance:
+      return Advance(step);
+    case Do::kTimer:
+      return FireTimer();
+    case Do::kClose:
+      locked([&] { model_.Close(); });
+      return version_->Close();
+    case Do::kTerminate:
+      locked([&] { model_.Terminate(); });
+      return version_->Terminate();
+    case Do::kAbort: {
+      const Code code = step.a % 2 == 0 ? Code::kCancelled : Code::kUnavailable;
+      locked([&] { model_.Abort(code); });
+      return version_->Abort({code, "aborted"});
+    }
+    case Do::kAbandon:
+      if (depth_ == 0) Abandon();
+      return;
+    default:
+      return;
+  }
+}
+
+void Player::Submit(const Step& step) {
+  std::vector<Request*> requests;
+  {
+    std::lock_guard lock(mutex_);
+    const std::vector<Life*> lives = Prepare(step, 1 + step.a % 4);
+    for (const Life* life : lives) requests.push_back(&SlotOf(*life)->request);
+    model_.Submit(lives);
+  }
+  InlineTick tick;
+  const bool ticks = schedule_.setup.runs_inline && depth_ == 0 && step.c % 2 == 0;
+  version_->Submit(requests, view_->now_ns, ticks ? &tick : nullptr);
+}
+
+void Player::Cancel(const Step& step) {
+  std::vector<Request*> requests;
+  {
+    std::lock_guard lock(mutex_);
+    std::vector<Life*> lives;
+    for (uint32_t i = 0; i <= step.b % 3 && !slots_.empty(); i++) {
+      // Whoever has it now; nobody, maybe.
+      Slot* const slot = slots_[(step.a + i * 7) % slots_.size()].get();
+      if (slot->held || std::count(requests.begin(), requests.end(), &slot->request) > 0) continue;
+      requests.push_back(&slot->request);
+      if (slot->life) lives.push_back(slot->life);
+    }
+    model_.Cancel(lives);
+  }
+  version_->Cancel(requests);
+}
+
+void Player::Respond(PlayedRun* played, const Step& step) {
+  const uint32_t position = step.b % static_cast<uint32_t>(played->model->batch.size());
+  const uint32_t how = step.b / 64 % 8;  // an error, or where the output lies
+  const bool final = step.c / 2 % 3 > 0;
+  Life* const life = played->model->batch[position];
+  const Code code = how == 0 ? Code::kInternal : how == 1 ? Code::kUnavailable : Code::kOk;
+  const std::vector<float> values = Values(*life, step.c);
+  bool open = false;
+  {
+    std::lock_guard lock(mutex_);
+    open = !played->model->done[position];
+    std::vector<std::vector<float>> all(played->model->batch.size());
+    if (how > 3) all[position] = values;
+    model_.Respond(played->model, position, code, final, all);
+  }
+  tritonts::Run& run = *played->run;
+  const std::vector<int64_t> shape{int64_t{life->rows}, int64_t{life->width}};
+  BlockRef block;
+  if (open && how == 7) {
+    block = run.pool().Acquire(values.size() * sizeof(float));
+    std::copy(values.begin(), values.end(), static_cast<float*>(block->data()));
+    run.SetRequestOutput(position, 0, DataType::kFp32, shape, block->data(),
+                         values.size() * sizeof(float), block.get());
+  } else if (how > 3) {
+    const MemoryKind kind = how == 4 ? MemoryKind::kDevice : MemoryKind::kHost;
+    auto place = run.Output(position, 0, DataType::kFp32, shape, kind);
+    if (place.ok() != open) Fail("an output has a place where it should not, or none");
+    if (place.ok()) {
+      const Buffer from{const_cast<float*>(values.data()),
+                        values.size() * sizeof(float),
+                        MemoryKind::kHost,
+                        0,
+                        {}};
+      if (!CopyBytes(from, place.value(), run.memory()).ok()) Fail("an output cannot be written");
+    }
+  }
+  run.Respond(position, {code, "as it was told"}, final);
+}
+
+void Player::RespondToAll(PlayedRun* played, const Step& step) {
+  const ModelRun& model = *played->model;
+  const uint32_t how = step.b / 64 % 4;
+  const bool final = step.b % 4 > 0 || step.a == 0;
+  const Code code = how == 0 ? Code::kInternal : Code::kOk;
+  std::vector<std::vector<float>> values;
+  std::vector<float> whole;
+  bool open = false;
+  // Without a batch dimension a tensor for all is one request's.
+  const bool declares = how > 1;
+  {
+    std::lock_guard lock(mutex_);
+    open = !model.all_done();
+    for (const Life* life : model.batch) {
+      values.push_back(declares ? Values(*life, step.c) : std::vector<float>());
+      whole.insert(whole.end(), values.back().begin(), values.back().end());
+    }
+    model_.Respond(played->model, VersionModel::kAll, code, final, values);
+  }
+  const bool batching = schedule_.setup.max_batch_size > 0;
+  std::vector<int64_t> tail{int64_t{model.batch.front()->width}};
+  if (!batching) tail.insert(tail.begin(), 1);
+  BlockRef block;
+  if (open && declares) {
+    const size_t size = whole.size() * sizeof(float);
+    block = played->run->pool().Acquire(size);
+    std::copy(whole.begin(), whole.end(), static_cast<float*>(block->data()));
+    played->run->SetOutput(0, DataType::kFp32, tail, block->data(), size, block.get());
+  }
+  played->run->RespondAll({code, "as all were told"}, final);
+}
+
+void Player::Late(const Step& step) {
+  for (const auto& [model, played] : played_) {
+    if (!model->over() || !played->reference) continue;
+    const uint32_t position = step.b % static_cast<uint32_t>(model->batch.size());
+    tritonts::Run& run = *played->reference;
+    if (step.c % 2 == 0) run.Respond(position, Status::Internal("late"));
+    if (step.c % 3 == 0) run.RespondAll(Status::Ok(), step.c % 4 == 0);
+    if (step.c % 5 == 0) run.Reschedule(position);
+    if (step.c % 7 == 0) run.Release(position);
+    run.InstanceFree();
+    if (run.Output(position, 0, DataType::kFp32, std::vector<int64_t>{1, 1}).ok()) {
+      Fail("a run that is over gives a place for an output");
+    }
+    if (step.a % 4 == 1) played->reference = RunRef();
+  }
+}
+
+void Player::Advance(const Step& step) {
+  model_.now_ns += 1000 * uint64_t{step.a % 12};
+  view_->now_ns = model_.now_ns;
+  const uint64_t at = ScheduledAt(version_.get());
+  // A timer comes late at times.
+  if (at != 0 && at <= model_.now_ns && step.b % 5 != 1) FireTimer();
+}
+
+void Player::FireTimer() {
+  ScheduledAt(version_.get()) = 0;
+  {
+    std::lock_guard lock(mutex_);
+    model_.OnTimer();
+  }
+  version_->OnTimer(view_->now_ns);
+}
+
+void Player::Return(PlayedRun* played, bool throws) {
+  std::lock_guard lock(mutex_);
+  model_.Returned(played->model, throws);
+  played->throws = throws;
+  played->leaves = true;
+  changed_.notify_all();
+}
+
+void Player::Abandon() {
+  {
+    std::lock_guard lock(mutex_);
+    model_.Close();
+    model_.Abort(Code::kCancelled);
+  }
+  version_->Close();
+  version_->Abort(Status::Cancelled("aborted"));
+  {
+    std::lock_guard lock(mutex_);
+    model_.Abandon();
+  }
+  version_->Abandon();
+}
+
+}  // namespace tritonts::test

@@ -1,0 +1,17 @@
+// When a version asked to be called back, in the program whose timer has no thread (timer.cc).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "engine/base/timer.h"
+
+namespace tritonts::test {
+
+// 0: it did not. One version at a time is played with. Any thread.
+inline std::atomic<uint64_t>& ScheduledAt(TimerClient*) {
+  static std::atomic<uint64_t> at_ns{0};
+  return at_ns;
+}
+
+}  // namespace tritonts::test

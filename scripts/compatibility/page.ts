@@ -1,0 +1,117 @@
+/** Prints `docs/compatibility.md` from the class table, so that the page cannot differ from what happens. */
+
+import { differences } from './differences.js';
+import { allFieldPaths, typeText } from '../../src/config/schema/fields.js';
+import { acceleratorLists, backendAccelerators } from '../../src/config/support/accelerator-support.js';
+import {
+  backendParameters,
+  commonParameters,
+  type ParameterSupport,
+} from '../../src/config/support/parameter-support.js';
+import { supportOf, type Support, type SupportClass } from '../../src/config/support/field-support.js';
+
+const classWords: Readonly<Record<SupportClass, string>> = {
+  acted: 'acted on',
+  hint: 'hint',
+  refused: '**refused**',
+};
+
+const introduction = `# Compatibility with Triton
+
+<!-- Printed by scripts/write-compatibility.mjs from src/config; do not edit. -->
+
+A model repository that Triton serves is served here without a change, as far as this page says. Every field of
+\`config.pbtxt\` is in one of three classes:
+
+- **acted on**: it has its effect;
+- **hint**: it is accepted and has no effect here, which \`model.notes\` says; results are the same without it;
+- **refused**: the load fails with UNSUPPORTED and the field's path and line, because the model would behave differently.
+
+A field that is left out or has its default value is never refused.
+`;
+
+/** The text of `docs/compatibility.md`. */
+export function compatibilityPage(): string {
+  return [
+    introduction,
+    '## Fields of a configuration\n',
+    table(['field', 'type', 'class', 'meaning or reason'], fieldRows()),
+    '## Values of `parameters`\n',
+    'A key that is not listed is loaded, as in Triton, and noted in `model.notes`.\n',
+    table(['backend', 'key', 'class', 'meaning or reason'], parameterRows()),
+    '## Execution accelerators\n',
+    'Parameters that are not listed are handed to the runtime, which refuses what it does not know.\n',
+    table(['backend', 'accelerator', 'class', 'meaning or reason'], acceleratorRows()),
+    '## Where we differ from Triton on purpose\n',
+    table(
+      ['Triton', 'here'],
+      differences.map(({ triton, here }) => [triton, here]),
+    ),
+  ].join('\n');
+}
+
+function fieldRows(): string[][] {
+  return allFieldPaths().flatMap(({ path, field }) => {
+    const { row, support } = supportOf(path);
+    const text = row === path ? support.text : `as \`${row}\``;
+    return [
+      [`\`${path}\``, typeText(field), classWords[support.class], text + neutralText(support)],
+      ...(row === path ? onCpuRows(support, [`\`${path}\` without a GPU instance`, '']) : []),
+      ...Object.entries(support.values ?? {}).map(([value, one]) => [
+        `\`${path}\`: \`${value}\``,
+        '',
+        classWords[one.class],
+        one.text,
+      ]),
+    ];
+  });
+}
+
+/** A row for what applies where no instance is on a GPU. */
+function onCpuRows({ onCpu }: Support, cells: readonly string[]): string[][] {
+  return onCpu === undefined ? [] : [[...cells, classWords[onCpu.class], onCpu.text]];
+}
+
+function neutralText(support: Support): string {
+  return support.harmless === undefined ? '' : ' (what holds anyway may be written)';
+}
+
+function parameterRows(): string[][] {
+  const rows = (backend: string, parameters: Readonly<Record<string, ParameterSupport>>): string[][] =>
+    Object.entries(parameters).flatMap(([key, support]) => [
+      [backend, `\`${key}\``, classWords[support.class], support.text + allowedText(support)],
+      ...onCpuRows(support, [backend, `\`${key}\` without a GPU instance`]),
+    ]);
+  return [
+    ...rows('any', commonParameters),
+    ...Object.entries(backendParameters).flatMap(([backend, parameters]) => rows(backend, parameters)),
+  ];
+}
+
+function allowedText({ neutral }: ParameterSupport): string {
+  const allowed = neutral.filter((value) => value !== '').map((value) => `\`${value}\``);
+  return allowed.length > 0 ? `; ${allowed.join(', ')} may be written` : '';
+}
+
+function acceleratorRows(): string[][] {
+  return Object.entries(backendAccelerators).flatMap(([backend, lists]) =>
+    acceleratorLists.flatMap((list) =>
+      Object.entries(lists[list]).flatMap(([name, support]) => [
+        [backend, `\`${list}\` \`${name}\``, classWords[support.class], support.text],
+        ...onCpuRows(support, [backend, `\`${list}\` \`${name}\` without a GPU instance`]),
+        ...Object.entries(support.parameters).map(([key, parameter]) => [
+          backend,
+          `\`${name}\`: \`${key}\``,
+          classWords[parameter.class],
+          parameter.text + allowedText(parameter),
+        ]),
+      ]),
+    ),
+  );
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+  return [line(head), line(head.map(() => '---')), ...rows.map(line), ''].join('\n');
+}

@@ -1,0 +1,65 @@
+// The types, as compilers of users see them: the oldest that is supported to the newest, every kind of module.
+import { join } from 'node:path';
+import { run, write } from '../project.mjs';
+
+const body = `
+export async function shapes(): Promise<readonly number[]> {
+  const server: InferenceServer = await createServer('./models');
+  const { outputs }: InferResult = await server.model('digits').infer({ image: new Float32Array(64) });
+  const data: Float32Array = (outputs['scores'] as AnyTensor).as('FP32').data;
+  const tensor: Tensor<'FP32'> = (outputs['scores'] as AnyTensor).as('FP32');
+  await server.close();
+  return [...tensor.shape, data.length];
+}
+export function codeOf(error: unknown): string {
+  // @ts-expect-error what is no error of ours has no code
+  if (!(error instanceof TritonError)) return error.code;
+  return error.code;
+}
+`;
+const esm = `import { createServer, TritonError, type AnyTensor, type InferenceServer, type InferResult, type Tensor } from 'tritonts';${body}`;
+const cjs = `import tritonts = require('tritonts');
+import type { AnyTensor, InferenceServer, InferResult, Tensor } from 'tritonts';
+const { createServer, TritonError } = tritonts;${body}`;
+
+/** Modules by the kind of resolution; `bundler` knows no CommonJS of its own. */
+const kinds = {
+  nodenext: { module: 'nodenext', moduleResolution: 'nodenext', files: ['use.mts', 'use.cts', 'import.cts'] },
+  node16: { module: 'node16', moduleResolution: 'node16', files: ['use.mts', 'use.cts', 'import.cts'] },
+  bundler: { module: 'esnext', moduleResolution: 'bundler', files: ['use.mts'] },
+};
+
+async function compile({ base, main, binary }, version) {
+  const folder = join(base, `typescript-${version}`);
+  write(folder, {
+    'package.json': { private: true },
+    'use.mts': esm,
+    'use.cts': cjs,
+    'import.cts': esm,
+  });
+  const npm = ['install', '--no-audit', '--no-fund', `typescript@${version}`, '@types/node@20'];
+  await run(folder, 'npm', [...npm, main, binary]);
+  for (const [name, { files, ...options }] of Object.entries(kinds)) {
+    write(folder, {
+      [`tsconfig.${name}.json`]: {
+        compilerOptions: {
+          ...options,
+          target: 'es2022',
+          lib: ['es2023', 'esnext.disposable'],
+          strict: true,
+          noEmit: true,
+          skipLibCheck: false,
+          types: ['node'],
+        },
+        files,
+      },
+    });
+    await run(folder, process.execPath, ['node_modules/typescript/bin/tsc', '-p', `tsconfig.${name}.json`]);
+  }
+}
+
+export const cases = ['5.7', '6.0', 'latest'].map((version) => ({
+  name: `TypeScript ${version}: nodenext, node16, bundler, ES modules and CommonJS`,
+  quick: version !== 'latest',
+  run: (context) => compile(context, version),
+}));

@@ -1,0 +1,84 @@
+// Writes what is published, as tarballs in build/packages: the package, and the one with this platform's binary.
+//
+//   npm run build && npm run package [-- --carry]
+//
+// --carry   the package carries this platform's binary itself (prebuilds/), for where @tritonts/… cannot be had
+//
+// The manifest that is published differs from the repository's: it names a package for each platform that lies in
+// build/packages (in the repository such names would make `npm ci` ask for what is not published yet), and nothing of
+// what only building needs. Hence the repository's is private, and `npm publish` takes the tarballs.
+import { execFileSync } from 'node:child_process';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join, posix } from 'node:path';
+import { parseArgs } from 'node:util';
+import { target } from '../../dist/src/addon/platform.js';
+import { writeBinary, writeBinaryPackage } from './binary.mjs';
+import { addresses, manifest, root, staging } from './paths.mjs';
+
+/** Packages a folder into a tarball beside it; returns the tarball's path. */
+function pack(folder) {
+  const args = ['pack', '--json', '--ignore-scripts', '--pack-destination', staging];
+  const [{ filename }] = JSON.parse(execFileSync('npm', args, { cwd: folder, encoding: 'utf8' }));
+  return join(staging, filename);
+}
+
+/** The packages with binaries that lie ready, of this and of other platforms. */
+function binaryPackages() {
+  const manifests = readdirSync(staging, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && existsSync(join(staging, entry.name, 'tritonts.node')))
+    .map(({ name }) => JSON.parse(readFileSync(join(staging, name, 'package.json'), 'utf8')));
+  for (const { name, version } of manifests) {
+    if (version !== manifest.version)
+      throw new Error(`${name} in ${staging} is of version ${version}, and this is ${manifest.version}`);
+  }
+  return Object.fromEntries(manifests.map(({ name, version }) => [name, version]).sort());
+}
+
+/** A page whose links to files that are not published lead to the repository. */
+function withLinks(page, text) {
+  const known = (path) => published.some((file) => file === path || file.startsWith(`${path}/`));
+  return text.replace(/(?<=\]\()(?![a-z]+:|#)[^)\s#]+/g, (link) => {
+    const path = posix.join(posix.dirname(page), link);
+    return known(path) ? link : `${addresses(manifest).homepage.replace(/#.*$/, '')}/blob/HEAD/${path}`;
+  });
+}
+
+const { values } = parseArgs({ options: { carry: { type: 'boolean', default: false } } });
+mkdirSync(staging, { recursive: true });
+for (const name of readdirSync(staging)) if (name.endsWith('.tgz')) rmSync(join(staging, name));
+const binary = writeBinaryPackage();
+
+const folder = join(staging, 'tritonts');
+rmSync(folder, { recursive: true, force: true });
+// The files that `npm pack` takes in the repository, but for what was built here.
+const [{ files }] = JSON.parse(
+  execFileSync('npm', ['pack', '--json', '--dry-run', '--ignore-scripts'], { cwd: root, encoding: 'utf8' }),
+);
+const published = files.map(({ path }) => path).filter((path) => !path.startsWith('build/'));
+for (const path of published) {
+  mkdirSync(dirname(join(folder, path)), { recursive: true });
+  if (path.endsWith('.js')) {
+    // Source maps are not published.
+    const text = readFileSync(join(root, path), 'utf8').replace(/^\/\/# sourceMappingURL=.*\n?/gm, '');
+    writeFileSync(join(folder, path), text, { mode: statSync(join(root, path)).mode });
+  } else if (path.endsWith('.md')) {
+    writeFileSync(join(folder, path), withLinks(path, readFileSync(join(root, path), 'utf8')));
+  } else cpSync(join(root, path), join(folder, path));
+}
+const unpublished = new Set(['private', 'scripts', 'devDependencies', 'allowScripts']);
+const rest = Object.fromEntries(Object.entries(manifest).filter(([key]) => !unpublished.has(key)));
+writeFileSync(
+  join(folder, 'package.json'),
+  `${JSON.stringify({ ...rest, ...addresses(manifest), optionalDependencies: binaryPackages() }, null, 2)}\n`,
+);
+if (values.carry) writeBinary(join(folder, 'prebuilds', target()));
+for (const ready of [binary, folder]) console.log(pack(ready));

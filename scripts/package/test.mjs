@@ -1,0 +1,68 @@
+// Uses the tarballs as strangers do, in an empty project outside of the repository.
+//
+//   npm run test:package              the quick part: npm, ES modules, CommonJS, types, what is in the tarballs
+//   npm run test:package -- --all     with other package managers, bundlers, test runners, runtimes and compilers, from npm
+//   npm run test:package -- --only <part of a name> [--keep]
+//
+// What is left out is printed with the reason.
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import * as bundlers from './cases/bundlers.mjs';
+import * as contents from './cases/contents.mjs';
+import * as managers from './cases/managers.mjs';
+import * as runners from './cases/runners.mjs';
+import * as runtimes from './cases/runtimes.mjs';
+import * as types from './cases/types.mjs';
+import { root } from './paths.mjs';
+import { run, write, writePrograms } from './project.mjs';
+
+const { values } = parseArgs({
+  options: { all: { type: 'boolean' }, only: { type: 'string' }, keep: { type: 'boolean' } },
+});
+const tarballs = execFileSync(process.execPath, [join(root, 'scripts', 'package', 'pack.mjs')], {
+  encoding: 'utf8',
+})
+  .trim()
+  .split('\n');
+const [binary, main] = tarballs;
+const base = mkdtempSync(join(tmpdir(), 'tritonts-package-'));
+const app = join(base, 'app');
+const failures = [];
+const skipped = [];
+
+try {
+  write(app, { 'package.json': { private: true } });
+  writePrograms(app);
+  // With scripts on: neither package has any.
+  const install = ['install', '--no-audit', '--no-fund', main, binary, 'onnxruntime-node@1.30.0'];
+  await run(app, 'npm', install);
+  console.log('ok: npm installs both tarballs into an empty project');
+
+  const context = { app, base, binary, main };
+  for (const { cases } of [contents, types, runtimes, runners, bundlers, managers]) {
+    for (const one of cases) {
+      const { name, quick } = one;
+      if (values.only === undefined ? !quick && !values.all : !name.includes(values.only)) {
+        skipped.push(name);
+        continue;
+      }
+      try {
+        const note = await one.run(context);
+        console.log(note === undefined ? `ok: ${name}` : `skipped: ${name}: ${note}`);
+      } catch (error) {
+        failures.push(name);
+        console.log(`FAILED: ${name}\n${error.message}`);
+      }
+    }
+  }
+} finally {
+  if (values.keep) console.log(`kept: ${base}`);
+  else rmSync(base, { recursive: true, force: true });
+}
+if (skipped.length > 0)
+  console.log(`left out (--all has them; they install what they need from npm): ${skipped.join('; ')}`);
+console.log(failures.length === 0 ? 'passed' : `failed: ${failures.join('; ')}`);
+process.exitCode = failures.length === 0 ? 0 : 1;

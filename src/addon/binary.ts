@@ -1,0 +1,35 @@
+/** Whether a file of the addon is whole. One that is not would end the process with SIGBUS or SIGSEGV when it is loaded. */
+
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { packageVersion } from '../version.js';
+import { isCutOff } from './elf.js';
+
+/** What `tritonts.node.json`, beside each binary that is published, says of it. */
+interface BinaryManifest {
+  /** Version of the package that it belongs to. */
+  readonly version: string;
+  /** Size of the file. */
+  readonly bytes: number;
+  /** SHA-256 of the file, in hexadecimal digits. */
+  readonly sha256: string;
+}
+
+/** What is wrong with a file of the addon, for people; undefined if nothing is. */
+export function faultOf(file: string): string | undefined {
+  if (isCutOff(file)) return 'is damaged: it is cut off';
+  const manifest = `${file}.json`;
+  // A local build has none: it is as its compiler left it.
+  if (!existsSync(manifest)) return undefined;
+  // Written by scripts/package/binary.mjs.
+  const expected = JSON.parse(readFileSync(manifest, 'utf8')) as BinaryManifest;
+  if (expected.version !== packageVersion)
+    return `belongs to version ${expected.version} of tritonts, and this is ${packageVersion}`;
+  const bytes = readFileSync(file);
+  if (bytes.length !== expected.bytes)
+    return `is damaged: it has ${bytes.length} bytes and should have ${expected.bytes}`;
+  const sha256 = createHash('sha256').update(bytes).digest('hex');
+  return sha256 === expected.sha256
+    ? undefined
+    : `is damaged: its SHA-256 is ${sha256} and should be ${expected.sha256}`;
+}

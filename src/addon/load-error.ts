@@ -1,0 +1,94 @@
+/** What is said when the addon cannot be loaded: on what, what was looked for, and what to do. */
+
+import { TritonError } from '../errors.js';
+import { packageVersion } from '../version.js';
+import { describePlatform } from './platform.js';
+
+/** One place that was tried in vain. */
+export interface Attempt {
+  /** The place, as it is named in messages. */
+  readonly name: string;
+  /** Path of the file, where there was one. */
+  readonly file: string | undefined;
+  /** `absent`: there is no file; `damaged`: it was not loaded; `refused`: the system or Node refused it. */
+  readonly kind: 'absent' | 'damaged' | 'refused';
+  /** What went wrong, without the place. */
+  readonly reason: string;
+  /** What was thrown. */
+  readonly cause: unknown;
+}
+
+/** The oldest Node that the package runs on; package.json's `engines` says the same. */
+export const oldestNode = '20.19.0';
+
+function outdated(version: string): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const [oldestMajor = 0, oldestMinor = 0] = oldestNode.split('.').map(Number);
+  return major < oldestMajor || (major === oldestMajor && minor < oldestMinor);
+}
+
+/**
+ * The error of a Node that is too old, before anything is looked for; undefined where it is new enough.
+ *
+ * @param version - `process.versions.node`.
+ */
+export function outdatedNode(version: string): TritonError | undefined {
+  if (!outdated(version)) return undefined;
+  return failure([], ['install Node 20.19 or newer, of any later major version, and run this with it'], {
+    because: `: this Node is older than ${oldestNode}`,
+  });
+}
+
+/** The error of a search that found nothing that could be loaded. */
+export function loadFailure(target: string, attempts: readonly Attempt[]): TritonError {
+  if (attempts.some(({ cause }) => errorCode(cause) === 'ERR_DLOPEN_DISABLED')) {
+    return failure(
+      attempts,
+      [
+        'leave --no-addons away, on the command line, in NODE_OPTIONS and in the execArgv of a worker',
+        'under --permission, add --allow-addons',
+      ],
+      { because: ': this process forbids addons' },
+    );
+  }
+  return failure(attempts, [...fixes(target, attempts)]);
+}
+
+function* fixes(target: string, attempts: readonly Attempt[]): Generator<string> {
+  if (attempts.some(({ kind }) => kind === 'damaged'))
+    yield 'a file is damaged, or of another version: remove node_modules and install again (npm ci)';
+  if (
+    attempts.some(({ kind, reason }) => kind === 'refused' && /GLIBC_|GLIBCXX_|ld-musl|ld-linux/.test(reason))
+  )
+    yield "the binary asks for another C library than this system's (glibc 2.28 or newer): build it here, as below";
+  yield `install again on this platform, with optional dependencies, which carry the binary of ${target}: npm install --include=optional (node_modules of another platform, copied or mounted, has another binary; not every platform has one, see README, Platforms)`;
+  yield 'in a bundle: leave tritonts and onnxruntime-node outside of it and install them beside it: esbuild --external:tritonts --external:onnxruntime-node, Next serverExternalPackages (docs/bundlers.md); in Electron, unpack both from the asar archive (docs/electron.md)';
+  yield 'build it: npm install --no-save cmake-js node-addon-api node-api-headers && node node_modules/tritonts/scripts/build-addon.mjs (needs CMake 3.22 and a C++20 compiler)';
+}
+
+function failure(
+  attempts: readonly Attempt[],
+  remedies: readonly string[],
+  { because = '' }: { readonly because?: string } = {},
+): TritonError {
+  const tried = attempts.map(
+    ({ name, file, reason }) => `  ${name}: ${reason}${file === undefined ? '' : ` (${file})`}`,
+  );
+  const lines = [
+    `the native addon of tritonts ${packageVersion} could not be loaded on ${describePlatform()}${because}.`,
+    ...(tried.length > 0 ? ['Looked for, in this order:', ...tried] : []),
+    'What helps:',
+    ...remedies.map((remedy, index) => `  ${index + 1}. ${remedy}`),
+  ];
+  const causes = attempts.map(({ cause }) => cause);
+  return new TritonError(
+    'UNAVAILABLE',
+    lines.join('\n'),
+    causes.length > 0 ? { cause: new AggregateError(causes) } : {},
+  );
+}
+
+/** Node's code of an error, such as `MODULE_NOT_FOUND`. */
+export function errorCode(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+}

@@ -1,0 +1,15 @@
+/** All of `config.pbtxt` that the rest of the package may use: reading, Triton's rules, completion, printing. */
+
+export { deepFreeze } from './schema/expand.js';
+export { fieldPath, indexPath, keyPath } from './schema/paths.js';
+export type * from './schema/types.js';
+export { maxConfigBytes, tooManyBytes } from './text/decode.js';
+export { printConfig } from './text/print.js';
+export { fieldError, problemsError, unplaced, type ConfigSource } from './text/problems.js';
+export { readModelConfig, type ParsedConfig } from './text/read.js';
+export { readModelConfigJson } from './text/read-json.js';
+export { tritonDefaults, type BackendDefaults } from './rules/complete.js';
+export { datatypeOf, type ModelDescription } from './rules/description.js';
+export { inlineExpected, readInline, type InlineOption } from './rules/inline-option.js';
+export { finishConfig, prepareConfig, type ConfigContext, type PreparedConfig } from './rules/prepare.js';
+export type { GpuFinder, Gpus, MissingGpus } from './rules/usable-gpus.js';

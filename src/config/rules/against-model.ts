@@ -1,0 +1,183 @@
+/** Compares a configuration with the inputs and outputs of the model it is for. */
+
+import {
+  dataTypeOf,
+  datatypeOf,
+  shapeText,
+  type ModelDescription,
+  type TensorDescription,
+} from './description.js';
+import { fieldPath, indexPath } from '../schema/paths.js';
+import type { Report } from '../text/problems.js';
+import { didYouMean } from '../../suggest.js';
+import type { DataType, ModelConfig, ModelInput, ModelOutput } from '../schema/types.js';
+
+/**
+ * Checks names, types, shapes and the number of inputs against the model, and whether the model can be batched.
+ *
+ * @param config - Complete and valid in itself.
+ * @param description - What the backend found in the model's file.
+ * @param report - Told of each difference, with both sides.
+ */
+export function checkAgainstModel(config: ModelConfig, description: ModelDescription, report: Report): void {
+  const inputs = byName(description.inputs);
+  const outputs = byName(description.outputs);
+  const unbatched = new Set<string>();
+  const compare = (side: Side, path: string, written: ModelInput | ModelOutput): void => {
+    const tensor = find(side, fieldPath(path, 'name'), written.name, report);
+    if (tensor === undefined) return;
+    compareType(side, path, written.data_type, tensor, report);
+    const { shape } = tensor;
+    // Where the file leaves it open, what is written holds.
+    if (shape === undefined) return;
+    if (config.max_batch_size > 0 && shape[0] !== -1) unbatched.add(batchFault(config, side, tensor, shape));
+    else compareShape(config, side, path, written, { ...tensor, shape }, report);
+  };
+  config.input.forEach((input, index) => {
+    const path = indexPath('input', index);
+    compare({ kind: 'input', tensors: inputs }, path, input);
+    const tensor = inputs.get(input.name);
+    if (input.optional && tensor && !tensor.optional) {
+      report(fieldPath(path, 'optional'), `the model needs its input ${JSON.stringify(input.name)}`);
+    }
+  });
+  config.output.forEach((output, index) => {
+    compare({ kind: 'output', tensors: outputs }, indexPath('output', index), output);
+  });
+  for (const fault of unbatched) report('max_batch_size', fault);
+  compareSequence(config, inputs, outputs, report);
+  reportMissingInputs(config, inputs, report);
+}
+
+type Tensors = ReadonlyMap<string, TensorDescription>;
+
+interface Side {
+  readonly kind: 'input' | 'output';
+  readonly tensors: Tensors;
+}
+
+function byName(tensors: readonly TensorDescription[]): Tensors {
+  return new Map(tensors.map((tensor) => [tensor.name, tensor]));
+}
+
+function find(side: Side, path: string, name: string, report: Report): TensorDescription | undefined {
+  const tensor = side.tensors.get(name);
+  if (tensor !== undefined) return tensor;
+  const names = [...side.tensors.keys()];
+  const known = names.length === 0 ? 'it has none' : `its ${side.kind}s are ${names.join(', ')}`;
+  report(path, `the model has no ${side.kind} ${JSON.stringify(name)}; ${known}${didYouMean(name, names)}`);
+  return undefined;
+}
+
+function compareType(
+  side: Side,
+  path: string,
+  type: DataType,
+  tensor: TensorDescription,
+  report: Report,
+): void {
+  if (tensor.datatype !== undefined && datatypeOf(type) === tensor.datatype) return;
+  const known =
+    tensor.datatype === undefined ? 'has no counterpart in Triton' : `is ${dataTypeOf(tensor.datatype)}`;
+  report(
+    fieldPath(path, 'data_type'),
+    `the model's ${side.kind} ${JSON.stringify(tensor.name)} has type ${tensor.typeName}, which ${known}, ` +
+      `but the configuration says ${type}`,
+  );
+}
+
+function batchFault(
+  config: ModelConfig,
+  side: Side,
+  tensor: TensorDescription,
+  shape: readonly number[],
+): string {
+  const first = shape[0];
+  return (
+    `is ${config.max_batch_size}, but the model's ${side.kind} ${JSON.stringify(tensor.name)} has shape ` +
+    `${shapeText(shape)}${first === undefined ? '' : `, whose first dimension is fixed to ${first}`}: it cannot ` +
+    `be batched. Write max_batch_size: 0 and whole shapes as dims`
+  );
+}
+
+function compareShape(
+  config: ModelConfig,
+  side: Side,
+  path: string,
+  written: ModelInput | ModelOutput,
+  tensor: TensorDescription & { readonly shape: readonly number[] },
+  report: Report,
+): void {
+  if (side.kind === 'output' && config.batch_output.some((one) => one.target_name.includes(written.name)))
+    return;
+  const batching = config.max_batch_size > 0;
+  if ('allow_ragged_batch' in written && written.allow_ragged_batch) {
+    if (tensor.shape.length === 1) return;
+    const text = `the model's input must have one dimension to be ragged, but its shape is ${shapeText(tensor.shape)}`;
+    report(fieldPath(path, 'allow_ragged_batch'), text);
+    return;
+  }
+  const dims = written.reshape?.shape ?? written.dims;
+  const model = batching ? tensor.shape.slice(1) : tensor.shape;
+  // A tensor without dimensions is [1] to a client, whose shapes are never empty.
+  const isScalar = !batching && model.length === 0 && written.reshape === undefined;
+  const expected = isScalar ? [1] : model;
+  const fits =
+    dims.length === expected.length &&
+    dims.every((dim, index) => dim === expected[index] || (side.kind === 'input' && expected[index] === -1));
+  if (fits) return;
+  const where = written.reshape === undefined ? 'dims' : 'reshape';
+  const right =
+    expected.length > 0
+      ? `Expected ${where === 'dims' ? 'dims' : 'shape'}: [ ${expected.join(', ')} ]`
+      : 'Expected dims: [ 1 ] and reshape { shape: [ ] }';
+  const batch = batching
+    ? `, whose first dimension is the batch and is left out because max_batch_size is ${config.max_batch_size}`
+    : tensor.shape[0] === -1 && dims.length === expected.length - 1
+      ? ', all of it: max_batch_size is 0'
+      : '';
+  report(
+    fieldPath(path, where),
+    `the model's ${side.kind} ${JSON.stringify(tensor.name)} has shape ${shapeText(tensor.shape)}${batch}, ` +
+      `but the configuration says ${shapeText(dims)}. ${right}`,
+  );
+}
+
+/** Triton does not look at the names of states, and each request to such a model fails. */
+function compareSequence(config: ModelConfig, inputs: Tensors, outputs: Tensors, report: Report): void {
+  const input: Side = { kind: 'input', tensors: inputs };
+  const output: Side = { kind: 'output', tensors: outputs };
+  config.sequence_batching?.control_input.forEach(({ name }, index) => {
+    find(input, fieldPath(indexPath('sequence_batching.control_input', index), 'name'), name, report);
+  });
+  config.sequence_batching?.state.forEach((state, index) => {
+    const path = indexPath('sequence_batching.state', index);
+    find(input, fieldPath(path, 'input_name'), state.input_name, report);
+    find(output, fieldPath(path, 'output_name'), state.output_name, report);
+  });
+  config.batch_input.forEach((one, index) => {
+    one.target_name.forEach((name, position) => {
+      const path = indexPath(fieldPath(indexPath('batch_input', index), 'target_name'), position);
+      find(input, path, name, report);
+    });
+  });
+}
+
+function reportMissingInputs(config: ModelConfig, inputs: Tensors, report: Report): void {
+  const given = new Set([
+    ...config.input.map(({ name }) => name),
+    ...(config.sequence_batching?.control_input ?? []).map(({ name }) => name),
+    ...(config.sequence_batching?.state ?? []).map((state) => state.input_name),
+    ...config.batch_input.flatMap((one) => one.target_name),
+  ]);
+  const missing = [...inputs.values()].filter(({ name, optional }) => !optional && !given.has(name));
+  if (missing.length === 0) return;
+  const entries = missing.map(({ name, datatype, typeName, shape }) => {
+    const type = datatype === undefined ? typeName : dataTypeOf(datatype);
+    return `${JSON.stringify(name)} (${type}, ${shape ? `shape ${shapeText(shape)}` : 'of unknown rank'})`;
+  });
+  report(
+    'input',
+    `the model has ${inputs.size} inputs, of which the configuration lacks ${entries.join(', ')}`,
+  );
+}

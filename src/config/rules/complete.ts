@@ -1,0 +1,206 @@
+/** Completes a configuration from the model's own inputs and outputs, as Triton's onnxruntime backend does. */
+
+import { expandConfig } from '../schema/expand.js';
+import { dataTypeOf, shapeText, type ModelDescription, type TensorDescription } from './description.js';
+import { withPreferredSizes } from './normalize.js';
+import { indexPath } from '../schema/paths.js';
+import type { Report } from '../text/problems.js';
+import { doubtText, rowsDoubt } from './rows.js';
+import type { DataType, ModelConfig, ModelInput, ModelOutput } from '../schema/types.js';
+
+/** Settings of a backend that completion needs. */
+export interface BackendDefaults {
+  /** `max_batch_size` of a model that can be batched and says nothing: `default-max-batch-size` of the backend config. */
+  readonly defaultMaxBatchSize: number;
+}
+
+/** Triton's own settings. */
+export const tritonDefaults: BackendDefaults = { defaultMaxBatchSize: 4 };
+
+/** A completed configuration. */
+export interface CompletedConfig {
+  readonly config: ModelConfig;
+  /** One sentence for each thing that was filled in, beginning with its path. */
+  readonly notes: readonly string[];
+  /** Why `max_batch_size` came out as 0 though all first dimensions are variable; undefined: it did not, or was written. */
+  readonly unbatched?: string | undefined;
+}
+
+/**
+ * Fills in what Triton fills in for an ONNX model: nothing if inputs and outputs are both written; otherwise the missing
+ * section, and with it `max_batch_size` and, if that comes out above 1 and no scheduler is written, `dynamic_batching`.
+ * Entries that are written are never touched. Unlike Triton, it makes no model batch of which the file does not say that it
+ * keeps the rows of its inputs ({@link rowsDoubt}), and leaves a written `max_batch_size: 0` as it is.
+ *
+ * @param config - Filled and normalised.
+ * @param zeroWritten - Whether its `max_batch_size` of 0 was written.
+ * @param description - The model's inputs and outputs.
+ * @param defaults - Settings of the backend.
+ * @param report - Told what stands in the way.
+ */
+export function completeConfig(
+  config: ModelConfig,
+  zeroWritten: boolean,
+  description: ModelDescription,
+  defaults: BackendDefaults,
+  report: Report,
+): CompletedConfig {
+  const inputsWritten = config.input.length > 0 || config.batch_input.length > 0;
+  const outputsWritten = config.output.length > 0;
+  if (inputsWritten && outputsWritten) return { config, notes: [] };
+  const sequence = config.sequence_batching;
+  if (sequence && (sequence.state.length > 0 || sequence.control_input.length > 0)) {
+    const missing = inputsWritten ? 'output' : 'input';
+    report(missing, 'missing: with state or control_input, both input and output must be written');
+    return { config, notes: [] };
+  }
+
+  const notes: string[] = [];
+  const inputs = description.inputs.filter(({ optional }) => !optional);
+  const batching = completeBatchSize(config, zeroWritten, description, defaults, report);
+  const { maxBatchSize, unbatched } = batching;
+  if (batching.text !== undefined) notes.push(`max_batch_size: ${batching.text}`);
+  const tensors = (section: 'input' | 'output', described: readonly TensorDescription[]): CompletedTensor[] =>
+    described.map((tensor, index) => {
+      const path = indexPath(section, index);
+      if (tensor.shape === undefined) reportUnranked(section, tensor, path, report);
+      const completed = completeTensor(tensor, maxBatchSize, path, report);
+      notes.push(`${path}: completed from the model: ${tensorText(completed)}`);
+      return completed;
+    });
+  const completed: ModelConfig = {
+    ...config,
+    max_batch_size: maxBatchSize,
+    input: inputsWritten ? config.input : tensors('input', inputs).map(asInput),
+    output: outputsWritten ? config.output : tensors('output', description.outputs).map(asOutput),
+  };
+  if (hasScheduler(config) || maxBatchSize <= 1) {
+    return { config: withPreferredSizes(completed), notes, unbatched };
+  }
+  notes.push('dynamic_batching: added, because the model can be batched and no scheduler is written');
+  return { config: { ...completed, dynamic_batching: emptyDynamicBatching }, notes };
+}
+
+/**
+ * A model can be batched if the first dimension of each tensor is variable, and is the same one as far as is known. Of a
+ * tensor of unknown rank nobody knows: what is written holds.
+ */
+function completeBatchSize(
+  config: ModelConfig,
+  zeroWritten: boolean,
+  description: ModelDescription,
+  defaults: BackendDefaults,
+  report: Report,
+): { readonly maxBatchSize: number; readonly text?: string; readonly unbatched?: string } {
+  const written = config.max_batch_size;
+  const unfit = [...description.inputs, ...description.outputs].find(
+    ({ optional, shape }) => !optional && shape !== undefined && shape[0] !== -1,
+  );
+  const fixed =
+    unfit &&
+    `the first dimension of ${JSON.stringify(unfit.name)}, ${shapeText(unfit.shape ?? [])}, is not variable`;
+  if (written !== 0) {
+    if (fixed === undefined) return { maxBatchSize: written };
+    report(
+      'max_batch_size',
+      `is ${written}, but the model does not support batching: ${fixed}. Write max_batch_size: 0`,
+    );
+    return { maxBatchSize: 0 };
+  }
+  if (zeroWritten) return { maxBatchSize: 0 };
+  if (fixed !== undefined) return { maxBatchSize: 0, text: `completed to 0, because ${fixed}` };
+  const doubt = rowsDoubt(description);
+  if (doubt === undefined) {
+    const size = Math.max(defaults.defaultMaxBatchSize, 0);
+    return {
+      maxBatchSize: size,
+      text: `completed to ${size}, the default for a model that can be batched`,
+    };
+  }
+  const unbatched =
+    `completed to 0, because ${doubtText(doubt)}. ` +
+    'If they have, write max_batch_size in config.pbtxt, and the model is batched';
+  return { maxBatchSize: 0, text: unbatched, unbatched };
+}
+
+interface CompletedTensor {
+  readonly name: string;
+  readonly data_type: DataType;
+  readonly dims: readonly number[];
+  readonly reshape: { readonly shape: readonly number[] } | undefined;
+}
+
+function reportUnranked(
+  section: 'input' | 'output',
+  { name, datatype }: TensorDescription,
+  path: string,
+  report: Report,
+): void {
+  const type = datatype === undefined ? '' : ` data_type: ${dataTypeOf(datatype)}`;
+  report(
+    path,
+    `cannot be completed: the model's file does not say how many dimensions its ${section} ${JSON.stringify(name)} has. ` +
+      `Write all ${section}s with their dims in config.pbtxt, such as ` +
+      `${section} [ { name: ${JSON.stringify(name)}${type} dims: [ -1, 16 ] } ]`,
+  );
+}
+
+function completeTensor(
+  tensor: TensorDescription,
+  maxBatchSize: number,
+  path: string,
+  report: Report,
+): CompletedTensor {
+  if (tensor.datatype === undefined) {
+    report(
+      path,
+      `must specify 'data_type': Triton has no type for ${tensor.typeName} of ${JSON.stringify(tensor.name)}`,
+    );
+  }
+  const shape = tensor.shape ?? [];
+  const dims = maxBatchSize > 0 ? shape.slice(1) : shape;
+  return {
+    name: tensor.name,
+    data_type: tensor.datatype === undefined ? 'TYPE_INVALID' : dataTypeOf(tensor.datatype),
+    // Triton has no dims without entries. A batching model needs to be told that the one entry is not its own.
+    dims: dims.length === 0 ? [1] : dims,
+    reshape: dims.length === 0 && maxBatchSize > 0 ? { shape: [] } : undefined,
+  };
+}
+
+function asInput({ name, data_type, dims, reshape }: CompletedTensor): ModelInput {
+  return {
+    name,
+    data_type,
+    format: 'FORMAT_NONE',
+    dims,
+    ...(reshape && { reshape }),
+    is_shape_tensor: false,
+    allow_ragged_batch: false,
+    optional: false,
+    is_non_linear_format_io: false,
+  };
+}
+
+function asOutput({ name, data_type, dims, reshape }: CompletedTensor): ModelOutput {
+  return {
+    name,
+    data_type,
+    dims,
+    ...(reshape && { reshape }),
+    label_filename: '',
+    is_shape_tensor: false,
+    is_non_linear_format_io: false,
+  };
+}
+
+function tensorText({ name, data_type, dims, reshape }: CompletedTensor): string {
+  const other = reshape === undefined ? '' : ` with reshape ${shapeText(reshape.shape)}`;
+  return `${JSON.stringify(name)}, ${data_type}, dims ${shapeText(dims)}${other}`;
+}
+
+function hasScheduler(config: ModelConfig): boolean {
+  return (config.dynamic_batching ?? config.sequence_batching ?? config.ensemble_scheduling) !== undefined;
+}
+
+const emptyDynamicBatching = expandConfig({ dynamic_batching: {} }).dynamic_batching;

@@ -1,0 +1,118 @@
+/** Works out name, backend, platform and file name from the model's directory, by Triton's rules. */
+
+import type { Report } from '../text/problems.js';
+import type { ModelConfig } from '../schema/types.js';
+
+/** An entry of a directory. */
+export interface DirectoryEntry {
+  readonly name: string;
+  readonly isDirectory: boolean;
+}
+
+/** One kind of model file: what it is recognised by, and what is then filled in. */
+interface ModelKind {
+  readonly backend: string;
+  /** The file in a version's directory. */
+  readonly filename: string;
+  readonly entry: 'file' | 'directory' | 'either';
+  /** Platforms that mean this kind; the first is filled in. None: the platform is left as it is. */
+  readonly platforms: readonly string[];
+  /** The file name is filled in only if the platform was left out as well. */
+  readonly filenameOnlyWithPlatform?: boolean;
+}
+
+/** Tried in this order; the first match wins. */
+const modelKinds: readonly ModelKind[] = [
+  {
+    backend: 'tensorflow',
+    filename: 'model.savedmodel',
+    entry: 'directory',
+    platforms: ['tensorflow_savedmodel'],
+  },
+  { backend: 'tensorflow', filename: 'model.graphdef', entry: 'file', platforms: ['tensorflow_graphdef'] },
+  { backend: 'tensorrt', filename: 'model.plan', entry: 'file', platforms: ['tensorrt_plan'] },
+  { backend: 'onnxruntime', filename: 'model.onnx', entry: 'either', platforms: ['onnxruntime_onnx'] },
+  { backend: 'openvino', filename: 'model.xml', entry: 'either', platforms: [] },
+  {
+    backend: 'pytorch',
+    filename: 'model.pt',
+    entry: 'file',
+    platforms: ['pytorch_libtorch', 'libtorch'],
+    filenameOnlyWithPlatform: true,
+  },
+  { backend: 'pytorch', filename: 'model.pt2', entry: 'file', platforms: ['torch_aoti'] },
+  { backend: 'python', filename: 'model.py', entry: 'either', platforms: [] },
+];
+
+/** The backend that each platform belongs to. */
+export const backendOfPlatform: ReadonlyMap<string, string> = new Map([
+  ...modelKinds.flatMap(({ platforms, backend }) =>
+    platforms.slice(0, 1).map((platform) => [platform, backend] as const),
+  ),
+]);
+
+/**
+ * Fills what was left out of `name`, `backend`, `platform` and `default_model_filename`. What was written stays.
+ *
+ * @param config - The configuration as written.
+ * @param modelName - Name of the model's directory.
+ * @param entries - Content of the lexically first sub-directory of the model's directory; empty if there is none.
+ * @param report - Told if no backend can be found.
+ */
+export function fillFromFiles(
+  config: ModelConfig,
+  modelName: string,
+  entries: readonly DirectoryEntry[],
+  report: Report,
+): ModelConfig {
+  const name = config.name === '' ? modelName : config.name;
+  const { backend, platform, default_model_filename: filename } = config;
+  const kind = modelKinds.find((one) => matches(one, config, entries)) ?? defaultKind(config);
+  if (kind !== undefined) {
+    const fillFilename = filename === '' && (platform === '' || !kind.filenameOnlyWithPlatform);
+    return {
+      ...config,
+      name,
+      backend: kind.backend,
+      platform: platform === '' ? (kind.platforms[0] ?? '') : platform,
+      default_model_filename: fillFilename ? kind.filename : filename,
+    };
+  }
+  if (backend === '' && platform === '' && filename === '') {
+    const dot = modelName.indexOf('.');
+    if (dot >= 0) {
+      const custom = modelName.slice(dot + 1);
+      return { ...config, name, backend: custom, default_model_filename: `model.${custom}` };
+    }
+    const known = modelKinds.map((one) => one.filename).join(', ');
+    report(
+      'backend',
+      `missing, and cannot be told from the files: no version holds one of ${known}, and the model's name does not end ` +
+        `with a backend (model.<backend>). Write, for example, backend: "onnxruntime"`,
+    );
+  }
+  return { ...config, name };
+}
+
+/** Whether a kind is the one, by the first of platform, file name and files that says anything. */
+function matches(kind: ModelKind, config: ModelConfig, entries: readonly DirectoryEntry[]): boolean {
+  const { backend, platform, default_model_filename: filename } = config;
+  if (backend !== '' && backend !== kind.backend) return false;
+  if (platform !== '' && kind.platforms.includes(platform)) return true;
+  if (filename !== '') return filename === kind.filename;
+  return (
+    platform === '' &&
+    entries.some(
+      (entry) =>
+        entry.name === kind.filename &&
+        (kind.entry === 'either' || entry.isDirectory === (kind.entry === 'directory')),
+    )
+  );
+}
+
+/** The kind that a written backend stands for where neither platform, file name nor files tell which. */
+function defaultKind(config: ModelConfig): ModelKind | undefined {
+  const kinds = modelKinds.filter(({ backend }) => backend === config.backend);
+  // Two formats of TensorFlow, and nothing to choose by.
+  return config.backend === 'tensorflow' ? undefined : kinds[0];
+}

@@ -1,0 +1,59 @@
+/** Whether a model can be batched without giving one caller's rows to another: whether it keeps the rows of its inputs. */
+
+import { namedShapeText, type ModelDescription, type TensorDescription } from './description.js';
+import type { ModelConfig } from '../schema/types.js';
+
+/**
+ * Why it is not known that each output has one row for each row of the inputs; undefined: nothing speaks against it.
+ *
+ * Two callers' requests that run together are told apart by their rows. A model that leaves some out, or adds some, may still
+ * return as many as the batch has, and then nobody notices whose they are. So the model's file must say that the outputs'
+ * first dimension is that of the inputs, by the name of both, and must hold no operator that belies it.
+ */
+export function rowsDoubt({ inputs, outputs, rowsVary }: ModelDescription): string | undefined {
+  const [first, ...others] = inputs.filter(({ optional }) => !optional);
+  if (first === undefined) return 'the model has no inputs that tell how many rows there are';
+  const rows = rowsName(first);
+  if (rows === '') return nameless('input', first);
+  const input = others.find((other) => rowsName(other) !== rows);
+  if (input !== undefined) {
+    return rowsName(input) === '' ? nameless('input', input) : unlike('input', input, first);
+  }
+  const output = outputs.find((one) => rowsName(one) !== rows);
+  if (output !== undefined) {
+    return rowsName(output) === '' ? nameless('output', output) : unlike('output', output, first);
+  }
+  return rowsVary;
+}
+
+/** What is doubted, with the reason. */
+export function doubtText(doubt: string): string {
+  return `${doubt}; so it is not known that outputs have a row for each row of the inputs`;
+}
+
+/** The warning about a batch size that was written for a model with such a doubt. */
+export function doubtedBatching(doubt: string, config: ModelConfig): string {
+  const size = config.max_batch_size;
+  const together = size > 1 && config.dynamic_batching !== undefined;
+  return (
+    `max_batch_size: is ${size}, but ${doubtText(doubt)}. If they have not, ` +
+    (together ? "requests that run together may be answered with each other's rows" : 'requests fail') +
+    ': write max_batch_size: 0 and whole shapes as dims'
+  );
+}
+
+function rowsName({ dimNames }: TensorDescription): string {
+  return dimNames[0] ?? '';
+}
+
+function nameless(side: string, tensor: TensorDescription): string {
+  return `the first dimension of ${side} ${tensorText(tensor)}, has no name in the model's file`;
+}
+
+function unlike(side: string, tensor: TensorDescription, first: TensorDescription): string {
+  return `the first dimension of ${side} ${tensorText(tensor)}, is not that of input ${tensorText(first)}`;
+}
+
+function tensorText(tensor: TensorDescription): string {
+  return `${JSON.stringify(tensor.name)}, ${namedShapeText(tensor)}`;
+}

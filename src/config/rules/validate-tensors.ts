@@ -1,0 +1,156 @@
+/** Triton's rules for inputs, outputs and tensors made from batches. */
+
+import { shapeText } from './description.js';
+import { fieldPath, indexPath } from '../schema/paths.js';
+import type { Report } from '../text/problems.js';
+import type { ModelConfig, ModelInput, ModelOutput } from '../schema/types.js';
+
+/** Far more than any runtime takes, and few enough to multiply. */
+const mostDims = 1024;
+
+/**
+ * Checks every written input and output: name, type, dims, reshape, formats. That the sections exist at all is for
+ * `validateComplete()`.
+ */
+export function validateTensors(config: ModelConfig, report: Report): void {
+  for (const section of ['input', 'output'] as const) {
+    const seen = new Map<string, number>();
+    config[section].forEach((tensor, index) => {
+      const path = indexPath(section, index);
+      validateTensor(config, tensor, path, report);
+      const first = seen.get(tensor.name);
+      if (first !== undefined && tensor.name !== '') {
+        report(
+          fieldPath(path, 'name'),
+          `${indexPath(section, first)} is named ${JSON.stringify(tensor.name)} too`,
+        );
+      }
+      if (first === undefined) seen.set(tensor.name, index);
+    });
+  }
+  config.input.forEach((input, index) => {
+    validateInput(config, input, indexPath('input', index), report);
+  });
+}
+
+function validateTensor(
+  config: ModelConfig,
+  tensor: ModelInput | ModelOutput,
+  path: string,
+  report: Report,
+): void {
+  if (tensor.name === '') report(fieldPath(path, 'name'), 'missing: write the name of the tensor');
+  const name = (): string => (tensor.name === '' ? 'this tensor' : JSON.stringify(tensor.name));
+  if (tensor.data_type === 'TYPE_INVALID') {
+    report(
+      fieldPath(path, 'data_type'),
+      `missing: write the element type of ${name()}, such as data_type: TYPE_FP32`,
+    );
+  }
+  const dims = (): string => fieldPath(path, 'dims');
+  if (tensor.dims.length === 0) {
+    const batch = config.max_batch_size > 0 ? ' without the batch dimension' : '';
+    report(
+      dims(),
+      `missing: write the shape of ${name()}${batch}, such as dims: [ 3, 224, -1 ] (-1: variable)`,
+    );
+  }
+  if (tensor.dims.some(isBadDim)) report(dims(), badDims(tensor.dims));
+  if (tensor.dims.length > mostDims) report(dims(), tooManyDims(tensor.dims));
+  else validateReshape(tensor, path, report);
+  for (const flag of ['is_shape_tensor', 'is_non_linear_format_io'] as const) {
+    if (tensor[flag] && config.platform !== 'tensorrt_plan') {
+      report(fieldPath(path, flag), `only models of platform tensorrt_plan have such tensors`);
+    }
+  }
+  if (tensor.is_non_linear_format_io && tensor.dims.length !== 3) {
+    report(dims(), `is_non_linear_format_io needs 3 dims but found ${shapeText(tensor.dims)}`);
+  }
+}
+
+function validateInput(config: ModelConfig, input: ModelInput, path: string, report: Report): void {
+  if (input.format !== 'FORMAT_NONE' && input.dims.length !== 3) {
+    report(fieldPath(path, 'dims'), `${input.format} needs 3 dims but found ${shapeText(input.dims)}`);
+  }
+  if (!input.optional || config.backend !== 'onnxruntime') return;
+  const optional = fieldPath(path, 'optional');
+  if (config.max_batch_size > 0) {
+    report(
+      optional,
+      `onnxruntime allows it only without batching but max_batch_size is ${config.max_batch_size}`,
+    );
+  }
+  if (input.allow_ragged_batch)
+    report(optional, 'onnxruntime does not allow it together with allow_ragged_batch');
+}
+
+function isBadDim(dim: number): boolean {
+  return dim < 1 && dim !== -1;
+}
+
+function badDims(dims: readonly number[]): string {
+  return `expected each to be 1 or more, or -1 for variable, but found ${shapeText(dims)}`;
+}
+
+function tooManyDims(dims: readonly number[]): string {
+  return `expected at most ${mostDims} dims but found ${dims.length}`;
+}
+
+/** An empty shape is a tensor without dimensions, one number an item, and wants dims of one element. */
+function validateReshape(tensor: ModelInput | ModelOutput, path: string, report: Report): void {
+  const shape = tensor.reshape?.shape;
+  if (shape === undefined || tensor.dims.length === 0) return;
+  const at = fieldPath(path, 'reshape');
+  if (shape.some(isBadDim) || shape.length > mostDims) {
+    report(fieldPath(at, 'shape'), shape.length > mostDims ? tooManyDims(shape) : badDims(shape));
+    return;
+  }
+  const both = `dims ${shapeText(tensor.dims)} and reshape ${shapeText(shape)}`;
+  const from = sizesBetweenVariable(tensor.dims);
+  const to = sizesBetweenVariable(shape);
+  if (from.length !== to.length) report(at, `${both} differ in the number of variable dims`);
+  else if (from.length === 1 && from[0] !== to[0])
+    report(at, `${both} differ in size: ${from[0]} and ${to[0]} elements`);
+  else if (from.some((size, index) => size !== to[index])) {
+    report(at, `${both} differ in the number of elements between variable dims`);
+  }
+}
+
+/** The products of the runs of fixed dims before, between and after the variable ones. */
+function sizesBetweenVariable(dims: readonly number[]): bigint[] {
+  const sizes = [1n];
+  for (const dim of dims) {
+    if (dim === -1) sizes.push(1n);
+    else sizes.push((sizes.pop() ?? 1n) * BigInt(dim));
+  }
+  return sizes;
+}
+
+/** Checks `batch_input` and `batch_output` against the declared inputs and outputs. */
+export function validateBatchTensors(config: ModelConfig, report: Report): void {
+  const inputs = config.input.map(({ name }) => name);
+  const outputs = config.output.map(({ name }) => name);
+  const checkSource = (sources: readonly string[], path: string): void => {
+    const at = fieldPath(path, 'source_input');
+    const [source] = sources;
+    if (sources.length !== 1 || source === undefined)
+      report(at, `expected one name but found ${sources.length}`);
+    else if (!inputs.includes(source)) report(at, `${JSON.stringify(source)} is no declared input`);
+  };
+  config.batch_input.forEach((one, index) => {
+    const path = indexPath('batch_input', index);
+    checkSource(one.source_input, path);
+    if (one.data_type !== 'TYPE_INT32' && one.data_type !== 'TYPE_FP32') {
+      report(fieldPath(path, 'data_type'), `expected TYPE_INT32 or TYPE_FP32 but found ${one.data_type}`);
+    }
+  });
+  config.batch_output.forEach((one, index) => {
+    const path = indexPath('batch_output', index);
+    checkSource(one.source_input, path);
+    one.target_name.forEach((target, position) => {
+      const at = indexPath(fieldPath(path, 'target_name'), position);
+      if (!outputs.includes(target)) report(at, `${JSON.stringify(target)} is no declared output`);
+      if (one.target_name.indexOf(target) < position) report(at, `${JSON.stringify(target)} is listed twice`);
+    });
+  });
+}

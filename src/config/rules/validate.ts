@@ -1,0 +1,239 @@
+/** Triton's rules for a configuration that need neither the model nor its files. */
+
+import { shapeText } from './description.js';
+import { fieldPath, indexPath, keyPath } from '../schema/paths.js';
+import type { Report } from '../text/problems.js';
+import type { ModelConfig, ModelInstanceGroup } from '../schema/types.js';
+import { backendOfPlatform } from './fill.js';
+import { inlineExpected, readInline } from './inline-option.js';
+import type { Gpus } from './usable-gpus.js';
+import { isGpu } from './normalize.js';
+import { validateBatchTensors, validateTensors } from './validate-tensors.js';
+import { validateEnsemble } from './validate-ensemble.js';
+import { validateDynamicBatching, validateSequenceBatching } from './validate-scheduling.js';
+
+/** Each instance is a thread. */
+const mostInstances = 1024;
+
+/** Ids of GPUs that a message has room for. */
+const mostListed = 32;
+
+/** What the rules need to know besides the configuration. */
+export interface ValidationContext {
+  /** Name of the model's directory. */
+  readonly modelName: string;
+  /** The GPUs that the backend can use; undefined if the backend is not known, or it does not matter. */
+  readonly gpus: Gpus | undefined;
+}
+
+/**
+ * Checks a normalised configuration and reports everything that is wrong with it.
+ *
+ * @param config - Filled and normalised.
+ * @param report - Told of each problem.
+ */
+export function validateConfig(config: ModelConfig, context: ValidationContext, report: Report): void {
+  validateName(config, context, report);
+  validateBackend(config, report);
+  if (config.max_batch_size < 0) {
+    report('max_batch_size', `expected 0 (no batching) or more but found ${config.max_batch_size}`);
+  }
+  validateDynamicBatching(config, report);
+  validateSequenceBatching(config, report);
+  validateEnsemble(config, report);
+  validateCache(config, report);
+  validateInstanceGroups(config, context, report);
+  validateMetrics(config, report);
+  validateWarmup(config, report);
+  validateBatchTensors(config, report);
+  validateInline(config, report);
+  validatePaths(config, report);
+  validateTensors(config, report);
+}
+
+function validateName(config: ModelConfig, context: ValidationContext, report: Report): void {
+  if (config.name !== context.modelName) {
+    report(
+      'name',
+      `unexpected name ${JSON.stringify(config.name)}: it must be that of the model's directory, ` +
+        `${JSON.stringify(context.modelName)}, or left out`,
+    );
+  }
+}
+
+function validateBackend(config: ModelConfig, report: Report): void {
+  const { backend, platform } = config;
+  const show = JSON.stringify;
+  if (platform === 'ensemble') {
+    if (backend !== '') report('backend', `an ensemble has no backend but found ${show(backend)}`);
+    return;
+  }
+  if (backend === '') {
+    if (platform !== '') {
+      const known = [...backendOfPlatform.keys(), 'ensemble'].join(', ');
+      report(
+        'platform',
+        `unexpected platform ${show(platform)} without a backend; known platforms: ${known}`,
+      );
+    } else if (config.default_model_filename !== '') {
+      report(
+        'backend',
+        `missing: ${show(config.default_model_filename)} does not tell it; write backend: "onnxruntime"`,
+      );
+    }
+    return;
+  }
+  if (backendOfPlatform.get(platform) === backend) return;
+  const platforms = [...backendOfPlatform].flatMap(([name, owner]) => (owner === backend ? [name] : []));
+  if (platforms.length > 0) {
+    const path = platform === '' ? 'backend' : 'platform';
+    report(
+      path,
+      `unexpected pair of platform ${show(platform)} and backend ${show(backend)}: ` +
+        `the platform of ${backend} is ${platforms.join(' or ')}, and may be left out`,
+    );
+  }
+}
+
+function validateCache(config: ModelConfig, report: Report): void {
+  if (config.response_cache?.enable !== true) return;
+  if (config.sequence_batching)
+    report('response_cache.enable', 'a sequence model cannot use the response cache');
+  if (config.model_transaction_policy?.decoupled) {
+    report('response_cache.enable', 'a decoupled model cannot use the response cache');
+  }
+}
+
+function validateInstanceGroups(config: ModelConfig, context: ValidationContext, report: Report): void {
+  const { gpus } = context;
+  const count = config.instance_group.reduce(
+    (sum, group) => sum + Math.max(group.count, 0) * (group.kind === 'KIND_GPU' ? group.gpus.length : 1),
+    0,
+  );
+  if (count > mostInstances) {
+    report('instance_group', `expected at most ${mostInstances} instances in all but found ${count}`);
+  }
+  config.instance_group.forEach((group, index) => {
+    const path = indexPath('instance_group', index);
+    if (group.count < 0) {
+      const expected = 'expected 1 or more, or 0 for the default,';
+      report(fieldPath(path, 'count'), `${expected} but found ${group.count}`);
+    }
+    if (group.kind !== 'KIND_GPU' && group.gpus.length > 0) {
+      report(
+        fieldPath(path, 'gpus'),
+        `instances of ${group.kind} must not list GPUs but found ${shapeText(group.gpus)}` +
+          (gpus?.count === 0 ? ' (KIND_AUTO means KIND_CPU on a machine without a GPU)' : ''),
+      );
+    }
+    group.gpus.forEach((gpu, position) => {
+      if (gpu >= 0) return;
+      const at = indexPath(fieldPath(path, 'gpus'), position);
+      report(at, `expected the id of a GPU, 0 or more, but found ${gpu}`);
+    });
+    group.secondary_devices.forEach(({ device_id: device }, position) => {
+      if (device >= 0) return;
+      const at = fieldPath(indexPath(fieldPath(path, 'secondary_devices'), position), 'device_id');
+      report(at, `expected the id of a device, 0 or more, but found ${device}`);
+    });
+    if (group.kind === 'KIND_GPU' && gpus !== undefined) validateGpus(group, gpus, path, report);
+    if (group.profile.length > 0 && config.platform !== 'tensorrt_plan') {
+      report(fieldPath(path, 'profile'), 'only models of platform tensorrt_plan have profiles');
+    }
+    group.profile.forEach((profile, position) => {
+      if (/^\d+$/.test(profile)) return;
+      const at = indexPath(fieldPath(path, 'profile'), position);
+      report(at, `expected a profile's index (a whole number) but found ${JSON.stringify(profile)}`);
+    });
+  });
+}
+
+function validateGpus(group: ModelInstanceGroup, gpus: Gpus, path: string, report: Report): void {
+  if (gpus.count === 0) {
+    const { code, text } = gpus.missing();
+    const help = "instanceKind: 'cpu' runs the model on the CPU";
+    report(fieldPath(path, 'kind'), `KIND_GPU, but ${text}; ${help}`, code);
+    return;
+  }
+  const missing = group.gpus.filter((gpu) => gpu >= 0 && !isGpu(gpu, gpus.count));
+  if (missing.length === 0) return;
+  const available = Array.from({ length: gpus.count }, (_, gpu) => gpu);
+  const listed = missing.slice(0, mostListed).join(', ') + (missing.length > mostListed ? ', …' : '');
+  const text = `no GPU with id ${listed}; available are ${available.join(', ')}`;
+  report(fieldPath(path, 'gpus'), text);
+}
+
+function validateMetrics(config: ModelConfig, report: Report): void {
+  config.model_metrics?.metric_control.forEach((control, index) => {
+    const path = indexPath('model_metrics.metric_control', index);
+    if (!control.metric_identifier?.family) {
+      report(fieldPath(path, 'metric_identifier.family'), 'missing: write the name of the metric family');
+    }
+    if (!control.histogram_options?.buckets.length) {
+      report(fieldPath(path, 'histogram_options.buckets'), 'missing: write the bounds of the buckets');
+    }
+  });
+}
+
+function validateWarmup(config: ModelConfig, report: Report): void {
+  config.model_warmup.forEach((sample, index) => {
+    const inputs = fieldPath(indexPath('model_warmup', index), 'inputs');
+    for (const [name, input] of Object.entries(sample.inputs)) {
+      const path = keyPath(inputs, name);
+      if (input.data_type === 'TYPE_INVALID') report(fieldPath(path, 'data_type'), 'missing');
+      if (input.dims.some((dim) => dim < 0)) {
+        report(fieldPath(path, 'dims'), `a sample has a fixed shape but found ${shapeText(input.dims)}`);
+      }
+      const kinds = [input.zero_data, input.random_data, input.input_data_file];
+      if (kinds.every((kind) => kind === undefined)) {
+        report(path, 'write one of zero_data, random_data and input_data_file');
+      }
+    }
+  });
+}
+
+function validateInline(config: ModelConfig, report: Report): void {
+  const value = config.parameters['inline']?.string_value;
+  if (value === undefined || readInline(value) !== undefined) return;
+  report(keyPath('parameters', 'inline'), `expected ${inlineExpected} but found ${JSON.stringify(value)}`);
+}
+
+/** Files that a configuration names must lie where Triton looks for them. */
+function validatePaths(config: ModelConfig, report: Report): void {
+  config.output.forEach((output, index) => {
+    if (escapes(output.label_filename)) {
+      const path = fieldPath(indexPath('output', index), 'label_filename');
+      report(
+        path,
+        `${JSON.stringify(output.label_filename)} leads out of the model's directory`,
+        'UNSUPPORTED',
+      );
+    }
+  });
+  if (escapes(config.default_model_filename)) {
+    report(
+      'default_model_filename',
+      `${JSON.stringify(config.default_model_filename)} leads out of the version's directory`,
+      'UNSUPPORTED',
+    );
+  }
+  if (escapes(config.runtime)) {
+    report('runtime', `${JSON.stringify(config.runtime)} leads out of the directory of the backend`);
+  }
+  const strategy = config.parameters['TRITON_BATCH_STRATEGY_PATH']?.string_value;
+  if (strategy === undefined) return;
+  const path = keyPath('parameters', 'TRITON_BATCH_STRATEGY_PATH');
+  if (config.sequence_batching) report(path, 'a sequence model cannot have its own batching strategy');
+  if (escapes(strategy)) report(path, `${JSON.stringify(strategy)} leads out of the model's directory`);
+}
+
+function escapes(path: string): boolean {
+  if (!path.includes('..')) return false;
+  let depth = 0;
+  for (const part of path.split(/[/\\]/)) {
+    if (part === '..') depth--;
+    else if (part !== '' && part !== '.') depth++;
+    if (depth < 0) return true;
+  }
+  return false;
+}

@@ -1,0 +1,193 @@
+/**
+ * What becomes of each field of a configuration: the one table that says so. Loading reads it, and
+ * `docs/compatibility.md` is printed from it; to build a feature is to change its row.
+ *
+ * A row stands for its field and, if it is `hint` or `refused`, for everything inside. Under an `acted` message every
+ * field has a row of its own. A field that is absent or has its default value is never refused and never noted.
+ */
+
+import type { ModelConfig } from '../schema/types.js';
+
+/** `acted`: has its effect; `hint`: accepted, without effect here, noted; `refused`: the load fails with UNSUPPORTED. */
+export type SupportClass = 'acted' | 'hint' | 'refused';
+
+/** A row: the class of a field and what that means. */
+export interface Support {
+  readonly class: SupportClass;
+  /** Acted: the effect. Hint and refused: the reason. */
+  readonly text: string;
+  /** What applies instead where no instance is on a GPU. */
+  readonly onCpu?: Support | undefined;
+  /** Enum values to which another class applies. */
+  readonly values?: Readonly<Record<string, Support>> | undefined;
+  /** Tells values that are as good as the default: neither refused nor noted. */
+  readonly harmless?: ((value: unknown, config: ModelConfig) => boolean) | undefined;
+}
+
+const acted = (text: string, values?: Support['values']): Support => ({ class: 'acted', text, values });
+const hint = (text: string): Support => ({ class: 'hint', text });
+const refused = (text: string, harmless?: Support['harmless']): Support => ({
+  class: 'refused',
+  text,
+  harmless,
+});
+
+const container = acted('see its fields');
+const accelerator = acted("a provider of the runtime's; see below");
+
+const tensorRt = 'used by TensorRT only';
+
+/** The class of every field, by path without indices. */
+export const supportTable: Readonly<Record<string, Support>> = {
+  name: acted("the model's name; equals its directory's"),
+  platform: acted('must fit the backend, which it implies where that is left out'),
+  backend: acted('chooses the backend; left out, it follows from platform, file name and files'),
+  runtime: refused(
+    "another library for a backend cannot be named in a model's configuration",
+    (value, config) => value === `libtriton_${config.backend}.so`,
+  ),
+
+  version_policy: acted('chooses the versions that are served; default: the latest'),
+  'version_policy.latest': acted('serves the largest version numbers'),
+  'version_policy.latest.num_versions': acted('how many'),
+  'version_policy.all': acted('serves every version'),
+  'version_policy.specific': acted('serves the listed versions, as far as they exist'),
+  'version_policy.specific.versions': acted('the version numbers'),
+
+  max_batch_size: acted('largest batch; 0: tensors have no batch dimension'),
+
+  input: acted("the inputs; checked against the model's own"),
+  'input.name': acted("the tensor's name"),
+  'input.data_type': acted('element type; must be that of the model'),
+  'input.format': hint(
+    'the layout of an image is between caller and model; it changes no bytes in Triton either',
+  ),
+  'input.dims': acted('shape without the batch dimension; -1 is variable'),
+  'input.reshape': acted('the shape that the model is given'),
+  'input.reshape.shape': acted('without the batch dimension; the same elements as dims'),
+  'input.is_shape_tensor': refused(tensorRt),
+  'input.allow_ragged_batch': refused('batches of unequal shapes are not built yet'),
+  'input.optional': acted('a request may leave it out; the model carries a value for it'),
+  'input.is_non_linear_format_io': refused(tensorRt),
+
+  output: acted("the outputs; may be fewer than the model's own"),
+  'output.name': acted("the tensor's name"),
+  'output.data_type': acted('element type; must be that of the model'),
+  'output.dims': acted('shape without the batch dimension; -1 is variable'),
+  'output.reshape': acted('the shape that the model gives'),
+  'output.reshape.shape': acted('without the batch dimension; the same elements as dims'),
+  'output.label_filename': acted('names of classes, one a line, for the option classification of a request'),
+  'output.is_shape_tensor': refused(tensorRt),
+  'output.is_non_linear_format_io': refused(tensorRt),
+
+  batch_input: refused('tensors made from a batch are not built yet'),
+  batch_output: refused('outputs that are split in a special way are not built yet'),
+
+  optimization: container,
+  'optimization.graph': container,
+  'optimization.graph.level': acted('onnxruntime: -1 basic, 0 all, 1 extended, 2 off'),
+  'optimization.priority': hint(tensorRt),
+  'optimization.cuda': hint(tensorRt),
+  'optimization.execution_accelerators': container,
+  'optimization.execution_accelerators.gpu_execution_accelerator': accelerator,
+  'optimization.execution_accelerators.gpu_execution_accelerator.name': acted('which one'),
+  'optimization.execution_accelerators.gpu_execution_accelerator.parameters': acted('its options'),
+  'optimization.execution_accelerators.cpu_execution_accelerator': accelerator,
+  'optimization.execution_accelerators.cpu_execution_accelerator.name': acted('which one'),
+  'optimization.execution_accelerators.cpu_execution_accelerator.parameters': acted('its options'),
+  'optimization.input_pinned_memory': hint('pinned memory serves copies to a GPU, which the runtime makes'),
+  'optimization.output_pinned_memory': hint(
+    'pinned memory serves copies from a GPU, which the runtime makes',
+  ),
+  'optimization.gather_kernel_buffer_threshold': hint(
+    'a kernel that gathers inputs on a GPU; they are gathered in the memory of the CPU',
+  ),
+  'optimization.eager_batching': hint(tensorRt),
+
+  dynamic_batching: acted('requests that wait together run together'),
+  'dynamic_batching.preferred_batch_size': acted('sizes to which a batch is cut; default: max_batch_size'),
+  'dynamic_batching.max_queue_delay_microseconds': acted('longest wait of the oldest request for company'),
+  'dynamic_batching.preserve_ordering': refused('responses in the order of their requests are not built yet'),
+  'dynamic_batching.priority_levels': refused('priorities are not built yet'),
+  'dynamic_batching.default_priority_level': hint(
+    'looked at only where there are priority_levels, as in Triton',
+  ),
+  'dynamic_batching.default_queue_policy': container,
+  'dynamic_batching.default_queue_policy.timeout_action': refused('queue policies are not built yet'),
+  'dynamic_batching.default_queue_policy.default_timeout_microseconds': refused(
+    'queue policies are not built yet',
+  ),
+  'dynamic_batching.default_queue_policy.allow_timeout_override': refused('queue policies are not built yet'),
+  'dynamic_batching.default_queue_policy.max_queue_size': refused('queue policies are not built yet'),
+  'dynamic_batching.priority_queue_policy': hint(
+    'looked at only where there are priority_levels, as in Triton',
+  ),
+
+  sequence_batching: refused('sequences are not built yet'),
+  ensemble_scheduling: refused('ensembles are not built yet'),
+
+  instance_group: acted('the instances that execute the model; default: one on the CPU'),
+  'instance_group.name': acted('instances are named after it; default: <model>_<index>'),
+  'instance_group.kind': acted(
+    'where the instances live; KIND_AUTO means GPUs where the backend can use some, else the CPU',
+    {
+      KIND_GPU: acted(
+        "GPUs; where the backend can use none the load fails with UNAVAILABLE, or instanceKind: 'cpu' takes it to the CPU",
+      ),
+      KIND_MODEL: refused('backends do not place instances themselves'),
+    },
+  ),
+  'instance_group.count': acted(
+    'number of instances, on each GPU or on the CPU, which share one copy of the weights there; default: 1',
+  ),
+  'instance_group.rate_limiter': hint(
+    'looked at only with --rate-limit=execution_count, which is off in Triton by default',
+  ),
+  'instance_group.gpus': acted(
+    'ids of GPUs, default: all; INVALID_ARG with another kind than KIND_GPU, as in Triton',
+  ),
+  'instance_group.secondary_devices': hint(tensorRt),
+  'instance_group.profile': refused(tensorRt),
+  'instance_group.passive': refused('instances that receive no requests are not built'),
+  'instance_group.host_policy': hint(
+    'there are no host policies; Triton uses an empty one for a name it does not know',
+  ),
+
+  default_model_filename: acted(
+    "file or directory of the model inside a version's directory, which it must not leave",
+  ),
+  cc_model_filenames: {
+    ...refused('the file is not chosen by the compute capability of a GPU'),
+    onCpu: hint('chooses a file by the compute capability of a GPU; instances run on the CPU'),
+  },
+  metric_tags: hint('metrics do not carry labels from the configuration yet'),
+
+  parameters: acted('given a meaning by the backend; see below'),
+  'parameters.string_value': acted('the value'),
+
+  model_warmup: refused('warm-up is not built yet'),
+  model_operations: container,
+  'model_operations.op_library_filename': acted(
+    "libraries of custom operators, in the model's directory, that of the runtime's library or a trusted one; relative paths start at the model's",
+  ),
+  model_transaction_policy: container,
+  'model_transaction_policy.decoupled': refused('requests with other than one response are not built yet'),
+  model_repository_agents: container,
+  'model_repository_agents.agents': refused('repository agents are not built yet'),
+  response_cache: container,
+  'response_cache.enable': refused('the response cache is not built yet'),
+  model_metrics: hint('the histograms whose buckets it sets are not kept'),
+};
+
+/**
+ * The row for a field, its own or that of the nearest part around it.
+ *
+ * @param path - Without indices, such as `input.dims`.
+ */
+export function supportOf(path: string): { readonly row: string; readonly support: Support } {
+  for (let row = path; row !== ''; row = row.slice(0, Math.max(row.lastIndexOf('.'), 0))) {
+    const support = supportTable[row];
+    if (support !== undefined) return { row, support };
+  }
+  throw new TypeError(`no row covers the field ${path}`);
+}

@@ -1,0 +1,80 @@
+/** What becomes of each known key of `parameters`, by backend: the part of the class table below `parameters`. */
+
+import type { Support } from './field-support.js';
+
+/** A row: a key of `parameters`. */
+export interface ParameterSupport extends Support {
+  /** The value must be an integer. */
+  readonly integer: boolean;
+  /** Values that say what is the case anyway. */
+  readonly neutral: readonly string[];
+}
+
+type Options = Partial<Pick<ParameterSupport, 'integer' | 'neutral' | 'onCpu'>>;
+const row = (kind: Support['class'], text: string, options: Options = {}): ParameterSupport => ({
+  class: kind,
+  text,
+  integer: false,
+  neutral: [],
+  ...options,
+});
+
+/** An option of the CUDA provider. */
+const cuda = (text: string, integer = true): ParameterSupport =>
+  row('acted', `GPU instances: ${text}`, {
+    integer,
+    onCpu: { class: 'hint', text: 'an option of the CUDA provider; instances run on the CPU' },
+  });
+
+/** Keys that have a meaning for every backend. */
+export const commonParameters: Readonly<Record<string, ParameterSupport>> = {
+  inline: row(
+    'acted',
+    "which batches run on the JS thread: auto (50 µs or less), off, or microseconds; the server's option otherwise (not in Triton)",
+  ),
+  TRITON_BATCH_STRATEGY_PATH: row('refused', 'libraries that decide about batches cannot be loaded'),
+};
+
+/**
+ * Keys by backend. A key that is not here is loaded, as in Triton, and noted; backends that are not here give a meaning
+ * to their keys themselves.
+ */
+export const backendParameters: Readonly<Record<string, Readonly<Record<string, ParameterSupport>>>> = {
+  onnxruntime: {
+    intra_op_thread_count: row('acted', 'threads of a pool of its own; 0: as if absent', { integer: true }),
+    inter_op_thread_count: row('acted', 'threads that run operators side by side, with execution_mode 1', {
+      integer: true,
+    }),
+    execution_mode: row('acted', '0: one operator after the other, 1: side by side', { integer: true }),
+    enable_mem_arena: row('acted', "0 switches the runtime's arena off", { integer: true }),
+    enable_mem_pattern: row('acted', "0 switches the runtime's memory patterns off", { integer: true }),
+    'memory.enable_memory_arena_shrinkage': row(
+      'acted',
+      'arenas to shrink after each run: `cpu:0`, and `gpu:N` where all instances are on GPU N, separated by semicolons',
+    ),
+    'session.use_device_allocator_for_initializers': row('acted', '1: weights do not live in the arena', {
+      integer: true,
+    }),
+    'session.intra_op.allow_spinning': row(
+      'acted',
+      '1: threads of its own that wait actively (not in Triton)',
+      {
+        integer: true,
+      },
+    ),
+    profile_file_prefix: row(
+      'acted',
+      "writes a profile to <prefix>_<date>.json at unload, in the model's directory or a trusted one (not in Triton)",
+    ),
+    cudnn_conv_algo_search: cuda('0 exhaustive, 1 heuristic, 2 default'),
+    gpu_mem_limit: cuda("most bytes of the runtime's arena on the GPU"),
+    arena_extend_strategy: cuda('0 grows to the next power of two, 1 by what is asked for'),
+    do_copy_in_default_stream: cuda('0 copies in streams of their own', false),
+  },
+  identity: {
+    execute_delay_ms: row('acted', 'how long each execution takes', { integer: true }),
+    instance_wise_delay_multiplier: row('acted', 'instance i takes i times as long, times this value', {
+      integer: true,
+    }),
+  },
+};

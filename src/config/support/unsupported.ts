@@ -1,0 +1,213 @@
+/** Walks a configuration along the class table: what is refused, and what is noted. */
+
+import { emptyList, emptyMap } from '../schema/expand.js';
+import { fieldListOf, rootMessage, type Field } from '../schema/fields.js';
+import { fieldPath, indexPath, keyPath } from '../schema/paths.js';
+import type { Problem, Report } from '../text/problems.js';
+import { didYouMean } from '../../suggest.js';
+import { acceleratorLists, backendAccelerators } from './accelerator-support.js';
+import { backendParameters, commonParameters, type ParameterSupport } from './parameter-support.js';
+import { supportOf, type Support } from './field-support.js';
+import type { ModelConfig } from '../schema/types.js';
+
+/** What {@link findUnsupported} found. */
+export interface Unsupported {
+  /** One UNSUPPORTED problem for every refused field; INVALID_ARG for a parameter that is no number. */
+  readonly problems: readonly Problem[];
+  /** One sentence for every field that is accepted without effect, beginning with its path. */
+  readonly notes: readonly string[];
+}
+
+/**
+ * Looks up every written field in the class table.
+ *
+ * @param config - As written, filled from the files; before defaults are put in, which nobody wants to be told about.
+ * @param onGpu - Whether an instance is on a GPU.
+ */
+export function findUnsupported(config: ModelConfig, onGpu: boolean): Unsupported {
+  const problems: Problem[] = [];
+  const notes: string[] = [];
+  const report: Report = (path, text, code = 'UNSUPPORTED') => {
+    problems.push({ code, path, text });
+    return null;
+  };
+  const walk: Walk = {
+    config,
+    report,
+    notes,
+    onGpu,
+  };
+  visitMessage(walk, (rootRows ??= rowsOf(rootMessage, '')), config, '');
+  classifyAccelerators(walk);
+  classifyParameters(walk);
+  return { problems, notes };
+}
+
+interface Walk {
+  readonly config: ModelConfig;
+  readonly report: Report;
+  readonly notes: string[];
+  readonly onGpu: boolean;
+}
+
+/** The row that applies, with or without GPUs. */
+function placed<S extends Support>({ onGpu }: Walk, support: S): S | Support {
+  return onGpu ? support : (support.onCpu ?? support);
+}
+
+/** A field at its place in the schema, with its row of the class table. */
+interface Row {
+  readonly field: Field;
+  readonly path: string;
+  readonly support: Support;
+  /** The rows of a message's fields, as soon as one was written. */
+  parts: readonly Row[] | undefined;
+}
+
+/** The fields of a message about which there may be something to say. */
+function rowsOf(message: string, parent: string): readonly Row[] {
+  const rows: Row[] = [];
+  for (const field of fieldListOf(message)) {
+    const path = fieldPath(parent, field.name);
+    const { support } = supportOf(path);
+    if (support.class !== 'acted' || support.onCpu || support.values || field.kind === 'message') {
+      rows.push({ field, path, support, parts: undefined });
+    }
+  }
+  return rows;
+}
+
+let rootRows: readonly Row[] | undefined;
+
+function visitMessage(walk: Walk, rows: readonly Row[], value: object, path: string): void {
+  // A message's fields are the object's own, and no object has one of such a name from elsewhere.
+  const written = value as Readonly<Record<string, unknown>>;
+  for (const row of rows) {
+    const { field } = row;
+    const one = written[field.name];
+    // Lists and maps that were not written are the same ones everywhere.
+    if (one === field.initial || one === undefined || one === emptyList || one === emptyMap) continue;
+    if (!isDefault(field, one)) visitField(walk, row, one, fieldPath(path, field.name));
+  }
+}
+
+function visitField(walk: Walk, row: Row, value: unknown, path: string): void {
+  const own = placed(walk, row.support);
+  const support = (typeof value === 'string' ? own.values?.[value] : undefined) ?? own;
+  if (support.harmless?.(value, walk.config)) return;
+  if (support.class === 'refused') {
+    const what = support === own ? '' : `${String(value)} is `;
+    walk.report(path, `${what}not supported: ${support.text}`);
+  } else if (support.class === 'hint') {
+    walk.notes.push(`${path}: accepted, without effect here: ${support.text}`);
+  } else if (row.field.kind === 'message') {
+    visitParts(walk, row, value, path);
+  }
+}
+
+function visitParts(walk: Walk, row: Row, value: unknown, path: string): void {
+  if (typeof value !== 'object' || value === null) return;
+  const parts = (row.parts ??= rowsOf(row.field.type, row.path));
+  if (Array.isArray(value)) {
+    value.forEach((one: object, index) => {
+      visitMessage(walk, parts, one, indexPath(path, index));
+    });
+  } else if (row.field.mapKey !== undefined) {
+    for (const [key, one] of Object.entries(value) as [string, object][]) {
+      visitMessage(walk, parts, one, keyPath(path, key));
+    }
+  } else {
+    visitMessage(walk, parts, value, path);
+  }
+}
+
+/** A message that is there is never a default: `sequence_batching {}` asks for sequences. */
+function isDefault(field: Field, value: unknown): boolean {
+  if (field.repeated) return (value as readonly unknown[]).length === 0;
+  return field.mapKey !== undefined && Object.keys(value as object).length === 0;
+}
+
+function classifyAccelerators(walk: Walk): void {
+  const { config, report, notes } = walk;
+  const known = Object.hasOwn(backendAccelerators, config.backend)
+    ? backendAccelerators[config.backend]
+    : undefined;
+  for (const list of acceleratorLists) {
+    config.optimization?.execution_accelerators?.[list].forEach(({ name, parameters }, index) => {
+      const path = indexPath(`optimization.execution_accelerators.${list}`, index);
+      const at = fieldPath(path, 'name');
+      if (known === undefined) {
+        notes.push(
+          `${path}: accepted, without effect here: the ${config.backend} backend has no accelerators`,
+        );
+        return;
+      }
+      const row = ownRow(known[list], name);
+      if (row === undefined) {
+        const names = Object.keys(known[list]);
+        const text = `unknown accelerator ${JSON.stringify(name)}${didYouMean(name, names)}; Triton has ${names.join(', ')}`;
+        // Triton does not look at the accelerators of GPU instances where there are none.
+        if (walk.onGpu || list === 'cpu_execution_accelerator') report(at, text, 'INVALID_ARG');
+        else notes.push(`${path}: accepted, without effect here: ${text}`);
+        return;
+      }
+      const support = placed(walk, row);
+      if (support.class === 'refused')
+        report(at, `${JSON.stringify(name)} is not supported: ${support.text}`);
+      else if (support.class === 'hint')
+        notes.push(`${path}: accepted, without effect here: ${support.text}`);
+      else classifyOptions(walk, fieldPath(path, 'parameters'), row.parameters, parameters);
+    });
+  }
+}
+
+function classifyOptions(
+  walk: Walk,
+  path: string,
+  rows: Readonly<Record<string, ParameterSupport>>,
+  options: Readonly<Record<string, string>>,
+): void {
+  for (const [key, value] of Object.entries(options)) {
+    const support = ownRow(rows, key);
+    if (support !== undefined) classifyValue(walk, keyPath(path, key), support, value);
+  }
+}
+
+function classifyParameters(walk: Walk): void {
+  const { config, notes } = walk;
+  const known = Object.hasOwn(backendParameters, config.backend)
+    ? backendParameters[config.backend]
+    : undefined;
+  for (const [key, { string_value: value }] of Object.entries(config.parameters)) {
+    const path = keyPath('parameters', key);
+    const support = ownRow(commonParameters, key) ?? (known && ownRow(known, key));
+    if (support === undefined) {
+      if (known === undefined) continue;
+      const near = didYouMean(key, Object.keys(known));
+      notes.push(
+        `${path}: accepted, without effect here: the ${config.backend} backend has no such parameter${near}`,
+      );
+    } else {
+      classifyValue(walk, path, support, value);
+    }
+  }
+}
+
+/** Looks up the value of a key. */
+function classifyValue(walk: Walk, path: string, row: ParameterSupport, value: string): void {
+  const support = placed(walk, row);
+  if (support === row && row.integer && !/^-?\d+$/.test(value.trim())) {
+    walk.report(path, `expected an integer but found ${JSON.stringify(value)}`, 'INVALID_ARG');
+  } else if (row.neutral.includes(value.trim())) {
+    return;
+  } else if (support.class === 'refused') {
+    walk.report(path, `${JSON.stringify(value)} is not supported: ${support.text}`);
+  } else if (support.class === 'hint') {
+    walk.notes.push(`${path}: accepted, without effect here: ${support.text}`);
+  }
+}
+
+/** The row of a key, which may be any string a user writes. */
+function ownRow<S>(rows: Readonly<Record<string, S>>, key: string): S | undefined {
+  return Object.hasOwn(rows, key) ? rows[key] : undefined;
+}

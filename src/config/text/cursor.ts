@@ -1,0 +1,190 @@
+/** Goes through the tokens of a text, by the grammar that is the same for every schema. */
+
+import {
+  characterName,
+  endOfText,
+  isClosed,
+  isString,
+  isWord,
+  offsetsOf,
+  SyntaxFault,
+  tokensOf,
+} from './tokens.js';
+
+/** Blocks within blocks; far beyond the schema's depth. */
+const deepest = 100;
+
+const marks = '{}<>[]:,;';
+
+/** See the head of this file. */
+export class TokenCursor {
+  /** Number of the next token. */
+  at = 0;
+  #offsets: readonly number[] | undefined;
+  protected readonly text: string;
+  /** All of them, and '' behind the last one. */
+  protected readonly tokens: readonly string[];
+
+  constructor(text: string) {
+    this.text = text;
+    this.tokens = tokensOf(text);
+  }
+
+  /** Where a token begins in the text. */
+  protected offsetOf(token: number): number {
+    this.#offsets ??= offsetsOf(this.text);
+    return this.#offsets[token] ?? this.text.length;
+  }
+
+  /** The next token. */
+  next(): string {
+    return this.tokens[this.at] ?? endOfText;
+  }
+
+  /** Takes the next token if it is a certain one. Returns the one behind it. */
+  skip(token: string): string {
+    if (this.tokens[this.at] === token) this.at++;
+    return this.tokens[this.at] ?? endOfText;
+  }
+
+  /**
+   * Takes the separator that may stand behind a field. Returns whether there was one.
+   *
+   * @param allowed - Whether a field is before it.
+   */
+  separator(allowed: boolean): boolean {
+    const token = this.next();
+    if (token !== ',' && token !== ';') return false;
+    if (!allowed) throw new SyntaxFault(this.at, `unexpected ${token}`);
+    this.at++;
+    return true;
+  }
+
+  /**
+   * Throws for a token that is not the name of a field.
+   *
+   * @param inside - The block that needs a field or its closing mark; `at`: the token that begins it.
+   */
+  checkName(token: string, inside: { readonly close: string; readonly at: number }): void {
+    if (/^[A-Za-z_]\w*$/.test(token)) return;
+    if (token === endOfText) {
+      throw new SyntaxFault(inside.at, `the block that begins here is not closed with ${inside.close}`);
+    }
+    const json = token === '{' ? ' (no braces go around the whole; is this JSON?)' : '';
+    this.#unexpected(token, 'the name of a field', json);
+  }
+
+  /**
+   * Reads a list, whose opening mark is the next token, up to its closing mark.
+   *
+   * @param name - The field's.
+   * @param read - Reads the value that begins with a token, the next one.
+   */
+  list(name: string, read: (token: string) => void): void {
+    this.at++;
+    if (this.next() !== ']') {
+      do {
+        if (this.next() === ']') {
+          throw new SyntaxFault(this.at, 'a comma before ] is not allowed: remove the last comma');
+        }
+        read(this.next());
+      } while (this.#take(','));
+      const token = this.next();
+      if (token !== ']') {
+        this.#checkToken(token);
+        throw new SyntaxFault(this.at, `expected a comma or ] in the list of ${name.slice(0, 60)}`);
+      }
+    }
+    this.at++;
+  }
+
+  /** Takes the strings that stand side by side here, one at least: they are one. */
+  strings(): readonly string[] {
+    const first = this.at;
+    for (let token = this.next(); isString(token); token = this.next()) {
+      this.#checkToken(token);
+      this.at++;
+    }
+    return this.tokens.slice(first, this.at);
+  }
+
+  /**
+   * Takes a word or number, whose sign may stand alone before it.
+   *
+   * @param name - The field's.
+   * @param token - The next one.
+   */
+  word(name: string, token: string): string {
+    if (!isWord(token)) this.#unexpected(token, `a value for ${name.slice(0, 60)}`);
+    this.at++;
+    if (token !== '-' || !isWord(this.next())) return token;
+    return token + (this.tokens[this.at++] ?? '');
+  }
+
+  /**
+   * Skips a field that is not known.
+   *
+   * @param name - The next token.
+   * @param depth - How many blocks are open.
+   */
+  skipField(name: string, depth: number): void {
+    this.at++;
+    const token = this.skip(':');
+    const skipValue = (value: string): void => {
+      if (value === '{' || value === '<') this.skipBlock(value, depth);
+      else if (isString(value)) this.strings();
+      else this.word(name, value);
+    };
+    if (token === '[') this.list(name, skipValue);
+    else skipValue(token);
+  }
+
+  /** Skips a block that begins with the next token. */
+  skipBlock(open: string, depth: number): void {
+    if (depth >= deepest) {
+      throw new SyntaxFault(this.at, `blocks are nested deeper than ${deepest} levels`);
+    }
+    const inside = { close: open === '{' ? '}' : '>', at: this.at++ };
+    for (let behind = false; this.next() !== inside.close;) {
+      if (this.separator(behind)) {
+        behind = false;
+        continue;
+      }
+      const name = this.next();
+      this.checkName(name, inside);
+      this.skipField(name, depth + 1);
+      behind = true;
+    }
+    this.at++;
+  }
+
+  #take(token: string): boolean {
+    if (this.tokens[this.at] !== token) return false;
+    this.at++;
+    return true;
+  }
+
+  #unexpected(token: string, expected: string, more = ''): never {
+    this.#checkToken(token);
+    const shown = isString(token) ? `"${token.slice(1, -1).slice(0, 60)}"` : token.slice(0, 60);
+    const found = token === endOfText ? 'the end of the file' : shown;
+    throw new SyntaxFault(this.at, `expected ${expected} but found ${found}${more}`);
+  }
+
+  /** Throws if the next token is a string that is not closed, or a character that nothing begins with. */
+  #checkToken(token: string): void {
+    if (isString(token)) {
+      if (isClosed(token)) return;
+      const begin = `the string that begins with ${token.charAt(0)}`;
+      throw new SyntaxFault(this.at, `${begin} is not closed on its line`);
+    }
+    if (token === endOfText || marks.includes(token) || isWord(token)) return;
+    const offset = this.offsetOf(this.at);
+    if (this.text.startsWith('//', offset) || this.text.startsWith('/*', offset)) {
+      const slashes = this.text.slice(offset, offset + 2);
+      throw new SyntaxFault(this.at, `${slashes} is no comment here: write # before a comment`);
+    }
+    const character = characterName(this.text.codePointAt(offset) ?? 0);
+    throw new SyntaxFault(this.at, `unexpected character ${character}`);
+  }
+}

@@ -1,0 +1,55 @@
+/** From the bytes of a file to text that may be parsed: size, encoding, byte order mark, NUL bytes. */
+
+import { isUtf8 } from 'node:buffer';
+import type { Problem } from './problems.js';
+
+/**
+ * Largest configuration that is read, in bytes (or UTF-16 units of a string): 1 MiB. Triton has no limit; real files
+ * stay below a tenth of this, and it bounds the time and memory that a wrong file can take.
+ */
+export const maxConfigBytes: number = 1024 * 1024;
+
+/** What is wrong with a configuration file of so many bytes. */
+export function tooManyBytes(size: number): Problem {
+  const text = `the file has ${size} bytes; the largest configuration that is read has ${maxConfigBytes}`;
+  return { code: 'INVALID_ARG', path: '', line: 0, text };
+}
+
+/**
+ * The text of a configuration file and whether it is known to have no lone surrogates; or why it is none.
+ *
+ * @param content - The file's bytes, or its text.
+ */
+export function decodeConfig(
+  content: string | Uint8Array,
+): { readonly text: string; readonly wellFormed: boolean } | { readonly problem: Problem } {
+  const wrong = (text: string, line = 0): { problem: Problem } => ({
+    problem: { code: 'INVALID_ARG', path: '', line, text },
+  });
+  if (content.length > maxConfigBytes) return { problem: tooManyBytes(content.length) };
+  if (typeof content !== 'string' && !isUtf8(content)) {
+    const utf16 =
+      (content[0] === 0xff && content[1] === 0xfe) || (content[0] === 0xfe && content[1] === 0xff);
+    const hint = utf16 ? ': it begins like UTF-16; save it as UTF-8' : '';
+    return wrong(`the file is not UTF-8${hint}`, utf16 ? 1 : firstBrokenLine(content));
+  }
+  const decoded =
+    typeof content === 'string'
+      ? content
+      : Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString('utf8');
+  const text = decoded.startsWith('\uFEFF') ? decoded.slice(1) : decoded;
+  const nul = text.indexOf('\0');
+  if (nul >= 0) return wrong('the file contains a NUL byte', text.slice(0, nul).split('\n').length);
+  // Bytes that are UTF-8 have no lone surrogates.
+  return { text, wellFormed: typeof content !== 'string' || !/\p{Surrogate}/u.test(text) };
+}
+
+/** Line breaks are never part of a longer character, so each line can be looked at alone. */
+function firstBrokenLine(bytes: Uint8Array): number {
+  let line = 1;
+  for (let start = 0; ; line++) {
+    const end = bytes.indexOf(0x0a, start);
+    if (end < 0 || !isUtf8(bytes.subarray(start, end))) return line;
+    start = end + 1;
+  }
+}

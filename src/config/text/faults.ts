@@ -1,0 +1,98 @@
+/** What is wrong with a text, taken down while it is read. */
+
+import { fieldPath, indexPath, keyPath } from '../schema/paths.js';
+import type { Field } from '../schema/fields.js';
+import { positionIn } from './positions.js';
+import { mostCounted, mostListed, type Problem } from './problems.js';
+
+/** A block of the schema that is being read. */
+export interface Block {
+  /** The message that it holds; undefined: an entry of a map. */
+  readonly message: string | undefined;
+  /** The mark that ends it; '' of the whole file. */
+  readonly close: string;
+  /** The token that begins it. */
+  readonly at: number;
+  /** The block around it, and the field there that it is a value of. */
+  readonly outer: Block | undefined;
+  readonly field: Field | undefined;
+  /** Its number in a list, or -1. */
+  readonly index: number;
+  /** Of an entry, as soon as it is known. */
+  key: string;
+}
+
+/** How many blocks are open in a block, itself and the file included. */
+export function depthOf(inside: Block): number {
+  let depth = 0;
+  for (let one: Block | undefined = inside; one !== undefined; one = one.outer) depth++;
+  return depth;
+}
+
+/** A fault before its path is known: the key of an entry may come later than its value. */
+interface Fault {
+  readonly inside: Block | undefined;
+  /** The field in the block; '': the block itself. */
+  readonly name: string;
+  readonly index: number;
+  /** The token where it is. */
+  readonly at: number;
+  readonly text: string;
+}
+
+/** Ends the reading of a text that has too many faults. */
+export class EnoughFaults extends Error {}
+
+/** See the head of this file. */
+export class Faults {
+  readonly #faults: Fault[] = [];
+
+  /**
+   * Takes down a fault.
+   *
+   * @param inside - The block that it is in; undefined: not even that can be said.
+   * @param name - The field there; '': the block itself.
+   * @param index - Its number in the field's list, or -1.
+   * @param at - The token where it is.
+   * @param text - Is only asked for if it is going to be listed.
+   * @throws {EnoughFaults} As soon as no more are counted.
+   */
+  add(inside: Block | undefined, name: string, index: number, at: number, text: () => string): void {
+    const listed = this.#faults.length < mostListed;
+    this.#faults.push({ inside, name, index, at, text: listed ? text() : '' });
+    if (this.#faults.length >= mostCounted) throw new EnoughFaults();
+  }
+
+  /**
+   * What was taken down, in the order of the text.
+   *
+   * @param offsetOf - Where a token begins.
+   */
+  problems(text: string, offsetOf: (token: number) => number): Problem[] {
+    return this.#faults.map((fault, index) =>
+      index < mostListed
+        ? {
+            code: 'INVALID_ARG',
+            path: pathOfFault(fault),
+            line: positionIn(text, offsetOf(fault.at)).line,
+            text: fault.text,
+          }
+        : { code: 'INVALID_ARG', path: '', text: '' },
+    );
+  }
+}
+
+function pathOfFault({ inside, name, index }: Fault): string {
+  const path = name === '' ? pathOf(inside) : fieldPath(pathOf(inside), name.slice(0, 100));
+  return index < 0 ? path : indexPath(path, index);
+}
+
+function pathOf(inside: Block | undefined): string {
+  if (inside?.field === undefined) return '';
+  const { outer, field, index, key, message } = inside;
+  // The value of an entry is at the entry's path.
+  if (outer?.message === undefined) return pathOf(outer);
+  const path = fieldPath(pathOf(outer), field.name);
+  if (message === undefined) return keyPath(path, key);
+  return index < 0 ? path : indexPath(path, index);
+}

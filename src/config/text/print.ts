@@ -1,0 +1,95 @@
+/** Prints a configuration: as `config.pbtxt`, and as JSON. Both read back equal. */
+
+import { defaultOf, fieldsOf, rootMessage, type Field } from '../schema/fields.js';
+import type { ModelConfig } from '../schema/types.js';
+
+/**
+ * The configuration in protobuf's text format. Fields with their default value are left out, except `max_batch_size`,
+ * where it matters that it was said.
+ *
+ * @param config - A whole configuration.
+ */
+export function printConfig(config: ModelConfig): string {
+  return printFields(rootMessage, config, '').join('\n') + '\n';
+}
+
+/**
+ * The configuration as JSON text in Triton's shape (`GET /v2/models/<model>/config`), except that all 64-bit integers
+ * are numbers. Numbers that JSON lacks are the strings `NaN`, `Infinity` and `-Infinity`.
+ *
+ * @param config - A whole configuration.
+ * @param indent - Spaces a level; default 2.
+ */
+export function printConfigJson(config: ModelConfig, indent = 2): string {
+  const replacer = (_key: string, value: unknown): unknown =>
+    typeof value === 'number' && !Number.isFinite(value) ? String(value) : value;
+  return JSON.stringify(config, replacer, indent);
+}
+
+function printFields(message: string, value: object, indent: string): string[] {
+  const present = new Map<string, unknown>(Object.entries(value));
+  const lines: string[] = [];
+  for (const field of fieldsOf(message).values()) {
+    const one = present.get(field.name);
+    if (one === undefined) continue;
+    if (Array.isArray(one)) lines.push(...printList(field, one, indent));
+    else if (field.mapKey !== undefined) lines.push(...printMap(field, one as object, indent));
+    else if (field.kind === 'message') lines.push(...printBlock(field.name, field, one as object, indent));
+    else if (message === rootMessage && field.name === 'max_batch_size')
+      lines.push(printScalar(field, one, indent));
+    else if (field.oneof !== undefined || !Object.is(one, defaultOf(field)))
+      lines.push(printScalar(field, one, indent));
+  }
+  return lines;
+}
+
+function printScalar(field: Field, value: unknown, indent: string): string {
+  return `${indent}${field.name}: ${scalarText(field, value)}`;
+}
+
+function printBlock(name: string, field: Field, value: object, indent: string): string[] {
+  const inside = printFields(field.type, value, `${indent}  `);
+  return inside.length === 0 ? [`${indent}${name} { }`] : [`${indent}${name} {`, ...inside, `${indent}}`];
+}
+
+function printList(field: Field, values: readonly unknown[], indent: string): string[] {
+  if (values.length === 0) return [];
+  if (field.kind !== 'message') {
+    return [`${indent}${field.name}: [ ${values.map((value) => scalarText(field, value)).join(', ')} ]`];
+  }
+  const blocks = values.flatMap((value, index) => {
+    const inside = printFields(field.type, value as object, `${indent}    `);
+    const comma = index < values.length - 1 ? ',' : '';
+    return [`${indent}  {`, ...inside, `${indent}  }${comma}`];
+  });
+  return [`${indent}${field.name} [`, ...blocks, `${indent}]`];
+}
+
+function printMap(field: Field, map: object, indent: string): string[] {
+  return Object.entries(map).flatMap(([key, value]: [string, unknown]) => [
+    `${indent}${field.name} {`,
+    `${indent}  key: ${field.mapKey === 'string' ? quote(key) : key}`,
+    ...(field.kind === 'message'
+      ? printBlock('value', field, value as object, `${indent}  `)
+      : [`${indent}  value: ${scalarText(field, value)}`]),
+    `${indent}}`,
+  ]);
+}
+
+function scalarText(field: Field, value: unknown): string {
+  if (field.type === 'string') return quote(String(value));
+  if (typeof value !== 'number') return String(value);
+  if (Number.isNaN(value)) return 'nan';
+  if (!Number.isFinite(value)) return value < 0 ? '-inf' : 'inf';
+  return Object.is(value, -0) ? '-0' : String(value);
+}
+
+/** Quotes a string; what is not printable is written in octal, which ends after three digits whatever follows. */
+function quote(text: string): string {
+  const escaped = text.replace(/["\\\u0000-\u001f\u007f]/g, (character) => {
+    if (character === '"' || character === '\\') return `\\${character}`;
+    if (character === '\n') return '\\n';
+    return `\\${character.charCodeAt(0).toString(8).padStart(3, '0')}`;
+  });
+  return `"${escaped}"`;
+}

@@ -1,0 +1,132 @@
+/** What is wrong with a configuration, collected, and turned into one error that lists all of it. */
+
+import {
+  TritonError,
+  type ErrorLocation,
+  type TritonErrorCode,
+  type TritonErrorOptions,
+} from '../../errors.js';
+
+/** Where a configuration came from. */
+export interface ConfigSource {
+  /** Path of the file, or words that say what was given. */
+  readonly file: string;
+  /** Place of the field at a path, or of the nearest part around it that was written; 0 and 0 if there is none. */
+  readonly positionOf: (path: string) => Position;
+}
+
+/** A place in a text, counted from 1; 0 and 0: nowhere. */
+export interface Position {
+  readonly line: number;
+  /** In UTF-16 units. */
+  readonly column: number;
+}
+
+const nowhere: Position = { line: 0, column: 0 };
+
+/** A source in which nothing has a place. */
+export function unplaced(file: string): ConfigSource {
+  return { file, positionOf: () => nowhere };
+}
+
+/** One thing that is wrong with a configuration. */
+export interface Problem {
+  /**
+   * INVALID_ARG: must be changed; UNSUPPORTED: right for Triton, not built here; UNAVAILABLE: right, but this machine
+   * lacks what it needs.
+   */
+  readonly code: Extract<TritonErrorCode, 'INVALID_ARG' | 'UNSUPPORTED' | 'UNAVAILABLE'>;
+  /** Path of the field; empty if the text is wrong before any field. */
+  readonly path: string;
+  /** What was expected and what came. */
+  readonly text: string;
+  /** The line, where it is not the one that the source finds for the path. */
+  readonly line?: number | undefined;
+}
+
+/** Takes down a problem; INVALID_ARG unless said otherwise. Returns null, to stand for the value that is wrong. */
+export type Report = (path: string, text: string, code?: Problem['code']) => null;
+
+/** What an error of several problems is: the first of these that one of them is. */
+const codes: readonly Problem['code'][] = ['INVALID_ARG', 'UNSUPPORTED', 'UNAVAILABLE'];
+
+/** More than these are counted, not listed. */
+export const mostListed = 50;
+
+/** More than these are not counted either: a list of half a million wrong numbers fits into a file. */
+export const mostCounted = 1000;
+
+/** A {@link Report} that adds to a list. */
+export function reportInto(problems: Problem[]): Report {
+  return (path, text, code = 'INVALID_ARG') => {
+    if (problems.length < mostCounted) problems.push({ code, path, text });
+    return null;
+  };
+}
+
+/**
+ * One error for all problems of a configuration. Its message has a line for each, `file:line: field: text`; its cause is
+ * an AggregateError of one error each if there are several. INVALID_ARG if anything must be changed, else UNSUPPORTED if
+ * anything is.
+ *
+ * @param problems - At least one.
+ * @param source - Finds the lines.
+ * @param model - Name of the model, if known.
+ */
+export function problemsError(
+  problems: readonly Problem[],
+  source: ConfigSource,
+  model: string | undefined,
+): TritonError {
+  const errors = problems.slice(0, mostListed).map((problem) => {
+    const line = problem.line ?? source.positionOf(problem.path).line;
+    return errorAt(problem.code, { file: source.file, line, field: problem.path }, problem.text, { model });
+  });
+  const [first] = errors;
+  if (first === undefined) throw new TypeError('problemsError() needs at least one problem');
+  if (errors.length === 1) return first;
+  const left = problems.length - errors.length;
+  const more = problems.length < mostCounted ? left : 'many';
+  return new TritonError(
+    codes.find((code) => problems.some((problem) => problem.code === code)) ?? 'INVALID_ARG',
+    errors.map(({ message }) => message).join('\n') + (left > 0 ? `\n… and ${more} more` : ''),
+    { model, location: first.location, cause: new AggregateError(errors, `${problems.length} problems`) },
+  );
+}
+
+function errorAt(
+  code: TritonErrorCode,
+  location: ErrorLocation,
+  text: string,
+  options: TritonErrorOptions,
+): TritonError {
+  const { file, line, field } = location;
+  const place = line > 0 ? `${file}:${line}` : file;
+  return new TritonError(code, `${place}: ${field === '' ? '' : `${field}: `}${text}`, {
+    ...options,
+    location,
+  });
+}
+
+/**
+ * The error for a field that turned out to be wrong when it was used, such as one that names a file: of any code, with the
+ * field's place as {@link problemsError} gives it.
+ */
+export function fieldError(
+  code: TritonErrorCode,
+  source: ConfigSource,
+  field: string,
+  text: string,
+  options: TritonErrorOptions,
+): TritonError {
+  return errorAt(code, { file: source.file, line: source.positionOf(field).line, field }, text, options);
+}
+
+/** Throws {@link problemsError} if there is a problem. */
+export function throwProblems(
+  problems: readonly Problem[],
+  source: ConfigSource,
+  model: string | undefined,
+): void {
+  if (problems.length > 0) throw problemsError(problems, source, model);
+}

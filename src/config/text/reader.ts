@@ -1,0 +1,326 @@
+/**
+ * The reader of protobuf's text format: one pass over the tokens, along the schema. It leaves marks of where everything is, and
+ * goes on behind a wrong value, so that all of them can be told.
+ */
+
+import { didYouMean } from '../../suggest.js';
+import { entryFields, fieldsOf, rootMessage, typeText, type Field } from '../schema/fields.js';
+import { depthOf, EnoughFaults, Faults, type Block } from './faults.js';
+import { closeMark, fieldMark, openMark, positionIn, scalarMark } from './positions.js';
+import type { Problem } from './problems.js';
+import { quotedFault, scalarOf, shownWord, unquotedFault, type ValueFault } from './scalars.js';
+import { TokenCursor } from './cursor.js';
+import { endOfText, isString, shownString, SyntaxFault, textOfStrings } from './tokens.js';
+import { unknownField } from './unknown-field.js';
+
+/** Fields, or the parts of an entry, by name. */
+type Fields = Record<string, unknown>;
+
+/** What stands in place of a wrong value: the field was written. */
+const wrong = null;
+
+/** See the head of this file. */
+export class Reader extends TokenCursor {
+  /** Where everything is, in the order of the text, as `Positions` takes it. */
+  readonly marks: number[] = [];
+  readonly #wellFormed: boolean;
+  readonly #faults: Faults = new Faults();
+
+  /**
+   * @param wellFormed - Whether the text is known to have no lone surrogates.
+   */
+  constructor(text: string, wellFormed: boolean) {
+    super(text);
+    this.#wellFormed = wellFormed;
+  }
+
+  /** Reads the whole text. Of one with {@link problems} not everything is returned. */
+  config(): Fields {
+    const result: Fields = {};
+    try {
+      this.#fields(block(rootMessage, endOfText, 0, undefined, undefined, -1), result);
+    } catch (error) {
+      if (!(error instanceof SyntaxFault || error instanceof EnoughFaults)) throw error;
+      if (error instanceof SyntaxFault) this.#addLast(error);
+    }
+    return result;
+  }
+
+  /** What is wrong, in the order of the text. */
+  problems(): Problem[] {
+    return this.#faults.problems(this.text, (token) => this.offsetOf(token));
+  }
+
+  #addLast({ at, message }: SyntaxFault): void {
+    try {
+      this.#faults.add(undefined, '', -1, at, () => message);
+    } catch (error) {
+      // It is the last one anyway.
+      if (!(error instanceof EnoughFaults)) throw error;
+    }
+  }
+
+  /** Reads the fields of a message up to its closing mark, which is taken. */
+  #fields(inside: Block, result: Fields): Fields {
+    const { tokens, marks } = this;
+    const { close } = inside;
+    const message = inside.message ?? '';
+    const fields = fieldsOf(message);
+    for (let behind = false; ;) {
+      const { at } = this;
+      const name = tokens[at] ?? endOfText;
+      const field = fields.get(name);
+      if (field !== undefined) {
+        this.at++;
+        marks.push(at * 4 + fieldMark);
+        if (field.mapKey !== undefined) this.#map(inside, field, result);
+        else if (field.repeated) this.#list(inside, field, result, at);
+        else this.#single(inside, field, result, at);
+        behind = true;
+      } else if (name === close) {
+        if (close !== endOfText) {
+          this.at++;
+          marks.push(at * 4 + closeMark);
+        }
+        return result;
+      } else if (this.separator(behind)) {
+        behind = false;
+      } else {
+        this.checkName(name, inside);
+        this.#faults.add(inside, name, -1, at, () => unknownField(name, message));
+        this.skipField(name, depthOf(inside));
+        behind = true;
+      }
+    }
+  }
+
+  #single(inside: Block, field: Field, result: Fields, at: number): void {
+    const { name, rivals } = field;
+    if (result[name] !== undefined || rivals.length > 0) this.#checkOnce(inside, field, result, at);
+    const token = this.#colon(inside, field, at);
+    if (token !== '[') {
+      result[name] = this.#value(inside, field, -1, token);
+      return;
+    }
+    result[name] = wrong;
+    // The parts of an entry are told by its key.
+    const isPart = inside.message === undefined;
+    const text = (): string => `${isPart ? `${name} ` : ''}takes one ${field.type}, not a list`;
+    this.#faults.add(inside, isPart ? '' : name, -1, at, text);
+    this.list(name, (value) => void this.#value(inside, field, -1, value));
+  }
+
+  #list(inside: Block, field: Field, result: Fields, at: number): void {
+    const { tokens } = this;
+    const { name } = field;
+    const token = this.#colon(inside, field, at);
+    const many = token === '[';
+    if (many && tokens[this.at + 1] === ']') {
+      // An empty list is none.
+      this.at += 2;
+      return;
+    }
+    const list = (result[name] ??= []) as unknown[];
+    if (!many) list.push(this.#value(inside, field, list.length, token));
+    else this.list(name, (value) => list.push(this.#value(inside, field, list.length, value)));
+  }
+
+  #map(inside: Block, field: Field, result: Fields): void {
+    // Nothing else puts anything there. An empty map is one.
+    const entries = (result[field.name] ??= Object.create(null)) as Fields;
+    const read = (token: string): void => {
+      this.#entry(inside, field, entries, token);
+    };
+    const token = this.skip(':');
+    if (token === '[') this.list(field.name, read);
+    else read(token);
+  }
+
+  /** Reads an entry of a map, which is a message of a key and a value. */
+  #entry(inside: Block, field: Field, entries: Fields, open: string): void {
+    const { at } = this;
+    const close = closing(open);
+    if (close === undefined) {
+      const shown = this.#shown(field, open);
+      this.#faults.add(inside, field.name, -1, at, () => `expected { key: … value … } but found ${shown}`);
+      return;
+    }
+    const parts = entryFields(field);
+    const entry = block(undefined, close, at, inside, field, -1);
+    const result: Fields = {};
+    this.marks.push(this.at++ * 4 + openMark);
+    for (let behind = false; this.next() !== close;) {
+      if (this.separator(behind)) {
+        behind = false;
+        continue;
+      }
+      behind = true;
+      const name = this.next();
+      const part = name === 'key' ? parts.key : name === 'value' ? parts.value : undefined;
+      if (part === undefined) {
+        this.checkName(name, entry);
+        this.#faults.add(entry, '', -1, this.at, () => unknownPart(name));
+        this.skipField(name, depthOf(entry));
+        continue;
+      }
+      const at = this.at++;
+      this.marks.push(at * 4 + fieldMark);
+      this.#single(entry, part, result, at);
+      if (part === parts.key) entry.key = keyOf(result['key']) ?? this.#rawText(at);
+    }
+    this.marks.push(this.at++ * 4 + closeMark);
+    const key = keyOf(result['key']) ?? String(parts.key.initial);
+    // A value that was not written is that of its type.
+    entries[key] = 'value' in result ? result['value'] : (parts.value.initial ?? {});
+  }
+
+  /** Reads one value, which begins with a token. Returns {@link wrong} of what is none. */
+  #value(inside: Block, field: Field, index: number, token: string): unknown {
+    const { at } = this;
+    const { kind, type } = field;
+    if (kind === 'message') {
+      const close = closing(token);
+      if (close === undefined) return this.#otherValue(inside, field, index, token);
+      this.at++;
+      this.marks.push(at * 4 + openMark);
+      return this.#fields(block(type, close, at, inside, field, index), {});
+    }
+    const value = type === 'string' ? this.#plainString(token) : scalarOf(field, token);
+    if (typeof value === 'object') return this.#otherValue(inside, field, index, token);
+    this.at++;
+    this.marks.push(at * 4 + scalarMark);
+    return value;
+  }
+
+  /** What a string says that stands alone, is closed and has no escapes, as nearly all; {@link wrong}: it is another one. */
+  #plainString(token: string): string | null {
+    const last = token.length - 1;
+    const plain =
+      isString(token) &&
+      last > 0 &&
+      token.charCodeAt(last) === token.charCodeAt(0) &&
+      !token.includes('\\') &&
+      this.#wellFormed &&
+      !isString(this.tokens[this.at + 1] ?? endOfText);
+    return plain ? token.slice(1, -1) : wrong;
+  }
+
+  /** Reads a value that is written in a rare way, or is none. */
+  #otherValue(inside: Block, field: Field, index: number, token: string): unknown {
+    const { at } = this;
+    const { kind, type } = field;
+    let fault: string;
+    if (kind === 'message') {
+      fault = `expected a block { … } but found ${this.#shown(field, token)}`;
+    } else if (closing(token) !== undefined) {
+      fault = `expected ${field.repeated ? type : typeText(field)} but found a block { … }`;
+      this.skipBlock(token, depthOf(inside));
+    } else {
+      this.marks.push(at * 4 + scalarMark);
+      const value = isString(token) ? this.#quoted(field) : this.#word(field, token);
+      // Scalars are no objects.
+      if (typeof value !== 'object') return value;
+      ({ fault } = value);
+    }
+    // The parts of an entry are told by its key.
+    this.#faults.add(inside, inside.message === undefined ? '' : field.name, index, at, () => fault);
+    return wrong;
+  }
+
+  /** Strings as the value of a field. */
+  #quoted(field: Field): string | ValueFault {
+    const strings = this.strings();
+    return field.type === 'string' ? textOfStrings(strings, this.#wellFormed) : quotedFault(field, strings);
+  }
+
+  /** A word or number as the value of a field. */
+  #word(field: Field, token: string): string | number | boolean | ValueFault {
+    const word = this.word(field.name, token);
+    return field.type === 'string' ? unquotedFault(word) : scalarOf(field, word);
+  }
+
+  /** Takes the colon, which scalars need. Returns the token behind it. */
+  #colon(inside: Block, { kind, name }: Field, at: number): string {
+    if (this.tokens[this.at] === ':') {
+      this.at++;
+    } else if (kind !== 'message') {
+      const isPart = inside.message === undefined;
+      const text = (): string => `a colon is missing after ${isPart ? name : 'the name'}`;
+      this.#faults.add(inside, isPart ? '' : name, -1, at, text);
+    }
+    return this.tokens[this.at] ?? endOfText;
+  }
+
+  /** Looks for a singular field that was there before, or another one of its oneof. */
+  #checkOnce(inside: Block, { name, rivals }: Field, result: Fields, at: number): void {
+    let rival = result[name] !== undefined ? name : undefined;
+    for (let i = 0; rival === undefined && i < rivals.length; i++) {
+      const other = rivals[i] ?? '';
+      if (result[other] !== undefined) rival = other;
+    }
+    if (rival === undefined) return;
+    const isPart = inside.message === undefined;
+    const text = (): string => {
+      const { line } = positionIn(this.text, this.offsetOf(this.#firstOf(rival)));
+      return rival === name
+        ? `${isPart ? `${name} is ` : ''}written twice (first on line ${line}); it takes one value`
+        : `only one of ${rival} (line ${line}) and ${name} can be set`;
+    };
+    this.#faults.add(inside, isPart ? '' : name, -1, at, text);
+  }
+
+  /** The token where a field of the block that is open was written first. */
+  #firstOf(name: string): number {
+    let found = 0;
+    let depth = 0;
+    // Backwards to where the block begins; the last mark is that of the field that is read now.
+    for (let i = this.marks.length - 2; i >= 0 && depth >= 0; i--) {
+      const mark = this.marks[i] ?? 0;
+      const kind = mark % 4;
+      const at = (mark - kind) / 4;
+      if (kind === closeMark) depth++;
+      else if (kind === openMark) depth--;
+      else if (kind === fieldMark && depth === 0 && this.tokens[at] === name) found = at;
+    }
+    return found;
+  }
+
+  /** A wrong key as it stands in the text, from its name on. */
+  #rawText(at: number): string {
+    const strings = this.tokens.slice(at + 1, this.at).filter(isString);
+    return strings.map((token) => token.slice(1, -1)).join('');
+  }
+
+  /** Skips a scalar that stands where none may; what it is, for messages. */
+  #shown({ name }: Field, token: string): string {
+    if (isString(token)) return shownString(this.strings());
+    return shownWord(this.word(name, token));
+  }
+}
+
+/** What is said of a part that an entry does not have. */
+function unknownPart(name: string): string {
+  const near = didYouMean(name, ['key', 'value']);
+  return `unknown field ${name.slice(0, 100)}: an entry has a key and a value${near}`;
+}
+
+/** The key of an entry, which is a string or a number; undefined: none, or a wrong one. */
+function keyOf(value: unknown): string | undefined {
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined;
+}
+
+function block(
+  message: string | undefined,
+  close: string,
+  at: number,
+  outer: Block | undefined,
+  field: Field | undefined,
+  index: number,
+): Block {
+  return { message, close, at, outer, field, index, key: '' };
+}
+
+/** The mark that closes a block which a token begins; undefined: it begins none. */
+function closing(token: string): string | undefined {
+  return token === '{' ? '}' : token === '<' ? '>' : undefined;
+}

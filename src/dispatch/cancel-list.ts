@@ -1,0 +1,54 @@
+/** Requests to be cancelled, all with one call. */
+
+import type { NativePort } from '../addon/native.js';
+import type { Group } from './group.js';
+import type { Submission } from './submission.js';
+
+/** Words of neighbours. */
+const wordsOfEach = 4;
+
+/** Written where submissions are: nothing is submitted meanwhile. Neighbours of a group are one to it. */
+export class CancelList {
+  readonly #native: NativePort;
+  readonly #submission: Submission;
+  #group: Group | undefined;
+  #first = 0;
+  #count = 0;
+  #words = 0;
+
+  constructor(native: NativePort, submission: Submission) {
+    this.#native = native;
+    this.#submission = submission;
+  }
+
+  /** A request that is in flight. */
+  add(group: Group, position: number): void {
+    if (group === this.#group && position === this.#first + this.#count) {
+      this.#count++;
+      return;
+    }
+    this.#write();
+    this.#group = group;
+    this.#first = position;
+    this.#count = 1;
+  }
+
+  /** Tells the engine. */
+  send(): void {
+    this.#write();
+    if (this.#words > 0) this.#native.cancelMany(this.#words, this.#submission.ownWords);
+    this.#words = 0;
+  }
+
+  #write(): void {
+    const group = this.#group;
+    if (group === undefined) return;
+    this.#group = undefined;
+    const { words } = this.#submission;
+    if (this.#words + wordsOfEach > words.length) this.send();
+    words[this.#words++] = group.index;
+    words[this.#words++] = group.generation;
+    words[this.#words++] = this.#first;
+    words[this.#words++] = this.#count;
+  }
+}

@@ -1,0 +1,155 @@
+/** Requests that are cancelled: what the engine is told, and when they reject. */
+
+import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
+import { performance } from 'node:perf_hooks';
+import { test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { Bench, type Asked } from './harness.js';
+
+test('one signal cancels with one call, neighbours as one, and leaves others alone', async () => {
+  const bench = new Bench();
+  bench.version.groupRoom = 16;
+  const controller = new AbortController();
+  const { signal } = controller;
+  const own = new AbortController().signal;
+  const signals = [signal, signal, undefined, signal, own, signal, signal, own];
+  const asked = signals.map((one, i) => bench.ask([i], { signal: one }));
+  const other = bench.ask([1, 2], { signal });
+  await turn();
+  assert.equal(getEventListeners(signal, 'abort').length, 1);
+  controller.abort();
+  const [first, second] = bench.port.sent;
+  assert.ok(first && second);
+  const of = (at: number, count: number): number[] => [first.slot, first.generation, at, count];
+  assert.deepEqual(bench.port.cancelled, [
+    [of(0, 2), of(3, 1), of(5, 2), [second.slot, second.generation, 0, 1]],
+  ]);
+  bench.echo();
+  await bench.settled(asked);
+  assert.deepEqual(
+    [...asked, other].map(({ outcome }) => outcome),
+    ['CANCELLED', 'CANCELLED', [2], 'CANCELLED', [4], 'CANCELLED', 'CANCELLED', [7], 'CANCELLED'],
+  );
+  assert.equal(getEventListeners(own, 'abort').length, 0);
+  await bench.idle();
+});
+
+test('one that was aborted in its tick is sent and cancelled, with its reason', async () => {
+  const bench = new Bench();
+  const controller = new AbortController();
+  const asked = bench.ask([1], { signal: controller.signal });
+  controller.abort('why');
+  await turn();
+  assert.deepEqual([asked.outcome, asked.error?.cause], ['CANCELLED', 'why']);
+  assert.equal(bench.port.cancelled.flat().length, 1);
+});
+
+test('one that is answered or fails after its signal fired is cancelled all the same', async () => {
+  const bench = new Bench();
+  const controller = new AbortController();
+  const { signal } = controller;
+  const asked = await bench.askMany(20_000, { signal });
+  const sent = bench.port.sent.splice(0);
+  controller.abort('why');
+  // More than are rejected in one turn.
+  const waiting = asked.filter(({ settled }) => !settled);
+  assert.ok(waiting.length > 0);
+  for (const [i, to] of sent.reverse().entries()) {
+    const { count } = to;
+    const fails = { to, count, code: 8, message: 'cancelled by the engine' };
+    const answers = { to, count, outputs: [{ index: 0, floats: to.inputs[0]?.floats ?? [] }] };
+    bench.port.answer(i % 2 === 0 ? fails : answers);
+  }
+  await bench.settled(asked);
+  for (const { error } of asked) {
+    assert.deepEqual([error?.code, error?.cause], ['CANCELLED', 'why']);
+    assert.match(error?.message ?? '', /by its signal/);
+  }
+  await bench.idle();
+});
+
+test('those of one signal are cancelled by one call that names their groups, and rejected in turns of the event loop', async (t) => {
+  const bench = new Bench();
+  bench.version.groupRoom = 1024;
+  const controller = new AbortController();
+  const asked = await bench.askMany(50_000, { signal: controller.signal });
+  // By this clock each look is 10 ms after the one before.
+  let looked = 0;
+  const now = t.mock.method(performance, 'now', () => 10 * looked++);
+  controller.abort();
+  now.mock.restore();
+  // The first look at the clock after 32 of them ends the slice.
+  assert.ok(asked.filter(({ settled }) => settled).length <= 32);
+  assert.equal(bench.port.cancelled.length, 1);
+  assert.equal(bench.port.cancelled[0]?.length, bench.port.sent.length);
+  await bench.settled(asked);
+  assert.deepEqual(new Set(asked.map(({ outcome }) => outcome)), new Set(['CANCELLED']));
+});
+
+test('more than the submission words name at once are cancelled with a call for each fill', async () => {
+  const bench = new Bench();
+  const controller = new AbortController();
+  const { signal } = controller;
+  const asked: Asked[] = [];
+  for (let i = 0; i < 20_000; i++) asked.push(bench.ask(i % 2 === 0 ? [1] : [1, 2], { signal }));
+  await turn();
+  controller.abort();
+  assert.deepEqual(
+    bench.port.cancelled.map(({ length }) => length),
+    [16_384, 3616],
+  );
+  await bench.settled(asked);
+});
+
+test('signals are listened to also where there are always more answers', async () => {
+  const bench = new Bench();
+  bench.version.groupRoom = 1024;
+  const controller = new AbortController();
+  const { signal } = controller;
+  // More than one turn delivers, over and over: some page is always left.
+  await bench.askMany(4096);
+  const refill = async (): Promise<void> => {
+    for (const to of bench.port.sent.splice(0)) {
+      if (to.count === 1) continue;
+      const floats = to.inputs[0]?.floats ?? [];
+      bench.port.answer({ to, count: to.count, outputs: [{ index: 0, floats }] });
+    }
+    for (let i = 0; i < 4096; i++) bench.ask([i]);
+    await turn();
+  };
+  await refill();
+  const waiting = bench.ask([1, 2, 3], { signal });
+  await turn();
+  let rounds = 0;
+  for (; getEventListeners(signal, 'abort').length === 0; rounds++) {
+    assert.ok(rounds < 50, 'nobody listens');
+    await refill();
+  }
+  // It was put off: what is in pages needs no listener.
+  assert.ok(rounds > 0);
+  assert.ok(bench.port.pages.size > 0);
+  controller.abort();
+  assert.equal(waiting.outcome, 'CANCELLED');
+});
+
+test('whoever stops cancels what is its own alone', async () => {
+  const bench = new Bench();
+  bench.version.groupRoom = 16;
+  const owner = {};
+  const asked = [owner, undefined, owner, owner, {}].map((one, i) => bench.ask([i], { owner: one }));
+  bench.dispatcher.cancelAll(owner);
+  const [to] = bench.port.sent;
+  assert.deepEqual(bench.port.cancelled, [
+    [
+      [to?.slot, to?.generation, 0, 1],
+      [to?.slot, to?.generation, 2, 2],
+    ],
+  ]);
+  bench.echo();
+  await bench.settled(asked);
+  assert.deepEqual(
+    asked.map(({ outcome }) => outcome),
+    ['CANCELLED', [1], 'CANCELLED', 'CANCELLED', [4]],
+  );
+});

@@ -1,0 +1,168 @@
+/** Flushes: which of the tick's requests they take, what comes of refused ones, and what runs in the middle of a request. */
+
+import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
+import { test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { TritonError } from '../../src/index.js';
+import { Asked, Bench, moreThanFits } from './harness.js';
+
+const noMemory = { code: 5, message: 'no memory for the request' };
+
+test('a refused flush rejects its requests, each with an error of its own that names the model', async () => {
+  const bench = new Bench();
+  bench.port.onSubmit = () => noMemory;
+  const asked = await bench.askMany(3);
+  assert.equal(new Set(asked.map(({ error }) => error)).size, 3);
+  for (const { error } of asked) {
+    assert.ok(error instanceof TritonError);
+    assert.deepEqual([error.code, error.model, error.message], ['UNAVAILABLE', 'fake', noMemory.message]);
+  }
+  bench.port.onSubmit = () => 0;
+  const [next] = await bench.askMany(1);
+  bench.echo();
+  assert.deepEqual(next?.outcome, [0]);
+  await bench.idle();
+  assert.equal(bench.port.held, 0);
+});
+
+/** Asks for more groups than a submission has room for; the last one's record does not fit. */
+function askTooMany(bench: Bench, signal?: AbortSignal): Asked[] {
+  return Array.from({ length: moreThanFits }, (_, i) =>
+    bench.ask(new Array<number>(1 + (i % 2)).fill(i), { signal }),
+  );
+}
+
+test('a submission that is refused in the middle of a request rejects those that were written, and no others', async () => {
+  const bench = new Bench();
+  let refused = 0;
+  bench.port.onSubmit = (groups) => {
+    if (refused > 0) return 0;
+    refused = groups.length;
+    return noMemory;
+  };
+  const { signal } = new AbortController();
+  const asked = askTooMany(bench, signal);
+  assert.equal(bench.port.submissions, 1);
+  await turn();
+  assert.equal(bench.port.submissions, 2);
+  await bench.settled(asked.slice(0, refused));
+  for (const [i, { outcome }] of asked.entries())
+    assert.equal(outcome, i < refused ? 'UNAVAILABLE' : undefined);
+  // Those that were not refused still have their signals, which are listened to.
+  assert.equal(getEventListeners(signal, 'abort').length, 1);
+  bench.echo();
+  await bench.settled(asked);
+  for (const [i, { outcome }] of asked.entries()) {
+    if (i >= refused) assert.deepEqual(outcome, new Array<number>(1 + (i % 2)).fill(i));
+  }
+  assert.equal(getEventListeners(signal, 'abort').length, 0);
+  await bench.idle();
+});
+
+test('the signal of a request cancels it, though the submission before its own was refused', async () => {
+  const bench = new Bench();
+  let calls = 0;
+  bench.port.onSubmit = () => (calls++ === 0 ? noMemory : 0);
+  const controller = new AbortController();
+  const asked = askTooMany(bench, controller.signal);
+  await turn();
+  const last = bench.port.sent.at(-1);
+  assert.ok(last);
+  controller.abort();
+  await bench.settled(asked);
+  assert.equal(asked.at(-1)?.outcome, 'CANCELLED');
+  const cancelled = new Set(bench.port.cancelled.flat().map(([slot]) => slot));
+  assert.deepEqual(cancelled, new Set(bench.port.sent.map(({ slot }) => slot)));
+});
+
+test('answers that come in the middle of a request are delivered after it, though their callers ask for more', async () => {
+  const bench = new Bench();
+  const [first] = await bench.askMany(1);
+  const [sent] = bench.port.sent.splice(0);
+  assert.ok(first && sent);
+  const more: Asked[] = [];
+  first.then = () => more.push(bench.ask([1000, 1001, 1002]));
+  let submissions = 0;
+  bench.port.onSubmit = () =>
+    submissions++ === 0 ? bench.port.write([{ to: sent, outputs: [{ index: 0, floats: [[5]] }] }]) : 0;
+  const asked = askTooMany(bench);
+  assert.equal(submissions, 1);
+  assert.equal(first.settled, false);
+  await turn();
+  await turn();
+  assert.deepEqual(first.outcome, [5]);
+  bench.echo();
+  await bench.settled([...asked, ...more]);
+  for (const [i, { outcome }] of asked.entries())
+    assert.deepEqual(outcome, new Array<number>(1 + (i % 2)).fill(i));
+  assert.deepEqual(more[0]?.outcome, [1000, 1001, 1002]);
+  await bench.idle();
+});
+
+test('what a signal has of its own in place of its methods is not called', async () => {
+  const bench = new Bench();
+  const controller = new AbortController();
+  const { signal } = controller;
+  for (const name of ['addEventListener', 'removeEventListener', 'aborted', 'reason']) {
+    const fail = (): never => assert.fail(`${name} is called`);
+    const isMethod = name.endsWith('Listener');
+    Object.defineProperty(signal, name, isMethod ? { value: fail } : { get: fail });
+  }
+  const answered = bench.ask([1], { signal });
+  await turn();
+  bench.echo();
+  const cancelled = bench.ask([2], { signal });
+  await turn();
+  controller.abort('enough');
+  assert.deepEqual([answered.outcome, cancelled.outcome], [[1], 'CANCELLED']);
+  assert.equal(cancelled.error?.cause, 'enough');
+});
+
+test('a request that is made while the stack of another one is kept has its own answer, though that fails', async () => {
+  const bench = new Bench({ captureStacks: true });
+  bench.version.groupRoom = 8;
+  const before = Reflect.getOwnPropertyDescriptor(Error, 'prepareStackTrace');
+  const inner: Asked[] = [];
+  let thrown: unknown;
+  try {
+    Error.prepareStackTrace = () => {
+      if (inner.length > 0) return 'Error\n    at nowhere';
+      inner.push(new Asked());
+      inner.push(bench.ask([2]));
+      throw new RangeError('no stack');
+    };
+    try {
+      bench.ask([1]);
+    } catch (error) {
+      thrown = error;
+    }
+  } finally {
+    Reflect.deleteProperty(Error, 'prepareStackTrace');
+    if (before) Object.defineProperty(Error, 'prepareStackTrace', before);
+  }
+  assert.ok(thrown instanceof RangeError);
+  await turn();
+  bench.echo();
+  await bench.settled(inner.slice(1));
+  assert.deepEqual(inner[1]?.outcome, [2]);
+  await bench.idle();
+});
+
+test('a version that was unloaded hands its requests to the next one, of which each has its own', async () => {
+  const bench = new Bench();
+  const other = new Bench().version;
+  bench.version.next = () => other;
+  const asked = await bench.askMany(4);
+  const [first, ...rest] = bench.port.sent.splice(0);
+  assert.ok(first);
+  bench.port.answer({ to: first, count: first.count, code: 5, message: 'unloaded', unserved: true });
+  await turn();
+  bench.port.sent.unshift(...rest);
+  bench.echo();
+  await bench.settled(asked);
+  assert.deepEqual(
+    asked.map(({ outcome }) => outcome),
+    [[0], [1], [2], [3]],
+  );
+});

@@ -1,0 +1,200 @@
+/** A dispatcher over a {@link FakePort}, a model version of float inputs, and what became of its requests. */
+
+import assert from 'node:assert/strict';
+import { setImmediate as turn } from 'node:timers/promises';
+import { pageBytes } from '../../src/addon/layout.js';
+import { Dispatcher } from '../../src/dispatch/dispatcher.js';
+import type {
+  DispatcherOptions,
+  DispatchRequest,
+  DispatchTarget,
+  EntryPoint,
+  TargetOutput,
+  Timings,
+  Waiter,
+} from '../../src/dispatch/types.js';
+import { EncodedInputs } from '../../src/tensor/encoded.js';
+import type { MemoryViews } from '../../src/tensor/memory.js';
+import type { TypedArray } from '../../src/tensor/types.js';
+import { FakePort, type FakeResponse } from './fake-port.js';
+
+/** A version with float inputs of any length, whose requests have one row. */
+export class FakeVersion implements DispatchTarget {
+  readonly uid: number;
+  readonly name = 'fake';
+  readonly wires: readonly ['Float32Array', 'Float32Array'] = ['Float32Array', 'Float32Array'];
+  groupRoom = 1;
+  released = 0;
+  /** Who takes what this one took no more. */
+  next: () => DispatchTarget = () => this;
+  // As the real ones do, each request uses it again.
+  readonly #encoded: EncodedInputs = new EncodedInputs(2);
+
+  constructor(uid = 7) {
+    this.uid = uid;
+  }
+
+  /** The inputs of a request; undefined: it is absent. */
+  encode(...inputs: readonly (readonly number[] | undefined)[]): EncodedInputs {
+    for (const i of [0, 1]) {
+      const floats = inputs[i];
+      if (floats === undefined) this.#encoded.leaveOut(i);
+      else this.#encoded.set(i, [1, floats.length], Float32Array.from(floats), floats.length * 4);
+    }
+    return this.#encoded;
+  }
+
+  rowsOf(): number {
+    return 1;
+  }
+  releaseInputs(): void {
+    this.released++;
+    this.#encoded.release();
+  }
+  emptyOutputs(): Record<string, unknown> {
+    return {};
+  }
+  output(index: number): TargetOutput {
+    return {
+      name: `y${index}`,
+      shape: (words, position, rank) => [...words.subarray(position, position + rank)],
+      cut: (_shape, { Float32Array }: MemoryViews, offset, size) => [
+        ...Float32Array.subarray(offset / 4, (offset + size) / 4),
+      ],
+      make: (_shape, buffer) => [...new Float32Array(buffer)],
+      into: (_shape, _bytes, target: TypedArray) => ({
+        tensor: target,
+        memory: new Uint8Array(target.buffer, target.byteOffset, target.byteLength),
+      }),
+    };
+  }
+  result(id: string, outputs: Record<string, unknown>, timings: Timings): unknown {
+    return { id, timings, ...outputs };
+  }
+  successor(): DispatchTarget {
+    return this.next();
+  }
+}
+
+/** A request, and what became of it. */
+export class Asked implements Waiter<unknown> {
+  /** What it was settled with. */
+  value: unknown;
+  error: (Error & { readonly code?: string }) | undefined;
+  settled = false;
+  /** Called when it is. */
+  then: () => void = () => undefined;
+
+  resolve(value: unknown): void {
+    this.#settle();
+    this.value = value;
+    this.then();
+  }
+
+  reject(error: unknown): void {
+    this.#settle();
+    assert.ok(error instanceof Error);
+    this.error = error;
+    this.then();
+  }
+
+  #settle(): void {
+    assert.ok(!this.settled, 'a request is settled twice');
+    this.settled = true;
+  }
+
+  /** The first output, or the code of the error; undefined where there is neither yet. */
+  get outcome(): unknown {
+    if (this.error) return this.error.code;
+    return this.settled ? (this.value as { readonly y0: unknown }).y0 : undefined;
+  }
+}
+
+/** Options of a request that are not the usual ones. */
+export type Options = Partial<DispatchRequest>;
+
+const usual: DispatchRequest = {
+  id: '',
+  wanted: undefined,
+  signal: undefined,
+  owner: undefined,
+  ownOutputs: false,
+  into: undefined,
+  pinned: false,
+};
+
+/** See the head of this file. */
+export class Bench {
+  readonly dispatcher: Dispatcher;
+  readonly port: FakePort;
+  readonly version: FakeVersion = new FakeVersion();
+
+  constructor({ maxInFlightBytes = 2 ** 26, captureStacks = false }: Partial<DispatcherOptions> = {}) {
+    const holder: { port?: FakePort } = {};
+    const attach = (onPages: (count: number) => void, external: boolean): FakePort =>
+      (holder.port = new FakePort(onPages, external));
+    this.dispatcher = Dispatcher.attach({ attach }, { maxInFlightBytes, captureStacks });
+    assert.ok(holder.port);
+    this.port = holder.port;
+  }
+
+  /** Asks for the version's answer. */
+  ask(input: readonly number[], options?: Options, second?: readonly number[]): Asked {
+    const asked = new Asked();
+    const request = options ? { ...usual, ...options } : usual;
+    this.dispatcher.send(this.version, this.version.encode(input, second), request, asked, entry);
+    return asked;
+  }
+
+  /** Asks many times, with [0], [1], …; then all of that is sent. */
+  async askMany(count: number, options?: Options): Promise<Asked[]> {
+    const asked = Array.from({ length: count }, (_, i) => this.ask([i], options));
+    await turn();
+    return asked;
+  }
+
+  /** Waits, in turns of the event loop, until requests are settled. */
+  async settled(asked: readonly Asked[]): Promise<void> {
+    for (let turns = 0; asked.some(({ settled }) => !settled); turns++) {
+      assert.ok(turns < 10_000, 'a request is lost');
+      await turn();
+    }
+  }
+
+  /** Waits, in turns of the event loop, until no request is in flight. */
+  async idle(): Promise<void> {
+    const ended = new Asked();
+    void this.dispatcher.idle().then(() => {
+      ended.resolve(undefined);
+    });
+    for (let turns = 0; !ended.settled; turns++) {
+      assert.ok(turns < 10_000, 'some request never ends');
+      await turn();
+    }
+  }
+
+  /** Answers each request of the groups that were sent and not answered with its own first input. */
+  echo(): void {
+    let responses: FakeResponse[] = [];
+    let room = pageBytes;
+    for (const to of this.port.sent.splice(0)) {
+      const { count, inputs } = to;
+      const floats = inputs[0]?.floats ?? [];
+      const bytes = 64 + count * 4 * (floats[0]?.length ?? 0);
+      if (bytes > room) {
+        this.port.answer(...responses);
+        responses = [];
+        room = pageBytes;
+      }
+      room -= bytes;
+      responses.push({ to, count, outputs: [{ index: 0, floats }] });
+    }
+    if (responses.length > 0) this.port.answer(...responses);
+  }
+}
+
+// eslint-disable-next-line @typescript-eslint/unbound-method -- of which only the identity matters
+const entry: EntryPoint = Bench.prototype.ask;
+
+/** Requests of so many lengths are as many groups, of which a submission takes 4,369. */
+export const moreThanFits = 4400;

@@ -1,0 +1,21 @@
+/**
+ * Random requests in every form. `npm run test:requests -- --requests 1000000 --seed N` makes more of them, or others; a
+ * failure prints its seed.
+ */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { RandomRequests } from './run.js';
+
+const requests = Number(process.env['TRITONTS_REQUESTS'] ?? 20_000);
+const seed = Number(process.env['TRITONTS_REQUESTS_SEED'] ?? 1);
+
+test('every request gets what it sent, or the error that it may have', async (t) => {
+  t.diagnostic(`seed ${seed}`);
+  const random = await RandomRequests.start(t, seed);
+  await random.run(requests);
+  const { answered, cancelled, refused } = random.outcomes;
+  t.diagnostic(`${answered} answered, ${cancelled} cancelled, ${refused} refused`);
+  // Else it would say nothing.
+  assert.ok(answered > requests / 2 && cancelled > requests / 200 && refused > requests / 200);
+});

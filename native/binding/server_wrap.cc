@@ -52,8 +52,8 @@ Napi::Value ServerWrap::Create(Napi::Env env, std::shared_ptr<Server> server) {
 std::shared_ptr<Napi::FunctionReference> ServerWrap::Callback(const Napi::CallbackInfo& info,
                                                               size_t index) {
   DataOf(info.Env()).poster->Hold();
-  // Deleted on the JS thread by the closure; when the environment ends before, it is leaked, since
-  // no other thread may free it.
+  // Deleted on the JS thread by the closure; when the environment ends before, it is abandoned,
+  // since no other thread may free it.
   auto* reference = new Napi::FunctionReference(Napi::Persistent(info[index].As<Napi::Function>()));
   return {reference, [](Napi::FunctionReference* known) {
             if (known->IsEmpty()) delete known;

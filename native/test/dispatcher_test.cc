@@ -26,14 +26,15 @@ struct DispatcherBench {
     dispatcher = std::make_unique<Dispatcher>(std::move(own), all, &context, InlinePolicy());
   }
   ~DispatcherBench() {
-    for (PooledRun* run : dispatcher->under_way()) End(run);
+    while (PooledRun* run = dispatcher->under_way()) End(run);
     CHECK(dispatcher->idle());
   }
 
   Request* Queue(uint32_t bound = Request::kUnbound) {
     Request* request = requests.Add(1);
     request->bound = bound;
-    CHECK(dispatcher->scheduler().Enqueue(request, 0).ok());
+    CHECK(dispatcher->MakeRoom(1));
+    CHECK(dispatcher->Enqueue(request, 0).ok());
     request->set_state(Request::State::kQueued);
     return request;
   }
@@ -57,7 +58,7 @@ struct DispatcherBench {
   // The slots of the requests that instances have, by instance; ~0: none.
   std::vector<uint32_t> Slots() {
     std::vector<uint32_t> slots(runners.size(), ~0u);
-    for (PooledRun* run : dispatcher->under_way()) {
+    for (PooledRun* run = dispatcher->under_way(); run; run = run->next) {
       slots[run->runner()->index] = run->requests()[0]->header->slot;
     }
     return slots;
@@ -111,13 +112,13 @@ TEST(dispatcher_gives_an_instance_one_batch_until_it_is_free) {
   bench.Ask();
   bench.Ask();
   CHECK(bench.scheduler->asked.empty());
-  PooledRun* first = bench.dispatcher->under_way()[0];
+  PooledRun* first = bench.dispatcher->under_way();
   CHECK(bench.dispatcher->TakeBatch(bench.runners[0].get()) == first);
   bench.dispatcher->Free(bench.runners[0].get(), 0);
   CHECK_EQ(bench.scheduler->finished, (Instances{0}));
   bench.Ask();
   // Two runs of one instance are under way.
-  CHECK_EQ(bench.dispatcher->under_way().size(), 2u);
+  CHECK(bench.dispatcher->under_way()->next == first);
   CHECK(!bench.dispatcher->idle());
   bench.End(first);
 }
@@ -131,9 +132,10 @@ TEST(dispatcher_asks_what_expires_while_every_instance_is_busy) {
   old->header->arrival_ns = 5;
   bench.Queue()->header->arrival_ns = 12;
   CHECK_EQ(bench.Ask(nullptr, 14).wake_at_ns, 15u);
-  const Orders orders = bench.Ask(nullptr, 15);
+  Orders orders = bench.Ask(nullptr, 15);
   CHECK(bench.scheduler->asked.empty());
-  CHECK_EQ(orders.expired, (std::vector<Request*>{old}));
+  CHECK_EQ(orders.expired.size(), 1u);
+  CHECK(orders.expired.Pop() == old);
   CHECK_EQ(orders.wake_at_ns, 22u);
 }
 
@@ -159,13 +161,15 @@ TEST(dispatcher_gives_a_batch_to_another_instance_where_the_system_has_no_thread
   CHECK_EQ(bench.Slots(), (std::vector<uint32_t>{~0u, 0}));
 }
 
-TEST(dispatcher_gives_up_what_waits_where_the_system_has_no_thread_at_all_until_it_may_have) {
+TEST(dispatcher_fails_what_waits_where_the_system_has_no_thread_at_all_until_it_may_have) {
   DispatcherBench bench(1);
   bench.runners[0]->thread_state = ThreadState::kNone;
   Request* request = bench.Queue();
   Orders orders = bench.Ask();
   bench.dispatcher->ThreadStarted(bench.runners[0].get(), false, 0, &orders);
-  CHECK_EQ(bench.Ask().stranded, (std::vector<Request*>{request}));
+  orders = bench.Ask();
+  CHECK_EQ(orders.stranded.size(), 1u);
+  CHECK(orders.stranded.Pop() == request);
   bench.dispatcher->RetryThreads();
   bench.Queue();
   CHECK_EQ(bench.Ask().start.size(), 1u);

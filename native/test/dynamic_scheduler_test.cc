@@ -288,10 +288,10 @@ TEST(dynamic_scheduler_times_the_next_request_when_the_oldest_is_cancelled) {
 TEST(dynamic_scheduler_drains_oldest_first) {
   Bench bench({8, {}, 100 * kUs});
   bench.Add({3, 1, 2});
-  std::vector<Request*> drained;
+  RequestChain drained;
   bench.scheduler().Drain(&drained);
   Sizes rows;
-  for (const Request* request : drained) rows.push_back(request->header->batch_size);
+  while (!drained.empty()) rows.push_back(drained.Pop()->header->batch_size);
   CHECK_EQ(rows, (Sizes{3, 1, 2}));
   CHECK_EQ(bench.scheduler().waiting(), 0u);
   CHECK_EQ(bench.Next(1000 * kUs), Sizes{});

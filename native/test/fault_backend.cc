@@ -45,7 +45,7 @@ std::chrono::milliseconds MillisecondsOf(const ModelSpec& spec, const std::strin
   return std::chrono::milliseconds(milliseconds);
 }
 
-[[noreturn]] void HangForEver(const std::string& file) {
+[[noreturn]] void Hang(const std::string& file) {
   if (!file.empty()) std::ofstream(file).put('\n');
   while (true) std::this_thread::sleep_for(std::chrono::hours(1));
 }
@@ -70,7 +70,7 @@ Status LoadFault(const Orders& orders, const char* step) {
   if (fault == "fails") return Status::Unavailable("an injected failure");
   if (fault == "throws") throw std::runtime_error("an injected exception");
   if (fault == "lacks_memory") throw std::bad_alloc();
-  if (fault == "hangs") HangForEver(orders.hang_file);
+  if (fault == "hangs") Hang(orders.hang_file);
   return Status::Ok();
 }
 
@@ -251,7 +251,7 @@ class FaultInstance final : public Instance {
     if (fault == Fault::kThrows) throw std::runtime_error("an injected exception");
     if (fault == Fault::kThrowsOther) throw 42;
     if (fault == Fault::kLacksMemory) throw std::bad_alloc();
-    if (fault == Fault::kHangs) HangForEver(orders_.hang_file);
+    if (fault == Fault::kHangs) Hang(orders_.hang_file);
     std::unique_lock lock(mutex_);
     bool terminated = true;
     if (fault == Fault::kSlow) {

@@ -22,8 +22,8 @@ class Work {
   Loaders::Task Load(std::function<void()> run = [] {}) {
     Loaders::Task task;
     task.model = "m";
-    task.run = [this, run = std::move(run)](const Status& refused) -> std::function<void()> {
-      if (!refused.ok()) return [this] { refused_++; };
+    task.refuse = [this](const Status&) { refused_++; };
+    task.run = [this, run = std::move(run)]() -> std::function<void()> {
       const int now = ++at_once_;
       int most = most_;
       while (most < now && !most_.compare_exchange_weak(most, now)) continue;

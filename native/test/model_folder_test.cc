@@ -190,13 +190,13 @@ TEST(model_folder_that_a_link_leads_out_of_ends_at_the_limit) {
   CHECK(refusal.ends_with("/deep' lies more than 32 folders deep"));
 }
 
-TEST(model_folder_is_read_no_further_when_that_is_given_up) {
+TEST(model_folder_is_read_no_further_when_that_is_cancelled) {
   const Folder folder;
   for (int i = 0; i < 20; i++) folder.Write("1/" + std::to_string(i), "");
   int asked = 0;
   const ModelFolder read =
       ReadModelFolder(folder.path(), "", {}, [&asked] { return ++asked == 10; });
-  CHECK(read.given_up);
+  CHECK(read.cancelled);
   CHECK_EQ(asked, 10);
   CHECK_EQ(read.stamp, "");
 }
@@ -224,7 +224,7 @@ TEST(server_that_gives_up_loads_or_closes_answers_for_folders_that_are_being_rea
     if (!status.ok()) {
       cancelled++;
       CHECK_EQ(status.code(), Code::kCancelled);
-      CHECK_EQ(status.message(), "model 'm': loading was given up");
+      CHECK_EQ(status.message(), "model 'm': loading was cancelled");
     }
   }
   // Unless the test's thread was kept from its core for that long.

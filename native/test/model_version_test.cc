@@ -390,7 +390,7 @@ TEST(version_may_be_destroyed_while_the_submission_of_its_last_request_still_ret
   }
 }
 
-TEST(version_that_is_given_up_answers_its_hanging_runs_and_stays_silent_when_they_return) {
+TEST(version_that_is_abandoned_answers_its_hanging_runs_and_stays_silent_when_they_return) {
   auto runs = std::make_shared<Runs>();
   runs->Shut();
   auto destroyed = std::make_shared<std::atomic<int>>(0);
@@ -413,7 +413,7 @@ TEST(version_that_is_given_up_answers_its_hanging_runs_and_stays_silent_when_the
   CHECK_EQ(destroyed->load(), 0);
 }
 
-TEST(version_that_is_given_up_tells_nothing_of_its_runtime) {
+TEST(version_that_is_abandoned_tells_nothing_of_its_runtime) {
   VersionBench bench({}, ConfigOf(FloatIo()));
   bench.version().Close();
   bench.Abandon();

@@ -1,146 +1,30 @@
 // What happens where the system has no memory or no thread: this program takes both away, at the
-// first call that asks for some, at the second, and so on, once or from then on for good, while
-// requests go through a port. It must see coded errors and right answers only, an end of every
-// request, and nothing counted as in flight afterwards.
+// first call that asks for some, at the second, and so on, once or from then on for good, while a
+// server is made, loads, serves, and ends. It must see coded errors and right answers only, an end
+// of every request and load, and nothing counted as in flight afterwards; and when there is memory
+// again, what comes next is served.
 //
-//   tritonts_scarcity [--everything] [first [last]]    numbers of the calls that fail
-//
-// Two ways: one call fails, of those that a JS thread makes or that are for blocks, pages and
-// threads; or all calls for blocks and pages do, from one on. With --everything also small memory
-// that runs ask for on their own threads, and a timer, which the engine does not endure yet.
-//
-// Linux only: functions of the C library are defined here, in front of its own.
-#include <dlfcn.h>
-#include <execinfo.h>
-#include <pthread.h>
-#include <sys/mman.h>
+//   tritonts_scarcity [first [last]]    numbers of the calls that fail
+#include "scarcity.h"
 
-#include <atomic>
-#include <cerrno>
+#include <algorithm>
 #include <climits>
 #include <cstdlib>
 #include <iostream>
+#include <iterator>
 #include <map>
-#include <new>
 #include <string>
 #include <utility>
 
 #include "port_client.h"
+#include "scarce_calls.h"
 #include "server_fixture.h"
-
-namespace {
-
-// The call that fails, and all after it; counted while it is armed.
-std::atomic<bool> armed{false};
-std::atomic<int> calls{0};
-std::atomic<int> failing{0};
-std::atomic<bool> for_good{false};
-bool everything = false;
-// The test's own calls never fail. A thread of the engine's is neither's own.
-enum class Whose { kEngine, kTest, kJs };
-thread_local Whose whose = Whose::kEngine;
-
-// Whether to tell where the first one failed: addresses for addr2line.
-const bool trace = std::getenv("TRITONTS_TRACE") != nullptr;
-
-bool Fails(bool is_small = false) {
-  if (whose == Whose::kTest || !armed.load(std::memory_order_relaxed)) return false;
-  if (is_small && !everything && (for_good || whose == Whose::kEngine)) return false;
-  const int call = ++calls;
-  if (call == failing && trace) {
-    const Whose before = std::exchange(whose, Whose::kTest);
-    void* frames[24];
-    backtrace_symbols_fd(frames, backtrace(frames, 24), 2);
-    whose = before;
-  }
-  return for_good ? call >= failing : call == failing;
-}
-
-template <typename Function>
-Function* Next(const char* name) {
-  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
-}
-
-void* AllocateOrNull(size_t size, size_t alignment) {
-  if (Fails(true)) return nullptr;
-  void* memory = nullptr;
-  const size_t least = alignment < sizeof(void*) ? sizeof(void*) : alignment;
-  return posix_memalign(&memory, least, size ? size : 1) == 0 ? memory : nullptr;
-}
-void* Allocate(size_t size, size_t alignment) {
-  void* memory = AllocateOrNull(size, alignment);
-  if (!memory) throw std::bad_alloc();
-  return memory;
-}
-
-}  // namespace
-
-void* operator new(size_t size) {
-  return Allocate(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
-}
-void* operator new[](size_t size) {
-  return Allocate(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
-}
-void* operator new(size_t size, const std::nothrow_t&) noexcept {
-  return AllocateOrNull(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
-}
-void* operator new[](size_t size, const std::nothrow_t&) noexcept {
-  return AllocateOrNull(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
-}
-void* operator new(size_t size, std::align_val_t alignment) {
-  return Allocate(size, static_cast<size_t>(alignment));
-}
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete[](void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, size_t) noexcept {
-  std::free(memory);
-}
-void operator delete[](void* memory, size_t) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::align_val_t) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, size_t, std::align_val_t) noexcept {
-  std::free(memory);
-}
-
-#define SCARCE extern "C" __attribute__((visibility("default")))
-
-SCARCE void* aligned_alloc(size_t alignment, size_t size) noexcept {
-  static auto* const next = Next<void*(size_t, size_t)>("aligned_alloc");
-  return Fails() ? nullptr : next(alignment, size);
-}
-SCARCE void* mmap(void* at, size_t size, int protection, int flags, int file,
-                  off_t offset) noexcept {
-  static auto* const next = Next<void*(void*, size_t, int, int, int, off_t)>("mmap");
-  if (!Fails()) return next(at, size, protection, flags, file, offset);
-  errno = ENOMEM;
-  return MAP_FAILED;
-}
-SCARCE int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*),
-                          void* argument) noexcept {
-  static auto* const next =
-      Next<int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>("pthread_create");
-  return Fails() ? EAGAIN : next(thread, attributes, run, argument);
-}
 
 namespace tritonts::test {
 
 namespace {
 
 std::atomic<int> failures{0};
-
-// While it lives, what this thread asks for may fail.
-class InEngine {
- public:
-  InEngine() { whose = Whose::kJs; }
-  ~InEngine() { whose = Whose::kTest; }
-};
 
 // A server with versions of all kinds, made while nothing is scarce.
 struct Rig {
@@ -195,7 +79,7 @@ struct Rig {
 // One environment's life.
 class Life {
  public:
-  explicit Life(Rig* rig) : rig_(rig) {}
+  Life(Rig* rig, bool many) : rig_(rig), many_(many) {}
 
   void Live() {
     {
@@ -211,7 +95,7 @@ class Life {
     if (slab) slab_ = static_cast<char*>(slab->data());
     for (int round = 0; round < 2; round++) {
       WriteGroup(rig_->fast, 20);
-      if (everything) WriteGroup(rig_->delayed, 3);
+      WriteGroup(rig_->delayed, 3);
       WriteGroup(rig_->wide, 1);
       WriteGroup(rig_->wide, 1);
       WriteLarge(40'000);
@@ -219,7 +103,7 @@ class Life {
       Submit(round > 0);
       TakeAll();
     }
-    if (for_good) {
+    if (many_) {
       // More answers than the reserved page takes, before any is taken.
       for (int i = 0; i < 6000; i++) WriteGroup(rig_->fast, 1);
       Submit(false);
@@ -247,7 +131,7 @@ class Life {
     }
     // It leaves with requests in flight.
     WriteGroup(rig_->fast, 10);
-    if (everything) WriteGroup(rig_->delayed, 3);
+    WriteGroup(rig_->delayed, 3);
     WriteLarge(40'000);
     Submit(false);
     InEngine engine;
@@ -354,6 +238,7 @@ class Life {
   }
 
   Rig* const rig_;
+  const bool many_;
   std::shared_ptr<Port> port_;
   char* slab_ = nullptr;
   std::vector<int32_t> words_;
@@ -365,53 +250,70 @@ class Life {
 };
 
 // Whether a call failed at all.
-bool Play(int number, bool good, bool warm) {
-  Rig rig(warm);
-  calls = 0;
-  failing = number;
-  for_good = good;
-  armed = true;
-  Life(&rig).Live();
+bool Play(int number, const Scarcity& scarcity) {
+  Rig rig(scarcity.warm);
+  Arm(number, scarcity.for_good, scarcity.small);
+  Life(&rig, scarcity.for_good).Live();
   // What is in flight still ends while nothing can be had.
   CHECK(Eventually([&] { return rig.server.server().in_flight_bytes() == 0; }));
-  armed = false;
-  return calls >= number;
+  Disarm();
+  // And what comes next is served.
+  const uint32_t uids[] = {rig.fast, rig.delayed, rig.held};
+  PortClient client(rig.server.shared());
+  for (const uint32_t uid : uids) client.Write(uid, 1, {{0, {1, 1}, "abcd"}});
+  for (const PortAnswer& answer : client.Take(std::size(uids))) CHECK(answer.code == Code::kOk);
+  return CallsCounted() >= number;
 }
 
 }  // namespace
 
 void Fail(const char* file, int line, const std::string& text) {
+  const InTest test;
   std::cout << file << ":" << line << ": " << text << std::endl;
   failures++;
 }
 
+namespace {
+
+// Each of the first ones, and then fewer and fewer: a life that is served makes thousands.
+int After(int number) {
+  return number + 1 + std::max(0, number - 200) / 30;
+}
+
 // False where a check failed.
-bool PlayAll(int first, int last, bool good, bool warm) {
-  int number = first;
-  while (number <= last && Play(number, good, warm)) {
-    if (failures > 0) {
-      std::cout << "where call " << number << (good ? " and all after it fail" : " fails")
-                << (warm ? ", with versions that have run" : "") << std::endl;
-      return false;
-    }
-    number++;
+template <typename Play>
+bool PlayAll(const char* what, int first, int last, const Scarcity& scarcity, const Play& play) {
+  const std::string how = std::string(what) + (scarcity.small ? ", small ones too" : "") +
+                          (scarcity.for_good ? ", and all after it" : "") +
+                          (scarcity.warm ? ", with versions that have run" : "");
+  int played = 0;
+  for (int number = first; number <= last && play(number, scarcity); number = After(number)) {
+    played++;
+    if (failures == 0) continue;
+    std::cout << "where call " << number << " fails in " << how << std::endl;
+    return false;
   }
-  std::cout << number - first << " calls failed, one a life" << (good ? ", and all after it" : "")
-            << (warm ? ", with versions that have run" : "") << std::endl;
+  std::cout << played << " times a call failed in " << how << std::endl;
   return failures == 0;
 }
+
+}  // namespace
 
 }  // namespace tritonts::test
 
 int main(int argc, char** argv) {
-  using tritonts::test::PlayAll;
-  whose = Whose::kTest;
-  int at = 1;
-  if (argc > 1 && std::string(argv[1]) == "--everything") everything = at++ > 0;
-  const int first = argc > at ? std::atoi(argv[at]) : 1;
-  const int last = argc > at + 1 ? std::atoi(argv[at + 1]) : INT_MAX;
-  const bool fine = PlayAll(first, last, true, true) && PlayAll(first, last, true, false) &&
-                    PlayAll(first, last, false, true) &&
-                    (!everything || PlayAll(first, last, false, false));
+  using namespace tritonts::test;
+  const InTest test;
+  const int first = argc > 1 ? std::atoi(argv[1]) : 1;
+  const int last = argc > 2 ? std::atoi(argv[2]) : INT_MAX;
+  bool fine = true;
+  for (const bool small : {false, true}) {
+    for (const bool for_good : {true, false}) {
+      for (const bool warm : {true, false}) {
+        fine = fine && PlayAll("a port's life", first, last, {for_good, warm, small}, Play);
+      }
+      fine = fine && PlayAll("a server's life", first, last, {for_good, false, small}, PlayServer);
+    }
+  }
   return fine ? 0 : 1;
 }

@@ -492,7 +492,7 @@ int Play(double seconds, uint64_t seed) {
     controller.Finish();
     // The last batches' ports may be on their way still.
     if (!Eventually([&] { return bench.server().in_flight_bytes() == 0; })) {
-      Complain("bytes are in flight for ever");
+      Complain("bytes stay in flight");
     }
     left = bench.Release();
   }

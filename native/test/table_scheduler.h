@@ -60,9 +60,11 @@ class TableScheduler final : public Scheduler {
     request->queued = false;
     return std::erase(queue_, request) > 0;
   }
-  void Drain(std::vector<Request*>* requests) override {
-    for (Request* request : queue_) request->queued = false;
-    requests->insert(requests->end(), queue_.begin(), queue_.end());
+  void Drain(RequestChain* requests) override {
+    for (Request* request : queue_) {
+      request->queued = false;
+      requests->Append(request);
+    }
     queue_.clear();
   }
   size_t waiting() const override { return queue_.size(); }

@@ -11,7 +11,7 @@
 namespace tritonts::test {
 
 // What the scripted runs of a version wait for and leave behind. Shared with the backend, because a
-// run that is given up may outlive its test.
+// run that is abandoned may outlive its test.
 class Runs {
  public:
   // For Script::execute: notes the batch, waits while the gate is shut, and echoes input 0.

@@ -5,7 +5,7 @@
 
 namespace tritonts {
 
-// Keeps `owner` for the life of the process. Any thread.
-void Abandon(std::shared_ptr<const void> owner);
+// Keeps `owner` for the life of the process. Any thread; needs no memory.
+void Abandon(std::shared_ptr<const void> owner) noexcept;
 
 }  // namespace tritonts

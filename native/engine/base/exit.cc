@@ -40,7 +40,7 @@ void LeaveRuntimes(int code) {
 #if defined(_WIN32)
   // A library's exit handlers run under the loader's lock, when the system has ended all other
   // threads already, in the middle of what they did: a call that was under way never ends, and to
-  // wait for it, or for any thread, would be for ever. What there is to wait for PrepareExit's
+  // wait for it, or for any thread, would never end. What there is to wait for PrepareExit's
   // caller has waited for. _exit would go through the loader once more.
   if (runtime_calls.load() > 0) TerminateProcess(GetCurrentProcess(), static_cast<UINT>(code));
 #else

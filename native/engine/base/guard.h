@@ -11,20 +11,26 @@
 namespace tritonts {
 
 // What `call` returns, a Status or a StatusOr; where it throws, INTERNAL, or UNAVAILABLE for want
-// of memory, that names the model and what it was `doing`. Any thread.
+// of memory, that names the model and what it was `doing`; where there is no memory to say so,
+// `no_memory`. Any thread.
 template <typename Call>
-auto Guarded(const std::string& model, const char* doing, Call&& call) -> decltype(call()) {
-  const auto text = [&](const char* what) {
-    return "model '" + model + "': its backend failed " + doing + ": " + what;
+auto Guarded(const std::string& model, const char* doing, Call&& call,
+             const Status& no_memory = Status::NoMemory()) -> decltype(call()) {
+  const auto failed = [&](Code code, const char* what) -> Status {
+    try {
+      return {code, "model '" + model + "': its backend failed " + doing + ": " + what};
+    } catch (const std::bad_alloc&) {
+      return no_memory;
+    }
   };
   try {
     return std::forward<Call>(call)();
   } catch (const std::bad_alloc&) {
-    return Status::Unavailable(text("no memory"));
+    return failed(Code::kUnavailable, "no memory");
   } catch (const std::exception& error) {
-    return Status::Internal(text(error.what()));
+    return failed(Code::kInternal, error.what());
   } catch (...) {
-    return Status::Internal(text("it threw something that is no std::exception"));
+    return failed(Code::kInternal, "it threw something that is no std::exception");
   }
 }
 

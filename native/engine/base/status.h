@@ -1,11 +1,13 @@
 // What an operation came to: ok, or one of Triton's error codes with a message.
 //
 // Errors cross every boundary of the engine as values of this type; nothing in the engine throws.
-// Copying is cheap (an ok status holds nothing). Any thread.
+// To make one that has a message needs memory, to copy it does not: what is said for want of memory
+// is made before, or NoMemory. Any thread.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 #include <variant>
@@ -42,6 +44,12 @@ class [[nodiscard]] Status {
   }
   static Status NotFound(std::string message) { return {Code::kNotFound, std::move(message)}; }
   static Status Cancelled(std::string message) { return {Code::kCancelled, std::move(message)}; }
+  // UNAVAILABLE, "no memory": to say that needs none.
+  static Status NoMemory() noexcept {
+    Status status;
+    status.code_ = Code::kUnavailable;
+    return status;
+  }
 
   bool ok() const { return code_ == Code::kOk; }
   Code code() const { return code_; }
@@ -50,14 +58,29 @@ class [[nodiscard]] Status {
     return code_ == other.code_ && message_ == other.message_;
   }
   const std::string& message() const {
-    static const std::string* const empty = new std::string();
-    return message_ ? *message_ : *empty;
+    // Never destroyed: threads may outlive static destructors. Short enough to need no memory.
+    static const union Texts {
+      Texts() : all{"", "no memory"} {}
+      ~Texts() {}
+      std::string all[2];
+    } texts;
+    return message_ ? *message_ : texts.all[ok() ? 0 : 1];
   }
 
  private:
   Code code_ = Code::kOk;
-  std::shared_ptr<const std::string> message_;
+  std::shared_ptr<const std::string> message_;  // null where that is a matter of the code
 };
+
+// The status that `make` returns, or NoMemory where there is none for its text.
+template <typename Make>
+Status MakeStatus(Make&& make) noexcept {
+  try {
+    return make();
+  } catch (const std::bad_alloc&) {
+    return Status::NoMemory();
+  }
+}
 
 // A value, or the status that says why there is none.
 template <typename T>

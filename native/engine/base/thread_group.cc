@@ -1,5 +1,6 @@
 #include "engine/base/thread_group.h"
 
+#include <new>
 #include <utility>
 
 namespace tritonts {
@@ -8,22 +9,34 @@ ThreadGroup::~ThreadGroup() {
   Join();
 }
 
+bool ThreadGroup::Number(size_t* number) {
+  std::lock_guard lock(mutex_);
+  if (joined_) return false;
+  if (free_.empty()) {
+    try {
+      free_.reserve(members_.size() + 1);
+      members_.emplace_back();
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+    free_.push_back(members_.size() - 1);
+  }
+  *number = free_.back();
+  free_.pop_back();
+  starting_++;
+  return true;
+}
+
 bool ThreadGroup::Start(std::function<void(size_t)> body) {
   size_t number = 0;
-  {
-    std::lock_guard lock(mutex_);
-    if (joined_) return false;
-    starting_++;
-    if (free_.empty()) {
-      number = members_.size();
-      members_.emplace_back();
-    } else {
-      number = free_.back();
-      free_.pop_back();
-    }
-  }
+  if (!Number(&number)) return false;
   platform::Thread thread;
-  const bool started = thread.Start([body = std::move(body), number] { body(number); });
+  bool started = false;
+  try {
+    started = thread.Start([body = std::move(body), number] { body(number); });
+  } catch (const std::bad_alloc&) {
+    // As where the system has no thread.
+  }
   {
     std::lock_guard lock(mutex_);
     starting_--;

@@ -22,7 +22,7 @@ class ThreadGroup {
   ThreadGroup& operator=(const ThreadGroup&) = delete;
 
   // Runs `body` with the new thread's number (how many were started before) on a thread of the
-  // group. False: the system has none, or the group was joined.
+  // group. False: the system has none, or no memory for it, or the group was joined.
   [[nodiscard]] bool Start(std::function<void(size_t number)> body);
   // Lets a thread of the group go on without it: Join does not wait for that one.
   void Abandon(size_t number);
@@ -31,6 +31,9 @@ class ThreadGroup {
   void Join();
 
  private:
+  // A number for a thread that is about to start. False: there is to be none.
+  bool Number(size_t* number);
+
   struct Member {
     platform::Thread thread;
     bool abandoned = false;  // before its start was through
@@ -39,7 +42,7 @@ class ThreadGroup {
   std::mutex mutex_;  // guards all below
   std::condition_variable started_;
   std::vector<Member> members_;  // by number
-  std::vector<size_t> free_;     // numbers of threads that did not start
+  std::vector<size_t> free_;     // numbers of threads that did not start; with room for all
   size_t starting_ = 0;
   bool joined_ = false;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "engine/base/clock.h"
 
@@ -11,6 +12,11 @@ namespace {
 // Longer waits are made of several: the system's own times must not overflow.
 constexpr uint64_t kLongestWaitNs = uint64_t{3600} * 1'000'000'000;
 }  // namespace
+
+TimerClient::TimerClient() {
+  Calls calls;
+  idle_ = calls.extract(calls.emplace(0, this));
+}
 
 Timer::~Timer() {
   Stop();
@@ -34,26 +40,22 @@ void Timer::Schedule(TimerClient* client, uint64_t at_ns) {
   {
     std::lock_guard lock(mutex_);
     if (stop_) return;
-    auto known = clients_.find(client);
-    if (known != clients_.end()) {
-      if (known->second->first == at_ns) return;
-      times_.erase(known->second);
-      known->second = times_.emplace(at_ns, client);
-    } else {
-      clients_.emplace(client, times_.emplace(at_ns, client));
-    }
+    if (client->idle_.empty() && client->pending_->first == at_ns) return;
+    Forget(client);
+    client->idle_.key() = at_ns;
+    client->pending_ = times_.insert(std::move(client->idle_));
     earliest = times_.begin()->second == client;
   }
   if (earliest) changed_.notify_one();
 }
 
+void Timer::Forget(TimerClient* client) {
+  if (client->idle_.empty()) client->idle_ = times_.extract(client->pending_);
+}
+
 void Timer::Remove(TimerClient* client) {
   std::unique_lock lock(mutex_);
-  auto known = clients_.find(client);
-  if (known != clients_.end()) {
-    times_.erase(known->second);
-    clients_.erase(known);
-  }
+  Forget(client);
   idle_.wait(lock, [&] { return calling_ != client; });
 }
 
@@ -73,8 +75,7 @@ void Timer::Run() {
       continue;
     }
     calling_ = times_.begin()->second;
-    clients_.erase(calling_);
-    times_.erase(times_.begin());
+    Forget(calling_);
     lock.unlock();
     calling_->OnTimer(now);
     lock.lock();

@@ -1,15 +1,15 @@
 // One thread that calls model versions back at the time their schedulers asked for.
 //
 // A version has at most one pending time: scheduling again replaces it. Any thread may schedule,
-// also while holding its version's lock; OnTimer is called with no lock held. Its owner starts it
-// before anybody schedules, so that no request meets a system that has no thread for it.
+// also while holding its version's lock, and that needs no memory: each client brings its own.
+// OnTimer is called with no lock held. Its owner starts it before anybody schedules, so that no
+// request meets a system that has no thread for it.
 #pragma once
 
 #include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <mutex>
-#include <unordered_map>
 
 #include "platform/thread.h"
 
@@ -17,8 +17,19 @@ namespace tritonts {
 
 class TimerClient {
  public:
+  TimerClient();  // throws std::bad_alloc
   virtual ~TimerClient() = default;
+  TimerClient(const TimerClient&) = delete;
+  TimerClient& operator=(const TimerClient&) = delete;
   virtual void OnTimer(uint64_t now_ns) = 0;
+
+ private:
+  friend class Timer;
+  using Calls = std::multimap<uint64_t, TimerClient*>;
+
+  // The timer's lock.
+  Calls::node_type idle_;    // its place among the times, while it has none; else empty
+  Calls::iterator pending_;  // where its time is, while it has one
 };
 
 class Timer {
@@ -41,12 +52,13 @@ class Timer {
 
  private:
   void Run();
+  // Takes the client's time out, where it has one. With the lock.
+  void Forget(TimerClient* client);
 
   std::mutex mutex_;  // guards all below but the thread
   std::condition_variable changed_;
   std::condition_variable idle_;
-  std::multimap<uint64_t, TimerClient*> times_;
-  std::unordered_map<TimerClient*, std::multimap<uint64_t, TimerClient*>::iterator> clients_;
+  TimerClient::Calls times_;
   TimerClient* calling_ = nullptr;
   bool stop_ = false;
   platform::Thread thread_;  // its owner's

@@ -12,6 +12,13 @@ bool Slots::Slot::idle() const {
   });
 }
 
+bool Slots::Slot::abandoned() const {
+  return std::all_of(all().begin(), all().end(), [](const Request& request) {
+    return request.state() == Request::State::kIdle ||
+           (request.state() == Request::State::kDone && request.abandoned);
+  });
+}
+
 Slots::Slot* Slots::Take(const GroupRecord& group, const char** fault) {
   if (group.slot >= kMostSlots) {
     *fault = "a slot beyond all bounds";
@@ -21,13 +28,22 @@ Slots::Slot* Slots::Take(const GroupRecord& group, const char** fault) {
     slots_.resize(std::max<size_t>(size_t{group.slot} + 1, slots_.size() * 2));
   }
   Slot& slot = slots_[group.slot];
-  if (!slot.idle()) {
+  const bool leave = !slot.idle();
+  if (leave && !slot.abandoned()) {
     *fault = "a slot that is in use";
     return nullptr;
   }
-  if (slot.capacity < group.requests) {
-    if (!slot.header) slot.header = std::make_unique<RequestHeader>();
-    slot.requests = std::make_unique<Request[]>(group.requests);
+  if (leave || slot.capacity < group.requests) {
+    if (leave) abandoned_.reserve(abandoned_.size() + 1);
+    if (leave || !slot.header) {
+      auto header = std::make_unique<RequestHeader>();
+      auto requests = std::make_unique<Request[]>(group.requests);
+      if (leave) abandoned_.push_back({std::move(slot.header), std::move(slot.requests)});
+      slot.header = std::move(header);
+      slot.requests = std::move(requests);
+    } else {
+      slot.requests = std::make_unique<Request[]>(group.requests);
+    }
     slot.capacity = group.requests;
     for (uint32_t i = 0; i < group.requests; i++) {
       slot.requests[i].header = slot.header.get();

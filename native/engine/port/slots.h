@@ -26,9 +26,12 @@ class Slots {
 #endif
     std::span<Request> all() const { return {requests.get(), count}; }
     bool idle() const;
+    // Whether those that are not idle were abandoned, and answered.
+    bool abandoned() const;
   };
 
-  // Room for a group's requests; null, with `fault`, where the slot is not free. Throws
+  // Room for a group's requests; null, with `fault`, where the slot is not free. A slot whose
+  // requests were abandoned is, with other ones: a run may still look at those. Throws
   // std::bad_alloc, and then the slot is as it was.
   Slot* Take(const GroupRecord& group, const char** fault);
   // A slot, if its last group is of that generation; else null.
@@ -49,6 +52,11 @@ class Slots {
   static constexpr size_t kKeptRequests = 1024;  // together
 
   std::vector<Slot> slots_;
+  struct Abandoned {
+    std::unique_ptr<RequestHeader> header;
+    std::unique_ptr<Request[]> requests;
+  };
+  std::vector<Abandoned> abandoned_;
 };
 
 }  // namespace tritonts

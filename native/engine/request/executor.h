@@ -13,7 +13,8 @@ namespace tritonts {
 struct InlineTick;
 struct ModelIo;
 
-// Any thread, but for what is said of ticks.
+// Any thread, but for what is said of ticks. Neither throws: where memory is wanting, requests end
+// as UNAVAILABLE.
 class Executor {
  public:
   virtual ~Executor() = default;

@@ -65,9 +65,10 @@ class ResponseSink {
   virtual ~ResponseSink() = default;
   // Takes responses to requests of this sink. Called on any thread, with no lock of the engine
   // held. After a final response the request is the sink's again, and the engine touches neither
-  // it nor (once no request of it is left) the sink.
+  // it nor (once no request of it is left) the sink. Does not throw.
   virtual void Deliver(std::span<const Response> responses) = 0;
-  // The same for many that are alike; a sink that makes nothing of that gets them one by one.
+  // The same for many that are alike; a sink that makes nothing of that gets them one by one. May
+  // throw std::bad_alloc, and then took none.
   virtual void DeliverAlike(const AlikeResponses& responses);
   // Where output `output` of a request is to be written, of `size` bytes: a page, a caller's own
   // memory, a region of shared memory; best of kind `preferred`. Without data: the sink has no

@@ -1,6 +1,7 @@
 #include "engine/running/dispatcher.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "engine/base/rules.h"
@@ -17,6 +18,31 @@ Dispatcher::Dispatcher(std::unique_ptr<Scheduler> scheduler, std::vector<Instanc
       context_(context),
       inline_policy_(std::move(inline_policy)) {}
 
+void Dispatcher::Take(std::vector<Request*>* from, RequestChain* to) {
+  for (Request* one : *from) to->Append(one);
+  from->clear();
+}
+
+bool Dispatcher::MakeRoom(size_t more) {
+  const size_t wanted = scheduler_->waiting() + more;
+  try {
+    for (auto* list : {&decision_.take, &decision_.expire}) {
+      if (list->capacity() < wanted) list->reserve(std::max(wanted, 2 * list->capacity()));
+    }
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+Status Dispatcher::Enqueue(Request* request, uint64_t now_ns) {
+  try {
+    return scheduler_->Enqueue(request, now_ns);
+  } catch (const std::bad_alloc&) {
+    return context_->no_memory;
+  }
+}
+
 void Dispatcher::NoteTime(Orders* orders) {
   const uint64_t at = decision_.wake_at_ns;
   if (at != 0 && (orders->wake_at_ns == 0 || at < orders->wake_at_ns)) orders->wake_at_ns = at;
@@ -28,7 +54,7 @@ void Dispatcher::Ask(uint64_t now_ns, InstanceRunner* awake, const std::shared_p
   decision_.Clear();
   scheduler_->Expire(now_ns, &decision_);
   NoteTime(orders);
-  orders->expired.insert(orders->expired.end(), decision_.expire.begin(), decision_.expire.end());
+  Take(&decision_.expire, &orders->expired);
   if (awake) Offer(awake, now_ns, awake, owner, orders);
   // What one takes may be what kept the requests behind it from another one that was asked before.
   for (bool taken = true; taken;) {
@@ -53,30 +79,51 @@ bool Dispatcher::Offer(InstanceRunner* runner, uint64_t now_ns, InstanceRunner* 
   scheduler_->Next(runner->index, now_ns, &decision_);
   NoteTime(orders);
   if (decision_.take.empty()) return false;
-  PooledRun* run = pool_->Take();
-  run->Assign(decision_.take, ++batches_, context_, runner, owner);
+  if (PooledRun* run = MakeRun(runner, owner)) {
+    runner->assigned_ns = now_ns;
+    Give(run, runner, awake, orders);
+  } else {
+    Take(&decision_.take, &orders->starved);
+    scheduler_->Finished(runner->index, now_ns);
+  }
+  return true;
+}
+
+PooledRun* Dispatcher::MakeRun(InstanceRunner* runner, const std::shared_ptr<RunOwner>& owner) {
+  PooledRun* run = nullptr;
+  try {
+    run = pool_->Take();
+    run->Assign(decision_.take, batches_ + 1, context_, runner, owner);
+  } catch (const std::bad_alloc&) {
+    if (run) run->Drop();
+    return nullptr;
+  }
+  batches_++;
   inline_policy_.Classify(run);
+  return run;
+}
+
+void Dispatcher::Give(PooledRun* run, InstanceRunner* runner, InstanceRunner* awake,
+                      Orders* orders) {
   run->next = under_way_;
   if (under_way_) under_way_->previous = run;
   under_way_ = run;
   runner->next = run;
   runner->occupied = true;
-  runner->assigned_ns = now_ns;
   if (runner->asynchronous) {
     run->SetUnderWay();
     Handing one = Handing::kOne;
     // Who is in Execute comes for it; else somebody is to go there.
     if (!runner->handing.compare_exchange_strong(one, Handing::kAnother)) {
       runner->handing.store(Handing::kOne);
-      orders->hand_over.push_back(runner);
+      orders->hand_over.Append(runner);
     }
   } else if (runner->thread_state == ThreadState::kNone) {
     runner->thread_state = ThreadState::kStarting;
-    orders->start.push_back(runner);
+    orders->start.Append(runner);
   } else if (runner != awake) {
     orders->wake.Add(runner);
   }
-  return true;
 }
 
 PooledRun* Dispatcher::TakeBatch(InstanceRunner* runner) {
@@ -113,12 +160,6 @@ bool Dispatcher::idle() const {
                                      [](const auto* runner) { return runner->occupied; });
 }
 
-std::vector<PooledRun*> Dispatcher::under_way() const {
-  std::vector<PooledRun*> runs;
-  for (PooledRun* run = under_way_; run; run = run->next) runs.push_back(run);
-  return runs;
-}
-
 void Dispatcher::ThreadStarted(InstanceRunner* runner, bool started, uint64_t now_ns,
                                Orders* orders) {
   runner->thread_state = started ? ThreadState::kStarted : ThreadState::kRefused;
@@ -126,14 +167,16 @@ void Dispatcher::ThreadStarted(InstanceRunner* runner, bool started, uint64_t no
   threads_refused_ = true;
   PooledRun* run = std::exchange(runner->next, nullptr);
   runner->occupied = false;
-  std::vector<Request*> requests;
+  RequestChain requests;
   run->Disband(&requests);
   Forget(run);
   run->Drop();
   scheduler_->Finished(runner->index, now_ns);
-  for (Request* request : requests) {
+  const bool room = MakeRoom(requests.size());
+  while (!requests.empty()) {
+    Request* const request = requests.Pop();
     // Accepted once; a queue that is full by now has no room for it.
-    if (!scheduler_->Enqueue(request, now_ns).ok()) orders->stranded.push_back(request);
+    if (!room || !Enqueue(request, now_ns).ok()) orders->stranded.Append(request);
   }
 }
 

@@ -4,13 +4,16 @@
 // Guarded by its version's lock. It calls nobody but the scheduler: what is to be done about a
 // decision (threads to wake or to start, batches to hand over, requests to fail) is written down in
 // Orders, and done without the lock.
+//
+// Nothing here throws. Where there is no memory for a run, its requests are written down, too, and
+// the scheduler is asked for the next ones: it never holds requests that nobody will come for.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
-#include "engine/base/small_vector.h"
+#include "engine/request/request_chain.h"
 #include "engine/running/inline_policy.h"
 #include "engine/running/instance.h"
 #include "engine/running/run.h"
@@ -22,17 +25,18 @@
 namespace tritonts {
 
 struct Orders {
-  WakeList wake;                              // their batches are for their threads
-  SmallVector<InstanceRunner*, 2> start;      // they have a batch, and no thread yet
-  SmallVector<InstanceRunner*, 2> hand_over;  // asynchronous ones: Execute is to be called
-  std::vector<Request*> expired;
-  std::vector<Request*> stranded;  // the system has no thread for any instance
-  uint64_t wake_at_ns = 0;         // ask again then; 0: only when something changes
-  bool drained = false;            // a version that is closed has nothing left to do
+  WakeList wake;         // their batches are for their threads
+  RunnerList start;      // they have a batch, and no thread yet
+  RunnerList hand_over;  // asynchronous ones: Execute is to be called
+  RequestChain expired;
+  RequestChain stranded;    // the system has no thread for any instance
+  RequestChain starved;     // or no memory for the run
+  uint64_t wake_at_ns = 0;  // ask again then; 0: only when something changes
+  bool drained = false;     // a version that is closed has nothing left to do
 
   bool any() const {
     return drained || !wake.empty() || !start.empty() || !hand_over.empty() || !expired.empty() ||
-           !stranded.empty();
+           !stranded.empty() || !starved.empty();
   }
 };
 
@@ -46,6 +50,10 @@ class Dispatcher {
   const Scheduler& scheduler() const { return *scheduler_; }
   InlinePolicy& inline_policy() { return inline_policy_; }
 
+  // Makes room for so many requests more. False: there is no memory for them.
+  bool MakeRoom(size_t more);
+  // Queues a request that there is room for, or refuses it.
+  Status Enqueue(Request* request, uint64_t now_ns);
   // Gives batches to free instances, `awake` first, whose thread is here and needs no waking. Runs
   // keep `owner` while they are under way.
   void Ask(uint64_t now_ns, InstanceRunner* awake, const std::shared_ptr<RunOwner>& owner,
@@ -60,7 +68,8 @@ class Dispatcher {
   void AddAnswered(Statistics* statistics) const;
   // Whether no instance is occupied, and no run under way.
   bool idle() const;
-  std::vector<PooledRun*> under_way() const;
+  // The first of the runs under way, which are linked by PooledRun::next.
+  PooledRun* under_way() const { return under_way_; }
 
   // Whether a thread was started for an instance that Orders named. Where not, its batch goes back
   // to the scheduler, and the instance gets none until threads may be had again.
@@ -68,8 +77,14 @@ class Dispatcher {
   void RetryThreads();
 
  private:
+  // Whether the scheduler gave it something, if only requests that there is no memory for.
   bool Offer(InstanceRunner* runner, uint64_t now_ns, InstanceRunner* awake,
              const std::shared_ptr<RunOwner>& owner, Orders* orders);
+  // A run of what was decided; null without memory.
+  PooledRun* MakeRun(InstanceRunner* runner, const std::shared_ptr<RunOwner>& owner);
+  // Gives a run to its instance.
+  void Give(PooledRun* run, InstanceRunner* runner, InstanceRunner* awake, Orders* orders);
+  static void Take(std::vector<Request*>* from, RequestChain* to);
   void NoteTime(Orders* orders);
   void Forget(PooledRun* run);
 

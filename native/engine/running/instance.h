@@ -8,6 +8,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <utility>
@@ -46,6 +47,7 @@ struct InstanceRunner {
   bool occupied = false;      // was given a batch of which it is not free yet
   PooledRun* next = nullptr;  // that batch, until somebody is on the way to Execute with it
   uint64_t assigned_ns = 0;   // when the last batch was
+  InstanceRunner* next_ordered = nullptr;  // in a RunnerList
 
   // An asynchronous one's: whether a thread is in Execute, and whether there is another batch for
   // it when it comes back. Written under the version's lock, and by that thread.
@@ -61,6 +63,33 @@ struct InstanceRunner {
   // been run, and the version destroyed, before they come to it.
   const std::shared_ptr<Bell> bell = std::make_shared<Bell>();
   platform::Thread thread;
+};
+
+// Instances that something is to be done about, linked through themselves: an instance is in one
+// such list at most. The version's lock, or who has the orders it is part of.
+class RunnerList {
+ public:
+  bool empty() const { return first_ == nullptr; }
+  size_t size() const { return size_; }
+  void Append(InstanceRunner* runner) {
+    runner->next_ordered = nullptr;
+    (last_ ? last_->next_ordered : first_) = runner;
+    last_ = runner;
+    size_++;
+  }
+  // Takes the first one out, of some.
+  InstanceRunner* Pop() {
+    InstanceRunner* const runner = first_;
+    first_ = runner->next_ordered;
+    if (!first_) last_ = nullptr;
+    size_--;
+    return runner;
+  }
+
+ private:
+  InstanceRunner* first_ = nullptr;
+  InstanceRunner* last_ = nullptr;
+  size_t size_ = 0;
 };
 
 }  // namespace tritonts

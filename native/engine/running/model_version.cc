@@ -2,6 +2,8 @@
 #include "engine/running/model_version.h"
 
 #include <algorithm>
+#include <array>
+#include <new>
 #include <utility>
 
 #include "engine/base/clock.h"
@@ -10,33 +12,45 @@
 
 namespace tritonts {
 
+namespace {
+
+constexpr size_t kFew = 64;  // requests that are responded to together
+
+}  // namespace
+
 void ModelVersion::Submit(std::span<Request* const> requests, uint64_t now_ns, InlineTick* tick) {
   Orders orders;
   InstanceRunner* mine = nullptr;
   PooledRun* run = nullptr;
   std::vector<std::pair<Request*, Status>> refused;
-  Status none;  // why none is taken
+  RequestChain starved;  // there was no memory to say why
+  Status none;           // why none is taken
   bool unserved = false;
   {
     std::lock_guard lock(mutex_);
     if (closed_ || !dispatcher_) {
       unserved = true;
-      none = Status::Unavailable("model '" + name_ + "', version " + std::to_string(version_) +
-                                 ": is being unloaded");
+      none = unloaded_;
     } else if (terminated_ || Exiting()) {
-      none = Status::Unavailable("model '" + name_ + "': the process is exiting");
+      none = exits_;
+    } else if (!dispatcher_->MakeRoom(requests.size())) {
+      none = context_.no_memory;
     } else {
       Scheduler& scheduler = dispatcher_->scheduler();
       // Whoever waits already goes first, and elsewhere.
       const bool first = scheduler.waiting() == 0;
       for (Request* request : requests) {
         TRITONTS_ASSERT(request->state() == Request::State::kSubmitted, "a request came in twice");
-        Status status = scheduler.Enqueue(request, now_ns);
+        Status status = dispatcher_->Enqueue(request, now_ns);
         if (status.ok()) {
           request->set_state(Request::State::kQueued);
           in_flight_++;
-        } else {
+          continue;
+        }
+        try {
           refused.emplace_back(request, std::move(status));
+        } catch (const std::bad_alloc&) {
+          starved.Append(request);
         }
       }
       dispatcher_->RetryThreads();
@@ -46,7 +60,7 @@ void ModelVersion::Submit(std::span<Request* const> requests, uint64_t now_ns, I
     }
   }
   if (!none.ok()) return Respond(requests, none, unserved);
-  Carry(orders);
+  Carry(&orders);
   if (mine) {
     std::unique_lock lock(mutex_, std::defer_lock);
     while (RunBatch(mine, &run, tick, &lock) == Ran::kHasNext) continue;
@@ -55,27 +69,28 @@ void ModelVersion::Submit(std::span<Request* const> requests, uint64_t now_ns, I
     Request* const one[] = {request};
     Respond(one, status);
   }
+  while (!starved.empty()) {
+    Request* const one[] = {starved.Pop()};
+    Respond(one, context_.no_memory);
+  }
 }
 
 void ModelVersion::Cancel(std::span<Request* const> requests) {
-  // Before any is taken out: without memory for it none is.
-  const Status status = Status::Cancelled("model '" + name_ + "': the request was cancelled");
-  std::vector<Request*> waiting;
-  waiting.reserve(requests.size());
+  RequestChain waiting;
   Orders orders;
   {
     std::lock_guard lock(mutex_);
     for (Request* request : requests) {
       request->cancelled.store(true, std::memory_order_relaxed);
-      if (dispatcher_ && dispatcher_->scheduler().Cancel(request)) waiting.push_back(request);
+      if (dispatcher_ && dispatcher_->scheduler().Cancel(request)) waiting.Append(request);
     }
     if (waiting.empty()) return;
     // What waited with these may run together now, or is to be looked at earlier.
     Dispatch(NowNs(), nullptr, &orders);
   }
-  Fail(waiting, status);
+  Fail(&waiting, context_.cancelled);
   // What this finds in it keeps the version; where it is empty, the version may be gone.
-  Carry(orders);
+  Carry(&orders);
 }
 
 void ModelVersion::OnTimer(uint64_t now_ns) {
@@ -84,7 +99,7 @@ void ModelVersion::OnTimer(uint64_t now_ns) {
     std::lock_guard lock(mutex_);
     Dispatch(std::max(now_ns, NowNs()), nullptr, &orders);
   }
-  Carry(orders);
+  Carry(&orders);
 }
 
 void ModelVersion::OnReschedule(Request* request) {
@@ -94,17 +109,21 @@ void ModelVersion::OnReschedule(Request* request) {
     std::lock_guard lock(mutex_);
     const uint64_t now = NowNs();
     if (request->cancelled.load(std::memory_order_relaxed)) {
-      refused = Status::Cancelled("model '" + name_ + "': the request was cancelled");
+      refused = context_.cancelled;
     } else if (!aborted_.ok()) {
       refused = aborted_;
+    } else if (!dispatcher_->MakeRoom(1)) {
+      refused = context_.no_memory;
     } else {
-      refused = dispatcher_->scheduler().Enqueue(request, now);
+      refused = dispatcher_->Enqueue(request, now);
       if (refused.ok()) Dispatch(now, nullptr, &orders);
     }
   }
-  Carry(orders);
-  Request* const one[] = {request};
-  if (!refused.ok()) Fail(one, refused);
+  Carry(&orders);
+  if (refused.ok()) return;
+  RequestChain one;
+  one.Append(request);
+  Fail(&one, refused);
 }
 
 Statistics ModelVersion::statistics() const {
@@ -132,18 +151,14 @@ void ModelVersion::NoteDrained(Orders* orders) const {
   orders->drained = closed_ && DrainedLocked();
 }
 
-void ModelVersion::Carry(const Orders& orders) {
-  orders.wake.Notify();
-  for (InstanceRunner* runner : orders.start) StartThread(runner);
-  if (!orders.expired.empty()) {
-    Fail(orders.expired, Status::Unavailable("model '" + name_ + "': request timeout expired"));
-  }
-  if (!orders.stranded.empty()) {
-    Fail(orders.stranded,
-         Status::Unavailable("model '" + name_ + "': the system has no thread for its instances"));
-  }
-  for (InstanceRunner* runner : orders.hand_over) HandOver(runner);
-  if (orders.drained) on_drained_();
+void ModelVersion::Carry(Orders* orders) {
+  orders->wake.Notify();
+  while (!orders->start.empty()) StartThread(orders->start.Pop());
+  if (!orders->expired.empty()) Fail(&orders->expired, expired_);
+  if (!orders->stranded.empty()) Fail(&orders->stranded, no_thread_);
+  if (!orders->starved.empty()) Fail(&orders->starved, context_.no_memory);
+  while (!orders->hand_over.empty()) HandOver(orders->hand_over.Pop());
+  if (orders->drained) on_drained_();
 }
 
 void ModelVersion::Respond(std::span<Request* const> requests, const Status& status,
@@ -160,27 +175,35 @@ void ModelVersion::Respond(std::span<Request* const> requests, const Status& sta
   DeliverEach(requests, like);
 }
 
-void ModelVersion::Fail(std::span<Request* const> requests, const Status& status) {
+void ModelVersion::Fail(RequestChain* requests, const Status& status) {
   const uint64_t now = NowNs();
+  const size_t count = requests->size();
   uint64_t ns = 0;
-  for (const Request* request : requests) ns += now - request->header->arrival_ns;
+  for (const Request* one = requests->front(); one; one = one->next) {
+    ns += now - one->header->arrival_ns;
+  }
   {
     // Before the responses: whoever has one finds it counted.
     std::lock_guard lock(mutex_);
-    statistics_.fail.Add(requests.size(), ns);
-    uint64_t& why =
-        status.code() == Code::kCancelled ? statistics_.cancelled : statistics_.rejected;
-    why += requests.size();
+    statistics_.fail.Add(count, ns);
+    if (status.code() == Code::kCancelled) statistics_.cancelled += count;
+    if (status.SameAs(expired_)) statistics_.rejected += count;
   }
-  Respond(requests, status);
+  std::array<Request*, kFew> few;
+  while (!requests->empty()) {
+    // Out of the chain before its sink has it.
+    size_t taken = 0;
+    while (taken < few.size() && !requests->empty()) few[taken++] = requests->Pop();
+    Respond(std::span(few).first(taken), status);
+  }
   Orders orders;
   {
     std::lock_guard lock(mutex_);
-    TRITONTS_ASSERT(in_flight_ >= requests.size(), "more requests ended than were accepted");
-    in_flight_ -= requests.size();
+    TRITONTS_ASSERT(in_flight_ >= count, "more requests ended than were accepted");
+    in_flight_ -= count;
     NoteDrained(&orders);
   }
-  Carry(orders);
+  Carry(&orders);
 }
 
 void ModelVersion::SetShapeKey(RequestHeader* header) const {

@@ -16,6 +16,10 @@
 // asynchronous instance's run takes it when it is free, and when the run is done. Nothing is called
 // under it but the scheduler and the timer's own lock: no backend, sink, or start of a thread.
 //
+// Memory: what a request needs here is asked for as it comes in, and as its run is made; where
+// there is none, it ends as UNAVAILABLE. What is said of it then was made when the version was
+// loaded. But for the constructor and `statistics`, nothing here throws.
+//
 // Any thread, but for what is said to be somebody's.
 #pragma once
 
@@ -57,6 +61,7 @@ class ModelVersion final : public Executor,
                            public std::enable_shared_from_this<ModelVersion> {
  public:
   // `on_drained` is called, with no lock held, when a closed version has nothing left in flight.
+  // Throws std::bad_alloc.
   ModelVersion(uint32_t uid, std::string name, int64_t version, Backend* backend,
                std::unique_ptr<Model> model, Timer* timer, std::function<void()> on_drained);
   ~ModelVersion() override;
@@ -64,7 +69,7 @@ class ModelVersion final : public Executor,
   uint32_t uid() const { return uid_; }
   const std::string& name() const override { return name_; }
   int64_t version() const { return version_; }
-  // What the runtime tells of itself; empty when it is gone.
+  // What the runtime tells of itself; empty when it is gone, or fails to.
   std::map<std::string, std::string> Info() const;
   const ModelIo& io() const override { return io_; }
   // Bytes of outputs a request of `rows` rows will have, as far as dims are fixed; what is beyond
@@ -87,7 +92,6 @@ class ModelVersion final : public Executor,
   void SetShapeKey(RequestHeader* header) const override;
   void Submit(std::span<Request* const> requests, uint64_t now_ns,
               InlineTick* tick = nullptr) override;
-  // Throws std::bad_alloc, and then did nothing.
   void Cancel(std::span<Request* const> requests) override;
   // Counts every request whose final response was delivered, also of runs that are under way.
   Statistics statistics() const;
@@ -139,13 +143,17 @@ class ModelVersion final : public Executor,
   void NoteDrained(Orders* orders) const;
   bool DrainedLocked() const { return in_flight_ == 0 && (!dispatcher_ || dispatcher_->idle()); }
   // Does what was decided under the lock. No lock held.
-  void Carry(const Orders& orders);
+  void Carry(Orders* orders);
 
   // Responds finally to requests that no run has. `unserved`: as for Response. No lock held.
   void Respond(std::span<Request* const> requests, const Status& status,
                bool unserved = false) const;
   // Counts requests that were accepted and end without a run, and responds to them. No lock held.
-  void Fail(std::span<Request* const> requests, const Status& status);
+  void Fail(RequestChain* requests, const Status& status);
+  // A call of the model or its instances begins, of which Destroy waits for the end. Under the
+  // lock.
+  void BeginCall() const { calls_++; }
+  void EndCall() const;
 
   const uint32_t uid_;
   const std::string name_;
@@ -155,6 +163,12 @@ class ModelVersion final : public Executor,
   const bool starts_at_once_;
   Timer* const timer_;
   const std::function<void()> on_drained_;
+  // What is said of requests that no run ends.
+  const Status unloaded_;
+  const Status exits_;
+  const Status expired_;
+  const Status no_thread_;
+  const Status did_not_return_;
   ModelIo io_;
   RunContext context_;
   uint64_t known_output_bytes_ = 0;  // of a row

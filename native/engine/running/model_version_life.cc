@@ -1,5 +1,7 @@
 // How a version begins and ends.
 #include <algorithm>
+#include <new>
+#include <string>
 #include <utility>
 
 #include "engine/base/exit.h"
@@ -29,7 +31,16 @@ ModelVersion::ModelVersion(uint32_t uid, std::string name, int64_t version, Back
       model_(std::move(model)),
       starts_at_once_(model_->starts_at_once()),
       timer_(timer),
-      on_drained_(std::move(on_drained)) {}
+      on_drained_(std::move(on_drained)),
+      unloaded_(Status::Unavailable("model '" + name_ + "', version " + std::to_string(version_) +
+                                    ": is being unloaded")),
+      exits_(Status::Unavailable("model '" + name_ + "': the process is exiting")),
+      expired_(Status::Unavailable("model '" + name_ + "': request timeout expired")),
+      no_thread_(
+          Status::Unavailable("model '" + name_ + "': the system has no thread for its instances")),
+      did_not_return_(Status::Internal("model '" + name_ +
+                                       "': a run did not return; its instance was abandoned")),
+      context_(name_, false, nullptr) {}
 
 ModelVersion::~ModelVersion() {
   TRITONTS_ASSERT(runners_.empty(), "a version was not destroyed");
@@ -39,11 +50,19 @@ Status ModelVersion::Start(VersionConfig config, uint32_t spin_cores) {
   {
     std::lock_guard lock(mutex_);
     TRITONTS_ASSERT(!started_ && !starting_, "a version was started twice");
-    if (closed_) return Status::Cancelled("model '" + name_ + "': loading was given up");
+    if (closed_) {
+      return MakeStatus(
+          [&] { return Status::Cancelled("model '" + name_ + "': loading was cancelled"); });
+    }
     starting_.store(true, std::memory_order_release);
     spin_cores_ = spin_cores;
   }
-  Status status = CreateInstances(std::move(config));
+  Status status;
+  try {
+    status = CreateInstances(std::move(config));
+  } catch (const std::bad_alloc&) {
+    status = context_.no_memory;
+  }
   if (status.ok()) started_.store(true, std::memory_order_release);
   starting_.store(false, std::memory_order_release);
   return status;
@@ -54,7 +73,7 @@ Status ModelVersion::CreateInstances(VersionConfig config) {
       Guarded(name_, "to take its configuration", [&] { return model_->Configure(config.io); });
   if (!status.ok()) return status;
   io_ = std::move(config.io);
-  context_ = {name_, io_.max_batch_size > 0, &io_};
+  context_ = RunContext(name_, io_.max_batch_size > 0, &io_);
   NoteSizes();
   std::vector<std::unique_ptr<InstanceRunner>> runners;
   std::vector<InstanceRunner*> all;
@@ -106,12 +125,21 @@ std::map<std::string, std::string> ModelVersion::Info() const {
   {
     std::lock_guard lock(mutex_);
     if (stop_ || !model_) return {};
-    calls_++;
+    BeginCall();
   }
-  auto info = model_->Info();
+  std::map<std::string, std::string> info;
+  try {
+    info = model_->Info();
+  } catch (...) {
+    // Nobody's request is concerned.
+  }
+  EndCall();
+  return info;
+}
+
+void ModelVersion::EndCall() const {
   std::lock_guard lock(mutex_);
   if (--calls_ == 0) calls_changed_.notify_all();
-  return info;
 }
 
 void ModelVersion::Close() {
@@ -130,28 +158,40 @@ bool ModelVersion::drained() const {
 }
 
 void ModelVersion::Abort(const Status& status) {
-  std::vector<Request*> requests;
+  RequestChain waiting;
   {
     std::lock_guard lock(mutex_);
     aborted_ = status;
-    if (dispatcher_) dispatcher_->scheduler().Drain(&requests);
+    terminated_ = true;
+    if (dispatcher_) dispatcher_->scheduler().Drain(&waiting);
   }
+  // First: a backend that is asked to end a run may never return.
+  if (!waiting.empty()) Fail(&waiting, status);
   Terminate();
-  if (!requests.empty()) Fail(requests, status);
 }
 
 void ModelVersion::Terminate() {
-  std::vector<InstanceRunner*> runners;
+  size_t count = 0;
   {
     std::lock_guard lock(mutex_);
     terminated_ = true;
     if (stop_) return;
-    for (const auto& runner : runners_) runners.push_back(runner.get());
-    calls_++;
+    count = runners_.size();
+    BeginCall();
   }
-  for (InstanceRunner* runner : runners) runner->instance->Terminate();
-  std::lock_guard lock(mutex_);
-  if (--calls_ == 0) calls_changed_.notify_all();
+  for (size_t i = 0; i < count; i++) {
+    InstanceRunner* runner = nullptr;
+    {
+      std::lock_guard lock(mutex_);
+      runner = runners_[i].get();
+    }
+    try {
+      runner->instance->Terminate();
+    } catch (...) {
+      // Then its runs go on until they end, or are abandoned.
+    }
+  }
+  EndCall();
 }
 
 void ModelVersion::Destroy() {
@@ -178,23 +218,21 @@ void ModelVersion::Destroy() {
 
 void ModelVersion::Abandon() {
   timer_->Remove(this);
-  const Status status =
-      Status::Internal("model '" + name_ + "': a run did not return; its instance was abandoned");
-  std::vector<PooledRun*> runs;
+  PooledRun* first = nullptr;
   {
     std::unique_lock lock(mutex_);
     stop_ = true;
     calls_changed_.wait(lock, [this] { return starts_ == 0; });
-    if (dispatcher_) runs = dispatcher_->under_way();
+    if (dispatcher_) first = dispatcher_->under_way();
     for (const auto& runner : runners_) {
       runner->thread.Detach();
       runner->bell->Ring();
     }
   }
   // A run that comes back now finds `stop_` and is left alone; one that was assigned but not begun
-  // never begins.
-  for (PooledRun* run : runs) {
-    if (run->Abandon(status)) CountAbandonedCalls(1);
+  // never begins. So none is made any more, and none leaves the list.
+  for (PooledRun* run = first; run; run = run->next) {
+    if (run->Abandon(did_not_return_)) CountAbandonedCalls(1);
   }
 }
 

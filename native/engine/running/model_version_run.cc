@@ -13,11 +13,12 @@ namespace tritonts {
 void ModelVersion::Execute(InstanceRunner* runner, PooledRun* run, uint64_t now_ns) {
   RuntimeCall call;
   run->Begin(now_ns);
-  const Status status = Guarded(name_, "to run", [&] {
-    if (!call.allowed()) return Status::Cancelled("the process is exiting");
+  const auto execute = [&] {
+    if (!call.allowed()) return exits_;
     runner->instance->Execute(*run);
     return Status::Ok();
-  });
+  };
+  const Status status = Guarded(name_, "to run", execute, context_.no_memory);
   if (status.ok()) return;
   run->RespondAll(status);
   if (runner->asynchronous) run->InstanceFree();
@@ -63,7 +64,7 @@ ModelVersion::Ran ModelVersion::RunBatch(InstanceRunner* runner, PooledRun** run
   // The runner's thread waits under this lock.
   if (!tick && ran == Ran::kIdle && !orders.any()) return ran;
   lock->unlock();
-  if (orders.any()) Carry(orders);
+  if (orders.any()) Carry(&orders);
   return ran;
 }
 
@@ -98,7 +99,7 @@ void ModelVersion::StartThread(InstanceRunner* runner) {
     // Last: then the version may be destroyed.
     if (--starts_ == 0) calls_changed_.notify_all();
   }
-  if (orders.any()) Carry(orders);
+  if (orders.any()) Carry(&orders);
 }
 
 void ModelVersion::HandOver(InstanceRunner* runner) {
@@ -133,7 +134,7 @@ void ModelVersion::OnInstanceFree(InstanceRunner* runner, PooledRun* done) {
     Dispatch(now, nullptr, &orders);
     NoteDrained(&orders);
   }
-  Carry(orders);
+  Carry(&orders);
 }
 
 void ModelVersion::OnDone(PooledRun* run) {
@@ -144,7 +145,7 @@ void ModelVersion::OnDone(PooledRun* run) {
     AccountLocked(run);
     NoteDrained(&orders);
   }
-  Carry(orders);
+  Carry(&orders);
 }
 
 }  // namespace tritonts

@@ -1,6 +1,8 @@
 #include "engine/running/run.h"
 
 #include <algorithm>
+#include <array>
+#include <new>
 #include <thread>
 #include <utility>
 
@@ -16,6 +18,9 @@ namespace tritonts {
 void PooledRun::Assign(std::span<Request* const> batch, uint64_t number, const RunContext* context,
                        InstanceRunner* runner, std::shared_ptr<RunOwner> owner) {
   TRITONTS_ASSERT(holds_ == 0, "a run was given a batch while it had one");
+  requests_.reserve(batch.size());
+  phases_.reserve(batch.size());
+  outputs_.Reserve(batch.size());
   context_ = context;
   runner_ = runner;
   owner_ = std::move(owner);
@@ -42,10 +47,10 @@ void PooledRun::Assign(std::span<Request* const> batch, uint64_t number, const R
   holds_.store(static_cast<uint32_t>(requests_.size()) + 2, std::memory_order_release);
 }
 
-void PooledRun::Disband(std::vector<Request*>* requests) {
+void PooledRun::Disband(RequestChain* requests) {
   for (Request* request : requests_) {
     request->set_state(Request::State::kQueued);
-    requests->push_back(request);
+    requests->Append(request);
   }
   std::lock_guard lock(lock_);
   phases_.assign(phases_.size(), Phase::kDone);
@@ -65,10 +70,7 @@ bool PooledRun::Returned() {
     std::lock_guard lock(lock_);
     left = undone_ > 0;
   }
-  if (left) {
-    RespondAll(Status::Internal("model '" + context_->model +
-                                "': its backend returned without an answer"));
-  }
+  if (left) RespondAll(context_->unanswered);
   return execution_.exchange(Execution::kNone, std::memory_order_acq_rel) != Execution::kAbandoned;
 }
 
@@ -80,10 +82,7 @@ uint64_t PooledRun::ran_ns() {
 bool PooledRun::LetGo(uint32_t holds) {
   if (holds_.fetch_sub(holds, std::memory_order_acq_rel) != holds) return false;
   // Whoever comes now finds every request done.
-  if (!deliveries_.empty()) {
-    outputs_.DropAll(&deliveries_.back()->blocks);
-    deliveries_.back()->blocks.clear();
-  }
+  outputs_.Clear();
   return true;
 }
 
@@ -112,31 +111,30 @@ void PooledRun::AddAnswered(Statistics* statistics) {
 }
 
 bool PooledRun::Abandon(const Status& status) {
-  Delivery* delivery = nullptr;
-  {
-    Lock lock(lock_);
-    AwaitOpen(kAll, &lock);
-    abandoned_ = true;
-    delivery = TakeDelivery();
-    // Where the run never began, it ends as it begins.
-    if (timings_.exec_start_ns == 0) timings_.exec_start_ns = NowNs();
-    Stamp(&delivery->timings);
-    for (uint32_t i = 0; i < requests_.size(); i++) {
-      if (phases_[i] == Phase::kDone) continue;
-      End(i, Request::State::kDone);
-      Response& response = AddResponse(i, true, delivery);
-      response.status = status;
-      response.timings = nullptr;
-      response.abandoned = true;
-      totals_.AddFailed(*requests_[i], delivery->timings, false);
+  std::array<Response, kFew> few;
+  size_t count = 0;
+  do {
+    {
+      Lock lock(lock_);
+      AwaitOpen(kAll, &lock);
+      abandoned_ = true;
+      // Where the run never began, it ends as it begins.
+      if (timings_.exec_start_ns == 0) timings_.exec_start_ns = NowNs();
+      BatchTimings timings;
+      Stamp(&timings);
+      count = 0;
+      for (uint32_t i = 0; i < requests_.size() && count < few.size(); i++) {
+        if (phases_[i] == Phase::kDone) continue;
+        End(i, Request::State::kDone);
+        few[count] = {};
+        few[count].request = requests_[i];
+        few[count].status = status;
+        few[count++].abandoned = true;
+        totals_.AddFailed(*requests_[i], timings, false);
+      }
     }
-  }
-  DeliverAll(delivery->responses);
-  delivery->Clear();
-  {
-    std::lock_guard lock(lock_);
-    deliveries_.emplace_back(delivery);
-  }
+    DeliverAll(std::span(few).first(count));
+  } while (count == few.size());
   // Its holds stay: the run is under way for as long as the process is.
   Execution under_way = Execution::kUnderWay;
   return execution_.compare_exchange_strong(under_way, Execution::kAbandoned,
@@ -181,12 +179,21 @@ StatusOr<Buffer> PooledRun::Allocate(size_t size, MemoryKind preferred) {
 
 StatusOr<Buffer> PooledRun::Output(uint32_t request, uint32_t index, DataType datatype,
                                    std::span<const int64_t> shape, MemoryKind preferred) {
+  try {
+    return Place(request, index, datatype, shape, preferred);
+  } catch (const std::bad_alloc&) {
+    return context_->no_response;
+  }
+}
+
+StatusOr<Buffer> PooledRun::Place(uint32_t request, uint32_t index, DataType datatype,
+                                  std::span<const int64_t> shape, MemoryKind preferred) {
   // Where it is for one request alone, its sink may have a place.
   const uint32_t one = request == kAll && requests_.size() == 1 ? 0 : request;
   std::optional<size_t> size;
   {
     Lock lock(lock_);
-    if (!AwaitOpen(one, &lock)) return Cancelled();
+    if (!AwaitOpen(one, &lock)) return context_->cancelled;
     size = outputs_.SizeOf(request, datatype, shape);
     if (!size) {
       return Status::Internal("model '" + context_->model + "', output " + std::to_string(index) +
@@ -261,20 +268,13 @@ void PooledRun::Release(uint32_t request) {
 }
 
 void PooledRun::Reschedule(uint32_t request) {
-  Delivery* dropped = nullptr;
   {
     Lock lock(lock_);
     if (request == kAll || !AwaitOpen(request, &lock)) return;
     End(request, Request::State::kQueued);
     rescheduled_++;
-    dropped = TakeDelivery();
-    outputs_.Drop(request, &dropped->blocks);
   }
-  dropped->Clear();
-  {
-    std::lock_guard lock(lock_);
-    deliveries_.emplace_back(dropped);
-  }
+  DropOutputs(request);
   owner_->OnReschedule(requests_[request]);
   if (LetGo(1)) Done();
 }

@@ -26,6 +26,7 @@
 
 #include "engine/backend.h"
 #include "engine/base/spin_lock.h"
+#include "engine/request/request_chain.h"
 #include "engine/running/run_outputs.h"
 #include "engine/running/run_totals.h"
 #include "engine/running/statistics.h"
@@ -55,12 +56,13 @@ class PooledRun final : public Run {
 
   // --- The version's.
 
-  // Gives an idle run a batch, for an instance. The version's lock.
+  // Gives an idle run a batch, for an instance. The version's lock. Where it throws
+  // std::bad_alloc, the run is still idle, and the requests are what they were.
   void Assign(std::span<Request* const> batch, uint64_t number, const RunContext* context,
               InstanceRunner* runner, std::shared_ptr<RunOwner> owner);
   // Takes the batch back from a run that has not begun: its requests are queued again. The
-  // version's lock; then it is to be let go of.
-  void Disband(std::vector<Request*>* requests);
+  // version's lock; then it is to be let go of. Needs no memory.
+  void Disband(RequestChain* requests);
   InstanceRunner* runner() const { return runner_; }
   // It is on its way to Execute, and nobody takes it back. The version's lock.
   void SetUnderWay() { execution_.store(Execution::kUnderWay, std::memory_order_relaxed); }
@@ -85,7 +87,7 @@ class PooledRun final : public Run {
   void AddAnswered(Statistics* statistics);
 
   // Abandons the run: responds to what is not done, and is silent from then on. True: Execute is
-  // under way. The object must stay as long as the process.
+  // under way. The object must stay as long as the process. Needs no memory.
   bool Abandon(const Status& status);
   bool abandoned() const { return abandoned_; }
 
@@ -123,6 +125,9 @@ class PooledRun final : public Run {
   friend class RunPool;
   using Lock = std::unique_lock<SpinLock>;
 
+  // So many responses are made without memory, at a time.
+  static constexpr size_t kFew = 64;
+
   enum class Phase : uint8_t { kOpen, kDelivering, kDone };
   enum class Execution : uint8_t { kNone, kUnderWay, kAbandoned };
 
@@ -138,6 +143,8 @@ class PooledRun final : public Run {
     std::vector<BlockRef> copies;     // likewise
     size_t finals = 0;
     bool alike = false;  // one for all requests, without `responses`
+    // Room for so many; throws std::bad_alloc.
+    void Reserve(size_t most_responses, size_t most_outputs, size_t most_blocks);
     void Clear();
   };
 
@@ -145,7 +152,10 @@ class PooledRun final : public Run {
   // way, which others may give. False: it is done, or there is none such.
   bool AwaitOpen(uint32_t request, Lock* lock);
   // With the lock, all of these.
-  Delivery* TakeDelivery();
+  // One with room for so many responses, which carry so many outputs; null without memory.
+  Delivery* TakeDelivery(size_t responses, size_t outputs);
+  // One with room for what a response to `request` may come to.
+  Delivery* TakeDeliveryFor(uint32_t request);
   void Stamp(BatchTimings* timings) const;
   // Makes a request one that only this thread may say anything of, and back.
   void Seize(uint32_t position);
@@ -157,15 +167,21 @@ class PooledRun final : public Run {
   Response& AddResponse(uint32_t position, bool final, Delivery* delivery);
   // Without the lock: hands the responses over, and lets go of the requests that are done.
   void Deliver(Delivery* delivery);
+  // The same where there is no memory for a delivery: some at a time, with an error in place of
+  // outputs. With the lock, of which it lets go.
+  void RespondWithoutMemory(uint32_t request, const Status& status, bool final, Lock* lock);
+  // Without the lock: lets go of what was declared for a request, or for all.
+  void DropOutputs(uint32_t request);
   // Copies outputs that their sink does not take to host memory.
   void Fetch(Delivery* delivery);
   Status FetchOutput(const Request& request, OutputTensor* output, Delivery* delivery);
+  StatusOr<Buffer> Place(uint32_t request, uint32_t index, DataType datatype,
+                         std::span<const int64_t> shape, MemoryKind preferred);
   StatusOr<Buffer> Allocate(size_t size, MemoryKind preferred);
   void Declare(uint32_t request, const OutputTensor& tensor, std::span<const size_t> offsets = {});
   // True: `holds` were the last ones; nobody else has anything to do with the run any more.
   bool LetGo(uint32_t holds);
   void Done();
-  Status Cancelled() const;
 
   // Fixed from Assign on.
   const RunContext* context_ = nullptr;
@@ -190,7 +206,8 @@ class PooledRun final : public Run {
   size_t delivering_ = 0;  // requests that are
   size_t rescheduled_ = 0;
   bool abandoned_ = false;
-  std::vector<std::unique_ptr<Delivery>> deliveries_;  // not in use
+  std::vector<std::unique_ptr<Delivery>> deliveries_;  // not in use; with room for all
+  size_t deliveries_made_ = 0;
 };
 
 }  // namespace tritonts

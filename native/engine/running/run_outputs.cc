@@ -1,6 +1,7 @@
 #include "engine/running/run_outputs.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace tritonts {
@@ -38,6 +39,15 @@ int64_t CountElements(int64_t rows, std::span<const int64_t> tail) {
 
 }  // namespace
 
+RunContext::RunContext(const std::string& name, bool batches, const ModelIo* tensors)
+    : model(name),
+      batching(batches),
+      io(tensors),
+      cancelled(Status::Cancelled("model '" + name + "': the request was cancelled")),
+      unanswered(Status::Internal("model '" + name + "': its backend returned without an answer")),
+      no_memory(Status::Unavailable("model '" + name + "': no memory for the request")),
+      no_response(Status::Unavailable("model '" + name + "': no memory for the response")) {}
+
 void RunOutputs::Begin(const RunContext* context, std::span<Request* const> requests) {
   context_ = context;
   rows_ = 0;
@@ -46,10 +56,15 @@ void RunOutputs::Begin(const RunContext* context, std::span<Request* const> requ
     first_rows_[i] = rows_;
     rows_ += requests[i]->header->batch_size;
   }
+  Clear();
+}
+
+void RunOutputs::Clear() {
   whole_.clear();
   single_.clear();
   chains_.clear();
   unused_ = kNone;
+  lacking_ = false;
 }
 
 uint32_t RunOutputs::RowsOf(uint32_t request) const {
@@ -68,6 +83,16 @@ std::optional<size_t> RunOutputs::SizeOf(uint32_t request, DataType datatype,
 BlockRef RunOutputs::Declare(uint32_t request, const OutputTensor& tensor,
                              std::span<const size_t> offsets) {
   if (request != Run::kAll && request >= first_rows_.size()) return {};
+  try {
+    return Add(request, tensor, offsets);
+  } catch (const std::bad_alloc&) {
+    lacking_ = true;
+    return {};
+  }
+}
+
+BlockRef RunOutputs::Add(uint32_t request, const OutputTensor& tensor,
+                         std::span<const size_t> offsets) {
   Declared declared;
   declared.tensor = tensor;
   declared.offsets = offsets;
@@ -173,7 +198,7 @@ OutputTensor RunOutputs::PartOf(const Declared& declared, size_t first_row, size
 Status RunOutputs::Take(uint32_t position, const Request& request,
                         std::vector<OutputTensor>* tensors, std::vector<BlockRef>* blocks) {
   const size_t before = tensors->size();
-  Status status;
+  Status status = lacking_ ? context_->no_response : Status::Ok();
   for (const Declared& declared : whole_) {
     if (!status.ok() || !request.header->Wants(declared.tensor.index)) continue;
     status = declared.status;
@@ -197,7 +222,7 @@ Status RunOutputs::Take(uint32_t position, const Request& request,
 }
 
 bool RunOutputs::TakeAlike(uint32_t rows, std::vector<OutputTensor>* tensors) const {
-  if (!context_->batching) return false;
+  if (!context_->batching || lacking_) return false;
   // Those of single requests, but for what is consumed.
   for (const uint32_t first : chains_) {
     if (first != kNone) return false;
@@ -230,6 +255,27 @@ void RunOutputs::DropAll(std::vector<BlockRef>* blocks) {
   }
   whole_.clear();
   for (uint32_t i = 0; i < chains_.size(); i++) Drop(i, blocks);
+  lacking_ = false;
+}
+
+bool RunOutputs::DropOne(uint32_t position, BlockRef* block) {
+  if (position == Run::kAll && !whole_.empty()) {
+    *block = std::move(whole_.back().block);
+    whole_.pop_back();
+    return true;
+  }
+  const size_t first = position == Run::kAll ? 0 : position;
+  const size_t past = position == Run::kAll ? chains_.size() : first + 1;
+  for (size_t i = first; i < past && i < chains_.size(); i++) {
+    const uint32_t at = chains_[i];
+    if (at == kNone) continue;
+    *block = std::move(single_[at].block);
+    chains_[i] = single_[at].next;
+    single_[at].next = std::exchange(unused_, at);
+    return true;
+  }
+  if (position == Run::kAll) lacking_ = false;
+  return false;
 }
 
 }  // namespace tritonts

@@ -18,7 +18,7 @@ class RunPool : public std::enable_shared_from_this<RunPool> {
   RunPool(const RunPool&) = delete;
   RunPool& operator=(const RunPool&) = delete;
 
-  // An idle run, with one reference. One thread at a time.
+  // An idle run, with one reference. Throws std::bad_alloc. One thread at a time.
   PooledRun* Take();
   // Nobody holds it any more.
   void Return(PooledRun* run);

@@ -1,5 +1,6 @@
 // How responses of a run are made up, and reach the sinks.
 #include <algorithm>
+#include <new>
 #include <thread>
 #include <utility>
 
@@ -20,15 +21,35 @@ void PooledRun::Delivery::Clear() {
   alike = false;
 }
 
-PooledRun::Delivery* PooledRun::TakeDelivery() {
-  if (deliveries_.empty()) return new Delivery();
+void PooledRun::Delivery::Reserve(size_t most_responses, size_t most_outputs, size_t most_blocks) {
+  outputs.reserve(most_outputs);
+  output_counts.reserve(most_responses);
+  responses.reserve(most_responses);
+  uncounted.reserve(most_responses);
+  open.reserve(most_responses);
+  blocks.reserve(most_blocks);
+}
+
+PooledRun::Delivery* PooledRun::TakeDelivery(size_t responses, size_t outputs) {
+  try {
+    if (deliveries_.empty()) {
+      deliveries_.reserve(deliveries_made_ + 1);
+      deliveries_.push_back(std::make_unique<Delivery>());
+      deliveries_made_++;
+    }
+    // Of each output, and of what is dropped once all have theirs.
+    deliveries_.back()->Reserve(responses, outputs, outputs + outputs_.whole() + outputs_.single());
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
   Delivery* delivery = deliveries_.back().release();
   deliveries_.pop_back();
   return delivery;
 }
 
-Status PooledRun::Cancelled() const {
-  return Status::Cancelled("model '" + context_->model + "': the request was cancelled");
+PooledRun::Delivery* PooledRun::TakeDeliveryFor(uint32_t request) {
+  const size_t responses = request == kAll ? undone_ : 1;
+  return TakeDelivery(responses, responses * outputs_.whole() + outputs_.single());
 }
 
 bool PooledRun::AwaitOpen(uint32_t request, Lock* lock) {
@@ -103,7 +124,7 @@ void PooledRun::Prepare(uint32_t position, const Status& status, bool final, Del
   }
   Response& response = AddResponse(position, final, delivery);
   if (cancelled) {
-    response.status = Cancelled();
+    response.status = context_->cancelled;
   } else if (status.ok()) {
     const size_t before = delivery->outputs.size();
     response.status = outputs_.Take(position, *request, &delivery->outputs, &delivery->blocks);
@@ -156,28 +177,34 @@ bool PooledRun::PrepareAlike(Delivery* delivery) {
 }
 
 void PooledRun::Respond(uint32_t request, const Status& status, bool final) {
-  Delivery* delivery = nullptr;
-  {
-    Lock lock(lock_);
-    if (!AwaitOpen(request, &lock)) return;
-    delivery = TakeDelivery();
-    Stamp(&delivery->timings);
-    timings_ = delivery->timings;
-    if (request != kAll) {
-      Prepare(request, status, final, delivery);
-    } else if (!final || !status.ok() || !PrepareAlike(delivery)) {
-      for (uint32_t i = 0; i < requests_.size(); i++) {
-        if (phases_[i] == Phase::kOpen) Prepare(i, status, final, delivery);
-      }
+  Lock lock(lock_);
+  if (!AwaitOpen(request, &lock)) return;
+  Delivery* const delivery = TakeDeliveryFor(request);
+  if (!delivery) return RespondWithoutMemory(request, status, final, &lock);
+  Stamp(&delivery->timings);
+  timings_ = delivery->timings;
+  if (request != kAll) {
+    Prepare(request, status, final, delivery);
+  } else if (!final || !status.ok() || !PrepareAlike(delivery)) {
+    for (uint32_t i = 0; i < requests_.size(); i++) {
+      if (phases_[i] == Phase::kOpen) Prepare(i, status, final, delivery);
     }
-    if (request == kAll) outputs_.DropAll(&delivery->blocks);
   }
+  if (request == kAll) outputs_.DropAll(&delivery->blocks);
+  lock.unlock();
   Deliver(delivery);
 }
 
 void PooledRun::Deliver(Delivery* delivery) {
   if (delivery->alike) {
-    requests_[0]->header->sink->DeliverAlike({requests_, delivery->outputs, &delivery->timings});
+    try {
+      requests_[0]->header->sink->DeliverAlike({requests_, delivery->outputs, &delivery->timings});
+    } catch (const std::bad_alloc&) {
+      Response like;
+      like.status = context_->no_response;
+      like.timings = &delivery->timings;
+      DeliverEach(requests_, like);
+    }
   } else {
     // Spans only now: the outputs moved while they grew.
     size_t offset = 0;
@@ -216,7 +243,8 @@ void PooledRun::Fetch(Delivery* delivery) {
   }
 }
 
-Status PooledRun::FetchOutput(const Request& request, OutputTensor* output, Delivery* delivery) {
+Status PooledRun::FetchOutput(const Request& request, OutputTensor* output,
+                              Delivery* delivery) try {
   if (IsHostMemory(output->kind) || request.header->sink->Takes(output->kind)) return Status::Ok();
   Status status;
   BlockRef copy = pool().Acquire(output->size);
@@ -235,11 +263,13 @@ Status PooledRun::FetchOutput(const Request& request, OutputTensor* output, Deli
     return {status.code(),
             "model '" + context_->model + "', output " + name + ": " + status.message()};
   }
+  delivery->copies.push_back(copy);
   output->data = copy->data();
   output->kind = MemoryKind::kHost;
   output->block = copy.get();
-  delivery->copies.push_back(std::move(copy));
   return status;
+} catch (const std::bad_alloc&) {
+  return context_->no_response;
 }
 
 }  // namespace tritonts

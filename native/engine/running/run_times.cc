@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <new>
 
 #include "engine/request/request.h"
 #include "engine/running/inline_tick.h"
@@ -54,7 +55,11 @@ void RunTimes::Note(uint64_t batch_class, uint64_t ns) {
   const auto known = expected_ns_.find(batch_class);
   if (known == expected_ns_.end()) {
     if (expected_ns_.size() >= kMost) expected_ns_.clear();
-    expected_ns_.emplace(batch_class, taken);
+    try {
+      expected_ns_.emplace(batch_class, taken);
+    } catch (const std::bad_alloc&) {
+      // A later batch of the class is measured.
+    }
     return;
   }
   uint64_t& expected = known->second;

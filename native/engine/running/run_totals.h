@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <new>
 
 #include "engine/base/clock.h"
 #include "engine/request/response_sink.h"
@@ -47,10 +48,14 @@ struct RunTotals {
     statistics->compute_infer.Add(ok, ok * infer);
     statistics->compute_output.Add(ok, ok * output);
     if (ok == 0) return;
-    BatchStatistics& batch = statistics->batches[timings.batch_size];
-    batch.compute_input.Add(1, input);
-    batch.compute_infer.Add(1, infer);
-    batch.compute_output.Add(1, output);
+    try {
+      BatchStatistics& batch = statistics->batches[timings.batch_size];
+      batch.compute_input.Add(1, input);
+      batch.compute_infer.Add(1, infer);
+      batch.compute_output.Add(1, output);
+    } catch (const std::bad_alloc&) {
+      // No memory for batches of a size that is new: they are counted from the next one on.
+    }
   }
 };
 

@@ -1,9 +1,11 @@
 // Instances whose threads are to be woken once the version's lock is gone. The usual few need no
-// allocation.
+// memory, and where there is none for others, these are woken at once.
 #pragma once
 
 #include <array>
 #include <cstddef>
+#include <new>
+#include <utility>
 #include <vector>
 
 #include "engine/running/instance.h"
@@ -18,11 +20,14 @@ class WakeList {
   void Add(InstanceRunner* runner) {
     Wake wake{runner, runner->bell};
     if (count_ < few_.size()) {
-      few_[count_] = std::move(wake);
-    } else {
-      more_.push_back(std::move(wake));
+      few_[count_++] = std::move(wake);
+      return;
     }
-    count_++;
+    try {
+      more_.push_back(wake);
+    } catch (const std::bad_alloc&) {
+      wake.bell->Ring();
+    }
   }
   // The version's lock: the first one, where there is any.
   InstanceRunner* front() const { return count_ > 0 ? few_[0].runner : nullptr; }
@@ -30,7 +35,7 @@ class WakeList {
   void DropFront() { first_ = 1; }
   // No lock: what was added may be gone by now, but for its bell.
   void Notify() const {
-    for (size_t i = first_; i < count_ && i < few_.size(); i++) few_[i].bell->Ring();
+    for (size_t i = first_; i < count_; i++) few_[i].bell->Ring();
     for (const Wake& wake : more_) wake.bell->Ring();
   }
 
@@ -41,7 +46,7 @@ class WakeList {
   };
   std::array<Wake, 4> few_;
   std::vector<Wake> more_;
-  size_t count_ = 0;
+  size_t count_ = 0;  // of the few
   size_t first_ = 0;
 };
 

@@ -111,11 +111,11 @@ bool DynamicScheduler::Cancel(Request* request) {
   return true;
 }
 
-void DynamicScheduler::Drain(std::vector<Request*>* requests) {
+void DynamicScheduler::Drain(RequestChain* requests) {
   while (!queue_.empty()) {
     Request* request = queue_.front();
     queue_.Remove(request);
-    requests->push_back(request);
+    requests->Append(request);
   }
 }
 

@@ -35,7 +35,7 @@ class DynamicScheduler final : public Scheduler {
   void Next(uint32_t instance, uint64_t now_ns, Decision* decision) override;
   void Finished(uint32_t instance, uint64_t now_ns) override;
   bool Cancel(Request* request) override;
-  void Drain(std::vector<Request*>* requests) override;
+  void Drain(RequestChain* requests) override;
   size_t waiting() const override { return queue_.size(); }
 
  private:

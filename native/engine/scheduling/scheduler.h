@@ -5,6 +5,9 @@
 // changed, and at `wake_at_ns` whatever happened, it asks Expire once, and then Next for each
 // instance that is free, until none of them gets anything: what one of them may not have, another
 // one may, and what one takes lets others have what is behind it.
+//
+// Memory is asked for where a request comes in, and nowhere else: only Enqueue may throw
+// std::bad_alloc.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +15,11 @@
 
 #include "engine/base/status.h"
 #include "engine/request/request.h"
+#include "engine/request/request_chain.h"
 
 namespace tritonts {
 
-// What was decided. Reused between calls.
+// What was decided. Reused between calls; its owner has made room in both lists for all that wait.
 struct Decision {
   std::vector<Request*> take;    // run these together, in this order; out of the queue now
   std::vector<Request*> expire;  // their time in the queue is over; out of the queue now
@@ -31,7 +35,8 @@ struct Decision {
 class Scheduler {
  public:
   virtual ~Scheduler() = default;
-  // Takes a request into the queue, or refuses it with the status that its caller gets.
+  // Takes a request into the queue, or refuses it with the status that its caller gets. Where it
+  // throws, the request was not taken, and nothing has changed.
   virtual Status Enqueue(Request* request, uint64_t now_ns) = 0;
   // What has been in the queue for too long (`expire`), and when the next one will have been
   // (`wake_at_ns`). Also while every instance is busy.
@@ -43,7 +48,7 @@ class Scheduler {
   // Takes a request out; false when it is not waiting here any more.
   virtual bool Cancel(Request* request) = 0;
   // Takes all waiting requests out, oldest first.
-  virtual void Drain(std::vector<Request*>* requests) = 0;
+  virtual void Drain(RequestChain* requests) = 0;
   virtual size_t waiting() const = 0;
 };
 

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <condition_variable>
 #include <cstddef>
-#include <deque>
+#include <list>
 #include <mutex>
+#include <new>
 #include <utility>
 
 #include "engine/base/exit.h"
@@ -32,7 +33,7 @@ struct Destroyer::State {
 
   mutable std::mutex mutex;        // guards all below
   std::condition_variable wanted;  // threads wait for a call, and then until one is overdue
-  std::deque<std::shared_ptr<Call>> queue;
+  std::list<std::shared_ptr<Call>> queue;
   size_t alive = 0;         // threads that were not abandoned, and those on their way
   size_t idle = 0;          // of these, those that wait
   size_t running = 0;       // calls
@@ -79,7 +80,11 @@ Destroyer::~Destroyer() {
 }
 
 bool Destroyer::StartThread(const std::shared_ptr<State>& state) {
-  if (state->threads.Start([state](size_t thread) { Run(state, thread); })) return true;
+  try {
+    if (state->threads.Start([state](size_t thread) { Run(state, thread); })) return true;
+  } catch (const std::bad_alloc&) {
+    // As where the system has no thread.
+  }
   std::lock_guard lock(state->mutex);
   state->starting = false;
   state->alive--;
@@ -89,11 +94,12 @@ bool Destroyer::StartThread(const std::shared_ptr<State>& state) {
 std::shared_ptr<Destroyer::Call> Destroyer::Add(std::function<void()> body) {
   auto call = std::make_shared<Call>();
   call->body = std::move(body);
+  std::list<std::shared_ptr<Call>> one{call};
   bool start = false;
   {
     std::lock_guard lock(state_->mutex);
     if (state_->queue.empty()) state_->moved = State::Clock::now();
-    state_->queue.push_back(call);
+    state_->queue.splice(state_->queue.end(), one);
     start = state_->WantsThread();
     state_->wanted.notify_one();
   }

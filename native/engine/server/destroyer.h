@@ -27,7 +27,8 @@ class Destroyer {
   Destroyer(const Destroyer&) = delete;
   Destroyer& operator=(const Destroyer&) = delete;
 
-  // Makes a call. Where the system has no thread at all for it, on this one.
+  // Makes a call. Where the system has no thread at all for it, on this one. Throws
+  // std::bad_alloc, and then did nothing.
   std::shared_ptr<Call> Add(std::function<void()> body);
   // Whether it has returned.
   bool Returned(const Call& call) const;

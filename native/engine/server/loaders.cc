@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <deque>
+#include <list>
 #include <mutex>
+#include <new>
+#include <utility>
 
 #include "engine/base/exit.h"
+#include "engine/base/insist.h"
 #include "engine/base/thread_group.h"
 #include "platform/thread.h"
 
@@ -14,7 +17,8 @@ namespace tritonts {
 namespace {
 
 Status Cancelled(const std::string& model) {
-  return Status::Cancelled("model '" + model + "': loading was given up");
+  return MakeStatus(
+      [&] { return Status::Cancelled("model '" + model + "': loading was cancelled"); });
 }
 
 }  // namespace
@@ -22,17 +26,16 @@ Status Cancelled(const std::string& model) {
 struct Loaders::State {
   using Clock = std::chrono::steady_clock;
 
-  struct Queued {
+  struct Load {
     Task task;
-    Clock::time_point since;
-  };
-
-  struct Running {
-    Task task;
+    Clock::time_point since;  // when it came
+    bool refused = false;     // it is not to begin
     size_t thread = 0;
     bool abandoned = false;
     bool telling = false;  // it returned: too late to abandon it
   };
+  // To take one from a list to another needs no memory.
+  using Loads = std::list<std::shared_ptr<Load>>;
 
   // Called by the loader threads, but for abandoned ones.
   std::function<void()> changed;
@@ -43,8 +46,8 @@ struct Loaders::State {
   mutable std::mutex mutex;         // guards all below
   std::condition_variable wanted;   // those within the cores wait for a task
   std::condition_variable overdue;  // those beyond wait for one, and then until it is overdue
-  std::deque<Queued> queue;
-  std::vector<std::shared_ptr<Running>> running;
+  Loads queue;
+  Loads running;
   size_t started = 0;      // threads, and those on their way
   size_t idle_beyond = 0;  // of the threads beyond the cores, those that wait for a task
   size_t refusing = 0;     // tasks that some thread refuses at present
@@ -64,7 +67,7 @@ struct Loaders::State {
         idle_beyond--;
         continue;
       }
-      const auto due = queue.front().since + options.overdue;
+      const auto due = queue.front()->since + options.overdue;
       if (Clock::now() >= due) break;
       overdue.wait_until(*lock, due);
     }
@@ -94,23 +97,30 @@ bool Loaders::Start() {
 }
 
 bool Loaders::StartThread() {
-  // The threads keep what they share, and not the group, which they are joined by.
-  if (state_->threads.Start([state = state_](size_t thread) { Run(state, thread); })) return true;
+  try {
+    // The threads keep what they share, and not the group, which they are joined by.
+    if (state_->threads.Start([state = state_](size_t thread) { Run(state, thread); })) return true;
+  } catch (const std::bad_alloc&) {
+    // As where the system has no thread.
+  }
   std::lock_guard lock(state_->mutex);
   state_->started--;
   return false;
 }
 
 void Loaders::Add(Task task) {
-  Status refused;
+  auto load = std::make_shared<State::Load>();
+  load->task = std::move(task);
+  load->since = State::Clock::now();
+  State::Loads one{load};
+  bool refused = false;
   bool start = false;
   {
     std::lock_guard lock(state_->mutex);
     State& state = *state_;
-    if (state.closed) {
-      refused = Cancelled(task.model);
-    } else {
-      state.queue.push_back({std::move(task), State::Clock::now()});
+    refused = state.closed;
+    if (!refused) {
+      state.queue.splice(state.queue.end(), one);
       const size_t wanted = state.queue.size() + state.running.size();
       start = state.started < std::min<size_t>(state.options.most_threads, wanted);
       if (start) state.started++;
@@ -118,8 +128,8 @@ void Loaders::Add(Task task) {
       if (state.idle_beyond > 0) state.overdue.notify_one();
     }
   }
-  if (!refused.ok()) {
-    task.run(refused)();
+  if (refused) {
+    load->task.refuse(Cancelled(load->task.model));
   } else if (start) {
     // Where there is none, those that there are take it.
     (void)StartThread();
@@ -127,16 +137,29 @@ void Loaders::Add(Task task) {
 }
 
 void Loaders::CancelQueued() {
-  std::deque<State::Queued> queue;
+  State::Loads queue;
+  size_t count = 0;
   {
     std::lock_guard lock(state_->mutex);
     queue.swap(state_->queue);
-    state_->refusing += queue.size();
+    count = queue.size();
+    state_->refusing += count;
   }
-  for (const auto& [task, since] : queue) task.run(Cancelled(task.model))();
+  for (auto one = queue.begin(); one != queue.end();) {
+    const Task& task = (*one)->task;
+    try {
+      task.refuse(Cancelled(task.model));
+      one = queue.erase(one);
+    } catch (const std::bad_alloc&) {
+      (*one)->refused = true;
+      ++one;
+    }
+  }
   {
     std::lock_guard lock(state_->mutex);
-    state_->refusing -= queue.size();
+    state_->refusing -= count;
+    state_->queue.splice(state_->queue.begin(), queue);
+    state_->wanted.notify_all();
   }
   // The loaders may find nothing to do now, and somebody may wait for that.
   state_->changed();
@@ -156,23 +179,26 @@ bool Loaders::idle() const {
 
 std::vector<std::string> Loaders::Abandon() {
   CancelQueued();
-  std::vector<std::shared_ptr<State::Running>> stuck;
+  State::Loads stuck;
   {
     std::lock_guard lock(state_->mutex);
-    std::erase_if(state_->running, [&](const auto& one) {
-      if (one->telling) return false;
-      one->abandoned = true;
-      stuck.push_back(one);
-      return true;
-    });
-    CountAbandonedCalls(static_cast<int>(stuck.size()));
+    for (auto one = state_->running.begin(); one != state_->running.end();) {
+      const auto at = one++;
+      if ((*at)->telling) continue;
+      (*at)->abandoned = true;
+      stuck.splice(stuck.end(), state_->running, at);
+      CountAbandonedCalls(1);
+    }
   }
   std::vector<std::string> names;
   for (const auto& one : stuck) {
+    const Task& task = one->task;
     state_->threads.Abandon(one->thread);
-    names.push_back(one->task.model);
-    one->task.abandon(Status::Internal("model '" + one->task.model +
-                                       "': loading did not return; it was abandoned"));
+    Insist([&] { names.push_back(task.model); });
+    Insist([&] {
+      task.refuse(
+          Status::Internal("model '" + task.model + "': loading did not return; it was abandoned"));
+    });
   }
   return names;
 }
@@ -186,40 +212,56 @@ void Loaders::Run(const std::shared_ptr<State>& state, size_t thread) {
   // The runtime's threads start here, too, and inherit it.
   platform::ComputeForLong();
   while (true) {
-    auto running = std::make_shared<State::Running>();
-    bool closed = false;
+    State::Loads done;  // what its task held goes with it, with no lock held
+    State::Loads::iterator at;
+    std::shared_ptr<State::Load> load;
+    bool refused = false;
     {
       std::unique_lock lock(state->mutex);
       if (!state->Await(thread, &lock)) return;
-      running->task = std::move(state->queue.front().task);
-      running->thread = thread;
-      state->queue.pop_front();
-      state->running.push_back(running);
-      closed = state->closed;
+      at = state->queue.begin();
+      state->running.splice(state->running.end(), state->queue, at);
+      load = *at;
+      load->thread = thread;
+      refused = load->refused || state->closed;
     }
     {
       RuntimeCall call;
-      const Task& task = running->task;
-      auto tell = task.run(closed || !call.allowed() ? Cancelled(task.model) : Status::Ok());
+      const Task& task = load->task;
+      Status status;
+      std::function<void()> tell;
+      if (refused || !call.allowed()) {
+        status = Cancelled(task.model);
+      } else {
+        status = MakeStatus([&] {
+          tell = task.run();
+          return Status::Ok();
+        });
+      }
       bool abandoned = false;
       {
         std::lock_guard lock(state->mutex);
-        abandoned = running->abandoned;
-        running->telling = !abandoned;
+        abandoned = load->abandoned;
+        load->telling = !abandoned;
       }
       if (abandoned) {
         task.discard();
         CountAbandonedCalls(-1);
         return;
       }
-      tell();
+      if (status.ok()) {
+        status = MakeStatus([&] {
+          tell();
+          return Status::Ok();
+        });
+      }
+      if (!status.ok()) Insist([&] { task.refuse(status); });
     }
     {
       std::lock_guard lock(state->mutex);
-      std::erase(state->running, running);
+      done.splice(done.end(), state->running, at);
     }
     state->changed();
-    // What the task held goes here, with no lock held.
   }
 }
 

@@ -26,11 +26,12 @@ class Loaders {
  public:
   struct Task {
     std::string model;
-    // Does the work, or none where `refused` is not ok, and returns what then tells of it. On a
-    // loader thread, or refused on any.
-    std::function<std::function<void()>(const Status& refused)> run;
-    // Tells, in place of that, that the work was abandoned. On any thread.
-    std::function<void(const Status&)> abandon;
+    // Does the work, and returns what then tells of it. On a loader thread. Where one of these
+    // throws std::bad_alloc, nothing was told.
+    std::function<std::function<void()>()> run;
+    // Tells, in place of that, why the work is not done, or that it was abandoned. On any thread.
+    // May throw std::bad_alloc, and then nothing was told.
+    std::function<void(const Status&)> refuse;
     // The work returned after it was abandoned.
     std::function<void()> discard;
   };
@@ -50,15 +51,17 @@ class Loaders {
 
   // Starts the first thread; before the first task. False: the system has none for it.
   [[nodiscard]] bool Start();
-  // Every task's outcome is told exactly once.
+  // Every task's outcome is told exactly once. Throws std::bad_alloc, and then did nothing.
   void Add(Task task);
-  // Refuses with CANCELLED what has not begun.
+  // Refuses with CANCELLED what has not begun; what there is no memory to tell now the loader
+  // threads tell.
   void CancelQueued();
   // From now on every task that begins is refused.
   void Close();
   // Whether nothing is queued or under way.
   bool idle() const;
-  // Abandons what is under way, and returns the names of its models. After Close.
+  // Abandons what is under way, and returns the names of its models. After Close; waits for memory
+  // where it is wanting.
   std::vector<std::string> Abandon();
   // Joins the threads that were not left behind. After Close.
   void Join();

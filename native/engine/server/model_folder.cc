@@ -27,7 +27,7 @@ struct Refused {
   std::string why;
 };
 // Ends a walk that nobody waits for.
-struct GivenUp {};
+struct Cancelled {};
 
 // What such a thing is called; null for a file, a folder, and what leads nowhere.
 const char* SpecialKind(fs::file_type type) {
@@ -47,9 +47,9 @@ const char* SpecialKind(fs::file_type type) {
 // Goes through a folder, and adds lines for everything in it to a stamp.
 class Walk {
  public:
-  Walk(const fs::path& root, const FolderLimits& limits, const std::function<bool()>& given_up,
+  Walk(const fs::path& root, const FolderLimits& limits, const std::function<bool()>& cancelled,
        std::string* stamp)
-      : root_(root), limits_(limits), given_up_(given_up), stamp_(*stamp) {}
+      : root_(root), limits_(limits), cancelled_(cancelled), stamp_(*stamp) {}
 
   // What lies in a folder so many folders deep, in the order of the names' bytes. Throws where it
   // cannot be read, or nothing more is to be read.
@@ -60,7 +60,7 @@ class Walk {
     }
     std::vector<Found> list;
     for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-      if (given_up_()) throw GivenUp{};
+      if (cancelled_()) throw Cancelled{};
       if (entries_++ == limits_.entries) {
         throw Refused{"it has more than " + std::to_string(limits_.entries) +
                       " files and folders, as far as '" + NameOf(folder) + "'"};
@@ -111,7 +111,7 @@ class Walk {
 
   const fs::path& root_;
   const FolderLimits& limits_;
-  const std::function<bool()>& given_up_;
+  const std::function<bool()>& cancelled_;
   std::string& stamp_;
   std::set<fs::path> entered_;
   size_t entries_ = 0;
@@ -154,8 +154,8 @@ void ReadConfig(const Found& found, uint64_t most_bytes, ModelFolder* folder) {
 }
 
 void Read(const fs::path& path, const std::string& known_stamp, const FolderLimits& limits,
-          const std::function<bool()>& given_up, ModelFolder* folder) {
-  Walk walk(path, limits, given_up, &folder->stamp);
+          const std::function<bool()>& cancelled, ModelFolder* folder) {
+  Walk walk(path, limits, cancelled, &folder->stamp);
   const std::vector<Found> list = walk.List(path, 0);
   const Found* config = nullptr;
   for (const Found& found : list) {
@@ -185,19 +185,21 @@ void Read(const fs::path& path, const std::string& known_stamp, const FolderLimi
 }  // namespace
 
 ModelFolder ReadModelFolder(const std::string& path, const std::string& known_stamp,
-                            const FolderLimits& limits, const std::function<bool()>& given_up) {
+                            const FolderLimits& limits, const std::function<bool()>& cancelled) {
   ModelFolder folder;
   try {
-    Read(platform::NativePath(path), known_stamp, limits, given_up, &folder);
+    Read(platform::NativePath(path), known_stamp, limits, cancelled, &folder);
   } catch (const Refused& refused) {
     folder = {};
     folder.refusal = refused.why;
-  } catch (const GivenUp&) {
+  } catch (const Cancelled&) {
     folder = {};
-    folder.given_up = true;
+    folder.cancelled = true;
   } catch (const fs::filesystem_error& error) {
     folder = {};
     folder.fault = error.code().message() + ": '" + platform::Utf8(error.path1()) + "'";
+  } catch (const std::bad_alloc&) {
+    throw;
   } catch (const std::exception& error) {
     folder = {};
     folder.fault = error.what();

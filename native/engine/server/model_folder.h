@@ -23,9 +23,9 @@ struct ModelFolder {
     kFailed,    // `config` says why
   };
 
-  std::string fault;      // why the folder cannot be read; then there is nothing else
-  std::string refusal;    // why it is not read to its end: what is in it that no model may have
-  bool given_up = false;  // somebody asked to end; then there is nothing else
+  std::string fault;       // why the folder cannot be read; then there is nothing else
+  std::string refusal;     // why it is not read to its end: what is in it that no model may have
+  bool cancelled = false;  // somebody asked to end; then there is nothing else
   // Names, sizes and times of all files in it, also in sub-folders: another text when one of them
   // is changed, added or removed.
   std::string stamp;
@@ -46,10 +46,10 @@ struct FolderLimits {
 
 // Reads the folder at `path`, of which `known_stamp` is known, and its config.pbtxt. What is no
 // file and no folder is refused wherever it lies, because it may have no end for whoever opens it:
-// pipes, sockets, devices. Links are followed, each folder that they lead to once. `given_up` is
-// asked at each entry. Any thread; waits for the file system.
+// pipes, sockets, devices. Links are followed, each folder that they lead to once. `cancelled` is
+// asked at each entry. Throws std::bad_alloc. Any thread; waits for the file system.
 ModelFolder ReadModelFolder(
     const std::string& path, const std::string& known_stamp, const FolderLimits& limits = {},
-    const std::function<bool()>& given_up = [] { return false; });
+    const std::function<bool()>& cancelled = [] { return false; });
 
 }  // namespace tritonts

@@ -16,32 +16,39 @@ bool IsAtLeast(uint32_t epoch, uint32_t other) {
 
 }  // namespace
 
-std::vector<PortList::Known> PortList::Ports() const {
-  std::lock_guard lock(mutex_);
-  std::vector<Known> ports;
-  for (const Entry& entry : ports_) {
-    if (auto port = entry.port.lock()) ports.push_back({std::move(port), entry.since});
+const PortList::Entry* PortList::Next(uint64_t* after, std::shared_ptr<Port>* port) const {
+  auto next =
+      std::upper_bound(ports_.begin(), ports_.end(), *after,
+                       [](uint64_t number, const Entry& entry) { return number < entry.number; });
+  for (; next != ports_.end(); ++next) {
+    *after = next->number;
+    *port = next->port.lock();
+    if (*port) return &*next;
   }
-  return ports;
+  return nullptr;
 }
 
 void PortList::Add(const std::shared_ptr<Port>& port) {
   std::lock_guard lock(mutex_);
   std::erase_if(ports_, [](const Entry& entry) { return entry.port.expired(); });
-  ports_.push_back({port, epoch_});
+  ports_.push_back({port, last_number_ + 1, epoch_});
+  last_number_++;
   if (closed_) port->ShowClosed();
   port->ShowEpoch(epoch_);
 }
 
-// Under the lock, so that no port is shown an older epoch after a newer one.
 void PortList::ShowChange() {
-  std::vector<std::shared_ptr<Port>> shown;  // outlives the lock: a port may end with it
-  std::lock_guard lock(mutex_);
-  epoch_++;
-  for (const Entry& entry : ports_) {
-    if (auto port = entry.port.lock()) shown.push_back(std::move(port));
+  {
+    std::lock_guard lock(mutex_);
+    epoch_++;
   }
-  for (const auto& port : shown) port->ShowEpoch(epoch_);
+  for (uint64_t after = 0;;) {
+    std::shared_ptr<Port> port;  // outlives the lock: it may end with this
+    std::lock_guard lock(mutex_);
+    if (!Next(&after, &port)) return;
+    // Under the lock, so that no port is shown an older epoch after a newer one.
+    port->ShowEpoch(epoch_);
+  }
 }
 
 void PortList::ShowClosed() {
@@ -49,7 +56,12 @@ void PortList::ShowClosed() {
     std::lock_guard lock(mutex_);
     closed_ = true;
   }
-  for (const Known& known : Ports()) known.port->ShowClosed();
+  for (uint64_t after = 0;;) {
+    std::shared_ptr<Port> port;
+    std::lock_guard lock(mutex_);
+    if (!Next(&after, &port)) return;
+    port->ShowClosed();
+  }
 }
 
 void PortList::Ask(uint32_t epoch) {
@@ -58,7 +70,14 @@ void PortList::Ask(uint32_t epoch) {
     if (IsAtLeast(asked_, epoch)) return;
     asked_ = epoch_;
   }
-  for (const Known& known : Ports()) known.port->AskEpoch();
+  for (uint64_t after = 0;;) {
+    std::shared_ptr<Port> port;
+    {
+      std::lock_guard lock(mutex_);
+      if (!Next(&after, &port)) return;
+    }
+    port->AskEpoch();
+  }
 }
 
 uint32_t PortList::epoch() const {
@@ -67,11 +86,16 @@ uint32_t PortList::epoch() const {
 }
 
 bool PortList::HaveSeen(uint32_t epoch) const {
-  const std::vector<Known> ports = Ports();
-  return std::all_of(ports.begin(), ports.end(), [&](const Known& known) {
-    return known.port->detached() || IsAtLeast(known.since, epoch) ||
-           IsAtLeast(known.port->acknowledged(), epoch);
-  });
+  for (uint64_t after = 0;;) {
+    std::shared_ptr<Port> port;
+    std::lock_guard lock(mutex_);
+    const Entry* const entry = Next(&after, &port);
+    if (!entry) return true;
+    if (!port->detached() && !IsAtLeast(entry->since, epoch) &&
+        !IsAtLeast(port->acknowledged(), epoch)) {
+      return false;
+    }
+  }
 }
 
 }  // namespace tritonts

@@ -4,8 +4,8 @@
 // has submitted all that it chose before. So what was replaced at an epoch may end as soon as every
 // port has seen that.
 //
-// Any thread. Ports are asked, and let go of, with no lock held; to show them something is to store
-// a word.
+// Any thread, and without memory, but for Add. Ports are asked, and let go of, with no lock held;
+// to show them something is to store a word.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class Port;
 
 class PortList {
  public:
-  // Shows the port what the others were shown.
+  // Shows the port what the others were shown. Throws std::bad_alloc, and then did nothing.
   void Add(const std::shared_ptr<Port>& port);
   // Shows all ports a new epoch.
   void ShowChange();
@@ -34,17 +34,16 @@ class PortList {
  private:
   struct Entry {
     std::weak_ptr<Port> port;
+    uint64_t number = 0;
     uint32_t since = 0;  // the epoch when it came
   };
-  struct Known {
-    std::shared_ptr<Port> port;
-    uint32_t since = 0;
-  };
-  // Those that are there.
-  std::vector<Known> Ports() const;
+  // The next one that is there, of a number beyond `*after`, which becomes its number; null: there
+  // is none. With the lock, after which `*port` is to be let go of.
+  const Entry* Next(uint64_t* after, std::shared_ptr<Port>* port) const;
 
   mutable std::mutex mutex_;  // guards all below
-  std::vector<Entry> ports_;
+  std::vector<Entry> ports_;  // by number
+  uint64_t last_number_ = 0;
   uint32_t epoch_ = 0;
   uint32_t asked_ = 0;  // for this epoch
   bool closed_ = false;

@@ -6,6 +6,7 @@
 
 #include "engine/base/abandon.h"
 #include "engine/base/clock.h"
+#include "engine/base/insist.h"
 #include "engine/running/model_version.h"
 #include "engine/server/loaders.h"
 #include "engine/server/port_list.h"
@@ -47,19 +48,17 @@ void Reaper::Retire(const std::shared_ptr<ModelVersion>& version, std::function<
 }
 
 void Reaper::Close(uint64_t limit_ns, std::function<void(std::vector<std::string>)> done) {
-  std::vector<std::string> abandoned;
   {
     std::lock_guard lock(mutex_);
     if (!closed_) {
+      close_done_.push_back(std::move(done));
       closing_ = busy_ = again_ = true;
       limit_ns_ = std::min(limit_ns_, limit_ns);
-      close_done_.push_back(std::move(done));
       wanted_.notify_one();
       return;
     }
-    abandoned = abandoned_;
   }
-  done(std::move(abandoned));
+  done(Abandoned());
 }
 
 bool Reaper::closing() const {
@@ -82,7 +81,7 @@ void Reaper::Wake() {
 }
 
 void Reaper::Begin(const std::shared_ptr<ModelVersion>& version, uint32_t epoch, uint64_t limit_ns,
-                   std::function<void(bool)> done) {
+                   const std::function<void(bool)>& done) {
   auto known = endings_.find(version->uid());
   if (known == endings_.end()) {
     Ending ending{version, epoch, Retirement(NowNs(), limit_ns), {}, false, {}};
@@ -91,7 +90,7 @@ void Reaper::Begin(const std::shared_ptr<ModelVersion>& version, uint32_t epoch,
   } else {
     known->second.steps.Limit(limit_ns);
   }
-  if (done) known->second.done.push_back(std::move(done));
+  if (done) known->second.done.push_back(done);
 }
 
 void Reaper::TakeOrders() {
@@ -108,14 +107,17 @@ void Reaper::TakeOrders() {
   for (Order& order : orders) {
     // It may have ended since it was ordered.
     if (parts_.versions->Has(order.version->uid())) {
-      Begin(order.version, order.epoch, Retirement::kNoLimit, std::move(order.done));
+      Insist([&] { Begin(order.version, order.epoch, Retirement::kNoLimit, order.done); });
     } else {
-      order.done(false);
+      Insist([&] { order.done(false); });
     }
   }
   if (closing) {
     const uint32_t epoch = parts_.ports->epoch();
-    for (const auto& version : parts_.versions->All()) Begin(version, epoch, limit_ns, {});
+    for (auto version = parts_.versions->After(0); version;
+         version = parts_.versions->After(version->uid())) {
+      Insist([&] { Begin(version, epoch, limit_ns, {}); });
+    }
   }
 }
 
@@ -138,6 +140,11 @@ Retirement::Facts Reaper::FactsOf(const Ending& ending) const {
   return facts;
 }
 
+template <typename Body>
+std::shared_ptr<Destroyer::Call> Reaper::Call(const Body& body) {
+  return Insist([&] { return parts_.destroyer->Add(body); });
+}
+
 bool Reaper::GoOn(Ending* ending) {
   const std::shared_ptr<ModelVersion>& version = ending->version;
   bool abandoned = false;
@@ -149,15 +156,16 @@ bool Reaper::GoOn(Ending* ending) {
         version->Close();
         break;
       case Retirement::Step::kAbort:
-        ending->call = parts_.destroyer->Add([version, server = parts_.server()] {
-          version->Abort(Status::Cancelled("model '" + version->name() +
-                                           "': the server was closed before the request ran"));
+        ending->call = Call([version, server = parts_.server()] {
+          version->Abort(MakeStatus([&] {
+            return Status::Cancelled("model '" + version->name() +
+                                     "': the server was closed before the request ran");
+          }));
         });
         break;
       case Retirement::Step::kDestroy:
         ending->destroying = true;
-        ending->call =
-            parts_.destroyer->Add([version, server = parts_.server()] { version->Destroy(); });
+        ending->call = Call([version, server = parts_.server()] { version->Destroy(); });
         break;
       case Retirement::Step::kAbandon:
         abandoned = AbandonVersion(*ending);
@@ -170,7 +178,7 @@ bool Reaper::GoOn(Ending* ending) {
   }
   parts_.versions->Remove(version->uid());
   if (abandoned) NoteAbandoned(version->name());
-  for (const auto& done : ending->done) done(abandoned);
+  for (const auto& done : ending->done) Insist([&] { done(abandoned); });
   return true;
 }
 
@@ -216,17 +224,23 @@ uint64_t Reaper::WatchLoads() {
 }
 
 void Reaper::NoteAbandoned(const std::string& name) {
+  Insist([&] {
+    std::lock_guard lock(mutex_);
+    if (std::find(abandoned_.begin(), abandoned_.end(), name) == abandoned_.end()) {
+      abandoned_.push_back(name);
+    }
+  });
+}
+
+std::vector<std::string> Reaper::Abandoned() const {
   std::lock_guard lock(mutex_);
-  if (std::find(abandoned_.begin(), abandoned_.end(), name) == abandoned_.end()) {
-    abandoned_.push_back(name);
-  }
+  return abandoned_;
 }
 
 bool Reaper::Finish() {
   // In this order: loads make versions until they have ended.
-  const bool ended = endings_.empty() && parts_.loaders->idle() && parts_.versions->All().empty();
+  const bool ended = endings_.empty() && parts_.loaders->idle() && parts_.versions->empty();
   std::vector<std::function<void(std::vector<std::string>)>> callbacks;
-  std::vector<std::string> abandoned;
   {
     std::lock_guard lock(mutex_);
     busy_ = closing_ || !endings_.empty() || !orders_.empty();
@@ -235,9 +249,8 @@ bool Reaper::Finish() {
     closed_ = true;
     closed_changed_.notify_all();
     callbacks.swap(close_done_);
-    abandoned = abandoned_;
   }
-  for (const auto& done : callbacks) done(abandoned);
+  for (const auto& done : callbacks) Insist([&] { done(Abandoned()); });
   return true;
 }
 

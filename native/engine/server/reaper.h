@@ -6,7 +6,8 @@
 // keeps its limit.
 //
 // Any thread, but for Start, Join and the destructor. Callbacks come on the reaper's thread, with
-// no lock held.
+// no lock held. Where memory is wanting, the reaper's thread waits for it; a callback that throws
+// std::bad_alloc, and has told nothing, is called again.
 #pragma once
 
 #include <condition_variable>
@@ -48,11 +49,13 @@ class Reaper {
 
   // Its owner. False: the system has no thread for it.
   [[nodiscard]] bool Start();
-  // Ends a version; `done` comes when it has ended, and says whether it was abandoned.
+  // Ends a version; `done` comes when it has ended, and says whether it was abandoned. Throws
+  // std::bad_alloc, and then did nothing.
   void Retire(const std::shared_ptr<ModelVersion>& version,
               std::function<void(bool abandoned)> done);
   // Ends all versions, by a limit as Retirement's. `done` gets the names of models that were
-  // abandoned, 2 s after the limit at the latest. After the loaders and ports were closed.
+  // abandoned, 2 s after the limit at the latest. After the loaders and ports were closed. Throws
+  // std::bad_alloc, and then did nothing.
   void Close(uint64_t limit_ns, std::function<void(std::vector<std::string>)> done);
   // Whether Close was called.
   bool closing() const;
@@ -81,11 +84,14 @@ class Reaper {
   void Run();
   // Takes new orders into `endings_`.
   void TakeOrders();
-  // `done` may be empty.
+  // `done` may be empty. Throws std::bad_alloc, and may be called again then.
   void Begin(const std::shared_ptr<ModelVersion>& version, uint32_t epoch, uint64_t limit_ns,
-             std::function<void(bool)> done);
+             const std::function<void(bool)>& done);
   // Goes on with every ending; when to look again.
   uint64_t GoOn();
+  // Has the destroyer make a call.
+  template <typename Body>
+  std::shared_ptr<Destroyer::Call> Call(const Body& body);
   // Goes on with one. True: it is over.
   bool GoOn(Ending* ending);
   Retirement::Facts FactsOf(const Ending& ending) const;
@@ -94,6 +100,7 @@ class Reaper {
   // Abandons loads that did not return in time; when to look again.
   uint64_t WatchLoads();
   void NoteAbandoned(const std::string& name);
+  std::vector<std::string> Abandoned() const;
   // Whether the server is closed, which is then told.
   bool Finish();
 

@@ -1,29 +1,23 @@
 #include "engine/server/server.h"
 
+#include <map>
 #include <new>
-#include <unordered_map>
 #include <utility>
 
 #include "engine/base/clock.h"
 #include "engine/base/exit.h"
-#include "engine/base/guard.h"
 #include "platform/cores.h"
-#include "platform/memory.h"
 
 namespace tritonts {
 
 namespace {
-
-// So many instances and tensors a version may have to be started on a JS thread.
-constexpr size_t kFewInstances = 16;
-constexpr size_t kFewTensors = 64;
 
 // Ids of servers that are up; with the runtimes' libraries, all the state there is in file scope.
 // Never destroyed: threads may outlive static destructors.
 struct ServerTable {
   std::mutex mutex;
   uint32_t next = 1;
-  std::unordered_map<uint32_t, std::weak_ptr<Server>> servers;
+  std::map<uint32_t, std::weak_ptr<Server>> servers;
 };
 ServerTable& Table() {
   static auto* const table = new ServerTable();
@@ -33,14 +27,18 @@ ServerTable& Table() {
 }  // namespace
 
 std::shared_ptr<Server> Server::Create(const ServerOptions& options) {
-  std::shared_ptr<Server> server(new Server(options));
-  if (!server->StartThreads()) return nullptr;
-  ServerTable& table = Table();
-  std::lock_guard lock(table.mutex);
-  server->id_ = table.next++;
-  server->self_ = server;
-  table.servers.emplace(server->id_, server);
-  return server;
+  try {
+    std::shared_ptr<Server> server(new Server(options));
+    if (!server->StartThreads()) return nullptr;
+    ServerTable& table = Table();
+    std::lock_guard lock(table.mutex);
+    table.servers.emplace(table.next, server);
+    server->id_ = table.next++;
+    server->self_ = server;
+    return server;
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
 }
 
 std::shared_ptr<Server> Server::Find(uint32_t id) {
@@ -51,15 +49,18 @@ std::shared_ptr<Server> Server::Find(uint32_t id) {
 }
 
 void Server::TerminateAll() {
-  std::vector<std::shared_ptr<Server>> servers;
-  {
-    ServerTable& table = Table();
-    std::lock_guard lock(table.mutex);
-    for (const auto& [id, weak] : table.servers) {
-      if (auto server = weak.lock()) servers.push_back(std::move(server));
+  ServerTable& table = Table();
+  for (uint32_t id = 0;;) {
+    std::shared_ptr<Server> server;
+    {
+      std::lock_guard lock(table.mutex);
+      const auto next = table.servers.upper_bound(id);
+      if (next == table.servers.end()) return;
+      id = next->first;
+      server = next->second.lock();
     }
+    if (server) server->Terminate();
   }
-  for (const auto& server : servers) server->Terminate();
 }
 
 Server::Server(const ServerOptions& options)
@@ -81,131 +82,12 @@ bool Server::StartThreads() {
 }
 
 void Server::CancelLoads() {
-  GiveUpReading();
+  CancelReading();
   loaders_.CancelQueued();
 }
 
-void Server::GiveUpReading() {
-  readings_given_up_->fetch_add(1, std::memory_order_relaxed);
-}
-
-void Server::ReadFolder(std::string model, std::string path, uint64_t most_config_bytes,
-                        std::string known_stamp, std::function<void(Status, ModelFolder)> done) {
-  Loaders::Task task;
-  task.model = std::move(model);
-  task.abandon = [done](const Status& status) { done(status, {}); };
-  task.discard = [] {};
-  // The thread may outlast this object.
-  const auto given_up = [count = readings_given_up_, before = readings_given_up_->load()] {
-    return count->load(std::memory_order_relaxed) != before;
-  };
-  task.run = [name = task.model, path = std::move(path), most_config_bytes,
-              known_stamp = std::move(known_stamp), given_up,
-              done](const Status& refused) -> std::function<void()> {
-    Status status = refused;
-    ModelFolder folder;
-    if (status.ok()) {
-      FolderLimits limits;
-      limits.config_bytes = most_config_bytes;
-      folder = ReadModelFolder(path, known_stamp, limits, given_up);
-      if (folder.given_up) {
-        status = Status::Cancelled("model '" + name + "': loading was given up");
-      }
-    }
-    return [done, status, folder = std::move(folder)] { done(status, folder); };
-  };
-  loaders_.Add(std::move(task));
-}
-
-void Server::Open(Backend* backend, ModelSpec spec, std::function<void(OpenResult)> done) {
-  Loaders::Task task;
-  task.model = spec.name;
-  task.abandon = [done](const Status& status) { done({status, 0, {}}); };
-  task.discard = [] {};
-  // Shared, because functions are copied.
-  auto shared = std::make_shared<ModelSpec>(std::move(spec));
-  task.run = [this, backend, shared, done](const Status& refused) -> std::function<void()> {
-    const ModelSpec spec = std::move(*shared);
-    OpenResult result;
-    result.status = refused;
-    auto model = std::make_shared<std::unique_ptr<Model>>();
-    if (refused.ok()) {
-      auto loaded = Guarded(spec.name, "to load", [&] {
-        auto opened = backend->Load(spec);
-        if (opened.ok()) result.description = opened.value()->Describe();
-        return opened;
-      });
-      result.status = loaded.status();
-      if (loaded.ok()) *model = loaded.take();
-    }
-    return [this, backend, name = spec.name, number = spec.version, done, result, model]() mutable {
-      if (*model) {
-        result.uid = versions_.Reserve();
-        AddVersion(result.uid, backend, name, number, std::move(*model));
-      }
-      done(std::move(result));
-    };
-  };
-  loaders_.Add(std::move(task));
-}
-
-void Server::AddVersion(uint32_t uid, Backend* backend, const std::string& name, int64_t number,
-                        std::unique_ptr<Model> model) {
-  // A run that comes back after it was abandoned may outlive the server.
-  auto drained = [weak = weak_from_this()] {
-    if (const auto server = weak.lock()) server->WakeReaper();
-  };
-  versions_.Add(uid, std::make_shared<ModelVersion>(uid, name, number, backend, std::move(model),
-                                                    &timer_, std::move(drained)));
-}
-
-void Server::Start(uint32_t uid, VersionConfig config, std::function<void(Status)> done) {
-  std::shared_ptr<ModelVersion> version = FindVersion(uid);
-  if (!version) {
-    done(Status::Cancelled("loading was given up"));
-    return;
-  }
-  Loaders::Task task;
-  task.model = version->name();
-  task.abandon = done;
-  // It keeps the server, whose timer the version knows.
-  task.discard = [version, self = shared_from_this()] { version->Destroy(); };
-  task.run = [version, config = std::move(config), cores = spin_cores(),
-              done](const Status& refused) {
-    Status status = refused;
-    if (status.ok()) status = version->Start(config, cores);
-    return [done, status] { done(status); };
-  };
-  loaders_.Add(std::move(task));
-}
-
-std::optional<Status> Server::StartAtOnce(uint32_t uid, VersionConfig* config) {
-  const std::shared_ptr<ModelVersion> version = FindVersion(uid);
-  if (!version || !version->starts_at_once()) return std::nullopt;
-  // What a start does, it does for each instance and tensor.
-  const size_t tensors = config->io.inputs.size() + config->io.outputs.size();
-  if (config->instances.size() > kFewInstances || tensors > kFewTensors) return std::nullopt;
-  // As loaders refuse what they begin.
-  Status status = Status::Cancelled("model '" + version->name() + "': loading was given up");
-  if (reaper_.closing()) return status;
-  {
-    RuntimeCall call;
-    if (call.allowed()) status = version->Start(std::move(*config), spin_cores());
-  }
-  // Whoever ends it meanwhile waits for that.
-  WakeReaper();
-  return status;
-}
-
-void Server::ReturnMemory(std::function<void()> done) {
-  Loaders::Task task;
-  task.abandon = [done](const Status&) { done(); };
-  task.discard = [] {};
-  task.run = [done](const Status& refused) -> std::function<void()> {
-    if (refused.ok()) platform::ReturnFreePages();
-    return done;
-  };
-  loaders_.Add(std::move(task));
+void Server::CancelReading() {
+  readings_cancelled_->fetch_add(1, std::memory_order_relaxed);
 }
 
 void Server::Publish(const std::string& name, std::string json) {
@@ -240,7 +122,7 @@ void Server::Close(uint64_t timeout_ms, std::function<void(std::vector<std::stri
   const bool limited = timeout_ms <= UINT64_MAX / kMs / 4;
   const uint64_t limit_ns = limited ? NowNs() + timeout_ms * kMs : Retirement::kNoLimit;
   loaders_.Close();
-  GiveUpReading();
+  CancelReading();
   ports_.ShowClosed();
   ports_.ShowChange();
   reaper_.Close(limit_ns, std::move(done));
@@ -295,9 +177,19 @@ bool Server::Knew(uint32_t uid) const {
 }
 
 void Server::Terminate() {
-  GiveUpReading();
-  for (const auto& version : versions_.All()) {
-    version->Abort(Status::Unavailable("model '" + version->name() + "': the process is exiting"));
+  CancelReading();
+  for (auto version = versions_.After(0); version; version = versions_.After(version->uid())) {
+    const auto abort = [version, self = shared_from_this()] {
+      version->Abort(MakeStatus([&] {
+        return Status::Unavailable("model '" + version->name() + "': the process is exiting");
+      }));
+    };
+    // Not here: a backend that is asked to end a run may never return, and the process is to exit.
+    try {
+      destroyer_.Add(abort);
+    } catch (const std::bad_alloc&) {
+      abort();
+    }
   }
 }
 

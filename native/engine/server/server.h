@@ -3,7 +3,9 @@
 //
 // It belongs to the process and is shared by every environment; TypeScript in the environment that
 // created it (the owner) decides what is loaded and published. All public methods may be called on
-// any thread; callbacks run on loader or reaper threads. Nothing is called with a lock held.
+// any thread; callbacks run on loader or reaper threads. Nothing is called with a lock held. Where
+// there is no memory, Publish, Read, ModelNames, Retire and Close throw std::bad_alloc, and may be
+// called again.
 //
 // Its parts, each in a file of its own: loaders, the table of versions, the models as published,
 // the ports, the reaper with its retirements, the destroyer, and the timer.
@@ -64,7 +66,8 @@ class Server : public std::enable_shared_from_this<Server> {
   uint32_t id() const { return id_; }
 
   // --- Loading. Queued for a loader thread, but for StartAtOnce; every callback comes exactly
-  // once.
+  // once, with UNAVAILABLE where there is no memory. One that throws std::bad_alloc, and has told
+  // nothing, is called again.
 
   // As ReadModelFolder; the status is not ok where that was refused or abandoned.
   void ReadFolder(std::string model, std::string path, uint64_t most_config_bytes,
@@ -122,8 +125,11 @@ class Server : public std::enable_shared_from_this<Server> {
 
  private:
   explicit Server(const ServerOptions& options);
+  // Queues the task that `make` returns for the loaders, or refuses it where there is no memory.
+  template <typename Refuse, typename Make>
+  void Queue(const Refuse& refuse, const Make& make);
   // Ends the reading of folders that was asked for so far, at the next entry of each.
-  void GiveUpReading();
+  void CancelReading();
   // Starts the threads that a server cannot do without.
   bool StartThreads();
   void Terminate();
@@ -132,7 +138,7 @@ class Server : public std::enable_shared_from_this<Server> {
 
   const ServerOptions options_;
   // How often. Shared with threads that may be left behind.
-  const std::shared_ptr<std::atomic<uint32_t>> readings_given_up_ =
+  const std::shared_ptr<std::atomic<uint32_t>> readings_cancelled_ =
       std::make_shared<std::atomic<uint32_t>>(0);
   uint32_t id_ = 0;
   // Those that come later use those before them.

@@ -39,11 +39,15 @@ bool VersionTable::Knew(uint32_t uid) const {
   return uid > 0 && uid < next_uid_;
 }
 
-std::vector<std::shared_ptr<ModelVersion>> VersionTable::All() const {
+bool VersionTable::empty() const {
   std::lock_guard lock(mutex_);
-  std::vector<std::shared_ptr<ModelVersion>> versions;
-  for (const auto& [uid, version] : versions_) versions.push_back(version);
-  return versions;
+  return versions_.empty();
+}
+
+std::shared_ptr<ModelVersion> VersionTable::After(uint32_t uid) const {
+  std::lock_guard lock(mutex_);
+  const auto next = versions_.upper_bound(uid);
+  return next == versions_.end() ? nullptr : next->second;
 }
 
 }  // namespace tritonts

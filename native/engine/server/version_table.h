@@ -4,10 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
-#include <unordered_map>
-#include <vector>
 
 namespace tritonts {
 
@@ -17,6 +16,7 @@ class VersionTable {
  public:
   // A uid for one more.
   uint32_t Reserve();
+  // Throws std::bad_alloc, and then did nothing.
   void Add(uint32_t uid, std::shared_ptr<ModelVersion> version);
   void Remove(uint32_t uid);
   // Null where there is none, or not any more.
@@ -24,11 +24,13 @@ class VersionTable {
   bool Has(uint32_t uid) const;
   // Whether such a uid was ever given.
   bool Knew(uint32_t uid) const;
-  std::vector<std::shared_ptr<ModelVersion>> All() const;
+  bool empty() const;
+  // The one of the next uid after this one, to go through all of them; null: there is none.
+  std::shared_ptr<ModelVersion> After(uint32_t uid) const;
 
  private:
   mutable std::mutex mutex_;  // guards all below
-  std::unordered_map<uint32_t, std::shared_ptr<ModelVersion>> versions_;
+  std::map<uint32_t, std::shared_ptr<ModelVersion>> versions_;
   uint32_t next_uid_ = 1;
 };
 

@@ -69,7 +69,7 @@ class ClockedScheduler final : public Scheduler {
     Note();
     return true;
   }
-  void Drain(std::vector<Request*>* requests) override {
+  void Drain(RequestChain* requests) override {
     inner_.Drain(requests);
     queue_.clear();
     Note();

@@ -6,6 +6,8 @@
 
 namespace tritonts {
 
+TimerClient::TimerClient() = default;
+
 Timer::~Timer() = default;
 
 bool Timer::Start() {

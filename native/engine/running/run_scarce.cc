@@ -1,0 +1,66 @@
+// How a run responds where there is no memory to do so.
+#include <array>
+#include <mutex>
+
+#include "engine/running/run.h"
+
+namespace tritonts {
+
+void PooledRun::RespondWithoutMemory(uint32_t request, const Status& status, bool final,
+                                     Lock* lock) {
+  // Between two of its turns all requests may be done.
+  const RunRef self(*this);
+  std::array<Response, kFew> few;
+  std::array<uint32_t, kFew> open;  // those of them that go on
+  BatchTimings timings;
+  uint32_t finals = 0;
+  uint32_t next = request == kAll ? 0 : request;
+  for (bool more = true; more;) {
+    if (!lock->owns_lock()) lock->lock();
+    if (!AwaitOpen(request, lock)) break;
+    Stamp(&timings);
+    timings_ = timings;
+    size_t count = 0;
+    size_t seized = 0;
+    const size_t past = request == kAll ? requests_.size() : size_t{request} + 1;
+    for (; next < past && count < kFew; next++) {
+      if (phases_[next] != Phase::kOpen) continue;
+      const bool cancelled = requests_[next]->cancelled.load(std::memory_order_relaxed);
+      if (cancelled && !final) continue;
+      Response& response = few[count++];
+      response = {};
+      response.request = requests_[next];
+      response.timings = &timings;
+      response.final = final;
+      response.status = status.ok() ? context_->no_response : status;
+      if (cancelled) response.status = context_->cancelled;
+      if (final) {
+        End(next, Request::State::kDone);
+        Count(response, cancelled);
+        finals++;
+      } else {
+        Seize(next);
+        open[seized++] = next;
+      }
+    }
+    more = next < past;
+    lock->unlock();
+    DeliverAll(std::span(few).first(count));
+    // While the run is not done because of these.
+    if (count > 0) DropOutputs(request);
+    lock->lock();
+    for (size_t i = 0; i < seized; i++) Reopen(open[i]);
+  }
+  if (lock->owns_lock()) lock->unlock();
+  if (finals > 0 && LetGo(finals)) Done();
+}
+
+void PooledRun::DropOutputs(uint32_t request) {
+  for (bool more = true; more;) {
+    BlockRef block;  // let go of without the lock
+    std::lock_guard lock(lock_);
+    more = outputs_.DropOne(request, &block);
+  }
+}
+
+}  // namespace tritonts

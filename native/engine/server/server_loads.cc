@@ -1,0 +1,156 @@
+// What a server's loader threads are given to do.
+#include <new>
+#include <utility>
+
+#include "engine/base/exit.h"
+#include "engine/base/guard.h"
+#include "engine/base/insist.h"
+#include "engine/server/server.h"
+#include "platform/memory.h"
+
+namespace tritonts {
+
+namespace {
+
+// So many instances and tensors a version may have to be started on a JS thread.
+constexpr size_t kFewInstances = 16;
+constexpr size_t kFewTensors = 64;
+
+}  // namespace
+
+template <typename Refuse, typename Make>
+void Server::Queue(const Refuse& refuse, const Make& make) {
+  try {
+    loaders_.Add(make());
+    return;
+  } catch (const std::bad_alloc&) {
+    // Nothing was queued.
+  }
+  refuse(Status::NoMemory());
+}
+
+void Server::ReadFolder(std::string model, std::string path, uint64_t most_config_bytes,
+                        std::string known_stamp, std::function<void(Status, ModelFolder)> done) {
+  const auto refuse = [done](const Status& status) { done(status, {}); };
+  Queue(refuse, [&] {
+    Loaders::Task task;
+    task.model = std::move(model);
+    task.refuse = refuse;
+    task.discard = [] {};
+    // The thread may outlast this object.
+    const auto cancelled = [count = readings_cancelled_, before = readings_cancelled_->load()] {
+      return count->load(std::memory_order_relaxed) != before;
+    };
+    task.run = [name = task.model, path = std::move(path), most_config_bytes,
+                known_stamp = std::move(known_stamp), cancelled, done]() -> std::function<void()> {
+      FolderLimits limits;
+      limits.config_bytes = most_config_bytes;
+      Status status;
+      ModelFolder folder = ReadModelFolder(path, known_stamp, limits, cancelled);
+      if (folder.cancelled) {
+        status = Status::Cancelled("model '" + name + "': loading was cancelled");
+      }
+      return [done, status, folder = std::move(folder)] { done(status, folder); };
+    };
+    return task;
+  });
+}
+
+void Server::Open(Backend* backend, ModelSpec spec, std::function<void(OpenResult)> done) {
+  const auto refuse = [done](const Status& status) { done({status, 0, {}}); };
+  Queue(refuse, [&] {
+    Loaders::Task task;
+    task.model = spec.name;
+    task.refuse = refuse;
+    task.discard = [] {};
+    // Shared, because functions are copied.
+    auto shared = std::make_shared<ModelSpec>(std::move(spec));
+    task.run = [this, backend, shared, done]() -> std::function<void()> {
+      const ModelSpec spec = std::move(*shared);
+      OpenResult result;
+      auto model = std::make_shared<std::unique_ptr<Model>>();
+      auto loaded = Guarded(spec.name, "to load", [&] {
+        auto opened = backend->Load(spec);
+        if (opened.ok()) result.description = opened.value()->Describe();
+        return opened;
+      });
+      result.status = loaded.status();
+      if (loaded.ok()) *model = loaded.take();
+      return
+          [this, backend, name = spec.name, number = spec.version, done, result, model]() mutable {
+            if (*model) {
+              const uint32_t uid = versions_.Reserve();
+              AddVersion(uid, backend, name, number, std::move(*model));
+              result.uid = uid;
+            }
+            // It is there now, and its owner must know.
+            Insist([&] { done(result); });
+          };
+    };
+    return task;
+  });
+}
+
+void Server::AddVersion(uint32_t uid, Backend* backend, const std::string& name, int64_t number,
+                        std::unique_ptr<Model> model) {
+  // A run that comes back after it was abandoned may outlive the server.
+  auto drained = [weak = weak_from_this()] {
+    if (const auto server = weak.lock()) server->WakeReaper();
+  };
+  versions_.Add(uid, std::make_shared<ModelVersion>(uid, name, number, backend, std::move(model),
+                                                    &timer_, std::move(drained)));
+}
+
+void Server::Start(uint32_t uid, VersionConfig config, std::function<void(Status)> done) {
+  std::shared_ptr<ModelVersion> version = FindVersion(uid);
+  if (!version) {
+    done(MakeStatus([] { return Status::Cancelled("loading was cancelled"); }));
+    return;
+  }
+  Queue(done, [&] {
+    Loaders::Task task;
+    task.model = version->name();
+    task.refuse = done;
+    // It keeps the server, whose timer the version knows.
+    task.discard = [version, self = shared_from_this()] { version->Destroy(); };
+    task.run = [version, config = std::move(config), cores = spin_cores(), done] {
+      return [done, status = version->Start(config, cores)] { done(status); };
+    };
+    return task;
+  });
+}
+
+std::optional<Status> Server::StartAtOnce(uint32_t uid, VersionConfig* config) {
+  const std::shared_ptr<ModelVersion> version = FindVersion(uid);
+  if (!version || !version->starts_at_once()) return std::nullopt;
+  // What a start does, it does for each instance and tensor.
+  const size_t tensors = config->io.inputs.size() + config->io.outputs.size();
+  if (config->instances.size() > kFewInstances || tensors > kFewTensors) return std::nullopt;
+  // As loaders refuse what they begin.
+  Status status = MakeStatus(
+      [&] { return Status::Cancelled("model '" + version->name() + "': loading was cancelled"); });
+  if (reaper_.closing()) return status;
+  {
+    RuntimeCall call;
+    if (call.allowed()) status = version->Start(std::move(*config), spin_cores());
+  }
+  // Whoever ends it meanwhile waits for that.
+  WakeReaper();
+  return status;
+}
+
+void Server::ReturnMemory(std::function<void()> done) {
+  const auto refuse = [done](const Status&) { done(); };
+  Queue(refuse, [&] {
+    Loaders::Task task;
+    task.refuse = refuse;
+    task.discard = [] {};
+    task.run = [done]() -> std::function<void()> {
+      platform::ReturnFreePages();
+      return done;
+    };
+    return task;
+  });
+}
+
+}  // namespace tritonts

@@ -52,7 +52,6 @@ struct RequestHeader {
   Executor* executor = nullptr;  // whom it is for; not owned, and outlives what it accepted
   uint32_t batch_size = 1;       // rows: max(1, first dim)
   uint64_t arrival_ns = 0;       // when its tick was submitted
-  uint64_t timeout_us = 0;       // in the queue, for schedulers that let requests expire; 0: none
   uint64_t flush = 0;            // number of that tick
   // Dims without batch of the inputs that must agree within a batch, and which inputs are present;
   // empty for models whose dims are all fixed. Requests batch together where the keys are equal.

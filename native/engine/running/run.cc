@@ -24,6 +24,7 @@ void PooledRun::Assign(std::span<Request* const> batch, uint64_t number, const R
   context_ = context;
   runner_ = runner;
   owner_ = std::move(owner);
+  cancelled_ = context->cancelled;
   asynchronous_ = runner->asynchronous;
   outputs_.Begin(context, batch);
   requests_.assign(batch.begin(), batch.end());
@@ -193,7 +194,7 @@ StatusOr<Buffer> PooledRun::Place(uint32_t request, uint32_t index, DataType dat
   std::optional<size_t> size;
   {
     Lock lock(lock_);
-    if (!AwaitOpen(one, &lock)) return context_->cancelled;
+    if (!AwaitOpen(one, &lock)) return cancelled_;
     size = outputs_.SizeOf(request, datatype, shape);
     if (!size) {
       return Status::Internal("model '" + context_->model + "', output " + std::to_string(index) +

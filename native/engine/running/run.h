@@ -186,6 +186,7 @@ class PooledRun final : public Run {
   // Fixed from Assign on.
   const RunContext* context_ = nullptr;
   InstanceRunner* runner_ = nullptr;
+  Status cancelled_;  // what is said of requests that are done, when the version may be gone
   std::shared_ptr<RunOwner> owner_;  // while there are holds
   std::shared_ptr<RunPool> home_;    // while it is not idle
   bool asynchronous_ = false;

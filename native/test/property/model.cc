@@ -57,6 +57,7 @@ void VersionModel::Ask(uint32_t awake) {
   for (Life* life : std::vector<Life*>(queue_.begin(), queue_.end())) {
     if (life->expires_ns != 0 && life->expires_ns <= now_ns) {
       std::erase(queue_, life);
+      expired_++;
       Fail(life, Code::kUnavailable);
     }
   }
@@ -268,7 +269,7 @@ Counts VersionModel::counts() const {
   Counts counts;
   counts.fail = failed_;
   counts.cancelled = failed_cancelled_;
-  counts.rejected = failed_ - failed_cancelled_;
+  counts.rejected = expired_;
   for (const auto& run : runs_) {
     counts.success += run->ok;
     counts.rows += run->ok_rows;

@@ -157,6 +157,7 @@ class VersionModel {
   uint64_t open_ = 0;  // accepted, and not ended
   uint64_t failed_ = 0;
   uint64_t failed_cancelled_ = 0;
+  uint64_t expired_ = 0;  // of failed_
   Code aborted_ = Code::kOk;
   bool closed_ = false;
   bool terminated_ = false;

@@ -131,6 +131,39 @@ TEST(requests_of_a_group_are_cancelled_where_they_wait_and_where_they_run) {
   bench.CheckEach(again, bench.client.Take(10));
 }
 
+TEST(requests_of_a_group_get_more_outputs_than_a_page_takes_of_two_of_them) {
+  GroupBench bench;
+  constexpr uint32_t kOutputs = 4000;
+  ModelIo io = FloatIo(4);
+  io.outputs.assign(kOutputs, {"y", DataType::kFp32, {-1, 8}, false});
+  Script script;
+  script.execute = [](uint32_t, Run& run) {
+    // Each row of each output is its request's value, eight times.
+    std::vector<float> rows;
+    for (const Request* request : run.requests()) {
+      const auto* value = static_cast<const float*>(request->chunk(*request->input(0)).data);
+      rows.insert(rows.end(), 8, *value);
+    }
+    const int64_t tail[] = {8};
+    for (uint32_t i = 0; i < kOutputs; i++) {
+      run.SetOutput(i, DataType::kFp32, tail, rows.data(), rows.size() * sizeof(float), nullptr);
+    }
+    run.RespondAll(Status::Ok());
+  };
+  bench.ServeScript(std::move(script), ConfigOf(io, 1, {4, {}, 0}));
+  const auto slots = bench.WriteEach(3);
+  const auto answers = bench.client.Take(3);
+  for (size_t i = 0; i < slots.size(); i++) {
+    const PortAnswer& answer = AnswerOf(slots[i], answers);
+    CHECK_EQ(answer.message, "");
+    CHECK_EQ(answer.outputs.size(), kOutputs);
+    if (answer.outputs.size() != kOutputs) continue;
+    const std::string bytes = BytesOf(std::vector<float>(8, static_cast<float>(i)));
+    CHECK_EQ(answer.outputs.front().bytes, bytes);
+    CHECK_EQ(answer.outputs.back().bytes, bytes);
+  }
+}
+
 // --- Bytes in flight.
 
 TEST(requests_of_a_group_beyond_the_limit_are_refused_and_those_within_it_are_not) {

@@ -198,4 +198,29 @@ TEST(requests_of_a_group_that_are_too_big_for_the_limit_alone_are_refused_for_go
   }
 }
 
+TEST(requests_of_groups_that_are_together_beyond_all_numbers_are_refused_for_good) {
+  GroupBench bench(1000);
+  bench.runs->Shut();
+  ModelIo io = FloatIo(0);
+  // Of each request 2^46 bytes come out, and of four groups 2^64.
+  io.outputs[0].dims = {int64_t{1} << 44};
+  bench.ServeRuns(ConfigOf(io));
+  std::vector<int32_t> words;
+  for (int32_t slot = 0; slot < 4; slot++) {
+    words.insert(words.end(), {static_cast<int32_t>(bench.uid), slot, 1, 65536, 0, 0, 0});
+  }
+  CHECK(bench.client.Submit(words).ok());
+  size_t refused = 0;
+  for (CompletionPage* page : TakePages(bench.client.port())) {
+    std::vector<PortAnswer> answers;
+    PortClient::Read(*page, &answers);
+    for (const PortAnswer& answer : answers) refused += answer.code == Code::kInvalidArg ? 1 : 0;
+    bench.client.port().Recycle(page);
+  }
+  CHECK_EQ(refused, size_t{4} * 65536);
+  CHECK(bench.runs->batches().empty());
+  CHECK_EQ(bench.server.server().in_flight_bytes(), 0u);
+  bench.runs->Open();
+}
+
 }  // namespace tritonts::test

@@ -131,6 +131,39 @@ TEST(requests_of_a_group_are_cancelled_where_they_wait_and_where_they_run) {
   bench.CheckEach(again, bench.client.Take(10));
 }
 
+TEST(requests_of_a_group_get_more_outputs_than_a_page_takes_of_two_of_them) {
+  GroupBench bench;
+  constexpr uint32_t kOutputs = 4000;
+  ModelIo io = FloatIo(4);
+  io.outputs.assign(kOutputs, {"y", DataType::kFp32, {-1, 8}, false});
+  Script script;
+  script.execute = [](uint32_t, Run& run) {
+    // Each row of each output is its request's value, eight times.
+    std::vector<float> rows;
+    for (const Request* request : run.requests()) {
+      const auto* value = static_cast<const float*>(request->chunk(*request->input(0)).data);
+      rows.insert(rows.end(), 8, *value);
+    }
+    const int64_t tail[] = {8};
+    for (uint32_t i = 0; i < kOutputs; i++) {
+      run.SetOutput(i, DataType::kFp32, tail, rows.data(), rows.size() * sizeof(float), nullptr);
+    }
+    run.RespondAll(Status::Ok());
+  };
+  bench.ServeScript(std::move(script), ConfigOf(io, 1, {4, {}, 0}));
+  const auto slots = bench.WriteEach(3);
+  const auto answers = bench.client.Take(3);
+  for (size_t i = 0; i < slots.size(); i++) {
+    const PortAnswer& answer = AnswerOf(slots[i], answers);
+    CHECK_EQ(answer.message, "");
+    CHECK_EQ(answer.outputs.size(), kOutputs);
+    if (answer.outputs.size() != kOutputs) continue;
+    const std::string bytes = BytesOf(std::vector<float>(8, static_cast<float>(i)));
+    CHECK_EQ(answer.outputs.front().bytes, bytes);
+    CHECK_EQ(answer.outputs.back().bytes, bytes);
+  }
+}
+
 // --- Bytes in flight.
 
 TEST(requests_of_a_group_beyond_the_limit_are_refused_and_those_within_it_are_not) {
@@ -163,6 +196,31 @@ TEST(requests_of_a_group_that_are_too_big_for_the_limit_alone_are_refused_for_go
     CHECK(AnswerOf(slot, answers).code == Code::kInvalidArg);
     CHECK(!AnswerOf(slot, answers).limited);
   }
+}
+
+TEST(requests_of_groups_that_are_together_beyond_all_numbers_are_refused_for_good) {
+  GroupBench bench(1000);
+  bench.runs->Shut();
+  ModelIo io = FloatIo(0);
+  // Of each request 2^46 bytes come out, and of four groups 2^64.
+  io.outputs[0].dims = {int64_t{1} << 44};
+  bench.ServeRuns(ConfigOf(io));
+  std::vector<int32_t> words;
+  for (int32_t slot = 0; slot < 4; slot++) {
+    words.insert(words.end(), {static_cast<int32_t>(bench.uid), slot, 1, 65536, 0, 0, 0});
+  }
+  CHECK(bench.client.Submit(words).ok());
+  size_t refused = 0;
+  for (CompletionPage* page : TakePages(bench.client.port())) {
+    std::vector<PortAnswer> answers;
+    PortClient::Read(*page, &answers);
+    for (const PortAnswer& answer : answers) refused += answer.code == Code::kInvalidArg ? 1 : 0;
+    bench.client.port().Recycle(page);
+  }
+  CHECK_EQ(refused, size_t{4} * 65536);
+  CHECK(bench.runs->batches().empty());
+  CHECK_EQ(bench.server.server().in_flight_bytes(), 0u);
+  bench.runs->Open();
 }
 
 }  // namespace tritonts::test

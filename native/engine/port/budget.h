@@ -44,6 +44,11 @@ class Budget {
   std::atomic<uint64_t> used_{0};
 };
 
+// A sum of bytes to be counted, or UINT64_MAX where it is beyond that: more than any limit.
+inline uint64_t SumBytes(uint64_t a, uint64_t b) {
+  return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
 // What the range of a slab takes that JavaScript wrote `bytes` to: ranges come in powers of two, of
 // 64 bytes at least (src/addon/slab.ts).
 inline uint64_t RangeBytes(uint64_t bytes) {

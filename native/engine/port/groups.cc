@@ -159,7 +159,7 @@ Status Port::ParseGroup(SubmissionReader* reader, const char* const* slab_source
   header.wanted.assign(wanted.begin(), wanted.end());
   header.accounted_bytes = bytes;
   if (!executor) return Status::Ok();
-  tick->bytes += bytes * record.requests;
+  tick->bytes = SumBytes(tick->bytes, bytes * record.requests);
   executor->SetShapeKey(&header);
   return Status::Ok();
 }

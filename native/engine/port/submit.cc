@@ -101,7 +101,7 @@ void Port::ChargeEach(Tick* tick) {
 
 void Port::Charge() {
   uint64_t bytes = 0;
-  for (size_t i = 0; i < tick_count_; i++) bytes += ticks_[i].bytes;
+  for (size_t i = 0; i < tick_count_; i++) bytes = SumBytes(bytes, ticks_[i].bytes);
   if (budget_.Reserve(bytes)) return;
   // Not all of them: as many as fit, in order.
   for (size_t i = 0; i < tick_count_; i++) ChargeEach(&ticks_[i]);

@@ -235,10 +235,10 @@ bool ResponseWriter::FitAlike(const AlikeResponses& alike) {
 
 size_t ResponseWriter::WriteAlike(const AlikeResponses& alike, size_t first) {
   const std::span<Request* const> requests = alike.requests.subspan(first);
-  // A record for each at the worst; in it, an output's bytes begin at a multiple of 8.
+  // A record for each at the worst.
   size_t bytes_each = kResponseWords * 4;
   for (const OutputTensor& output : alike.outputs) {
-    bytes_each += (kOutputWords + output.tail.size()) * 4 + output.size + 8;
+    bytes_each += (kOutputWords + output.tail.size()) * 4 + output.size;
   }
   constexpr size_t kFixed = kTimingWords * 4;
   // Not a page for the last few of a batch: as many as one can take.
@@ -260,7 +260,7 @@ size_t ResponseWriter::WriteNeighbours(const AlikeResponses& alike, size_t first
   size_t fixed = kResponseWords * 4;
   size_t bytes_each = 0;
   for (const OutputTensor& output : alike.outputs) {
-    fixed += (kOutputWords + output.tail.size()) * 4 + 8;
+    fixed += (kOutputWords + output.tail.size()) * 4;
     bytes_each += output.size;
   }
   if (page_->room() < fixed + bytes_each) return 0;

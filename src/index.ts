@@ -6,23 +6,23 @@
 
 export { TritonError } from './errors.js';
 export type { ErrorLocation, TritonErrorCode, TritonErrorOptions } from './errors.js';
-export { attachServer, createServer, InferenceServer } from './server/server.js';
-export type { CloseOptions, ServerHandle } from './server/server.js';
-export type { Model } from './server/model.js';
+export { createServer } from './server/create-server.js';
+export { attachServer } from './server/attach-server.js';
+export { InferenceServer } from './server/inference-server.js';
+export type { CreateServer } from './server/inference-server.js';
+export type { CloseOptions } from './server/server-arguments.js';
+export type { ServerHandle } from './server/server-handle.js';
+export type { ModelHandle as Model } from './server/model-handle.js';
+export type { InferOptions, InferResult, MapOptions, Parameters, RequestedOutput } from './server/results.js';
 export type {
-  InferOptions,
-  InferResult,
-  MapOptions,
   ModelMetadata,
   ModelStatistics,
   ModelStatus,
-  Parameters,
-  RequestedOutput,
   RuntimeInfo,
   ServerMetadata,
   StatisticDuration,
   TensorMetadata,
-} from './server/types.js';
+} from './server/metadata.js';
 export type { Timings } from './dispatch/types.js';
 export type { BackendConfig, ProgressEvent, ServerOptions } from './options.js';
 export type { LoadModelOptions } from './registry/override.js';

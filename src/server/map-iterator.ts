@@ -12,9 +12,9 @@ import { isLimit } from '../dispatch/errors.js';
 import type { Waiter as ResultWaiter } from '../dispatch/types.js';
 import { TritonError } from '../errors.js';
 import type { Inputs } from '../tensor/types.js';
-import type { CheckedOptions } from './model.js';
+import type { CheckedOptions } from './infer-options.js';
 import { Queue } from '../queue.js';
-import type { InferOptions, InferResult, MapOptions } from './types.js';
+import type { InferOptions, InferResult, MapOptions } from './results.js';
 
 /** The part of a model that `map` needs. */
 export interface Mappable {

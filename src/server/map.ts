@@ -4,7 +4,7 @@ import { TritonError } from '../errors.js';
 import { checkKeys, checkObject } from '../checks.js';
 import type { Inputs } from '../tensor/types.js';
 import { MapIterator, type Mappable } from './map-iterator.js';
-import type { InferResult, MapOptions, RequestedOutput } from './types.js';
+import type { InferResult, MapOptions, RequestedOutput } from './results.js';
 
 const mapKeys: readonly string[] = [
   'concurrency',

@@ -1,49 +1,26 @@
 /** A model's handle: `infer`, `map`, and what the model tells of itself. */
 
-import { invalidArgument, TritonError } from '../errors.js';
-import { checkKeys, checkObject } from '../checks.js';
 import type { NativeServer } from '../addon/native.js';
-import { framesBelow } from '../dispatch/errors.js';
-import type { DispatchRequest, EntryPoint, Origin, Waiter } from '../dispatch/types.js';
 import type { ModelConfig } from '../config/index.js';
+import { framesBelow } from '../dispatch/errors.js';
+import type { EntryPoint, Origin, Waiter } from '../dispatch/types.js';
+import { TritonError } from '../errors.js';
 import type { Inputs } from '../tensor/types.js';
+import { ClassifyingWaiter } from './classifying-waiter.js';
+import { checkInferOptions, noOptions, type CheckedOptions } from './infer-options.js';
 import { mapModel } from './map.js';
+import type { ModelMetadata, ModelStatistics, RuntimeInfo } from './metadata.js';
 import type { ModelTable } from './model-table.js';
-import type { ReadyVersion, WantedOutputs } from './ready-version.js';
+import type { ReadyVersion } from './ready-version.js';
+import type { InferOptions, InferResult, MapOptions } from './results.js';
 import { makePromise, takeSettler } from './settler.js';
 import { statisticsOf } from './statistics.js';
-import type {
-  InferOptions,
-  InferResult,
-  MapOptions,
-  ModelMetadata,
-  ModelStatistics,
-  RuntimeInfo,
-} from './types.js';
-
-const inferKeys: readonly string[] = [
-  'id',
-  'outputs',
-  'signal',
-  'ownOutputs',
-  'into',
-] satisfies readonly (keyof InferOptions)[];
-
-/** Options of requests, checked; which outputs are wanted is looked up for each request's version. */
-export interface CheckedOptions {
-  readonly request: DispatchRequest;
-  readonly outputs: InferOptions['outputs'];
-  readonly into: InferOptions['into'];
-}
-
-/** How long a request id may be, as in Triton's clients. */
-const longestId = 4096;
 
 /**
  * A model by name, not a loaded thing: each request takes the newest ready version that the model's policy allows, or
  * the version it is pinned to; it survives reloads. Get one from {@link InferenceServer.model}.
  */
-export class Model {
+export class ModelHandle {
   /** The model's name. */
   readonly name: string;
   /** The version it is pinned to; undefined: the newest ready one, chosen for each request. */
@@ -61,7 +38,7 @@ export class Model {
     this.version = version;
     this.#server = server;
     this.#table = table;
-    this.#noOptions = { request: this.#request('', undefined, false), outputs: undefined, into: undefined };
+    this.#noOptions = noOptions(version !== undefined);
   }
 
   /** Whether a request would be taken now. Triton: `TRITONSERVER_ServerModelIsReady`. */
@@ -207,7 +184,7 @@ export class Model {
       const into = options.into && ready.intoOf(options.into, wanted);
       const { id, signal, owner, ownOutputs, pinned } = request;
       request = { id, wanted: wanted.indices, signal, owner, ownOutputs, into, pinned };
-      if (wanted.classes.length > 0) done = new Classifier(ready, wanted, waiter);
+      if (wanted.classes.length > 0) done = new ClassifyingWaiter(ready, wanted, waiter);
     }
     // What this returns must be copied before any code of the caller runs again: nothing comes between.
     this.#table.dispatcher.send(ready, ready.encode(inputs), request, done, origin);
@@ -244,43 +221,13 @@ export class Model {
    * @throws {TritonError} INVALID_ARG.
    */
   check(options: InferOptions): CheckedOptions {
-    checkObject(options, 'infer options');
-    checkKeys(options, inferKeys, 'infer options');
-    const { id = '', outputs, signal, ownOutputs = false, into } = options;
-    if (typeof (id as unknown) !== 'string' || id.length > longestId) {
-      throw invalidArgument(
-        `model '${this.name}': expected a string of at most ${longestId} characters for options.id`,
-        { model: this.name },
-      );
-    }
-    if (signal !== undefined && !((signal as unknown) instanceof AbortSignal)) {
-      throw invalidArgument(`model '${this.name}': expected an AbortSignal for options.signal`, {
-        model: this.name,
-      });
-    }
-    if (typeof (ownOutputs as unknown) !== 'boolean') {
-      throw invalidArgument(`model '${this.name}': expected true or false for options.ownOutputs`, {
-        model: this.name,
-      });
-    }
-    if (into !== undefined) {
-      checkObject(into, 'infer options.into');
-      return { request: this.#request(id, signal, ownOutputs), outputs, into: { ...into } };
-    }
-    // Those without any share one object, which costs the least to tell.
-    if (id === '' && outputs === undefined && signal === undefined && !ownOutputs) return this.#noOptions;
-    return { request: this.#request(id, signal, ownOutputs), outputs, into };
-  }
-
-  #request(id: string, signal: AbortSignal | undefined, ownOutputs: boolean): DispatchRequest {
-    const pinned = this.version !== undefined;
-    return { id, wanted: undefined, signal, owner: undefined, ownOutputs, into: undefined, pinned };
+    return checkInferOptions(this.name, options, this.#noOptions);
   }
 }
 
 /** What callers call: their frames are below these in a stack. */
 /* eslint-disable @typescript-eslint/unbound-method -- never called from here */
-const entry = { infer: Model.prototype.infer, map: Model.prototype.map };
+const entry = { infer: ModelHandle.prototype.infer, map: ModelHandle.prototype.map };
 /* eslint-enable @typescript-eslint/unbound-method */
 
 /** An error of ours with the caller's line: the frames above that are ours, and so many that it would not be kept. */
@@ -291,32 +238,4 @@ function withCaller(error: unknown, origin: EntryPoint): unknown {
     // The caller's own getter threw it, and it is frozen.
   }
   return error;
-}
-
-/** Gives a request's waiter outputs as classes. */
-class Classifier implements Waiter<InferResult> {
-  readonly #version: ReadyVersion;
-  readonly #wanted: WantedOutputs;
-  readonly #waiter: Waiter<InferResult>;
-
-  constructor(version: ReadyVersion, wanted: WantedOutputs, waiter: Waiter<InferResult>) {
-    this.#version = version;
-    this.#wanted = wanted;
-    this.#waiter = waiter;
-  }
-
-  resolve(result: InferResult): void {
-    let classified: InferResult;
-    try {
-      classified = this.#version.classified(result, this.#wanted.classes);
-    } catch (error) {
-      this.#waiter.reject(error);
-      return;
-    }
-    this.#waiter.resolve(classified);
-  }
-
-  reject(error: unknown): void {
-    this.#waiter.reject(error);
-  }
 }

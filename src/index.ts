@@ -27,17 +27,16 @@ export type { Timings } from './dispatch/types.js';
 export type { BackendConfig, ProgressEvent, ServerOptions } from './options.js';
 export type { LoadModelOptions } from './registry/override.js';
 export type { ModelState } from './registry/published.js';
-export { Tensor } from './tensor/output.js';
-export type { AnyTensor } from './tensor/output.js';
+export { Tensor } from './tensor/tensor.js';
+export type { AnyTensor } from './tensor/tensor.js';
+export type { TensorJSON } from './tensor/to-json.js';
 export type { Datatype } from './tensor/datatype.js';
 export type {
-  DataOf,
-  ElementOf,
   InputElement,
   Inputs,
-  NestedArray,
+  OnnxRuntimeTensorLike,
   ShapedInput,
   TensorInput,
-  TypedArray,
-} from './tensor/types.js';
+} from './tensor/inputs.js';
+export type { DataOf, ElementOf, NestedArray, TypedArray } from './tensor/types.js';
 export type { ModelConfig, ModelConfigInput } from './config/index.js';

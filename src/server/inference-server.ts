@@ -8,7 +8,7 @@ import { invalidArgument, TritonError } from '../errors.js';
 import type { ServerOptions } from '../options.js';
 import type { LoadModelOptions } from '../registry/override.js';
 import type { Registry } from '../registry/registry.js';
-import type { Inputs } from '../tensor/types.js';
+import type { Inputs } from '../tensor/inputs.js';
 import { packageVersion } from '../version.js';
 import { closeConnection, closeServer } from './closing.js';
 import { forgetServer, watchServer } from './dropped.js';

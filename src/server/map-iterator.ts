@@ -11,7 +11,7 @@ import { AsyncResource } from 'node:async_hooks';
 import { isLimit } from '../dispatch/errors.js';
 import type { Waiter as ResultWaiter } from '../dispatch/types.js';
 import { TritonError } from '../errors.js';
-import type { Inputs } from '../tensor/types.js';
+import type { Inputs } from '../tensor/inputs.js';
 import type { CheckedOptions } from './infer-options.js';
 import { Queue } from '../queue.js';
 import type { InferOptions, InferResult, MapOptions } from './results.js';

@@ -2,7 +2,7 @@
 
 import { TritonError } from '../errors.js';
 import { checkKeys, checkObject } from '../checks.js';
-import type { Inputs } from '../tensor/types.js';
+import type { Inputs } from '../tensor/inputs.js';
 import { MapIterator, type Mappable } from './map-iterator.js';
 import type { InferResult, MapOptions, RequestedOutput } from './results.js';
 

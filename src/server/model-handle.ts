@@ -5,7 +5,7 @@ import type { ModelConfig } from '../config/index.js';
 import { framesBelow } from '../dispatch/errors.js';
 import type { EntryPoint, Origin, Waiter } from '../dispatch/types.js';
 import { TritonError } from '../errors.js';
-import type { Inputs } from '../tensor/types.js';
+import type { Inputs } from '../tensor/inputs.js';
 import { ClassifyingWaiter } from './classifying-waiter.js';
 import { checkInferOptions, noOptions, type CheckedOptions } from './infer-options.js';
 import { mapModel } from './map.js';

@@ -1,7 +1,7 @@
 /** What requests take besides inputs, and what they come to. */
 
 import type { Timings } from '../dispatch/types.js';
-import type { AnyTensor } from '../tensor/output.js';
+import type { AnyTensor } from '../tensor/tensor.js';
 import type { TypedArray } from '../tensor/types.js';
 
 /** Values that a request or a response may carry besides tensors. */

@@ -4,8 +4,9 @@ import { invalidArgument, type TritonError } from '../errors.js';
 import { BytesWriter } from './bytes.js';
 import type { Datatype } from './datatype.js';
 import { describe, quote } from './describe.js';
-import { tensorFactory, type AnyTensor, type Tensor } from './output.js';
+import { tensorFactory } from './output.js';
 import { elementCount } from './shape.js';
+import type { AnyTensor, Tensor } from './tensor.js';
 import { flatElements } from './to-array.js';
 
 /** How an output is to be classified. */

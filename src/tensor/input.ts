@@ -13,7 +13,7 @@ import { InputReader } from './names.js';
 import { NestedPath, type Nested } from './nested-path.js';
 import { planInputs, type InputPlan, type RequestSpec } from './plan.js';
 import { ShortPath } from './short-path.js';
-import type { Inputs } from './types.js';
+import type { Inputs } from './inputs.js';
 import { byteLengthOf, kindOf } from './views.js';
 
 /** An input whose objects and lists are read. */

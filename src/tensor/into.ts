@@ -4,8 +4,8 @@ import { invalidArgument } from '../errors.js';
 import type { Datatype } from './datatype.js';
 import { describe } from './describe.js';
 import { elementTypes } from './elements.js';
-import { Tensor } from './output.js';
 import { formatShape } from './shape.js';
+import { newTensor, type Tensor } from './tensor.js';
 import type { DataOf, TypedArray } from './types.js';
 import { bytesAt, isDetached, kindOf } from './views.js';
 
@@ -60,5 +60,5 @@ export function targetMemory(
 
 /** A tensor whose data is an array of its datatype's class, as `checkInto` made sure. */
 export function tensorInto(datatype: Datatype, shape: readonly number[], data: TypedArray): Tensor {
-  return new Tensor(datatype, shape, data as DataOf<Datatype>);
+  return new newTensor(datatype, shape, data as DataOf<Datatype>);
 }

@@ -12,8 +12,28 @@ export { InferenceServer } from './server/inference-server.js';
 export type { CreateServer } from './server/inference-server.js';
 export type { CloseOptions } from './server/server-arguments.js';
 export type { ServerHandle } from './server/server-handle.js';
-export type { ModelHandle as Model } from './server/model-handle.js';
-export type { InferOptions, InferResult, MapOptions, Parameters, RequestedOutput } from './server/results.js';
+export type { Model } from './server/model.js';
+export type {
+  InputsOf,
+  ModelRegistry,
+  ModelSignature,
+  OutputNames,
+  OutputsOf,
+  SignatureOf,
+  TensorOf,
+  WithOutputs,
+} from './server/signature.js';
+export type {
+  InferOptions,
+  InferResult,
+  MapError,
+  MapOptions,
+  MapOutcome,
+  MapResult,
+  RequestedOutput,
+  RequestedOutputs,
+  RequestParameters,
+} from './server/results.js';
 export type {
   ModelMetadata,
   ModelStatistics,
@@ -24,7 +44,7 @@ export type {
   TensorMetadata,
 } from './server/metadata.js';
 export type { Timings } from './dispatch/types.js';
-export type { BackendConfig, ProgressEvent, ServerOptions } from './options.js';
+export type { BackendConfig, LoadEvent, ServerOptions } from './options.js';
 export type { LoadModelOptions } from './registry/override.js';
 export type { ModelState } from './registry/published.js';
 export { Tensor } from './tensor/tensor.js';
@@ -37,6 +57,7 @@ export type {
   OnnxRuntimeTensorLike,
   ShapedInput,
   TensorInput,
+  TensorInputOf,
 } from './tensor/inputs.js';
 export type { DataOf, ElementOf, NestedArray, TypedArray } from './tensor/types.js';
 export type { ModelConfig, ModelConfigInput } from './config/index.js';

@@ -12,7 +12,7 @@ import { invalidArgument } from './errors.js';
 export type BackendConfig = Readonly<Record<string, string | number | boolean>>;
 
 /** A step of loading, for progress lines. */
-export interface ProgressEvent {
+export interface LoadEvent {
   readonly model: string;
   /** Absent while the model's versions are not known yet. */
   readonly version?: string | undefined;
@@ -84,7 +84,7 @@ export interface ServerOptions {
    * `createServer` gives up the other models and releases everything; `loadModel` rejects when its load has ended, and
    * `index()` tells how. What it returns is not looked at.
    */
-  readonly onProgress?: ((event: ProgressEvent) => void) | undefined;
+  readonly onProgress?: ((event: LoadEvent) => void) | undefined;
 }
 
 /** Options with every default in place; what the rest of the code receives. */
@@ -103,7 +103,7 @@ export interface ResolvedOptions {
   readonly inline: InlineOption;
   readonly captureStacks: boolean;
   readonly signal: AbortSignal | undefined;
-  readonly onProgress: ((event: ProgressEvent) => void) | undefined;
+  readonly onProgress: ((event: LoadEvent) => void) | undefined;
 }
 
 const keys = [

@@ -2,7 +2,7 @@
 
 import type { NativeServer } from '../addon/native.js';
 import { TritonError } from '../errors.js';
-import type { ProgressEvent, ResolvedOptions } from '../options.js';
+import type { LoadEvent, ResolvedOptions } from '../options.js';
 import { loadVersion, retire } from './load-version.js';
 import { readModel, type ModelFiles } from './local-source.js';
 import { mergedVersions, servedVersions, type ModelEntry } from './model-entry.js';
@@ -18,7 +18,7 @@ export interface LoadContext {
   readonly seen: boolean;
   /** @throws {TritonError} CANCELLED once loading is given up. */
   readonly throwIfGivenUp: () => void;
-  readonly report: (version: number | undefined, state: ProgressEvent['state']) => void;
+  readonly report: (version: number | undefined, state: LoadEvent['state']) => void;
 }
 
 /** The error as one of ours. */

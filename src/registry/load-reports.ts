@@ -1,6 +1,6 @@
 /** Tells a server's `onProgress` of loads, and how far they are. */
 
-import type { ProgressEvent, ServerOptions } from '../options.js';
+import type { LoadEvent, ServerOptions } from '../options.js';
 
 /** One call that loads models; when its listener has thrown, it is told nothing more of that call. */
 export interface LoadCall {
@@ -36,7 +36,7 @@ export class LoadReports {
    * @param version - Undefined while the model's versions are not known.
    * @returns False where the listener threw.
    */
-  report(call: LoadCall, model: string, version: number | undefined, state: ProgressEvent['state']): boolean {
+  report(call: LoadCall, model: string, version: number | undefined, state: LoadEvent['state']): boolean {
     if (!this.#onProgress || call.fault) return true;
     try {
       this.#onProgress({

@@ -3,7 +3,7 @@
 import type { NativeServer } from '../addon/native.js';
 import { didYouMean } from '../suggest.js';
 import { TritonError, type TritonErrorOptions } from '../errors.js';
-import type { ProgressEvent, ResolvedOptions } from '../options.js';
+import type { LoadEvent, ResolvedOptions } from '../options.js';
 import { asTritonError, loadModel } from './load-model.js';
 import { LoadReports, throwFault, type LoadCall } from './load-reports.js';
 import { listModels, type ModelFolder } from './local-source.js';
@@ -194,7 +194,7 @@ export class Registry {
       throw new TritonError('CANCELLED', `model '${model}': loading was given up`, { model });
   }
 
-  #report(call: LoadCall, model: string, version: number | undefined, state: ProgressEvent['state']): void {
+  #report(call: LoadCall, model: string, version: number | undefined, state: LoadEvent['state']): void {
     if (!this.#reports.report(call, model, version, state) && this.#starting) this.giveUp();
   }
 }

@@ -13,10 +13,12 @@ import { packageVersion } from '../version.js';
 import { closeConnection, closeServer } from './closing.js';
 import { forgetServer, watchServer } from './dropped.js';
 import type { ModelStatistics, ModelStatus, ServerMetadata } from './metadata.js';
+import type { Model } from './model.js';
 import { ModelHandle } from './model-handle.js';
 import { ModelTable } from './model-table.js';
 import { indexOf, isReady } from './repository-index.js';
-import type { InferOptions, InferResult } from './results.js';
+import type { InferOptions, InferResult, RequestedOutputs } from './results.js';
+import type { InputsOf, ModelRegistry, OutputNames, SignatureOf, WithOutputs } from './signature.js';
 import { checkCloseOptions, checkModelName, checkVersion, type CloseOptions } from './server-arguments.js';
 import type { ServerHandle } from './server-handle.js';
 import { statisticsOf } from './statistics.js';
@@ -120,9 +122,20 @@ export class InferenceServer implements AsyncDisposable {
    * A model's handle. It may be kept: it survives reloads.
    *
    * @param version - A version to pin; by default each request takes the newest ready one.
+   * @returns The model; its inputs and outputs are typed by name where it is in {@link ModelRegistry}.
    * @throws {TritonError} NOT_FOUND if no repository knows the name, UNAVAILABLE after `close()`.
+   *
+   * @example
+   * const model = server.model('digits');
+   * const pinned = server.model('digits', 2);
    */
-  model(name: string, version?: string | number): ModelHandle {
+  model<N extends keyof ModelRegistry>(name: N, version?: string | number): Model<SignatureOf<N>>;
+  model(name: string, version?: string | number): Model;
+  model(name: string, version?: string | number): Model {
+    return this.#model(name, version);
+  }
+
+  #model(name: string, version: string | number | undefined): ModelHandle {
     this.#table.checkOpen();
     if (typeof (name as unknown) !== 'string')
       throw invalidArgument(`expected a model's name but received ${typeof name}`);
@@ -141,7 +154,27 @@ export class InferenceServer implements AsyncDisposable {
     return model;
   }
 
-  /** `server.model(name, options.version).infer(inputs, options)`; rejects where that would throw. */
+  /**
+   * `server.model(name, options.version).infer(inputs, options)`; rejects where that would throw.
+   *
+   * @returns As {@link Model.infer}.
+   *
+   * @example
+   * const { outputs } = await server.infer('digits', { image: new Float32Array(64) });
+   */
+  infer<
+    N extends keyof ModelRegistry,
+    const W extends RequestedOutputs<OutputNames<SignatureOf<N>>> | undefined = undefined,
+  >(
+    name: N,
+    inputs: InputsOf<SignatureOf<N>>,
+    options?: InferOptions<SignatureOf<N>, W> & { readonly version?: string | number | undefined },
+  ): Promise<InferResult<WithOutputs<SignatureOf<N>, W>>>;
+  infer(
+    name: string,
+    inputs: Inputs,
+    options?: InferOptions & { readonly version?: string | number | undefined },
+  ): Promise<InferResult>;
   async infer(
     name: string,
     inputs: Inputs,
@@ -149,7 +182,7 @@ export class InferenceServer implements AsyncDisposable {
   ): Promise<InferResult> {
     checkObject(options, 'infer options');
     const { version, ...rest } = options;
-    return this.model(name, version).inferFor(serverInfer, inputs, rest);
+    return this.#model(name, version).inferFor(serverInfer, inputs, rest);
   }
 
   /** What this server is. Triton: server metadata. */

@@ -8,22 +8,19 @@ import { TritonError } from '../errors.js';
 import type { Inputs } from '../tensor/inputs.js';
 import { ClassifyingWaiter } from './classifying-waiter.js';
 import { checkInferOptions, noOptions, type CheckedOptions } from './infer-options.js';
+import type { Yielded } from './map-entry.js';
 import { mapModel } from './map.js';
 import type { ModelMetadata, ModelStatistics, RuntimeInfo } from './metadata.js';
 import type { ModelTable } from './model-table.js';
 import type { ReadyVersion } from './ready-version.js';
-import type { InferOptions, InferResult, MapOptions } from './results.js';
+import type { Model } from './model.js';
+import type { InferOptions, InferResult, MapOptions, MapOutcome, MapResult } from './results.js';
 import { makePromise, takeSettler } from './settler.js';
 import { statisticsOf } from './statistics.js';
 
-/**
- * A model by name, not a loaded thing: each request takes the newest ready version that the model's policy allows, or
- * the version it is pinned to; it survives reloads. Get one from {@link InferenceServer.model}.
- */
-export class ModelHandle {
-  /** The model's name. */
+/** The one implementation of {@link Model}. */
+export class ModelHandle implements Model {
   readonly name: string;
-  /** The version it is pinned to; undefined: the newest ready one, chosen for each request. */
   readonly version: string | undefined;
   readonly #table: ModelTable;
   readonly #server: NativeServer;
@@ -32,7 +29,6 @@ export class ModelHandle {
   #ready: ReadyVersion | undefined;
   #epoch = -1;
 
-  /** @internal */
   constructor(server: NativeServer, table: ModelTable, name: string, version: string | undefined) {
     this.name = name;
     this.version = version;
@@ -41,7 +37,6 @@ export class ModelHandle {
     this.#noOptions = noOptions(version !== undefined);
   }
 
-  /** Whether a request would be taken now. Triton: `TRITONSERVER_ServerModelIsReady`. */
   get ready(): boolean {
     try {
       this.#current();
@@ -51,11 +46,6 @@ export class ModelHandle {
     }
   }
 
-  /**
-   * Names, datatypes and shapes of inputs and outputs. Triton: model metadata.
-   *
-   * @throws {TritonError} NOT_FOUND or UNAVAILABLE when no version is ready.
-   */
   get metadata(): ModelMetadata {
     const ready = this.#current();
     const versions =
@@ -71,36 +61,14 @@ export class ModelHandle {
     };
   }
 
-  /**
-   * The complete configuration, with Triton's field names; frozen.
-   *
-   * @throws {TritonError} NOT_FOUND or UNAVAILABLE when no version is ready.
-   */
   get config(): ModelConfig {
     return this.#current().config;
   }
 
-  /**
-   * Which fields of the config are hints without effect here, and what was filled in.
-   *
-   * @throws {TritonError} NOT_FOUND or UNAVAILABLE when no version is ready.
-   */
   get notes(): readonly string[] {
     return this.#current().notes;
   }
 
-  /**
-   * Runs the model.
-   *
-   * @param inputs - By name; see {@link TensorInput} for what each may be. Copied before this returns.
-   * @returns The outputs. Rejects (it never throws) with a `TritonError`: INVALID_ARG for inputs that do not fit,
-   *   NOT_FOUND for an unloaded model, UNAVAILABLE for a failed model, a closed server or too much in flight, CANCELLED,
-   *   INTERNAL when the runtime failed.
-   *
-   * @example
-   * const { outputs } = await model.infer({ image: pixels });       // a Float32Array of one or several images
-   * const scores = outputs.scores?.as('FP32').data;                 // a Float32Array
-   */
   infer(inputs: Inputs, options?: InferOptions): Promise<InferResult> {
     return this.inferFor(entry.infer, inputs, options);
   }
@@ -108,7 +76,6 @@ export class ModelHandle {
   /**
    * {@link infer}, called by `origin`.
    *
-   * @internal
    */
   inferFor(origin: EntryPoint, inputs: Inputs, options: InferOptions | undefined): Promise<InferResult> {
     const promise = makePromise();
@@ -122,38 +89,32 @@ export class ModelHandle {
     return promise;
   }
 
-  /**
-   * Runs the model on every item of a data set, several at a time, and yields the results in order.
-   *
-   * It reads no further ahead than `concurrency` items, waits while the server has too much in flight, stops at the
-   * first error, and cancels what is in flight when its consumer stops.
-   *
-   * @example
-   * for await (const { outputs } of model.map(items)) console.log(outputs.scores?.toArray());
-   */
+  map(
+    items: Iterable<Inputs> | AsyncIterable<Inputs>,
+    options?: MapOptions & { readonly ordered?: true | undefined; readonly onError?: 'throw' | undefined },
+  ): AsyncIterableIterator<InferResult>;
+  map(
+    items: Iterable<Inputs> | AsyncIterable<Inputs>,
+    options: MapOptions & { readonly ordered: false; readonly onError?: 'throw' | undefined },
+  ): AsyncIterableIterator<MapResult>;
+  map(
+    items: Iterable<Inputs> | AsyncIterable<Inputs>,
+    options: MapOptions & { readonly onError: 'yield' },
+  ): AsyncIterableIterator<MapOutcome>;
+  map(items: Iterable<Inputs> | AsyncIterable<Inputs>, options: MapOptions): AsyncIterableIterator<Yielded>;
   map(
     items: Iterable<Inputs> | AsyncIterable<Inputs>,
     options: MapOptions = {},
-  ): AsyncIterableIterator<InferResult> {
+  ): AsyncIterableIterator<Yielded> {
     const { dispatcher } = this.#table;
     return mapModel(this, items, options, dispatcher.captureStacks ? framesBelow(entry.map) : '');
   }
 
-  /**
-   * What the model did so far. Triton: `TRITONSERVER_ServerModelStatistics`.
-   *
-   * @throws {TritonError} NOT_FOUND or UNAVAILABLE when no version is ready.
-   */
   statistics(): ModelStatistics {
     const ready = this.#current();
     return statisticsOf(ready, this.#server.statistics(ready.uid));
   }
 
-  /**
-   * How the model is run: library, instances, threads.
-   *
-   * @throws {TritonError} NOT_FOUND or UNAVAILABLE when no version is ready.
-   */
   runtimeInfo(): RuntimeInfo {
     const ready = this.#current();
     const info = this.#server.info(ready.uid) ?? {};
@@ -171,7 +132,6 @@ export class ModelHandle {
   /**
    * As {@link infer}, with a waiter instead of a promise, and options that were checked before.
    *
-   * @internal
    * @throws What keeps the request from being sent, the caller's own getters' errors among it; then the waiter is not
    *   called.
    */
@@ -193,7 +153,6 @@ export class ModelHandle {
   /**
    * Cancels the requests in flight that were sent for `owner`; they reject soon.
    *
-   * @internal
    */
   cancelAll(owner: object): void {
     this.#table.dispatcher.cancelAll(owner);
@@ -217,7 +176,6 @@ export class ModelHandle {
   /**
    * What can be said of options whatever the version.
    *
-   * @internal
    * @throws {TritonError} INVALID_ARG.
    */
   check(options: InferOptions): CheckedOptions {

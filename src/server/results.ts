@@ -1,27 +1,41 @@
 /** What requests take besides inputs, and what they come to. */
 
 import type { Timings } from '../dispatch/types.js';
-import type { AnyTensor } from '../tensor/tensor.js';
+import type { TritonError } from '../errors.js';
 import type { TypedArray } from '../tensor/types.js';
+import type { ModelSignature, OutputNames, OutputsOf } from './signature.js';
 
 /** Values that a request or a response may carry besides tensors. */
-export type Parameters = Readonly<Record<string, string | number | bigint | boolean>>;
+export type RequestParameters = Readonly<Record<string, string | number | bigint | boolean>>;
 
-/** What a request came to. */
-export interface InferResult {
+/**
+ * What a request came to. `JSON.stringify` writes all of it; see {@link TensorJSON} for the tensors.
+ *
+ * @typeParam S - The model's signature: its outputs are typed by name where it is known.
+ *
+ * @example
+ * const { outputs, timings } = await model.infer({ image });
+ * outputs.scores?.as('FP32').data; // a Float32Array
+ * timings.batchSize; // how many items ran together
+ */
+export interface InferResult<S extends ModelSignature = ModelSignature> {
   /** The version that answered. */
   readonly model: { readonly name: string; readonly version: string };
   /** The request's id; empty without one. */
   readonly id: string;
   /** By name; without inherited properties. */
-  readonly outputs: Readonly<Record<string, AnyTensor>>;
-  readonly parameters: Parameters;
+  readonly outputs: OutputsOf<S>;
+  readonly parameters: RequestParameters;
   readonly timings: Timings;
 }
 
-/** An output that a request wants. */
-export interface RequestedOutput {
-  readonly name: string;
+/**
+ * An output that a request wants.
+ *
+ * @typeParam N - Names that the model's outputs have.
+ */
+export interface RequestedOutput<N extends string = string> {
+  readonly name: N;
   /**
    * Return the best classes instead of the values, this many of each item: a BYTES tensor of `value:index`, or
    * `value:index:label` for a model with labels; 0 (default): the values. Triton: `classification`.
@@ -29,12 +43,26 @@ export interface RequestedOutput {
   readonly classification?: number | undefined;
 }
 
-/** Options of a request. */
-export interface InferOptions {
+/** The outputs that a request wants: by name, or with how. */
+export type RequestedOutputs<N extends string = string> = readonly (N | RequestedOutput<N>)[];
+
+/**
+ * Options of a request.
+ *
+ * @typeParam S - The model's signature.
+ * @typeParam W - The type of `outputs`, which tells what the result has.
+ *
+ * @example
+ * await model.infer({ image }, { id: 'a1', outputs: ['label'], signal: AbortSignal.timeout(1000) });
+ */
+export interface InferOptions<
+  S extends ModelSignature = ModelSignature,
+  W extends RequestedOutputs<OutputNames<S>> | undefined = RequestedOutputs<OutputNames<S>> | undefined,
+> {
   /** Comes back with the result, and stands in messages. Triton: `id`. */
   readonly id?: string | undefined;
   /** Outputs to return (default: all). Triton: `outputs`. */
-  readonly outputs?: readonly (string | RequestedOutput)[] | undefined;
+  readonly outputs?: W | undefined;
   /** A waiting request rejects at once, with CANCELLED; so does a running one, whose rows are then dropped. */
   readonly signal?: AbortSignal | undefined;
   /**
@@ -53,15 +81,58 @@ export interface InferOptions {
    * const scores = new Float32Array(10);
    * await model.infer({ image }, { into: { scores } }); // no memory is allocated for them
    */
-  readonly into?: Readonly<Record<string, TypedArray>> | undefined;
+  readonly into?: { readonly [N in OutputNames<S>]?: TypedArray | undefined } | undefined;
 }
 
-/** Options of {@link Model.map}. */
-export interface MapOptions {
+/**
+ * Options of {@link Model.map}.
+ *
+ * @typeParam S - The model's signature.
+ * @typeParam W - The type of `outputs`, which tells what each result has.
+ *
+ * @example
+ * for await (const { index, result, error } of model.map(items, { ordered: false, onError: 'yield' })) {
+ *   if (error) console.error(`item ${index}: ${error.message}`);
+ *   else save(index, result.outputs);
+ * }
+ */
+export interface MapOptions<
+  S extends ModelSignature = ModelSignature,
+  W extends RequestedOutputs<OutputNames<S>> | undefined = RequestedOutputs<OutputNames<S>> | undefined,
+> {
   /** Requests in flight at once, and how far is read ahead (default: enough for two batches of every instance). */
   readonly concurrency?: number | undefined;
   /** As in {@link InferOptions}. */
-  readonly outputs?: InferOptions['outputs'];
+  readonly outputs?: W | undefined;
   /** Ends the iteration with CANCELLED. */
   readonly signal?: AbortSignal | undefined;
+  /**
+   * Whether results come in the order of the items (default true). With false each comes as soon as it is there, with
+   * the item's index.
+   */
+  readonly ordered?: boolean | undefined;
+  /**
+   * 'throw' (default): the first item that fails ends the iteration with its error. 'yield': its error is yielded with
+   * the item's index, and the others go on. An error of the iterable itself, and the signal, end it all the same.
+   */
+  readonly onError?: 'throw' | 'yield' | undefined;
 }
+
+/** An item's result, from a {@link Model.map} that does not keep the order. */
+export interface MapResult<R = InferResult> {
+  /** Which item it is, from 0. */
+  readonly index: number;
+  readonly result: R;
+  readonly error?: undefined;
+}
+
+/** An item's error, from a {@link Model.map} with `onError: 'yield'`. */
+export interface MapError {
+  /** Which item it is, from 0. */
+  readonly index: number;
+  readonly result?: undefined;
+  readonly error: TritonError;
+}
+
+/** What became of an item, from a {@link Model.map} with `onError: 'yield'`. */
+export type MapOutcome<R = InferResult> = MapResult<R> | MapError;

@@ -1,8 +1,8 @@
 /** What a caller may pass in. */
 
 import type { Datatype } from './datatype.js';
-import type { AnyTensor } from './tensor.js';
-import type { NestedArray, TypedArray } from './types.js';
+import type { AnyTensor, Tensor } from './tensor.js';
+import type { Float16View, NestedArray, TypedArray } from './types.js';
 
 /** One element of an input. Which of them a datatype takes is told at {@link TensorInput}. */
 export type InputElement = number | bigint | boolean | string | Uint8Array;
@@ -61,6 +61,50 @@ export type TensorInput =
   | ShapedInput
   | OnnxRuntimeTensorLike
   | AnyTensor;
+
+/** The typed arrays that inputs of each datatype may be; see {@link TensorInput}. */
+interface ArraysByDatatype {
+  BOOL: Uint8Array;
+  UINT8: Uint8Array | Uint8ClampedArray;
+  UINT16: Uint16Array;
+  UINT32: Uint32Array;
+  UINT64: BigUint64Array;
+  INT8: Int8Array;
+  INT16: Int16Array;
+  INT32: Int32Array;
+  INT64: BigInt64Array;
+  FP16: Uint16Array | Float16View | Float32Array;
+  FP32: Float32Array;
+  FP64: Float64Array;
+  BYTES: never;
+  BF16: Uint16Array | Float32Array;
+}
+
+/** One element of an input of datatype `D`. */
+type InputElementOf<D extends Datatype> = D extends 'BOOL'
+  ? boolean
+  : D extends 'INT64' | 'UINT64'
+    ? bigint | number
+    : D extends 'BYTES'
+      ? string | Uint8Array
+      : number;
+
+/** An input of datatype `D`; see {@link TensorInput}. */
+export type TensorInputOf<D extends Datatype> =
+  | ArraysByDatatype[D]
+  | (D extends 'BYTES' ? string | Uint8Array : never)
+  | NestedArray<InputElementOf<D> | ArraysByDatatype[D]>
+  | (Omit<ShapedInput, 'data' | 'datatype'> & {
+      readonly data:
+        | ArraysByDatatype[D]
+        | readonly InputElementOf<D>[]
+        | (D extends 'BYTES' ? string | Uint8Array : never);
+      readonly datatype?: D | undefined;
+    })
+  | (Omit<OnnxRuntimeTensorLike, 'data'> & {
+      readonly data: ArraysByDatatype[D] | readonly InputElementOf<D>[];
+    })
+  | Tensor<D>;
 
 /** The inputs of a request by name; `undefined` counts as absent. */
 export type Inputs = Readonly<Record<string, TensorInput | undefined>>;

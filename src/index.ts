@@ -12,7 +12,7 @@ export { InferenceServer } from './server/inference-server.js';
 export type { CreateServer } from './server/inference-server.js';
 export type { CloseOptions } from './server/server-arguments.js';
 export type { ServerHandle } from './server/server-handle.js';
-export type { Model } from './server/model.js';
+export type { Model, TypedModel } from './server/model.js';
 export type {
   InputsOf,
   ModelRegistry,
@@ -21,7 +21,7 @@ export type {
   OutputsOf,
   SignatureOf,
   TensorOf,
-  WithOutputs,
+  WantedOf,
 } from './server/signature.js';
 export type {
   InferOptions,
@@ -60,4 +60,61 @@ export type {
   TensorInputOf,
 } from './tensor/inputs.js';
 export type { DataOf, ElementOf, NestedArray, TypedArray } from './tensor/types.js';
-export type { ModelConfig, ModelConfigInput } from './config/index.js';
+export type {
+  BatchInput,
+  BatchInputKind,
+  BatchOutput,
+  BatchOutputKind,
+  DataType,
+  ModelConfig,
+  ModelConfigInput,
+  ModelDynamicBatching,
+  ModelEnsembling,
+  ModelEnsemblingStep,
+  ModelInput,
+  ModelInputFormat,
+  ModelInstanceGroup,
+  ModelInstanceGroupKind,
+  ModelInstanceGroupSecondaryDevice,
+  ModelInstanceGroupSecondaryDeviceSecondaryDeviceKind,
+  ModelMetrics,
+  ModelMetricsMetricControl,
+  ModelMetricsMetricControlHistogramOptions,
+  ModelMetricsMetricControlMetricIdentifier,
+  ModelOperations,
+  ModelOptimizationPolicy,
+  ModelOptimizationPolicyCuda,
+  ModelOptimizationPolicyCudaGraphSpec,
+  ModelOptimizationPolicyCudaGraphSpecLowerBound,
+  ModelOptimizationPolicyCudaGraphSpecShape,
+  ModelOptimizationPolicyExecutionAccelerators,
+  ModelOptimizationPolicyExecutionAcceleratorsAccelerator,
+  ModelOptimizationPolicyGraph,
+  ModelOptimizationPolicyModelPriority,
+  ModelOptimizationPolicyPinnedMemoryBuffer,
+  ModelOutput,
+  ModelParameter,
+  ModelQueuePolicy,
+  ModelQueuePolicyTimeoutAction,
+  ModelRateLimiter,
+  ModelRateLimiterResource,
+  ModelRepositoryAgents,
+  ModelRepositoryAgentsAgent,
+  ModelResponseCache,
+  ModelSequenceBatching,
+  ModelSequenceBatchingControl,
+  ModelSequenceBatchingControlInput,
+  ModelSequenceBatchingControlKind,
+  ModelSequenceBatchingInitialState,
+  ModelSequenceBatchingState,
+  ModelSequenceBatchingStrategyDirect,
+  ModelSequenceBatchingStrategyOldest,
+  ModelTensorReshape,
+  ModelTransactionPolicy,
+  ModelVersionPolicy,
+  ModelVersionPolicyAll,
+  ModelVersionPolicyLatest,
+  ModelVersionPolicySpecific,
+  ModelWarmup,
+  ModelWarmupInput,
+} from './config/index.js';

@@ -13,12 +13,12 @@ import { packageVersion } from '../version.js';
 import { closeConnection, closeServer } from './closing.js';
 import { forgetServer, watchServer } from './dropped.js';
 import type { ModelStatistics, ModelStatus, ServerMetadata } from './metadata.js';
-import type { Model } from './model.js';
+import type { Model, TypedModel } from './model.js';
 import { ModelHandle } from './model-handle.js';
 import { ModelTable } from './model-table.js';
 import { indexOf, isReady } from './repository-index.js';
 import type { InferOptions, InferResult, RequestedOutputs } from './results.js';
-import type { InputsOf, ModelRegistry, OutputNames, SignatureOf, WithOutputs } from './signature.js';
+import type { InputsOf, ModelRegistry, OutputNames, SignatureOf, WantedOf } from './signature.js';
 import { checkCloseOptions, checkModelName, checkVersion, type CloseOptions } from './server-arguments.js';
 import type { ServerHandle } from './server-handle.js';
 import { statisticsOf } from './statistics.js';
@@ -129,7 +129,7 @@ export class InferenceServer implements AsyncDisposable {
    * const model = server.model('digits');
    * const pinned = server.model('digits', 2);
    */
-  model<N extends keyof ModelRegistry>(name: N, version?: string | number): Model<SignatureOf<N>>;
+  model<N extends keyof ModelRegistry>(name: N, version?: string | number): TypedModel<SignatureOf<N>>;
   model(name: string, version?: string | number): Model;
   model(name: string, version?: string | number): Model {
     return this.#model(name, version);
@@ -168,8 +168,10 @@ export class InferenceServer implements AsyncDisposable {
   >(
     name: N,
     inputs: InputsOf<SignatureOf<N>>,
-    options?: InferOptions<SignatureOf<N>, W> & { readonly version?: string | number | undefined },
-  ): Promise<InferResult<WithOutputs<SignatureOf<N>, W>>>;
+    options?: InferOptions<OutputNames<SignatureOf<N>>, W> & {
+      readonly version?: string | number | undefined;
+    },
+  ): Promise<InferResult<WantedOf<SignatureOf<N>, W>>>;
   infer(
     name: string,
     inputs: Inputs,

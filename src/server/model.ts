@@ -10,19 +10,19 @@ import type {
   MapResult,
   RequestedOutputs,
 } from './results.js';
-import type { InputsOf, ModelSignature, OutputNames, WithOutputs } from './signature.js';
+import type { InputsOf, ModelSignature, OutputNames, WantedOf } from './signature.js';
 
 /**
- * A model by name, not a loaded thing: each request takes the newest ready version that the model's policy allows, or
- * the version it is pinned to; it survives reloads. Get one from {@link InferenceServer.model}.
+ * A {@link Model} whose signature is known: inputs and outputs are typed by name.
  *
- * @typeParam S - What it takes and gives, where it is in {@link ModelRegistry}.
+ * @typeParam S - What it takes and gives.
  *
  * @example
- * const model = server.model('digits');
- * const { outputs } = await model.infer({ image: new Float32Array(64) });
+ * const digits = server.model('digits'); // a TypedModel, where 'digits' is in ModelRegistry
+ * const { outputs } = await digits.infer({ image: new Float32Array(64) });
+ * outputs.scores.data; // a Float32Array
  */
-export interface Model<S extends ModelSignature = ModelSignature> {
+export interface TypedModel<S extends ModelSignature> {
   /** The model's name. */
   readonly name: string;
   /** The version it is pinned to; undefined: the newest ready one, chosen for each request. */
@@ -62,8 +62,8 @@ export interface Model<S extends ModelSignature = ModelSignature> {
    */
   infer<const W extends RequestedOutputs<OutputNames<S>> | undefined = undefined>(
     inputs: InputsOf<S>,
-    options?: InferOptions<S, W>,
-  ): Promise<InferResult<WithOutputs<S, W>>>;
+    options?: InferOptions<OutputNames<S>, W>,
+  ): Promise<InferResult<WantedOf<S, W>>>;
 
   /**
    * Runs the model on every item of a data set, several at a time, and yields the results, in order unless
@@ -80,26 +80,29 @@ export interface Model<S extends ModelSignature = ModelSignature> {
    */
   map<const W extends RequestedOutputs<OutputNames<S>> | undefined = undefined>(
     items: Iterable<InputsOf<S>> | AsyncIterable<InputsOf<S>>,
-    options?: MapOptions<S, W> & {
+    options?: MapOptions<OutputNames<S>, W> & {
       readonly ordered?: true | undefined;
       readonly onError?: 'throw' | undefined;
     },
-  ): AsyncIterableIterator<InferResult<WithOutputs<S, W>>>;
+  ): AsyncIterableIterator<InferResult<WantedOf<S, W>>>;
   /** {@link map}, as soon as each result is there. */
   map<const W extends RequestedOutputs<OutputNames<S>> | undefined = undefined>(
     items: Iterable<InputsOf<S>> | AsyncIterable<InputsOf<S>>,
-    options: MapOptions<S, W> & { readonly ordered: false; readonly onError?: 'throw' | undefined },
-  ): AsyncIterableIterator<MapResult<InferResult<WithOutputs<S, W>>>>;
+    options: MapOptions<OutputNames<S>, W> & {
+      readonly ordered: false;
+      readonly onError?: 'throw' | undefined;
+    },
+  ): AsyncIterableIterator<MapResult<InferResult<WantedOf<S, W>>>>;
   /** {@link map}, whose errors are yielded like results. */
   map<const W extends RequestedOutputs<OutputNames<S>> | undefined = undefined>(
     items: Iterable<InputsOf<S>> | AsyncIterable<InputsOf<S>>,
-    options: MapOptions<S, W> & { readonly onError: 'yield' },
-  ): AsyncIterableIterator<MapOutcome<InferResult<WithOutputs<S, W>>>>;
+    options: MapOptions<OutputNames<S>, W> & { readonly onError: 'yield' },
+  ): AsyncIterableIterator<MapOutcome<InferResult<WantedOf<S, W>>>>;
   /** {@link map}, with options that are known at run time only. */
   map<const W extends RequestedOutputs<OutputNames<S>> | undefined = undefined>(
     items: Iterable<InputsOf<S>> | AsyncIterable<InputsOf<S>>,
-    options?: MapOptions<S, W>,
-  ): AsyncIterableIterator<InferResult<WithOutputs<S, W>> | MapOutcome<InferResult<WithOutputs<S, W>>>>;
+    options?: MapOptions<OutputNames<S>, W>,
+  ): AsyncIterableIterator<InferResult<WantedOf<S, W>> | MapOutcome<InferResult<WantedOf<S, W>>>>;
 
   /**
    * How the model is run: library, instances, threads.
@@ -114,4 +117,20 @@ export interface Model<S extends ModelSignature = ModelSignature> {
    * @throws {TritonError} NOT_FOUND or UNAVAILABLE when no version is ready.
    */
   statistics(): ModelStatistics;
+}
+
+/**
+ * A model by name, not a loaded thing: each request takes the newest ready version that the model's policy allows, or
+ * the version it is pinned to; it survives reloads. Get one from {@link InferenceServer.model}. Every
+ * {@link TypedModel} is one.
+ *
+ * @example
+ * const model = server.model('digits');
+ * const { outputs } = await model.infer({ image: new Float32Array(64) });
+ */
+export interface Model extends TypedModel<ModelSignature> {
+  // With a member of its own it is compared with a TypedModel member by member. TypedModels are compared by their
+  // signatures alone, and so none of them would be this one.
+  /** The model's name. */
+  readonly name: string;
 }

@@ -2,8 +2,8 @@
 
 import type { Timings } from '../dispatch/types.js';
 import type { TritonError } from '../errors.js';
+import type { AnyTensor } from '../tensor/tensor.js';
 import type { TypedArray } from '../tensor/types.js';
-import type { ModelSignature, OutputNames, OutputsOf } from './signature.js';
 
 /** Values that a request or a response may carry besides tensors. */
 export type RequestParameters = Readonly<Record<string, string | number | bigint | boolean>>;
@@ -11,20 +11,20 @@ export type RequestParameters = Readonly<Record<string, string | number | bigint
 /**
  * What a request came to. `JSON.stringify` writes all of it; see {@link TensorJSON} for the tensors.
  *
- * @typeParam S - The model's signature: its outputs are typed by name where it is known.
+ * @typeParam O - Its outputs, by name where the model is in {@link ModelRegistry}.
  *
  * @example
  * const { outputs, timings } = await model.infer({ image });
  * outputs.scores?.as('FP32').data; // a Float32Array
  * timings.batchSize; // how many items ran together
  */
-export interface InferResult<S extends ModelSignature = ModelSignature> {
+export interface InferResult<O = Readonly<Record<string, AnyTensor>>> {
   /** The version that answered. */
   readonly model: { readonly name: string; readonly version: string };
   /** The request's id; empty without one. */
   readonly id: string;
   /** By name; without inherited properties. */
-  readonly outputs: OutputsOf<S>;
+  readonly outputs: O;
   readonly parameters: RequestParameters;
   readonly timings: Timings;
 }
@@ -49,15 +49,15 @@ export type RequestedOutputs<N extends string = string> = readonly (N | Requeste
 /**
  * Options of a request.
  *
- * @typeParam S - The model's signature.
+ * @typeParam N - Names that the model's outputs have.
  * @typeParam W - The type of `outputs`, which tells what the result has.
  *
  * @example
  * await model.infer({ image }, { id: 'a1', outputs: ['label'], signal: AbortSignal.timeout(1000) });
  */
 export interface InferOptions<
-  S extends ModelSignature = ModelSignature,
-  W extends RequestedOutputs<OutputNames<S>> | undefined = RequestedOutputs<OutputNames<S>> | undefined,
+  N extends string = string,
+  W extends RequestedOutputs<N> | undefined = RequestedOutputs<N> | undefined,
 > {
   /** Comes back with the result, and stands in messages. Triton: `id`. */
   readonly id?: string | undefined;
@@ -81,13 +81,13 @@ export interface InferOptions<
    * const scores = new Float32Array(10);
    * await model.infer({ image }, { into: { scores } }); // no memory is allocated for them
    */
-  readonly into?: { readonly [N in OutputNames<S>]?: TypedArray | undefined } | undefined;
+  readonly into?: { readonly [K in N]?: TypedArray | undefined } | undefined;
 }
 
 /**
  * Options of {@link Model.map}.
  *
- * @typeParam S - The model's signature.
+ * @typeParam N - Names that the model's outputs have.
  * @typeParam W - The type of `outputs`, which tells what each result has.
  *
  * @example
@@ -97,8 +97,8 @@ export interface InferOptions<
  * }
  */
 export interface MapOptions<
-  S extends ModelSignature = ModelSignature,
-  W extends RequestedOutputs<OutputNames<S>> | undefined = RequestedOutputs<OutputNames<S>> | undefined,
+  N extends string = string,
+  W extends RequestedOutputs<N> | undefined = RequestedOutputs<N> | undefined,
 > {
   /** Requests in flight at once, and how far is read ahead (default: enough for two batches of every instance). */
   readonly concurrency?: number | undefined;

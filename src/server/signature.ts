@@ -55,25 +55,21 @@ export type OutputNames<S extends ModelSignature> = keyof S['outputs'] & string;
 /** The name in an entry of `options.outputs`. */
 type NameOf<E> = E extends string ? E : E extends { readonly name: infer N extends string } ? N : never;
 
-/** The datatypes of the outputs that are wanted: one that is wanted as classes may be strings. */
-type WantedDatatypes<O, E> = {
-  readonly [N in NameOf<E> & keyof O]: N extends E ? O[N] : O[N] | 'BYTES';
+/** The outputs of `O` that are wanted: one that is wanted as classes may be strings. */
+type Wanted<O, E> = {
+  readonly [N in NameOf<E> & keyof O]: N extends E ? O[N] : O[N] | Tensor<'BYTES'>;
 };
 
-/** The outputs of `O` that a request gets which wants `W` of them. */
+/** What a request gets of the outputs `O` that wants `W` of them. */
 type Chosen<O, W> = W extends readonly []
   ? O
   : W extends readonly (infer E)[]
     ? number extends W['length']
-      ? Partial<WantedDatatypes<O, E>>
-      : WantedDatatypes<O, E>
+      ? Partial<Wanted<O, E>>
+      : Wanted<O, E>
     : O;
 
-/**
- * What a request to a model with signature `S` gives that wants the outputs `W`; undefined: all of them.
- */
-export type WithOutputs<S extends ModelSignature, W> = string extends keyof S['outputs']
-  ? S
-  : Chosen<S['outputs'], W> extends infer O extends ModelSignature['outputs']
-    ? { readonly inputs: S['inputs']; readonly outputs: O }
-    : never;
+/** What a request to a model with signature `S` gets that wants the outputs `W`; undefined: all of them. */
+export type WantedOf<S extends ModelSignature, W> = string extends keyof S['outputs']
+  ? OutputsOf<S>
+  : Chosen<OutputsOf<S>, W>;

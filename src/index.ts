@@ -10,7 +10,7 @@ export { createServer } from './server/create-server.js';
 export { attachServer } from './server/attach-server.js';
 export { InferenceServer } from './server/inference-server.js';
 export type { CreateServer } from './server/inference-server.js';
-export type { CloseOptions } from './server/server-arguments.js';
+export type { CloseOptions, UnloadModelOptions } from './server/server-arguments.js';
 export type { ServerHandle } from './server/server-handle.js';
 export type { Model, TypedModel } from './server/model.js';
 export type {
@@ -44,7 +44,7 @@ export type {
   TensorMetadata,
 } from './server/metadata.js';
 export type { Timings } from './dispatch/types.js';
-export type { BackendConfig, LoadEvent, ServerOptions } from './options.js';
+export type { BackendConfig, GivenModel, LoadEvent, ServerOptions } from './options.js';
 export type { LoadModelOptions } from './registry/override.js';
 export type { ModelState } from './registry/published.js';
 export { Tensor } from './tensor/tensor.js';

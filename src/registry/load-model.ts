@@ -4,7 +4,8 @@ import type { NativeServer } from '../addon/native.js';
 import { TritonError } from '../errors.js';
 import type { LoadEvent, ResolvedOptions } from '../options.js';
 import { loadVersion, retire } from './load-version.js';
-import { readModel, type ModelFiles } from './local-source.js';
+import { readModel } from './local-source.js';
+import type { ModelFiles, ModelFolder } from './model-folder.js';
 import { mergedVersions, servedVersions, type ModelEntry } from './model-entry.js';
 import { filesOf, type Override } from './override.js';
 import { prepareModel } from './prepare-model.js';
@@ -87,7 +88,7 @@ interface Loaded {
 
 /** Where a model's files are, and what they are. */
 interface FoundFiles {
-  readonly folder: { readonly name: string; readonly path: string };
+  readonly folder: ModelFolder;
   readonly files: ModelFiles;
   /** Empty where there is nothing to compare with the next time. */
   readonly stamp: string;
@@ -116,7 +117,8 @@ async function loadVersions(
   loaded: Loaded[],
 ): Promise<readonly number[]> {
   const { server, options } = context;
-  const { prepared, versions } = prepareModel(folder, files, options, override?.config);
+  const model = prepareModel(folder, files, options, override?.config);
+  const { versions } = model;
   const unserved = (version: number): boolean => !servedVersions(before).includes(version);
   const publish = (changed: readonly PublishedVersion[]): void => {
     entry.publish({ state: '', reason: '', versions: mergedVersions(before.versions, changed) });
@@ -128,7 +130,7 @@ async function loadVersions(
     versions.map(async (version) => {
       context.throwIfGivenUp();
       context.report(version, 'LOADING');
-      const descriptor = await loadVersion(server, options, prepared, version, override);
+      const descriptor = await loadVersion(server, options, model, version, override);
       loaded.push({ version, descriptor });
     }),
   );

@@ -2,7 +2,8 @@
 
 import type { NativeServer } from '../addon/native.js';
 import { TritonError } from '../errors.js';
-import type { ModelFolder } from './local-source.js';
+import type { GivenModel } from '../options.js';
+import type { ModelFolder } from './model-folder.js';
 import { retire } from './load-version.js';
 import type { ModelState, PublishedModel, PublishedVersion } from './published.js';
 
@@ -18,6 +19,8 @@ export class ModelEntry {
   readonly name: string;
   /** One folder of that name in each repository that has one. */
   folders: readonly ModelFolder[];
+  /** What the program gave in place of a folder. */
+  given: GivenModel | undefined;
   /** The files that the served versions came from. */
   stamp = '';
   readonly #server: NativeServer;
@@ -27,10 +30,11 @@ export class ModelEntry {
   /** Loads and unloads of a model follow each other. */
   #queue: Promise<unknown> = idle;
 
-  constructor(server: NativeServer, name: string, folders: readonly ModelFolder[]) {
+  constructor(server: NativeServer, name: string, folders: readonly ModelFolder[], given?: GivenModel) {
     this.#server = server;
     this.name = name;
     this.folders = folders;
+    this.given = given;
     server.publish(name, unknownText);
   }
 
@@ -56,7 +60,11 @@ export class ModelEntry {
     return run;
   }
 
-  /** Its folder, of which there must be one. */
+  /**
+   * Its folder, of which there must be one.
+   *
+   * @throws {TritonError} NOT_FOUND or INVALID_ARG.
+   */
   folder(): ModelFolder {
     const [folder, second] = this.folders;
     if (!folder) {
@@ -67,7 +75,7 @@ export class ModelEntry {
     if (second) {
       throw new TritonError(
         'INVALID_ARG',
-        `model '${this.name}' appears in two or more repositories: ${this.folders.map(({ path }) => path).join(', ')}`,
+        `model '${this.name}' appears in two or more repositories: ${this.folders.map(({ path, file }) => file ?? path).join(', ')}`,
         { model: this.name },
       );
     }

@@ -3,12 +3,19 @@
 import type { NativeServer } from '../addon/native.js';
 import { didYouMean } from '../suggest.js';
 import { TritonError, type TritonErrorOptions } from '../errors.js';
-import type { LoadEvent, ResolvedOptions } from '../options.js';
+import type { GivenModel, LoadEvent, ResolvedOptions } from '../options.js';
 import { asTritonError, loadModel } from './load-model.js';
 import { LoadReports, throwFault, type LoadCall } from './load-reports.js';
-import { listModels, type ModelFolder } from './local-source.js';
+import { listModels } from './local-source.js';
+import type { ModelFolder } from './model-folder.js';
 import { ModelEntry } from './model-entry.js';
-import { readOverride, releaseOverride, type LoadModelOptions, type Override } from './override.js';
+import {
+  readGivenModel,
+  readOverride,
+  releaseOverride,
+  type LoadModelOptions,
+  type Override,
+} from './override.js';
 
 /**
  * So many models are under way at once while a server starts: for each loader thread one that it loads and one that
@@ -31,6 +38,9 @@ export class Registry {
     this.#server = server;
     this.#options = options;
     this.#reports = new LoadReports(options.onProgress);
+    for (const [name, given] of options.models) {
+      this.#entries.set(name, new ModelEntry(server, name, [], given));
+    }
   }
 
   /**
@@ -59,7 +69,7 @@ export class Registry {
       if (found.has(name)) continue;
       entry.folders = [];
       // Gone from the repository and never loaded: as if it had not been there.
-      if (!entry.hasVersions) {
+      if (!entry.hasVersions && !entry.given) {
         this.#entries.delete(name);
         this.#server.withdraw(name);
       }
@@ -98,6 +108,8 @@ export class Registry {
     await Promise.all(Array.from({ length: modelLoadConcurrency * modelsPerLoader + modelsAhead }, loadSome));
     throwFault(call);
     this.#starting = false;
+    // Nothing is loaded again then, and they may be large.
+    if (modelControlMode === 'none') for (const entry of this.#entries.values()) entry.given = undefined;
     if (names.length > 0) {
       // Before anybody is served, who might have to wait for it.
       await new Promise<void>((resolve) => {
@@ -157,7 +169,7 @@ export class Registry {
         throw new TritonError(
           'NOT_FOUND',
           `model '${name}' is in no repository${didYouMean(name, this.#entries.keys())}: looked in ` +
-            this.#options.repositories.join(', '),
+            (this.#options.repositories.join(', ') || 'the models given, as there is none'),
           { model: name },
         );
       }
@@ -171,7 +183,30 @@ export class Registry {
     }
   }
 
-  #load(entry: ModelEntry, call: LoadCall, override: Override | undefined): Promise<readonly number[]> {
+  async #load(entry: ModelEntry, call: LoadCall, asked: Override | undefined): Promise<readonly number[]> {
+    const given = entry.given && !asked?.files ? this.#given(entry, entry.given) : undefined;
+    try {
+      return await this.#loadWith(
+        entry,
+        call,
+        given ? { ...given, ...(asked && { config: asked.config }) } : asked,
+      );
+    } finally {
+      releaseOverride(given);
+    }
+  }
+
+  #given({ name, folders }: ModelEntry, given: GivenModel): Override {
+    const [folder] = folders;
+    if (!folder) return readGivenModel(name, given);
+    throw new TritonError(
+      'INVALID_ARG',
+      `model '${name}' is given as options.models['${name}'], and is in a repository, too: ${folder.file ?? folder.path}`,
+      { model: name },
+    );
+  }
+
+  #loadWith(entry: ModelEntry, call: LoadCall, override: Override | undefined): Promise<readonly number[]> {
     return loadModel(
       {
         server: this.#server,

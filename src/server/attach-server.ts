@@ -53,6 +53,7 @@ export async function attachServer(handle: ServerHandle): Promise<InferenceServe
     explicit: false,
     captureStacks: handle.captureStacks,
     repositories: undefined,
+    devices: () => handle.devices,
   });
   if (dispatcher.closed) {
     await server.close({ timeoutMs: 0 });

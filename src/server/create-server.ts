@@ -41,7 +41,12 @@ Object.defineProperty(InferenceServer, 'create', { value: createServer });
 
 /** Half of the package's modules, which neither an import nor an attached server needs. */
 const creation = lazy(() =>
-  Promise.all([import('../options.js'), import('../addon/server.js'), import('../registry/registry.js')]),
+  Promise.all([
+    import('../resolve-options.js'),
+    import('../addon/server.js'),
+    import('../registry/registry.js'),
+    import('../backends/devices.js'),
+  ]),
 );
 
 async function create(
@@ -65,7 +70,7 @@ async function create(
     ? { ...options, modelRepository: source as string | URL | readonly (string | URL)[] }
     : (source as ServerOptions);
   const taken = takeOptions(given);
-  const [{ resolveOptions }, { createEngine }, { Registry }] = await creation();
+  const [{ resolveOptions }, { createEngine }, { Registry }, { usableDevices }] = await creation();
   const resolved = resolveOptions(taken.options, taken.workingDirectory);
   const { signal } = resolved;
   throwIfAborted(signal);
@@ -78,7 +83,8 @@ async function create(
     registry,
     explicit: resolved.modelControlMode === 'explicit',
     captureStacks: resolved.captureStacks,
-    repositories: resolved.repositories,
+    repositories: [...resolved.repositories, ...resolved.models.keys()],
+    devices: () => usableDevices(resolved),
   });
   const giveUp = (): void => {
     registry.giveUp();

@@ -19,25 +19,20 @@ import { ModelTable } from './model-table.js';
 import { indexOf, isReady } from './repository-index.js';
 import type { InferOptions, InferResult, RequestedOutputs } from './results.js';
 import type { InputsOf, ModelRegistry, OutputNames, SignatureOf, WantedOf } from './signature.js';
-import { checkCloseOptions, checkModelName, checkVersion, type CloseOptions } from './server-arguments.js';
+import {
+  checkCloseOptions,
+  checkModelName,
+  checkUnloadOptions,
+  checkVersion,
+  type CloseOptions,
+  type UnloadModelOptions,
+} from './server-arguments.js';
 import type { ServerHandle } from './server-handle.js';
+import type { ServerParts } from './server-parts.js';
 import { statisticsOf } from './statistics.js';
 
 /** Handles that are kept so that whoever asks for a model again gets the same; any string of digits may be asked for. */
 const mostHandles = 1024;
-
-/** What a server is made of. */
-export interface ServerParts {
-  readonly native: NativeServer;
-  readonly dispatcher: Dispatcher;
-  /** Of the server that was created here; undefined: it is connected to one of another environment. */
-  readonly registry: Registry | undefined;
-  /** Whether models are loaded and unloaded on request. */
-  readonly explicit: boolean;
-  readonly captureStacks: boolean;
-  /** Whose models it serves, for messages. */
-  readonly repositories: readonly string[] | undefined;
-}
 
 /** The type of {@link createServer}. */
 export interface CreateServer {
@@ -68,7 +63,9 @@ export class InferenceServer implements AsyncDisposable {
     newServer = (parts): InferenceServer => new InferenceServer(constructing, parts);
   }
 
-  readonly #handle: ServerHandle;
+  #handle: ServerHandle | undefined;
+  readonly #captureStacks: boolean;
+  readonly #devices: () => readonly string[];
   readonly #native: NativeServer;
   readonly #dispatcher: Dispatcher;
   readonly #table: ModelTable;
@@ -86,19 +83,14 @@ export class InferenceServer implements AsyncDisposable {
         'InferenceServer has no public constructor: use await createServer(modelRepository)',
       );
     }
-    const { native, dispatcher, registry, explicit, captureStacks, repositories } = parts;
+    const { native, dispatcher, registry, explicit, captureStacks, repositories, devices } = parts;
     this.#native = native;
     this.#dispatcher = dispatcher;
     this.#table = new ModelTable(native, dispatcher);
     this.#registry = registry;
     this.#explicit = explicit;
-    this.#handle = Object.freeze({
-      tritonts: 'server',
-      process: process.pid,
-      engine: addon().engineId(),
-      id: native.id(),
-      captureStacks,
-    });
+    this.#captureStacks = captureStacks;
+    this.#devices = devices;
     watchServer(this.#table, { native, dispatcher, repositories });
   }
 
@@ -109,6 +101,14 @@ export class InferenceServer implements AsyncDisposable {
   get handle(): ServerHandle {
     // Connections end by themselves.
     if (this.#registry) forgetServer(this.#dispatcher);
+    this.#handle ??= Object.freeze({
+      tritonts: 'server',
+      process: process.pid,
+      engine: addon().engineId(),
+      id: this.#native.id(),
+      captureStacks: this.#captureStacks,
+      devices: Object.freeze([...this.#devices()]),
+    });
     return this.#handle;
   }
 
@@ -197,7 +197,7 @@ export class InferenceServer implements AsyncDisposable {
         ? ['model_repository', 'model_configuration', 'statistics']
         : ['model_configuration', 'statistics'],
       backends: addon().backends(),
-      devices: ['cpu'],
+      devices: [...this.#devices()],
     };
   }
 
@@ -231,9 +231,13 @@ export class InferenceServer implements AsyncDisposable {
   /**
    * Unloads a model; resolves when its requests have ended and its memory is free. Triton: `UnloadModel`.
    *
-   * @throws {TritonError} As {@link loadModel}; unloading what is not loaded succeeds.
+   * @throws {TritonError} INVALID_ARG for wrong options, else as {@link loadModel}; unloading what is not loaded succeeds.
+   *
+   * @example
+   * await server.unloadModel('digits');
    */
-  async unloadModel(name: string): Promise<void> {
+  async unloadModel(name: string, options: UnloadModelOptions = {}): Promise<void> {
+    checkUnloadOptions(options);
     await this.#control('unloaded').unload(name);
   }
 

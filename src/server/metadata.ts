@@ -30,7 +30,7 @@ export interface ServerMetadata {
   readonly extensions: readonly string[];
   /** Backends by name. */
   readonly backends: readonly string[];
-  /** Devices that instances can be on. */
+  /** Devices that instances can be on: 'cpu', and 'gpu:0', 'gpu:1', … where a backend can use them. */
   readonly devices: readonly string[];
 }
 

@@ -1,12 +1,29 @@
 /** Checks of what the methods of a server are given. */
 
-import { checkKeys, checkObject } from '../checks.js';
+import { checkKeys, checkObject, expected } from '../checks.js';
 import { invalidArgument } from '../errors.js';
 
 /** Options of {@link InferenceServer.close}. */
 export interface CloseOptions {
   /** How long accepted requests may still run, in milliseconds (default 30,000); 0: cancel them now. */
   readonly timeoutMs?: number | undefined;
+}
+
+/** Options of {@link InferenceServer.unloadModel}. */
+export interface UnloadModelOptions {
+  /**
+   * Whether the models that this one is composed of are unloaded, too (default false). Only an ensemble is composed of
+   * others, and ensembles are not served yet: so far it unloads nothing more. Triton: `unload_dependents`.
+   */
+  readonly unloadDependents?: boolean | undefined;
+}
+
+/** @throws {TritonError} INVALID_ARG. */
+export function checkUnloadOptions(options: UnloadModelOptions): void {
+  checkObject(options, 'unload options');
+  checkKeys(options, ['unloadDependents'], 'unload options');
+  const given: unknown = options.unloadDependents ?? false;
+  if (typeof given !== 'boolean') throw expected('true or false', 'unload options.unloadDependents', given);
 }
 
 const defaultCloseMs = 30_000;

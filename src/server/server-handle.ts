@@ -10,4 +10,6 @@ export interface ServerHandle {
   readonly engine: number;
   readonly id: number;
   readonly captureStacks: boolean;
+  /** As in {@link ServerMetadata}. */
+  readonly devices: readonly string[];
 }

@@ -7,9 +7,11 @@ export type BackendConfig = Readonly<Record<string, string | number | boolean>>;
 
 /** A step of loading, for progress lines. */
 export interface LoadEvent {
+  /** Name of the model. */
   readonly model: string;
   /** Absent while the model's versions are not known yet. */
   readonly version?: string | undefined;
+  /** What it has come to. */
   readonly state: 'LOADING' | 'READY' | 'UNAVAILABLE';
   /** Models that are ready or have failed. */
   readonly done: number;

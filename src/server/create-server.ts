@@ -11,7 +11,8 @@ import { InferenceServer, newServer } from './inference-server.js';
 /**
  * Starts a server: reads model repositories in Triton's layout and loads the models.
  *
- * @param source - Folder of models, or several, as paths or file URLs. All that is given is copied before this returns, and
+ * @param source - Folder of models, or several, as paths or file URLs; a model file (`digits.onnx`) is served under its
+ *   name, as version 1. All that is given is copied before this returns, and
  *   relative paths start at what is the working directory then.
  * @returns The server, when the models that it should load are ready.
  * @throws {TritonError} INVALID_ARG for wrong options, NOT_FOUND for a folder that is not there, CANCELLED by
@@ -27,7 +28,14 @@ export function createServer(
   source: string | URL | readonly (string | URL)[],
   options?: Omit<ServerOptions, 'modelRepository'>,
 ): Promise<InferenceServer>;
-/** Starts a server, with everything in one object. */
+/**
+ * Starts a server, with everything in one object.
+ *
+ * @throws {TritonError} As with a source of its own.
+ *
+ * @example
+ * const server = await createServer({ modelRepository: ['./models', './more'], modelControlMode: 'explicit' });
+ */
 export function createServer(options: ServerOptions): Promise<InferenceServer>;
 export function createServer(
   source: string | URL | readonly (string | URL)[] | ServerOptions,

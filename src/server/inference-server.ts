@@ -54,6 +54,10 @@ const constructing = Symbol('constructing');
  * {@link attachServer} in a worker of the same process.
  *
  * An idle server does not keep the process alive; a request in flight does.
+ *
+ * @example
+ * await using server: InferenceServer = await createServer('./models');
+ * const { outputs } = await server.model('digits').infer({ image: new Float32Array(64) });
  */
 export class InferenceServer implements AsyncDisposable {
   /** The same as {@link createServer}, whose module puts it here. */

@@ -20,12 +20,19 @@ export type RequestParameters = Readonly<Record<string, string | number | bigint
  */
 export interface InferResult<O = Readonly<Record<string, AnyTensor>>> {
   /** The version that answered. */
-  readonly model: { readonly name: string; readonly version: string };
+  readonly model: {
+    /** Name of the model. */
+    readonly name: string;
+    /** Its version, as text. */
+    readonly version: string;
+  };
   /** The request's id; empty without one. */
   readonly id: string;
   /** By name; without inherited properties. */
   readonly outputs: O;
+  /** What the model's backend returned besides outputs; empty for those that return none. */
   readonly parameters: RequestParameters;
+  /** Of the batch that the request ran in. */
   readonly timings: Timings;
 }
 
@@ -35,6 +42,7 @@ export interface InferResult<O = Readonly<Record<string, AnyTensor>>> {
  * @typeParam N - Names that the model's outputs have.
  */
 export interface RequestedOutput<N extends string = string> {
+  /** Its name. */
   readonly name: N;
   /**
    * Return the best classes instead of the values, this many of each item: a BYTES tensor of `value:index`, or
@@ -122,7 +130,9 @@ export interface MapOptions<
 export interface MapResult<R = InferResult> {
   /** Which item it is, from 0. */
   readonly index: number;
+  /** As from {@link Model.infer}. */
   readonly result: R;
+  /** Of an item that failed; see {@link MapError}. */
   readonly error?: undefined;
 }
 
@@ -130,7 +140,9 @@ export interface MapResult<R = InferResult> {
 export interface MapError {
   /** Which item it is, from 0. */
   readonly index: number;
+  /** Of an item that did not fail; see {@link MapResult}. */
   readonly result?: undefined;
+  /** Why it failed. What a getter of the item threw is its `cause`. */
   readonly error: TritonError;
 }
 

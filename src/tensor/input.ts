@@ -59,7 +59,7 @@ export class InputEncoder {
    * Checks the inputs of one request and puts them in wire layout.
    *
    * @returns What is to be copied before any code of a caller runs and before the next call, see {@link EncodedInputs}.
-   * @throws TritonError INVALID_ARG, with model and tensor, for whatever the model does not take
+   * @throws {TritonError} INVALID_ARG, with model and tensor, for whatever the model does not take
    */
   encode(inputs: Inputs): EncodedInputs {
     const encoded = this.#encoded;

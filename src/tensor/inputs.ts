@@ -95,13 +95,16 @@ export type TensorInputOf<D extends Datatype> =
   | (D extends 'BYTES' ? string | Uint8Array : never)
   | NestedArray<InputElementOf<D> | ArraysByDatatype[D]>
   | (Omit<ShapedInput, 'data' | 'datatype'> & {
+      /** The elements in row-major order. */
       readonly data:
         | ArraysByDatatype[D]
         | readonly InputElementOf<D>[]
         | (D extends 'BYTES' ? string | Uint8Array : never);
+      /** Checked if given. */
       readonly datatype?: D | undefined;
     })
   | (Omit<OnnxRuntimeTensorLike, 'data'> & {
+      /** The elements in row-major order. */
       readonly data: ArraysByDatatype[D] | readonly InputElementOf<D>[];
     })
   | Tensor<D>;

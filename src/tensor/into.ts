@@ -12,7 +12,7 @@ import { bytesAt, isDetached, kindOf } from './views.js';
 /**
  * A caller's array for an output.
  *
- * @throws TritonError INVALID_ARG unless it is of the class that the output's `data` has
+ * @throws {TritonError} INVALID_ARG unless it is of the class that the output's `data` has
  */
 export function checkInto(model: string, output: string, datatype: Datatype, target: unknown): TypedArray {
   const about = { model, tensor: output };
@@ -42,7 +42,7 @@ export function checkInto(model: string, output: string, datatype: Datatype, tar
  * The memory of the caller's array, now that the output is there.
  *
  * @param bytes - What the output takes.
- * @throws TritonError INVALID_ARG where it does not have just as many, or lost its buffer meanwhile
+ * @throws {TritonError} INVALID_ARG where it does not have just as many, or lost its buffer meanwhile
  */
 export function targetMemory(
   output: string,

@@ -13,6 +13,12 @@ import type { DataOf, ElementOf, NestedArray } from './types.js';
  * It has three own properties, `datatype`, `shape` and `data`, so a structured clone of it (through
  * `postMessage`, say) has these three, and is accepted as an input like the tensor itself. Tensors compare by
  * `toArray()`.
+ *
+ * @typeParam D - Its datatype.
+ *
+ * @example
+ * const { scores } = (await model.infer({ image })).outputs;
+ * if (scores?.datatype === 'FP32') scores.data; // a Float32Array
  */
 export class Tensor<D extends Datatype = Datatype> {
   /** Protocol name of the datatype. Triton: `outputs[].datatype`. */

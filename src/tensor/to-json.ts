@@ -16,7 +16,9 @@ import { flatElements, type TensorData } from './to-array.js';
  * | others | numbers |
  */
 export interface TensorJSON {
+  /** Protocol name of the datatype. */
   readonly datatype: Datatype;
+  /** The shape, with the batch dimension where the model has one. */
   readonly shape: readonly number[];
   /** The elements in row-major order, flat. */
   readonly data: readonly (number | string | boolean)[];

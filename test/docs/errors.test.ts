@@ -60,9 +60,7 @@ for (const section of sections) {
     for (const [i, message] of messages.entries()) {
       test(message, async (t) => {
         const folder = await temporaryFolder(t);
-        const error = await rejection(
-          (async (): Promise<unknown> => situations[i]?.({ ...scene, folder }))(),
-        );
+        const error = await rejection(Promise.resolve({ ...scene, folder }).then(situations[i]));
         assert.equal(error.code, code);
         assert.match(error.message, pattern(message));
       });

@@ -53,7 +53,7 @@ const creation = lazy(() =>
     import('../resolve-options.js'),
     import('../addon/server.js'),
     import('../registry/registry.js'),
-    import('../backends/devices.js'),
+    import('./devices.js'),
   ]),
 );
 

@@ -64,7 +64,7 @@ export class InferenceServer implements AsyncDisposable {
   declare static readonly create: CreateServer;
 
   static {
-    newServer = (parts): InferenceServer => new InferenceServer(constructing, parts);
+    newServer = (parts: ServerParts): InferenceServer => new InferenceServer(constructing, parts);
   }
 
   #handle: ServerHandle | undefined;

@@ -22,6 +22,10 @@ export class ItemSource {
   readonly #consumer: ItemConsumer;
   /** The source runs in the async context (`AsyncLocalStorage`) of whoever called `map`. */
   readonly #context: AsyncResource = new AsyncResource('tritonts.map');
+  readonly #pullNow = (): void => {
+    if (this.#asyncItems) this.#pullAsync(this.#asyncItems);
+    else if (this.#items) this.#pullAll(this.#items);
+  };
   /** An async source was asked for its next item. */
   #pulling = false;
   #exhausted = false;
@@ -39,7 +43,7 @@ export class ItemSource {
 
   /** Asks for items while the consumer has room. Most often answers make room, in whatever context these come. */
   pull(): void {
-    this.#context.runInAsyncScope(this.#pullNow, this);
+    this.#context.runInAsyncScope(this.#pullNow);
   }
 
   /** Tells the source that no more is wanted; resolves when it has ended. Rejects with what it throws then. */
@@ -51,11 +55,6 @@ export class ItemSource {
     // A generator that was asked for an item ends when it has it, and that may be never.
     if (this.#pulling) ending?.catch(() => undefined);
     else await ending;
-  }
-
-  #pullNow(): void {
-    if (this.#asyncItems) this.#pullAsync(this.#asyncItems);
-    else if (this.#items) this.#pullAll(this.#items);
   }
 
   #pullAll(items: Iterator<Inputs, unknown>): void {

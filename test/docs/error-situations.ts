@@ -90,12 +90,12 @@ export const errorSituations: Readonly<Record<string, readonly Situation[]>> = {
     },
     async ({ folder }) => {
       const models = { mood: { config: 'max_batch_size: -1', versions: { '1': {} } } };
-      const server = await createServer(await writeRepository(folder, models), { exitOnError: false });
-      await server.infer('mood', { x: row() }).finally(() => server.close());
+      await using server = await createServer(await writeRepository(folder, models), { exitOnError: false });
+      await server.infer('mood', { x: row() });
     },
     async ({ folder }) => {
-      const server = await createServer(await writeRepository(folder, { echo: identity() }));
-      await server.loadModel('echo').finally(() => server.close());
+      await using server = await createServer(await writeRepository(folder, { echo: identity() }));
+      await server.loadModel('echo');
     },
     async ({ server }) => {
       const requests = Array.from({ length: 64 }, () =>
@@ -116,8 +116,8 @@ export const errorSituations: Readonly<Record<string, readonly Situation[]>> = {
     ({ folder }) =>
       configured(folder, configText({ backend: 'identity', more: 'response_cache { enable: true }' })),
     async ({ server }) => {
-      const attached = await attachServer(server.handle);
-      await attached.loadModel('echo').finally(() => attached.close());
+      await using attached = await attachServer(server.handle);
+      await attached.loadModel('echo');
     },
   ),
   CANCELLED: list(

@@ -1,7 +1,7 @@
 /** What instances of models can be on. */
 
-import { gpuFinder } from './gpus.js';
-import { backends } from './index.js';
+import { gpuFinder } from '../backends/gpus.js';
+import { backends } from '../backends/index.js';
 import type { ResolvedOptions } from '../options.js';
 
 /** 'cpu', and 'gpu:0', 'gpu:1', … for the GPUs that a backend can use with these options. */

@@ -6,38 +6,115 @@
 
 export { TritonError } from './errors.js';
 export type { ErrorLocation, TritonErrorCode, TritonErrorOptions } from './errors.js';
-export { attachServer, createServer, InferenceServer } from './server/server.js';
-export type { CloseOptions, ServerHandle } from './server/server.js';
-export type { Model } from './server/model.js';
+export { createServer } from './server/create-server.js';
+export { attachServer } from './server/attach-server.js';
+export { InferenceServer } from './server/inference-server.js';
+export type { CreateServer } from './server/inference-server.js';
+export type { CloseOptions, UnloadModelOptions } from './server/server-arguments.js';
+export type { ServerHandle } from './server/server-handle.js';
+export type { Model, TypedModel } from './server/model.js';
+export type {
+  InputsOf,
+  ModelRegistry,
+  ModelSignature,
+  OutputNames,
+  OutputsOf,
+  SignatureOf,
+  TensorOf,
+  WantedOf,
+} from './server/signature.js';
 export type {
   InferOptions,
   InferResult,
+  MapError,
   MapOptions,
+  MapOutcome,
+  MapResult,
+  RequestedOutput,
+  RequestedOutputs,
+  RequestParameters,
+} from './server/results.js';
+export type {
   ModelMetadata,
   ModelStatistics,
   ModelStatus,
-  Parameters,
-  RequestedOutput,
   RuntimeInfo,
   ServerMetadata,
   StatisticDuration,
   TensorMetadata,
-} from './server/types.js';
+} from './server/metadata.js';
 export type { Timings } from './dispatch/types.js';
-export type { BackendConfig, ProgressEvent, ServerOptions } from './options.js';
+export type { BackendConfig, GivenModel, LoadEvent, ServerOptions } from './options.js';
 export type { LoadModelOptions } from './registry/override.js';
 export type { ModelState } from './registry/published.js';
-export { Tensor } from './tensor/output.js';
-export type { AnyTensor } from './tensor/output.js';
+export { Tensor } from './tensor/tensor.js';
+export type { AnyTensor } from './tensor/tensor.js';
+export type { TensorJSON } from './tensor/to-json.js';
 export type { Datatype } from './tensor/datatype.js';
 export type {
-  DataOf,
-  ElementOf,
   InputElement,
   Inputs,
-  NestedArray,
+  OnnxRuntimeTensorLike,
   ShapedInput,
   TensorInput,
-  TypedArray,
-} from './tensor/types.js';
-export type { ModelConfig, ModelConfigInput } from './config/index.js';
+  TensorInputOf,
+} from './tensor/inputs.js';
+export type { DataOf, ElementOf, NestedArray, TypedArray } from './tensor/types.js';
+export type {
+  BatchInput,
+  BatchInputKind,
+  BatchOutput,
+  BatchOutputKind,
+  DataType,
+  ModelConfig,
+  ModelConfigInput,
+  ModelDynamicBatching,
+  ModelEnsembling,
+  ModelEnsemblingStep,
+  ModelInput,
+  ModelInputFormat,
+  ModelInstanceGroup,
+  ModelInstanceGroupKind,
+  ModelInstanceGroupSecondaryDevice,
+  ModelInstanceGroupSecondaryDeviceSecondaryDeviceKind,
+  ModelMetrics,
+  ModelMetricsMetricControl,
+  ModelMetricsMetricControlHistogramOptions,
+  ModelMetricsMetricControlMetricIdentifier,
+  ModelOperations,
+  ModelOptimizationPolicy,
+  ModelOptimizationPolicyCuda,
+  ModelOptimizationPolicyCudaGraphSpec,
+  ModelOptimizationPolicyCudaGraphSpecLowerBound,
+  ModelOptimizationPolicyCudaGraphSpecShape,
+  ModelOptimizationPolicyExecutionAccelerators,
+  ModelOptimizationPolicyExecutionAcceleratorsAccelerator,
+  ModelOptimizationPolicyGraph,
+  ModelOptimizationPolicyModelPriority,
+  ModelOptimizationPolicyPinnedMemoryBuffer,
+  ModelOutput,
+  ModelParameter,
+  ModelQueuePolicy,
+  ModelQueuePolicyTimeoutAction,
+  ModelRateLimiter,
+  ModelRateLimiterResource,
+  ModelRepositoryAgents,
+  ModelRepositoryAgentsAgent,
+  ModelResponseCache,
+  ModelSequenceBatching,
+  ModelSequenceBatchingControl,
+  ModelSequenceBatchingControlInput,
+  ModelSequenceBatchingControlKind,
+  ModelSequenceBatchingInitialState,
+  ModelSequenceBatchingState,
+  ModelSequenceBatchingStrategyDirect,
+  ModelSequenceBatchingStrategyOldest,
+  ModelTensorReshape,
+  ModelTransactionPolicy,
+  ModelVersionPolicy,
+  ModelVersionPolicyAll,
+  ModelVersionPolicyLatest,
+  ModelVersionPolicySpecific,
+  ModelWarmup,
+  ModelWarmupInput,
+} from './config/index.js';

@@ -1,21 +1,17 @@
-/** Options of a server: what they are, and their checks, once, at the door. */
+/** Options of a server. */
 
-import { fileURLToPath } from 'node:url';
-import { isAbsolute, resolve } from 'node:path';
-import { addon } from './addon/load.js';
-import { backends } from './backends/index.js';
-import { checkKeys, checkObject, expected } from './checks.js';
-import { inlineExpected, readInline, type InlineOption } from './config/index.js';
-import { invalidArgument } from './errors.js';
+import type { InlineOption, ModelConfigInput } from './config/index.js';
 
 /** Options of one backend: strings, numbers or booleans by key. Triton: `--backend-config=<backend>,<key>=<value>`. */
 export type BackendConfig = Readonly<Record<string, string | number | boolean>>;
 
 /** A step of loading, for progress lines. */
-export interface ProgressEvent {
+export interface LoadEvent {
+  /** Name of the model. */
   readonly model: string;
   /** Absent while the model's versions are not known yet. */
   readonly version?: string | undefined;
+  /** What it has come to. */
   readonly state: 'LOADING' | 'READY' | 'UNAVAILABLE';
   /** Models that are ready or have failed. */
   readonly done: number;
@@ -23,10 +19,37 @@ export interface ProgressEvent {
   readonly total: number;
 }
 
-/** Options of {@link createServer}; most are tritonserver's flags in camelCase. */
+/**
+ * A model that the program gives, in place of a repository.
+ *
+ * @example
+ * const server = await createServer({ models: { digits: { files: { 'model.onnx': await readFile('digits.onnx') } } } });
+ */
+export interface GivenModel {
+  /** As in {@link LoadModelOptions}; default: all is completed from the model's file. */
+  readonly config?: ModelConfigInput | string | undefined;
+  /** As in {@link LoadModelOptions}. Copied before `createServer` returns. */
+  readonly files: Readonly<Record<string, Uint8Array>>;
+}
+
+/**
+ * Options of {@link createServer}; most are tritonserver's flags in camelCase.
+ *
+ * @example
+ * const server = await createServer('./models', {
+ *   modelControlMode: 'explicit',
+ *   loadModels: ['digits'],
+ *   onProgress: ({ model, state, done, total }) => console.log(`${done} of ${total}: ${model} ${state}`),
+ * });
+ */
 export interface ServerOptions {
-  /** Folders of models, as paths or file URLs. Triton: `--model-repository`. */
-  readonly modelRepository: string | URL | readonly (string | URL)[];
+  /**
+   * Folders of models, as paths or file URLs; needed unless there are {@link models}. A model file in place of a folder,
+   * such as `digits.onnx`, is served under its name, as version 1. Triton: `--model-repository`.
+   */
+  readonly modelRepository?: string | URL | readonly (string | URL)[] | undefined;
+  /** Models that the program gives, by name. */
+  readonly models?: Readonly<Record<string, GivenModel>> | undefined;
   /**
    * Whether `createServer` rejects when a model cannot be loaded (default true); otherwise the others are served and
    * that one is UNAVAILABLE with its reason in the index. Triton: `--exit-on-error`.
@@ -84,12 +107,14 @@ export interface ServerOptions {
    * `createServer` gives up the other models and releases everything; `loadModel` rejects when its load has ended, and
    * `index()` tells how. What it returns is not looked at.
    */
-  readonly onProgress?: ((event: ProgressEvent) => void) | undefined;
+  readonly onProgress?: ((event: LoadEvent) => void) | undefined;
 }
 
 /** Options with every default in place; what the rest of the code receives. */
 export interface ResolvedOptions {
   readonly repositories: readonly string[];
+  /** Given models by name; what is in them is not checked yet. */
+  readonly models: ReadonlyMap<string, GivenModel>;
   readonly exitOnError: boolean;
   readonly modelControlMode: 'none' | 'explicit';
   readonly loadModels: readonly string[];
@@ -103,166 +128,5 @@ export interface ResolvedOptions {
   readonly inline: InlineOption;
   readonly captureStacks: boolean;
   readonly signal: AbortSignal | undefined;
-  readonly onProgress: ((event: ProgressEvent) => void) | undefined;
-}
-
-const keys = [
-  'modelRepository',
-  'exitOnError',
-  'modelControlMode',
-  'loadModels',
-  'autoCompleteConfig',
-  'instanceKind',
-  'modelLoadConcurrency',
-  'backendConfig',
-  'trustedFolders',
-  'threads',
-  'maxInFlightBytes',
-  'inline',
-  'captureStacks',
-  'signal',
-  'onProgress',
-] as const satisfies readonly (keyof ServerOptions)[];
-
-function integer(value: unknown, least: number, path: string): number {
-  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < least) {
-    throw expected(`an integer of at least ${String(least)}`, path, value);
-  }
-  return value;
-}
-
-function boolean(value: unknown, path: string): boolean {
-  if (typeof value !== 'boolean') throw expected('true or false', path, value);
-  return value;
-}
-
-function inlineOption(value: unknown): InlineOption {
-  const inline = readInline(value);
-  if (inline === undefined) throw expected(inlineExpected, 'options.inline', value);
-  return inline;
-}
-
-function resolvePath(value: string, path: string, base: string): string {
-  if (base === '' && !isAbsolute(value)) {
-    throw invalidArgument(
-      `expected an absolute path for ${path}, because the working directory is gone, but received '${value}'`,
-    );
-  }
-  return resolve(base, value);
-}
-
-function folderPath(value: unknown, path: string, base: string): string {
-  if (value instanceof URL) {
-    if (value.protocol !== 'file:') throw expected('a path or a file: URL', path, value.href);
-    return fileURLToPath(value);
-  }
-  if (typeof value !== 'string' || value === '') throw expected('a path or a file: URL', path, value);
-  if (value.startsWith('file://')) return fileURLToPath(value);
-  if (/^[a-z][a-z0-9+.-]+:\/\//i.test(value)) throw expected('a local folder', path, value);
-  return resolvePath(value, path, base);
-}
-
-function checkBackendConfig(value: unknown, base: string): Readonly<Record<string, BackendConfig>> {
-  checkObject(value, 'options.backendConfig');
-  checkKeys(value, [...backends().keys()], 'options.backendConfig');
-  const checked: [string, BackendConfig][] = [];
-  for (const [name, options] of Object.entries(value) as [string, unknown][]) {
-    const path = `options.backendConfig.${name}`;
-    const { optionKeys = [], paths } = backends().get(name) ?? {};
-    checkObject(options, path);
-    checkKeys(options, optionKeys, path);
-    const entries: [string, string | number | boolean][] = [];
-    for (const [key, option] of Object.entries(options) as [string, unknown][]) {
-      if (typeof option !== 'string' && typeof option !== 'number' && typeof option !== 'boolean') {
-        throw expected('a string, number or boolean', `${path}.${key}`, option);
-      }
-      // The system looks for a library that has a name and no folder.
-      const isPath = paths?.[key] === 'path' || (paths?.[key] === 'library' && /[/\\]/.test(String(option)));
-      entries.push([key, isPath ? resolvePath(String(option), `${path}.${key}`, base) : option]);
-    }
-    checked.push([name, Object.freeze(Object.fromEntries(entries))]);
-  }
-  return Object.freeze(Object.fromEntries(checked));
-}
-
-/**
- * Checks options and fills in defaults.
- *
- * @param options - Nothing of them is kept but functions and signals.
- * @param base - Where relative paths start (default: the working directory); empty: nowhere.
- * @throws {TritonError} INVALID_ARG that names the option, what was expected and what came.
- */
-export function resolveOptions(options: ServerOptions, base: string = process.cwd()): ResolvedOptions {
-  const given: unknown = options;
-  checkObject(given, 'options');
-  checkKeys(given, keys, 'options');
-
-  const repository: unknown = options.modelRepository;
-  const list: readonly unknown[] = Array.isArray(repository) ? repository : [repository];
-  if (list.length === 0)
-    throw invalidArgument('expected at least one folder for options.modelRepository but received none');
-  const repositories = list.map((entry, i) =>
-    folderPath(
-      entry,
-      Array.isArray(repository) ? `options.modelRepository[${i}]` : 'options.modelRepository',
-      base,
-    ),
-  );
-
-  const mode: unknown = options.modelControlMode ?? 'none';
-  if (mode !== 'none' && mode !== 'explicit')
-    throw expected("'none' or 'explicit'", 'options.modelControlMode', mode);
-
-  const instanceKind: unknown = options.instanceKind;
-  if (instanceKind !== undefined && instanceKind !== 'cpu') {
-    throw expected("'cpu'", 'options.instanceKind', instanceKind);
-  }
-
-  const loadModels: unknown = options.loadModels ?? [];
-  if (!Array.isArray(loadModels)) throw expected('an array of model names', 'options.loadModels', loadModels);
-  for (const [i, name] of loadModels.entries()) {
-    if (typeof name !== 'string' || name === '')
-      throw expected('a model name', `options.loadModels[${i}]`, name);
-  }
-  if (options.loadModels !== undefined && mode !== 'explicit') {
-    throw invalidArgument(
-      "options.loadModels needs modelControlMode: 'explicit'; in mode 'none' all models are loaded",
-    );
-  }
-
-  const trusted: unknown = options.trustedFolders ?? [];
-  if (!Array.isArray(trusted)) throw expected('an array of folders', 'options.trustedFolders', trusted);
-
-  const { signal, onProgress } = options;
-  if (signal !== undefined && !((signal as unknown) instanceof AbortSignal)) {
-    throw expected('an AbortSignal', 'options.signal', signal);
-  }
-  if (onProgress !== undefined && typeof (onProgress as unknown) !== 'function') {
-    throw expected('a function', 'options.onProgress', onProgress);
-  }
-
-  return Object.freeze({
-    repositories,
-    exitOnError: boolean(options.exitOnError ?? true, 'options.exitOnError'),
-    modelControlMode: mode,
-    // Each entry was checked just above.
-    loadModels: [...(loadModels as readonly string[])],
-    autoCompleteConfig: boolean(options.autoCompleteConfig ?? true, 'options.autoCompleteConfig'),
-    instanceKind,
-    modelLoadConcurrency: integer(options.modelLoadConcurrency ?? 4, 1, 'options.modelLoadConcurrency'),
-    backendConfig: checkBackendConfig(options.backendConfig ?? {}, base),
-    trustedFolders: trusted.map((folder: unknown, i) =>
-      folderPath(folder, `options.trustedFolders[${i}]`, base),
-    ),
-    threads: integer(options.threads ?? addon().cores(), 1, 'options.threads'),
-    maxInFlightBytes: integer(
-      options.maxInFlightBytes ?? Math.floor(Math.min(2 ** 30, addon().memory() / 4)),
-      1,
-      'options.maxInFlightBytes',
-    ),
-    inline: inlineOption(options.inline ?? (process.env['TRITONTS_INLINE'] === '0' ? 'off' : 'auto')),
-    captureStacks: boolean(options.captureStacks ?? false, 'options.captureStacks'),
-    signal,
-    onProgress,
-  });
+  readonly onProgress: ((event: LoadEvent) => void) | undefined;
 }

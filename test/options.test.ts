@@ -3,7 +3,8 @@ import { availableParallelism, totalmem } from 'node:os';
 import { resolve } from 'node:path';
 import { suite, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { resolveOptions, type ServerOptions } from '../src/options.js';
+import type { ServerOptions } from '../src/options.js';
+import { resolveOptions } from '../src/resolve-options.js';
 import { thrown } from './server/harness.js';
 
 /** The message for options that TypeScript would not let pass. */
@@ -190,7 +191,7 @@ void suite('an unknown key', () => {
       /^unknown key 'exitonError' in options \(did you mean exitOnError\?\); it takes /,
     ],
     [{ maxInflightBytes: 5 }, /\(did you mean maxInFlightBytes\?\)/],
-    [{ zzz: 1 }, /^unknown key 'zzz' in options; it takes modelRepository, exitOnError, /],
+    [{ zzz: 1 }, /^unknown key 'zzz' in options; it takes modelRepository, models, exitOnError, /],
     [
       { backendConfig: { onnxruntme: {} } },
       /unknown key 'onnxruntme' in options\.backendConfig \(did you mean onnxruntime\?\)/,

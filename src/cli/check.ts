@@ -1,7 +1,7 @@
 /** `tritonts check <repository>`: would these models load, and as what? */
 
 import { parseArgs } from 'node:util';
-import { checkRepository, type CheckedModel } from '../registry/check.js';
+import { checkRepository, type CheckedModel } from '../registry/check-repository.js';
 import { printConfig } from '../config/index.js';
 import { invalidArgument } from '../errors.js';
 

@@ -4,11 +4,13 @@
 import { TritonError } from '../errors.js';
 import { packageVersion } from '../version.js';
 import { check } from './check.js';
+import { types } from './types.js';
 
 const help = `tritonts ${packageVersion}: an inference server inside a Node.js process
 
 Usage:
   tritonts check <repository>… [--json]           check every model of a repository as loading it would
+  tritonts types <repository>… [--output <file>]  declare the models to TypeScript, by name
   tritonts --version
   tritonts --help
 
@@ -20,6 +22,8 @@ async function main(args: readonly string[]): Promise<number> {
   switch (command) {
     case 'check':
       return check(rest);
+    case 'types':
+      return types(rest);
     case '--version':
     case '-v':
       console.log(packageVersion);

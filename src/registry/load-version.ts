@@ -12,18 +12,18 @@ import { statusError } from '../addon/status.js';
 import { cpu, type BackendContext } from '../backends/backend.js';
 import { backends } from '../backends/index.js';
 import {
+  finishConfig,
+  type BackendDefaults,
   datatypeOf,
   fieldError,
-  finishConfig,
-  tritonDefaults,
-  type BackendDefaults,
   type ModelConfig,
   type ModelDescription,
-  type PreparedConfig,
+  tritonDefaults,
 } from '../config/index.js';
 import { TritonError } from '../errors.js';
 import type { BackendConfig, ResolvedOptions } from '../options.js';
 import { readLabels } from './labels.js';
+import type { PreparedModel } from './prepare-model.js';
 import { versionFiles, type Override } from './override.js';
 import { inlineBudgetUs } from '../scheduling/inline.js';
 import { schedulingOf } from '../scheduling/policy.js';
@@ -149,7 +149,7 @@ export interface OpenVersion {
 export async function openVersion(
   server: NativeServer,
   options: ResolvedOptions,
-  prepared: PreparedConfig,
+  { prepared, file: modelFile }: Omit<PreparedModel, 'versions'>,
   version: number,
   override?: Override,
 ): Promise<OpenVersion> {
@@ -168,7 +168,7 @@ export async function openVersion(
   const backendOptions = options.backendConfig[backend.name] ?? {};
   const files = override?.files && versionFiles(override.files, version);
   const file = config.default_model_filename;
-  const path = files ? file : `${context.modelDirectory}${sep}${version}${sep}${file}`;
+  const path = files ? file : (modelFile ?? `${context.modelDirectory}${sep}${version}${sep}${file}`);
   if (files && backend.needsFile && !Object.hasOwn(files, file)) {
     throw new TritonError(
       'INVALID_ARG',
@@ -235,14 +235,14 @@ function defaultsOf(options: BackendConfig, model: string): BackendDefaults {
 export async function loadVersion(
   server: NativeServer,
   options: ResolvedOptions,
-  prepared: PreparedConfig,
+  model: Omit<PreparedModel, 'versions'>,
   version: number,
   override?: Override,
 ): Promise<VersionDescriptor> {
-  const opened = await openVersion(server, options, prepared, version, override);
+  const opened = await openVersion(server, options, model, version, override);
   const config = versionConfig(opened.config, opened.instances, options);
   const error = await start(server, opened.uid, config);
   if (!error) return opened;
   await retire(server, opened.uid);
-  throw loadError(error, prepared.context.modelName, version);
+  throw loadError(error, model.prepared.context.modelName, version);
 }

@@ -6,27 +6,8 @@ import type { NativeFolder, NativeServer } from '../addon/native.js';
 import { statusError } from '../addon/status.js';
 import { maxConfigBytes, problemsError, tooManyBytes, unplaced } from '../config/index.js';
 import { TritonError } from '../errors.js';
-
-/** A model's folder. */
-export interface ModelFolder {
-  readonly name: string;
-  readonly path: string;
-}
-
-/** What lies in a model's folder. */
-export interface ModelFiles {
-  /** Path of config.pbtxt and its bytes; undefined where there is none. */
-  readonly config: { readonly file: string; readonly bytes: Uint8Array } | undefined;
-  /** Numbers of the version folders, ascending. */
-  readonly versions: readonly number[];
-  /** Entries of the lexically first sub-folder, which Triton infers the backend from. */
-  readonly firstVersionEntries: readonly { readonly name: string; readonly isDirectory: boolean }[];
-}
-
-/** What lies in a model's folder, and a text that changes when a file of it is changed, added or removed. */
-export interface StampedFiles extends ModelFiles {
-  readonly stamp: string;
-}
+import { filesOfFile, modelOfFile } from './model-file.js';
+import type { ModelFolder, StampedFiles } from './model-folder.js';
 
 function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
@@ -44,7 +25,7 @@ async function leadsToFolder(link: string): Promise<boolean> {
 const mostEntries = 131_072;
 
 /**
- * Models of a repository: every sub-folder is one.
+ * Models of a repository: every sub-folder is one; in place of a folder it may be a model file.
  *
  * @param givenUp - Asked at each entry.
  * @param most - Entries that a repository may have.
@@ -80,9 +61,9 @@ export async function listModels(
     }
   } catch (error) {
     if (error instanceof TritonError) throw error;
-    const code = (error as NodeJS.ErrnoException).code;
+    if ((error as NodeJS.ErrnoException).code === 'ENOTDIR') return [await modelOfFile(repository)];
     throw new TritonError(
-      code === 'ENOTDIR' ? 'INVALID_ARG' : 'NOT_FOUND',
+      'NOT_FOUND',
       `model repository '${repository}' cannot be read: ${reasonOf(error)}`,
       { cause: error },
     );
@@ -103,9 +84,10 @@ export const versionName: RegExp = /^(0|[1-9]\d{0,15})$/;
  */
 export async function readModel(
   server: NativeServer,
-  { name, path }: ModelFolder,
+  { name, path, file: modelFile }: ModelFolder,
   known = '',
 ): Promise<StampedFiles> {
+  if (modelFile !== undefined) return filesOfFile(name, modelFile);
   const found = await new Promise<NativeFolder>((resolve, reject) => {
     server.readFolder(name, path, maxConfigBytes, known, (error, folder) => {
       if (error) reject(statusError(error, { model: name }));

@@ -4,16 +4,24 @@ import { keepBytes } from '../addon/bytes.js';
 import type { NativeBytes } from '../addon/native.js';
 import { readModelConfigJson, type ModelConfigInput, type ParsedConfig } from '../config/index.js';
 import { invalidArgument, TritonError } from '../errors.js';
+import type { GivenModel } from '../options.js';
 import { checkKeys, checkObject } from '../checks.js';
-import { versionName, type ModelFiles } from './local-source.js';
+import { versionName } from './local-source.js';
+import type { ModelFiles } from './model-folder.js';
 
-/** Options of {@link InferenceServer.loadModel}. */
+/**
+ * Options of {@link InferenceServer.loadModel}.
+ *
+ * @example
+ * await server.loadModel('digits', { config: { max_batch_size: 16 } });
+ * await server.loadModel('upper', { config: {}, files: { 'model.onnx': bytes } });
+ */
 export interface LoadModelOptions {
   /** The configuration, in place of config.pbtxt: an object in Triton's JSON shape, or its JSON text. Triton: `config`. */
   readonly config?: ModelConfigInput | string | undefined;
   /**
    * The model's files by path in its folder, such as `1/model.onnx`: the repository's are then ignored altogether, and
-   * `config` is needed, too. Triton: `file:<path>`.
+   * `config` is needed, too. Where no path begins with a version's folder, all are version 1's. Triton: `file:<path>`.
    */
   readonly files?: Readonly<Record<string, Uint8Array>> | undefined;
 }
@@ -46,14 +54,26 @@ export function readOverride(model: string, options: LoadModelOptions): Override
     });
   }
   return {
-    config: readConfig(model, config),
+    config: readConfig(model, config, 'config of loadModel'),
     files: files === undefined ? undefined : readFiles(model, files),
   };
 }
 
-function readConfig(model: string, value: unknown): ParsedConfig {
+/**
+ * Checks and copies a model that the program gives.
+ *
+ * @throws {TritonError} As {@link readOverride}.
+ */
+export function readGivenModel(model: string, { config = {}, files }: GivenModel): Override {
+  return {
+    config: readConfig(model, config, `options.models['${model}'].config`),
+    files: readFiles(model, files),
+  };
+}
+
+function readConfig(model: string, value: unknown, file: string): ParsedConfig {
   try {
-    return readModelConfigJson({ file: 'config of loadModel', value });
+    return readModelConfigJson({ file, value });
   } catch (error) {
     if (!(error instanceof TritonError)) throw error;
     throw new TritonError(error.code, error.message, { model, location: error.location, cause: error.cause });
@@ -61,7 +81,7 @@ function readConfig(model: string, value: unknown): ParsedConfig {
 }
 
 function readFiles(model: string, files: unknown): GivenFiles {
-  checkObject(files, 'load options.files');
+  checkObject(files, `files of model '${model}'`);
   const given = Object.entries(files) as [string, unknown][];
   for (const [path] of given) {
     const parts = path.split('/');
@@ -72,6 +92,7 @@ function readFiles(model: string, files: unknown): GivenFiles {
       );
     }
   }
+  const hasVersions = given.some(([path]) => versionName.test(path.split('/')[0] ?? ''));
   const kept = new Map<string, NativeBytes>();
   try {
     for (const [path, content] of given) {
@@ -80,7 +101,10 @@ function readFiles(model: string, files: unknown): GivenFiles {
       }
       // Others may write to what is shared meanwhile.
       const own = content.buffer instanceof ArrayBuffer ? content : new Uint8Array(content);
-      kept.set(path, keepBytes(own, `model '${model}', file '${path}'`));
+      const bytes = keepBytes(own, `model '${model}', file '${path}'`);
+      kept.set(path, bytes);
+      // The model's own files, such as labels, are looked for beside the versions.
+      if (!hasVersions) kept.set(`1/${path}`, bytes);
     }
     return kept;
   } catch (error) {
@@ -90,7 +114,7 @@ function readFiles(model: string, files: unknown): GivenFiles {
 }
 
 function release(files: GivenFiles): void {
-  for (const bytes of files.values()) bytes.release();
+  for (const bytes of new Set(files.values())) bytes.release();
 }
 
 /** Frees what an override holds, when the load is over. */

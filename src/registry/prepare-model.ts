@@ -10,12 +10,14 @@ import {
 } from '../config/index.js';
 import { TritonError } from '../errors.js';
 import type { ResolvedOptions } from '../options.js';
-import type { ModelFiles, ModelFolder } from './local-source.js';
+import type { ModelFiles, ModelFolder } from './model-folder.js';
 import { chooseVersions } from './versions.js';
 
 /** A model that is ready to be opened. */
 export interface PreparedModel {
   readonly prepared: PreparedConfig;
+  /** The file of each version, where it is not in the version's folder. */
+  readonly file: string | undefined;
   /** What the version policy chooses, ascending. */
   readonly versions: readonly number[];
 }
@@ -43,7 +45,11 @@ export function prepareModel(
   };
   const parsed = override ?? (files.config && readConfig(folder.name, files.config));
   const prepared = prepareConfig(parsed, context);
-  return { prepared, versions: chooseVersions(prepared.config, prepared.source, files.versions) };
+  return {
+    prepared,
+    file: folder.file,
+    versions: chooseVersions(prepared.config, prepared.source, files.versions),
+  };
 }
 
 function readConfig(model: string, { file, bytes }: NonNullable<ModelFiles['config']>): ParsedConfig {

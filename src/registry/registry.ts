@@ -3,27 +3,19 @@
 import type { NativeServer } from '../addon/native.js';
 import { didYouMean } from '../suggest.js';
 import { TritonError, type TritonErrorOptions } from '../errors.js';
-import type { ProgressEvent, ResolvedOptions } from '../options.js';
-import { loadVersion, retire } from './load-version.js';
-import { listModels, readModel, type ModelFiles, type ModelFolder } from './local-source.js';
-import { prepareModel } from './prepare-model.js';
-import { filesOf, readOverride, releaseOverride, type LoadModelOptions, type Override } from './override.js';
-import type { ModelState, PublishedModel, PublishedVersion, VersionDescriptor } from './published.js';
-
-/** What the registry keeps of a model. */
-interface Entry {
-  readonly name: string;
-  /** One folder of that name in each repository that has one. */
-  folders: ModelFolder[];
-  /** How often something was published of it. What that was is kept by the engine. */
-  publications: number;
-  /** Whether versions were in it the last time. */
-  hasVersions: boolean;
-  /** The files that the served versions came from. */
-  stamp: string;
-  /** Loads and unloads of a model follow each other. */
-  queue: Promise<unknown>;
-}
+import type { GivenModel, LoadEvent, ResolvedOptions } from '../options.js';
+import { asTritonError, loadModel } from './load-model.js';
+import { LoadReports, throwFault, type LoadCall } from './load-reports.js';
+import { listModels } from './local-source.js';
+import type { ModelFolder } from './model-folder.js';
+import { ModelEntry } from './model-entry.js';
+import {
+  readGivenModel,
+  readOverride,
+  releaseOverride,
+  type LoadModelOptions,
+  type Override,
+} from './override.js';
 
 /**
  * So many models are under way at once while a server starts: for each loader thread one that it loads and one that
@@ -32,31 +24,12 @@ interface Entry {
 const modelsPerLoader = 2;
 const modelsAhead = 4;
 
-/** What the listener of the progress threw, of one call; it is told nothing more of that call. */
-interface Told {
-  fault?: { readonly error: unknown };
-}
-
-/** The end of no load. */
-const idle: Promise<void> = Promise.resolve();
-
-/** What is published of a model that was never loaded. */
-const unknown: PublishedModel = { state: '', reason: '', versions: [] };
-const unknownText = JSON.stringify(unknown);
-
-function asTritonError(error: unknown, model: string): TritonError {
-  if (error instanceof TritonError) return error;
-  const message = error instanceof Error ? error.message : String(error);
-  return new TritonError('INTERNAL', `model '${model}': ${message}`, { model, cause: error });
-}
-
 /** See the head of this file. */
 export class Registry {
   readonly #server: NativeServer;
   readonly #options: ResolvedOptions;
-  readonly #entries: Map<string, Entry> = new Map();
-  #done = 0;
-  #total = 0;
+  readonly #entries: Map<string, ModelEntry> = new Map();
+  readonly #reports: LoadReports;
   #givenUp = false;
   /** Nobody has the server yet, so nobody sees what is published of a model on its way. */
   #starting = true;
@@ -64,6 +37,10 @@ export class Registry {
   constructor(server: NativeServer, options: ResolvedOptions) {
     this.#server = server;
     this.#options = options;
+    this.#reports = new LoadReports(options.onProgress);
+    for (const [name, given] of options.models) {
+      this.#entries.set(name, new ModelEntry(server, name, [], given));
+    }
   }
 
   /**
@@ -85,14 +62,14 @@ export class Registry {
       if (entry) {
         entry.folders = folders;
       } else {
-        this.#add(name, folders);
+        this.#entries.set(name, new ModelEntry(this.#server, name, folders));
       }
     }
     for (const [name, entry] of this.#entries) {
       if (found.has(name)) continue;
       entry.folders = [];
       // Gone from the repository and never loaded: as if it had not been there.
-      if (!entry.hasVersions) {
+      if (!entry.hasVersions && !entry.given) {
         this.#entries.delete(name);
         this.#server.withdraw(name);
       }
@@ -114,42 +91,32 @@ export class Registry {
     const { modelControlMode, loadModels, modelLoadConcurrency, exitOnError } = this.#options;
     const all = modelControlMode === 'none' || (loadModels.length === 1 && loadModels[0] === '*');
     const names = all ? this.names() : [...new Set(loadModels)];
-    this.#total += names.length;
+    this.#reports.expect(names.length);
     const failures: TritonError[] = [];
-    const told: Told = {};
+    const call: LoadCall = {};
     // Enough that loader threads always find something to do, and few enough that the loop gets its turns.
     const left = names.values();
     const loadSome = async (): Promise<void> => {
       for (const name of left) {
         try {
-          await this.#loadKnown(name, told);
+          await this.#loadKnown(name, call);
         } catch (error) {
           failures.push(asTritonError(error, name));
         }
       }
     };
     await Promise.all(Array.from({ length: modelLoadConcurrency * modelsPerLoader + modelsAhead }, loadSome));
-    throwFault(told);
+    throwFault(call);
     this.#starting = false;
+    // Nothing is loaded again then, and they may be large.
+    if (modelControlMode === 'none') for (const entry of this.#entries.values()) entry.given = undefined;
     if (names.length > 0) {
       // Before anybody is served, who might have to wait for it.
       await new Promise<void>((resolve) => {
         this.#server.returnMemory(resolve);
       });
     }
-    if (failures.length === 0 || !exitOnError) return;
-    failures.sort((a, b) => ((a.model ?? '') < (b.model ?? '') ? -1 : 1));
-    const [first] = failures;
-    const text = failures.map((failure) => `  ${failure.model ?? ''}: ${failure.message}`).join('\n');
-    const options: TritonErrorOptions = { cause: new AggregateError(failures) };
-    const sameCode = failures.every(({ code }) => code === first?.code);
-    throw new TritonError(
-      sameCode ? (first?.code ?? 'INTERNAL') : 'INVALID_ARG',
-      `${failures.length} of ${names.length} models could not be loaded (exitOnError: false serves the others):\n${text}`,
-      failures.length === 1
-        ? { ...options, model: first?.model, tensor: first?.tensor, location: first?.location }
-        : options,
-    );
+    if (failures.length > 0 && exitOnError) throw failedLoads(failures, names.length);
   }
 
   /**
@@ -162,29 +129,19 @@ export class Registry {
    */
   async load(name: string, options: LoadModelOptions): Promise<void> {
     const override = readOverride(name, options);
-    const told: Told = {};
+    const call: LoadCall = {};
     try {
       await this.scan();
       // Whatever is given as bytes needs no repository.
-      if (override?.files && !this.#entries.has(name)) this.#add(name, []);
-      this.#total++;
-      await this.#loadKnown(name, told, override);
+      if (override?.files && !this.#entries.has(name)) {
+        this.#entries.set(name, new ModelEntry(this.#server, name, []));
+      }
+      this.#reports.expect(1);
+      await this.#loadKnown(name, call, override);
     } finally {
       releaseOverride(override);
-      throwFault(told);
+      throwFault(call);
     }
-  }
-
-  #add(name: string, folders: ModelFolder[]): void {
-    this.#entries.set(name, {
-      name,
-      folders,
-      publications: 0,
-      hasVersions: false,
-      stamp: '',
-      queue: idle,
-    });
-    this.#server.publish(name, unknownText);
   }
 
   /** Loads that have not begun fail with CANCELLED, for good. */
@@ -197,168 +154,74 @@ export class Registry {
   async unload(name: string): Promise<void> {
     const entry = this.#entries.get(name);
     // Like Triton: what is not there is unloaded.
-    if (entry) await this.#inTurn(entry, () => this.#unload(entry));
+    if (entry) await entry.inTurn(() => entry.unload());
   }
 
   /** Waits for loads and unloads that are under way. */
   async settled(): Promise<void> {
-    await Promise.all([...this.#entries.values()].map(({ queue }) => queue));
+    await Promise.all([...this.#entries.values()].map(({ settled }) => settled));
   }
 
-  #inTurn<T>(entry: Entry, task: () => Promise<T>): Promise<T> {
-    const run = entry.queue.then(task);
-    entry.queue = run.catch(() => undefined);
-    return run;
-  }
-
-  async #loadKnown(name: string, told: Told, override?: Override): Promise<void> {
+  async #loadKnown(name: string, call: LoadCall, override?: Override): Promise<void> {
     try {
       const entry = this.#entries.get(name);
       if (!entry) {
         throw new TritonError(
           'NOT_FOUND',
           `model '${name}' is in no repository${didYouMean(name, this.#entries.keys())}: looked in ` +
-            this.#options.repositories.join(', '),
+            (this.#options.repositories.join(', ') || 'the models given, as there is none'),
           { model: name },
         );
       }
-      const versions = await this.#inTurn(entry, () => this.#load(entry, told, override));
-      this.#done++;
-      for (const version of versions) this.#report(told, name, version, 'READY');
+      const versions = await entry.inTurn(() => this.#load(entry, call, override));
+      this.#reports.finish();
+      for (const version of versions) this.#report(call, name, version, 'READY');
     } catch (error) {
-      this.#done++;
-      this.#report(told, name, undefined, 'UNAVAILABLE');
+      this.#reports.finish();
+      this.#report(call, name, undefined, 'UNAVAILABLE');
       throw error;
     }
   }
 
-  /** Returns the versions that are served now. */
-  async #load(entry: Entry, told: Told, override: Override | undefined): Promise<readonly number[]> {
-    const { name } = entry;
-    const before = this.#published(entry);
-    const { publications } = entry;
-    this.#report(told, name, undefined, 'LOADING');
-    const loaded: { version: number; descriptor: VersionDescriptor }[] = [];
+  async #load(entry: ModelEntry, call: LoadCall, asked: Override | undefined): Promise<readonly number[]> {
+    const given = entry.given && !asked?.files ? this.#given(entry, entry.given) : undefined;
     try {
-      this.#throwIfGivenUp(name);
-      const folder = override?.files ? { name, path: name } : this.#folder(entry);
-      // What was given in place of files is never 'unchanged'.
-      const known = override || served(before).length === 0 ? '' : entry.stamp;
-      let files: ModelFiles;
-      let stamp = '';
-      if (override?.files) {
-        files = filesOf(override.files);
-      } else {
-        const read = await readModel(this.#server, folder, known);
-        files = read;
-        if (!override) stamp = read.stamp;
-      }
-      if (known !== '' && stamp === known) {
-        // What failed to load meanwhile is gone again.
-        const versions = before.versions.filter(({ state }) => state === 'READY');
-        if (versions.length < before.versions.length) {
-          this.#publish(entry, { state: '', reason: '', versions });
-        }
-        return served(before);
-      }
-      const { prepared, versions } = prepareModel(folder, files, this.#options, override?.config);
-      if (!this.#starting) {
-        const loading: PublishedVersion[] = versions
-          .filter((version) => !served(before).includes(version))
-          .map((version) => ({ version, state: 'LOADING', reason: '' }));
-        this.#publish(entry, { state: '', reason: '', versions: merged(before.versions, loading) });
-      }
-      const results = await Promise.allSettled(
-        versions.map(async (version) => {
-          this.#throwIfGivenUp(name);
-          this.#report(told, name, version, 'LOADING');
-          const descriptor = await loadVersion(this.#server, this.#options, prepared, version, override);
-          loaded.push({ version, descriptor });
-        }),
+      return await this.#loadWith(
+        entry,
+        call,
+        given ? { ...given, ...(asked && { config: asked.config }) } : asked,
       );
-      const failed = results.flatMap((result, i) =>
-        result.status === 'rejected'
-          ? [{ version: versions[i] ?? 0, error: asTritonError(result.reason, name) }]
-          : [],
-      );
-      const [first] = failed;
-      if (first) {
-        this.#publish(entry, {
-          state: '',
-          reason: '',
-          versions: merged(
-            before.versions,
-            failed
-              .filter(({ version }) => !served(before).includes(version))
-              .map(({ version, error }) => ({ version, state: 'UNAVAILABLE', reason: error.message })),
-          ),
-        });
-        throw first.error;
-      }
-      this.#publish(entry, {
-        state: '',
-        reason: '',
-        versions: merged(
-          [],
-          loaded.map(({ version, descriptor }) => ({ version, state: 'READY', reason: '', descriptor })),
-        ),
-      });
-      entry.stamp = stamp;
-      // What was served before ends when its requests have ended; nobody waits for that.
-      for (const { descriptor } of before.versions) if (descriptor) void retire(this.#server, descriptor.uid);
-      return versions;
-    } catch (error) {
-      await Promise.all(loaded.map(({ descriptor }) => retire(this.#server, descriptor.uid)));
-      const failure = asTritonError(error, name);
-      if (entry.publications === publications && served(before).length === 0) {
-        this.#publish(entry, { state: 'UNAVAILABLE', reason: failure.message, versions: [] });
-      }
-      throw failure;
+    } finally {
+      releaseOverride(given);
     }
   }
 
-  async #unload(entry: Entry): Promise<void> {
-    const { state: before, versions } = this.#published(entry);
-    const descriptors = versions.flatMap(({ descriptor }) => (descriptor ? [descriptor] : []));
-    const without = (state: ModelState, reason: string): PublishedModel => ({
-      state: versions.length === 0 && before !== '' ? 'UNAVAILABLE' : '',
-      reason: versions.length === 0 && before !== '' ? 'unloaded' : '',
-      versions: versions.map(({ version }) => ({ version, state, reason })),
-    });
-    this.#publish(entry, without('UNLOADING', ''));
-    await Promise.all(descriptors.map(({ uid }) => retire(this.#server, uid)));
-    entry.stamp = '';
-    this.#publish(entry, without('UNAVAILABLE', 'unloaded'));
+  #given({ name, folders }: ModelEntry, given: GivenModel): Override {
+    const [folder] = folders;
+    if (!folder) return readGivenModel(name, given);
+    throw new TritonError(
+      'INVALID_ARG',
+      `model '${name}' is given as options.models['${name}'], and is in a repository, too: ${folder.file ?? folder.path}`,
+      { model: name },
+    );
   }
 
-  #folder(entry: Entry): ModelFolder {
-    const [folder, second] = entry.folders;
-    if (!folder) {
-      throw new TritonError('NOT_FOUND', `model '${entry.name}' is no longer in the repository`, {
-        model: entry.name,
-      });
-    }
-    if (second) {
-      throw new TritonError(
-        'INVALID_ARG',
-        `model '${entry.name}' appears in two or more repositories: ${entry.folders.map(({ path }) => path).join(', ')}`,
-        { model: entry.name },
-      );
-    }
-    return folder;
-  }
-
-  #publish(entry: Entry, published: PublishedModel): void {
-    entry.publications++;
-    entry.hasVersions = published.versions.length > 0;
-    this.#server.publish(entry.name, JSON.stringify(published));
-  }
-
-  /** What was published last. */
-  #published({ name, publications }: Entry): PublishedModel {
-    if (publications === 0) return unknown;
-    // Written by #publish.
-    return JSON.parse(this.#server.read(name, -1)?.json ?? unknownText) as PublishedModel;
+  #loadWith(entry: ModelEntry, call: LoadCall, override: Override | undefined): Promise<readonly number[]> {
+    return loadModel(
+      {
+        server: this.#server,
+        options: this.#options,
+        seen: !this.#starting,
+        throwIfGivenUp: (): void => {
+          this.#throwIfGivenUp(entry.name);
+        },
+        report: (version, state): void => {
+          this.#report(call, entry.name, version, state);
+        },
+      },
+      entry,
+      override,
+    );
   }
 
   #throwIfGivenUp(model: string): void {
@@ -366,44 +229,23 @@ export class Registry {
       throw new TritonError('CANCELLED', `model '${model}': loading was given up`, { model });
   }
 
-  #report(
-    told: Told,
-    model: string,
-    version: number | undefined,
-    state: 'LOADING' | 'READY' | 'UNAVAILABLE',
-  ): void {
-    if (!this.#options.onProgress || told.fault) return;
-    const event: ProgressEvent = {
-      model,
-      ...(version === undefined ? {} : { version: String(version) }),
-      state,
-      done: this.#done,
-      total: this.#total,
-    };
-    try {
-      this.#options.onProgress(event);
-    } catch (error) {
-      // It is for whoever called. A load that is under way goes on, whatever a listener does.
-      told.fault = { error };
-      if (this.#starting) this.giveUp();
-    }
+  #report(call: LoadCall, model: string, version: number | undefined, state: LoadEvent['state']): void {
+    if (!this.#reports.report(call, model, version, state) && this.#starting) this.giveUp();
   }
 }
 
-/** @throws What a listener threw, in place of what a load ended with. */
-function throwFault({ fault }: Told): void {
-  if (fault) throw fault.error;
-}
-
-function served({ versions }: PublishedModel): number[] {
-  return versions.filter(({ state }) => state === 'READY').map(({ version }) => version);
-}
-
-/** `versions` with those of the same number replaced and the rest added, ascending. */
-function merged(
-  versions: readonly PublishedVersion[],
-  changed: readonly PublishedVersion[],
-): PublishedVersion[] {
-  const kept = versions.filter(({ version }) => !changed.some((other) => other.version === version));
-  return [...kept, ...changed].sort((a, b) => a.version - b.version);
+/** The error for a start that failed: its message lists every model, its cause has their errors. */
+function failedLoads(failures: TritonError[], models: number): TritonError {
+  failures.sort((a, b) => ((a.model ?? '') < (b.model ?? '') ? -1 : 1));
+  const [first] = failures;
+  const text = failures.map((failure) => `  ${failure.model ?? ''}: ${failure.message}`).join('\n');
+  const options: TritonErrorOptions = { cause: new AggregateError(failures) };
+  const sameCode = failures.every(({ code }) => code === first?.code);
+  return new TritonError(
+    sameCode ? (first?.code ?? 'INTERNAL') : 'INVALID_ARG',
+    `${failures.length} of ${models} models could not be loaded (exitOnError: false serves the others):\n${text}`,
+    failures.length === 1
+      ? { ...options, model: first?.model, tensor: first?.tensor, location: first?.location }
+      : options,
+  );
 }

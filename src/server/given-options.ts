@@ -21,6 +21,7 @@ export function takeOptions(options: ServerOptions): GivenOptions {
   const copy: ServerOptions = {
     ...own,
     ...('modelRepository' in own && { modelRepository: listed(own.modelRepository) }),
+    ...('models' in own && { models: members(own.models, givenModel) }),
     ...('loadModels' in own && { loadModels: listed(own.loadModels) }),
     ...('trustedFolders' in own && { trustedFolders: listed(own.trustedFolders) }),
     ...('backendConfig' in own && { backendConfig: members(own.backendConfig, members) }),
@@ -37,6 +38,16 @@ function listed<T>(given: T): T {
 /** A URL can be changed in place. */
 function location<T>(given: T): T {
   return given instanceof URL ? (new URL(given) as T) : given;
+}
+
+/** A given model with copies of its files; bytes that others may write to meanwhile are copied, too. */
+function givenModel<T>(given: T): T {
+  return members(given, (member) => members(member, bytes));
+}
+
+function bytes<T>(given: T): T {
+  // A copy is of the same class.
+  return given instanceof Uint8Array ? (new Uint8Array(given) as T) : given;
 }
 
 /** An object with what `copy` makes of its members. */

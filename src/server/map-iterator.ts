@@ -1,55 +1,29 @@
 /**
  * The iterator behind `Model.map`. Hand-written: an async generator costs half of the throughput.
  *
- *     source -> entries, in order: those in flight, those that are done -> waiters, the calls of next()
+ *     source -> items under way -> entries to be handed out -> waiters, the calls of next()
  *
- * No more than `concurrency` items are entries at a time. The first entry goes to the first waiter when it is done.
- * Entries are used again, so that an item costs nothing but its request, its result and a promise.
+ * In input order, an item is an entry from the moment it is taken, and the first entry goes to the first waiter when it
+ * is done; unordered, it becomes an entry when it is done. No more than `concurrency` items are held at a time. Entries
+ * are used again, so that an item costs nothing but its request, its result and a promise.
  */
 
-import { AsyncResource } from 'node:async_hooks';
 import { isLimit } from '../dispatch/errors.js';
-import type { Waiter as ResultWaiter } from '../dispatch/types.js';
 import { TritonError } from '../errors.js';
-import type { Inputs } from '../tensor/types.js';
-import type { CheckedOptions } from './model.js';
 import { Queue } from '../queue.js';
-import type { InferOptions, InferResult, MapOptions } from './types.js';
+import type { Inputs } from '../tensor/inputs.js';
+import type { CheckedOptions } from './infer-options.js';
+import { itemError, noInputs, type Entry, type Mappable, type Yielded } from './map-entry.js';
+import { ItemSource, type ItemConsumer } from './map-source.js';
+import type { MapOptions } from './results.js';
 
-/** The part of a model that `map` needs. */
-export interface Mappable {
-  readonly name: string;
-  readonly defaultConcurrency: number;
-  check(options: InferOptions): CheckedOptions;
-  cancelAll(owner: object): void;
-  sendChecked(
-    inputs: Inputs,
-    options: CheckedOptions,
-    waiter: ResultWaiter<InferResult>,
-    origin: string,
-  ): void;
-}
-
-type Next = IteratorResult<InferResult, undefined>;
+type Next = IteratorResult<Yielded, undefined>;
 
 /** A call of next() that has no answer yet. */
 interface Waiter {
   readonly resolve: (next: Next) => void;
   readonly reject: (error: unknown) => void;
 }
-
-/** An item on its way. */
-interface Entry {
-  inputs: Inputs;
-  state: 'under way' | 'done' | 'failed';
-  result: InferResult | undefined;
-  error: unknown;
-  /** What the model calls at its end. */
-  readonly resolve: (result: InferResult) => void;
-  readonly reject: (error: unknown) => void;
-}
-
-const noInputs: Inputs = Object.freeze({});
 
 /** Items that are taken from the source in one go while all goes well. */
 const mostAtOnce = 128;
@@ -58,31 +32,31 @@ const mostAtOnce = 128;
 const retryMs = 1;
 
 /** See the head of this file. */
-export class MapIterator implements AsyncIterableIterator<InferResult> {
+export class MapIterator implements AsyncIterableIterator<Yielded>, ItemConsumer {
   readonly #model: Mappable;
   readonly #concurrency: number;
-  /** The source is asked for more when so few items are entries that a good many can be taken. */
+  readonly #ordered: boolean;
+  readonly #yieldsErrors: boolean;
+  /** The source is asked for more when so few items are held that a good many can be taken. */
   readonly #refillAt: number;
   /** Frames of whoever called `map`; with `captureStacks` only. */
   readonly #origin: string;
   readonly #options: CheckedOptions;
-  readonly #items: Iterator<Inputs, unknown> | undefined;
-  readonly #asyncItems: AsyncIterator<Inputs, unknown> | undefined;
-  /** The source runs in the async context (`AsyncLocalStorage`) of whoever called `map`. */
-  readonly #context: AsyncResource = new AsyncResource('tritonts.map');
+  readonly #source: ItemSource;
   readonly #waiters: Queue<Waiter> = new Queue();
   #entries: Queue<Entry> = new Queue();
+  /** Items taken and not handed out. */
+  #held = 0;
+  #taken = 0;
   /** Entries that have been handed out. */
   readonly #free: Entry[] = [];
   /** Entries that were refused for too much in flight, in order; sent again when others have ended. */
   #refused: Entry[] = [];
   /** Entries that the engine has. */
   #inFlight = 0;
-  /** An async source was asked for its next item. */
-  #pulling = false;
-  /** The source has no more items, or is not to be asked for any. */
-  #exhausted = false;
   #ended = false;
+  /** What the source threw: it comes after the results of the items before it. */
+  #sourceError: { readonly error: unknown } | undefined;
   /** What ended it while nobody waited. */
   #failure: { readonly error: unknown } | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -91,17 +65,18 @@ export class MapIterator implements AsyncIterableIterator<InferResult> {
   constructor(
     model: Mappable,
     items: Iterable<Inputs> | AsyncIterable<Inputs>,
-    { concurrency, outputs, signal }: MapOptions,
+    { concurrency, outputs, signal, ordered = true, onError = 'throw' }: MapOptions,
     origin: string,
   ) {
     this.#model = model;
     this.#origin = origin;
+    this.#ordered = ordered;
+    this.#yieldsErrors = onError === 'yield';
     this.#concurrency = concurrency ?? model.defaultConcurrency;
     this.#refillAt = this.#concurrency - Math.max(1, Math.min(mostAtOnce, this.#concurrency >> 3));
     const checked = model.check({ outputs });
     this.#options = { ...checked, request: { ...checked.request, owner: this } };
-    if (Symbol.asyncIterator in items) this.#asyncItems = items[Symbol.asyncIterator]();
-    else this.#items = items[Symbol.iterator]();
+    this.#source = new ItemSource(items, this);
     if (!signal) return;
     const cancel = (): void => {
       this.#fail(
@@ -128,7 +103,7 @@ export class MapIterator implements AsyncIterableIterator<InferResult> {
     if (entry?.state === 'done' && this.#waiters.length === 0) {
       const next = this.#handOut(entry);
       // Several items at once take less time than as many one by one.
-      if (this.#entries.length <= this.#refillAt) this.#pullMore();
+      if (this.#held <= this.#refillAt) this.#pullMore();
       return Promise.resolve(next);
     }
     return new Promise((resolve, reject) => {
@@ -144,6 +119,30 @@ export class MapIterator implements AsyncIterableIterator<InferResult> {
     return { done: true, value: undefined };
   }
 
+  get hasRoom(): boolean {
+    return !this.#source.exhausted && this.#refused.length === 0 && this.#held < this.#concurrency;
+  }
+
+  take(inputs: Inputs): void {
+    // It may have ended while the source was asked.
+    if (this.#ended) return;
+    const entry = this.#free.pop() ?? this.#entry();
+    entry.index = this.#taken++;
+    entry.inputs = inputs;
+    entry.state = 'under way';
+    this.#held++;
+    if (this.#ordered) this.#entries.push(entry);
+    this.#send(entry);
+  }
+
+  sourceFailed(error: unknown): void {
+    this.#sourceError = { error };
+  }
+
+  sourceAnswered(): void {
+    this.#advance();
+  }
+
   /** Hands out what is done, and asks the source for what there is room for. */
   #advance(): void {
     this.#deliver();
@@ -152,24 +151,24 @@ export class MapIterator implements AsyncIterableIterator<InferResult> {
   }
 
   #pullMore(): void {
-    // Most often answers make room, in whatever context these come.
-    if (this.#hasRoom) this.#context.runInAsyncScope(this.#pullNow, this);
+    if (this.hasRoom) this.#source.pull();
   }
 
-  #pullNow(): void {
-    if (this.#asyncItems) this.#pullAsync(this.#asyncItems);
-    else if (this.#items) this.#pull(this.#items);
-  }
-
-  /** Takes the first entry, which is done. */
+  /** Takes the first entry, which has ended. */
   #handOut(entry: Entry): Next {
-    // A done entry has a result.
-    const value = entry.result as InferResult;
+    const value = this.#yielded(entry);
     this.#entries.shift();
+    this.#held--;
     entry.inputs = noInputs;
     entry.result = undefined;
+    entry.error = undefined;
     this.#free.push(entry);
     return { done: false, value };
+  }
+
+  #yielded({ index, result, error }: Entry): Yielded {
+    if (result === undefined) return { index, error: itemError(this.#model.name, index, error) };
+    return this.#ordered && !this.#yieldsErrors ? result : { index, result };
   }
 
   #deliver(): void {
@@ -177,7 +176,7 @@ export class MapIterator implements AsyncIterableIterator<InferResult> {
       const entry = this.#entries.peek();
       if (entry) {
         if (entry.state === 'under way') return;
-        if (entry.state === 'failed') {
+        if (entry.state === 'failed' && !this.#yieldsErrors) {
           this.#entries.shift();
           this.#fail(entry.error);
           continue;
@@ -186,7 +185,12 @@ export class MapIterator implements AsyncIterableIterator<InferResult> {
       } else if (this.#failure) {
         waiter.reject(this.#failure.error);
         this.#failure = undefined;
-      } else if (this.#exhausted) {
+      } else if (this.#sourceError && this.#held === 0) {
+        const { error } = this.#sourceError;
+        this.#sourceError = undefined;
+        this.#fail(error);
+        continue;
+      } else if (this.#source.exhausted && this.#held === 0) {
         // It has nothing to tell the source, so there is nothing to wait for.
         void this.#end();
         waiter.resolve({ done: true, value: undefined });
@@ -197,69 +201,18 @@ export class MapIterator implements AsyncIterableIterator<InferResult> {
     }
   }
 
-  get #hasRoom(): boolean {
-    return !this.#exhausted && this.#refused.length === 0 && this.#entries.length < this.#concurrency;
-  }
-
-  #pull(items: Iterator<Inputs, unknown>): void {
-    while (this.#hasRoom) {
-      try {
-        this.#take(items.next());
-      } catch (error) {
-        this.#sourceFailed(error);
-      }
-    }
-  }
-
-  #pullAsync(items: AsyncIterator<Inputs, unknown>): void {
-    if (this.#pulling || !this.#hasRoom) return;
-    this.#pulling = true;
-    let step: Promise<IteratorResult<Inputs, unknown>>;
-    try {
-      step = Promise.resolve(items.next());
-    } catch (error) {
-      this.#pulling = false;
-      this.#sourceFailed(error);
-      return;
-    }
-    step
-      .then((next) => {
-        this.#pulling = false;
-        this.#take(next);
-      })
-      .catch((error: unknown) => {
-        this.#pulling = false;
-        this.#sourceFailed(error);
-      })
-      .finally(() => {
-        this.#advance();
-      });
-  }
-
-  #take({ done, value }: IteratorResult<Inputs, unknown>): void {
-    if (done === true) {
-      this.#exhausted = true;
-      return;
-    }
-    // It may have ended while the source was asked.
-    if (this.#ended) return;
-    const entry = this.#free.pop() ?? this.#entry();
-    entry.inputs = value;
-    entry.state = 'under way';
-    this.#entries.push(entry);
-    this.#send(entry);
-  }
-
   #entry(): Entry {
     const entry: Entry = {
+      index: 0,
       inputs: noInputs,
       state: 'under way',
       result: undefined,
       error: undefined,
       resolve: (result) => {
         this.#inFlight--;
-        entry.state = 'done';
+        if (this.#ended) return;
         entry.result = result;
+        this.#settled(entry, 'done');
         if (this.#refused.length > 0) {
           // Twice as many as have ended: so it gets back to where it was when there is more room again.
           this.#retry(2);
@@ -277,14 +230,9 @@ export class MapIterator implements AsyncIterableIterator<InferResult> {
     return entry;
   }
 
-  /** The source's own error, whatever it is, comes after the results of the items before it. */
-  #sourceFailed(error: unknown): void {
-    this.#exhausted = true;
-    if (this.#ended) return;
-    const entry = this.#entry();
-    entry.state = 'failed';
-    entry.error = error;
-    this.#entries.push(entry);
+  #settled(entry: Entry, state: 'done' | 'failed'): void {
+    entry.state = state;
+    if (!this.#ordered) this.#entries.push(entry);
   }
 
   #send(entry: Entry): void {
@@ -298,12 +246,12 @@ export class MapIterator implements AsyncIterableIterator<InferResult> {
   }
 
   #failed(entry: Entry, error: unknown): void {
+    if (this.#ended) return;
     if (!isLimit(error)) {
-      entry.state = 'failed';
       entry.error = error;
+      this.#settled(entry, 'failed');
       return;
     }
-    if (this.#ended) return;
     this.#refused.push(entry);
     // With something of our own in flight, its end is the signal; else others hold the memory.
     if (this.#inFlight > 0) return;
@@ -338,16 +286,12 @@ export class MapIterator implements AsyncIterableIterator<InferResult> {
     this.#unlisten?.();
     clearTimeout(this.#timer);
     this.#entries = new Queue();
+    this.#held = 0;
+    this.#sourceError = undefined;
     this.#refused = [];
-    const exhausted = this.#exhausted;
-    this.#exhausted = true;
+    const ending = this.#source.end();
     // What is in flight rejects in here.
     if (this.#inFlight > 0) this.#model.cancelAll(this);
-    if (exhausted) return;
-    this.#items?.return?.();
-    const ending = this.#asyncItems?.return?.();
-    // A generator that was asked for an item ends when it has it, and that may be never.
-    if (this.#pulling) ending?.catch(() => undefined);
-    else await ending;
+    await ending;
   }
 }

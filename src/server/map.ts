@@ -1,15 +1,18 @@
-/** `Model.map`: a data set through a model, several items in flight, results in order. */
+/** `Model.map`: a data set through a model, several items in flight. */
 
 import { TritonError } from '../errors.js';
-import { checkKeys, checkObject } from '../checks.js';
-import type { Inputs } from '../tensor/types.js';
-import { MapIterator, type Mappable } from './map-iterator.js';
-import type { InferResult, MapOptions, RequestedOutput } from './types.js';
+import { checkKeys, checkObject, expected } from '../checks.js';
+import type { Inputs } from '../tensor/inputs.js';
+import type { Mappable, Yielded } from './map-entry.js';
+import { MapIterator } from './map-iterator.js';
+import type { MapOptions, RequestedOutput } from './results.js';
 
 const mapKeys: readonly string[] = [
   'concurrency',
   'outputs',
   'signal',
+  'ordered',
+  'onError',
 ] satisfies readonly (keyof MapOptions)[];
 
 /**
@@ -23,10 +26,10 @@ export function mapModel(
   items: Iterable<Inputs> | AsyncIterable<Inputs>,
   options: MapOptions,
   origin = '',
-): AsyncIterableIterator<InferResult> {
+): AsyncIterableIterator<Yielded> {
   checkObject(options, 'map options');
   checkKeys(options, mapKeys, 'map options');
-  const { concurrency, outputs, signal } = options;
+  const { concurrency, outputs, signal, ordered, onError } = options;
   if (concurrency !== undefined && (!Number.isSafeInteger(concurrency) || concurrency < 1)) {
     throw new TritonError(
       'INVALID_ARG',
@@ -42,6 +45,12 @@ export function mapModel(
       },
     );
   }
+  if (ordered !== undefined && typeof (ordered as unknown) !== 'boolean') {
+    throw expected('true or false', 'map options.ordered', ordered);
+  }
+  if (onError !== undefined && !['throw', 'yield'].includes(onError)) {
+    throw expected("'throw' or 'yield'", 'map options.onError', onError);
+  }
   const given: unknown = items;
   if (
     typeof given !== 'object' ||
@@ -53,7 +62,12 @@ export function mapModel(
       `model '${model.name}': map expected an iterable or async iterable of inputs`,
     );
   }
-  return new MapIterator(model, items, { concurrency, outputs: copied(outputs), signal }, origin);
+  return new MapIterator(
+    model,
+    items,
+    { concurrency, outputs: copied(outputs), signal, ordered, onError },
+    origin,
+  );
 }
 
 /** What is wanted of each item is looked at when its turn comes. Its checks come then, too. */

@@ -1,122 +1,58 @@
-/** A model's handle: `infer`, `map`, and what the model tells of itself. */
+/** A model as callers see it: an interface, so that a program's tests can put their own in its place. */
 
-import { invalidArgument, TritonError } from '../errors.js';
-import { checkKeys, checkObject } from '../checks.js';
-import type { NativeServer } from '../addon/native.js';
-import { framesBelow } from '../dispatch/errors.js';
-import type { DispatchRequest, EntryPoint, Origin, Waiter } from '../dispatch/types.js';
 import type { ModelConfig } from '../config/index.js';
-import type { Inputs } from '../tensor/types.js';
-import { mapModel } from './map.js';
-import type { ModelTable } from './model-table.js';
-import type { ReadyVersion, WantedOutputs } from './ready-version.js';
-import { makePromise, takeSettler } from './settler.js';
-import { statisticsOf } from './statistics.js';
+import type { ModelMetadata, ModelStatistics, RuntimeInfo } from './metadata.js';
 import type {
   InferOptions,
   InferResult,
   MapOptions,
-  ModelMetadata,
-  ModelStatistics,
-  RuntimeInfo,
-} from './types.js';
-
-const inferKeys: readonly string[] = [
-  'id',
-  'outputs',
-  'signal',
-  'ownOutputs',
-  'into',
-] satisfies readonly (keyof InferOptions)[];
-
-/** Options of requests, checked; which outputs are wanted is looked up for each request's version. */
-export interface CheckedOptions {
-  readonly request: DispatchRequest;
-  readonly outputs: InferOptions['outputs'];
-  readonly into: InferOptions['into'];
-}
-
-/** How long a request id may be, as in Triton's clients. */
-const longestId = 4096;
+  MapOutcome,
+  MapResult,
+  RequestedOutputs,
+} from './results.js';
+import type { InputsOf, ModelSignature, OutputNames, WantedOf } from './signature.js';
 
 /**
- * A model by name, not a loaded thing: each request takes the newest ready version that the model's policy allows, or
- * the version it is pinned to; it survives reloads. Get one from {@link InferenceServer.model}.
+ * A {@link Model} whose signature is known: inputs and outputs are typed by name.
+ *
+ * @typeParam S - What it takes and gives.
+ *
+ * @example
+ * const digits = server.model('digits'); // a TypedModel, where 'digits' is in ModelRegistry
+ * const { outputs } = await digits.infer({ image: new Float32Array(64) });
+ * outputs.scores.data; // a Float32Array
  */
-export class Model {
+export interface TypedModel<S extends ModelSignature> {
   /** The model's name. */
   readonly name: string;
   /** The version it is pinned to; undefined: the newest ready one, chosen for each request. */
   readonly version: string | undefined;
-  readonly #table: ModelTable;
-  readonly #server: NativeServer;
-  /** Those of requests without any. */
-  readonly #noOptions: CheckedOptions;
-  #ready: ReadyVersion | undefined;
-  #epoch = -1;
-
-  /** @internal */
-  constructor(server: NativeServer, table: ModelTable, name: string, version: string | undefined) {
-    this.name = name;
-    this.version = version;
-    this.#server = server;
-    this.#table = table;
-    this.#noOptions = { request: this.#request('', undefined, false), outputs: undefined, into: undefined };
-  }
-
   /** Whether a request would be taken now. Triton: `TRITONSERVER_ServerModelIsReady`. */
-  get ready(): boolean {
-    try {
-      this.#current();
-      return true;
-    } catch {
-      return false;
-    }
-  }
-
+  readonly ready: boolean;
   /**
    * Names, datatypes and shapes of inputs and outputs. Triton: model metadata.
    *
    * @throws {TritonError} NOT_FOUND or UNAVAILABLE when no version is ready.
    */
-  get metadata(): ModelMetadata {
-    const ready = this.#current();
-    const versions =
-      this.version === undefined
-        ? (this.#table.entry(this.name)?.ready ?? []).map(({ version }) => version).reverse()
-        : [ready.version];
-    return {
-      name: this.name,
-      versions,
-      platform: ready.config.platform === '' ? ready.config.backend : ready.config.platform,
-      inputs: ready.inputs,
-      outputs: ready.outputs,
-    };
-  }
-
+  readonly metadata: ModelMetadata;
   /**
    * The complete configuration, with Triton's field names; frozen.
    *
    * @throws {TritonError} NOT_FOUND or UNAVAILABLE when no version is ready.
    */
-  get config(): ModelConfig {
-    return this.#current().config;
-  }
-
+  readonly config: ModelConfig;
   /**
    * Which fields of the config are hints without effect here, and what was filled in.
    *
    * @throws {TritonError} NOT_FOUND or UNAVAILABLE when no version is ready.
    */
-  get notes(): readonly string[] {
-    return this.#current().notes;
-  }
+  readonly notes: readonly string[];
 
   /**
    * Runs the model.
    *
    * @param inputs - By name; see {@link TensorInput} for what each may be. Copied before this returns.
-   * @returns The outputs. Rejects (it never throws) with a `TritonError`: INVALID_ARG for inputs that do not fit,
+   * @returns The outputs. Rejects (it never throws) with a {@link TritonError}: INVALID_ARG for inputs that do not fit,
    *   NOT_FOUND for an unloaded model, UNAVAILABLE for a failed model, a closed server or too much in flight, CANCELLED,
    *   INTERNAL when the runtime failed.
    *
@@ -124,199 +60,77 @@ export class Model {
    * const { outputs } = await model.infer({ image: pixels });       // a Float32Array of one or several images
    * const scores = outputs.scores?.as('FP32').data;                 // a Float32Array
    */
-  infer(inputs: Inputs, options?: InferOptions): Promise<InferResult> {
-    return this.inferFor(entry.infer, inputs, options);
-  }
+  infer<const W extends RequestedOutputs<OutputNames<S>> | undefined = undefined>(
+    inputs: InputsOf<S>,
+    options?: InferOptions<OutputNames<S>, W>,
+  ): Promise<InferResult<WantedOf<S, W>>>;
 
   /**
-   * {@link infer}, called by `origin`.
-   *
-   * @internal
-   */
-  inferFor(origin: EntryPoint, inputs: Inputs, options: InferOptions | undefined): Promise<InferResult> {
-    const promise = makePromise();
-    const settler = takeSettler();
-    try {
-      const checked = options === undefined ? this.#noOptions : this.check(options);
-      this.sendChecked(inputs, checked, settler, origin);
-    } catch (error) {
-      settler.reject(withCaller(error, origin));
-    }
-    return promise;
-  }
-
-  /**
-   * Runs the model on every item of a data set, several at a time, and yields the results in order.
+   * Runs the model on every item of a data set, several at a time, and yields the results, in order unless
+   * `ordered: false`. With that, or with `onError: 'yield'`, it yields `{ index, result }` or `{ index, error }`.
    *
    * It reads no further ahead than `concurrency` items, waits while the server has too much in flight, stops at the
-   * first error, and cancels what is in flight when its consumer stops.
+   * first error unless these are yielded, and cancels what is in flight when its consumer stops.
+   *
+   * @throws {TritonError} INVALID_ARG for options or items of the wrong kind; the iterator rejects as {@link infer} does,
+   *   with CANCELLED by `options.signal`, and with what the items' iterable throws, unchanged.
    *
    * @example
    * for await (const { outputs } of model.map(items)) console.log(outputs.scores?.toArray());
    */
-  map(
-    items: Iterable<Inputs> | AsyncIterable<Inputs>,
-    options: MapOptions = {},
-  ): AsyncIterableIterator<InferResult> {
-    const { dispatcher } = this.#table;
-    return mapModel(this, items, options, dispatcher.captureStacks ? framesBelow(entry.map) : '');
-  }
-
-  /**
-   * What the model did so far. Triton: `TRITONSERVER_ServerModelStatistics`.
-   *
-   * @throws {TritonError} NOT_FOUND or UNAVAILABLE when no version is ready.
-   */
-  statistics(): ModelStatistics {
-    const ready = this.#current();
-    return statisticsOf(ready, this.#server.statistics(ready.uid));
-  }
+  map<const W extends RequestedOutputs<OutputNames<S>> | undefined = undefined>(
+    items: Iterable<InputsOf<S>> | AsyncIterable<InputsOf<S>>,
+    options?: MapOptions<OutputNames<S>, W> & {
+      readonly ordered?: true | undefined;
+      readonly onError?: 'throw' | undefined;
+    },
+  ): AsyncIterableIterator<InferResult<WantedOf<S, W>>>;
+  /** {@link map}, as soon as each result is there. */
+  map<const W extends RequestedOutputs<OutputNames<S>> | undefined = undefined>(
+    items: Iterable<InputsOf<S>> | AsyncIterable<InputsOf<S>>,
+    options: MapOptions<OutputNames<S>, W> & {
+      readonly ordered: false;
+      readonly onError?: 'throw' | undefined;
+    },
+  ): AsyncIterableIterator<MapResult<InferResult<WantedOf<S, W>>>>;
+  /** {@link map}, whose errors are yielded like results. */
+  map<const W extends RequestedOutputs<OutputNames<S>> | undefined = undefined>(
+    items: Iterable<InputsOf<S>> | AsyncIterable<InputsOf<S>>,
+    options: MapOptions<OutputNames<S>, W> & { readonly onError: 'yield' },
+  ): AsyncIterableIterator<MapOutcome<InferResult<WantedOf<S, W>>>>;
+  /** {@link map}, with options that are known at run time only. */
+  map<const W extends RequestedOutputs<OutputNames<S>> | undefined = undefined>(
+    items: Iterable<InputsOf<S>> | AsyncIterable<InputsOf<S>>,
+    options?: MapOptions<OutputNames<S>, W>,
+  ): AsyncIterableIterator<InferResult<WantedOf<S, W>> | MapOutcome<InferResult<WantedOf<S, W>>>>;
 
   /**
    * How the model is run: library, instances, threads.
    *
    * @throws {TritonError} NOT_FOUND or UNAVAILABLE when no version is ready.
    */
-  runtimeInfo(): RuntimeInfo {
-    const ready = this.#current();
-    const info = this.#server.info(ready.uid) ?? {};
-    return {
-      library:
-        info['library'] === undefined ? undefined : { path: info['library'], version: info['version'] ?? '' },
-      instances: ready.instances,
-      intraOpThreads: Number(info['intra_op_threads'] ?? 0),
-      sharedPool: info['shared_pool'] === '1',
-      spinning: info['spinning'] === '1',
-      neverInline: info['never_inline'],
-    };
-  }
+  runtimeInfo(): RuntimeInfo;
 
   /**
-   * As {@link infer}, with a waiter instead of a promise, and options that were checked before.
+   * What the model did so far. Triton: `TRITONSERVER_ServerModelStatistics`.
    *
-   * @internal
-   * @throws What keeps the request from being sent, the caller's own getters' errors among it; then the waiter is not
-   *   called.
+   * @throws {TritonError} NOT_FOUND or UNAVAILABLE when no version is ready.
    */
-  sendChecked(inputs: Inputs, options: CheckedOptions, waiter: Waiter<InferResult>, origin: Origin): void {
-    const ready = this.#current();
-    let { request } = options;
-    let done = waiter;
-    if (options.outputs !== undefined || options.into !== undefined) {
-      const wanted = ready.wanted(options.outputs);
-      const into = options.into && ready.intoOf(options.into, wanted);
-      const { id, signal, owner, ownOutputs, pinned } = request;
-      request = { id, wanted: wanted.indices, signal, owner, ownOutputs, into, pinned };
-      if (wanted.classes.length > 0) done = new Classifier(ready, wanted, waiter);
-    }
-    // What this returns must be copied before any code of the caller runs again: nothing comes between.
-    this.#table.dispatcher.send(ready, ready.encode(inputs), request, done, origin);
-  }
-
-  /**
-   * Cancels the requests in flight that were sent for `owner`; they reject soon.
-   *
-   * @internal
-   */
-  cancelAll(owner: object): void {
-    this.#table.dispatcher.cancelAll(owner);
-  }
-
-  /** Items that fill two batches of every instance: what keeps a data set going. */
-  get defaultConcurrency(): number {
-    const { config, instances } = this.#current();
-    return 2 * Math.max(1, config.max_batch_size) * Math.max(1, instances.length);
-  }
-
-  #current(): ReadyVersion {
-    const { epoch } = this.#table.dispatcher;
-    if (this.#ready && epoch === this.#epoch) return this.#ready;
-    this.#ready = undefined;
-    this.#ready = this.#table.resolve(this.name, this.version);
-    this.#epoch = epoch;
-    return this.#ready;
-  }
-
-  /**
-   * What can be said of options whatever the version.
-   *
-   * @internal
-   * @throws {TritonError} INVALID_ARG.
-   */
-  check(options: InferOptions): CheckedOptions {
-    checkObject(options, 'infer options');
-    checkKeys(options, inferKeys, 'infer options');
-    const { id = '', outputs, signal, ownOutputs = false, into } = options;
-    if (typeof (id as unknown) !== 'string' || id.length > longestId) {
-      throw invalidArgument(
-        `model '${this.name}': expected a string of at most ${longestId} characters for options.id`,
-        { model: this.name },
-      );
-    }
-    if (signal !== undefined && !((signal as unknown) instanceof AbortSignal)) {
-      throw invalidArgument(`model '${this.name}': expected an AbortSignal for options.signal`, {
-        model: this.name,
-      });
-    }
-    if (typeof (ownOutputs as unknown) !== 'boolean') {
-      throw invalidArgument(`model '${this.name}': expected true or false for options.ownOutputs`, {
-        model: this.name,
-      });
-    }
-    if (into !== undefined) {
-      checkObject(into, 'infer options.into');
-      return { request: this.#request(id, signal, ownOutputs), outputs, into: { ...into } };
-    }
-    // Those without any share one object, which costs the least to tell.
-    if (id === '' && outputs === undefined && signal === undefined && !ownOutputs) return this.#noOptions;
-    return { request: this.#request(id, signal, ownOutputs), outputs, into };
-  }
-
-  #request(id: string, signal: AbortSignal | undefined, ownOutputs: boolean): DispatchRequest {
-    const pinned = this.version !== undefined;
-    return { id, wanted: undefined, signal, owner: undefined, ownOutputs, into: undefined, pinned };
-  }
+  statistics(): ModelStatistics;
 }
 
-/** What callers call: their frames are below these in a stack. */
-/* eslint-disable @typescript-eslint/unbound-method -- never called from here */
-const entry = { infer: Model.prototype.infer, map: Model.prototype.map };
-/* eslint-enable @typescript-eslint/unbound-method */
-
-/** An error of ours with the caller's line: the frames above that are ours, and so many that it would not be kept. */
-function withCaller(error: unknown, origin: EntryPoint): unknown {
-  try {
-    if (error instanceof TritonError) Error.captureStackTrace(error, origin);
-  } catch {
-    // The caller's own getter threw it, and it is frozen.
-  }
-  return error;
-}
-
-/** Gives a request's waiter outputs as classes. */
-class Classifier implements Waiter<InferResult> {
-  readonly #version: ReadyVersion;
-  readonly #wanted: WantedOutputs;
-  readonly #waiter: Waiter<InferResult>;
-
-  constructor(version: ReadyVersion, wanted: WantedOutputs, waiter: Waiter<InferResult>) {
-    this.#version = version;
-    this.#wanted = wanted;
-    this.#waiter = waiter;
-  }
-
-  resolve(result: InferResult): void {
-    let classified: InferResult;
-    try {
-      classified = this.#version.classified(result, this.#wanted.classes);
-    } catch (error) {
-      this.#waiter.reject(error);
-      return;
-    }
-    this.#waiter.resolve(classified);
-  }
-
-  reject(error: unknown): void {
-    this.#waiter.reject(error);
-  }
+/**
+ * A model by name, not a loaded thing: each request takes the newest ready version that the model's policy allows, or
+ * the version it is pinned to; it survives reloads. Get one from {@link InferenceServer.model}. Every
+ * {@link TypedModel} is one.
+ *
+ * @example
+ * const model = server.model('digits');
+ * const { outputs } = await model.infer({ image: new Float32Array(64) });
+ */
+export interface Model extends TypedModel<ModelSignature> {
+  // With a member of its own it is compared with a TypedModel member by member. TypedModels are compared by their
+  // signatures alone, and so none of them would be this one.
+  /** The model's name. */
+  readonly name: string;
 }

@@ -1,45 +1,25 @@
 /** A served version as one environment uses it: prepared once, so that a request has little left to do. */
 
-import type { DispatchTarget, IntoTarget, TargetOutput, Timings } from '../dispatch/types.js';
 import { datatypeOf, deepFreeze, type ModelConfig } from '../config/index.js';
-import { didYouMean } from '../suggest.js';
+import type { DispatchTarget, Timings } from '../dispatch/types.js';
 import { invalidArgument, TritonError } from '../errors.js';
-import { checkKeys } from '../checks.js';
 import type { VersionDescriptor } from '../registry/published.js';
-import { classify, whyUnclassifiable } from '../tensor/classification.js';
+import { classify } from '../tensor/classification.js';
 import type { Datatype } from '../tensor/datatype.js';
 import { elementTypes } from '../tensor/elements.js';
 import type { EncodedInputs } from '../tensor/encoded.js';
 import { InputEncoder } from '../tensor/input.js';
+import type { Inputs } from '../tensor/inputs.js';
+import type { AnyTensor } from '../tensor/tensor.js';
 import { compileReshape, type Reshape } from '../tensor/reshape.js';
-import {
-  tensorCutter,
-  tensorFactory,
-  type AnyTensor,
-  type TensorCutter,
-  type TensorFactory,
-} from '../tensor/output.js';
-import { OutputShapes } from '../tensor/output-shapes.js';
-import { checkInto, targetMemory, tensorInto } from '../tensor/into.js';
-import type { Inputs, TypedArray } from '../tensor/types.js';
+import type { TypedArray } from '../tensor/types.js';
 import type { ViewKind } from '../tensor/views.js';
-import type { InferOptions, InferResult, TensorMetadata } from './types.js';
+import type { TensorMetadata } from './metadata.js';
+import type { InferOptions, InferResult } from './results.js';
+import { outputsConstructor, VersionOutput, type OutputsConstructor } from './version-output.js';
+import { OutputChoice, type WantedOutputs } from './wanted-outputs.js';
 
 const noParameters: InferResult['parameters'] = Object.freeze({});
-
-/** Objects without inherited properties, of one hidden class: `__proto__` is a legal name of a tensor. */
-interface OutputsConstructor {
-  new (): Record<string, unknown>;
-}
-
-function outputsConstructor(): OutputsConstructor {
-  function Outputs(): void {
-    // Only its instances matter.
-  }
-  Outputs.prototype = Object.freeze(Object.create(null) as object);
-  // A function called with `new` makes objects of its prototype; TypeScript knows classes only.
-  return Outputs as unknown as OutputsConstructor;
-}
 
 function datatypeOfTensor(
   config: ModelConfig,
@@ -49,35 +29,6 @@ function datatypeOfTensor(
   if (!datatype)
     throw new TritonError('INTERNAL', `model '${config.name}', tensor '${tensor.name}': no datatype`);
   return datatype;
-}
-
-/** One output of a version: from the engine's words and bytes to a tensor. */
-class VersionOutput implements TargetOutput {
-  readonly name: string;
-  readonly cut: TensorCutter<Datatype>;
-  readonly make: TensorFactory<Datatype>;
-  readonly #datatype: Datatype;
-  /** Where the model's shape of it is not the caller's. */
-  readonly #reshape: Reshape | undefined;
-  readonly #shapes: OutputShapes = new OutputShapes();
-
-  constructor(name: string, datatype: Datatype, reshape: Reshape | undefined) {
-    this.name = name;
-    this.#datatype = datatype;
-    this.cut = tensorCutter(datatype);
-    this.make = tensorFactory(datatype);
-    this.#reshape = reshape;
-  }
-
-  into(shape: readonly number[], bytes: number, target: TypedArray): IntoTarget {
-    const memory = targetMemory(this.name, this.#datatype, shape, bytes, target);
-    return { tensor: tensorInto(this.#datatype, shape, target), memory };
-  }
-
-  shape(words: Int32Array, position: number, rank: number): readonly number[] {
-    const shape = this.#shapes.read(words, position, rank);
-    return this.#reshape ? this.#reshape(shape) : shape;
-  }
 }
 
 /** See the head of this file. */
@@ -102,9 +53,8 @@ export class ReadyVersion implements DispatchTarget {
   /** By input, the model's dims of it. */
   readonly #dims: readonly (readonly number[])[];
   readonly #newest: () => ReadyVersion;
-  #lastWanted: { readonly names: readonly string[]; readonly wanted: WantedOutputs } | undefined;
   readonly #model: InferResult['model'];
-  readonly #outputNames: readonly string[];
+  readonly #choice: OutputChoice;
   readonly #outputsOf: readonly VersionOutput[];
   readonly #Outputs: OutputsConstructor = outputsConstructor();
 
@@ -149,7 +99,7 @@ export class ReadyVersion implements DispatchTarget {
     this.#reshaped = this.#reshapes.some((reshape) => reshape !== undefined);
     this.#dims = config.input.map(({ dims, reshape }) => reshape?.shape ?? dims);
     this.#model = Object.freeze({ name, version: this.version });
-    this.#outputNames = this.outputs.map((output) => output.name);
+    this.#choice = new OutputChoice(name, this.outputs);
     this.#outputsOf = this.outputs.map(({ name: output, datatype }, i) => {
       const { dims = [], reshape } = config.output[i] ?? {};
       return new VersionOutput(output, datatype, reshape && compileReshape(reshape.shape, dims, batching));
@@ -236,88 +186,14 @@ export class ReadyVersion implements DispatchTarget {
     };
   }
 
-  /**
-   * Which outputs a request wants, and of which of them as classes.
-   *
-   * @throws {TritonError} INVALID_ARG for unknown or repeated names.
-   */
+  /** See {@link OutputChoice.wanted}. */
   wanted(outputs: InferOptions['outputs']): WantedOutputs {
-    if (outputs === undefined) return allOutputs;
-    const fail = (message: string, tensor?: string): never => {
-      throw new TritonError('INVALID_ARG', `model '${this.name}': ${message}`, { model: this.name, tensor });
-    };
-    if (!Array.isArray(outputs)) return fail('expected an array of output names for options.outputs');
-    // The same names mean the same as before.
-    if (this.#lastWanted !== undefined && areEqual(this.#lastWanted.names, outputs)) {
-      return this.#lastWanted.wanted;
-    }
-    // Each entry is read once from here on.
-    const entries: readonly unknown[] = [...(outputs as readonly unknown[])];
-    if (entries.length === 0) return allOutputs; // as in Triton: none named, all wanted
-    const indices: number[] = [];
-    const classes: { name: string; count: number }[] = [];
-    for (const entry of entries) {
-      const asked: Readonly<Record<string, unknown>> =
-        typeof entry === 'object' && entry !== null ? { ...entry } : { name: entry };
-      checkKeys(asked, ['name', 'classification'], 'options.outputs[]');
-      const { name, classification = 0 } = asked;
-      if (typeof name !== 'string')
-        return fail(`expected names in options.outputs but received ${typeof name}`);
-      const index = this.#outputNames.indexOf(name);
-      if (index < 0) {
-        fail(
-          `unknown output '${name}'${didYouMean(name, this.#outputNames)}; it has ${this.#outputNames.join(', ')}`,
-          name,
-        );
-      }
-      if (indices.includes(index)) fail(`output '${name}' is asked for twice`, name);
-      indices.push(index);
-      if (typeof classification !== 'number' || !Number.isSafeInteger(classification) || classification < 0) {
-        return fail(
-          `output '${name}': expected a count of classes, 0 or more, for classification but received ${String(classification)}`,
-          name,
-        );
-      }
-      if (classification === 0) continue; // off, as in Triton
-      const datatype = this.outputs[index]?.datatype;
-      const why = datatype && whyUnclassifiable(datatype);
-      if (why !== undefined) fail(`output '${name}': ${why}`, name);
-      classes.push({ name, count: classification });
-    }
-    const wanted = { indices, classes };
-    const names = entries.filter((entry) => typeof entry === 'string');
-    if (names.length === entries.length) this.#lastWanted = { names, wanted };
-    return wanted;
+    return this.#choice.wanted(outputs);
   }
 
-  /**
-   * The caller's arrays for outputs, by their positions.
-   *
-   * @throws {TritonError} INVALID_ARG for unknown names, outputs that are not wanted or wanted as classes, and arrays of
-   *   another class than the output's `data` has.
-   */
-  intoOf(into: NonNullable<InferOptions['into']>, { indices, classes }: WantedOutputs): TypedArray[] {
-    const fail = (message: string, tensor?: string): never => {
-      throw new TritonError('INVALID_ARG', `model '${this.name}': ${message}`, { model: this.name, tensor });
-    };
-    const targets: TypedArray[] = [];
-    for (const [name, target] of Object.entries(into) as [string, unknown][]) {
-      const index = this.#outputNames.indexOf(name);
-      if (index < 0) {
-        fail(
-          `unknown output '${name}' in options.into${didYouMean(name, this.#outputNames)}; it has ${this.#outputNames.join(', ')}`,
-          name,
-        );
-      }
-      if (indices !== undefined && !indices.includes(index)) {
-        fail(`output '${name}' is in options.into, but not in options.outputs`, name);
-      }
-      if (classes.some((one) => one.name === name)) {
-        fail(`output '${name}' is asked for as classes, which have no place in options.into`, name);
-      }
-      targets[index] = checkInto(this.name, name, this.outputs[index]?.datatype ?? 'BYTES', target);
-    }
-    return targets;
+  /** See {@link OutputChoice.intoOf}. */
+  intoOf(into: NonNullable<InferOptions['into']>, wanted: WantedOutputs): TypedArray[] {
+    return this.#choice.intoOf(into, wanted);
   }
 
   /**
@@ -342,19 +218,3 @@ export class ReadyVersion implements DispatchTarget {
     return this.result(result.id, outputs, result.timings);
   }
 }
-
-/** What a request wants of the outputs. */
-export interface WantedOutputs {
-  /** Positions; undefined: all. */
-  readonly indices: readonly number[] | undefined;
-  /** Those wanted as classes, with how many. */
-  readonly classes: readonly { readonly name: string; readonly count: number }[];
-}
-
-function areEqual(names: readonly string[], entries: readonly unknown[]): boolean {
-  if (names.length !== entries.length) return false;
-  for (let i = 0; i < names.length; i++) if (names[i] !== entries[i]) return false;
-  return true;
-}
-
-const allOutputs: WantedOutputs = Object.freeze({ indices: undefined, classes: [] });

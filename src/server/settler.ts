@@ -1,7 +1,7 @@
 /** The promise of a request, made with as little as it needs. */
 
 import type { Waiter } from '../dispatch/types.js';
-import type { InferResult } from './types.js';
+import type { InferResult } from './results.js';
 
 /** A promise and what it is settled with. */
 export class Settler implements Waiter<InferResult> {

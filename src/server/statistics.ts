@@ -2,7 +2,7 @@
 
 import type { NativeStatistics } from '../addon/native.js';
 import type { ReadyVersion } from './ready-version.js';
-import type { ModelStatistics, StatisticDuration } from './types.js';
+import type { ModelStatistics, StatisticDuration } from './metadata.js';
 
 const zero: StatisticDuration = { count: 0, ns: 0 };
 

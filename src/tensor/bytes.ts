@@ -153,7 +153,7 @@ function checkCount(whole: boolean, found: number, count: number): void {
 
 /**
  * The elements, as Buffers over the given bytes.
- * @throws TritonError INTERNAL if there are not `count` of them
+ * @throws {TritonError} INTERNAL if there are not `count` of them
  */
 export function splitElements(wire: Uint8Array<ArrayBuffer>, count: number): Buffer[] {
   const { buffer, byteOffset } = wire;
@@ -181,7 +181,7 @@ function decodeText(bytes: Buffer, start: number, end: number, index: number): s
 
 /**
  * The elements as strings, without Buffers on the way.
- * @throws TritonError INVALID_ARG if one is not UTF-8
+ * @throws {TritonError} INVALID_ARG if one is not UTF-8
  */
 export function decodeElements(wire: Uint8Array<ArrayBuffer>, count: number): string[] {
   const bytes = Buffer.from(wire.buffer, wire.byteOffset, wire.byteLength);

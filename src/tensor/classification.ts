@@ -4,8 +4,9 @@ import { invalidArgument, type TritonError } from '../errors.js';
 import { BytesWriter } from './bytes.js';
 import type { Datatype } from './datatype.js';
 import { describe, quote } from './describe.js';
-import { tensorFactory, type AnyTensor, type Tensor } from './output.js';
+import { tensorFactory } from './output.js';
 import { elementCount } from './shape.js';
+import type { AnyTensor, Tensor } from './tensor.js';
 import { flatElements } from './to-array.js';
 
 /** How an output is to be classified. */
@@ -35,7 +36,7 @@ const maxPicked = 32;
  *
  * @param tensor - The output: any integer datatype, FP32 or FP64. Dims beyond the batch are taken as one.
  * @returns a BYTES tensor of shape [batch, min(count, elements)], or [min(count, elements)] without a batch
- * @throws TritonError INVALID_ARG for another datatype and for a count that is no positive integer
+ * @throws {TritonError} INVALID_ARG for another datatype and for a count that is no positive integer
  */
 export function classify(tensor: AnyTensor, options: ClassificationOptions): Tensor<'BYTES'> {
   const { count, batched, labels = [], model, output } = options;

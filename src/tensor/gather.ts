@@ -167,7 +167,7 @@ function settleShapes(drafts: readonly Draft[]): void {
  * @param plans - The model's inputs.
  * @param inputs - What the caller passed for each.
  * @param encoded - Where they go.
- * @throws TritonError INVALID_ARG for everything that the configuration or the datatype does not allow
+ * @throws {TritonError} INVALID_ARG for everything that the configuration or the datatype does not allow
  */
 export function gatherInputs(
   plans: readonly InputPlan[],

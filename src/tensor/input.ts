@@ -13,7 +13,7 @@ import { InputReader } from './names.js';
 import { NestedPath, type Nested } from './nested-path.js';
 import { planInputs, type InputPlan, type RequestSpec } from './plan.js';
 import { ShortPath } from './short-path.js';
-import type { Inputs } from './types.js';
+import type { Inputs } from './inputs.js';
 import { byteLengthOf, kindOf } from './views.js';
 
 /** An input whose objects and lists are read. */
@@ -59,7 +59,7 @@ export class InputEncoder {
    * Checks the inputs of one request and puts them in wire layout.
    *
    * @returns What is to be copied before any code of a caller runs and before the next call, see {@link EncodedInputs}.
-   * @throws TritonError INVALID_ARG, with model and tensor, for whatever the model does not take
+   * @throws {TritonError} INVALID_ARG, with model and tensor, for whatever the model does not take
    */
   encode(inputs: Inputs): EncodedInputs {
     const encoded = this.#encoded;

@@ -4,15 +4,15 @@ import { invalidArgument } from '../errors.js';
 import type { Datatype } from './datatype.js';
 import { describe } from './describe.js';
 import { elementTypes } from './elements.js';
-import { Tensor } from './output.js';
 import { formatShape } from './shape.js';
+import { newTensor, type Tensor } from './tensor.js';
 import type { DataOf, TypedArray } from './types.js';
 import { bytesAt, isDetached, kindOf } from './views.js';
 
 /**
  * A caller's array for an output.
  *
- * @throws TritonError INVALID_ARG unless it is of the class that the output's `data` has
+ * @throws {TritonError} INVALID_ARG unless it is of the class that the output's `data` has
  */
 export function checkInto(model: string, output: string, datatype: Datatype, target: unknown): TypedArray {
   const about = { model, tensor: output };
@@ -42,7 +42,7 @@ export function checkInto(model: string, output: string, datatype: Datatype, tar
  * The memory of the caller's array, now that the output is there.
  *
  * @param bytes - What the output takes.
- * @throws TritonError INVALID_ARG where it does not have just as many, or lost its buffer meanwhile
+ * @throws {TritonError} INVALID_ARG where it does not have just as many, or lost its buffer meanwhile
  */
 export function targetMemory(
   output: string,
@@ -60,5 +60,5 @@ export function targetMemory(
 
 /** A tensor whose data is an array of its datatype's class, as `checkInto` made sure. */
 export function tensorInto(datatype: Datatype, shape: readonly number[], data: TypedArray): Tensor {
-  return new Tensor(datatype, shape, data as DataOf<Datatype>);
+  return new newTensor(datatype, shape, data as DataOf<Datatype>);
 }

@@ -26,7 +26,7 @@ export class InputReader {
 
   /**
    * One value an input in the order of the model's inputs, undefined for absent optional ones.
-   * @throws TritonError INVALID_ARG for unknown and missing names
+   * @throws {TritonError} INVALID_ARG for unknown and missing names
    */
   readAll(inputs: unknown): unknown[] {
     const object = this.#checkObject(inputs);

@@ -28,7 +28,7 @@ export class NestedPath {
   /**
    * Encodes nested arrays. The caller's code may run.
    *
-   * @throws TritonError INVALID_ARG for an element that the datatype does not take
+   * @throws {TritonError} INVALID_ARG for an element that the datatype does not take
    */
   encode(array: readonly unknown[]): Nested | undefined {
     const { elements, dims, batchRank } = this.#plan;

@@ -2,11 +2,14 @@
 
 import { bf16, fp16 } from './half.js';
 import { decodeBf16, decodeFp16 } from './half-arrays.js';
-import type { AnyTensor } from './output.js';
-import type { NestedArray } from './types.js';
+import type { Datatype } from './datatype.js';
+import type { DataOf, NestedArray } from './types.js';
+
+/** A datatype with data of it, as tensors have them. */
+export type TensorData = { [D in Datatype]: { readonly datatype: D; readonly data: DataOf<D> } }[Datatype];
 
 /** The elements in row-major order: numbers, bigints, booleans or Buffers. */
-export function flatElements(tensor: AnyTensor): (number | bigint | boolean | Buffer)[] {
+export function flatElements(tensor: TensorData): (number | bigint | boolean | Buffer)[] {
   switch (tensor.datatype) {
     case 'BOOL':
       return Array.from(tensor.data, (byte) => byte !== 0);
@@ -35,7 +38,7 @@ export function flatElements(tensor: AnyTensor): (number | bigint | boolean | Bu
  * The elements as FP32; undefined for datatypes that are no numbers, or integers far beyond what FP32 can
  * tell apart.
  */
-export function floatElements(tensor: AnyTensor): Float32Array<ArrayBuffer> | undefined {
+export function floatElements(tensor: TensorData): Float32Array<ArrayBuffer> | undefined {
   switch (tensor.datatype) {
     case 'FP32':
       return tensor.data;
@@ -59,9 +62,8 @@ export function floatElements(tensor: AnyTensor): Float32Array<ArrayBuffer> | un
   }
 }
 
-/** Flat elements in arrays of arrays, as `shape` says; for rank 0 the one element itself. */
-export function nest<T>(flat: readonly T[], shape: readonly number[]): NestedArray<T> | T | undefined {
-  if (shape.length === 0) return flat[0];
+/** Flat elements in arrays of arrays, as `shape` says. */
+export function nest<T>(flat: readonly T[], shape: readonly number[]): NestedArray<T> {
   let rows: readonly (T | NestedArray<T>)[] = flat;
   // From the innermost level outwards: so many arrays of `dim` each as the levels outside of them ask for.
   for (let level = shape.length - 1; level > 0; level--) {

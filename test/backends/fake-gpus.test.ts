@@ -49,7 +49,9 @@ const instance = (name: string, kind: string, device: number): object => ({ name
 
 test('with two GPUs and the provider, each instance is where the configuration says', options, async () => {
   assert.ok(fakes);
-  const { models, providers } = await fakes.serve({}, { repository });
+  const { devices, models, providers } = await fakes.serve({}, { repository });
+  const all = ['cpu', 'gpu:0', 'gpu:1'];
+  assert.deepEqual(devices, [all, all]);
   for (const [name, instances] of Object.entries({
     auto: [instance('auto_0', 'KIND_GPU', 0), instance('auto_0', 'KIND_GPU', 1)],
     auto_listed: [instance('auto_listed_0_0', 'KIND_GPU', 1), instance('auto_listed_0_1', 'KIND_GPU', 1)],
@@ -96,7 +98,8 @@ test('with two GPUs and the provider, each instance is where the configuration s
 
 test("with instanceKind 'cpu' no instance is on a GPU", options, async () => {
   assert.ok(fakes);
-  const { models, providers } = await fakes.serve({}, { repository, instanceKind: 'cpu' });
+  const { devices, models, providers } = await fakes.serve({}, { repository, instanceKind: 'cpu' });
+  assert.deepEqual(devices, [['cpu'], ['cpu']]);
   assert.deepEqual(providers, []);
   for (const [name, { state, instances }] of Object.entries(models)) {
     assert.equal(state, 'READY', name);
@@ -109,7 +112,8 @@ test(
   options,
   async () => {
     assert.ok(fakes);
-    const { models, folder } = await fakes.serve({ provider: false }, { repository });
+    const { devices, models, folder } = await fakes.serve({ provider: false }, { repository });
+    assert.deepEqual(devices, [['cpu'], ['cpu']]);
     assert.deepEqual(models['auto']?.instances, [instance('auto_0', 'KIND_CPU', 0)]);
     assert.match(
       models['auto_listed']?.reason ?? '',

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { check } from '../../src/cli/check.js';
 import { expandConfig } from '../../src/config/schema/expand.js';
 import { readModelConfig } from '../../src/config/text/read.js';
-import type { CheckedModel } from '../../src/registry/check.js';
+import type { CheckedModel } from '../../src/registry/check-repository.js';
 import { addModel, detectionModel } from '../support/models.js';
 import { temporaryFolder, writeRepository, type RepositoryModel } from '../support/repository.js';
 import { configText, identity, onnx, type ConfigOptions, type Context } from '../server/harness.js';

@@ -3,12 +3,8 @@ import { mkdir, rm, symlink, truncate, utimes, writeFile } from 'node:fs/promise
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { createEngine } from '../../src/addon/server.js';
-import {
-  listModels,
-  readModel as readModelWith,
-  type ModelFolder,
-  type StampedFiles,
-} from '../../src/registry/local-source.js';
+import { listModels, readModel as readModelWith } from '../../src/registry/local-source.js';
+import type { ModelFolder, StampedFiles } from '../../src/registry/model-folder.js';
 import { rejection } from '../server/harness.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';
 

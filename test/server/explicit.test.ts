@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { createServer, TritonError, type InferenceServer, type ProgressEvent } from '../../src/index.js';
+import { createServer, TritonError, type InferenceServer, type LoadEvent } from '../../src/index.js';
 import { addModel } from '../support/models.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';
 import {
@@ -67,7 +67,7 @@ test('loadModel serves it, also to handles from before', async (t) => {
 
 test('while a model loads it is LOADING, and its requests are UNAVAILABLE', async (t) => {
   const seen: unknown[] = [];
-  const onProgress = ({ version, state }: ProgressEvent): void => {
+  const onProgress = ({ version, state }: LoadEvent): void => {
     if (version === undefined || state !== 'LOADING') return;
     seen.push(server.index()[0]?.state, server.ready, rejection(server.infer('add', { x: row() })));
   };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ProgressEvent } from '../../src/index.js';
+import type { LoadEvent } from '../../src/index.js';
 import { identityModel } from '../support/models.js';
 import type { RepositoryModel } from '../support/repository.js';
 import { identity, serve, threadCount } from './harness.js';
@@ -10,7 +10,7 @@ test('a repository of 500 models loads with progress, and with no threads of the
   const completed: RepositoryModel = { versions: { '1': identityModel('FP32', ['N', 4]) } };
   // One in five has to be opened and completed.
   const models = Object.fromEntries(names.map((name, i) => [name, i % 5 === 0 ? completed : identity()]));
-  const events: ProgressEvent[] = [];
+  const events: LoadEvent[] = [];
   const server = await serve(t, models, { onProgress: (event) => events.push(event) });
 
   const ready = events.filter(({ state, version }) => state === 'READY' && version === '1');

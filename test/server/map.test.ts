@@ -29,7 +29,7 @@ class Items {
 async function answers(
   model: Model,
   items: Iterable<Inputs> | AsyncIterable<Inputs>,
-  options?: MapOptions,
+  options?: Omit<MapOptions, 'ordered' | 'onError'>,
 ): Promise<number[]> {
   const list: number[] = [];
   for await (const result of model.map(items, options)) list.push(floats(result)[0] ?? NaN);

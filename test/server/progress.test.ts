@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createServer, type InferenceServer, type ProgressEvent } from '../../src/index.js';
+import { createServer, type InferenceServer, type LoadEvent } from '../../src/index.js';
 import { addModel } from '../support/models.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';
 import { configText, identity, onnx, rejection, serve, threadCount, until } from './harness.js';
 
 /** An event as one line. */
-function line({ model, version = '', state }: ProgressEvent): string {
+function line({ model, version = '', state }: LoadEvent): string {
   return `${model}${version === '' ? '' : `/${version}`} ${state}`;
 }
 
 test('onProgress hears of each model and version', async (t) => {
-  const events: ProgressEvent[] = [];
+  const events: LoadEvent[] = [];
   const config = configText({ more: 'version_policy { all { } }' });
   const models = { add: { config, versions: { '1': addModel(), '3': addModel() } } };
   await serve(t, models, { onProgress: (event) => events.push(event) });
@@ -25,7 +25,7 @@ test('onProgress hears of each model and version', async (t) => {
 });
 
 test('done counts from nothing to all models, failed ones too', async (t) => {
-  const events: ProgressEvent[] = [];
+  const events: LoadEvent[] = [];
   const models = { a: onnx(), b: onnx(Uint8Array.of(0)), c: identity() };
   await serve(t, models, { exitOnError: false, onProgress: (event) => events.push(event) });
   assert.ok(events.every(({ total }) => total === 3));
@@ -39,7 +39,7 @@ test('done counts from nothing to all models, failed ones too', async (t) => {
 });
 
 test('a name in loadModels that no repository has counts as done too', async (t) => {
-  const events: ProgressEvent[] = [];
+  const events: LoadEvent[] = [];
   await serve(
     t,
     { a: identity() },
@@ -55,7 +55,7 @@ test('a name in loadModels that no repository has counts as done too', async (t)
 });
 
 test('later loads are told too, and done never passes total', async (t) => {
-  const events: ProgressEvent[] = [];
+  const events: LoadEvent[] = [];
   const server = await serve(
     t,
     { a: identity(), b: identity() },
@@ -77,7 +77,7 @@ test('createServer rejects with what its listener throws, and releases everythin
   );
   const before = await threadCount();
   for (const state of ['LOADING', 'READY'] as const) {
-    const told: ProgressEvent[] = [];
+    const told: LoadEvent[] = [];
     const starting = createServer(folder, {
       onProgress: (event) => {
         told.push(event);

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { classify, type ClassificationOptions } from '../../src/tensor/classification.js';
-import { tensorFactory, type AnyTensor } from '../../src/tensor/output.js';
+import { tensorFactory } from '../../src/tensor/output.js';
+import type { AnyTensor } from '../../src/tensor/tensor.js';
 import { refusal } from './encode.js';
 
 function floats(shape: number[], ...values: number[]): AnyTensor {

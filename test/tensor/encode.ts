@@ -4,8 +4,9 @@ import assert from 'node:assert/strict';
 import { TritonError } from '../../src/errors.js';
 import type { Datatype } from '../../src/tensor/datatype.js';
 import { InputEncoder } from '../../src/tensor/input.js';
-import { tensorFactory, type AnyTensor } from '../../src/tensor/output.js';
-import type { Inputs, TensorInput } from '../../src/tensor/types.js';
+import type { Inputs, TensorInput } from '../../src/tensor/inputs.js';
+import { tensorFactory } from '../../src/tensor/output.js';
+import type { AnyTensor } from '../../src/tensor/tensor.js';
 import type { WireArray } from '../../src/tensor/views.js';
 
 /** An input in wire layout. */

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { TritonError } from '../../src/errors.js';
 import { datatypeNumber, datatypeSize, type Datatype } from '../../src/tensor/datatype.js';
-import type { Inputs, TensorInput } from '../../src/tensor/types.js';
+import type { Inputs, TensorInput } from '../../src/tensor/inputs.js';
 import { detach, echo, elementsOf, encode, encoderOf, refusal } from './encode.js';
 import { InputEncoder } from '../../src/tensor/input.js';
 

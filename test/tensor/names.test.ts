@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Inputs } from '../../src/tensor/types.js';
+import type { Inputs } from '../../src/tensor/inputs.js';
 import { encode, encoderOf, refusal, type InputRow } from './encode.js';
 
 const x: InputRow = ['x', 'FP32', [2]];

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { BytesWriter } from '../../src/tensor/bytes.js';
 import { datatypeNumber, type Datatype } from '../../src/tensor/datatype.js';
-import { tensorFactory, Tensor, type AnyTensor } from '../../src/tensor/output.js';
-import type { TensorInput } from '../../src/tensor/types.js';
+import { tensorFactory } from '../../src/tensor/output.js';
+import { Tensor, type AnyTensor } from '../../src/tensor/tensor.js';
+import type { TensorInput } from '../../src/tensor/inputs.js';
 import { detach, echo, encode, encoderOf, wireBytes } from './encode.js';
 
 const datatypes = Object.keys(datatypeNumber) as Datatype[];
@@ -105,7 +106,7 @@ describe('a tensor', () => {
       [4, 5, 6],
     ]);
     assert.deepEqual(floats([1, 2, 1, 2], 1, 2, 3, 4), [[[[1, 2]], [[3, 4]]]]);
-    assert.equal(floats([], 7), 7);
+    assert.deepEqual(floats([], 7), [7]);
     assert.deepEqual(floats([0]), []);
     assert.deepEqual(floats([2, 0]), [[], []]);
     assert.deepEqual(floats([0, 2]), []);

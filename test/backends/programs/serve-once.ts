@@ -1,6 +1,6 @@
 /** Serves a repository, asks each model once (x is FP32 [16]), and prints what it was told as JSON. */
 
-import { createServer } from '../../../src/index.js';
+import { attachServer, createServer } from '../../../src/index.js';
 
 /** The argument. */
 export interface Asked {
@@ -12,6 +12,8 @@ export interface Asked {
 
 /** What is printed, by model. */
 export interface Told {
+  /** What the server's metadata says, and that of a connection to it. */
+  readonly devices: readonly (readonly string[])[];
   readonly models: Readonly<
     Record<
       string,
@@ -52,5 +54,8 @@ for (const { name, state = '', reason = '' } of server.index()) {
   const answers = results.map(({ outputs }) => outputs['y']?.toArray());
   models[name] = { state, reason, notes: model.notes, instances, answers };
 }
+const attached = await attachServer(server.handle);
+const devices = [server.metadata().devices, attached.metadata().devices];
+await attached.close();
 await server.close();
-console.log(JSON.stringify({ models } satisfies Told));
+console.log(JSON.stringify({ devices, models } satisfies Told));

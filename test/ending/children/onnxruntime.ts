@@ -97,7 +97,11 @@ async function main(): Promise<void> {
   const { library: used } = server.model('add').runtimeInfo();
   console.log(`version ${used?.version ?? ''}`);
   console.log('ready');
-  if (ending === 'natural') return;
+  if (ending === 'natural') {
+    // Held to the end: a server that is dropped is closed with a warning, whenever V8 looks for garbage.
+    process.once('exit', () => server.ready);
+    return;
+  }
   if (ending === 'close') {
     await theirs.session?.release();
     await server.close();

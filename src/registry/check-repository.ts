@@ -4,9 +4,11 @@ import { createEngine } from '../addon/server.js';
 import type { NativeServer } from '../addon/native.js';
 import type { ModelConfig } from '../config/index.js';
 import { TritonError, type ErrorLocation, type TritonErrorCode } from '../errors.js';
-import { resolveOptions, type ServerOptions } from '../options.js';
+import type { ServerOptions } from '../options.js';
+import { resolveOptions } from '../resolve-options.js';
 import { openVersion, retire } from './load-version.js';
-import { listModels, readModel, type ModelFolder } from './local-source.js';
+import { listModels, readModel } from './local-source.js';
+import type { ModelFolder } from './model-folder.js';
 import { prepareModel, type PreparedModel } from './prepare-model.js';
 
 /** Something that keeps a model from loading. */
@@ -81,7 +83,7 @@ async function checkModel(
     return failed([
       {
         code: 'INVALID_ARG',
-        message: `model '${name}' appears in two or more repositories: ${folders.map((each) => each.path).join(', ')}`,
+        message: `model '${name}' appears in two or more repositories: ${folders.map(({ path, file }) => file ?? path).join(', ')}`,
         version: undefined,
         location: undefined,
       },
@@ -99,7 +101,7 @@ async function checkModel(
   let config: ModelConfig | undefined;
   for (const version of prepared.versions) {
     try {
-      const opened = await openVersion(native, options, prepared.prepared, version);
+      const opened = await openVersion(native, options, prepared, version);
       await retire(native, opened.uid);
       config = opened.config;
       for (const note of opened.notes) notes.add(note);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { checkRepository, type CheckedModel } from '../../src/registry/check.js';
+import { checkRepository, type CheckedModel } from '../../src/registry/check-repository.js';
 import { addModel, rowSumModel } from '../support/models.js';
 import { temporaryFolder, writeRepository, type RepositoryModel } from '../support/repository.js';
 import {

@@ -1,0 +1,126 @@
+/** `tritonts types <repository>`: declares the models to TypeScript, by name. */
+
+import { writeFile } from 'node:fs/promises';
+import { parseArgs } from 'node:util';
+import { datatypeOf, type ModelConfig } from '../config/index.js';
+import { invalidArgument, TritonError } from '../errors.js';
+import { checkRepository, type CheckedModel } from '../registry/check-repository.js';
+
+const help = `Writes the names of models, their inputs, outputs and element types as a declaration for TypeScript, so that
+server.model('name') and what comes of it are typed by name.
+
+Usage: tritonts types <repository>… [options]
+
+Options:
+  --output <file>                 write to a file, such as tritonts-models.d.ts; default: standard output
+  --disable-auto-complete-config  complete nothing from the model's file (as Triton's flag)
+  --instance-kind cpu             take KIND_GPU models on the CPU
+  --library <file>                an ONNX Runtime library to use instead of that of onnxruntime-node
+  --help
+
+The file must be one that the program's tsconfig.json includes. Where a model has several versions, the newest counts.
+
+Exit code: 0 when every model is declared, 1 when one would not load (nothing is written), 2 for a wrong command line or
+repository.`;
+
+/** A name as a key of an object type. */
+function key(name: string): string {
+  return /^[A-Za-z_$][\w$]*$/.test(name) ? name : JSON.stringify(name);
+}
+
+/** Inputs or outputs as an object type. */
+function members(
+  tensors: readonly (ModelConfig['input'][number] | ModelConfig['output'][number])[],
+  model: string,
+): string {
+  const fields = tensors.map((tensor) => {
+    const datatype = datatypeOf(tensor.data_type);
+    if (!datatype)
+      throw new TritonError('INTERNAL', `model '${model}', tensor '${tensor.name}': no datatype`);
+    const optional = 'optional' in tensor && tensor.optional ? '?' : '';
+    return `${key(tensor.name)}${optional}: '${datatype}'`;
+  });
+  return fields.length === 0 ? 'Record<never, never>' : `{ ${fields.join('; ')} }`;
+}
+
+/**
+ * The declaration of models that would load.
+ *
+ * @param models - As `checkRepository` found them.
+ */
+export function declareModels(models: readonly CheckedModel[]): string {
+  const lines = models.flatMap(({ name, config }) =>
+    config === undefined
+      ? []
+      : [
+          `    ${key(name)}: {`,
+          `      inputs: ${members(config.input, name)};`,
+          `      outputs: ${members(config.output, name)};`,
+          '    };',
+        ],
+  );
+  return [
+    "// Written by 'npx tritonts types'.",
+    "import 'tritonts';",
+    '',
+    "declare module 'tritonts' {",
+    '  interface ModelRegistry {',
+    ...lines,
+    '  }',
+    '}',
+    '',
+  ].join('\n');
+}
+
+/**
+ * Runs the command.
+ *
+ * @param args - What comes after `types`.
+ * @returns The exit code.
+ * @throws {TritonError} INVALID_ARG for a wrong command line.
+ */
+export async function types(args: readonly string[]): Promise<number> {
+  let parsed;
+  try {
+    parsed = parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: {
+        output: { type: 'string' },
+        'disable-auto-complete-config': { type: 'boolean', default: false },
+        'instance-kind': { type: 'string' },
+        library: { type: 'string' },
+        help: { type: 'boolean', short: 'h', default: false },
+      },
+    });
+  } catch (error) {
+    throw invalidArgument(`${error instanceof Error ? error.message : String(error)}\n\n${help}`, {
+      cause: error,
+    });
+  }
+  const { values, positionals } = parsed;
+  if (values.help) {
+    console.log(help);
+    return 0;
+  }
+  if (positionals.length === 0) throw invalidArgument(`types needs a repository\n\n${help}`);
+  const kind = values['instance-kind'];
+  if (kind !== undefined && kind !== 'cpu') {
+    throw invalidArgument(`expected 'cpu' for --instance-kind but received '${kind}'`);
+  }
+  const models = await checkRepository({
+    modelRepository: positionals,
+    autoCompleteConfig: !values['disable-auto-complete-config'],
+    instanceKind: kind,
+    ...(values.library === undefined ? {} : { backendConfig: { onnxruntime: { library: values.library } } }),
+  });
+  const failed = models.filter(({ ok }) => !ok);
+  for (const { name, problems } of failed) {
+    for (const { code, message } of problems) console.error(`tritonts: ${name}: ${code}: ${message}`);
+  }
+  if (failed.length > 0) return 1;
+  const text = declareModels(models);
+  if (values.output === undefined) process.stdout.write(text);
+  else await writeFile(values.output, text);
+  return 0;
+}

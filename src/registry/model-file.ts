@@ -1,0 +1,45 @@
+/** One model file in place of a repository: a model of its name, with version 1. */
+
+import { stat } from 'node:fs/promises';
+import { basename, dirname, extname } from 'node:path';
+import { TritonError } from '../errors.js';
+import type { ModelFolder, StampedFiles } from './model-folder.js';
+
+/** What a file of a version is called, which tells the backend, by its extension. */
+const versionFiles: Readonly<Record<string, string>> = { '.onnx': 'model.onnx' };
+
+/**
+ * The model of a file; its name is the file's, without the extension.
+ *
+ * @throws {TritonError} INVALID_ARG for something that is no model file.
+ */
+export async function modelOfFile(file: string): Promise<ModelFolder> {
+  const extension = extname(file).toLowerCase();
+  const known = Object.hasOwn(versionFiles, extension);
+  if (!known || !(await stat(file)).isFile()) {
+    throw new TritonError(
+      'INVALID_ARG',
+      `expected a folder of models, or a model file (${Object.keys(versionFiles).join(', ')}), but '${file}' is neither`,
+    );
+  }
+  return { name: basename(file, extname(file)), path: dirname(file), file };
+}
+
+/** What would lie in the model's folder. */
+export async function filesOfFile(name: string, file: string): Promise<StampedFiles> {
+  try {
+    const { size, mtimeMs, ino } = await stat(file);
+    return {
+      config: undefined,
+      versions: [1],
+      firstVersionEntries: [{ name: versionFiles[extname(file).toLowerCase()] ?? '', isDirectory: false }],
+      stamp: `${ino} ${size} ${mtimeMs}`,
+    };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new TritonError('NOT_FOUND', `model '${name}': ${file} cannot be read: ${reason}`, {
+      model: name,
+      cause: error,
+    });
+  }
+}

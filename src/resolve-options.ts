@@ -1,0 +1,200 @@
+/** Checks of a server's options, once, at the door. */
+
+import { fileURLToPath } from 'node:url';
+import { isAbsolute, resolve } from 'node:path';
+import { addon } from './addon/load.js';
+import { backends } from './backends/index.js';
+import { checkKeys, checkObject, expected } from './checks.js';
+import { inlineExpected, type InlineOption, readInline } from './config/index.js';
+import { invalidArgument } from './errors.js';
+import type { BackendConfig, GivenModel, ResolvedOptions, ServerOptions } from './options.js';
+
+const keys = [
+  'modelRepository',
+  'models',
+  'exitOnError',
+  'modelControlMode',
+  'loadModels',
+  'autoCompleteConfig',
+  'instanceKind',
+  'modelLoadConcurrency',
+  'backendConfig',
+  'trustedFolders',
+  'threads',
+  'maxInFlightBytes',
+  'inline',
+  'captureStacks',
+  'signal',
+  'onProgress',
+] as const satisfies readonly (keyof ServerOptions)[];
+
+function integer(value: unknown, least: number, path: string): number {
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < least) {
+    throw expected(`an integer of at least ${String(least)}`, path, value);
+  }
+  return value;
+}
+
+function boolean(value: unknown, path: string): boolean {
+  if (typeof value !== 'boolean') throw expected('true or false', path, value);
+  return value;
+}
+
+function inlineOption(value: unknown): InlineOption {
+  const inline = readInline(value);
+  if (inline === undefined) throw expected(inlineExpected, 'options.inline', value);
+  return inline;
+}
+
+function resolvePath(value: string, path: string, base: string): string {
+  if (base === '' && !isAbsolute(value)) {
+    throw invalidArgument(
+      `expected an absolute path for ${path}, because the working directory is gone, but received '${value}'`,
+    );
+  }
+  return resolve(base, value);
+}
+
+function folderPath(value: unknown, path: string, base: string): string {
+  if (value instanceof URL) {
+    if (value.protocol !== 'file:') throw expected('a path or a file: URL', path, value.href);
+    return fileURLToPath(value);
+  }
+  if (typeof value !== 'string' || value === '') throw expected('a path or a file: URL', path, value);
+  if (value.startsWith('file://')) return fileURLToPath(value);
+  if (/^[a-z][a-z0-9+.-]+:\/\//i.test(value)) throw expected('a local folder', path, value);
+  return resolvePath(value, path, base);
+}
+
+function checkBackendConfig(value: unknown, base: string): Readonly<Record<string, BackendConfig>> {
+  checkObject(value, 'options.backendConfig');
+  checkKeys(value, [...backends().keys()], 'options.backendConfig');
+  const checked: [string, BackendConfig][] = [];
+  for (const [name, options] of Object.entries(value) as [string, unknown][]) {
+    const path = `options.backendConfig.${name}`;
+    const { optionKeys = [], paths } = backends().get(name) ?? {};
+    checkObject(options, path);
+    checkKeys(options, optionKeys, path);
+    const entries: [string, string | number | boolean][] = [];
+    for (const [key, option] of Object.entries(options) as [string, unknown][]) {
+      if (typeof option !== 'string' && typeof option !== 'number' && typeof option !== 'boolean') {
+        throw expected('a string, number or boolean', `${path}.${key}`, option);
+      }
+      // The system looks for a library that has a name and no folder.
+      const isPath = paths?.[key] === 'path' || (paths?.[key] === 'library' && /[/\\]/.test(String(option)));
+      entries.push([key, isPath ? resolvePath(String(option), `${path}.${key}`, base) : option]);
+    }
+    checked.push([name, Object.freeze(Object.fromEntries(entries))]);
+  }
+  return Object.freeze(Object.fromEntries(checked));
+}
+
+/** The given models; what is in their files and configurations is looked at when they are loaded. */
+function checkModels(value: unknown): ReadonlyMap<string, GivenModel> {
+  checkObject(value, 'options.models');
+  const models = new Map<string, GivenModel>();
+  for (const [name, model] of Object.entries(value) as [string, unknown][]) {
+    const path = `options.models['${name}']`;
+    if (name.trim() === '' || name === '..' || name.includes('/')) {
+      throw invalidArgument(
+        `expected a model's name, without '/', as a key of options.models but received '${name}'`,
+      );
+    }
+    checkObject(model, path);
+    checkKeys(model, ['config', 'files'], path);
+    const { config, files }: { readonly config?: unknown; readonly files?: unknown } = model;
+    checkObject(files, `${path}.files`);
+    for (const [file, content] of Object.entries(files) as [string, unknown][]) {
+      if (!(content instanceof Uint8Array))
+        throw expected('a Uint8Array', `${path}.files['${file}']`, content);
+    }
+    // Just checked; a configuration is read, with all that may be wrong in it, when the model is loaded.
+    models.set(name, { config, files } as GivenModel);
+  }
+  return models;
+}
+
+/**
+ * Checks options and fills in defaults.
+ *
+ * @param options - Nothing of them is kept but functions and signals.
+ * @param base - Where relative paths start (default: the working directory); empty: nowhere.
+ * @throws {TritonError} INVALID_ARG that names the option, what was expected and what came.
+ */
+export function resolveOptions(options: ServerOptions, base: string = process.cwd()): ResolvedOptions {
+  const given: unknown = options;
+  checkObject(given, 'options');
+  checkKeys(given, keys, 'options');
+
+  const models = checkModels(options.models ?? {});
+  // Given models need no repository.
+  const repository: unknown = options.modelRepository ?? (models.size > 0 ? [] : undefined);
+  const list: readonly unknown[] = Array.isArray(repository) ? repository : [repository];
+  if (list.length === 0 && models.size === 0)
+    throw invalidArgument('expected at least one folder for options.modelRepository but received none');
+  const repositories = list.map((entry, i) =>
+    folderPath(
+      entry,
+      Array.isArray(repository) ? `options.modelRepository[${i}]` : 'options.modelRepository',
+      base,
+    ),
+  );
+
+  const mode: unknown = options.modelControlMode ?? 'none';
+  if (mode !== 'none' && mode !== 'explicit')
+    throw expected("'none' or 'explicit'", 'options.modelControlMode', mode);
+
+  const instanceKind: unknown = options.instanceKind;
+  if (instanceKind !== undefined && instanceKind !== 'cpu') {
+    throw expected("'cpu'", 'options.instanceKind', instanceKind);
+  }
+
+  const loadModels: unknown = options.loadModels ?? [];
+  if (!Array.isArray(loadModels)) throw expected('an array of model names', 'options.loadModels', loadModels);
+  for (const [i, name] of loadModels.entries()) {
+    if (typeof name !== 'string' || name === '')
+      throw expected('a model name', `options.loadModels[${i}]`, name);
+  }
+  if (options.loadModels !== undefined && mode !== 'explicit') {
+    throw invalidArgument(
+      "options.loadModels needs modelControlMode: 'explicit'; in mode 'none' all models are loaded",
+    );
+  }
+
+  const trusted: unknown = options.trustedFolders ?? [];
+  if (!Array.isArray(trusted)) throw expected('an array of folders', 'options.trustedFolders', trusted);
+
+  const { signal, onProgress } = options;
+  if (signal !== undefined && !((signal as unknown) instanceof AbortSignal)) {
+    throw expected('an AbortSignal', 'options.signal', signal);
+  }
+  if (onProgress !== undefined && typeof (onProgress as unknown) !== 'function') {
+    throw expected('a function', 'options.onProgress', onProgress);
+  }
+
+  return Object.freeze({
+    repositories,
+    models,
+    exitOnError: boolean(options.exitOnError ?? true, 'options.exitOnError'),
+    modelControlMode: mode,
+    // Each entry was checked just above.
+    loadModels: [...(loadModels as readonly string[])],
+    autoCompleteConfig: boolean(options.autoCompleteConfig ?? true, 'options.autoCompleteConfig'),
+    instanceKind,
+    modelLoadConcurrency: integer(options.modelLoadConcurrency ?? 4, 1, 'options.modelLoadConcurrency'),
+    backendConfig: checkBackendConfig(options.backendConfig ?? {}, base),
+    trustedFolders: trusted.map((folder: unknown, i) =>
+      folderPath(folder, `options.trustedFolders[${i}]`, base),
+    ),
+    threads: integer(options.threads ?? addon().cores(), 1, 'options.threads'),
+    maxInFlightBytes: integer(
+      options.maxInFlightBytes ?? Math.floor(Math.min(2 ** 30, addon().memory() / 4)),
+      1,
+      'options.maxInFlightBytes',
+    ),
+    inline: inlineOption(options.inline ?? (process.env['TRITONTS_INLINE'] === '0' ? 'off' : 'auto')),
+    captureStacks: boolean(options.captureStacks ?? false, 'options.captureStacks'),
+    signal,
+    onProgress,
+  });
+}

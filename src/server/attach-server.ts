@@ -1,0 +1,63 @@
+/** Connects an environment to a server of another one. */
+
+import { addon } from '../addon/load.js';
+import { checkObject } from '../checks.js';
+import { Dispatcher } from '../dispatch/dispatcher.js';
+import { invalidArgument, TritonError } from '../errors.js';
+import { newServer, type InferenceServer } from './inference-server.js';
+import type { ServerHandle } from './server-handle.js';
+
+/** What this environment alone may have in flight, in bytes; the server has a limit of its own. */
+const attachLimit = 2 ** 30;
+
+/**
+ * Connects this environment (a worker_thread, say) to a server of the same process: the same models, the same weights,
+ * no loading and unloading.
+ *
+ * @param handle - `server.handle` of the server, as it came through `workerData` or a message.
+ * @throws {TritonError} INVALID_ARG for something that is no handle or comes from another process, UNAVAILABLE when the
+ *   server is closed.
+ *
+ * @example
+ * // in the worker
+ * const server = await attachServer(workerData.handle);
+ * const result = await server.model('digits').infer({ image });
+ * await server.close(); // ends this connection only
+ */
+export async function attachServer(handle: ServerHandle): Promise<InferenceServer> {
+  const given: unknown = handle;
+  checkObject(given, 'the server handle');
+  if ((handle.tritonts as unknown) !== 'server' || !Number.isSafeInteger(handle.id)) {
+    throw invalidArgument('expected the handle of a server (server.handle)');
+  }
+  if (handle.process !== process.pid) {
+    throw invalidArgument(
+      `the handle belongs to process ${handle.process}, this is process ${process.pid}: models are shared by the threads of one process`,
+    );
+  }
+  if (handle.engine !== addon().engineId()) {
+    throw invalidArgument(
+      'the handle belongs to another copy of the package in this process, with an addon of its own: both must load the same file',
+    );
+  }
+  const native = addon().findServer(handle.id);
+  if (!native) throw new TritonError('UNAVAILABLE', 'the server is closed');
+  const dispatcher = Dispatcher.attach(native, {
+    maxInFlightBytes: attachLimit,
+    captureStacks: handle.captureStacks,
+  });
+  const server = newServer({
+    native,
+    dispatcher,
+    registry: undefined,
+    explicit: false,
+    captureStacks: handle.captureStacks,
+    repositories: undefined,
+    devices: () => handle.devices,
+  });
+  if (dispatcher.closed) {
+    await server.close({ timeoutMs: 0 });
+    throw new TritonError('UNAVAILABLE', 'the server is closed');
+  }
+  return Promise.resolve(server);
+}

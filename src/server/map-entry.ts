@@ -1,0 +1,42 @@
+/** An item of `Model.map` on its way, and what comes of it. */
+
+import type { Waiter } from '../dispatch/types.js';
+import { TritonError } from '../errors.js';
+import type { Inputs } from '../tensor/inputs.js';
+import type { CheckedOptions } from './infer-options.js';
+import type { InferOptions, InferResult, MapOutcome } from './results.js';
+
+/** The part of a model that `map` needs. */
+export interface Mappable {
+  readonly name: string;
+  readonly defaultConcurrency: number;
+  check(options: InferOptions): CheckedOptions;
+  cancelAll(owner: object): void;
+  sendChecked(inputs: Inputs, options: CheckedOptions, waiter: Waiter<InferResult>, origin: string): void;
+}
+
+/** What is yielded: a result, or with its index where errors are yielded or the order is not kept. */
+export type Yielded = InferResult | MapOutcome;
+
+/** An item on its way. */
+export interface Entry extends Waiter<InferResult> {
+  /** Which item of the source it is, from 0. */
+  index: number;
+  inputs: Inputs;
+  state: 'under way' | 'done' | 'failed';
+  result: InferResult | undefined;
+  error: unknown;
+}
+
+/** Those of an entry that holds no item. */
+export const noInputs: Inputs = Object.freeze({});
+
+/** The error that is yielded for an item: what a getter of the caller's throws may be anything. */
+export function itemError(model: string, index: number, error: unknown): TritonError {
+  if (error instanceof TritonError) return error;
+  const reason = error instanceof Error ? error.message : String(error);
+  return new TritonError('INVALID_ARG', `model '${model}': item ${index} cannot be read: ${reason}`, {
+    model,
+    cause: error,
+  });
+}

@@ -1,0 +1,75 @@
+/** What a model takes and gives, as types: by name, where a program has declared it. */
+
+import type { Datatype } from '../tensor/datatype.js';
+import type { Inputs, TensorInputOf } from '../tensor/inputs.js';
+import type { AnyTensor, Tensor } from '../tensor/tensor.js';
+
+/**
+ * The models that a program has declared, by name; empty until it does. `npx tritonts types <repository>` writes the
+ * declaration.
+ *
+ * @example
+ * declare module 'tritonts' {
+ *   interface ModelRegistry {
+ *     digits: { inputs: { image: 'FP32' }; outputs: { label: 'INT64'; scores: 'FP32' } };
+ *   }
+ * }
+ * const { outputs } = await server.model('digits').infer({ image });
+ * outputs.scores.data; // a Float32Array
+ */
+// eslint-disable-next-line @typescript-eslint/no-empty-object-type -- programs add to it
+export interface ModelRegistry {}
+
+/** What a model takes and gives. */
+export interface ModelSignature {
+  /** The datatype of each input; one that may be left out has a `?`. */
+  readonly inputs: Readonly<Record<string, Datatype | undefined>>;
+  /** The datatype of each output. */
+  readonly outputs: Readonly<Record<string, Datatype | undefined>>;
+}
+
+/** The signature that a model was declared with; any, where it is not in {@link ModelRegistry}. */
+export type SignatureOf<N extends keyof ModelRegistry> = ModelRegistry[N] extends ModelSignature
+  ? ModelRegistry[N]
+  : ModelSignature;
+
+/** What a model with signature `S` takes. */
+export type InputsOf<S extends ModelSignature> = string extends keyof S['inputs']
+  ? Inputs
+  : {
+      readonly [N in keyof S['inputs']]:
+        TensorInputOf<NonNullable<S['inputs'][N]>> | (undefined extends S['inputs'][N] ? undefined : never);
+    };
+
+/** The tensor of a datatype; of several, one of them. */
+export type TensorOf<D extends Datatype> = { [E in D]: Tensor<E> }[D];
+
+/** What a model with signature `S` gives. */
+export type OutputsOf<S extends ModelSignature> = string extends keyof S['outputs']
+  ? Readonly<Record<string, AnyTensor>>
+  : { readonly [N in keyof S['outputs']]: TensorOf<NonNullable<S['outputs'][N]>> };
+
+/** Names of the outputs of a model with signature `S`. */
+export type OutputNames<S extends ModelSignature> = keyof S['outputs'] & string;
+
+/** The name in an entry of `options.outputs`. */
+type NameOf<E> = E extends string ? E : E extends { readonly name: infer N extends string } ? N : never;
+
+/** The outputs of `O` that are wanted: one that is wanted as classes may be strings. */
+type Wanted<O, E> = {
+  readonly [N in NameOf<E> & keyof O]: N extends E ? O[N] : O[N] | Tensor<'BYTES'>;
+};
+
+/** What a request gets of the outputs `O` that wants `W` of them. */
+type Chosen<O, W> = W extends readonly []
+  ? O
+  : W extends readonly (infer E)[]
+    ? number extends W['length']
+      ? Partial<Wanted<O, E>>
+      : Wanted<O, E>
+    : O;
+
+/** What a request to a model with signature `S` gets that wants the outputs `W`; undefined: all of them. */
+export type WantedOf<S extends ModelSignature, W> = string extends keyof S['outputs']
+  ? OutputsOf<S>
+  : Chosen<OutputsOf<S>, W>;

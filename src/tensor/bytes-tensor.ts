@@ -1,0 +1,63 @@
+/** Tensors of strings or byte strings, which stay as they came until their elements are asked for. */
+
+import { BytesWriter, decodeElements, decodeTexts, splitElements } from './bytes.js';
+import { elementCount } from './shape.js';
+import { Tensor, unsuitable } from './tensor.js';
+
+/** See the head of this file. */
+export class BytesTensor extends Tensor<'BYTES'> {
+  /** The elements in wire layout, in memory that is this tensor's alone. */
+  readonly #wire: Uint8Array<ArrayBuffer>;
+  /** From then on the caller may have changed them, so they count, and not the wire bytes. */
+  #elements: Buffer[] | undefined;
+
+  /**
+   * An accessor on the tensor itself: structured clones have what own properties give, those of a prototype
+   * are left out.
+   */
+  static readonly #data: PropertyDescriptor & ThisType<BytesTensor> = {
+    get() {
+      return this.#split();
+    },
+    enumerable: true,
+    configurable: true,
+  };
+
+  constructor(shape: readonly number[], wire: Uint8Array<ArrayBuffer>) {
+    super('BYTES', shape);
+    this.#wire = wire;
+    Object.defineProperty(this, 'data', BytesTensor.#data);
+  }
+
+  /** The wire bytes of a tensor whose elements nobody has seen yet; undefined for everything else. */
+  static wireOf(value: object): Uint8Array<ArrayBuffer> | undefined {
+    return #wire in value && value.#elements === undefined ? value.#wire : undefined;
+  }
+
+  override strings(): string[] {
+    if (this.#elements !== undefined) return decodeTexts(this.#elements);
+    return decodeElements(this.#wire, elementCount(this.shape));
+  }
+
+  override clone(): Tensor<'BYTES'> {
+    if (this.#elements === undefined) return new BytesTensor([...this.shape], this.#wire.slice());
+    const writer = new BytesWriter(this.#elements.length);
+    for (const element of this.#elements) {
+      if (!writer.append(element)) throw unsuitable(this, 'has elements whose buffer is gone');
+    }
+    return new BytesTensor([...this.shape], new Uint8Array(writer.finishOwned()));
+  }
+
+  #split(): Buffer[] {
+    this.#elements ??= splitElements(this.#wire, elementCount(this.shape));
+    return this.#elements;
+  }
+}
+
+/**
+ * The wire bytes of a BYTES tensor whose `data` was never looked at, so that passing it on copies them in one
+ * piece; undefined for everything else.
+ */
+export function wireOf(value: object): Uint8Array<ArrayBuffer> | undefined {
+  return BytesTensor.wireOf(value);
+}

@@ -1,0 +1,47 @@
+/** Tensors as JSON has them. */
+
+import { isUtf8 } from 'node:buffer';
+import type { Datatype } from './datatype.js';
+import { flatElements, type TensorData } from './to-array.js';
+
+/**
+ * A tensor as `JSON.stringify` writes it.
+ *
+ * | datatype | elements |
+ * |---|---|
+ * | INT64, UINT64 | numbers; beyond ±(2^53 − 1), which JSON readers round, strings of their digits |
+ * | FP16, BF16, FP32, FP64 | numbers; `"NaN"`, `"Infinity"` and `"-Infinity"`, which JSON has no numbers for |
+ * | BOOL | booleans |
+ * | BYTES | strings; where one of them is not UTF-8, all of them as base64, and `encoding` says so |
+ * | others | numbers |
+ */
+export interface TensorJSON {
+  /** Protocol name of the datatype. */
+  readonly datatype: Datatype;
+  /** The shape, with the batch dimension where the model has one. */
+  readonly shape: readonly number[];
+  /** The elements in row-major order, flat. */
+  readonly data: readonly (number | string | boolean)[];
+  /** Only of BYTES that are not text. */
+  readonly encoding?: 'base64';
+}
+
+const mostExact = BigInt(Number.MAX_SAFE_INTEGER);
+
+function jsonElement(element: number | bigint | boolean): number | string | boolean {
+  if (typeof element === 'number') return Number.isFinite(element) ? element : String(element);
+  if (typeof element === 'boolean') return element;
+  return element >= -mostExact && element <= mostExact ? Number(element) : String(element);
+}
+
+/** The part of a tensor's JSON that its elements make up. */
+export function jsonElements(tensor: TensorData): Pick<TensorJSON, 'data' | 'encoding'> {
+  if (tensor.datatype !== 'BYTES') {
+    // Only BYTES has Buffers for elements.
+    return { data: (flatElements(tensor) as (number | bigint | boolean)[]).map(jsonElement) };
+  }
+  if (tensor.data.every((element) => isUtf8(element))) {
+    return { data: tensor.data.map((element) => element.toString('utf8')) };
+  }
+  return { data: tensor.data.map((element) => element.toString('base64')), encoding: 'base64' };
+}

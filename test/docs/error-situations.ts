@@ -1,0 +1,133 @@
+/** How to get each of the messages that `docs/errors.md` lists, in its order. */
+
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import {
+  attachServer,
+  createServer,
+  InferenceServer,
+  type InferenceServer as Server,
+} from '../../src/index.js';
+import { failingModel } from '../support/models.js';
+import { temporaryFolder, writeRepository } from '../support/repository.js';
+import { configText, identity, onnx, row, type Context } from '../server/harness.js';
+
+/** What every situation has. */
+export interface Scene {
+  /** Of `echo` (y = x, FP32 [16], batches of at most 64), `slow`, which takes a minute, and `failing`; explicit. */
+  readonly server: Server;
+  /** A folder of its own. */
+  readonly folder: string;
+}
+
+/** Starts the server of {@link Scene}. */
+export async function startScene(context: Context): Promise<Scene> {
+  const repository = await writeRepository(await temporaryFolder(context), {
+    echo: identity(),
+    slow: identity({ delayMs: 60_000 }),
+    spare: identity(),
+    failing: onnx(failingModel(), {
+      inputs: [{ name: 'index', datatype: 'INT64', dims: [1] }],
+      outputs: [{ name: 'value', dims: [1] }],
+    }),
+  });
+  const server = await createServer(repository, {
+    modelControlMode: 'explicit',
+    loadModels: ['echo', 'slow', 'failing'],
+    maxInFlightBytes: 100_000,
+  });
+  context.after(() => server.close({ timeoutMs: 0 }));
+  return { server, folder: await temporaryFolder(context) };
+}
+
+/** What is done: it throws, or rejects. */
+export type Situation = (scene: Scene) => unknown;
+
+function list(...situations: readonly Situation[]): readonly Situation[] {
+  return situations;
+}
+
+/** A configuration in a repository of its own. */
+async function configured(folder: string, config: string): Promise<unknown> {
+  return createServer(await writeRepository(folder, { mood: { config, versions: { '1': {} } } }));
+}
+
+/** By code, what is done for each message: it throws, or rejects. */
+export const errorSituations: Readonly<Record<string, readonly Situation[]>> = {
+  INVALID_ARG: list(
+    () => createServer('./models', { exitOnEror: true } as object),
+    () => createServer('./models', { threads: 0 }),
+    async ({ folder }) => {
+      await writeFile(join(folder, 'notes.txt'), '');
+      return createServer(join(folder, 'notes.txt'));
+    },
+    ({ folder }) => configured(folder, 'max_batchsize: 4'),
+    ({ folder }) => configured(folder, configText({ backend: 'identity', maxBatchSize: -1 })),
+    ({ server }) => server.infer('echo', { z: row() }),
+    ({ server }) => server.infer('echo', {}),
+    ({ server }) => server.infer('echo', { x: new Int32Array(16) }),
+    ({ server }) => server.infer('echo', { x: new Float32Array(15) }),
+    ({ server }) => server.infer('echo', { x: { data: row(), shape: [16] } }),
+    ({ server }) => server.infer('echo', { x: new Float32Array(65 * 16) }),
+    ({ server }) => server.infer('echo', { x: [[1, 2], [3]] }),
+    ({ server }) => server.infer('echo', { x: row() }, { outputs: ['z'] }),
+    ({ server }) => server.infer('echo', { x: row() }, { into: { y: new Int32Array(16) } }),
+    async ({ server }) => (await server.infer('echo', { x: row() })).outputs['y']?.as('INT64'),
+    () => Reflect.construct(InferenceServer, []),
+  ),
+  NOT_FOUND: list(
+    ({ folder }) => createServer(join(folder, 'gone')),
+    ({ server }) => server.model('ecko'),
+    ({ server }) => server.infer('echo', { x: row() }, { version: 7 }),
+    ({ server }) => server.infer('spare', { x: row() }),
+    ({ server }) => server.loadModel('ecko'),
+  ),
+  UNAVAILABLE: list(
+    async ({ folder }) => {
+      const server = await createServer(await writeRepository(folder, { echo: identity() }));
+      await server.close();
+      return server.infer('echo', { x: row() });
+    },
+    async ({ folder }) => {
+      const models = { mood: { config: 'max_batch_size: -1', versions: { '1': {} } } };
+      await using server = await createServer(await writeRepository(folder, models), { exitOnError: false });
+      await server.infer('mood', { x: row() });
+    },
+    async ({ folder }) => {
+      await using server = await createServer(await writeRepository(folder, { echo: identity() }));
+      await server.loadModel('echo');
+    },
+    async ({ server }) => {
+      const requests = Array.from({ length: 64 }, () =>
+        server.infer('slow', { x: new Float32Array(16 * 16) }),
+      );
+      const controller = new AbortController();
+      const more = Promise.all(requests.map((request) => request.then(() => undefined)));
+      await more.finally(() => {
+        controller.abort();
+      });
+    },
+    ({ folder }) =>
+      writeRepository(folder, { add: onnx() }).then((repository) =>
+        createServer(repository, { backendConfig: { onnxruntime: { library: '/no/such/library.so' } } }),
+      ),
+  ),
+  UNSUPPORTED: list(
+    ({ folder }) =>
+      configured(folder, configText({ backend: 'identity', more: 'response_cache { enable: true }' })),
+    async ({ server }) => {
+      await using attached = await attachServer(server.handle);
+      await attached.loadModel('echo');
+    },
+  ),
+  CANCELLED: list(
+    ({ server }) => server.infer('echo', { x: row() }, { signal: AbortSignal.abort() }),
+    ({ server }) =>
+      server
+        .model('echo')
+        .map([{ x: row() }], { signal: AbortSignal.abort() })
+        .next(),
+    () => createServer('./models', { signal: AbortSignal.abort() }),
+  ),
+  INTERNAL: list(({ server }) => server.infer('failing', { index: [[99n]] })),
+};

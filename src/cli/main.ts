@@ -4,12 +4,14 @@
 import { TritonError } from '../errors.js';
 import { packageVersion } from '../version.js';
 import { check } from './check.js';
+import { init } from './init.js';
 import { types } from './types.js';
 
 const help = `tritonts ${packageVersion}: an inference server inside a Node.js process
 
 Usage:
   tritonts check <repository>… [--json]           check every model of a repository as loading it would
+  tritonts init digits [repository]               copy an example model, and print a program that uses it
   tritonts types <repository>… [--output <file>]  declare the models to TypeScript, by name
   tritonts --version
   tritonts --help
@@ -22,6 +24,8 @@ async function main(args: readonly string[]): Promise<number> {
   switch (command) {
     case 'check':
       return check(rest);
+    case 'init':
+      return init(rest);
     case 'types':
       return types(rest);
     case '--version':

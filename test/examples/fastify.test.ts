@@ -122,6 +122,7 @@ test('stopped under load, it answers each request that it has taken', async () =
     const least = 120;
     let answered = 0;
     let turnedAway = 0;
+    let last = 0;
     await Promise.all(
       Array.from({ length: clients }, async (_, index) => {
         for (let turn = index; ; turn++) {
@@ -136,6 +137,7 @@ test('stopped under load, it answers each request that it has taken', async () =
           }
           assert.deepEqual(digitsOf(answer), expected);
           answered += 1;
+          if (answer.headers.connection === 'close') last += 1;
           if (answered === least) service.terminate();
         }
       }),
@@ -143,6 +145,7 @@ test('stopped under load, it answers each request that it has taken', async () =
     assert.equal(await service.ended, 0);
     assert.equal(turnedAway, clients);
     assert.ok(answered >= least);
+    assert.ok(last > 0, 'no answer ended its connection');
     const [, inFlight] = /stopping with (\d+) requests in flight/.exec(service.printed()) ?? [];
     assert.ok(Number(inFlight) > 0, `it stopped while ${String(inFlight)} requests were in flight`);
     assert.match(service.printed(), new RegExp(`stopped: ${answered} requests taken, ${answered} answered`));

@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { digitsProgram } from '../../src/cli/init.js';
+import { temporaryFolder } from '../support/repository.js';
+import { tritonts } from './run.js';
+
+// This file is in dist/test/cli.
+const root = fileURLToPath(new URL('../../../', import.meta.url));
+const source = join(root, 'examples', 'digits', 'models', 'digits');
+const files = ['config.pbtxt', join('1', 'model.onnx')];
+const run = promisify(execFile);
+
+test('init copies the model into a repository; the program that it prints tells the digit', async (t) => {
+  const folder = await temporaryFolder(t);
+  // Quotes of both kinds, which the program must write as JavaScript does.
+  const repository = join(folder, `a "good" child's`, 'models');
+  const { code, stdout, stderr } = await tritonts('init', 'digits', repository);
+  assert.deepEqual([code, stderr], [0, '']);
+  const copied = await readdir(join(repository, 'digits'), { recursive: true });
+  assert.deepEqual(copied.sort(), ['1', ...files].sort());
+  for (const file of files)
+    assert.deepEqual(await readFile(join(repository, 'digits', file)), await readFile(join(source, file)));
+
+  const [, program = ''] = /^(import [^]*\.close\(\);\n)/m.exec(stdout) ?? [];
+  assert.equal(program, digitsProgram(repository));
+  await mkdir(join(folder, 'node_modules'));
+  await symlink(root, join(folder, 'node_modules', 'tritonts'), 'dir');
+  const runtime = dirname(fileURLToPath(import.meta.resolve('onnxruntime-node/package.json')));
+  await symlink(runtime, join(folder, 'node_modules', 'onnxruntime-node'), 'dir');
+  await writeFile(join(folder, 'digits.mjs'), program);
+  const said = await run(process.execPath, ['digits.mjs'], { cwd: folder });
+  assert.deepEqual(said, { stdout: 'The image shows a 7\n', stderr: '' });
+});
+
+test('init leaves a model that is there as it is, and adds to a repository that has others', async (t) => {
+  const repository = await temporaryFolder(t);
+  await mkdir(join(repository, 'digits'));
+  const { code, stdout, stderr } = await tritonts('init', 'digits', repository);
+  assert.deepEqual([code, stdout], [2, '']);
+  assert.match(stderr, /^tritonts: ALREADY_EXISTS: '.*digits' is there already; it was left as it is\n$/);
+  assert.deepEqual(await readdir(join(repository, 'digits')), []);
+
+  const another = await temporaryFolder(t);
+  await mkdir(join(another, 'others'));
+  assert.equal((await tritonts('init', 'digits', another)).code, 0);
+  assert.deepEqual((await readdir(another)).sort(), ['digits', 'others']);
+});
+
+test('a wrong command line is told of; exit code 2', async () => {
+  for (const [args, message] of [
+    [[], /init needs the name of an example/],
+    [['dogs'], /unknown example 'dogs'/],
+    [['digits', 'a', 'b'], /init takes one repository, not 'b', too/],
+    [['digits', '--force'], /Unknown option '--force'/],
+  ] as const) {
+    const { code, stdout, stderr } = await tritonts('init', ...args);
+    assert.deepEqual([code, stdout], [2, '']);
+    assert.match(stderr, message);
+  }
+});
+
+test('the package carries what init copies', async () => {
+  const { stdout } = await run('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { cwd: root });
+  const [packed] = JSON.parse(stdout) as { files: { path: string }[] }[];
+  const carried = packed?.files.map(({ path }) => path).filter((path) => path.startsWith('examples/'));
+  assert.deepEqual(carried?.sort(), [
+    'examples/digits/models/digits/1/model.onnx',
+    'examples/digits/models/digits/config.pbtxt',
+  ]);
+});

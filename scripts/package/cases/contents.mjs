@@ -14,7 +14,7 @@ export const cases = [
     async run({ main, binary }) {
       const files = await listing(main);
       const stray = files.filter((file) =>
-        /^package\/(test|bench|examples|build)\/|\.test\.|tsbuildinfo|\.js\.map$|binding\.gyp$|\.node$/.test(
+        /^package\/(test|bench|examples(?!\/digits\/models\/digits\/)|build)\/|\.test\.|tsbuildinfo|\.js\.map$|binding\.gyp$|\.node$/.test(
           file,
         ),
       );

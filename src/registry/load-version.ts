@@ -137,6 +137,7 @@ export interface OpenVersion {
   readonly uid: number;
   readonly config: ModelConfig;
   readonly notes: readonly string[];
+  readonly batchSizeCompleted: boolean;
   readonly labels: VersionDescriptor['labels'];
   readonly instances: VersionDescriptor['instances'];
 }
@@ -205,7 +206,7 @@ export async function openVersion(
       defaultsOf(backendOptions, name),
     );
     const labels = await readLabels(finished.config, source, context.modelDirectory, override?.files);
-    return { uid, config: finished.config, notes: finished.notes, labels, instances };
+    return { uid, ...finished, labels, instances };
   } catch (error) {
     await retire(server, uid);
     throw error;

@@ -4,7 +4,6 @@
  * Control characters: C0 but for the line's end, DEL, C1, and those that turn the direction of writing. A terminal acts on
  * them; a file's name or a model's may hold them.
  */
-// eslint-disable-next-line no-control-regex -- they are what is looked for
 const control = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
 function escape(character: string): string {

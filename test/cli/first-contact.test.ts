@@ -182,7 +182,6 @@ test('control characters in names, files and messages do not reach the terminal'
     other: { versions: { '1': { [evil]: onnxFile } } },
     read: { config: `backend: "\u001b[31m"`, versions: { '1': onnxFile } },
   });
-  // eslint-disable-next-line no-control-regex -- they are what is looked for
   const control = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e]/;
   for (const args of [
     ['check', folder],

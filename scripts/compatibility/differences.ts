@@ -37,6 +37,11 @@ export const differences: readonly Difference[] = [
     here: "Where, besides, it has one name in the model's file, and the graph has no operator that may return more or fewer rows than it is given (such as NonZero or Loop, or one that is not ONNX's; a file in the format .ort is not looked into). Otherwise callers whose requests run together could be answered with each other's rows. `model.notes` says why a model is not batched; a written `max_batch_size` batches it.",
   },
   {
+    triton:
+      'A model with an output that is no tensor (scikit-learn exports probabilities as a sequence of maps) is not completed.',
+    here: 'Its other outputs are, and `model.notes` says which one was left out, and how to export it as a tensor.',
+  },
+  {
     triton: 'A written `max_batch_size: 0` counts as left out where `input` or `output` is.',
     here: 'It stays 0: whoever writes it wants no batching.',
   },

@@ -4,6 +4,8 @@ import { parseArgs } from 'node:util';
 import { checkRepository, type CheckedModel } from '../registry/check-repository.js';
 import { printConfig } from '../config/index.js';
 import { invalidArgument } from '../errors.js';
+import { sharedReason } from '../registry/shared-reasons.js';
+import { printable, printableLine } from './printable.js';
 
 const help = `Checks every model of one or several repositories as loading it would, and serves none.
 
@@ -21,23 +23,35 @@ Options:
   --trusted-folder <folder>       the server's trustedFolders; may be given several times
   --help
 
-Exit code: 0 when every model would load, 1 when one would not, 2 for a wrong command line or repository.`;
+Exit code: 0 when every model would load, 1 when one would not, 2 for a wrong command line, and for a
+repository that is not there or has no models.`;
 
-function print(model: CheckedModel, withConfig: boolean): void {
+/** A text of several lines below the line of its model. */
+function below(text: string): void {
+  console.log(`       ${printable(text).replaceAll('\n', '\n       ')}`);
+}
+
+/**
+ * @param told - Who had a problem first, by the problem: what all models have, such as no runtime, is told once.
+ */
+function print(model: CheckedModel, withConfig: boolean, told: Map<string, string>): void {
   const { name, ok, backend, versions, problems, notes, config } = model;
+  const shown = printableLine(name);
   const list =
     versions.length === 0 ? '' : `, version${versions.length === 1 ? '' : 's'} ${versions.join(', ')}`;
   const count = problems.length === 1 ? '1 problem' : `${problems.length} problems`;
   console.log(
-    `${ok ? 'ok    ' : 'FAILED'} ${name}${backend === '' ? '' : ` (${backend}${list})`}${ok ? '' : `: ${count}`}`,
+    `${ok ? 'ok    ' : 'FAILED'} ${shown}${backend === '' ? '' : ` (${printableLine(backend)}${list})`}${ok ? '' : `: ${count}`}`,
   );
   for (const { code, message, version } of problems) {
     const about = version !== undefined && versions.length > 1 ? ` version ${version}:` : '';
-    console.log(`       ${code}:${about} ${message.replaceAll('\n', '\n       ')}`);
+    const reason = sharedReason(name, message);
+    const first = told.get(reason);
+    below(`${code}:${about} ${first === undefined ? message : `as for ${first}, above`}`);
+    if (first === undefined) told.set(reason, shown);
   }
-  for (const note of notes) console.log(`       note: ${note}`);
-  if (withConfig && config)
-    console.log(`       ${printConfig(config).trimEnd().replaceAll('\n', '\n       ')}`);
+  for (const note of notes) below(`note: ${note}`);
+  if (withConfig && config) below(printConfig(config).trimEnd());
 }
 
 /**
@@ -90,21 +104,19 @@ export async function check(args: readonly string[]): Promise<number> {
         : { backendConfig: { onnxruntime: { library: values.library } } }),
     },
     (model, done, total) => {
-      if (terminal) process.stderr.write(`\r\u001b[Kchecking ${done + 1} of ${total}: ${model}`);
+      if (terminal)
+        process.stderr.write(`\r\u001b[Kchecking ${done + 1} of ${total}: ${printableLine(model)}`);
     },
   );
   if (terminal) process.stderr.write('\r\u001b[K');
   const ok = models.every((model) => model.ok);
   if (values.json) {
-    console.log(JSON.stringify({ ok, models }, undefined, 2));
+    console.log(printable(JSON.stringify({ ok, models }, undefined, 2)));
   } else {
-    for (const model of models) print(model, values.config);
+    const told = new Map<string, string>();
+    for (const model of models) print(model, values.config, told);
     const failed = models.filter((model) => !model.ok).length;
-    console.log(
-      models.length === 0
-        ? 'no models: a model is a folder with numbered version folders, such as models/digits/1/model.onnx'
-        : `${models.length} model${models.length === 1 ? '' : 's'}, ${failed} with problems`,
-    );
+    console.log(`${models.length} model${models.length === 1 ? '' : 's'}, ${failed} with problems`);
   }
   return ok ? 0 : 1;
 }

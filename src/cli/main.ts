@@ -5,6 +5,7 @@ import { TritonError } from '../errors.js';
 import { packageVersion } from '../version.js';
 import { check } from './check.js';
 import { init } from './init.js';
+import { printable, printableLine } from './printable.js';
 import { types } from './types.js';
 
 const help = `tritonts ${packageVersion}: an inference server inside a Node.js process
@@ -41,7 +42,7 @@ async function main(args: readonly string[]): Promise<number> {
       console.error(help);
       return 2;
     default:
-      console.error(`tritonts: unknown command '${command}'\n\n${help}`);
+      console.error(`tritonts: unknown command '${printableLine(command)}'\n\n${help}`);
       return 2;
   }
 }
@@ -49,8 +50,7 @@ async function main(args: readonly string[]): Promise<number> {
 try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {
-  console.error(
-    `tritonts: ${error instanceof TritonError ? `${error.code}: ${error.message}` : String(error)}`,
-  );
+  const text = error instanceof TritonError ? `${error.code}: ${error.message}` : String(error);
+  console.error(printable(`tritonts: ${text}`));
   process.exitCode = 2;
 }

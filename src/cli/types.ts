@@ -4,6 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { datatypeOf, type ModelConfig } from '../config/index.js';
 import { invalidArgument, TritonError } from '../errors.js';
+import { printable, printableLine } from './printable.js';
 import { checkRepository, type CheckedModel } from '../registry/check-repository.js';
 
 const help = `Writes the names of models, their inputs, outputs and element types as a declaration for TypeScript, so that
@@ -116,10 +117,11 @@ export async function types(args: readonly string[]): Promise<number> {
   });
   const failed = models.filter(({ ok }) => !ok);
   for (const { name, problems } of failed) {
-    for (const { code, message } of problems) console.error(`tritonts: ${name}: ${code}: ${message}`);
+    for (const { code, message } of problems)
+      console.error(printable(`tritonts: ${printableLine(name)}: ${code}: ${message}`));
   }
   if (failed.length > 0) return 1;
-  const text = declareModels(models);
+  const text = printable(declareModels(models));
   if (values.output === undefined) process.stdout.write(text);
   else await writeFile(values.output, text);
   return 0;

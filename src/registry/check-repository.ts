@@ -10,6 +10,7 @@ import { openVersion, retire } from './load-version.js';
 import { listModels, readModel } from './local-source.js';
 import type { ModelFolder } from './model-folder.js';
 import { prepareModel, type PreparedModel } from './prepare-model.js';
+import { noModelsError } from './unfit-folder.js';
 
 /** Something that keeps a model from loading. */
 export interface CheckProblem {
@@ -91,7 +92,7 @@ async function checkModel(
   }
   let prepared: PreparedModel;
   try {
-    prepared = prepareModel(folder, await readModel(native, folder), options);
+    prepared = await prepareModel(folder, await readModel(native, folder), options);
   } catch (error) {
     return failed(problemsOf(error));
   }
@@ -128,7 +129,7 @@ async function checkModel(
  *
  * @param options - As for a server; only what concerns repositories, configurations and backends is looked at.
  * @returns One entry a model, by name.
- * @throws {TritonError} INVALID_ARG for wrong options, NOT_FOUND for a folder that is not there.
+ * @throws {TritonError} INVALID_ARG for wrong options and for repositories without models, NOT_FOUND for a folder that is not there.
  */
 export async function checkRepository(
   options: ServerOptions,
@@ -141,6 +142,7 @@ export async function checkRepository(
       byName.set(folder.name, [...(byName.get(folder.name) ?? []), folder]);
     }
   }
+  if (byName.size === 0) throw await noModelsError(resolved.repositories);
   const native = createEngine(resolved);
   const checked: CheckedModel[] = [];
   try {

@@ -22,9 +22,13 @@ export interface LoadContext {
   readonly report: (version: number | undefined, state: LoadEvent['state']) => void;
 }
 
-/** The error as one of ours. */
+/** The error as one of ours, with the model's name, which whoever looks for a runtime does not know. */
 export function asTritonError(error: unknown, model: string): TritonError {
-  if (error instanceof TritonError) return error;
+  if (error instanceof TritonError) {
+    if (error.model !== undefined) return error;
+    const { code, message, tensor, location, cause } = error;
+    return new TritonError(code, message, { model, tensor, location, cause });
+  }
   const message = error instanceof Error ? error.message : String(error);
   return new TritonError('INTERNAL', `model '${model}': ${message}`, { model, cause: error });
 }
@@ -101,7 +105,8 @@ async function findFiles(
   override: Override | undefined,
 ): Promise<FoundFiles> {
   const { name } = entry;
-  if (override?.files) return { folder: { name, path: name }, files: filesOf(override.files), stamp: '' };
+  if (override?.files)
+    return { folder: { name, path: name, isGiven: true }, files: filesOf(override.files), stamp: '' };
   const folder = entry.folder();
   const files = await readModel(server, folder, known);
   return { folder, files, stamp: override ? '' : files.stamp };
@@ -117,7 +122,7 @@ async function loadVersions(
   loaded: Loaded[],
 ): Promise<readonly number[]> {
   const { server, options } = context;
-  const model = prepareModel(folder, files, options, override?.config);
+  const model = await prepareModel(folder, files, options, override?.config);
   const { versions } = model;
   const unserved = (version: number): boolean => !servedVersions(before).includes(version);
   const publish = (changed: readonly PublishedVersion[]): void => {

@@ -25,6 +25,7 @@ import type { BackendConfig, ResolvedOptions } from '../options.js';
 import { readLabels } from './labels.js';
 import type { PreparedModel } from './prepare-model.js';
 import { versionFiles, type Override } from './override.js';
+import { fileFault } from './unfit-file.js';
 import { inlineBudgetUs } from '../scheduling/inline.js';
 import { schedulingOf } from '../scheduling/policy.js';
 import { datatypeNumber, datatypeOfNumber } from '../tensor/datatype.js';
@@ -137,6 +138,7 @@ export interface OpenVersion {
   readonly uid: number;
   readonly config: ModelConfig;
   readonly notes: readonly string[];
+  readonly batchSizeCompleted: boolean;
   readonly labels: VersionDescriptor['labels'];
   readonly instances: VersionDescriptor['instances'];
 }
@@ -190,8 +192,13 @@ export async function openVersion(
   };
   const settings = backend.settings(backendContext);
   const { uid, description } = await open(server, backend.name, name, version, path, settings, files).catch(
-    (error: unknown) => {
+    async (error: unknown) => {
       if (!(error instanceof TritonError)) throw error;
+      const unfit = backend.needsFile && !files ? await fileFault(path) : undefined;
+      if (unfit !== undefined) {
+        const text = `model '${name}', version ${version}: ${unfit}`;
+        throw new TritonError('INVALID_ARG', text, { model: name, cause: error });
+      }
       const field = backend.blame?.(error.message, backendContext);
       throw field === undefined
         ? error
@@ -205,7 +212,7 @@ export async function openVersion(
       defaultsOf(backendOptions, name),
     );
     const labels = await readLabels(finished.config, source, context.modelDirectory, override?.files);
-    return { uid, config: finished.config, notes: finished.notes, labels, instances };
+    return { uid, ...finished, labels, instances };
   } catch (error) {
     await retire(server, uid);
     throw error;

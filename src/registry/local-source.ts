@@ -8,6 +8,7 @@ import { maxConfigBytes, problemsError, tooManyBytes, unplaced } from '../config
 import { TritonError } from '../errors.js';
 import { filesOfFile, modelOfFile } from './model-file.js';
 import type { ModelFolder, StampedFiles } from './model-folder.js';
+import { refuseModelAsRepository } from './unfit-folder.js';
 
 function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
@@ -29,8 +30,8 @@ const mostEntries = 131_072;
  *
  * @param givenUp - Asked at each entry.
  * @param most - Entries that a repository may have.
- * @throws {TritonError} NOT_FOUND when the folder is not there, INVALID_ARG when it is no folder or holds too much,
- *   CANCELLED when it was given up.
+ * @throws {TritonError} NOT_FOUND when the folder is not there, INVALID_ARG when it is no folder, holds too much or is that
+ *   of a model, CANCELLED when it was given up.
  */
 export async function listModels(
   repository: string,
@@ -68,7 +69,9 @@ export async function listModels(
       { cause: error },
     );
   }
-  return models.sort((a, b) => (a.name < b.name ? -1 : 1));
+  models.sort((a, b) => (a.name < b.name ? -1 : 1));
+  await refuseModelAsRepository(repository, models);
+  return models;
 }
 
 /** Version numbers are decimal without leading zeros; other folders of a model have other uses. */

@@ -6,6 +6,8 @@ export interface ModelFolder {
   readonly path: string;
   /** The file that is all of the model, in place of what lies in the folder. */
   readonly file?: string | undefined;
+  /** Its files were given by the program: there is no folder. */
+  readonly isGiven?: true | undefined;
 }
 
 /** What lies in a model's folder. */

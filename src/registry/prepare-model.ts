@@ -11,6 +11,7 @@ import {
 import { TritonError } from '../errors.js';
 import type { ResolvedOptions } from '../options.js';
 import type { ModelFiles, ModelFolder } from './model-folder.js';
+import { noVersionError } from './unfit-folder.js';
 import { chooseVersions } from './versions.js';
 
 /** A model that is ready to be opened. */
@@ -29,12 +30,12 @@ export interface PreparedModel {
  * @param override - What takes the place of the configuration.
  * @throws {TritonError} With all that is wrong with the configuration, or the version policy's reason.
  */
-export function prepareModel(
+export async function prepareModel(
   folder: ModelFolder,
   files: ModelFiles,
   options: ResolvedOptions,
   override?: ParsedConfig,
-): PreparedModel {
+): Promise<PreparedModel> {
   const context: ConfigContext = {
     modelName: folder.name,
     modelDirectory: folder.path,
@@ -43,8 +44,12 @@ export function prepareModel(
     gpus: gpuFinder(options),
     instanceKind: options.instanceKind,
   };
+  const hasNoFolder = files.versions.length === 0 && folder.isGiven !== true;
+  // What is wrong with a configuration comes first, where there is one.
+  if (hasNoFolder && !override && !files.config) throw await noVersionError(folder);
   const parsed = override ?? (files.config && readConfig(folder.name, files.config));
   const prepared = prepareConfig(parsed, context);
+  if (hasNoFolder) throw await noVersionError(folder);
   return {
     prepared,
     file: folder.file,

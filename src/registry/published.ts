@@ -14,6 +14,8 @@ export interface VersionDescriptor {
   readonly uid: number;
   readonly config: ModelConfig;
   readonly notes: readonly string[];
+  /** `max_batch_size` is the backend's default, not what was written. */
+  readonly batchSizeCompleted: boolean;
   /** Labels of classes by output name, of outputs with a `label_filename`. */
   readonly labels: Readonly<Record<string, readonly string[]>>;
   readonly instances: readonly { readonly name: string; readonly kind: string; readonly device: number }[];

@@ -16,6 +16,8 @@ import {
   type LoadModelOptions,
   type Override,
 } from './override.js';
+import { reasonsText } from './shared-reasons.js';
+import { noModelsError } from './unfit-folder.js';
 
 /**
  * So many models are under way at once while a server starts: for each loader thread one that it loads and one that
@@ -85,12 +87,16 @@ export class Registry {
    * Loads what the options say, and reports progress.
    *
    * @throws {TritonError} With every model that failed in its message, and an AggregateError of them as its cause,
-   *   where `exitOnError` says so. What `onProgress` threw, with loading given up.
+   *   where `exitOnError` says so; then also where there are no models, and none can be loaded later. What `onProgress` threw, with loading given up.
    */
   async loadAll(): Promise<void> {
     const { modelControlMode, loadModels, modelLoadConcurrency, exitOnError } = this.#options;
     const all = modelControlMode === 'none' || (loadModels.length === 1 && loadModels[0] === '*');
     const names = all ? this.names() : [...new Set(loadModels)];
+    // All that there will ever be.
+    if (modelControlMode === 'none' && names.length === 0 && exitOnError) {
+      throw await noModelsError(this.#options.repositories);
+    }
     this.#reports.expect(names.length);
     const failures: TritonError[] = [];
     const call: LoadCall = {};
@@ -238,7 +244,7 @@ export class Registry {
 function failedLoads(failures: TritonError[], models: number): TritonError {
   failures.sort((a, b) => ((a.model ?? '') < (b.model ?? '') ? -1 : 1));
   const [first] = failures;
-  const text = failures.map((failure) => `  ${failure.model ?? ''}: ${failure.message}`).join('\n');
+  const text = reasonsText(failures);
   const options: TritonErrorOptions = { cause: new AggregateError(failures) };
   const sameCode = failures.every(({ code }) => code === first?.code);
   return new TritonError(

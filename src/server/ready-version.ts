@@ -83,6 +83,7 @@ export class ReadyVersion implements DispatchTarget {
     this.#encoder = new InputEncoder({
       model: name,
       maxBatchSize: config.max_batch_size,
+      batchSizeCompleted: descriptor.batchSizeCompleted,
       inputs: config.input.map((input) => ({
         name: input.name,
         datatype: datatypeOfTensor(config, input),

@@ -21,6 +21,8 @@ export interface RequestSpec {
   readonly model: string;
   /** Triton: `max_batch_size`; 0 for a model without a batch dimension. */
   readonly maxBatchSize: number;
+  /** Nobody wrote `max_batch_size`: it is the default. Absent: it was written. */
+  readonly batchSizeCompleted?: boolean | undefined;
   /** In the order in which encoded inputs are wanted. */
   readonly inputs: readonly TensorSpec[];
 }
@@ -31,6 +33,8 @@ export interface InputPlan extends TensorSpec {
   readonly model: string;
   /** 0 for a model without a batch dimension. */
   readonly maxBatchSize: number;
+  /** Nobody wrote `max_batch_size`: it is the default. */
+  readonly batchSizeCompleted: boolean;
   /** 1 where shapes begin with the batch dimension, else 0. */
   readonly batchRank: 0 | 1;
   /** Rank of a request's shape. */
@@ -55,6 +59,7 @@ export function planInputs(spec: RequestSpec): readonly InputPlan[] {
       optional: input.optional,
       model: spec.model,
       maxBatchSize: spec.maxBatchSize,
+      batchSizeCompleted: spec.batchSizeCompleted === true,
       batchRank,
       rank: input.dims.length + batchRank,
       fixedCount: fixed.reduce((count, dim) => count * dim, 1),

@@ -70,8 +70,14 @@ export function shapeError(plan: InputPlan, shape: readonly number[]): TritonErr
 }
 
 function batchError(plan: InputPlan, batch: number, got: string): TritonError {
-  const why = batch === 0 ? 'a batch of 0' : `a batch of ${batch} is over max_batch_size`;
-  return mismatch(plan, `${got}: ${why}`);
+  if (batch === 0) return mismatch(plan, `${got}: a batch of 0`);
+  // Whoever wrote a limit knows where.
+  const advice = plan.batchSizeCompleted
+    ? `, which was completed to ${plan.maxBatchSize}, the default, because the model's config.pbtxt says nothing: ` +
+      `write max_batch_size: ${batch} there, or for all models ` +
+      `backendConfig: { onnxruntime: { 'default-max-batch-size': ${batch} } }`
+    : '';
+  return mismatch(plan, `${got}: a batch of ${batch} is over max_batch_size${advice}`);
 }
 
 /** The caller's `shape`, each dim read once and checked to be one. */

@@ -90,7 +90,7 @@ test('a bad model is followed by all of its problems, with file and line; exit c
   assert.match(problems[0] ?? '', /: 3 problems$/);
   assert.match(
     stdout,
-    /^FAILED missing \(onnxruntime, version 2\): 1 problem\n {7}INTERNAL: .*missing\/2\/model\.onnx/m,
+    /^FAILED missing \(onnxruntime, version 2\): 1 problem\n {7}INVALID_ARG: .*its file model\.onnx is not there: '.*missing\/2' is empty/m,
   );
   assert.match(stdout, /^3 models, 2 with problems$/m);
 });
@@ -139,12 +139,6 @@ test('several repositories are one, and a name in two of them is a problem', asy
   assert.equal(code, 1);
   assert.deepEqual(stdout.match(/^(ok|FAILED) +\w/gm), ['ok     a', 'FAILED b', 'ok     c']);
   assert.ok(stdout.includes(`${first}/b, ${second}/b`), stdout);
-});
-
-test('a repository without models says what a model is; exit code 0', async (t) => {
-  const { code, stdout } = await tritonts('check', await temporaryFolder(t));
-  assert.equal(code, 0);
-  assert.match(stdout, /^no models: a model is a folder .*model\.onnx\n$/);
 });
 
 test('--disable-auto-complete-config completes nothing', async (t) => {

@@ -1,6 +1,6 @@
 /** How to get each of the messages that `docs/errors.md` lists, in its order. */
 
-import { writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   attachServer,
@@ -60,6 +60,10 @@ export const errorSituations: Readonly<Record<string, readonly Situation[]>> = {
     async ({ folder }) => {
       await writeFile(join(folder, 'notes.txt'), '');
       return createServer(join(folder, 'notes.txt'));
+    },
+    async ({ folder }) => {
+      await mkdir(join(folder, 'nothing'));
+      return createServer(join(folder, 'nothing'));
     },
     ({ folder }) => configured(folder, 'max_batchsize: 4'),
     ({ folder }) => configured(folder, configText({ backend: 'identity', maxBatchSize: -1 })),

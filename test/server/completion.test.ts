@@ -10,6 +10,7 @@ import {
   fixedBatchModel,
   identityModel,
   rowSumModel,
+  sequenceModel,
   sumAndDifferenceModel,
 } from '../support/models.js';
 import { floats, rejection, row, serve, type Context } from './harness.js';
@@ -154,6 +155,49 @@ test('notes tell what was filled in, and nothing where nothing was', async (t) =
   ]);
   assert.deepEqual((await complete(t, `max_batch_size: 2 ${x} ${y}`)).notes, []);
 });
+
+test('an output that is a sequence is left out, with what to do about it, and the model answers', async (t) => {
+  const server = await serve(t, { m: { versions: { '1': sequenceModel() } } });
+  const { config, notes } = server.model('m');
+  assert.deepEqual(summary(config), [0, 'x TYPE_FP32 [-1,16]', 'label TYPE_FP32 [-1,16]', undefined]);
+  assert.match(
+    notes.find((note) => note.startsWith('output: ')) ?? '',
+    /^output: left out, because the model's "probabilities" is of type sequence.* options=\{'zipmap': False\}/,
+  );
+  const { outputs } = await server.infer('m', { x: { data: row(3), shape: [1, 16] } });
+  assert.deepEqual(Object.keys(outputs), ['label']);
+  assert.deepEqual(outputs['label']?.data, row(3));
+});
+
+test('a model whose only output is a sequence is refused, with what to do about it', async (t) => {
+  const error = await rejection(complete(t, undefined, { file: sequenceModel(false) }));
+  assert.equal(error.code, 'INVALID_ARG');
+  assert.match(error.message, /output\[0\]: cannot be completed: .*sequence.*'zipmap': False/);
+});
+
+for (const [what, text, advice] of [
+  ['was completed', undefined, true],
+  ['is that of the backend configuration', undefined, true],
+  ['was written', 'max_batch_size: 4', false],
+] as const) {
+  test(`a batch over a max_batch_size that ${what} is refused${advice ? ' with how to raise it' : ''}`, async (t) => {
+    const size = what.startsWith('is') ? { 'default-max-batch-size': 3 } : undefined;
+    const server = await serve(
+      t,
+      { m: { ...(text !== undefined && { config: text }), versions: { '1': addModel() } } },
+      size && { backendConfig: { onnxruntime: size } },
+    );
+    const error = await rejection(server.infer('m', { x: new Float32Array(5 * 16) }));
+    const [, said] = error.message.split('a batch of 5 is over max_batch_size');
+    assert.equal(
+      said,
+      advice
+        ? `, which was completed to ${size ? 3 : 4}, the default, because the model's config.pbtxt says nothing: ` +
+            "write max_batch_size: 5 there, or for all models backendConfig: { onnxruntime: { 'default-max-batch-size': 5 } }"
+        : '',
+    );
+  });
+}
 
 test('a completed model answers', async (t) => {
   const server = await serve(t, { sums: { versions: { '1': sumAndDifferenceModel() } } });

@@ -65,11 +65,13 @@ test('a server cannot be made with new', () => {
   assert.match(error.message, /use await createServer/);
 });
 
-test('an empty repository is a server without models', async (t) => {
-  const server = await start(t, await temporaryFolder(t));
-  assert.deepEqual(server.index(), []);
-  assert.equal(server.ready, true);
-});
+for (const options of [{ exitOnError: false }, { modelControlMode: 'explicit' }] as const) {
+  test(`with ${JSON.stringify(options)} an empty repository is a server without models`, async (t) => {
+    const server = await start(t, await temporaryFolder(t), options);
+    assert.deepEqual(server.index(), []);
+    assert.equal(server.ready, true);
+  });
+}
 
 void suite('createServer rejects, and does not throw, for', () => {
   const cases: readonly (readonly [string, readonly unknown[], RegExp])[] = [

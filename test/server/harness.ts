@@ -81,13 +81,17 @@ export function onnx(model: Uint8Array = addModel(), options: ConfigOptions = {}
   return { config: configText(options), versions: { '1': model } };
 }
 
-/** A server of a fresh repository that closes, cancelling what is left, after the test. */
+/** A server of a fresh repository, which may be empty, that closes, cancelling what is left, after the test. */
 export async function serve(
   context: Context,
   models: Readonly<Record<string, RepositoryModel>>,
   options: Omit<ServerOptions, 'modelRepository'> = {},
 ): Promise<InferenceServer> {
-  return start(context, await writeRepository(await temporaryFolder(context), models), options);
+  const isEmpty = Object.keys(models).length === 0;
+  return start(context, await writeRepository(await temporaryFolder(context), models), {
+    ...(isEmpty && { exitOnError: false }),
+    ...options,
+  });
 }
 
 /** A server of a given repository, as {@link serve}. */

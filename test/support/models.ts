@@ -18,6 +18,7 @@ export {
   failingModel,
   largeOutputModel,
   roundsModel,
+  sequenceModel,
   slowModel,
   squaresModel,
   tableRows,

@@ -4,6 +4,7 @@ import {
   dataTypeOf,
   datatypeOf,
   shapeText,
+  withoutTypeText,
   type ModelDescription,
   type TensorDescription,
 } from './description.js';
@@ -77,13 +78,12 @@ function compareType(
   report: Report,
 ): void {
   if (tensor.datatype !== undefined && datatypeOf(type) === tensor.datatype) return;
-  const known =
-    tensor.datatype === undefined ? 'has no counterpart in Triton' : `is ${dataTypeOf(tensor.datatype)}`;
-  report(
-    fieldPath(path, 'data_type'),
-    `the model's ${side.kind} ${JSON.stringify(tensor.name)} has type ${tensor.typeName}, which ${known}, ` +
-      `but the configuration says ${type}`,
-  );
+  const text =
+    tensor.datatype === undefined
+      ? `is ${type}, but the model's ${side.kind} ${withoutTypeText(side.kind, tensor)}`
+      : `the model's ${side.kind} ${JSON.stringify(tensor.name)} has type ${tensor.typeName}, ` +
+        `which is ${dataTypeOf(tensor.datatype)}, but the configuration says ${type}`;
+  report(fieldPath(path, 'data_type'), text);
 }
 
 function batchFault(

@@ -1,7 +1,13 @@
 /** Completes a configuration from the model's own inputs and outputs, as Triton's onnxruntime backend does. */
 
 import { expandConfig } from '../schema/expand.js';
-import { dataTypeOf, shapeText, type ModelDescription, type TensorDescription } from './description.js';
+import {
+  dataTypeOf,
+  shapeText,
+  withoutTypeText,
+  type ModelDescription,
+  type TensorDescription,
+} from './description.js';
 import { withPreferredSizes } from './normalize.js';
 import { indexPath } from '../schema/paths.js';
 import type { Report } from '../text/problems.js';
@@ -30,18 +36,19 @@ export interface CompletedConfig {
  * Fills in what Triton fills in for an ONNX model: nothing if inputs and outputs are both written; otherwise the missing
  * section, and with it `max_batch_size` and, if that comes out above 1 and no scheduler is written, `dynamic_batching`.
  * Entries that are written are never touched. Unlike Triton, it makes no model batch of which the file does not say that it
- * keeps the rows of its inputs ({@link rowsDoubt}), and leaves a written `max_batch_size: 0` as it is.
+ * keeps the rows of its inputs ({@link rowsDoubt}), leaves a written `max_batch_size: 0` as it is, and leaves out outputs
+ * that are of a type without a name in Triton, unless there is no other.
  *
  * @param config - Filled and normalised.
  * @param zeroWritten - Whether its `max_batch_size` of 0 was written.
- * @param description - The model's inputs and outputs.
+ * @param described - The model's inputs and outputs.
  * @param defaults - Settings of the backend.
  * @param report - Told what stands in the way.
  */
 export function completeConfig(
   config: ModelConfig,
   zeroWritten: boolean,
-  description: ModelDescription,
+  described: ModelDescription,
   defaults: BackendDefaults,
   report: Report,
 ): CompletedConfig {
@@ -56,15 +63,18 @@ export function completeConfig(
   }
 
   const notes: string[] = [];
+  const { description, leftOut } = outputsWritten
+    ? { description: described, leftOut: [] }
+    : withoutNamelessOutputs(described);
   const inputs = description.inputs.filter(({ optional }) => !optional);
   const batching = completeBatchSize(config, zeroWritten, description, defaults, report);
   const { maxBatchSize, unbatched } = batching;
   if (batching.text !== undefined) notes.push(`max_batch_size: ${batching.text}`);
-  const tensors = (section: 'input' | 'output', described: readonly TensorDescription[]): CompletedTensor[] =>
-    described.map((tensor, index) => {
+  const tensors = (section: 'input' | 'output', found: readonly TensorDescription[]): CompletedTensor[] =>
+    found.map((tensor, index) => {
       const path = indexPath(section, index);
       if (tensor.shape === undefined) reportUnranked(section, tensor, path, report);
-      const completed = completeTensor(tensor, maxBatchSize, path, report);
+      const completed = completeTensor(section, tensor, maxBatchSize, path, report);
       notes.push(`${path}: completed from the model: ${tensorText(completed)}`);
       return completed;
     });
@@ -74,11 +84,28 @@ export function completeConfig(
     input: inputsWritten ? config.input : tensors('input', inputs).map(asInput),
     output: outputsWritten ? config.output : tensors('output', description.outputs).map(asOutput),
   };
+  for (const output of leftOut) {
+    notes.push(`output: left out, because the model's ${withoutTypeText('output', output)}`);
+  }
   if (hasScheduler(config) || maxBatchSize <= 1) {
     return { config: withPreferredSizes(completed), notes, unbatched };
   }
   notes.push('dynamic_batching: added, because the model can be batched and no scheduler is written');
   return { config: { ...completed, dynamic_batching: emptyDynamicBatching }, notes };
+}
+
+/**
+ * The model without the outputs that Triton has no type for, such as the sequence of maps that a classifier of scikit-learn
+ * has unless it is exported otherwise: the others can be served. Where there is no other, all stay, to be reported.
+ */
+function withoutNamelessOutputs(description: ModelDescription): {
+  readonly description: ModelDescription;
+  readonly leftOut: readonly TensorDescription[];
+} {
+  const outputs = description.outputs.filter(({ datatype }) => datatype !== undefined);
+  if (outputs.length === 0) return { description, leftOut: [] };
+  const leftOut = description.outputs.filter(({ datatype }) => datatype === undefined);
+  return { description: { ...description, outputs }, leftOut };
 }
 
 /**
@@ -146,16 +173,14 @@ function reportUnranked(
 }
 
 function completeTensor(
+  section: 'input' | 'output',
   tensor: TensorDescription,
   maxBatchSize: number,
   path: string,
   report: Report,
 ): CompletedTensor {
   if (tensor.datatype === undefined) {
-    report(
-      path,
-      `must specify 'data_type': Triton has no type for ${tensor.typeName} of ${JSON.stringify(tensor.name)}`,
-    );
+    report(path, `cannot be completed: the model's ${section} ${withoutTypeText(section, tensor)}`);
   }
   const shape = tensor.shape ?? [];
   const dims = maxBatchSize > 0 ? shape.slice(1) : shape;

@@ -41,6 +41,23 @@ export function dataTypeOf(datatype: Datatype): DataType {
   return enumNames('DataType')[datatypeNumber[datatype]] as DataType;
 }
 
+/**
+ * A tensor that no configuration can name, because Triton has no type for it, and what to do about it, for messages.
+ *
+ * @param side - What it is of the model.
+ */
+export function withoutTypeText(side: 'input' | 'output', { name, typeName }: TensorDescription): string {
+  const fact = `${JSON.stringify(name)} is of type ${typeName}, for which Triton has no name`;
+  if (side === 'input' || (typeName !== 'sequence' && typeName !== 'map')) {
+    return `${fact}: export the model with a tensor of another type in its place`;
+  }
+  return (
+    `${fact}. Of a scikit-learn or LightGBM classifier this is the probabilities as a sequence of maps (zipmap): ` +
+    "to have them as a tensor, export with skl2onnx.to_onnx(…, options={'zipmap': False}) or " +
+    'onnxmltools.convert_lightgbm(…, zipmap=False)'
+  );
+}
+
 /** The shape of a tensor with the names of its dimensions, where they have some: `[batch,3]`. */
 export function namedShapeText({ shape, dimNames }: TensorDescription): string {
   if (shape === undefined) return 'of unknown rank';

@@ -87,11 +87,37 @@ export function fillFromFiles(
     const known = modelKinds.map((one) => one.filename).join(', ');
     report(
       'backend',
-      `missing, and cannot be told from the files: no version holds one of ${known}, and the model's name does not end ` +
-        `with a backend (model.<backend>). Write, for example, backend: "onnxruntime"`,
+      `missing, and cannot be told from the files: ${foundText(entries)} and none of ${known}, and the model's name does ` +
+        `not end with a backend (model.<backend>). ${backendAdvice(entries)}`,
     );
   }
   return { ...config, name };
+}
+
+/** Names in a message; the others are counted. */
+const mostNamed = 5;
+
+function foundText(entries: readonly DirectoryEntry[]): string {
+  if (entries.length === 0) return 'the first version folder holds nothing,';
+  const names = entries.slice(0, mostNamed).map(({ name }) => name);
+  const more = entries.length - names.length;
+  return `the first version folder holds ${names.join(', ')}${more > 0 ? `, ${more} more` : ''}`;
+}
+
+function backendAdvice(entries: readonly DirectoryEntry[]): string {
+  const [onnx, ...others] = entries
+    .filter(({ name, isDirectory }) => !isDirectory && /\.onnx$/i.test(name))
+    .map(({ name }) => name)
+    .sort();
+  if (onnx === undefined) {
+    return entries.length === 0
+      ? 'Put the model there, such as model.onnx'
+      : 'Write, for example, backend: "onnxruntime"';
+  }
+  const named = `write in config.pbtxt backend: "onnxruntime" default_model_filename: ${JSON.stringify(onnx)}`;
+  return others.length === 0
+    ? `Rename ${onnx} to model.onnx, or ${named}`
+    : `Say which file is the model: ${named}`;
 }
 
 /** Whether a kind is the one, by the first of platform, file name and files that says anything. */

@@ -60,6 +60,8 @@ export interface FinishedConfig {
   readonly config: ModelConfig;
   /** Fields without effect, then what completion filled in. */
   readonly notes: readonly string[];
+  /** `max_batch_size` is the backend's default, not what was written. */
+  readonly batchSizeCompleted: boolean;
 }
 
 /**
@@ -146,6 +148,7 @@ export function finishConfig(
   return {
     config: config === prepared.config ? config : expandChanged(config),
     notes: Object.freeze(notes),
+    batchSizeCompleted: config.max_batch_size !== prepared.config.max_batch_size,
   };
 }
 

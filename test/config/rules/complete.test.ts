@@ -204,8 +204,19 @@ test('a type without a name in Triton is refused', () => {
   };
   assert.match(
     complete('', description).problems.join(),
-    /^INVALID_ARG input\[0\]: must specify 'data_type': .*tensor\(complex64\) of "x"/,
+    /^INVALID_ARG input\[0\]: cannot be completed: the model's input "x" is of type tensor\(complex64\)/,
   );
+});
+
+test('an output of a type without a name in Triton is left out, and does not count for batching', () => {
+  const odd = tensor('odd', [], { datatype: undefined, typeName: 'sequence' });
+  const { config, notes, problems } = complete('', {
+    inputs: [tensor('x', [-1, 16])],
+    outputs: [odd, tensor('y', [-1, 4])],
+  });
+  assert.deepEqual(problems, []);
+  assert.deepEqual(summary(config), { max: 4, in: 'x[16]', out: 'y[4]', sizes: [] });
+  assert.match(notes.join('\n'), /^output: left out, because the model's "odd" is of type sequence/m);
 });
 
 for (const [text, section] of [

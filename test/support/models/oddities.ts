@@ -68,6 +68,20 @@ export function detectionModel(rows = 'num_dets'): Uint8Array {
 }
 
 /**
+ * label = x, and a sequence of x, as a classifier's probabilities are a sequence unless it is exported otherwise: FP32
+ * [N, 16].
+ * @param labelled - Whether there is the label, or the sequence alone.
+ */
+export function sequenceModel(labelled = true): Uint8Array {
+  const model = graph('sequence')
+    .input('x', 'FP32', ['N', 16])
+    .node('SequenceConstruct', ['x'], ['probabilities'])
+    .sequenceOutput('probabilities', 'FP32');
+  if (labelled) model.node('Identity', ['x'], ['label']).output('label', 'FP32', ['N', 16]);
+  return model.encode();
+}
+
+/**
  * y = x, after a loop of as many rounds as the largest element of x says: INT64 [N, 1]. A million rounds take some seconds,
  * one takes some microseconds.
  */

@@ -62,6 +62,13 @@ export class Graph implements Subgraph {
     return this;
   }
 
+  /** Adds an output that is a sequence of tensors of any shape. */
+  sequenceOutput(name: string, datatype: Datatype): this {
+    const elemType = { tensorType: { elemType: elementType[datatype] } };
+    this.#outputs.push({ name, type: { sequenceType: { elemType } } });
+    return this;
+  }
+
   /** Adds a constant: weights, shapes, axes. */
   initializer(name: string, datatype: Datatype, dims: readonly number[], values: TensorValues): this {
     this.#initializers.push(tensorMessage(name, datatype, dims, values));

@@ -46,12 +46,15 @@ export interface NodeMessage {
 /** Name, element type and shape of a graph's input or output. */
 export interface ValueInfoMessage {
   readonly name: string;
-  readonly type: {
-    readonly tensorType: {
-      readonly elemType: number;
-      readonly shape?: {
-        readonly dim: readonly ({ readonly dimValue: number } | { readonly dimParam: string })[];
-      };
+  readonly type: TensorTypeMessage | { readonly sequenceType: { readonly elemType: TensorTypeMessage } };
+}
+
+/** The type of a tensor. */
+export interface TensorTypeMessage {
+  readonly tensorType: {
+    readonly elemType: number;
+    readonly shape?: {
+      readonly dim: readonly ({ readonly dimValue: number } | { readonly dimParam: string })[];
     };
   };
 }
@@ -133,8 +136,11 @@ const root = protobuf.Root.fromJSON({
     },
     ValueInfoProto: { fields: { name: field('string', 1), type: field('TypeProto', 2) } },
     TypeProto: {
-      fields: { tensorType: field('Tensor', 1) },
-      nested: { Tensor: { fields: { elemType: field('int32', 1), shape: field('TensorShapeProto', 2) } } },
+      fields: { tensorType: field('Tensor', 1), sequenceType: field('Sequence', 4) },
+      nested: {
+        Tensor: { fields: { elemType: field('int32', 1), shape: field('TensorShapeProto', 2) } },
+        Sequence: { fields: { elemType: field('TypeProto', 1) } },
+      },
     },
     TensorShapeProto: {
       fields: { dim: repeated('Dimension', 1) },

@@ -1,0 +1,33 @@
+// A Python environment of its own in an ignored folder, with the packages of a requirements file.
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, existsSync, readFileSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const root = dirname(dirname(fileURLToPath(import.meta.url)));
+
+/** Runs a program to its end; ends this process if that fails. */
+export function run(file, args, stdio = 'inherit') {
+  const { status, error } = spawnSync(file, args, { cwd: root, stdio });
+  if (status === 0) return;
+  console.error(`${file} ${args.join(' ')}: ${error?.message ?? `ended with code ${status}`}`);
+  process.exit(1);
+}
+
+/** Makes the environment, or uses one that has the same packages; returns the path of its Python. */
+export function pythonWith(wanted, folder) {
+  const venv = join(root, folder);
+  const python = join(
+    venv,
+    ...(process.platform === 'win32' ? ['Scripts', 'python.exe'] : ['bin', 'python']),
+  );
+  // A copy of what was installed, written last.
+  const installed = join(venv, 'requirements.txt');
+  if (existsSync(installed) && readFileSync(installed, 'utf8') === readFileSync(wanted, 'utf8'))
+    return python;
+  rmSync(venv, { recursive: true, force: true });
+  run(process.platform === 'win32' ? 'python' : 'python3', ['-m', 'venv', venv]);
+  run(python, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '-r', wanted]);
+  copyFileSync(wanted, installed);
+  return python;
+}

@@ -22,15 +22,17 @@ const graceMs = setting('GRACE_MS', 10_000);
 const models = await createServer(process.env.MODELS ?? './models', {
   maxInFlightBytes: setting('MAX_IN_FLIGHT_BYTES', 64 * 1024 * 1024),
 });
-const { app, counts, stopping } = createService(models, {
+const service = createService(models, {
   bodyLimit: setting('BODY_LIMIT', 1024 * 1024),
   retryAfterSeconds: setting('RETRY_AFTER_SECONDS', 1),
 });
 
+const { app, counts } = service;
+
 async function stop() {
   const inFlight = counts.taken - counts.answered;
   console.log(`stopping with ${inFlight} requests in flight`);
-  stopping();
+  service.stopping();
   // A client that never finishes its request, or never reads its answer, must not hold this up for ever.
   const limit = setTimeout(() => app.server.closeAllConnections(), graceMs);
   // Accepts no more connections, and waits for the answers of those that are open.

@@ -61,7 +61,10 @@ test('the example is typed', async () => {
   assert.equal(await checkTypes(folder, 'main.js', 'service.js'), '');
 });
 
-test('health, readiness, and what is wrong with a request, by status code', async () => {
+/** Of a hang there is a message. */
+const limit = { timeout: 120_000 };
+
+test('health, readiness, and what is wrong with a request, by status code', limit, async () => {
   await withService({ BODY_LIMIT: '20000' }, async (_service, client) => {
     const ask = async (path: string, body?: string): Promise<[number | undefined, unknown]> => {
       const answer = await client.send(path, body);
@@ -89,7 +92,7 @@ test('health, readiness, and what is wrong with a request, by status code', asyn
   });
 });
 
-test('what is too much at once is answered with 503 and Retry-After, and every request in the end', async () => {
+test('what is too much at once is answered with 503 and Retry-After, and every request in the end', limit, async () => {
   // Room for the inputs and outputs of three requests: 16 × (64 + 10) numbers of 4 bytes each.
   await withService({ MAX_IN_FLIGHT_BYTES: '15000' }, async (service, client) => {
     let refused = 0;
@@ -116,7 +119,7 @@ test('what is too much at once is answered with 503 and Retry-After, and every r
   });
 });
 
-test('stopped under load, it answers each request that it has taken', async () => {
+test('stopped under load, it answers each request that it has taken', limit, async () => {
   await withService({}, async (service, client) => {
     const clients = 40;
     const least = 120;

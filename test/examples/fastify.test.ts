@@ -92,32 +92,36 @@ test('health, readiness, and what is wrong with a request, by status code', limi
   });
 });
 
-test('what is too much at once is answered with 503 and Retry-After, and every request in the end', limit, async () => {
-  // Room for the inputs and outputs of three requests: 16 × (64 + 10) numbers of 4 bytes each.
-  await withService({ MAX_IN_FLIGHT_BYTES: '15000' }, async (service, client) => {
-    let refused = 0;
-    await Promise.all(
-      requests.map(async ({ body, expected }) => {
-        for (;;) {
-          const answer = await client.send('/models/digits_conv/infer', body);
-          assert.ok(answer, 'the connection was lost');
-          if (answer.status === 200) {
-            assert.deepEqual(digitsOf(answer), expected);
-            return;
+test(
+  'what is too much at once is answered with 503 and Retry-After, and every request in the end',
+  limit,
+  async () => {
+    // Room for the inputs and outputs of three requests: 16 × (64 + 10) numbers of 4 bytes each.
+    await withService({ MAX_IN_FLIGHT_BYTES: '15000' }, async (service, client) => {
+      let refused = 0;
+      await Promise.all(
+        requests.map(async ({ body, expected }) => {
+          for (;;) {
+            const answer = await client.send('/models/digits_conv/infer', body);
+            assert.ok(answer, 'the connection was lost');
+            if (answer.status === 200) {
+              assert.deepEqual(digitsOf(answer), expected);
+              return;
+            }
+            refused += 1;
+            assert.deepEqual([answer.status, answer.headers['retry-after']], [503, '1']);
+            assert.match(answer.body, /"code":"UNAVAILABLE"/);
           }
-          refused += 1;
-          assert.deepEqual([answer.status, answer.headers['retry-after']], [503, '1']);
-          assert.match(answer.body, /"code":"UNAVAILABLE"/);
-        }
-      }),
-    );
-    assert.ok(refused > 0, 'nothing was refused');
-    service.terminate();
-    assert.equal(await service.ended, 0);
-    const all = requests.length + refused;
-    assert.match(service.printed(), new RegExp(`stopped: ${all} requests taken, ${all} answered`));
-  });
-});
+        }),
+      );
+      assert.ok(refused > 0, 'nothing was refused');
+      service.terminate();
+      assert.equal(await service.ended, 0);
+      const all = requests.length + refused;
+      assert.match(service.printed(), new RegExp(`stopped: ${all} requests taken, ${all} answered`));
+    });
+  },
+);
 
 test('stopped under load, it answers each request that it has taken', limit, async () => {
   await withService({}, async (service, client) => {

@@ -197,7 +197,7 @@ export async function openVersion(
       const unfit = backend.needsFile && !files ? await fileFault(path) : undefined;
       if (unfit !== undefined) {
         const text = `model '${name}', version ${version}: ${unfit}`;
-        throw new TritonError('INVALID_ARG', text, { model: name, cause: error });
+        throw new TritonError('INTERNAL', text, { model: name, cause: error });
       }
       const field = backend.blame?.(error.message, backendContext);
       throw field === undefined

@@ -90,7 +90,7 @@ test('a bad model is followed by all of its problems, with file and line; exit c
   assert.match(problems[0] ?? '', /: 3 problems$/);
   assert.match(
     stdout,
-    /^FAILED missing \(onnxruntime, version 2\): 1 problem\n {7}INVALID_ARG: .*its file model\.onnx is not there: '.*missing\/2' is empty/m,
+    /^FAILED missing \(onnxruntime, version 2\): 1 problem\n {7}INTERNAL: .*its file model\.onnx is not there: '.*missing\/2' is empty/m,
   );
   assert.match(stdout, /^3 models, 2 with problems$/m);
 });

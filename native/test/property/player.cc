@@ -95,7 +95,7 @@ std::string Player::Run() {
   while (next_ < schedule_.steps.size() && !model_.abandoned()) {
     Do(schedule_.steps[next_++]);
     Settle();
-    if (!failure_.empty()) return failure_ + ", after step " + std::to_string(next_);
+    if (failed_) return failure_ + ", after step " + std::to_string(next_);
   }
   if (!model_.abandoned()) End();
   return failure_;
@@ -105,7 +105,7 @@ void Player::End() {
   const bool aborts = schedule_.steps.size() % 3 == 0;
   if (!model_.closed()) Do({Do::kClose});
   Settle();
-  for (int round = 0; failure_.empty() && !model_.drained(); round++) {
+  for (int round = 0; !failed_ && !model_.drained(); round++) {
     if (aborts || round == 100) Do({Do::kAbort});
     if (round > 200) {
       return Fail("the version does not run out of requests: " +
@@ -124,14 +124,14 @@ void Player::End() {
         }
         played->run->InstanceFree();
       });
-      if (played->parked) Return(played, false);
+      if (!schedule_.setup.asynchronous[run->instance] && !run->returned) Return(played, false);
       Settle();
     }
     Advance({Do::kAdvance, false, 11, 0});
     Settle();
   }
   Settle();
-  if (!failure_.empty()) return;
+  if (failed_) return;
   version_->Destroy();
   version_.reset();
   Late({Do::kLate, false, 0, 0, 0});
@@ -140,10 +140,7 @@ void Player::End() {
 
 void Player::Leave() {
   if (!model_.abandoned()) {
-    {
-      std::lock_guard lock(mutex_);
-      if (failure_.empty()) failure_ = "left";
-    }
+    Fail("left");
     version_->Close();
     version_->Abort(Status::Cancelled("left"));
     version_->Abandon();
@@ -156,7 +153,9 @@ void Player::Leave() {
 // --- Comparing.
 
 void Player::Fail(const std::string& what) {
-  if (failure_.empty()) failure_ = what;
+  std::lock_guard lock(failure_mutex_);
+  if (!failed_) failure_ = what;
+  failed_ = true;
 }
 
 std::string Player::Difference() {
@@ -235,14 +234,14 @@ void Player::Settle() {
       std::chrono::steady_clock::now() + (alone ? std::chrono::seconds(0) : kPatience);
   std::unique_lock lock(mutex_);
   std::string difference = Difference();
-  while (failure_.empty() && !difference.empty()) {
+  while (!failed_ && !difference.empty()) {
     if (std::chrono::steady_clock::now() > until) return Fail(difference);
     lock.unlock();
     std::this_thread::yield();
     lock.lock();
     difference = Difference();
   }
-  if (!failure_.empty()) return;
+  if (failed_) return;
   for (const auto& run : model_.runs()) {
     if (!run->begun) continue;
     PlayedRun* const played = played_[run.get()].get();

@@ -6,6 +6,7 @@
 // call is first made of the model, which says what must come of it, and then of the version.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -124,6 +125,10 @@ class Player {
   std::atomic<int> drained_{0};
   std::atomic<uint32_t> terminations_{0};
 
+  std::mutex failure_mutex_;  // guards failure_
+  std::string failure_;
+  std::atomic<bool> failed_{false};
+
   std::mutex mutex_;  // guards all below where there are threads of instances
   std::condition_variable changed_;
   VersionModel model_;
@@ -133,12 +138,10 @@ class Player {
   std::map<const ModelRun*, std::unique_ptr<PlayedRun>> played_;
   std::vector<PlayedRun*> visible_;                 // those that steps may pick, in order
   std::vector<std::vector<PlayedRun*>> executing_;  // by instance
-  std::string failure_;
 
   // The player's thread.
-  size_t next_ = 0;  // step
-  int depth_ = 0;    // calls of the version within each other
-  bool comparing_ = true;
+  size_t next_ = 0;                      // step
+  int depth_ = 0;                        // calls of the version within each other
   std::vector<PlayedRun*> inner_;        // whose Execute these are
   std::multiset<const ModelRun*> busy_;  // with a response that is not final
 };

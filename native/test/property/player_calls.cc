@@ -9,7 +9,7 @@ void Player::OnExecute(uint32_t instance, tritonts::Run& run) {
   const bool asynchronous = schedule_.setup.asynchronous[instance];
   const bool here = std::this_thread::get_id() == thread_;
   std::unique_lock lock(mutex_);
-  if (!failure_.empty()) return;
+  if (failed_) return;
   const std::string who = "instance " + std::to_string(instance);
   ModelRun* const model = model_.Begin(instance);
   if (!model) return Fail(who + ": was given a batch that is not for it now");
@@ -38,7 +38,7 @@ void Player::OnExecute(uint32_t instance, tritonts::Run& run) {
       inner_.pop_back();
     }
     lock.lock();
-    if (failure_.empty()) model_.Returned(model, one->throws);
+    if (!failed_) model_.Returned(model, one->throws);
   } else {
     one->parked = true;
     changed_.notify_all();
@@ -67,7 +67,7 @@ void Player::OnDeliver(std::span<const Response> responses) {
     for (const Response& response : responses) {
       Life* const life = lives_[IdOf(*response.request)].get();
       Slot* const slot = SlotOf(*life);
-      if (!failure_.empty()) {
+      if (failed_) {
         if (slot && response.final) GiveBack(slot, response.abandoned);
         continue;
       }
@@ -87,7 +87,7 @@ void Player::OnDeliver(std::span<const Response> responses) {
         busy.push_back(life->run);
       }
     }
-    if (!failure_.empty()) quiet = true;
+    if (failed_) quiet = true;
   }
   if (quiet) return;
   busy_.insert(busy.begin(), busy.end());

@@ -251,7 +251,7 @@ void Player::Advance(const Step& step) {
   view_->now_ns = model_.now_ns;
   const uint64_t at = ScheduledAt(version_.get());
   // A timer comes late at times.
-  if (at != 0 && at <= model_.now_ns && step.b % 5 != 1) FireTimer();
+  if (at != 0 && at <= model_.now_ns && step.b % 2 == 0) FireTimer();
 }
 
 void Player::FireTimer() {

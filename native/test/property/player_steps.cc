@@ -238,8 +238,7 @@ void Player::Late(const Step& step) {
     if (step.c % 5 == 0) run.Reschedule(position);
     if (step.c % 7 == 0) run.Release(position);
     run.InstanceFree();
-    // Not when the version is gone: its name would be in the answer.
-    if (version_ && run.Output(position, 0, DataType::kFp32, std::vector<int64_t>{1, 1}).ok()) {
+    if (run.Output(position, 0, DataType::kFp32, std::vector<int64_t>{1, 1}).ok()) {
       Fail("a run that is over gives a place for an output");
     }
     if (step.a % 4 == 1) played->reference = RunRef();

@@ -15,7 +15,7 @@ constexpr char kDriverFile[] = "nvcuda.dll";
 constexpr char kDriverFile[] = "libcuda.so.1";
 #endif
 
-// The driver's results are numbers, 0 for success.
+// The driver's functions return a number, 0 for success.
 using InitFunction = int (*)(unsigned flags);
 using CountFunction = int (*)(int* count);
 using DeviceFunction = int (*)(int* device, int id);
@@ -26,7 +26,7 @@ CudaDevices None(std::string reason) {
   return {{}, std::move(reason)};
 }
 
-// "cuInit failed with 100 (no CUDA-capable device is detected)"
+// A message such as "cuInit failed with 100 (no CUDA-capable device is detected)".
 std::string Failure(ErrorFunction get_error, const char* function, int result) {
   std::string text = std::string(function) + " failed with " + std::to_string(result);
   const char* words = nullptr;
@@ -79,7 +79,7 @@ CudaDevices AskCudaDriver(const std::string& file) {
 }
 
 const CudaDevices& FindCudaDevices() {
-  // Not destroyed, like the driver.
+  // It is never destroyed, as the driver is never closed.
   static const auto* const devices = [] {
     auto* found = new CudaDevices(AskCudaDriver(kDriverFile));
     if (!found->names.empty()) OnRuntimeLibraryOpened();

@@ -1,5 +1,5 @@
-// The GPUs of this machine, as NVIDIA's driver tells them. The driver is opened while the process
-// runs, so that nothing of CUDA is needed to build, nor to start where there is none.
+// The GPUs of this machine, as NVIDIA's driver reports them. The driver is opened while the process
+// runs, so neither building nor starting needs CUDA.
 #pragma once
 
 #include <string>
@@ -9,14 +9,16 @@ namespace tritonts::device {
 
 struct CudaDevices {
   std::vector<std::string> names;  // by id
-  std::string reason;              // why there is none, and what helps; "" where there are some
+  std::string reason;              // if there is none: why, and what helps; else ""
 };
 
-// The devices that this process may use (CUDA_VISIBLE_DEVICES counts). Asked once in the life of
-// the process; that call initialises the driver, which takes tenths of a second. Any thread.
+// The devices that this process may use; CUDA_VISIBLE_DEVICES counts. The first call initialises
+// the driver, which takes tenths of a second; later ones return the same result. Any thread may
+// call it.
 const CudaDevices& FindCudaDevices();
 
-// Asks the driver whose library is `file`, a path or a name that the system knows. Any thread.
+// Asks the driver in the library `file`, a path or a name that the system looks up. Any thread may
+// call it.
 CudaDevices AskCudaDriver(const std::string& file);
 
 }  // namespace tritonts::device

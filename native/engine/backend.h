@@ -1,11 +1,16 @@
-// The contract between the engine and a runtime. A backend sees this header and what it includes,
-// and no other part of the engine.
+// The contract between the engine and a runtime. A backend sees this header, what it includes, and
+// no other part of the engine.
 //
-// Backends are not to throw; what they throw all the same fails the load or the requests concerned.
+// Backends should not throw. If they do, the load or the requests concerned fail.
 //
-// Life of a model version: Backend::Load (a loader thread) -> Model::Describe -> Model::Configure
-// (once its configuration is complete) -> Model::CreateInstance for each instance -> Execute, for
-// each batch -> instances and then the model are destroyed, on a thread that nobody waits for.
+// The life of a model version:
+//
+//   Backend::Load            on a loader thread
+//   Model::Describe
+//   Model::Configure         once the configuration is complete
+//   Model::CreateInstance    for each instance
+//   Instance::Execute        for each batch
+//   ~Instance, ~Model        on a thread that nobody waits for
 #pragma once
 
 #include <cstdint>
@@ -24,10 +29,12 @@
 #include "engine/memory/pool.h"
 #include "engine/request/request.h"
 #include "engine/request/response_sink.h"
+#include "engine/request/stream_count.h"
 
 namespace tritonts {
 
-// One input or output of a model, as configured. `dims` are full: -1 first where the model batches.
+// One input or output of a model, as configured. `dims` are full: the first is -1 if the model
+// batches.
 struct TensorSpec {
   std::string name;
   DataType datatype = DataType::kInvalid;
@@ -35,15 +42,15 @@ struct TensorSpec {
   bool optional = false;
 };
 
-// One input or output as the runtime tells it.
+// One input or output as the runtime describes it.
 struct TensorDescription {
   std::string name;
-  DataType datatype = DataType::kInvalid;  // kInvalid: a type Triton has no name for
-  std::string type_name;                   // the runtime's own word for the type
-  std::vector<int64_t> dims;               // full; -1 where dynamic
-  bool has_rank = true;                    // false: nobody knows how many dims; `dims` is empty
+  DataType datatype = DataType::kInvalid;  // kInvalid: a type that Triton has no name for
+  std::string type_name;                   // the runtime's name for the type
+  std::vector<int64_t> dims;               // full; -1: dynamic
+  bool has_rank = true;  // false: the number of dims is unknown, and `dims` is empty
   bool optional = false;
-  // Of each dim, "" where it has none; equal ones are the same dim. Empty where the runtime has no
+  // The name of each dim; "": it has none. Dims of one name are equal. Empty if the runtime has no
   // such names.
   std::vector<std::string> dim_names = {};
 };
@@ -51,23 +58,23 @@ struct TensorDescription {
 struct ModelDescription {
   std::vector<TensorDescription> inputs;
   std::vector<TensorDescription> outputs;
-  // Why outputs may have other rows than inputs though their dims have one name: a clause, such as
-  // "the model has the operator NonZero"; empty: nothing speaks for it.
+  // Why outputs may have other rows than inputs although their dims have one name. A clause, such
+  // as "the model has the operator NonZero". Empty: no reason is known.
   std::string rows_vary = {};
 };
 
-// Files by path; shared, and not changed by anybody.
+// Files by path. They are shared, and nobody changes them.
 using ModelFiles = std::map<std::string, std::shared_ptr<const std::string>>;
 
-// What Load needs. Settings are decided in TypeScript (src/backends/<name>.ts) and mean what the
-// backend's header says.
+// What Load needs. TypeScript decides the settings (src/backends/<name>.ts), and the backend's
+// header says what they mean.
 struct ModelSpec {
   std::string name;
   int64_t version = 0;
   std::string path;  // the model's file (or folder) in its version folder
   std::map<std::string, std::string> settings;
-  // Not empty: the version's files are these, by their paths in the version's folder, and nothing
-  // is read from disk; `path` is one of them.
+  // If it is not empty, these are the version's files, by their paths in the version's folder, and
+  // nothing is read from disk. `path` is one of them.
   ModelFiles files = {};
 };
 
@@ -79,63 +86,64 @@ struct ModelIo {
 
 struct InstanceSpec {
   std::string name;
-  uint32_t index = 0;  // over all groups of the version
+  uint32_t index = 0;  // counted over all instance groups
   MemoryKind memory = MemoryKind::kHost;
   int device = 0;
 };
 
 // The requests that an instance runs together.
 //
-// Three lives that are not one: the call of Execute, the instance, and the run.
+// The call of Execute, the occupation of the instance, and the run end at different times:
 //
 //   Execute    |---------|                      of an asynchronous instance: hands the run over
 //   instance   |---------------|                until InstanceFree, or a blocking Execute returned
 //   run        |----------------------------|   until its last request is done
 //
-// A run is valid during Execute, and until its last request is done and its instance free; who may
-// come later than that holds a RunRef, and what is said to the run then is ignored. As long as a
-// run is not done it keeps its instance; a RunRef does not. Several runs of one instance may be
+// A run is valid during Execute, and until its last request is done and its instance is free.
+// Whoever may use it later holds a RunRef; calls on the run are then ignored. A run keeps its
+// instance alive until the run is done; a RunRef does not. Several runs of one instance may be
 // under way.
 //
-// Requests are named by their position in requests(), or all together by kAll. What a request is to
-// be given belongs to whoever holds the run; any thread may call any function of it, but requests
-// that are done are their sinks' again, and not to be looked at.
+// Requests are named by their position in requests(), or all together by kAll. Any thread that
+// holds the run may call any function of it. A request that is done is its sink's again, and must
+// not be looked at.
 class Run {
  public:
   static constexpr uint32_t kAll = ~0u;
 
   std::span<Request* const> requests() const { return requests_; }
-  uint32_t total_batch_size() const { return total_batch_size_; }  // rows over all requests
-  // Host memory that lives as long as somebody holds it.
+  uint32_t total_batch_size() const { return total_batch_size_; }  // rows of all requests
+  // Provides host memory. A block lives as long as somebody holds it.
   virtual BlockPool& pool() = 0;
-  // The instance's own kinds of memory (Instance::memory); null: it has none.
+  // Copies the instance's own kinds of memory (Instance::memory); null: it has none.
   virtual MemoryCopier* memory() = 0;
 
-  // Time stamps of the run, in this order, between its beginning and its end. A run that skips one
-  // gets that of the next.
+  // Time stamps of the run, in this order. A run that skips one gets the time of the next one.
   virtual void MarkInputsReady() = 0;
   virtual void MarkComputed() = 0;
 
-  // --- Outputs. What is declared for a request is what its next response carries; what is declared
-  // for all, what the next response to all does, and responses to single requests before that, each
-  // its own rows. To declare an output again replaces it. Shapes and data must stay valid until the
-  // response is given (and data without a block until that returned).
+  // --- Outputs. They are declared, and the next response carries them. An output declared for one
+  // request goes into the next response to that request. An output declared for kAll goes into the
+  // next response to kAll; responses to single requests before that carry it, too, each with its
+  // own rows. Declaring an output again replaces it. Shapes and data must stay valid until the call
+  // of Respond; data without a block until that call has returned.
 
-  // Where to write output `index`, which it declares: the place that the request's sink has for it,
-  // or a block; best of kind `preferred`, but the buffer says. `shape` is as in SetOutput for kAll,
-  // as in SetRequestOutput for one request. CANCELLED: the request is done. UNAVAILABLE: no memory.
-  // Not for BYTES, whose size the shape does not tell.
+  // Declares output `index` and returns where to write it: the place that the request's sink has
+  // for it, or a block. The memory is of kind `preferred` if possible; the buffer says which it is.
+  // For kAll `shape` is as in SetOutput, for one request as in SetRequestOutput. CANCELLED: the
+  // request is done. UNAVAILABLE: there is no memory. Not for BYTES, whose size does not follow
+  // from the shape.
   virtual StatusOr<Buffer> Output(uint32_t request, uint32_t index, DataType datatype,
                                   std::span<const int64_t> shape,
                                   MemoryKind preferred = MemoryKind::kHost) = 0;
-  // Declares output `index` for all requests: `data` has total_batch_size() rows of `tail` (for
-  // models with a batch dimension), or is the one request's tensor of shape `tail`. `block` keeps
-  // the data, says of what kind its memory is (null: the host's), and is not consumed. The bytes
-  // may be those of the requests' inputs, the tail not their shape: a response gives requests back
-  // one after the other.
+  // Declares output `index` for all requests: `data` has total_batch_size() rows of `tail` if the
+  // model batches, else it is the one request's tensor of shape `tail`. `block` keeps the data
+  // alive and says what kind of memory it is (null: host memory); no reference is taken over. The
+  // data may be the bytes of the requests' inputs. But `tail` must not point to their shapes,
+  // because a response gives the requests back one after the other.
   virtual void SetOutput(uint32_t index, DataType datatype, std::span<const int64_t> tail,
                          const void* data, size_t size, Block* block) = 0;
-  // Like SetOutput for a batch dimension, of rows that vary in bytes (kBytes): row i is
+  // Like SetOutput, for models that batch and rows that vary in bytes (kBytes): row i is
   // [offsets[i], offsets[i + 1]) of `data`. `offsets` has total_batch_size() + 1 entries.
   virtual void SetRaggedOutput(uint32_t index, DataType datatype, std::span<const int64_t> tail,
                                const void* data, std::span<const size_t> offsets, Block* block) = 0;
@@ -146,22 +154,42 @@ class Run {
 
   // --- Responses.
 
-  // Responds to one request, or to kAll that are not done: with the declared outputs, or with an
-  // error; any number of times, the last time finally. With its final response a request is done:
-  // what is said of it later is ignored. An output that is not what it is said to be makes an error
-  // of the response. Responses to one request are delivered one after the other: a sink must not
-  // cause another one to the same request before it returned from this one.
+  // Responds to one request, or to kAll that are not done, with the declared outputs or with an
+  // error. A request of a decoupled model may get any number of responses, and exactly one that is
+  // final. Of another model it gets one: if that is not final, it becomes an error. With the final
+  // one it is done, and later calls for it are ignored. If an output does not match what was
+  // declared, the response is an error. Responses to one request are delivered one after the other,
+  // so a sink must not cause another response to the same request before it has returned from
+  // Deliver.
   virtual void Respond(uint32_t request, const Status& status, bool final = true) = 0;
   void RespondAll(const Status& status, bool final = true) { Respond(kAll, status, final); }
-  // Gives a request's inputs back, before its final response does. Nobody may read them any more.
+  // Ends one request, or kAll that are not done, without a further response (Triton: the flag FINAL
+  // without a response). Outputs that were declared are dropped. Only for decoupled models:
+  // requests of others end with an error.
+  virtual void EndResponses(uint32_t request) = 0;
+  // Releases a request's inputs early; else its final response releases them. Nobody may read them
+  // afterwards.
   virtual void Release(uint32_t request) = 0;
-  // Queues a request again at its model, with its inputs, in place of a final response: it is a
-  // later run's. What was declared for it is dropped.
+  // Queues a request again at its model, with its inputs, instead of a final response. It then
+  // belongs to a later run. Outputs declared for it are dropped.
   virtual void Reschedule(uint32_t request) = 0;
 
-  // The instance may be given its next batch, of which Execute is called as soon as this call of it
-  // has returned. An asynchronous instance says that once for each run, before or after the
-  // responses; a blocking one may, and else does when Execute returns.
+  // --- The pace of the callers of decoupled models. What a caller has not read is held for it, up
+  // to a limit (StreamCount::kMostBytes, and the server's bytes in flight). A response beyond that
+  // limit ends its request with UNAVAILABLE. So a backend asks before it sends, and waits.
+
+  // What the request's caller has not read. Nothing: the request is done, or was cancelled, and
+  // nothing more needs to be sent.
+  virtual std::optional<Unread> UnreadOf(uint32_t request) = 0;
+  // Has the listener called when at most `at_most` responses are unread, or the request is
+  // cancelled. A request has one listener. False: that is so already, or the request is done, and
+  // the listener is not called. It is dropped when the request is done.
+  virtual bool AwaitRead(uint32_t request, uint32_t at_most,
+                         std::shared_ptr<ReadListener> listener) = 0;
+
+  // Says that the instance may get its next batch. Execute is called for that one as soon as the
+  // present call of Execute has returned. An asynchronous instance calls this once for each run,
+  // before or after the responses. A blocking one may; otherwise it is free when Execute returns.
   virtual void InstanceFree() = 0;
 
  protected:
@@ -174,7 +202,8 @@ class Run {
   uint32_t total_batch_size_ = 0;
 };
 
-// A counted reference to a run, for whoever may outlast it. Copied freely; any thread.
+// A counted reference to a run, for code that may use it after it is done. Any thread may copy and
+// drop it.
 class RunRef {
  public:
   RunRef() = default;
@@ -199,25 +228,27 @@ class RunRef {
   Run* run_ = nullptr;
 };
 
-// What runs batches, in one of two ways.
-// - Blocking: Execute does the work, on the instance's own thread (or, where the backend allows
-//   that, on a JS thread that submitted the batch). When it returns, the instance is free, and
-//   requests that are not done are failed: to leave them is an error of the backend.
-// - Asynchronous: Execute only hands the run over, on whichever thread found it (one that submits,
-//   a timer's, one that ended another run), and never blocks; the instance has no thread. Its runs
-//   are waited for until the version's end has a limit, and are abandoned then.
-// Execute is never called twice at once, but for a blocking instance whose run on a JS thread said
-// InstanceFree before it returned.
+// Runs batches, in one of two ways.
+// - Blocking: Execute does the work, on the instance's own thread or, if the backend allows that,
+//   on the JS thread that submitted the batch. When it returns, the instance is free. Requests that
+//   are not done then are an error of the backend, and fail.
+// - Asynchronous: Execute only hands the run over and never blocks. It is called on whichever
+//   thread found the batch: one that submits, the timer's, one that ended another run. The instance
+//   has no thread. When the version ends, its runs are waited for until a limit, and then
+//   abandoned.
+// Calls of Execute of one instance never overlap, with one exception: a run on a JS thread may call
+// InstanceFree before its Execute has returned.
 class Instance {
  public:
   virtual ~Instance() = default;
   virtual bool asynchronous() const { return false; }
-  // Runs a batch, or hands it over.
+  // Runs a batch (blocking), or hands it over (asynchronous).
   virtual void Execute(Run& run) = 0;
-  // Asks runs under way to end soon, with errors for their requests; sticky. Any thread.
+  // Asks runs under way to end soon, with errors for their requests. Later runs end at once, too.
+  // Any thread may call it.
   virtual void Terminate() {}
-  // Who allocates and copies the kinds of memory that it works on, besides the host's; not owned,
-  // and as long-lived as the process. Any thread.
+  // Allocates and copies the kinds of memory that the instance works on, besides host memory. Not
+  // owned; lives as long as the process. Any thread may call it.
   virtual MemoryCopier* memory() { return nullptr; }
 };
 
@@ -225,29 +256,35 @@ class Model {
  public:
   virtual ~Model() = default;
   virtual ModelDescription Describe() const = 0;
-  // Fixes inputs and outputs; called once, before the first instance. A loader thread, or a JS
-  // thread where the model starts at once.
+  // Fixes inputs and outputs. It is called once, before the first instance is created, on a loader
+  // thread, or on a JS thread if the model starts at once.
   virtual Status Configure(const ModelIo& io) = 0;
-  // As Configure.
+  // Called on the same threads as Configure.
   virtual StatusOr<std::unique_ptr<Instance>> CreateInstance(const InstanceSpec& spec) = 0;
-  // Whether these two take some microseconds, for a few instances and tensors. Any thread.
+  // Whether Configure and CreateInstance take only microseconds, for a few instances and tensors.
+  // Any thread may call it.
   virtual bool starts_at_once() const { return false; }
-  // Whether a run may take a time that the shapes of its inputs do not tell, by far: such a model
-  // never runs on a JS thread. Any thread.
+  // Whether the time of a run may depend on the data and not only on the shapes of its inputs. Such
+  // a model never runs on a JS thread. Any thread may call it.
   virtual bool time_depends_on_data() const { return false; }
-  // What people want to know of the runtime: "library", "version", "intra_op_threads", … Any
-  // thread.
+  // Whether a blocking instance's run may be repeated: Execute has no effect but its responses.
+  // Then a batch of several requests that gets one error for all of them, as its first and only
+  // response, is run again in halves once Execute has returned. What is said to the run after that
+  // error is ignored. Any thread may call it.
+  virtual bool may_run_again() const { return false; }
+  // Facts about the runtime for users: "library", "version", "intra_op_threads", … Any thread may
+  // call it.
   virtual std::map<std::string, std::string> Info() const { return {}; }
 };
 
-// Lives as long as the process.
+// A runtime. It lives as long as the process.
 class Backend {
  public:
   virtual ~Backend() = default;
-  // Opens the runtime and the model. A loader thread; several may call at once.
+  // Opens the runtime and the model. Called on loader threads, several at once.
   virtual StatusOr<std::unique_ptr<Model>> Load(const ModelSpec& spec) = 0;
-  // Whether Execute may run on a JS thread: no callbacks into JavaScript, no lock a JS thread
-  // holds.
+  // Whether Execute may run on a JS thread: it calls nothing in JavaScript, and takes no lock that
+  // a JS thread holds.
   virtual bool may_run_on_js_thread() const = 0;
 };
 

@@ -21,8 +21,8 @@ namespace tritonts::platform {
 #if defined(__linux__)
 namespace {
 
-// The folders of this process' cgroup and its parents, leaf first, below `root`. `controller` is ""
-// for version 2.
+// Visits the folders of this process's cgroup and its parents, leaf first, below `root`.
+// `controller` is "" for version 2.
 template <typename Visit>
 void VisitCgroups(const CgroupFiles& files, const std::string& root, const std::string& controller,
                   Visit visit) {
@@ -96,8 +96,8 @@ uint64_t MemoryQuota(const CgroupFiles&) {
 uint32_t AvailableCores(const CgroupFiles& files) {
   uint32_t cores = std::max(1u, std::thread::hardware_concurrency());
 #if defined(__linux__)
-  // Machines with more than 1,024 processors need a larger set; there the call fails and the
-  // hardware's count stays.
+  // On machines with more than 1,024 processors this set is too small. Then the call fails, and the
+  // hardware's count is used.
   cpu_set_t set;
   CPU_ZERO(&set);
   if (sched_getaffinity(0, sizeof(set), &set) == 0) {

@@ -1,5 +1,4 @@
-// How much of the machine this process may use: what a container leaves of it, not what the host
-// has.
+// How much of the machine this process may use, which in a container is less than the host has.
 #pragma once
 
 #include <cstdint>
@@ -7,24 +6,25 @@
 
 namespace tritonts::platform {
 
-// Where Linux tells of control groups.
+// The files in which Linux describes control groups.
 struct CgroupFiles {
   std::string root = "/sys/fs/cgroup";
-  std::string membership = "/proc/self/cgroup";  // which groups this process is in
+  std::string membership = "/proc/self/cgroup";  // the groups of this process
 };
 
-// Processors' worth of time that the cgroup and its parents (version 2 and 1) leave this process;
-// infinite where they set no limit. Any thread.
+// How many processors' time the cgroup and its parents (version 2 and 1) allow this process;
+// infinite if they set no limit. Any thread may call it.
 double CpuQuota(const CgroupFiles& files = {});
 
-// Bytes of memory that the cgroup and its parents leave this process; UINT64_MAX where they set no
-// limit. Any thread.
+// How many bytes of memory the cgroup and its parents allow this process; UINT64_MAX if they set no
+// limit. Any thread may call it.
 uint64_t MemoryQuota(const CgroupFiles& files = {});
 
-// The smaller of the affinity mask and the CPU quota, rounded up, at least 1. Any thread.
+// The smaller of the affinity mask and the CPU quota, rounded up, at least 1. Any thread may call
+// it.
 uint32_t AvailableCores(const CgroupFiles& files = {});
 
-// The smaller of the machine's memory and the cgroup's limit, in bytes. Any thread.
+// The smaller of the machine's memory and the cgroup's limit, in bytes. Any thread may call it.
 uint64_t AvailableMemory(const CgroupFiles& files = {});
 
 }  // namespace tritonts::platform

@@ -28,8 +28,8 @@ std::string Utf8(const std::filesystem::path& path) {
 
 StatusOr<DynamicLibrary> DynamicLibrary::Open(const std::string& path) {
   const std::filesystem::path file = NativePath(path);
-  // The altered search path lets the library find the ones that lie beside it; it is not defined
-  // for a bare name.
+  // The altered search path lets the library find libraries beside it. It is not defined for a bare
+  // name.
   const DWORD flags = file.is_absolute() ? LOAD_WITH_ALTERED_SEARCH_PATH : 0;
   HMODULE handle = LoadLibraryExW(file.c_str(), nullptr, flags);
   if (!handle) {
@@ -87,8 +87,8 @@ void* DynamicLibrary::Symbol(const char* name) const {
 bool DynamicLibrary::HideName() const {
   link_map* map = nullptr;
   if (dlinfo(handle_, RTLD_DI_LINKMAP, &map) != 0) return false;
-  // glibc looks at this entry whenever a library is asked for by name. It may have been made
-  // read-only when the library was bound. The string at 0 is the empty one.
+  // glibc compares this entry when a library is opened by name. The string at 0 is empty. The page
+  // may have been made read-only when the library was bound.
   for (ElfW(Dyn)* entry = map->l_ld; entry->d_tag != DT_NULL; entry++) {
     if (entry->d_tag != DT_SONAME || entry->d_un.d_val == 0) continue;
     const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
@@ -97,7 +97,8 @@ bool DynamicLibrary::HideName() const {
     void* const start = reinterpret_cast<void*>(begin);
     if (mprotect(start, end - begin, PROT_READ | PROT_WRITE) != 0) return false;
     entry->d_un.d_val = 0;
-    // It stays writable: what else lies in that page may have to be, and nothing tells.
+    // The page stays writable: its old protection is unknown, and other data in it may have to be
+    // writable.
     return true;
   }
   return false;
@@ -113,7 +114,8 @@ bool DynamicLibrary::HideName() const {
 
 bool DynamicLibrary::Pin(const void* address) {
   const std::string path = PathOf(address);
-  // It is open already; it only becomes one that stays. What is never closed keeps it, too.
+  // The library is open already, and RTLD_NODELETE keeps it loaded. The handle is never closed,
+  // which keeps it loaded, too.
   return !path.empty() &&
          dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD | RTLD_NODELETE) != nullptr;
 }

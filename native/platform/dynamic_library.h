@@ -1,4 +1,4 @@
-// Shared libraries, opened while the process runs. Any thread.
+// Shared libraries, opened while the process runs. Any thread may call any function.
 #pragma once
 
 #include <filesystem>
@@ -8,34 +8,34 @@
 
 namespace tritonts::platform {
 
-// A path in the form that system calls take, from UTF-8; its c_str() is what the system's C
-// interfaces want (char, or wchar_t on Windows).
+// Makes a path from UTF-8. Its c_str() is what the system's C interfaces take (char, or wchar_t on
+// Windows).
 std::filesystem::path NativePath(const std::string& utf8);
-// The other way.
+// The reverse of NativePath.
 std::string Utf8(const std::filesystem::path& path);
 
-// An open library. Copies are the same library, and none of them closes it: the runtimes leave
-// threads and exit handlers behind, so an opened library stays for the life of the process.
+// An open library. Copies refer to the same library, and none of them closes it: runtimes leave
+// threads and exit handlers behind, so an open library stays for the life of the process.
 class DynamicLibrary {
  public:
-  // Opens the file, a full path or a name that the system knows where to look for, with all its
-  // symbols bound, and visible to nobody else. The error is the system's, with code kUnavailable.
+  // Opens the file: a full path, or a name that the system looks up. All its symbols are bound at
+  // once, and are not visible to other libraries. The error is the system's, with code
+  // kUnavailable.
   static StatusOr<DynamicLibrary> Open(const std::string& path);
 
-  // The address of an exported function or variable; null when there is none.
+  // The address of an exported function or variable; null: there is none.
   void* Symbol(const char* name) const;
 
-  // Takes the name away by which the system would give this library to others that ask for one of
-  // its name (glibc alone does so): they get the one that lies beside them, which may be of another
-  // version. False where nothing was to be done, or could be.
+  // Hides the library's name from glibc, which otherwise gives this library to everybody who asks
+  // for one of that name. With the name hidden, they get the library beside them, which may have
+  // another version. False: nothing was done, or nothing needed to be.
   bool HideName() const;
 
-  // Keeps the library that `address` (of a function or variable) lies in loaded for the life of the
-  // process, whoever closes it. False: the system does not know it.
+  // Keeps the library that contains `address` (of a function or variable) loaded for the life of
+  // the process. False: the system does not know it.
   static bool Pin(const void* address);
 
-  // Where the file lies that `address` (of a function or variable) was loaded from; "" when
-  // unknown.
+  // The file that contains `address` (of a function or variable); "": unknown.
   static std::string PathOf(const void* address);
 
  private:

@@ -16,8 +16,8 @@ namespace tritonts::platform {
 
 namespace {
 
-// From here on the system's pages; smaller blocks would pay more for them than they are worth.
-// AddressSanitizer watches over what it allocated itself only.
+// From this size on, blocks are pages of the system. For smaller blocks that would cost too much.
+// AddressSanitizer checks only what its own allocator returned.
 #if defined(__SANITIZE_ADDRESS__) || defined(_WIN32)
 constexpr size_t kPagesFrom = SIZE_MAX;
 #else

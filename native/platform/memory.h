@@ -1,23 +1,24 @@
-// Memory for blocks: large ones straight from the system, so that what is freed goes back to it.
+// Memory for blocks. Large blocks come from the system directly, so that freed memory returns to
+// it.
 //
-// An allocator that serves many threads keeps what was freed, each thread's in places of its own:
-// a server whose models come and go had four times the resident memory that it used.
+// The C library's allocator keeps freed memory, apart for each thread. A server that loaded and
+// unloaded models had four times the resident memory that it used.
 #pragma once
 
 #include <cstddef>
 
 namespace tritonts::platform {
 
-// At least `size` bytes (which is not 0) at a multiple of `alignment`, at most a page's; contents
-// undefined. Null without memory. Any thread.
+// Allocates at least `size` bytes (not 0) at a multiple of `alignment` (at most a page). The
+// contents are undefined. Null: there is no memory. Any thread may call it.
 void* AllocateBlock(size_t size, size_t alignment);
 
-// Frees what AllocateBlock gave for the same `size`. Any thread.
+// Frees memory that AllocateBlock returned for the same `size`. Any thread may call it.
 void FreeBlock(void* memory, size_t size);
 
-// Gives whole pages that the C library's allocator has free back to the system, where it can be
-// asked to (glibc). Other threads that allocate may wait for it, some milliseconds in a process of
-// hundreds of models. Any thread.
+// Returns free pages of the C library's allocator to the system (only with glibc). Other threads
+// that allocate may wait for it, for some milliseconds in a process with hundreds of models. Any
+// thread may call it.
 void ReturnFreePages();
 
 }  // namespace tritonts::platform

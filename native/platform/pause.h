@@ -1,4 +1,4 @@
-// What a thread that waits actively does between two looks.
+// The pause of a spinning thread between two looks.
 #pragma once
 
 #if defined(_MSC_VER)
@@ -7,8 +7,8 @@
 
 namespace tritonts::platform {
 
-// Tells the processor that this thread only waits, which leaves more of it to the core's other
-// thread. Some ten to a hundred nanoseconds. Any thread.
+// Tells the processor that this thread only waits, which leaves more of the core to its other
+// hardware thread. It takes ten to a hundred nanoseconds. Any thread may call it.
 inline void Pause() {
 #if defined(_MSC_VER) && (defined(_M_X64) || defined(_M_IX86))
   _mm_pause();

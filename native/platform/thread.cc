@@ -37,7 +37,7 @@ void* RunBody(void* body) noexcept {
 }  // namespace
 
 Thread::~Thread() {
-  // As with std::thread: an owner that forgets it would have it run on beneath freed memory.
+  // As with std::thread, a forgotten thread is fatal, because it would use freed memory.
   if (joinable_) std::terminate();
 }
 
@@ -67,7 +67,7 @@ bool Thread::Start(Body body) {
               pthread_create(&handle_, &attributes, RunBody, owner.get()) == 0;
   pthread_attr_destroy(&attributes);
 #endif
-  if (joinable_) (void)owner.release();  // the thread's
+  if (joinable_) (void)owner.release();  // the thread owns it now
   return joinable_;
 }
 
@@ -93,7 +93,7 @@ void Thread::Detach() {
 #if defined(__linux__)
 namespace {
 
-// The kernel's struct sched_attr in its first size, which not every C library declares.
+// The first version of the kernel's struct sched_attr, which not every C library declares.
 struct SchedulingAttributes {
   uint32_t size;
   uint32_t policy;
@@ -106,7 +106,8 @@ struct SchedulingAttributes {
 };
 constexpr uint32_t kOtherPolicy = 0;  // SCHED_OTHER
 
-// The scheduler prefers whoever has less left of a slice; event loops have the usual 3 ms or less.
+// The scheduler prefers threads with shorter slices. An event loop's slice is the default, at most
+// 3 ms.
 constexpr uint64_t kSliceNs = 10'000'000;
 
 }  // namespace
@@ -114,21 +115,21 @@ constexpr uint64_t kSliceNs = 10'000'000;
 void NameThread(const char* name) {
   pthread_setname_np(pthread_self(), name);
 }
-void WakeOnTime() {
+void UseExactTimers() {
   prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
 }
-void ComputeForLong() {
+void UseLongSlices() {
   SchedulingAttributes attributes{};
   constexpr unsigned kSize = sizeof(attributes);
   if (syscall(SYS_sched_getattr, 0, &attributes, kSize, 0) != 0) return;
-  // Whoever chose another policy for the process meant it.
+  // Another policy was chosen on purpose, so it stays.
   if (attributes.policy != kOtherPolicy) return;
   attributes.size = kSize;
   attributes.runtime = kSliceNs;
-  // A sandbox may forbid it; then slices stay as they are.
+  // A sandbox may forbid the call. Then slices stay as they are.
   syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
-uint64_t Interruptions() {
+uint64_t Preemptions() {
   rusage usage{};
   getrusage(RUSAGE_THREAD, &usage);
   return static_cast<uint64_t>(usage.ru_nivcsw);
@@ -137,16 +138,16 @@ uint64_t Interruptions() {
 void NameThread(const char* name) {
   pthread_setname_np(name);
 }
-void WakeOnTime() {}
-void ComputeForLong() {}
-uint64_t Interruptions() {
+void UseExactTimers() {}
+void UseLongSlices() {}
+uint64_t Preemptions() {
   return 0;
 }
 #else
 void NameThread(const char*) {}
-void WakeOnTime() {}
-void ComputeForLong() {}
-uint64_t Interruptions() {
+void UseExactTimers() {}
+void UseLongSlices() {}
+uint64_t Preemptions() {
   return 0;
 }
 #endif

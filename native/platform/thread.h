@@ -1,4 +1,4 @@
-// Threads of ours, and the few things about threads that differ per system.
+// The engine's threads, and the few things about threads that differ between systems.
 #pragma once
 
 #include <cstddef>
@@ -11,29 +11,28 @@
 
 namespace tritonts::platform {
 
-// A thread with a stack of the same size on every system (a runtime's own thread has 8 MiB on
-// Linux, where its authors test it; the default is 512 KiB on macOS and 1 MiB on Windows), whose
-// start may fail without an exception.
+// A thread whose start may fail without an exception. Its stack is 8 MiB on every system, as it is
+// on Linux, where runtimes are tested most. The default is 512 KiB on macOS and 1 MiB on Windows.
 //
-// It belongs to one owner, who starts it once and then joins or detaches it: neither is for two
-// threads at a time.
+// It has one owner, who starts it once and then joins or detaches it. Only one thread at a time may
+// do so.
 class Thread {
  public:
   static constexpr size_t kStackBytes = size_t{8} << 20;
 
   Thread() = default;
-  ~Thread();  // joined or detached, or never started
+  ~Thread();  // it must have been joined or detached, or never started
   Thread(Thread&& other) noexcept;
   Thread& operator=(Thread&& other) noexcept;
 
-  // Runs `body`, which must not throw, on a new thread. False: the system has none, or no memory
-  // for it, and `body` does not run.
+  // Runs `body`, which must not throw, on a new thread. False: the system has no thread or no
+  // memory for it.
   [[nodiscard]] bool Start(std::function<void()> body);
   // Whether it was started, and neither joined nor detached.
   bool joinable() const { return joinable_; }
-  // Waits until it has ended. Not on the thread itself.
+  // Waits until the thread has ended. Not called on the thread itself.
   void Join();
-  // It goes on without an owner.
+  // Lets the thread go on without an owner.
   void Detach();
 
  private:
@@ -45,25 +44,24 @@ class Thread {
   bool joinable_ = false;
 };
 
-// --- What follows applies to the calling thread.
+// --- These functions concern the calling thread.
 
-// Shown by debuggers and `top -H`; at most 15 characters.
+// Sets the name that debuggers and `top -H` show, at most 15 characters.
 void NameThread(const char* name);
 
-// Lets timed waits of this thread end on time: Linux rounds them up by 50 µs otherwise.
-void WakeOnTime();
+// Lets timed waits end on time. Otherwise Linux rounds them up by 50 µs.
+void UseExactTimers();
 
-// For threads that compute for long: whoever wakes up for a moment, as an event loop does for a
-// timer, gets this thread's core at once and not when its slice is over; in return slices are
-// longer. The share of the cores stays the same. Threads that this one starts do the same. Linux
-// from 6.12 on; without effect elsewhere.
-void ComputeForLong();
+// For threads that compute for long. A thread that wakes for a moment, as an event loop does for a
+// timer, then gets this thread's core at once instead of at the end of its slice. In return this
+// thread's slices are longer; its share of the cores stays the same. Threads that it starts inherit
+// this. Has an effect on Linux from 6.12 on.
+void UseLongSlices();
 
-// How often the system took the core from this thread while it wanted to go on; always 0 where that
-// is not told (all but Linux).
-uint64_t Interruptions();
+// How often this thread was preempted; always 0 on systems other than Linux.
+uint64_t Preemptions();
 
-// How long this thread has had a core, in nanoseconds; always 0 where that is not told.
+// How long this thread has had a core, in nanoseconds; 0 if the system does not tell.
 uint64_t ThreadTimeNs();
 
 }  // namespace tritonts::platform

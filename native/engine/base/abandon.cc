@@ -13,7 +13,7 @@ struct Abandoned {
   Abandoned* next = nullptr;
 };
 
-// Never freed, and reachable, so that leak detectors know it for what it is.
+// The list is never freed and stays reachable, so leak detectors do not report what is in it.
 struct List {
   std::mutex mutex;  // guards all below
   Abandoned* first = nullptr;
@@ -29,7 +29,7 @@ void Abandon(std::shared_ptr<const void> owner) noexcept {
     one->next = std::exchange(list.first, one);
     return;
   }
-  // A reference that is never given back keeps it as well.
+  // There was no memory for a list entry. A reference that is never dropped keeps the owner, too.
   alignas(Owner) char kept[sizeof(Owner)];
   new (kept) Owner(std::move(owner));
 }

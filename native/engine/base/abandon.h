@@ -1,11 +1,12 @@
-// What is abandoned on purpose: memory that a call which never came back may still use.
+// Abandons memory that a call which never returned may still use.
 #pragma once
 
 #include <memory>
 
 namespace tritonts {
 
-// Keeps `owner` for the life of the process. Any thread; needs no memory.
+// Keeps `owner` for the life of the process. Any thread may call it. It never fails for want of
+// memory.
 void Abandon(std::shared_ptr<const void> owner) noexcept;
 
 }  // namespace tritonts

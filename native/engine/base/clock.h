@@ -1,4 +1,4 @@
-// The engine's clock. Read per tick and per batch, never per request.
+// The engine's clock. It is read once a tick and once a batch, never once a request.
 #pragma once
 
 #include <chrono>
@@ -6,14 +6,14 @@
 
 namespace tritonts {
 
-// Nanoseconds of a monotonic clock. Any thread.
+// Nanoseconds of a monotonic clock. Any thread may call it.
 inline uint64_t NowNs() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
                                    std::chrono::steady_clock::now().time_since_epoch())
                                    .count());
 }
 
-// Milliseconds since 1970, for statistics that people read. Any thread.
+// Milliseconds since 1970, for statistics that people read. Any thread may call it.
 inline uint64_t WallMs() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(
                                    std::chrono::system_clock::now().time_since_epoch())

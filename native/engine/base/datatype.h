@@ -1,4 +1,5 @@
-// Triton's tensor datatypes. Numbers are those of its config enum and of src/tensor/datatype.ts.
+// Triton's tensor datatypes. The numbers are those of Triton's config enum and of
+// src/tensor/datatype.ts.
 #pragma once
 
 #include <cstddef>
@@ -51,7 +52,7 @@ constexpr size_t ByteSize(DataType type) {
   return 0;
 }
 
-// The protocol's name, such as "FP32".
+// The name that the KServe protocol uses, such as "FP32".
 constexpr const char* Name(DataType type) {
   constexpr const char* names[] = {"INVALID", "BOOL", "UINT8", "UINT16", "UINT32",
                                    "UINT64",  "INT8", "INT16", "INT32",  "INT64",

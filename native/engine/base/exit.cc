@@ -21,7 +21,7 @@ namespace {
 
 constexpr uint64_t kExitWaitNs = 2'000'000'000;
 
-// The process' own exit is the one thing that really is state of the process.
+// The exit of the process concerns the whole process, so this state has file scope.
 std::atomic<int> runtime_calls{0};
 std::atomic<int> abandoned_calls{0};
 std::atomic<bool> exiting{false};
@@ -34,14 +34,15 @@ void BeginExit() {
   exit_deadline_ns.compare_exchange_strong(unset, NowNs() + kExitWaitNs);
 }
 
-// Runs before the destructors of what was loaded before it was registered.
+// The exit handler. It runs before the destructors of every library that was loaded before the
+// handler was registered.
 void LeaveRuntimes(int code) {
   BeginExit();
 #if defined(_WIN32)
-  // A library's exit handlers run under the loader's lock, when the system has ended all other
-  // threads already, in the middle of what they did: a call that was under way never ends, and to
-  // wait for it, or for any thread, would never end. What there is to wait for PrepareExit's
-  // caller has waited for. _exit would go through the loader once more.
+  // On Windows, exit handlers of a library run under the loader's lock, after the system has ended
+  // all other threads. A call that was under way never returns, so waiting for it would hang.
+  // PrepareExit's caller has already waited. TerminateProcess is used because _exit would go
+  // through the loader again.
   if (runtime_calls.load() > 0) TerminateProcess(GetCurrentProcess(), static_cast<UINT>(code));
 #else
   WaitForRuntimes();
@@ -51,7 +52,8 @@ void LeaveRuntimes(int code) {
 
 }  // namespace
 
-// First counted, then asked, while the handler first forbids and then counts: one sees the other.
+// The constructor counts first and then reads `exiting`. The handler sets `exiting` first and then
+// reads the count. So at least one of them sees the other.
 RuntimeCall::RuntimeCall() {
   runtime_calls.fetch_add(1);
   allowed_ = !exiting.load();
@@ -92,7 +94,7 @@ bool Exiting() {
 
 void OnRuntimeLibraryOpened() {
 #if defined(__GLIBC__)
-  // Its handlers are told the code that the process really exits with.
+  // on_exit passes the code that the process really exits with.
   on_exit([](int code, void*) { LeaveRuntimes(code); }, nullptr);
 #else
   std::atexit([] { LeaveRuntimes(exit_code.load()); });

@@ -1,23 +1,26 @@
 // Ending the process while calls of runtimes are under way.
 //
-// Static destructors of a runtime that run beneath its threads crash. So before the process exits,
-// on the JS thread, PrepareExit keeps new calls from starting, and WaitForRuntimes gives those
-// under way, which were asked to end, a little time. That comes before exit(), because a runtime
-// that is being loaded registers destructors as it goes. And an exit handler, registered again
-// after each runtime library so that it runs before that library's destructors, waits once more,
-// for processes that exit without telling, and leaves at once if something still runs.
+// A runtime crashes if its static destructors run while its threads still work. Two steps prevent
+// this.
+// - Before exit(), the JS thread calls PrepareExit, which keeps new calls from starting, and
+//   WaitForRuntimes, which gives calls under way a little time. These have been asked to end. This
+//   must happen before exit(), because a runtime that is being loaded still registers destructors.
+// - An exit handler waits once more, for processes that exit without calling these. It leaves with
+//   _exit if a call still runs. It is registered again after each runtime library is opened, so
+//   that it runs before the destructors of that library.
 #pragma once
 
 #include <cstdint>
 
 namespace tritonts {
 
-// Marks a stretch in which a runtime is executing on one of our threads. Any thread.
+// Marks the time during which a runtime executes on a thread of the engine. Any thread may make
+// one.
 class RuntimeCall {
  public:
   RuntimeCall();
   ~RuntimeCall();
-  // False: the process is exiting, and the runtime may be gone already.
+  // False: the process is exiting, so the runtime may be gone and must not be called.
   bool allowed() const { return allowed_; }
   RuntimeCall(const RuntimeCall&) = delete;
   RuntimeCall& operator=(const RuntimeCall&) = delete;
@@ -26,28 +29,31 @@ class RuntimeCall {
   bool allowed_;
 };
 
-// Counts calls that were abandoned, or (negative) came back after all: exit does not wait for
-// these, but must not return beneath them. Any thread.
+// Adds to the number of abandoned calls; negative when an abandoned call returned after all. Exit
+// does not wait for abandoned calls, but must not run destructors while they execute. Any thread
+// may call it.
 void CountAbandonedCalls(int change);
 
-// Calls that are under way and not abandoned. Any thread.
+// The number of calls that are under way and not abandoned. Any thread may call it.
 uint32_t RunsUnderWay();
 
-// From now on nothing new starts, and what runs has 2 s; `code` is what the process will exit with.
-// Any thread.
+// From now on no new call starts, and calls under way have 2 s to return. The process will exit
+// with `code`. Any thread may call it.
 void PrepareExit(int code);
 
-// Waits, while those 2 s last, until no runtime is executing. Any thread but those that execute
-// one.
+// Waits until no runtime is executing, or those 2 s are over. Any thread may call it, except one
+// that executes a runtime.
 void WaitForRuntimes();
 
-// When those 2 s end, by NowNs' clock; UINT64_MAX while the process does not exit. Any thread.
+// When those 2 s end, by the clock of NowNs; UINT64_MAX while the process is not exiting. Any
+// thread may call it.
 uint64_t ExitDeadlineNs();
 
-// Whether PrepareExit was called. Any thread.
+// Whether the process is exiting. Any thread may call it.
 bool Exiting();
 
-// Backends call this after they opened a runtime library. Any thread.
+// Registers the exit handler. Backends call this after they opened a runtime library. Any thread
+// may call it.
 void OnRuntimeLibraryOpened();
 
 }  // namespace tritonts

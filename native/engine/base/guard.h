@@ -1,4 +1,4 @@
-// Where code that is not the engine's is called: what it throws becomes a status.
+// Calls code that is not the engine's, such as a backend, and turns what it throws into a status.
 #pragma once
 
 #include <exception>
@@ -10,9 +10,9 @@
 
 namespace tritonts {
 
-// What `call` returns, a Status or a StatusOr; where it throws, INTERNAL, or UNAVAILABLE for want
-// of memory, that names the model and what it was `doing`; where there is no memory to say so,
-// `no_memory`. Any thread.
+// Returns what `call` returns, a Status or a StatusOr. If `call` throws, returns INTERNAL (for
+// std::bad_alloc UNAVAILABLE) with a message that names the model and what the backend was `doing`.
+// If there is no memory for that message, returns `no_memory`. Any thread may call it.
 template <typename Call>
 auto Guarded(const std::string& model, const char* doing, Call&& call,
              const Status& no_memory = Status::NoMemory()) -> decltype(call()) {

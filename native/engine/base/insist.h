@@ -1,4 +1,4 @@
-// For what must be done, and needs memory that may be wanting: it is done when there is some.
+// Retries an operation that must succeed until there is enough memory for it.
 #pragma once
 
 #include <chrono>
@@ -7,16 +7,16 @@
 
 namespace tritonts {
 
-// What `call` returns, which is made again and again while it throws std::bad_alloc; that it then
-// has changed nothing is the caller's promise. For threads that no request waits for, and with no
-// lock held.
+// Calls `call` again and again while it throws std::bad_alloc, and returns its result. A call that
+// throws must have changed nothing. Only threads that no request waits for may use this, and no
+// lock may be held.
 template <typename Call>
 auto Insist(Call&& call) -> decltype(call()) {
   while (true) {
     try {
       return call();
     } catch (const std::bad_alloc&) {
-      // Somebody may give some back.
+      // Another thread may free some memory meanwhile.
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }

@@ -1,4 +1,5 @@
-// Checks of the engine's own rules ("a request ends exactly once"), in debug and sanitizer builds.
+// Assertions of the engine's rules, such as "a request ends exactly once". They are compiled into
+// debug and sanitizer builds.
 #pragma once
 
 #include <cstdio>
@@ -21,10 +22,10 @@
 
 namespace tritonts {
 
-// Remembers the thread that made it, where rules are checked.
+// Remembers the thread that made it, in builds that check rules.
 class ThreadChecker {
  public:
-  ThreadChecker() {}  // a const member needs one written out
+  ThreadChecker() {}  // needed for the const member
 #if defined(TRITONTS_CHECKS)
   bool IsCurrent() const { return std::this_thread::get_id() == thread_; }
 

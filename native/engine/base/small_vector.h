@@ -1,8 +1,8 @@
-// A vector that keeps its first elements in itself: what a request usually has few of is then where
-// the request is, and not in a place of its own that the processor has to fetch first.
+// A vector that stores its first N elements inside itself. A request usually has few inputs and
+// dims, and so they lie in the request's own cache lines.
 //
-// Elements are made with the vector and assigned to; they must be default constructible. Not
-// thread-safe.
+// All N elements are constructed with the vector and assigned to later, so T must be default
+// constructible. Not thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -68,7 +68,7 @@ class SmallVector {
     }
     size_ = count;
   }
-  // What the elements held is let go of.
+  // Releases what the elements held.
   void clear() {
     if (more_.empty()) {
       for (size_t i = 0; i < size_; i++) few_[i] = T();
@@ -86,7 +86,7 @@ class SmallVector {
 
   size_t size_ = 0;
   std::array<T, N> few_{};
-  std::vector<T> more_;  // all of them, where they are more than few
+  std::vector<T> more_;  // all elements, if there are more than N
 };
 
 }  // namespace tritonts

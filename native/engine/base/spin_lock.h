@@ -1,6 +1,6 @@
-// A lock for stretches of well under a microsecond in which nothing is called out to: where nobody
-// contends it, one atomic exchange, and no system call ever but to let another thread have the
-// core.
+// A lock for critical sections of well under a microsecond that call nothing outside. Without
+// contention it costs one atomic exchange. Its only system call is a yield, when the lock stays
+// taken.
 #pragma once
 
 #include <atomic>
@@ -10,7 +10,7 @@
 
 namespace tritonts {
 
-// For std::lock_guard and std::unique_lock. Any thread.
+// Works with std::lock_guard and std::unique_lock. Any thread may take it.
 class SpinLock {
  public:
   void lock() {

@@ -1,8 +1,8 @@
-// What an operation came to: ok, or one of Triton's error codes with a message.
+// The result of an operation: ok, or one of Triton's error codes with a message.
 //
-// Errors cross every boundary of the engine as values of this type; nothing in the engine throws.
-// To make one that has a message needs memory, to copy it does not: what is said for want of memory
-// is made before, or NoMemory. Any thread.
+// Errors cross every boundary of the engine as values of this type, not as exceptions. Making a
+// status with a message allocates, copying it does not. So a status that reports want of memory is
+// made beforehand, or is NoMemory. Any thread may use its copies.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace tritonts {
 
-// Numbers are shared with src/addon/native.ts.
+// src/addon/native.ts has the same numbers.
 enum class Code : uint8_t {
   kOk = 0,
   kUnknown = 1,
@@ -44,7 +44,7 @@ class [[nodiscard]] Status {
   }
   static Status NotFound(std::string message) { return {Code::kNotFound, std::move(message)}; }
   static Status Cancelled(std::string message) { return {Code::kCancelled, std::move(message)}; }
-  // UNAVAILABLE, "no memory": to say that needs none.
+  // UNAVAILABLE with the message "no memory". Does not allocate.
   static Status NoMemory() noexcept {
     Status status;
     status.code_ = Code::kUnavailable;
@@ -53,12 +53,13 @@ class [[nodiscard]] Status {
 
   bool ok() const { return code_ == Code::kOk; }
   Code code() const { return code_; }
-  // Whether the other one is a copy of this one.
+  // Whether `other` is a copy of this status.
   bool SameAs(const Status& other) const {
     return code_ == other.code_ && message_ == other.message_;
   }
   const std::string& message() const {
-    // Never destroyed: threads may outlive static destructors. Short enough to need no memory.
+    // The union is never destroyed, because threads may outlive static destructors. The strings are
+    // short enough not to allocate.
     static const union Texts {
       Texts() : all{"", "no memory"} {}
       ~Texts() {}
@@ -69,10 +70,10 @@ class [[nodiscard]] Status {
 
  private:
   Code code_ = Code::kOk;
-  std::shared_ptr<const std::string> message_;  // null where that is a matter of the code
+  std::shared_ptr<const std::string> message_;  // null: the code alone says it
 };
 
-// The status that `make` returns, or NoMemory where there is none for its text.
+// Returns the status that `make` makes, or NoMemory if there is no memory for its message.
 template <typename Make>
 Status MakeStatus(Make&& make) noexcept {
   try {
@@ -82,7 +83,7 @@ Status MakeStatus(Make&& make) noexcept {
   }
 }
 
-// A value, or the status that says why there is none.
+// A value, or the status that says why it is missing.
 template <typename T>
 class [[nodiscard]] StatusOr {
  public:

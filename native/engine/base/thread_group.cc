@@ -35,7 +35,7 @@ bool ThreadGroup::Start(std::function<void(size_t)> body) {
   try {
     started = thread.Start([body = std::move(body), number] { body(number); });
   } catch (const std::bad_alloc&) {
-    // As where the system has no thread.
+    // Handled below like a system that has no thread.
   }
   {
     std::lock_guard lock(mutex_);

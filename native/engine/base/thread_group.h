@@ -1,7 +1,8 @@
-// Threads of one owner, who starts them one by one, joins them together, and may leave one behind
-// that does not return.
+// The threads of one owner. The owner starts them one by one, joins them together, and may abandon
+// a thread that does not return.
 //
-// Any thread, but for Join and the destructor. No lock is held while a thread is started or joined.
+// Any thread may call any function, except Join and the destructor, which are the owner's. No lock
+// is held while a thread is started or joined.
 #pragma once
 
 #include <condition_variable>
@@ -21,28 +22,28 @@ class ThreadGroup {
   ThreadGroup(const ThreadGroup&) = delete;
   ThreadGroup& operator=(const ThreadGroup&) = delete;
 
-  // Runs `body` with the new thread's number (how many were started before) on a thread of the
-  // group. False: the system has none, or no memory for it, or the group was joined.
+  // Runs `body` on a new thread of the group, with the thread's number (how many were started
+  // before). False: the system has no thread or no memory for it, or the group was joined.
   [[nodiscard]] bool Start(std::function<void(size_t number)> body);
-  // Lets a thread of the group go on without it: Join does not wait for that one.
+  // Abandons a thread: it goes on, and Join does not wait for it.
   void Abandon(size_t number);
-  // Waits for the threads that were not abandoned. None of them may be the caller, and none is
-  // started any more.
+  // Waits for the threads that were not abandoned. The caller must not be one of them. No thread
+  // can be started afterwards.
   void Join();
 
  private:
-  // A number for a thread that is about to start. False: there is to be none.
+  // Reserves a number for a thread that is about to start. False: no thread may start.
   bool Number(size_t* number);
 
   struct Member {
     platform::Thread thread;
-    bool abandoned = false;  // before its start was through
+    bool abandoned = false;  // may be set before Start has returned
   };
 
   std::mutex mutex_;  // guards all below
   std::condition_variable started_;
   std::vector<Member> members_;  // by number
-  std::vector<size_t> free_;     // numbers of threads that did not start; with room for all
+  std::vector<size_t> free_;     // numbers of threads that did not start; has capacity for all
   size_t starting_ = 0;
   bool joined_ = false;
 };

@@ -9,7 +9,7 @@
 namespace tritonts {
 
 namespace {
-// Longer waits are made of several: the system's own times must not overflow.
+// A longer wait is made of several, so that the system's own time type does not overflow.
 constexpr uint64_t kLongestWaitNs = uint64_t{3600} * 1'000'000'000;
 }  // namespace
 
@@ -61,7 +61,7 @@ void Timer::Remove(TimerClient* client) {
 
 void Timer::Run() {
   platform::NameThread("tritonts-timer");
-  platform::WakeOnTime();
+  platform::UseExactTimers();
   std::unique_lock lock(mutex_);
   while (!stop_) {
     if (times_.empty()) {

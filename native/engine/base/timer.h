@@ -1,9 +1,11 @@
-// One thread that calls model versions back at the time their schedulers asked for.
+// One thread that calls model versions back at the times that their schedulers asked for.
 //
-// A version has at most one pending time: scheduling again replaces it. Any thread may schedule,
-// also while holding its version's lock, and that needs no memory: each client brings its own.
-// OnTimer is called with no lock held. Its owner starts it before anybody schedules, so that no
-// request meets a system that has no thread for it.
+// A client has at most one pending time: scheduling again replaces it. Any thread may schedule,
+// even while it holds its version's lock. Scheduling does not allocate, because each client brings
+// its own entry. OnTimer is called on the timer's thread with no lock held.
+//
+// The server owns the timer and starts it before anybody schedules, so that no request ever waits
+// for a thread that the system does not have.
 #pragma once
 
 #include <condition_variable>
@@ -27,32 +29,32 @@ class TimerClient {
   friend class Timer;
   using Calls = std::multimap<uint64_t, TimerClient*>;
 
-  // The timer's lock.
-  Calls::node_type idle_;    // its place among the times, while it has none; else empty
-  Calls::iterator pending_;  // where its time is, while it has one
+  // Guarded by the timer's lock.
+  Calls::node_type idle_;    // its entry while it is not scheduled; else empty
+  Calls::iterator pending_;  // its place among the times while it is scheduled
 };
 
 class Timer {
  public:
   Timer() = default;
-  ~Timer();  // stops; no client may be left
+  ~Timer();  // stops; every client must have been removed
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
 
-  // Starts the thread; its owner, once. False: the system has none for it.
+  // Starts the thread. The owner calls this once. False: the system has no thread.
   [[nodiscard]] bool Start();
-  // Calls `client` at `at_ns` (NowNs' clock), or as soon after as the system allows.
+  // Calls `client` at `at_ns` (the clock of NowNs), or as soon afterwards as the system allows.
   void Schedule(TimerClient* client, uint64_t at_ns);
-  // Forgets `client`, and waits for a call to it that is under way. Not with the client's lock
-  // held.
+  // Forgets `client`, and waits for a call to it that is under way. The caller must not hold the
+  // client's lock.
   void Remove(TimerClient* client);
-  // Ends the thread, and waits for it; nothing is called back any more. Its owner, and not on the
-  // timer's thread.
+  // Ends the thread and waits for it. Nothing is called back afterwards. Only the owner calls this,
+  // and not on the timer's thread.
   void Stop();
 
  private:
   void Run();
-  // Takes the client's time out, where it has one. With the lock.
+  // Removes the client's time, if it has one. The caller holds the lock.
   void Forget(TimerClient* client);
 
   std::mutex mutex_;  // guards all below but the thread
@@ -61,7 +63,7 @@ class Timer {
   TimerClient::Calls times_;
   TimerClient* calling_ = nullptr;
   bool stop_ = false;
-  platform::Thread thread_;  // its owner's
+  platform::Thread thread_;  // only the owner touches it
 };
 
 }  // namespace tritonts

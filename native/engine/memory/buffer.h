@@ -1,9 +1,9 @@
 // Memory that tensors live in.
 //
-// A Block is a counted range of memory with one owner kind (a pool, a runtime's value, a mapped
-// file) that decides what happens when the last reference goes. A Buffer is a view of memory plus,
-// optionally, a reference that keeps it alive. Counting is atomic: any thread may copy, move and
-// drop references; the bytes themselves belong to whoever the request's state says (request.h).
+// A Block is a reference-counted range of memory. Its class (of a pool, a runtime's value, a mapped
+// file) decides what happens when the last reference is dropped. A Buffer is a view of memory and,
+// optionally, a reference that keeps it alive. Counting is atomic, so any thread may copy, move and
+// drop references. Who may touch the bytes follows from the request's state (request.h).
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,8 @@ enum class MemoryKind : uint8_t { kHost, kPinned, kDevice, kShared };
 
 class MemoryCopier;
 
-// Base of everything that owns memory. Created with one reference, held by its creator.
+// The base of everything that owns memory. It is created with one reference, which the creator
+// holds.
 class Block {
  public:
   Block(void* data, size_t size, MemoryKind kind = MemoryKind::kHost, int device = 0)
@@ -29,8 +30,8 @@ class Block {
   size_t size() const { return size_; }
   MemoryKind kind() const { return kind_; }
   int device() const { return device_; }
-  // Who copies to and from it, where the processor does not address it; not owned, and null where
-  // nobody does.
+  // What copies to and from this memory if the processor cannot address it. Not owned; null if
+  // nothing does.
   virtual MemoryCopier* copier() const { return nullptr; }
 
   void Retain() { references_.fetch_add(1, std::memory_order_relaxed); }
@@ -40,9 +41,9 @@ class Block {
 
  protected:
   virtual ~Block() = default;
-  // Called once, when the last reference went, on the thread that dropped it.
+  // Called once, on the thread that dropped the last reference.
   virtual void Dispose() = 0;
-  // For owners that hand the same block out again: back to one reference.
+  // Sets the count back to one, for owners that hand the same block out again.
   void Revive() { references_.store(1, std::memory_order_relaxed); }
 
  private:
@@ -57,7 +58,7 @@ class Block {
 class BlockRef {
  public:
   BlockRef() = default;
-  // Takes over the one reference that a fresh Block comes with.
+  // Takes over the reference that a new Block comes with.
   static BlockRef Adopt(Block* block) {
     BlockRef reference;
     reference.block_ = block;
@@ -88,7 +89,7 @@ class BlockRef {
   Block* block_ = nullptr;
 };
 
-// A range of memory. Without an owner it lives as long as what handed it out says.
+// A range of memory. If it has no owner, whoever handed it out says how long it lives.
 struct Buffer {
   void* data = nullptr;
   size_t size = 0;

@@ -1,8 +1,8 @@
-// Memory that the processor does not address, such as a GPU's: who allocates it, and who copies to
-// and from it.
+// Allocates memory that the processor cannot address, such as a GPU's, and copies to and from it.
 //
-// A block that lies there knows a copier (Block::copier); an instance that works there has one
-// (Instance::memory). The engine itself copies what the processor addresses.
+// A block in such memory knows its copier (Block::copier). An instance that works on such memory
+// has one (Instance::memory). The engine itself copies between memory that the processor can
+// address.
 #pragma once
 
 #include <string>
@@ -12,34 +12,35 @@
 
 namespace tritonts {
 
-// Whether the processor reads and writes memory of this kind.
+// Whether the processor can read and write memory of this kind.
 constexpr bool IsHostMemory(MemoryKind kind) {
   return kind != MemoryKind::kDevice;
 }
 
-// Whether what lies in memory of kind `kind` on `device` can be used where `wanted` on
-// `wanted_device` is asked for, as it is.
+// Whether memory of kind `kind` on `device` can be used without a copy where `wanted` on
+// `wanted_device` is asked for.
 constexpr bool Serves(MemoryKind kind, int device, MemoryKind wanted, int wanted_device) {
   if (wanted == MemoryKind::kHost) return IsHostMemory(kind);
   return kind == wanted && (IsHostMemory(kind) || device == wanted_device);
 }
 
-// "host memory", "memory of device 1": for messages.
+// A name for messages, such as "host memory" or "memory of device 1".
 std::string NameOf(MemoryKind kind, int device);
 
-// Allocates and copies memory of one kind or more. Any thread; outlives its blocks.
+// Allocates and copies memory of one kind or more. It outlives its blocks. Any thread may call it.
 class MemoryCopier {
  public:
   virtual ~MemoryCopier() = default;
-  // At least `size` bytes, contents undefined. Null where it has none of that kind.
+  // At least `size` bytes, contents undefined. Null if it has no memory of that kind.
   virtual BlockRef Allocate(MemoryKind kind, int device, size_t size) = 0;
   virtual bool Copies(MemoryKind from, MemoryKind to) const = 0;
-  // Copies `from.size` bytes to the beginning of `to`; they are there when this returns.
+  // Copies `from.size` bytes to the beginning of `to`. The copy is complete when this returns.
   virtual Status Copy(const Buffer& from, const Buffer& to) = 0;
 };
 
-// Copies `from.size` bytes to the beginning of `to`: with the processor where it can, else with
-// `own`, or the copier of either one's block. UNSUPPORTED, with the kinds, where nobody can.
+// Copies `from.size` bytes to the beginning of `to`: with the processor if it can address both,
+// else with `own`, else with the copier of either block. If none of them can, returns UNSUPPORTED
+// and names both kinds.
 Status CopyBytes(const Buffer& from, const Buffer& to, MemoryCopier* own = nullptr);
 
 }  // namespace tritonts

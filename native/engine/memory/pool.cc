@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kAlignment = 64;
 constexpr size_t kSmallest = 4096;
 
-// Four classes an octave, so that at most a fifth of a block is waste.
+// There are four size classes an octave, so at most a fifth of a block is wasted.
 int ClassOf(size_t size, size_t* rounded) {
   if (size <= kSmallest) {
     *rounded = kSmallest;
@@ -27,7 +27,8 @@ int ClassOf(size_t size, size_t* rounded) {
 }
 }  // namespace
 
-// What blocks return to: shared by the pool and by every block that is out.
+// What blocks return to. The pool and every block in use share it, so that blocks may outlive the
+// pool.
 class BlockPool::Core {
  public:
   explicit Core(size_t idle_limit) : idle_limit_(idle_limit) {}
@@ -36,7 +37,7 @@ class BlockPool::Core {
     if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
 
-  // Counts `size` bytes as idle; false where that is more than may be.
+  // Counts `size` bytes as idle. False: that would exceed the limit.
   bool Keep(size_t size) {
     if (idle_.fetch_add(size, std::memory_order_relaxed) + size <= idle_limit_) return true;
     idle_.fetch_sub(size, std::memory_order_relaxed);
@@ -51,13 +52,13 @@ class BlockPool::Core {
 
  private:
   const size_t idle_limit_;
-  std::atomic<size_t> idle_{0};  // on the stack and in the pool's lists
+  std::atomic<size_t> idle_{0};  // bytes on the stack and in the pool's lists
   std::atomic<size_t> references_{1};
 };
 
 class BlockPool::PooledBlock final : public Block {
  public:
-  // `size_class` is negative for blocks that are not worth keeping.
+  // `size_class` is negative for blocks that are never kept.
   static PooledBlock* Create(size_t size, int size_class, Core* core) {
     void* memory = platform::AllocateBlock(size, kAlignment);
     if (!memory) return nullptr;
@@ -79,7 +80,7 @@ class BlockPool::PooledBlock final : public Block {
     }
   }
 
-  PooledBlock* next = nullptr;  // on the stack, or in the pool's list
+  PooledBlock* next = nullptr;  // link of the stack, or of the pool's list
   const int size_class;
 
  private:
@@ -95,13 +96,13 @@ class BlockPool::PooledBlock final : public Block {
       Destroy();
       return;
     }
-    core->Retain();  // another thread may free this block as soon as it is on the stack
+    core->Retain();  // another thread may free this block once it is on the stack
     PooledBlock* head = core->returned.load(std::memory_order_relaxed);
     do {
       next = head;
     } while (!core->returned.compare_exchange_weak(head, this, std::memory_order_acq_rel,
                                                    std::memory_order_relaxed));
-    // The pool may have gone between: then nobody else will ever collect.
+    // If the pool was destroyed meanwhile, nobody else will collect this block.
     if (core->closed.load(std::memory_order_acquire)) FreeReturned(core);
     core->Release();
   }
@@ -189,7 +190,7 @@ BlockRef BlockPool::Acquire(size_t size) {
   if (size > (size_t{1} << 46)) return {};
   const int size_class = ClassOf(size, &rounded);
   if (size_class >= kClasses) {
-    // Beyond the classes (about 256 MiB): not worth keeping.
+    // The block is beyond the size classes (about 256 MiB), so it is never kept.
     return BlockRef::Adopt(
         PooledBlock::Create((size + kAlignment - 1) / kAlignment * kAlignment, -1, core_));
   }

@@ -1,10 +1,11 @@
 // Recycled host memory.
 //
-// Any thread acquires, under a lock that nobody contends as a rule (a port's pool is the JS
-// thread's, an instance's mostly that of its run); any thread may drop the last reference, which
-// pushes the block on a lock-free stack that the next Acquire takes over whole. Blocks may outlive
-// the pool: what is returned after the pool's destruction is freed at once, as is what is too much
-// to keep.
+// Any thread may acquire. That takes a lock which is rarely contended: only the JS thread uses a
+// port's pool, and mostly one run uses an instance's. Any thread may drop the last reference to a
+// block, which pushes the block on a lock-free stack. The next Acquire takes over that whole stack.
+//
+// Blocks may outlive the pool. A block that returns after the pool's destruction, or beyond the
+// limit of idle bytes, is freed at once.
 #pragma once
 
 #include <array>
@@ -18,27 +19,27 @@ namespace tritonts {
 
 class BlockPool {
  public:
-  // At most `idle_bytes` of memory that nobody uses are kept.
+  // Keeps at most `idle_bytes` of memory that nobody uses.
   explicit BlockPool(size_t idle_bytes);
   ~BlockPool();
   BlockPool(const BlockPool&) = delete;
   BlockPool& operator=(const BlockPool&) = delete;
 
-  // At least `size` bytes, aligned to 64, contents undefined. Null when the system has no memory.
+  // At least `size` bytes, aligned to 64, contents undefined. Null if the system has no memory.
   BlockRef Acquire(size_t size);
 
-  // Frees what nobody uses. Any thread.
+  // Frees the memory that nobody uses. Any thread may call it.
   void Shrink();
 
-  // Bytes held that are not in use. Any thread.
+  // Bytes that the pool holds and nobody uses. Any thread may call it.
   size_t idle_bytes() const;
 
  private:
   class Core;
   class PooledBlock;
 
-  // Blocks of one size that nobody uses, linked through themselves: to take one back needs no
-  // memory.
+  // Blocks of one size that nobody uses. They are linked through themselves, so taking one back
+  // does not allocate.
   struct Idle {
     PooledBlock* last = nullptr;
     bool empty() const { return last == nullptr; }
@@ -46,14 +47,14 @@ class BlockPool {
     PooledBlock* pop();
   };
 
-  // Takes over what was returned. With the lock.
+  // Takes over the returned blocks. The caller holds the lock.
   void Collect();
-  // An idle block of the class; null where there is none.
+  // Takes an idle block of the class; null if there is none.
   PooledBlock* TakeIdle(size_t size_class);
-  // Frees what is on a list. Without the lock.
+  // Frees the blocks of a list. The caller does not hold the lock.
   static void DestroyAll(Idle* blocks);
-  // Frees idle blocks of sizes that nobody asks for any more, so that one of `size` bytes more can
-  // be kept when it comes back.
+  // Frees idle blocks until one more of `size` bytes could be kept when it returns. This frees
+  // sizes that nobody asks for any more.
   void MakeRoom(size_t size);
 
   static constexpr int kClasses = 64;

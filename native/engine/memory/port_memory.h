@@ -1,4 +1,4 @@
-// Memory of a port that is not pooled: slabs, pages and the words it shares with JavaScript.
+// Memory of a port that is not pooled: slabs, pages, and the words that it shares with JavaScript.
 #pragma once
 
 #include <algorithm>
@@ -10,10 +10,10 @@
 
 namespace tritonts {
 
-// Freed with its last reference. Any thread.
+// Freed with its last reference. Any thread may drop it.
 class PortMemory final : public Block {
  public:
-  // At least `size` bytes, contents undefined; empty without memory.
+  // At least `size` bytes, contents undefined; empty if the system has no memory.
   static BlockRef Create(size_t size) {
     void* memory = platform::AllocateBlock(std::max(size, kAlignment), kAlignment);
     if (!memory) return {};

@@ -1,9 +1,10 @@
-// Bytes in flight: one counter a server, which all of its ports charge.
+// Bytes in flight. A server has one counter, which all of its ports charge. The server owns it.
 //
-// A request is charged when it is submitted, for the memory that its inputs take and for what is
-// known of its outputs; what does not fit is refused. Its answer is charged when it is written, in
-// place of that, and whatever the limit says: it is there, and new requests are refused meanwhile.
-// What JavaScript has is not counted: a page until it comes back, a large output until it is taken.
+// A request is charged when it is submitted: for the memory of its inputs, and for the outputs
+// whose size is known. If that exceeds the limit, the request is refused. When its response is
+// written, that charge is replaced by what the response holds, even beyond the limit; new requests
+// are refused meanwhile. A page is charged until JavaScript recycles it, a large output until
+// JavaScript has it.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +14,7 @@
 
 namespace tritonts {
 
-// Any thread.
+// Any thread may call any function.
 class Budget {
  public:
   explicit Budget(uint64_t limit) : limit_(limit) {}
@@ -22,9 +23,9 @@ class Budget {
 
   uint64_t limit() const { return limit_; }
   uint64_t used() const { return used_.load(std::memory_order_relaxed); }
+  const std::atomic<uint64_t>& counter() const { return used_; }
 
-  // Counts bytes; false, with nothing counted, where that is more than may be. What takes nothing
-  // is never too much.
+  // Charges bytes. False: that would exceed the limit, and nothing was charged. 0 bytes always fit.
   bool Reserve(uint64_t bytes) {
     if (bytes == 0) return true;
     uint64_t before = used();
@@ -33,7 +34,7 @@ class Budget {
     } while (!used_.compare_exchange_weak(before, before + bytes, std::memory_order_relaxed));
     return true;
   }
-  // Counts `more` whatever the limit says, in place of `less` that was counted.
+  // Replaces a charge of `less` by one of `more`, regardless of the limit.
   void Exchange(uint64_t more, uint64_t less) {
     if (more != less) used_.fetch_add(more - less, std::memory_order_relaxed);
   }
@@ -44,13 +45,13 @@ class Budget {
   std::atomic<uint64_t> used_{0};
 };
 
-// A sum of bytes to be counted, or UINT64_MAX where it is beyond that: more than any limit.
+// A sum of bytes, or UINT64_MAX if it overflows.
 inline uint64_t SumBytes(uint64_t a, uint64_t b) {
   return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-// What the range of a slab takes that JavaScript wrote `bytes` to: ranges come in powers of two, of
-// 64 bytes at least (src/addon/slab.ts).
+// The size of the slab range that holds `bytes`. Ranges are powers of two, at least 64 bytes
+// (src/addon/slab.ts).
 inline uint64_t RangeBytes(uint64_t bytes) {
   return std::bit_ceil(std::max<uint64_t>(bytes, 64));
 }

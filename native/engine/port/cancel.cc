@@ -1,4 +1,4 @@
-// How requests of a port are cancelled: those of a version together.
+// How a port cancels requests: all requests of one version with one call.
 #include <algorithm>
 #include <utility>
 
@@ -27,8 +27,10 @@ void Port::CollectCancelled(const Slots::Slot& slot, size_t first, size_t count)
       if (!tick) return;
       tick->requests.push_back(&request);
     } catch (const std::bad_alloc&) {
-      // Then it is dropped when it has run.
+      // Without memory for the list, the request is only marked. Its outputs are dropped when it
+      // has run.
       request.cancelled.store(true, std::memory_order_relaxed);
+      if (slot.streams) slot.streams[request.position].Wake();
     }
   }
 }
@@ -36,12 +38,10 @@ void Port::CollectCancelled(const Slots::Slot& slot, size_t first, size_t count)
 void Port::CancelCollected() {
   for (size_t i = 0; i < tick_count_; i++) {
     Tick& tick = ticks_[i];
-    try {
-      if (!tick.requests.empty()) tick.executor->Cancel(tick.requests);
-    } catch (const std::bad_alloc&) {
-      for (Request* request : tick.requests) {
-        request->cancelled.store(true, std::memory_order_relaxed);
-      }
+    if (!tick.requests.empty()) tick.executor->Cancel(tick.requests);
+    for (Request* request : tick.requests) {
+      StreamCount* const streams = request->header->streams;
+      if (streams) streams[request->position].Wake();
     }
     tick.executor.reset();
   }

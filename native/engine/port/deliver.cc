@@ -1,4 +1,4 @@
-// A port's way out: responses are written to pages, which the JS thread takes.
+// How a port delivers responses: they are written to pages, which the JS thread takes.
 #include <new>
 #include <utility>
 
@@ -10,8 +10,7 @@ namespace tritonts {
 
 namespace {
 
-// How many of these, from the first on, are one record: errors of one text, of neighbours in a
-// group.
+// How many responses, from the first on, can be one record: equal errors to neighbours of a group.
 size_t FailedAlike(std::span<const Response> responses) {
   const Response& first = responses.front();
   size_t count = 1;
@@ -31,11 +30,13 @@ size_t FailedAlike(std::span<const Response> responses) {
 }  // namespace
 
 void Port::TakeBack(Request* request) {
+  const RequestHeader& header = *request->header;
+  if (header.streams) header.streams[request->position].Forget();
   request->header->ReleaseChunks();
   request->set_state(Request::State::kIdle);
 }
 
-// What a delivery did, as one thread has it.
+// The state of one delivery. It belongs to the delivering thread.
 struct Port::Ended {
   explicit Ended(Port* port)
       : detached(port->detached()), here(port->IsHere()), writer(&port->pages_) {}
@@ -43,23 +44,22 @@ struct Port::Ended {
   const bool detached;
   const bool here;
   ResponseWriter writer;
-  bool written = false;  // the response at hand is
+  bool written = false;  // the current response was written
   bool abandoned = false;
-  uint64_t count = 0;    // requests that are the port's again
-  uint64_t bytes = 0;    // counted of those that nobody reads of
-  RequestChain waiting;  // those that there was no memory for
+  uint64_t count = 0;    // requests that are idle again
+  uint64_t bytes = 0;    // charge of requests whose response nobody reads
+  RequestChain waiting;  // requests whose response there was no memory for
 };
 
 void Port::End(const Response& response, Ended* ended) {
   Request* const request = response.request;
   ended->abandoned = ended->abandoned || response.abandoned;
-  // Else not written to: the JS thread may look at it.
+  // Otherwise the request must not be written to, because the JS thread may read it.
   if (response.unserved && ended->written) request->unserved = true;
   if (response.abandoned) request->abandoned = true;
   if (!ended->written && !ended->detached) {
     if (!response.abandoned) request->ReleaseInputs();
-    request->next = nullptr;
-    ended->waiting.Append({request, request});
+    ended->waiting.Append(request);
     return;
   }
   if (ended->written) {
@@ -76,24 +76,27 @@ void Port::Finish(Ended* ended, const BatchTimings* timings) {
   budget_.Release(ended->bytes);
   if (ended->writer.Finish()) {
     if (ended->here) {
-      answered_here_ = true;
+      responded_here_ = true;
     } else {
       waker_.Signal(timings);
     }
-    // Who detached it before that did not see these pages; who does it after that sees them.
+    // If Detach was called before, it has not seen these pages. If it is called later, it sees
+    // them.
     if (detached_) pages_.Discard();
   }
-  if (ended->waiting.first) {
-    // As long as this thread is here: others may answer them at once.
+  if (!ended->waiting.empty()) {
+    // This reference keeps the port while this thread uses it: other threads may end these requests
+    // at once.
     references_.fetch_add(1);
     ended->count++;
     {
       std::lock_guard lock(waiting_mutex_);
-      waiting_.Append(ended->waiting);
+      waiting_.Append(std::move(ended->waiting));
       some_wait_ = true;
     }
-    // Whoever brings the reserved page back after this sees that some wait.
-    if (detached_ || pages_.has_reserve()) AnswerUnanswered();
+    // If the reserved page comes back after this check, the thread that brings it sees
+    // `some_wait_`.
+    if (detached_ || pages_.has_reserve()) RespondToWaiting();
   }
   if (ended->count > 0) Drop(ended->count);
 }
@@ -105,9 +108,14 @@ void Port::Deliver(std::span<const Response> responses) {
     const size_t count = FailedAlike(responses);
     ended.written =
         !ended.detached && ended.writer.Write(responses.front(), static_cast<uint32_t>(count));
-    // Before the next one: that may hand the page over, and then the slots are used again.
+    // This comes before the next response. That one may publish the page, and then the slots may be
+    // used again.
     for (const Response& response : responses.first(count)) {
-      if (response.final) End(response, &ended);
+      if (response.final) {
+        End(response, &ended);
+      } else if (!ended.written && !ended.detached && response.request->header->streams) {
+        response.request->header->streams[response.request->position].NoteLost();
+      }
     }
     responses = responses.subspan(count);
   }
@@ -120,7 +128,7 @@ void Port::DeliverAlike(const AlikeResponses& alike) {
     try {
       return ResponseSink::DeliverAlike(alike);
     } catch (const std::bad_alloc&) {
-      // Nothing was delivered yet.
+      // Nothing was delivered yet. The requests get errors below.
     }
   }
   Ended ended(this);
@@ -141,7 +149,7 @@ void Port::DeliverAlike(const AlikeResponses& alike) {
     if (count == 0) {
       count = 1;
       response.request = alike.requests[first];
-      response.status = no_answer_;
+      response.status = no_response_;
       ended.written = ended.writer.Write(response, 1);
     }
     for (Request* request : alike.requests.subspan(first, count)) {
@@ -153,25 +161,25 @@ void Port::DeliverAlike(const AlikeResponses& alike) {
   Finish(&ended, alike.timings);
 }
 
-void Port::AnswerUnanswered() {
+void Port::RespondToWaiting() {
   RequestChain waiting;
   {
     std::lock_guard lock(waiting_mutex_);
-    waiting = std::exchange(waiting_, {});
+    waiting = std::move(waiting_);
     some_wait_ = false;
   }
-  if (!waiting.first) return;
+  if (waiting.empty()) return;
   Ended ended(this);
   Response response;
-  response.status = no_answer_;
-  for (Request* left = waiting.first; left;) {
-    Request* const request = std::exchange(left, left->next);
+  response.status = no_response_;
+  while (!waiting.empty()) {
+    Request* const request = waiting.Pop();
     response.request = request;
     response.abandoned = request->abandoned;
     ended.written = !ended.detached && ended.writer.Write(response, 1);
     End(response, &ended);
   }
-  ended.abandoned = false;  // that was seen to when they ended
+  ended.abandoned = false;  // AbandonSelf was called when they ended
   Finish(&ended, nullptr);
 }
 
@@ -179,7 +187,7 @@ void Port::AbandonSelf() {
   try {
     Abandon(shared_from_this());
   } catch (const std::bad_alloc&) {
-    references_.fetch_add(1);  // by itself
+    references_.fetch_add(1);  // without memory, this reference abandons the port, too
   }
 }
 
@@ -187,7 +195,8 @@ void Port::Drop(uint64_t references) {
   const uint64_t before = references_.fetch_sub(references);
   TRITONTS_ASSERT(before >= references, "a port got more answers than it asked for");
   if (before > references) return;
-  // Nobody else adds or drops one now; freed at the end, maybe with this port.
+  // No other thread adds or drops a reference now. `last` may free this port when the function
+  // returns.
   const std::shared_ptr<Port> last = std::move(self_);
 }
 

@@ -1,5 +1,6 @@
-// From the words that JavaScript wrote to requests: each group's become an array of ordinary ones.
+// Parses submission words: each group becomes an array of ordinary requests.
 #include <algorithm>
+#include <cstring>
 #include <new>
 #include <string>
 #include <utility>
@@ -17,20 +18,28 @@ Status Malformed(const char* what) {
   return Status::Internal(std::string("malformed submission: ") + what);
 }
 
-// Makes room for `more` in one go, and in steps that double.
+// Makes room for `more` elements. The capacity at least doubles when it grows.
 template <typename T>
 void MakeRoom(std::vector<T>* vector, size_t more) {
   const size_t needed = vector->size() + more;
   if (needed > vector->capacity()) vector->reserve(std::max(needed, 2 * vector->capacity()));
 }
 
-// What a group takes of a slab: from the first of its bytes there to the last.
+// `bytes` has just as many as a T.
+template <typename T>
+T ValueOf(std::string_view bytes) {
+  T value;
+  std::memcpy(&value, bytes.data(), sizeof(T));
+  return value;
+}
+
+// The part of a slab that a group uses, from its first byte there to its last one.
 struct SlabSpan {
   uint32_t slab = 0;
   uint64_t begin = 0;
-  uint64_t end = 0;  // 0: nothing
+  uint64_t end = 0;  // 0: the span is empty
 
-  // False: it is another slab.
+  // False: the bytes lie in another slab.
   bool Add(uint32_t number, uint64_t first, uint64_t bytes) {
     if (end > 0 && number != slab) return false;
     begin = end > 0 ? std::min(begin, first) : first;
@@ -55,7 +64,7 @@ Port::Tick* Port::TickOf(uint32_t uid) {
     executor = server_->FindExecutor(uid);
     if (executor) {
       executors_.emplace(uid, executor);
-    } else if (!server_->Knew(uid)) {
+    } else if (!server_->WasGiven(uid)) {
       return nullptr;
     }
   }
@@ -97,7 +106,7 @@ Status Port::ParseInputs(SubmissionReader* reader, const GroupRecord& record,
       BlockRef block = inputs_.Take(input.place);
       if (!block) return Malformed("an unknown block");
       tick_blocks_.push_back({slot.requests.get(), input.place});
-      // Blocks are rounded up; how much of one is used, the record says.
+      // A block may be larger than the input, because sizes are rounded up.
       if (input.size > block->size()) return Malformed("a block that is too small");
       *bytes += block->size();
       buffer.data = block->data();
@@ -121,6 +130,38 @@ Status Port::ParseInputs(SubmissionReader* reader, const GroupRecord& record,
   return Status::Ok();
 }
 
+Status Port::ParseAttributes(SubmissionReader* reader, const GroupRecord& record,
+                             RequestHeader* header) {
+  header->priority = header->timeout_ns = 0;
+  header->parameters.clear();
+  if (record.attributes == 0) return Status::Ok();
+  AttributesReader attributes;
+  if (const char* cut = reader->Attributes(record, &attributes)) return Malformed(cut);
+  uint64_t timeout_us = 0;
+  uint32_t count = 0;
+  if (const char* fault = attributes.Head(&header->priority, &timeout_us, &count)) {
+    return Malformed(fault);
+  }
+  header->timeout_ns = std::min(timeout_us, UINT64_MAX / 1000) * 1000;
+  header->parameters.reserve(count);
+  for (; count > 0; count--) {
+    ParameterRecord read;
+    if (const char* fault = attributes.Parameter(&read)) return Malformed(fault);
+    RequestParameter& parameter = header->parameters.emplace_back();
+    parameter.name = read.name;
+    if (read.kind == layout::kStringParameter) {
+      parameter.value = std::string(read.value);
+    } else if (read.kind == layout::kIntegerParameter) {
+      parameter.value = ValueOf<int64_t>(read.value);
+    } else if (read.kind == layout::kDoubleParameter) {
+      parameter.value = ValueOf<double>(read.value);
+    } else {
+      parameter.value = ValueOf<int32_t>(read.value) != 0;
+    }
+  }
+  return Status::Ok();
+}
+
 Status Port::ParseGroup(SubmissionReader* reader, const char* const* slab_sources,
                         uint64_t now_ns) {
   GroupRecord record;
@@ -131,7 +172,7 @@ Status Port::ParseGroup(SubmissionReader* reader, const char* const* slab_source
   const size_t before = tick->requests.size();
   MakeRoom(&tick->requests, record.requests);
   const char* fault = nullptr;
-  const Slots::Slot* slot = slots_.Take(record, &fault);
+  const Slots::Slot* slot = slots_.Take(record, executor && executor->decoupled(), &fault);
   if (!slot) return Malformed(fault);
   RequestHeader& header = *slot->header;
   header.sink = this;
@@ -143,12 +184,15 @@ Status Port::ParseGroup(SubmissionReader* reader, const char* const* slab_source
   header.slot = record.slot;
   header.generation = record.generation;
   header.ClearInputs();
-  // Nothing is counted of what is not to run.
+  // Requests that will be refused are not charged.
   const bool charged = executor != nullptr;
   tick->requests.resize(before + record.requests);
   Request** next = tick->requests.data() + before;
   for (Request& request : slot->all()) {
     request.Prepare(charged);
+    if (header.streams) {
+      header.streams[request.position].Begin(&budget_.counter(), budget_.limit());
+    }
     *next++ = &request;
   }
   uint64_t bytes = executor ? executor->KnownOutputBytes(header.batch_size) : 0;
@@ -157,10 +201,12 @@ Status Port::ParseGroup(SubmissionReader* reader, const char* const* slab_source
   std::span<const int32_t> wanted;
   if (const char* cut = reader->Wanted(record, &wanted)) return Malformed(cut);
   header.wanted.assign(wanted.begin(), wanted.end());
+  status = ParseAttributes(reader, record, &header);
+  if (!status.ok()) return status;
   header.accounted_bytes = bytes;
   if (!executor) return Status::Ok();
   tick->bytes = SumBytes(tick->bytes, bytes * record.requests);
-  executor->SetShapeKey(&header);
+  executor->SetQueueKeys(&header);
   return Status::Ok();
 }
 

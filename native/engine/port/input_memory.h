@@ -1,6 +1,8 @@
-// Where the inputs of a port's requests lie: slabs, which JavaScript divides into ranges, and
-// blocks for large ones, which it stages before it submits them. The JS thread's; blocks are
-// returned by whichever thread lets go of them last.
+// The memory of the inputs of a port's requests: slabs, which JavaScript divides into ranges, and
+// blocks for large inputs, which JavaScript stages before it submits them.
+//
+// The port owns it, and only the JS thread may call it. A block returns to the pool on whichever
+// thread drops its last reference.
 #pragma once
 
 #include <cstdint>
@@ -16,28 +18,30 @@ class InputMemory {
  public:
   InputMemory();
 
-  // One more slab of layout::kSlabBytes, of the lowest number that is free; null without memory.
+  // Adds a slab of layout::kSlabBytes, with the lowest free number. Null: there is no memory.
   Block* AddSlab();
-  // Forgets a slab, of which no request in flight has a range.
+  // Frees a slab. No request in flight may have a range of it.
   void DropSlab(size_t number);
   size_t slabs() const { return slabs_.size(); }
   Block* slab(size_t number) const {
     return number < slabs_.size() ? slabs_[number].get() : nullptr;
   }
-  // The first request's bytes of an input in a slab; null where there is no such slab. With
-  // `sources`, copies of the slabs, all requests' bytes are taken from there.
+  // The address of the first request's bytes of an input in a slab; null if there is no such slab.
+  // `sources` are JavaScript's copies of the slabs, or null. If they are given, the bytes of all
+  // requests of the group are copied from there first.
   char* Range(const InputRecord& input, uint32_t requests, const char* const* sources) const;
 
-  // A block of at least `size` bytes, under an id; null without memory.
+  // Stages a block of at least `size` bytes under an id. Null: there is no memory.
   Block* Stage(size_t size, uint32_t* id);
-  // Forgets a staged block; nothing where there is none.
+  // Frees the id, and drops the block. Does nothing if the id has none.
   void Unstage(uint32_t id);
-  // A staged block, for a request to share; empty where there is none, or it is taken.
+  // Takes a staged block for a request; the block stays staged. Empty: there is none, or it is
+  // taken.
   BlockRef Take(uint32_t id);
-  // It is not taken any more.
+  // Undoes Take.
   void PutBack(uint32_t id);
 
-  // Gives memory that nobody uses back to the system.
+  // Returns unused memory to the system.
   void Shrink();
   size_t idle_bytes() const { return pool_.idle_bytes(); }
 
@@ -47,10 +51,10 @@ class InputMemory {
     bool taken = false;
   };
 
-  std::vector<BlockRef> slabs_;  // empty: free
+  std::vector<BlockRef> slabs_;  // by number; empty: free
   BlockPool pool_;
   std::vector<Staged> staged_;  // by id
-  std::vector<uint32_t> free_;  // ids; with room for all of them
+  std::vector<uint32_t> free_;  // free ids; has capacity for all
 };
 
 }  // namespace tritonts

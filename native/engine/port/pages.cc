@@ -8,12 +8,12 @@ namespace tritonts {
 
 namespace {
 
-// The shortest record of requests that end: a piece of those alike.
+// How many records with final responses a page can have at most: the shortest has three words.
 constexpr size_t kMostEnded = layout::kPageBytes / (3 * sizeof(int32_t));
 
 using EndedPair = std::pair<uint32_t, uint32_t>;
 
-// Empty without memory.
+// Gives the page its memory. False: the system has none.
 bool GiveMemory(CompletionPage* page) {
   page->memory = PortMemory::Create(layout::kPageBytes);
 #if defined(TRITONTS_CHECKS)
@@ -37,12 +37,12 @@ void CompletionPage::NoteEnded([[maybe_unused]] uint32_t slot, [[maybe_unused]] 
 }
 
 void CompletionPage::Reset() {
-  full = unfinished = false;
+  full = streams = false;
   words = 0;
   payload = layout::kPageBytes;
   finals = 0;
   large.clear();
-  large_bytes = range_bytes = charged = 0;
+  large_bytes = range_bytes = charged = counted = 0;
   timings_executor = nullptr;
   ended_count = 0;
 }
@@ -62,7 +62,7 @@ CompletionPage* CompletionPages::Queue::Pop() {
 }
 
 CompletionPages::~CompletionPages() {
-  for (CompletionPage* page = made_last_; page;) {
+  for (CompletionPage* page = newest_; page;) {
     budget_->Release(page->charged);
     delete std::exchange(page, page->older);
   }
@@ -76,10 +76,10 @@ bool CompletionPages::Prepare() {
 }
 
 CompletionPage* CompletionPages::MakeLocked() {
-  CompletionPage* page = hollow_;
+  CompletionPage* page = without_memory_;
   if (page) {
     if (!GiveMemory(page)) return nullptr;
-    hollow_ = page->next;
+    without_memory_ = page->next;
     return page;
   }
   page = new (std::nothrow) CompletionPage();
@@ -89,7 +89,7 @@ CompletionPage* CompletionPages::MakeLocked() {
     return nullptr;
   }
   page->id = made_++;
-  page->older = std::exchange(made_last_, page);
+  page->older = std::exchange(newest_, page);
   return page;
 }
 
@@ -101,6 +101,23 @@ CompletionPage* CompletionPages::PageWithRoom(size_t needed, Use use) {
     Charge(page, 0);
     AddReady(page);
   }
+  return NewPage(use);
+}
+
+CompletionPage* CompletionPages::StreamsPageWithRoom(size_t needed, Use use) {
+  if (CompletionPage* page = streams_.exchange(nullptr)) {
+    const bool fits = page->room() >= needed;
+    if (fits && (use == Use::kErrors || !page->reserved)) return page;
+    if (!fits) page->full = true;
+    Charge(page, 0);
+    AddReady(page);
+  }
+  CompletionPage* page = NewPage(use);
+  if (page) page->streams = true;
+  return page;
+}
+
+CompletionPage* CompletionPages::NewPage(Use use) {
   if (CompletionPage* page = spare_.exchange(nullptr)) return page;
   std::lock_guard lock(mutex_);
   if (CompletionPage* page = free_) {
@@ -130,35 +147,52 @@ void CompletionPages::AddReady(CompletionPage* page) {
 }
 
 void CompletionPages::Publish(CompletionPage* page, uint64_t less) {
-  // Before anybody can have it: the JS thread may bring it back at once.
+  // The page is charged before anybody can see it, because the JS thread may recycle it at once.
   Charge(page, less);
-  if (page->unfinished) {
-    // Not the open one: to that others may add, and it would come behind what follows.
-    AddReady(page);
+  if (page->streams) {
+    if (page->full) return AddReady(page);
+    streams_.store(page);
     return;
   }
-  // Where there is one already, another thread was quicker.
+  // Another thread may have published an open page meanwhile.
   if (CompletionPage* before = open_.exchange(page)) AddReady(before);
 }
 
 size_t CompletionPages::Take(std::span<CompletionPage*> pages) {
   if (pages.empty()) return 0;
   size_t count = 0;
-  // Taken first and handed out last: what precedes its responses is ready by now.
+  // The open page is taken first and handed out last: whatever precedes its responses is ready by
+  // now.
   CompletionPage* open = open_.exchange(nullptr);
-  if (some_ready_) {
+  // The page of streams comes after those that were full before it. No later one may come between,
+  // so the lock is held until both are taken.
+  std::unique_lock<std::mutex> writing;
+  CompletionPage* streams = nullptr;
+  if (streams_.load()) {
+    writing = LockStreams();
+    streams = streams_.exchange(nullptr);
+  }
+  if (streams || some_ready_) {
     std::lock_guard lock(mutex_);
     while (count < pages.size() && ready_.first) pages[count++] = ready_.Pop();
-    if (open && count == pages.size()) ready_.Append(std::exchange(open, nullptr));
+    for (CompletionPage* page : {streams, open}) {
+      if (!page) continue;
+      if (count < pages.size()) {
+        pages[count++] = page;
+      } else {
+        ready_.Append(page);
+      }
+    }
     some_ready_ = ready_.first != nullptr;
+  } else if (open) {
+    pages[count++] = open;
   }
-  if (open) pages[count++] = open;
   for (CompletionPage* page : pages.first(count)) handed_.Append(page);
   return count;
 }
 
 CompletionPage* CompletionPages::handed(uint32_t id) const {
-  // JavaScript reads and returns them in the order it got them in.
+  // The search is short: JavaScript returns pages in the order in which it got them.
   for (CompletionPage* page = handed_.first; page; page = page->next) {
     if (page->id == id) return page;
   }
@@ -170,7 +204,7 @@ void CompletionPages::ReleaseLarge(CompletionPage* page, size_t number) {
   if (!large.block) return;
   large.block.reset();
   page->large_bytes -= large.size;
-  // Nothing is counted of a page that is forgotten.
+  // After ForgetHanded the page has no charge.
   const uint64_t counted = std::min<uint64_t>(page->charged, large.size);
   page->charged -= counted;
   budget_->Release(counted);
@@ -203,13 +237,15 @@ bool CompletionPages::FreeLocked(CompletionPage* page) {
     page->memory.reset();
     page->ended_memory.reset();
   }
-  page->next = std::exchange(kept ? free_ : hollow_, page);
+  page->next = std::exchange(kept ? free_ : without_memory_, page);
   return kept;
 }
 
 void CompletionPages::Discard() {
+  const std::unique_lock writing = LockStreams();
   std::lock_guard lock(mutex_);
   if (CompletionPage* page = open_.exchange(nullptr)) ready_.Append(page);
+  if (CompletionPage* page = streams_.exchange(nullptr)) ready_.Append(page);
   while (CompletionPage* page = ready_.Pop()) {
     budget_->Release(page->charged);
     page->Reset();
@@ -230,7 +266,7 @@ void CompletionPages::Shrink() {
     free_ = page->next;
     page->memory.reset();
     page->ended_memory.reset();
-    page->next = std::exchange(hollow_, page);
+    page->next = std::exchange(without_memory_, page);
   }
   free_count_ = 0;
 }

@@ -1,15 +1,19 @@
-// Pages of finished requests, and their way round between the threads that write and the JS thread:
+// Completion pages: responses on their way from the threads that write them to the JS thread. Each
+// page goes round:
 //
 //    free --PageWithRoom--> a writer's --Publish--> open, then ready --Take--> the JS thread's
 //      ^                        ^                    |                             |
 //      |                        '---PageWithRoom-----' (while it has room)         |
 //      '------------------------------------Recycle--------------------------------'
 //
-// The open page is the newest one with answers: the next ones are added to it until the JS thread
-// has it. In steady state pages go round without a lock and without an allocation. All lists are
-// linked through the pages, so that none needs memory to grow.
+// The open page is the newest one with responses. Further responses are added to it until the JS
+// thread takes it. In steady state pages go round without a lock and without an allocation. All
+// lists are linked through the pages, so they never allocate.
 //
-// One page is made beforehand: where the system has no memory for another one, errors go there.
+// Responses to requests of decoupled models have a page of their own, so that those of one request
+// stay in order. Only one thread at a time writes to it, under a lock that it has for one delivery.
+//
+// One page is reserved beforehand for errors, for when the system has no memory for another page.
 #pragma once
 
 #include <atomic>
@@ -25,10 +29,10 @@
 
 namespace tritonts {
 
-// A stretch of finished requests: words from the front, output bytes from the back. Belongs to one
-// writer, or to the JS thread, or to nobody while it is in a list.
+// A page of responses: words from the front, output bytes from the back. It belongs to one writer,
+// or to the JS thread, or to no thread while it is in a list. CompletionPages owns its memory.
 struct CompletionPage {
-  // An output that is too big to be cut from the page.
+  // An output that is too large to be cut from the page.
   struct Large {
     BlockRef block;  // empty: JavaScript has it
     const void* data;
@@ -36,31 +40,32 @@ struct CompletionPage {
   };
 
   uint32_t id = 0;
-  bool reserved = false;    // made beforehand, for errors alone
-  bool full = false;        // nothing is added to it any more
-  bool unfinished = false;  // has responses that others to the same requests follow
+  bool reserved = false;  // the page for errors
+  bool full = false;      // nothing may be added to it
+  bool streams = false;   // has responses to requests of decoupled models
   BlockRef memory;
-  uint32_t words = 0;                     // used at the front
+  uint32_t words = 0;                     // words used at the front
   uint32_t payload = layout::kPageBytes;  // first used byte at the back
-  uint32_t finals = 0;                    // requests that end with them
+  uint32_t finals = 0;                    // how many responses in it are final
   std::vector<Large> large;
-  uint64_t large_bytes = 0;  // of those that JavaScript does not have
-  uint64_t range_bytes = 0;  // of slabs, which these requests have until they are read
-  uint64_t charged = 0;      // what the budget counts for it
-  // Last timing record written, so that requests of one batch and tick share it.
+  uint64_t large_bytes = 0;  // of large outputs that JavaScript does not have
+  uint64_t range_bytes = 0;  // of slab ranges that its requests hold until they are read
+  uint64_t charged = 0;      // its charge in the budget
+  uint64_t counted = 0;      // bytes that count until JavaScript has read its responses
+  // The last timing record. Requests of one batch and tick share it.
   uint64_t timings_batch = 0;
   uint64_t timings_flush = 0;
   const void* timings_executor = nullptr;
-  // Slots, and how many of their requests end here; with TRITONTS_CHECKS.
+  // Which slots have how many requests that end here; only with TRITONTS_CHECKS.
   BlockRef ended_memory;
   uint32_t ended_count = 0;
 
-  CompletionPage* next = nullptr;   // in the list it is in
-  CompletionPage* older = nullptr;  // made before it
+  CompletionPage* next = nullptr;   // link of the list that it is in
+  CompletionPage* older = nullptr;  // the page that was made before it
 
   int32_t* data() const { return static_cast<int32_t*>(memory->data()); }
   size_t room() const { return payload - size_t{words} * 4; }
-  // Bytes that what is in it holds.
+  // How many bytes its contents hold.
   uint64_t held() const {
     const uint64_t used = full ? layout::kPageBytes : layout::kPageBytes - room();
     return used + large_bytes + range_bytes;
@@ -72,79 +77,88 @@ struct CompletionPage {
 
 class CompletionPages {
  public:
-  // What a page is wanted for.
-  enum class Use { kAnswers, kErrors };
+  // What a page is needed for.
+  enum class Use { kResponses, kErrors };
 
-  // `budget` counts what is in pages until they come back.
+  // `budget` is charged for the contents of pages until they are recycled.
   explicit CompletionPages(Budget* budget) : budget_(budget) {}
   ~CompletionPages();
   CompletionPages(const CompletionPages&) = delete;
   CompletionPages& operator=(const CompletionPages&) = delete;
 
-  // Makes what must be there beforehand; false without memory. Once, before anything else.
+  // Allocates the reserved page. Called once, before anything else. False: there is no memory.
   bool Prepare();
 
-  // --- Any thread.
-  // A page with at least `needed` bytes free, which is at most an empty page's, that is the
-  // caller's until Publish. Null without memory, and for errors when the reserved page is in use,
-  // too.
+  // --- Any thread may call these. A page with at least `needed` free bytes. It belongs to the
+  // caller until Publish. `needed` must fit into an empty page. Null: there is no memory, and for
+  // errors the reserved page is in use, too.
   CompletionPage* PageWithRoom(size_t needed, Use use);
+  // The same for responses to requests of decoupled models. The caller has LockStreams' lock until
+  // it has published the page.
+  std::unique_lock<std::mutex> LockStreams() { return std::unique_lock(streams_mutex_); }
+  CompletionPage* StreamsPageWithRoom(size_t needed, Use use);
   // Whether the reserved page is free.
   bool has_reserve();
-  // Lets the JS thread have a page. What it holds is counted in place of `less` that was.
+  // Makes a page available to the JS thread. The charge for its contents replaces a charge of
+  // `less`.
   void Publish(CompletionPage* page, uint64_t less = 0);
-  // Takes back what is published: nobody will read it.
+  // Recycles the published pages, which nobody will read.
   void Discard();
-  // Whether something is published.
-  bool any() const { return open_.load() != nullptr || some_ready_.load(); }
+  // Whether a page is published.
+  bool any() const {
+    return open_.load() != nullptr || streams_.load() != nullptr || some_ready_.load();
+  }
 
-  // --- The JS thread.
-  // Hands out as many published pages as there is room for; the others stay. How many. Responses to
-  // a request come in the order they were published in. Others need not: a page of final responses
-  // takes more of them until it is handed out, and comes last.
+  // --- Only the JS thread may call these. Hands out published pages, as many as `pages` has room
+  // for, and returns how many. Responses to one request keep the order in which they were
+  // published. Responses to different requests may not, because the open page is handed out last.
   size_t Take(std::span<CompletionPage*> pages);
-  // A page that is handed out; null for any other.
+  // A page that was handed out; null if `id` is another one.
   CompletionPage* handed(uint32_t id) const;
-  // JavaScript has a large output of a page that is handed out.
+  // Drops a large output, which JavaScript has taken from a page that was handed out.
   void ReleaseLarge(CompletionPage* page, size_t number);
-  // Takes back a page that was handed out. False: it is not kept, and its id will stand for another
-  // one.
+  // Takes back a page that was handed out. False: its memory is freed, and its id will be reused
+  // for other memory.
   bool Recycle(CompletionPage* page);
-  // Nobody counts on being told of what is handed out any more.
+  // Ends the charge for pages that are handed out. They may never come back.
   void ForgetHanded();
-  // Gives free pages' memory back to the system.
+  // Returns the memory of free pages to the system.
   void Shrink();
 
  private:
-  // First in, first out.
+  // A first-in first-out list of pages.
   struct Queue {
     CompletionPage* first = nullptr;
     CompletionPage* last = nullptr;
     void Append(CompletionPage* page);
     CompletionPage* Pop();
   };
-  static constexpr uint32_t kKept = 16;  // free pages that are kept for the next burst
+  static constexpr uint32_t kKept = 16;  // how many free pages are kept for the next burst
 
   void AddReady(CompletionPage* page);
-  // Counts what the page holds now, in place of what it held and of `less`.
+  // Charges what the page holds now, in place of its earlier charge and of `less`.
   void Charge(CompletionPage* page, uint64_t less);
   CompletionPage* MakeLocked();
-  // False: it is not kept.
+  CompletionPage* NewPage(Use use);
+  // False: its memory was freed.
   bool FreeLocked(CompletionPage* page);
 
   Budget* const budget_;
   std::atomic<CompletionPage*> open_{nullptr};
-  std::atomic<CompletionPage*> spare_{nullptr};  // one that is empty
-  std::atomic<bool> some_ready_{false};          // whether ready_ has any; written under the lock
-  Queue handed_;                                 // the JS thread's
+  std::atomic<CompletionPage*> spare_{nullptr};  // an empty page
+  std::atomic<bool> some_ready_{false};          // whether ready_ has pages; written under the lock
+  Queue handed_;                                 // only the JS thread uses it
+
+  std::mutex streams_mutex_;  // of whoever writes to or takes the page of streams
+  std::atomic<CompletionPage*> streams_{nullptr};  // written under streams_mutex_
 
   std::mutex mutex_;  // guards all below
-  Queue ready_;       // older than the open one
+  Queue ready_;       // pages older than the open one
   CompletionPage* free_ = nullptr;
   uint32_t free_count_ = 0;
-  CompletionPage* hollow_ = nullptr;     // have no memory, but a number
-  CompletionPage* reserve_ = nullptr;    // the reserved one, while it is free
-  CompletionPage* made_last_ = nullptr;  // of all there are, linked by `older`
+  CompletionPage* without_memory_ = nullptr;  // pages that have an id, but no memory
+  CompletionPage* reserve_ = nullptr;         // the reserved page while it is free
+  CompletionPage* newest_ = nullptr;          // the newest of all pages, linked by `older`
   uint32_t made_ = 0;
 };
 

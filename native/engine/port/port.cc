@@ -12,7 +12,7 @@ namespace tritonts {
 namespace {
 
 using HeaderWord = std::atomic<int32_t>;
-// JavaScript reads them as words.
+// JavaScript reads them as 32-bit words.
 static_assert(HeaderWord::is_always_lock_free && sizeof(HeaderWord) == sizeof(int32_t));
 constexpr size_t kHeaderWords = layout::kHeaderBytes / sizeof(HeaderWord);
 static_assert(layout::kPages + 2 * layout::kMostPages <= kHeaderWords);
@@ -23,7 +23,7 @@ Port::Port(std::shared_ptr<Server> server, std::function<void()> wake)
     : server_(std::move(server)),
       budget_(server_->budget()),
       no_memory_(Status::Unavailable("no memory for the request")),
-      no_answer_(Status::Unavailable(std::string(ResponseWriter::kNoMemory))),
+      no_response_(Status::Unavailable(std::string(ResponseWriter::kNoMemory))),
       header_(PortMemory::Create(layout::kHeaderBytes)),
       submission_(PortMemory::Create(layout::kSubmissionWords * 4)),
       pages_(&budget_),
@@ -41,25 +41,43 @@ Port::~Port() {
 
 size_t Port::TakePages(std::span<CompletionPage*> pages) {
   CheckThread();
-  // Before the pages are looked for: what is published after that signals again.
+  // The signal is taken before the pages, so that a page published later signals again.
   const bool signalled = waker_.TakeSignal();
   const size_t count = pages_.Take(pages);
   for (CompletionPage* page : pages.first(count)) {
-    unanswered_ -= page->finals;
+    untaken_ -= page->finals;
     for (const auto& [slot, ended] : page->ended()) slots_.NoteTaken(slot, ended);
     page->ended_count = 0;
   }
-  if (signalled || unanswered_ == 0) waker_.BeginWait(unanswered_ > 0 ? NowNs() : 0);
-  // Not what there is now, but what there is no room for: else it comes with a signal of its own.
+  if (signalled || untaken_ == 0) waker_.BeginWait(untaken_ > 0 ? NowNs() : 0);
+  // Pages that there was no room for need another signal. Pages published meanwhile have their own.
   if (count == pages.size() && pages_.any()) waker_.Signal();
   return count;
 }
 
 bool Port::Recycle(CompletionPage* page) {
   CheckThread();
+  // Its responses count on, until they are read.
+  NoteUnread(static_cast<int64_t>(page->counted));
   const bool kept = pages_.Recycle(page);
-  if (some_wait_) AnswerUnanswered();
+  if (some_wait_) RespondToWaiting();
   return kept;
+}
+
+void Port::NoteUnread(int64_t bytes) {
+  if (detached_) return;
+  unread_ += bytes;
+  const uint64_t charge = unread_ > 0 ? static_cast<uint64_t>(unread_) : 0;
+  budget_.Exchange(charge, std::exchange(unread_charge_, charge));
+}
+
+void Port::Read(uint32_t slot, uint32_t generation, uint32_t position, uint32_t responses,
+                uint64_t bytes) {
+  CheckThread();
+  NoteUnread(-static_cast<int64_t>(bytes));
+  const Slots::Slot* known = slots_.Find(slot, generation);
+  if (!known || !known->streams || position >= known->count) return;
+  known->streams[position].NoteRead(responses, bytes);
 }
 
 void Port::Shrink() {
@@ -81,7 +99,7 @@ void Port::Acknowledge(uint32_t epoch) {
   CheckThread();
   if (epoch == acknowledged_.load(std::memory_order_relaxed)) return;
   acknowledged_.store(epoch, std::memory_order_release);
-  // Versions that were retired before this epoch are not asked for again.
+  // JavaScript will not submit to versions that were retired before this epoch.
   std::erase_if(executors_, [&](const auto& entry) { return !server_->Serves(entry.first); });
   server_->WakeReaper();
 }
@@ -89,15 +107,17 @@ void Port::Acknowledge(uint32_t epoch) {
 void Port::Detach() {
   CheckThread();
   if (detached_.exchange(true)) return;
-  // The port may live on for long.
+  // The port may live on, but nobody must be woken any more.
   waker_.Close();
   tick_count_ = 0;
   for (size_t i = 0; i < slots_.size(); i++) CollectCancelled(slots_[i], 0, slots_[i].count);
   CancelCollected();
-  // Whoever writes now sees that it is detached, and discards it itself.
+  // A thread that publishes after this sees that the port is detached, and discards its pages
+  // itself.
   pages_.Discard();
   pages_.ForgetHanded();
-  if (some_wait_) AnswerUnanswered();
+  budget_.Release(std::exchange(unread_charge_, 0));
+  if (some_wait_) RespondToWaiting();
   server_->WakeReaper();
   if (self_) Drop(1);
 }

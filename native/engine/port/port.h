@@ -1,33 +1,31 @@
-// What one JavaScript environment has of a server: memory it shares with the engine, its requests,
-// and the answers to them.
+// A port connects one JavaScript environment with a server. It has the memory that the environment
+// shares with the engine, its requests, and the responses to them.
 //
-//            Server::Attach
-//                  |
-//               attached ---Detach-----------------------.
-//                  |                                     |
-//                Submit                                  v
-//                  v                                  detached: freed when nobody holds it
-//     .--------- in use ---Detach---> leaving               ^
-//     |            ^                     |  the last request |
-//     '-Submit,----'                     '------has ended----'
-//       answers,                         |
-//       Cancel                           '--a run was abandoned--> kept for the life of the process
+//   Server::Attach
+//         |
+//         v
+//     attached ---Detach---> detached: freed when its environment drops it
+//         |                     ^
+//         | Submit              | the last request has ended
+//         v                     |
+//      in use ---Detach---> leaving ---a run was abandoned---> abandoned
 //
-// Attached: nothing refers to it but its environment. In use: it keeps itself, because runs read
-// its memory and deliver to it. Leaving: its requests are cancelled, and what still comes of them
-// is dropped. Nothing else of an environment is reachable from the engine.
+// Attached: only its environment owns it. In use: it owns itself, too, because runs read its memory
+// and deliver to it. Leaving: its requests are cancelled, and their responses are dropped. The port
+// shares ownership of its server. Nothing else of an environment is reachable from the engine.
 //
-// Memory that JavaScript sees (as external ArrayBuffers, or as copies of its own where those are
-// forbidden): the header words, the submission words, slabs of input bytes, and pages of finished
-// requests. Layouts are in port_layout.h and src/addon/layout.ts.
+// JavaScript sees this memory, as external ArrayBuffers, or as copies where the runtime forbids
+// those: the header words, the submission words, slabs of input bytes, and completion pages. The
+// layouts are in port_layout.h and src/addon/layout.ts.
 //
 // Its parts: reader (words of a submission), slots (requests), input_memory (slabs and blocks),
-// budget (bytes in flight), writer and pages (answers), waker (how the JS thread learns of them).
-// port.cc has its life, submit.cc the way in, deliver.cc the way out.
+// budget (bytes in flight), writer and pages (responses), waker (how the JS thread learns of them).
+// groups.cc turns submission words into requests, submit.cc submits and cancel.cc cancels them,
+// deliver.cc delivers responses, and port.cc has the rest.
 //
-// Threads: everything is for the environment's JS thread, which is the one that attached it, but
-// Deliver (any) and what says otherwise. Nothing here throws: without memory, requests end as
-// UNAVAILABLE.
+// Threads: only the environment's JS thread, which made the port, may call a function, unless its
+// comment says otherwise. Any thread may call Deliver and DeliverAlike. Nothing but the constructor
+// throws: if there is no memory, requests end as UNAVAILABLE.
 #pragma once
 
 #include <atomic>
@@ -50,6 +48,7 @@
 #include "engine/port/reader.h"
 #include "engine/port/slots.h"
 #include "engine/port/waker.h"
+#include "engine/request/request_chain.h"
 #include "engine/request/response_sink.h"
 #include "engine/running/inline_tick.h"
 
@@ -60,12 +59,12 @@ class Server;
 
 class Port final : public ResponseSink, public std::enable_shared_from_this<Port> {
  public:
-  // `wake`: as for Waker. Throws std::bad_alloc.
+  // `wake` is as for Waker. Throws std::bad_alloc.
   Port(std::shared_ptr<Server> server, std::function<void()> wake);
   ~Port() override;
 
   Server& server() { return *server_; }
-  // Whether it has the memory it needs.
+  // Whether the constructor got the memory that the port needs.
   bool ready() const { return ready_; }
   Block* header() const { return header_.get(); }
   std::atomic<int32_t>& header_word(size_t index) const {
@@ -77,55 +76,60 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
     return inputs_;
   }
 
-  // Takes a tick's requests, written as port_layout.h says. `slab_sources` is null where JavaScript
-  // writes to the slabs themselves, else its copies of them, from which the bytes are taken now.
-  // Requests to versions that are gone are answered with UNAVAILABLE, as unserved. INTERNAL when
-  // the records make no sense, UNAVAILABLE without memory for them; then no request was taken, and
-  // blocks that they name are still staged.
+  // Submits a tick's requests; port_layout.h has the records. `slab_sources` is null if JavaScript
+  // writes to the slabs themselves; else these are its copies of them, and the bytes are copied
+  // from there now. Requests to versions that are gone end as UNAVAILABLE, marked as unserved.
+  // Returns INTERNAL if the records are malformed, and UNAVAILABLE if there is no memory for them.
+  // Then no request was taken, and blocks that they name are still staged.
   //
-  // `run`: batches that are known to be short are run here and now, and what is answered before
-  // this returns is not signalled: the caller takes the pages itself. `answered` says whether there
-  // was anything.
+  // With `run`, batches that are known to be short run before this returns. Responses delivered
+  // before it returns are not signalled: `*responded` says whether there are any, and the caller
+  // takes the pages itself.
   Status Submit(const int32_t* words, size_t count, const char* const* slab_sources,
-                bool run = false, bool* answered = nullptr);
+                bool run = false, bool* responded = nullptr);
 
-  // Cancels `count` requests of the group in `slot`, from `first` on, if it is still that
-  // generation's.
+  // Cancels `count` requests of the group in `slot`, from `first` on, if the slot still has that
+  // generation.
   void Cancel(uint32_t slot, uint32_t generation, uint32_t first, uint32_t count);
-  // Cancels many, as port_layout.h says, under one lock a version.
+  // Cancels many requests; port_layout.h has the records. Each version's lock is taken once.
   void CancelMany(const int32_t* words, size_t count);
 
-  // Looks for answers; see Waker.
+  // Looks for responses (Waker::Look).
   Looked Look() {
     CheckThread();
     return waker_.Look();
   }
-  // Hands out finished pages, as many as there is room for, and signals where more are left; each
-  // must come back with Recycle. How many.
+  // Hands out published pages, as many as there is room for, and returns how many. Signals if more
+  // are left. Each page must come back with Recycle.
   size_t TakePages(std::span<CompletionPage*> pages);
-  // False: the page is not kept, and its id will stand for another one.
+  // False: the page's memory is freed, and its id will be reused for other memory.
   bool Recycle(CompletionPage* page);
-  // A page that is handed out; null for any other.
+  // A page that was handed out; null if `id` is another one.
   CompletionPage* page(uint32_t id) const { return pages_.handed(id); }
-  // JavaScript has a large output of a page that is handed out.
+  // Drops a large output, which JavaScript has taken from a page that was handed out.
   void ReleaseLarge(CompletionPage* page, size_t number) { pages_.ReleaseLarge(page, number); }
 
-  // Gives back memory that a burst left: requests of free slots, blocks and pages beyond those of a
-  // working port. What JavaScript has seen of pages that are not handed out is stale afterwards.
+  // JavaScript's callers have read so many responses to a request of a decoupled model, of so many
+  // bytes (StreamCount). The request may have ended, and its slot may be another one's.
+  void Read(uint32_t slot, uint32_t generation, uint32_t position, uint32_t responses,
+            uint64_t bytes);
+
+  // Frees memory that is left from a burst: requests of free slots, idle blocks, and free pages.
+  // JavaScript must forget pages that are not handed out.
   void Shrink();
-  // Requests that there is memory for.
+  // How many requests it has memory for.
   size_t request_capacity() const { return slots_.capacity(); }
 
-  // Any thread. A port looks at the epoch when it is asked for something; that it has is told only
-  // where somebody asks for that.
+  // The next three may be called by any thread. JavaScript reads the epoch word whenever it uses
+  // the port. AskEpoch wakes it, so that it acknowledges the epoch even if it is idle.
   void ShowEpoch(uint32_t epoch);
   void AskEpoch() { waker_.Signal(); }
   void ShowClosed();
-  // The JS thread has submitted everything it knew before `epoch`.
+  // The JS thread has submitted every request that it prepared before it saw `epoch`.
   void Acknowledge(uint32_t epoch);
   uint32_t acknowledged() const { return acknowledged_.load(std::memory_order_acquire); }
 
-  // Cancels all requests and drops what comes of them. Idempotent.
+  // Cancels all requests and drops their responses. Idempotent.
   void Detach();
   bool detached() const { return detached_.load(std::memory_order_acquire); }
 
@@ -137,85 +141,76 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
     TRITONTS_ASSERT(thread_.IsCurrent(), "a port was used by a thread that is not its own");
   }
 
-  // Requests that are in no queue, linked as if they were.
-  struct RequestChain {
-    Request* first = nullptr;
-    Request* last = nullptr;
-    void Append(RequestChain chain) {
-      if (!chain.first) return;
-      (last ? last->next : first) = chain.first;
-      last = chain.last;
-    }
-  };
-  // The requests of a tick, or of a cancellation, for one version.
+  // The requests of one call of Submit or Cancel for one version.
   struct Tick {
     uint32_t uid;
-    std::shared_ptr<Executor> executor;  // null: it is gone
+    std::shared_ptr<Executor> executor;  // null: the version is gone
     std::vector<Request*> requests;
-    uint64_t bytes;  // what they count against the limit
+    uint64_t bytes;  // their charge in the budget
   };
-  // A block that a request of the tick has.
+  // A staged block that a request of the tick uses.
   struct TickBlock {
     const Request* request;
     uint32_t id;
   };
 
-  // --- The way in. Parse* throw std::bad_alloc.
+  // --- Submitting and cancelling, on the JS thread. The Parse functions, TickOf and AddTick throw
+  // std::bad_alloc.
   Status Parse(SubmissionReader reader, const char* const* slab_sources, uint64_t now_ns);
   Status ParseGroup(SubmissionReader* reader, const char* const* slab_sources, uint64_t now_ns);
-  // The inputs of a group; adds what a request's take to `*bytes`.
+  // Parses the inputs of a group. Adds the bytes that the inputs of one request hold to `*bytes`.
   Status ParseInputs(SubmissionReader* reader, const GroupRecord& record, const Executor* executor,
                      const char* const* slab_sources, const Slots::Slot& slot, uint64_t* bytes);
-  // Null where there never was such a version.
+  // What a group says besides its inputs.
+  static Status ParseAttributes(SubmissionReader* reader, const GroupRecord& record,
+                                RequestHeader* header);
+  // The tick's requests for a version. Null: there never was such a version.
   Tick* TickOf(uint32_t uid);
   Tick* AddTick(uint32_t uid, std::shared_ptr<Executor> executor);
-  // The one for requests that were submitted to a version; null where that is known no more.
+  // The same for a cancellation. Null: the port does not know the version any more.
   Tick* CancelTickOf(uint32_t uid);
-  // Makes the requests of this tick the port's again, unsubmitted.
+  // Undoes Parse: the requests of this tick become idle again.
   void DropTick();
-  // Answers requests to versions that are gone.
+  // Refuses requests to versions that are gone.
   void RefuseGone();
-  // Charges the requests of this tick against the limit, and answers those beyond it.
+  // Charges the requests of this tick, and refuses those beyond the limit.
   void Charge();
-  // Charges those of one version one by one, and answers those beyond the limit.
+  // The same for the requests for one version, one by one.
   void ChargeEach(Tick* tick);
-  // What is wrong with a request of so many bytes, that the limit does not allow at present.
+  // The error for a request of `bytes` that exceeds the limit.
   Status BeyondLimit(const Executor& executor, uint64_t bytes) const;
-  // Answers requests that were not submitted. `like` says all of the answer but its request.
+  // Responds to requests that were not submitted. `like` is the response without its request.
   void Refuse(std::span<Request* const> requests, const Response& like);
-  // Submits, and answers what the version had no memory for.
-  void SubmitTo(Tick* tick, uint64_t now_ns, InlineTick* spent);
-  // Lets go of the blocks of what was accepted.
+  // Frees the ids of blocks whose requests were not refused as unserved.
   void ReleaseBlocks();
-  // Adds a slot's requests that have not ended to those to be cancelled.
+  // Adds the slot's requests that have not ended to the ones to cancel.
   void CollectCancelled(const Slots::Slot& slot, size_t first, size_t count);
   void CancelCollected();
+  // Adds to what JavaScript has of streams and its callers have not read.
+  void NoteUnread(int64_t bytes);
 
-  // --- The way out. Any thread.
-  // Takes a request back whose final answer is in a page.
+  // --- Delivering. Any thread. Makes a request idle again, after its final response was written.
   static void TakeBack(Request* request);
-  // The writing thread: a final response is in a page, or else nobody will have it.
+  // Ends a request: its final response was written, or cannot be written, or nobody will read it.
   struct Ended;
   void End(const Response& response, Ended* ended);
-  // The end of a delivery: of what was written, and of what there was no memory for.
+  // Ends a delivery: publishes the pages, and queues requests that there was no memory for.
   void Finish(Ended* ended, const BatchTimings* timings);
-  // Writes errors for requests whose answers there was no memory for, as many as there is now.
-  void AnswerUnanswered();
+  // Writes errors for the waiting requests, as many as there is memory for now.
+  void RespondToWaiting();
   void AbandonSelf();
-  // Pages are written. `timings`: as for Waker.
-  void HandOver(bool here, const BatchTimings* timings);
-  // Whether this is the JS thread within Submit, which takes what is answered then itself.
+  // Whether this is the JS thread within Submit. It needs no signal.
   bool IsHere() const { return std::this_thread::get_id() == js_thread_ && running_here_; }
-  // One part of what keeps the port alive is gone.
+  // Drops references; the last one ends the port's ownership of itself.
   void Drop(uint64_t references);
 
   [[no_unique_address]] const ThreadChecker thread_;
   const std::thread::id js_thread_ = std::this_thread::get_id();
   const std::shared_ptr<Server> server_;
   Budget& budget_;  // the server's
-  // Made beforehand: what is said where there is no memory to say anything.
+  // Made beforehand, for when there is no memory for a message.
   const Status no_memory_;
-  const Status no_answer_;
+  const Status no_response_;
   bool ready_ = false;
   BlockRef header_;
   BlockRef submission_;
@@ -224,28 +219,32 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   CompletionPages pages_;
   Waker waker_;
   std::unordered_map<uint32_t, std::shared_ptr<Executor>> executors_;
-  std::vector<Tick> ticks_;  // of what is being done, by version; kept allocated
+  std::vector<Tick> ticks_;  // by version; only the first tick_count_ are used; kept allocated
   size_t tick_count_ = 0;
   std::vector<TickBlock> tick_blocks_;
   uint64_t flushes_ = 0;
-  uint64_t unanswered_ = 0;  // requests whose final responses were not taken
-  // What the JS thread delivers itself needs no signal while it submits, and there was some.
+  // Bytes of streams that JavaScript has and its callers have not read. They may read a response
+  // before its page is back, so this may be less than 0. And its charge in the budget.
+  int64_t unread_ = 0;
+  uint64_t unread_charge_ = 0;
+  uint64_t untaken_ = 0;  // requests whose final response JavaScript has not taken
+  // Whether the JS thread is within Submit, and whether a response was delivered there.
   bool running_here_ = false;
-  bool answered_here_ = false;
+  bool responded_here_ = false;
   InlineTick inline_tick_;
   std::atomic<uint32_t> acknowledged_{0};
   std::atomic<bool> detached_{false};
 
-  // Requests that are not finally answered, and one more from the first submission until
-  // Detach: `self_` is there while it is not 0.
+  // Counts requests without a final response, and one more from the first submission until Detach.
+  // `self_` is set while it is not 0.
   std::atomic<uint64_t> references_{0};
   std::shared_ptr<Port> self_;
 
-  // Requests that ended and whose answers there was no memory for, linked through themselves. They
-  // are answered when a page comes back.
-  std::mutex waiting_mutex_;  // guards the list
+  // Requests that ended without memory for their response. They get an error when a page comes
+  // back.
+  std::mutex waiting_mutex_;  // guards waiting_
   RequestChain waiting_;
-  std::atomic<bool> some_wait_{false};  // whether there are any; written under the lock
+  std::atomic<bool> some_wait_{false};  // whether waiting_ has requests; written under the lock
 };
 
 }  // namespace tritonts

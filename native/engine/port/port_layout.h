@@ -1,36 +1,46 @@
-// The words that JavaScript and the engine exchange. src/addon/layout.ts says the same.
+// The layout of the words that JavaScript and the engine exchange. src/addon/layout.ts must match.
 //
-// Submission: a record for each group, all 32-bit words. A group is requests of a tick for one
-// version that differ in their bytes alone; what fits no other is a group of one.
-//   uid, slot, generation, requests, inputs, wanted outputs (0: all), rows of each,
+// Submission: a record of 32-bit words for each group. A group is the requests of a tick for one
+// version that differ only in their bytes. A request that fits no other is a group of one.
+//   uid, slot, generation, requests, inputs, wanted outputs (0: all) | words of attributes
+//     << 16, rows of each request,
 //   for each input: index, source, place, offset, byte size, rank, dims…
-//   then the indices of the wanted outputs.
-//   Dims and byte sizes are those of one request.
-//   Source kSlab: place = number of the slab; the first request's bytes begin at the offset in it,
-//   and those of the others follow.
-//   Source kBlock: place = id of the staged block; offset and byte size are its length, in two
-//   words. Of a group of one only. The id is free again when the block's request is accepted, or
-//   refused for another reason than kUnservedBit; after that, and when nothing was taken of a
-//   submission, the block is still staged.
-//   What a group has in slabs lies in one range of each slab that it names, from the first of its
-//   bytes there to the last one; that is a power of two long, at least 64 bytes, and is counted as
-//   in flight in equal shares.
+//   then the indexes of the wanted outputs,
+//   then, if there are any, the attributes: what schedulers and models are told besides inputs.
+//   - Attributes: priority and time-out in microseconds, two words each, the lower one first, 0:
+//     none; the number of parameters, and for each: kind, bytes of its name, bytes of its value,
+//     the name, the value. Name and value begin at words of their own. A value is UTF-8, a signed
+//     integer of 8 bytes, a double, or a word that is 0 or 1.
+//   - Dims and byte sizes are those of one request.
+//   - Source kSlab: place is the number of the slab. The first request's bytes begin at the offset,
+//     and those of the other requests follow.
+//   - Source kBlock: place is the id of the staged block; byte size and offset are the low and the
+//     high word of its length. Only for a group of one. The id is free again after the submission,
+//     unless the request is refused with kUnservedBit or the whole submission fails. Then the block
+//     is still staged.
+//   - A group's bytes in a slab lie in one range, from its first byte there to its last one. The
+//     size of the range is a power of two, at least 64 bytes. Each request is charged an equal
+//     share of it (budget.h).
 //
 // Completion: in a page, records of two kinds:
-//   kTimings, then (at the next even word) five doubles: rows of the batch, and nanoseconds in the
-//     queue, of compute_input, compute_infer and compute_output; holds for the records after it
-//   slot, generation, code | final << 8 | limited << 9 | ran << 10 | unserved << 11 | outputs <<
-//   16,
-//     position of the first request in its group, requests: neighbours whose responses differ in
-//     their bytes alone,
-//     on error: offset and byte size of the message in the page, which is that of all of them,
-//     else for each output: index | datatype << 16, offset of the first one's in the page (or
-//     ~number of a large output, of one request), byte size of one, rank, dims…; the others' bytes
-//     follow.
-//   What lies in the page begins at a multiple of 8.
+//   - kTimings, then (at the next even word) five doubles: rows of the batch, and nanoseconds in
+//     the queue, of compute_input, of compute_infer and of compute_output. It holds for the records
+//     that follow it.
+//   - slot, generation, bits (code | final << 8 | limited << 9 | ran << 10 | unserved << 11 |
+//     counted << 12 | empty << 13 | outputs << 16), position of the first request in its group,
+//     number of requests. These are neighbours whose responses differ only in their bytes. Then, on
+//     error: offset and byte size of the message in the page, the same for all requests; else for
+//     each output: index | datatype << 16, offset in the page of the first request's bytes (or
+//     ~number of a large output, for one request), byte size of one request, rank, dims… The bytes
+//     of the other requests follow those of the first one.
+//   Bytes at the back of a page begin at multiples of 8.
+//   - Counted: a response of a decoupled model. It counts as unread until JavaScript says that it
+//   was
+//     read, with StreamCount::kResponseBytes and the bytes of its outputs. Empty: the end of a
+//     request without a response.
 //
-// Cancellation of many: in the submission words, for each: slot, generation, position of the first
-// request, requests.
+// Cancellation: in the submission words, for each sequence of neighbours in a group: slot,
+// generation, position of the first request, number of requests.
 #pragma once
 
 #include <cstddef>
@@ -41,20 +51,27 @@ namespace tritonts::layout {
 constexpr size_t kSlabBytes = size_t{1} << 20;
 constexpr size_t kSubmissionWords = size_t{1} << 16;
 constexpr size_t kPageBytes = size_t{256} << 10;
-constexpr size_t kLargeOutput = size_t{64} << 10;  // from here on an output is a large one
-// Outputs of one response that are cut from its page, together at most; the others are large ones.
+constexpr size_t kLargeOutput = size_t{64} << 10;  // the smallest large output
+// How many bytes of outputs of one response are cut from its page at most. Further outputs are
+// large ones.
 constexpr size_t kCutBytes = kPageBytes / 2;
 
-// Header words; atomic, because other threads write some.
+// Header words. They are atomic, because other threads write some of them.
 constexpr size_t kHeaderBytes = 4096;
 constexpr size_t kEpoch = 0;
 constexpr size_t kClosed = 1;
-// From here on pairs of id and words of the pages that the JS thread was just given.
+// From here on: pairs of id and words of the pages that the JS thread was just given.
 constexpr size_t kPages = 2;
 constexpr size_t kMostPages = 64;
 
 constexpr int32_t kSlab = 0;
 constexpr int32_t kBlock = 1;
+
+// Kinds of parameters.
+constexpr int32_t kStringParameter = 0;
+constexpr int32_t kIntegerParameter = 1;
+constexpr int32_t kDoubleParameter = 2;
+constexpr int32_t kFlagParameter = 3;
 
 // First words of records.
 constexpr int32_t kTimings = -1;
@@ -62,6 +79,8 @@ constexpr int32_t kFinalBit = 1 << 8;
 constexpr int32_t kLimitedBit = 1 << 9;
 constexpr int32_t kRanBit = 1 << 10;
 constexpr int32_t kUnservedBit = 1 << 11;
+constexpr int32_t kCountedBit = 1 << 12;
+constexpr int32_t kEmptyBit = 1 << 13;
 
 constexpr size_t kCancelWords = 4;
 

@@ -1,13 +1,15 @@
-// Reads the words of a submission (port_layout.h): groups of requests, and their inputs. Looks at
-// the words alone; what they name (versions, slots, slabs, blocks) is for its caller to know.
+// Reads the words of a submission (port_layout.h): groups of requests and their inputs. It checks
+// only the words. The caller checks what they name: versions, slots, slabs, blocks.
 //
-// For each group in turn: Group, then Input as often as it has inputs, then Wanted. Each returns
-// null, or what is wrong with the words; then there is nothing more to read. No allocation.
+// For each group call Group, then Input as often as the group has inputs, then Wanted, then
+// Attributes. Each returns null, or what is wrong with the words; then reading ends. Does not
+// allocate. Used by the JS thread; the words belong to the caller.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "engine/port/port_layout.h"
 
@@ -22,17 +24,75 @@ struct GroupRecord {
   uint32_t requests;  // 1 to kMostRequests
   uint32_t inputs;
   uint32_t wanted;
-  uint32_t rows;  // of each request; 0 without a batch dimension
+  uint32_t attributes;  // words of them
+  uint32_t rows;        // of each request; 0: the model has no batch dimension
 };
 
 // An input of a group's requests.
 struct InputRecord {
   uint32_t index;
-  bool in_block;    // else in a slab
+  bool in_block;    // false: in a slab
   uint32_t place;   // number of the slab, or id of the block
   uint32_t offset;  // of the first request's bytes in the slab; 0 for a block
   uint64_t size;    // bytes of one request
   std::span<const int32_t> dims;
+};
+
+struct ParameterRecord {
+  int32_t kind;
+  std::string_view name;
+  std::string_view value;  // its bytes
+};
+
+// What a group's requests say besides their inputs.
+class AttributesReader {
+ public:
+  AttributesReader() = default;
+  explicit AttributesReader(std::span<const int32_t> words) : words_(words) {}
+
+  // The first: priority, time-out, and how many parameters there are.
+  const char* Head(uint64_t* priority, uint64_t* timeout_us, uint32_t* parameters) {
+    if (words_.size() < kHeadWords) return "attributes are cut";
+    *priority = Long(0);
+    *timeout_us = Long(2);
+    *parameters = static_cast<uint32_t>(words_[4]);
+    words_ = words_.subspan(kHeadWords);
+    // Each has some words of its own.
+    return *parameters > words_.size() ? "parameters are cut" : nullptr;
+  }
+  const char* Parameter(ParameterRecord* parameter) {
+    if (words_.size() < 3) return "a parameter is cut";
+    parameter->kind = words_[0];
+    const auto name = static_cast<uint32_t>(words_[1]);
+    const auto value = static_cast<uint32_t>(words_[2]);
+    words_ = words_.subspan(3);
+    if (!Bytes(name, &parameter->name) || !Bytes(value, &parameter->value)) {
+      return "a parameter is cut";
+    }
+    const bool known = parameter->kind == layout::kStringParameter ||
+                       (parameter->kind == layout::kFlagParameter && value == 4) ||
+                       ((parameter->kind == layout::kIntegerParameter ||
+                         parameter->kind == layout::kDoubleParameter) &&
+                        value == 8);
+    return known ? nullptr : "a parameter of no kind that may be";
+  }
+
+ private:
+  static constexpr size_t kHeadWords = 5;
+
+  uint64_t Long(size_t index) const {
+    return static_cast<uint32_t>(words_[index]) | uint64_t{static_cast<uint32_t>(words_[index + 1])}
+                                                      << 32;
+  }
+  bool Bytes(uint64_t size, std::string_view* bytes) {
+    const uint64_t words = (size + 3) / 4;
+    if (words > words_.size()) return false;
+    *bytes = {reinterpret_cast<const char*>(words_.data()), static_cast<size_t>(size)};
+    words_ = words_.subspan(words);
+    return true;
+  }
+
+  std::span<const int32_t> words_;  // that are left
 };
 
 class SubmissionReader {
@@ -40,7 +100,7 @@ class SubmissionReader {
   SubmissionReader(const int32_t* words, size_t count) : words_(words, count) {}
 
   bool done() const { return words_.empty(); }
-  // Those that are not read.
+  // The words that were not read yet.
   std::span<const int32_t> words() const { return words_; }
   const char* Group(GroupRecord* group) {
     if (words_.size() < kGroupWords) return "a record is cut";
@@ -49,7 +109,8 @@ class SubmissionReader {
     group->generation = Word(2);
     group->requests = Word(3);
     group->inputs = Word(4);
-    group->wanted = Word(5);
+    group->wanted = Word(5) & 0xffff;
+    group->attributes = Word(5) >> 16;
     group->rows = Word(6);
     Skip(kGroupWords);
     if (group->requests == 0 || group->requests > GroupRecord::kMostRequests) {
@@ -85,6 +146,14 @@ class SubmissionReader {
     return nullptr;
   }
 
+  // `attributes`: there are some, where the group's record says so.
+  const char* Attributes(const GroupRecord& group, AttributesReader* attributes) {
+    if (group.attributes > words_.size()) return "a record is cut";
+    *attributes = AttributesReader(words_.first(group.attributes));
+    Skip(group.attributes);
+    return nullptr;
+  }
+
   const char* Wanted(const GroupRecord& group, std::span<const int32_t>* wanted) {
     if (group.wanted > words_.size()) return "a record is cut";
     *wanted = words_.first(group.wanted);
@@ -93,14 +162,14 @@ class SubmissionReader {
   }
 
  private:
-  // Words of a record before its inputs, and of an input before its dims.
+  // How many words a record has before its inputs, and an input before its dims.
   static constexpr size_t kGroupWords = 7;
   static constexpr size_t kInputWords = 6;
 
   uint32_t Word(size_t index) const { return static_cast<uint32_t>(words_[index]); }
   void Skip(size_t count) { words_ = words_.subspan(count); }
 
-  std::span<const int32_t> words_;  // that are left
+  std::span<const int32_t> words_;  // not read yet
 };
 
 }  // namespace tritonts

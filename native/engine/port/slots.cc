@@ -19,7 +19,7 @@ bool Slots::Slot::abandoned() const {
   });
 }
 
-Slots::Slot* Slots::Take(const GroupRecord& group, const char** fault) {
+Slots::Slot* Slots::Take(const GroupRecord& group, bool decoupled, const char** fault) {
   if (group.slot >= kMostSlots) {
     *fault = "a slot beyond all bounds";
     return nullptr;
@@ -33,12 +33,21 @@ Slots::Slot* Slots::Take(const GroupRecord& group, const char** fault) {
     *fault = "a slot that is in use";
     return nullptr;
   }
-  if (leave || slot.capacity < group.requests) {
+  const bool renew = leave || slot.capacity < group.requests;
+  // First, because nothing may throw once the slot has changed.
+  std::unique_ptr<StreamCount[]> streams;
+  if (decoupled && (renew || !slot.streams)) {
+    streams = std::make_unique<StreamCount[]>(renew ? group.requests : slot.capacity);
+  }
+  if (renew) {
     if (leave) abandoned_.reserve(abandoned_.size() + 1);
     if (leave || !slot.header) {
       auto header = std::make_unique<RequestHeader>();
       auto requests = std::make_unique<Request[]>(group.requests);
-      if (leave) abandoned_.push_back({std::move(slot.header), std::move(slot.requests)});
+      if (leave) {
+        abandoned_.push_back(
+            {std::move(slot.header), std::move(slot.requests), std::move(slot.streams)});
+      }
       slot.header = std::move(header);
       slot.requests = std::move(requests);
     } else {
@@ -50,6 +59,8 @@ Slots::Slot* Slots::Take(const GroupRecord& group, const char** fault) {
       slot.requests[i].position = i;
     }
   }
+  if (streams || renew) slot.streams = std::move(streams);
+  slot.header->streams = decoupled ? slot.streams.get() : nullptr;
 #if defined(TRITONTS_CHECKS)
   TRITONTS_ASSERT(slot.untaken == 0, "a slot was used again before its answers were taken");
   TRITONTS_ASSERT(slot.generation != group.generation, "a request id was used again");
@@ -79,6 +90,7 @@ void Slots::Shrink() {
       kept += slot.capacity;
     } else if (slot.idle()) {
       slot.requests.reset();
+      slot.streams.reset();
       slot.header.reset();
       slot.count = slot.capacity = 0;
     }

@@ -1,5 +1,6 @@
-// A port's slots: the requests of a group are the slot's own, and stay allocated for the next one.
-// The JS thread's; the requests themselves belong to whoever request.h says.
+// A port's slots. A slot owns the requests of a group, and keeps them allocated for the next group.
+// The port owns the slots, and only the JS thread may call a function. Who may touch a request is
+// in request.h.
 #pragma once
 
 #include <cstdint>
@@ -9,42 +10,44 @@
 
 #include "engine/port/reader.h"
 #include "engine/request/request.h"
+#include "engine/request/stream_count.h"
 
 namespace tritonts {
 
 class Slots {
  public:
   struct Slot {
-    uint32_t uid = 0;  // of the version that the last group was for
+    uint32_t uid = 0;  // version of the last group
     uint32_t generation = 0;
-    uint32_t count = 0;  // requests of the last group
+    uint32_t count = 0;  // how many requests the last group has
     uint32_t capacity = 0;
-    std::unique_ptr<RequestHeader> header;  // what all of them share
+    std::unique_ptr<RequestHeader> header;  // shared by the requests
     std::unique_ptr<Request[]> requests;
+    std::unique_ptr<StreamCount[]> streams;  // of decoupled models; else null
 #if defined(TRITONTS_CHECKS)
-    uint32_t untaken = 0;  // from Submit until the page with their final responses is taken
+    uint32_t untaken = 0;  // requests whose final response was not taken
 #endif
     std::span<Request> all() const { return {requests.get(), count}; }
     bool idle() const;
-    // Whether those that are not idle were abandoned, and answered.
+    // Whether every request that is not idle was abandoned.
     bool abandoned() const;
   };
 
-  // Room for a group's requests; null, with `fault`, where the slot is not free. A slot whose
-  // requests were abandoned is, with other ones: a run may still look at those. Throws
-  // std::bad_alloc, and then the slot is as it was.
-  Slot* Take(const GroupRecord& group, const char** fault);
-  // A slot, if its last group is of that generation; else null.
+  // Takes a slot for a group; `decoupled`: its requests have stream counts. Null, with `fault`: the
+  // slot is in use. If its requests were abandoned, a run may still read them, so the slot gets new
+  // ones. If it throws std::bad_alloc, the slot is unchanged.
+  Slot* Take(const GroupRecord& group, bool decoupled, const char** fault);
+  // The slot, if its last group has that generation; else null.
   const Slot* Find(uint32_t slot, uint32_t generation) const;
   size_t size() const { return slots_.size(); }
   const Slot& operator[](size_t slot) const { return slots_[slot]; }
 
-  // Final answers to so many of the slot's requests were handed out, or never will be. For
-  // TRITONTS_CHECKS.
+  // Notes that final responses to `count` of the slot's requests were handed out, or never will be.
+  // Only for TRITONTS_CHECKS.
   void NoteTaken(uint32_t slot, uint32_t count);
-  // Frees the requests of slots that are not in use, beyond what a working port has use for.
+  // Frees the requests of idle slots, except for kKeptRequests of them.
   void Shrink();
-  // Requests that there is memory for.
+  // How many requests it has memory for.
   size_t capacity() const;
 
  private:
@@ -55,6 +58,7 @@ class Slots {
   struct Abandoned {
     std::unique_ptr<RequestHeader> header;
     std::unique_ptr<Request[]> requests;
+    std::unique_ptr<StreamCount[]> streams;
   };
   std::vector<Abandoned> abandoned_;
 };

@@ -1,5 +1,4 @@
-// A port's way in: what JavaScript wrote (groups.cc), charged and handed to the versions.
-#include <algorithm>
+// How a port submits requests: they are parsed (groups.cc), charged and handed to the versions.
 #include <array>
 #include <new>
 #include <string>
@@ -14,7 +13,7 @@ namespace tritonts {
 
 namespace {
 
-constexpr size_t kFew = 64;  // requests that are refused together
+constexpr size_t kFew = 64;  // how many requests are refused with one delivery
 
 }  // namespace
 
@@ -76,11 +75,11 @@ Status Port::BeyondLimit(const Executor& executor, uint64_t bytes) const {
 void Port::ChargeEach(Tick* tick) {
   std::vector<Request*>& requests = tick->requests;
   size_t kept = 0;
-  // Neighbours of as many bytes are refused together.
+  // Neighbours with equal charges are refused together.
   std::array<Request*, kFew> refused;
   size_t count = 0;
   Response like;
-  uint64_t said = 0;  // the bytes that `like` is about
+  uint64_t said = 0;  // the charge that `like` is made for
   const auto refuse = [&] { Refuse(std::span(refused).first(std::exchange(count, 0)), like); };
   for (Request* request : requests) {
     const uint64_t bytes = request->header->accounted_bytes;
@@ -103,26 +102,12 @@ void Port::Charge() {
   uint64_t bytes = 0;
   for (size_t i = 0; i < tick_count_; i++) bytes = SumBytes(bytes, ticks_[i].bytes);
   if (budget_.Reserve(bytes)) return;
-  // Not all of them: as many as fit, in order.
+  // They do not all fit. So as many as fit are taken, in order.
   for (size_t i = 0; i < tick_count_; i++) ChargeEach(&ticks_[i]);
 }
 
-void Port::SubmitTo(Tick* tick, uint64_t now_ns, InlineTick* spent) {
-  try {
-    tick->executor->Submit(tick->requests, now_ns, spent);
-  } catch (const std::bad_alloc&) {
-    // What the version took, it answers.
-    std::erase_if(tick->requests, [](const Request* request) {
-      return request->state() != Request::State::kSubmitted;
-    });
-    Response like;
-    like.status = no_memory_;
-    Refuse(tick->requests, like);
-  }
-}
-
 Status Port::Submit(const int32_t* words, size_t count, const char* const* slab_sources, bool run,
-                    bool* answered) {
+                    bool* responded) {
   CheckThread();
   const uint64_t now = NowNs();
   flushes_++;
@@ -141,25 +126,28 @@ Status Port::Submit(const int32_t* words, size_t count, const char* const* slab_
   uint64_t accepted = 0;
   for (size_t i = 0; i < tick_count_; i++) accepted += ticks_[i].requests.size();
   if (!self_) {
-    // Before anything is in flight: nobody else looks at it yet.
+    // Nothing is in flight yet, so no other thread touches these.
     self_ = shared_from_this();
     references_ = 1;
   }
   references_.fetch_add(accepted, std::memory_order_relaxed);
-  unanswered_ += accepted;
+  untaken_ += accepted;
   running_here_ = run;
-  answered_here_ = false;
+  responded_here_ = false;
   RefuseGone();
   Charge();
   inline_tick_.spent_ns = 0;
   for (size_t i = 0; i < tick_count_; i++) {
-    if (!ticks_[i].requests.empty()) SubmitTo(&ticks_[i], now, run ? &inline_tick_ : nullptr);
-    ticks_[i].executor.reset();
+    Tick& tick = ticks_[i];
+    if (!tick.requests.empty()) {
+      tick.executor->Submit(tick.requests, now, run ? &inline_tick_ : nullptr);
+    }
+    tick.executor.reset();
   }
   ReleaseBlocks();
   running_here_ = false;
-  if (!waker_.waits()) waker_.BeginWait(unanswered_ > 0 ? now : 0);
-  if (answered) *answered = answered_here_;
+  if (!waker_.waits()) waker_.BeginWait(untaken_ > 0 ? now : 0);
+  if (responded) *responded = responded_here_;
   return Status::Ok();
 }
 

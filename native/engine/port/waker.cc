@@ -10,7 +10,7 @@ namespace tritonts {
 
 namespace {
 
-// Looks go on for so long before the event loop has its turn, which takes about as long.
+// How long a look takes. A turn of the event loop takes about as long.
 constexpr uint64_t kLookNs = 2'000;
 
 }  // namespace
@@ -21,8 +21,8 @@ void Waker::Signal(const BatchTimings* timings) {
     batch_ended_ns_.store(timings ? timings->exec_end_ns : 0, std::memory_order_relaxed);
   }
   if (signalled_.exchange(true)) return;
-  // Either this sees that the JS thread looks, or that sees, when it stops, that there is
-  // something.
+  // Either this thread sees that the JS thread looks, or the JS thread sees the signal when it
+  // stops.
   if (looking_) return;
   waking_.fetch_add(1);
   if (!closed_) wake_();
@@ -43,10 +43,12 @@ void Waker::BeginWait(uint64_t now_ns) {
 
 void Waker::NoteWait() {
   const uint64_t ended = batch_ended_ns_.load(std::memory_order_relaxed);
-  // What no batch ended says nothing of those to come.
+  // A response without a batch says nothing about how long batches take.
   if (waiting_since_ns_ == 0 || ended == 0) return;
-  // Not from the submission: a thread that slept until then will itself look for batches when they
-  // come soon after its answers. Would each wait for the other one to begin, neither did.
+  // The wait counts from the begin of the batch and not from the submission. Otherwise the wake-up
+  // of a sleeping instance's thread would make the wait look long. Then this thread would never
+  // begin to spin, and neither would the instance's thread, which spins only if batches follow
+  // quickly.
   const uint64_t began =
       std::max(waiting_since_ns_, batch_began_ns_.load(std::memory_order_relaxed));
   policy_.Note(looked_, ended > began ? ended - began : 0, began - waiting_since_ns_);
@@ -56,16 +58,16 @@ Looked Waker::StopLooking(Spin spin) {
   core_.reset();
   looking_ = false;
   looked_ = spin;
-  // What was signalled before that wakes nobody.
+  // A signal that came before `looking_` was cleared has woken nobody.
   if (!signalled_) return Looked::kAsleep;
-  if (spin == Spin::kInVain) looked_ = Spin::kFound;
+  if (spin == Spin::kNotFound) looked_ = Spin::kFound;
   return Looked::kSomething;
 }
 
 Looked Waker::Look() {
   if (!asked_) {
     asked_ = true;
-    const bool worth = waits() && cores_ > 0 && policy_.Worth();
+    const bool worth = waits() && cores_ > 0 && policy_.ShouldSpin();
     if (!worth) return core_ ? StopLooking(Spin::kNone) : Looked::kAsleep;
     if (!core_) {
       core_.emplace(Spinner::kJs, cores_);
@@ -73,30 +75,32 @@ Looked Waker::Look() {
       looking_ = true;
     }
     last_look_ns_ = NowNs();
-    interruptions_ = platform::Interruptions();
+    preemptions_ = platform::Preemptions();
     return Looked::kNothing;
   }
   if (!core_) return Looked::kAsleep;
   const uint64_t now = NowNs();
   const uint64_t end = waiting_since_ns_ + policy_.most_ns();
   if (now >= end) return StopLooking(looked_);
-  // Since the last turn of the event loop somebody else had the core, who may be the one that is
-  // waited for; or JavaScript had other things to do, and the loop would not have slept.
-  if (now - last_look_ns_ > SpinPolicy::kInterruptionNs) return StopLooking(Spin::kInterrupted);
+  // Since the last turn, another thread had the core, maybe the one that this thread waits for. Or
+  // JavaScript had other work, and the loop would not have slept.
+  if (now - last_look_ns_ > SpinPolicy::kPreemptionNs) return StopLooking(Spin::kPreempted);
   looked_ = tritonts::Look(signalled_, *core_, std::min(now + kLookNs, end), NowNs);
   last_look_ns_ = NowNs();
   if (looked_ == Spin::kFound) {
-    // On the core that the JS thread would have left: then sleeping is better, though it was found.
-    if (platform::Interruptions() != interruptions_) looked_ = Spin::kInterrupted;
+    // The instance's thread may have run on the core that this thread would have left by sleeping.
+    // So this look counts as interrupted, although it found something.
+    if (platform::Preemptions() != preemptions_) looked_ = Spin::kPreempted;
     return Looked::kSomething;
   }
-  if (looked_ == Spin::kInVain) return Looked::kNothing;
+  if (looked_ == Spin::kNotFound) return Looked::kNothing;
   return StopLooking(looked_);
 }
 
 void Waker::Close() {
   closed_ = true;
-  // Who came before that is in `wake_`, which takes no time; who comes after it does not call it.
+  // A thread that did not see `closed_` is in `wake_`, which is short. Later threads do not call
+  // it.
   while (waking_ != 0) std::this_thread::yield();
   looking_ = false;
   core_.reset();

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <new>
 
+#include "engine/base/rules.h"
 #include "engine/memory/port_memory.h"
 
 namespace tritonts {
@@ -12,14 +13,15 @@ namespace tritonts {
 namespace {
 
 constexpr size_t kLongestMessage = 16384;
-// Words of a timing record, with the one that aligns it, and of a response without its outputs;
-// with two where payload follows, which begins at a multiple of 8.
+// Words of a timing record, including alignment, and of a response without its outputs. Both
+// include two words for the alignment of bytes at the back of the page.
 constexpr size_t kTimingWords = 2 + 10;
 constexpr size_t kResponseWords = 5 + 2 + 2;
-constexpr size_t kOutputWords = 4 + 1 + 2;  // without the tail
+constexpr size_t kOutputWords = 4 + 1 + 2;  // without the dims of the tail
 constexpr size_t kMostWords = (layout::kPageBytes - layout::kCutBytes) / 4;
 
-// Decides, output by output, which ones are cut from the page: small ones, as long as they fit.
+// Decides for one output after the other whether it is cut from the page: small ones are, as long
+// as they fit.
 class Cutter {
  public:
   bool Takes(const OutputTensor& output) {
@@ -35,7 +37,7 @@ class Cutter {
   size_t bytes_ = 0;
 };
 
-// What keeps an output: its block, or a copy where it has none. Empty without memory.
+// What keeps an output alive: its block, or a copy if it has none. Empty: there is no memory.
 BlockRef Keep(const OutputTensor& output, const void** data) {
   *data = output.data;
   if (output.block) return BlockRef::Share(output.block);
@@ -47,8 +49,8 @@ BlockRef Keep(const OutputTensor& output, const void** data) {
   return copy;
 }
 
-// Keeps the large ones of these outputs with the page, whose list has room for them. False, with
-// none of them kept, where there is no memory for one; `*lacked` is its size.
+// Adds the large outputs to the page's list, which has room for them. False: there is no memory for
+// one, whose size is `*lacked`, and none was added.
 bool KeepLarge(std::span<const OutputTensor> outputs, CompletionPage* page, size_t* lacked) {
   const size_t first = page->large.size();
   Cutter sizes;
@@ -67,7 +69,7 @@ bool KeepLarge(std::span<const OutputTensor> outputs, CompletionPage* page, size
   return true;
 }
 
-// Whether the page's list has room for so many more.
+// Makes room for `count` more in the page's list. False: there is no memory.
 bool MakeLargeRoom(CompletionPage* page, size_t count) {
   std::vector<CompletionPage::Large>& large = page->large;
   if (large.capacity() - large.size() >= count) return true;
@@ -81,21 +83,32 @@ bool MakeLargeRoom(CompletionPage* page, size_t count) {
 
 }  // namespace
 
-bool ResponseWriter::Finish() {
+void ResponseWriter::Publish() {
   if (page_) pages_->Publish(page_, less_);
   page_ = nullptr;
   less_ = 0;
+}
+
+bool ResponseWriter::Finish() {
+  Publish();
+  if (streams_) streams_.unlock();
   return touched_;
+}
+
+void ResponseWriter::SetStreams(bool streams) {
+  if (streams == streams_.owns_lock()) return;
+  Finish();
+  if (streams) streams_ = pages_->LockStreams();
 }
 
 bool ResponseWriter::MakeRoom(size_t needed, CompletionPages::Use use) {
   if (page_ && page_->room() >= needed) return true;
   if (page_) {
     page_->full = true;
-    Finish();
+    Publish();
   }
   touched_ = true;
-  page_ = pages_->PageWithRoom(needed, use);
+  page_ = streams_ ? pages_->StreamsPageWithRoom(needed, use) : pages_->PageWithRoom(needed, use);
   return page_ != nullptr;
 }
 
@@ -130,6 +143,7 @@ void ResponseWriter::WriteTimings(const Request& request, const BatchTimings& ti
 }
 
 bool ResponseWriter::Write(const Response& response, uint32_t count) {
+  SetStreams(response.request->header->streams != nullptr);
   const Status& status = response.status;
   if (!status.ok()) return WriteFailure(response, count, status.code(), status.message());
   size_t lacked = 0;
@@ -159,7 +173,7 @@ bool ResponseWriter::WriteOutputs(const Response& response, std::string_view* co
     *complaint = "too many outputs for one response";
     return false;
   }
-  if (!MakeRoom(most_words * 4 + sizes.bytes(), CompletionPages::Use::kAnswers) ||
+  if (!MakeRoom(most_words * 4 + sizes.bytes(), CompletionPages::Use::kResponses) ||
       (large > 0 && !MakeLargeRoom(page_, large))) {
     *complaint = kNoMemory;
     return false;
@@ -172,6 +186,8 @@ bool ResponseWriter::WriteOutputs(const Response& response, std::string_view* co
   *words++ = static_cast<int32_t>(request->header->generation);
   *words++ = static_cast<int32_t>(Code::kOk) | (response.final ? layout::kFinalBit : 0) |
              (response.timings ? layout::kRanBit : 0) |
+             (response.counted > 0 ? layout::kCountedBit : 0) |
+             (response.empty ? layout::kEmptyBit : 0) |
              static_cast<int32_t>(response.outputs.size() << 16);
   *words++ = static_cast<int32_t>(request->position);
   *words++ = 1;
@@ -186,15 +202,14 @@ bool ResponseWriter::WriteOutputs(const Response& response, std::string_view* co
     for (const int64_t dim : output.tail) *words++ = static_cast<int32_t>(dim);
   }
   page_->words = static_cast<uint32_t>(words - page_->data());
+  page_->counted += response.counted;
   NoteWritten(response, 1);
   return true;
 }
 
 void ResponseWriter::NoteWritten(const Response& response, uint32_t count) {
-  if (!response.final) {
-    page_->unfinished = true;
-    return;
-  }
+  TRITONTS_ASSERT(response.final || streams_, "a request got a response that is not its last");
+  if (!response.final) return;
   page_->finals += count;
   page_->NoteEnded(response.request->header->slot, count);
 }
@@ -234,16 +249,18 @@ bool ResponseWriter::FitAlike(const AlikeResponses& alike) {
 }
 
 size_t ResponseWriter::WriteAlike(const AlikeResponses& alike, size_t first) {
+  SetStreams(false);
   const std::span<Request* const> requests = alike.requests.subspan(first);
-  // A record for each at the worst.
+  // In the worst case each request needs a record.
   size_t bytes_each = kResponseWords * 4;
   for (const OutputTensor& output : alike.outputs) {
     bytes_each += (kOutputWords + output.tail.size()) * 4 + output.size;
   }
   constexpr size_t kFixed = kTimingWords * 4;
-  // Not a page for the last few of a batch: as many as one can take.
-  if (!MakeRoom(kFixed + bytes_each, CompletionPages::Use::kAnswers)) return 0;
-  // The first of a tick's requests says for all of them how long they waited.
+  // A page needs room only for one response. So the last responses of a batch do not need a new
+  // page.
+  if (!MakeRoom(kFixed + bytes_each, CompletionPages::Use::kResponses)) return 0;
+  // Requests of one tick waited equally long, so the first one's time holds for all.
   WriteTimings(*requests.front(), *alike.timings);
   size_t count = 0;
   while (count < requests.size() &&

@@ -1,9 +1,10 @@
-// Writes responses to pages (port_layout.h), page after page. Made for one delivery; the one thread
-// that delivers. Nothing here throws: where memory is wanting, it says so.
+// Writes responses to pages (port_layout.h), page after page. A writer is made for one delivery,
+// and used by the thread that delivers. Nothing throws: if there is no memory, functions say so.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <string_view>
 
 #include "engine/port/pages.h"
@@ -18,19 +19,21 @@ class ResponseWriter {
   ResponseWriter(const ResponseWriter&) = delete;
   ResponseWriter& operator=(const ResponseWriter&) = delete;
 
-  // What may be said of a response that there is no memory for.
+  // The message for a response that there is no memory for.
   static constexpr std::string_view kNoMemory = "no memory for the answer";
 
-  // Writes a response, or `count` that are errors alike. Where there is no memory for it, an error
-  // that says so; false where there is none for that either, and then nothing was written.
+  // Writes a response, or `count` equal errors to neighbours of a group. If there is no memory for
+  // the response, it writes an error. False: there is no memory for that either, and nothing was
+  // written.
   bool Write(const Response& response, uint32_t count);
-  // Whether answers that are alike can be one record.
+  // Whether alike responses can be written as one record.
   static bool FitAlike(const AlikeResponses& alike);
-  // Writes these from number `first` on, as many as a page has room for. How many; 0: no memory.
+  // Writes alike responses from number `first` on, as many as a page has room for. Returns how
+  // many; 0: there is no memory.
   size_t WriteAlike(const AlikeResponses& alike, size_t first);
 
-  // Final responses to these requests were written by the last call, and what was counted of them
-  // is counted with their page from then on. Before they are used again.
+  // Moves the charge of these requests to the page. The last call has written their final
+  // responses. Called before the requests can be used again.
   void NoteEnds(std::span<Request* const> requests) {
     for (const Request* request : requests) {
       if (!request->charged) continue;
@@ -38,28 +41,34 @@ class ResponseWriter {
       less_ += request->header->accounted_bytes;
     }
   }
-  // Publishes what is left to be; whether the JS thread is to be told. So it is also where nothing
-  // was written: others' answers were kept from it meanwhile.
+  // Publishes the last page, and lets other threads write to streams. Returns whether the JS thread
+  // must be told. That is also so if nothing was written in the end, because the writer held a page
+  // in which there may be other responses.
   bool Finish();
 
  private:
-  // Makes `page_` one with so much room; false without memory.
+  // Chooses the pages of the responses that follow.
+  void SetStreams(bool streams);
+  void Publish();
+  // Makes `page_` a page with room for `needed` bytes. False: there is no memory.
   bool MakeRoom(size_t needed, CompletionPages::Use use);
-  // False: not written, for what `complaint` says, or where that is empty because there is no
-  // memory for an output of `lacked` bytes.
+  // False: nothing was written. `complaint` says why; if it is empty, there was no memory for an
+  // output of `lacked` bytes.
   bool WriteOutputs(const Response& response, std::string_view* complaint, size_t* lacked);
-  // One record of neighbours in a group, from number `first` on; how many, 0 where the page is
-  // full.
+  // Writes one record of neighbours in a group, from number `first` on. Returns how many; 0: the
+  // page is full.
   size_t WriteNeighbours(const AlikeResponses& alike, size_t first);
   void NoteWritten(const Response& response, uint32_t count);
   bool WriteFailure(const Response& response, uint32_t count, Code code, std::string_view message);
   void WriteTimings(const Request& request, const BatchTimings& timings);
-  // Puts bytes to the back of the page; their offset.
+  // Puts bytes at the back of the page, and returns their offset.
   int32_t Put(const void* data, size_t size);
 
   CompletionPages* const pages_;
+  // Held while it writes to requests of decoupled models.
+  std::unique_lock<std::mutex> streams_;
   CompletionPage* page_ = nullptr;
-  uint64_t less_ = 0;  // counted of requests whose ends are in `page_`
+  uint64_t less_ = 0;  // charge of the requests that end in `page_`
   bool touched_ = false;
 };
 

@@ -1,5 +1,5 @@
-// Who takes requests and responds to them: a model version is one, a graph of models another. Ports
-// and other senders of requests know no more of it.
+// What takes requests and responds to them. A model version is an executor, and a graph of models
+// would be another. Ports and other senders of requests know only this interface.
 #pragma once
 
 #include <cstdint>
@@ -13,29 +13,32 @@ namespace tritonts {
 struct InlineTick;
 struct ModelIo;
 
-// Any thread, but for what is said of ticks. Neither throws: where memory is wanting, requests end
-// as UNAVAILABLE.
+// Any thread may call any function; a tick belongs to one thread (inline_tick.h). Nothing throws:
+// if there is no memory, requests end as UNAVAILABLE.
 class Executor {
  public:
   virtual ~Executor() = default;
-  // --- What who prepares requests for it has to know. Nothing of it changes while it serves.
+  // --- What the sender needs to prepare a request. It does not change while the executor serves.
   virtual const std::string& name() const = 0;  // of the model
   virtual const ModelIo& io() const = 0;
-  // Bytes of outputs that a request of `rows` rows will have, as far as they are known beforehand.
+  // Whether a request may get any number of responses (Triton: decoupled). Its sender then sets
+  // RequestHeader::streams if its callers read at their own pace.
+  virtual bool decoupled() const { return false; }
+  // Output bytes of a request of `rows` rows, as far as they are known beforehand.
   virtual uint64_t KnownOutputBytes(uint64_t rows) const = 0;
-  // Fills in what a scheduler compares (shape_key); inputs must be set.
-  virtual void SetShapeKey(RequestHeader* header) const = 0;
+  // Fills in what a scheduler goes by: shape_key, level and deadline_ns. Inputs, priority, time-out
+  // and arrival must be set.
+  virtual void SetQueueKeys(RequestHeader* header) const = 0;
 
-  // --- Requests.
-  // Takes requests that are prepared (kSubmitted), of one tick that arrived at `now_ns`; each ends
-  // with a final response, also when it is refused here. With a tick, a JS thread's, short batches
-  // are run before this returns, within the budget.
+  // --- Requests. Takes prepared requests (kSubmitted) of one tick that arrived at `now_ns`. Each
+  // one ends with a final response, even if it is refused here. With `tick`, which belongs to the
+  // calling JS thread, short batches run before this returns, within the tick's budget.
   virtual void Submit(std::span<Request* const> requests, uint64_t now_ns,
-                      InlineTick* tick = nullptr) = 0;
-  // Cancels requests that it took: those that wait end at once as CANCELLED, together; of those
-  // that run, what comes of them is dropped, and their final response is CANCELLED. Those that
-  // ended already may be among them, as long as their memory is there.
-  virtual void Cancel(std::span<Request* const> requests) = 0;
+                      InlineTick* tick = nullptr) noexcept = 0;
+  // Cancels requests that it took. Requests that wait end at once as CANCELLED, with one delivery.
+  // Requests that run get CANCELLED as their final response, and their outputs are dropped.
+  // Requests that have already ended may be among them, as long as their memory exists.
+  virtual void Cancel(std::span<Request* const> requests) noexcept = 0;
 };
 
 }  // namespace tritonts

@@ -1,9 +1,9 @@
 // One inference request, as schedulers, backends and sinks see it.
 //
-// Who may touch it: its sink prepares it (a port, on the JS thread), then gives it to the engine
-// with Executor::Submit. From then on it belongs to the engine, and while it is in a run to that
-// run, until its final response is delivered to the sink; then it is the sink's again. Only
-// `cancelled` may be set, and the state read, by another thread in between.
+// Ownership: the sink owns the memory of its requests. It prepares a request (a port does so on the
+// JS thread) and gives it to the engine with Executor::Submit. From then on only the engine may
+// touch it, and while it is in a run, only that run. When its final response is delivered, it is
+// the sink's again. Other threads may only set `cancelled` and read the state meanwhile.
 //
 //            Submit              a scheduler takes it           final response
 //   submitted ------> queued ------------------------> running ----------------> done
@@ -17,7 +17,10 @@
 #include <atomic>
 #include <cstdint>
 #include <span>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "engine/base/datatype.h"
@@ -28,13 +31,21 @@ namespace tritonts {
 
 class Executor;
 class ResponseSink;
+class StreamCount;
+
+// What a caller says of a request to the model, by name.
+struct RequestParameter {
+  std::string name;
+  std::variant<std::string, int64_t, double, bool> value;
+};
 
 struct InputTensor {
   uint32_t index = 0;  // position in the model's inputs
   DataType datatype = DataType::kInvalid;
   SmallVector<int64_t, 4> shape;  // full, with the batch dimension where the model has one
-  // The bytes of the header's first request, in order: one chunk but for HTTP bodies. Where
-  // requests share the header, one without an owner, behind which the others' bytes follow.
+  // The bytes of the header's first request, in order: one chunk, except for HTTP bodies. If
+  // several requests share the header, there is one chunk without an owner, and the bytes of the
+  // other requests follow it.
   SmallVector<Buffer, 1> first_chunks;
 
   size_t byte_size() const {
@@ -44,23 +55,35 @@ struct InputTensor {
   }
 };
 
-// What a request says besides its bytes. Requests that differ in their bytes alone, and were
-// submitted together, share one: those of a port's group do. Its sink's; nobody changes it while
-// one of its requests is not idle, but for ReleaseChunks.
+// What a request says besides its bytes. Requests that were submitted together and differ only in
+// their bytes share a header, as those of a port's group do. The sink owns it. Nobody changes it
+// while one of its requests is not idle, except through ReleaseChunks.
 struct RequestHeader {
-  ResponseSink* sink = nullptr;  // not owned; a sink outlives its requests (response_sink.h)
-  Executor* executor = nullptr;  // whom it is for; not owned, and outlives what it accepted
+  ResponseSink* sink = nullptr;  // not owned; outlives its requests (response_sink.h)
+  Executor* executor = nullptr;  // not owned; outlives what it accepted
   uint32_t batch_size = 1;       // rows: max(1, first dim)
   uint64_t arrival_ns = 0;       // when its tick was submitted
   uint64_t flush = 0;            // number of that tick
-  // Dims without batch of the inputs that must agree within a batch, and which inputs are present;
-  // empty for models whose dims are all fixed. Requests batch together where the keys are equal.
+  // The variable dims, without the batch dimension, and which inputs are present. Requests batch
+  // together only if their keys are equal. Empty for models whose dims are all fixed.
   std::vector<int64_t> shape_key;
   // Which outputs the caller wants; empty means all of them.
   std::vector<uint32_t> wanted;
-  uint32_t requests = 1;  // that share it
-  // The sink's own: its name for the requests, and what each of them counts against the in-flight
-  // limit until it ends, of which so much is held until its answer is read.
+  // What the caller said besides; 0: nothing.
+  uint64_t priority = 0;
+  uint64_t timeout_ns = 0;
+  std::vector<RequestParameter> parameters;
+  // What the executor made of priority and time-out (queue_policy.h): where the requests wait, and
+  // until when (NowNs' clock; 0: for ever).
+  uint64_t level = 0;
+  uint64_t deadline_ns = 0;
+  uint32_t requests = 1;  // how many share the header
+  // Of a decoupled model: by position, what the caller has not read (stream_count.h). Null: nobody
+  // counts, and any number of responses may be sent. Not owned.
+  StreamCount* streams = nullptr;
+  // For the sink's use: its name for the requests (slot, generation); what each of them counts
+  // against the limit of bytes in flight until it ends; and the part of that which counts until its
+  // response is read.
   uint32_t slot = 0;
   uint32_t generation = 0;
   uint64_t accounted_bytes = 0;
@@ -86,7 +109,7 @@ struct RequestHeader {
     for (InputTensor& input : inputs()) input.first_chunks.clear();
     input_count_ = 0;
   }
-  // Lets go of memory that the inputs own. Where requests share the header there is none, and
+  // Releases memory that the inputs own. If requests share the header, the inputs own none, and
   // nothing is written.
   void ReleaseChunks() {
     if (requests > 1) return;
@@ -112,35 +135,36 @@ struct RequestHeader {
   uint32_t input_count_ = 0;
 };
 
-// Small, so that those of a batch are in the processor's nearest cache: they are gone through many
-// times on their way.
+// It is small, so that the requests of a batch fit in the processor's first cache: the engine walks
+// them several times.
 class Request {
  public:
-  // Idle until its sink prepares it and again when its sink is through with the final response;
-  // done from when the engine made up that response.
+  // kIdle: the sink's. kDone: the engine has made its final response, and the sink is not through
+  // with that yet. The diagram above shows the transitions.
   enum class State : uint8_t { kIdle, kSubmitted, kQueued, kRunning, kDone };
 
-  // Of the queue that it is in (request_queue.h).
+  // Links of the queue (request_queue.h) or chain (request_chain.h) that it is in.
   Request* next = nullptr;
   Request* previous = nullptr;
   RequestHeader* header = nullptr;  // not owned
-  uint32_t position = 0;            // which of the header's requests it is
-  // The instance that alone may run it (a sequence's); kUnbound: any.
+  uint32_t position = 0;            // its index among the header's requests
+  // The only instance that may run it, as for a sequence; kUnbound: any may.
   static constexpr uint32_t kUnbound = ~0u;
   uint32_t bound = kUnbound;
   bool queued = false;
-  bool released = false;  // its inputs are given back: nobody may read their bytes
-  // The sink's own: whether it is counted against the limit, and what kind of end it was.
+  bool delayed = false;   // it missed its deadline: others of its level go first
+  bool released = false;  // its inputs were released: nobody may read their bytes
+  // For the sink's use: whether it counts against the limit, and how it ended.
   bool charged = false;
   bool unserved = false;
   bool abandoned = false;
   std::atomic<bool> cancelled{false};
 
   State state() const { return state_.load(std::memory_order_acquire); }
-  // By whoever it belongs to; the last that is done to it before it is handed on.
+  // Only for whoever the request belongs to, as its last step before it hands the request on.
   void set_state(State state) { state_.store(state, std::memory_order_release); }
 
-  // An idle one becomes one to submit. Its sink's.
+  // Makes an idle request ready to be submitted. Only for its sink.
   void Prepare(bool is_charged = true) {
     bound = kUnbound;
     released = unserved = abandoned = false;
@@ -148,7 +172,7 @@ class Request {
     cancelled.store(false, std::memory_order_relaxed);
     set_state(State::kSubmitted);
   }
-  // Gives the inputs back. Whoever has the request.
+  // Releases the inputs. Only for whoever the request belongs to.
   void ReleaseInputs() {
     released = true;
     header->ReleaseChunks();
@@ -156,7 +180,17 @@ class Request {
 
   std::span<const InputTensor> inputs() const { return std::as_const(*header).inputs(); }
   const InputTensor* input(uint32_t index) const { return header->input(index); }
-  // This request's bytes of one of its inputs: so many chunks, in order.
+  // What its caller gave besides; see RequestHeader.
+  uint64_t priority() const { return header->priority; }
+  uint64_t timeout_ns() const { return header->timeout_ns; }
+  std::span<const RequestParameter> parameters() const { return header->parameters; }
+  const RequestParameter* parameter(std::string_view name) const {
+    for (const RequestParameter& one : header->parameters) {
+      if (one.name == name) return &one;
+    }
+    return nullptr;
+  }
+  // This request's bytes of an input: the number of chunks, and each chunk, in order.
   size_t chunks(const InputTensor& input) const { return released ? 0 : input.first_chunks.size(); }
   Buffer chunk(const InputTensor& input, size_t number = 0) const {
     const Buffer& first = input.first_chunks[number];
@@ -167,5 +201,7 @@ class Request {
  private:
   std::atomic<State> state_{State::kIdle};
 };
+
+static_assert(sizeof(void*) != 8 || sizeof(Request) == 40, "requests have grown");
 
 }  // namespace tritonts

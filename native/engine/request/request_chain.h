@@ -1,5 +1,5 @@
-// Requests that are in no queue, linked through themselves: to keep them together needs no memory.
-// Not thread-safe; they belong to whoever has the chain.
+// A list of requests that are in no queue. They are linked through themselves, so the chain does
+// not allocate. It does not own the requests. Not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ class RequestChain {
 
   bool empty() const { return first_ == nullptr; }
   size_t size() const { return size_; }
-  // The first one; Request::next leads to those behind it.
+  // The first request; Request::next leads to the others.
   const Request* front() const { return first_; }
 
   void Append(Request* request) {
@@ -31,7 +31,14 @@ class RequestChain {
     last_ = request;
     size_++;
   }
-  // Takes the first one out, of some.
+  // Appends the requests of another chain, which is empty then.
+  void Append(RequestChain&& other) {
+    if (other.empty()) return;
+    (last_ ? last_->next : first_) = std::exchange(other.first_, nullptr);
+    last_ = std::exchange(other.last_, nullptr);
+    size_ += std::exchange(other.size_, 0);
+  }
+  // Removes and returns the first request. The chain must not be empty.
   Request* Pop() {
     Request* const request = first_;
     first_ = std::exchange(request->next, nullptr);

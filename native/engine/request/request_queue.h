@@ -1,6 +1,6 @@
-// A first-in first-out queue of requests, linked through the requests themselves: no allocation,
-// and taking one out of the middle (a cancellation) costs nothing. Not thread-safe: its scheduler's
-// owner holds the lock.
+// A first-in first-out queue of requests. They are linked through themselves, so the queue does not
+// allocate, and removing one from the middle (a cancellation) takes constant time. It does not own
+// the requests. Not thread-safe: whoever owns the scheduler holds the lock.
 #pragma once
 
 #include <cstddef>
@@ -24,8 +24,19 @@ class RequestQueue {
     size_++;
   }
 
-  // Takes `count` requests out from `first` on, which are in the queue one after the other, and
-  // writes them to `taken`.
+  // Puts a request behind another one; null: at the head.
+  void InsertBehind(Request* before, Request* request) {
+    Request* const after = before ? before->next : head_;
+    request->previous = before;
+    request->next = after;
+    (before ? before->next : head_) = request;
+    (after ? after->previous : tail_) = request;
+    request->queued = true;
+    size_++;
+  }
+
+  // Removes `count` requests that follow each other in the queue, from `first` on, and writes them
+  // to `taken`.
   void TakeNeighbours(Request* first, size_t count, Request** taken) {
     Request* last = nullptr;
     for (Request* request = first; count > 0; request = request->next, count--, size_--) {

@@ -1,4 +1,4 @@
-// Where responses go: a port, an ensemble's step, a C caller, a test.
+// Where responses go: to a port, a step of an ensemble, a C caller, a test.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@
 
 namespace tritonts {
 
-// Durations of the batch that a request ran in; the same numbers that statistics add up.
+// When the batch of a request ran. Statistics add up the same numbers.
 struct BatchTimings {
-  uint64_t batch = 0;  // number of the batch, unique in its model version
+  uint64_t batch = 0;  // its number, unique in its model version
   uint32_t batch_size = 0;
   uint64_t exec_start_ns = 0;
   uint64_t compute_start_ns = 0;
@@ -22,7 +22,7 @@ struct BatchTimings {
   uint64_t exec_end_ns = 0;
 };
 
-// One output of one response. The shape is `batch` (where it is not negative) followed by `tail`.
+// One output of one response. The shape is `batch` (unless it is negative) followed by `tail`.
 struct OutputTensor {
   uint32_t index = 0;  // position in the model's outputs
   DataType datatype = DataType::kInvalid;
@@ -31,31 +31,38 @@ struct OutputTensor {
   const void* data = nullptr;
   size_t size = 0;
   MemoryKind kind = MemoryKind::kHost;
-  // Keeps `data`; not owned here. All of a response is valid until Deliver returns: a sink that
-  // keeps an output longer shares the block, one that does not copies.
+  // Keeps `data` alive; not owned here. Everything in a response is valid until Deliver returns. A
+  // sink that needs an output for longer copies it, or shares the block.
   Block* block = nullptr;
 };
 
 struct Response {
   Request* request = nullptr;
-  Status status;  // not ok: no outputs
+  Status status;  // not ok: there are no outputs
   std::span<const OutputTensor> outputs;
-  const BatchTimings* timings = nullptr;  // null where the request never ran
+  const BatchTimings* timings = nullptr;  // null if the request never ran
   bool final = true;
-  bool limited = false;  // refused for the limit of bytes in flight: worth another try later
-  // Refused because the version closes or is gone, and nothing was done with it: another version
-  // may take it. Such an answer comes before Submit returns, on its thread.
+  // Of a decoupled model: final, ok, and no response at all. The request ends with what it got
+  // before.
+  bool empty = false;
+  // What it counts in the request's StreamCount until it is read; 0: it does not count.
+  uint64_t counted = 0;
+  // Refused because a queue is full, or by the limit of bytes in flight: may be retried later.
+  bool limited = false;
+  // The version refused the request because it closes or is gone. Another version may take it. Such
+  // a response is delivered before Submit returns, on the submitting thread.
   bool unserved = false;
-  // The run was abandoned but may go on: the sink keeps the request as it is, and all the memory of
-  // its inputs, for the life of the process (abandon.h).
+  // The run was abandoned but may still execute. So the sink abandons the request, too, as it is
+  // and with the memory of its inputs (abandon.h).
   bool abandoned = false;
 };
 
-// Responses of one batch that differ in their bytes alone: ok, final, and with outputs of one
-// shape, which lie in host memory.
+// Responses of one batch that differ only in their bytes. They are ok and final, and their outputs
+// have equal shapes and lie in host memory.
 struct AlikeResponses {
-  std::span<Request* const> requests;  // of one sink
-  // `batch` and `size` are those of one request; `data` has all of them one after the other.
+  std::span<Request* const> requests;  // all of one sink
+  // `batch` and `size` are those of one request. `data` has the bytes of all requests, one after
+  // the other.
   std::span<const OutputTensor> outputs;
   const BatchTimings* timings;
 };
@@ -63,27 +70,30 @@ struct AlikeResponses {
 class ResponseSink {
  public:
   virtual ~ResponseSink() = default;
-  // Takes responses to requests of this sink. Called on any thread, with no lock of the engine
-  // held. After a final response the request is the sink's again, and the engine touches neither
-  // it nor (once no request of it is left) the sink. Does not throw.
+  // Takes responses to requests of this sink. It is called on any thread, with no lock of the
+  // engine held, and does not throw. After a final response the request is the sink's again: the
+  // engine does not touch it any more. After the last one the engine does not touch the sink
+  // either.
   virtual void Deliver(std::span<const Response> responses) = 0;
-  // The same for many that are alike; a sink that makes nothing of that gets them one by one. May
-  // throw std::bad_alloc, and then took none.
+  // The same for responses that are alike. By default the sink gets them one by one. May throw
+  // std::bad_alloc if it took none of them.
   virtual void DeliverAlike(const AlikeResponses& responses);
-  // Where output `output` of a request is to be written, of `size` bytes: a page, a caller's own
-  // memory, a region of shared memory; best of kind `preferred`. Without data: the sink has no
-  // place of its own. Any thread, no lock held, before the response that the output is part of.
+  // Where to write `size` bytes of output `output` of a request: a page, the caller's own memory, a
+  // region of shared memory; if possible of kind `preferred`. A buffer without data says that the
+  // sink has no place of its own. It is called on any thread, with no lock held, before the
+  // response that carries the output.
   virtual Buffer Place(const Request& request, uint32_t output, size_t size, MemoryKind preferred);
-  // Whether it takes outputs that lie in memory of this kind; others are copied to host memory
-  // before it gets them. Any thread.
+  // Whether it takes outputs in memory of this kind. Others are copied to host memory first. It is
+  // called on any thread.
   virtual bool Takes(MemoryKind kind) const { return IsHostMemory(kind); }
 };
 
-// Gives each of these requests the response `like`, together where there is memory for that, else
-// some at a time. Any thread, no lock held.
+// Delivers the response `like` to each of these requests: all together if there is memory for that,
+// else some at a time. Any thread may call it, with no lock held.
 void DeliverEach(std::span<Request* const> requests, const Response& like);
 
-// Hands runs of responses with the same sink to it. Any thread, no lock held.
+// Delivers each sequence of responses that have the same sink with one call. Any thread may call
+// it, with no lock held.
 void DeliverAll(std::span<const Response> responses);
 
 }  // namespace tritonts

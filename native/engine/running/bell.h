@@ -1,8 +1,8 @@
-// How a thread that has nothing to do is told that there is something.
+// Wakes a thread that has nothing to do.
 //
-// What it waits for is guarded by somebody's lock: who changes that rings afterwards, without the
-// lock; the thread looks at it under the lock before it sleeps, so no ring is lost. To ring where
-// nobody sleeps is no system call.
+// A lock of the bell's user guards what the thread waits for. Whoever changes that rings
+// afterwards, without the lock. The thread looks under the lock before it sleeps, so no ring is
+// lost. Ringing costs a system call only if the thread sleeps.
 #pragma once
 
 #include <atomic>
@@ -13,18 +13,19 @@ namespace tritonts {
 
 class Bell {
  public:
-  // Any thread.
+  // Any thread may ring.
   void Ring() {
     rung_.store(true, std::memory_order_release);
-    // Whoever rings had the lock after the thread fell asleep, so it sees that.
+    // If the thread fell asleep before the caller had the lock, the caller sees that here.
     if (asleep_.load(std::memory_order_relaxed)) condition_.notify_one();
   }
 
-  // The waiting thread. With the lock: forgets that it was rung.
+  // The rest is for the waiting thread only. Forgets earlier rings; with the lock.
   void Reset() { rung_.store(false, std::memory_order_relaxed); }
-  // Whether it was rung since; a hint, which may come late.
+  // Whether it was rung since Reset. This is a hint, which may come late.
   const std::atomic<bool>& rung() const { return rung_; }
-  // With the lock, which is free meanwhile: until it is rung, or for no reason.
+  // Sleeps until it is rung, or wakes spuriously. Called with the lock, which is released
+  // meanwhile.
   void Sleep(std::unique_lock<std::mutex>* lock) {
     asleep_.store(true, std::memory_order_relaxed);
     condition_.wait(*lock);
@@ -33,7 +34,7 @@ class Bell {
 
  private:
   std::atomic<bool> rung_{false};
-  std::atomic<bool> asleep_{false};  // written with the lock
+  std::atomic<bool> asleep_{false};  // written under the user's lock
   std::condition_variable condition_;
 };
 

@@ -19,7 +19,7 @@ std::string Text(std::span<const int64_t> dims) {
   return text + "]";
 }
 
-// How many elements a shape has; false where it is none, or beyond all bounds.
+// Counts the elements of a shape. False: the shape is invalid or far too large.
 bool CountElements(std::span<const int64_t> shape, uint64_t* count) {
   *count = 1;
   bool empty = false;
@@ -42,7 +42,7 @@ class Reader {
  public:
   Reader(const Request& request, const InputTensor& input) : request_(request), input_(input) {}
 
-  // Copies the next bytes to `to`, or passes over them where that is null; false: there are fewer.
+  // Copies the next `size` bytes to `to`, or skips them if that is null. False: there are fewer.
   bool Take(size_t size, char* to) {
     while (size > 0) {
       if (next_ == request_.chunks(input_)) return false;
@@ -65,14 +65,14 @@ class Reader {
  private:
   const Request& request_;
   const InputTensor& input_;
-  size_t next_ = 0;    // the chunk that is being read
+  size_t next_ = 0;    // the current chunk
   size_t offset_ = 0;  // in it
 };
 
-// Walks the elements of a BYTES tensor; what is wrong with them, "" where nothing is.
+// Walks the elements of a BYTES tensor. Returns what is wrong with them, or "".
 std::string WalkStrings(const Request& request, const InputTensor& input, uint64_t count) {
   size_t left = input.byte_size();
-  // So much each element takes at the least: a wrong shape costs no walk.
+  // Each element takes at least this much, so a wrong shape is found without a walk.
   if (count > left / kLengthBytes) {
     return "expected " + std::to_string(count) + " elements, each after its length, but its " +
            std::to_string(left) + " bytes cannot hold them";

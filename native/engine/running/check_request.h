@@ -1,8 +1,8 @@
-// Whether a request is one that a model takes.
+// Checks whether a model can take a request.
 //
-// JavaScript's ports check names and shapes before anything native is touched, and know them by
-// index. Requests from elsewhere (a graph's step, a C caller, a process on the other side of shared
-// memory) are checked here, before they are submitted: a backend reads what a request says.
+// For JavaScript's ports, TypeScript has checked names and shapes before anything native is
+// touched. Requests from elsewhere (a graph's step, a C caller, a process behind shared memory)
+// must be checked here before they are submitted, because a backend trusts what a request says.
 #pragma once
 
 #include <string>
@@ -14,12 +14,14 @@ namespace tritonts {
 class Request;
 struct ModelIo;
 
-// Ok, or INVALID_ARG that names the input, what was expected and what came: every input that is not
-// optional is there, once, and is one of the model's; its datatype and dims are the configured
-// ones, its bytes fit its shape (of BYTES: each element's length, up to the last byte, where the
-// processor can read them), rows agree among inputs and with the request, and are not more than a
-// batch may have; wanted outputs are the model's. The request is the caller's; inputs must not
-// change meanwhile.
+// Returns ok, or INVALID_ARG with a message that names the input, what was expected and what came.
+// It checks that
+// - each input is one of the model's and present once, and none is missing but optional ones;
+// - datatypes and dims are as configured, and the bytes fit the shape; for BYTES that means each
+//   element's length, up to the last byte, if the processor can read the memory;
+// - inputs have as many rows as the request, and those are not more than a batch may have;
+// - wanted outputs are the model's.
+// Any thread may call it. The request belongs to the caller, and must not change meanwhile.
 Status CheckRequest(const std::string& model, const ModelIo& io, const Request& request);
 
 }  // namespace tritonts

@@ -8,8 +8,9 @@ Status MissingInSome() {
   return Status::InvalidArg("an optional input is present in only some requests of a batch");
 }
 
-// How many of these, from the first on, are one after the other in one header: of each input, their
-// bytes are, too. A released one is nobody's neighbour.
+// How many requests, from the first on, follow each other in one header. Then the bytes of each of
+// their inputs follow each other, too. A request that was released is not a neighbour of one that
+// was not.
 size_t NeighboursOf(std::span<Request* const> requests) {
   const Request& first = *requests.front();
   size_t count = 1;
@@ -30,10 +31,10 @@ Status Gather(Run& run, uint32_t index, bool batching, Gathered* out, MemoryKind
   out->copied = false;
   const auto requests = run.requests();
   size_t total = 0;
-  const char* end = nullptr;  // where the chunk before ended, while all are neighbours
-  Buffer begin;               // the first one with bytes
+  const char* end = nullptr;  // where the previous chunk ended
+  Buffer begin;               // the first chunk with bytes
   bool neighbours = true;
-  const RequestHeader* header = nullptr;  // of the request before
+  const RequestHeader* header = nullptr;  // of the previous request
   const InputTensor* input = nullptr;     // that header's
   for (size_t at = 0, stretch = 0; at < requests.size(); at += stretch) {
     const Request& request = *requests[at];
@@ -48,7 +49,7 @@ Status Gather(Run& run, uint32_t index, bool batching, Gathered* out, MemoryKind
       } else if (!input && out->present) {
         return MissingInSome();
       } else if (input && batching) {
-        // Not memcmp: of so few dims the call would be the greater part.
+        // This is not memcmp: for so few dims the call would cost more than the comparison.
         bool same = input->shape.size() == out->shape.size();
         for (size_t i = 1; same && i < out->shape.size(); i++)
           same = input->shape[i] == out->shape[i];
@@ -60,7 +61,7 @@ Status Gather(Run& run, uint32_t index, bool batching, Gathered* out, MemoryKind
     if (batching) out->shape[0] += static_cast<int64_t>(stretch) * input->shape[0];
     for (size_t i = 0, count = request.chunks(*input); i < count; i++) {
       const Buffer chunk = request.chunk(*input, i);
-      // The others' bytes follow.
+      // The bytes of the neighbours follow.
       const size_t size = stretch * chunk.size;
       if (size == 0) continue;
       if (!begin.data) {

@@ -35,12 +35,19 @@ bool Dispatcher::MakeRoom(size_t more) {
   }
 }
 
-Status Dispatcher::Enqueue(Request* request, uint64_t now_ns) {
-  try {
-    return scheduler_->Enqueue(request, now_ns);
-  } catch (const std::bad_alloc&) {
-    return context_->no_memory;
+size_t Dispatcher::EnqueueSome(std::span<Request* const> requests, uint64_t now_ns,
+                               Status* refused) {
+  const size_t taken = scheduler_->EnqueueSome(requests, now_ns, refused);
+  if (taken < requests.size() && refused->SameAs(Status::NoMemory())) {
+    *refused = context_->no_memory;
   }
+  return taken;
+}
+
+Status Dispatcher::Enqueue(Request* request, uint64_t now_ns) {
+  Status refused;
+  Request* const one[] = {request};
+  return EnqueueSome(one, now_ns, &refused) == 1 ? Status::Ok() : refused;
 }
 
 void Dispatcher::NoteTime(Orders* orders) {
@@ -48,8 +55,7 @@ void Dispatcher::NoteTime(Orders* orders) {
   if (at != 0 && (orders->wake_at_ns == 0 || at < orders->wake_at_ns)) orders->wake_at_ns = at;
 }
 
-void Dispatcher::Ask(uint64_t now_ns, InstanceRunner* awake, const std::shared_ptr<RunOwner>& owner,
-                     Orders* orders) {
+void Dispatcher::Ask(uint64_t now_ns, InstanceRunner* awake, RunOwner* owner, Orders* orders) {
   if (scheduler_->waiting() == 0) return;
   decision_.Clear();
   scheduler_->Expire(now_ns, &decision_);
@@ -73,14 +79,22 @@ void Dispatcher::Ask(uint64_t now_ns, InstanceRunner* awake, const std::shared_p
 }
 
 bool Dispatcher::Offer(InstanceRunner* runner, uint64_t now_ns, InstanceRunner* awake,
-                       const std::shared_ptr<RunOwner>& owner, Orders* orders) {
+                       RunOwner* owner, Orders* orders) {
   if (runner->occupied || runner->thread_state == ThreadState::kRefused) return false;
   decision_.Clear();
   scheduler_->Next(runner->index, now_ns, &decision_);
   NoteTime(orders);
   if (decision_.take.empty()) return false;
-  if (PooledRun* run = MakeRun(runner, owner)) {
+  if (PooledRun* run = MakeRun(decision_.take, runner, owner)) {
     runner->assigned_ns = now_ns;
+    const uint64_t arrival = run->requests()[0]->header->arrival_ns;
+    run->record.given_ns = now_ns;
+    run->record.waited_ns = now_ns > arrival ? now_ns - arrival : 0;
+    run->record.rows = run->total_batch_size();
+    run->record.requests = static_cast<uint32_t>(run->requests().size());
+    run->record.left = static_cast<uint32_t>(scheduler_->waiting());
+    run->record.instance = runner->index;
+    run->record.closed_by = decision_.closed_by;
     Give(run, runner, awake, orders);
   } else {
     Take(&decision_.take, &orders->starved);
@@ -89,13 +103,24 @@ bool Dispatcher::Offer(InstanceRunner* runner, uint64_t now_ns, InstanceRunner* 
   return true;
 }
 
-PooledRun* Dispatcher::MakeRun(InstanceRunner* runner, const std::shared_ptr<RunOwner>& owner) {
+bool Dispatcher::GiveDirectly(std::span<Request* const> requests, InstanceRunner* runner,
+                              uint64_t now_ns, RunOwner* owner, Orders* orders) {
+  TRITONTS_ASSERT(warming_ && !runner->occupied, "an instance was given a second batch");
+  PooledRun* const run = MakeRun(requests, runner, owner);
+  if (!run) return false;
+  runner->assigned_ns = now_ns;
+  Give(run, runner, nullptr, orders);
+  return true;
+}
+
+PooledRun* Dispatcher::MakeRun(std::span<Request* const> requests, InstanceRunner* runner,
+                               RunOwner* owner) {
   PooledRun* run = nullptr;
   try {
     run = pool_->Take();
-    run->Assign(decision_.take, batches_ + 1, context_, runner, owner);
+    run->Assign(requests, batches_ + 1, context_, runner, owner->Share());
   } catch (const std::bad_alloc&) {
-    if (run) run->Drop();
+    if (run) run->DropLocked();
     return nullptr;
   }
   batches_++;
@@ -103,11 +128,15 @@ PooledRun* Dispatcher::MakeRun(InstanceRunner* runner, const std::shared_ptr<Run
   return run;
 }
 
-void Dispatcher::Give(PooledRun* run, InstanceRunner* runner, InstanceRunner* awake,
-                      Orders* orders) {
+void Dispatcher::Enlist(PooledRun* run) {
   run->next = under_way_;
   if (under_way_) under_way_->previous = run;
   under_way_ = run;
+}
+
+void Dispatcher::Give(PooledRun* run, InstanceRunner* runner, InstanceRunner* awake,
+                      Orders* orders) {
+  Enlist(run);
   runner->next = run;
   runner->occupied = true;
   if (runner->asynchronous) {
@@ -135,7 +164,7 @@ PooledRun* Dispatcher::TakeBatch(InstanceRunner* runner) {
 void Dispatcher::Free(InstanceRunner* runner, uint64_t now_ns) {
   TRITONTS_ASSERT(runner->occupied, "an instance was freed twice");
   runner->occupied = false;
-  scheduler_->Finished(runner->index, now_ns);
+  if (!warming_) scheduler_->Finished(runner->index, now_ns);
 }
 
 void Dispatcher::Forget(PooledRun* run) {
@@ -144,15 +173,29 @@ void Dispatcher::Forget(PooledRun* run) {
   run->next = run->previous = nullptr;
 }
 
-size_t Dispatcher::Account(PooledRun* run, Statistics* statistics) {
+size_t Dispatcher::Account(PooledRun* run, Statistics* statistics, Latencies* latencies) {
   Forget(run);
-  const size_t ended = run->Account(statistics);
-  run->Drop();
+  const size_t ended = run->Account(statistics, latencies);
+  // An idle run has none: the halves of a batch are runs that no scheduler decided about.
+  const BatchRecord record = std::exchange(run->record, {});
+  if (record.requests > 0) log_.Add(record);
+  run->DropLocked();
   return ended;
 }
 
 void Dispatcher::AddAnswered(Statistics* statistics) const {
   for (PooledRun* run = under_way_; run; run = run->next) run->AddAnswered(statistics);
+}
+
+void Dispatcher::AddAnswered(const Latencies& latencies, LatencyCounts* counts) const {
+  for (PooledRun* run = under_way_; run; run = run->next) run->AddAnswered(latencies, counts);
+}
+
+void Dispatcher::CopyBatches(std::vector<BatchRecord>* records) const {
+  log_.CopyTo(records);
+  for (PooledRun* run = under_way_; run && records->size() < records->capacity(); run = run->next) {
+    if (run->record.requests > 0) records->push_back(run->record);
+  }
 }
 
 bool Dispatcher::idle() const {
@@ -169,10 +212,12 @@ void Dispatcher::ThreadStarted(InstanceRunner* runner, bool started, uint64_t no
   runner->occupied = false;
   RequestChain requests;
   run->Disband(&requests);
+  run->record = {};
   Forget(run);
-  run->Drop();
-  scheduler_->Finished(runner->index, now_ns);
-  const bool room = MakeRoom(requests.size());
+  run->DropLocked();
+  if (!warming_) scheduler_->Finished(runner->index, now_ns);
+  // A warm-up's are not the scheduler's.
+  const bool room = !warming_ && MakeRoom(requests.size());
   while (!requests.empty()) {
     Request* const request = requests.Pop();
     // Accepted once; a queue that is full by now has no room for it.

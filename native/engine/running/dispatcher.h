@@ -11,9 +11,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "engine/request/request_chain.h"
+#include "engine/running/batch_log.h"
 #include "engine/running/inline_policy.h"
 #include "engine/running/instance.h"
 #include "engine/running/run.h"
@@ -54,18 +56,36 @@ class Dispatcher {
   bool MakeRoom(size_t more);
   // Queues a request that there is room for, or refuses it.
   Status Enqueue(Request* request, uint64_t now_ns);
+  // As Scheduler::EnqueueSome, for requests that there is room for.
+  size_t EnqueueSome(std::span<Request* const> requests, uint64_t now_ns, Status* refused);
   // Gives batches to free instances, `awake` first, whose thread is here and needs no waking. Runs
   // keep `owner` while they are under way.
-  void Ask(uint64_t now_ns, InstanceRunner* awake, const std::shared_ptr<RunOwner>& owner,
-           Orders* orders);
+  void Ask(uint64_t now_ns, InstanceRunner* awake, RunOwner* owner, Orders* orders);
+  // Gives a free instance a batch that does not come from the scheduler, which is not told of it:
+  // the version's warm-up. False: there is no memory for the run.
+  bool GiveDirectly(std::span<Request* const> requests, InstanceRunner* runner, uint64_t now_ns,
+                    RunOwner* owner, Orders* orders);
+  // Whether all batches come that way.
+  void SetWarming(bool warming) {
+    warming_ = warming;
+    inline_policy_.SetWarming(warming);
+  }
   // The batch of an instance, for who is on the way to Execute with it; null: it has none.
   PooledRun* TakeBatch(InstanceRunner* runner);
   // An instance is free.
   void Free(InstanceRunner* runner, uint64_t now_ns);
+  // Moves the requests of a run that failed into two runs, which its instance runs next
+  // (halves.cc). Without memory they stay where they are.
+  void Halve(PooledRun* run, const std::shared_ptr<RunOwner>& owner);
+  // Whether an instance that is through with a batch has such a run, which it gets now.
+  bool TakeHalf(InstanceRunner* runner, uint64_t now_ns);
   // A run is done: adds it up, and lets go of it. Returns how many requests ended.
-  size_t Account(PooledRun* run, Statistics* statistics);
+  size_t Account(PooledRun* run, Statistics* statistics, Latencies* latencies = nullptr);
   // Adds what runs under way have answered so far.
   void AddAnswered(Statistics* statistics) const;
+  void AddAnswered(const Latencies& latencies, LatencyCounts* counts) const;
+  // Appends how the last batches came about, and those under way, as far as there is room.
+  void CopyBatches(std::vector<BatchRecord>* records) const;
   // Whether no instance is occupied, and no run under way.
   bool idle() const;
   // The first of the runs under way, which are linked by PooledRun::next.
@@ -78,12 +98,14 @@ class Dispatcher {
 
  private:
   // Whether the scheduler gave it something, if only requests that there is no memory for.
-  bool Offer(InstanceRunner* runner, uint64_t now_ns, InstanceRunner* awake,
-             const std::shared_ptr<RunOwner>& owner, Orders* orders);
-  // A run of what was decided; null without memory.
-  PooledRun* MakeRun(InstanceRunner* runner, const std::shared_ptr<RunOwner>& owner);
+  bool Offer(InstanceRunner* runner, uint64_t now_ns, InstanceRunner* awake, RunOwner* owner,
+             Orders* orders);
+  // A run of these requests; null without memory.
+  PooledRun* MakeRun(std::span<Request* const> requests, InstanceRunner* runner, RunOwner* owner);
   // Gives a run to its instance.
   void Give(PooledRun* run, InstanceRunner* runner, InstanceRunner* awake, Orders* orders);
+  // Adds a run to those under way.
+  void Enlist(PooledRun* run);
   static void Take(std::vector<Request*>* from, RequestChain* to);
   void NoteTime(Orders* orders);
   void Forget(PooledRun* run);
@@ -92,11 +114,13 @@ class Dispatcher {
   const std::vector<InstanceRunner*> runners_;
   const RunContext* const context_;
   InlinePolicy inline_policy_;
-  const std::shared_ptr<RunPool> pool_ = std::make_shared<RunPool>();
+  const RunPool::Owner pool_ = RunPool::Make();
   PooledRun* under_way_ = nullptr;  // a list through the runs
   Decision decision_;
+  BatchLog log_;
   uint64_t batches_ = 0;
   bool threads_refused_ = false;  // of some instance
+  bool warming_ = false;
 };
 
 }  // namespace tritonts

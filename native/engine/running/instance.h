@@ -1,10 +1,10 @@
-// One instance of a model version, as its version sees it.
+// One instance of a model version. The version owns it.
 //
 //   free --(a batch)--> occupied --(InstanceFree, or a blocking Execute returned)--> free
 //
-// A blocking one has a thread, which is started by its first batch and joined by the version's
-// Destroy; an asynchronous one has none. What says so is guarded by the version's lock; the
-// backend's instance is used by whoever calls Execute, which is one thread at a time.
+// A blocking instance has a thread, which its first batch starts and the version's Destroy joins.
+// An asynchronous one has none. The version's lock guards the fields that say so. Only one thread
+// at a time calls Execute of the backend's instance.
 #pragma once
 
 #include <atomic>
@@ -32,7 +32,7 @@ struct InstanceRunner {
         instance(std::move(backend_instance)),
         asynchronous(instance->asynchronous()) {}
 
-  // Bytes of batch buffers that an instance keeps for its next runs.
+  // How many bytes of batch buffers an instance keeps for its next runs.
   static constexpr size_t kIdleBytes = size_t{64} << 20;
 
   const uint32_t index;
@@ -43,30 +43,32 @@ struct InstanceRunner {
   const std::unique_ptr<Instance> instance;
   const bool asynchronous;
 
-  // The version's lock.
-  bool occupied = false;      // was given a batch of which it is not free yet
-  PooledRun* next = nullptr;  // that batch, until somebody is on the way to Execute with it
-  uint64_t assigned_ns = 0;   // when the last batch was
-  InstanceRunner* next_ordered = nullptr;  // in a RunnerList
+  // Guarded by the version's lock.
+  bool occupied = false;                   // has a batch and is not free yet
+  PooledRun* next = nullptr;               // that batch, until a thread takes it to Execute
+  PooledRun* halves = nullptr;             // what it runs before the next batch (halves.cc)
+  uint64_t assigned_ns = 0;                // when it got its last batch
+  InstanceRunner* next_ordered = nullptr;  // link of a RunnerList
 
-  // An asynchronous one's: whether a thread is in Execute, and whether there is another batch for
-  // it when it comes back. Written under the version's lock, and by that thread.
+  // For asynchronous instances: whether a thread is in Execute (kOne), and whether another batch
+  // waits for that thread (kAnother). Written under the version's lock, and by that thread.
   enum class Handing : uint8_t { kNobody, kOne, kAnother };
   std::atomic<Handing> handing{Handing::kNobody};
 
-  // A blocking one's; the version's lock, but for who starts or joins the thread.
+  // For blocking instances. Guarded by the version's lock, except that whoever starts or joins the
+  // thread uses `thread` without it.
   enum class ThreadState : uint8_t { kNone, kStarting, kStarted, kRefused };
   ThreadState thread_state = ThreadState::kNone;
-  bool executing = false;  // the thread is in Execute, maybe with a batch that it is free of
-  SpinPolicy spin;         // the thread's
-  // Shared with those who picked a batch for it: they ring without the lock, and the batch may have
-  // been run, and the version destroyed, before they come to it.
+  bool executing = false;  // the thread is in Execute, maybe after InstanceFree
+  SpinPolicy spin;         // only the thread uses it
+  // Shared with threads that picked a batch for this instance. They ring without the lock. By then
+  // the batch may have run, and the version may have been destroyed.
   const std::shared_ptr<Bell> bell = std::make_shared<Bell>();
   platform::Thread thread;
 };
 
-// Instances that something is to be done about, linked through themselves: an instance is in one
-// such list at most. The version's lock, or who has the orders it is part of.
+// A list of instances, linked through themselves: an instance is in at most one such list. It is
+// guarded by the version's lock, or belongs to whoever has the orders that it is part of.
 class RunnerList {
  public:
   bool empty() const { return first_ == nullptr; }
@@ -77,7 +79,7 @@ class RunnerList {
     last_ = runner;
     size_++;
   }
-  // Takes the first one out, of some.
+  // Removes and returns the first instance. The list must not be empty.
   InstanceRunner* Pop() {
     InstanceRunner* const runner = first_;
     first_ = runner->next_ordered;

@@ -1,4 +1,4 @@
-// A version's requests: how they come in, and how those end that no run ends.
+// A version's requests: how they are submitted and cancelled, and how they end without a run.
 #include "engine/running/model_version.h"
 
 #include <algorithm>
@@ -14,68 +14,111 @@ namespace tritonts {
 
 namespace {
 
-constexpr size_t kFew = 64;  // requests that are responded to together
+constexpr size_t kFew = 64;  // how many requests are responded to with one delivery
 
 }  // namespace
 
-void ModelVersion::Submit(std::span<Request* const> requests, uint64_t now_ns, InlineTick* tick) {
+// Requests that were not taken in, together with others of the same reason.
+struct ModelVersion::Refusals {
+  struct Refusal {
+    Status status;
+    RequestChain requests;
+  };
+  // A queue mostly has one thing to say, or one for each of a few levels.
+  SmallVector<Refusal, 2> all;
+  RequestChain starved;  // there was no memory to say why
+
+  void Add(Request* request, const Status& status) {
+    for (Refusal& known : all) {
+      if (known.status.SameAs(status)) return known.requests.Append(request);
+    }
+    Refusal refusal{status, {}};
+    refusal.requests.Append(request);
+    try {
+      all.push_back(std::move(refusal));
+    } catch (const std::bad_alloc&) {
+      starved.Append(request);
+    }
+  }
+};
+
+void ModelVersion::TakeIn(std::span<Request* const> requests, uint64_t now_ns, Refusals* refusals,
+                          Orders* orders) {
+  for (Request* request : requests) {
+    TRITONTS_ASSERT(request->state() == Request::State::kSubmitted, "a request came in twice");
+    // Before the scheduler has it: it may be in a run before the next one is queued.
+    request->set_state(Request::State::kQueued);
+  }
+  bool asked = false;  // since the last one was queued
+  while (!requests.empty()) {
+    Status refused;
+    const size_t taken = dispatcher_->EnqueueSome(requests, now_ns, &refused);
+    in_flight_ += taken;
+    requests = requests.subspan(taken);
+    if (requests.empty()) return;
+    if (taken > 0 || !asked) {
+      // What an instance has time for, and what has expired, does not wait.
+      asked = true;
+      Dispatch(now_ns, nullptr, orders);
+      continue;
+    }
+    Request* const request = requests.front();
+    requests = requests.subspan(1);
+    request->set_state(Request::State::kSubmitted);
+    statistics_.refused++;
+    refusals->Add(request, refused);
+  }
+}
+
+void ModelVersion::Submit(std::span<Request* const> requests, uint64_t now_ns,
+                          InlineTick* tick) noexcept {
   Orders orders;
   InstanceRunner* mine = nullptr;
   PooledRun* run = nullptr;
-  std::vector<std::pair<Request*, Status>> refused;
-  RequestChain starved;  // there was no memory to say why
-  Status none;           // why none is taken
-  bool unserved = false;
+  Refusals refusals;
+  Response none;  // not ok: why none is taken
   {
     std::lock_guard lock(mutex_);
     if (closed_ || !dispatcher_) {
-      unserved = true;
-      none = unloaded_;
+      none.unserved = true;
+      none.status = unloaded_;
     } else if (terminated_ || Exiting()) {
-      none = exits_;
+      none.status = exits_;
+      statistics_.refused += requests.size();
     } else if (!dispatcher_->MakeRoom(requests.size())) {
-      none = context_.no_memory;
+      none.status = context_.no_memory;
+      statistics_.refused += requests.size();
     } else {
-      Scheduler& scheduler = dispatcher_->scheduler();
-      // Whoever waits already goes first, and elsewhere.
-      const bool first = scheduler.waiting() == 0;
-      for (Request* request : requests) {
-        TRITONTS_ASSERT(request->state() == Request::State::kSubmitted, "a request came in twice");
-        Status status = dispatcher_->Enqueue(request, now_ns);
-        if (status.ok()) {
-          request->set_state(Request::State::kQueued);
-          in_flight_++;
-          continue;
-        }
-        try {
-          refused.emplace_back(request, std::move(status));
-        } catch (const std::bad_alloc&) {
-          starved.Append(request);
-        }
-      }
+      // A batch runs here only if nobody waited before these requests.
+      const bool first = dispatcher_->scheduler().waiting() == 0;
+      TakeIn(requests, now_ns, &refusals, &orders);
       dispatcher_->RetryThreads();
       Dispatch(now_ns, nullptr, &orders);
       if (tick && first) mine = dispatcher_->inline_policy().Choose(*tick, &orders.wake);
-      if (mine) run = dispatcher_->TakeBatch(mine);
+      if (mine) {
+        run = dispatcher_->TakeBatch(mine);
+        run->record.ran_inline = true;
+      }
     }
   }
-  if (!none.ok()) return Respond(requests, none, unserved);
+  if (!none.status.ok()) return Respond(requests, none);
   Carry(&orders);
   if (mine) {
     std::unique_lock lock(mutex_, std::defer_lock);
     while (RunBatch(mine, &run, tick, &lock) == Ran::kHasNext) continue;
   }
-  for (const auto& [request, status] : refused) {
-    Request* const one[] = {request};
-    Respond(one, status);
+  Response like;
+  for (auto& [status, refused] : refusals.all) {
+    like.status = status;
+    like.limited = status.code() == Code::kUnavailable && !status.SameAs(context_.no_memory);
+    Respond(&refused, like);
   }
-  while (!starved.empty()) {
-    Request* const one[] = {starved.Pop()};
-    Respond(one, context_.no_memory);
-  }
+  like.status = context_.no_memory;
+  like.limited = false;
+  Respond(&refusals.starved, like);
 }
 
-void ModelVersion::Cancel(std::span<Request* const> requests) {
+void ModelVersion::Cancel(std::span<Request* const> requests) noexcept {
   RequestChain waiting;
   Orders orders;
   {
@@ -85,11 +128,12 @@ void ModelVersion::Cancel(std::span<Request* const> requests) {
       if (dispatcher_ && dispatcher_->scheduler().Cancel(request)) waiting.Append(request);
     }
     if (waiting.empty()) return;
-    // What waited with these may run together now, or is to be looked at earlier.
+    // The requests that remain may form a batch now, or need another wake-up time.
     Dispatch(NowNs(), nullptr, &orders);
   }
   Fail(&waiting, context_.cancelled);
-  // What this finds in it keeps the version; where it is empty, the version may be gone.
+  // If the orders have anything in them, that keeps the version alive. If not, the version may be
+  // gone, and Carry does not touch it.
   Carry(&orders);
 }
 
@@ -97,6 +141,7 @@ void ModelVersion::OnTimer(uint64_t now_ns) {
   Orders orders;
   {
     std::lock_guard lock(mutex_);
+    timer_at_ns_ = 0;
     Dispatch(std::max(now_ns, NowNs()), nullptr, &orders);
   }
   Carry(&orders);
@@ -112,6 +157,10 @@ void ModelVersion::OnReschedule(Request* request) {
       refused = context_.cancelled;
     } else if (!aborted_.ok()) {
       refused = aborted_;
+    } else if (warming()) {
+      refused = MakeStatus([] {
+        return Status::Unsupported("a request of a warm-up cannot be queued a second time");
+      });
     } else if (!dispatcher_->MakeRoom(1)) {
       refused = context_.no_memory;
     } else {
@@ -126,29 +175,28 @@ void ModelVersion::OnReschedule(Request* request) {
   Fail(&one, refused);
 }
 
-Statistics ModelVersion::statistics() const {
-  std::lock_guard lock(mutex_);
-  Statistics statistics = statistics_;
-  if (dispatcher_) dispatcher_->AddAnswered(&statistics);
-  return statistics;
-}
-
 void ModelVersion::Dispatch(uint64_t now_ns, InstanceRunner* awake, Orders* orders) {
   if (!dispatcher_ || terminated_ || Exiting()) return;
-  dispatcher_->Ask(now_ns, awake, shared_from_this(), orders);
-  starts_ += static_cast<uint32_t>(orders->start.size());
-  // Under the lock: what is scheduled later is decided later.
-  if (orders->wake_at_ns != 0) timer_->Schedule(this, orders->wake_at_ns);
+  const size_t starts = orders->start.size();
+  dispatcher_->Ask(now_ns, awake, this, orders);
+  starts_ += static_cast<uint32_t>(orders->start.size() - starts);
+  const uint64_t at = orders->wake_at_ns;
+  if (at == 0 || (timer_at_ns_ != 0 && timer_at_ns_ <= at)) return;
+  // Only where the timer would come too late: with a deadline for each request, the next one is
+  // another one at every batch. Under the lock: what is scheduled later is decided later.
+  timer_at_ns_ = at;
+  timer_->Schedule(this, at);
 }
 
 void ModelVersion::AccountLocked(PooledRun* run) {
-  const size_t ended = dispatcher_->Account(run, &statistics_);
+  const size_t ended = dispatcher_->Account(run, &statistics_, latencies_.get());
   TRITONTS_ASSERT(in_flight_ >= ended, "more requests ended than were accepted");
   in_flight_ -= ended;
 }
 
-void ModelVersion::NoteDrained(Orders* orders) const {
+void ModelVersion::NoteDrained(Orders* orders) {
   orders->drained = closed_ && DrainedLocked();
+  if (warming() && DrainedLocked()) warmed_.notify_all();
 }
 
 void ModelVersion::Carry(Orders* orders) {
@@ -161,18 +209,24 @@ void ModelVersion::Carry(Orders* orders) {
   if (orders->drained) on_drained_();
 }
 
-void ModelVersion::Respond(std::span<Request* const> requests, const Status& status,
-                           bool unserved) const {
+void ModelVersion::Respond(std::span<Request* const> requests, const Response& like) const {
   for (Request* request : requests) {
     TRITONTS_ASSERT(request->state() == Request::State::kSubmitted ||
                         request->state() == Request::State::kQueued,
                     "a request ended twice");
     request->set_state(Request::State::kDone);
   }
-  Response like;
-  like.status = status;
-  like.unserved = unserved;
   DeliverEach(requests, like);
+}
+
+void ModelVersion::Respond(RequestChain* requests, const Response& like) const {
+  std::array<Request*, kFew> few;
+  while (!requests->empty()) {
+    // Out of the chain before its sink has it.
+    size_t taken = 0;
+    while (taken < few.size() && !requests->empty()) few[taken++] = requests->Pop();
+    Respond(std::span(few).first(taken), like);
+  }
 }
 
 void ModelVersion::Fail(RequestChain* requests, const Status& status) {
@@ -183,19 +237,15 @@ void ModelVersion::Fail(RequestChain* requests, const Status& status) {
     ns += now - one->header->arrival_ns;
   }
   {
-    // Before the responses: whoever has one finds it counted.
+    // This comes before the responses, so that whoever has a response finds it in the statistics.
     std::lock_guard lock(mutex_);
     statistics_.fail.Add(count, ns);
     if (status.code() == Code::kCancelled) statistics_.cancelled += count;
     if (status.SameAs(expired_)) statistics_.rejected += count;
   }
-  std::array<Request*, kFew> few;
-  while (!requests->empty()) {
-    // Out of the chain before its sink has it.
-    size_t taken = 0;
-    while (taken < few.size() && !requests->empty()) few[taken++] = requests->Pop();
-    Respond(std::span(few).first(taken), status);
-  }
+  Response like;
+  like.status = status;
+  Respond(requests, like);
   Orders orders;
   {
     std::lock_guard lock(mutex_);
@@ -206,7 +256,14 @@ void ModelVersion::Fail(RequestChain* requests, const Status& status) {
   Carry(&orders);
 }
 
-void ModelVersion::SetShapeKey(RequestHeader* header) const {
+void ModelVersion::SetQueueKeys(RequestHeader* header) const {
+  if (queue_policies_) {
+    header->level = queue_policies_->LevelOf(header->priority);
+    header->deadline_ns =
+        queue_policies_->DeadlineOf(header->level, header->timeout_ns, header->arrival_ns);
+  } else {
+    header->level = header->deadline_ns = 0;
+  }
   header->shape_key.clear();
   if (!keyed_) return;
   const size_t first = io_.max_batch_size > 0 ? 1 : 0;

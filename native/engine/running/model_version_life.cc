@@ -8,12 +8,14 @@
 #include "engine/base/guard.h"
 #include "engine/base/rules.h"
 #include "engine/running/model_version.h"
+#include "engine/scheduling/dynamic_scheduler.h"
+#include "engine/scheduling/policy_scheduler.h"
 
 namespace tritonts {
 
 namespace {
 
-// `a` times `b`, or kMostBytes where that is more.
+// `a` times `b`, but at most kMostBytes.
 uint64_t Times(uint64_t a, uint64_t b) {
   if (a == 0 || b == 0) return 0;
   return a > ModelVersion::kMostBytes / b ? ModelVersion::kMostBytes : a * b;
@@ -46,7 +48,8 @@ ModelVersion::~ModelVersion() {
   TRITONTS_ASSERT(runners_.empty(), "a version was not destroyed");
 }
 
-Status ModelVersion::Start(VersionConfig config, uint32_t spin_cores) {
+Status ModelVersion::Start(VersionConfig config, uint32_t spin_cores,
+                           const std::function<bool()>& cancelled) {
   {
     std::lock_guard lock(mutex_);
     TRITONTS_ASSERT(!started_ && !starting_, "a version was started twice");
@@ -59,11 +62,15 @@ Status ModelVersion::Start(VersionConfig config, uint32_t spin_cores) {
   }
   Status status;
   try {
+    const std::vector<WarmupSample> warmup = std::move(config.warmup);
     status = CreateInstances(std::move(config));
+    if (status.ok() && !warmup.empty()) status = WarmUp(warmup, cancelled);
   } catch (const std::bad_alloc&) {
     status = context_.no_memory;
   }
   if (status.ok()) started_.store(true, std::memory_order_release);
+  // From here on the version cannot be left to this thread any more.
+  std::lock_guard lock(mutex_);
   starting_.store(false, std::memory_order_release);
   return status;
 }
@@ -74,6 +81,9 @@ Status ModelVersion::CreateInstances(VersionConfig config) {
   if (!status.ok()) return status;
   io_ = std::move(config.io);
   context_ = RunContext(name_, io_.max_batch_size > 0, &io_);
+  context_.decoupled = config.decoupled;
+  if (config.preserve_ordering) context_.order = std::make_shared<ResponseOrder>();
+  context_.rerun_in_halves = config.rerun_in_halves && model_->may_run_again() && !config.decoupled;
   NoteSizes();
   std::vector<std::unique_ptr<InstanceRunner>> runners;
   std::vector<InstanceRunner*> all;
@@ -87,16 +97,27 @@ Status ModelVersion::CreateInstances(VersionConfig config) {
   const bool has_strings =
       std::any_of(io_.inputs.begin(), io_.inputs.end(),
                   [](const TensorSpec& input) { return input.datatype == DataType::kBytes; });
-  const bool may_run_inline = backend_->may_run_on_js_thread() && !model_->time_depends_on_data();
+  // The responses of a decoupled model may wait for their reader, who is on the JS thread.
+  const bool may_run_inline =
+      backend_->may_run_on_js_thread() && !model_->time_depends_on_data() && !config.decoupled;
   const uint64_t budget = may_run_inline ? config.inline_budget_ns : 0;
-  auto scheduler = config.scheduler ? config.scheduler()
-                                    : std::make_unique<DynamicScheduler>(std::move(config.policy));
-  auto dispatcher = std::make_unique<Dispatcher>(std::move(scheduler), std::move(all), &context_,
+  auto dispatcher = std::make_unique<Dispatcher>(MakeScheduler(&config), std::move(all), &context_,
                                                  InlinePolicy(budget, has_strings));
+  auto latencies = std::make_unique<Latencies>(std::move(config.latencies));
   std::lock_guard lock(mutex_);
   runners_ = std::move(runners);
+  latencies_ = std::move(latencies);
   dispatcher_ = std::move(dispatcher);
   return Status::Ok();
+}
+
+std::unique_ptr<Scheduler> ModelVersion::MakeScheduler(VersionConfig* config) {
+  if (config->queue) {
+    queue_policies_ = std::make_shared<const QueuePolicies>(std::move(*config->queue));
+  }
+  if (config->scheduler) return config->scheduler();
+  if (!queue_policies_) return std::make_unique<DynamicScheduler>(std::move(config->policy));
+  return std::make_unique<PolicyScheduler>(std::move(config->policy), queue_policies_, name_);
 }
 
 void ModelVersion::NoteSizes() {
@@ -131,7 +152,7 @@ std::map<std::string, std::string> ModelVersion::Info() const {
   try {
     info = model_->Info();
   } catch (...) {
-    // Nobody's request is concerned.
+    // A backend that fails here concerns no request.
   }
   EndCall();
   return info;
@@ -165,7 +186,7 @@ void ModelVersion::Abort(const Status& status) {
     terminated_ = true;
     if (dispatcher_) dispatcher_->scheduler().Drain(&waiting);
   }
-  // First: a backend that is asked to end a run may never return.
+  // This comes before Terminate, because a backend that is asked to end a run may never return.
   if (!waiting.empty()) Fail(&waiting, status);
   Terminate();
 }
@@ -188,7 +209,7 @@ void ModelVersion::Terminate() {
     try {
       runner->instance->Terminate();
     } catch (...) {
-      // Then its runs go on until they end, or are abandoned.
+      // Its runs go on until they end or are abandoned.
     }
   }
   EndCall();
@@ -200,6 +221,8 @@ void ModelVersion::Destroy() {
   {
     std::unique_lock lock(mutex_);
     TRITONTS_ASSERT(DrainedLocked(), "a version was destroyed with requests in flight");
+    TRITONTS_ASSERT(!destroyed_, "a version was destroyed twice");
+    destroyed_ = true;
     stop_ = true;
     calls_changed_.wait(lock, [this] { return calls_ == 0 && starts_ == 0; });
     runners.swap(runners_);
@@ -216,12 +239,30 @@ void ModelVersion::Destroy() {
   model_.reset();
 }
 
+bool ModelVersion::abandoned() const {
+  std::lock_guard lock(mutex_);
+  return abandoned_;
+}
+
+bool ModelVersion::LeaveToStart() {
+  std::lock_guard lock(mutex_);
+  if (starting()) left_to_start_ = true;
+  return left_to_start_;
+}
+
+bool ModelVersion::left_to_start() const {
+  std::lock_guard lock(mutex_);
+  return left_to_start_;
+}
+
 void ModelVersion::Abandon() {
   timer_->Remove(this);
   PooledRun* first = nullptr;
   {
     std::unique_lock lock(mutex_);
+    abandoned_ = true;
     stop_ = true;
+    warmed_.notify_all();
     calls_changed_.wait(lock, [this] { return starts_ == 0; });
     if (dispatcher_) first = dispatcher_->under_way();
     for (const auto& runner : runners_) {
@@ -229,8 +270,10 @@ void ModelVersion::Abandon() {
       runner->bell->Ring();
     }
   }
-  // A run that comes back now finds `stop_` and is left alone; one that was assigned but not begun
-  // never begins. So none is made any more, and none leaves the list.
+  // Responses that were held are delivered: nothing waits for these runs any more.
+  if (context_.order) context_.order->Open();
+  // A run that returns now finds `stop_` set and is left alone. A run that was assigned but not
+  // begun never begins. So no run is added to the list any more, and none leaves it.
   for (PooledRun* run = first; run; run = run->next) {
     if (run->Abandon(did_not_return_)) CountAbandonedCalls(1);
   }

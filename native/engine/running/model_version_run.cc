@@ -1,5 +1,5 @@
-// How a version's batches are run: on instances' threads, on the thread that submitted them, or
-// handed over to asynchronous instances.
+// How a version's batches run: on instances' threads, on the thread that submitted them, or handed
+// over to asynchronous instances.
 #include <utility>
 
 #include "engine/base/clock.h"
@@ -30,38 +30,47 @@ ModelVersion::Ran ModelVersion::RunBatch(InstanceRunner* runner, PooledRun** run
   const uint64_t began = NowNs();
   if (tick) tick->watch.Begin(began);
   Execute(runner, current, began);
+  bool free = false;
+  if (current->failed()) {
+    // Not where the instance may have got its next batch already.
+    free = current->FreeInstance();
+    if (free) Halve(current);
+  }
   if (!current->Returned()) {
     CountAbandonedCalls(-1);
     return Ran::kAbandoned;
   }
   const uint64_t now = NowNs();
-  // Not the responses: to deliver these the JS thread needs more time than to write them.
+  // The time without the responses counts: delivering them costs the JS thread more than making
+  // them here.
   const uint64_t ran_ns = current->ran_ns();
   const uint64_t batch_class = current->batch_class;
-  const bool free = current->FreeInstance();
+  free = free || current->FreeInstance();
   const bool done = current->EndExecute(free);
   Orders orders;
   Ran ran = Ran::kIdle;
   lock->lock();
-  if (stop_) {  // abandoned a moment ago: what it would touch is not ours any more
+  if (stop_) {  // the version was abandoned meanwhile and must not be touched
     lock->unlock();
     return Ran::kAbandoned;
   }
   dispatcher_->inline_policy().Note(batch_class, ran_ns, tick);
   if (done) AccountLocked(current);
-  if (free) dispatcher_->Free(runner, now);
+  if (free && !dispatcher_->TakeHalf(runner, now)) dispatcher_->Free(runner, now);
   Dispatch(now, free ? runner : nullptr, &orders);
   if (!tick || (free && runner->next)) {
-    // A tick's thread took nothing but what it may; the rest is the runner's thread's.
+    // A submitting thread goes on only with a batch that may run inline. Others go to the runner's
+    // thread.
     if (tick && !dispatcher_->inline_policy().MayRun(*runner, *runner->next, *tick)) {
       orders.wake.Add(runner);
     } else if ((*run = dispatcher_->TakeBatch(runner))) {
+      (*run)->record.ran_inline = tick != nullptr;
       ran = Ran::kHasNext;
     }
   }
   if (!tick) runner->executing = ran == Ran::kHasNext;
   NoteDrained(&orders);
-  // The runner's thread waits under this lock.
+  // The runner's thread goes on to wait under this lock.
   if (!tick && ran == Ran::kIdle && !orders.any()) return ran;
   lock->unlock();
   if (orders.any()) Carry(&orders);
@@ -70,7 +79,7 @@ ModelVersion::Ran ModelVersion::RunBatch(InstanceRunner* runner, PooledRun** run
 
 void ModelVersion::RunInstance(InstanceRunner* runner) {
   platform::NameThread("tritonts-model");
-  platform::ComputeForLong();
+  platform::UseLongSlices();
   std::unique_lock lock(mutex_);
   while (true) {
     const uint64_t began = NowNs();
@@ -92,11 +101,17 @@ void ModelVersion::StartThread(InstanceRunner* runner) {
   const bool started = runner->thread.Start([this, runner] { RunInstance(runner); });
   Orders orders;
   {
-    std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     const uint64_t now = NowNs();
     dispatcher_->ThreadStarted(runner, started, now, &orders);
     if (!started) Dispatch(now, nullptr, &orders);
-    // Last: then the version may be destroyed.
+    if (!started && context_.order) {
+      // The batch lost its places, and others may have waited for these.
+      lock.unlock();
+      context_.order->Go();
+      lock.lock();
+    }
+    // This is last, because the version may be destroyed afterwards.
     if (--starts_ == 0) calls_changed_.notify_all();
   }
   if (orders.any()) Carry(&orders);
@@ -107,7 +122,7 @@ void ModelVersion::HandOver(InstanceRunner* runner) {
   PooledRun* run = std::exchange(runner->next, nullptr);
   while (run) {
     Execute(runner, run, NowNs());
-    // Before the run is let go of: it is what keeps the runner.
+    // This comes before EndExecute, because only the run keeps the runner alive.
     PooledRun* another = nullptr;
     Handing one = Handing::kOne;
     if (!runner->handing.compare_exchange_strong(one, Handing::kNobody)) {
@@ -130,7 +145,11 @@ void ModelVersion::OnInstanceFree(InstanceRunner* runner, PooledRun* done) {
     if (stop_) return;
     const uint64_t now = NowNs();
     if (done) AccountLocked(done);
-    dispatcher_->Free(runner, now);
+    if (dispatcher_->TakeHalf(runner, now)) {
+      orders.wake.Add(runner);
+    } else {
+      dispatcher_->Free(runner, now);
+    }
     Dispatch(now, nullptr, &orders);
     NoteDrained(&orders);
   }

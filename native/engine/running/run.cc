@@ -9,22 +9,36 @@
 #include "engine/base/clock.h"
 #include "engine/base/rules.h"
 #include "engine/running/instance.h"
-#include "engine/running/run_pool.h"
 
 namespace tritonts {
 
-// --- Its life.
+// --- The states of a run.
+
+void PooledRun::MakeRoom(size_t requests, const RunContext* context) {
+  requests_.reserve(requests);
+  phases_.reserve(requests);
+  totals_.Reserve(requests);
+  outputs_.Reserve(requests);
+  if (context->decoupled) first_ns_.reserve(requests);
+  if (!context->order) return;
+  ReservePlaces(requests);
+  lost_.reserve(requests);
+}
 
 void PooledRun::Assign(std::span<Request* const> batch, uint64_t number, const RunContext* context,
-                       InstanceRunner* runner, std::shared_ptr<RunOwner> owner) {
+                       InstanceRunner* runner, std::shared_ptr<RunOwner> owner, PooledRun* behind) {
   TRITONTS_ASSERT(holds_ == 0, "a run was given a batch while it had one");
-  requests_.reserve(batch.size());
-  phases_.reserve(batch.size());
-  outputs_.Reserve(batch.size());
+  MakeRoom(batch.size(), context);
   context_ = context;
   runner_ = runner;
   owner_ = std::move(owner);
-  cancelled_ = context->cancelled;
+  // It is nearly always the same, and copying it counts references.
+  if (!cancelled_.SameAs(context->cancelled)) {
+    cancelled_ = context->cancelled;
+    not_single_ = context->not_single;
+    unread_ = context->unread;
+  }
+  decoupled_ = context->decoupled;
   asynchronous_ = runner->asynchronous;
   outputs_.Begin(context, batch);
   requests_.assign(batch.begin(), batch.end());
@@ -36,19 +50,27 @@ void PooledRun::Assign(std::span<Request* const> batch, uint64_t number, const R
   timings_ = BatchTimings();
   timings_.batch = number;
   timings_.batch_size = total_batch_size_;
-  totals_ = RunTotals();
+  totals_.Clear();
   phases_.assign(requests_.size(), Phase::kOpen);
+  first_ns_.assign(context->decoupled ? requests_.size() : 0, 0);
   undone_ = requests_.size();
   delivering_ = rescheduled_ = 0;
-  abandoned_ = false;
+  abandoned_ = spoke_ = false;
+  repeatable_ = context->rerun_in_halves && !asynchronous_ && requests_.size() > 1;
+  failed_.store(false, std::memory_order_relaxed);
   inputs_ready_ns_.store(0, std::memory_order_relaxed);
   computed_ns_.store(0, std::memory_order_relaxed);
   freed_.store(false, std::memory_order_relaxed);
   execution_.store(Execution::kNone, std::memory_order_relaxed);
-  holds_.store(static_cast<uint32_t>(requests_.size()) + 2, std::memory_order_release);
+  const uint32_t holds = static_cast<uint32_t>(requests_.size()) + 2;
+  holds_.store(context->order ? holds + 1 : holds, std::memory_order_release);
+  if (!context->order) return;
+  lost_.assign(requests_.size(), Status());
+  context->order->Join(this, requests_.size(), behind);
 }
 
 void PooledRun::Disband(RequestChain* requests) {
+  if (context_->order) context_->order->Leave(this);
   for (Request* request : requests_) {
     request->set_state(Request::State::kQueued);
     requests->Append(request);
@@ -67,11 +89,18 @@ void PooledRun::Begin(uint64_t now_ns) {
 
 bool PooledRun::Returned() {
   bool left = false;
+  Status failure;
   if (!asynchronous_) {
     std::lock_guard lock(lock_);
     left = undone_ > 0;
+    repeatable_ = false;
+    if (failed_.exchange(false, std::memory_order_acq_rel)) {
+      failure = std::exchange(failure_, Status());
+    }
   }
-  if (left) RespondAll(context_->unanswered);
+  // A decoupled model goes on when Execute has returned.
+  if (decoupled_ && failure.ok()) left = false;
+  if (left) RespondAll(failure.ok() ? context_->left_open : failure);
   return execution_.exchange(Execution::kNone, std::memory_order_acq_rel) != Execution::kAbandoned;
 }
 
@@ -82,7 +111,7 @@ uint64_t PooledRun::ran_ns() {
 
 bool PooledRun::LetGo(uint32_t holds) {
   if (holds_.fetch_sub(holds, std::memory_order_acq_rel) != holds) return false;
-  // Whoever comes now finds every request done.
+  // Later calls find every request done.
   outputs_.Clear();
   return true;
 }
@@ -92,23 +121,23 @@ void PooledRun::Done() {
   owner->OnDone(this);
 }
 
-void PooledRun::Drop() {
-  if (references_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
-  // Maybe the last thing that keeps the pool.
-  const std::shared_ptr<RunPool> home = std::move(home_);
-  home->Return(this);
-}
-
-size_t PooledRun::Account(Statistics* statistics) {
+size_t PooledRun::Account(Statistics* statistics, Latencies* latencies) {
   std::lock_guard lock(lock_);
   owner_.reset();
   totals_.AddTo(statistics, timings_);
+  record.Ran(timings_.exec_start_ns, timings_.exec_end_ns);
+  if (latencies) latencies->Add(totals_, timings_);
   return requests_.size() - rescheduled_;
 }
 
 void PooledRun::AddAnswered(Statistics* statistics) {
   std::lock_guard lock(lock_);
   if (totals_.ended() > 0) totals_.AddTo(statistics, timings_);
+}
+
+void PooledRun::AddAnswered(const Latencies& latencies, LatencyCounts* counts) {
+  std::lock_guard lock(lock_);
+  if (totals_.ended() > 0) latencies.AddTo(counts, totals_, timings_);
 }
 
 bool PooledRun::Abandon(const Status& status) {
@@ -119,7 +148,7 @@ bool PooledRun::Abandon(const Status& status) {
       Lock lock(lock_);
       AwaitOpen(kAll, &lock);
       abandoned_ = true;
-      // Where the run never began, it ends as it begins.
+      // If the run never began, its begin and end are now.
       if (timings_.exec_start_ns == 0) timings_.exec_start_ns = NowNs();
       BatchTimings timings;
       Stamp(&timings);
@@ -131,12 +160,12 @@ bool PooledRun::Abandon(const Status& status) {
         few[count].request = requests_[i];
         few[count].status = status;
         few[count++].abandoned = true;
-        totals_.AddFailed(*requests_[i], timings, false);
+        totals_.AddFailed(*requests_[i]->header, timings, RunTotals::Failure::kOther);
       }
     }
     DeliverAll(std::span(few).first(count));
   } while (count == few.size());
-  // Its holds stay: the run is under way for as long as the process is.
+  // Its holds are never dropped, so it counts as under way for the life of the process.
   Execution under_way = Execution::kUnderWay;
   return execution_.compare_exchange_strong(under_way, Execution::kAbandoned,
                                             std::memory_order_acq_rel);
@@ -144,7 +173,7 @@ bool PooledRun::Abandon(const Status& status) {
 
 void PooledRun::InstanceFree() {
   if (!FreeInstance()) return;
-  // With the instance's hold; without it the run may be another one's.
+  // Read while this thread has the instance's hold. Afterwards the run may be assigned again.
   InstanceRunner* const runner = runner_;
   const std::shared_ptr<RunOwner> owner = owner_;
   owner->OnInstanceFree(runner, LetGo(1) ? this : nullptr);
@@ -189,7 +218,7 @@ StatusOr<Buffer> PooledRun::Output(uint32_t request, uint32_t index, DataType da
 
 StatusOr<Buffer> PooledRun::Place(uint32_t request, uint32_t index, DataType datatype,
                                   std::span<const int64_t> shape, MemoryKind preferred) {
-  // Where it is for one request alone, its sink may have a place.
+  // If the output is for one request alone, its sink may have a place for it.
   const uint32_t one = request == kAll && requests_.size() == 1 ? 0 : request;
   std::optional<size_t> size;
   {
@@ -206,7 +235,8 @@ StatusOr<Buffer> PooledRun::Place(uint32_t request, uint32_t index, DataType dat
   Buffer buffer;
   if (one != kAll) {
     const Request& owner = *requests_[one];
-    if (owner.header->Wants(index) && *size > 0) {
+    // What is held for later is not in the sink's place, which the next response may need.
+    if (owner.header->Wants(index) && *size > 0 && !context_->order) {
       buffer = owner.header->sink->Place(owner, index, *size, preferred);
     }
     std::lock_guard lock(lock_);
@@ -227,7 +257,7 @@ void PooledRun::Declare(uint32_t request, const OutputTensor& tensor,
                         std::span<const size_t> offsets) {
   BlockRef replaced;
   std::lock_guard lock(lock_);
-  if (undone_ == 0) return;
+  if (undone_ == 0 || failed()) return;
   if (request < phases_.size() && phases_[request] == Phase::kDone) return;
   replaced = outputs_.Declare(request, tensor, offsets);
 }
@@ -251,33 +281,6 @@ void PooledRun::SetRequestOutput(uint32_t request, uint32_t index, DataType data
   if (request == kAll) return;
   const MemoryKind kind = block ? block->kind() : MemoryKind::kHost;
   Declare(request, {index, datatype, -1, shape, data, size, kind, block});
-}
-
-void PooledRun::Release(uint32_t request) {
-  const uint32_t first = request == kAll ? 0 : request;
-  const size_t past = request == kAll ? requests_.size() : size_t{request} + 1;
-  for (uint32_t i = first; i < past; i++) {
-    {
-      Lock lock(lock_);
-      if (!AwaitOpen(i, &lock)) continue;
-      Seize(i);
-    }
-    requests_[i]->ReleaseInputs();
-    std::lock_guard lock(lock_);
-    Reopen(i);
-  }
-}
-
-void PooledRun::Reschedule(uint32_t request) {
-  {
-    Lock lock(lock_);
-    if (request == kAll || !AwaitOpen(request, &lock)) return;
-    End(request, Request::State::kQueued);
-    rescheduled_++;
-  }
-  DropOutputs(request);
-  owner_->OnReschedule(requests_[request]);
-  if (LetGo(1)) Done();
 }
 
 }  // namespace tritonts

@@ -1,9 +1,11 @@
-// The engine's side of a run (backend.h): its life, and how responses reach the sinks.
+// The engine's side of a run (backend.h): its states, and how its responses reach the sinks.
 //
-// Pooled: a run belongs to its version's pool until it is assigned a batch, and goes back when
-// nobody holds it any more. What keeps it from being accounted for are its *holds*: one for each
-// request that is not done, one until Execute has returned, and one until the instance is free. Who
-// lets go of the last one tells the version.
+// Ownership: runs are pooled. An idle run belongs to its version's pool. An assigned run is
+// reference-counted (by the version and by RunRefs), and returns to the pool with its last
+// reference. A run also has *holds*: one for each request whose final response is not delivered,
+// one until Execute has returned, one until the instance is free, and, where the version keeps the
+// order of responses, one until the order has passed the run. Whoever drops the last hold tells the
+// version, which adds the run to its statistics and drops its reference.
 //
 //   idle --Assign--> assigned --Begin--> executing --Returned--> handed over --last hold--> done
 //                       |                    |                       |                       |
@@ -14,19 +16,24 @@
 //                       |                                  ^
 //                       +---- a final one, Reschedule -----+
 //
-// Locking: `lock_` guards what is declared and who is done, for moments; sinks, copiers and the
-// version are called without it.
+// Locking: `lock_` guards the declared outputs and the requests' phases, always briefly. Sinks,
+// copiers and the version are called without it.
+// The order's lock is taken within it, never the other way round.
 #pragma once
 
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "engine/backend.h"
 #include "engine/base/spin_lock.h"
 #include "engine/request/request_chain.h"
+#include "engine/running/batch_log.h"
+#include "engine/running/latencies.h"
+#include "engine/running/response_order.h"
 #include "engine/running/run_outputs.h"
 #include "engine/running/run_totals.h"
 #include "engine/running/statistics.h"
@@ -37,68 +44,95 @@ struct InstanceRunner;
 class PooledRun;
 class RunPool;
 
-// Whom a run tells of itself: its version. Any thread; the run holds no lock.
+// What a run tells its version. Called on any thread; the run holds no lock.
 class RunOwner {
  public:
   virtual ~RunOwner() = default;
-  // The instance may have its next batch. `done`: the run, where that was its last hold.
+  // Shares the ownership of itself with a run.
+  virtual std::shared_ptr<RunOwner> Share() = 0;
+  // The instance may get its next batch. `done` is the run if that was its last hold, else null.
   virtual void OnInstanceFree(InstanceRunner* runner, PooledRun* done) = 0;
-  // The last hold is gone: it is to be accounted for.
+  // The run's last hold was dropped: it is to be added to the statistics.
   virtual void OnDone(PooledRun* run) = 0;
   // A request of the run is to be queued again.
   virtual void OnReschedule(Request* request) = 0;
 };
 
-class PooledRun final : public Run {
+class PooledRun final : public Run, private OrderedRun {
  public:
   PooledRun() = default;
   ~PooledRun() override = default;
 
-  // --- The version's.
+  // --- For the version.
 
-  // Gives an idle run a batch, for an instance. The version's lock. Where it throws
-  // std::bad_alloc, the run is still idle, and the requests are what they were.
+  // Gives an idle run a batch, for an instance. With the version's lock. If it throws
+  // std::bad_alloc, the run is still idle, and the requests are unchanged. Its responses leave
+  // behind those of all other runs, or right behind those of `behind`.
   void Assign(std::span<Request* const> batch, uint64_t number, const RunContext* context,
-              InstanceRunner* runner, std::shared_ptr<RunOwner> owner);
-  // Takes the batch back from a run that has not begun: its requests are queued again. The
-  // version's lock; then it is to be let go of. Needs no memory.
+              InstanceRunner* runner, std::shared_ptr<RunOwner> owner, PooledRun* behind = nullptr);
+  // Makes room for so many requests: then Assign does not throw. Throws std::bad_alloc.
+  void MakeRoom(size_t requests, const RunContext* context);
+  size_t size() const { return requests_.size(); }
+  // Takes the batch back from a run that has not begun, so that its requests can be queued again.
+  // With the version's lock. The caller then drops the run. Does not allocate.
   void Disband(RequestChain* requests);
   InstanceRunner* runner() const { return runner_; }
-  // It is on its way to Execute, and nobody takes it back. The version's lock.
+  // Marks that a thread takes it to Execute, so that Disband is no longer allowed. With the
+  // version's lock.
   void SetUnderWay() { execution_.store(Execution::kUnderWay, std::memory_order_relaxed); }
 
-  // The thread that calls Execute, before.
+  // The next four are for the thread that calls Execute. Begin is called before Execute.
   void Begin(uint64_t now_ns);
-  // The same, after: fails what a blocking instance left. False: the run was abandoned meanwhile,
-  // and is to be left alone.
+  // Called after Execute: fails requests that a blocking instance left open. False: the run was
+  // abandoned meanwhile and must not be touched.
   bool Returned();
-  // The same, while it has Execute's hold: from Begin until the outputs were there.
+  // The time from Begin until the outputs were computed. Called while the thread has Execute's
+  // hold.
   uint64_t ran_ns();
-  // The same, at last: lets go of Execute's hold, and (`free`) of the instance's. True: these were
-  // the last ones.
+  // Called last: drops Execute's hold and, with `free`, the instance's. True: these were the last
+  // holds.
   bool EndExecute(bool free) { return LetGo(free ? 2 : 1); }
-  // Whether the instance is free because of this call, and not for an earlier InstanceFree.
+  // Marks the instance as free. False: an earlier call did so. Any thread may call it.
   bool FreeInstance() { return !freed_.exchange(true, std::memory_order_acq_rel); }
 
-  // The version's lock, of a run whose holds are gone: adds what it did. Returns how many requests
-  // ended.
-  size_t Account(Statistics* statistics);
-  // The version's lock, of a run that is not accounted for: adds what it has answered so far.
-  void AddAnswered(Statistics* statistics);
+  // --- Halves (halves.cc). Whether the backend responded with one error to all requests, which may
+  // be run again in other runs. Then they are open, and were told nothing: Returned tells those
+  // that are still here. Called between Execute and Returned.
+  bool failed() const { return failed_.load(std::memory_order_acquire); }
+  // The rest is called with the version's lock. Lists the requests that are open and not cancelled.
+  // Throws std::bad_alloc only if there is no room for them.
+  void ListOpen(std::vector<Request*>* requests);
+  // Queues those requests again; and, when they are in other runs, drops their holds.
+  void GiveUp(std::span<Request* const> requests);
+  void LetGoOf(std::span<Request* const> requests);
+  // Marks a run of requests whose batch failed before.
+  void SetRepeated() { totals_.reruns = 1; }
+  PooledRun* next_half = nullptr;  // link of InstanceRunner::halves, with the version's lock
 
-  // Abandons the run: responds to what is not done, and is silent from then on. True: Execute is
-  // under way. The object must stay as long as the process. Needs no memory.
+  // Adds a run without holds to the statistics. With the version's lock. Returns how many requests
+  // ended.
+  size_t Account(Statistics* statistics, Latencies* latencies = nullptr);
+  // Adds the responses so far of a run that Account was not called for. With the version's lock.
+  void AddAnswered(Statistics* statistics);
+  // The same, of `latencies`, to a copy of its counts.
+  void AddAnswered(const Latencies& latencies, LatencyCounts* counts);
+
+  // Abandons the run: responds to requests that are not done, and ignores what the backend says
+  // from then on. True: Execute is under way. The run is never freed. Does not allocate.
   bool Abandon(const Status& status);
   bool abandoned() const { return abandoned_; }
 
-  uint64_t batch_class = 0;  // of the version's RunTimes; the version's lock
-  // Of the version's list of runs under way; its lock.
+  uint64_t batch_class = 0;  // class in the version's RunTimes; with the version's lock
+  BatchRecord record;        // for its dispatcher's log; with the version's lock
+  // Links of the version's list of runs under way, with its lock; `next` also of the pool's stack.
   PooledRun* previous = nullptr;
   PooledRun* next = nullptr;
-  // Lets go of the version's own reference.
+  // Drops a reference.
   void Drop() override;
+  // The same, with the version's lock.
+  void DropLocked();
 
-  // --- The backend's.
+  // --- For the backend (backend.h).
   BlockPool& pool() override;
   MemoryCopier* memory() override;
   void MarkInputsReady() override;
@@ -115,7 +149,11 @@ class PooledRun final : public Run {
                         Block* block) override;
   void Respond(uint32_t request, const Status& status, bool final = true) override;
   void Release(uint32_t request) override;
+  void EndResponses(uint32_t request) override;
   void Reschedule(uint32_t request) override;
+  std::optional<Unread> UnreadOf(uint32_t request) override;
+  bool AwaitRead(uint32_t request, uint32_t at_most,
+                 std::shared_ptr<ReadListener> listener) override;
   void InstanceFree() override;
 
  protected:
@@ -125,73 +163,122 @@ class PooledRun final : public Run {
   friend class RunPool;
   using Lock = std::unique_lock<SpinLock>;
 
-  // So many responses are made without memory, at a time.
+  // How many responses are made at a time when there is no memory.
   static constexpr size_t kFew = 64;
 
   enum class Phase : uint8_t { kOpen, kDelivering, kDone };
   enum class Execution : uint8_t { kNone, kUnderWay, kAbandoned };
 
-  // Responses on their way to their sinks. Kept allocated.
-  struct Delivery {
+  // Responses that are being delivered. Kept allocated between uses.
+  struct Delivery : OrderedResponses {
     BatchTimings timings;
     std::vector<OutputTensor> outputs;
     std::vector<size_t> output_counts;  // by response
     std::vector<Response> responses;
-    std::vector<uint32_t> uncounted;  // responses whose outputs are to be fetched
-    std::vector<uint32_t> open;       // requests that go on after this response
-    std::vector<BlockRef> blocks;     // keep the outputs
-    std::vector<BlockRef> copies;     // likewise
+    struct Uncounted {
+      uint32_t response;
+      uint32_t position;
+    };
+    std::vector<Uncounted> uncounted;  // responses not counted yet: outputs must be fetched
+    std::vector<uint32_t> open;        // requests that go on after this response
+    std::vector<BlockRef> blocks;      // keep the outputs alive
+    std::vector<BlockRef> copies;      // keep fetched copies of outputs alive
+    std::vector<int64_t> shapes;       // of the outputs, if they are held
     size_t finals = 0;
-    bool alike = false;  // one for all requests, without `responses`
-    // Room for so many; throws std::bad_alloc.
+    bool empty = false;   // no response, but the end of the requests
+    bool alike = false;   // one response for all requests; `responses` is empty
+    bool spoilt = false;  // there was no memory to hold the outputs: they become errors
+    // Makes room; throws std::bad_alloc.
     void Reserve(size_t most_responses, size_t most_outputs, size_t most_blocks);
     void Clear();
   };
 
-  // With the lock: waits, without it, until no response to the request (kAll: to any) is on its
-  // way, which others may give. False: it is done, or there is none such.
+  // Waits until no other thread is delivering a response to the request (kAll: to any). Called with
+  // the lock, which is released meanwhile. False: the request is done, or does not exist.
   bool AwaitOpen(uint32_t request, Lock* lock);
-  // With the lock, all of these.
-  // One with room for so many responses, which carry so many outputs; null without memory.
+  // The next ones are called with the lock. Takes a delivery with room for this many responses and
+  // outputs; null if there is no memory.
   Delivery* TakeDelivery(size_t responses, size_t outputs);
-  // One with room for what a response to `request` may come to.
+  // Takes a delivery with room for a response to `request`.
   Delivery* TakeDeliveryFor(uint32_t request);
   void Stamp(BatchTimings* timings) const;
-  // Makes a request one that only this thread may say anything of, and back.
+  // What the backend says first of a run that may be run again. True: it is an error that is kept
+  // back until the run is given up, or has returned.
+  bool KeepFailure(uint32_t request, const Status& status, bool final);
+  // Makes a request one that only this thread may respond to, and undoes that.
   void Seize(uint32_t position);
   void Reopen(uint32_t position);
   void End(uint32_t position, Request::State state);
   void Prepare(uint32_t position, const Status& status, bool final, Delivery* delivery);
+  // Counts a response to a decoupled request as unread.
+  static void NoteSent(Response* response, std::span<const OutputTensor> outputs);
+  // Responds as Respond does. `empty`: nothing but the end of the requests.
+  void Send(uint32_t request, const Status& status, bool final, bool empty);
+  // Whether a request that is not done has as much unread as may be.
+  bool AnyFull(uint32_t request);
+  void EndFull(uint32_t request);
   bool PrepareAlike(Delivery* delivery);
-  void Count(const Response& response, bool cancelled);
+  RunTotals::Failure FailureOf(const Status& status, bool cancelled) const;
+  void Count(const Response& response, bool cancelled, uint64_t first_ns);
+  // Notes the time of a decoupled request's first response.
+  void NoteFirst(uint32_t position, const BatchTimings& timings);
+  uint64_t FirstOf(uint32_t position) const {
+    return position < first_ns_.size() ? first_ns_[position] : 0;
+  }
   Response& AddResponse(uint32_t position, bool final, Delivery* delivery);
-  // Without the lock: hands the responses over, and lets go of the requests that are done.
+  // Hands the responses to their sinks, and drops the holds of requests that are done. Without the
+  // lock.
   void Deliver(Delivery* delivery);
-  // The same where there is no memory for a delivery: some at a time, with an error in place of
-  // outputs. With the lock, of which it lets go.
+  // The same, but in the version's order: maybe later.
+  void DeliverInOrder(Delivery* delivery);
+  // Makes a delivery one that stays valid when the call that it is made in has returned.
+  void Keep(Delivery* delivery);
+  void KeepOutputs(Delivery* delivery);
+  // Where its outputs are by now.
+  void SetOutputs(Delivery* delivery);
+  // Hands some of its responses over.
+  void Give(const Delivery& delivery, size_t first, size_t count);
+  // All of them were.
+  void Finish(Delivery* delivery);
+  // Responds without memory for a delivery: some requests at a time, with an error instead of
+  // outputs. Called with the lock, which it releases.
   void RespondWithoutMemory(uint32_t request, const Status& status, bool final, Lock* lock);
-  // Without the lock: lets go of what was declared for a request, or for all.
+  // The same if there is an order to keep: without memory to hold responses each request ends with
+  // an error, in its turn.
+  void RespondInOrderWithoutMemory(uint32_t request, const Status& status, Lock* lock);
+  // Drops the outputs declared for a request, or for all. Without the lock.
   void DropOutputs(uint32_t request);
-  // Copies outputs that their sink does not take to host memory.
+  // Copies outputs whose kind of memory their sink does not take to host memory.
   void Fetch(Delivery* delivery);
   Status FetchOutput(const Request& request, OutputTensor* output, Delivery* delivery);
   StatusOr<Buffer> Place(uint32_t request, uint32_t index, DataType datatype,
                          std::span<const int64_t> shape, MemoryKind preferred);
   StatusOr<Buffer> Allocate(size_t size, MemoryKind preferred);
   void Declare(uint32_t request, const OutputTensor& tensor, std::span<const size_t> offsets = {});
-  // True: `holds` were the last ones; nobody else has anything to do with the run any more.
+  // The order's.
+  void Give(OrderedResponses* responses, size_t first, size_t count) override;
+  void GaveAll(OrderedResponses* responses) override;
+  void TakeTurn(uint32_t position) override;
+  void Passed() override;
+  // Queues a request again that is done here.
+  void Requeue(uint32_t position);
+  // Drops `holds`. True: they were the last ones, and no other thread tells the version of the run.
   bool LetGo(uint32_t holds);
   void Done();
 
-  // Fixed from Assign on.
+  // Set by Assign and fixed until the run is idle again.
   const RunContext* context_ = nullptr;
   InstanceRunner* runner_ = nullptr;
-  Status cancelled_;  // what is said of requests that are done, when the version may be gone
-  std::shared_ptr<RunOwner> owner_;  // while there are holds
-  std::shared_ptr<RunPool> home_;    // while it is not idle
+  Status cancelled_;  // for calls on done requests, when the version may be gone
+  // Likewise, of decoupled models.
+  Status not_single_;
+  Status unread_;
+  bool decoupled_ = false;
+  std::shared_ptr<RunOwner> owner_;  // the version, as long as there are holds
+  RunPool* home_ = nullptr;          // its pool, as long as it is not idle
   bool asynchronous_ = false;
 
-  std::atomic<uint32_t> references_{0};  // RunRefs, and the version's until it is accounted for
+  std::atomic<uint32_t> references_{0};  // RunRefs, and the version's until Account
   std::atomic<uint32_t> holds_{0};
   std::atomic<bool> freed_{false};
   std::atomic<Execution> execution_{Execution::kNone};
@@ -200,14 +287,20 @@ class PooledRun final : public Run {
 
   SpinLock lock_;  // guards all below
   RunOutputs outputs_;
-  BatchTimings timings_;  // as of the last response
+  BatchTimings timings_;  // those of the last response
   RunTotals totals_;
   std::vector<Phase> phases_;
+  std::vector<uint64_t> first_ns_;  // by position, of a decoupled model only; 0: no response yet
+  std::vector<Status> lost_;        // by position, with an order only: what is said in its turn
+  bool spoke_ = false;              // some request has had a response of its own
   size_t undone_ = 0;
-  size_t delivering_ = 0;  // requests that are
+  size_t delivering_ = 0;  // how many requests are being delivered
   size_t rescheduled_ = 0;
   bool abandoned_ = false;
-  std::vector<std::unique_ptr<Delivery>> deliveries_;  // not in use; with room for all
+  bool repeatable_ = false;          // it may fail as a whole: the backend has said nothing yet
+  std::atomic<bool> failed_{false};  // it did, with `failure_`; written with the lock
+  Status failure_;
+  std::vector<std::unique_ptr<Delivery>> deliveries_;  // unused ones; has capacity for all
   size_t deliveries_made_ = 0;
 };
 

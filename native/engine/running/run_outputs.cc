@@ -19,7 +19,7 @@ std::string ShapeText(int64_t rows, std::span<const int64_t> tail) {
   return text;
 }
 
-// Elements of `rows` times `tail`; -1 for what is no shape of a tensor.
+// The number of elements of `rows` times `tail`; -1 if that is not a valid shape.
 int64_t CountElements(int64_t rows, std::span<const int64_t> tail) {
   constexpr int64_t kMost = int64_t{1} << 48;
   int64_t count = rows;
@@ -44,7 +44,13 @@ RunContext::RunContext(const std::string& name, bool batches, const ModelIo* ten
       batching(batches),
       io(tensors),
       cancelled(Status::Cancelled("model '" + name + "': the request was cancelled")),
-      unanswered(Status::Internal("model '" + name + "': its backend returned without an answer")),
+      left_open(Status::Internal("model '" + name + "': its backend returned without an answer")),
+      not_single(Status::Internal("model '" + name +
+                                  "': expected a single response, since it is not decoupled")),
+      unread(Status::Unavailable("model '" + name +
+                                 "': the stream ended because its caller left too much unread; the "
+                                 "limit is 16777216 bytes "
+                                 "for a stream, and maxInFlightBytes for all")),
       no_memory(Status::Unavailable("model '" + name + "': no memory for the request")),
       no_response(Status::Unavailable("model '" + name + "': no memory for the response")) {}
 
@@ -114,7 +120,7 @@ BlockRef RunOutputs::Keep(uint32_t request, Declared declared) {
     whole_.push_back(std::move(declared));
     return {};
   }
-  // A chain for each request, so that a response looks at its own only.
+  // Each request has a chain, so that a response looks only at its own outputs.
   if (chains_.size() < first_rows_.size()) chains_.resize(first_rows_.size(), kNone);
   uint32_t last = kNone;
   for (uint32_t i = chains_[request]; i != kNone; i = single_[i].next) {
@@ -156,7 +162,7 @@ bool RunOutputs::MakesSense(uint32_t request, const Declared& declared) const {
     return false;
   }
   const auto count = static_cast<size_t>(elements);
-  // Each string has its length in front.
+  // Each string is preceded by its length.
   if (tensor.datatype == DataType::kBytes) return tensor.size / 4 >= count;
   return tensor.size == count * ByteSize(tensor.datatype);
 }
@@ -205,7 +211,7 @@ Status RunOutputs::Take(uint32_t position, const Request& request,
     if (!status.ok()) continue;
     const size_t first = first_rows_[position];
     tensors->push_back(PartOf(declared, first, first + RowsOf(position)));
-    // Until the response is delivered, whatever others do to the run meanwhile.
+    // The response keeps the block until it is delivered, whatever other threads do to the run.
     if (declared.block) blocks->push_back(declared.block);
   }
   if (position < chains_.size()) {
@@ -221,20 +227,24 @@ Status RunOutputs::Take(uint32_t position, const Request& request,
   return status;
 }
 
-bool RunOutputs::TakeAlike(uint32_t rows, std::vector<OutputTensor>* tensors) const {
+bool RunOutputs::TakeAlike(const RequestHeader& header, std::vector<OutputTensor>* tensors) const {
   if (!context_->batching || lacking_) return false;
-  // Those of single requests, but for what is consumed.
+  // Outputs of single requests that were not consumed yet.
   for (const uint32_t first : chains_) {
     if (first != kNone) return false;
   }
   for (const Declared& declared : whole_) {
-    // Rows of strings vary in their bytes.
+    if (!header.Wants(declared.tensor.index)) continue;
+    // Rows of strings differ in size.
     if (!declared.status.ok() || !declared.offsets.empty() ||
         declared.tensor.datatype == DataType::kBytes || !IsHostMemory(declared.tensor.kind)) {
       return false;
     }
   }
-  for (const Declared& declared : whole_) tensors->push_back(PartOf(declared, 0, rows));
+  for (const Declared& declared : whole_) {
+    if (!header.Wants(declared.tensor.index)) continue;
+    tensors->push_back(PartOf(declared, 0, header.batch_size));
+  }
   return true;
 }
 

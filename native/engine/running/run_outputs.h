@@ -1,10 +1,11 @@
-// The outputs that a backend declared for a run's requests, until responses carry them.
+// The outputs that a backend declared for a run's requests and that no response has carried yet.
 //
-// Of each it is known at once whether it makes sense; one that does not makes an error of the
-// responses that would carry it. Guarded by the run's lock.
+// Each output is checked when it is declared. If it is invalid, the responses that would carry it
+// are errors. A run owns its RunOutputs; the run's lock guards them.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,67 +15,76 @@
 
 namespace tritonts {
 
-// What runs of a version have in common. Not owned by its runs.
+class ResponseOrder;
+
+// What the runs of a version have in common. The version owns it.
 struct RunContext {
   RunContext() = default;
-  RunContext(const std::string& name, bool batches, const ModelIo* tensors);  // throws bad_alloc
+  RunContext(const std::string& name, bool batches,
+             const ModelIo* tensors);  // throws std::bad_alloc
 
   std::string model;
-  bool batching = false;        // whether tensors have a batch dimension
-  const ModelIo* io = nullptr;  // what outputs must be: their index and datatype; null: anything
-  // Made beforehand, to be said where there may be no memory.
+  bool batching = false;                 // whether tensors have a batch dimension
+  bool decoupled = false;                // whether a request gets any number of responses
+  const ModelIo* io = nullptr;           // the outputs' indexes and datatypes; null: not checked
+  std::shared_ptr<ResponseOrder> order;  // of the responses; null: they leave as they come
+  bool rerun_in_halves = false;          // whether a batch that fails as a whole is run again
+  // Made beforehand, because there may be no memory when they are needed.
   Status cancelled;
-  Status unanswered;   // by a blocking Execute
-  Status no_memory;    // for the request
+  Status left_open;    // a blocking Execute left a request open
+  Status not_single;   // a model that is not decoupled gave none or several responses
+  Status unread;       // a decoupled model sent more than the caller may leave unread
+  Status no_memory;    // no memory for the request
   Status no_response;  // no memory for the response
 };
 
 class RunOutputs {
  public:
-  // Room for so many requests. Throws std::bad_alloc.
+  // Makes room for this many requests. Throws std::bad_alloc.
   void Reserve(size_t requests) { first_rows_.reserve(requests); }
-  // For a new run, of these requests, for which there is room; nothing is declared.
+  // Begins a run of these requests, for which there must be room. Nothing is declared yet.
   void Begin(const RunContext* context, std::span<Request* const> requests);
 
   uint32_t rows() const { return rows_; }
-  // Bytes of an output of `request`, a position or kAll; nothing where it is no tensor of a size
-  // that its shape tells.
+  // Bytes of an output of `request` (a position or kAll). Nothing if the shape is invalid or does
+  // not tell the size.
   std::optional<size_t> SizeOf(uint32_t request, DataType datatype,
                                std::span<const int64_t> shape) const;
-  // `tensor.block` keeps the data. With `offsets`, of a ragged one. Request: a position, or kAll.
-  // Returns the block of what it replaces, to be let go of without the lock. Where there is no
-  // memory for it, responses are errors until all is dropped.
+  // Declares an output for `request` (a position or kAll). `tensor.block` keeps the data alive.
+  // `offsets` are given for a ragged output. Returns the block of the output that this one
+  // replaces, which the caller drops without the lock. If there is no memory for it, responses are
+  // errors until all outputs are dropped.
   [[nodiscard]] BlockRef Declare(uint32_t request, const OutputTensor& tensor,
                                  std::span<const size_t> offsets = {});
 
-  // Adds what the next response to request `position` carries to `tensors`, and keeps its memory in
-  // `blocks`; an error, with nothing added, where one of them makes no sense. What was declared for
-  // this request is consumed.
+  // Adds what the next response to request `position` carries to `tensors`, and references to its
+  // memory to `blocks`. If an output is invalid, returns an error and adds nothing. What was
+  // declared for this request alone is consumed.
   Status Take(uint32_t position, const Request& request, std::vector<OutputTensor>* tensors,
               std::vector<BlockRef>* blocks);
-  // Whether nothing but whole tensors of sense, of equal rows, was declared: what requests of so
-  // many rows get of each is added, of the first one's rows.
-  bool TakeAlike(uint32_t rows, std::vector<OutputTensor>* tensors) const;
-  // How many were declared, for all requests and for single ones.
+  // If only valid tensors for all requests, with rows of equal size, were declared of what `header`
+  // wants: adds the part of each that the first request gets, whose header it is, and returns true.
+  bool TakeAlike(const RequestHeader& header, std::vector<OutputTensor>* tensors) const;
+  // How many outputs were declared for all requests, and for single ones.
   size_t whole() const { return whole_.size(); }
   size_t single() const { return single_.size(); }
-  // Consumes what was declared for one request, or for all.
+  // Drops what was declared for one request, or for all. References to its memory go to `blocks`.
   void Drop(uint32_t position, std::vector<BlockRef>* blocks);
   void DropAll(std::vector<BlockRef>* blocks);
-  // The same for one output, of request `position` or of kAll, without memory; false: none is left.
+  // Drops one output of request `position` or of kAll, without allocating. False: none is left.
   bool DropOne(uint32_t position, BlockRef* block);
-  // The same for all there are, and lets go of the blocks here.
+  // Drops all outputs and their blocks.
   void Clear();
 
  private:
   static constexpr uint32_t kNone = ~0u;
   struct Declared {
     OutputTensor tensor;
-    std::span<const size_t> offsets;  // of rows, for ragged ones
+    std::span<const size_t> offsets;  // of the rows of a ragged output
     size_t row_bytes = 0;
     BlockRef block;
-    Status status;          // not ok: it makes no sense
-    uint32_t next = kNone;  // of the same request's chain, or of those not in use
+    Status status;          // not ok: the output is invalid
+    uint32_t next = kNone;  // link of the request's chain, or of the unused ones
   };
 
   BlockRef Add(uint32_t request, const OutputTensor& tensor, std::span<const size_t> offsets);
@@ -82,17 +92,17 @@ class RunOutputs {
   bool MakesSense(uint32_t request, const Declared& declared) const;
   std::string Complaint(uint32_t request, const Declared& declared) const;
   BlockRef Keep(uint32_t request, Declared declared);
-  // What request `position` gets of one: `first_row` to `past_row` of the whole tensor's.
+  // The part of an output for all that has the rows `first_row` to `past_row`.
   OutputTensor PartOf(const Declared& declared, size_t first_row, size_t past_row) const;
 
   const RunContext* context_ = nullptr;
   uint32_t rows_ = 0;
-  std::vector<uint32_t> first_rows_;  // where each request's rows begin
-  std::vector<Declared> whole_;       // of the whole batch
-  std::vector<Declared> single_;      // of single requests, and those not in use
-  std::vector<uint32_t> chains_;      // by request: its first in single_; empty: there is none
-  uint32_t unused_ = kNone;           // first of those in single_ that are not in use
-  bool lacking_ = false;              // there was no memory for one
+  std::vector<uint32_t> first_rows_;  // by request: where its rows begin
+  std::vector<Declared> whole_;       // declared for all requests
+  std::vector<Declared> single_;      // declared for single requests, and unused ones
+  std::vector<uint32_t> chains_;      // by request: its first in single_; may be empty
+  uint32_t unused_ = kNone;           // first unused one in single_
+  bool lacking_ = false;              // there was no memory for an output
 };
 
 }  // namespace tritonts

@@ -1,4 +1,4 @@
-// How responses of a run are made up, and reach the sinks.
+// How a run's responses are made and delivered to the sinks.
 #include <algorithm>
 #include <new>
 #include <thread>
@@ -17,8 +17,10 @@ void PooledRun::Delivery::Clear() {
   uncounted.clear();
   blocks.clear();
   copies.clear();
+  shapes.clear();
+  positions.clear();
   finals = 0;
-  alike = false;
+  empty = alike = spoilt = false;
 }
 
 void PooledRun::Delivery::Reserve(size_t most_responses, size_t most_outputs, size_t most_blocks) {
@@ -27,6 +29,7 @@ void PooledRun::Delivery::Reserve(size_t most_responses, size_t most_outputs, si
   responses.reserve(most_responses);
   uncounted.reserve(most_responses);
   open.reserve(most_responses);
+  positions.reserve(most_responses);
   blocks.reserve(most_blocks);
 }
 
@@ -37,7 +40,7 @@ PooledRun::Delivery* PooledRun::TakeDelivery(size_t responses, size_t outputs) {
       deliveries_.push_back(std::make_unique<Delivery>());
       deliveries_made_++;
     }
-    // Of each output, and of what is dropped once all have theirs.
+    // Room for a block of each output, and of each one that is dropped afterwards.
     deliveries_.back()->Reserve(responses, outputs, outputs + outputs_.whole() + outputs_.single());
   } catch (const std::bad_alloc&) {
     return nullptr;
@@ -53,10 +56,10 @@ PooledRun::Delivery* PooledRun::TakeDeliveryFor(uint32_t request) {
 }
 
 bool PooledRun::AwaitOpen(uint32_t request, Lock* lock) {
-  if (request != kAll && request >= phases_.size()) return false;
+  if ((request != kAll && request >= phases_.size()) || failed()) return false;
   while (request == kAll ? delivering_ > 0 : phases_[request] == Phase::kDelivering) {
     lock->unlock();
-    std::this_thread::yield();  // another thread gives a response, or asks the sink for a place
+    std::this_thread::yield();  // another thread is delivering, or asks the sink for a place
     lock->lock();
   }
   return request == kAll ? undone_ > 0 : phases_[request] != Phase::kDone;
@@ -91,11 +94,19 @@ void PooledRun::Stamp(BatchTimings* timings) const {
       ready != 0 ? std::min(ready, timings->compute_end_ns) : timings->compute_end_ns;
 }
 
-void PooledRun::Count(const Response& response, bool cancelled) {
+RunTotals::Failure PooledRun::FailureOf(const Status& status, bool cancelled) const {
+  if (cancelled) return RunTotals::Failure::kCancelled;
+  return status.SameAs(context_->no_response) || status.SameAs(context_->unread)
+             ? RunTotals::Failure::kOther
+             : RunTotals::Failure::kBackend;
+}
+
+void PooledRun::Count(const Response& response, bool cancelled, uint64_t first_ns) {
   if (response.status.ok()) {
-    totals_.AddOk(*response.request, *response.timings);
+    totals_.AddOk(*response.request->header, 1, *response.timings, first_ns);
   } else {
-    totals_.AddFailed(*response.request, *response.timings, cancelled);
+    totals_.AddFailed(*response.request->header, *response.timings,
+                      FailureOf(response.status, cancelled), first_ns);
   }
 }
 
@@ -105,6 +116,7 @@ Response& PooledRun::AddResponse(uint32_t position, bool final, Delivery* delive
   response.timings = &delivery->timings;
   response.final = final;
   delivery->output_counts.push_back(0);
+  if (context_->order) delivery->positions.push_back(position);
   if (final) delivery->finals++;
   return response;
 }
@@ -123,99 +135,139 @@ void PooledRun::Prepare(uint32_t position, const Status& status, bool final, Del
     return;
   }
   Response& response = AddResponse(position, final, delivery);
+  NoteFirst(position, delivery->timings);
   if (cancelled) {
     response.status = context_->cancelled;
+  } else if (status.ok() && request->header->streams &&
+             request->header->streams[request->position].lost()) {
+    response.status = context_->no_response;
+    outputs_.Drop(position, &delivery->blocks);
+  } else if (delivery->empty) {
+    response.empty = true;
+    outputs_.Drop(position, &delivery->blocks);
   } else if (status.ok()) {
     const size_t before = delivery->outputs.size();
     response.status = outputs_.Take(position, *request, &delivery->outputs, &delivery->blocks);
     delivery->output_counts.back() = delivery->outputs.size() - before;
+    if (request->header->streams && response.status.ok()) {
+      NoteSent(&response, std::span(delivery->outputs).subspan(before));
+    }
     if (std::any_of(delivery->outputs.begin() + static_cast<ptrdiff_t>(before),
                     delivery->outputs.end(),
                     [](const OutputTensor& output) { return !IsHostMemory(output.kind); })) {
-      delivery->uncounted.push_back(static_cast<uint32_t>(delivery->responses.size() - 1));
+      delivery->uncounted.push_back(
+          {static_cast<uint32_t>(delivery->responses.size() - 1), position});
       return;
     }
   } else {
     response.status = status;
     outputs_.Drop(position, &delivery->blocks);
   }
-  if (final) Count(response, cancelled);
+  if (final) Count(response, cancelled, FirstOf(position));
 }
 
 bool PooledRun::PrepareAlike(Delivery* delivery) {
-  if (undone_ < requests_.size()) return false;
-  const RequestHeader* header = requests_[0]->header;
-  const uint32_t rows = header->batch_size;
-  ResponseSink* const sink = header->sink;
-  if (!header->wanted.empty()) return false;
-  uint64_t arrivals_ns = 0;
+  if (undone_ < requests_.size() || spoke_ || context_->decoupled) return false;
+  const RequestHeader& first = *requests_[0]->header;
+  const RequestHeader* header = &first;
+  const uint32_t rows = first.batch_size;
   for (const Request* request : requests_) {
     if (request->cancelled.load(std::memory_order_relaxed)) return false;
     if (request->header != header) {
       header = request->header;
-      if (header->batch_size != rows || header->sink != sink || !header->wanted.empty()) {
+      if (header->batch_size != rows || header->sink != first.sink ||
+          header->wanted != first.wanted) {
         return false;
       }
     }
-    arrivals_ns += header->arrival_ns;
   }
-  if (!outputs_.TakeAlike(rows, &delivery->outputs)) return false;
+  if (!outputs_.TakeAlike(first, &delivery->outputs)) return false;
+  header = &first;
+  uint64_t sharing = 0;  // requests that have the header
   for (Request* request : requests_) {
     TRITONTS_ASSERT(request->state() == Request::State::kRunning, "a request ended twice");
+    if (request->header != header) {
+      totals_.AddOk(*header, std::exchange(sharing, 0), delivery->timings);
+      header = request->header;
+    }
+    sharing++;
     request->set_state(Request::State::kDone);
   }
+  totals_.AddOk(*header, sharing, delivery->timings);
   phases_.assign(requests_.size(), Phase::kDone);
   undone_ = 0;
   const size_t count = requests_.size();
-  totals_.ok += count;
-  totals_.ok_rows += count * rows;
-  totals_.ok_ns += count * delivery->timings.exec_end_ns - arrivals_ns;
-  totals_.queue_ns += count * delivery->timings.exec_start_ns - arrivals_ns;
   delivery->finals = count;
   delivery->alike = true;
+  if (context_->order) {
+    for (uint32_t i = 0; i < count; i++) delivery->positions.push_back(i);
+  }
   return true;
 }
 
-void PooledRun::Respond(uint32_t request, const Status& status, bool final) {
+void PooledRun::Send(uint32_t request, const Status& status, bool final, bool empty) {
   Lock lock(lock_);
   if (!AwaitOpen(request, &lock)) return;
+  if (KeepFailure(request, status, final)) {
+    const RunRef self(*this);  // it may be over when the lock is released
+    lock.unlock();
+    return DropOutputs(kAll);
+  }
   Delivery* const delivery = TakeDeliveryFor(request);
   if (!delivery) return RespondWithoutMemory(request, status, final, &lock);
   Stamp(&delivery->timings);
   timings_ = delivery->timings;
+  delivery->is_final = final;
+  delivery->empty = empty;
   if (request != kAll) {
+    spoke_ = context_->order != nullptr;
     Prepare(request, status, final, delivery);
   } else if (!final || !status.ok() || !PrepareAlike(delivery)) {
+    spoke_ = context_->order != nullptr;
     for (uint32_t i = 0; i < requests_.size(); i++) {
       if (phases_[i] == Phase::kOpen) Prepare(i, status, final, delivery);
     }
   }
   if (request == kAll) outputs_.DropAll(&delivery->blocks);
   lock.unlock();
+  if (context_->order) return DeliverInOrder(delivery);
   Deliver(delivery);
 }
 
 void PooledRun::Deliver(Delivery* delivery) {
-  if (delivery->alike) {
-    try {
-      requests_[0]->header->sink->DeliverAlike({requests_, delivery->outputs, &delivery->timings});
-    } catch (const std::bad_alloc&) {
-      Response like;
-      like.status = context_->no_response;
-      like.timings = &delivery->timings;
-      DeliverEach(requests_, like);
-    }
-  } else {
-    // Spans only now: the outputs moved while they grew.
-    size_t offset = 0;
-    for (size_t i = 0; i < delivery->responses.size(); i++) {
-      delivery->responses[i].outputs = {delivery->outputs.data() + offset,
-                                        delivery->output_counts[i]};
-      offset += delivery->output_counts[i];
-    }
-    if (!delivery->uncounted.empty()) Fetch(delivery);
-    DeliverAll(delivery->responses);
+  SetOutputs(delivery);
+  Give(*delivery, 0, delivery->responses.size());
+  Finish(delivery);
+}
+
+void PooledRun::SetOutputs(Delivery* delivery) {
+  // The spans are set only now, because `outputs` moved in memory while it grew.
+  size_t offset = 0;
+  for (size_t i = 0; i < delivery->responses.size(); i++) {
+    delivery->responses[i].outputs = {delivery->outputs.data() + offset,
+                                      delivery->output_counts[i]};
+    offset += delivery->output_counts[i];
   }
+  if (!delivery->uncounted.empty()) Fetch(delivery);
+}
+
+void PooledRun::Give(const Delivery& delivery, size_t first, size_t count) {
+  if (!delivery.alike) return DeliverAll(std::span(delivery.responses).subspan(first, count));
+  try {
+    if (!delivery.spoilt) {
+      return requests_[0]->header->sink->DeliverAlike(
+          {requests_, delivery.outputs, &delivery.timings});
+    }
+  } catch (const std::bad_alloc&) {
+    // Then with errors.
+  }
+  Response like;
+  like.status = context_->no_response;
+  like.timings = &delivery.timings;
+  DeliverEach(requests_, like);
+}
+
+void PooledRun::Finish(Delivery* delivery) {
   const auto finals = static_cast<uint32_t>(delivery->finals);
   delivery->Clear();
   {
@@ -225,51 +277,6 @@ void PooledRun::Deliver(Delivery* delivery) {
     deliveries_.emplace_back(delivery);
   }
   if (finals > 0 && LetGo(finals)) Done();
-}
-
-void PooledRun::Fetch(Delivery* delivery) {
-  for (const uint32_t i : delivery->uncounted) {
-    Response& response = delivery->responses[i];
-    const auto first = response.outputs.data() - delivery->outputs.data();
-    for (size_t k = 0; k < delivery->output_counts[i] && response.status.ok(); k++) {
-      OutputTensor& output = delivery->outputs[static_cast<size_t>(first) + k];
-      response.status = FetchOutput(*response.request, &output, delivery);
-    }
-    if (!response.status.ok()) response.outputs = {};
-  }
-  std::lock_guard lock(lock_);
-  for (const uint32_t i : delivery->uncounted) {
-    if (delivery->responses[i].final) Count(delivery->responses[i], false);
-  }
-}
-
-Status PooledRun::FetchOutput(const Request& request, OutputTensor* output,
-                              Delivery* delivery) try {
-  if (IsHostMemory(output->kind) || request.header->sink->Takes(output->kind)) return Status::Ok();
-  Status status;
-  BlockRef copy = pool().Acquire(output->size);
-  if (copy) {
-    const int device = output->block ? output->block->device() : 0;
-    status = CopyBytes({const_cast<void*>(output->data), output->size, output->kind, device,
-                        BlockRef::Share(output->block)},
-                       {copy->data(), output->size, MemoryKind::kHost, 0, copy}, memory());
-  } else {
-    status = Status::Unavailable("no memory for " + std::to_string(output->size) + " bytes");
-  }
-  if (!status.ok()) {
-    const ModelIo* io = context_->io;
-    const std::string name =
-        io ? "'" + io->outputs[output->index].name + "'" : std::to_string(output->index);
-    return {status.code(),
-            "model '" + context_->model + "', output " + name + ": " + status.message()};
-  }
-  delivery->copies.push_back(copy);
-  output->data = copy->data();
-  output->kind = MemoryKind::kHost;
-  output->block = copy.get();
-  return status;
-} catch (const std::bad_alloc&) {
-  return context_->no_response;
 }
 
 }  // namespace tritonts

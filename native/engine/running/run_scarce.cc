@@ -1,4 +1,4 @@
-// How a run responds where there is no memory to do so.
+// How a run responds when there is no memory for a delivery.
 #include <array>
 #include <mutex>
 
@@ -8,10 +8,11 @@ namespace tritonts {
 
 void PooledRun::RespondWithoutMemory(uint32_t request, const Status& status, bool final,
                                      Lock* lock) {
-  // Between two of its turns all requests may be done.
+  if (context_->order) return RespondInOrderWithoutMemory(request, status, lock);
+  // All requests may be done between two rounds of the loop, so this keeps the run.
   const RunRef self(*this);
   std::array<Response, kFew> few;
-  std::array<uint32_t, kFew> open;  // those of them that go on
+  std::array<uint32_t, kFew> open;  // requests that are not done after this response
   BatchTimings timings;
   uint32_t finals = 0;
   uint32_t next = request == kAll ? 0 : request;
@@ -36,7 +37,7 @@ void PooledRun::RespondWithoutMemory(uint32_t request, const Status& status, boo
       if (cancelled) response.status = context_->cancelled;
       if (final) {
         End(next, Request::State::kDone);
-        Count(response, cancelled);
+        Count(response, cancelled, FirstOf(next));
         finals++;
       } else {
         Seize(next);
@@ -46,7 +47,7 @@ void PooledRun::RespondWithoutMemory(uint32_t request, const Status& status, boo
     more = next < past;
     lock->unlock();
     DeliverAll(std::span(few).first(count));
-    // While the run is not done because of these.
+    // The requests taken here keep the run from being done meanwhile.
     if (count > 0) DropOutputs(request);
     lock->lock();
     for (size_t i = 0; i < seized; i++) Reopen(open[i]);
@@ -57,7 +58,7 @@ void PooledRun::RespondWithoutMemory(uint32_t request, const Status& status, boo
 
 void PooledRun::DropOutputs(uint32_t request) {
   for (bool more = true; more;) {
-    BlockRef block;  // let go of without the lock
+    BlockRef block;  // dropped after the lock is released
     std::lock_guard lock(lock_);
     more = outputs_.DropOne(request, &block);
   }

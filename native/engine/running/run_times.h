@@ -1,17 +1,17 @@
-// How long batches of a model version take: what decides whether one runs on the thread that
-// submitted it (docs/architecture.md, "On the JS thread") instead of waking an instance's.
+// How long batches of a model version take. This decides whether a batch runs on the thread that
+// submitted it (docs/architecture.md, "On the JS thread"), so that no instance's thread needs to be
+// woken.
 //
-// Times are kept by shape class and size, because 4 tokens may take 20 us and 512 of them 20 ms. A
-// class that was not measured yet, or not since it took too long, does not fit: it runs on an
-// instance's thread, where it costs nobody anything but the hop, and is measured there.
+// Times are kept by shape class and size, because 4 tokens may take 20 us and 512 tokens 20 ms. A
+// class that was not measured yet, or took too long when it was measured last, does not fit. It
+// runs on an instance's thread and is measured there; that costs only the hop to that thread.
 //
-// A class may still have a batch that takes far longer than the others did, because of what is in
-// it. Such a batch holds the thread that submitted it, and nothing can take it away; but what its
-// version has cost that way is added up (NoteHere), and soon none of its batches runs there again.
-// Counted is the time that the thread had a core: to lose it to somebody else is not the model's
-// doing.
+// A batch may still take far longer than others of its class, because of its data. It then blocks
+// the thread that submitted it until it ends. So NoteHere adds up by how much a version's batches
+// exceed their budgets, and beyond a limit none of them runs on a submitting thread again. Only
+// time for which the thread had a core counts, because preemption is not the model's fault.
 //
-// Guarded by the version's lock.
+// Owned by the version's inline policy, and guarded by the version's lock.
 #pragma once
 
 #include <cstdint>
@@ -25,29 +25,32 @@ class ThreadWatch;
 
 class RunTimes {
  public:
-  // 0: nothing ever fits.
+  // With a budget of 0 nothing ever fits.
   explicit RunTimes(uint64_t budget_ns = 0) : budget_ns_(budget_ns) {}
 
   bool enabled() const { return budget_ns_ > 0; }
-  // The class of a batch of these requests with `rows` rows. `by_bytes`: strings take as long as
-  // they are, which their shapes do not tell.
+  // The class of a batch of these requests with `rows` rows. `by_bytes`: the bytes count, too. They
+  // do for strings, whose length is not in their shapes.
   static uint64_t Class(std::span<const Request* const> requests, uint32_t rows, bool by_bytes);
-  // Whether a batch of the class is known to end within the budget, of which `spent_ns` are gone.
+  // Whether a batch of the class is known to end within the budget, of which `spent_ns` are spent.
   bool Fits(uint64_t batch_class, uint64_t spent_ns) const;
   void Note(uint64_t batch_class, uint64_t ns);
-  // The same of a run on the thread that submitted it, which had `watch`. Nothing fits any more,
-  // for good, where it was one too many.
+  // The same for a run of a warm-up. It replaces what was known of the class: the first run of a
+  // shape is often slow, and the last run tells most about the next one.
+  void NoteWarm(uint64_t batch_class, uint64_t ns);
+  // The same for a run on the thread that submitted it. `watch` is that thread's. Once runs have
+  // exceeded their budgets by too much, nothing fits any more.
   void NoteHere(uint64_t batch_class, uint64_t ns, const ThreadWatch& watch);
 
-  // What runs may take beyond their budgets on threads that submit, altogether. One that keeps to
-  // its budget makes good for a part of it.
+  // By how much runs on submitting threads may exceed their budgets, all together. A run that keeps
+  // to its budget gives a part of that back: the budget divided by kRepaidPart.
   static constexpr uint64_t kMostOverNs = 20'000'000;
-  static constexpr uint64_t kGoodFor = 16;
-  // A run that takes as long counts whole, whether its thread had a core or waited.
+  static constexpr uint64_t kRepaidPart = 16;
+  // A run that takes this long counts in full, whether its thread had a core or waited.
   static constexpr uint64_t kStallNs = 1'000'000'000;
 
  private:
-  // Classes that are kept; with more of them than that, all are measured anew.
+  // How many classes are kept. Beyond that, all of them are measured again.
   static constexpr size_t kMost = 4096;
 
   uint64_t budget_ns_;

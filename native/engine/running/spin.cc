@@ -10,9 +10,9 @@ namespace tritonts {
 
 namespace {
 
-constexpr int kLooks = 8;  // at the bell, for one at the clock
+constexpr int kLooks = 8;  // looks at the bell for each reading of the clock
 
-// The process' cores are state of the process.
+// The cores belong to the process, so these counters have file scope.
 std::atomic<uint32_t> instances_spinning{0};
 std::atomic<uint32_t> js_spinning{0};
 
@@ -20,7 +20,7 @@ std::atomic<uint32_t>& CounterOf(Spinner spinner) {
   return spinner == Spinner::kInstance ? instances_spinning : js_spinning;
 }
 
-// Besides the one that a JS thread has.
+// Without the one core that belongs to a JS thread.
 uint32_t CoresInUse() {
   const uint32_t js = js_spinning.load(std::memory_order_relaxed);
   return instances_spinning.load(std::memory_order_relaxed) + (js > 0 ? js - 1 : 0) +
@@ -29,9 +29,9 @@ uint32_t CoresInUse() {
 
 }  // namespace
 
-bool SpinPolicy::Worth() {
-  if (sit_out_ > 0) {
-    sit_out_--;
+bool SpinPolicy::ShouldSpin() {
+  if (skip_ > 0) {
+    skip_--;
     return false;
   }
   return std::popcount(short_waits_) * 2 >= static_cast<int>(kWaits);
@@ -42,12 +42,12 @@ void SpinPolicy::Note(Spin spin, uint64_t waited_ns, uint64_t before_ns) {
   short_waits_ = (short_waits_ << 1 | (waited_ns <= kMostNs ? 1u : 0u)) & ((1u << kWaits) - 1);
   if (spin == Spin::kNone) return;
   if (spin == Spin::kFound) {
-    if (doubt_ > 0) doubt_--;
+    if (backoff_ > 0) backoff_--;
     return;
   }
-  // What was interrupted kept somebody from running, who may be the one that is waited for.
-  doubt_ = std::min(doubt_ + (spin == Spin::kInterrupted ? 2 : 1), kMostDoubt);
-  sit_out_ = (1u << doubt_) - 1;
+  // An interrupted spin kept another thread from running, maybe the one that it waits for.
+  backoff_ = std::min(backoff_ + (spin == Spin::kPreempted ? 2 : 1), kMostBackoff);
+  skip_ = (1u << backoff_) - 1;
 }
 
 SpinCore::SpinCore(Spinner spinner, uint32_t cores) : spinner_(spinner), cores_(cores) {
@@ -74,9 +74,9 @@ Spin Look(const std::atomic<bool>& rung, const SpinCore& core, uint64_t until_ns
       found = rung.load(std::memory_order_acquire);
     }
     const uint64_t now = clock();
-    if (now - last > SpinPolicy::kInterruptionNs) return Spin::kInterrupted;
+    if (now - last > SpinPolicy::kPreemptionNs) return Spin::kPreempted;
     if (found) return Spin::kFound;
-    if (now >= until_ns) return Spin::kInVain;
+    if (now >= until_ns) return Spin::kNotFound;
     if (core.wanted()) return Spin::kNone;
     last = now;
   }

@@ -1,5 +1,4 @@
-// What a model version did, in Triton's terms (schedulers' statistics: success, fail, queue,
-// compute_input, compute_infer, compute_output, batch sizes). Added up once per batch.
+// The statistics of a model version, with Triton's names. They are added up once a batch.
 #pragma once
 
 #include <cstdint>
@@ -23,13 +22,18 @@ struct BatchStatistics {
 };
 
 struct Statistics {
-  uint64_t last_inference_ms = 0;  // of the last executed batch, since 1970
+  uint64_t last_inference_ms = 0;  // when the last batch ran, since 1970
   uint64_t inference_count = 0;    // rows of successful requests
-  uint64_t execution_count = 0;    // batches, failed ones too
+  uint64_t execution_count = 0;    // batches, including failed ones and their halves
+  uint64_t reruns = 0;             // of these: halves of batches that failed as a whole
   Duration success;
   Duration fail;
-  uint64_t cancelled = 0;  // of `fail`: ended by their callers
-  uint64_t rejected = 0;   // of `fail`: their time in the queue was over
+  uint64_t cancelled = 0;  // part of `fail`: cancelled by their callers
+  uint64_t rejected = 0;   // part of `fail`: timed out in the queue
+  // Not part of `fail`: never taken in, mostly because the queue was full. Requests that another
+  // version may take are not counted.
+  uint64_t refused = 0;
+  uint64_t backend_failed = 0;  // part of `fail`: the backend responded with an error
   Duration queue;
   Duration compute_input;
   Duration compute_infer;

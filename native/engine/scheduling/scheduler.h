@@ -11,6 +11,8 @@
 #pragma once
 
 #include <cstdint>
+#include <new>
+#include <span>
 #include <vector>
 
 #include "engine/base/status.h"
@@ -19,25 +21,51 @@
 
 namespace tritonts {
 
+// Why a batch has no more requests.
+enum class ClosedBy : uint8_t {
+  kFull,         // it has max_batch_size rows, or what comes next does not fit
+  kPreferred,    // it has a preferred size, or is beyond the largest of them
+  kDelay,        // its oldest request has waited for max_queue_delay
+  kShape,        // what waits besides is of another shape, or such a request stood in the way
+  kNothingMore,  // nothing else waits that the instance may run
+  kPriority,     // what waits besides is of another level, and may not overtake
+};
+
 // What was decided. Reused between calls; its owner has made room in both lists for all that wait.
 struct Decision {
   std::vector<Request*> take;    // run these together, in this order; out of the queue now
   std::vector<Request*> expire;  // their time in the queue is over; out of the queue now
   uint64_t wake_at_ns = 0;       // ask again then, at the latest; 0: only when something changes
+  ClosedBy closed_by = ClosedBy::kNothingMore;  // of what is to be taken
 
   void Clear() {
     take.clear();
     expire.clear();
     wake_at_ns = 0;
+    closed_by = ClosedBy::kNothingMore;
   }
 };
 
 class Scheduler {
  public:
   virtual ~Scheduler() = default;
-  // Takes a request into the queue, or refuses it with the status that its caller gets. Where it
-  // throws, the request was not taken, and nothing has changed.
+  // Takes a request into the queue, or refuses it with the status that its caller gets: UNAVAILABLE
+  // where there is no room, and the same request is worth another try later. Where it throws, the
+  // request was not taken, and nothing has changed.
   virtual Status Enqueue(Request* request, uint64_t now_ns) = 0;
+  // Takes requests into the queue as Enqueue does, in order, and returns how many; the one after
+  // these was refused, with the status that `refused` is set to. Does not throw.
+  virtual size_t EnqueueSome(std::span<Request* const> requests, uint64_t now_ns, Status* refused) {
+    for (size_t i = 0; i < requests.size(); i++) {
+      try {
+        *refused = Enqueue(requests[i], now_ns);
+      } catch (const std::bad_alloc&) {
+        *refused = Status::NoMemory();
+      }
+      if (!refused->ok()) return i;
+    }
+    return requests.size();
+  }
   // What has been in the queue for too long (`expire`), and when the next one will have been
   // (`wake_at_ns`). Also while every instance is busy.
   virtual void Expire(uint64_t now_ns, Decision* decision) = 0;

@@ -19,7 +19,7 @@ class Destroyer::Call {
   enum class State { kQueued, kRunning, kReturned, kAbandoned };
 
   std::function<void()> body;
-  // Under the destroyer's lock:
+  // Guarded by the destroyer's lock:
   State state = State::kQueued;
   size_t thread = 0;  // while it runs
 };
@@ -32,17 +32,17 @@ struct Destroyer::State {
   ThreadGroup threads;
 
   mutable std::mutex mutex;        // guards all below
-  std::condition_variable wanted;  // threads wait for a call, and then until one is overdue
+  std::condition_variable wanted;  // threads wait for a call, or until one is overdue
   std::list<std::shared_ptr<Call>> queue;
-  size_t alive = 0;         // threads that were not abandoned, and those on their way
-  size_t idle = 0;          // of these, those that wait
+  size_t alive = 0;         // threads that run or start, without abandoned ones
+  size_t idle = 0;          // of these, the ones that wait
   size_t running = 0;       // calls
   Clock::time_point moved;  // when a call began, or one came to an empty queue
   bool starting = false;
   bool closed = false;
 
-  // With the lock, which is free meanwhile: until there is a call for this thread. False: there
-  // will be none.
+  // Waits until there is a call for this thread. Called with the lock, which is released meanwhile.
+  // False: there will be none.
   bool Await(std::unique_lock<std::mutex>* lock) {
     while (true) {
       if (queue.empty()) {
@@ -60,7 +60,7 @@ struct Destroyer::State {
     }
   }
 
-  // Whether a thread is wanted that waits until what is queued is overdue. Under the lock.
+  // Whether another thread should wait for the queued calls to be overdue. Under the lock.
   bool WantsThread() {
     if (queue.empty() || idle > 0 || starting) return false;
     starting = true;
@@ -83,7 +83,7 @@ bool Destroyer::StartThread(const std::shared_ptr<State>& state) {
   try {
     if (state->threads.Start([state](size_t thread) { Run(state, thread); })) return true;
   } catch (const std::bad_alloc&) {
-    // As where the system has no thread.
+    // Handled below like a system that has no thread.
   }
   std::lock_guard lock(state->mutex);
   state->starting = false;
@@ -106,7 +106,7 @@ std::shared_ptr<Destroyer::Call> Destroyer::Add(std::function<void()> body) {
   if (!start || StartThread(state_)) return call;
   {
     std::lock_guard lock(state_->mutex);
-    // Some thread will come to it, or has.
+    // A thread will make the call, or has made it.
     if (state_->alive > 0 || std::erase(state_->queue, call) == 0) return call;
     call->state = Call::State::kRunning;
   }
@@ -181,7 +181,7 @@ void Destroyer::Run(const std::shared_ptr<State>& state, size_t thread) {
       state->running++;
       state->moved = State::Clock::now();
       start = state->WantsThread();
-      // Who waits for nothing yet waits for the next one to be overdue.
+      // An idle thread waits from now on for the next call to be overdue.
       if (!state->queue.empty()) state->wanted.notify_one();
     }
     if (start) (void)StartThread(state);
@@ -202,7 +202,7 @@ void Destroyer::Run(const std::shared_ptr<State>& state, size_t thread) {
         return;
       }
     }
-    call->body = nullptr;  // and what it holds, with no lock held
+    call->body = nullptr;  // what it holds is freed with no lock held
     state->changed();
   }
 }

@@ -1,12 +1,12 @@
-// Threads on which versions of models end: a backend that is asked to end a run, or to destroy an
-// instance or a model, may take long, or never return, and nobody else waits for that.
+// Threads on which versions of models end. A backend may take long to end a run or to destroy an
+// instance or a model, or never return. Nobody else waits for that.
 //
-// Threads start as they are needed. One makes what is queued, call after call; where none has begun
-// for a while, because a slow one is before them, another thread joins in. What does not return can
-// be abandoned: its thread is left behind, with what it needs of this object, and the process does
-// not wait for it.
+// Threads start as they are needed. One thread makes the queued calls. If none of them has begun
+// for a while, because a slow call is before them, another thread helps. A call that does not
+// return can be abandoned, together with its thread and the state that they share with this object.
 //
-// Any thread, but for Join and the destructor. Nothing is called with the lock held.
+// The server owns it. Any thread may call any function, except Join and the destructor, which are
+// the owner's. Nothing is called with the lock held.
 #pragma once
 
 #include <chrono>
@@ -17,31 +17,31 @@ namespace tritonts {
 
 class Destroyer {
  public:
-  // A call that was ordered.
+  // A call that was queued.
   class Call;
 
-  // `changed` is called when a call has returned; `overdue` is how long the while is.
+  // `changed` is called when a call has returned. A queued call is `overdue` after this time, and
+  // another thread starts for it.
   explicit Destroyer(std::function<void()> changed,
                      std::chrono::milliseconds overdue = std::chrono::milliseconds(20));
   ~Destroyer();  // joins
   Destroyer(const Destroyer&) = delete;
   Destroyer& operator=(const Destroyer&) = delete;
 
-  // Makes a call. Where the system has no thread at all for it, on this one. Throws
-  // std::bad_alloc, and then did nothing.
+  // Queues a call. If the system has no thread at all, makes it on this thread. If it throws
+  // std::bad_alloc, nothing was queued.
   std::shared_ptr<Call> Add(std::function<void()> body);
-  // Whether it has returned.
+  // Whether the call has returned.
   bool Returned(const Call& call) const;
-  // Leaves a call behind that has not returned; one that has not begun never begins. False: it has
-  // returned.
+  // Abandons a call. If it has not begun, it never begins. False: it has already returned.
   bool Abandon(const std::shared_ptr<Call>& call);
-  // Makes what is queued, and joins the threads that were not abandoned.
+  // Makes the queued calls, and joins the threads that were not abandoned.
   void Join();
 
  private:
   struct State;
   static void Run(const std::shared_ptr<State>& state, size_t thread);
-  // One more thread, which `starting` announces. False: the system has none.
+  // Starts a thread, for which `starting` was set. False: the system has none.
   static bool StartThread(const std::shared_ptr<State>& state);
 
   const std::shared_ptr<State> state_;  // shared with the threads

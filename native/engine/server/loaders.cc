@@ -28,33 +28,33 @@ struct Loaders::State {
 
   struct Load {
     Task task;
-    Clock::time_point since;  // when it came
-    bool refused = false;     // it is not to begin
+    Clock::time_point since;  // when it was added
+    bool refused = false;     // it must not begin
     size_t thread = 0;
     bool abandoned = false;
-    bool telling = false;  // it returned: too late to abandon it
+    bool telling = false;  // it has returned and cannot be abandoned any more
   };
-  // To take one from a list to another needs no memory.
+  // Moving a load from one list to the other does not allocate.
   using Loads = std::list<std::shared_ptr<Load>>;
 
-  // Called by the loader threads, but for abandoned ones.
+  // Called by the loader threads, except abandoned ones.
   std::function<void()> changed;
 
   Options options;
   ThreadGroup threads;
 
   mutable std::mutex mutex;         // guards all below
-  std::condition_variable wanted;   // those within the cores wait for a task
-  std::condition_variable overdue;  // those beyond wait for one, and then until it is overdue
+  std::condition_variable wanted;   // threads within the cores wait for a task
+  std::condition_variable overdue;  // threads beyond wait until a task is overdue
   Loads queue;
   Loads running;
-  size_t started = 0;      // threads, and those on their way
-  size_t idle_beyond = 0;  // of the threads beyond the cores, those that wait for a task
-  size_t refusing = 0;     // tasks that some thread refuses at present
+  size_t started = 0;      // threads that run or start
+  size_t idle_beyond = 0;  // threads beyond the cores that wait for a task
+  size_t refusing = 0;     // tasks that a thread is refusing
   bool closed = false;
 
-  // With the lock, which is free meanwhile: until there is a task for this thread. False: there
-  // will be none.
+  // Waits until there is a task for this thread. Called with the lock, which is released meanwhile.
+  // False: there will be none.
   bool Await(size_t thread, std::unique_lock<std::mutex>* lock) {
     if (thread < options.cores) {
       wanted.wait(*lock, [&] { return !queue.empty() || closed; });
@@ -71,7 +71,7 @@ struct Loaders::State {
       if (Clock::now() >= due) break;
       overdue.wait_until(*lock, due);
     }
-    // Where one is overdue, the next one may be.
+    // The next task may be overdue, too.
     if (queue.size() > 1 && idle_beyond > 0) overdue.notify_one();
     return !queue.empty();
   }
@@ -98,10 +98,10 @@ bool Loaders::Start() {
 
 bool Loaders::StartThread() {
   try {
-    // The threads keep what they share, and not the group, which they are joined by.
+    // The threads share ownership of the state, but not of the group, which joins them.
     if (state_->threads.Start([state = state_](size_t thread) { Run(state, thread); })) return true;
   } catch (const std::bad_alloc&) {
-    // As where the system has no thread.
+    // Handled below like a system that has no thread.
   }
   std::lock_guard lock(state_->mutex);
   state_->started--;
@@ -131,7 +131,7 @@ void Loaders::Add(Task task) {
   if (refused) {
     load->task.refuse(Cancelled(load->task.model));
   } else if (start) {
-    // Where there is none, those that there are take it.
+    // If the system has no thread, the existing ones take the task.
     (void)StartThread();
   }
 }
@@ -161,7 +161,7 @@ void Loaders::CancelQueued() {
     state_->queue.splice(state_->queue.begin(), queue);
     state_->wanted.notify_all();
   }
-  // The loaders may find nothing to do now, and somebody may wait for that.
+  // The loaders may be idle now, and somebody may wait for that.
   state_->changed();
 }
 
@@ -209,10 +209,10 @@ void Loaders::Join() {
 
 void Loaders::Run(const std::shared_ptr<State>& state, size_t thread) {
   platform::NameThread("tritonts-load");
-  // The runtime's threads start here, too, and inherit it.
-  platform::ComputeForLong();
+  // The runtime starts its threads on this one, and they inherit the setting.
+  platform::UseLongSlices();
   while (true) {
-    State::Loads done;  // what its task held goes with it, with no lock held
+    State::Loads done;  // freed with no lock held, with what the task holds
     State::Loads::iterator at;
     std::shared_ptr<State::Load> load;
     bool refused = false;

@@ -1,14 +1,15 @@
-// The loader threads of a server, and the queue of what they are to do.
+// The loader threads of a server, and their queue.
 //
-// The first thread is there from Start; others start as they are needed, up to a number, and where
-// the system has none, the work is done by fewer. Join joins them. A load that does not return can
-// be abandoned: its thread is left behind, with what it needs of this object.
+// Start starts the first thread. Others start as they are needed, up to a limit. If the system has
+// no thread, fewer threads do the work. A load that does not return can be abandoned, together with
+// its thread and the state that they share with this object.
 //
-// Loads that keep cores busy gain nothing from more threads than there are cores: those would only
-// keep the JS thread, which has its part in each load, from its core. Loads that wait for a disk
-// do. So threads beyond the cores take only what the others have left in the queue for a while.
+// Loads that compute gain nothing from more threads than there are cores. More threads would only
+// slow down the JS thread, which has a part in each load. Loads that wait for a disk do gain. So
+// threads beyond the number of cores take only tasks that have waited in the queue for a while.
 //
-// Any thread, but for Join and the destructor. Nothing is called with the lock held.
+// The server owns it. Any thread may call any function, except Start, Join and the destructor,
+// which are the owner's. Nothing is called with the lock held.
 #pragma once
 
 #include <chrono>
@@ -26,20 +27,20 @@ class Loaders {
  public:
   struct Task {
     std::string model;
-    // Does the work, and returns what then tells of it. On a loader thread. Where one of these
-    // throws std::bad_alloc, nothing was told.
+    // Does the work on a loader thread, and returns a function that reports the outcome. If either
+    // throws std::bad_alloc, nothing was reported.
     std::function<std::function<void()>()> run;
-    // Tells, in place of that, why the work is not done, or that it was abandoned. On any thread.
-    // May throw std::bad_alloc, and then nothing was told.
+    // Reports instead why the work is not done, or that it was abandoned. It is called on any
+    // thread. If it throws std::bad_alloc, nothing was reported.
     std::function<void(const Status&)> refuse;
-    // The work returned after it was abandoned.
+    // Called if the work returns after it was abandoned.
     std::function<void()> discard;
   };
 
   struct Options {
     uint32_t most_threads = 1;
     uint32_t cores = 1;
-    // A task that has waited for so long is for the threads beyond the cores, too.
+    // Threads beyond the cores may take a task that has waited this long.
     std::chrono::milliseconds overdue{20};
   };
 
@@ -49,27 +50,29 @@ class Loaders {
   Loaders(const Loaders&) = delete;
   Loaders& operator=(const Loaders&) = delete;
 
-  // Starts the first thread; before the first task. False: the system has none for it.
+  // Starts the first thread. Called before the first task is added. False: the system has no
+  // thread.
   [[nodiscard]] bool Start();
-  // Every task's outcome is told exactly once. Throws std::bad_alloc, and then did nothing.
+  // Queues a task, whose outcome is reported exactly once. If it throws std::bad_alloc, nothing was
+  // queued.
   void Add(Task task);
-  // Refuses with CANCELLED what has not begun; what there is no memory to tell now the loader
-  // threads tell.
+  // Refuses tasks that have not begun with CANCELLED. If there is no memory to report that now, the
+  // loader threads report it later.
   void CancelQueued();
-  // From now on every task that begins is refused.
+  // From now on every task is refused when its turn comes.
   void Close();
   // Whether nothing is queued or under way.
   bool idle() const;
-  // Abandons what is under way, and returns the names of its models. After Close; waits for memory
-  // where it is wanting.
+  // Abandons the tasks that run, and returns the names of their models. Called after Close. Waits
+  // for memory if there is none.
   std::vector<std::string> Abandon();
-  // Joins the threads that were not left behind. After Close.
+  // Joins the threads that were not abandoned. Called after Close.
   void Join();
 
  private:
   struct State;
   static void Run(const std::shared_ptr<State>& state, size_t thread);
-  // One more thread, where the system has one.
+  // Starts a thread. False: the system has none.
   bool StartThread();
 
   const std::shared_ptr<State> state_;  // shared with the threads

@@ -19,17 +19,17 @@ struct Found {
   std::string name;
   fs::path path;
   bool is_link = false;
-  fs::file_status status;  // of what a link leads to
+  fs::file_status status;  // a link's is that of its target
 };
 
-// Ends a walk: why the folder is refused.
+// Thrown to end a walk; says why the folder is refused.
 struct Refused {
   std::string why;
 };
-// Ends a walk that nobody waits for.
+// Thrown to end a walk that was cancelled.
 struct Cancelled {};
 
-// What such a thing is called; null for a file, a folder, and what leads nowhere.
+// A name for special files; null for files, folders and dangling links.
 const char* SpecialKind(fs::file_type type) {
   switch (type) {
     case fs::file_type::fifo:
@@ -44,15 +44,15 @@ const char* SpecialKind(fs::file_type type) {
   }
 }
 
-// Goes through a folder, and adds lines for everything in it to a stamp.
+// Walks a folder, and adds a line for each entry to the stamp.
 class Walk {
  public:
   Walk(const fs::path& root, const FolderLimits& limits, const std::function<bool()>& cancelled,
        std::string* stamp)
       : root_(root), limits_(limits), cancelled_(cancelled), stamp_(*stamp) {}
 
-  // What lies in a folder so many folders deep, in the order of the names' bytes. Throws where it
-  // cannot be read, or nothing more is to be read.
+  // Lists a folder at this depth, sorted by the bytes of the names. Throws if the folder cannot be
+  // read, is refused, or the walk is cancelled.
   std::vector<Found> List(const fs::path& folder, size_t depth) {
     if (depth > limits_.depth) {
       throw Refused{"'" + NameOf(folder) + "' lies more than " + std::to_string(limits_.depth) +
@@ -65,7 +65,8 @@ class Walk {
         throw Refused{"it has more than " + std::to_string(limits_.entries) +
                       " files and folders, as far as '" + NameOf(folder) + "'"};
       }
-      // A dangling link, or what was removed meanwhile, has no status that means anything.
+      // The errors are ignored: a dangling link, or an entry that was removed meanwhile, has no
+      // status.
       std::error_code ignored;
       list.push_back({platform::Utf8(entry.path().filename()), entry.path(),
                       entry.is_symlink(ignored), entry.status(ignored)});
@@ -78,7 +79,7 @@ class Walk {
     return list;
   }
 
-  // Everything in a folder so many folders deep.
+  // Adds the entries of a folder at this depth, and of its sub-folders.
   void Add(const std::vector<Found>& list, size_t depth) {
     for (const Found& found : list) {
       AddFile(found, depth);
@@ -98,7 +99,7 @@ class Walk {
     stamp_ += '\n';
   }
 
-  // Links may lead in circles: what they lead to is entered once.
+  // Links may form circles, so each of their targets is entered once.
   bool MayEnter(const Found& found) {
     if (!fs::is_directory(found.status)) return false;
     return !found.is_link || entered_.insert(fs::canonical(found.path)).second;
@@ -137,7 +138,8 @@ void ReadConfig(const Found& found, uint64_t most_bytes, ModelFolder* folder) {
   errno = 0;
   std::ifstream file(found.path, std::ios::binary);
   if (!file) return failed(std::generic_category().message(errno));
-  // It may grow meanwhile, or tell no size: one byte more tells that it is too large.
+  // The file may grow meanwhile, or report no size. Reading one byte more than the size detects
+  // that.
   std::string& content = folder->config;
   content.resize(static_cast<size_t>(size) + 1);
   size_t read = 0;

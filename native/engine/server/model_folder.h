@@ -1,5 +1,5 @@
-// What lies in a model's folder: read in one go, because each visit to the file system from
-// JavaScript costs a thread hop.
+// Reads a model's folder in one go, because each access to the file system from JavaScript costs a
+// thread hop.
 #pragma once
 
 #include <cstddef>
@@ -17,37 +17,36 @@ struct ModelFolder {
   };
   enum class Config {
     kNone,      // there is no config.pbtxt
-    kUnread,    // the folder's stamp is the one that is known
+    kUnread,    // the folder's stamp has not changed
     kRead,      // `config` has its bytes
-    kTooLarge,  // `config_size` says how large
-    kFailed,    // `config` says why
+    kTooLarge,  // `config_size` is its size
+    kFailed,    // `config` is the reason
   };
 
-  std::string fault;       // why the folder cannot be read; then there is nothing else
-  std::string refusal;     // why it is not read to its end: what is in it that no model may have
-  bool cancelled = false;  // somebody asked to end; then there is nothing else
-  // Names, sizes and times of all files in it, also in sub-folders: another text when one of them
-  // is changed, added or removed.
+  std::string fault;       // why the folder cannot be read; the rest is empty
+  std::string refusal;     // why reading stopped: something that no model may have
+  bool cancelled = false;  // the caller cancelled; the rest is empty
+  // Names, sizes and times of all files in it and its sub-folders. The text changes when one of
+  // them is changed, added or removed.
   std::string stamp;
-  std::vector<std::string> folders;  // names of its sub-folders, ascending by their bytes
-  std::vector<Entry> first_entries;  // what lies in the first of them
+  std::vector<std::string> folders;  // names of its sub-folders, sorted by their bytes
+  std::vector<Entry> first_entries;  // what the first of them contains
   Config config_state = Config::kNone;
   std::string config;
   uint64_t config_size = 0;
 };
 
-// How much of a folder is looked at. A link may lead to any tree, and a walk through one has to
-// end.
+// Limits of a walk, which must end even if a link leads to a large tree.
 struct FolderLimits {
   uint64_t config_bytes = 1 << 20;
-  size_t entries = 16384;  // of all folders together
-  size_t depth = 32;       // folders inside of each other
+  size_t entries = 16384;  // over all folders
+  size_t depth = 32;       // of nested folders
 };
 
-// Reads the folder at `path`, of which `known_stamp` is known, and its config.pbtxt. What is no
-// file and no folder is refused wherever it lies, because it may have no end for whoever opens it:
-// pipes, sockets, devices. Links are followed, each folder that they lead to once. `cancelled` is
-// asked at each entry. Throws std::bad_alloc. Any thread; waits for the file system.
+// Reads the folder at `path` and its config.pbtxt, unless its stamp is `known_stamp`. Pipes,
+// sockets and devices are refused wherever they lie, because reading one may never end. Links are
+// followed, but each folder that they lead to only once. `cancelled` is called for each entry.
+// Throws std::bad_alloc. Any thread may call it; it waits for the file system.
 ModelFolder ReadModelFolder(
     const std::string& path, const std::string& known_stamp, const FolderLimits& limits = {},
     const std::function<bool()>& cancelled = [] { return false; });

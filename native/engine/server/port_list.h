@@ -1,11 +1,13 @@
-// The ports of a server, and the epoch: a number that grows with every change of what is published.
+// The ports of a server, and the epoch: a number that grows with every change of the published
+// models.
 //
-// A port sees each epoch as a word of its memory, and acknowledges it when its JavaScript thread
-// has submitted all that it chose before. So what was replaced at an epoch may end as soon as every
-// port has seen that.
+// A port has the epoch as a word in its memory. It acknowledges an epoch when its JS thread has
+// submitted every request that it prepared before it saw that epoch. So a version that was replaced
+// at an epoch may end once every port has acknowledged that epoch.
 //
-// Any thread, and without memory, but for Add. Ports are asked, and let go of, with no lock held;
-// to show them something is to store a word.
+// The server owns the list; the list does not own the ports. Any thread may call any function, and
+// only Add allocates. Ports are called and dropped with no lock held, except to store the epoch
+// word.
 #pragma once
 
 #include <cstdint>
@@ -19,33 +21,34 @@ class Port;
 
 class PortList {
  public:
-  // Shows the port what the others were shown. Throws std::bad_alloc, and then did nothing.
+  // Adds a port and shows it the epoch. If it throws std::bad_alloc, nothing was added.
   void Add(const std::shared_ptr<Port>& port);
   // Shows all ports a new epoch.
   void ShowChange();
-  // Shows all ports, also those to come, that the server closes.
+  // Shows all ports, and later ones, that the server closes.
   void ShowClosed();
-  // Asks all ports to acknowledge the epoch, where they were not asked to for this one or a later.
+  // Asks all ports to acknowledge the epoch, unless they were asked for this or a later one.
   void Ask(uint32_t epoch);
   uint32_t epoch() const;
-  // Whether every port has acknowledged an epoch; what came later, or left, counts as if it had.
+  // Whether every port has acknowledged an epoch. Ports that were added later or are detached do
+  // not count.
   bool HaveSeen(uint32_t epoch) const;
 
  private:
   struct Entry {
     std::weak_ptr<Port> port;
     uint64_t number = 0;
-    uint32_t since = 0;  // the epoch when it came
+    uint32_t since = 0;  // the epoch when it was added
   };
-  // The next one that is there, of a number beyond `*after`, which becomes its number; null: there
-  // is none. With the lock, after which `*port` is to be let go of.
+  // The next living port with a number beyond `*after`, which becomes its number; null: there is
+  // none. Called with the lock; the caller drops `*port` after the lock is released.
   const Entry* Next(uint64_t* after, std::shared_ptr<Port>* port) const;
 
   mutable std::mutex mutex_;  // guards all below
   std::vector<Entry> ports_;  // by number
   uint64_t last_number_ = 0;
   uint32_t epoch_ = 0;
-  uint32_t asked_ = 0;  // for this epoch
+  uint32_t asked_ = 0;  // the last epoch that ports were asked for
   bool closed_ = false;
 };
 

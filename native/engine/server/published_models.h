@@ -1,7 +1,7 @@
-// What the owner of a server has published of its models, for every environment to read: one JSON
-// text a model, with a revision that is another one each time.
+// The models that the owner of a server has published, for every environment to read. Each model
+// has one JSON text, with a revision that changes each time.
 //
-// Any thread. Nothing is called with the lock held.
+// The server owns it. Any thread may call any function. Nothing is called with the lock held.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,16 @@ class PublishedModels {
  public:
   struct Snapshot {
     bool found = false;
-    bool changed = false;  // the revision is not the one that is known
+    bool changed = false;  // the revision is not `known_revision`
     uint64_t revision = 0;
-    std::string json;  // where it changed
+    std::string json;  // empty unless `changed`
   };
 
   void Set(const std::string& name, std::string json);
-  // False: there is no such model.
+  // False: the model is not published.
   bool Remove(const std::string& name);
   Snapshot Read(const std::string& name, uint64_t known_revision) const;
-  // Sorted.
+  // The published models, sorted.
   std::vector<std::string> Names() const;
 
  private:

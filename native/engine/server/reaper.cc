@@ -7,7 +7,7 @@
 #include "engine/base/abandon.h"
 #include "engine/base/clock.h"
 #include "engine/base/insist.h"
-#include "engine/running/model_version.h"
+#include "engine/running/served.h"
 #include "engine/server/loaders.h"
 #include "engine/server/port_list.h"
 #include "engine/server/version_table.h"
@@ -33,7 +33,7 @@ void Reaper::Join() {
   thread_.Join();
 }
 
-void Reaper::Retire(const std::shared_ptr<ModelVersion>& version, std::function<void(bool)> done) {
+void Reaper::Retire(const std::shared_ptr<Served>& version, std::function<void(bool)> done) {
   const uint32_t epoch = parts_.ports->epoch();
   {
     std::lock_guard lock(mutex_);
@@ -72,7 +72,7 @@ bool Reaper::WaitClosed(uint64_t wait_ms) {
                                   [this] { return closed_; });
 }
 
-// Most changes concern nobody who ends.
+// Most changes concern no version that ends, so the thread is woken only if there is one.
 void Reaper::Wake() {
   std::lock_guard lock(mutex_);
   if (!busy_) return;
@@ -80,7 +80,7 @@ void Reaper::Wake() {
   wanted_.notify_one();
 }
 
-void Reaper::Begin(const std::shared_ptr<ModelVersion>& version, uint32_t epoch, uint64_t limit_ns,
+void Reaper::Begin(const std::shared_ptr<Served>& version, uint32_t epoch, uint64_t limit_ns,
                    const std::function<void(bool)>& done) {
   auto known = endings_.find(version->uid());
   if (known == endings_.end()) {
@@ -105,7 +105,7 @@ void Reaper::TakeOrders() {
     again_ = false;
   }
   for (Order& order : orders) {
-    // It may have ended since it was ordered.
+    // The version may have ended since the order was given.
     if (parts_.versions->Has(order.version->uid())) {
       Insist([&] { Begin(order.version, order.epoch, Retirement::kNoLimit, order.done); });
     } else {
@@ -126,14 +126,15 @@ Retirement::Facts Reaper::FactsOf(const Ending& ending) const {
   Retirement::Facts facts;
   facts.now_ns = NowNs();
   const Phase phase = ending.steps.phase();
-  // Nothing is destroyed beneath a call that asks its runs to end.
+  // A version must not be destroyed while a call asks its runs to end.
   const bool returned = !ending.call || parts_.destroyer->Returned(*ending.call);
   if (phase == Phase::kAwaitingPorts) {
     facts.ports_have_seen = parts_.ports->HaveSeen(ending.epoch);
+    facts.used = ending.version->used();
   } else if (phase == Phase::kDestroying) {
     facts.destroyed = returned;
   } else {
-    // Before the requests are counted: a version that was closed does not start any more.
+    // This is read before the requests are counted: a closed version does not begin to start.
     facts.starting = ending.version->starting();
     facts.drained = returned && ending.version->drained();
   }
@@ -146,7 +147,7 @@ std::shared_ptr<Destroyer::Call> Reaper::Call(const Body& body) {
 }
 
 bool Reaper::GoOn(Ending* ending) {
-  const std::shared_ptr<ModelVersion>& version = ending->version;
+  const std::shared_ptr<Served>& version = ending->version;
   bool abandoned = false;
   for (bool over = false; !over;) {
     switch (ending->steps.Next(FactsOf(*ending))) {
@@ -183,11 +184,12 @@ bool Reaper::GoOn(Ending* ending) {
 }
 
 bool Reaper::AbandonVersion(const Ending& ending) {
-  const std::shared_ptr<ModelVersion>& version = ending.version;
+  const std::shared_ptr<Served>& version = ending.version;
   const bool left = ending.call && parts_.destroyer->Abandon(ending.call);
   if (ending.destroying) {
     if (!left) return false;
-  } else if (!version->starting()) {  // one that starts is left to its loader
+  } else if (version->warming() || !version->LeaveToStart()) {
+    // Instances that are being made are the loader's, but runs of a warm-up must be let go.
     version->Abandon();
   }
   Abandon(version);
@@ -238,7 +240,7 @@ std::vector<std::string> Reaper::Abandoned() const {
 }
 
 bool Reaper::Finish() {
-  // In this order: loads make versions until they have ended.
+  // The order matters, because loads add versions until they have ended.
   const bool ended = endings_.empty() && parts_.loaders->idle() && parts_.versions->empty();
   std::vector<std::function<void(std::vector<std::string>)>> callbacks;
   {
@@ -258,8 +260,9 @@ void Reaper::Run() {
   platform::NameThread("tritonts-reap");
   while (true) {
     TakeOrders();
-    uint64_t next = GoOn();
-    next = std::min(next, WatchLoads());
+    // This comes first: a version may be left only to a load that was abandoned.
+    uint64_t next = WatchLoads();
+    next = std::min(next, GoOn());
     if (Finish()) return;
     std::unique_lock lock(mutex_);
     const auto changed = [this] { return again_ || stop_; };

@@ -1,13 +1,15 @@
-// Ends the versions of a server, and with the last one the server: keeps their retirements
-// (retirement.h), and does what each of these says, on a thread of its own that nothing holds up.
+// Ends the versions of a server, and finally the server. It has a retirement (retirement.h) for
+// each version that ends, and carries out its steps on a thread of its own, which never blocks on a
+// backend.
 //
-// Whatever may take long is on others' threads: what is destroyed or aborted on the destroyer's,
-// what is loaded on the loaders'. So a version that is slow to end holds up no other one, and close
-// keeps its limit.
+// Steps that may take long run on other threads: the destroyer aborts and destroys versions, and
+// the loaders load them. So a version that is slow to end delays no other one, and close keeps its
+// limit.
 //
-// Any thread, but for Start, Join and the destructor. Callbacks come on the reaper's thread, with
-// no lock held. Where memory is wanting, the reaper's thread waits for it; a callback that throws
-// std::bad_alloc, and has told nothing, is called again.
+// The server owns it. Any thread may call any function, except Start, Join and the destructor,
+// which are the owner's. Callbacks are called on the reaper's thread with no lock held. If there is
+// no memory, the reaper's thread waits for it. A callback that throws std::bad_alloc must have had
+// no effect, and is called again.
 #pragma once
 
 #include <condition_variable>
@@ -26,19 +28,19 @@
 namespace tritonts {
 
 class Loaders;
-class ModelVersion;
+class Served;
 class PortList;
 class VersionTable;
 
 class Reaper {
  public:
-  // What a server has; outlives the reaper.
+  // The server's parts. They outlive the reaper.
   struct Parts {
     VersionTable* versions;
     PortList* ports;
     Loaders* loaders;
     Destroyer* destroyer;
-    // The server itself, for calls that may outlast it when they are abandoned.
+    // Returns the server, to keep it alive for calls that may be abandoned.
     std::function<std::shared_ptr<const void>()> server;
   };
 
@@ -47,67 +49,68 @@ class Reaper {
   Reaper(const Reaper&) = delete;
   Reaper& operator=(const Reaper&) = delete;
 
-  // Its owner. False: the system has no thread for it.
+  // Starts the thread. False: the system has none.
   [[nodiscard]] bool Start();
-  // Ends a version; `done` comes when it has ended, and says whether it was abandoned. Throws
-  // std::bad_alloc, and then did nothing.
-  void Retire(const std::shared_ptr<ModelVersion>& version,
-              std::function<void(bool abandoned)> done);
-  // Ends all versions, by a limit as Retirement's. `done` gets the names of models that were
-  // abandoned, 2 s after the limit at the latest. After the loaders and ports were closed. Throws
-  // std::bad_alloc, and then did nothing.
+  // Ends a version. `done` is called when it has ended, and says whether it was abandoned. If it
+  // throws std::bad_alloc, nothing was done.
+  void Retire(const std::shared_ptr<Served>& version, std::function<void(bool abandoned)> done);
+  // Ends all versions by the limit. `done` is called 2 s after the limit at the latest, with the
+  // names of models that were abandoned. Called after the loaders and ports were closed. If it
+  // throws std::bad_alloc, nothing was done.
   void Close(uint64_t limit_ns, std::function<void(std::vector<std::string>)> done);
   // Whether Close was called.
   bool closing() const;
-  // Waits until Close is through, for at most `wait_ms`. False: not through.
+  // Waits until everything has ended after Close, for at most `wait_ms`. False: it has not.
   bool WaitClosed(uint64_t wait_ms);
-  // What a retirement may wait for has changed: a port, a load, a version or a call.
+  // Says that something that a retirement may wait for has changed: a port, a load, a version or a
+  // call.
   void Wake();
-  // Joins the thread. Its owner, after Close is through.
+  // Joins the thread. Called when everything has ended after Close.
   void Join();
 
  private:
   struct Ending {
-    std::shared_ptr<ModelVersion> version;
-    uint32_t epoch = 0;  // when it was published no more
+    std::shared_ptr<Served> version;
+    uint32_t epoch = 0;  // when it was withdrawn
     Retirement steps;
-    std::shared_ptr<Destroyer::Call> call;  // that aborts or destroys it
+    std::shared_ptr<Destroyer::Call> call;  // the call that aborts or destroys it
     bool destroying = false;
     std::vector<std::function<void(bool)>> done;
   };
   struct Order {
-    std::shared_ptr<ModelVersion> version;
+    std::shared_ptr<Served> version;
     uint32_t epoch = 0;
     std::function<void(bool)> done;
   };
 
   void Run();
-  // Takes new orders into `endings_`.
+  // Moves new orders into `endings_`.
   void TakeOrders();
-  // `done` may be empty. Throws std::bad_alloc, and may be called again then.
-  void Begin(const std::shared_ptr<ModelVersion>& version, uint32_t epoch, uint64_t limit_ns,
+  // Begins to end a version. `done` may be empty. If it throws std::bad_alloc, it may be called
+  // again.
+  void Begin(const std::shared_ptr<Served>& version, uint32_t epoch, uint64_t limit_ns,
              const std::function<void(bool)>& done);
-  // Goes on with every ending; when to look again.
+  // Continues every ending. Returns when to look again.
   uint64_t GoOn();
-  // Has the destroyer make a call.
+  // Lets the destroyer make a call.
   template <typename Body>
   std::shared_ptr<Destroyer::Call> Call(const Body& body);
-  // Goes on with one. True: it is over.
+  // Continues one ending. True: it is over.
   bool GoOn(Ending* ending);
   Retirement::Facts FactsOf(const Ending& ending) const;
-  // False: it has ended after all.
+  // False: it has ended meanwhile.
   bool AbandonVersion(const Ending& ending);
-  // Abandons loads that did not return in time; when to look again.
+  // Abandons loads that did not return in time. Returns when to look again.
   uint64_t WatchLoads();
   void NoteAbandoned(const std::string& name);
   std::vector<std::string> Abandoned() const;
-  // Whether the server is closed, which is then told.
+  // Whether everything has ended after Close. If so, calls the callbacks.
   bool Finish();
 
   const Parts parts_;
-  platform::Thread thread_;  // its owner's
+  platform::Thread thread_;  // only the owner touches it
 
-  // The thread's own.
+  // Only the reaper's thread uses these.
   std::map<uint32_t, Ending> endings_;  // by uid
   bool loads_abandoned_ = false;
 
@@ -115,7 +118,7 @@ class Reaper {
   std::condition_variable wanted_;
   std::condition_variable closed_changed_;
   std::vector<Order> orders_;
-  bool busy_ = false;  // there are endings, or orders
+  bool busy_ = false;  // there are endings or orders
   bool again_ = false;
   bool stop_ = false;
   bool closing_ = false;

@@ -6,7 +6,8 @@ namespace tritonts {
 
 namespace {
 
-// How long a retired version goes on accepting for the sake of an environment that does not answer.
+// How long a retired version accepts requests for an environment that does not acknowledge the
+// epoch.
 constexpr uint64_t kPortsWaitNs = 1'000'000'000;
 
 }  // namespace
@@ -20,13 +21,15 @@ void Retirement::Limit(uint64_t limit_ns) {
 
 uint64_t Retirement::abandon_at_ns() const {
   if (limit_ns_ == kNoLimit) return kNoLimit;
-  // Runs have their time to end from when they were asked to.
+  // Runs have this time from when they were asked to end.
   return std::max(limit_ns_, aborted_ns_) + kAbandonWaitNs;
 }
 
 Retirement::Step Retirement::Next(const Facts& facts) {
   switch (phase_) {
     case Phase::kAwaitingPorts:
+      used_ = facts.used;
+      if (used_ && facts.now_ns < limit_ns_) return Step::kWait;
       if (!facts.ports_have_seen && facts.now_ns < std::min(ports_until_ns_, limit_ns_)) {
         return Step::kWait;
       }
@@ -61,7 +64,7 @@ Retirement::Step Retirement::Next(const Facts& facts) {
 uint64_t Retirement::wake_at_ns() const {
   switch (phase_) {
     case Phase::kAwaitingPorts:
-      return std::min(ports_until_ns_, limit_ns_);
+      return used_ ? limit_ns_ : std::min(ports_until_ns_, limit_ns_);
     case Phase::kDraining:
       return limit_ns_;
     default:

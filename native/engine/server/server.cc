@@ -6,14 +6,15 @@
 
 #include "engine/base/clock.h"
 #include "engine/base/exit.h"
+#include "engine/ensemble/ensemble.h"
 #include "platform/cores.h"
 
 namespace tritonts {
 
 namespace {
 
-// Ids of servers that are up; with the runtimes' libraries, all the state there is in file scope.
-// Never destroyed: threads may outlive static destructors.
+// The servers of the process by id. It is never destroyed, because threads may outlive static
+// destructors.
 struct ServerTable {
   std::mutex mutex;
   uint32_t next = 1;
@@ -82,12 +83,12 @@ bool Server::StartThreads() {
 }
 
 void Server::CancelLoads() {
-  CancelReading();
+  CancelLong();
   loaders_.CancelQueued();
 }
 
-void Server::CancelReading() {
-  readings_cancelled_->fetch_add(1, std::memory_order_relaxed);
+void Server::CancelLong() {
+  loads_cancelled_->fetch_add(1, std::memory_order_relaxed);
 }
 
 void Server::Publish(const std::string& name, std::string json) {
@@ -108,7 +109,7 @@ std::vector<std::string> Server::ModelNames() const {
 }
 
 void Server::Retire(uint32_t uid, std::function<void(bool)> done) {
-  if (const auto version = FindVersion(uid)) {
+  if (const auto version = FindServed(uid)) {
     reaper_.Retire(version, std::move(done));
     ports_.Ask(ports_.epoch());
   } else {
@@ -118,11 +119,11 @@ void Server::Retire(uint32_t uid, std::function<void(bool)> done) {
 
 void Server::Close(uint64_t timeout_ms, std::function<void(std::vector<std::string>)> done) {
   constexpr uint64_t kMs = 1'000'000;
-  // A time limit of centuries is no limit: the system's own times must not overflow.
+  // A limit of centuries counts as none, so that times do not overflow.
   const bool limited = timeout_ms <= UINT64_MAX / kMs / 4;
   const uint64_t limit_ns = limited ? NowNs() + timeout_ms * kMs : Retirement::kNoLimit;
   loaders_.Close();
-  CancelReading();
+  CancelLong();
   ports_.ShowClosed();
   ports_.ShowChange();
   reaper_.Close(limit_ns, std::move(done));
@@ -139,7 +140,7 @@ void Server::Join() {
   reaper_.Join();
   destroyer_.Join();
   timer_.Stop();
-  std::shared_ptr<Server> self;  // its caller holds another reference
+  std::shared_ptr<Server> self;  // not the last reference: the caller has one
   std::lock_guard lock(mutex_);
   self.swap(self_);
 }
@@ -160,31 +161,60 @@ void Server::WakeReaper() {
 }
 
 std::shared_ptr<ModelVersion> Server::FindVersion(uint32_t uid) const {
+  return std::dynamic_pointer_cast<ModelVersion>(versions_.Find(uid));
+}
+
+std::shared_ptr<Served> Server::FindServed(uint32_t uid) const {
   return versions_.Find(uid);
 }
 
 std::shared_ptr<Executor> Server::FindExecutor(uint32_t uid) const {
-  std::shared_ptr<ModelVersion> version = FindVersion(uid);
-  return version && version->started() ? version : nullptr;
+  std::shared_ptr<Served> served = FindServed(uid);
+  return served && served->started() ? served : nullptr;
 }
 
 bool Server::Serves(uint32_t uid) const {
   return versions_.Has(uid);
 }
 
-bool Server::Knew(uint32_t uid) const {
-  return versions_.Knew(uid);
+bool Server::WasGiven(uint32_t uid) const {
+  return versions_.WasGiven(uid);
+}
+
+uint32_t Server::AddEnsemble(std::string name, EnsemblePlan plan) {
+  const uint32_t uid = versions_.Reserve();
+  versions_.Add(uid, std::make_shared<Ensemble>(uid, std::move(name), std::move(plan),
+                                                [weak = weak_from_this()] {
+                                                  if (const auto server = weak.lock())
+                                                    server->WakeReaper();
+                                                }));
+  return uid;
+}
+
+Status Server::BindEnsemble(uint32_t uid, std::span<const uint32_t> steps) {
+  const auto ensemble = std::dynamic_pointer_cast<Ensemble>(FindServed(uid));
+  if (!ensemble) return Status::NotFound("there is no such ensemble");
+  std::vector<std::shared_ptr<Served>> versions;
+  for (const uint32_t step : steps) {
+    versions.push_back(FindServed(step));
+    if (!versions.back() || !versions.back()->started()) {
+      return Status::Unavailable("model '" + ensemble->name() +
+                                 "': the version of a step is not served any more");
+    }
+  }
+  return ensemble->Bind(std::move(versions));
 }
 
 void Server::Terminate() {
-  CancelReading();
+  CancelLong();
   for (auto version = versions_.After(0); version; version = versions_.After(version->uid())) {
     const auto abort = [version, self = shared_from_this()] {
       version->Abort(MakeStatus([&] {
         return Status::Unavailable("model '" + version->name() + "': the process is exiting");
       }));
     };
-    // Not here: a backend that is asked to end a run may never return, and the process is to exit.
+    // The destroyer makes the call, because a backend that is asked to end a run may never return,
+    // and this thread must go on to exit.
     try {
       destroyer_.Add(abort);
     } catch (const std::bad_alloc&) {

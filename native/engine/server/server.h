@@ -1,16 +1,16 @@
-// The engine of one server: what is loaded, what is published, the ports of the environments that
-// use it, and how versions, and finally the server, end.
+// The engine of one server: the loaded versions, the published models, the ports of the
+// environments that use it, and how versions, and finally the server, end.
 //
-// It belongs to the process and is shared by every environment; TypeScript in the environment that
-// created it (the owner) decides what is loaded and published. All public methods may be called on
-// any thread; callbacks run on loader or reaper threads. Nothing is called with a lock held. Where
+// A server belongs to the process, and all environments share it. The environment that created it
+// is its owner, whose TypeScript decides what is loaded and published. Any thread may call any
+// public function. Callbacks are called on loader threads or the reaper's, with no lock held. If
 // there is no memory, Publish, Read, ModelNames, Retire and Close throw std::bad_alloc, and may be
 // called again.
 //
-// Its parts, each in a file of its own: loaders, the table of versions, the models as published,
-// the ports, the reaper with its retirements, the destroyer, and the timer.
+// It owns these parts, each with a file of its own: loaders, the table of versions, the published
+// models, the list of ports, the reaper with its retirements, the destroyer, and the timer.
 //
-// A server keeps itself until Join, so that none of its threads can be the one that frees it.
+// A server owns itself until Join, so that none of its own threads can free it.
 #pragma once
 
 #include <atomic>
@@ -19,12 +19,14 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "engine/backend.h"
 #include "engine/base/status.h"
 #include "engine/base/timer.h"
+#include "engine/ensemble/plan.h"
 #include "engine/port/budget.h"
 #include "engine/port/port.h"
 #include "engine/running/model_version.h"
@@ -41,8 +43,8 @@ namespace tritonts {
 struct ServerOptions {
   uint32_t load_concurrency = 4;
   uint64_t max_in_flight_bytes = uint64_t{1} << 30;
-  // Cores that instance threads with nothing to do may spin on, less those that run; 0: neither
-  // they nor JS threads do.
+  // How many cores idle instance threads may spin on, minus those that runs use; 0: neither they
+  // nor JS threads spin.
   uint32_t spin_cores = 0;
 };
 
@@ -54,94 +56,106 @@ struct OpenResult {
 
 class Server : public std::enable_shared_from_this<Server> {
  public:
-  // Null where the system has no threads for it.
+  // Null: the system has no threads or no memory for it.
   static std::shared_ptr<Server> Create(const ServerOptions& options);
-  // A server by its id, as long as it is up.
+  // The server with this id; null if there is none any more.
   static std::shared_ptr<Server> Find(uint32_t id);
-  // The process exits: of all servers, ends what waits with UNAVAILABLE, asks running batches to
-  // end, and starts no more.
+  // For the exit of the process: in all servers, ends waiting requests as UNAVAILABLE, asks runs to
+  // end, and begins no more.
   static void TerminateAll();
 
   ~Server();
   uint32_t id() const { return id_; }
 
-  // --- Loading. Queued for a loader thread, but for StartAtOnce; every callback comes exactly
-  // once, with UNAVAILABLE where there is no memory. One that throws std::bad_alloc, and has told
-  // nothing, is called again.
+  // --- Loading. All but StartAtOnce queue a task for a loader thread. Every callback is called
+  // exactly once, with UNAVAILABLE if there is no memory. A callback that throws std::bad_alloc
+  // must have had no effect, and is called again.
 
-  // As ReadModelFolder; the status is not ok where that was refused or abandoned.
+  // Calls ReadModelFolder. The status is not ok if the task was refused or abandoned.
   void ReadFolder(std::string model, std::string path, uint64_t most_config_bytes,
                   std::string known_stamp, std::function<void(Status, ModelFolder)> done);
-  // Files that the spec holds in memory are let go of when the model is loaded.
+  // Opens a model, and adds a version for it. Files that the spec holds in memory are dropped when
+  // the model is loaded.
   void Open(Backend* backend, ModelSpec spec, std::function<void(OpenResult)> done);
   void Start(uint32_t uid, VersionConfig config, std::function<void(Status)> done);
-  // Starts a version on this thread, a JS thread, where that takes next to no time. Otherwise
-  // nothing, and `config` is left as it is.
+  // Starts a version on the calling JS thread, if that takes only microseconds and there is no
+  // warm-up. Otherwise returns nothing and leaves `config` unchanged.
   std::optional<Status> StartAtOnce(uint32_t uid, VersionConfig* config);
-  // Gives back to the system what loading has left free in the allocator, behind what is queued.
+  // Adds an ensemble, which serves once it is bound to the versions of its steps. Returns its uid.
+  // Throws std::bad_alloc.
+  uint32_t AddEnsemble(std::string name, EnsemblePlan plan);
+  // Binds an ensemble to the versions of its steps, by their order in the plan; nothing changes
+  // unless it returns ok. Requests that came before keep the versions that they began with.
+  Status BindEnsemble(uint32_t uid, std::span<const uint32_t> steps);
+  // Returns memory that loading has freed to the system, after the queued tasks.
   void ReturnMemory(std::function<void()> done);
-  // Answers queued loads, and folders that are being read, with CANCELLED; running loads go on.
+  // Ends queued loads, the reading of folders, and warm-ups after the run that is under way, with
+  // CANCELLED. Other running loads go on.
   void CancelLoads();
 
-  // --- The models as every environment sees them: one JSON text a model, written by the owner,
-  // which names the versions' uids.
+  // --- The models as every environment sees them: one JSON text a model, which the owner writes,
+  // and which names the versions' uids.
   using Snapshot = PublishedModels::Snapshot;
   void Publish(const std::string& name, std::string json);
   void Withdraw(const std::string& name);
-  // The text and its revision, if the model is known and the revision is not `known_revision`.
+  // The text and its revision, if the model is published and the revision is not `known_revision`.
   Snapshot Read(const std::string& name, uint64_t known_revision) const;
   std::vector<std::string> ModelNames() const;
 
-  // --- Ending versions. `done` comes when the version is destroyed, or abandoned, and says which.
-  // Requests that environments submitted before they saw the last Publish are served.
+  // --- Ending versions. `done` is called when the version is destroyed or abandoned, and says
+  // which. Requests that environments prepared before they saw the last Publish are served.
   void Retire(uint32_t uid, std::function<void(bool abandoned)> done);
-  // Ends everything: refuses new work, serves accepted requests for `timeout_ms`, cancels the rest,
-  // abandons runs, loads and destructors that do not return within 2 s more. `done` gets the names
-  // of models that were abandoned.
+  // Ends everything: refuses new requests, serves accepted ones for `timeout_ms`, cancels the rest,
+  // and abandons runs, loads and destructors that do not return within 2 s more. `done` gets the
+  // names of models that were abandoned.
   void Close(uint64_t timeout_ms, std::function<void(std::vector<std::string>)> done);
-  // Waits until Close is through, for at most `wait_ms`. False: not through.
+  // Waits until everything has ended after Close, for at most `wait_ms`. False: it has not.
   bool WaitClosed(uint64_t wait_ms);
-  // Joins all threads, and lets go of the server. After Close is through; not on one of the
-  // server's threads.
+  // Joins all threads, and ends the server's ownership of itself. Called when everything has ended
+  // after Close, not on one of the server's threads.
   void Join();
 
-  // --- Environments. Null without memory.
+  // --- Environments. Makes a port; null: there is no memory.
   std::shared_ptr<Port> Attach(std::function<void()> wake);
-  // What somebody may wait for to end a version has changed: a port, a load or the version itself.
+  // Says that something that the reaper may wait for has changed: a port, a load or a version.
   void WakeReaper();
 
+  // A version of a model that has instances; null: there is none, or it is an ensemble.
   std::shared_ptr<ModelVersion> FindVersion(uint32_t uid) const;
+  // What is served under the uid, of any kind; null: nothing.
+  std::shared_ptr<Served> FindServed(uint32_t uid) const;
 
-  // --- Used by ports.
-  // Who takes the requests for `uid`; null where nobody serves it.
+  // --- For ports. The executor that takes requests for `uid`; null if nothing serves it.
   std::shared_ptr<Executor> FindExecutor(uint32_t uid) const;
   bool Serves(uint32_t uid) const;
-  // Whether there ever was such a version.
-  bool Knew(uint32_t uid) const;
-  // Bytes in flight, of all ports.
+  // Whether this uid was ever given to a version.
+  bool WasGiven(uint32_t uid) const;
+  // The bytes in flight of all ports.
   Budget& budget() { return budget_; }
   uint32_t spin_cores() const { return options_.spin_cores; }
   uint64_t in_flight_bytes() const { return budget_.used(); }
 
  private:
   explicit Server(const ServerOptions& options);
-  // Queues the task that `make` returns for the loaders, or refuses it where there is no memory.
+  // Queues the task that `make` returns for the loaders. Calls `refuse` if there is no memory.
   template <typename Refuse, typename Make>
   void Queue(const Refuse& refuse, const Make& make);
-  // Ends the reading of folders that was asked for so far, at the next entry of each.
-  void CancelReading();
-  // Starts the threads that a server cannot do without.
+  // Cancels every folder that is being read or queued to be read, and every warm-up.
+  void CancelLong();
+  // A function that tells whether CancelLong was called since. Any thread may call it.
+  std::function<bool()> CancelledFromNow() const;
+  // Starts the threads that a server needs from the beginning.
   bool StartThreads();
   void Terminate();
   void AddVersion(uint32_t uid, Backend* backend, const std::string& name, int64_t number,
                   std::unique_ptr<Model> model);
 
   const ServerOptions options_;
-  // How often. Shared with threads that may be left behind.
-  const std::shared_ptr<std::atomic<uint32_t>> readings_cancelled_ =
+  // How often CancelLong was called. Shared with threads that may be abandoned.
+  const std::shared_ptr<std::atomic<uint32_t>> loads_cancelled_ =
       std::make_shared<std::atomic<uint32_t>>(0);
   uint32_t id_ = 0;
-  // Those that come later use those before them.
+  // A part may use the parts before it, so they are destroyed in reverse order.
   Timer timer_;
   Loaders loaders_;
   Budget budget_{options_.max_in_flight_bytes};

@@ -1,4 +1,4 @@
-// What a server's loader threads are given to do.
+// The tasks that a server queues for its loader threads.
 #include <new>
 #include <utility>
 
@@ -12,7 +12,7 @@ namespace tritonts {
 
 namespace {
 
-// So many instances and tensors a version may have to be started on a JS thread.
+// A version with more instances or tensors is not started on a JS thread.
 constexpr size_t kFewInstances = 16;
 constexpr size_t kFewTensors = 64;
 
@@ -24,9 +24,16 @@ void Server::Queue(const Refuse& refuse, const Make& make) {
     loaders_.Add(make());
     return;
   } catch (const std::bad_alloc&) {
-    // Nothing was queued.
+    // Nothing was queued, so the task is refused below.
   }
   refuse(Status::NoMemory());
+}
+
+std::function<bool()> Server::CancelledFromNow() const {
+  // The thread that asks may be abandoned and outlive this object.
+  return [count = loads_cancelled_, before = loads_cancelled_->load()] {
+    return count->load(std::memory_order_relaxed) != before;
+  };
 }
 
 void Server::ReadFolder(std::string model, std::string path, uint64_t most_config_bytes,
@@ -37,10 +44,7 @@ void Server::ReadFolder(std::string model, std::string path, uint64_t most_confi
     task.model = std::move(model);
     task.refuse = refuse;
     task.discard = [] {};
-    // The thread may outlast this object.
-    const auto cancelled = [count = readings_cancelled_, before = readings_cancelled_->load()] {
-      return count->load(std::memory_order_relaxed) != before;
-    };
+    const auto cancelled = CancelledFromNow();
     task.run = [name = task.model, path = std::move(path), most_config_bytes,
                 known_stamp = std::move(known_stamp), cancelled, done]() -> std::function<void()> {
       FolderLimits limits;
@@ -63,7 +67,7 @@ void Server::Open(Backend* backend, ModelSpec spec, std::function<void(OpenResul
     task.model = spec.name;
     task.refuse = refuse;
     task.discard = [] {};
-    // Shared, because functions are copied.
+    // A std::function must be copyable, so it shares the spec.
     auto shared = std::make_shared<ModelSpec>(std::move(spec));
     task.run = [this, backend, shared, done]() -> std::function<void()> {
       const ModelSpec spec = std::move(*shared);
@@ -83,7 +87,7 @@ void Server::Open(Backend* backend, ModelSpec spec, std::function<void(OpenResul
               AddVersion(uid, backend, name, number, std::move(*model));
               result.uid = uid;
             }
-            // It is there now, and its owner must know.
+            // The version exists now, and its owner must learn of it.
             Insist([&] { done(result); });
           };
     };
@@ -93,7 +97,7 @@ void Server::Open(Backend* backend, ModelSpec spec, std::function<void(OpenResul
 
 void Server::AddVersion(uint32_t uid, Backend* backend, const std::string& name, int64_t number,
                         std::unique_ptr<Model> model) {
-  // A run that comes back after it was abandoned may outlive the server.
+  // A run that returns after it was abandoned may outlive the server.
   auto drained = [weak = weak_from_this()] {
     if (const auto server = weak.lock()) server->WakeReaper();
   };
@@ -111,10 +115,18 @@ void Server::Start(uint32_t uid, VersionConfig config, std::function<void(Status
     Loaders::Task task;
     task.model = version->name();
     task.refuse = done;
-    // It keeps the server, whose timer the version knows.
-    task.discard = [version, self = shared_from_this()] { version->Destroy(); };
-    task.run = [version, config = std::move(config), cores = spin_cores(), done] {
-      return [done, status = version->Start(config, cores)] { done(status); };
+    // This keeps the server alive, because the version uses its timer.
+    task.discard = [version, self = shared_from_this()] {
+      if (version->left_to_start()) {
+        version->Destroy();
+      } else {
+        // The reaper has not given it up, or abandoned its runs, too.
+        self->WakeReaper();
+      }
+    };
+    const auto cancelled = CancelledFromNow();
+    task.run = [version, config = std::move(config), cores = spin_cores(), cancelled, done] {
+      return [done, status = version->Start(config, cores, cancelled)] { done(status); };
     };
     return task;
   });
@@ -122,11 +134,11 @@ void Server::Start(uint32_t uid, VersionConfig config, std::function<void(Status
 
 std::optional<Status> Server::StartAtOnce(uint32_t uid, VersionConfig* config) {
   const std::shared_ptr<ModelVersion> version = FindVersion(uid);
-  if (!version || !version->starts_at_once()) return std::nullopt;
-  // What a start does, it does for each instance and tensor.
+  if (!version || !version->starts_at_once() || !config->warmup.empty()) return std::nullopt;
+  // Starting takes time for each instance and tensor.
   const size_t tensors = config->io.inputs.size() + config->io.outputs.size();
   if (config->instances.size() > kFewInstances || tensors > kFewTensors) return std::nullopt;
-  // As loaders refuse what they begin.
+  // Loaders refuse tasks of a closing server in the same way.
   Status status = MakeStatus(
       [&] { return Status::Cancelled("model '" + version->name() + "': loading was cancelled"); });
   if (reaper_.closing()) return status;
@@ -134,7 +146,7 @@ std::optional<Status> Server::StartAtOnce(uint32_t uid, VersionConfig* config) {
     RuntimeCall call;
     if (call.allowed()) status = version->Start(std::move(*config), spin_cores());
   }
-  // Whoever ends it meanwhile waits for that.
+  // The reaper waits for a start before it ends the version.
   WakeReaper();
   return status;
 }

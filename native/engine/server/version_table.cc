@@ -9,13 +9,13 @@ uint32_t VersionTable::Reserve() {
   return next_uid_++;
 }
 
-void VersionTable::Add(uint32_t uid, std::shared_ptr<ModelVersion> version) {
+void VersionTable::Add(uint32_t uid, std::shared_ptr<Served> version) {
   std::lock_guard lock(mutex_);
   versions_.emplace(uid, std::move(version));
 }
 
 void VersionTable::Remove(uint32_t uid) {
-  std::shared_ptr<ModelVersion> version;  // outlives the lock
+  std::shared_ptr<Served> version;  // dropped after the lock is released
   std::lock_guard lock(mutex_);
   const auto known = versions_.find(uid);
   if (known == versions_.end()) return;
@@ -23,7 +23,7 @@ void VersionTable::Remove(uint32_t uid) {
   versions_.erase(known);
 }
 
-std::shared_ptr<ModelVersion> VersionTable::Find(uint32_t uid) const {
+std::shared_ptr<Served> VersionTable::Find(uint32_t uid) const {
   std::lock_guard lock(mutex_);
   const auto known = versions_.find(uid);
   return known == versions_.end() ? nullptr : known->second;
@@ -34,7 +34,7 @@ bool VersionTable::Has(uint32_t uid) const {
   return versions_.contains(uid);
 }
 
-bool VersionTable::Knew(uint32_t uid) const {
+bool VersionTable::WasGiven(uint32_t uid) const {
   std::lock_guard lock(mutex_);
   return uid > 0 && uid < next_uid_;
 }
@@ -44,7 +44,7 @@ bool VersionTable::empty() const {
   return versions_.empty();
 }
 
-std::shared_ptr<ModelVersion> VersionTable::After(uint32_t uid) const {
+std::shared_ptr<Served> VersionTable::After(uint32_t uid) const {
   std::lock_guard lock(mutex_);
   const auto next = versions_.upper_bound(uid);
   return next == versions_.end() ? nullptr : next->second;

@@ -1,6 +1,7 @@
-// The versions of a server by their uids, which are never given twice.
+// The versions of a server by uid. A uid is never given twice.
 //
-// Any thread. Versions are let go of with no lock held.
+// The server owns the table, and the table shares ownership of the versions. Any thread may call
+// any function. References to versions are dropped with no lock held.
 #pragma once
 
 #include <cstdint>
@@ -10,27 +11,27 @@
 
 namespace tritonts {
 
-class ModelVersion;
+class Served;
 
 class VersionTable {
  public:
-  // A uid for one more.
+  // Returns a new uid.
   uint32_t Reserve();
-  // Throws std::bad_alloc, and then did nothing.
-  void Add(uint32_t uid, std::shared_ptr<ModelVersion> version);
+  // If it throws std::bad_alloc, nothing was added.
+  void Add(uint32_t uid, std::shared_ptr<Served> version);
   void Remove(uint32_t uid);
-  // Null where there is none, or not any more.
-  std::shared_ptr<ModelVersion> Find(uint32_t uid) const;
+  // Null: there is no such version, or not any more.
+  std::shared_ptr<Served> Find(uint32_t uid) const;
   bool Has(uint32_t uid) const;
-  // Whether such a uid was ever given.
-  bool Knew(uint32_t uid) const;
+  // Whether Reserve ever returned this uid.
+  bool WasGiven(uint32_t uid) const;
   bool empty() const;
-  // The one of the next uid after this one, to go through all of them; null: there is none.
-  std::shared_ptr<ModelVersion> After(uint32_t uid) const;
+  // The version with the next greater uid, to iterate over all; null: there is none.
+  std::shared_ptr<Served> After(uint32_t uid) const;
 
  private:
   mutable std::mutex mutex_;  // guards all below
-  std::map<uint32_t, std::shared_ptr<ModelVersion>> versions_;
+  std::map<uint32_t, std::shared_ptr<Served>> versions_;
   uint32_t next_uid_ = 1;
 };
 

@@ -1,15 +1,15 @@
 // Lets the addon run with glibc 2.28 and newer, whichever glibc it was built with.
 //
 // glibc gave some functions a new symbol version when it moved them (2.33, 2.34), and libstdc++
-// uses some that are newer than 2.28 altogether. An addon that is linked as usual asks for those,
-// and older systems refuse to load it. Defined here, they are found by the linker before glibc's
-// are looked at. They are hidden: nobody outside of the addon is given them. Functions that have
-// moved are passed on to the symbol version that every glibc has; the others are made of what 2.28
+// uses some functions that are newer than 2.28. An addon that is linked as usual asks for those
+// symbols, and older systems refuse to load it. This file defines them, so that the linker does not
+// take glibc's. They are hidden from everybody outside of the addon. Functions that moved are
+// forwarded to the symbol version that every glibc has. The others are implemented with what 2.28
 // has.
 //
-// Linked into addons only (CMakeLists.txt), on Linux, beside a libstdc++ that is linked in. `npm
-// test` reads which versions the addon asks for (test/addon/floor.test.ts): a new one has to be
-// added here.
+// It is linked into addons only (CMakeLists.txt), on Linux, together with a static libstdc++. A
+// test reads which versions the addon asks for (test/addon/floor.test.ts). If a new one appears, it
+// has to be added here.
 #include <features.h>
 
 #if defined(__GLIBC__) && (defined(__x86_64__) || defined(__aarch64__))
@@ -27,7 +27,7 @@
 #include <cstdlib>
 #include <ctime>
 
-// The version with which glibc began on this architecture.
+// The first version of glibc on this architecture.
 #if defined(__x86_64__)
 #define TRITONTS_FIRST "GLIBC_2.2.5"
 #define TRITONTS_SETNAME "GLIBC_2.12"
@@ -38,7 +38,7 @@
 #define TRITONTS_DLINFO "GLIBC_2.17"
 #endif
 
-// Declares `old_NAME`, which is NAME at that version.
+// Declares `old_NAME`, which is NAME in that version.
 #define TRITONTS_OLD(NAME, VERSION) __asm__(".symver old_" #NAME "," #NAME "@" VERSION)
 
 extern "C" {
@@ -68,7 +68,7 @@ TRITONTS_OLD(pthread_setname_np, TRITONTS_SETNAME);
 
 #define TRITONTS_HIDDEN __attribute__((visibility("hidden")))
 
-// Moved from libdl and libpthread to libc in 2.34.
+// These moved from libdl and libpthread to libc in 2.34.
 TRITONTS_HIDDEN void* dlopen(const char* file, int mode) noexcept {
   return old_dlopen(file, mode);
 }
@@ -105,8 +105,8 @@ TRITONTS_HIDDEN int pthread_setname_np(pthread_t thread, const char* name) noexc
   return old_pthread_setname_np(thread, name);
 }
 
-// Symbols since 2.33; they were inline functions before. The kernel's structure is glibc's on these
-// architectures.
+// These are symbols since 2.33, and were inline functions before. On these architectures glibc's
+// structure is the kernel's.
 TRITONTS_HIDDEN int stat(const char* path, struct stat* out) noexcept {
   return static_cast<int>(syscall(SYS_newfstatat, AT_FDCWD, path, out, 0));
 }
@@ -120,7 +120,7 @@ TRITONTS_HIDDEN int fstat64(int file, struct stat64* out) noexcept {
   return static_cast<int>(syscall(SYS_fstat, file, out));
 }
 
-// New in 2.36. It has no way to fail, like glibc's.
+// New in 2.36. Like glibc's, it cannot fail.
 TRITONTS_HIDDEN std::uint32_t arc4random() noexcept {
   std::uint32_t value = 0;
   while (getrandom(&value, sizeof value, 0) != static_cast<ssize_t>(sizeof value)) {
@@ -129,12 +129,12 @@ TRITONTS_HIDDEN std::uint32_t arc4random() noexcept {
   return value;
 }
 
-// New in 2.32. This process has threads.
+// New in 2.32. It is constant, because this process has threads.
 TRITONTS_HIDDEN extern const char __libc_single_threaded = 0;
 
-// New in 2.30: a wait by a clock that nobody sets. Where it is not there, the clock of the day is
-// taken for at most a second at a time, so that setting that clock delays nobody by more. What
-// returns early is a spurious wake-up to the caller.
+// New in 2.30: a wait by the monotonic clock. On older systems it waits by the wall clock, for at
+// most a second at a time, so that setting that clock delays nobody by more. An early return is a
+// spurious wake-up to the caller.
 TRITONTS_HIDDEN int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex,
                                            clockid_t clock, const timespec* until) {
   using Wait = int (*)(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*);

@@ -1,0 +1,178 @@
+// How an ensemble is bound, counted and ended, and whose turn it is where steps have a limit.
+#include <new>
+#include <utility>
+
+#include "engine/base/clock.h"
+#include "engine/base/rules.h"
+#include "engine/ensemble/ensemble.h"
+#include "engine/ensemble/relay.h"
+
+namespace tritonts {
+
+Status Ensemble::Bind(std::vector<std::shared_ptr<Served>> versions) {
+  Status reason;
+  // Dropped after the lock is released: the last use of a version wakes the reaper.
+  std::shared_ptr<const EnsembleBindings> before;
+  try {
+    before = EnsembleBindings::Make(name_, plan_, std::move(versions), &reason);
+  } catch (const std::bad_alloc&) {
+    return no_memory_;
+  }
+  if (!before) return reason;
+  std::lock_guard lock(mutex_);
+  if (destroyed_) return unloaded_;
+  bindings_.swap(before);
+  return Status::Ok();
+}
+
+void Ensemble::Abort(const Status& status) {
+  const std::shared_ptr<Ensemble> self = shared_from_this();
+  Relay relay;
+  FlightStep* waiting = nullptr;
+  {
+    std::lock_guard lock(mutex_);
+    aborted_ = status;
+    for (Turn& turn : turns_) {
+      while (FlightStep* step = turn.first) {
+        turn.first = step->next;
+        step->next = std::exchange(waiting, step);
+      }
+      turn.last = nullptr;
+    }
+  }
+  for (size_t i = 0;; i++) {
+    Flight* flight = nullptr;
+    {
+      std::lock_guard lock(mutex_);
+      if (i >= flights_.size()) break;
+      flight = flights_[i].get();
+      if (flight->idle) continue;
+      flight->pins++;
+      pinned_++;
+    }
+    flight->Fail(status);
+    Unpin(flight);
+  }
+  // They have failed now, so they end when their turn comes.
+  while (FlightStep* step = waiting) {
+    waiting = step->next;
+    relay.Current().AddReady(step);
+  }
+}
+
+void Ensemble::NoteLanding(const Landing& landing, std::span<Request* const> requests) {
+  std::lock_guard lock(mutex_);
+  // From now on nobody cancels them.
+  for (Request* request : requests) request->queued = false;
+  statistics_.success.Add(landing.success.count, landing.success.ns);
+  statistics_.fail.Add(landing.fail.count, landing.fail.ns);
+  statistics_.cancelled += landing.cancelled;
+  statistics_.backend_failed += landing.step_failed;
+  const uint64_t ok = landing.success.count;
+  if (ok == 0) return;
+  statistics_.last_inference_ms = WallMs();
+  statistics_.inference_count += landing.rows;
+  statistics_.execution_count += ok;
+  statistics_.queue.Add(ok, landing.queue_ns);
+  const BatchStatistics& times = landing.times;
+  const auto add = [](Duration* sum, const Duration& one) { sum->Add(one.count, one.ns); };
+  add(&statistics_.compute_input, times.compute_input);
+  add(&statistics_.compute_infer, times.compute_infer);
+  add(&statistics_.compute_output, times.compute_output);
+  try {
+    BatchStatistics& batch = statistics_.batches[landing.batch_size];
+    add(&batch.compute_input, times.compute_input);
+    add(&batch.compute_infer, times.compute_infer);
+    add(&batch.compute_output, times.compute_output);
+  } catch (const std::bad_alloc&) {
+    // There was no memory for a size that is new. It is counted from the next request on.
+  }
+}
+
+bool Ensemble::Admit(FlightStep* step, uint32_t requests) {
+  // It may have had its turn.
+  if (plan_.max_inflight == 0 || requests == 0 || step->admitted > 0) return true;
+  std::lock_guard lock(mutex_);
+  Turn& turn = turns_[step->number];
+  const bool fits = turn.in_flight + requests <= plan_.max_inflight && !turn.first;
+  if (fits || !aborted_.ok()) {
+    turn.in_flight += requests;
+    step->admitted = requests;
+    return true;
+  }
+  step->next = nullptr;
+  (turn.last ? turn.last->next : turn.first) = step;
+  turn.last = step;
+  return false;
+}
+
+void Ensemble::Leave(FlightStep* step) {
+  if (step->admitted == 0) return;
+  FlightStep* first = nullptr;
+  FlightStep* last = nullptr;
+  {
+    std::lock_guard lock(mutex_);
+    Turn& turn = turns_[step->number];
+    turn.in_flight -= std::exchange(step->admitted, 0);
+    while (turn.first && turn.in_flight + turn.first->flight->count() <= plan_.max_inflight) {
+      FlightStep* const next = turn.first;
+      turn.first = next->next;
+      next->next = nullptr;
+      next->admitted = next->flight->count();
+      turn.in_flight += next->admitted;
+      (last ? last->next : first) = next;
+      last = next;
+    }
+    if (!turn.first) turn.last = nullptr;
+  }
+  while (first) {
+    FlightStep* const next = first;
+    first = first->next;
+    Relay::Current().AddReady(next);
+  }
+}
+
+Statistics Ensemble::statistics() const {
+  std::lock_guard lock(mutex_);
+  return statistics_;
+}
+
+VersionMetrics Ensemble::metrics(std::span<const double>) const {
+  VersionMetrics metrics;
+  metrics.statistics = statistics();
+  return metrics;
+}
+
+bool Ensemble::started() const {
+  std::lock_guard lock(mutex_);
+  return bindings_ != nullptr;
+}
+
+void Ensemble::Close() {
+  bool drained = false;
+  {
+    std::lock_guard lock(mutex_);
+    closed_ = true;
+    drained = DrainedLocked();
+  }
+  if (drained) on_drained_();
+}
+
+bool Ensemble::drained() const {
+  std::lock_guard lock(mutex_);
+  return DrainedLocked();
+}
+
+void Ensemble::Destroy() {
+  std::shared_ptr<const EnsembleBindings> bindings;
+  std::lock_guard lock(mutex_);
+  TRITONTS_ASSERT(DrainedLocked(), "an ensemble was destroyed with requests in flight");
+  destroyed_ = true;
+  bindings.swap(bindings_);
+}
+
+void Ensemble::Abandon() {
+  // The steps that did not return are abandoned, too. With that its requests end.
+}
+
+}  // namespace tritonts

@@ -1,0 +1,219 @@
+// How a flight sends its steps, and cancels them.
+#include "engine/ensemble/flight.h"
+
+#include <algorithm>
+#include <mutex>
+#include <new>
+#include <utility>
+
+#include "engine/base/rules.h"
+#include "engine/ensemble/ensemble.h"
+#include "engine/running/check_request.h"
+
+namespace tritonts {
+
+namespace {
+
+// Adds or takes away a batch dimension of 1, where a tensor goes between models of which only one
+// batches.
+void Adapt(const std::vector<int64_t>& dims, bool batches, SmallVector<int64_t, 4>* shape) {
+  if (shape->size() == dims.size()) return;
+  if (batches && shape->size() + 1 == dims.size()) {
+    SmallVector<int64_t, 4> longer;
+    longer.push_back(1);
+    for (const int64_t dim : *shape) longer.push_back(dim);
+    *shape = std::move(longer);
+  } else if (!batches && shape->size() == dims.size() + 1 && (*shape)[0] == 1) {
+    SmallVector<int64_t, 4> shorter;
+    shorter.assign(shape->begin() + 1, shape->end());
+    *shape = std::move(shorter);
+  }
+}
+
+}  // namespace
+
+uint32_t Flight::Alive() const {
+  uint32_t alive = 0;
+  for (uint32_t i = 0; i < count_; i++) alive += Dead(i) ? 0 : 1;
+  return alive;
+}
+
+void Flight::Fill(const FlightStep& step, uint32_t position, uint64_t now_ns,
+                  StepHeader* header) const {
+  const EnsembleStep& plan = ensemble_->plan().steps[step.number];
+  const EnsembleBindings::Step& binding = bindings_->steps()[step.number];
+  const ModelIo& io = binding.version->io();
+  header->ClearInputs();
+  header->sink = ensemble_;
+  header->executor = binding.version.get();
+  header->batch_size = 1;
+  header->arrival_ns = now_ns;
+  header->flush = header_->flush;
+  header->priority = header_->priority;
+  header->timeout_ns = header_->timeout_ns;
+  header->parameters = header_->parameters;
+  header->wanted.clear();
+  for (size_t i = 0; i < plan.outputs.size(); i++) {
+    // Nothing is asked for that nobody reads.
+    const Tensor& output = tensors_[plan.outputs[i].tensor];
+    if (output.unread.load(std::memory_order_relaxed) > 0) {
+      header->wanted.push_back(binding.wanted[i]);
+    }
+  }
+  bool first = true;
+  for (size_t i = 0; i < plan.inputs.size(); i++) {
+    const Part& part = PartOf(plan.inputs[i].tensor, position);
+    if (!part.present) continue;
+    InputTensor& input = header->AddInput();
+    input.index = binding.inputs[i];
+    input.datatype = part.datatype;
+    input.shape = part.shape;
+    Adapt(io.inputs[input.index].dims, io.max_batch_size > 0, &input.shape);
+    // What the requests have together begins with the first one's part.
+    const size_t before = tensors_[plan.inputs[i].tensor].apart ? 0 : position;
+    for (const Buffer& chunk : part.chunks) {
+      char* const data = static_cast<char*>(chunk.data) + before * chunk.size;
+      input.first_chunks.push_back({data, chunk.size, chunk.kind, chunk.device, {}});
+    }
+    if (first && io.max_batch_size > 0 && !input.shape.empty() && input.shape[0] > 0) {
+      header->batch_size = static_cast<uint32_t>(std::min<int64_t>(input.shape[0], UINT32_MAX));
+      first = false;
+    }
+  }
+  binding.version->SetQueueKeys(header);
+}
+
+size_t Flight::Prepare(FlightStep* step, uint64_t now_ns, Request** out) try {
+  const EnsembleBindings::Step& binding = bindings_->steps()[step->number];
+  const ModelIo& io = binding.version->io();
+  bool apart = false;
+  for (const uint32_t input : ensemble_->graph().inputs[step->number]) {
+    apart = apart || tensors_[input].apart;
+  }
+  const auto check = [&](const Request& request) {
+    return CheckRequest(ensemble_->plan().steps[step->number].model, io, request);
+  };
+  if (apart) {
+    while (step->headers.size() < count_) {
+      step->headers.push_back(std::make_unique<StepHeader>());
+      step->headers.back()->step = step;
+    }
+  } else {
+    Fill(*step, 0, now_ns, &step->header);
+    step->header.requests = count_;
+    Request& any = step->requests[0];
+    any.header = &step->header;
+    any.position = 0;
+    any.released = false;
+    const Status status = check(any);
+    if (!status.ok()) {
+      FailStep(step, status);
+      return 0;
+    }
+  }
+  if (count_ > 1) {
+    // Where the responses may have to be kept apart.
+    for (const auto& mapping : ensemble_->plan().steps[step->number].outputs) {
+      if (tensors_[mapping.tensor].parts.size() < count_) {
+        tensors_[mapping.tensor].parts.resize(count_);
+      }
+    }
+  }
+  size_t sent = 0;
+  for (uint32_t i = 0; i < count_; i++) {
+    if (Dead(i)) continue;
+    Request& request = step->requests[i];
+    request.position = i;
+    request.header = &step->header;
+    if (apart) {
+      StepHeader* const header = step->headers[i].get();
+      Fill(*step, i, now_ns, header);
+      request.position = 0;
+      request.header = header;
+      header->requests = 1;
+      request.released = false;
+      const Status status = check(request);
+      if (!status.ok()) {
+        FailOne(i, status, false, true);
+        continue;
+      }
+    }
+    out[sent++] = &request;
+  }
+  if (sent == 0) {
+    End(step);
+    return 0;
+  }
+  if (sent < count_) step->apart.store(true, std::memory_order_relaxed);
+  step->unanswered.store(static_cast<uint32_t>(sent), std::memory_order_relaxed);
+  {
+    std::lock_guard lock(lock_);
+    for (size_t i = 0; i < sent; i++) out[i]->Prepare(false);
+    step->sent = true;
+  }
+  for (size_t i = 0; i < sent; i++) {
+    // Whoever cancelled it before this saw no request of the step.
+    if (outer_[static_cast<size_t>(out[i] - step->requests.get())]->cancelled.load()) {
+      out[i]->cancelled.store(true, std::memory_order_relaxed);
+    }
+  }
+  return sent;
+} catch (const std::bad_alloc&) {
+  FailStep(step, ensemble_->no_memory());
+  return 0;
+}
+
+void Flight::AdaptOutputs() {
+  const EnsemblePlan& plan = ensemble_->plan();
+  for (size_t i = 0; i < plan.outputs.size(); i++) {
+    Tensor& tensor = tensors_[plan.outputs[i]];
+    const auto adapt = [&](Part* part) {
+      if (part->present) Adapt(plan.io.outputs[i].dims, plan.io.max_batch_size > 0, &part->shape);
+    };
+    adapt(&tensor.all);
+    for (uint32_t k = 0; tensor.apart && k < count_; k++) adapt(&tensor.parts[k]);
+  }
+}
+
+void Flight::FailStep(FlightStep* step, const Status& status) {
+  for (uint32_t i = 0; i < count_; i++) FailOne(i, status, false, true);
+  End(step);
+}
+
+void Flight::FailOne(uint32_t position, const Status& status, bool limited, bool in_step) {
+  Outcome& outcome = outcomes_[position];
+  // The status is read only when no step is under way any more.
+  if (outcome.failed.exchange(true, std::memory_order_acq_rel)) return;
+  outcome.status = status;
+  outcome.limited = limited;
+  outcome.in_step = in_step;
+}
+
+void Flight::Fail(const Status& status) {
+  // While this thread counts as a step, the flight does not land.
+  uint32_t steps = under_way_.load(std::memory_order_acquire);
+  do {
+    if (steps == 0) return;
+  } while (!under_way_.compare_exchange_weak(steps, steps + 1, std::memory_order_acq_rel));
+  for (uint32_t i = 0; i < count_; i++) {
+    FailOne(i, status, false, false);
+    Cancel(i);
+  }
+  Land();
+}
+
+void Flight::Cancel(uint32_t position) {
+  for (size_t i = 0; i < ensemble_->plan().steps.size(); i++) {
+    FlightStep& step = steps_[i];
+    Request* request = nullptr;
+    {
+      std::lock_guard lock(lock_);
+      if (step.sent) request = &step.requests[position];
+    }
+    // The pin keeps the flight, so the request's memory is this step's.
+    if (!request || request->state() == Request::State::kIdle) continue;
+    bindings_->steps()[i].version->Cancel({&request, 1});
+  }
+}
+
+}  // namespace tritonts

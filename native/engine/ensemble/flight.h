@@ -1,0 +1,196 @@
+// Requests of one header that travel through an ensemble together: a flight.
+//
+// Requests of one group differ in their bytes alone, so most steps answer them alike, and what such
+// a step made is one piece of memory, in which the next step reads their inputs in place. Where
+// requests of a flight are answered apart (in several batches, with different shapes, some with
+// errors), their tensors are kept apart, and the next step has a header for each of them. A step of
+// a flight ends when all requests that it sent have been answered.
+//
+// Ownership: the ensemble pools its flights. A flight in the air owns the requests of its steps,
+// and keeps its tensors' memory until their last reader has answered. The inputs of the ensemble's
+// requests stay their senders' until these are answered.
+//
+// Threads: a flight is begun by the thread that submits. From then on whoever holds the last answer
+// to a step acts for the flight. Several steps may end at the same time: what they share is atomic.
+// `lock_` guards only what a cancellation looks at.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/base/spin_lock.h"
+#include "engine/ensemble/plan.h"
+#include "engine/request/request.h"
+#include "engine/request/response_sink.h"
+
+namespace tritonts {
+
+class Ensemble;
+class Flight;
+struct FlightStep;
+
+// The header of a step's requests.
+struct StepHeader : RequestHeader {
+  FlightStep* step = nullptr;
+};
+
+// A step of a flight.
+struct FlightStep {
+  Flight* flight = nullptr;
+  uint32_t number = 0;
+  FlightStep* next = nullptr;           // in a relay, or where it waits for its turn
+  std::atomic<uint32_t> unsettled{0};   // inputs that may still come
+  std::atomic<uint32_t> unanswered{0};  // requests without an answer
+  bool needed = false;
+  std::atomic<bool> apart{false};  // some request was answered on its own
+  BatchTimings times;              // of all its requests, unless they are apart
+  uint32_t admitted = 0;           // requests that count against max_inflight
+  bool sent = false;               // guarded by the flight's lock
+  StepHeader header;               // of all its requests, if their inputs are alike
+  std::vector<std::unique_ptr<StepHeader>> headers;  // of each one, if they are apart
+  std::unique_ptr<Request[]> requests;
+};
+
+class Flight {
+ public:
+  Flight(Ensemble* ensemble, uint32_t index);
+
+  // Makes room for so many requests. Throws std::bad_alloc.
+  void Reserve(size_t requests);
+  // Begins with requests of one header, which follow each other in it. If it throws std::bad_alloc,
+  // it has to be reset.
+  void Begin(std::span<Request* const> requests, std::shared_ptr<const EnsembleBindings> bindings,
+             uint64_t number);
+  // Forgets its tensors and bindings.
+  void Reset();
+  // Notes which steps can be submitted at once.
+  void Start();
+
+  // Prepares a step, and writes the requests to submit to `out`. Returns how many there are. None:
+  // the step has ended.
+  size_t Prepare(FlightStep* step, uint64_t now_ns, Request** out);
+  // How many of its requests a step would send.
+  uint32_t Alive() const;
+
+  // Takes a response to one request of a step.
+  void Take(FlightStep* step, const Response& response);
+  // Takes a response to all its requests at once: `data` of each output begins at request `first`.
+  void TakeAlike(FlightStep* step, const AlikeResponses& alike, size_t first);
+  // Whether the responses from `first` on begin with those of the whole flight.
+  bool IsWhole(const FlightStep& step, const AlikeResponses& alike, size_t first) const;
+  // Notes that requests of the step were answered. With the last one the step ends.
+  void Answered(FlightStep* step, uint32_t count);
+
+  // Answers the requests: their final responses go to their sink. Then the flight is the pool's.
+  void Answer();
+
+  // Cancels what is under way for one request.
+  void Cancel(uint32_t position);
+  // Ends all its requests with this status, unless they have failed or landed before.
+  void Fail(const Status& status);
+
+  uint32_t count() const { return count_; }
+  uint32_t index() const { return index_; }
+  Ensemble* ensemble() const { return ensemble_; }
+  const EnsembleBindings& bindings() const { return *bindings_; }
+  const Request* request(uint32_t position) const { return outer_[position]; }
+
+  Flight* next = nullptr;  // in a relay, or in the pool
+  uint32_t pins = 0;       // guarded by the ensemble's lock
+  bool idle = true;        // likewise
+
+ private:
+  static constexpr uint32_t kNone = ~0u;
+
+  // A tensor of one request, or of all.
+  struct Part {
+    bool present = false;
+    DataType datatype = DataType::kInvalid;
+    SmallVector<int64_t, 4> shape;
+    SmallVector<Buffer, 1> chunks;  // of the first request, if they are all
+    void Clear() {
+      present = false;
+      shape.clear();
+      chunks.clear();
+    }
+  };
+  struct Tensor {
+    std::atomic<uint32_t> unread{0};      // steps that have not read it, and whether the caller has
+    std::atomic<uint32_t> unproduced{0};  // steps that may still produce it
+    std::atomic<uint32_t> producer{kNone};  // the step that has produced it
+    std::atomic<bool> touched{false};       // some of `parts` were written
+    bool apart = false;
+    Part all;
+    std::vector<Part> parts;  // by request, if they are apart
+    void Clear();
+  };
+  // How a request fared.
+  struct Outcome {
+    std::atomic<bool> failed{false};
+    Status status;  // written by whoever set `failed`
+    bool limited = false;
+    bool in_step = false;  // the status is a step's
+    uint64_t queue_ns = 0;
+    uint64_t input_ns = 0;
+    uint64_t infer_ns = 0;
+    uint64_t output_ns = 0;
+  };
+
+  bool Dead(uint32_t position) const {
+    return outcomes_[position].failed.load(std::memory_order_acquire) ||
+           outer_[position]->cancelled.load(std::memory_order_acquire);
+  }
+  void FailOne(uint32_t position, const Status& status, bool limited, bool in_step);
+  void FailStep(FlightStep* step, const Status& status);
+  const Part& PartOf(uint32_t tensor, uint32_t position) const {
+    const Tensor& one = tensors_[tensor];
+    return one.apart ? one.parts[position] : one.all;
+  }
+  // Fills a header with the inputs of a step: of all requests, or of one.
+  void Fill(const FlightStep& step, uint32_t position, uint64_t now_ns, StepHeader* header) const;
+  void Choose(const RequestHeader& header);
+  // Notes a step that ended, and what is ready now.
+  void End(FlightStep* step);
+  // A step ended, or is skipped, so it produces nothing more.
+  void EndProduction(const FlightStep& step);
+  void Settle(uint32_t tensor);
+  bool Skips(const FlightStep& step) const;
+  void Land();
+  void AddTimes(uint32_t position, const RequestHeader& header, const BatchTimings& timings);
+  // Adds to a request's times those of the steps that all requests shared.
+  void AddSharedTimes();
+  // Gives the outputs the shapes that the ensemble's configuration says.
+  void AdaptOutputs();
+  // Claims a tensor for the step that produced it. False: another step was first.
+  bool Claim(Tensor* tensor, uint32_t step) {
+    uint32_t none = kNone;
+    return tensor->producer.compare_exchange_strong(none, step, std::memory_order_acq_rel) ||
+           none == step;
+  }
+  // Where an output's bytes are kept. Not ok: there is no memory.
+  StatusOr<Buffer> Keep(const FlightStep& step, const OutputTensor& output, size_t size);
+  void AnswerEach();
+  bool AnswerAlike();
+  BatchTimings TimingsOf(uint32_t position) const;
+
+  Ensemble* const ensemble_;
+  const uint32_t index_;
+  std::shared_ptr<const EnsembleBindings> bindings_;
+  const RequestHeader* header_ = nullptr;  // the caller's
+  uint64_t number_ = 0;
+  uint32_t count_ = 0;
+  uint32_t capacity_ = 0;
+  std::vector<Request*> outer_;
+  std::unique_ptr<Tensor[]> tensors_;
+  std::unique_ptr<FlightStep[]> steps_;
+  std::unique_ptr<Outcome[]> outcomes_;
+  std::vector<OutputTensor> outputs_;   // kept allocated
+  std::atomic<uint32_t> under_way_{0};  // steps that are ready or sent
+  std::atomic<bool> abandoned_{false};
+  SpinLock lock_;
+};
+
+}  // namespace tritonts

@@ -1,0 +1,135 @@
+// How a flight's requests are answered.
+#include <array>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "engine/base/clock.h"
+#include "engine/base/rules.h"
+#include "engine/ensemble/ensemble.h"
+#include "engine/ensemble/flight.h"
+
+namespace tritonts {
+
+BatchTimings Flight::TimingsOf(uint32_t position) const {
+  const Outcome& outcome = outcomes_[position];
+  BatchTimings timings;
+  timings.batch = number_;
+  timings.batch_size = header_->batch_size;
+  // The times of the steps are added up, as in Triton.
+  timings.exec_start_ns = header_->arrival_ns + outcome.queue_ns;
+  timings.compute_start_ns = timings.exec_start_ns + outcome.input_ns;
+  timings.compute_end_ns = timings.compute_start_ns + outcome.infer_ns;
+  timings.exec_end_ns = timings.compute_end_ns + outcome.output_ns;
+  return timings;
+}
+
+void Flight::Answer() {
+  const std::shared_ptr<Ensemble> ensemble = ensemble_->shared_from_this();
+  const uint32_t count = count_;
+  const bool keep = abandoned_.load(std::memory_order_relaxed);
+  Ensemble::Landing landing;
+  const uint64_t elapsed = NowNs() - header_->arrival_ns;
+  landing.batch_size = header_->batch_size;
+  AddSharedTimes();
+  AdaptOutputs();
+  for (uint32_t i = 0; i < count; i++) {
+    const bool cancelled = outer_[i]->cancelled.load(std::memory_order_acquire);
+    if (cancelled && !outcomes_[i].failed.load(std::memory_order_relaxed)) {
+      FailOne(i, ensemble->cancelled(), false, false);
+    }
+    const Outcome& outcome = outcomes_[i];
+    if (outcome.failed.load(std::memory_order_relaxed)) {
+      landing.fail.Add(1, elapsed);
+      if (cancelled) {
+        landing.cancelled++;
+      } else if (outcome.in_step) {
+        landing.step_failed++;
+      }
+      continue;
+    }
+    landing.success.Add(1, elapsed);
+    landing.rows += header_->batch_size;
+    landing.queue_ns += outcome.queue_ns;
+    landing.times.compute_input.Add(1, outcome.input_ns);
+    landing.times.compute_infer.Add(1, outcome.infer_ns);
+    landing.times.compute_output.Add(1, outcome.output_ns);
+  }
+  ensemble->NoteLanding(landing, outer_);
+  for (Request* request : outer_) request->set_state(Request::State::kDone);
+  if (landing.fail.count > 0 || !AnswerAlike()) AnswerEach();
+  // What is abandoned may still be read.
+  if (!keep) Reset();
+  ensemble->Return(this, count, keep);
+}
+
+bool Flight::AnswerAlike() {
+  const EnsemblePlan& plan = ensemble_->plan();
+  if (count_ == 1) return false;
+  outputs_.clear();
+  for (uint32_t i = 0; i < plan.outputs.size(); i++) {
+    if (!header_->Wants(i)) continue;
+    const Tensor& tensor = tensors_[plan.outputs[i]];
+    if (tensor.apart) return false;
+    const Part& part = tensor.all;
+    if (!part.present) continue;
+    if (part.chunks.size() != 1 || part.shape.empty()) return false;
+    const Buffer& chunk = part.chunks[0];
+    outputs_.push_back({i, part.datatype, part.shape[0],
+                        std::span(part.shape.begin(), part.shape.end()).subspan(1), chunk.data,
+                        chunk.size, chunk.kind, chunk.owner.get()});
+  }
+  const BatchTimings timings = TimingsOf(0);
+  try {
+    header_->sink->DeliverAlike({outer_, outputs_, &timings});
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+void Flight::AnswerEach() {
+  const EnsemblePlan& plan = ensemble_->plan();
+  const bool abandoned = abandoned_.load(std::memory_order_relaxed);
+  Status said;     // the status of a step that `telling` was made of
+  Status telling;  // with the ensemble's name before it
+  for (uint32_t i = 0; i < count_; i++) {
+    const Outcome& outcome = outcomes_[i];
+    const BatchTimings timings = TimingsOf(i);
+    Response response;
+    response.request = outer_[i];
+    response.timings = &timings;
+    response.abandoned = abandoned;
+    outputs_.clear();
+    if (outcome.failed.load(std::memory_order_relaxed)) {
+      response.status = outcome.status;
+      response.limited = outcome.limited;
+      if (outcome.in_step) {
+        if (!said.SameAs(outcome.status) || said.ok()) {
+          said = outcome.status;
+          telling = MakeStatus([&] {
+            return Status(said.code(),
+                          "in ensemble '" + ensemble_->name() + "', " + said.message());
+          });
+        }
+        response.status = telling;
+      }
+    } else {
+      for (uint32_t k = 0; k < plan.outputs.size(); k++) {
+        if (!header_->Wants(k)) continue;
+        const Part& part = PartOf(plan.outputs[k], i);
+        if (!part.present || part.chunks.size() != 1) continue;
+        const Buffer& chunk = part.chunks[0];
+        // One request's part of what they have together.
+        const size_t offset = tensors_[plan.outputs[k]].apart ? 0 : i * chunk.size;
+        outputs_.push_back({k, part.datatype, -1, std::span(part.shape.begin(), part.shape.end()),
+                            static_cast<const char*>(chunk.data) + offset, chunk.size, chunk.kind,
+                            chunk.owner.get()});
+      }
+      response.outputs = outputs_;
+    }
+    header_->sink->Deliver({&response, 1});
+  }
+}
+
+}  // namespace tritonts

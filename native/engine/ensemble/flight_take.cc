@@ -1,0 +1,200 @@
+// How the responses of a step are taken, and what they make ready.
+#include <cstring>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "engine/base/rules.h"
+#include "engine/ensemble/ensemble.h"
+#include "engine/ensemble/flight.h"
+#include "engine/ensemble/relay.h"
+
+namespace tritonts {
+
+StatusOr<Buffer> Flight::Keep(const FlightStep& step, const OutputTensor& output, size_t size) {
+  const auto* const data = static_cast<const char*>(output.data);
+  void* const place = const_cast<char*>(data);
+  if (size == 0) return Buffer{place, 0, MemoryKind::kHost, 0, {}};
+  if (output.block) {
+    return Buffer{place, size, output.kind, output.block->device(), BlockRef::Share(output.block)};
+  }
+  // A model may give its inputs back as they are. Then the tensor has an owner, or is the caller's.
+  for (const uint32_t input : ensemble_->graph().inputs[step.number]) {
+    const Tensor& tensor = tensors_[input];
+    if (tensor.apart || tensor.all.chunks.size() != 1) continue;
+    const Buffer& chunk = tensor.all.chunks[0];
+    const auto* const first = static_cast<const char*>(chunk.data);
+    if (data < first || data + size > first + chunk.size * count_) continue;
+    return Buffer{place, size, chunk.kind, chunk.device, chunk.owner};
+  }
+  BlockRef block = ensemble_->pool().Acquire(size);
+  if (!block) return ensemble_->no_memory();
+  std::memcpy(block->data(), data, size);
+  return Buffer{block->data(), size, MemoryKind::kHost, 0, block};
+}
+
+void Flight::AddTimes(uint32_t position, const RequestHeader& header, const BatchTimings& timings) {
+  Outcome& outcome = outcomes_[position];
+  // Steps that run at the same time may add to one request's sums at once.
+  const auto add = [](uint64_t* sum, uint64_t ns) {
+    std::atomic_ref<uint64_t>(*sum).fetch_add(ns, std::memory_order_relaxed);
+  };
+  add(&outcome.queue_ns, timings.exec_start_ns - header.arrival_ns);
+  add(&outcome.input_ns, timings.compute_start_ns - timings.exec_start_ns);
+  add(&outcome.infer_ns, timings.compute_end_ns - timings.compute_start_ns);
+  add(&outcome.output_ns, timings.exec_end_ns - timings.compute_end_ns);
+}
+
+void Flight::Take(FlightStep* step, const Response& response) {
+  const auto position = static_cast<uint32_t>(response.request - step->requests.get());
+  if (count_ > 1) step->apart.store(true, std::memory_order_relaxed);
+  if (response.abandoned) abandoned_.store(true, std::memory_order_relaxed);
+  if (response.timings) AddTimes(position, *response.request->header, *response.timings);
+  if (!response.status.ok()) {
+    FailOne(position, response.status, response.limited, true);
+    return;
+  }
+  if (!response.final) {
+    FailOne(position, MakeStatus([&] {
+              return Status::Internal("model '" + ensemble_->plan().steps[step->number].model +
+                                      "' responded more than once, as only a decoupled model may");
+            }),
+            false, true);
+    return;
+  }
+  const EnsembleStep& plan = ensemble_->plan().steps[step->number];
+  const EnsembleBindings::Step& binding = bindings_->steps()[step->number];
+  try {
+    for (const OutputTensor& output : response.outputs) {
+      const int32_t mapping = binding.mapping_of[output.index];
+      if (mapping < 0) continue;
+      Tensor& tensor = tensors_[plan.outputs[static_cast<size_t>(mapping)].tensor];
+      if (!Claim(&tensor, step->number)) continue;
+      if (count_ > 1) tensor.touched.store(true, std::memory_order_relaxed);
+      Part& part = count_ > 1 ? tensor.parts[position] : tensor.all;
+      part.Clear();
+      auto kept = Keep(*step, output, output.size);
+      if (!kept.ok()) return FailOne(position, kept.status(), false, true);
+      part.datatype = output.datatype;
+      if (output.batch >= 0) part.shape.push_back(output.batch);
+      for (const int64_t dim : output.tail) part.shape.push_back(dim);
+      part.chunks.push_back(kept.take());
+      part.present = true;
+    }
+  } catch (const std::bad_alloc&) {
+    FailOne(position, ensemble_->no_memory(), false, true);
+  }
+}
+
+bool Flight::IsWhole(const FlightStep& step, const AlikeResponses& alike, size_t first) const {
+  if (alike.requests.size() - first < count_) return false;
+  for (uint32_t i = 0; i < count_; i++) {
+    if (alike.requests[first + i] != &step.requests[i]) return false;
+  }
+  return true;
+}
+
+void Flight::TakeAlike(FlightStep* step, const AlikeResponses& alike, size_t first) {
+  const EnsembleStep& plan = ensemble_->plan().steps[step->number];
+  const EnsembleBindings::Step& binding = bindings_->steps()[step->number];
+  step->times = *alike.timings;
+  try {
+    for (OutputTensor output : alike.outputs) {
+      const int32_t mapping = binding.mapping_of[output.index];
+      if (mapping < 0) continue;
+      Tensor& tensor = tensors_[plan.outputs[static_cast<size_t>(mapping)].tensor];
+      if (!Claim(&tensor, step->number)) continue;
+      output.data = static_cast<const char*>(output.data) + first * output.size;
+      auto kept = Keep(*step, output, output.size * count_);
+      if (!kept.ok()) {
+        for (uint32_t i = 0; i < count_; i++) FailOne(i, kept.status(), false, true);
+        return;
+      }
+      Buffer buffer = kept.take();
+      buffer.size = output.size;
+      Part& part = tensor.all;
+      part.Clear();
+      part.datatype = output.datatype;
+      if (output.batch >= 0) part.shape.push_back(output.batch);
+      for (const int64_t dim : output.tail) part.shape.push_back(dim);
+      part.chunks.push_back(std::move(buffer));
+      part.present = true;
+    }
+  } catch (const std::bad_alloc&) {
+    for (uint32_t i = 0; i < count_; i++) FailOne(i, ensemble_->no_memory(), false, true);
+  }
+}
+
+void Flight::Answered(FlightStep* step, uint32_t count) {
+  const uint32_t before = step->unanswered.fetch_sub(count, std::memory_order_acq_rel);
+  TRITONTS_ASSERT(before >= count, "a step of an ensemble got more answers than it asked for");
+  if (before == count) End(step);
+}
+
+void Flight::End(FlightStep* step) {
+  {
+    std::lock_guard lock(lock_);
+    step->sent = false;
+  }
+  ensemble_->Leave(step);
+  for (const uint32_t input : ensemble_->graph().inputs[step->number]) {
+    Tensor& tensor = tensors_[input];
+    if (tensor.unread.fetch_sub(1, std::memory_order_acq_rel) == 1) tensor.Clear();
+  }
+  // Where no request goes on, nothing more is sent.
+  if (Alive() > 0) EndProduction(*step);
+  Land();
+}
+
+void Flight::EndProduction(const FlightStep& step) {
+  for (const auto& mapping : ensemble_->plan().steps[step.number].outputs) {
+    Tensor& tensor = tensors_[mapping.tensor];
+    if (count_ > 1 && step.apart.load(std::memory_order_relaxed)) tensor.apart = true;
+    // The step that produced the tensor settles it, or the last one that might have.
+    const bool last = tensor.unproduced.fetch_sub(1, std::memory_order_acq_rel) == 1;
+    const uint32_t producer = tensor.producer.load(std::memory_order_acquire);
+    if (producer == step.number || (last && producer == kNone)) Settle(mapping.tensor);
+  }
+}
+
+void Flight::AddSharedTimes() {
+  for (size_t i = 0; i < ensemble_->plan().steps.size(); i++) {
+    const FlightStep& step = steps_[i];
+    if (step.times.exec_end_ns == 0) continue;
+    for (uint32_t k = 0; k < count_; k++) AddTimes(k, step.header, step.times);
+  }
+}
+
+bool Flight::Skips(const FlightStep& step) const {
+  if (!ensemble_->plan().conditional) return false;
+  const EnsembleStep& plan = ensemble_->plan().steps[step.number];
+  const EnsembleBindings::Step& binding = bindings_->steps()[step.number];
+  for (size_t i = 0; i < plan.inputs.size(); i++) {
+    const bool optional = binding.version->io().inputs[binding.inputs[i]].optional;
+    if (!optional && !tensors_[plan.inputs[i].tensor].all.present) return true;
+  }
+  return false;
+}
+
+void Flight::Settle(uint32_t tensor) {
+  for (const uint32_t reader : ensemble_->graph().readers[tensor]) {
+    FlightStep& step = steps_[reader];
+    if (!step.needed || step.unsettled.fetch_sub(1, std::memory_order_acq_rel) > 1) continue;
+    if (Skips(step)) {
+      for (const uint32_t input : ensemble_->graph().inputs[reader]) {
+        Tensor& read = tensors_[input];
+        if (read.unread.fetch_sub(1, std::memory_order_acq_rel) == 1) read.Clear();
+      }
+      EndProduction(step);
+      continue;
+    }
+    under_way_.fetch_add(1, std::memory_order_relaxed);
+    Relay::Current().AddReady(&step);
+  }
+}
+
+void Flight::Land() {
+  if (under_way_.fetch_sub(1, std::memory_order_acq_rel) == 1) Relay::Current().AddLanded(this);
+}
+
+}  // namespace tritonts

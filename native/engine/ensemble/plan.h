@@ -1,0 +1,81 @@
+// What an ensemble is: a graph of steps, which TypeScript has checked and compiled (src/ensemble/).
+//
+// Tensors are numbered. The first ones are the ensemble's inputs, in their order.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/backend.h"
+#include "engine/running/served.h"
+
+namespace tritonts {
+
+struct EnsembleStep {
+  // An input or output of the step's model, and the tensor of the ensemble that it is.
+  struct Mapping {
+    std::string name;
+    uint32_t tensor = 0;
+  };
+  std::string model;
+  std::vector<Mapping> inputs;
+  std::vector<Mapping> outputs;
+};
+
+struct EnsemblePlan {
+  ModelIo io;
+  uint32_t tensors = 0;
+  std::vector<uint32_t> outputs;  // the tensor of each output
+  std::vector<EnsembleStep> steps;
+  uint32_t max_inflight = 0;  // of each step, over all requests; 0: no limit
+  // Several steps may produce one tensor, and a step without a required input is skipped.
+  bool conditional = false;
+};
+
+// What follows from a plan alone: who reads and produces which tensor.
+struct EnsembleGraph {
+  explicit EnsembleGraph(const EnsemblePlan& plan);
+
+  std::vector<std::vector<uint32_t>> readers;    // by tensor: the steps, each once
+  std::vector<std::vector<uint32_t>> producers;  // by tensor
+  std::vector<std::vector<uint32_t>> inputs;     // by step: the tensors, each once
+};
+
+// An ensemble's steps with the versions that serve them. It never changes: to bind the ensemble
+// anew makes another one, and requests keep the one that they began with. It uses its versions
+// (served.h).
+class EnsembleBindings {
+ public:
+  struct Step {
+    std::shared_ptr<Served> version;
+    std::vector<uint32_t> inputs;     // the version's input of each mapping
+    std::vector<uint32_t> wanted;     // the version's output of each mapping
+    std::vector<int32_t> mapping_of;  // by output of the version; -1: not mapped
+  };
+
+  // Null, with the reason: a version has no such input or output. Throws std::bad_alloc.
+  static std::shared_ptr<const EnsembleBindings> Make(const std::string& ensemble,
+                                                      const EnsemblePlan& plan,
+                                                      std::vector<std::shared_ptr<Served>> versions,
+                                                      Status* reason);
+  ~EnsembleBindings();
+  EnsembleBindings(const EnsembleBindings&) = delete;
+  EnsembleBindings& operator=(const EnsembleBindings&) = delete;
+
+  const std::vector<Step>& steps() const { return steps_; }
+  // How many requests of `rows` rows may travel together: as many as fit into one batch of each
+  // step.
+  uint32_t Together(uint32_t rows) const;
+  // Output bytes of all steps, as far as they are known.
+  uint64_t KnownOutputBytes(uint64_t rows) const;
+
+ private:
+  EnsembleBindings() = default;
+
+  std::vector<Step> steps_;
+  uint32_t most_rows_ = 0;  // 0: a step does not batch
+};
+
+}  // namespace tritonts

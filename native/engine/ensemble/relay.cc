@@ -1,0 +1,102 @@
+#include "engine/ensemble/relay.h"
+
+#include <array>
+
+#include "engine/base/clock.h"
+#include "engine/ensemble/ensemble.h"
+#include "engine/ensemble/flight.h"
+
+namespace tritonts {
+
+namespace {
+
+// The relay of this thread; null: none. It is on this thread's stack.
+thread_local Relay* current = nullptr;
+
+// How many requests are submitted together. A flight has fewer.
+constexpr size_t kTogether = 1024;
+
+}  // namespace
+
+Relay::Relay(InlineTick* tick) : outer_(current), tick_(tick) {
+  if (!outer_) current = this;
+}
+
+Relay::~Relay() {
+  if (outer_) return;
+  Carry();
+  current = nullptr;
+}
+
+Relay& Relay::Current() {
+  return *current;
+}
+
+void Relay::AddReady(FlightStep* step) {
+  step->next = nullptr;
+  (last_ready_ ? last_ready_->next : ready_) = step;
+  last_ready_ = step;
+}
+
+void Relay::AddLanded(Flight* flight) {
+  flight->next = nullptr;
+  (last_landed_ ? last_landed_->next : landed_) = flight;
+  last_landed_ = flight;
+}
+
+void Relay::Carry() {
+  while (ready_ || landed_) {
+    // Steps come first, so that models are busy while answers are given.
+    while (ready_) SubmitReady();
+    AnswerLanded();
+  }
+}
+
+void Relay::SubmitReady() {
+  std::array<Request*, kTogether> requests;
+  size_t count = 0;
+  // The steps of all flights that go to the executor of the first one; the others stay.
+  const Executor* chosen = nullptr;
+  std::shared_ptr<Served> executor;
+  const uint64_t now = NowNs();
+  FlightStep* step = ready_;
+  ready_ = last_ready_ = nullptr;
+  FlightStep* others = nullptr;
+  FlightStep* last_other = nullptr;
+  while (step) {
+    FlightStep* const after = step->next;
+    const auto& version = step->flight->bindings().steps()[step->number].version;
+    if (!chosen) {
+      chosen = version.get();
+      executor = version;
+    }
+    if (version.get() != chosen || count + step->flight->count() > requests.size()) {
+      step->next = nullptr;
+      (last_other ? last_other->next : others) = step;
+      last_other = step;
+    } else {
+      Flight* const flight = step->flight;
+      if (flight->ensemble()->Admit(step, flight->Alive())) {
+        count += flight->Prepare(step, now, requests.data() + count);
+      }
+    }
+    step = after;
+  }
+  // What the preparations made ready comes after these.
+  if (others) {
+    last_other->next = ready_;
+    ready_ = others;
+    if (!last_ready_) last_ready_ = last_other;
+  }
+  if (count > 0) executor->Submit(std::span(requests).first(count), now, tick_);
+}
+
+void Relay::AnswerLanded() {
+  while (Flight* const flight = landed_) {
+    landed_ = flight->next;
+    if (!landed_) last_landed_ = nullptr;
+    flight->Answer();
+  }
+}
+
+}  // namespace tritonts

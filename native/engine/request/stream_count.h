@@ -1,0 +1,123 @@
+// How much of what a request of a decoupled model was sent its caller has not read yet.
+//
+// The sink owns one for each such request, beside the request's header, for as long as the header.
+// The run counts what it sends, the sink counts what was read, and backends ask through the run
+// (backend.h).
+//
+//   the run, before it delivers    sent --->  | unread |  ---> read    the sink
+//                                             '--------'
+//                                    a listener waits until few are left
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "engine/base/spin_lock.h"
+
+namespace tritonts {
+
+// Waits for a caller to read.
+class ReadListener {
+ public:
+  virtual ~ReadListener() = default;
+  // The caller has read, or the request was cancelled. It is called once for each time it was set,
+  // on any thread, mostly a JS thread, with no lock held. It must be short and must not throw. It
+  // may still come when the request has ended.
+  virtual void OnRead() = 0;
+};
+
+// What is unread of a request.
+struct Unread {
+  uint32_t responses = 0;
+  uint64_t bytes = 0;  // of their outputs, and kResponseBytes for each
+  // The next response would end the request with UNAVAILABLE, unless some is read before.
+  bool full = false;
+};
+
+// Any thread may call any function, but for Begin.
+class StreamCount {
+ public:
+  // Beyond this many unread bytes a request gets no further response.
+  static constexpr uint64_t kMostBytes = uint64_t{16} << 20;
+  // What a response counts besides its outputs: about what its result takes in JavaScript.
+  static constexpr uint64_t kResponseBytes = 512;
+
+  // Begins a request, which no thread knows yet. `in_flight` and `most`: the server's bytes in
+  // flight and their limit; null: there is none.
+  void Begin(const std::atomic<uint64_t>* in_flight, uint64_t most) {
+    responses_.store(0, std::memory_order_relaxed);
+    bytes_.store(0, std::memory_order_relaxed);
+    lost_.store(false, std::memory_order_relaxed);
+    in_flight_ = in_flight;
+    most_ = most;
+  }
+
+  // A caller who has read everything is always sent the next response, however large. So nobody
+  // starves because others do not read.
+  Unread unread() const {
+    Unread unread;
+    unread.responses = responses_.load();
+    unread.bytes = bytes_.load(std::memory_order_relaxed);
+    unread.full = unread.responses > 0 &&
+                  (unread.bytes >= kMostBytes ||
+                   (in_flight_ && in_flight_->load(std::memory_order_relaxed) > most_));
+    return unread;
+  }
+  void NoteSent(uint64_t bytes) {
+    bytes_.fetch_add(bytes, std::memory_order_relaxed);
+    responses_.fetch_add(1);
+  }
+  void NoteRead(uint32_t responses, uint64_t bytes) {
+    bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+    const uint32_t left = responses_.fetch_sub(responses) - responses;
+    std::shared_ptr<ReadListener> listener;
+    {
+      std::lock_guard lock(lock_);
+      if (listener_ && left <= at_most_) listener = std::move(listener_);
+    }
+    if (listener) listener->OnRead();
+  }
+
+  // The sink had no memory for a response that was not final. The next one is to be an error, or
+  // the caller would not know.
+  void NoteLost() { lost_.store(true); }
+  bool lost() const { return lost_.load(); }
+
+  // Sets the listener for when at most `at_most` responses are unread, in place of an earlier one.
+  // False: that is so already, or the request is cancelled, and the listener is not called.
+  bool Await(uint32_t at_most, std::shared_ptr<ReadListener> listener,
+             const std::atomic<bool>& cancelled) {
+    // The earlier one goes when the lock is released.
+    std::lock_guard lock(lock_);
+    if (cancelled.load() || responses_.load() <= at_most) return false;
+    at_most_ = at_most;
+    listener_.swap(listener);
+    return true;
+  }
+  // The request was marked as cancelled: tells the listener.
+  void Wake() {
+    if (std::shared_ptr<ReadListener> listener = Take()) listener->OnRead();
+  }
+  // The request has ended: forgets the listener.
+  void Forget() { Take(); }
+
+ private:
+  std::shared_ptr<ReadListener> Take() {
+    std::lock_guard lock(lock_);
+    return std::move(listener_);
+  }
+
+  std::atomic<uint32_t> responses_{0};
+  std::atomic<uint64_t> bytes_{0};
+  std::atomic<bool> lost_{false};
+  const std::atomic<uint64_t>* in_flight_ = nullptr;
+  uint64_t most_ = 0;
+  SpinLock lock_;  // guards all below
+  uint32_t at_most_ = 0;
+  std::shared_ptr<ReadListener> listener_;
+};
+
+}  // namespace tritonts

@@ -1,0 +1,48 @@
+// How often something took how long, in classes that a dashboard adds up: Prometheus' histograms.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+namespace tritonts {
+
+class LatencyHistogram {
+ public:
+  // Upper bounds of the classes, which belong to them; what is above the last is in one more.
+  static constexpr std::array<uint64_t, 24> kBoundsNs = {
+      1'000,          2'500,          5'000,          10'000,        25'000,
+      50'000,         100'000,        250'000,        500'000,       1'000'000,
+      2'500'000,      5'000'000,      10'000'000,     25'000'000,    50'000'000,
+      100'000'000,    250'000'000,    500'000'000,    1'000'000'000, 2'500'000'000U,
+      5'000'000'000U, 10'000'000'000, 30'000'000'000, 60'000'000'000};
+  static constexpr size_t kClasses = kBoundsNs.size() + 1;
+
+  void Add(uint64_t ns, uint64_t count) { counts_[ClassOf(ns)] += count; }
+
+  // By class, not summed up.
+  const std::array<uint64_t, kClasses>& counts() const { return counts_; }
+
+  static size_t ClassOf(uint64_t ns) {
+    // At most two steps: bounds are further apart than powers of two.
+    size_t index = kFirstOf[static_cast<size_t>(std::bit_width(ns))];
+    while (index < kBoundsNs.size() && kBoundsNs[index] < ns) index++;
+    return index;
+  }
+
+ private:
+  // By the number of bits: the class of the smallest value that has so many.
+  static constexpr std::array<uint8_t, 65> kFirstOf = [] {
+    std::array<uint8_t, 65> first{};
+    for (size_t bits = 0; bits < first.size(); bits++) {
+      const uint64_t least = bits == 0 ? 0 : uint64_t{1} << (bits - 1);
+      while (first[bits] < kBoundsNs.size() && kBoundsNs[first[bits]] < least) first[bits]++;
+    }
+    return first;
+  }();
+
+  std::array<uint64_t, kClasses> counts_{};
+};
+
+}  // namespace tritonts

@@ -1,0 +1,57 @@
+// How outputs in memory that their sink does not take are copied to host memory.
+#include <mutex>
+#include <new>
+#include <string>
+
+#include "engine/memory/memory_copier.h"
+#include "engine/running/run.h"
+
+namespace tritonts {
+
+void PooledRun::Fetch(Delivery* delivery) {
+  for (const auto [i, position] : delivery->uncounted) {
+    Response& response = delivery->responses[i];
+    const auto first = response.outputs.data() - delivery->outputs.data();
+    for (size_t k = 0; k < delivery->output_counts[i] && response.status.ok(); k++) {
+      OutputTensor& output = delivery->outputs[static_cast<size_t>(first) + k];
+      response.status = FetchOutput(*response.request, &output, delivery);
+    }
+    if (!response.status.ok()) response.outputs = {};
+  }
+  std::lock_guard lock(lock_);
+  for (const auto [i, position] : delivery->uncounted) {
+    const Response& response = delivery->responses[i];
+    if (response.final) Count(response, false, FirstOf(position));
+  }
+}
+
+Status PooledRun::FetchOutput(const Request& request, OutputTensor* output,
+                              Delivery* delivery) try {
+  if (IsHostMemory(output->kind) || request.header->sink->Takes(output->kind)) return Status::Ok();
+  Status status;
+  BlockRef copy = pool().Acquire(output->size);
+  if (copy) {
+    const int device = output->block ? output->block->device() : 0;
+    status = CopyBytes({const_cast<void*>(output->data), output->size, output->kind, device,
+                        BlockRef::Share(output->block)},
+                       {copy->data(), output->size, MemoryKind::kHost, 0, copy}, memory());
+  } else {
+    status = Status::Unavailable("no memory for " + std::to_string(output->size) + " bytes");
+  }
+  if (!status.ok()) {
+    const ModelIo* io = context_->io;
+    const std::string name =
+        io ? "'" + io->outputs[output->index].name + "'" : std::to_string(output->index);
+    return {status.code(),
+            "model '" + context_->model + "', output " + name + ": " + status.message()};
+  }
+  delivery->copies.push_back(copy);
+  output->data = copy->data();
+  output->kind = MemoryKind::kHost;
+  output->block = copy.get();
+  return status;
+} catch (const std::bad_alloc&) {
+  return context_->no_response;
+}
+
+}  // namespace tritonts

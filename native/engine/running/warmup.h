@@ -1,0 +1,77 @@
+// Warm-up: what a version runs on each of its instances before it serves (Triton's model_warmup).
+//
+// A sample is a batch of equal requests, each of one row where the model batches. They go straight
+// to an instance (model_version_warmup.cc), bypassing the scheduler, and are counted like others.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/base/datatype.h"
+#include "engine/base/status.h"
+#include "engine/memory/pool.h"
+#include "engine/request/request.h"
+#include "engine/request/response_sink.h"
+
+namespace tritonts {
+
+// One input of a sample. TypeScript has checked it against the model.
+struct WarmupInput {
+  enum class Data : uint8_t { kZero, kRandom, kGiven };
+
+  uint32_t index = 0;  // position in the model's inputs
+  DataType datatype = DataType::kInvalid;
+  std::vector<int64_t> shape;  // full, with 1 first where the model batches
+  Data data = Data::kZero;
+  size_t size = 0;                           // bytes, of one request
+  std::shared_ptr<const std::string> given;  // kGiven: the bytes
+};
+
+struct WarmupSample {
+  std::string name;
+  uint32_t batch_size = 0;  // requests that run together; 0: the sample is left out
+  uint32_t count = 1;       // how often
+  std::vector<WarmupInput> inputs;
+};
+
+// The requests of one sample, and whom their responses go to. All of them have the same bytes in
+// the same memory.
+//
+// Its owner's, but for Deliver, which comes on the thread that runs the batch. Whoever has seen
+// that the batch is over may use it again.
+class WarmupRequests final : public ResponseSink {
+ public:
+  // Throws std::bad_alloc.
+  explicit WarmupRequests(const WarmupSample& sample);
+
+  // Not ok: there is no memory for the inputs.
+  const Status& made() const { return made_; }
+  std::span<Request* const> requests() const { return requests_; }
+  // Makes them requests that arrive now and are queued. Forgets what came of the last run.
+  void Prepare(uint64_t now_ns);
+  // The first error that a request of the last run ended with.
+  Status outcome() const;
+
+  void Deliver(std::span<const Response> responses) override;
+
+ private:
+  BlockRef MakeData(const WarmupInput& input, uint64_t seed);
+
+  BlockPool pool_{0};
+  std::vector<BlockRef> data_;
+  std::vector<RequestHeader> headers_;
+  std::deque<Request> owned_;
+  std::vector<Request*> requests_;
+  Status made_;
+
+  mutable std::mutex mutex_;  // guards outcome_
+  Status outcome_;
+};
+
+}  // namespace tritonts

@@ -1,0 +1,42 @@
+#include "engine/scheduling/policy_scheduler.h"
+
+#include <utility>
+
+namespace tritonts {
+
+PolicyScheduler::PolicyScheduler(DynamicPolicy policy, std::shared_ptr<const QueuePolicies> queue,
+                                 std::string model)
+    : rule_(std::move(policy)), queue_(std::move(queue), std::move(model)) {}
+
+Status PolicyScheduler::Enqueue(Request* request, uint64_t /*now_ns*/) {
+  return queue_.Append(request);
+}
+
+void PolicyScheduler::Expire(uint64_t now_ns, Decision* decision) {
+  queue_.Expire(now_ns, decision);
+}
+
+void PolicyScheduler::Next(uint32_t instance, uint64_t now_ns, Decision* decision) {
+  const BatchChoice choice = rule_.Choose(queue_.front(), instance, now_ns, &decision->take);
+  BatchRule::Take(choice, &queue_, &decision->take);
+  decision->wake_at_ns = choice.wake_at_ns;
+  decision->closed_by = choice.closed_by;
+}
+
+void PolicyScheduler::Finished(uint32_t /*instance*/, uint64_t /*now_ns*/) {}
+
+bool PolicyScheduler::Cancel(Request* request) {
+  if (!request->queued) return false;
+  queue_.Remove(request);
+  return true;
+}
+
+void PolicyScheduler::Drain(RequestChain* requests) {
+  while (!queue_.empty()) {
+    Request* request = queue_.front();
+    queue_.Remove(request);
+    requests->Append(request);
+  }
+}
+
+}  // namespace tritonts

@@ -4,9 +4,11 @@
 #include <utility>
 
 #include "identity/identity.h"
+#include "javascript/javascript.h"
 #include "onnxruntime/onnxruntime.h"
 #if defined(TRITONTS_FAULTS)
 #include "../test/fault_backend.h"
+#include "../test/stream_backend.h"
 #endif
 
 namespace tritonts {
@@ -16,12 +18,14 @@ namespace {
 using Entry = std::pair<const char*, Backend*>;
 
 const std::vector<Entry>& Entries() {
-  // Never destroyed: threads may still run at exit.
+  // The backends are never destroyed, because threads may still run at exit.
   static const auto* const entries = new std::vector<Entry>{
       {"onnxruntime", OnnxRuntimeBackend()},
       {"identity", new IdentityBackend()},
+      {"javascript", &JavaScriptBackend::Get()},
 #if defined(TRITONTS_FAULTS)
       {"fault", new FaultBackend()},
+      {"stream", new StreamBackend()},
 #endif
   };
   return *entries;

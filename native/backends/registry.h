@@ -1,6 +1,7 @@
-// The backends there are.
+// The backends of this program.
 //
-// Compiled once for each addon: the one for tests (TRITONTS_FAULTS) also has a backend with faults.
+// registry.cc is compiled once for each program: those for tests (TRITONTS_FAULTS) also have the
+// backend with faults. Any thread may call these functions.
 #pragma once
 
 #include <string>
@@ -10,10 +11,10 @@
 
 namespace tritonts {
 
-// The backend of that name, or null. Any thread.
+// The backend of that name, or null. Not owned by the caller.
 Backend* FindBackend(const std::string& name);
 
-// Names of all of them. Any thread.
+// The names of all backends.
 std::vector<std::string> BackendNames();
 
 }  // namespace tritonts

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <random>
 
+#include "../backends/javascript/javascript.h"
 #include "../backends/registry.h"
 #include "../device/cuda.h"
 #include "../platform/cores.h"
@@ -13,6 +14,9 @@
 #include "counts.h"
 #include "engine/base/clock.h"
 #include "engine/base/exit.h"
+#include "engine/base/insist.h"
+#include "guard.h"
+#include "instance_wrap.h"
 #include "port_wrap.h"
 #include "server_wrap.h"
 
@@ -31,7 +35,11 @@ constexpr uint64_t kMs = 1'000'000;
 void CleanUp(AddonData* data) {
   for (PortWrap* port : data->ports) port->Detach();
   data->ports.clear();
-  for (const auto& server : data->owned) server->Close(0, [](std::vector<std::string>) {});
+  for (InstanceWrap* instance : data->instances) instance->Detach();
+  data->instances.clear();
+  for (const auto& server : data->owned) {
+    Insist([&] { server->Close(0, [](std::vector<std::string>) {}); });
+  }
   const uint64_t begin = NowNs();
   // A worker that is ended by the process' exit has what is left of the time for that.
   const uint64_t deadline =
@@ -49,18 +57,26 @@ Napi::Value CreateServer(const Napi::CallbackInfo& info) {
   options.load_concurrency = static_cast<uint32_t>(NumberOf(info[0]));
   options.max_in_flight_bytes = static_cast<uint64_t>(NumberOf(info[1]));
   options.spin_cores = static_cast<uint32_t>(NumberOf(info[2]));
-  auto server = Server::Create(options);
-  if (!server) return info.Env().Undefined();
-  DataOf(info.Env()).owned.push_back(server);
-  return ServerWrap::Create(info.Env(), std::move(server));
+  std::vector<std::shared_ptr<Server>>& owned = DataOf(info.Env()).owned;
+  return ServerWrap::Create(info.Env(), [&] {
+    // Beforehand: a server that exists is owned.
+    owned.reserve(owned.size() + 1);
+    auto server = Server::Create(options);
+    if (server) owned.push_back(server);
+    return server;
+  });
 }
 
 Napi::Value FindServer(const Napi::CallbackInfo& info) {
-  auto server = Server::Find(static_cast<uint32_t>(NumberOf(info[0])));
-  return server ? ServerWrap::Create(info.Env(), std::move(server)) : info.Env().Undefined();
+  const auto id = static_cast<uint32_t>(NumberOf(info[0]));
+  return ServerWrap::Create(info.Env(), [id] { return Server::Find(id); });
 }
 
-// Undefined without memory.
+// What makes the error for want of memory.
+void OnNoMemory(const Napi::CallbackInfo& info) {
+  DataOf(info.Env()).no_memory = Napi::Persistent(info[0].As<Napi::Function>());
+}
+
 Napi::Value KeepBytes(const Napi::CallbackInfo& info) {
   return BytesWrap::Create(info.Env(), info[0]);
 }
@@ -71,6 +87,59 @@ Napi::Value Cores(const Napi::CallbackInfo& info) {
 
 Napi::Value Memory(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), static_cast<double>(platform::AvailableMemory()));
+}
+
+// Reserves inboxes for the instances of a JavaScript model: model, names, batches at once.
+Napi::Value ReserveInstances(const Napi::CallbackInfo& info) {
+  std::vector<std::string> names;
+  if (info[1].IsArray()) {
+    const Napi::Array array = info[1].As<Napi::Array>();
+    for (uint32_t i = 0; i < array.Length(); i++) names.push_back(StringOf(array.Get(i)));
+  }
+  const auto concurrency = static_cast<uint32_t>(std::clamp<int64_t>(NumberOf(info[2]), 1, 1024));
+  return Napi::Number::New(info.Env(),
+                           JavaScriptBackend::Get().Reserve(StringOf(info[0]), names, concurrency));
+}
+
+// Attaches this environment to an instance: number, index, wake, whether it holds the loop, cores.
+Napi::Value AttachInstance(const Napi::CallbackInfo& info) {
+  const auto inboxes = JavaScriptBackend::Get().Find(static_cast<uint32_t>(NumberOf(info[0])));
+  const auto index = static_cast<size_t>(NumberOf(info[1]));
+  if (!inboxes || index >= inboxes->size() || !info[2].IsFunction()) return info.Env().Undefined();
+  const Napi::Value made =
+      InstanceWrap::Create(info.Env(), (*inboxes)[index], info[2].As<Napi::Function>(),
+                           FlagOf(info[3]), static_cast<uint32_t>(NumberOf(info[4])));
+  return made.IsEmpty() ? info.Env().Undefined() : made;
+}
+
+// The version of these instances ends: those without a thread hold nothing up any more. With
+// info[1], what they run or wait for fails, and so does what comes.
+void SettleInstances(const Napi::CallbackInfo& info) {
+  const auto inboxes = JavaScriptBackend::Get().Find(static_cast<uint32_t>(NumberOf(info[0])));
+  if (!inboxes) return;
+  for (const auto& inbox : *inboxes) {
+    inbox->Settle();
+    if (FlagOf(info[1])) inbox->Terminate();
+  }
+}
+
+// Their environments are done with them.
+void ReleaseInstances(const Napi::CallbackInfo& info) {
+  const auto number = static_cast<uint32_t>(NumberOf(info[0]));
+  if (const auto inboxes = JavaScriptBackend::Get().Find(number)) {
+    for (const auto& inbox : *inboxes) inbox->Close();
+  }
+  JavaScriptBackend::Get().Forget(number);
+}
+
+// Upper bounds of the histograms of latencies, in nanoseconds.
+Napi::Value LatencyBoundsNs(const Napi::CallbackInfo& info) {
+  const auto& bounds = LatencyHistogram::kBoundsNs;
+  Napi::Array array = Napi::Array::New(info.Env(), bounds.size());
+  for (uint32_t i = 0; i < bounds.size(); i++) {
+    array.Set(i, Napi::Number::New(info.Env(), static_cast<double>(bounds[i])));
+  }
+  return array;
 }
 
 // { devices: string[], reason: string }
@@ -120,25 +189,33 @@ Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   const Napi::Function port = PortWrap::Define(env);
   const Napi::Function server = ServerWrap::Define(env);
   const Napi::Function bytes = BytesWrap::Define(env);
-  if (port.IsEmpty() || server.IsEmpty() || bytes.IsEmpty()) {
+  const Napi::Function instance = InstanceWrap::Define(env);
+  if (port.IsEmpty() || server.IsEmpty() || bytes.IsEmpty() || instance.IsEmpty()) {
     data->poster->Close();
     return refuse("the environment cannot have the addon's classes");
   }
   data->port_class = Napi::Persistent(port);
   data->server_class = Napi::Persistent(server);
   data->bytes_class = Napi::Persistent(bytes);
+  data->instance_class = Napi::Persistent(instance);
   AddonData* kept = data.release();  // the environment's
   env.SetInstanceData<AddonData>(kept);
   env.AddCleanupHook(CleanUp, kept);
-  exports.Set("createServer", Napi::Function::New<CreateServer>(env));
-  exports.Set("findServer", Napi::Function::New<FindServer>(env));
-  exports.Set("keepBytes", Napi::Function::New<KeepBytes>(env));
-  exports.Set("cores", Napi::Function::New<Cores>(env));
-  exports.Set("memory", Napi::Function::New<Memory>(env));
-  exports.Set("gpus", Napi::Function::New<Gpus>(env));
-  exports.Set("backends", Napi::Function::New<Backends>(env));
-  exports.Set("engineId", Napi::Function::New<EngineId>(env));
-  exports.Set("prepareExit", Napi::Function::New<PrepareForExit>(env));
+  Export<CreateServer>(env, exports, "createServer");
+  Export<FindServer>(env, exports, "findServer");
+  Export<KeepBytes>(env, exports, "keepBytes");
+  Export<ReserveInstances>(env, exports, "reserveInstances");
+  Export<AttachInstance>(env, exports, "attachInstance");
+  Export<SettleInstances>(env, exports, "settleInstances");
+  Export<ReleaseInstances>(env, exports, "releaseInstances");
+  Export<Cores>(env, exports, "cores");
+  Export<Memory>(env, exports, "memory");
+  Export<LatencyBoundsNs>(env, exports, "latencyBoundsNs");
+  Export<Gpus>(env, exports, "gpus");
+  Export<Backends>(env, exports, "backends");
+  Export<EngineId>(env, exports, "engineId");
+  Export<PrepareForExit>(env, exports, "prepareExit");
+  Export<OnNoMemory>(env, exports, "onNoMemory");
   DefineCounts(env, exports);
   return exports;
 }
@@ -147,6 +224,17 @@ Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
 
 AddonData& DataOf(Napi::Env env) {
   return *env.GetInstanceData<AddonData>();
+}
+
+void ThrowNoMemory(Napi::Env env) {
+  napi_value error = nullptr;
+  const Napi::FunctionReference& make = DataOf(env).no_memory;
+  if (!make.IsEmpty() &&
+      napi_call_function(env, env.Undefined(), make.Value(), 0, nullptr, &error) == napi_ok) {
+    napi_throw(env, error);
+  } else if (!env.IsExceptionPending()) {
+    napi_throw_error(env, nullptr, "no memory");
+  }
 }
 
 NODE_API_MODULE(NODE_GYP_MODULE_NAME, Initialize)

@@ -1,6 +1,5 @@
 #include "bytes_wrap.h"
 
-#include <new>
 #include <utility>
 
 #include "addon.h"
@@ -27,27 +26,21 @@ std::pair<const char*, size_t> ShownBy(const Napi::Value& value) {
 }  // namespace
 
 Napi::Function BytesWrap::Define(Napi::Env env) {
-  return DefineClass(
-      env, "NativeBytes",
-      {InstanceMethod<&BytesWrap::Size>("size"), InstanceMethod<&BytesWrap::Copy>("copy"),
-       InstanceMethod<&BytesWrap::Release>("release")});
+  static constexpr Method kMethods[] = {
+      {"size", &BytesWrap::Size},
+      {"copy", &BytesWrap::Copy},
+      {"release", &BytesWrap::Release},
+  };
+  return DefineWrapped(env, "NativeBytes", kMethods);
 }
-
-BytesWrap::BytesWrap(const Napi::CallbackInfo& info) : Napi::ObjectWrap<BytesWrap>(info) {}
 
 Napi::Value BytesWrap::Create(Napi::Env env, const Napi::Value& value) {
   const auto [data, size] = ShownBy(value);
   if (!data) return env.Undefined();
-  std::shared_ptr<const std::string> bytes;
-  try {
-    bytes = std::make_shared<const std::string>(data, size);
-  } catch (const std::bad_alloc&) {
-    return env.Undefined();
-  }
-  Napi::Object object = DataOf(env).bytes_class.New({});
-  BytesWrap* wrap = object.IsEmpty() ? nullptr : Unwrap(object);
-  if (!wrap) return env.Undefined();  // the environment ends
-  wrap->bytes_ = std::move(bytes);
+  const Napi::Object object =
+      Wrap(DataOf(env).bytes_class,
+           std::make_unique<BytesWrap>(std::make_shared<const std::string>(data, size)));
+  if (object.IsEmpty()) return env.Undefined();  // the environment ends
   // V8 does not see them. Where it can't be told, it only collects later.
   int64_t total = 0;
   napi_adjust_external_memory(env, static_cast<int64_t>(size), &total);
@@ -72,10 +65,6 @@ void BytesWrap::Drop(napi_env env) {
   int64_t total = 0;
   napi_adjust_external_memory(env, -static_cast<int64_t>(bytes_->size()), &total);
   bytes_ = nullptr;
-}
-
-void BytesWrap::Finalize(Napi::BasicEnv env) {
-  Drop(env);
 }
 
 Napi::Value BytesWrap::Size(const Napi::CallbackInfo& info) {

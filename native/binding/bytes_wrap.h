@@ -4,21 +4,24 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "setup.h"
+#include "wrapped.h"
 
 namespace tritonts {
 
-class BytesWrap : public Napi::ObjectWrap<BytesWrap> {
+class BytesWrap : public Wrapped<BytesWrap> {
  public:
   static Napi::Function Define(Napi::Env env);
-  // A copy of a typed array's bytes. Undefined without memory.
+  // A copy of a typed array's bytes. Undefined for anything else.
   static Napi::Value Create(Napi::Env env, const Napi::Value& value);
   // The bytes of what Create returned; null for anything else, and when they were released.
   static std::shared_ptr<const std::string> BytesOf(const Napi::Value& value);
 
-  explicit BytesWrap(const Napi::CallbackInfo& info);
-  void Finalize(Napi::BasicEnv env) override;
+  explicit BytesWrap(std::shared_ptr<const std::string> bytes) : bytes_(std::move(bytes)) {}
+  // V8 has collected the JavaScript side.
+  void Finalize(napi_env env) { Drop(env); }
 
  private:
   Napi::Value Size(const Napi::CallbackInfo& info);

@@ -1,8 +1,10 @@
 #include "convert.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "bytes_wrap.h"
+#include "convert_warmup.h"
 
 namespace tritonts {
 
@@ -43,6 +45,12 @@ Napi::Object DurationToJs(Napi::Env env, const Duration& duration) {
   return object;
 }
 
+// Of microseconds; what is beyond all time is most of it.
+uint64_t NanosecondsOf(const Napi::Value& value) {
+  const auto us = static_cast<uint64_t>(std::max<int64_t>(NumberOf(value), 0));
+  return std::min(us, UINT64_MAX / 4 / 1000) * 1000;
+}
+
 std::vector<int64_t> DimsOf(const Napi::Value& value) {
   std::vector<int64_t> dims;
   if (!value.IsArray()) return dims;
@@ -50,6 +58,48 @@ std::vector<int64_t> DimsOf(const Napi::Value& value) {
   for (uint32_t i = 0; i < array.Length(); i++) dims.push_back(NumberOf(array.Get(i)));
   return dims;
 }
+
+QueuePolicy QueuePolicyOf(const Napi::Value& value) {
+  QueuePolicy policy;
+  if (!value.IsObject()) return policy;
+  const Napi::Object object = value.As<Napi::Object>();
+  if (FlagOf(object.Get("delays"))) policy.on_timeout = QueuePolicy::OnTimeout::kDelay;
+  policy.default_timeout_ns = NanosecondsOf(object.Get("defaultTimeoutUs"));
+  policy.allow_timeout_override = FlagOf(object.Get("allowTimeoutOverride"));
+  policy.max_queue_size = static_cast<uint64_t>(NumberOf(object.Get("maxQueueSize")));
+  return policy;
+}
+
+QueuePolicies QueuePoliciesOf(const Napi::Object& object) {
+  QueuePolicies policies;
+  policies.levels = static_cast<uint64_t>(NumberOf(object.Get("levels")));
+  policies.default_level = static_cast<uint64_t>(NumberOf(object.Get("defaultLevel")));
+  policies.general = QueuePolicyOf(object.Get("general"));
+  const Napi::Value own = object.Get("own");
+  if (!own.IsArray()) return policies;
+  const Napi::Array array = own.As<Napi::Array>();
+  for (uint32_t i = 0; i < array.Length(); i++) {
+    const Napi::Value entry = array.Get(i);
+    if (!entry.IsObject()) continue;
+    const auto level = static_cast<uint64_t>(NumberOf(entry.As<Napi::Object>().Get("level")));
+    policies.own[level] = QueuePolicyOf(entry);
+  }
+  return policies;
+}
+
+// Those of prototypes, which GetPropertyNames looks at too, take most of its time.
+Napi::Array OwnKeys(const Napi::Object& object) {
+  napi_value keys = nullptr;
+  if (napi_get_all_property_names(
+          object.Env(), object, napi_key_own_only,
+          static_cast<napi_key_filter>(napi_key_enumerable | napi_key_skip_symbols),
+          napi_key_numbers_to_strings, &keys) != napi_ok) {
+    return {};
+  }
+  return Napi::Array(object.Env(), keys);
+}
+
+}  // namespace
 
 std::vector<TensorSpec> SpecsOf(const Napi::Value& value) {
   std::vector<TensorSpec> specs;
@@ -68,20 +118,6 @@ std::vector<TensorSpec> SpecsOf(const Napi::Value& value) {
   }
   return specs;
 }
-
-// Those of prototypes, which GetPropertyNames looks at too, take most of its time.
-Napi::Array OwnKeys(const Napi::Object& object) {
-  napi_value keys = nullptr;
-  if (napi_get_all_property_names(
-          object.Env(), object, napi_key_own_only,
-          static_cast<napi_key_filter>(napi_key_enumerable | napi_key_skip_symbols),
-          napi_key_numbers_to_strings, &keys) != napi_ok) {
-    return {};
-  }
-  return Napi::Array(object.Env(), keys);
-}
-
-}  // namespace
 
 Napi::Value ToJs(Napi::Env env, const Status& status) {
   if (status.ok()) return env.Null();
@@ -137,6 +173,9 @@ Napi::Value ToJs(Napi::Env env, const Statistics& statistics) {
   number("executionCount", statistics.execution_count);
   number("cancelled", statistics.cancelled);
   number("rejected", statistics.rejected);
+  number("backendFailed", statistics.backend_failed);
+  number("refused", statistics.refused);
+  number("reruns", statistics.reruns);
   object.Set("success", DurationToJs(env, statistics.success));
   object.Set("fail", DurationToJs(env, statistics.fail));
   object.Set("queue", DurationToJs(env, statistics.queue));
@@ -152,6 +191,61 @@ Napi::Value ToJs(Napi::Env env, const Statistics& statistics) {
     entry.Set("computeInfer", DurationToJs(env, batch.compute_infer));
     entry.Set("computeOutput", DurationToJs(env, batch.compute_output));
     batches.Set(i++, entry);
+  }
+  object.Set("batches", batches);
+  return object;
+}
+
+Napi::Value ToJs(Napi::Env env, const VersionMetrics& metrics) {
+  Napi::Object object = Napi::Object::New(env);
+  const auto numbers = [&](const char* key, const auto& values) {
+    Napi::Array array = Napi::Array::New(env, values.size());
+    for (uint32_t i = 0; i < values.size(); i++) {
+      array.Set(i, Napi::Number::New(env, static_cast<double>(values[i])));
+    }
+    object.Set(key, array);
+  };
+  object.Set("statistics", ToJs(env, metrics.statistics));
+  object.Set("pending", Napi::Number::New(env, static_cast<double>(metrics.pending)));
+  std::vector<uint64_t> counts;
+  if (metrics.histograms) {
+    for (const LatencyHistogram& histogram : metrics.latencies.phases) {
+      counts.insert(counts.end(), histogram.counts().begin(), histogram.counts().end());
+    }
+  }
+  numbers("latencies", counts);
+  numbers("firstResponses", metrics.latencies.first_responses);
+  object.Set("firstResponseMs",
+             Napi::Number::New(env, static_cast<double>(metrics.latencies.first_response_ms)));
+  numbers("quantiles", metrics.quantiles);
+  return object;
+}
+
+Napi::Value ToJs(Napi::Env env, const BatchHistory& history) {
+  Napi::Object object = Napi::Object::New(env);
+  const auto number = [env](Napi::Object to, const char* key, uint64_t value) {
+    to.Set(key, Napi::Number::New(env, static_cast<double>(value)));
+  };
+  number(object, "instances", history.instances);
+  number(object, "waiting", history.waiting);
+  Napi::Array batches = Napi::Array::New(env, history.records.size());
+  uint32_t index = 0;
+  for (const BatchRecord& record : history.records) {
+    const bool ended = record.started_ns != 0;
+    const uint64_t end = ended ? std::max(record.ended_ns, record.started_ns) : history.now_ns;
+    Napi::Object batch = Napi::Object::New(env);
+    number(batch, "rows", record.rows);
+    number(batch, "requests", record.requests);
+    number(batch, "left", record.left);
+    number(batch, "instance", record.instance);
+    number(batch, "closedBy", static_cast<uint64_t>(record.closed_by));
+    batch.Set("inline", Napi::Boolean::New(env, record.ran_inline));
+    batch.Set("ended", Napi::Boolean::New(env, ended));
+    number(batch, "waitNs", record.waited_ns);
+    number(batch, "runNs", end > record.given_ns ? end - record.given_ns : 0);
+    // Since the clock began they would be more than a double has digits for.
+    number(batch, "endedAgoNs", history.now_ns > end ? history.now_ns - end : 0);
+    batches.Set(index++, batch);
   }
   object.Set("batches", batches);
   return object;
@@ -174,6 +268,17 @@ std::string StringOf(const Napi::Value& value) {
 
 int64_t NumberOf(const Napi::Value& value) {
   return value.IsNumber() ? value.As<Napi::Number>().Int64Value() : 0;
+}
+
+std::vector<double> DoublesOf(const Napi::Value& value) {
+  std::vector<double> doubles;
+  if (!value.IsArray()) return doubles;
+  const Napi::Array array = value.As<Napi::Array>();
+  for (uint32_t i = 0; i < array.Length(); i++) {
+    const Napi::Value one = array.Get(i);
+    doubles.push_back(one.IsNumber() ? one.As<Napi::Number>().DoubleValue() : 0);
+  }
+  return doubles;
 }
 
 std::map<std::string, std::string> StringsOf(const Napi::Value& value) {
@@ -216,10 +321,25 @@ VersionConfig VersionConfigOf(const Napi::Object& object) {
     for (int64_t size : DimsOf(policy.Get("preferredBatchSizes"))) {
       config.policy.preferred_batch_sizes.push_back(static_cast<uint32_t>(size));
     }
-    config.policy.max_queue_delay_ns =
-        static_cast<uint64_t>(NumberOf(policy.Get("maxQueueDelayUs"))) * 1000;
+    config.policy.max_queue_delay_ns = NanosecondsOf(policy.Get("maxQueueDelayUs"));
+    config.policy.across_shapes = FlagOf(policy.Get("acrossShapes"));
+  }
+  config.preserve_ordering = FlagOf(object.Get("preserveOrdering"));
+  config.rerun_in_halves = FlagOf(object.Get("rerunInHalves"));
+  config.decoupled = FlagOf(object.Get("decoupled"));
+  const Napi::Value queue = object.Get("queue");
+  if (queue.IsObject()) config.queue = QueuePoliciesOf(queue.As<Napi::Object>());
+  const Napi::Value latencies = object.Get("latencies");
+  if (latencies.IsObject()) {
+    const Napi::Object policy = latencies.As<Napi::Object>();
+    config.latencies.histograms = FlagOf(policy.Get("histograms"));
+    config.latencies.window_bits = static_cast<uint32_t>(NumberOf(policy.Get("windowBits")));
+    const Napi::Value bounds = policy.Get("firstResponseMs");
+    config.latencies.first_responses = bounds.IsArray();
+    config.latencies.first_response_ms = DoublesOf(bounds);
   }
   config.inline_budget_ns = static_cast<uint64_t>(NumberOf(object.Get("inlineBudgetNs")));
+  config.warmup = WarmupOf(object.Get("warmup"));
   const Napi::Value instances = object.Get("instances");
   if (instances.IsArray()) {
     const Napi::Array array = instances.As<Napi::Array>();

@@ -18,6 +18,8 @@ Napi::Value ToJs(Napi::Env env, const Status& status);
 Napi::Value ToJs(Napi::Env env, const ModelDescription& description);
 Napi::Value ToJs(Napi::Env env, const ModelFolder& folder);
 Napi::Value ToJs(Napi::Env env, const Statistics& statistics);
+Napi::Value ToJs(Napi::Env env, const VersionMetrics& metrics);
+Napi::Value ToJs(Napi::Env env, const BatchHistory& history);
 Napi::Value ToJs(Napi::Env env, const std::map<std::string, std::string>& map);
 
 // Readers for what TypeScript checked already; a wrong type gives an empty value, never a crash.
@@ -29,6 +31,8 @@ bool FlagOf(const Napi::Value& value);
 std::string StringOf(const Napi::Value& value);
 int64_t NumberOf(const Napi::Value& value);
 std::map<std::string, std::string> StringsOf(const Napi::Value& value);
+std::vector<TensorSpec> SpecsOf(const Napi::Value& value);
+std::vector<double> DoublesOf(const Napi::Value& value);
 // Files of NativeBytes by path.
 ModelFiles FilesOf(const Napi::Value& value);
 VersionConfig VersionConfigOf(const Napi::Object& object);

@@ -31,8 +31,17 @@ void Add(std::atomic<uint64_t>& count) {
   count.fetch_add(1, std::memory_order_relaxed);
 }
 
-void* AllocateOrNull(size_t size, size_t alignment) {
+// This one of the thread's next allocations fails, the first being 1; 0: none.
+thread_local uint32_t failing = 0;
+
+// Counts an allocation; whether it may succeed.
+bool MayAllocate() {
   Add(counts.allocations);
+  return failing == 0 || --failing != 0;
+}
+
+void* AllocateOrNull(size_t size, size_t alignment) {
+  if (!MayAllocate()) return nullptr;
   void* memory = nullptr;
   const size_t least = alignment < sizeof(void*) ? sizeof(void*) : alignment;
   return posix_memalign(&memory, least, size ? size : 1) == 0 ? memory : nullptr;
@@ -86,7 +95,7 @@ extern "C" {
 
 void* __real_aligned_alloc(size_t alignment, size_t size);
 void* __wrap_aligned_alloc(size_t alignment, size_t size) {
-  Add(counts.allocations);
+  if (!MayAllocate()) return nullptr;
   return __real_aligned_alloc(alignment, size);
 }
 
@@ -98,8 +107,8 @@ void* __wrap___cxa_allocate_exception(size_t size) {
 
 void* __real_mmap(void* address, size_t size, int protection, int flags, int file, off_t offset);
 void* __wrap_mmap(void* address, size_t size, int protection, int flags, int file, off_t offset) {
-  Add(counts.allocations);
   Add(counts.maps);
+  if (!MayAllocate()) return MAP_FAILED;
   return __real_mmap(address, size, protection, flags, file, offset);
 }
 
@@ -208,6 +217,12 @@ void DefineCounts(Napi::Env env, Napi::Object exports) {
     return object;
   };
   exports.Set("counts", Napi::Function::New(env, read));
+  const auto fail = [](const Napi::CallbackInfo& info) -> Napi::Value {
+    const uint32_t left = failing;
+    failing = info[0].As<Napi::Number>().Uint32Value();
+    return Napi::Number::New(info.Env(), left);
+  };
+  exports.Set("failAllocation", Napi::Function::New(env, fail));
 }
 
 }  // namespace tritonts

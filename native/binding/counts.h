@@ -19,6 +19,9 @@ namespace tritonts {
 //   usages       questions what a thread has used
 //   maps         pages taken from the system or given back
 // The runtime's own, Node's and V8's are not among them.
+//
+// And `failAllocation(n)`: allocation n of those that this thread makes from now on fails, once; 0
+// lets all succeed. Returns how many were left until the one that was asked for before, or 0.
 void DefineCounts(Napi::Env env, Napi::Object exports);
 
 }  // namespace tritonts

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <span>
 
 #include "addon.h"
@@ -43,69 +44,71 @@ std::pair<const void*, size_t> BytesOf(const Napi::Value& value) {
 }  // namespace
 
 Napi::Function PortWrap::Define(Napi::Env env) {
-  return DefineClass(env, "NativePort",
-                     {InstanceMethod<&PortWrap::AddSlab>("addSlab"),
-                      InstanceMethod<&PortWrap::Slab>("slab"),
-                      InstanceMethod<&PortWrap::Header>("header"),
-                      InstanceMethod<&PortWrap::Submission>("submission"),
-                      InstanceMethod<&PortWrap::External>("external"),
-                      InstanceMethod<&PortWrap::Stage>("stage"),
-                      InstanceMethod<&PortWrap::Unstage>("unstage"),
-                      InstanceMethod<&PortWrap::Submit>("submit"),
-                      InstanceMethod<&PortWrap::SubmitCopies>("submitCopies"),
-                      InstanceMethod<&PortWrap::Look>("look"),
-                      InstanceMethod<&PortWrap::Cancel>("cancel"),
-                      InstanceMethod<&PortWrap::CancelMany>("cancelMany"),
-                      InstanceMethod<&PortWrap::DropSlab>("dropSlab"),
-                      InstanceMethod<&PortWrap::Shrink>("shrink"),
-                      InstanceMethod<&PortWrap::Page>("page"),
-                      InstanceMethod<&PortWrap::CopyPage>("copyPage"),
-                      InstanceMethod<&PortWrap::TakeLarge>("takeLarge"),
-                      InstanceMethod<&PortWrap::LargeBytes>("largeBytes"),
-                      InstanceMethod<&PortWrap::CopyLarge>("copyLarge"),
-                      InstanceMethod<&PortWrap::Recycle>("recycle"),
-                      InstanceMethod<&PortWrap::Acknowledge>("acknowledge"),
-                      InstanceMethod<&PortWrap::HeaderWord>("headerWord"),
-                      InstanceMethod<&PortWrap::RefLoop>("ref"),
-                      InstanceMethod<&PortWrap::UnrefLoop>("unref"),
-                      InstanceMethod<&PortWrap::DetachFromJs>("detach")});
+  static constexpr Method kMethods[] = {
+      {"addSlab", &PortWrap::AddSlab},
+      {"slab", &PortWrap::Slab},
+      {"header", &PortWrap::Header},
+      {"submission", &PortWrap::Submission},
+      {"external", &PortWrap::External},
+      {"stage", &PortWrap::Stage},
+      {"unstage", &PortWrap::Unstage},
+      {"submit", &PortWrap::Submit},
+      {"submitCopies", &PortWrap::SubmitCopies},
+      {"look", &PortWrap::Look},
+      {"cancel", &PortWrap::Cancel},
+      {"cancelMany", &PortWrap::CancelMany},
+      {"dropSlab", &PortWrap::DropSlab},
+      {"shrink", &PortWrap::Shrink},
+      {"page", &PortWrap::Page},
+      {"copyPage", &PortWrap::CopyPage},
+      {"takeLarge", &PortWrap::TakeLarge},
+      {"largeBytes", &PortWrap::LargeBytes},
+      {"copyLarge", &PortWrap::CopyLarge},
+      {"recycle", &PortWrap::Recycle},
+      {"read", &PortWrap::Read},
+      {"acknowledge", &PortWrap::Acknowledge},
+      {"headerWord", &PortWrap::HeaderWord},
+      {"ref", &PortWrap::RefLoop},
+      {"unref", &PortWrap::UnrefLoop},
+      {"detach", &PortWrap::DetachFromJs},
+  };
+  return DefineWrapped(env, "NativePort", kMethods);
 }
-
-PortWrap::PortWrap(const Napi::CallbackInfo& info) : Napi::ObjectWrap<PortWrap>(info) {}
 
 Napi::Value PortWrap::Create(Napi::Env env, const std::shared_ptr<Server>& server,
                              const Napi::Function& on_pages, bool external) {
-  Napi::Object object = DataOf(env).port_class.New({});
-  PortWrap* wrap = object.IsEmpty() ? nullptr : Unwrap(object);
-  if (!wrap) return {};  // the environment ends
+  auto made = std::make_unique<PortWrap>();
+  PortWrap* wrap = made.get();
   auto signal = std::make_shared<Signal>();
   if (napi_create_threadsafe_function(env, on_pages, nullptr,
                                       Napi::String::New(env, "tritonts port"), 0, 1, nullptr,
                                       nullptr, wrap, Wake, &signal->function) != napi_ok) {
     return {};
   }
-  napi_unref_threadsafe_function(env, signal->function);
   wrap->signal_ = signal;
-  wrap->external_ = external;
+  napi_unref_threadsafe_function(env, signal->function);
   // Not called when Port::Detach has returned; the function outlives that.
   wrap->port_ = server->Attach([signal] {
     napi_call_threadsafe_function(signal->function, nullptr, napi_tsfn_nonblocking);
   });
-  if (!wrap->port_) {
-    napi_release_threadsafe_function(signal->function, napi_tsfn_abort);
+  if (!wrap->port_) return {};
+  wrap->external_ = external && !ExternalBuffer(env, wrap->port_->header()).IsEmpty();
+  // The environment's cleanup hook reaches every port; the object must live until then or Detach.
+  std::unordered_set<PortWrap*>& ports = DataOf(env).ports;
+  ports.insert(wrap);
+  const Napi::Object object = Wrap(DataOf(env).port_class, std::move(made));
+  if (object.IsEmpty()) {
+    ports.erase(wrap);
     return {};
   }
-  if (external && ExternalBuffer(env, wrap->port_->header()).IsEmpty()) wrap->external_ = false;
-  // The environment's cleanup hook reaches every port; the object must live until then or Detach.
-  wrap->Ref();
-  DataOf(env).ports.insert(wrap);
+  wrap->self_ = Napi::Persistent(object);
   return object;
 }
 
 void PortWrap::Detach() {
-  if (detached_) return;
+  if (!signal_ || detached_) return;
   detached_ = true;
-  port_->Detach();
+  if (port_) port_->Detach();
   napi_release_threadsafe_function(signal_->function, napi_tsfn_abort);
 }
 
@@ -113,7 +116,7 @@ void PortWrap::DetachFromJs(const Napi::CallbackInfo& info) {
   if (detached_) return;
   Detach();
   DataOf(info.Env()).ports.erase(this);
-  Unref();
+  self_.Reset();
 }
 
 void PortWrap::Wake(napi_env env, napi_value on_pages, void* context, void*) {
@@ -174,6 +177,11 @@ Napi::Value PortWrap::SubmitCopies(const Napi::CallbackInfo& info) {
   }
   const Napi::Array slabs = info[3].As<Napi::Array>();
   std::vector<const char*> sources;
+  try {
+    sources.reserve(slabs.Length());
+  } catch (const std::bad_alloc&) {
+    return ToJs(info.Env(), Status::NoMemory());
+  }
   for (uint32_t i = 0; i < slabs.Length(); i++) {
     const auto [data, bytes] = BytesOf(slabs.Get(i));
     // Nothing is read of one that was dropped.
@@ -272,8 +280,9 @@ Napi::Value PortWrap::TakeLarge(const Napi::CallbackInfo& info) {
     std::shared_ptr<size_t> shared;
     size_t size;
   };
-  // V8 counts the bytes as external memory of its own accord.
-  auto* kept = new Kept{large->block, shared, large->size};
+  // V8 counts the bytes as external memory by itself.
+  auto* kept = new (std::nothrow) Kept{large->block, shared, large->size};
+  if (!kept) return info.Env().Undefined();
   napi_value value = nullptr;
   const napi_status status = napi_create_external_arraybuffer(
       info.Env(), const_cast<void*>(large->data), large->size,
@@ -307,6 +316,14 @@ void PortWrap::CopyLarge(const Napi::CallbackInfo& info) {
 Napi::Value PortWrap::Recycle(const Napi::CallbackInfo& info) {
   CompletionPage* page = port_->page(Word(info, 0));
   return Napi::Boolean::New(info.Env(), page && port_->Recycle(page));
+}
+
+void PortWrap::Read(const Napi::CallbackInfo& info) {
+  double bytes = 0;
+  napi_get_value_double(info.Env(), info[4], &bytes);
+  if (!(bytes >= 0 && bytes < 0x1p53)) return;
+  port_->Read(Word(info, 0), Word(info, 1), Word(info, 2), Word(info, 3),
+              static_cast<uint64_t>(bytes));
 }
 
 void PortWrap::Acknowledge(const Napi::CallbackInfo& info) {

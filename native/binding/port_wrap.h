@@ -9,18 +9,21 @@
 
 #include "engine/port/port.h"
 #include "setup.h"
+#include "wrapped.h"
 
 namespace tritonts {
 
-class PortWrap : public Napi::ObjectWrap<PortWrap> {
+class PortWrap : public Wrapped<PortWrap> {
  public:
   static Napi::Function Define(Napi::Env env);
-  // A new port of `server`. `on_pages` is called with [id, words, id, words, …]. Empty without
-  // memory. `external`: try external ArrayBuffers.
+  // A new port of `server`. `on_pages` is called with [id, words, id, words, …]. Empty where the
+  // engine has no memory for it, or the environment no thread-safe function. `external`: try
+  // external ArrayBuffers.
   static Napi::Value Create(Napi::Env env, const std::shared_ptr<Server>& server,
                             const Napi::Function& on_pages, bool external);
 
-  explicit PortWrap(const Napi::CallbackInfo& info);
+  ~PortWrap() { Detach(); }
+  void Finalize(napi_env) {}
 
   // Ends the port; idempotent. Also called by the environment's cleanup hook.
   void Detach();
@@ -55,6 +58,7 @@ class PortWrap : public Napi::ObjectWrap<PortWrap> {
   Napi::Value LargeBytes(const Napi::CallbackInfo& info);
   void CopyLarge(const Napi::CallbackInfo& info);
   Napi::Value Recycle(const Napi::CallbackInfo& info);
+  void Read(const Napi::CallbackInfo& info);
   void Acknowledge(const Napi::CallbackInfo& info);
   Napi::Value HeaderWord(const Napi::CallbackInfo& info);
   void RefLoop(const Napi::CallbackInfo& info);
@@ -71,6 +75,7 @@ class PortWrap : public Napi::ObjectWrap<PortWrap> {
 
   std::shared_ptr<Port> port_;
   std::shared_ptr<Signal> signal_;
+  Napi::ObjectReference self_;  // until it is detached
   bool external_ = false;
   bool detached_ = false;
 };

@@ -22,6 +22,10 @@ void Poster::Hold() {
   if (held_++ == 0) napi_ref_threadsafe_function(env_, function_);
 }
 
+void Poster::Release() {
+  if (--held_ == 0) napi_unref_threadsafe_function(env_, function_);
+}
+
 void Poster::Post(Closure closure) {
   auto data = std::make_unique<Closure>(std::move(closure));
   posting_.fetch_add(1);
@@ -44,7 +48,7 @@ void Poster::Call(napi_env env, napi_value, void* context, void* data) {
   std::unique_ptr<Closure> closure(static_cast<Closure*>(data));
   if (env == nullptr) return;  // torn down meanwhile
   auto* poster = static_cast<Poster*>(context);
-  if (--poster->held_ == 0) napi_unref_threadsafe_function(env, poster->function_);
+  poster->Release();
   Napi::HandleScope scope(env);
   (*closure)(Napi::Env(env));
 }

@@ -23,7 +23,10 @@ class Poster : public std::enable_shared_from_this<Poster> {
 
   // JS thread: a closure is expected.
   void Hold();
-  // Any thread: runs `closure` on the JS thread, once, and ends one Hold.
+  // JS thread: it will not come.
+  void Release();
+  // Any thread: runs `closure` on the JS thread, once, and ends one Hold. Throws std::bad_alloc,
+  // and has done nothing, where there is no memory. The closure itself asks for none of C++.
   void Post(Closure closure);
   // JS thread, from the environment's cleanup hook.
   void Close();

@@ -1,63 +1,111 @@
 #include "server_wrap.h"
 
 #include <algorithm>
+#include <array>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "../backends/registry.h"
 #include "addon.h"
 #include "convert.h"
+#include "convert_ensemble.h"
 #include "port_wrap.h"
 
 namespace tritonts {
 
 namespace {
-// Calls a JS function that is no longer needed afterwards. An argument that could not be made, as
-// where the environment ends, leaves nothing to be told.
-void CallOnce(const std::shared_ptr<Napi::FunctionReference>& function,
-              const std::vector<napi_value>& arguments) {
-  if (std::none_of(arguments.begin(), arguments.end(), [](napi_value one) { return !one; })) {
-    function->Call(arguments);
+
+// What JavaScript waits for: its function at `info[index]`, to be called once, later. While it is
+// awaited, the environment's loop stays alive.
+class Awaited {
+ public:
+  Awaited(const Napi::CallbackInfo& info, size_t index) : poster_(DataOf(info.Env()).poster) {
+    *function_ = Napi::Persistent(info[index].As<Napi::Function>());
+    poster_->Hold();
   }
-  function->Reset();
-}
+  // The engine did not take the question: it threw.
+  ~Awaited() {
+    if (taken_) return;
+    poster_->Release();
+    function_->Reset();
+  }
+  Awaited(const Awaited&) = delete;
+  Awaited& operator=(const Awaited&) = delete;
+
+  // Makes what the engine is given: `to_js(env, told…)` returns the arguments for the function.
+  template <typename ToArguments>
+  auto Then(ToArguments to_arguments) const {
+    return [poster = poster_, function = function_, to_arguments](auto... told) {
+      poster->Post(
+          [function, to_arguments, told = std::make_tuple(std::move(told)...)](Napi::Env env) {
+            const auto arguments =
+                std::apply([&](const auto&... one) { return to_arguments(env, one...); }, told);
+            CallOnce(*function, arguments);
+          });
+    };
+  }
+  void Taken() { taken_ = true; }
+
+ private:
+  // An argument that could not be made, as where the environment ends, leaves nothing to be told.
+  template <size_t kCount>
+  static void CallOnce(Napi::FunctionReference& function,
+                       const std::array<napi_value, kCount>& arguments) {
+    if (std::none_of(arguments.begin(), arguments.end(), [](napi_value one) { return !one; })) {
+      napi_call_function(function.Env(), function.Env().Undefined(), function.Value(), kCount,
+                         arguments.data(), nullptr);
+    }
+    function.Reset();
+  }
+
+  const std::shared_ptr<Poster> poster_;
+  // Deleted on the JS thread, by the closure that has called it; where the environment ends before,
+  // it is abandoned, since no other thread may free it.
+  const std::shared_ptr<Napi::FunctionReference> function_{new Napi::FunctionReference(),
+                                                           [](Napi::FunctionReference* known) {
+                                                             if (known->IsEmpty()) delete known;
+                                                           }};
+  bool taken_ = false;
+};
+
 }  // namespace
 
 Napi::Function ServerWrap::Define(Napi::Env env) {
-  return DefineClass(
-      env, "NativeServer",
-      {InstanceMethod<&ServerWrap::Id>("id"), InstanceMethod<&ServerWrap::Attach>("attach"),
-       InstanceMethod<&ServerWrap::ReadFolder>("readFolder"),
-       InstanceMethod<&ServerWrap::Open>("open"), InstanceMethod<&ServerWrap::Start>("start"),
-       InstanceMethod<&ServerWrap::ReturnMemory>("returnMemory"),
-       InstanceMethod<&ServerWrap::CancelLoads>("cancelLoads"),
-       InstanceMethod<&ServerWrap::Publish>("publish"),
-       InstanceMethod<&ServerWrap::Withdraw>("withdraw"), InstanceMethod<&ServerWrap::Read>("read"),
-       InstanceMethod<&ServerWrap::ModelNames>("modelNames"),
-       InstanceMethod<&ServerWrap::Retire>("retire"), InstanceMethod<&ServerWrap::Close>("close"),
-       InstanceMethod<&ServerWrap::Join>("join"),
-       InstanceMethod<&ServerWrap::VersionStatistics>("statistics"),
-       InstanceMethod<&ServerWrap::VersionInfo>("info"),
-       InstanceMethod<&ServerWrap::InFlightBytes>("inFlightBytes")});
+  static constexpr Method kMethods[] = {
+      {"id", &ServerWrap::Id},
+      {"attach", &ServerWrap::Attach},
+      {"readFolder", &ServerWrap::ReadFolder},
+      {"open", &ServerWrap::Open},
+      {"start", &ServerWrap::Start},
+      {"addEnsemble", &ServerWrap::AddEnsemble},
+      {"bindEnsemble", &ServerWrap::BindEnsemble},
+      {"returnMemory", &ServerWrap::ReturnMemory},
+      {"cancelLoads", &ServerWrap::CancelLoads},
+      {"publish", &ServerWrap::Publish},
+      {"withdraw", &ServerWrap::Withdraw},
+      {"read", &ServerWrap::Read},
+      {"modelNames", &ServerWrap::ModelNames},
+      {"retire", &ServerWrap::Retire},
+      {"close", &ServerWrap::Close},
+      {"join", &ServerWrap::Join},
+      {"statistics", &ServerWrap::VersionStatistics},
+      {"metrics", &ServerWrap::Metrics},
+      {"batches", &ServerWrap::Batches},
+      {"info", &ServerWrap::VersionInfo},
+      {"inFlightBytes", &ServerWrap::InFlightBytes},
+  };
+  return DefineWrapped(env, "NativeServer", kMethods);
 }
 
-ServerWrap::ServerWrap(const Napi::CallbackInfo& info) : Napi::ObjectWrap<ServerWrap>(info) {}
-
-Napi::Value ServerWrap::Create(Napi::Env env, std::shared_ptr<Server> server) {
-  Napi::Object object = DataOf(env).server_class.New({});
-  ServerWrap* wrap = object.IsEmpty() ? nullptr : Unwrap(object);
-  if (!wrap) return {};  // the environment ends
-  wrap->server_ = std::move(server);
-  return object;
-}
-
-std::shared_ptr<Napi::FunctionReference> ServerWrap::Callback(const Napi::CallbackInfo& info,
-                                                              size_t index) {
-  DataOf(info.Env()).poster->Hold();
-  // Deleted on the JS thread by the closure; when the environment ends before, it is abandoned,
-  // since no other thread may free it.
-  auto* reference = new Napi::FunctionReference(Napi::Persistent(info[index].As<Napi::Function>()));
-  return {reference, [](Napi::FunctionReference* known) {
-            if (known->IsEmpty()) delete known;
-          }};
+Napi::Value ServerWrap::Create(Napi::Env env,
+                               const std::function<std::shared_ptr<Server>()>& make) {
+  auto wrap = std::make_unique<ServerWrap>();
+  wrap->server_ = make();
+  if (!wrap->server_) return env.Undefined();
+  return Wrap(DataOf(env).server_class, std::move(wrap));
 }
 
 Napi::Value ServerWrap::Id(const Napi::CallbackInfo& info) {
@@ -69,16 +117,14 @@ Napi::Value ServerWrap::Attach(const Napi::CallbackInfo& info) {
 }
 
 void ServerWrap::ReadFolder(const Napi::CallbackInfo& info) {
-  auto callback = Callback(info, 4);
-  auto poster = DataOf(info.Env()).poster;
-  server_->ReadFolder(StringOf(info[0]), StringOf(info[1]),
-                      static_cast<uint64_t>(NumberOf(info[2])), StringOf(info[3]),
-                      [callback, poster](Status status, ModelFolder folder) {
-                        poster->Post([callback, status = std::move(status),
-                                      folder = std::move(folder)](Napi::Env env) {
-                          CallOnce(callback, {ToJs(env, status), ToJs(env, folder)});
-                        });
-                      });
+  Awaited awaited(info, 4);
+  server_->ReadFolder(
+      StringOf(info[0]), StringOf(info[1]), static_cast<uint64_t>(NumberOf(info[2])),
+      StringOf(info[3]),
+      awaited.Then([](Napi::Env env, const Status& status, const ModelFolder& folder) {
+        return std::array<napi_value, 2>{ToJs(env, status), ToJs(env, folder)};
+      }));
+  awaited.Taken();
 }
 
 void ServerWrap::Open(const Napi::CallbackInfo& info) {
@@ -93,14 +139,12 @@ void ServerWrap::Open(const Napi::CallbackInfo& info) {
     Napi::TypeError::New(info.Env(), "there is no such backend").ThrowAsJavaScriptException();
     return;
   }
-  auto callback = Callback(info, 5);
-  auto poster = DataOf(info.Env()).poster;
-  server_->Open(backend, std::move(spec), [callback, poster](OpenResult result) {
-    poster->Post([callback, result = std::move(result)](Napi::Env env) {
-      CallOnce(callback, {ToJs(env, result.status), Napi::Number::New(env, result.uid),
-                          ToJs(env, result.description)});
-    });
-  });
+  Awaited awaited(info, 5);
+  server_->Open(backend, std::move(spec), awaited.Then([](Napi::Env env, const OpenResult& result) {
+    return std::array<napi_value, 3>{ToJs(env, result.status), Napi::Number::New(env, result.uid),
+                                     ToJs(env, result.description)};
+  }));
+  awaited.Taken();
 }
 
 void ServerWrap::Start(const Napi::CallbackInfo& info) {
@@ -110,18 +154,27 @@ void ServerWrap::Start(const Napi::CallbackInfo& info) {
     info[2].As<Napi::Function>().Call({ToJs(info.Env(), *status)});
     return;
   }
-  auto callback = Callback(info, 2);
-  auto poster = DataOf(info.Env()).poster;
-  server_->Start(uid, std::move(config), [callback, poster](Status status) {
-    poster->Post([callback, status](Napi::Env env) { CallOnce(callback, {ToJs(env, status)}); });
-  });
+  Awaited awaited(info, 2);
+  server_->Start(uid, std::move(config), awaited.Then([](Napi::Env env, const Status& status) {
+    return std::array<napi_value, 1>{ToJs(env, status)};
+  }));
+  awaited.Taken();
+}
+
+Napi::Value ServerWrap::AddEnsemble(const Napi::CallbackInfo& info) {
+  const uint32_t uid = server_->AddEnsemble(StringOf(info[0]), EnsemblePlanOf(info[1]));
+  return Napi::Number::New(info.Env(), uid);
+}
+
+Napi::Value ServerWrap::BindEnsemble(const Napi::CallbackInfo& info) {
+  const auto uid = static_cast<uint32_t>(NumberOf(info[0]));
+  return ToJs(info.Env(), server_->BindEnsemble(uid, UidsOf(info[1])));
 }
 
 void ServerWrap::ReturnMemory(const Napi::CallbackInfo& info) {
-  auto callback = Callback(info, 0);
-  auto poster = DataOf(info.Env()).poster;
-  server_->ReturnMemory(
-      [callback, poster] { poster->Post([callback](Napi::Env) { CallOnce(callback, {}); }); });
+  Awaited awaited(info, 0);
+  server_->ReturnMemory(awaited.Then([](Napi::Env) { return std::array<napi_value, 0>{}; }));
+  awaited.Taken();
 }
 
 void ServerWrap::CancelLoads(const Napi::CallbackInfo&) {
@@ -154,26 +207,23 @@ Napi::Value ServerWrap::ModelNames(const Napi::CallbackInfo& info) {
 }
 
 void ServerWrap::Retire(const Napi::CallbackInfo& info) {
-  auto callback = Callback(info, 1);
-  auto poster = DataOf(info.Env()).poster;
-  server_->Retire(static_cast<uint32_t>(NumberOf(info[0])), [callback, poster](bool abandoned) {
-    poster->Post([callback, abandoned](Napi::Env env) {
-      CallOnce(callback, {Napi::Boolean::New(env, abandoned)});
-    });
-  });
+  Awaited awaited(info, 1);
+  server_->Retire(static_cast<uint32_t>(NumberOf(info[0])),
+                  awaited.Then([](Napi::Env env, bool abandoned) {
+                    return std::array<napi_value, 1>{Napi::Boolean::New(env, abandoned)};
+                  }));
+  awaited.Taken();
 }
 
 void ServerWrap::Close(const Napi::CallbackInfo& info) {
-  auto callback = Callback(info, 1);
-  auto poster = DataOf(info.Env()).poster;
+  Awaited awaited(info, 1);
   server_->Close(static_cast<uint64_t>(NumberOf(info[0])),
-                 [callback, poster](std::vector<std::string> abandoned) {
-                   poster->Post([callback, abandoned](Napi::Env env) {
-                     Napi::Array names = Napi::Array::New(env, abandoned.size());
-                     for (uint32_t i = 0; i < abandoned.size(); i++) names.Set(i, abandoned[i]);
-                     CallOnce(callback, {names});
-                   });
-                 });
+                 awaited.Then([](Napi::Env env, const std::vector<std::string>& abandoned) {
+                   Napi::Array names = Napi::Array::New(env, abandoned.size());
+                   for (uint32_t i = 0; i < abandoned.size(); i++) names.Set(i, abandoned[i]);
+                   return std::array<napi_value, 1>{names};
+                 }));
+  awaited.Taken();
 }
 
 void ServerWrap::Join(const Napi::CallbackInfo& info) {
@@ -182,12 +232,22 @@ void ServerWrap::Join(const Napi::CallbackInfo& info) {
 }
 
 Napi::Value ServerWrap::VersionStatistics(const Napi::CallbackInfo& info) {
-  auto version = server_->FindVersion(static_cast<uint32_t>(NumberOf(info[0])));
+  auto version = server_->FindServed(static_cast<uint32_t>(NumberOf(info[0])));
   return version ? ToJs(info.Env(), version->statistics()) : info.Env().Undefined();
 }
 
-Napi::Value ServerWrap::VersionInfo(const Napi::CallbackInfo& info) {
+Napi::Value ServerWrap::Metrics(const Napi::CallbackInfo& info) {
+  auto version = server_->FindServed(static_cast<uint32_t>(NumberOf(info[0])));
+  return version ? ToJs(info.Env(), version->metrics(DoublesOf(info[1]))) : info.Env().Undefined();
+}
+
+Napi::Value ServerWrap::Batches(const Napi::CallbackInfo& info) {
   auto version = server_->FindVersion(static_cast<uint32_t>(NumberOf(info[0])));
+  return version ? ToJs(info.Env(), version->batches()) : info.Env().Undefined();
+}
+
+Napi::Value ServerWrap::VersionInfo(const Napi::CallbackInfo& info) {
+  auto version = server_->FindServed(static_cast<uint32_t>(NumberOf(info[0])));
   return version ? ToJs(info.Env(), version->Info()) : info.Env().Undefined();
 }
 

@@ -1,30 +1,31 @@
 // A server as JavaScript holds it: typed calls, no policy. JS thread only.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "engine/server/server.h"
 #include "poster.h"
 #include "setup.h"
+#include "wrapped.h"
 
 namespace tritonts {
 
-class ServerWrap : public Napi::ObjectWrap<ServerWrap> {
+class ServerWrap : public Wrapped<ServerWrap> {
  public:
   static Napi::Function Define(Napi::Env env);
-  static Napi::Value Create(Napi::Env env, std::shared_ptr<Server> server);
-
-  explicit ServerWrap(const Napi::CallbackInfo& info);
+  // Undefined where the environment ends, or `make` returns none.
+  static Napi::Value Create(Napi::Env env, const std::function<std::shared_ptr<Server>()>& make);
+  void Finalize(napi_env) {}
 
  private:
-  // Runs `call(done)`, where done(args…) later calls the JS function at `info[index]`.
-  std::shared_ptr<Napi::FunctionReference> Callback(const Napi::CallbackInfo& info, size_t index);
-
   Napi::Value Id(const Napi::CallbackInfo& info);
   Napi::Value Attach(const Napi::CallbackInfo& info);
   void ReadFolder(const Napi::CallbackInfo& info);
   void Open(const Napi::CallbackInfo& info);
   void Start(const Napi::CallbackInfo& info);
+  Napi::Value AddEnsemble(const Napi::CallbackInfo& info);
+  Napi::Value BindEnsemble(const Napi::CallbackInfo& info);
   void ReturnMemory(const Napi::CallbackInfo& info);
   void CancelLoads(const Napi::CallbackInfo& info);
   void Publish(const Napi::CallbackInfo& info);
@@ -35,6 +36,8 @@ class ServerWrap : public Napi::ObjectWrap<ServerWrap> {
   void Close(const Napi::CallbackInfo& info);
   void Join(const Napi::CallbackInfo& info);
   Napi::Value VersionStatistics(const Napi::CallbackInfo& info);
+  Napi::Value Metrics(const Napi::CallbackInfo& info);
+  Napi::Value Batches(const Napi::CallbackInfo& info);
   Napi::Value VersionInfo(const Napi::CallbackInfo& info);
   Napi::Value InFlightBytes(const Napi::CallbackInfo& info);
 

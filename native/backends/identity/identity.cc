@@ -36,7 +36,7 @@ class IdentityInstance final : public Instance {
       return;
     }
     run.MarkComputed();
-    const Status status = AnswersTogether(run) ? GiveTogether(run) : GiveEach(run);
+    const Status status = RespondsTogether(run) ? GiveTogether(run) : GiveEach(run);
     run.RespondAll(status);
     for (Gathered& gathered : gathered_) gathered.buffer = Buffer();
   }
@@ -50,9 +50,9 @@ class IdentityInstance final : public Instance {
   }
 
  private:
-  // Whether the requests' inputs are rows of one length, which are best given back as one tensor.
-  // A large input that is alone is given back as it is.
-  bool AnswersTogether(const Run& run) const {
+  // Whether the inputs are rows of equal size, so that one output for all requests is best. A
+  // single large input is returned as it is, without a copy.
+  bool RespondsTogether(const Run& run) const {
     const auto requests = run.requests();
     if (io_->max_batch_size == 0) return false;
     for (const InputTensor& input : requests.front()->inputs()) {
@@ -104,7 +104,7 @@ class IdentityInstance final : public Instance {
     return Status::Ok();
   }
 
-  // False: asked to end before the time was over.
+  // Waits for the delay. False: Terminate was called meanwhile.
   bool Delay() {
     std::unique_lock lock(mutex_);
     return !terminate_.wait_for(lock, std::chrono::milliseconds(delay_ms_),
@@ -114,7 +114,7 @@ class IdentityInstance final : public Instance {
   const std::string model_;
   const std::shared_ptr<const ModelIo> io_;
   const uint64_t delay_ms_;
-  std::vector<Gathered> gathered_;  // by output, of the last run
+  std::vector<Gathered> gathered_;  // by output, for the current run
   std::mutex mutex_;                // guards terminated_
   std::condition_variable terminate_;
   bool terminated_ = false;
@@ -125,10 +125,11 @@ class IdentityModel final : public Model {
   IdentityModel(std::string name, uint64_t delay_ms, uint64_t multiplier)
       : name_(std::move(name)), delay_ms_(delay_ms), multiplier_(multiplier) {}
 
-  // It takes whatever the configuration says.
+  // It takes any inputs that the configuration has.
   ModelDescription Describe() const override { return {}; }
 
   bool starts_at_once() const override { return true; }
+  bool may_run_again() const override { return true; }
 
   Status Configure(const ModelIo& io) override {
     for (size_t i = 0; i < io.outputs.size(); i++) {

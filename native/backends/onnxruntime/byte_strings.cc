@@ -20,7 +20,7 @@ void WriteLength(char* bytes, uint32_t length) {
   for (size_t i = 0; i < kLengthBytes; i++) bytes[i] = static_cast<char>(length >> (8 * i) & 0xff);
 }
 
-// How many elements the shape says, or `limit` + 1 when those are more than `limit`.
+// The number of elements of a shape, or `limit` + 1 if that is greater than `limit`.
 size_t CountUpTo(std::span<const int64_t> shape, size_t limit) {
   size_t count = 1;
   for (const int64_t dim : shape) {
@@ -37,7 +37,8 @@ size_t CountUpTo(std::span<const int64_t> shape, size_t limit) {
 
 Status ReadStrings(const Session& session, std::span<const char> bytes,
                    std::span<const int64_t> shape, OrtValue** value) {
-  // Every element takes at least its length's bytes, so a wrong shape can't ask for much memory.
+  // Each element takes at least the bytes of its length, so a wrong shape cannot ask for much
+  // memory.
   const size_t most = bytes.size() / kLengthBytes;
   const size_t count = CountUpTo(shape, most);
   if (count > most) {
@@ -91,7 +92,8 @@ Status WriteStrings(const Session& session, Run& run, const OrtValue* value, siz
   offsets.resize(count + 1);
   offsets[count] = text;
   if (count > 0) {
-    // Behind the room for all lengths, so that moving them forward, one by one, overtakes nothing.
+    // The strings are written behind the room for all lengths. So they can be moved forward one by
+    // one without overwriting each other.
     status =
         library.Take(api.Call(kGetStrings, value, data + lengths, text, offsets.data(), count));
     if (!status.ok()) return status;

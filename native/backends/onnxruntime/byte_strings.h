@@ -1,5 +1,6 @@
-// BYTES tensors: serialised on our side (each element after its length, 4 bytes, little endian),
-// strings on the runtime's. NUL bytes and invalid UTF-8 pass both ways.
+// Converts BYTES tensors. The engine's are serialised: each element follows its length (4 bytes,
+// little endian). The runtime's are strings. NUL bytes and invalid UTF-8 are kept both ways. Called
+// on the thread that runs the session.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +13,8 @@
 
 namespace tritonts::onnxruntime {
 
-// Makes a string tensor of `shape` from serialised elements. INVALID_ARG when they are cut, or are
-// more or fewer than the shape says.
+// Makes a string tensor of `shape` from serialised elements. INVALID_ARG: they are truncated, or
+// more or fewer than the shape says. The caller owns `*value`.
 Status ReadStrings(const Session& session, std::span<const char> bytes,
                    std::span<const int64_t> shape, OrtValue** value);
 
@@ -21,13 +22,13 @@ Status ReadStrings(const Session& session, std::span<const char> bytes,
 struct SerialisedStrings {
   BlockRef block;
   size_t size = 0;
-  // With `rows` rows: where each begins, and the end. Kept allocated between uses.
+  // Where each row begins, and the end. Kept allocated between uses.
   std::vector<size_t> row_offsets;
   std::vector<size_t> element_offsets;  // scratch
 };
 
 // Serialises a string tensor of `count` elements in `rows` equal rows into a block of the run's
-// pool. UNAVAILABLE when there is no memory.
+// pool. UNAVAILABLE: there is no memory.
 Status WriteStrings(const Session& session, Run& run, const OrtValue* value, size_t count,
                     size_t rows, SerialisedStrings* out);
 

@@ -71,8 +71,8 @@ Status AppendCudaProvider(const Library& library, int device, const Settings& se
     return library.Take(table.Call(kUpdateCudaProviderOptions, cuda.get(), keys.data(),
                                    values.data(), keys.size()));
   };
-  // What fails without the model's options is the provider: the first call opens it, and with it
-  // the libraries of CUDA and cuDNN.
+  // This first call has no options of the model. So if it fails, the provider cannot be loaded: the
+  // call opens it, with the libraries of CUDA and cuDNN.
   status = update();
   if (!status.ok()) return unavailable(status);
   if (!settings.cuda.empty()) {
@@ -80,7 +80,7 @@ Status AppendCudaProvider(const Library& library, int device, const Settings& se
       keys.push_back(key.c_str());
       values.push_back(value.c_str());
     }
-    // All at once, since a call puts back to its default what it does not name.
+    // All options go into one call, because a call resets options that it does not name.
     status = update();
     if (!status.ok()) {
       return Status::InvalidArg("the CUDA provider refuses an option: " + status.message());

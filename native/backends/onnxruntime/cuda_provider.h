@@ -1,5 +1,6 @@
-// The runtime's CUDA provider: libraries that lie beside the runtime's own, and run a session on a
-// GPU. Callers' tensors stay in host memory; the provider copies.
+// The runtime's CUDA provider: libraries beside the runtime's own, which run a session on a GPU.
+// Callers' tensors stay in host memory, and the provider copies them. Any thread may call these
+// functions.
 #pragma once
 
 #include <string>
@@ -13,16 +14,16 @@
 
 namespace tritonts::onnxruntime {
 
-// UNAVAILABLE, with the missing file, its folder and what helps, unless the provider's files lie
-// beside the runtime's library file. The runtime looks nowhere else for them.
+// Checks that the provider's files lie beside the runtime's library file, the only place where the
+// runtime looks. Otherwise returns UNAVAILABLE with the missing file, its folder and what helps.
 Status FindCudaProvider(const std::string& library_path);
 
-// UNAVAILABLE with the reason where there is no GPU; INVALID_ARG, with the ids that there are, for
-// one that is not.
+// Checks ids of devices. UNAVAILABLE: there is no GPU, and why. INVALID_ARG: an id does not exist;
+// the message names those that do.
 Status CheckDevices(const std::vector<int>& devices, const device::CudaDevices& found);
 
-// Lets sessions of these options run on GPU `device`. UNAVAILABLE with the runtime's text where the
-// provider can't be loaded, INVALID_ARG for an option that it does not take.
+// Lets sessions with these options run on GPU `device`. UNAVAILABLE, with the runtime's text: the
+// provider cannot be loaded. INVALID_ARG: it refuses an option.
 Status AppendCudaProvider(const Library& library, int device, const Settings& settings,
                           OrtSessionOptions* options);
 

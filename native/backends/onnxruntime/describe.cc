@@ -15,11 +15,11 @@ namespace tritonts::onnxruntime {
 namespace {
 
 struct TypeRow {
-  const char* name;  // the runtime's word
+  const char* name;  // the runtime's name
   DataType datatype;
 };
 
-// By the runtime's number.
+// The index is the runtime's number of the type.
 constexpr std::array<TypeRow, 27> kTypes = {{
     {"undefined", DataType::kInvalid},
     {"float32", DataType::kFp32},
@@ -50,7 +50,7 @@ constexpr std::array<TypeRow, 27> kTypes = {{
     {"float8e8m0", DataType::kInvalid},
 }};
 
-// By the runtime's number of a ValueKind.
+// The index is the runtime's number of the ValueKind.
 constexpr std::array<const char*, 7> kKinds = {"unknown", "tensor", "sequence", "map",
                                                "opaque",  "sparse", "optional"};
 
@@ -69,7 +69,7 @@ Status ReadDims(const Session& session, const OrtTensorInfo* info, std::vector<i
   return library.Take(api.Call(kGetDimensions, info, dims->data(), rank));
 }
 
-// The names of dynamic dimensions, "" for the others and where the file gives none.
+// Reads the names of dynamic dims; "": the dim is fixed, or has no name in the file.
 Status ReadDimNames(const Session& session, const OrtTensorInfo* info, size_t rank,
                     std::vector<std::string>* names) {
   std::vector<const char*> texts(rank, nullptr);
@@ -107,7 +107,7 @@ Status DescribeType(const Session& session, const OrtTypeInfo* type, TensorDescr
   return Status::Ok();
 }
 
-// Appends what the three functions of the runtime tell about one group of tensors.
+// Appends descriptions of a group of tensors, which three functions of the runtime describe.
 template <typename Count, typename Name, typename Type>
 Status DescribeGroup(const Session& session, Count count_entry, Name name_entry, Type type_entry,
                      bool optional, std::vector<TensorDescription>* tensors) {
@@ -132,7 +132,7 @@ Status DescribeGroup(const Session& session, Count count_entry, Name name_entry,
   return status;
 }
 
-// Bytes in memory as a stream reads them, which std::istringstream would copy.
+// Lets a stream read bytes in memory. std::istringstream would copy them.
 class MemoryBuffer final : public std::streambuf {
  public:
   explicit MemoryBuffer(const std::string& bytes) {
@@ -153,7 +153,8 @@ class MemoryBuffer final : public std::streambuf {
   }
 };
 
-// What only the model's file tells: which tensors without dimensions have no rank.
+// Finds out from the model's file which tensors without dims have no rank. Older runtimes do not
+// tell.
 void FindUnranked(const ModelSpec& spec, ModelDescription* description) {
   const auto may_be = [](const TensorDescription& tensor) {
     return tensor.datatype != DataType::kInvalid && tensor.dims.empty();

@@ -1,4 +1,5 @@
-// A session's inputs and outputs, as the runtime tells them.
+// A session's inputs and outputs, as the runtime describes them. Any thread may call these
+// functions.
 #pragma once
 
 #include <cstddef>
@@ -11,19 +12,20 @@
 
 namespace tritonts::onnxruntime {
 
-// Triton's datatype for a type of element; kInvalid where it has none.
+// Triton's datatype for an element type; kInvalid: there is none.
 DataType ToDataType(ElementType type);
-// The other way; kUndefined for kInvalid.
+// The element type for a datatype; kUndefined for kInvalid.
 ElementType ToElementType(DataType type);
 
-// Inputs, then overridable initializers as optional inputs; outputs. Anything but a dense tensor
-// has datatype kInvalid and says in type_name what it is. `spec` is what the session was made of.
+// Describes the inputs, then overridable initializers as optional inputs, and the outputs. Anything
+// but a dense tensor has datatype kInvalid, and type_name says what it is. The session was made
+// from `spec`.
 StatusOr<ModelDescription> DescribeSession(const Session& session, const ModelSpec& spec);
 
-// The shape of a tensor that the runtime made.
+// Reads the shape of a tensor that the runtime made.
 Status ReadTensorShape(const Session& session, const OrtValue* value, std::vector<int64_t>* shape);
 
-// How many elements such a tensor has.
+// The number of elements of such a tensor.
 inline size_t CountElements(std::span<const int64_t> shape) {
   size_t count = 1;
   for (const int64_t dim : shape) count *= static_cast<size_t>(dim);

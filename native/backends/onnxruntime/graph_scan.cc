@@ -10,13 +10,13 @@ namespace tritonts::onnxruntime {
 
 namespace {
 
-// Names that are longer are nobody's; so many graphs in each other no runtime takes; and so many
-// operators of unknown domains no model has.
+// Limits for malformed files: the length of a name, the depth of nested graphs, and the number of
+// unknown operators.
 constexpr size_t kLongestName = 256;
 constexpr int kDeepest = 50;
 constexpr size_t kMostUnknown = 4096;
 
-// Numbers of the fields of onnx.proto that lead to operators.
+// The field numbers of onnx.proto that lead to operators.
 constexpr uint32_t kModelGraph = 7;
 constexpr uint32_t kModelFunctions = 25;
 constexpr uint32_t kGraphNode = 1;
@@ -29,7 +29,7 @@ constexpr uint32_t kNodeDomain = 7;
 constexpr uint32_t kAttributeGraph = 6;
 constexpr uint32_t kAttributeGraphs = 11;
 
-// What people can read of a name that may hold anything.
+// Makes a readable text of a name that may contain any bytes.
 std::string Readable(std::string name) {
   constexpr size_t kShown = 64;
   if (name.size() > kShown) name = name.substr(0, kShown) + "...";
@@ -123,7 +123,8 @@ class Scan {
         Note(traits, "the model has the operator " + op.second);
       }
     } else if (unknown_.size() < kMostUnknown) {
-      unknown_.insert(std::move(op));  // unless it is one of the functions, which may come later
+      unknown_.insert(std::move(
+          op));  // it may still be one of the model's functions, which may come later in the file
     } else {
       Note(traits, "the model has too many operators that are not ONNX's");
     }
@@ -157,7 +158,7 @@ class Scan {
 };
 
 GraphFacts ScanWith(WireReader* reader, bool is_runtime_format) {
-  // The mark of the runtime's own format, and where it is.
+  // Files in the runtime's own format have this mark at offset 4.
   if (is_runtime_format || reader->SeesAt(4, "ORTM")) {
     return UnknownGraph(
         "the model's file has ONNX Runtime's own format (.ort), whose operators are not looked at");

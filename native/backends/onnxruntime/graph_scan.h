@@ -1,8 +1,8 @@
-// Looks through a model file's operators, those of nested graphs and of the model's own functions
-// included, for what the runtime does not tell: whether they keep the rows of a batch, and whether
-// they take a time that depends on data. What it is not sure of it takes for the worse.
+// Scans the operators of a model file, including those of nested graphs and of the model's own
+// functions, for facts that the runtime does not tell: whether the rows of a batch are kept, and
+// whether the time of a run depends on the data. If it is not sure, it assumes the worse.
 //
-// It reads the file once, without the bytes of weights, and works on whatever the file holds.
+// It reads the file once and skips the weights. It copes with any content.
 #pragma once
 
 #include <filesystem>
@@ -11,18 +11,19 @@
 
 namespace tritonts::onnxruntime {
 
-// Clauses for people, such as "the model has the operator NonZero"; empty: no.
+// The facts, as clauses for messages, such as "the model has the operator NonZero". Empty: it does
+// not.
 struct GraphFacts {
-  // Why the number of rows that come out is not known to be that of the rows that go in.
+  // Why outputs may have another number of rows than inputs.
   std::string rows_vary;
-  // Why a run's time is not known by the shapes of its inputs.
+  // Why the time of a run may depend on more than the shapes of its inputs.
   std::string time_varies;
 };
 
-// All that can't be known for the same reason.
+// Both facts with the same reason.
 GraphFacts UnknownGraph(const std::string& reason);
 
-// Any thread.
+// Any thread may call these.
 GraphFacts ScanGraph(const std::filesystem::path& file);
 GraphFacts ScanGraph(std::string_view bytes);
 

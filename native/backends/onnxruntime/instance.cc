@@ -8,11 +8,11 @@ namespace tritonts::onnxruntime {
 
 namespace {
 
-// What empty tensors point to: the runtime wants an address for them too.
+// Empty tensors point here, because the runtime wants an address for them, too.
 alignas(64) char no_bytes[64];
 
-// Whether a run failed because an output has another shape than the memory that was given for it.
-// Nothing but the text tells: the first is of old versions, the second of new ones.
+// Whether a run failed because an output has another shape than the memory that was bound for it.
+// Only the message tells: old versions have the first text, new ones the second.
 bool IsShapeMismatch(const Status& status) {
   return status.message().find("shape verification failed") != std::string::npos ||
          status.message().find("pre-allocated output OrtValues") != std::string::npos;
@@ -53,12 +53,12 @@ Status OnnxInstance::Prepare() {
 
 void OnnxInstance::Terminate() {
   terminated_ = true;
-  // It fails only without memory, and then there is nobody to tell.
+  // This fails only for want of memory, and nobody could be told.
   (void)library_.Take(table_.Call(kSetTerminate, run_options_));
 }
 
 void OnnxInstance::Execute(Run& run) {
-  // However it ends: what is left bound would be the next run's.
+  // However the run ends, nothing may stay bound for the next one.
   struct Releaser {
     OnnxInstance* instance;
     ~Releaser() { instance->ReleaseRun(); }
@@ -77,6 +77,8 @@ Status OnnxInstance::RunBatch(Run& run) {
   for (size_t i = 0; status.ok() && i < wanted_.size(); i++) {
     const uint32_t index = wanted_[i];
     status = About("output", plan_->outputs[index].name, outputs_[index].Declare(run));
+    // The model's fault, not a request's: it is not run again.
+    if (!status.ok()) run.Release(Run::kAll);
   }
   return status;
 }
@@ -133,8 +135,8 @@ Status OnnxInstance::ChooseOutputs(Run& run) {
 Status OnnxInstance::RunSession() {
   Status status = RunOnce();
   if (status.ok() || !IsShapeMismatch(status)) return status;
-  // The model declares an output shape that it does not keep to. The runtime tolerates that where
-  // it allocates the output itself.
+  // The model declares an output shape that is wrong. The runtime tolerates that if it allocates
+  // the output itself.
   for (const uint32_t index : wanted_) outputs_[index].NeverBind();
   return RunOnce();
 }

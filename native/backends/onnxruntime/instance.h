@@ -1,4 +1,4 @@
-// Runs batches on a session.
+// An instance runs batches on a session. Instances of a model on one device share the session.
 #pragma once
 
 #include <atomic>
@@ -14,15 +14,15 @@
 
 namespace tritonts::onnxruntime {
 
-// Everything here is the instance thread's, but for Terminate. The vectors are kept from run to
-// run, so that a run allocates nothing but what the runtime does and what outputs of unknown size
-// need.
+// Any thread may call Terminate; the rest is for the one thread that calls Execute. The vectors
+// stay allocated between runs. So only the runtime, and outputs of unknown size, allocate during a
+// run.
 class OnnxInstance final : public Instance {
  public:
   OnnxInstance(std::shared_ptr<Session> session, std::shared_ptr<const Plan> plan);
   ~OnnxInstance() override;
 
-  // Makes the options of its runs; called once, before all else.
+  // Makes the options of its runs. Called once, before anything else.
   Status Prepare();
 
   void Execute(Run& run) override;
@@ -32,7 +32,7 @@ class OnnxInstance final : public Instance {
   Status RunBatch(Run& run);
   Status GatherInputs(Run& run);
   Status GatherInput(Run& run, uint32_t index);
-  // Finds the outputs that some request wants, and memory for them.
+  // Chooses the outputs that a request wants, and binds memory for them.
   Status ChooseOutputs(Run& run);
   Status RunSession();
   Status RunOnce();
@@ -43,16 +43,17 @@ class OnnxInstance final : public Instance {
   const Library& library_;
   const Table& table_;
   OrtRunOptions* run_options_ = nullptr;
-  // Set before the runtime is told: a run that fails then was interrupted, whatever it says.
+  // Set before the runtime is told. A run that fails afterwards was interrupted, whatever its error
+  // says.
   std::atomic<bool> terminated_{false};
 
-  // Of the current run.
+  // These belong to the current run.
   std::vector<Gathered> gathered_;         // by input
-  std::vector<const char*> input_names_;   // of the present ones
+  std::vector<const char*> input_names_;   // of the inputs that are present
   std::vector<OrtValue*> input_values_;    // likewise
   std::vector<RunOutput> outputs_;         // by output
-  std::vector<uint32_t> wanted_;           // the outputs that some request wants
-  std::vector<const char*> output_names_;  // of the wanted ones
+  std::vector<uint32_t> wanted_;           // indexes of the outputs that a request wants
+  std::vector<const char*> output_names_;  // of the wanted outputs
   std::vector<OrtValue*> output_values_;   // likewise, while the runtime runs
 };
 

@@ -22,8 +22,8 @@ struct ApiBase {
   const char* (*get_version_string)();
 };
 
-// A model of one operator, in protobuf's wire format: IR version 8 and a graph of 55 bytes; the
-// node y = Identity(x); the graph's name; its input x and its output y, float [1]; opset 13.
+// A model of one operator, in protobuf's wire format: IR version 8; a graph of 55 bytes with the
+// node y = Identity(x), a name, the input x and the output y, float [1]; opset 13.
 constexpr std::string_view kSmallestModel =
     "\x08\x08\x3a\x37"
     "\x0a\x10\x0a\x01x\x12\x01y\x22\x08Identity"
@@ -32,14 +32,14 @@ constexpr std::string_view kSmallestModel =
     "\x62\x0f\x0a\x01y\x12\x0a\x0a\x08\x08\x01\x12\x04\x0a\x02\x08\x01"
     "\x42\x02\x10\x0d";
 
-// All libraries ever opened, by canonical path.
+// All open libraries by canonical path.
 struct OpenLibraries {
   std::mutex mutex;  // guards by_path
   std::map<std::string, Library*> by_path;
 };
 
 OpenLibraries& Libraries() {
-  // Not destroyed, like the libraries themselves: threads may still run at exit.
+  // Like the libraries, this is never destroyed, because threads may still run at exit.
   static auto* const libraries = new OpenLibraries();
   return *libraries;
 }
@@ -48,7 +48,7 @@ Status NotUsable(const std::string& path, const std::string& why) {
   return Status::Unavailable("the ONNX Runtime library '" + path + "' " + why);
 }
 
-// MINOR of "1.MINOR.PATCH"; -1 for anything else.
+// The MINOR of "1.MINOR.PATCH"; -1 for anything else.
 int MinorVersion(const std::string& version) {
   if (version.rfind("1.", 0) != 0) return -1;
   int minor = -1;
@@ -79,7 +79,8 @@ StatusOr<Library*> Library::Open(const std::string& path) {
     if (found != libraries.by_path.end()) return found->second;
   }
 
-  // Not under the mutex. Two threads that open the same file get the same library from the system.
+  // The mutex is not held here. If two threads open the same file, the system gives both the same
+  // library.
   auto opened = DynamicLibrary::Open(key);
   if (!opened.ok()) return NotUsable(path, "can't be opened: " + opened.status().message());
   using GetApiBase = const ApiBase* (*)();
@@ -98,7 +99,7 @@ StatusOr<Library*> Library::Open(const std::string& path) {
     return NotUsable(path, "(" + version + ") does not offer version " + std::to_string(api) +
                                " of its interface");
   }
-  // Whoever requires onnxruntime-node of another version later gets the library of that version.
+  // A later require of another version of onnxruntime-node then gets the library of that version.
   opened.value().HideName();
   std::string loaded = DynamicLibrary::PathOf(reinterpret_cast<const void*>(get_base));
   if (loaded.empty()) loaded = key;
@@ -143,17 +144,17 @@ Status Library::CreateEnvironment(int global_threads) {
   if (status.ok() && global_threads > 0) {
     status = Take(table_.Call(kSetGlobalIntraOpNumThreads, threading.get(), global_threads));
   }
-  // Sessions that run operators in parallel have pools of their own.
+  // One inter-op thread is enough: sessions that run operators in parallel have pools of their own.
   if (status.ok()) status = Take(table_.Call(kSetGlobalInterOpNumThreads, threading.get(), 1));
   if (status.ok()) status = Take(table_.Call(kSetGlobalSpinControl, threading.get(), 0));
-  // The runtime's own logger, kept quiet: what fails says so in its status. A logger function of
-  // ours would be called by other users of this library too, also when our code is gone.
+  // The runtime's own logger is kept quiet, because failures are in the statuses. A custom logger
+  // would also be called for other users of the library.
   if (status.ok()) {
     status = Take(table_.Call(kCreateEnvWithGlobalThreadPools, kLogFatal, "tritonts",
                               threading.get(), &environment_.env));
   }
-  // From 1.29 on the runtime writes about every session to a database, which it sends to its maker:
-  // not what somebody who serves models asked for, and a tenth of the time that a session takes.
+  // From 1.29 on the runtime reports every session to its maker through a database. Users did not
+  // ask for that, and it takes a tenth of the time of making a session.
   if (status.ok()) status = Take(table_.Call(kDisableTelemetryEvents, environment_.env));
   if (status.ok()) {
     status = Take(table_.Call(kCreateCpuMemoryInfo, kDeviceAllocator, kDefaultMemory,
@@ -162,13 +163,14 @@ Status Library::CreateEnvironment(int global_threads) {
   if (status.ok()) status = Take(table_.Call(kGetDefaultAllocator, &environment_.allocator));
   environment_.global_threads = global_threads;
   if (status.ok()) status = ProbeSharedPool();
-  // Once more, after what the first session of a library leaves for exit.
+  // The handler is registered again, because the first session of a library registers exit
+  // handlers.
   OnRuntimeLibraryOpened();
   return status;
 }
 
-// An environment that somebody else made is handed out again as it is, and nothing but a session
-// tells whether it has global pools.
+// If somebody else made the environment, the runtime returns that one. Only making a session tells
+// whether it has global pools.
 Status Library::ProbeSharedPool() {
   Handle<OrtSessionOptions, kReleaseSessionOptions> options(table_);
   Handle<OrtSession, kReleaseSession> session(table_);

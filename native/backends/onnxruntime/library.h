@@ -1,4 +1,4 @@
-// The ONNX Runtime library: found, checked, opened once for each file, and its environment.
+// The ONNX Runtime library, which is opened once for each file, and its environment.
 #pragma once
 
 #include <cstdint>
@@ -10,40 +10,41 @@
 
 namespace tritonts::onnxruntime {
 
-// The process' one environment of a library. Never released: the runtime's threads and other users
-// of the same library outlive whoever would release it.
+// A library's environment, of which the process has one. It is never released, because the
+// runtime's threads and other users of the library may outlive its users here.
 struct Environment {
   OrtEnv* env = nullptr;
   OrtMemoryInfo* cpu_memory = nullptr;
-  OrtAllocator* allocator = nullptr;  // the runtime's default one, not owned
-  // False where somebody else (onnxruntime-node) made the environment first, without global pools.
+  OrtAllocator* allocator = nullptr;  // the runtime's default allocator, not owned
+  // Whether it has a global thread pool. False if somebody else (onnxruntime-node) made the
+  // environment first, without one.
   bool shared_pool = false;
   int global_threads = 0;  // of the shared pool; 0: the runtime's default
 };
 
-// An open library. One per file, for the life of the process; any thread may use it.
+// An open library. There is one for each file, for the life of the process. Any thread may use it.
 class Library {
  public:
-  // Opens the library at `path`, or finds it open. UNAVAILABLE, with the path and what to do, when
-  // there is no such file, or it is no library, no ONNX Runtime, or too old.
+  // Opens the library at `path`, or returns the one that is open. UNAVAILABLE, with the path and
+  // what to do: there is no such file, or it is not a library, not ONNX Runtime, or too old.
   static StatusOr<Library*> Open(const std::string& path);
 
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
 
   const Table& table() const { return table_; }
-  const std::string& path() const { return path_; }  // of the file that is really loaded
+  const std::string& path() const { return path_; }  // of the file that was loaded
   const std::string& version() const { return version_; }
 
-  // The environment, made by the first call with a shared pool of `global_threads` threads (0: the
-  // runtime's default) that do not spin. Later calls get the same one, whatever they ask for.
+  // The environment. The first call makes it, with a shared pool of `global_threads` threads (0:
+  // the runtime's default) that do not spin. Later calls return the same one.
   StatusOr<const Environment*> GetEnvironment(int global_threads);
 
-  // To be called when a session on a GPU is made: what its provider brought along has handlers of
-  // its own for exit, which must come after ours.
+  // Called when a session on a GPU was made. The libraries of its provider have exit handlers, and
+  // the engine's must run before those.
   void ProviderLoaded();
 
-  // The runtime's result as a status: INTERNAL with its text. Releases it.
+  // Turns the runtime's result into a status, INTERNAL with its text, and releases it.
   Status Take(OrtStatus* status) const;
 
  private:
@@ -56,7 +57,7 @@ class Library {
   const std::string path_;
   const std::string version_;
   const Table table_;
-  std::once_flag environment_made_;  // guards the making of the two below
+  std::once_flag environment_made_;  // makes environment_ and environment_status_
   Environment environment_;
   std::once_flag provider_loaded_;
   Status environment_status_;

@@ -17,8 +17,7 @@ const TensorDescription* Find(const std::vector<TensorDescription>& tensors,
   return found == tensors.end() ? nullptr : &*found;
 }
 
-// Finds the tensor of a configured input or output in the model, and checks that it is one we can
-// pass.
+// Finds the model's tensor for a configured input or output, and checks that it can be passed.
 Status Match(const std::string& what, const TensorSpec& spec,
              const std::vector<TensorDescription>& tensors, const TensorDescription** found) {
   const TensorDescription* tensor = Find(tensors, spec.name);
@@ -38,13 +37,13 @@ bool IsScalar(const ModelIo& io, const TensorSpec& spec, const TensorDescription
          spec.dims.size() == 1 && spec.dims[0] == 1;
 }
 
-// Works out the bytes of a row, where its dims are fixed and it is of a size that makes sense.
+// Computes the bytes of a row, if its dims are fixed and its size is reasonable.
 void FixSize(bool batching, OutputPlan* output) {
   size_t bytes = ByteSize(output->datatype);
   output->fixed = bytes > 0 && !output->passthrough && !(batching && output->dims.empty());
   for (size_t i = batching ? 1 : 0; output->fixed && i < output->dims.size(); i++) {
     const int64_t dim = output->dims[i];
-    // Rows below 4 GiB: their number times their bytes can't overflow.
+    // A row is below 4 GiB, so the number of rows times its bytes cannot overflow.
     if (dim < 0 ||
         (dim > 0 && bytes > std::numeric_limits<uint32_t>::max() / static_cast<uint64_t>(dim))) {
       output->fixed = false;

@@ -1,4 +1,4 @@
-// An ONNX model: what the runtime knows of it, and the plan for running it as configured.
+// An ONNX model: its description, and the plan for running it as configured.
 #pragma once
 
 #include <cstdint>
@@ -24,16 +24,16 @@ struct OutputPlan {
   DataType datatype = DataType::kInvalid;
   ElementType element = ElementType::kUndefined;
   bool scalar = false;
-  // An input of the model by the same name: the runtime hands out the input's own memory, and
-  // ignores what it is given for the output.
+  // The model has an input of the same name. The runtime then returns the input's own memory, and
+  // ignores memory that is bound for the output.
   bool passthrough = false;
-  // As configured. Where nothing but the batch dimension varies, the size is known before the run.
+  // As configured. If only the batch dimension varies (`fixed`), the size is known before the run.
   std::vector<int64_t> dims;
   bool fixed = false;
-  size_t row_bytes = 0;  // of one row, or of the whole tensor without batching; for fixed ones
+  size_t row_bytes = 0;  // of a row, or of the whole tensor without batching; only if fixed
 };
 
-// How a configured model runs. Immutable, shared by the instances.
+// How a configured model runs. Immutable; the instances share ownership of it.
 struct Plan {
   std::string model;
   bool batching = false;
@@ -43,7 +43,8 @@ struct Plan {
 
 class OnnxModel final : public Model {
  public:
-  // `sessions` are of one file, one for each device; at least one. `time_varies`: GraphFacts'.
+  // `sessions` are at least one, of the same file, one for each device. `time_varies` is as in
+  // GraphFacts.
   OnnxModel(std::string name, std::vector<std::shared_ptr<Session>> sessions,
             ModelDescription description, std::string time_varies)
       : name_(std::move(name)),
@@ -54,10 +55,11 @@ class OnnxModel final : public Model {
   ModelDescription Describe() const override { return description_; }
   Status Configure(const ModelIo& io) override;
   StatusOr<std::unique_ptr<Instance>> CreateInstance(const InstanceSpec& spec) override;
-  // An instance on a GPU has memory there.
+  // An instance on a GPU must allocate memory there, which takes long.
   bool starts_at_once() const override {
     return sessions_.size() == 1 && sessions_[0]->device() == kCpu;
   }
+  bool may_run_again() const override { return true; }
   bool time_depends_on_data() const override { return !time_varies_.empty(); }
   std::map<std::string, std::string> Info() const override;
 

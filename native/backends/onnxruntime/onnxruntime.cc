@@ -20,7 +20,7 @@ namespace onnxruntime {
 
 namespace {
 
-// Whether all that the devices need is there.
+// Checks that everything that the devices need is present.
 Status CheckGpus(const Library& library, const std::vector<int>& devices) {
   if (std::all_of(devices.begin(), devices.end(), [](int device) { return device == kCpu; })) {
     return Status::Ok();
@@ -29,8 +29,7 @@ Status CheckGpus(const Library& library, const std::vector<int>& devices) {
   return CheckDevices(devices, device::FindCudaDevices());
 }
 
-// Opens a library that is not used here, once for the process. Whether that works is no matter of
-// ours.
+// Opens a library that is not used here, once for the process. A failure does not matter here.
 void OpenFirst(const std::string& path) {
   static std::once_flag once;
   std::call_once(once, [&] {
@@ -38,7 +37,7 @@ void OpenFirst(const std::string& path) {
   });
 }
 
-// What the operators of a model that the runtime has loaded say about it.
+// The facts that follow from the operators of a loaded model.
 GraphFacts FactsOf(const ModelSpec& spec, const Settings& settings) {
   if (!settings.custom_op_libraries.empty()) {
     return UnknownGraph("the model has operators of libraries of its own (op_library_filename)");
@@ -72,7 +71,7 @@ class OnnxBackend final : public Backend {
         spec.name, std::move(sessions), description.take(), std::move(facts.time_varies)));
   }
 
-  // It calls nobody back, and waits for nothing but its own threads.
+  // A run calls nothing in JavaScript, and waits only for the runtime's threads.
   bool may_run_on_js_thread() const override { return true; }
 };
 

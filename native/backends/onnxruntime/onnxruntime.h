@@ -1,12 +1,12 @@
-// The backend for ONNX models, over an ONNX Runtime library that is opened at run time. What a
-// model's settings mean stands in settings.h.
+// The backend for ONNX models. It uses an ONNX Runtime library, which is opened at run time. A
+// model's settings are described in settings.h.
 #pragma once
 
 #include "engine/backend.h"
 
 namespace tritonts {
 
-// Lives as long as the process. Any thread.
+// The backend. It lives as long as the process. Any thread may call it.
 Backend* OnnxRuntimeBackend();
 
 }  // namespace tritonts

@@ -13,9 +13,10 @@ struct Row {
   bool time_varies;
 };
 
-// Operators of ONNX and of its domain for classical machine learning. What is not here does as much
-// as the shapes of its inputs say, or gets a shape as an input, which models nearly always work out
-// from shapes; how an If answers is told by the operators of its branches.
+// Operators of ONNX and of its domain for classical machine learning. For operators that are
+// missing here, rows and time follow from the shapes of the inputs, or from a shape that is an
+// input, which models nearly always compute from shapes. The rows of an If follow from the
+// operators of its branches.
 constexpr std::array kOnnx = std::to_array<Row>({
     {"Compress", true, true},
     {"ConcatFromSequence", true, true},
@@ -42,7 +43,7 @@ constexpr std::array kOnnx = std::to_array<Row>({
     {"ZipMap", true, true},
 });
 
-// Those that ONNX Runtime adds.
+// Operators that ONNX Runtime adds.
 constexpr std::array kRuntime = std::to_array<Row>({
     {"BeamSearch", true, true},
     {"BifurcationDetector", true, true},
@@ -71,7 +72,7 @@ OperatorTraits Find(const std::array<Row, kCount>& rows, std::string_view name) 
 OperatorTraits TraitsOf(std::string_view domain, std::string_view name) {
   if (domain.empty() || domain == "ai.onnx" || domain == "ai.onnx.ml") return Find(kOnnx, name);
   if (domain == "com.microsoft") return Find(kRuntime, name);
-  // Layouts that the runtime rewrites convolutions for, in files that it saved.
+  // These are in files that the runtime saved, with convolutions rewritten for other layouts.
   if (domain == "com.microsoft.nchwc" || domain == "com.ms.internal.nhwc") return {};
   return {false, true, true};
 }

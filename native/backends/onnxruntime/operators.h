@@ -1,4 +1,4 @@
-// What is known of ONNX's operators, by their names.
+// Facts about ONNX's operators, by name. Any thread may call it.
 #pragma once
 
 #include <string_view>
@@ -7,14 +7,14 @@ namespace tritonts::onnxruntime {
 
 struct OperatorTraits {
   bool known = true;
-  // How many rows come out may depend on the values that go in, not on their shapes alone.
+  // The number of output rows may depend on the values of the inputs, and not only on their shapes.
   bool rows_vary = false;
-  // So may the time it takes, beyond what shapes allow for.
+  // The time may depend on the values of the inputs.
   bool time_varies = false;
 };
 
-// `domain`: "" is ONNX's own. An operator of a domain that nobody knows is not known; neither are
-// its rows and its time.
+// The traits of an operator. The `domain` "" is ONNX's own. For an operator of an unknown domain,
+// the worst is assumed.
 OperatorTraits TraitsOf(std::string_view domain, std::string_view name);
 
 }  // namespace tritonts::onnxruntime

@@ -10,11 +10,11 @@ namespace tritonts::onnxruntime {
 
 namespace {
 
-// What blocks of empty tensors point to.
+// Blocks of empty tensors point here.
 char no_bytes[1];
 
-// Memory of a tensor that the runtime allocated. It may outlive the session: the tensor keeps the
-// allocator it came from.
+// The memory of a tensor that the runtime allocated. It may outlive the session, because the tensor
+// keeps its allocator.
 class ValueBlock final : public Block {
  public:
   ValueBlock(const Table& table, OrtValue* value, void* data, size_t size)
@@ -57,7 +57,7 @@ void RunOutput::NeverBind() {
 }
 
 Status RunOutput::Declare(Run& run) {
-  if (bound_) return Status::Ok();  // declared since it has its place
+  if (bound_) return Status::Ok();  // Bind has declared it
   Status status = ReadTensorShape(session_, value_, &shape_);
   if (status.ok()) status = CheckRows(run);
   if (!status.ok()) return status;

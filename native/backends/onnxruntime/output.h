@@ -1,4 +1,4 @@
-// One output of an instance: memory for it before a run, and what came out of it after.
+// One output of an instance: its memory before a run, and its value afterwards.
 #pragma once
 
 #include <cstdint>
@@ -12,29 +12,30 @@
 
 namespace tritonts::onnxruntime {
 
-// The instance's thread only. Kept from run to run, so that its vectors stay allocated.
+// The instance owns it, and only the thread that calls Execute may use it. It is kept between runs,
+// so that its vectors stay allocated.
 class RunOutput {
  public:
-  // Both outlive this object.
+  // `session` and `plan` must outlive this object.
   RunOutput(const Session& session, const Plan& plan, uint32_t index)
       : session_(session), plan_(plan), output_(plan.outputs[index]), index_(index) {}
 
-  // Before a run: asks where it is to be written, where the size is known.
+  // Before a run: if the size is known, asks the run where to write the output.
   Status Bind(Run& run);
-  // When the runtime refused that memory: lets it allocate from now on.
+  // Lets the runtime allocate the output from now on. Called when it refused the bound memory.
   void NeverBind();
 
-  // What the runtime is given, and puts here: null where it is to allocate.
+  // The value that the runtime gets or sets; null: the runtime allocates it.
   OrtValue*& value() { return value_; }
 
-  // After a run: declares what came out. INTERNAL when it has other rows than the batch.
+  // After a run: declares the output. INTERNAL: it has another number of rows than the batch.
   Status Declare(Run& run);
-  // After the answer.
+  // After the response: releases the value.
   void Release();
 
  private:
   size_t Rows(const Run& run) const { return plan_.batching ? run.total_batch_size() : 1; }
-  // The shape as a response gives it: without the batch dimension where there is one.
+  // The shape without the batch dimension.
   std::span<const int64_t> Tail() const;
   Status CheckRows(const Run& run) const;
   Status DeclareStrings(Run& run);
@@ -46,10 +47,10 @@ class RunOutput {
   const uint32_t index_;
   bool bindable_ = true;
 
-  // Of the current run.
+  // These belong to the current run.
   OrtValue* value_ = nullptr;
   bool bound_ = false;
-  BlockRef block_;  // keeps what was declared
+  BlockRef block_;  // keeps the declared output alive
   std::vector<int64_t> shape_;
   SerialisedStrings strings_;
 };

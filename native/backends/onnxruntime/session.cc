@@ -10,7 +10,7 @@ namespace {
 constexpr char kIntraOpSpinning[] = "session.intra_op.allow_spinning";
 constexpr char kInterOpSpinning[] = "session.inter_op.allow_spinning";
 constexpr char kExternalFolder[] = "session.model_external_initializers_file_folder_path";
-// No file can be in it.
+// A folder that cannot contain a file.
 constexpr char kNoFolder[] = "/dev/null/none";
 
 }  // namespace
@@ -57,11 +57,10 @@ Status Session::Load(const ModelSpec& spec) {
   return {status.code(), "can't load '" + platform::Utf8(file) + "': " + status.message()};
 }
 
-// The model's bytes, with the other files as those that its weights may lie in. The runtime copies
-// what it keeps.
+// Loads the model from its bytes. The other files may contain its weights. The runtime copies what
+// it keeps.
 Status Session::LoadFromMemory(const ModelSpec& spec, OrtSessionOptions* options) {
-  // Else files that the model names and that are not given would be looked for in the working
-  // directory.
+  // Without this, the runtime would look for files that were not given in the working directory.
   Status found =
       library_.Take(table().Call(kAddSessionConfigEntry, options, kExternalFolder, kNoFolder));
   if (!found.ok()) return found;
@@ -99,7 +98,7 @@ Status Session::SetThreads(OrtSessionOptions* options) {
     return library_.Take(table().Call(kDisablePerSessionThreads, options));
   }
   if (wanted) {
-    // As the shared pool would have been, only smaller.
+    // The session's own pool is like the shared one, only smaller.
     settings_.intra_op_threads = settings_.fallback_threads;
     settings_.allow_spinning = false;
   }
@@ -125,7 +124,8 @@ Status Session::SetThreads(OrtSessionOptions* options) {
 
 Status Session::SetOptions(OrtSessionOptions* options) const {
   const Table& api = table();
-  // Failures are told by their status; the log of an environment that is not ours stays as it was.
+  // Failures are in the statuses, so the session does not log. The log of the environment is not
+  // changed, because somebody else may have made it.
   Status status = library_.Take(api.Call(kSetSessionLogSeverityLevel, options, kLogFatal));
   const auto set = [&](auto... call) {
     if (status.ok()) status = library_.Take(api.Call(call...));
@@ -151,7 +151,8 @@ Status Session::SetOptions(OrtSessionOptions* options) const {
     }
   }
   if (!settings_.profile_prefix.empty()) {
-    // The runtime adds the time to the second only: sessions of one model need names of their own.
+    // The runtime adds the time in seconds to the name, so sessions of one model need different
+    // names.
     const std::string prefix =
         settings_.profile_prefix + (device_ == kCpu ? "" : "_gpu" + std::to_string(device_));
     set(kEnableProfiling, options, platform::NativePath(prefix).c_str());
@@ -176,7 +177,7 @@ std::map<std::string, std::string> Session::Info() const {
       {"library", library_.path()},
       {"version", library_.version()},
       {"shared_pool", settings_.shared_pool ? "1" : "0"},
-      {"intra_op_threads", std::to_string(threads)},  // 0: as many as the runtime thinks fit
+      {"intra_op_threads", std::to_string(threads)},  // 0: the runtime chooses
       {"spinning", spinning && threads != 1 ? "1" : "0"},
   };
 }

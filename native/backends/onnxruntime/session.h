@@ -1,5 +1,5 @@
-// One loaded model of the runtime. All instances of a model version on a device share it, and so
-// its weights.
+// A model that the runtime has loaded. All instances of a model version on a device share it, and
+// with it the weights.
 #pragma once
 
 #include <filesystem>
@@ -14,15 +14,15 @@
 
 namespace tritonts::onnxruntime {
 
-// The file at a model's path, which may be a folder that holds model.onnx.
+// The model's file. `path` is that file, or a folder that contains model.onnx.
 std::filesystem::path ModelFile(const std::string& path);
 
-// Owned by the model and its instances. Runs from any number of threads at once.
+// The model and its instances share ownership of it. Any number of threads may run it at once.
 class Session {
  public:
-  // Loads the model at `path`, a file or a folder that holds model.onnx, for one of the settings'
-  // devices. INTERNAL with the runtime's text and the path when it can't, and what
-  // AppendCudaProvider says for a GPU. A loader thread.
+  // Loads the model for one of the settings' devices, on a loader thread. INTERNAL, with the
+  // runtime's text and the path: the runtime cannot load it. For a GPU it also returns the errors
+  // of AppendCudaProvider.
   static StatusOr<std::shared_ptr<Session>> Create(Library* library, const ModelSpec& spec,
                                                    Settings settings, int device);
   ~Session();
@@ -33,11 +33,12 @@ class Session {
   const Table& table() const { return library_.table(); }
   const Environment& environment() const { return environment_; }
   OrtSession* get() const { return session_; }
-  int device() const { return device_; }  // kCpu, or the id of a GPU
-  // Entries for the options of every run.
+  int device() const { return device_; }  // kCpu or the id of a GPU
+  // The settings of the model, with the threads that were chosen.
   const Settings& settings() const { return settings_; }
 
-  // What model.runtimeInfo() shows: library, version, shared_pool, intra_op_threads, spinning.
+  // The facts that model.runtimeInfo() shows: library, version, shared_pool, intra_op_threads,
+  // spinning.
   std::map<std::string, std::string> Info() const;
 
  private:
@@ -49,7 +50,7 @@ class Session {
 
   Status Load(const ModelSpec& spec);
   Status LoadFromMemory(const ModelSpec& spec, OrtSessionOptions* options);
-  // Decides on the threads, and writes what was decided back to the settings.
+  // Chooses the threads, and writes the choice back to the settings.
   Status SetThreads(OrtSessionOptions* options);
   Status SetOptions(OrtSessionOptions* options) const;
 

@@ -1,10 +1,10 @@
-// ONNX Runtime's C interface as far as it is used here: a table of functions, each known by its
-// index, which never changes (new versions append). Declared by hand, so that no header and no link
-// to the library is needed.
+// The part of ONNX Runtime's C interface that is used here. It is a table of functions, each with
+// an index that never changes: new versions append. It is declared by hand, so that neither a
+// header nor a link to the library is needed.
 //
-// An entry couples an index with the function's type, and says from which API version on (the MINOR
-// of a 1.MINOR library) it exists. Results of type OrtStatus* are null for success; otherwise they
-// are the caller's to release (Library::Take).
+// An entry couples an index with the function's type, and with the API version (the MINOR of a
+// 1.MINOR library) that introduced the function. A result of type OrtStatus* is null for success.
+// Otherwise the caller must release it (Library::Take).
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace tritonts::onnxruntime {
 
-// The oldest API version that serves, and the newest that the entries below were written for.
+// The oldest API version that is supported, and the newest that the entries below were written for.
 constexpr int kOldestApi = 17;
 constexpr int kNewestApi = 24;
 
@@ -34,7 +34,7 @@ struct OrtCudaProviderOptions;  // OrtCUDAProviderOptionsV2
 // char, or wchar_t on Windows.
 using PathChar = std::filesystem::path::value_type;
 
-// Numbers of ONNXTensorElementDataType.
+// The numbers of ONNXTensorElementDataType.
 enum class ElementType : int32_t {
   kUndefined = 0,
   kFloat = 1,
@@ -53,10 +53,10 @@ enum class ElementType : int32_t {
   kBfloat16 = 16,
 };
 
-// Numbers of ONNXType.
+// The numbers of ONNXType.
 enum class ValueKind : int32_t { kUnknown, kTensor, kSequence, kMap, kOpaque, kSparse, kOptional };
 
-// Numbers of OrtLoggingLevel, OrtAllocatorType and OrtMemType.
+// The numbers of OrtLoggingLevel, OrtAllocatorType and OrtMemType.
 constexpr int32_t kLogFatal = 4;
 constexpr int32_t kDeviceAllocator = 0;
 constexpr int32_t kDefaultMemory = 0;
@@ -150,7 +150,7 @@ inline constexpr Entry<62, OrtStatus*(const OrtTensorInfo*, int64_t*, size_t)> k
 inline constexpr Entry<63, OrtStatus*(const OrtTensorInfo*, const char** names, size_t)>
     kGetSymbolicDimensions;
 inline constexpr Entry<99, void(OrtTensorInfo*)> kReleaseTensorInfo;
-// Whether the rank is known; without a shape a tensor has 0 dimensions, as a scalar has.
+// Whether the rank is known. Without a shape, a tensor has 0 dims, as a scalar has.
 inline constexpr Entry<390, bool(const OrtTensorInfo*), 24> kHasShape;
 
 // Running
@@ -183,7 +183,7 @@ inline constexpr Entry<96, void(OrtValue*)> kReleaseValue;
 inline constexpr Entry<252, OrtStatus*(OrtValue*, size_t index, size_t size, char**)>
     kResizeStringElement;
 
-// Type and shape of a tensor without an object to release; the shape stays the value's.
+// Type and shape of a tensor, without an object to release. The value owns the shape.
 inline constexpr Entry<414, OrtStatus*(const OrtValue*, ElementType*, const int64_t**, size_t*), 24>
     kGetTensorShape;
 
@@ -201,7 +201,7 @@ class Table {
     return reinterpret_cast<Result (*)(Parameters...)>(functions_[kIndex])(arguments...);
   }
 
-  // Whether the library is new enough for the function. Needed for those that say kSince.
+  // Whether the library is new enough for the function. Must be checked for entries with a kSince.
   template <size_t kIndex, typename Function, int kSince>
   bool Has(Entry<kIndex, Function, kSince>) const {
     return api_ >= kSince;
@@ -224,7 +224,7 @@ class Handle {
   Handle& operator=(const Handle&) = delete;
 
   Object* get() const { return object_; }
-  // Where a function stores the new object; this handle must be empty.
+  // For functions that store a new object there. The handle must be empty.
   Object** out() { return &object_; }
 
  private:

@@ -8,7 +8,7 @@ namespace tritonts::onnxruntime {
 
 namespace {
 
-// Numbers of fields of onnx.proto.
+// Field numbers of onnx.proto.
 constexpr uint64_t kModelGraph = 7;
 constexpr uint64_t kGraphInput = 11;
 constexpr uint64_t kGraphOutput = 12;
@@ -17,12 +17,13 @@ constexpr uint64_t kValueType = 2;
 constexpr uint64_t kTypeTensor = 1;
 constexpr uint64_t kTensorShape = 2;
 
-// No name is longer.
+// Longer names are malformed.
 constexpr uint64_t kMostNameBytes = 1 << 16;
-// More than this is jumped over; less is read on, which a file's buffer makes cheaper.
+// Longer fields are skipped by a seek. Shorter ones are read, which is cheaper with a file's
+// buffer.
 constexpr uint64_t kJump = 1 << 16;
 
-// A place in a message of protobuf. Once the bytes make no sense it is at the end.
+// A position in a protobuf message. When the bytes are malformed, it moves to the end.
 class Cursor {
  public:
   explicit Cursor(std::istream& bytes) : bytes_(bytes) {}
@@ -71,8 +72,8 @@ class Cursor {
   bool ok_ = true;
 };
 
-// Calls `visit(number, length)` for each field that has a length, of the message that ends at
-// `end`. What the call leaves of the field is skipped.
+// Calls `visit(number, length)` for each field with a length in the message that ends at `end`. The
+// part of the field that the call does not read is skipped.
 template <typename Visit>
 void ForFields(Cursor* at, uint64_t end, Visit visit) {
   while (at->ok() && at->position() < end) {
@@ -103,7 +104,7 @@ void ForFields(Cursor* at, uint64_t end, Visit visit) {
   }
 }
 
-// The name of the value that ends at `end`, if it is a tensor without a shape.
+// The name of the value that ends at `end` if it is a tensor without a shape.
 std::optional<std::string> UnshapedName(Cursor* at, uint64_t end) {
   std::string name;
   bool is_tensor = false;
@@ -127,7 +128,7 @@ std::optional<std::string> UnshapedName(Cursor* at, uint64_t end) {
 std::set<std::string> UnshapedValues(std::istream& model) {
   std::set<std::string> names;
   Cursor at(model);
-  // The file's end is where its last field ends.
+  // The size of the file is not known here; reading fails at its end.
   ForFields(&at, std::numeric_limits<int64_t>::max(), [&](uint64_t field, uint64_t length) {
     if (field != kModelGraph) return;
     ForFields(&at, at.position() + length, [&](uint64_t part, uint64_t bytes) {

@@ -1,5 +1,5 @@
-// Which inputs and outputs of an ONNX file are tensors without a shape, not even a rank: runtimes
-// before API version 24 tell them like tensors of rank 0.
+// Finds the inputs and outputs of an ONNX file that are tensors without a shape, and so without a
+// rank. Runtimes before API version 24 describe these like tensors of rank 0.
 #pragma once
 
 #include <istream>
@@ -8,8 +8,8 @@
 
 namespace tritonts::onnxruntime {
 
-// Names of the model's own inputs and outputs whose type has no shape. Reads little more than
-// these, however large the weights are; the rest is skipped. Empty for what is no ONNX file.
+// The names of the model's inputs and outputs whose type has no shape. It skips the weights. Empty
+// if it is not an ONNX file. Any thread may call it.
 std::set<std::string> UnshapedValues(std::istream& model);
 
 }  // namespace tritonts::onnxruntime

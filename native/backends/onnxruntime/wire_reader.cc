@@ -6,7 +6,7 @@ namespace tritonts::onnxruntime {
 
 namespace {
 
-// Numbers of the format.
+// Wire types.
 constexpr uint32_t kVarint = 0;
 constexpr uint32_t kFixed64 = 1;
 constexpr uint32_t kLength = 2;
@@ -17,7 +17,7 @@ constexpr uint32_t kFixed32 = 5;
 WireReader::WireReader(std::string_view bytes) : chunk_(bytes), size_(bytes.size()) {}
 
 WireReader::WireReader(const std::filesystem::path& file) {
-  // Without a buffer of its own: there is one.
+  // The stream needs no buffer, because the reader has one.
   file_.rdbuf()->pubsetbuf(nullptr, 0);
   file_.open(file, std::ios::binary | std::ios::ate);
   const auto end = file_.is_open() ? static_cast<std::streamoff>(file_.tellg()) : -1;
@@ -36,7 +36,7 @@ bool WireReader::SeesAt(size_t offset, std::string_view bytes) {
 
 bool WireReader::Next(uint64_t end, WireField* field) {
   if (failed_) return false;
-  // A field that went beyond the end of its message.
+  // A field went beyond the end of its message.
   if (position() > end || end > size_) return Fail();
   if (position() == end) return false;
   uint64_t tag = 0;
@@ -114,7 +114,7 @@ bool WireReader::Fill() {
   const auto count = static_cast<std::streamsize>(std::min<uint64_t>(kChunk, size_ - at));
   file_.seekg(static_cast<std::streamoff>(at));
   file_.read(buffer_.data(), count);
-  // The file may have become shorter.
+  // The file may have been truncated meanwhile.
   if (file_.gcount() != count) return false;
   chunk_at_ = at;
   chunk_ = {buffer_.data(), static_cast<size_t>(count)};

@@ -1,0 +1,114 @@
+// Where one instance of a JavaScript model gets its batches: between the engine and the environment
+// that runs the model (a worker, or the environment that created the server).
+//
+//           Attach           Up                     Detach
+//   down ----------> down ------> up (serves) ------------------> down, until the next Attach
+//     any of them --Terminate--> terminated     any of them --Close--> closed
+//
+// Push never waits. While the instance is down, it queues the requests again at the model, where
+// other instances may take them, and the instance is not free until it is up. What the environment
+// had taken when it ended fails.
+//
+// Ownership: shared by the model's instance, by the environment and by the backend's table. A batch
+// has a slot from Push until it has ended, and a reference to its run as long.
+//
+// Threads: Push, Terminate, Close and Settle may be called by any thread. All other functions are
+// for the environment's thread. While that thread is inside of a batch (Enter to Leave), Terminate
+// leaves the batch to it: only one thread reads a request's memory or answers it.
+//
+// Locking: `mutex_` guards all state, briefly. Runs, sinks and the wake-up are called without it.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "engine/backend.h"
+
+namespace tritonts {
+
+class Inbox {
+ public:
+  // At most `concurrency` batches are under way at once. Throws std::bad_alloc.
+  Inbox(std::string model, std::string name, uint32_t concurrency);
+  Inbox(const Inbox&) = delete;
+  Inbox& operator=(const Inbox&) = delete;
+
+  const std::string& model() const { return model_; }
+  const std::string& name() const { return name_; }
+
+  // --- For the engine.
+  void Push(Run& run);
+  // Ends all batches with errors, now and later.
+  void Terminate();
+  // There will be no more batches.
+  void Close();
+  // The version ends: an instance that is down holds nothing up any more.
+  void Settle();
+
+  // --- For the environment. `wake` is called on any thread, at most once after each Sleep, and not
+  // after Detach has returned. It must only signal. False: another environment has the inbox, or it
+  // is closed.
+  bool Attach(std::function<void()> wake);
+  // The model can take batches.
+  void Up();
+  // The environment ends.
+  void Detach();
+
+  enum class Next { kBatch, kNone, kClosed };
+  // Takes the next batch and enters it.
+  Next Take(uint32_t* slot, Run** run);
+  // Enters a batch that was taken. Null: it has ended.
+  Run* Enter(uint32_t slot);
+  // Leaves a batch. With `last` it has ended: what is not answered fails, and the instance may get
+  // another one. Returns whether the batch goes on.
+  bool Leave(uint32_t slot, bool last);
+  // From now on `wake` is needed. False: there is something to take.
+  bool Sleep();
+  // A hint, without the lock: something may be there to take.
+  const std::atomic<bool>& rung() const { return rung_; }
+
+ private:
+  enum class Phase : uint8_t { kFree, kWaiting, kTaken, kEntered };
+  struct Slot {
+    RunRef run;
+    Phase phase = Phase::kFree;
+    bool ending = false;  // Terminate came while the environment was inside
+  };
+  using Lock = std::unique_lock<std::mutex>;
+
+  // Frees a slot. Returns its run. With the lock.
+  RunRef Vacate(Slot* slot);
+  // What is to be told of it when a batch has ended: the run that may say the instance is free.
+  RunRef TakeUnfreed();
+  // Ends all batches: those that were not taken are queued again if `again`, the others fail.
+  void EndAll(const Status& status, bool again, Lock* lock);
+  void Wake(Lock* lock);
+
+  const std::string model_;
+  const std::string name_;
+  // Made beforehand, so that want of memory changes nothing.
+  const Status terminated_status_;
+  const Status died_status_;
+  const Status unanswered_status_;
+
+  std::mutex mutex_;  // guards all below
+  std::vector<Slot> slots_;
+  std::vector<uint32_t> waiting_;  // slots, oldest first; has capacity for all
+  size_t busy_ = 0;                // slots that are not free
+  RunRef unfreed_;                 // has not said yet that the instance is free
+  bool attached_ = false;
+  bool up_ = false;
+  bool settling_ = false;
+  bool terminated_ = false;
+  bool closed_ = false;
+  bool asleep_ = false;
+  std::function<void()> wake_;
+  std::atomic<uint32_t> waking_{
+      0};  // threads that are about to call `wake_`; Detach waits for them
+  std::atomic<bool> rung_{false};
+};
+
+}  // namespace tritonts

@@ -1,0 +1,45 @@
+// Models in JavaScript. The engine's side: instances that hand each batch to the inbox of the
+// environment that runs the model (binding/instance_wrap.h).
+//
+// TypeScript reserves the inboxes of a version before it loads the version, because the model's
+// threads start first. Settings of Load: `inboxes`, the number that Reserve returned.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "backends/javascript/inbox.h"
+#include "engine/backend.h"
+
+namespace tritonts {
+
+using Inboxes = std::vector<std::shared_ptr<Inbox>>;
+
+// Any thread may call any function.
+class JavaScriptBackend final : public Backend {
+ public:
+  // The backend of the process, which is never destroyed.
+  static JavaScriptBackend& Get();
+
+  StatusOr<std::unique_ptr<Model>> Load(const ModelSpec& spec) override;
+  bool may_run_on_js_thread() const override { return false; }
+
+  // Makes an inbox for each instance's name. Throws std::bad_alloc.
+  uint32_t Reserve(const std::string& model, const std::vector<std::string>& names,
+                   uint32_t concurrency);
+  // The inboxes of a number; null: there are none.
+  std::shared_ptr<const Inboxes> Find(uint32_t number);
+  // Forgets a number. Whoever has its inboxes keeps them.
+  void Forget(uint32_t number);
+
+ private:
+  std::mutex mutex_;  // guards all below
+  uint32_t last_ = 0;
+  std::map<uint32_t, std::shared_ptr<const Inboxes>> reserved_;
+};
+
+}  // namespace tritonts

@@ -1,0 +1,165 @@
+// How a batch becomes words and bytes for JavaScript (instance_wrap.h).
+#include <cstring>
+#include <new>
+#include <variant>
+
+#include "addon.h"
+#include "instance_wrap.h"
+
+namespace tritonts {
+
+namespace {
+
+// An input of a request that is at least so long is shown in place, where that is allowed.
+constexpr size_t kLargeBytes = size_t{64} << 10;
+
+// How many requests, from `at` on, follow each other in one header.
+size_t StretchAt(std::span<Request* const> requests, size_t at) {
+  const Request& first = *requests[at];
+  size_t count = 1;
+  while (at + count < requests.size() && requests[at + count]->header == first.header &&
+         requests[at + count]->position == first.position + count) {
+    count++;
+  }
+  return count;
+}
+
+bool IsLarge(const InputTensor& input) {
+  return input.byte_size() >= kLargeBytes;
+}
+
+size_t Aligned(size_t size) {
+  return (size + 7) & ~size_t{7};
+}
+
+// The bytes of one request's input, one chunk after the other.
+void Copy(const Request& request, const InputTensor& input, char* target) {
+  for (size_t i = 0, count = request.chunks(input); i < count; i++) {
+    const Buffer chunk = request.chunk(input, i);
+    if (chunk.size > 0) std::memcpy(target, chunk.data, chunk.size);
+    target += chunk.size;
+  }
+}
+
+// A large input: the engine's memory itself, which the ArrayBuffer keeps, or a copy. Empty without
+// memory.
+Napi::Value ShowLarge(Napi::Env env, const Request& request, const InputTensor& input) {
+  const size_t size = input.byte_size();
+  if (request.chunks(input) == 1) {
+    const Buffer chunk = request.chunk(input);
+    if (Block* const block = chunk.owner.get()) {
+      block->Retain();
+      napi_value value = nullptr;
+      if (napi_create_external_arraybuffer(
+              env, chunk.data, chunk.size,
+              [](napi_env, void*, void* hint) { static_cast<Block*>(hint)->Release(); }, block,
+              &value) == napi_ok) {
+        return {env, value};
+      }
+      block->Release();
+    }
+  }
+  void* data = nullptr;
+  napi_value value = nullptr;
+  if (napi_create_arraybuffer(env, size, &data, &value) != napi_ok || !data) return {};
+  Copy(request, input, static_cast<char*>(data));
+  return {env, value};
+}
+
+bool HasExtra(const RequestHeader& header) {
+  return header.priority != 0 || header.timeout_ns != 0 || !header.parameters.empty();
+}
+
+Napi::Value ExtraOf(Napi::Env env, const RequestHeader& header) {
+  Napi::Object extra = Napi::Object::New(env);
+  extra.Set("priority", Napi::Number::New(env, static_cast<double>(header.priority)));
+  extra.Set("timeoutUs", Napi::Number::New(env, static_cast<double>(header.timeout_ns) / 1000));
+  // Entries, because `__proto__` is a legal name.
+  Napi::Array parameters = Napi::Array::New(env, header.parameters.size());
+  for (uint32_t i = 0; i < header.parameters.size(); i++) {
+    const RequestParameter& parameter = header.parameters[i];
+    Napi::Array entry = Napi::Array::New(env, 2);
+    entry.Set(0u, parameter.name);
+    if (const auto* text = std::get_if<std::string>(&parameter.value)) {
+      entry.Set(1u, *text);
+    } else if (const auto* whole = std::get_if<int64_t>(&parameter.value)) {
+      napi_value value = nullptr;
+      napi_create_bigint_int64(env, *whole, &value);
+      entry.Set(1u, Napi::Value(env, value));
+    } else if (const auto* number = std::get_if<double>(&parameter.value)) {
+      entry.Set(1u, Napi::Number::New(env, *number));
+    } else {
+      entry.Set(1u, Napi::Boolean::New(env, std::get<bool>(parameter.value)));
+    }
+    parameters.Set(i, entry);
+  }
+  extra.Set("parameters", parameters);
+  return extra;
+}
+
+}  // namespace
+
+bool InstanceWrap::Write(Napi::Env env, const Run& run, Napi::Array objects) {
+  const auto requests = run.requests();
+  size_t words = 2;
+  size_t bytes = 0;
+  for (size_t at = 0; at < requests.size();) {
+    const RequestHeader& header = *requests[at]->header;
+    const size_t count = StretchAt(requests, at);
+    words += 4 + header.wanted.size();
+    for (const InputTensor& input : requests[at]->inputs()) {
+      words += 4 + input.shape.size();
+      if (!IsLarge(input)) bytes += Aligned(count * input.byte_size());
+    }
+    at += count;
+  }
+  needs_words_ = words;
+  needs_bytes_ = bytes;
+  if (words * 4 > words_.size || bytes > bytes_.size) return false;
+  auto* word = reinterpret_cast<int32_t*>(words_.data);
+  const auto put = [&](size_t value) { *word++ = static_cast<int32_t>(value); };
+  uint32_t shown = 0;
+  const auto show = [&](const Napi::Value& value) {
+    if (!value.IsEmpty()) napi_set_element(env, objects, shown, value);
+    return shown++;
+  };
+  put(entered_);
+  int32_t* const stretches = word++;
+  *stretches = 0;
+  size_t offset = 0;
+  for (size_t at = 0; at < requests.size();) {
+    const size_t count = StretchAt(requests, at);
+    const RequestHeader& header = *requests[at]->header;
+    put(count);
+    *word++ = HasExtra(header) ? ~static_cast<int32_t>(show(ExtraOf(env, header))) : 0;
+    put(header.wanted.size());
+    for (const uint32_t output : header.wanted) put(output);
+    put(header.inputs().size());
+    for (const InputTensor& input : header.inputs()) {
+      const size_t size = input.byte_size();
+      put(input.index);
+      put(input.shape.size());
+      for (const int64_t dim : input.shape) put(static_cast<size_t>(dim));
+      put(size);
+      if (IsLarge(input)) {
+        *word++ = ~static_cast<int32_t>(shown);
+        for (size_t i = 0; i < count; i++) show(ShowLarge(env, *requests[at + i], input));
+        continue;
+      }
+      put(offset);
+      char* const target = bytes_.data + offset;
+      if (input.first_chunks.size() == 1 && !input.first_chunks.front().owner && size > 0) {
+        // The neighbours' bytes follow.
+        std::memcpy(target, requests[at]->chunk(input).data, count * size);
+      } else {
+        for (size_t i = 0; i < count; i++) Copy(*requests[at + i], input, target + i * size);
+      }
+      offset += Aligned(count * size);
+    }
+    (*stretches)++;
+    at += count;
+  }
+  return true;
+}
+
+}  // namespace tritonts

@@ -1,0 +1,157 @@
+// How words and bytes of JavaScript become responses (instance_wrap.h).
+#include <cstring>
+#include <span>
+#include <string>
+
+#include "convert.h"
+#include "instance_wrap.h"
+
+namespace tritonts {
+
+namespace {
+
+// No tensor has as many.
+constexpr int32_t kMostDims = 64;
+
+// What an output says before its place: index, datatype, rank, dims, bytes, place.
+constexpr ptrdiff_t kOutputWords = 5;
+
+// Whether the output at `at` is within its words.
+bool IsWhole(const int32_t* at, const int32_t* end) {
+  return end - at >= kOutputWords && at[2] >= 0 && at[2] <= kMostDims &&
+         end - at >= kOutputWords + at[2];
+}
+
+}  // namespace
+
+bool InstanceWrap::Read(Napi::Env env, Run& run, const int32_t* at, const int32_t* end,
+                        Napi::Array objects) {
+  bool good = true;
+  while (good && at < end) {
+    const int32_t kind = *at++;
+    good = kind == 0   ? ReadTogether(run, &at, end)
+           : kind == 1 ? ReadOne(env, run, &at, end, objects)
+           : kind == 2 ? ReadError(run, &at, end, objects)
+                       : false;
+  }
+  return good;
+}
+
+bool InstanceWrap::ReadTogether(Run& run, const int32_t** at, const int32_t* end) {
+  if (end - *at < 1) return false;
+  // The shapes stay valid until the response is made.
+  size_t dims = 0;
+  const int32_t outputs = *(*at)++;
+  const int32_t* look = *at;
+  for (int32_t i = 0; i < outputs; i++) {
+    if (!IsWhole(look, end)) return false;
+    dims += static_cast<size_t>(look[2]);
+    look += kOutputWords + look[2];
+  }
+  shape_.resize(dims);
+  int64_t* shape = shape_.data();
+  for (int32_t i = 0; i < outputs; i++) {
+    const int32_t* one = *at;
+    const auto rank = static_cast<size_t>(one[2]);
+    for (size_t dim = 0; dim < rank; dim++) shape[dim] = one[3 + dim];
+    const auto size = static_cast<size_t>(one[3 + rank]);
+    const auto offset = static_cast<size_t>(one[4 + rank]);
+    if (offset > bytes_.size || size > bytes_.size - offset) return false;
+    run.SetOutput(static_cast<uint32_t>(one[0]), static_cast<DataType>(one[1]),
+                  std::span<const int64_t>(shape, rank), bytes_.data + offset, size, nullptr);
+    shape += rank;
+    *at += kOutputWords + one[2];
+  }
+  run.RespondAll(Status::Ok());
+  return true;
+}
+
+Status InstanceWrap::Declare(Napi::Env env, Run& run, uint32_t request, const int32_t* words,
+                             size_t size, int32_t place, Napi::Array objects) {
+  const auto rank = static_cast<size_t>(words[2]);
+  const std::span<const int64_t> shape(shape_.data() + (shape_.size() - rank), rank);
+  const auto index = static_cast<uint32_t>(words[0]);
+  const auto datatype = static_cast<DataType>(words[1]);
+  const void* data = nullptr;
+  if (place >= 0) {
+    const auto offset = static_cast<size_t>(place);
+    if (offset > bytes_.size || size > bytes_.size - offset) {
+      return Status::Internal("malformed results: bytes");
+    }
+    data = bytes_.data + offset;
+  } else {
+    const Napi::Value one = objects.Get(static_cast<uint32_t>(~place));
+    void* found = nullptr;
+    size_t length = 0;
+    napi_typedarray_type type = napi_int8_array;
+    if (!one.IsTypedArray() || one.As<Napi::TypedArray>().ByteLength() < size ||
+        napi_get_typedarray_info(env, one, &type, &length, &found, nullptr, nullptr) != napi_ok) {
+      return Status::Internal("malformed results: an array");
+    }
+    data = found;
+  }
+  if (place >= 0) {
+    run.SetRequestOutput(request, index, datatype, shape, data, size, nullptr);
+    return Status::Ok();
+  }
+  if (datatype == DataType::kBytes) {
+    // The size of strings does not follow from their shape, so their place is a block.
+    const BlockRef block = run.pool().Acquire(size);
+    if (!block) return Status::NoMemory();
+    if (size > 0) std::memcpy(block->data(), data, size);
+    run.SetRequestOutput(request, index, datatype, shape, block->data(), size, block.get());
+    return Status::Ok();
+  }
+  auto target = run.Output(request, index, datatype, shape);
+  if (!target.ok()) return target.status();
+  if (target.value().size != size) {
+    return Status::Internal("malformed results: an output of " + std::to_string(size) +
+                            " bytes for a place of " + std::to_string(target.value().size));
+  }
+  if (size > 0) std::memcpy(target.value().data, data, size);
+  return Status::Ok();
+}
+
+bool InstanceWrap::ReadOne(Napi::Env env, Run& run, const int32_t** at, const int32_t* end,
+                           Napi::Array objects) {
+  if (end - *at < 2) return false;
+  const auto request = static_cast<uint32_t>(*(*at)++);
+  const int32_t outputs = *(*at)++;
+  size_t dims = 0;
+  const int32_t* look = *at;
+  for (int32_t i = 0; i < outputs; i++) {
+    if (!IsWhole(look, end)) return false;
+    dims += static_cast<size_t>(look[2]);
+    look += kOutputWords + look[2];
+  }
+  // Room for all of them first, so that no shape moves.
+  shape_.clear();
+  shape_.reserve(dims);
+  Status status;
+  for (int32_t i = 0; i < outputs; i++) {
+    const int32_t* one = *at;
+    const int32_t rank = one[2];
+    for (int32_t dim = 0; dim < rank; dim++) shape_.push_back(one[3 + dim]);
+    if (status.ok()) {
+      status = Declare(env, run, request, one, static_cast<size_t>(one[3 + rank]), one[4 + rank],
+                       objects);
+    }
+    *at += kOutputWords + rank;
+  }
+  run.Respond(request, status);
+  return true;
+}
+
+bool InstanceWrap::ReadError(Run& run, const int32_t** at, const int32_t* end,
+                             Napi::Array objects) {
+  if (end - *at < 3) return false;
+  const int32_t request = (*at)[0];
+  const auto code = static_cast<Code>((*at)[1]);
+  const std::string text = StringOf(objects.Get(static_cast<uint32_t>(~(*at)[2])));
+  *at += 3;
+  run.Respond(request < 0 ? Run::kAll : static_cast<uint32_t>(request),
+              MakeStatus([&] { return Status(code, text); }));
+  return true;
+}
+
+}  // namespace tritonts

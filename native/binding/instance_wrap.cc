@@ -1,0 +1,194 @@
+#include "instance_wrap.h"
+
+#include <algorithm>
+#include <new>
+#include <unordered_set>
+#include <utility>
+
+#include "addon.h"
+#include "convert.h"
+#include "engine/base/clock.h"
+
+namespace tritonts {
+
+namespace {
+
+constexpr int32_t kAsleep = 0;
+constexpr int32_t kClosed = -1;
+constexpr int32_t kTooSmall = -2;
+constexpr int32_t kAgain = -3;
+constexpr const char* kTag = "tritonts instance";
+
+uint32_t Word(const Napi::CallbackInfo& info, size_t index) {
+  uint32_t value = 0;
+  napi_get_value_uint32(info.Env(), info[index], &value);
+  return value;
+}
+
+}  // namespace
+
+Napi::Function InstanceWrap::Define(Napi::Env env) {
+  static constexpr Method kMethods[] = {
+      {"setMemory", &InstanceWrap::SetMemory}, {"up", &InstanceWrap::Up},
+      {"next", &InstanceWrap::Next},           {"answer", &InstanceWrap::Answer},
+      {"cancelled", &InstanceWrap::Cancelled}, {"detachBuffers", &InstanceWrap::DetachBuffers},
+      {"detach", &InstanceWrap::DetachFromJs},
+  };
+  return DefineWrapped(env, "NativeInstance", kMethods);
+}
+
+Napi::Value InstanceWrap::Create(Napi::Env env, std::shared_ptr<Inbox> inbox,
+                                 const Napi::Function& wake, bool holds_loop, uint32_t cores) {
+  auto made = std::make_unique<InstanceWrap>();
+  InstanceWrap* wrap = made.get();
+  auto signal = std::make_shared<Signal>();
+  if (napi_create_threadsafe_function(env, wake, nullptr, Napi::String::New(env, kTag), 0, 1,
+                                      nullptr, nullptr, wrap, Wake, &signal->function) != napi_ok) {
+    return {};
+  }
+  if (!holds_loop) napi_unref_threadsafe_function(env, signal->function);
+  // Not called when Inbox::Detach has returned; the function outlives that.
+  if (!inbox->Attach([signal] {
+        napi_call_threadsafe_function(signal->function, nullptr, napi_tsfn_nonblocking);
+      })) {
+    napi_release_threadsafe_function(signal->function, napi_tsfn_abort);
+    return {};
+  }
+  wrap->inbox_ = std::move(inbox);
+  wrap->signal_ = std::move(signal);
+  wrap->cores_ = cores;
+  std::unordered_set<InstanceWrap*>& instances = DataOf(env).instances;
+  instances.insert(wrap);
+  const Napi::Object object = Wrap(DataOf(env).instance_class, std::move(made));
+  if (object.IsEmpty()) {
+    instances.erase(wrap);
+    return {};
+  }
+  wrap->self_ = Napi::Persistent(object);
+  return object;
+}
+
+void InstanceWrap::Detach() {
+  if (!signal_ || detached_) return;
+  detached_ = true;
+  if (entered_run_) {
+    entered_run_ = nullptr;
+    inbox_->Leave(entered_, false);
+  }
+  inbox_->Detach();
+  napi_release_threadsafe_function(signal_->function, napi_tsfn_abort);
+}
+
+void InstanceWrap::DetachFromJs(const Napi::CallbackInfo& info) {
+  if (detached_) return;
+  Detach();
+  DataOf(info.Env()).instances.erase(this);
+  self_.Reset();
+}
+
+void InstanceWrap::Wake(napi_env env, napi_value wake, void* context, void*) {
+  if (env == nullptr || wake == nullptr) return;  // torn down
+  if (static_cast<InstanceWrap*>(context)->detached_) return;
+  Napi::HandleScope scope(env);
+  napi_call_function(env, Napi::Env(env).Undefined(), wake, 0, nullptr, nullptr);
+}
+
+Napi::Value InstanceWrap::SetMemory(const Napi::CallbackInfo& info) {
+  const auto take = [&](size_t index, Memory* memory) {
+    if (!info[index].IsArrayBuffer()) return false;
+    auto buffer = info[index].As<Napi::ArrayBuffer>();
+    memory->data = static_cast<char*>(buffer.Data());
+    memory->size = buffer.ByteLength();
+    memory->buffer = Napi::Reference<Napi::ArrayBuffer>::New(buffer, 1);
+    return true;
+  };
+  const bool taken = take(0, &words_) && take(1, &bytes_);
+  return Napi::Boolean::New(info.Env(), taken);
+}
+
+void InstanceWrap::Up(const Napi::CallbackInfo&) {
+  if (!detached_) inbox_->Up();
+}
+
+Inbox::Next InstanceWrap::Look(uint32_t* slot, Run** run) {
+  waiting_since_ns_ = NowNs();
+  spun_ = Spin::kNone;
+  if (!spin_.ShouldSpin()) return Inbox::Next::kNone;
+  const SpinCore core(Spinner::kInstance, cores_);
+  if (!core.taken()) return Inbox::Next::kNone;
+  spun_ = tritonts::Look(inbox_->rung(), core, waiting_since_ns_ + SpinPolicy::kMostNs, NowNs);
+  return inbox_->Take(slot, run);
+}
+
+Napi::Value InstanceWrap::Next(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  if (detached_ || !info[0].IsArray()) return Napi::Number::New(env, kClosed);
+  const bool may_spin = cores_ > 0 && FlagOf(info[1]);
+  while (!entered_run_) {
+    Run* run = nullptr;
+    Inbox::Next next = inbox_->Take(&entered_, &run);
+    if (next == Inbox::Next::kNone && may_spin) next = Look(&entered_, &run);
+    if (next == Inbox::Next::kClosed) return Napi::Number::New(env, kClosed);
+    if (next == Inbox::Next::kBatch) {
+      entered_run_ = run;
+    } else if (inbox_->Sleep()) {
+      return Napi::Number::New(env, kAsleep);
+    }
+  }
+  if (waiting_since_ns_ != 0) {
+    spin_.Note(spun_, NowNs() - std::exchange(waiting_since_ns_, 0));
+  }
+  if (!Write(env, *entered_run_, info[0].As<Napi::Array>())) {
+    auto* words = reinterpret_cast<int32_t*>(words_.data);
+    if (words_.size >= 8) {
+      words[0] = static_cast<int32_t>(needs_words_);
+      words[1] = static_cast<int32_t>(needs_bytes_);
+    }
+    return Napi::Number::New(env, kTooSmall);
+  }
+  entered_run_->MarkInputsReady();
+  entered_run_ = nullptr;
+  const uint32_t slot = entered_;
+  const bool goes_on = inbox_->Leave(slot, false);
+  // It was asked to end meanwhile: there is nothing to run, and the caller asks again.
+  return Napi::Number::New(env, goes_on ? static_cast<double>(needs_words_) : kAgain);
+}
+
+Napi::Value InstanceWrap::Answer(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  if (detached_ || !info[2].IsArray()) return Napi::Boolean::New(env, true);
+  const uint32_t slot = Word(info, 0);
+  Run* const run = inbox_->Enter(slot);
+  if (!run) return Napi::Boolean::New(env, true);
+  bool last = false;
+  napi_get_value_bool(env, info[3], &last);
+  run->MarkComputed();
+  const auto* words = reinterpret_cast<const int32_t*>(words_.data);
+  const size_t count = std::min<size_t>(Word(info, 1), words_.size / 4);
+  const bool read = Read(env, *run, words, words + count, info[2].As<Napi::Array>());
+  inbox_->Leave(slot, last);
+  return Napi::Boolean::New(env, read);
+}
+
+Napi::Value InstanceWrap::Cancelled(const Napi::CallbackInfo& info) {
+  bool cancelled = true;
+  const uint32_t slot = Word(info, 0);
+  const uint32_t position = Word(info, 1);
+  if (Run* const run = detached_ ? nullptr : inbox_->Enter(slot)) {
+    cancelled = position >= run->requests().size() ||
+                run->requests()[position]->cancelled.load(std::memory_order_relaxed);
+    inbox_->Leave(slot, false);
+  }
+  return Napi::Boolean::New(info.Env(), cancelled);
+}
+
+void InstanceWrap::DetachBuffers(const Napi::CallbackInfo& info) {
+  if (!info[0].IsArray()) return;
+  const Napi::Array buffers = info[0].As<Napi::Array>();
+  for (uint32_t i = 0; i < buffers.Length(); i++) {
+    const Napi::Value one = buffers.Get(i);
+    if (one.IsArrayBuffer()) napi_detach_arraybuffer(info.Env(), one);
+  }
+}
+
+}  // namespace tritonts

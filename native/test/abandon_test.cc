@@ -1,4 +1,4 @@
-// What is abandoned: runs and calls that do not return, and what becomes of their requests.
+// Abandoning: runs and calls that do not return, and their requests.
 #include <cstdlib>
 #include <stdexcept>
 
@@ -30,10 +30,10 @@ TEST(server_keeps_its_limit_though_a_backend_that_is_asked_to_end_a_run_hangs) {
   Result<Names> closed;
   bench.server().Close(0, closed.Callback());
   CHECK(gate->Entered(1));
-  // What waits has its answer though nothing else goes on.
-  CHECK(AnswerOf(waiting, client.Take(1)).code == Code::kCancelled);
+  // The waiting request gets its response although the run hangs.
+  CHECK(ResponseOf(waiting, client.Take(1)).code == Code::kCancelled);
   CHECK_EQ(closed.Value(), Names{"m"});
-  CHECK(AnswerOf(running, client.Take(1)).code == Code::kInternal);
+  CHECK(ResponseOf(running, client.Take(1)).code == Code::kInternal);
   gate->Open();
   runs->Open();
   CHECK(runs->Returned(1));
@@ -100,25 +100,25 @@ TEST(port_takes_a_slot_again_whose_request_was_abandoned) {
     bench.ServeRuns(ConfigOf(FloatIo(), 1, {2, {}, 0}));
     if (group) bench.client.WriteGroups();
     const uint32_t slot = bench.Write({1}) % PortClient::kPosition;
-    // The last of its group waits, and is cancelled.
+    // The last request of its group waits, and is cancelled.
     for (int i = 0; group && i < 2; i++) bench.Write({1});
     CHECK(bench.client.Flush().ok());
     CHECK(bench.runs->Started(1));
     CHECK_EQ(bench.server.Close(0), Names{"m"});
-    for (const PortAnswer& answer : bench.client.Take(group ? 3 : 1)) {
-      const bool waited = answer.slot / PortClient::kPosition == 2;
-      CHECK(answer.code == (waited ? Code::kCancelled : Code::kInternal));
+    for (const PortResponse& response : bench.client.Take(group ? 3 : 1)) {
+      const bool waited = response.slot / PortClient::kPosition == 2;
+      CHECK(response.code == (waited ? Code::kCancelled : Code::kInternal));
     }
-    // Its memory is kept, but it is not in flight any more.
+    // Its memory is kept, but it does not count as in flight any more.
     CHECK_EQ(bench.server.server().in_flight_bytes(), 0u);
     for (int i = 0; i < 3; i++) {
       CHECK_EQ(bench.Write({2}), slot);
       CHECK(bench.client.Flush().ok());
-      const auto answers = bench.client.Take(1);
-      CHECK(answers[0].code == Code::kUnavailable);
-      CHECK(answers[0].unserved);
+      const auto responses = bench.client.Take(1);
+      CHECK(responses[0].code == Code::kUnavailable);
+      CHECK(responses[0].unserved);
     }
-    // Who comes back finds its requests as they were.
+    // A run that returns finds its requests unchanged.
     bench.runs->Open();
     CHECK(bench.runs->Returned(1));
   }
@@ -126,7 +126,7 @@ TEST(port_takes_a_slot_again_whose_request_was_abandoned) {
 
 TEST(process_that_exits_refuses_requests_and_loads) {
 #if defined(__linux__)
-  // It does in another process: this one goes on.
+  // A child process exits, so that this one goes on.
   constexpr const char* kName = "TRITONTS_TEST_EXITS";
   if (!std::getenv(kName)) {
     const std::string command =
@@ -141,9 +141,9 @@ TEST(process_that_exits_refuses_requests_and_loads) {
   PrepareExit(0);
   CHECK(Exiting());
   bench.Write({2});
-  const auto answers = bench.client.Take(1);
-  CHECK(answers[0].code == Code::kUnavailable);
-  CHECK_EQ(answers[0].message, "model 'm': the process is exiting");
+  const auto responses = bench.client.Take(1);
+  CHECK(responses[0].code == Code::kUnavailable);
+  CHECK_EQ(responses[0].message, "model 'm': the process is exiting");
   CHECK(bench.server.Open(&bench.identity).status().code() == Code::kCancelled);
 #else
   SKIP("another process of this program is started in Linux's way");

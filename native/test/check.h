@@ -1,7 +1,7 @@
 // A test framework of one page: TEST(name) { CHECK(…); CHECK_EQ(a, b); }
 //
-// A failed check is printed with its line and values, and the test goes on; main() (main.cc) runs
-// all tests, or those whose name contains the argument, and closes with a line of counts.
+// A failed check is printed with its line and values, and the test goes on. main() (main.cc) runs
+// all tests, or those whose name contains the argument, and prints a line of counts at the end.
 #pragma once
 
 #include <functional>
@@ -28,7 +28,7 @@ struct Registration {
   }
 };
 
-// Failures of the running test. Checks may be made by any thread that the test joins.
+// Notes a failure of the running test. Any thread that the test joins may make checks.
 void Fail(const char* file, int line, const std::string& text);
 // Ends the running test as skipped, with the reason printed.
 void Skip(const std::string& reason);

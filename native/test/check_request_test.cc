@@ -1,4 +1,4 @@
-// What a request must be for a model to take it.
+// CheckRequest: which requests a model can take.
 #include "engine/running/check_request.h"
 
 #include "engine_fixture.h"
@@ -7,7 +7,7 @@ namespace tritonts::test {
 
 namespace {
 
-// Rows of 2 floats, and of one string that may be absent.
+// A model with rows of 2 floats, and an optional string a row.
 ModelIo TwoInputs(uint32_t max_batch_size = 4) {
   return {max_batch_size,
           {{"x", DataType::kFp32, {-1, 2}, false}, {"s", DataType::kBytes, {-1, 1}, true}},
@@ -38,7 +38,7 @@ struct Asked {
     requests.Input(request, 1, DataType::kBytes, std::move(shape), bytes);
     return *this;
   }
-  // What is wrong with it; "" where nothing is.
+  // What is wrong with the request, or "".
   std::string Complaint(const ModelIo& io = TwoInputs()) const {
     const Status status = CheckRequest("m", io, *request);
     if (status.ok()) return "";

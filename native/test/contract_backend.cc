@@ -14,7 +14,7 @@ namespace tritonts::test {
 
 namespace {
 
-// Threads of a model, which do what they are told in no order that one could rely on.
+// The threads of a model. They do tasks in no particular order.
 class Workers {
  public:
   Workers() {
@@ -58,7 +58,7 @@ class Workers {
   std::vector<std::thread> threads_;
 };
 
-// What a blocking Execute waits for: that all requests of its run are done.
+// A blocking Execute waits here until all requests of its run are done.
 class Latch {
  public:
   explicit Latch(size_t count) : left_(count) {}
@@ -100,11 +100,11 @@ class ContractInstance final : public Instance {
     if (!later) {
       RespondEach(&run, latch);
     } else {
-      // No reference: what the run is to do keeps it, and its instance. When it is done, neither is
-      // to be touched.
+      // This task needs no reference: its requests keep the run and its instance. When they are
+      // done, neither may be touched.
       shared_->workers.Add([this, latch, apart, frees, held = &run] {
         if (apart && frees == 1) held->InstanceFree();
-        // With one: the requests may be done before the instance is free.
+        // This one does: the requests may be done before the instance is free.
         const RunRef reference(*held);
         RespondEach(held, latch);
         if (apart && frees == 2) reference->InstanceFree();
@@ -125,7 +125,7 @@ class ContractInstance final : public Instance {
     return request.chunk(*request.input(index));
   }
 
-  // Not the run's last use: its caller has a hold.
+  // The caller still has a hold of the run.
   void RespondTo(Run* run, uint32_t position, const std::shared_ptr<Latch>& latch) {
     auto* asked = static_cast<char*>(BytesOf(run, position, 1).data);
     int32_t number = 0;
@@ -161,7 +161,8 @@ class ContractInstance final : public Instance {
         EchoReleased(run, position);
         break;
       case Way::kLate: {
-        // Asked before the request is done: then the run may be, and the instance gone.
+        // This is read before the request is done. Afterwards the run may be done, and the instance
+        // gone.
         const auto ended = std::make_shared<std::atomic<bool>>(false);
         shared_->workers.Add([position, ended, late = RunRef(*run)] {
           while (!*ended) std::this_thread::yield();

@@ -1,9 +1,9 @@
-// A backend that uses all that the contract allows: it responds late, many times and from other
-// threads, frees its instance early, has several runs under way, queues requests again, gives
-// inputs back, and writes outputs to the memory of a device (fake_device.h).
+// A backend that uses everything that the contract allows. It responds late, many times and from
+// other threads, frees its instance early, has several runs under way, reschedules requests,
+// releases inputs early, and writes outputs to the memory of a device (fake_device.h).
 //
-// Output 0 is input 0. How it gets there a request says in its INT32 input 1 ([rows, 1]), as a Way;
-// with kGoesRound, and so many times 16. Settings: `asynchronous`, "1" or "0".
+// Output 0 is input 0. A request's INT32 input 1 ([rows, 1]) says how it gets there: a Way; for
+// kGoesRound plus 16 for each round. Settings: `asynchronous`, "1" or "0".
 #pragma once
 
 #include "engine/backend.h"
@@ -14,11 +14,11 @@ enum class Way : int32_t {
   kPlain,
   kStreams,          // two responses before the final one
   kStreamsAndFails,  // one response, and a final error
-  kGoesRound,        // it is queued again, as often as it says
+  kGoesRound,        // it is rescheduled as often as it says
   kOtherThread,      // each of its two responses comes from another thread
   kDevice,           // the output is written on the device
-  kReleases,         // its inputs are given back before the response
-  kLate,             // somebody goes on responding when it is done
+  kReleases,         // its inputs are released before the response
+  kLate,             // responses still come when it is done
   kCount,
 };
 

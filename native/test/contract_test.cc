@@ -1,4 +1,4 @@
-// All that the contract allows a backend, at once, of blocking and asynchronous instances.
+// Everything that the contract allows a backend, at once, with blocking and asynchronous instances.
 #include "contract_backend.h"
 #include "version_fixture.h"
 
@@ -17,14 +17,17 @@ void AskAll(const char* asynchronous, uint32_t instances, uint64_t inline_budget
                      {"m", 1, "", {{"asynchronous", asynchronous}}});
   VersionConfig config = ConfigOf(WayIo(), instances, {8, {}, 0});
   config.inline_budget_ns = inline_budget_ns;
+  // Decoupled models do not run on the submitting thread. Others give one response.
+  config.decoupled = inline_budget_ns == 0;
   CHECK(bench.version().Start(std::move(config)).ok());
   constexpr uint32_t kThreads = 3;
   constexpr uint32_t kEach = 300;
   std::vector<std::unique_ptr<Requests>> requests;
   std::vector<std::thread> threads;
   size_t expected = 0;
-  const auto way_of = [](uint32_t i) {
-    return static_cast<Way>(i % static_cast<uint32_t>(Way::kCount));
+  const auto way_of = [&](uint32_t i) {
+    const auto way = static_cast<Way>(i % static_cast<uint32_t>(Way::kCount));
+    return inline_budget_ns > 0 && ResponsesBefore(way) > 0 ? Way::kPlain : way;
   };
   for (uint32_t i = 0; i < kEach; i++) expected += 1 + ResponsesBefore(way_of(i));
   for (uint32_t thread = 0; thread < kThreads; thread++) {
@@ -45,11 +48,12 @@ void AskAll(const char* asynchronous, uint32_t instances, uint64_t inline_budget
   for (std::thread& thread : threads) thread.join();
   CHECK(bench.sink.Wait(kThreads * expected));
   CHECK(Eventually([&] { return bench.version().drained(); }));
-  std::map<uint32_t, std::vector<Answer>> answers;
-  for (Answer& answer : bench.sink.answers()) answers[answer.slot].push_back(std::move(answer));
+  std::map<uint32_t, std::vector<SeenResponse>> responses;
+  for (SeenResponse& response : bench.sink.responses())
+    responses[response.slot].push_back(std::move(response));
   for (uint32_t slot = 0; slot < kThreads * kEach; slot++) {
     const Way way = way_of(slot % kEach);
-    const std::vector<Answer>& own = answers[slot];
+    const std::vector<SeenResponse>& own = responses[slot];
     CHECK_EQ(own.size(), 1 + ResponsesBefore(way));
     for (size_t i = 0; i < own.size(); i++) {
       CHECK_EQ(own[i].final, i + 1 == own.size());

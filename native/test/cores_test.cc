@@ -1,4 +1,4 @@
-// What control groups leave of a machine, read from folders that tests make up.
+// The limits of control groups, read from folders that tests write.
 #include "platform/cores.h"
 
 #include <stdlib.h>
@@ -90,7 +90,7 @@ TEST(cores_follow_the_tightest_of_all_parents) {
 }
 
 TEST(cores_find_the_root_of_a_namespace) {
-  // In a container the path is that of the host, and only the root is there.
+  // In a container the path is the host's, and only the root exists.
   FakeCgroups groups("0::/docker/0123\n");
   groups.Write("cpu.max", "200000 100000\n");
   CHECK_EQ(CpuQuota(groups.files), 2.0);

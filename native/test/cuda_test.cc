@@ -1,4 +1,4 @@
-// The CUDA driver: which GPUs there are, and why there are none.
+// The CUDA driver: which GPUs it reports, and why there are none.
 #include "../device/cuda.h"
 
 #include <cstdio>

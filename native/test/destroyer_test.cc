@@ -1,4 +1,4 @@
-// Calls that may take long, on threads that nobody waits for.
+// The destroyer: calls that may take long.
 #include "engine/server/destroyer.h"
 
 #include <algorithm>
@@ -48,7 +48,7 @@ TEST(destroyer_makes_short_calls_on_one_thread) {
     destroyer.Join();
   }
   CHECK_EQ(threads.size(), 50u);
-  // The other one waits until a call is overdue, or until all are to be made.
+  // The other thread waits until a call is overdue, or until Join.
   std::sort(threads.begin(), threads.end());
   CHECK(std::unique(threads.begin(), threads.end()) - threads.begin() <= 2);
 }
@@ -79,7 +79,7 @@ TEST(destroyer_does_not_wait_for_an_abandoned_call) {
       returned->Set();
     });
     CHECK(entered.Wait());
-    // Behind it, with all the time in the world; now there is a thread for it.
+    // This call waits behind the slow one. Now there is a thread for it.
     auto next = destroyer.Add([] {});
     CHECK_EQ(RunsUnderWay(), before + 1);
     CHECK(destroyer.Abandon(call));
@@ -93,7 +93,7 @@ TEST(destroyer_does_not_wait_for_an_abandoned_call) {
   CHECK(!watched.expired());
   gate->Set();
   CHECK(returned->Wait());
-  // What it holds goes with it.
+  // What the call holds is freed with it.
   CHECK(Eventually([&] { return watched.expired(); }));
 }
 

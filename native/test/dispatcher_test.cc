@@ -1,4 +1,4 @@
-// Which instance gets which batch.
+// The dispatcher: which instance gets which batch.
 #include "engine/running/dispatcher.h"
 
 #include "run_fixture.h"
@@ -41,10 +41,10 @@ struct DispatcherBench {
   Orders Ask(InstanceRunner* awake = nullptr, uint64_t now_ns = 0) {
     Orders orders;
     scheduler->asked.clear();
-    dispatcher->Ask(now_ns, awake, owner, &orders);
+    dispatcher->Ask(now_ns, awake, owner.get(), &orders);
     return orders;
   }
-  // Runs a run to its end, and accounts for it.
+  // Takes a run to its end, and adds it to the statistics.
   void End(PooledRun* run) {
     InstanceRunner* runner = run->runner();
     runner->next = nullptr;
@@ -55,7 +55,7 @@ struct DispatcherBench {
     dispatcher->Account(run, &statistics);
     if (runner->occupied) dispatcher->Free(runner, 0);
   }
-  // The slots of the requests that instances have, by instance; ~0: none.
+  // By instance: the slot of the request that it has; ~0: none.
   std::vector<uint32_t> Slots() {
     std::vector<uint32_t> slots(runners.size(), ~0u);
     for (PooledRun* run = dispatcher->under_way(); run; run = run->next) {
@@ -186,7 +186,7 @@ TEST(dispatcher_hands_over_to_an_asynchronous_instance_once_at_a_time) {
   CHECK_EQ(orders.hand_over.size(), 1u);
   CHECK(orders.start.empty());
   PooledRun* first = std::exchange(runner->next, nullptr);
-  // A thread is in Execute, which says that the next batch may come: that thread takes it along.
+  // A thread is in Execute and has called InstanceFree. That thread takes the next batch, too.
   bench.dispatcher->Free(runner, 0);
   orders = bench.Ask();
   CHECK(orders.hand_over.empty());

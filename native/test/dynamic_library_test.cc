@@ -1,4 +1,4 @@
-// Libraries that are open, and stay so.
+// Open libraries, which stay open.
 #include "platform/dynamic_library.h"
 
 #include "check.h"

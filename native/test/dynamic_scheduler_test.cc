@@ -246,6 +246,38 @@ TEST(dynamic_scheduler_with_a_delay_beyond_time_waits_in_the_future) {
   CHECK(bench.decision.wake_at_ns > 2000 * kUs);
 }
 
+// --- Why a batch has no more requests.
+
+namespace {
+
+void CheckClosed(const DynamicPolicy& policy, const std::vector<Arrival>& waiting, uint64_t now_ns,
+                 const Sizes& batch, ClosedBy closed_by) {
+  Bench bench(policy);
+  for (const Arrival& arrival : waiting) bench.Arrive(arrival);
+  CHECK_EQ(bench.Next(now_ns), batch);
+  CHECK(bench.decision.closed_by == closed_by);
+}
+
+}  // namespace
+
+TEST(dynamic_scheduler_says_why_a_batch_has_no_more_requests) {
+  const Arrival one{1};
+  const Arrival two{2};
+  const Arrival four{4};
+  const Arrival other{1, 0, 2};
+  CheckClosed({0, {}, 0}, {one, one}, 0, {1}, ClosedBy::kFull);
+  CheckClosed({2, {}, 0}, {one, one, one}, 0, {1, 1}, ClosedBy::kFull);
+  CheckClosed({2, {}, 0}, {one, two}, 0, {1}, ClosedBy::kFull);
+  CheckClosed({8, {2}, 0}, {one, one, one}, 0, {1, 1}, ClosedBy::kPreferred);
+  CheckClosed({8, {2}, 0}, {one, one}, 0, {1, 1}, ClosedBy::kPreferred);
+  CheckClosed({8, {2}, 0}, {four}, 0, {4}, ClosedBy::kPreferred);
+  CheckClosed({8, {2, 8}, 0}, {four, four}, 0, {4, 4}, ClosedBy::kFull);
+  CheckClosed({8, {}, 10}, {one, one}, 10, {1, 1}, ClosedBy::kDelay);
+  CheckClosed({2, {}, 10}, {one, one}, 10, {1, 1}, ClosedBy::kFull);
+  CheckClosed({8, {}, 0}, {one, other}, 0, {1}, ClosedBy::kShape);
+  CheckClosed({8, {}, 0}, {one, one}, 0, {1, 1}, ClosedBy::kNothingMore);
+}
+
 // --- Taking requests out.
 
 TEST(dynamic_scheduler_forgets_a_request_cancelled_in_the_middle) {
@@ -305,6 +337,11 @@ struct Model {
   DynamicPolicy policy;
   std::vector<std::pair<Arrival, Request*>> queue;
 
+  // Whether all are of one shape.
+  bool MayRunAll() const {
+    return std::all_of(queue.begin(), queue.end(),
+                       [this](const auto& one) { return one.first.shape == queue[0].first.shape; });
+  }
   uint32_t RowsOf(size_t count) const {
     uint32_t rows = 0;
     for (size_t i = 0; i < count; i++) rows += queue[i].first.rows;
@@ -317,11 +354,40 @@ struct Model {
     }
     return count <= 1 || RowsOf(count) <= policy.max_batch_size;
   }
+  // How many requests of the first one's shape run now; 0 and a time: wait until then.
+  size_t DecideAcross(uint64_t now_ns, uint64_t* wake_at_ns) const {
+    if (queue.empty()) return 0;
+    Model alike{policy, {}};
+    Model others{policy, {}};
+    for (const auto& one : queue) {
+      (one.first.shape == queue[0].first.shape ? alike : others).queue.push_back(one);
+    }
+    const size_t count = alike.Decide(now_ns, wake_at_ns);
+    if (count > 0 || others.queue.empty()) return count;
+    // Those of its shape would wait. The others do not let them wait for long.
+    Sizes preferred = policy.preferred_batch_sizes;
+    if (preferred.empty()) preferred = {policy.max_batch_size};
+    const uint32_t enough = *std::min_element(preferred.begin(), preferred.end());
+    if (others.RowsOf(others.queue.size()) < enough) return 0;
+    *wake_at_ns = 0;
+    return alike.queue.size();
+  }
+  // The positions in the queue of the first `count` requests of the first one's shape.
+  std::vector<size_t> Positions(size_t count) const {
+    std::vector<size_t> found;
+    for (size_t i = 0; found.size() < count; i++) {
+      if (policy.max_batch_size == 0 || queue[i].first.shape == queue[0].first.shape) {
+        found.push_back(i);
+      }
+    }
+    return found;
+  }
   // How many requests run now; 0 and a time: wait until then.
   size_t Decide(uint64_t now_ns, uint64_t* wake_at_ns) const {
     *wake_at_ns = 0;
     if (queue.empty()) return 0;
     if (policy.max_batch_size == 0) return 1;
+    if (policy.across_shapes && !MayRunAll()) return DecideAcross(now_ns, wake_at_ns);
     Sizes preferred = policy.preferred_batch_sizes;
     if (preferred.empty()) preferred = {policy.max_batch_size};
     size_t fits = 0;
@@ -352,7 +418,8 @@ void PlayRandomly(std::mt19937& random) {
     }
   }
   policy.max_queue_delay_ns = pick(1) == 0 ? 0 : 1 + pick(50);
-  const uint32_t shapes = pick(2);
+  policy.across_shapes = pick(1) == 0;
+  const uint32_t shapes = pick(3);
   Bench bench(policy);
   Model model{policy, {}};
   uint64_t now = 1;
@@ -371,8 +438,13 @@ void PlayRandomly(std::mt19937& random) {
       const size_t count = model.Decide(now, &wake_at);
       bench.Next(now);
       std::vector<Request*> expected;
-      for (size_t i = 0; i < count; i++) expected.push_back(model.queue[i].second);
-      model.queue.erase(model.queue.begin(), model.queue.begin() + static_cast<ptrdiff_t>(count));
+      const std::vector<size_t> positions = model.Positions(count);
+      for (const size_t i : positions) expected.push_back(model.queue[i].second);
+      // The oldest one leads.
+      if (count > 0) CHECK(bench.decision.take.front() == model.queue[0].second);
+      for (auto i = positions.rbegin(); i != positions.rend(); ++i) {
+        model.queue.erase(model.queue.begin() + static_cast<ptrdiff_t>(*i));
+      }
       CHECK(bench.decision.take == expected);
       CHECK_EQ(bench.decision.wake_at_ns, wake_at);
       CHECK(bench.decision.expire.empty());

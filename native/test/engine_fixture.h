@@ -1,5 +1,5 @@
-// What tests of the engine share: waiting, a sink that records, requests, and a backend whose runs
-// a test writes.
+// Shared by tests of the engine: waiting, a sink that records responses, requests, and a backend
+// whose runs a test writes.
 #pragma once
 
 #include <chrono>
@@ -20,10 +20,10 @@
 
 namespace tritonts::test {
 
-// How long anything may take that a test waits for; sanitizers on a busy machine are slow.
-constexpr auto kPatience = std::chrono::seconds(30);
+// How long a test waits for anything. Sanitizers on a busy machine are slow.
+constexpr auto kPatience = std::chrono::seconds(60);
 
-// Waits until `condition` holds; false when it took too long.
+// Waits until `condition` holds. False: it took too long.
 template <typename Condition>
 bool Eventually(Condition condition) {
   const auto end = std::chrono::steady_clock::now() + kPatience;
@@ -42,7 +42,7 @@ class Event {
     set_ = true;
     changed_.notify_all();
   }
-  // False when it took too long.
+  // False: it took too long.
   bool Wait(std::chrono::nanoseconds most = kPatience) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, most, [this] { return set_; });
@@ -63,8 +63,8 @@ std::string BytesOf(const std::vector<T>& values) {
   return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
 }
 
-// What a sink got for one request.
-struct Answer {
+// A response as a sink got it.
+struct SeenResponse {
   struct Output {
     std::vector<int64_t> shape;
     std::string bytes;
@@ -79,27 +79,27 @@ struct Answer {
   BatchTimings timings;
 };
 
-// Records answers in the order they come. Any thread.
+// Records responses in the order in which they come. Any thread may use it.
 class RecordingSink final : public ResponseSink {
  public:
   void Deliver(std::span<const Response> responses) override {
     std::lock_guard lock(mutex_);
     for (const Response& response : responses) {
-      Answer answer;
-      answer.slot = response.request->header->slot;
-      answer.status = response.status;
-      answer.ran = response.timings != nullptr;
-      answer.final = response.final;
-      answer.abandoned = response.abandoned;
-      answer.unserved = response.unserved;
-      if (response.timings) answer.timings = *response.timings;
+      SeenResponse seen;
+      seen.slot = response.request->header->slot;
+      seen.status = response.status;
+      seen.ran = response.timings != nullptr;
+      seen.final = response.final;
+      seen.abandoned = response.abandoned;
+      seen.unserved = response.unserved;
+      if (response.timings) seen.timings = *response.timings;
       for (const OutputTensor& output : response.outputs) {
-        Answer::Output& copy = answer.outputs[output.index];
+        SeenResponse::Output& copy = seen.outputs[output.index];
         if (output.batch >= 0) copy.shape.push_back(output.batch);
         copy.shape.insert(copy.shape.end(), output.tail.begin(), output.tail.end());
         copy.bytes.assign(static_cast<const char*>(output.data), output.size);
       }
-      answers_.push_back(std::move(answer));
+      responses_.push_back(std::move(seen));
       if (response.final && !response.abandoned) {
         response.request->set_state(Request::State::kIdle);
       }
@@ -107,42 +107,42 @@ class RecordingSink final : public ResponseSink {
     changed_.notify_all();
   }
 
-  // Waits for `count` answers altogether; false when it took too long.
+  // Waits until there are `count` responses in all. False: it took too long.
   bool Wait(size_t count) {
     std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, kPatience, [&] { return answers_.size() >= count; });
+    return changed_.wait_for(lock, kPatience, [&] { return responses_.size() >= count; });
   }
-  std::vector<Answer> answers() {
+  std::vector<SeenResponse> responses() {
     std::lock_guard lock(mutex_);
-    return answers_;
+    return responses_;
   }
-  // What came for `slot`, in order.
-  std::vector<Answer> AllOf(uint32_t slot) {
-    std::vector<Answer> found;
-    for (Answer& answer : answers()) {
-      if (answer.slot == slot) found.push_back(std::move(answer));
+  // The responses to `slot`, in order.
+  std::vector<SeenResponse> AllOf(uint32_t slot) {
+    std::vector<SeenResponse> found;
+    for (SeenResponse& response : responses()) {
+      if (response.slot == slot) found.push_back(std::move(response));
     }
     return found;
   }
-  // The only answer to `slot`; fails the test where there are none or several.
-  Answer Of(uint32_t slot) {
-    const std::vector<Answer> found = AllOf(slot);
+  // The response to `slot`. Fails the test if there is not exactly one.
+  SeenResponse Of(uint32_t slot) {
+    const std::vector<SeenResponse> found = AllOf(slot);
     CHECK_EQ(found.size(), 1u);
-    return found.empty() ? Answer() : found.front();
+    return found.empty() ? SeenResponse() : found.front();
   }
 
  private:
-  std::mutex mutex_;  // guards answers_
+  std::mutex mutex_;  // guards responses_
   std::condition_variable changed_;
-  std::vector<Answer> answers_;
+  std::vector<SeenResponse> responses_;
 };
 
-// Makes requests, and owns them and the bytes of their inputs.
+// Makes requests. It owns them and the bytes of their inputs.
 class Requests {
  public:
   explicit Requests(ResponseSink* sink = nullptr) : sink_(sink) {}
 
-  // A request of `rows` rows without inputs; its slot counts from 0.
+  // Adds a request of `rows` rows without inputs. Slots count from 0.
   Request* Add(uint32_t rows = 1) {
     headers_.emplace_back();
     requests_.emplace_back();
@@ -157,12 +157,13 @@ class Requests {
   // Gives a request an input of one chunk.
   void Input(Request* request, uint32_t index, DataType datatype, std::vector<int64_t> shape,
              const std::string& bytes) {
-    // Not a std::string's own buffer: neighbours there would be chance.
+    // The buffer of a std::string might happen to lie next to another one, so each input has memory
+    // of its own.
     memory_.push_back(std::make_unique<char[]>(bytes.size() + 1));
     std::memcpy(memory_.back().get(), bytes.data(), bytes.size());
     Place(request, index, datatype, std::move(shape), memory_.back().get(), bytes.size());
   }
-  // Gives a request an input that lies somewhere already.
+  // Gives a request an input whose bytes the caller owns.
   void Place(Request* request, uint32_t index, DataType datatype, std::vector<int64_t> shape,
              void* data, size_t size) {
     InputTensor& input = request->header->AddInput();
@@ -171,7 +172,7 @@ class Requests {
     input.shape = std::move(shape);
     input.first_chunks.push_back({data, size, MemoryKind::kHost, 0, {}});
   }
-  // A request for a model of one float a row: its rows are `values`.
+  // Adds a request for a model of one float a row, with the rows `values`.
   Request* Floats(const std::vector<float>& values) {
     Request* request = Add(static_cast<uint32_t>(values.size()));
     Input(request, 0, DataType::kFp32, {static_cast<int64_t>(values.size()), 1}, BytesOf(values));
@@ -185,17 +186,18 @@ class Requests {
   std::deque<std::unique_ptr<char[]>> memory_;
 };
 
-// A backend whose steps are functions of the test; what is not set goes well and does nothing.
+// A backend whose steps are functions of the test. Steps that are not set succeed and do nothing.
 struct Script {
   std::function<Status(const ModelSpec&)> load;
   std::function<Status(const InstanceSpec&)> create;
   std::function<void(uint32_t instance, Run&)> execute;
   std::function<void(uint32_t instance)> terminate;
-  std::function<void()> destroyed;  // the model is
-  std::function<void()> info;       // somebody asks for it
+  std::function<void()> destroyed;  // when the model is destroyed
+  std::function<void()> info;       // when Model::Info is called
   bool asynchronous = false;
   bool starts_at_once = false;
   bool time_depends_on_data = false;
+  bool may_run_again = false;
 };
 
 class ScriptedModel final : public Model {
@@ -208,6 +210,7 @@ class ScriptedModel final : public Model {
   Status Configure(const ModelIo&) override { return Status::Ok(); }
   bool starts_at_once() const override { return script_->starts_at_once; }
   bool time_depends_on_data() const override { return script_->time_depends_on_data; }
+  bool may_run_again() const override { return script_->may_run_again; }
   StatusOr<std::unique_ptr<Instance>> CreateInstance(const InstanceSpec& spec) override {
     if (script_->create) {
       Status status = script_->create(spec);
@@ -260,7 +263,7 @@ class ScriptedBackend final : public Backend {
   const std::shared_ptr<const Script> script_;
 };
 
-// Input and output 0: one float a row.
+// A model with one float a row as input 0 and output 0.
 inline ModelIo FloatIo(uint32_t max_batch_size = 8) {
   return {max_batch_size,
           {{"x", DataType::kFp32, {-1, 1}, false}},

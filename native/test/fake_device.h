@@ -1,5 +1,5 @@
-// Memory of a device that there is not: what lies in it is inverted, so that who takes it for the
-// host's reads nonsense.
+// The memory of a fake device. Its bytes are inverted, so code that takes it for host memory reads
+// garbage.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@ namespace tritonts::test {
 
 class FakeDevice final : public MemoryCopier {
  public:
-  // How often it is asked; a device without `copies` has memory that nobody copies.
+  // How often it was called. Without `copies` nothing copies its memory.
   std::atomic<int> allocated{0};
   std::atomic<int> copied{0};
   std::atomic<bool> copies{true};
@@ -33,7 +33,7 @@ class FakeDevice final : public MemoryCopier {
     }
     return Status::Ok();
   }
-  // A block with these bytes in it.
+  // A block that contains these bytes.
   BlockRef Put(const std::string& bytes, int device = 0) {
     BlockRef block = Allocate(MemoryKind::kDevice, device, bytes.size());
     std::string inverted;

@@ -26,7 +26,7 @@ constexpr const char* kNames[] = {
     "answers_twice", "answers_late",   "never_answers",  "wrong_rows",
     "negative_dim",  "huge_shape",     "unknown_output", "wrong_datatype",
     "too_few_bytes", "too_many_bytes", "other_thread",   "allocates_too_much",
-    "slow",          "wrong_request",  "held",
+    "slow",          "wrong_request",  "held",           "tells",
 };
 static_assert(std::size(kNames) == static_cast<size_t>(Fault::kCount));
 
@@ -50,7 +50,7 @@ std::chrono::milliseconds MillisecondsOf(const ModelSpec& spec, const std::strin
   while (true) std::this_thread::sleep_for(std::chrono::hours(1));
 }
 
-// What a model's settings ask for.
+// The faults that a model's settings ask for.
 struct Orders {
   Fault fault = Fault::kNone;
   std::string load_fault;
@@ -63,7 +63,7 @@ struct Orders {
   int ran_output = -1;   // position of the output that tells about the run
 };
 
-// What a load does at one of its steps.
+// The fault of a load at one of its steps.
 Status LoadFault(const Orders& orders, const char* step) {
   if (orders.at != step) return Status::Ok();
   const std::string& fault = orders.load_fault;
@@ -76,12 +76,12 @@ Status LoadFault(const Orders& orders, const char* step) {
 
 class FaultInstance final : public Instance {
  public:
-  // `runs` counts those of the whole model.
+  // `runs` counts the runs of the whole model.
   FaultInstance(const Orders& orders, std::atomic<int32_t>* runs) : orders_(orders), runs_(runs) {}
   ~FaultInstance() override { JoinLate(); }
 
   void Execute(Run& run) override {
-    // Answers that were to come late come now, while another run is under way.
+    // Late responses of the last run come now, while this run is under way.
     JoinLate();
     run_ = ++*runs_;
     first_rows_.clear();
@@ -94,7 +94,7 @@ class FaultInstance final : public Instance {
     run.MarkInputsReady();
     run.MarkComputed();
     for (uint32_t i = 0; i < run.requests().size(); i++) {
-      if (!OfTheRun(FaultOf(run, i))) Answer(run, i, FaultOf(run, i));
+      if (!OfTheRun(FaultOf(run, i))) Respond(run, i, FaultOf(run, i));
     }
     for (uint32_t i = 0; i < run.requests().size(); i++) {
       const Fault fault = faults_[i];
@@ -117,7 +117,7 @@ class FaultInstance final : public Instance {
            fault == Fault::kHangsUntilTerminated || fault == Fault::kSlow || fault == Fault::kHeld;
   }
 
-  // Remembered, because an answered request is not ours any more.
+  // Read early, because a request that is done must not be looked at.
   Fault FaultOf(const Run& run, uint32_t position) {
     faults_.resize(run.requests().size());
     Fault& fault = faults_[position];
@@ -133,6 +133,24 @@ class FaultInstance final : public Instance {
       fault = static_cast<Fault>(number);
     }
     return fault;
+  }
+
+  static std::string Attributes(const Request& request) {
+    std::string text = "priority " + std::to_string(request.priority()) + ", timeout " +
+                       std::to_string(request.timeout_ns()) + " ns";
+    for (const RequestParameter& parameter : request.parameters()) {
+      text += ", " + parameter.name + " = ";
+      if (const auto* string = std::get_if<std::string>(&parameter.value)) {
+        text += "'" + *string + "'";
+      } else if (const auto* integer = std::get_if<int64_t>(&parameter.value)) {
+        text += "integer " + std::to_string(*integer);
+      } else if (const auto* number = std::get_if<double>(&parameter.value)) {
+        text += "double " + std::to_string(*number);
+      } else {
+        text += std::get<bool>(parameter.value) ? "true" : "false";
+      }
+    }
+    return text;
   }
 
   void Echo(Run& run, uint32_t position) {
@@ -159,7 +177,7 @@ class FaultInstance final : public Instance {
                          shape, block->data(), size, block.get());
   }
 
-  // Output `index` with the bytes of input 0, of which `size` count.
+  // Declares output `index` with the first `size` bytes of input 0.
   static void Declare(Run& run, uint32_t position, uint32_t index, DataType datatype,
                       std::span<const int64_t> shape, size_t size) {
     const InputTensor* input = run.requests()[position]->input(0);
@@ -171,13 +189,16 @@ class FaultInstance final : public Instance {
     run.SetRequestOutput(position, index, datatype, shape, block->data(), size, block.get());
   }
 
-  void Answer(Run& run, uint32_t position, Fault fault) {
+  void Respond(Run& run, uint32_t position, Fault fault) {
     const InputTensor* input = run.requests()[position]->input(0);
     const size_t size = input->byte_size();
     const DataType datatype = input->datatype;
     std::vector<int64_t> shape(input->shape.begin(), input->shape.end());
     Status status = Status::Ok();
     switch (fault) {
+      case Fault::kTells:
+        status = Status::Internal(Attributes(*run.requests()[position]));
+        break;
       case Fault::kFails:
         status = Status::Internal("an injected failure");
         break;
@@ -268,7 +289,7 @@ class FaultInstance final : public Instance {
     if (terminated) {
       return run.Respond(position, Status::Cancelled("the run was asked to end"));
     }
-    Answer(run, position, Fault::kNone);
+    Respond(run, position, Fault::kNone);
   }
 
   void JoinLate() {
@@ -284,12 +305,12 @@ class FaultInstance final : public Instance {
 
   const Orders orders_;
   std::atomic<int32_t>* const runs_;
-  int32_t run_ = 0;                  // number of the run that is under way
+  int32_t run_ = 0;                  // number of the current run
   std::vector<int32_t> first_rows_;  // of its requests
-  // Shapes that were declared, which must stay until they are answered.
+  // Declared shapes. They must stay until the responses.
   std::vector<std::array<int64_t, 2>> ran_shapes_;
   std::vector<Fault> faults_;
-  std::vector<std::thread> late_;  // the running thread
+  std::vector<std::thread> late_;  // only the running thread uses it
   std::mutex mutex_;               // guards terminated_ and late_wanted_
   std::condition_variable changed_;
   bool terminated_ = false;
@@ -301,7 +322,7 @@ class FaultModel final : public Model {
   explicit FaultModel(Orders orders) : orders_(std::move(orders)) {}
   ~FaultModel() override { std::this_thread::sleep_for(orders_.destroy); }
 
-  // It takes whatever the configuration says.
+  // It takes any inputs that the configuration has.
   ModelDescription Describe() const override { return {}; }
 
   Status Configure(const ModelIo& io) override {
@@ -327,7 +348,7 @@ class FaultModel final : public Model {
 }  // namespace
 
 StatusOr<std::unique_ptr<Model>> FaultBackend::Load(const ModelSpec& spec) {
-  // As a backend does that has just opened its library.
+  // A real backend does this when it opens its library.
   static const bool once = (OnRuntimeLibraryOpened(), true);
   (void)once;
   Orders orders;

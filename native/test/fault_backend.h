@@ -1,12 +1,13 @@
-// A backend that misbehaves as it is told, for tests; only tritonts_faults.node has it.
+// A backend that misbehaves on demand, for tests. Only tritonts_faults.node and test programs have
+// it.
 //
-// Output 0 is input 0, as the identity backend does it, unless a fault is asked for: by a request,
-// as the number in its INT32 input named "fault" (absent or 0: none), or for all requests of a
-// model by its settings. Requests of one batch each have their own fault; one that concerns the
-// whole run (it throws, hangs or takes its time) comes after the others have their answers.
+// Output 0 is input 0, as in the identity backend, unless a fault is asked for. A request asks with
+// the number in its INT32 input named "fault" (absent or 0: none). A model's settings ask for all
+// of its requests. Each request of a batch has its own fault. A fault that concerns the whole run
+// (it throws, hangs or is slow) happens after the other requests got their responses.
 //
-// An INT32 output named "ran" of dims [3] tells, in each row, which run of the model it was (from
-// 1), the request's position in its batch, and the row's position.
+// An INT32 output named "ran" of dims [3] has in each row the number of the run (from 1), the
+// request's position in its batch, and the row's position.
 //
 // Settings:
 //   fault        name of the fault of requests that name none
@@ -22,7 +23,7 @@
 
 namespace tritonts {
 
-// By the number that a request names; test/faults/harness.ts lists the same names in this order.
+// The numbers that requests name. test/faults/harness.ts lists the same names in this order.
 enum class Fault : int32_t {
   kNone,
   kFails,                 // INTERNAL
@@ -31,29 +32,30 @@ enum class Fault : int32_t {
   kThrowsOther,           // a number out of Execute
   kLacksMemory,           // std::bad_alloc out of Execute
   kHangs,                 // never returns
-  kHangsUntilTerminated,  // answers CANCELLED then
-  kAnswersTwice,          // first well, then with errors
-  kAnswersLate,           // with an error, while the run after this one is under way
-  kNeverAnswers,          // returns without
+  kHangsUntilTerminated,  // responds with CANCELLED then
+  kAnswersTwice,          // a good response, then errors
+  kAnswersLate,           // an error, while the next run is under way
+  kNeverAnswers,          // returns without a response
   kWrongRows,             // one row more than the request has
   kNegativeDim,           // -1 in the shape
   kHugeShape,             // more elements than memory can hold
-  kUnknownOutput,         // an output the model does not have
-  kWrongDatatype,         // INT8 in place of what the model has
+  kUnknownOutput,         // an output that the model does not have
+  kWrongDatatype,         // INT8 instead of the model's datatype
   kTooFewBytes,           // 4 less than the shape says
   kTooManyBytes,          // 4 more than the shape says
-  kOtherThread,           // a thread answers while Execute waits
+  kOtherThread,           // a thread responds while Execute waits
   kAllocatesTooMuch,      // asks the pool for 2^45 bytes
-  kSlow,                  // takes delay_ms, less when asked to end
-  kWrongRequest,          // answers requests that the batch does not have
-  kHeld,                  // waits until release_file is there, less when asked to end
+  kSlow,                  // takes delay_ms, or less when asked to end
+  kWrongRequest,          // responds to requests that the batch does not have
+  kHeld,                  // waits until release_file exists, or it is asked to end
+  kTells,                 // INTERNAL, with what the request says besides its inputs
   kCount,
 };
 
 class FaultBackend final : public Backend {
  public:
   StatusOr<std::unique_ptr<Model>> Load(const ModelSpec& spec) override;
-  // For models whose faults do not hold a thread; the others say `inline` "off".
+  // Models whose faults block a thread set `inline` to "off".
   bool may_run_on_js_thread() const override { return true; }
 };
 

@@ -1,4 +1,4 @@
-// What a model file's operators tell, and that no file is too odd to be looked through.
+// Scanning the operators of a model file, however malformed it is.
 #include "../backends/onnxruntime/graph_scan.h"
 
 #include "onnxruntime_fixture.h"
@@ -18,13 +18,13 @@ GraphFacts FactsOf(const OnnxModelWriter& writer) {
   return ScanGraph(std::string_view(writer.Model()));
 }
 
-// Neither rows nor time are known, for this reason.
+// Whether neither rows nor time are known, for this reason.
 bool Unknown(const GraphFacts& facts, const std::string& reason) {
   return facts.rows_vary == facts.time_varies &&
          facts.rows_vary.find(reason) != std::string::npos && !reason.empty();
 }
 
-// A graph in a graph in a graph: `depth` of them, with this operator in the innermost one.
+// `depth` nested graphs, with this operator in the innermost one.
 OnnxModelWriter Nested(int depth, const std::string& op) {
   OnnxModelWriter inner = With(op);
   for (int i = 0; i < depth; i++) {
@@ -78,7 +78,7 @@ TEST(graph_scan_looks_into_nested_graphs) {
   const auto facts = FactsOf(Nested(12, "Compress"));
   CHECK_EQ(facts.rows_vary, "the model has the operator Compress");
   CHECK_EQ(FactsOf(Nested(12, "Abs")).rows_vary, "");
-  // AttributeProto.graphs, of which ONNX has no operator.
+  // AttributeProto.graphs, which no operator of ONNX uses.
   const std::string attribute =
       Bytes(1, "g") + Bytes(11, With("Abs").Graph()) + Bytes(11, With("NonZero").Graph());
   CHECK_EQ(FactsOf(OnnxModelWriter().Node("Abs", {"x"}, {"y"}, {attribute})).rows_vary,
@@ -103,7 +103,7 @@ TEST(graph_scan_knows_the_functions_of_the_model) {
 
 TEST(graph_scan_does_not_know_operators_of_other_domains) {
   CHECK(Unknown(FactsOf(With("Triple", "acme")), "the operator Triple of the domain 'acme'"));
-  // What is said of it can be read whatever its name is.
+  // The reason is readable whatever the operator's name is.
   const auto odd = FactsOf(With("a\nb\x01\xff" + std::string(1000, 'x'), "d"));
   CHECK(Unknown(odd, "the operator a?b??xxx"));
   CHECK(odd.rows_vary.size() < 200);
@@ -129,24 +129,25 @@ TEST(graph_scan_takes_what_it_cannot_read_for_the_worse) {
   CHECK(unreadable("ORT"));
   CHECK(unreadable("this is no protobuf message"));
   CHECK(unreadable(Number(1, 8)));                      // no graph
-  CHECK(unreadable(With("Abs").Model() + '\0'));        // field 0, as cut off as it is
+  CHECK(unreadable(With("Abs").Model() + '\0'));        // field 0, truncated
   CHECK(unreadable(With("Abs").Model() + "\x0b\x0c"));  // a group
   CHECK(unreadable(With("Abs").Model() + std::string(11, '\xff')));
-  CHECK(unreadable(Varint(7 << 3 | 2) + Varint(UINT64_MAX)));    // a graph of all there is
+  CHECK(unreadable(Varint(7 << 3 | 2) + Varint(UINT64_MAX)));    // a graph larger than any file
   CHECK(unreadable(Bytes(7, Varint(1 << 3 | 2) + Varint(10))));  // a node larger than its graph
   CHECK(unreadable(Bytes(7,
                          "\x09"
-                         "1234567")));  // 8 bytes, of which there are 7
+                         "1234567")));  // 8 bytes, of which 7 are present
   CHECK(unreadable(Bytes(7,
                          "\x0d"
                          "123") +
-                   "4567"));                         // 4 bytes, one of them elsewhere
-  CHECK(unreadable(Bytes(7, "\x08\x80") + "\x01"));  // a number that goes on elsewhere
+                   "4567"));                         // 4 bytes, one of them beyond the node
+  CHECK(unreadable(Bytes(7, "\x08\x80") + "\x01"));  // a number that continues beyond the graph
   CHECK(Unknown(ScanGraph(std::filesystem::path("/nowhere/model.onnx")), "cannot be read"));
   CHECK(Unknown(ScanGraph(std::filesystem::temp_directory_path()), "cannot be read"));
 }
 
-// Every beginning of a file, and a file with any one byte changed: the worse, or as it is.
+// For every prefix of a file, and every file with one byte changed, the facts are right or the
+// worst.
 TEST(graph_scan_survives_files_that_are_cut_off_or_damaged) {
   const std::string model = Nested(3, "NonZero").Model();
   for (size_t size = 0; size < model.size(); size++) {
@@ -165,7 +166,7 @@ TEST(graph_scan_survives_files_that_are_cut_off_or_damaged) {
 
 TEST(graph_scan_of_a_file_is_that_of_its_bytes) {
   const TemporaryFolder folder;
-  // Operators before and after more bytes than are read at once, at all offsets to those.
+  // Operators come before and after more bytes than are read at once, at all offsets.
   for (size_t weights = (16 << 10) - 120; weights < (16 << 10) + 20; weights++) {
     const std::string bytes = OnnxModelWriter()
                                   .Node("Abs", {"x"}, {"a"})
@@ -180,7 +181,7 @@ TEST(graph_scan_of_a_file_is_that_of_its_bytes) {
   }
 }
 
-// A file of 1 TiB, nearly all of it a hole: whoever read it would be at it for an hour.
+// A file of 1 TiB, nearly all of it a hole. Reading it would take an hour.
 TEST(graph_scan_does_not_read_weights) {
   const TemporaryFolder folder;
   constexpr uint64_t kHole = uint64_t{1} << 40;

@@ -1,4 +1,4 @@
-// Groups: what is written as one record are ordinary requests from then on.
+// Groups: requests that were written as one record are ordinary requests afterwards.
 #include "port_fixture.h"
 
 namespace tritonts::test {
@@ -7,7 +7,7 @@ namespace {
 
 using Dims = std::vector<int64_t>;
 
-// A client that writes what is alike as one group.
+// A client that writes alike requests as one group.
 struct GroupBench : PortBench {
   explicit GroupBench(uint64_t limit = uint64_t{1} << 30) : PortBench(false, limit) {
     client.WriteGroups();
@@ -17,13 +17,13 @@ struct GroupBench : PortBench {
     for (size_t i = 0; i < count; i++) slots.push_back(Write({static_cast<float>(i)}));
     return slots;
   }
-  // Each with its own value, in the order that they were written in.
-  void CheckEach(const std::vector<uint32_t>& slots, const std::vector<PortAnswer>& answers) {
+  // Checks that each response has its request's value, in the order of writing.
+  void CheckEach(const std::vector<uint32_t>& slots, const std::vector<PortResponse>& responses) {
     for (size_t i = 0; i < slots.size(); i++) {
-      const PortAnswer& answer = AnswerOf(slots[i], answers);
-      CHECK(answer.code == Code::kOk);
-      CHECK_EQ(answer.outputs[0].bytes, BytesOf<float>({static_cast<float>(i)}));
-      CHECK_EQ(answer.outputs[0].shape, (Dims{1, 1}));
+      const PortResponse& response = ResponseOf(slots[i], responses);
+      CHECK(response.code == Code::kOk);
+      CHECK_EQ(response.outputs[0].bytes, BytesOf<float>({static_cast<float>(i)}));
+      CHECK_EQ(response.outputs[0].shape, (Dims{1, 1}));
     }
   }
 };
@@ -59,9 +59,9 @@ TEST(requests_of_several_groups_run_together) {
   for (size_t i = 3; i < 6; i++) slots.push_back(bench.Write({static_cast<float>(i)}));
   CHECK(bench.client.Flush().ok());
   bench.runs->Open();
-  const auto answers = bench.client.Take(7);
-  bench.CheckEach(slots, answers);
-  CHECK_EQ(AnswerOf(first, answers).outputs[0].bytes, BytesOf<float>({100}));
+  const auto responses = bench.client.Take(7);
+  bench.CheckEach(slots, responses);
+  CHECK_EQ(ResponseOf(first, responses).outputs[0].bytes, BytesOf<float>({100}));
   CHECK(Eventually([&] { return bench.statistics().execution_count == 3; }));
   CHECK_EQ(bench.statistics().batches.at(4).compute_infer.count, 1u);
   CHECK_EQ(bench.statistics().batches.at(2).compute_infer.count, 1u);
@@ -85,7 +85,7 @@ TEST(requests_of_a_group_run_on_several_instances) {
   CHECK_EQ(bench.statistics().success.count, 2500u);
 }
 
-// --- Answers.
+// --- Responses.
 
 TEST(requests_of_a_group_fail_each_for_themselves) {
   GroupBench bench;
@@ -93,10 +93,10 @@ TEST(requests_of_a_group_fail_each_for_themselves) {
   script.execute = [](uint32_t, Run& run) { run.RespondAll(Status::Internal("broken")); };
   bench.ServeScript(std::move(script), ConfigOf(FloatIo(), 1, {8, {}, 0}));
   const auto slots = bench.WriteEach(5);
-  const auto answers = bench.client.Take(5);
+  const auto responses = bench.client.Take(5);
   for (const uint32_t slot : slots) {
-    CHECK(AnswerOf(slot, answers).code == Code::kInternal);
-    CHECK_EQ(AnswerOf(slot, answers).message, "broken");
+    CHECK(ResponseOf(slot, responses).code == Code::kInternal);
+    CHECK_EQ(ResponseOf(slot, responses).message, "broken");
   }
   CHECK(Eventually([&] { return bench.statistics().fail.count == 5; }));
 }
@@ -110,13 +110,13 @@ TEST(requests_of_a_group_are_cancelled_where_they_wait_and_where_they_run) {
   CHECK(bench.runs->Started(1));
   bench.client.CancelGroup(slots[0]);
   bench.runs->Open();
-  const auto answers = bench.client.Take(10);
+  const auto responses = bench.client.Take(10);
   for (size_t i = 0; i < 10; i++) {
-    CHECK(AnswerOf(slots[i], answers).code == Code::kCancelled);
+    CHECK(ResponseOf(slots[i], responses).code == Code::kCancelled);
   }
   CHECK(Eventually([&] { return bench.statistics().cancelled == 10; }));
   CHECK_EQ(bench.server.server().in_flight_bytes(), 0u);
-  // One of a group alone.
+  // One request of a group is cancelled.
   bench.runs->Shut();
   const auto others = bench.WriteEach(5);
   CHECK(bench.client.Flush().ok());
@@ -124,7 +124,7 @@ TEST(requests_of_a_group_are_cancelled_where_they_wait_and_where_they_run) {
   bench.runs->Open();
   const auto left = bench.client.Take(5);
   for (size_t i = 0; i < 5; i++) {
-    CHECK(AnswerOf(others[i], left).code == (i == 4 ? Code::kCancelled : Code::kOk));
+    CHECK(ResponseOf(others[i], left).code == (i == 4 ? Code::kCancelled : Code::kOk));
   }
   // The slot is free again.
   const auto again = bench.WriteEach(10);
@@ -152,36 +152,36 @@ TEST(requests_of_a_group_get_more_outputs_than_a_page_takes_of_two_of_them) {
   };
   bench.ServeScript(std::move(script), ConfigOf(io, 1, {4, {}, 0}));
   const auto slots = bench.WriteEach(3);
-  const auto answers = bench.client.Take(3);
+  const auto responses = bench.client.Take(3);
   for (size_t i = 0; i < slots.size(); i++) {
-    const PortAnswer& answer = AnswerOf(slots[i], answers);
-    CHECK_EQ(answer.message, "");
-    CHECK_EQ(answer.outputs.size(), kOutputs);
-    if (answer.outputs.size() != kOutputs) continue;
+    const PortResponse& response = ResponseOf(slots[i], responses);
+    CHECK_EQ(response.message, "");
+    CHECK_EQ(response.outputs.size(), kOutputs);
+    if (response.outputs.size() != kOutputs) continue;
     const std::string bytes = BytesOf(std::vector<float>(8, static_cast<float>(i)));
-    CHECK_EQ(answer.outputs.front().bytes, bytes);
-    CHECK_EQ(answer.outputs.back().bytes, bytes);
+    CHECK_EQ(response.outputs.front().bytes, bytes);
+    CHECK_EQ(response.outputs.back().bytes, bytes);
   }
 }
 
 // --- Bytes in flight.
 
 TEST(requests_of_a_group_beyond_the_limit_are_refused_and_those_within_it_are_not) {
-  // Each has a tenth of a range of 64 bytes, and 4 bytes come out.
+  // Each request has a tenth of a range of 64 bytes, and an output of 4 bytes.
   GroupBench bench(96);
   bench.runs->Shut();
   bench.ServeRuns(ConfigOf(FloatIo(), 1, {8, {}, 0}));
   std::vector<uint32_t> slots = bench.WriteEach(10);
-  auto answers = bench.client.Take(2);
+  auto responses = bench.client.Take(2);
   for (size_t i = 8; i < 10; i++) {
-    CHECK(AnswerOf(slots[i], answers).code == Code::kUnavailable);
-    CHECK(AnswerOf(slots[i], answers).limited);
+    CHECK(ResponseOf(slots[i], responses).code == Code::kUnavailable);
+    CHECK(ResponseOf(slots[i], responses).limited);
   }
   CHECK_EQ(bench.server.server().in_flight_bytes(), 88u);
   bench.runs->Open();
-  answers = bench.client.Take(8);
+  responses = bench.client.Take(8);
   slots.resize(8);
-  bench.CheckEach(slots, answers);
+  bench.CheckEach(slots, responses);
   CHECK_EQ(bench.server.server().in_flight_bytes(), 0u);
   const auto again = bench.WriteEach(6);
   bench.CheckEach(again, bench.client.Take(6));
@@ -191,10 +191,10 @@ TEST(requests_of_a_group_that_are_too_big_for_the_limit_alone_are_refused_for_go
   GroupBench bench(7);
   bench.ServeIdentity(ConfigOf(FloatIo(), 1, {8, {}, 0}));
   const auto slots = bench.WriteEach(3);
-  const auto answers = bench.client.Take(3);
+  const auto responses = bench.client.Take(3);
   for (const uint32_t slot : slots) {
-    CHECK(AnswerOf(slot, answers).code == Code::kInvalidArg);
-    CHECK(!AnswerOf(slot, answers).limited);
+    CHECK(ResponseOf(slot, responses).code == Code::kInvalidArg);
+    CHECK(!ResponseOf(slot, responses).limited);
   }
 }
 
@@ -202,7 +202,7 @@ TEST(requests_of_groups_that_are_together_beyond_all_numbers_are_refused_for_goo
   GroupBench bench(1000);
   bench.runs->Shut();
   ModelIo io = FloatIo(0);
-  // Of each request 2^46 bytes come out, and of four groups 2^64.
+  // A request has 2^46 bytes of outputs, and four groups have 2^64.
   io.outputs[0].dims = {int64_t{1} << 44};
   bench.ServeRuns(ConfigOf(io));
   std::vector<int32_t> words;
@@ -212,9 +212,10 @@ TEST(requests_of_groups_that_are_together_beyond_all_numbers_are_refused_for_goo
   CHECK(bench.client.Submit(words).ok());
   size_t refused = 0;
   for (CompletionPage* page : TakePages(bench.client.port())) {
-    std::vector<PortAnswer> answers;
-    PortClient::Read(*page, &answers);
-    for (const PortAnswer& answer : answers) refused += answer.code == Code::kInvalidArg ? 1 : 0;
+    std::vector<PortResponse> responses;
+    ReadPage(*page, &responses);
+    for (const PortResponse& response : responses)
+      refused += response.code == Code::kInvalidArg ? 1 : 0;
     bench.client.port().Recycle(page);
   }
   CHECK_EQ(refused, size_t{4} * 65536);

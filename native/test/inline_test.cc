@@ -1,4 +1,4 @@
-// Batches that run on the thread that submitted them.
+// Inline runs: batches that run on the thread that submitted them.
 #include <set>
 #include <stdexcept>
 
@@ -12,7 +12,7 @@ namespace tritonts::test {
 namespace {
 
 constexpr uint64_t kMs = 1'000'000;
-// No run of these tests takes as long, however busy the machine.
+// No run of these tests takes this long, however busy the machine is.
 constexpr uint64_t kGenerousNs = 10'000 * kMs;
 
 VersionConfig Inline(VersionConfig config, uint64_t budget_ns = kGenerousNs) {
@@ -29,7 +29,7 @@ class Bench {
   explicit Bench(VersionConfig config)
       : runs(std::make_shared<Runs>()), version(ScriptOf(runs), std::move(config)) {}
 
-  // Submits requests of these rows in one tick, and waits for their answers.
+  // Submits requests of these rows in one tick, and waits for their responses.
   void Ask(const std::vector<uint32_t>& rows) {
     std::vector<Request*> chosen;
     for (const uint32_t count : rows) {
@@ -41,7 +41,7 @@ class Bench {
     CHECK(version.sink.Wait(sent));
     CHECK(Eventually([&] { return version.version().drained(); }));
   }
-  // Which of the runs so far were on this thread.
+  // By run: whether it was on this thread.
   std::vector<bool> here() {
     std::vector<bool> here;
     for (const Runs::Batch& run : runs->runs())
@@ -66,12 +66,12 @@ TEST(inline_runs_here_what_is_known_to_be_short) {
   CHECK((bench.here() == std::vector<bool>{false, true, false, true, true}));
 }
 
-TEST(inline_answers_before_submit_returns) {
+TEST(inline_responds_before_submit_returns) {
   Bench bench(Batching(8));
   bench.Ask({1});
   InlineTick tick;
   bench.version.Submit({bench.version.requests.Floats({7})}, &tick);
-  CHECK_EQ(bench.version.sink.answers().size(), 2u);
+  CHECK_EQ(bench.version.sink.responses().size(), 2u);
   CHECK_EQ(bench.version.sink.Of(1).outputs.at(0).bytes, BytesOf<float>({7}));
   CHECK(tick.spent_ns > 0);
 }
@@ -105,7 +105,7 @@ TEST(inline_leaves_an_instance_alone_whose_thread_is_in_execute_still) {
     run.RespondAll(Status::Ok());
   };
   VersionBench bench(std::move(script), Batching(8));
-  bench.Send({1});  // measured on the thread
+  bench.Send({1});  // measured on the instance's thread
   CHECK(bench.sink.Wait(1));
   CHECK(Eventually([&] { return bench.version().drained(); }));
   holds = true;
@@ -113,7 +113,7 @@ TEST(inline_leaves_an_instance_alone_whose_thread_is_in_execute_still) {
   CHECK(entered.Wait());
   InlineTick tick;
   bench.Submit({bench.requests.Floats({1})}, &tick);
-  CHECK_EQ(bench.sink.answers().size(), 1u);
+  CHECK_EQ(bench.sink.responses().size(), 1u);
   go.Set();
   CHECK(bench.sink.Wait(3));
   CHECK_EQ(most.load(), 1);
@@ -155,7 +155,7 @@ TEST(inline_leaves_models_whose_time_depends_on_data_to_their_threads) {
   CHECK(!here);
 }
 
-// Requests of one shape, of which the first one that runs here takes its time.
+// All requests have one shape. The first one that runs here is far too slow.
 TEST(inline_ends_for_good_with_a_run_that_takes_far_too_long) {
   std::atomic<bool> slow{false};
   std::atomic<int> here{0};
@@ -202,10 +202,10 @@ TEST(inline_waits_for_nobody_who_runs) {
   bench.runs->Shut();
   bench.version.Send({1});
   CHECK(bench.runs->Started(2));
-  // The instance is busy: this one must queue, not block.
+  // The instance is busy, so this request must queue and not block.
   InlineTick tick;
   bench.version.Submit({bench.version.requests.Floats({1})}, &tick);
-  CHECK_EQ(bench.version.sink.answers().size(), 1u);
+  CHECK_EQ(bench.version.sink.responses().size(), 1u);
   bench.runs->Open();
   CHECK(bench.version.sink.Wait(3));
   CHECK((bench.here() == std::vector<bool>{false, false, false}));
@@ -228,7 +228,7 @@ TEST(inline_gives_the_rest_of_a_tick_to_the_thread_where_it_does_not_fit) {
   CHECK(bench.version.sink.Wait(2));
   CHECK(Eventually([&] { return bench.version.version().drained(); }));
   CHECK((bench.here() == std::vector<bool>{false, false}));
-  // A batch here, and then one of a size that was not seen yet.
+  // A batch of a known size runs here, then one of a new size does not.
   bench.Ask({2, 1});
   CHECK((bench.here() == std::vector<bool>{false, false, true, false}));
 }
@@ -271,7 +271,7 @@ TEST(inline_fails_a_backend_that_throws_and_goes_on) {
   }
 }
 
-TEST(inline_answers_of_a_port_come_without_a_signal) {
+TEST(inline_responses_of_a_port_come_without_a_signal) {
   ServerBench server;
   IdentityBackend identity;
   const uint32_t uid = server.Serve(&identity, Batching(8));
@@ -294,7 +294,7 @@ TEST(inline_answers_of_a_port_come_without_a_signal) {
   const auto pages = TakePages(*port);
   CHECK_EQ(pages.size(), 1u);
   CHECK(port->Recycle(pages[0]));
-  // Nobody took these answers here, so the next ones are not lost either.
+  // Nobody took these responses, and the next ones are not lost either.
   submit(3);
   CHECK(answered);
   CHECK_EQ(TakePages(*port).size(), 1u);

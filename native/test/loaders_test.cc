@@ -1,4 +1,4 @@
-// Which threads take which loads.
+// Loaders: which threads take which loads.
 #include "engine/server/loaders.h"
 
 #include <atomic>
@@ -15,10 +15,10 @@ namespace {
 using std::chrono::hours;
 using std::chrono::milliseconds;
 
-// Loads that are counted while they are under way.
+// Counts loads while they run.
 class Work {
  public:
-  // One that takes as long as `run`.
+  // A load that calls `run`.
   Loaders::Task Load(std::function<void()> run = [] {}) {
     Loaders::Task task;
     task.model = "m";
@@ -63,7 +63,7 @@ TEST(loaders_beyond_the_cores_take_what_is_overdue) {
   std::atomic<bool> over{false};
   Loaders loaders({.most_threads = 4, .cores = 1, .overdue = milliseconds(1)}, [] {});
   CHECK(loaders.Start());
-  // Each waits for something else than a core, until all four are under way.
+  // Each load waits, without using a core, until all four run.
   for (int i = 0; i < 8; i++) {
     loaders.Add(work.Load([&] {
       while (!over) std::this_thread::sleep_for(milliseconds(1));
@@ -86,7 +86,7 @@ TEST(loaders_beyond_the_cores_take_what_comes_when_the_others_hang) {
   loaders.Add(work.Load(hang));
   loaders.Add(work.Load());
   CHECK(Eventually([&] { return work.done() == 1; }));
-  // The second thread waits for more now.
+  // The second thread waits for another task now.
   std::this_thread::sleep_for(milliseconds(5));
   loaders.Add(work.Load());
   CHECK(Eventually([&] { return work.done() == 2; }));
@@ -109,7 +109,7 @@ TEST(loaders_do_with_the_threads_that_the_system_has) {
     CHECK(Eventually([&] { return work.done() == 8 && loaders.idle(); }));
   }
   CHECK_EQ(work.most(), 1);
-  // And more when there are more.
+  // More threads take tasks when there are more.
   std::atomic<bool> over{false};
   for (int i = 0; i < 4; i++) {
     loaders.Add(work.Load([&] {
@@ -127,7 +127,7 @@ TEST(loaders_free_what_a_task_holds_with_no_lock_held) {
   Loaders loaders({.most_threads = 1, .cores = 1}, [] {});
   CHECK(loaders.Start());
   {
-    // Asks the loaders as it goes.
+    // Calls the loaders when it is freed.
     std::shared_ptr<int> held(new int(0), [&](const int* number) {
       delete number;
       loaders.idle();

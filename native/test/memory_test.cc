@@ -1,4 +1,4 @@
-// Memory for blocks, from the allocator or from the system.
+// Memory for blocks, from the allocator or the system.
 #include "platform/memory.h"
 
 #include <cstdint>
@@ -22,7 +22,7 @@ TEST(block_memory_is_aligned_and_wholly_usable_at_every_size) {
 }
 
 #if !defined(__SANITIZE_ADDRESS__)
-// AddressSanitizer ends the process there.
+// AddressSanitizer would end the process.
 TEST(block_memory_beyond_all_bounds_is_null) {
   CHECK(platform::AllocateBlock(size_t{1} << 60, 64) == nullptr);
 }

@@ -1,4 +1,4 @@
-// Reading a model's folder: what is told of it, the limits of what is read, and stamps.
+// Reading a model's folder: its contents, the limits, and stamps.
 #include "engine/server/model_folder.h"
 
 #include <filesystem>
@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 using Config = ModelFolder::Config;
 
-// A folder that goes with its test.
+// A folder that its test removes.
 class Folder {
  public:
   Folder() {
@@ -105,7 +105,7 @@ TEST(model_folder_with_a_pipe_a_socket_or_a_device_is_refused_wherever_that_lies
     CHECK_EQ(mkfifo(path.c_str(), 0600), 0);
     CHECK_EQ(folder.Read().refusal, "'" + place + "' is a pipe");
     fs::remove(path);
-    // Nobody need write to it: what a link leads to counts.
+    // The target of a link counts, so the test needs no device of its own.
     fs::create_symlink("/dev/zero", path);
     CHECK_EQ(folder.Read().refusal, "'" + place + "' is a device");
     CHECK_EQ(folder.Read().config_state, Config::kNone);
@@ -201,9 +201,9 @@ TEST(model_folder_is_read_no_further_when_that_is_cancelled) {
   CHECK_EQ(read.stamp, "");
 }
 
-TEST(server_that_gives_up_loads_or_closes_answers_for_folders_that_are_being_read) {
+TEST(server_that_gives_up_loads_or_closes_responds_for_folders_that_are_being_read) {
   const Folder folder;
-  // So many that nobody reads them in the time that a call takes.
+  // Reading this many takes longer than the call that cancels it.
   for (int i = 0; i < 4000; i++) folder.Write("1/" + std::to_string(i), "");
   ServerBench bench;
   const auto read_until = [&](const std::function<void()>& end) {
@@ -217,7 +217,7 @@ TEST(server_that_gives_up_loads_or_closes_answers_for_folders_that_are_being_rea
     CHECK(done.Wait());
     return result;
   };
-  CHECK(read_until([] {}).ok());  // and there is a thread for the others
+  CHECK(read_until([] {}).ok());  // and the thread is free for others
   int cancelled = 0;
   for (int i = 0; i < 20; i++) {
     const Status status = read_until([&] { bench.server().CancelLoads(); });
@@ -227,7 +227,7 @@ TEST(server_that_gives_up_loads_or_closes_answers_for_folders_that_are_being_rea
       CHECK_EQ(status.message(), "model 'm': loading was cancelled");
     }
   }
-  // Unless the test's thread was kept from its core for that long.
+  // Some may end first if this thread was preempted.
   CHECK(cancelled >= 15);
   CHECK(read_until([] {}).ok());
   CHECK_EQ(read_until([&] { bench.Close(0); }).code(), Code::kCancelled);

@@ -1,5 +1,5 @@
-// A system that has no thread left, for as long as this lives: a stack does not fit into the memory
-// that the process may have, and the stacks that the C library keeps are in use.
+// While this lives, the system has no thread left: a stack does not fit into the memory that the
+// process may have, and the stacks that the C library caches are in use.
 #pragma once
 
 #include <vector>
@@ -13,7 +13,7 @@
 
 namespace tritonts::test {
 
-// Whether a sanitizer watches: it needs memory when it likes.
+// Whether a sanitizer is on, which needs memory at any time.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__linux__)
 constexpr bool kWatched = true;
 #else

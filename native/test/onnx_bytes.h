@@ -1,5 +1,5 @@
 // Writes small ONNX models, so that tests of the onnxruntime backend need no files. A model is a
-// protobuf message; the names of its fields stand beside their numbers.
+// protobuf message. Comments name the fields whose numbers are written.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ inline std::string Bytes(uint32_t field, const std::string& value) {
   return Varint(field << 3 | 2) + Varint(value.size()) + value;
 }
 
-// Numbers of TensorProto.DataType that the tests use.
+// The numbers of TensorProto.DataType that the tests use.
 enum OnnxType : int32_t {
   kOnnxFloat = 1,
   kOnnxUint8 = 2,
@@ -36,8 +36,8 @@ enum OnnxType : int32_t {
   kOnnxFloat8 = 17,
 };
 
-// A TypeProto: a tensor whose negative dims are symbols (equal numbers, equal symbols), a tensor of
-// unknown shape, a sequence of tensors.
+// TypeProtos: a tensor of unknown shape, a tensor whose negative dims are symbols (equal numbers
+// are equal symbols), a sequence of tensors.
 inline std::string UnshapedTensor(OnnxType type) {
   return Bytes(1, Number(1, type));
 }
@@ -53,7 +53,7 @@ inline std::string Sequence(OnnxType type) {
   return Bytes(4, Bytes(1, UnshapedTensor(type)));
 }
 
-// An AttributeProto.
+// AttributeProtos.
 inline std::string IntAttribute(const std::string& name, int64_t value) {
   return Bytes(1, name) + Number(3, value) + Number(20, 2);
 }
@@ -72,7 +72,8 @@ class OnnxModelWriter {
     graph_ += Bytes(12, Bytes(1, name) + Bytes(2, type));
     return *this;
   }
-  // A constant; one that is also an input is that input's default. `raw`: little-endian values.
+  // Adds a constant. If it is also an input, it is that input's default. `raw` has little-endian
+  // values.
   OnnxModelWriter& Initializer(const std::string& name, OnnxType type,
                                const std::vector<int64_t>& dims, const std::string& raw) {
     std::string tensor;
@@ -94,7 +95,7 @@ class OnnxModelWriter {
     graph_ += Bytes(1, node);
     return *this;
   }
-  // A function of the model's own, of the nodes that the writer has, and the domain for it.
+  // Adds a function of the model, made of the nodes that the writer has, and its domain.
   OnnxModelWriter& Function(const std::string& domain, const std::string& name,
                             const std::vector<std::string>& inputs,
                             const std::vector<std::string>& outputs, const OnnxModelWriter& body) {
@@ -106,7 +107,7 @@ class OnnxModelWriter {
     rest_ += Bytes(25, function) + Bytes(8, Bytes(1, domain) + Number(2, 1));
     return *this;
   }
-  // The GraphProto, for a node that has one as an attribute.
+  // The GraphProto, for nodes that have a graph as an attribute.
   std::string Graph() const { return graph_ + Bytes(2, "g"); }
   // The ModelProto: ir_version, graph, opset_import.
   std::string Model() const {
@@ -115,7 +116,7 @@ class OnnxModelWriter {
 
  private:
   std::vector<std::string> nodes_;
-  std::string rest_;   // of the ModelProto
+  std::string rest_;   // more fields of the ModelProto
   std::string graph_;  // a GraphProto without its name
 };
 

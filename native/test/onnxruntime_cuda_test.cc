@@ -1,5 +1,5 @@
 // Instances on GPUs: what they need, and what the runtime is told. The GPUs and the provider are
-// fakes; sessions run on the CPU.
+// fakes, and sessions run on the CPU.
 #include "../backends/onnxruntime/cuda_provider.h"
 #include "fakes/fakes.h"
 #include "onnxruntime_fixture.h"
@@ -11,7 +11,7 @@ namespace {
 constexpr char kCudaFile[] = "libonnxruntime_providers_cuda.so";
 constexpr char kSharedFile[] = "libonnxruntime_providers_shared.so";
 
-// A folder with a copy of the fake runtime, which is a library of its own, and the provider's
+// A folder with a copy of the fake runtime, which counts as another library, and the provider's
 // files.
 class FakeRuntime {
  public:
@@ -24,7 +24,7 @@ class FakeRuntime {
   std::string library() const { return (folder_.path() / "libonnxruntime.so.1").string(); }
   std::string folder() const { return folder_.path().string(); }
   std::string log() const { return (folder_.path() / "log").string(); }
-  // What the sessions' providers were told.
+  // The options of the sessions' providers.
   std::string told() const {
     std::ifstream file(log());
     return {std::istreambuf_iterator<char>(file), {}};

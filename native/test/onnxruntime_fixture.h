@@ -1,5 +1,5 @@
-// What tests of the onnxruntime backend share: a batch that records its answers, and models loaded
-// from bytes. The path of a runtime library comes from TRITONTS_TEST_ORT_LIBRARY.
+// Shared by tests of the onnxruntime backend: a batch that records its responses, and models loaded
+// from bytes. TRITONTS_TEST_ORT_LIBRARY has the path of a runtime library.
 #pragma once
 
 #include <atomic>
@@ -33,7 +33,7 @@ std::vector<T> Values(const std::string& bytes) {
   return values;
 }
 
-// Elements of a BYTES tensor, each after its length.
+// A serialised BYTES tensor of these elements.
 inline std::string Strings(const std::vector<std::string>& elements) {
   std::string bytes;
   for (const std::string& element : elements) {
@@ -50,11 +50,11 @@ class RecordingBatch final : public Run {
     std::vector<int64_t> tail;
     std::string bytes;
     std::vector<size_t> offsets;
-    BlockRef block;  // keeps the memory, as a response that is not copied does
+    BlockRef block;  // keeps the memory alive, as a response does
     const void* data = nullptr;
   };
 
-  // Adds a request of `rows` rows; Input then gives it its inputs.
+  // Adds a request of `rows` rows. Input then adds its inputs.
   RecordingBatch& Add(uint32_t rows = 1, std::vector<uint32_t> wanted = {}) {
     RequestHeader& header = headers_.emplace_back();
     header.batch_size = rows;
@@ -122,6 +122,9 @@ class RecordingBatch final : public Run {
   }
   void Release(uint32_t) override {}
   void Reschedule(uint32_t) override {}
+  void EndResponses(uint32_t) override {}
+  std::optional<Unread> UnreadOf(uint32_t) override { return Unread(); }
+  bool AwaitRead(uint32_t, uint32_t, std::shared_ptr<ReadListener>) override { return false; }
   void InstanceFree() override {}
   void Retain() override {}
   void Drop() override {}
@@ -130,7 +133,7 @@ class RecordingBatch final : public Run {
   Status status = Status::Internal("nobody answered");
   std::string marks;  // i, c and r in the order of the calls
   std::atomic<bool> started{false};
-  bool lacks_memory = false;  // when the inputs and outputs of the run are there
+  bool lacks_memory = false;  // from then on the run has no memory for outputs
 
  private:
   struct Declared {
@@ -146,13 +149,13 @@ class RecordingBatch final : public Run {
   std::map<uint32_t, Declared> declared_;
 };
 
-// The runtime library that the tests use; "" when none is known.
+// The runtime library that the tests use; "": none is known.
 inline std::string LibraryPath() {
   const char* path = std::getenv("TRITONTS_TEST_ORT_LIBRARY");
   return path ? path : "";
 }
 
-// A folder that goes with its owner.
+// A folder that its owner removes.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -190,8 +193,8 @@ inline StatusOr<std::unique_ptr<Model>> LoadBytes(const std::string& bytes,
   return LoadFile(folder.File("model.onnx", bytes), std::move(settings));
 }
 
-// A model that is configured and has one instance. The instance is declared after the model, so
-// that it goes first, as in the engine.
+// A configured model with one instance. The instance is declared after the model, so that it is
+// destroyed first, as in the engine.
 struct Ready {
   std::unique_ptr<Model> model;
   std::unique_ptr<Instance> instance;
@@ -209,9 +212,9 @@ struct Ready {
   }
 };
 
-// y = x of one type, [N, width]; a negative width is dynamic.
+// y = x of one type, [N, width]. A negative width is dynamic.
 inline OnnxModelWriter Identity(OnnxType type, int64_t width) {
-  const int64_t symbol = width < 0 ? -2 : width;  // another one than the batch's
+  const int64_t symbol = width < 0 ? -2 : width;  // not the symbol of the batch
   return OnnxModelWriter()
       .Input("x", Tensor(type, {-1, symbol}))
       .Node("Identity", {"x"}, {"y"})
@@ -224,7 +227,7 @@ inline ModelIo IdentityIo(DataType type, int64_t width) {
 
 }  // namespace tritonts::test
 
-// A test that is skipped where no runtime library is known.
+// A test that is skipped if no runtime library is known.
 #define RUNTIME_TEST(name)                                                   \
   static void Runtime##name();                                               \
   TEST(name) {                                                               \

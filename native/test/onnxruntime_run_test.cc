@@ -1,4 +1,4 @@
-// The onnxruntime backend: running batches, and what comes of failing ones.
+// The onnxruntime backend: running batches, and failing ones.
 #include <thread>
 
 #include "onnxruntime_fixture.h"
@@ -9,7 +9,7 @@ namespace {
 
 using Dims = std::vector<int64_t>;
 
-// value = table[index]: fails where an index is above 1.
+// value = table[index]. A run fails if an index is above 1.
 OnnxModelWriter Table() {
   return OnnxModelWriter()
       .Input("index", Tensor(kOnnxInt64, {-1, 1}))
@@ -118,7 +118,7 @@ RUNTIME_TEST(onnxruntime_reuses_the_memory_of_outputs_of_known_size) {
   RecordingBatch batch;
   ready.instance->Execute(batch.Add().Floats({1, 2}, {1, 2}));
   const void* first = batch.outputs[0].data;
-  batch.outputs.clear();  // gives the block back to the batch's pool
+  batch.outputs.clear();  // returns the block to the batch's pool
   ready.instance->Execute(batch);
   CHECK(batch.outputs[0].data == first);
 }

@@ -23,7 +23,7 @@ RUNTIME_TEST(onnxruntime_passes_every_fixed_size_type_as_it_is) {
     const auto type = static_cast<OnnxType>(number);
     const bool complex = number == 14 || number == 15;
     if (type == kOnnxString || complex) continue;
-    // BOOL wants bytes of 0 or 1; for the others any bits are values.
+    // BOOL needs bytes of 0 or 1. For the other types any bits are values.
     const std::string bytes = type == kOnnxBool ? std::string("\0\1\1\0", 4) : "\x80\x7f\x01\x3c";
     for (const DataType datatype :
          {DataType::kBool, DataType::kUint8, DataType::kUint16, DataType::kUint32,
@@ -31,7 +31,7 @@ RUNTIME_TEST(onnxruntime_passes_every_fixed_size_type_as_it_is) {
           DataType::kFp16, DataType::kFp32, DataType::kFp64, DataType::kBf16}) {
       const auto width = static_cast<int64_t>(8 / ByteSize(datatype));
       Ready ready(Identity(type, width), IdentityIo(datatype, width));
-      if (!ready.instance) continue;  // another type than the model's
+      if (!ready.instance) continue;  // not the model's type
       RecordingBatch batch;
       ready.instance->Execute(batch.Add().Input(0, datatype, {1, width}, bytes + bytes));
       CHECK_EQ(batch.status.message(), "");
@@ -132,7 +132,7 @@ RUNTIME_TEST(onnxruntime_takes_the_default_of_an_absent_optional_input) {
 }
 
 RUNTIME_TEST(onnxruntime_tolerates_a_model_that_declares_a_wrong_shape) {
-  // Reshape with a computed shape: the runtime can't tell that [N, 2] is not what comes out.
+  // Reshape has a computed shape, so the runtime cannot know that the output is not [N, 2].
   Ready ready(
       OnnxModelWriter()
           .Input("x", Tensor(kOnnxFloat, {-1, 2}))

@@ -277,7 +277,7 @@ RUNTIME_TEST(onnxruntime_shares_one_pool_of_threads) {
 }
 
 RUNTIME_TEST(onnxruntime_makes_own_pools_in_an_environment_of_somebody_else) {
-  // A copy is a library of its own, so it does not have the other tests' environment.
+  // A copy counts as another library, so it does not share the other tests' environment.
   constexpr onnxruntime::Entry<3,
                                onnxruntime::OrtStatus*(int32_t, const char*, onnxruntime::OrtEnv**)>
       create_env;

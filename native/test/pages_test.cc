@@ -1,4 +1,4 @@
-// Pages of answers alone: who has which, in what order, and what is counted of them.
+// Completion pages alone: who has which page, their order, and their charge.
 #include "engine/port/pages.h"
 
 #include <array>
@@ -17,9 +17,9 @@ using Use = CompletionPages::Use;
 struct PagesBench {
   PagesBench() : pages(&budget) { CHECK(pages.Prepare()); }
 
-  // Writes `number` to a page of its own, which has no room for another one then.
+  // Writes `number` to a page, which is full then.
   void WriteFull(int32_t number) {
-    CompletionPage* page = pages.PageWithRoom(layout::kPageBytes, Use::kAnswers);
+    CompletionPage* page = pages.PageWithRoom(layout::kPageBytes, Use::kResponses);
     CHECK_EQ(page->words, 0u);
     page->data()[page->words++] = number;
     pages.Publish(page);
@@ -55,14 +55,14 @@ TEST(pages_that_are_not_taken_at_once_stay_and_are_taken_in_order) {
 TEST(pages_that_are_open_take_more_until_they_are_taken) {
   PagesBench bench;
   for (int32_t i = 0; i < 3; i++) {
-    CompletionPage* page = bench.pages.PageWithRoom(100, Use::kAnswers);
+    CompletionPage* page = bench.pages.PageWithRoom(100, Use::kResponses);
     CHECK_EQ(page->words, static_cast<uint32_t>(i));
     page->data()[page->words++] = i;
     bench.pages.Publish(page);
   }
   CHECK_EQ(bench.Take(5).size(), 1u);
   CHECK(!bench.pages.any());
-  CHECK_EQ(bench.pages.PageWithRoom(100, Use::kAnswers)->words, 0u);
+  CHECK_EQ(bench.pages.PageWithRoom(100, Use::kResponses)->words, 0u);
 }
 
 TEST(pages_are_found_by_their_ids_while_they_are_handed_out) {
@@ -87,17 +87,17 @@ TEST(pages_are_found_by_their_ids_while_they_are_handed_out) {
 TEST(pages_count_what_they_hold_until_they_come_back) {
   PagesBench bench;
   bench.budget.Exchange(500, 0);
-  CompletionPage* page = bench.pages.PageWithRoom(100, Use::kAnswers);
+  CompletionPage* page = bench.pages.PageWithRoom(100, Use::kResponses);
   page->words = 10;
   page->payload -= 64;
   page->range_bytes = 128;
   page->large.push_back({BlockRef::Share(page->memory.get()), page->data(), 1000});
   page->large_bytes = 1000;
-  // In place of what was counted of its requests.
+  // This replaces the charge of its requests.
   bench.pages.Publish(page, 500);
   CHECK_EQ(bench.budget.used(), 40u + 64 + 128 + 1000);
-  // One that does not fit: the first page is full, and counts as a whole.
-  CompletionPage* other = bench.pages.PageWithRoom(layout::kPageBytes, Use::kAnswers);
+  // The next response does not fit, so the first page is full and charged as a whole.
+  CompletionPage* other = bench.pages.PageWithRoom(layout::kPageBytes, Use::kResponses);
   CHECK_EQ(bench.budget.used(), layout::kPageBytes + 128 + 1000);
   bench.pages.Publish(other);
   CHECK_EQ(bench.Take(2).size(), 2u);
@@ -116,7 +116,7 @@ TEST(pages_that_nobody_reads_count_nothing) {
     CHECK(pages.Prepare());
     std::array<CompletionPage*, 1> taken;
     for (int i = 0; i < 3; i++) {
-      CompletionPage* page = pages.PageWithRoom(layout::kPageBytes, Use::kAnswers);
+      CompletionPage* page = pages.PageWithRoom(layout::kPageBytes, Use::kResponses);
       page->words = 100;
       page->large.push_back({BlockRef::Share(page->memory.get()), page->data(), 1000});
       page->large_bytes = 1000;
@@ -128,7 +128,7 @@ TEST(pages_that_nobody_reads_count_nothing) {
     pages.Discard();
     CHECK_EQ(budget.used(), 0u);
     CHECK(!pages.any());
-    CompletionPage* page = pages.PageWithRoom(layout::kPageBytes, Use::kAnswers);
+    CompletionPage* page = pages.PageWithRoom(layout::kPageBytes, Use::kResponses);
     page->words = 100;
     pages.Publish(page);
     CHECK_EQ(budget.used(), 400u);
@@ -147,7 +147,7 @@ TEST(pages_of_a_burst_are_given_back) {
       if (bench.pages.Recycle(page)) kept++;
     }
     CHECK_EQ(kept, 17u);
-    CHECK(most <= 40);  // and the reserved one
+    CHECK(most <= 40);  // including the reserved one
   }
   bench.pages.Shrink();
   bench.WriteFull(1);
@@ -168,7 +168,7 @@ TEST(pages_come_to_their_reader_each_exactly_once_whoever_writes) {
         while (ahead.load() > 500) std::this_thread::yield();
         noise = noise * 6364136223846793005u + 1442695040888963407u;
         const size_t needed = (noise >> 60) == 0 ? layout::kPageBytes : 64;
-        CompletionPage* page = bench.pages.PageWithRoom(needed, Use::kAnswers);
+        CompletionPage* page = bench.pages.PageWithRoom(needed, Use::kResponses);
         if (page->room() < needed) CHECK(!"there is room");
         page->data()[page->words++] = writer * kEach + i;
         page->payload -= 8;
@@ -191,7 +191,7 @@ TEST(pages_come_to_their_reader_each_exactly_once_whoever_writes) {
       }
       held.push_back(page);
     }
-    // Some come back later than others.
+    // Some pages come back later than others.
     while (!held.empty() && (held.size() > 4 || (noise >> 33) % 3 > 0)) {
       const size_t which = (noise >> 40) % held.size();
       bench.pages.Recycle(held[which]);

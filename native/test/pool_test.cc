@@ -1,4 +1,4 @@
-// Recycled memory: what comes back, what is kept, and blocks that outlive their pool.
+// The pool: which blocks return, which are kept, and blocks that outlive their pool.
 #include "engine/memory/pool.h"
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// What a port counts as in flight: what is held, until JavaScript has it.
+// What a port charges: everything that it holds, until JavaScript has it.
 #include "port_fixture.h"
 
 namespace tritonts::test {
@@ -25,21 +25,22 @@ struct BudgetBench : PortBench {
 
 }  // namespace
 
-TEST(port_counts_answers_until_they_are_taken_and_refuses_meanwhile) {
+TEST(port_counts_responses_until_they_are_taken_and_refuses_meanwhile) {
   constexpr uint64_t kLimit = 300'000;
   BudgetBench bench(kLimit);
   bench.ServeIdentity(ConfigOf(Vectors()));
-  // Of 15,000 bytes each, which are cut from pages, and are not known beforehand.
+  // Outputs have 15,000 bytes each. They are cut from pages, and their size is not known
+  // beforehand.
   size_t refused = 0;
   for (int i = 0; i < 100; i++) {
     bench.client.Write(bench.uid, 0, {Vector(3'750)});
     CHECK(bench.client.Flush().ok());
     bench.Drain();
-    // One more request at most was let in with its answer yet to be counted.
+    // At most one more request was accepted before its response was charged.
     CHECK(bench.used() < kLimit + 40'000);
   }
-  const auto answers = bench.client.Take(100);
-  for (const PortAnswer& answer : answers) refused += answer.limited ? 1 : 0;
+  const auto responses = bench.client.Take(100);
+  for (const PortResponse& response : responses) refused += response.limited ? 1 : 0;
   CHECK(refused > 70);
   CHECK(refused < 90);
   CHECK_EQ(bench.used(), 0u);
@@ -79,11 +80,11 @@ TEST(port_counts_inputs_as_what_they_take) {
   bench.ServeRuns(ConfigOf(io));
   std::vector<PortInput> inputs;
   for (uint32_t i = 0; i < 64; i++) inputs.push_back({i, {65}, std::string(65, 'x')});
-  // 64 inputs of 65 bytes, each from a multiple of 64 on, are more than a range: they are blocks.
+  // 64 inputs of 65 bytes, each at a multiple of 64, exceed a range, so they are blocks.
   bench.client.Write(bench.uid, 0, inputs);
   CHECK(bench.client.Flush().ok());
   CHECK_EQ(bench.used(), 64u * 4096);
-  // 20 of them are a range: 19 times 128, and 65.
+  // 20 of them fit into a range: 19 times 128, plus 65.
   inputs.resize(20);
   bench.client.Write(bench.uid, 0, inputs);
   CHECK(bench.client.Flush().ok());
@@ -115,7 +116,7 @@ TEST(port_counts_nothing_of_what_was_cancelled_refused_or_makes_no_sense) {
   CHECK_EQ(bench.used(), 0u);
 }
 
-TEST(port_counts_nothing_of_answers_that_it_left_behind) {
+TEST(port_counts_nothing_of_responses_that_it_left_behind) {
   for (const bool taken : {false, true}) {
     BudgetBench bench;
     bench.ServeIdentity(ConfigOf(Vectors()));
@@ -128,7 +129,7 @@ TEST(port_counts_nothing_of_answers_that_it_left_behind) {
     CHECK(bench.used() >= 1'000'000);
     bench.client.Detach();
     CHECK_EQ(bench.used(), 0u);
-    // JavaScript may read on.
+    // JavaScript may still read the pages.
     for (CompletionPage* page : pages) {
       bench.client.port().ReleaseLarge(page, 0);
       bench.client.port().Recycle(page);

@@ -1,5 +1,5 @@
-// Plays the JavaScript side of a port: slots, the words of submissions, and pages of answers. Knows
-// the words from port_layout.h alone. One thread.
+// Plays the JavaScript side of a port: slots, the words of submissions, and pages of responses. It
+// knows only port_layout.h. Used by one thread.
 #pragma once
 
 #include <algorithm>
@@ -16,6 +16,7 @@
 #include "engine/port/port.h"
 #include "engine/server/server.h"
 #include "engine_fixture.h"
+#include "page_reader.h"
 
 namespace tritonts::test {
 
@@ -25,29 +26,7 @@ struct PortInput {
   std::string bytes;
 };
 
-struct PortAnswer {
-  struct Output {
-    uint32_t index = 0;
-    DataType datatype = DataType::kInvalid;
-    std::vector<int64_t> shape;
-    std::string bytes;
-    bool large = false;
-    int32_t offset = 0;  // in its page
-  };
-  uint32_t slot = 0;  // as PortClient::Write returned it
-  uint32_t generation = 0;
-  Code code = Code::kOk;
-  std::string message;
-  std::vector<Output> outputs;
-  bool final = false;
-  bool limited = false;
-  bool unserved = false;
-  bool ran = false;
-  bool alike = false;      // one of several of a record
-  double timings[5] = {};  // of its batch; only where it ran
-};
-
-// Takes finished pages, at most so many.
+// Takes published pages, at most `most`.
 inline std::vector<CompletionPage*> TakePages(Port& port, size_t most = layout::kMostPages) {
   std::vector<CompletionPage*> pages(most);
   pages.resize(port.TakePages(pages));
@@ -56,12 +35,12 @@ inline std::vector<CompletionPage*> TakePages(Port& port, size_t most = layout::
 
 class PortClient {
  public:
-  // What Write returns is a slot, and times this a part of it.
-  static constexpr uint32_t kPosition = 1u << 20;
-  // A request's small inputs go to its own stretch of a slab.
+  // Write returns the slot, plus this times the position in its group.
+  static constexpr uint32_t kPosition = kPositionStep;
+  // A request's small inputs go to its own range of a slab.
   static constexpr size_t kRangeBytes = 4096;
 
-  // `copies`: as where external buffers are forbidden, with slabs of our own.
+  // With `copies` it has copies of the slabs, as where external buffers are forbidden.
   explicit PortClient(const std::shared_ptr<Server>& server, bool copies = false)
       : copies_(copies), signal_(std::make_shared<Signal>()) {
     port_ = server->Attach([signal = signal_] { signal->Raise(); });
@@ -72,14 +51,14 @@ class PortClient {
 
   Port& port() { return *port_; }
 
-  // From now on requests of one input that are like the one written before become of its group,
-  // while its stretch has room. Not for strings.
+  // From now on a request of one input that fits the group of the previous one joins it, while the
+  // range has room. Not for strings.
   void WriteGroups() { write_groups_ = true; }
 
-  // From now on it looks for answers as long as the port wants that.
-  void LookForAnswers() { looks_ = true; }
+  // From now on it looks for responses as long as the port asks for that.
+  void LookForResponses() { looks_ = true; }
 
-  // Writes a request; returns its slot, and which of its requests it is. Flush sends it.
+  // Writes a request, and returns its slot and position (kPosition). Flush submits it.
   uint32_t Write(uint32_t uid, uint32_t rows, const std::vector<PortInput>& inputs,
                  const std::vector<uint32_t>& wanted = {}) {
     size_t bytes = 0;
@@ -122,13 +101,13 @@ class PortClient {
     return slot;
   }
 
-  // Sends what was written; with `run`, short batches may run here.
+  // Submits the written requests. With `run`, short batches may run here.
   Status Flush(bool run = false) {
     const std::vector<int32_t> words = std::exchange(words_, {});
     if (words.empty()) return Status::Ok();
     return Submit(words, run);
   }
-  // Sends words as they are.
+  // Submits words as they are.
   Status Submit(const std::vector<int32_t>& words, bool run = false) {
     std::vector<const char*> sources;
     for (const auto& copy : slab_copies_) sources.push_back(copy.get());
@@ -140,48 +119,56 @@ class PortClient {
   }
   std::vector<int32_t>& words() { return words_; }
 
-  // The request alone.
+  // Cancels one request.
   void Cancel(uint32_t slot) {
     port_->Cancel(slot % kPosition, generations_[slot % kPosition], slot / kPosition, 1);
   }
-  // All of its group.
+  // Cancels its whole group.
   void CancelGroup(uint32_t slot) {
     port_->Cancel(slot % kPosition, generations_[slot % kPosition], 0, ~0u);
   }
   uint32_t generation(uint32_t slot) const { return generations_[slot % kPosition]; }
 
-  // What JavaScript does when it is woken: sends, acknowledges, takes the answers.
-  std::vector<PortAnswer> Take() {
+  // Does what JavaScript does when it is woken: submits, acknowledges the epoch, takes responses.
+  std::vector<PortResponse> Take() {
     signal_->Lower();
     CHECK(Flush().ok());
     const uint32_t epoch = HeaderWord(layout::kEpoch);
     std::array<CompletionPage*, layout::kMostPages> pages;
     const size_t taken = port_->TakePages(pages);
     port_->Acknowledge(epoch);
-    std::vector<PortAnswer> answers;
+    std::vector<PortResponse> responses;
     for (CompletionPage* page : std::span(pages).first(taken)) {
       most_pages_ = std::max(most_pages_, page->id + 1);
-      Read(*page, &answers);
+      ReadPage(*page, &responses);
       port_->Recycle(page);
     }
-    for (const PortAnswer& answer : answers) {
-      const uint32_t slot = answer.slot % kPosition;
-      if (answer.final && --left_[slot] == 0) free_.push_back(slot);
+    for (const PortResponse& response : responses) {
+      if (reads_ && response.counted > 0) Read(response);
+      const uint32_t slot = response.slot % kPosition;
+      if (response.final && --left_[slot] == 0) free_.push_back(slot);
     }
-    return answers;
+    return responses;
   }
-  // Takes answers until there are `count`; fewer when it took too long.
-  std::vector<PortAnswer> Take(size_t count) {
+  // Says that a response to a request of a decoupled model was read. Take does so itself, unless
+  // this client is slow.
+  void Read(const PortResponse& response) {
+    port_->Read(response.slot % kPosition, response.generation, response.slot / kPosition, 1,
+                response.counted);
+  }
+  void ReadSlowly() { reads_ = false; }
+  // Takes responses until there are `count`; fewer if it took too long.
+  std::vector<PortResponse> Take(size_t count) {
     CHECK(Flush().ok());
-    std::vector<PortAnswer> answers;
-    while (answers.size() < count && WaitForWake(kPatience)) {
-      std::vector<PortAnswer> some = Take();
-      std::move(some.begin(), some.end(), std::back_inserter(answers));
+    std::vector<PortResponse> responses;
+    while (responses.size() < count && WaitForWake(kPatience)) {
+      std::vector<PortResponse> some = Take();
+      std::move(some.begin(), some.end(), std::back_inserter(responses));
     }
-    CHECK_EQ(answers.size(), count);
-    return answers;
+    CHECK_EQ(responses.size(), count);
+    return responses;
   }
-  // Whether there was a wake-up within the time, or something was found.
+  // Whether it was woken, or found something, within the time.
   bool WaitForWake(std::chrono::nanoseconds most) {
     const auto end = std::chrono::steady_clock::now() + most;
     while (looks_ && !WasWoken()) {
@@ -194,10 +181,10 @@ class PortClient {
   }
   bool WasWoken() { return signal_->Wait(std::chrono::nanoseconds(0)); }
 
-  // How many pages had to be told apart so far.
+  // The greatest id of a page so far, plus 1.
   uint32_t most_pages() const { return most_pages_; }
 
-  // Words for JavaScript.
+  // A header word.
   uint32_t HeaderWord(size_t index) const {
     return static_cast<uint32_t>(port_->header_word(index).load(std::memory_order_acquire));
   }
@@ -206,68 +193,8 @@ class PortClient {
     CHECK(port_->inputs().AddSlab() != nullptr);
     if (copies_) slab_copies_.push_back(std::make_unique<char[]>(layout::kSlabBytes));
   }
-  // Adds what a page has to the answers.
-  static void Read(const CompletionPage& page, std::vector<PortAnswer>* answers) {
-    const int32_t* words = page.data();
-    const auto* bytes = static_cast<const char*>(page.memory->data());
-    double timings[5] = {};
-    for (uint32_t at = 0; at < page.words;) {
-      if (words[at] == layout::kTimings) {
-        at += 1;
-        at += at & 1;
-        std::memcpy(timings, words + at, sizeof(timings));
-        at += sizeof(timings) / 4;
-        continue;
-      }
-      PortAnswer answer;
-      answer.slot = static_cast<uint32_t>(words[at++]);
-      answer.generation = static_cast<uint32_t>(words[at++]);
-      const int32_t flags = words[at++];
-      answer.slot += static_cast<uint32_t>(words[at++]) * kPosition;
-      const auto count = static_cast<uint32_t>(words[at++]);
-      answer.code = static_cast<Code>(flags & 0xff);
-      answer.final = (flags & layout::kFinalBit) != 0;
-      answer.limited = (flags & layout::kLimitedBit) != 0;
-      answer.unserved = (flags & layout::kUnservedBit) != 0;
-      answer.ran = (flags & layout::kRanBit) != 0;
-      if (answer.ran) std::memcpy(answer.timings, timings, sizeof(timings));
-      if (answer.code != Code::kOk) {
-        const int32_t offset = words[at++];
-        answer.message.assign(bytes + offset, static_cast<size_t>(words[at++]));
-      }
-      for (uint32_t i = 0; i < static_cast<uint32_t>(flags) >> 16; i++) {
-        PortAnswer::Output output;
-        output.index = static_cast<uint32_t>(words[at] & 0xffff);
-        output.datatype = static_cast<DataType>(words[at++] >> 16);
-        const int32_t offset = words[at++];
-        const auto size = static_cast<size_t>(words[at++]);
-        const auto rank = static_cast<uint32_t>(words[at++]);
-        for (uint32_t dim = 0; dim < rank; dim++) output.shape.push_back(words[at++]);
-        output.large = offset < 0;
-        output.offset = offset;
-        if (output.large) {
-          const CompletionPage::Large& large = page.large[static_cast<size_t>(~offset)];
-          output.bytes.assign(static_cast<const char*>(large.data), large.size);
-        } else {
-          output.bytes.assign(bytes + offset, size);
-        }
-        answer.outputs.push_back(std::move(output));
-      }
-      answer.alike = count > 1;
-      for (uint32_t i = 1; i < count; i++) {
-        answers->push_back(answer);
-        answer.slot += kPosition;
-        for (PortAnswer::Output& output : answer.outputs) {
-          output.offset += static_cast<int32_t>(output.bytes.size());
-          output.bytes.assign(bytes + output.offset, output.bytes.size());
-        }
-      }
-      answers->push_back(std::move(answer));
-    }
-  }
-
   void Detach() { port_->Detach(); }
-  // Lets go of the port, as the collection of its JavaScript object does.
+  // Drops the port, as happens when its JavaScript object is collected.
   std::weak_ptr<Port> Release() {
     std::weak_ptr<Port> weak = port_;
     Detach();
@@ -298,7 +225,7 @@ class PortClient {
     bool up_ = false;
   };
 
-  // What requests have in common that one record stands for.
+  // What requests have in common that are in one record.
   struct Like {
     struct Input {
       uint32_t index;
@@ -313,7 +240,7 @@ class PortClient {
     bool operator==(const Like&) const = default;
   };
 
-  // One more request of the group that was written last.
+  // Appends a request to the last group.
   uint32_t AppendToGroup(const std::string& bytes) {
     const uint32_t position = left_[last_]++;
     int32_t* record = words_.data() + record_at_;
@@ -350,11 +277,12 @@ class PortClient {
   std::vector<int32_t> words_;
   bool write_groups_ = false;
   bool looks_ = false;
-  Like like_;                          // what the last record is, for one part
+  bool reads_ = true;
+  Like like_;                          // the last record
   uint32_t last_ = 0;                  // its slot
-  size_t record_at_ = 0;               // its place
+  size_t record_at_ = 0;               // its position in the words
   std::vector<uint32_t> generations_;  // by slot
-  std::vector<uint32_t> left_;         // by slot: requests that are not finally answered
+  std::vector<uint32_t> left_;         // by slot: requests without a final response
   std::vector<uint32_t> free_;
   uint32_t most_pages_ = 0;
 };

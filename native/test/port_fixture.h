@@ -1,4 +1,4 @@
-// A server that serves one version, and an environment's port of it.
+// Shared by tests of ports.
 #pragma once
 
 #include <memory>
@@ -14,17 +14,17 @@ inline PortInput Floats(const std::vector<float>& values) {
   return {0, {static_cast<int32_t>(values.size()), 1}, BytesOf(values)};
 }
 
-// The answer of a slot among others; fails the test where there is none.
-inline const PortAnswer& AnswerOf(uint32_t slot, const std::vector<PortAnswer>& answers) {
-  static const PortAnswer none;
-  for (const PortAnswer& answer : answers) {
-    if (answer.slot == slot) return answer;
+// The response to a slot. Fails the test if there is none.
+inline const PortResponse& ResponseOf(uint32_t slot, const std::vector<PortResponse>& responses) {
+  static const PortResponse none;
+  for (const PortResponse& response : responses) {
+    if (response.slot == slot) return response;
   }
   CHECK(!"there is an answer for the slot");
   return none;
 }
 
-// A server that serves one version, and a port of it.
+// A server with one version, and a port of it.
 struct PortBench {
   explicit PortBench(bool copies = false, uint64_t limit = uint64_t{1} << 30)
       : server(limit), client(server.shared(), copies) {}

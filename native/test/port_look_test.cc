@@ -1,5 +1,5 @@
-// What a port's JS thread does while it waits: whether it looks for answers, and that none is lost
-// between looking and sleeping.
+// What a port's JS thread does while it waits: whether it looks for responses, and that none is
+// lost between looking and sleeping.
 #include <chrono>
 #include <functional>
 
@@ -11,7 +11,7 @@ namespace tritonts::test {
 
 namespace {
 
-// A server with a version of a model whose runs a test can hold, and an environment.
+// A server with a version whose runs a test can hold, and a port.
 class Bench {
  public:
   explicit Bench(uint32_t spin_cores = 8)
@@ -28,8 +28,8 @@ class Bench {
   }
   Looked Look() { return client.port().Look(); }
 
-  // Asks until the environment looks for an answer, which waits were short enough for then; that
-  // answer is still to come. `prepare` is called before each question.
+  // Submits requests until waits were short enough that the port looks for a response, which is
+  // still to come. `prepare` is called before each request.
   bool BeginLooking(const std::function<void()>& prepare = [] {}) {
     const auto end = std::chrono::steady_clock::now() + kPatience;
     while (std::chrono::steady_clock::now() < end) {
@@ -49,7 +49,7 @@ class Bench {
   PortClient client;
 };
 
-// Whether a JS thread has the core that there is for one while something runs.
+// Whether a JS thread spins on its core.
 bool JsCoreTaken() {
   CHECK(Eventually([] { return RunsUnderWay() == 1; }));
   return !SpinCore(Spinner::kJs, 1).taken();
@@ -74,20 +74,20 @@ TEST(look_is_never_worth_it_without_cores_for_it) {
   }
 }
 
-TEST(look_finds_answers_that_wake_nobody) {
+TEST(look_finds_responses_that_wake_nobody) {
   Bench bench;
   bool found = false;
-  // The machine may keep an answer from coming in time, but not always.
+  // A busy machine may delay a response, but not always.
   for (int i = 0; i < 1000 && !found; i++) {
     CHECK(bench.BeginLooking());
     Looked looked = Looked::kNothing;
     while (looked == Looked::kNothing) looked = bench.Look();
     found = looked == Looked::kSomething;
     if (found) CHECK(!bench.client.WasWoken());
-    bench.client.LookForAnswers();
+    bench.client.LookForResponses();
     if (found) {
       CHECK_EQ(bench.client.Take().size(), 1u);
-      CHECK(bench.Look() == Looked::kAsleep);  // nothing is left to be answered
+      CHECK(bench.Look() == Looked::kAsleep);  // no request is in flight
     } else {
       bench.client.Take(1);
     }
@@ -95,7 +95,7 @@ TEST(look_finds_answers_that_wake_nobody) {
   CHECK(found);
 }
 
-TEST(look_ends_with_a_wake_up_where_the_answer_takes_long) {
+TEST(look_ends_with_a_wake_up_where_the_response_takes_long) {
   Bench bench;
   CHECK(bench.BeginLooking([&] { bench.runs->Shut(); }));
   CHECK(JsCoreTaken());
@@ -113,7 +113,7 @@ TEST(look_is_decided_once_a_wait) {
   CHECK(bench.BeginLooking([&] { bench.runs->Shut(); }));
   while (bench.Look() == Looked::kNothing) {
   }
-  // One more request in the same wait.
+  // Another request in the same wait.
   bench.Ask();
   CHECK(bench.Look() == Looked::kAsleep);
   bench.runs->Open();

@@ -1,5 +1,5 @@
-// What becomes of a port's requests besides answers: cancelled by the thousand, not served and sent
-// again; and what memory of theirs stays.
+// A port's requests that are cancelled by the thousand, or refused as unserved and submitted again;
+// and the memory that is left from a burst.
 #include "port_fixture.h"
 
 namespace tritonts::test {
@@ -38,12 +38,12 @@ TEST(port_cancels_many_requests_of_several_versions_at_once) {
   CHECK(bench.client.Flush().ok());
   CHECK(bench.runs->Started(2));
   std::vector<int32_t> words = CancelWords(bench.client, slots);
-  // Of others' generations, of no slot, of no request, and cut.
+  // Records with another generation, no such slot, no such request, and a truncated one.
   words.insert(words.end(), {0, 77, 0, 1, 1 << 22, 1, 0, 1, 0, 1, 1 << 30, 1, 0, 1});
   bench.client.port().CancelMany(words.data(), words.size());
   bench.runs->Open();
-  const auto answers = bench.client.Take(200);
-  for (const PortAnswer& answer : answers) CHECK(answer.code == Code::kCancelled);
+  const auto responses = bench.client.Take(200);
+  for (const PortResponse& response : responses) CHECK(response.code == Code::kCancelled);
   CHECK(Eventually([&] {
     return bench.statistics().cancelled == 100 &&
            bench.server.server().FindVersion(other)->statistics().cancelled == 100;
@@ -73,7 +73,7 @@ TEST(port_tells_of_neighbours_that_were_cancelled_in_one_record) {
   CHECK_EQ(bench.client.Take(1)[0].slot, first);
 }
 
-// --- Not served.
+// --- Unserved requests.
 
 TEST(port_sends_a_request_again_that_a_version_did_not_serve_with_the_block_it_has) {
   for (const bool gone : {false, true}) {
@@ -104,30 +104,30 @@ TEST(port_sends_a_request_again_that_a_version_did_not_serve_with_the_block_it_h
           static_cast<int32_t>(uid), 5, generation,  1, 1,      0, 0, 0, layout::kBlock,
           static_cast<int32_t>(id),  0, kFloats * 4, 1, kFloats};
     };
-    const auto answer = [&] {
-      std::vector<PortAnswer> answers;
+    const auto response = [&] {
+      std::vector<PortResponse> responses;
       CHECK(Eventually([&] {
         for (CompletionPage* page : TakePages(bench.client.port())) {
-          PortClient::Read(*page, &answers);
+          ReadPage(*page, &responses);
           bench.client.port().Recycle(page);
         }
-        return !answers.empty();
+        return !responses.empty();
       }));
-      return answers.front();
+      return responses.front();
     };
     CHECK(bench.client.Submit(words(bench.uid, 1), true).ok());
-    const PortAnswer refused = answer();
+    const PortResponse refused = response();
     CHECK(refused.code == Code::kUnavailable);
     CHECK(refused.unserved);
     CHECK(refused.final);
     CHECK_EQ(bench.server.server().in_flight_bytes(), 0u);
     CHECK(bench.client.Submit(words(next, 2)).ok());
-    const PortAnswer served = answer();
+    const PortResponse served = response();
     CHECK(served.code == Code::kOk);
     CHECK(!served.unserved);
     CHECK_EQ(served.generation, 2u);
     CHECK(served.outputs[0].bytes == bytes);
-    // Now the block is not staged any more.
+    // The block is not staged any more.
     CHECK_EQ(bench.client.Submit(words(next, 3)).message(),
              "malformed submission: an unknown block");
   }
@@ -137,9 +137,9 @@ TEST(port_lets_go_of_the_block_of_a_request_that_is_refused_for_another_reason) 
   PortBench bench(false, 1000);
   bench.ServeIdentity(ConfigOf(Vectors()));
   bench.client.Write(bench.uid, 0, {{0, {5000}, std::string(20'000, 'x')}});
-  const auto answers = bench.client.Take(1);
-  CHECK(answers[0].code == Code::kInvalidArg);
-  CHECK(!answers[0].unserved);
+  const auto responses = bench.client.Take(1);
+  CHECK(responses[0].code == Code::kInvalidArg);
+  CHECK(!responses[0].unserved);
   uint32_t id = 77;
   CHECK(bench.client.port().inputs().Stage(20'000, &id) != nullptr);
   CHECK_EQ(id, 0u);
@@ -155,7 +155,7 @@ TEST(port_keeps_blocks_staged_where_it_took_nothing_of_a_submission) {
   std::vector<int32_t> words = good;
   words.push_back(uid);
   CHECK_EQ(bench.client.Submit(words).message(), "malformed submission: a record is cut");
-  // The same block twice makes no sense either.
+  // The same block twice is malformed, too.
   words = good;
   words.insert(words.end(), good.begin(), good.end());
   words[good.size() + 1] = 1;
@@ -193,7 +193,7 @@ TEST(port_gives_the_memory_of_a_burst_back) {
   bench.client.port().Shrink();
   CHECK(bench.client.port().request_capacity() <= 1024);
   CHECK_EQ(bench.client.port().inputs().idle_bytes(), 0u);
-  // And it goes on.
+  // The port still works.
   bench.client.Write(bench.uid, 1, {Floats({4})});
   bench.client.words()[2] = 2;
   CHECK(bench.client.Take(1)[0].code == Code::kOk);
@@ -209,7 +209,7 @@ TEST(port_keeps_the_requests_that_are_in_flight_when_it_gives_memory_back) {
   bench.client.port().Shrink();
   CHECK(bench.client.port().request_capacity() >= 3000);
   bench.runs->Open();
-  for (const PortAnswer& answer : bench.client.Take(3000)) CHECK(answer.code == Code::kOk);
+  for (const PortResponse& response : bench.client.Take(3000)) CHECK(response.code == Code::kOk);
 }
 
 TEST(port_uses_the_numbers_of_dropped_slabs_again) {

@@ -1,9 +1,9 @@
-// What a port refuses: submissions that make no sense, and what is too much in flight.
+// What a port refuses: malformed submissions, and requests beyond the limit of bytes in flight.
 #include "port_fixture.h"
 
 namespace tritonts::test {
 
-// --- Submissions that make no sense.
+// --- Malformed submissions.
 
 namespace {
 
@@ -13,7 +13,7 @@ struct Fault {
   bool other_uid = false;
 };
 
-// Of a version of one input with a batch dimension, on a port with one slab and block 0 of 8192
+// The version has one input with a batch dimension. The port has one slab, and block 0 of 8192
 // bytes. Slot 0 is in use.
 const std::vector<Fault>& Faults() {
   constexpr int32_t kBlock = layout::kBlock;
@@ -69,10 +69,10 @@ TEST(port_refuses_each_submission_that_makes_no_sense_and_takes_nothing_of_it) {
   const auto uid = static_cast<int32_t>(bench.uid);
   int32_t slot = 10;
   for (const Fault& fault : Faults()) {
-    // A good request before it, in a slot of its own.
+    // A good request comes first, in a slot of its own.
     std::vector<int32_t> words = {uid, slot++, 1, 1, 0, 0, 1};
     words.push_back(fault.other_uid ? uid + 1000 : uid);
-    // Each in another generation, as JavaScript would.
+    // Each submission has another generation, as JavaScript's have.
     std::vector<int32_t> rest = fault.words;
     rest[1] = slot;
     words.insert(words.end(), rest.begin(), rest.end());
@@ -81,7 +81,7 @@ TEST(port_refuses_each_submission_that_makes_no_sense_and_takes_nothing_of_it) {
     CHECK_EQ(status.message(), std::string("malformed submission: ") + fault.what);
   }
   bench.runs->Open();
-  // Only the first request was taken; and all the slots that were named are free.
+  // Only the first request was taken, and all slots that were named are free.
   bench.client.Take(1);
   slot = 10;
   std::vector<int32_t> words = {uid, 1, 1'000'000, 1, 0, 0, 1};
@@ -125,19 +125,19 @@ TEST(port_refuses_what_is_too_much_in_flight_for_now) {
   PortBench bench(false, 1000);
   bench.runs->Shut();
   bench.ServeRuns(ConfigOf(FloatIo(200), 1, {200, {}, 0}));
-  const std::vector<float> rows(50);  // a range of 256 bytes, and 200 of what comes out
+  const std::vector<float> rows(50);  // a range of 256 bytes, and 200 bytes of outputs
   const uint32_t first = bench.Write(rows);
   const uint32_t second = bench.Write(rows);
   const uint32_t third = bench.Write(rows);
-  auto answers = bench.client.Take(1);
-  CHECK_EQ(answers[0].slot, third);
-  CHECK(answers[0].code == Code::kUnavailable);
-  CHECK(answers[0].limited);
+  auto responses = bench.client.Take(1);
+  CHECK_EQ(responses[0].slot, third);
+  CHECK(responses[0].code == Code::kUnavailable);
+  CHECK(responses[0].limited);
   CHECK_EQ(bench.server.server().in_flight_bytes(), 912u);
   bench.runs->Open();
-  answers = bench.client.Take(2);
-  CHECK(AnswerOf(first, answers).code == Code::kOk);
-  CHECK(AnswerOf(second, answers).code == Code::kOk);
+  responses = bench.client.Take(2);
+  CHECK(ResponseOf(first, responses).code == Code::kOk);
+  CHECK(ResponseOf(second, responses).code == Code::kOk);
   CHECK_EQ(bench.server.server().in_flight_bytes(), 0u);
   bench.Write(rows);
   CHECK(bench.client.Take(1)[0].code == Code::kOk);
@@ -148,10 +148,10 @@ TEST(port_refuses_for_good_a_request_that_is_beyond_the_limit_alone) {
   bench.ServeIdentity(ConfigOf(FloatIo(200)));
   const uint32_t large = bench.Write(std::vector<float>(200));
   const uint32_t small = bench.Write({1});
-  const auto answers = bench.client.Take(2);
-  CHECK(AnswerOf(large, answers).code == Code::kInvalidArg);
-  CHECK(!AnswerOf(large, answers).limited);
-  CHECK(AnswerOf(small, answers).code == Code::kOk);
+  const auto responses = bench.client.Take(2);
+  CHECK(ResponseOf(large, responses).code == Code::kInvalidArg);
+  CHECK(!ResponseOf(large, responses).limited);
+  CHECK(ResponseOf(small, responses).code == Code::kOk);
 }
 
 }  // namespace tritonts::test

@@ -1,5 +1,5 @@
-// Submissions and cancellations of random words: a port takes them as what they say, or refuses
-// them whole.
+// Submissions and cancellations of random words: a port takes them literally, or refuses them as a
+// whole.
 #include <random>
 #include <set>
 #include <tuple>
@@ -11,13 +11,13 @@ namespace tritonts::test {
 namespace {
 
 using Words = std::vector<int32_t>;
-// A request by slot, position and generation.
+// Names a request: slot, position, generation.
 using Name = std::tuple<uint32_t, uint32_t, uint32_t>;
 
 constexpr uint32_t kSlots = 24;
 constexpr size_t kBlockBytes = 5000;
 
-// Inputs of dims that vary, one of them optional, so that requests have shape keys.
+// A model with variable dims and an optional input, so that requests have shape keys.
 ModelIo KeyedIo(uint32_t max_batch_size) {
   const std::vector<int64_t> dims =
       max_batch_size > 0 ? std::vector<int64_t>{-1, -1} : std::vector<int64_t>{-1};
@@ -48,7 +48,7 @@ class WordsBench {
     StageBlocks();
   }
 
-  // Sends words that make sense, or did before they were changed, and looks at what comes of them.
+  // Submits words that are well-formed, or were before they were changed, and checks the outcome.
   void Play() {
     Words words = Some();
     for (uint32_t changes = Pick(4); changes > 0; changes--) Change(&words);
@@ -58,7 +58,7 @@ class WordsBench {
       refused++;
       CHECK(status.code() == Code::kInternal);
       CHECK(status.message().starts_with("malformed submission: "));
-      // Nothing was taken of it: no block, no byte, no slot.
+      // Nothing was taken: no block, no byte, no slot.
       for (uint32_t id = 0; id < blocks_; id++) CHECK(TakesBlock(id));
       CHECK_EQ(bench_.server.server().in_flight_bytes(), 0u);
       CHECK(TakePages(port()).empty());
@@ -92,7 +92,7 @@ class WordsBench {
     words->insert(words->end(), more.begin(), more.end());
   }
 
-  // A word that may stand anywhere.
+  // A random word.
   int32_t Word() {
     constexpr int32_t kSize = layout::kSlabBytes;
     constexpr int32_t kWords[] = {0,         1,         2,       3,         4,    5,
@@ -111,7 +111,7 @@ class WordsBench {
             0,
             1};
   }
-  // Groups that make sense, but for slots, blocks and versions that meet by chance.
+  // Well-formed groups, except that slots, blocks and versions are random.
   Words Some() {
     Words words;
     for (uint32_t left = 1 + Pick(4); left > 0; left--) {
@@ -156,8 +156,8 @@ class WordsBench {
         *place = Word();
     }
   }
-  // Gives each group a generation of its own, as JavaScript does, and no more slots and requests
-  // than a test has memory for; the requests that it has then.
+  // Gives each group its own generation, as JavaScript does, and limits slots and requests to the
+  // memory of a test. Returns the requests.
   std::set<Name> Fit(Words* words) {
     std::set<Name> names;
     SubmissionReader reader(words->data(), words->size());
@@ -187,17 +187,19 @@ class WordsBench {
     }
     return names;
   }
-  // Takes answers until each of these has its final one, and there is no other.
+  // Takes responses until each of these requests has its final one, and checks that there are no
+  // others.
   void Await(std::set<Name> names) {
     bool others = false;
     const auto take = [&] {
       for (CompletionPage* page : TakePages(port())) {
-        std::vector<PortAnswer> answers;
-        PortClient::Read(*page, &answers);
-        for (const PortAnswer& answer : answers) {
-          const uint32_t slot = answer.slot % PortClient::kPosition;
-          const uint32_t position = answer.slot / PortClient::kPosition;
-          others = others || !answer.final || names.erase({slot, position, answer.generation}) == 0;
+        std::vector<PortResponse> responses;
+        ReadPage(*page, &responses);
+        for (const PortResponse& response : responses) {
+          const uint32_t slot = response.slot % PortClient::kPosition;
+          const uint32_t position = response.slot / PortClient::kPosition;
+          others =
+              others || !response.final || names.erase({slot, position, response.generation}) == 0;
         }
         port().Recycle(page);
       }
@@ -212,7 +214,7 @@ class WordsBench {
     if (staged) port().inputs().PutBack(id);
     return staged;
   }
-  // All ids are staged again.
+  // Stages all ids again.
   void StageBlocks() {
     constexpr uint32_t kBlocks = 3;
     for (uint32_t id = 0; id < blocks_; id++) port().inputs().Unstage(id);
@@ -225,8 +227,8 @@ class WordsBench {
 
   std::mt19937 random_;
   PortBench bench_;
-  std::vector<uint32_t> uids_;  // one with a batch dimension, one without, one that is gone
-  uint32_t blocks_ = 0;         // staged, from id 0 on
+  std::vector<uint32_t> uids_;  // with a batch dimension, without one, and gone
+  uint32_t blocks_ = 0;         // how many are staged, from id 0 on
   int32_t generation_ = 0;
 };
 
@@ -235,7 +237,7 @@ class WordsBench {
 TEST(port_takes_random_words_as_what_they_say_or_refuses_them_whole) {
   WordsBench bench(20261123);
   for (int i = 0; i < 5000; i++) bench.Play();
-  // Neither is all there is.
+  // Both happen often.
   CHECK(bench.taken > 1000);
   CHECK(bench.refused > 1000);
 }

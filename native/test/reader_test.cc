@@ -1,4 +1,4 @@
-// The words of submissions, read without anything that they name.
+// Reading the words of submissions, without anything that they name.
 #include "engine/port/reader.h"
 
 #include <string>
@@ -12,7 +12,7 @@ namespace {
 
 using Words = std::vector<int32_t>;
 
-// Reads everything; the first fault, or how many groups and inputs there were.
+// Reads everything. Returns the first fault, or how many groups and inputs there are.
 std::string Read(const Words& words) {
   SubmissionReader reader(words.data(), words.size());
   int groups = 0;
@@ -27,6 +27,17 @@ std::string Read(const Words& words) {
     }
     std::span<const int32_t> wanted;
     if (const char* fault = reader.Wanted(group, &wanted)) return fault;
+    AttributesReader attributes;
+    if (const char* fault = reader.Attributes(group, &attributes)) return fault;
+    if (group.attributes == 0) continue;
+    uint64_t priority = 0;
+    uint64_t timeout_us = 0;
+    uint32_t parameters = 0;
+    if (const char* fault = attributes.Head(&priority, &timeout_us, &parameters)) return fault;
+    ParameterRecord parameter;
+    for (; parameters > 0; parameters--) {
+      if (const char* fault = attributes.Parameter(&parameter)) return fault;
+    }
   }
   return std::to_string(groups) + " groups, " + std::to_string(inputs) + " inputs";
 }

@@ -1,9 +1,10 @@
-// The queue that is linked through its requests.
+// The queue and the chain of requests.
 #include "engine/request/request_queue.h"
 
 #include <array>
 
 #include "check.h"
+#include "engine/request/request_chain.h"
 
 namespace tritonts::test {
 
@@ -16,7 +17,7 @@ struct Queued {
   Queued() {
     for (Request& request : requests) queue.Append(&request);
   }
-  // The positions of what waits, and whether the links agree both ways.
+  // The positions of the queued requests. Checks that the links agree both ways.
   std::vector<size_t> Order() {
     std::vector<size_t> order;
     const Request* previous = nullptr;
@@ -60,6 +61,25 @@ TEST(request_queue_can_be_emptied_and_used_again) {
   queued.queue.Append(&queued.requests[2]);
   queued.queue.Append(&queued.requests[0]);
   CHECK_EQ(queued.Order(), (Order{2, 0}));
+}
+
+TEST(request_chain_takes_over_the_requests_of_another_one) {
+  std::array<Request, 4> requests;
+  RequestChain chain;
+  RequestChain other;
+  chain.Append(std::move(other));
+  CHECK(chain.empty());
+  for (size_t i = 0; i < 4; i++) (i < 2 ? chain : other).Append(&requests[i]);
+  chain.Append(std::move(other));
+  CHECK(other.empty());
+  CHECK_EQ(other.size(), 0u);
+  CHECK_EQ(chain.size(), 4u);
+  other.Append(chain.Pop());
+  other.Append(std::move(chain));
+  CHECK(chain.empty());
+  CHECK_EQ(other.size(), 4u);
+  for (Request& request : requests) CHECK(other.Pop() == &request);
+  CHECK(other.empty());
 }
 
 }  // namespace tritonts::test

@@ -14,7 +14,7 @@ constexpr uint64_t kSecond = 1'000'000'000;
 constexpr uint64_t kBegin = 100 * kSecond;
 constexpr uint64_t kNever = Retirement::kNoLimit;
 
-// When, as seconds after the begin, and how things are then.
+// The facts at a time, in seconds after the begin.
 Retirement::Facts At(double seconds, Retirement::Facts facts = {}) {
   facts.now_ns = kBegin + static_cast<uint64_t>(seconds * 1e9);
   return facts;
@@ -24,14 +24,14 @@ uint64_t Seconds(double seconds) {
   return At(seconds).now_ns;
 }
 
-// One that has been closed.
+// A retirement that has closed its version.
 Retirement Draining(uint64_t limit_ns) {
   Retirement steps(kBegin, limit_ns);
   CHECK_EQ(steps.Next(At(0, {.ports_have_seen = true})), Step::kClose);
   return steps;
 }
 
-// One that is being destroyed.
+// A retirement whose version is being destroyed.
 Retirement Destroying(uint64_t limit_ns) {
   Retirement steps = Draining(limit_ns);
   CHECK_EQ(steps.Next(At(0, {.drained = true})), Step::kDestroy);
@@ -89,7 +89,7 @@ TEST(retirement_aborts_at_the_limit_what_goes_on_and_abandons_it_two_seconds_lat
   CHECK_EQ(steps.Next(At(6.9)), Step::kWait);
   CHECK_EQ(steps.Next(At(7)), Step::kAbandon);
   CHECK_EQ(steps.phase(), Phase::kAbandoned);
-  // What comes back then comes too late.
+  // A call that returns now is too late.
   CHECK_EQ(steps.Next(At(7, {.drained = true, .destroyed = true})), Step::kAbandon);
 }
 
@@ -130,7 +130,7 @@ TEST(retirement_keeps_the_earlier_of_two_limits) {
 TEST(retirement_gives_runs_two_seconds_from_when_they_were_asked_to_end) {
   Retirement steps = Draining(Seconds(1));
   CHECK_EQ(steps.Next(At(2.5)), Step::kAbort);  // the machine was busy
-  // Whoever is in a hurry now.
+  // Now an earlier limit is set.
   steps.Limit(Seconds(0));
   CHECK_EQ(steps.wake_at_ns(), Seconds(4.5));
 }

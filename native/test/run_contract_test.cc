@@ -1,7 +1,6 @@
-// What a run promises a backend: responses at any time, from any thread, and places for outputs.
+// What a run promises a backend: responses at any time and from any thread.
 #include <thread>
 
-#include "fake_device.h"
 #include "run_fixture.h"
 
 namespace tritonts::test {
@@ -12,36 +11,13 @@ using Dims = std::vector<int64_t>;
 const Dims kOne = {1};
 const Dims kOneRow = {1, 1};
 
-// A sink with a place of its own for outputs.
-class PlacingSink final : public ResponseSink {
- public:
-  void Deliver(std::span<const Response> responses) override {
-    for (const Response& response : responses) {
-      for (const OutputTensor& output : response.outputs) {
-        in_place = in_place && output.data == memory.data();
-      }
-      if (response.final) response.request->set_state(Request::State::kIdle);
-      delivered++;
-    }
-  }
-  Buffer Place(const Request&, uint32_t output, size_t size, MemoryKind) override {
-    asked++;
-    if (output != 0 || size > sizeof(memory)) return {};
-    return {memory.data(), size, MemoryKind::kHost, 0, {}};
-  }
-
-  std::array<float, 4> memory = {};
-  int asked = 0;
-  int delivered = 0;
-  bool in_place = true;
-};
-
 }  // namespace
 
 // --- Many responses.
 
 TEST(run_responds_to_a_request_until_its_final_response) {
   RunBench bench;
+  bench.context.decoupled = true;
   bench.Begin({bench.requests.Add(1), bench.requests.Add(1)});
   for (const float value : {1.f, 2.f, 3.f}) {
     bench.run.SetRequestOutput(0, 0, DataType::kFp32, kOneRow, &value, sizeof(value), nullptr);
@@ -50,11 +26,11 @@ TEST(run_responds_to_a_request_until_its_final_response) {
   bench.run.Respond(0, Status::Ok(), false);
   bench.run.RespondAll(Status::Ok());
   const Statistics& statistics = bench.End();
-  const std::vector<Answer> answers = bench.sink.AllOf(0);
-  CHECK_EQ(answers.size(), 3u);
-  for (size_t i = 0; i < answers.size(); i++) {
-    CHECK_EQ(answers[i].outputs.at(0).bytes, BytesOf<float>({static_cast<float>(i + 1)}));
-    CHECK_EQ(answers[i].final, i == 2);
+  const std::vector<SeenResponse> responses = bench.sink.AllOf(0);
+  CHECK_EQ(responses.size(), 3u);
+  for (size_t i = 0; i < responses.size(); i++) {
+    CHECK_EQ(responses[i].outputs.at(0).bytes, BytesOf<float>({static_cast<float>(i + 1)}));
+    CHECK_EQ(responses[i].final, i == 2);
   }
   CHECK(bench.sink.Of(1).final);
   CHECK_EQ(statistics.success.count, 2u);
@@ -63,6 +39,7 @@ TEST(run_responds_to_a_request_until_its_final_response) {
 
 TEST(run_gives_a_response_what_was_declared_for_it_and_the_next_one_nothing_of_that) {
   RunBench bench;
+  bench.context.decoupled = true;
   bench.Begin({bench.requests.Add(1), bench.requests.Add(1)});
   const float rows[] = {1, 2};
   bench.run.SetOutput(0, DataType::kFp32, kOne, rows, sizeof(rows), nullptr);
@@ -70,10 +47,10 @@ TEST(run_gives_a_response_what_was_declared_for_it_and_the_next_one_nothing_of_t
   bench.run.RespondAll(Status::Ok());
   bench.End();
   for (const uint32_t slot : {0u, 1u}) {
-    const std::vector<Answer> answers = bench.sink.AllOf(slot);
-    CHECK_EQ(answers.size(), 2u);
-    CHECK_EQ(answers[0].outputs.at(0).bytes, BytesOf<float>({rows[slot]}));
-    CHECK(answers[1].outputs.empty());
+    const std::vector<SeenResponse> responses = bench.sink.AllOf(slot);
+    CHECK_EQ(responses.size(), 2u);
+    CHECK_EQ(responses[0].outputs.at(0).bytes, BytesOf<float>({rows[slot]}));
+    CHECK(responses[1].outputs.empty());
   }
 }
 
@@ -95,6 +72,7 @@ TEST(run_replaces_an_output_that_is_declared_again) {
 
 TEST(run_frees_the_memory_of_a_response_when_it_is_delivered) {
   RunBench bench;
+  bench.context.decoupled = true;
   bench.Begin({bench.requests.Add(1)});
   for (int i = 0; i < 100; i++) {
     const BlockRef block = bench.pool.Acquire(sizeof(float));
@@ -102,7 +80,7 @@ TEST(run_frees_the_memory_of_a_response_when_it_is_delivered) {
                                block.get());
     bench.run.Respond(0, Status::Ok(), false);
   }
-  // One went round.
+  // One block was recycled.
   CHECK_EQ(bench.pool.idle_bytes(), 4096u);
   bench.run.RespondAll(Status::Ok());
   bench.End();
@@ -110,20 +88,22 @@ TEST(run_frees_the_memory_of_a_response_when_it_is_delivered) {
 
 TEST(run_drops_responses_to_a_cancelled_request_but_the_final_one) {
   RunBench bench;
+  bench.context.decoupled = true;
   Request* request = bench.requests.Add(1);
   bench.Begin({request});
   request->cancelled = true;
   bench.run.Respond(0, Status::Ok(), false);
-  CHECK(bench.sink.answers().empty());
+  CHECK(bench.sink.responses().empty());
   bench.run.Respond(0, Status::Ok());
   bench.End();
   CHECK(bench.sink.Of(0).status.code() == Code::kCancelled);
 }
 
 TEST(run_delivers_responses_to_one_request_one_after_the_other) {
-  // Two threads respond; what is final comes last, or what comes after it not at all.
+  // Two threads respond. The final response comes last, and later ones do not come at all.
   for (int round = 0; round < 200; round++) {
     RunBench bench;
+    bench.context.decoupled = true;
     bench.Begin({bench.requests.Add(1)});
     std::thread streaming([&] {
       for (int i = 0; i < 20; i++) bench.run.Respond(0, Status::Ok(), false);
@@ -131,9 +111,9 @@ TEST(run_delivers_responses_to_one_request_one_after_the_other) {
     bench.run.Respond(0, Status::Ok());
     streaming.join();
     bench.End();
-    const std::vector<Answer> answers = bench.sink.answers();
-    CHECK(answers.back().final);
-    for (size_t i = 0; i + 1 < answers.size(); i++) CHECK(!answers[i].final);
+    const std::vector<SeenResponse> responses = bench.sink.responses();
+    CHECK(responses.back().final);
+    for (size_t i = 0; i + 1 < responses.size(); i++) CHECK(!responses[i].final);
   }
 }
 
@@ -141,6 +121,7 @@ TEST(run_takes_responses_of_many_threads_each_to_its_own_request) {
   constexpr uint32_t kThreads = 8;
   for (int round = 0; round < 50; round++) {
     RunBench bench;
+    bench.context.decoupled = true;
     std::vector<Request*> chosen;
     for (uint32_t i = 0; i < kThreads; i++) chosen.push_back(bench.requests.Add(1));
     bench.Begin(chosen);
@@ -158,10 +139,10 @@ TEST(run_takes_responses_of_many_threads_each_to_its_own_request) {
     const Statistics& statistics = bench.End();
     CHECK_EQ(statistics.success.count, kThreads);
     for (uint32_t i = 0; i < kThreads; i++) {
-      const std::vector<Answer> answers = bench.sink.AllOf(i);
-      CHECK_EQ(answers.size(), 5u);
-      for (uint32_t k = 0; k < answers.size(); k++) {
-        CHECK_EQ(answers[k].outputs.at(0).bytes, BytesOf<uint32_t>({i * 10 + k}));
+      const std::vector<SeenResponse> responses = bench.sink.AllOf(i);
+      CHECK_EQ(responses.size(), 5u);
+      for (uint32_t k = 0; k < responses.size(); k++) {
+        CHECK_EQ(responses[k].outputs.at(0).bytes, BytesOf<uint32_t>({i * 10 + k}));
       }
     }
   }
@@ -174,7 +155,7 @@ TEST(run_of_an_asynchronous_instance_is_done_with_its_last_request) {
   bench.Begin({bench.requests.Add(1), bench.requests.Add(1)});
   CHECK(bench.run.Returned());
   CHECK(!bench.run.EndExecute(false));
-  CHECK(bench.sink.answers().empty());
+  CHECK(bench.sink.responses().empty());
   bench.run.InstanceFree();
   bench.run.InstanceFree();
   CHECK_EQ(bench.owner->freed.load(), 1);
@@ -210,7 +191,7 @@ TEST(run_is_not_done_while_execute_is_under_way) {
 }
 
 TEST(run_that_somebody_holds_is_nobody_elses) {
-  auto pool = std::make_shared<RunPool>();
+  RunPool::Owner pool = RunPool::Make();
   PooledRun* first = pool->Take();
   RunRef held(*first);
   first->Drop();
@@ -222,12 +203,13 @@ TEST(run_that_somebody_holds_is_nobody_elses) {
   CHECK(third != first);
   second->Drop();
   third->Drop();
-  // What is held goes with its last holder, and the pool with that.
+  // The run is freed with its last reference, and the pool with it.
   pool.reset();
 }
 
 TEST(run_ignores_what_is_said_to_it_after_it_is_done) {
   RunBench bench;
+  bench.context.decoupled = true;
   bench.Begin({bench.requests.Add(1)});
   const RunRef late(bench.run);
   bench.run.RespondAll(Status::Ok());
@@ -263,7 +245,7 @@ TEST(run_gives_inputs_back_before_the_final_response) {
   CHECK_EQ(other->chunks(other->inputs()[0]), 0u);
   bench.run.RespondAll(Status::Ok());
   bench.End();
-  CHECK_EQ(bench.sink.answers().size(), 2u);
+  CHECK_EQ(bench.sink.responses().size(), 2u);
 }
 
 TEST(run_queues_a_request_again_with_its_inputs) {
@@ -276,114 +258,47 @@ TEST(run_queues_a_request_again_with_its_inputs) {
   CHECK_EQ(bench.owner->rescheduled, (std::vector<Request*>{again}));
   CHECK(again->state() == Request::State::kQueued);
   CHECK_EQ(again->chunks(again->inputs()[0]), 1u);
-  CHECK_EQ(bench.sink.answers().size(), 1u);
+  CHECK_EQ(bench.sink.responses().size(), 1u);
   CHECK_EQ(statistics.success.count, 1u);
   CHECK_EQ(statistics.execution_count, 1u);
 }
 
-// --- Places for outputs.
+// --- Any number of responses, or one.
 
-TEST(run_writes_an_output_of_one_request_where_its_sink_wants_it) {
-  PlacingSink sink;
+TEST(run_of_a_model_that_is_not_decoupled_ends_with_an_error_where_a_response_is_not_final) {
   RunBench bench;
-  Requests requests(&sink);
-  bench.Begin({requests.Add(2)});
-  auto place = bench.run.Output(Run::kAll, 0, DataType::kFp32, kOne);
-  CHECK(place.value().data == sink.memory.data());
-  CHECK_EQ(place.value().size, 8u);
-  CHECK(bench.run.Output(0, 1, DataType::kFp32, Dims{2, 1}).value().owner);
-  CHECK_EQ(sink.asked, 2);
-  Request* request = bench.run.requests()[0];
-  request->header->wanted = {0};
-  // Not for what it does not want.
-  CHECK(bench.run.Output(0, 2, DataType::kFp32, Dims{2, 1}).ok());
-  CHECK_EQ(sink.asked, 2);
-  bench.run.RespondAll(Status::Ok());
+  bench.Begin({bench.requests.Add(1), bench.requests.Add(1), bench.requests.Add(1)});
+  bench.run.Respond(0, Status::Ok(), false);
+  bench.run.Respond(0, Status::Ok());
+  bench.run.EndResponses(1);
+  bench.run.Respond(2, Status::Unavailable("its own"), false);
   bench.End();
-  CHECK(sink.in_place);
-  CHECK_EQ(sink.delivered, 1);
+  for (const uint32_t slot : {0u, 1u}) {
+    const std::vector<SeenResponse> responses = bench.sink.AllOf(slot);
+    CHECK_EQ(responses.size(), 1u);
+    CHECK(responses[0].final);
+    CHECK(responses[0].status.code() == Code::kInternal);
+    CHECK(responses[0].status.message().find("expected a single response") != std::string::npos);
+  }
+  CHECK_EQ(bench.sink.Of(2).status.message(), "its own");
 }
 
-TEST(run_writes_an_output_of_several_requests_to_one_block) {
-  PlacingSink sink;
+TEST(run_of_a_decoupled_model_goes_on_when_a_blocking_execute_has_returned) {
   RunBench bench;
-  Requests requests(&sink);
-  bench.Begin({requests.Add(1), requests.Add(1)});
-  const auto place = bench.run.Output(Run::kAll, 0, DataType::kFp32, kOne).take();
-  CHECK(place.owner);
-  CHECK_EQ(place.size, 8u);
-  CHECK_EQ(sink.asked, 0);
-  bench.run.RespondAll(Status::Internal("no"));
-  bench.End();
-}
-
-TEST(run_has_no_place_for_an_output_whose_size_its_shape_does_not_tell) {
-  RunBench bench;
+  bench.context.decoupled = true;
   bench.Begin({bench.requests.Add(1)});
-  CHECK(bench.run.Output(0, 0, DataType::kBytes, kOneRow).status().code() == Code::kInternal);
-  CHECK(bench.run.Output(0, 0, DataType::kFp32, Dims{1, -1}).status().code() == Code::kInternal);
-  CHECK(bench.run.Output(0, 0, DataType::kFp32, Dims{1, int64_t{1} << 44}).status().code() ==
-        Code::kInternal);
-  bench.run.RespondAll(Status::Ok());
-  bench.End();
-}
-
-TEST(run_writes_an_output_to_the_devices_memory_and_the_sink_gets_it_in_the_hosts) {
-  FakeDevice device;
-  RunBench bench(true, false, &device);
-  bench.Begin({bench.requests.Add(1), bench.requests.Add(1)});
-  auto place = bench.run.Output(Run::kAll, 0, DataType::kFp32, kOne, MemoryKind::kDevice).take();
-  CHECK(place.kind == MemoryKind::kDevice);
-  std::vector<float> values = {1, 2};
-  CHECK(device.Copy({values.data(), 8, MemoryKind::kHost, 0, {}}, place).ok());
-  const BlockRef own = device.Put(BytesOf<float>({5}));
-  bench.run.SetRequestOutput(1, 1, DataType::kFp32, kOneRow, own->data(), 4, own.get());
-  bench.run.RespondAll(Status::Ok());
-  const Statistics& statistics = bench.End();
-  CHECK_EQ(bench.sink.Of(0).outputs.at(0).bytes, BytesOf<float>({1}));
-  CHECK_EQ(bench.sink.Of(1).outputs.at(0).bytes, BytesOf<float>({2}));
-  CHECK_EQ(bench.sink.Of(1).outputs.at(1).bytes, BytesOf<float>({5}));
-  CHECK_EQ(statistics.success.count, 2u);
-}
-
-TEST(run_fails_an_output_that_nobody_can_fetch) {
-  FakeDevice device;
-  device.copies = false;
-  RunBench bench;
-  bench.Begin({bench.requests.Add(1)});
-  const BlockRef block = device.Put(BytesOf<float>({5}));
-  bench.run.SetRequestOutput(0, 0, DataType::kFp32, kOneRow, block->data(), 4, block.get());
-  bench.run.RespondAll(Status::Ok());
-  const Statistics& statistics = bench.End();
-  const Status status = bench.sink.Of(0).status;
-  CHECK(status.code() == Code::kUnsupported);
-  CHECK_EQ(status.message(),
-           "model 'm', output 0: nothing here copies from memory of device 0 to host memory");
-  CHECK_EQ(statistics.fail.count, 1u);
-  CHECK_EQ(statistics.success.count, 0u);
-}
-
-TEST(run_leaves_an_output_on_the_device_for_a_sink_that_takes_it_there) {
-  class DeviceSink final : public ResponseSink {
-   public:
-    void Deliver(std::span<const Response> responses) override {
-      kind = responses[0].outputs[0].kind;
-      responses[0].request->set_state(Request::State::kIdle);
-    }
-    bool Takes(MemoryKind) const override { return true; }
-    MemoryKind kind = MemoryKind::kHost;
-  };
-  DeviceSink sink;
-  FakeDevice device;
-  RunBench bench;
-  Requests requests(&sink);
-  bench.Begin({requests.Add(1)});
-  const BlockRef block = device.Put(BytesOf<float>({5}));
-  bench.run.SetOutput(0, DataType::kFp32, kOne, block->data(), 4, block.get());
-  bench.run.RespondAll(Status::Ok());
-  bench.End();
-  CHECK(sink.kind == MemoryKind::kDevice);
-  CHECK_EQ(device.copied.load(), 0);
+  CHECK(bench.run.Returned());
+  CHECK(!bench.run.EndExecute(bench.run.FreeInstance()));
+  CHECK(bench.sink.responses().empty());
+  bench.run.Respond(0, Status::Ok(), false);
+  bench.run.EndResponses(0);
+  CHECK_EQ(bench.owner->done.load(), 1);
+  bench.run.Account(&bench.statistics);
+  CHECK_EQ(bench.statistics.success.count, 1u);
+  const std::vector<SeenResponse> responses = bench.sink.AllOf(0);
+  CHECK_EQ(responses.size(), 2u);
+  CHECK(!responses[0].final);
+  CHECK(responses[1].final);
 }
 
 }  // namespace tritonts::test

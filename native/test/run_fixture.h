@@ -1,4 +1,4 @@
-// A run as an instance's thread has it, without an instance or a version.
+// A run without an instance's thread or a version.
 #pragma once
 
 #include "engine/running/instance.h"
@@ -8,7 +8,7 @@
 
 namespace tritonts::test {
 
-// An instance that a test calls nothing of.
+// An instance whose functions no test calls.
 class IdleInstance final : public Instance {
  public:
   explicit IdleInstance(bool is_asynchronous = false, MemoryCopier* own = nullptr)
@@ -22,9 +22,10 @@ class IdleInstance final : public Instance {
   MemoryCopier* const memory_;
 };
 
-// What a run tells its version.
-class RecordingOwner final : public RunOwner {
+// Records what a run tells its version.
+class RecordingOwner final : public RunOwner, public std::enable_shared_from_this<RecordingOwner> {
  public:
+  std::shared_ptr<RunOwner> Share() override { return shared_from_this(); }
   void OnInstanceFree(InstanceRunner*, PooledRun* ended) override {
     freed++;
     if (ended) done++;
@@ -44,7 +45,7 @@ struct RunBench {
                std::make_unique<IdleInstance>(asynchronous, memory)) {}
   ~RunBench() { run.Drop(); }
 
-  // Gives the run its requests, as a version does when a scheduler chose them.
+  // Assigns these requests to the run, as a version does when a scheduler chose them.
   void Begin(const std::vector<Request*>& chosen) {
     std::vector<Request*> batch;
     for (Request* request : chosen) {
@@ -55,7 +56,7 @@ struct RunBench {
     run.SetUnderWay();
     run.Begin(NowNs());
   }
-  // Execute has returned; what the run adds to the statistics of all runs, if it is done.
+  // Ends Execute. If the run is done, adds it to the statistics of all runs.
   const Statistics& End() {
     CHECK(run.Returned());
     if (run.EndExecute(run.FreeInstance())) run.Account(&statistics);
@@ -67,7 +68,7 @@ struct RunBench {
   RecordingSink sink;
   Requests requests{&sink};
   const std::shared_ptr<RecordingOwner> owner = std::make_shared<RecordingOwner>();
-  const std::shared_ptr<RunPool> runs = std::make_shared<RunPool>();
+  const RunPool::Owner runs = RunPool::Make();
   PooledRun& run = *runs->Take();
   BlockPool& pool = runner.pool;
   Statistics statistics;

@@ -1,4 +1,4 @@
-// How the answers of a run reach the requests, and what a run adds to the statistics.
+// How the responses of a run reach the requests, and what a run adds to the statistics.
 #include "engine/running/run.h"
 
 #include <thread>
@@ -20,7 +20,7 @@ TEST(run_gives_every_request_its_own_rows) {
   bench.run.SetOutput(0, DataType::kFp32, kOne, rows, sizeof(rows), nullptr);
   bench.run.RespondAll(Status::Ok());
   bench.End();
-  CHECK_EQ(bench.sink.answers().size(), 3u);
+  CHECK_EQ(bench.sink.responses().size(), 3u);
   CHECK_EQ(bench.sink.Of(0).outputs[0].bytes, BytesOf<float>({1, 2}));
   CHECK_EQ(bench.sink.Of(0).outputs[0].shape, (Dims{2, 1}));
   CHECK_EQ(bench.sink.Of(1).outputs[0].bytes, BytesOf<float>({3}));
@@ -31,7 +31,7 @@ TEST(run_gives_every_request_its_own_rows) {
 TEST(run_splits_rows_that_vary_in_bytes) {
   RunBench bench;
   bench.Begin({bench.requests.Add(1), bench.requests.Add(2), bench.requests.Add(1)});
-  // Strings "a", "bb", "" and "cccc", each after its length.
+  // The strings "a", "bb", "" and "cccc", each after its length.
   const std::string bytes("\1\0\0\0a\2\0\0\0bb\0\0\0\0\4\0\0\0cccc", 23);
   const std::vector<size_t> offsets = {0, 5, 11, 15, 23};
   bench.run.SetRaggedOutput(0, DataType::kBytes, {}, bytes.data(), offsets, nullptr);
@@ -54,11 +54,11 @@ TEST(run_gives_numbers_and_strings_of_the_same_requests) {
   bench.run.RespondAll(Status::Ok());
   bench.End();
   for (uint32_t slot = 0; slot < 2; slot++) {
-    const Answer answer = bench.sink.Of(slot);
-    CHECK(answer.status.ok());
-    CHECK_EQ(answer.outputs.size(), 2u);
-    CHECK_EQ(answer.outputs.at(0).bytes, BytesOf<float>({static_cast<float>(slot + 1)}));
-    CHECK_EQ(answer.outputs.at(1).bytes, bytes.substr(slot * 5, 5));
+    const SeenResponse response = bench.sink.Of(slot);
+    CHECK(response.status.ok());
+    CHECK_EQ(response.outputs.size(), 2u);
+    CHECK_EQ(response.outputs.at(0).bytes, BytesOf<float>({static_cast<float>(slot + 1)}));
+    CHECK_EQ(response.outputs.at(1).bytes, bytes.substr(slot * 5, 5));
   }
 }
 
@@ -99,9 +99,30 @@ TEST(run_leaves_out_outputs_that_a_request_does_not_want) {
   bench.run.RespondAll(Status::Ok());
   bench.End();
   CHECK_EQ(bench.sink.Of(all->header->slot).outputs.size(), 2u);
-  const Answer answer = bench.sink.Of(second->header->slot);
-  CHECK_EQ(answer.outputs.size(), 1u);
-  CHECK_EQ(answer.outputs.at(1).bytes, BytesOf<float>({2}));
+  const SeenResponse response = bench.sink.Of(second->header->slot);
+  CHECK_EQ(response.outputs.size(), 1u);
+  CHECK_EQ(response.outputs.at(1).bytes, BytesOf<float>({2}));
+}
+
+TEST(run_gives_requests_that_want_the_same_outputs_these_alone) {
+  RunBench bench;
+  Request* first = bench.requests.Add(1);
+  Request* second = bench.requests.Add(1);
+  first->header->wanted = second->header->wanted = {1};
+  bench.Begin({first, second});
+  const float rows[] = {1, 2};
+  const float others[] = {3, 4};
+  // Nobody wants it, so that it is wrong matters to nobody.
+  bench.run.SetOutput(0, DataType::kFp32, kOne, rows, sizeof(float), nullptr);
+  bench.run.SetOutput(1, DataType::kFp32, kOne, others, sizeof(others), nullptr);
+  bench.run.RespondAll(Status::Ok());
+  bench.End();
+  for (const auto& [request, value] : {std::pair(first, 3.0f), std::pair(second, 4.0f)}) {
+    const SeenResponse response = bench.sink.Of(request->header->slot);
+    CHECK(response.status.ok());
+    CHECK_EQ(response.outputs.size(), 1u);
+    CHECK_EQ(response.outputs.at(1).bytes, BytesOf<float>({value}));
+  }
 }
 
 TEST(run_drops_the_rows_of_a_cancelled_request) {
@@ -123,12 +144,12 @@ TEST(run_drops_the_rows_of_a_cancelled_request) {
   CHECK_EQ(statistics.inference_count, 1u);
 }
 
-TEST(run_fails_what_the_backend_leaves_unanswered) {
+TEST(run_fails_what_the_backend_leaves_open) {
   RunBench bench;
   bench.Begin({bench.requests.Add(1), bench.requests.Add(1)});
   bench.run.Respond(1, Status::Ok());
   const Statistics& statistics = bench.End();
-  CHECK_EQ(bench.sink.answers().size(), 2u);
+  CHECK_EQ(bench.sink.responses().size(), 2u);
   CHECK(bench.sink.Of(0).status.code() == Code::kInternal);
   CHECK(bench.sink.Of(0).status.message().find("'m'") != std::string::npos);
   CHECK(bench.sink.Of(1).status.ok());
@@ -136,7 +157,7 @@ TEST(run_fails_what_the_backend_leaves_unanswered) {
   CHECK_EQ(statistics.fail.count, 1u);
 }
 
-TEST(run_answers_a_request_once_however_often_the_backend_does) {
+TEST(run_responds_to_a_request_once_however_often_the_backend_does) {
   RunBench bench;
   bench.Begin({bench.requests.Add(1), bench.requests.Add(1)});
   bench.run.Respond(0, Status::Unavailable("first"));
@@ -145,12 +166,12 @@ TEST(run_answers_a_request_once_however_often_the_backend_does) {
   bench.run.RespondAll(Status::Internal("late"));
   bench.run.Respond(1, Status::Internal("late"));
   bench.End();
-  CHECK_EQ(bench.sink.answers().size(), 2u);
+  CHECK_EQ(bench.sink.responses().size(), 2u);
   CHECK_EQ(bench.sink.Of(0).status.message(), "first");
   CHECK(bench.sink.Of(1).status.ok());
 }
 
-TEST(run_tells_every_sink_its_own_answers) {
+TEST(run_tells_every_sink_its_own_responses) {
   RunBench bench;
   RecordingSink other;
   Requests others(&other);
@@ -161,9 +182,9 @@ TEST(run_tells_every_sink_its_own_answers) {
   bench.run.SetOutput(0, DataType::kFp32, kOne, rows, sizeof(rows), nullptr);
   bench.run.RespondAll(Status::Ok());
   bench.End();
-  CHECK_EQ(bench.sink.answers().size(), 2u);
+  CHECK_EQ(bench.sink.responses().size(), 2u);
   CHECK_EQ(bench.sink.Of(1).outputs[0].bytes, BytesOf<float>({3}));
-  CHECK_EQ(other.answers().size(), 1u);
+  CHECK_EQ(other.responses().size(), 1u);
   CHECK_EQ(other.Of(0).outputs[0].bytes, BytesOf<float>({2}));
 }
 
@@ -214,7 +235,7 @@ TEST(run_times_run_in_order_and_add_up_to_the_statistics) {
   CHECK_EQ(statistics.inference_count, 3u);
   CHECK_EQ(statistics.success.count, 2u);
   CHECK_EQ(statistics.queue.count, 2u);
-  // Each request has the durations of its whole batch; the batch has them once.
+  // The durations of a batch count once for each of its requests, and once for the batch.
   CHECK_EQ(statistics.compute_input.ns, 2 * input);
   CHECK_EQ(statistics.compute_infer.ns, 2 * infer);
   CHECK_EQ(statistics.compute_output.ns, 2 * output);
@@ -247,7 +268,7 @@ TEST(run_that_marks_nothing_spent_its_time_on_inputs) {
   CHECK_EQ(times.compute_end_ns, times.exec_end_ns);
 }
 
-TEST(run_that_answers_one_request_before_it_computes_keeps_its_times_in_order) {
+TEST(run_that_responds_to_one_request_before_it_computes_keeps_its_times_in_order) {
   RunBench bench;
   bench.Begin({bench.requests.Add(1), bench.requests.Add(1)});
   bench.run.Respond(0, Status::InvalidArg("no"));
@@ -268,7 +289,7 @@ TEST(run_with_marks_in_the_wrong_order_keeps_its_times_in_order) {
   RunBench bench;
   bench.Begin({bench.requests.Add(1)});
   bench.run.MarkComputed();
-  // The clock has moved on.
+  // Wait until the clock has advanced.
   const uint64_t before = NowNs();
   Eventually([&] { return NowNs() > before; });
   bench.run.MarkInputsReady();
@@ -307,23 +328,23 @@ TEST(run_statistics_add_up_over_runs_by_rows) {
   CHECK_EQ(bench.statistics.batches.at(2).compute_infer.count, 2u);
 }
 
-// --- Giving a run up.
+// --- Abandoning a run.
 
-TEST(run_that_is_abandoned_answers_what_is_unanswered_and_then_nobody) {
+TEST(run_that_is_abandoned_responds_to_open_requests_and_then_to_none) {
   RunBench bench;
   bench.Begin({bench.requests.Add(1), bench.requests.Add(1)});
   bench.run.Respond(0, Status::Ok());
   bench.run.Abandon(Status::Internal("abandoned"));
   bench.run.RespondAll(Status::Ok());
   CHECK(!bench.run.Returned());
-  CHECK_EQ(bench.sink.answers().size(), 2u);
+  CHECK_EQ(bench.sink.responses().size(), 2u);
   CHECK(bench.sink.Of(0).status.ok());
   CHECK(!bench.sink.Of(0).abandoned);
   CHECK_EQ(bench.sink.Of(1).status.message(), "abandoned");
   CHECK(bench.sink.Of(1).abandoned);
 }
 
-TEST(run_abandoned_while_its_thread_answers_answers_everybody_once) {
+TEST(run_abandoned_while_its_thread_responds_gives_every_request_one_response) {
   for (int round = 0; round < 100; round++) {
     RunBench bench;
     std::vector<Request*> chosen;
@@ -339,7 +360,7 @@ TEST(run_abandoned_while_its_thread_answers_answers_everybody_once) {
     bench.run.Abandon(Status::Internal("abandoned"));
     running.join();
     for (uint32_t slot = 0; slot < 4; slot++) bench.sink.Of(slot);
-    CHECK_EQ(bench.sink.answers().size(), 4u);
+    CHECK_EQ(bench.sink.responses().size(), 4u);
   }
 }
 

@@ -1,4 +1,4 @@
-// Which batches are known to be short.
+// RunTimes: which batches are known to be short.
 #include "engine/running/run_times.h"
 
 #include "engine/base/clock.h"
@@ -21,7 +21,7 @@ uint64_t ClassOf(std::vector<int64_t> key, uint32_t rows, size_t bytes = 0) {
   return RunTimes::Class(batch, rows, bytes > 0);
 }
 
-// The clock of a thread, in the hands of the tests, and how often it was read.
+// The CPU clock of a thread, which the tests set, and how often it was read.
 uint64_t thread_time = 0;
 int readings = 0;
 uint64_t ThreadTime() {
@@ -29,7 +29,7 @@ uint64_t ThreadTime() {
   return thread_time;
 }
 
-// A run on the thread that submits, which has a core for `had` of it.
+// A run of `ns` on the submitting thread, which has a core for `had` of that.
 void RunHere(RunTimes* times, ThreadWatch* watch, uint64_t ns, uint64_t had) {
   static uint64_t now = kUs;
   watch->Begin(now);
@@ -85,7 +85,7 @@ TEST(run_times_count_a_run_that_takes_far_too_long_once) {
   times.Note(2, 10 * kUs);
   RunHere(&times, &watch, 4'000'000 * kUs, 0);
   CHECK(!times.enabled());
-  // Not even another class, and not after any number of short runs.
+  // Another class does not fit either, and any number of short runs does not change that.
   CHECK(!times.Fits(2, 0));
   for (int i = 0; i < 1000; i++) times.Note(2, 10 * kUs);
   CHECK(!times.Fits(2, 0));
@@ -125,7 +125,7 @@ TEST(run_times_read_the_clock_of_the_thread_once_a_millisecond) {
   const int before = readings;
   for (uint64_t now = 1; now < 10'000 * kUs; now += 100 * kUs) watch.Begin(now);
   CHECK_EQ(readings - before, 10);
-  // What the thread did between the reading and the run may be as much as all of that time.
+  // The thread may have had a core all the time between the reading and the run.
   watch.Begin(20'000 * kUs);
   watch.Begin(20'300 * kUs);
   thread_time += 1'000 * kUs;
@@ -157,7 +157,7 @@ TEST(run_times_tell_shapes_and_sizes_apart) {
   CHECK(ClassOf({3}, 2) != ClassOf({3, 0}, 2));
   CHECK(ClassOf({}, 1) != ClassOf({}, 2));
   CHECK(ClassOf({}, 16) != ClassOf({}, 17));
-  // Large sizes in steps of an eighth.
+  // Large sizes share a class in steps of an eighth.
   CHECK_EQ(ClassOf({}, 500), ClassOf({}, 512));
   CHECK(ClassOf({}, 512) != ClassOf({}, 513));
   CHECK(ClassOf({}, 100) != ClassOf({}, 128));

@@ -13,17 +13,17 @@
 
 namespace {
 
-// The call that fails, and all after it; counted while it is armed.
+// Which call fails, and whether all later ones do. Calls are counted while it is armed.
 std::atomic<bool> armed{false};
 std::atomic<int> calls{0};
 std::atomic<int> failing{0};
 std::atomic<bool> for_good{false};
 std::atomic<bool> everything{false};
-// The test's own calls never fail. A thread of the engine's is neither's own.
+// Whose calls a thread makes. The test's own calls never fail.
 enum class Whose { kEngine, kTest, kJs };
 thread_local Whose whose = Whose::kEngine;
 
-// Whether to tell where the first one failed: addresses for addr2line.
+// Whether to print where the first call failed, as addresses for addr2line.
 const bool trace = std::getenv("TRITONTS_TRACE") != nullptr;
 
 bool Fails(bool is_small = false) {

@@ -1,22 +1,22 @@
-// Memory and threads that a test takes away, at the calls that it says. Linux only: functions of
-// the C library are defined in scarce_calls.cc, in front of its own, so no other program may have
-// them.
+// Makes calls for memory and threads fail. Linux only: scarce_calls.cc defines functions of the C
+// library, so only the scarcity program may have it.
 #pragma once
 
 #include <climits>
 
 namespace tritonts::test {
 
-// From now on call number `first` for memory or a thread fails, and (`for_good`) all after it.
-// `small`: calls for small memory count, too, which else are only those that threads within
-// InEngine make, where one call fails. With TRITONTS_TRACE the first one that fails tells where.
+// From now on call number `first` for memory or a thread fails, and with `for_good` all later ones.
+// With `small`, calls for small memory count, too; otherwise only those that threads within
+// InEngine make count, if only one call fails. With TRITONTS_TRACE, the first call that fails
+// prints its stack.
 void Arm(int first, bool for_good, bool small);
 void Disarm();
-// Calls that were counted since Arm.
+// How many calls were counted since Arm.
 int CallsCounted();
 
-// Whose the calls of a thread are, while this lives: the engine's, on a thread that enters it, or
-// the test's own, which never fail. Threads begin as the engine's own.
+// While this lives, calls of this thread are the engine's, or the test's own, which never fail.
+// Other threads are the engine's own.
 class InEngine {
  public:
   InEngine();

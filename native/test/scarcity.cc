@@ -1,10 +1,10 @@
-// What happens where the system has no memory or no thread: this program takes both away, at the
-// first call that asks for some, at the second, and so on, once or from then on for good, while a
-// server is made, loads, serves, and ends. It must see coded errors and right answers only, an end
-// of every request and load, and nothing counted as in flight afterwards; and when there is memory
-// again, what comes next is served.
+// Tests what happens when the system has no memory or no thread. This program lets the first call
+// for either fail, then the second, and so on, once or for good, while a server is made, loads,
+// serves, and ends. It must see only coded errors and right responses, every request and load must
+// end, and nothing may stay in flight. When there is memory again, the next requests must be
+// served.
 //
-//   tritonts_scarcity [first [last]]    numbers of the calls that fail
+// tritonts_scarcity [first [last]] which calls fail
 #include "scarcity.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ namespace {
 
 std::atomic<int> failures{0};
 
-// A server with versions of all kinds, made while nothing is scarce.
+// A server with versions of all kinds, made before anything fails.
 struct Rig {
   explicit Rig(bool warm) {
     const auto serve = [&](Backend* backend, VersionConfig config) {
@@ -39,7 +39,7 @@ struct Rig {
     ModelIo io = FloatIo(0);
     io.inputs[0].dims = io.outputs[0].dims = {-1};
     large = serve(&identity, ConfigOf(io));
-    // Outputs that last as long as the run only.
+    // These outputs have no block, so they last only as long as the run.
     Script script;
     script.execute = [](uint32_t, Run& run) {
       static const std::vector<char> bytes(100'000, 'x');
@@ -55,16 +55,23 @@ struct Rig {
     ModelIo wide_io = FloatIo();
     wide_io.outputs = {{"y", DataType::kUint8, {-1, 100'000}, false}};
     wide = serve(wide_backend.get(), ConfigOf(wide_io));
+    VersionConfig in_order = ConfigOf(wide_io, 2);
+    in_order.preserve_ordering = true;
+    ordered = serve(wide_backend.get(), std::move(in_order));
+    VersionConfig by_level = ConfigOf(FloatIo(), 2, {8, {}, 0});
+    by_level.queue = QueuePolicies{
+        3, 2, {QueuePolicy::OnTimeout::kDelay, 1000, true, 100'000}, {{1, QueuePolicy()}}};
+    levelled = serve(&identity, std::move(by_level));
     held_backend = std::make_unique<ScriptedBackend>(ScriptOf(runs));
     held = serve(held_backend.get(), ConfigOf(FloatIo(), 1, {1, {}, 0}));
     if (!warm) return;
     PortClient client(server.shared());
     for (int i = 0; i < 3; i++) {
-      for (const uint32_t uid : {fast, delayed, wide, held}) {
+      for (const uint32_t uid : {fast, delayed, wide, ordered, levelled, held}) {
         for (int k = 0; k < 20; k++) client.Write(uid, 1, {{0, {1, 1}, "abcd"}});
       }
       client.Write(large, 0, {{0, {40'000}, std::string(160'000, 'z')}});
-      client.Take(81);
+      client.Take(121);
     }
   }
 
@@ -73,10 +80,10 @@ struct Rig {
   std::unique_ptr<ScriptedBackend> wide_backend;
   std::unique_ptr<ScriptedBackend> held_backend;
   ServerBench server;
-  uint32_t fast = 0, delayed = 0, large = 0, wide = 0, held = 0;
+  uint32_t fast = 0, delayed = 0, large = 0, wide = 0, ordered = 0, levelled = 0, held = 0;
 };
 
-// One environment's life.
+// The life of an environment.
 class Life {
  public:
   Life(Rig* rig, bool many) : rig_(rig), many_(many) {}
@@ -98,20 +105,22 @@ class Life {
       WriteGroup(rig_->delayed, 3);
       WriteGroup(rig_->wide, 1);
       WriteGroup(rig_->wide, 1);
+      for (int i = 0; i < 4; i++) WriteGroup(rig_->ordered, 1);
+      WriteGroup(rig_->levelled, 10);
       WriteLarge(40'000);
       WriteLarge(20'000);
       Submit(round > 0);
       TakeAll();
     }
     if (many_) {
-      // More answers than the reserved page takes, before any is taken.
+      // There are more responses than the reserved page has room for, before any is taken.
       for (int i = 0; i < 6000; i++) WriteGroup(rig_->fast, 1);
       Submit(false);
       const auto version = rig_->server.server().FindVersion(rig_->fast);
       CHECK(Eventually([&] { return version->drained(); }));
       TakeAll();
     }
-    // Cancelled while they wait and while one runs.
+    // Requests are cancelled while they wait and while one runs.
     rig_->runs->Shut();
     for (int i = 0; i < 5; i++) WriteGroup(rig_->held, 4);
     std::vector<int32_t> words;
@@ -129,9 +138,11 @@ class Life {
       InEngine engine;
       port_->Shrink();
     }
-    // It leaves with requests in flight.
+    // It detaches with requests in flight.
     WriteGroup(rig_->fast, 10);
     WriteGroup(rig_->delayed, 3);
+    WriteGroup(rig_->ordered, 1);
+    WriteGroup(rig_->levelled, 3);
     WriteLarge(40'000);
     Submit(false);
     InEngine engine;
@@ -156,7 +167,8 @@ class Life {
     for (int32_t i = 0; i < count; i++) {
       const std::string bytes = BytesOf<int32_t>({slot * 1000 + i});
       std::memcpy(slab_ + offset + i * 4, bytes.data(), 4);
-      group.expected.push_back(uid == rig_->wide ? std::string(100'000, 'x') : bytes);
+      const bool wide = uid == rig_->wide || uid == rig_->ordered;
+      group.expected.push_back(wide ? std::string(100'000, 'x') : bytes);
     }
     words_.insert(words_.end(), {static_cast<int32_t>(uid), slot, group.generation, count, 1, 0, 1,
                                  0, layout::kSlab, 0, offset, 4, 2, 1, 1});
@@ -209,30 +221,30 @@ class Life {
         InEngine engine;
         count = port_->TakePages(pages);
       }
-      std::vector<PortAnswer> answers;
+      std::vector<PortResponse> responses;
       for (CompletionPage* page : std::span(pages).first(count)) {
-        PortClient::Read(*page, &answers);
+        ReadPage(*page, &responses);
         InEngine engine;
         port_->Recycle(page);
       }
-      for (const PortAnswer& answer : answers) Check(answer);
+      for (const PortResponse& response : responses) Check(response);
       return pending_.empty();
     }));
     if (!pending_.empty()) std::cout << pending_.size() << " groups did not end" << std::endl;
     pending_.clear();
   }
 
-  void Check(const PortAnswer& answer) {
-    const auto slot = static_cast<int32_t>(answer.slot % PortClient::kPosition);
+  void Check(const PortResponse& response) {
+    const auto slot = static_cast<int32_t>(response.slot % PortClient::kPosition);
     const auto known = pending_.find(slot);
     CHECK(known != pending_.end());
     if (known == pending_.end()) return;
     Group& group = known->second;
-    if (answer.code == Code::kOk) {
-      CHECK_EQ(answer.outputs.size(), 1u);
-      CHECK(answer.outputs[0].bytes == group.expected[answer.slot / PortClient::kPosition]);
-    } else if (answer.code != Code::kUnavailable && answer.code != Code::kCancelled) {
-      CHECK_EQ(answer.message, "a message of what was scarce");
+    if (response.code == Code::kOk) {
+      CHECK_EQ(response.outputs.size(), 1u);
+      CHECK(response.outputs[0].bytes == group.expected[response.slot / PortClient::kPosition]);
+    } else if (response.code != Code::kUnavailable && response.code != Code::kCancelled) {
+      CHECK_EQ(response.message, "a message of what was scarce");
     }
     if (--group.left == 0) pending_.erase(known);
   }
@@ -249,19 +261,20 @@ class Life {
   int32_t generation_ = 0;
 };
 
-// Whether a call failed at all.
+// Plays a life. Returns whether a call failed at all.
 bool Play(int number, const Scarcity& scarcity) {
   Rig rig(scarcity.warm);
   Arm(number, scarcity.for_good, scarcity.small);
   Life(&rig, scarcity.for_good).Live();
-  // What is in flight still ends while nothing can be had.
+  // Requests in flight end even if nothing can be allocated.
   CHECK(Eventually([&] { return rig.server.server().in_flight_bytes() == 0; }));
   Disarm();
-  // And what comes next is served.
-  const uint32_t uids[] = {rig.fast, rig.delayed, rig.held};
+  // Later requests are served.
+  const uint32_t uids[] = {rig.fast, rig.delayed, rig.ordered, rig.levelled, rig.held};
   PortClient client(rig.server.shared());
   for (const uint32_t uid : uids) client.Write(uid, 1, {{0, {1, 1}, "abcd"}});
-  for (const PortAnswer& answer : client.Take(std::size(uids))) CHECK(answer.code == Code::kOk);
+  for (const PortResponse& response : client.Take(std::size(uids)))
+    CHECK(response.code == Code::kOk);
   return CallsCounted() >= number;
 }
 
@@ -275,12 +288,12 @@ void Fail(const char* file, int line, const std::string& text) {
 
 namespace {
 
-// Each of the first ones, and then fewer and fewer: a life that is served makes thousands.
+// The next call to let fail. The steps grow, because a life makes thousands of calls.
 int After(int number) {
   return number + 1 + std::max(0, number - 200) / 30;
 }
 
-// False where a check failed.
+// False: a check failed.
 template <typename Play>
 bool PlayAll(const char* what, int first, int last, const Scarcity& scarcity, const Play& play) {
   const std::string how = std::string(what) + (scarcity.small ? ", small ones too" : "") +

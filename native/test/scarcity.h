@@ -1,17 +1,18 @@
-// Lives that the scarcity program takes memory and threads away from.
+// The scenarios from which the scarcity program takes memory and threads away.
 #pragma once
 
 namespace tritonts::test {
 
-// What is wanting: one call fails, or all from it on; of versions that have run before, or not;
-// calls for small memory too, or not (scarce_calls.h).
+// What fails: one call, or all from it on; with versions that have run before, or not; with calls
+// for small memory, or not (scarce_calls.h).
 struct Scarcity {
   bool for_good = false;
   bool warm = false;
   bool small = false;
 };
 
-// A server from its start to its end, with loads and a request. Whether a call failed at all.
+// Plays a server from its start to its end, with loads and a request. Returns whether a call failed
+// at all.
 bool PlayServer(int number, const Scarcity& scarcity);
 
 }  // namespace tritonts::test

@@ -1,4 +1,4 @@
-// A server's whole life, where memory or threads are wanting.
+// The whole life of a server without memory or threads.
 #include <atomic>
 #include <new>
 #include <optional>
@@ -12,8 +12,8 @@ namespace tritonts::test {
 
 namespace {
 
-// Takes one answer, and needs no memory for it.
-class OneAnswer final : public ResponseSink {
+// Takes one response without allocating.
+class OneResponse final : public ResponseSink {
  public:
   void Deliver(std::span<const Response> responses) override {
     for (const Response& response : responses) {
@@ -26,7 +26,7 @@ class OneAnswer final : public ResponseSink {
   std::atomic<int> count{0};
 };
 
-// What is told once, by any thread.
+// A value that any thread sets once.
 template <typename T>
 struct Told {
   std::function<void(T)> Callback() {
@@ -42,7 +42,7 @@ struct Told {
   std::atomic<int> count{0};
 };
 
-// Makes a call of the engine, again when there is memory where it throws.
+// Calls the engine. If that throws, calls it again when there is memory.
 template <typename Call>
 void InsistOn(const Call& call) {
   for (bool done = false; !done;) {
@@ -61,7 +61,7 @@ bool Fine(const Status& status) {
   return status.ok();
 }
 
-// Loads a version and asks it for something; its uid, 0 where it could not be opened.
+// Loads a version and sends it a request. Returns its uid; 0: it could not be opened.
 uint32_t LoadAndRun(Server* server, Backend* backend, bool* served) {
   *served = false;
   Told<OpenResult> opened;
@@ -74,13 +74,15 @@ uint32_t LoadAndRun(Server* server, Backend* backend, bool* served) {
   if (!Fine(opened.value.status)) return uid;
   Told<Status> started;
   VersionConfig config = ConfigOf(FloatIo(), 2, {8, {}, 1'000'000});
+  const WarmupInput zeros{0, DataType::kFp32, {1, 1}, WarmupInput::Data::kZero, 4, nullptr};
+  config.warmup = {{"a sample with a name that is not short", 2, 1, {zeros}}};
   auto on_start = started.Callback();
   InsistOn([&] { server->Start(uid, config, on_start); });
   CHECK(started.done.Wait());
   CHECK_EQ(started.count.load(), 1);
   if (!Fine(started.value)) return uid;
-  OneAnswer answer;
-  Requests requests(&answer);
+  OneResponse response;
+  Requests requests(&response);
   Request* request = requests.Floats({1});
   const auto version = server->FindVersion(uid);
   request->header->executor = version.get();
@@ -90,8 +92,8 @@ uint32_t LoadAndRun(Server* server, Backend* backend, bool* served) {
     const InEngine engine;
     version->Submit(one, NowNs());
   }
-  CHECK(Eventually([&] { return answer.count == 1 && version->statistics().queue.count < 2; }));
-  const Code code = answer.code;
+  CHECK(Eventually([&] { return response.count == 1 && version->statistics().queue.count < 6; }));
+  const Code code = response.code;
   CHECK(code == Code::kOk || code == Code::kUnavailable);
   *served = code == Code::kOk;
   return uid;
@@ -117,7 +119,7 @@ bool PlayServer(int number, const Scarcity& scarcity) {
   Told<bool> retired;
   auto on_retired = retired.Callback();
   InsistOn([&] { server->Retire(uid, on_retired); });
-  // What must be done waits for memory.
+  // Closing waits for memory, so it must come back.
   if (scarcity.for_good) Disarm();
   CHECK(retired.done.Wait());
   CHECK(!retired.value);

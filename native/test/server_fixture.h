@@ -21,7 +21,7 @@ class ServerBench {
   Server& server() { return *server_; }
   const std::shared_ptr<Server>& shared() { return server_; }
 
-  // Opens a version; its uid, or the status that says why there is none.
+  // Opens a version, and returns its uid.
   StatusOr<uint32_t> Open(Backend* backend, ModelSpec spec = {"m", 1, "", {}}) {
     Event done;
     OpenResult result;
@@ -43,7 +43,7 @@ class ServerBench {
     CHECK(done.Wait());
     return result;
   }
-  // A version that serves; 0 where it could not be.
+  // Opens and starts a version, and returns its uid; 0: it failed.
   uint32_t Serve(Backend* backend, VersionConfig config) {
     auto opened = Open(backend);
     CHECK(opened.ok());
@@ -51,7 +51,7 @@ class ServerBench {
     CHECK(Start(opened.value(), std::move(config)).ok());
     return opened.value();
   }
-  // Closes the server, and waits for it; the names of models that were abandoned.
+  // Closes the server and waits for that. Returns the names of models that were abandoned.
   std::vector<std::string> Close(uint64_t timeout_ms) {
     Event done;
     std::vector<std::string> abandoned;
@@ -62,7 +62,7 @@ class ServerBench {
     CHECK(done.Wait());
     return abandoned;
   }
-  // Joins the closed server and lets go of it.
+  // Joins the closed server and drops it.
   std::weak_ptr<Server> Release() {
     server_->Join();
     std::weak_ptr<Server> weak = server_;

@@ -1,4 +1,4 @@
-// What a server is made of, alone: the models as published, its versions, and its ports.
+// Parts of a server, each alone: the published models, the versions, and the ports.
 #include "engine/server/port_list.h"
 #include "engine/server/published_models.h"
 #include "engine/server/version_table.h"
@@ -22,7 +22,7 @@ TEST(published_models_have_another_revision_each_time) {
   CHECK_EQ(models.Names(), (Names{"k", "m"}));
   CHECK(models.Remove("m"));
   CHECK(!models.Remove("m"));
-  // What comes again is not what was there.
+  // A model that is published again has a new revision.
   models.Set("m", "one");
   CHECK(models.Read("m", first.revision).changed);
 }
@@ -31,10 +31,10 @@ TEST(version_table_never_gives_a_uid_twice) {
   ScriptedBackend backend({});
   Timer timer;
   VersionTable versions;
-  CHECK(!versions.Knew(0));
-  CHECK(!versions.Knew(1));
+  CHECK(!versions.WasGiven(0));
+  CHECK(!versions.WasGiven(1));
   const uint32_t first = versions.Reserve();
-  CHECK(versions.Knew(first));
+  CHECK(versions.WasGiven(first));
   CHECK(!versions.Has(first));
   auto version = std::make_shared<ModelVersion>(first, "m", 1, &backend, backend.Load({}).take(),
                                                 &timer, [] {});
@@ -45,18 +45,18 @@ TEST(version_table_never_gives_a_uid_twice) {
   versions.Remove(first);
   versions.Remove(first);
   CHECK(versions.Find(first) == nullptr);
-  CHECK(versions.Knew(first));
+  CHECK(versions.WasGiven(first));
   CHECK(versions.Reserve() != first);
 }
 
 namespace {
 
-// A port that is in a list of the test's, of a server that knows nothing of that.
+// A port in a list of the test. Its server does not know that list.
 struct Listed {
   explicit Listed(const std::shared_ptr<Server>& server, PortList* list)
       : port(std::make_shared<Port>(server, [this, list] {
           asked++;
-          // Nothing is held while a port is asked: it may ask the list whatever it likes.
+          // No lock is held while a port is called, so it may call the list.
           list->epoch();
           CHECK(!list->HaveSeen(list->epoch() + 1));
         })) {
@@ -102,7 +102,7 @@ TEST(port_list_does_not_wait_for_who_came_later_or_left) {
   CHECK(!list.HaveSeen(2));
   late.port->Acknowledge(2);
   CHECK(list.HaveSeen(2));
-  // Its turn would come around.
+  // An epoch may wrap around.
   CHECK(list.HaveSeen(UINT32_MAX));
 }
 

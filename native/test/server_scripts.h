@@ -1,4 +1,4 @@
-// What tests of a server's life wait at and wait for.
+// Shared by tests of a server's life: what runs and tests wait for.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@
 
 namespace tritonts::test {
 
-// Something that runs wait at, on any number of threads.
+// A gate at which runs wait, on any number of threads.
 class Gate {
  public:
   void Pass() {
@@ -40,7 +40,7 @@ inline Script LoadThrough(const std::shared_ptr<Gate>& gate) {
   return script;
 }
 
-// A callback's argument, or that it has not come.
+// The argument of a callback, when it was called.
 template <typename T>
 class Result {
  public:
@@ -55,7 +55,7 @@ class Result {
   }
   bool Wait() { return state_->came.Wait(); }
   bool came() { return state_->came.set(); }
-  // The one value; fails the test where there are several.
+  // The value. Fails the test if there is not exactly one.
   T Value() {
     CHECK(Wait());
     std::lock_guard lock(state_->mutex);

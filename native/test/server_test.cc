@@ -1,4 +1,4 @@
-// The life of a server: loading, publishing, retiring versions while ports look away.
+// The life of a server: publishing models, and retiring versions while ports are idle.
 #include "engine/server/server.h"
 
 #include <thread>
@@ -8,131 +8,7 @@
 
 namespace tritonts::test {
 
-// --- Loading.
-
-TEST(server_opens_starts_and_serves_a_version) {
-  ServerBench bench;
-  IdentityBackend identity;
-  PortClient client(bench.shared());
-  const uint32_t uid = bench.Serve(&identity, ConfigOf(FloatIo()));
-  CHECK(uid > 0);
-  CHECK(bench.server().Serves(uid));
-  client.Write(uid, 1, {OneFloat()});
-  CHECK(client.Take(1)[0].code == Code::kOk);
-}
-
-TEST(server_tells_why_a_model_did_not_load) {
-  Script script;
-  script.load = [](const ModelSpec& spec) { return Status::InvalidArg("bad " + spec.path); };
-  ScriptedBackend backend(std::move(script));
-  ServerBench bench;
-  auto opened = bench.Open(&backend, {"m", 1, "/file", {}});
-  CHECK(opened.status().code() == Code::kInvalidArg);
-  CHECK_EQ(opened.status().message(), "bad /file");
-}
-
-TEST(server_keeps_a_version_that_did_not_start_until_it_is_retired) {
-  Script script;
-  script.create = [](const InstanceSpec&) { return Status::Unavailable("no"); };
-  ScriptedBackend backend(std::move(script));
-  ServerBench bench;
-  const uint32_t uid = bench.Open(&backend).value();
-  CHECK_EQ(bench.Start(uid, ConfigOf(FloatIo())).message(), "no");
-  CHECK(bench.server().Serves(uid));
-  Result<bool> retired;
-  bench.server().Retire(uid, retired.Callback());
-  CHECK_EQ(retired.Value(), false);
-  CHECK(!bench.server().Serves(uid));
-}
-
-TEST(server_does_not_start_what_is_not_there) {
-  ServerBench bench;
-  CHECK(bench.Start(77, ConfigOf(FloatIo())).code() == Code::kCancelled);
-}
-
-TEST(server_starts_on_the_calling_thread_what_starts_at_once) {
-  ServerBench bench;
-  IdentityBackend identity;
-  PortClient client(bench.shared());
-  VersionConfig config = ConfigOf(FloatIo());
-  const uint32_t uid = bench.Open(&identity).value();
-  const auto status = bench.server().StartAtOnce(uid, &config);
-  CHECK(status && status->ok());
-  client.Write(uid, 1, {OneFloat()});
-  CHECK(client.Take(1)[0].code == Code::kOk);
-}
-
-TEST(server_leaves_to_a_loader_what_does_not_start_at_once) {
-  ServerBench bench;
-  ScriptedBackend backend({});
-  VersionConfig config = ConfigOf(FloatIo());
-  const uint32_t uid = bench.Open(&backend).value();
-  CHECK(!bench.server().StartAtOnce(uid, &config));
-  CHECK(!bench.server().StartAtOnce(uid + 1, &config));
-  CHECK_EQ(config.io.inputs.size(), 1u);
-  CHECK(bench.Start(uid, std::move(config)).ok());
-}
-
-TEST(server_leaves_to_a_loader_what_has_many_instances_or_tensors) {
-  ServerBench bench;
-  IdentityBackend identity;
-  const uint32_t uid = bench.Open(&identity).value();
-  VersionConfig many = ConfigOf(FloatIo());
-  many.instances.resize(17);
-  CHECK(!bench.server().StartAtOnce(uid, &many));
-  VersionConfig wide = ConfigOf(FloatIo());
-  wide.io.inputs.resize(64);
-  CHECK(!bench.server().StartAtOnce(uid, &wide));
-}
-
-TEST(server_that_closes_starts_nothing_at_once) {
-  Script script;
-  script.starts_at_once = true;
-  script.create = [](const InstanceSpec&) { return Status::Internal("it was called"); };
-  ScriptedBackend backend(std::move(script));
-  ServerBench bench;
-  VersionConfig config = ConfigOf(FloatIo());
-  // A port that does not look keeps the version there.
-  PortClient client(bench.shared());
-  const uint32_t uid = bench.Open(&backend).value();
-  Result<Names> closed;
-  bench.server().Close(3'600'000, closed.Callback());
-  const auto status = bench.server().StartAtOnce(uid, &config);
-  CHECK(status && status->code() == Code::kCancelled);
-  CHECK(closed.Value().empty());
-}
-
-TEST(server_loads_as_many_models_at_once_as_it_may) {
-  auto gate = std::make_shared<Gate>();
-  ScriptedBackend backend(LoadThrough(gate));
-  ServerBench bench;  // two at once
-  Result<OpenResult> opened[3];
-  for (auto& result : opened) bench.server().Open(&backend, {"m", 1, "", {}}, result.Callback());
-  CHECK(gate->Entered(2));
-  CHECK_EQ(gate->entered(), 2);
-  gate->Open();
-  for (auto& result : opened) CHECK(result.Value().status.ok());
-  CHECK_EQ(gate->entered(), 3);
-}
-
-TEST(server_cancels_loads_that_have_not_begun) {
-  auto gate = std::make_shared<Gate>();
-  ScriptedBackend backend(LoadThrough(gate));
-  ServerBench bench;
-  Result<OpenResult> opened[3];
-  for (auto& result : opened) bench.server().Open(&backend, {"m", 1, "", {}}, result.Callback());
-  CHECK(gate->Entered(2));
-  Result<Status> started;
-  bench.server().Start(1, ConfigOf(FloatIo()), started.Callback());
-  bench.server().CancelLoads();
-  CHECK(opened[2].Value().status.code() == Code::kCancelled);
-  CHECK(started.Value().code() == Code::kCancelled);
-  gate->Open();
-  CHECK(opened[0].Value().status.ok());
-  CHECK(opened[1].Value().status.ok());
-}
-
-// --- The table of models.
+// --- Published models.
 
 TEST(server_shows_what_is_published_by_revisions) {
   ServerBench bench;
@@ -161,7 +37,7 @@ TEST(server_counts_epochs_for_every_port) {
   early.Take();
   const uint32_t epoch = early.HeaderWord(layout::kEpoch);
   bench.server().Publish("m", "{}");
-  CHECK(!early.WaitForWake(std::chrono::nanoseconds(0)));  // nobody waits for it to look
+  CHECK(!early.WaitForWake(std::chrono::nanoseconds(0)));  // nobody asked it for the epoch
   CHECK_EQ(early.HeaderWord(layout::kEpoch), epoch + 1);
   PortClient late(bench.shared());
   CHECK_EQ(late.HeaderWord(layout::kEpoch), epoch + 1);
@@ -177,7 +53,7 @@ TEST(server_holds_no_lock_while_it_wakes_ports) {
   std::atomic<int> woken{0};
   const uint32_t uid = bench.Serve(&identity, ConfigOf(FloatIo()));
   const auto port = bench.server().Attach([&] {
-    // Whatever lock is held, one of these takes it.
+    // If a lock were held, one of these would deadlock.
     Server& server = bench.server();
     server.ModelNames();
     server.Serves(uid);
@@ -210,7 +86,7 @@ TEST(server_serves_a_retired_version_until_every_port_has_seen_it) {
   bench.server().Publish("m", "{}");
   Result<bool> retired;
   bench.server().Retire(uid, retired.Callback());
-  // What a port submits before it has seen the change is served.
+  // A request that a port submits before it has seen the change is served.
   client.Write(uid, 1, {OneFloat()});
   CHECK(client.Take(1)[0].code == Code::kOk);
   CHECK(!retired.came());
@@ -235,7 +111,7 @@ TEST(server_does_not_wait_for_ports_that_left) {
   CHECK_EQ(retired.Value(), false);
 }
 
-TEST(server_waits_for_a_port_that_does_not_answer_for_a_second_at_most) {
+TEST(server_waits_for_a_port_that_does_not_respond_for_a_second_at_most) {
   ServerBench bench;
   IdentityBackend identity;
   PortClient client(bench.shared());
@@ -263,10 +139,10 @@ TEST(server_retires_a_version_when_its_requests_have_ended) {
   bench.server().Retire(uid, retired.Callback());
   runs->Open();
   CHECK_EQ(retired.Value(), false);
-  for (const PortAnswer& answer : client.Take(3)) CHECK(answer.code == Code::kOk);
+  for (const PortResponse& response : client.Take(3)) CHECK(response.code == Code::kOk);
 }
 
-TEST(server_answers_for_a_version_that_is_retired_twice_or_never_was) {
+TEST(server_responds_for_a_version_that_is_retired_twice_or_never_was) {
   ServerBench bench;
   IdentityBackend identity;
   const uint32_t uid = bench.Serve(&identity, ConfigOf(FloatIo()));
@@ -363,10 +239,10 @@ TEST(server_keeps_the_requests_of_its_ports_apart) {
           const std::string bytes = BytesOf<float>({value});
           expected[client.Write(uid, 1, {{0, {1, 1}, bytes}})] = bytes;
         }
-        for (const PortAnswer& answer : client.Take(10)) {
-          CHECK(answer.code == Code::kOk);
-          CHECK(answer.outputs[0].bytes == expected[answer.slot]);
-          expected.erase(answer.slot);
+        for (const PortResponse& response : client.Take(10)) {
+          CHECK(response.code == Code::kOk);
+          CHECK(response.outputs[0].bytes == expected[response.slot]);
+          expected.erase(response.slot);
         }
         CHECK(expected.empty());
       }

@@ -1,4 +1,4 @@
-// A vector that keeps few elements in itself.
+// The vector that stores its first elements inside itself.
 #include "engine/base/small_vector.h"
 
 #include <memory>

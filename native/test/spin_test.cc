@@ -1,4 +1,4 @@
-// Whether a thread that waits spins, and that nothing is lost between spinning and sleeping.
+// Spinning: whether a waiting thread spins, and that nothing is lost between spinning and sleeping.
 #include "engine/running/spin.h"
 
 #include <deque>
@@ -16,24 +16,24 @@ constexpr uint64_t kUs = 1000;
 constexpr uint64_t kShort = 10 * kUs;
 constexpr uint64_t kLong = SpinPolicy::kMostNs + 1;
 
-// A policy that has seen nothing but short waits.
+// A policy that has seen only short waits.
 SpinPolicy Eager() {
   SpinPolicy policy;
   for (int i = 0; i < 8; i++) policy.Note(Spin::kNone, kShort);
   return policy;
 }
 
-// How many waits pass until the next one that is worth a spin.
-int SatOut(SpinPolicy* policy) {
+// How many waits pass until the next one that spins.
+int Skipped(SpinPolicy* policy) {
   int waits = 0;
-  while (!policy->Worth() && waits < 100'000) {
+  while (!policy->ShouldSpin() && waits < 100'000) {
     policy->Note(Spin::kNone, kShort);
     waits++;
   }
   return waits;
 }
 
-// A clock that a test sets: each reading is `step` later, and does `at` where its time has come.
+// A clock that a test sets. Each reading is `step` later, and calls `at` when its time has come.
 struct FakeClock {
   static inline uint64_t now = 0;
   static inline uint64_t step = 0;
@@ -59,7 +59,7 @@ struct FakeClock {
   }
 };
 
-// As an instance's thread looks in a wait that began then.
+// Looks as an instance's thread does in a wait that began at `began`.
 Spin LookAt(const Bell& bell, const SpinCore& core, uint64_t began) {
   return Look(bell.rung(), core, began + SpinPolicy::kMostNs, FakeClock::Read);
 }
@@ -68,32 +68,32 @@ Spin LookAt(const Bell& bell, const SpinCore& core, uint64_t began) {
 
 TEST(spin_is_not_worth_it_before_waits_were_seen) {
   SpinPolicy policy;
-  CHECK(!policy.Worth());
+  CHECK(!policy.ShouldSpin());
   for (int i = 0; i < 8; i++) policy.Note(Spin::kNone, kShort);
-  CHECK(policy.Worth());
+  CHECK(policy.ShouldSpin());
 }
 
 TEST(spin_is_worth_it_while_half_of_the_waits_are_short) {
   SpinPolicy policy = Eager();
   for (int i = 0; i < 4; i++) policy.Note(Spin::kNone, kLong);
-  CHECK(policy.Worth());
+  CHECK(policy.ShouldSpin());
   policy.Note(Spin::kNone, kLong);
-  CHECK(!policy.Worth());
-  // A wait as long as the longest spin is found by one.
+  CHECK(!policy.ShouldSpin());
+  // A spin finds the end of a wait that is as long as the longest spin.
   policy.Note(Spin::kNone, SpinPolicy::kMostNs);
   policy.Note(Spin::kNone, SpinPolicy::kMostNs);
   policy.Note(Spin::kNone, SpinPolicy::kMostNs);
   policy.Note(Spin::kNone, SpinPolicy::kMostNs);
-  CHECK(policy.Worth());
+  CHECK(policy.ShouldSpin());
 }
 
 TEST(spin_in_vain_is_tried_less_and_less_often) {
   SpinPolicy policy = Eager();
   int before = 0;
   for (int i = 0; i < 30; i++) {
-    CHECK(policy.Worth());
-    policy.Note(Spin::kInVain, kShort);
-    const int waits = SatOut(&policy);
+    CHECK(policy.ShouldSpin());
+    policy.Note(Spin::kNotFound, kShort);
+    const int waits = Skipped(&policy);
     CHECK(waits > before || waits == 255);
     before = waits;
   }
@@ -102,20 +102,20 @@ TEST(spin_in_vain_is_tried_less_and_less_often) {
 
 TEST(spin_that_finds_something_is_trusted_again) {
   SpinPolicy policy = Eager();
-  for (int i = 0; i < 4; i++) policy.Note(Spin::kInVain, kShort);
-  CHECK_EQ(SatOut(&policy), 15);
+  for (int i = 0; i < 4; i++) policy.Note(Spin::kNotFound, kShort);
+  CHECK_EQ(Skipped(&policy), 15);
   for (int i = 0; i < 4; i++) {
     policy.Note(Spin::kFound, kShort);
-    CHECK(policy.Worth());
+    CHECK(policy.ShouldSpin());
   }
-  policy.Note(Spin::kInVain, kShort);
-  CHECK_EQ(SatOut(&policy), 1);
+  policy.Note(Spin::kNotFound, kShort);
+  CHECK_EQ(Skipped(&policy), 1);
 }
 
 TEST(spin_that_was_interrupted_counts_twice) {
   SpinPolicy policy = Eager();
-  policy.Note(Spin::kInterrupted, kShort);
-  CHECK_EQ(SatOut(&policy), 3);
+  policy.Note(Spin::kPreempted, kShort);
+  CHECK_EQ(Skipped(&policy), 3);
 }
 
 TEST(spin_lasts_longer_where_batches_take_a_while_to_begin) {
@@ -123,20 +123,20 @@ TEST(spin_lasts_longer_where_batches_take_a_while_to_begin) {
   CHECK_EQ(policy.most_ns(), SpinPolicy::kMostNs);
   policy.Note(Spin::kFound, kShort, 30 * kUs);
   CHECK_EQ(policy.most_ns(), SpinPolicy::kMostNs + 30 * kUs);
-  policy.Note(Spin::kInVain, kLong, 30'000 * kUs);
+  policy.Note(Spin::kNotFound, kLong, 30'000 * kUs);
   CHECK_EQ(policy.most_ns(), 2 * SpinPolicy::kMostNs);
   policy.Note(Spin::kNone, kShort);
   CHECK_EQ(policy.most_ns(), SpinPolicy::kMostNs);
 }
 
 TEST(spin_of_an_idle_thread_happens_once) {
-  // A burst of requests, then one in a second.
+  // A burst of requests, then one a second.
   SpinPolicy policy = Eager();
   int spins = 0;
   for (int i = 0; i < 1000; i++) {
-    const bool spin = policy.Worth();
+    const bool spin = policy.ShouldSpin();
     if (spin) spins++;
-    policy.Note(spin ? Spin::kInVain : Spin::kNone, 1'000'000 * kUs);
+    policy.Note(spin ? Spin::kNotFound : Spin::kNone, 1'000'000 * kUs);
   }
   CHECK(spins >= 1);
   CHECK(spins <= 4);
@@ -168,7 +168,7 @@ TEST(spin_cores_of_js_threads_are_not_those_of_instances) {
   CHECK(instance.taken());
   CHECK(js.taken());
   CHECK(!js.wanted());
-  // A second JS thread would take one of theirs.
+  // A second JS thread would take a core of the instances.
   CHECK(!SpinCore(Spinner::kJs, 1).taken());
   CHECK(SpinCore(Spinner::kJs, 2).taken());
   const RuntimeCall call;
@@ -194,19 +194,19 @@ TEST(spin_ends_when_the_bell_is_rung) {
   // It stays rung until it is reset.
   CHECK_EQ(LookAt(bell, core, FakeClock::now), Spin::kFound);
   bell.Reset();
-  CHECK_EQ(LookAt(bell, core, FakeClock::now), Spin::kInVain);
+  CHECK_EQ(LookAt(bell, core, FakeClock::now), Spin::kNotFound);
 }
 
 TEST(spin_ends_when_the_wait_has_its_age) {
   const Bell bell;
   const SpinCore core(Spinner::kInstance, 1);
   FakeClock::Set(kUs);
-  CHECK_EQ(LookAt(bell, core, 0), Spin::kInVain);
+  CHECK_EQ(LookAt(bell, core, 0), Spin::kNotFound);
   CHECK_EQ(FakeClock::now, SpinPolicy::kMostNs);
-  // The age is that of the wait, not of the spin.
+  // The limit counts from the begin of the wait, not of the spin.
   FakeClock::Set(kUs);
   FakeClock::now = SpinPolicy::kMostNs - 5 * kUs;
-  CHECK_EQ(LookAt(bell, core, 0), Spin::kInVain);
+  CHECK_EQ(LookAt(bell, core, 0), Spin::kNotFound);
   CHECK_EQ(FakeClock::now, SpinPolicy::kMostNs);
 }
 
@@ -219,7 +219,7 @@ TEST(spin_ends_when_another_thread_had_its_core) {
       FakeClock::now += 50 * kUs;
       if (rung) bell.Ring();
     });
-    CHECK_EQ(LookAt(bell, core, 0), Spin::kInterrupted);
+    CHECK_EQ(LookAt(bell, core, 0), Spin::kPreempted);
   }
 }
 
@@ -241,7 +241,7 @@ TEST(spin_without_a_core_is_sleep) {
   std::unique_lock lock(mutex);
   std::thread other([&] {
     {
-      // Not before the thread sleeps, which frees the lock.
+      // The lock is free only when the thread sleeps.
       std::lock_guard guard(mutex);
       work = true;
     }
@@ -251,7 +251,7 @@ TEST(spin_without_a_core_is_sleep) {
   other.join();
 }
 
-// Work comes at any moment of a wait: while the thread spins, as it gives up, when it sleeps.
+// Work comes at any moment of a wait: while the thread spins, when it stops, and when it sleeps.
 TEST(spin_and_sleep_lose_nothing_between_them) {
   Bell bell;
   std::mutex mutex;
@@ -278,7 +278,7 @@ TEST(spin_and_sleep_lose_nothing_between_them) {
   std::mt19937 random(11);
   bool lost = false;
   for (int i = 0; i < kCount && !lost; i++) {
-    // Most waits are over about when the spin is.
+    // Most waits end at about the same time as the spin.
     const uint64_t until = NowNs() + (i % 3 == 0 ? 0 : random() % (2 * SpinPolicy::kMostNs));
     while (NowNs() < until) continue;
     {

@@ -1,4 +1,5 @@
-// A scheduler of tests: first in, first out, one request a batch, with what a test says besides.
+// A scheduler for tests: first in, first out, one request a batch, with some exceptions that a test
+// chooses.
 #pragma once
 
 #include <algorithm>
@@ -9,14 +10,14 @@
 
 namespace tritonts::test {
 
-// What it is asked is in `asked`: the instances, in order. Its owner's lock guards it.
+// `asked` has the instances that it was asked for, in order. Its owner's lock guards it.
 class TableScheduler final : public Scheduler {
  public:
-  // Instances that get nothing that is not bound to them.
+  // Instances that get only requests that are bound to them.
   std::vector<uint32_t> barren;
-  // Not 0: requests expire so long after they arrived.
+  // If it is not 0, requests expire this long after their arrival.
   uint64_t lifetime_ns = 0;
-  // Refuses requests of so many rows.
+  // Requests of this many rows are refused.
   uint32_t refused_rows = 0;
   std::vector<uint32_t> asked;
   std::vector<uint32_t> finished;

@@ -1,4 +1,4 @@
-// Threads of ours: how they start and end, and what they ask of the system's scheduler.
+// The engine's threads: how they start and end, and what they ask of the system's scheduler.
 #include "platform/thread.h"
 
 #include <cstdint>
@@ -28,7 +28,7 @@ TEST(thread_runs_its_body_and_is_joined) {
   moved.Join();
   CHECK(!moved.joinable());
   CHECK(ran);
-  // It may be used again.
+  // The object may be used again.
   CHECK(moved.Start([&] { ran = false; }));
   moved.Join();
   CHECK(!ran);
@@ -119,7 +119,7 @@ TEST(thread_has_8_MiB_of_stack_whatever_the_systems_default_is) {
 
 namespace {
 
-// The slice of the calling thread in nanoseconds; 0 where the kernel does not tell.
+// The slice of the calling thread in nanoseconds; 0: the kernel does not tell.
 uint64_t Slice() {
   struct {
     uint32_t size, policy;
@@ -141,14 +141,14 @@ TEST(threads_that_compute_for_long_have_longer_slices_and_so_have_those_they_sta
   uint64_t started = 0;
   std::thread([&] {
     before = Slice();
-    platform::ComputeForLong();
+    platform::UseLongSlices();
     after = Slice();
     std::thread([&] { started = Slice(); }).join();
   }).join();
   if (before == 0) SKIP("this kernel has no slices of threads' own");
   CHECK_EQ(after, uint64_t{10'000'000});
   CHECK_EQ(started, after);
-  // Nobody else has.
+  // Other threads are not changed.
   CHECK_EQ(Slice(), before);
 }
 #endif

@@ -1,4 +1,4 @@
-// The thread that calls back on time.
+// The timer.
 #include "engine/base/timer.h"
 
 #include <atomic>
@@ -13,7 +13,7 @@ namespace {
 constexpr uint64_t kMs = 1'000'000;
 constexpr uint64_t kHour = 3'600'000 * kMs;
 
-// One that runs.
+// A timer that was started.
 class Started : public Timer {
  public:
   Started() { CHECK(Start()); }
@@ -76,7 +76,7 @@ TEST(timer_keeps_one_time_for_a_client_the_last_one) {
   timer.Schedule(&client, NowNs() + kHour);
   timer.Schedule(&marker, NowNs() + 2 * kMs);
   CHECK(Eventually([&] { return !marker.calls().empty(); }));
-  // It may have been called before its time was put off.
+  // It may have been called before its time was changed.
   const size_t before = client.calls().size();
   timer.Schedule(&client, NowNs() + kMs);
   CHECK(Eventually([&] { return client.calls().size() > before; }));
@@ -91,7 +91,7 @@ TEST(timer_survives_times_at_the_end_of_time) {
     timer.Schedule(&never, end);
     timer.Schedule(&soon, NowNs() + kMs);
     CHECK(Eventually([&] { return !soon.calls().empty(); }));
-    // In between the timer has waited for the other one alone.
+    // Meanwhile the timer has waited only for the other client.
     timer.Schedule(&soon, NowNs() + kMs);
     CHECK(Eventually([&] { return soon.calls().size() == 2; }));
     CHECK(never.calls().empty());

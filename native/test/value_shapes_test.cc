@@ -1,4 +1,4 @@
-// Which tensors an ONNX file leaves without a shape, read from its bytes.
+// Finding tensors without a shape in an ONNX file.
 #include "../backends/onnxruntime/value_shapes.h"
 
 #include <random>
@@ -18,7 +18,7 @@ Names Unshaped(const std::string& bytes) {
   return onnxruntime::UnshapedValues(stream);
 }
 
-// Two tensors without a shape among others, behind weights of this many bytes.
+// A model with two tensors without a shape among others, behind weights of this many bytes.
 std::string Model(size_t weights) {
   return OnnxModelWriter()
       .Initializer("weights", kOnnxUint8, {static_cast<int64_t>(weights)},
@@ -51,7 +51,7 @@ TEST(value_shapes_tells_nothing_of_what_is_no_onnx_file) {
   CHECK_EQ(Unshaped(""), Names{});
   CHECK_EQ(Unshaped("this is no protobuf message"), Names{});
   CHECK_EQ(Unshaped(std::string(100, '\xff')), Names{});
-  // A length beyond all files.
+  // A length beyond any file.
   CHECK_EQ(Unshaped(Varint(7 << 3 | 2) + Varint(~uint64_t{0}) + "rest"), Names{});
   std::istringstream missing;
   missing.setstate(std::ios::failbit);
@@ -65,7 +65,7 @@ TEST(value_shapes_ends_on_every_part_and_every_damage_of_a_file) {
   for (int i = 0; i < 20'000; i++) {
     std::string damaged = model;
     damaged[random() % damaged.size()] = static_cast<char>(random());
-    // Whatever it tells has a name that is no longer than the file.
+    // No name is longer than the file.
     for (const std::string& name : Unshaped(damaged)) CHECK(name.size() <= damaged.size());
   }
 }

@@ -1,158 +1,12 @@
-// The contract with backends, as a version keeps it: asynchronous instances, instances that are
-// free early, requests that go round, and what is called without the version's lock.
+// How a version keeps the contract with backends: instances that are free early, rescheduled
+// requests, what schedulers decide, and calls without the version's lock.
 #include <future>
 
 #include "engine/running/model_version.h"
-#include "fake_device.h"
+#include "handed_runs.h"
 #include "table_scheduler.h"
-#include "version_fixture.h"
 
 namespace tritonts::test {
-
-namespace {
-
-using Batches = std::vector<std::vector<uint32_t>>;
-
-// Runs that an asynchronous instance was handed, until a test responds to them.
-class Handed {
- public:
-  Script Of(bool frees_at_once) {
-    Script script;
-    script.asynchronous = true;
-    script.execute = [this, frees_at_once](uint32_t, Run& run) {
-      {
-        std::lock_guard lock(mutex_);
-        runs_.push_back(&run);
-        threads_.push_back(std::this_thread::get_id());
-      }
-      if (frees_at_once) run.InstanceFree();
-    };
-    return script;
-  }
-  size_t count() {
-    std::lock_guard lock(mutex_);
-    return runs_.size();
-  }
-  Run& run(size_t number) {
-    std::lock_guard lock(mutex_);
-    return *runs_[number];
-  }
-  std::thread::id thread(size_t number) {
-    std::lock_guard lock(mutex_);
-    return threads_[number];
-  }
-
- private:
-  std::mutex mutex_;  // guards both
-  std::vector<Run*> runs_;
-  std::vector<std::thread::id> threads_;
-};
-
-}  // namespace
-
-// --- Asynchronous instances.
-
-TEST(version_hands_a_batch_to_an_asynchronous_instance_on_the_thread_that_found_it) {
-  Handed handed;
-  VersionBench bench(handed.Of(false), ConfigOf(FloatIo(), 1, {8, {}, 0}));
-  bench.Send({1});
-  CHECK_EQ(handed.count(), 1u);
-  CHECK(handed.thread(0) == std::this_thread::get_id());
-  bench.Send({2});
-  bench.Send({3});
-  CHECK_EQ(handed.count(), 1u);
-  // The instance is free of the first batch; who says so hands the next one over.
-  std::thread other([&] { handed.run(0).InstanceFree(); });
-  const std::thread::id id = other.get_id();
-  other.join();
-  CHECK_EQ(handed.count(), 2u);
-  CHECK(handed.thread(1) == id);
-  CHECK_EQ(handed.run(1).total_batch_size(), 2u);
-  CHECK(bench.sink.answers().empty());
-  handed.run(1).RespondAll(Status::Ok());
-  handed.run(0).RespondAll(Status::Ok());
-  handed.run(1).InstanceFree();
-  CHECK_EQ(bench.sink.answers().size(), 3u);
-  CHECK(bench.version().drained());
-  CHECK_EQ(bench.version().statistics().success.count, 3u);
-}
-
-TEST(version_has_several_runs_of_an_asynchronous_instance_under_way) {
-  Handed handed;
-  VersionBench bench(handed.Of(true), ConfigOf(FloatIo()));
-  for (int i = 0; i < 100; i++) bench.Send({static_cast<float>(i)});
-  CHECK_EQ(handed.count(), 100u);
-  CHECK(!bench.version().drained());
-  for (size_t i = 100; i > 0; i--) handed.run(i - 1).RespondAll(Status::Ok());
-  for (uint32_t i = 0; i < 100; i++) CHECK(bench.sink.Of(i).status.ok());
-  CHECK(bench.version().drained());
-}
-
-TEST(version_hands_over_one_batch_after_the_other_however_many_there_are) {
-  // Not one within the other: the stack would not do.
-  size_t depth = 0;
-  size_t deepest = 0;
-  Script script;
-  script.asynchronous = true;
-  script.execute = [&](uint32_t, Run& run) {
-    deepest = std::max(deepest, ++depth);
-    run.InstanceFree();
-    run.RespondAll(Status::Ok());
-    depth--;
-  };
-  VersionBench bench(std::move(script), ConfigOf(FloatIo()));
-  std::vector<Request*> chosen;
-  for (int i = 0; i < 20'000; i++) chosen.push_back(bench.requests.Floats({1}));
-  bench.Submit(chosen);
-  CHECK_EQ(bench.sink.answers().size(), chosen.size());
-  CHECK_EQ(deepest, 1u);
-}
-
-TEST(version_hands_over_from_its_timer_when_a_delay_is_over) {
-  Handed handed;
-  VersionBench bench(handed.Of(true), ConfigOf(FloatIo(), 1, {8, {}, 2'000'000}));
-  bench.Send({1});
-  CHECK_EQ(handed.count(), 0u);
-  CHECK(Eventually([&] { return handed.count() == 1; }));
-  CHECK(handed.thread(0) != std::this_thread::get_id());
-  handed.run(0).RespondAll(Status::Ok());
-}
-
-TEST(version_fails_a_batch_whose_hand_over_throws_and_goes_on) {
-  std::atomic<int> calls{0};
-  Script script;
-  script.asynchronous = true;
-  script.execute = [&](uint32_t, Run& run) {
-    if (calls++ == 0) throw std::runtime_error("thrown");
-    run.RespondAll(Status::Ok());
-    run.InstanceFree();
-  };
-  VersionBench bench(std::move(script), ConfigOf(FloatIo()));
-  bench.Send({1});
-  bench.Send({2});
-  CHECK(bench.sink.Of(0).status.code() == Code::kInternal);
-  CHECK(bench.sink.Of(1).status.ok());
-}
-
-TEST(version_abandons_asynchronous_runs_that_nobody_ends) {
-  auto handed = std::make_shared<Handed>();
-  {
-    VersionBench bench(handed->Of(true), ConfigOf(FloatIo()));
-    bench.Send({1});
-    bench.Send({2});
-    handed->run(1).RespondAll(Status::Ok());
-    bench.version().Close();
-    bench.version().Abort(Status::Cancelled("closed"));
-    CHECK(!bench.version().drained());
-    bench.Abandon();
-    CHECK(bench.sink.Of(0).abandoned);
-    CHECK(bench.sink.Of(0).status.code() == Code::kInternal);
-    CHECK_EQ(bench.version().statistics().fail.count, 1u);
-    // It comes back after all: nobody hears of it.
-    handed->run(0).RespondAll(Status::Ok());
-    CHECK_EQ(bench.sink.answers().size(), 2u);
-  }
-}
 
 // --- Blocking instances.
 
@@ -160,19 +14,20 @@ TEST(version_gives_a_blocking_instance_its_next_batch_when_it_says_so) {
   Event go;
   Script script;
   std::atomic<int> runs{0};
+  std::atomic<bool> freed{false};
   script.execute = [&](uint32_t, Run& run) {
     if (runs++ == 0) {
       run.InstanceFree();
+      freed = true;
       CHECK(go.Wait());
     }
     run.RespondAll(Status::Ok());
   };
   VersionBench bench(std::move(script), ConfigOf(FloatIo(), 1, {8, {}, 0}));
   bench.Send({1});
-  CHECK(Eventually([&] { return runs == 1; }));
+  CHECK(Eventually([&] { return freed.load(); }));
+  // The instance takes this request at once, so the next one forms another batch.
   bench.Send({2});
-  // Taken by the instance already: what comes now is another batch.
-  CHECK(Eventually([&] { return bench.version().statistics().execution_count == 0; }));
   bench.Send({3});
   go.Set();
   CHECK(bench.sink.Wait(3));
@@ -180,7 +35,8 @@ TEST(version_gives_a_blocking_instance_its_next_batch_when_it_says_so) {
 }
 
 TEST(version_takes_responses_of_a_thread_that_outlasts_execute) {
-  // A blocking instance that leaves a request gets an error for it; the late thread gets nothing.
+  // A blocking instance leaves a request, which gets an error. The response of the late thread is
+  // ignored.
   std::vector<std::thread> late;
   Event go;
   Script script;
@@ -198,7 +54,7 @@ TEST(version_takes_responses_of_a_thread_that_outlasts_execute) {
   CHECK(bench.sink.Of(0).status.code() == Code::kInternal);
 }
 
-// --- Requests that go round.
+// --- Rescheduled requests.
 
 TEST(version_runs_a_request_again_as_often_as_its_backend_asks_for_that) {
   Batches batches;
@@ -287,10 +143,11 @@ TEST(version_asks_an_instance_again_when_another_one_took_what_was_in_its_way) {
   VersionBench bench(ScriptOf(runs), ConfigOf(FloatIo(), 2, {8, {2, 8}, kHourNs}));
   Request* bound = bench.requests.Floats({1});
   bound->bound = 1;
-  // Three rows are no preferred size of instance 0; when instance 1 has taken two, two are left.
+  // Three rows are not a preferred size for instance 0. When instance 1 has taken two, two are
+  // left.
   runs->Shut();
   bench.Submit({bench.requests.Floats({1}), bound, bench.requests.Floats({1, 2})});
-  // Before any is free again, which would be asked then.
+  // This happens before an instance is free again, which would ask the scheduler.
   CHECK(runs->Started(2));
   runs->Open();
   CHECK(bench.sink.Wait(3));
@@ -313,18 +170,14 @@ TEST(version_cancels_many_requests_together) {
   };
   Counting sink;
   Requests requests(&sink);
-  auto runs = std::make_shared<Runs>();
-  runs->Shut();
-  VersionBench bench(ScriptOf(runs), ConfigOf(FloatIo()));
-  bench.Send({0});
-  CHECK(runs->Started(1));
+  BusyVersion bench(ConfigOf(FloatIo()));
   std::vector<Request*> chosen;
   for (int i = 0; i < 50; i++) chosen.push_back(requests.Floats({1}));
   bench.Submit(chosen);
   bench.version().Cancel(chosen);
   CHECK_EQ(sink.calls.load(), 1);
   CHECK_EQ(sink.count.load(), 50);
-  runs->Open();
+  bench.runs->Open();
 }
 
 TEST(version_looks_for_a_batch_when_a_request_that_stood_between_is_cancelled) {
@@ -334,7 +187,7 @@ TEST(version_looks_for_a_batch_when_a_request_that_stood_between_is_cancelled) {
   bench.Send({1});
   Request* between = bench.Send({1});
   bench.Send({1, 2});
-  CHECK_EQ(bench.sink.answers().size(), 0u);
+  CHECK_EQ(bench.sink.responses().size(), 0u);
   bench.Cancel(between);
   CHECK(bench.sink.Wait(3));
   CHECK_EQ(runs->batches(), (Batches{{0, 2}}));
@@ -357,7 +210,7 @@ TEST(version_asks_its_backend_for_anything_without_its_own_lock) {
   Script script = ScriptOf(runs);
   const auto ask = [&] {
     if (!version) return;
-    // On another thread: its lock is not there for two.
+    // This runs on another thread, because the lock is not recursive.
     std::async(std::launch::async, [&] { return version->statistics(); }).get();
     asked++;
   };

@@ -1,4 +1,4 @@
-// A model version that serves a scripted backend, with its timer.
+// Shared by tests of a model version with a scripted backend.
 #pragma once
 
 #include <atomic>
@@ -10,11 +10,11 @@
 
 namespace tritonts::test {
 
-// What the scripted runs of a version wait for and leave behind. Shared with the backend, because a
-// run that is abandoned may outlive its test.
+// What the scripted runs of a version wait for and record. The backend shares it, because a run
+// that is abandoned may outlive its test.
 class Runs {
  public:
-  // For Script::execute: notes the batch, waits while the gate is shut, and echoes input 0.
+  // For Script::execute: records the batch, waits while the gate is shut, and returns input 0.
   void Execute(uint32_t instance, Run& run) {
     {
       std::unique_lock lock(mutex_);
@@ -44,7 +44,7 @@ class Runs {
     open_ = true;
     changed_.notify_all();
   }
-  // Wait for so many runs altogether; false when it took too long.
+  // Waits until this many runs have started. False: it took too long.
   bool Started(size_t count) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, kPatience, [&] { return started_.size() >= count; });
@@ -63,7 +63,7 @@ class Runs {
     std::lock_guard lock(mutex_);
     return started_;
   }
-  // The slots of the runs, in the order they started.
+  // The slots of each run, in the order in which they started.
   std::vector<std::vector<uint32_t>> batches() {
     std::vector<std::vector<uint32_t>> batches;
     for (const Batch& run : runs()) batches.push_back(run.slots);
@@ -78,7 +78,7 @@ class Runs {
   std::vector<Batch> started_;
 };
 
-// A backend whose runs go through `runs`.
+// A backend whose runs call `runs`.
 inline Script ScriptOf(const std::shared_ptr<Runs>& runs) {
   Script script;
   script.execute = [runs](uint32_t instance, Run& run) { runs->Execute(instance, run); };
@@ -96,6 +96,14 @@ inline VersionConfig ConfigOf(const ModelIo& io, uint32_t instances = 1,
   return config;
 }
 
+using Batches = std::vector<std::vector<uint32_t>>;
+
+inline DynamicPolicy Dynamic(uint32_t most, std::vector<uint32_t> preferred = {},
+                             uint64_t delay_ns = 0) {
+  return {most, std::move(preferred), delay_ns};
+}
+
+// A version with a scripted backend.
 class VersionBench {
  public:
   VersionBench(std::unique_ptr<Backend> backend, const ModelSpec& spec)
@@ -108,29 +116,34 @@ class VersionBench {
   }
   explicit VersionBench(Script script)
       : VersionBench(std::make_unique<ScriptedBackend>(std::move(script)), {}) {}
-  // Serves at once.
+  // Starts the version.
   VersionBench(Script script, VersionConfig config) : VersionBench(std::move(script)) {
     CHECK(version_->Start(std::move(config)).ok());
   }
   ~VersionBench() {
-    if (abandoned_) return;
+    if (abandoned_ || destroyed_) return;
     version_->Close();
     CHECK(Eventually([this] { return version_->drained(); }));
     version_->Destroy();
   }
+  // Destroys the version, which is drained, before the bench ends.
+  void Destroy() {
+    destroyed_ = true;
+    version_->Destroy();
+  }
 
-  // With a tick, as a JS thread does.
+  // Submits requests; with a tick, as a JS thread does.
   void Submit(const std::vector<Request*>& chosen, InlineTick* tick = nullptr) {
     const uint64_t now = NowNs();
     for (Request* request : chosen) {
       request->header->executor = version_.get();
       request->header->arrival_ns = now;
-      version_->SetShapeKey(request->header);
+      version_->SetQueueKeys(request->header);
       request->set_state(Request::State::kSubmitted);
     }
     version_->Submit(chosen, now, tick);
   }
-  // Submits one request of these rows.
+  // Submits a request with these rows.
   Request* Send(const std::vector<float>& values) {
     Request* request = requests.Floats(values);
     Submit({request});
@@ -156,6 +169,24 @@ class VersionBench {
   Timer timer_;
   std::shared_ptr<ModelVersion> version_;
   bool abandoned_ = false;
+  bool destroyed_ = false;
+};
+
+// Runs whose gate is shut from the beginning.
+struct ShutRuns {
+  ShutRuns() { runs->Shut(); }
+  const std::shared_ptr<Runs> runs = std::make_shared<Runs>();
+};
+
+// A version whose runs wait until a test opens their gate. An instance has the request in slot 0.
+class BusyVersion : public ShutRuns, public VersionBench {
+ public:
+  explicit BusyVersion(VersionConfig config) : VersionBench(ScriptOf(runs), std::move(config)) {
+    first = Send({0});
+    CHECK(runs->Started(1));
+  }
+
+  Request* first = nullptr;
 };
 
 }  // namespace tritonts::test

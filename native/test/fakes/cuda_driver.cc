@@ -1,4 +1,4 @@
-// A CUDA driver with two GPUs that are none, for tests on machines without one.
+// A fake CUDA driver with fake GPUs, for tests on machines without one.
 //
 //   TRITONTS_FAKE_GPUS   how many GPUs there are; default 2
 //   TRITONTS_FAKE_CUDA   what cuInit returns; default 0, success
@@ -25,7 +25,7 @@ __attribute__((visibility("default"))) int cuDeviceGetCount(int* count) {
   return 0;
 }
 
-// Devices are not their ids.
+// Device handles differ from the ids.
 __attribute__((visibility("default"))) int cuDeviceGet(int* device, int id) {
   *device = id + 100;
   return 0;

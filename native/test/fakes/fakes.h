@@ -1,5 +1,5 @@
-// Where the fakes are, and how tests tell them what to do. The test program finds the fake CUDA
-// driver before any real one.
+// The paths of the fakes, and how tests control them. The test program finds the fake CUDA driver
+// before any real one.
 #pragma once
 
 #include <cstdlib>
@@ -14,12 +14,12 @@ inline std::string FakeCudaDriver() {
 inline std::string FakeOnnxRuntime() {
   return std::string(TRITONTS_FAKES) + "/libfakeonnxruntime.so";
 }
-// One that nobody else opens.
+// A library that nobody else opens.
 inline std::string PlainLibrary() {
   return std::string(TRITONTS_FAKES) + "/libfakeplain.so";
 }
 
-// A variable of the environment, put back at the end.
+// Sets an environment variable, and restores it at the end.
 class ScopedVariable {
  public:
   ScopedVariable(const char* name, const std::string& value) : name_(name) {

@@ -1,9 +1,9 @@
-// ONNX Runtime with a CUDA provider that is none, for tests on machines without a GPU: the library
-// that TRITONTS_TEST_ORT_LIBRARY names, but for the functions of the provider. Sessions stay on the
-// CPU; what a session's provider was told goes to a file.
+// ONNX Runtime with a fake CUDA provider, for tests on machines without a GPU. It forwards to the
+// library that TRITONTS_TEST_ORT_LIBRARY names, except for the provider's functions. Sessions stay
+// on the CPU, and the provider's options are written to a file.
 //
 //   TRITONTS_FAKE_CUDA_LOG    the file; a line of key=value for each session, device_id first
-//   TRITONTS_FAKE_CUDA_ERROR  the provider can't be loaded, and this is why
+// TRITONTS_FAKE_CUDA_ERROR the provider cannot be loaded, for this reason
 //
 // The option `no_such_option` is refused.
 #include <dlfcn.h>
@@ -22,13 +22,13 @@ struct ApiBase {
   const char* (*get_version_string)();
 };
 
-// Functions that a version is known to have, as far as the backend uses any: see its table.h.
+// How many functions of a version the backend may use (its table.h).
 constexpr size_t kFunctions = 415;
 size_t FunctionsOf(uint32_t version) {
   return version >= 24 ? kFunctions : version >= 18 ? 280 : 276;
 }
 
-// Kept once opened, like the library it stands for.
+// Set once and kept, like the real library.
 const ApiBase* real = nullptr;
 Function table[kFunctions];
 

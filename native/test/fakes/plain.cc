@@ -1,4 +1,4 @@
-// A library that is nothing but one.
+// A library with one function.
 
 extern "C" __attribute__((visibility("default"))) int fake_number() {
   return 42;

@@ -18,69 +18,143 @@ VersionModel::VersionModel(Setup setup)
 
 // --- What runs together.
 
-bool VersionModel::Admits(const Life&) const {
-  return setup_.max_queue == 0 || queue_.size() < setup_.max_queue;
+std::vector<Life*> VersionModel::queue() const {
+  std::vector<Life*> all;
+  for (const auto& [level, waiting] : waiting_) {
+    all.insert(all.end(), waiting.in_time.begin(), waiting.in_time.end());
+    all.insert(all.end(), waiting.delayed.begin(), waiting.delayed.end());
+  }
+  return all;
+}
+
+uint32_t VersionModel::LevelOf(const Life& life) const {
+  if (!setup_.queue || setup_.queue->levels == 0) return 0;
+  const bool known = life.priority >= 1 && life.priority <= setup_.queue->levels;
+  return known ? life.priority : setup_.queue->usual_level;
+}
+
+LevelSetup VersionModel::SetupOf(uint32_t level) const {
+  if (!setup_.queue) return {};
+  const auto own = setup_.queue->own.find(level);
+  return own == setup_.queue->own.end() ? setup_.queue->general : own->second;
+}
+
+uint64_t VersionModel::ExpiresAt(const Life& life) const {
+  const LevelSetup level = SetupOf(LevelOf(life));
+  std::vector<uint64_t> times;
+  if (level.timeout_ns > 0) times.push_back(level.timeout_ns);
+  if (level.may_override && life.timeout_ns > 0) times.push_back(life.timeout_ns);
+  return times.empty() ? 0 : life.arrival_ns + *std::min_element(times.begin(), times.end());
+}
+
+bool VersionModel::Forget(Life* life) {
+  Waiting& waiting = waiting_[LevelOf(*life)];
+  return std::erase(waiting.in_time, life) + std::erase(waiting.delayed, life) > 0;
 }
 
 std::vector<Life*> VersionModel::EligibleFor(uint32_t instance) const {
   std::vector<Life*> eligible;
-  for (Life* life : queue_) {
+  for (Life* life : queue()) {
     if (life->bound == Life::kUnbound || life->bound == instance) eligible.push_back(life);
   }
   return eligible;
 }
 
-size_t VersionModel::BatchOf(const std::vector<Life*>& eligible) const {
-  if (eligible.empty()) return 0;
-  if (setup_.max_batch_size == 0) return 1;
-  // The rows of each beginning of the queue that may run together.
-  std::vector<uint32_t> sums;
-  uint32_t sum = 0;
-  for (const Life* life : eligible) {
-    sum += life->rows;
-    if (life->width != eligible.front()->width || sum > setup_.max_batch_size) break;
-    sums.push_back(sum);
-  }
-  size_t best = 0;
-  for (size_t i = 0; i < sums.size(); i++) {
-    if (std::count(preferred_.begin(), preferred_.end(), sums[i]) > 0) best = i + 1;
-  }
-  const bool late = setup_.delay_ns > 0 && now_ns - eligible.front()->arrival_ns >= setup_.delay_ns;
-  if (best > 0 && !late) return best;
-  const bool more_may_come = sums.size() == eligible.size() &&
-                             sums.back() < *std::max_element(preferred_.begin(), preferred_.end());
-  return setup_.delay_ns > 0 && !late && more_may_come ? 0 : sums.size();
+bool VersionModel::SamePart(const Life* one, const Life* other) const {
+  const auto late = [this](const Life* life) {
+    const Waiting& waiting = waiting_.at(LevelOf(*life));
+    return std::count(waiting.delayed.begin(), waiting.delayed.end(), life) > 0;
+  };
+  return LevelOf(*one) == LevelOf(*other) && late(one) == late(other);
 }
 
-void VersionModel::Ask(uint32_t awake) {
-  if (terminated_ || abandoned_) return;
-  for (Life* life : std::vector<Life*>(queue_.begin(), queue_.end())) {
-    if (life->expires_ns != 0 && life->expires_ns <= now_ns) {
-      std::erase(queue_, life);
+VersionModel::Head VersionModel::HeadOf(const std::vector<Life*>& eligible) const {
+  Head head;
+  Life* const leader = eligible.front();
+  head.oldest_ns = head.first_ns = leader->arrival_ns;
+  uint32_t sum = 0;
+  uint32_t passed = 0;  // rows
+  for (Life* life : eligible) {
+    const bool may_pass = setup_.across && !setup_.ordered && leader->bound == Life::kUnbound &&
+                          life->bound == Life::kUnbound && SamePart(leader, life);
+    const bool alike = life->width == leader->width;
+    if ((!alike || passed > 0) && !may_pass) head.closed = true;
+    if (alike && sum + life->rows > setup_.max_batch_size) head.closed = true;
+    if (head.closed) break;
+    if (alike) {
+      sum += life->rows;
+      head.batch.push_back(life);
+      head.rows.push_back(sum);
+      head.oldest_ns = std::min(head.oldest_ns, life->arrival_ns);
+    } else {
+      passed += life->rows;
+    }
+    head.first_ns = std::min(head.first_ns, life->arrival_ns);
+  }
+  if (passed >= *std::min_element(preferred_.begin(), preferred_.end())) head.closed = true;
+  if (sum >= *std::max_element(preferred_.begin(), preferred_.end())) head.closed = true;
+  return head;
+}
+
+std::vector<Life*> VersionModel::BatchOf(const std::vector<Life*>& eligible) const {
+  if (eligible.empty()) return {};
+  if (setup_.max_batch_size == 0) return {eligible.front()};
+  Head head = HeadOf(eligible);
+  size_t best = 0;
+  for (size_t i = 0; i < head.rows.size(); i++) {
+    if (std::count(preferred_.begin(), preferred_.end(), head.rows[i]) > 0) best = i + 1;
+  }
+  const auto late = [this](uint64_t since_ns) {
+    return setup_.delay_ns > 0 && now_ns - since_ns >= setup_.delay_ns;
+  };
+  if (best > 0 && !late(head.oldest_ns)) {
+    head.batch.resize(best);
+  } else if (setup_.delay_ns > 0 && !late(head.first_ns) && !head.closed) {
+    head.batch.clear();
+  }
+  return head.batch;
+}
+
+void VersionModel::Expire() {
+  for (Life* life : queue()) {
+    Waiting& waiting = waiting_[LevelOf(*life)];
+    const uint64_t at = ExpiresAt(*life);
+    if (at == 0 || at > now_ns || std::erase(waiting.in_time, life) == 0) continue;
+    if (SetupOf(LevelOf(*life)).delays) {
+      waiting.delayed.push_back(life);
+    } else {
       expired_++;
       Fail(life, Code::kUnavailable);
     }
   }
+}
+
+void VersionModel::Ask(uint32_t awake) {
+  if (terminated_ || abandoned_) return;
+  Expire();
   if (awake != kNobody) Offer(awake);
   // Until no instance that is free could have anything.
-  for (size_t before = queue_.size() + 1; queue_.size() < before;) {
-    before = queue_.size();
+  for (size_t before = queue().size() + 1; queue().size() < before;) {
+    before = queue().size();
     for (uint32_t i = 0; i < instances_.size(); i++) Offer(i);
   }
 }
 
 void VersionModel::Offer(uint32_t instance) {
   if (instances_[instance].occupied) return;
-  std::vector<Life*> batch = EligibleFor(instance);
-  batch.resize(BatchOf(batch));
+  std::vector<Life*> batch = BatchOf(EligibleFor(instance));
   if (batch.empty()) return;
   auto run = std::make_unique<ModelRun>();
   run->id = static_cast<uint32_t>(runs_.size());
   run->instance = instance;
   for (Life* life : batch) {
-    std::erase(queue_, life);
+    Forget(life);
     life->run = run.get();
     run->rows += life->rows;
+  }
+  run->passed = !setup_.ordered;
+  for (uint32_t i = 0; setup_.ordered && i < batch.size(); i++) {
+    turns_.push_back({run.get(), i, {}, false});
   }
   run->done.assign(batch.size(), false);
   run->batch = std::move(batch);
@@ -92,13 +166,16 @@ uint64_t VersionModel::wake_ns() const {
   if (terminated_ || abandoned_) return 0;
   uint64_t wake = 0;
   const auto note = [&](uint64_t at) { wake = wake == 0 ? at : std::min(wake, at); };
-  for (const Life* life : queue_) {
-    if (life->expires_ns != 0) note(life->expires_ns);
+  for (const auto& [level, waiting] : waiting_) {
+    // What is delayed is told to nobody.
+    for (const Life* life : waiting.in_time) {
+      if (ExpiresAt(*life) != 0 && !SetupOf(level).delays) note(ExpiresAt(*life));
+    }
   }
   for (uint32_t i = 0; i < instances_.size(); i++) {
     const std::vector<Life*> eligible = EligibleFor(i);
     if (!instances_[i].occupied && !eligible.empty()) {
-      note(eligible.front()->arrival_ns + setup_.delay_ns);
+      note(HeadOf(eligible).first_ns + setup_.delay_ns);
     }
   }
   return wake;
@@ -107,8 +184,10 @@ uint64_t VersionModel::wake_ns() const {
 // --- Requests in and out.
 
 bool VersionModel::Queue(Life* life) {
-  if (!Admits(*life)) return false;
-  queue_.push_back(life);
+  Waiting& waiting = waiting_[LevelOf(*life)];
+  const uint32_t most = SetupOf(LevelOf(*life)).most;
+  if (most > 0 && waiting.in_time.size() + waiting.delayed.size() >= most) return false;
+  waiting.in_time.push_back(life);
   return true;
 }
 
@@ -116,30 +195,38 @@ void VersionModel::Submit(const std::vector<Life*>& lives) {
   for (Life* life : lives) {
     Expected refusal{Code::kUnavailable};
     refusal.unserved = closed_;
-    life->accepted = !closed_ && !terminated_ && Queue(life);
+    refusal.limited = !closed_ && !terminated_;
+    life->accepted = refusal.limited && Queue(life);
+    if (refusal.limited && !life->accepted) {
+      // What an instance has time for makes room.
+      Ask(kNobody);
+      life->accepted = Queue(life);
+    }
     life->ended = !life->accepted;
     if (life->accepted) {
       open_++;
     } else {
       life->expected.push_back(refusal);
+      if (!closed_) refused_++;
     }
   }
   if (!closed_) Ask(kNobody);
 }
 
-void VersionModel::Fail(Life* life, Code code) {
+void VersionModel::Fail(Life* life, Code code, bool quiet) {
   failed_++;
   if (code == Code::kCancelled) failed_cancelled_++;
   open_--;
   life->ended = true;
   life->expected.push_back({code});
+  life->expected.back().quiet = quiet;
 }
 
 void VersionModel::Cancel(const std::vector<Life*>& lives) {
   bool waited = false;
   for (Life* life : lives) {
     life->cancelled = true;
-    if (std::erase(queue_, life) == 0) continue;
+    if (!Forget(life)) continue;
     waited = true;
     Fail(life, Code::kCancelled);
   }
@@ -149,7 +236,9 @@ void VersionModel::Cancel(const std::vector<Life*>& lives) {
 void VersionModel::Abort(Code code) {
   aborted_ = code;
   Terminate();
-  for (Life* life : std::exchange(queue_, {})) Fail(life, code);
+  const std::vector<Life*> waiting = queue();
+  waiting_.clear();
+  for (Life* life : waiting) Fail(life, code);
 }
 
 void VersionModel::Terminate() {
@@ -158,6 +247,9 @@ void VersionModel::Terminate() {
 }
 
 void VersionModel::Abandon() {
+  // Nothing is held for what never comes.
+  abandoned_ = true;
+  GiveHeld(true);
   for (const auto& run : runs_) {
     if (run->over()) continue;
     for (uint32_t i = 0; i < run->batch.size(); i++) {
@@ -170,7 +262,6 @@ void VersionModel::Abandon() {
       run->batch[i]->expected.push_back(response);
     }
   }
-  abandoned_ = true;
 }
 
 bool VersionModel::drained() const {
@@ -211,26 +302,59 @@ void VersionModel::InstanceFree(ModelRun* run) {
   if (!run->freed) SetFree(run, kNobody);
 }
 
+VersionModel::Turn& VersionModel::TurnOf(const ModelRun* run, uint32_t position) {
+  return *std::find_if(turns_.begin(), turns_.end(), [&](const Turn& turn) {
+    return turn.run == run && turn.position == position;
+  });
+}
+
+void VersionModel::Give(Life* life, const Expected& response) {
+  if (response.final) life->ended = true;
+  life->expected.push_back(response);
+}
+
+void VersionModel::GiveHeld(bool quiet) {
+  while (!turns_.empty()) {
+    Turn& turn = turns_.front();
+    for (Expected& response : turn.held) {
+      response.quiet = response.quiet || quiet;
+      Give(turn.run->batch[turn.position], response);
+    }
+    turn.held.clear();
+    if (!turn.over && !abandoned_) return;
+    ModelRun* const run = turn.run;
+    turns_.pop_front();
+    // An abandoned version adds up no runs any more.
+    run->passed = !abandoned_ && (turns_.empty() || turns_.front().run != run);
+  }
+}
+
 void VersionModel::RespondTo(ModelRun* run, uint32_t position, const Expected& response) {
   Life* const life = run->batch[position];
   if (run->done[position]) return;
   if (life->cancelled && !response.final) return;
-  life->expected.push_back(response);
+  Expected said = response;
+  said.rows = run->rows;
   if (life->cancelled) {
-    life->expected.back().code = Code::kCancelled;
-    life->expected.back().values.clear();
+    said.code = Code::kCancelled;
+    said.values.clear();
   }
-  if (!response.final) return;
-  run->done[position] = true;
-  life->ended = true;
-  open_--;
-  if (life->cancelled) run->cancelled++;
-  if (life->cancelled || response.code != Code::kOk) {
-    run->failed++;
-  } else {
-    run->ok++;
-    run->ok_rows += life->rows;
+  if (said.final) {
+    run->done[position] = true;
+    open_--;
+    if (life->cancelled) run->cancelled++;
+    if (said.code != Code::kOk) {
+      run->failed++;
+    } else {
+      run->ok++;
+      run->ok_rows += life->rows;
+    }
   }
+  if (!setup_.ordered) return Give(life, said);
+  Turn& turn = TurnOf(run, position);
+  turn.held.push_back(said);
+  turn.over = said.final;
+  GiveHeld(said.quiet);
 }
 
 void VersionModel::Respond(ModelRun* run, uint32_t position, Code code, bool final,
@@ -254,15 +378,24 @@ void VersionModel::Reschedule(ModelRun* run, uint32_t position) {
   if (run->done[position]) return;
   run->done[position] = true;
   Life* const life = run->batch[position];
+  if (setup_.ordered) {
+    // Others have their turn after it is queued again.
+    TurnOf(run, position).over = true;
+  }
   if (life->cancelled) {
-    Fail(life, Code::kCancelled);
+    Fail(life, Code::kCancelled, setup_.ordered);
   } else if (aborted_ != Code::kOk) {
-    Fail(life, aborted_);
+    Fail(life, aborted_, setup_.ordered);
   } else if (Queue(life)) {
     Ask(kNobody);
   } else {
-    Fail(life, Code::kUnavailable);
+    Fail(life, Code::kUnavailable, setup_.ordered);
   }
+  GiveHeld(false);
+}
+
+bool VersionModel::Holds(const ModelRun* run, uint32_t position) {
+  return setup_.ordered && !run->done[position] && !TurnOf(run, position).held.empty();
 }
 
 Counts VersionModel::counts() const {
@@ -270,6 +403,7 @@ Counts VersionModel::counts() const {
   counts.fail = failed_;
   counts.cancelled = failed_cancelled_;
   counts.rejected = expired_;
+  counts.refused = refused_;
   for (const auto& run : runs_) {
     counts.success += run->ok;
     counts.rows += run->ok_rows;

@@ -1,20 +1,37 @@
 // What a version must do with requests, written down a second time and in the plainest way: no
-// locks, threads or recycled memory, one queue and some lists.
+// locks, threads or recycled memory, some queues and lists.
 //
 // Each function is one call of the version, or what a backend says to a run. It decides at once
 // what comes of it: which batches instances get (`next`, `runs`), and which responses requests get
 // (`expected`). Who drives the engine compares. Not thread-safe.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "engine/base/status.h"
 
 namespace tritonts::test {
+
+// How requests of a level wait.
+struct LevelSetup {
+  bool delays = false;        // those that waited too long go behind the others; else they end
+  uint64_t timeout_ns = 0;    // 0: they may wait for ever
+  bool may_override = false;  // with a time of their own, if that is shorter or the only one
+  uint32_t most = 0;          // so many may wait; 0: any number
+};
+
+struct QueueSetup {
+  uint32_t levels = 0;
+  uint32_t usual_level = 0;
+  LevelSetup general;
+  std::map<uint32_t, LevelSetup> own;
+};
 
 // How a version is made.
 struct Setup {
@@ -22,9 +39,17 @@ struct Setup {
   uint32_t max_batch_size = 0;      // 0: no batching
   std::vector<uint32_t> preferred;  // sizes
   uint64_t delay_ns = 0;
-  uint32_t max_queue = 0;  // so many may wait; 0: any number
+  std::optional<QueueSetup> queue;
+  bool across = false;   // requests of other shapes are passed over
+  bool ordered = false;  // responses leave in the order of their requests
   bool runs_inline = false;
   bool has_device = false;
+  // Whether a request may get several responses. Such versions never run inline, and of blocking
+  // instances the schedules know only those that respond once.
+  bool decoupled() const {
+    return !runs_inline &&
+           std::find(asynchronous.begin(), asynchronous.end(), false) == asynchronous.end();
+  }
 };
 
 // A response that a request is to get.
@@ -34,6 +59,8 @@ struct Expected {
   bool ran = false;
   bool unserved = false;
   bool abandoned = false;
+  bool limited = false;
+  uint32_t rows = 0;               // of the batch that it ran in
   std::vector<float> values = {};  // of its output; empty: none
   bool quiet = false;  // the engine is in the middle of something: nothing may be done now
 };
@@ -48,7 +75,8 @@ struct Life {
   uint32_t width = 1;  // only requests of one width run together
   uint32_t bound = kUnbound;
   uint64_t arrival_ns = 0;
-  uint64_t expires_ns = 0;  // 0: never
+  uint32_t priority = 0;
+  uint64_t timeout_ns = 0;  // its own; 0: none
   bool accepted = false;
   bool cancelled = false;
   bool released = false;
@@ -66,6 +94,7 @@ struct ModelRun {
   bool begun = false;
   bool returned = false;  // Execute has
   bool freed = false;     // its instance is
+  bool passed = true;     // it keeps no later responses back
   uint32_t ok = 0;
   uint32_t ok_rows = 0;
   uint32_t failed = 0;
@@ -73,7 +102,7 @@ struct ModelRun {
 
   bool all_done() const;
   // Nothing is left of it, and who holds no reference must not touch it.
-  bool over() const { return all_done() && returned && freed; }
+  bool over() const { return all_done() && returned && freed && passed; }
 };
 
 // The counts of Statistics.
@@ -82,6 +111,7 @@ struct Counts {
   uint64_t fail = 0;
   uint64_t cancelled = 0;
   uint64_t rejected = 0;
+  uint64_t refused = 0;
   uint64_t rows = 0;
   uint64_t executions = 0;
   std::map<uint32_t, uint64_t> batches;  // by rows
@@ -114,10 +144,13 @@ class VersionModel {
                const std::vector<std::vector<float>>& values);
   void Release(ModelRun* run, uint32_t position);
   void Reschedule(ModelRun* run, uint32_t position);
+  // Whether a response to the request is held back for its order.
+  bool Holds(const ModelRun* run, uint32_t position);
 
   // --- What is to be seen.
   uint64_t now_ns = 1'000'000;
-  const std::deque<Life*>& queue() const { return queue_; }
+  // Those that wait, in the order in which they are served.
+  std::vector<Life*> queue() const;
   const std::vector<std::unique_ptr<ModelRun>>& runs() const { return runs_; }
   // The batch that an instance was given and that Execute was not called with.
   const ModelRun* next(uint32_t instance) const { return instances_[instance].next; }
@@ -137,27 +170,61 @@ class VersionModel {
     ModelRun* next = nullptr;
   };
 
-  bool Admits(const Life& life) const;
+  // The requests of a level that wait.
+  struct Waiting {
+    std::deque<Life*> in_time;
+    std::deque<Life*> delayed;
+  };
+  // A request's turn to respond.
+  struct Turn {
+    ModelRun* run = nullptr;
+    uint32_t position = 0;
+    std::deque<Expected> held;
+    bool over = false;  // nothing is to come of the run
+  };
+  // What there is to say of a request that runs together with those before it.
+  struct Head {
+    std::vector<Life*> batch;    // all that may run together
+    std::vector<uint32_t> rows;  // of each beginning of these
+    uint64_t oldest_ns = 0;      // when the first of these came
+    uint64_t first_ns = 0;       // the same, of those that they passed over, too
+    bool closed = false;         // who comes later cannot join
+  };
+
+  uint32_t LevelOf(const Life& life) const;
+  LevelSetup SetupOf(uint32_t level) const;
+  uint64_t ExpiresAt(const Life& life) const;  // 0: never
+  bool Forget(Life* life);                     // false: it does not wait
+  Head HeadOf(const std::vector<Life*>& eligible) const;
+  void Expire();
   std::vector<Life*> EligibleFor(uint32_t instance) const;
-  // How many of these run together now; 0: they wait.
-  size_t BatchOf(const std::vector<Life*>& eligible) const;
+  // Those of them that run together now; none: they wait.
+  std::vector<Life*> BatchOf(const std::vector<Life*>& eligible) const;
+  // Whether the two are of one level, and both in time or both late.
+  bool SamePart(const Life* one, const Life* other) const;
   void Ask(uint32_t awake);
   void Offer(uint32_t instance);
   bool Queue(Life* life);
   // Ends requests that no run has.
-  void Fail(Life* life, Code code);
+  void Fail(Life* life, Code code, bool quiet = false);
   void RespondTo(ModelRun* run, uint32_t position, const Expected& response);
+  Turn& TurnOf(const ModelRun* run, uint32_t position);
+  // Gives the responses whose turn it is; all there are, when nothing is held any more.
+  void GiveHeld(bool quiet);
+  static void Give(Life* life, const Expected& response);
   void SetFree(ModelRun* run, uint32_t awake);
 
   const Setup setup_;
   std::vector<uint32_t> preferred_;
   std::vector<InstanceState> instances_;
-  std::deque<Life*> queue_;
+  std::map<uint32_t, Waiting> waiting_;  // by level
+  std::deque<Turn> turns_;
   std::vector<std::unique_ptr<ModelRun>> runs_;
   uint64_t open_ = 0;  // accepted, and not ended
   uint64_t failed_ = 0;
   uint64_t failed_cancelled_ = 0;
   uint64_t expired_ = 0;  // of failed_
+  uint64_t refused_ = 0;
   Code aborted_ = Code::kOk;
   bool closed_ = false;
   bool terminated_ = false;

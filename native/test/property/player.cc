@@ -1,11 +1,14 @@
 #include "player.h"
 
 #include <algorithm>
+#include <numeric>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
 
 #include "engine/base/abandon.h"
+#include "engine/scheduling/dynamic_scheduler.h"
+#include "engine/scheduling/policy_scheduler.h"
 #include "sink.h"
 #include "timer.h"
 
@@ -50,6 +53,22 @@ class Player::PlayedBackend final : public Backend {
   bool may_run_on_js_thread() const override { return true; }
 };
 
+namespace {
+
+QueuePolicy PolicyOf(const LevelSetup& level) {
+  using OnTimeout = QueuePolicy::OnTimeout;
+  return {level.delays ? OnTimeout::kDelay : OnTimeout::kReject, level.timeout_ns,
+          level.may_override, level.most};
+}
+
+QueuePolicies PoliciesOf(const QueueSetup& setup) {
+  QueuePolicies policies{setup.levels, setup.usual_level, PolicyOf(setup.general), {}};
+  for (const auto& [level, own] : setup.own) policies.own[level] = PolicyOf(own);
+  return policies;
+}
+
+}  // namespace
+
 // --- A schedule from beginning to end.
 
 Player::Player(const Schedule& schedule)
@@ -63,6 +82,7 @@ bool Player::Start() {
       1, "m", 1, &backend, std::make_unique<PlayedModel>(this), &timer_, [this] { drained_++; });
   const Setup& setup = schedule_.setup;
   VersionConfig config;
+  config.latencies.histograms = true;
   config.io = {setup.max_batch_size,
                {{"x", DataType::kFp32, {-1, -1}, false}},
                {{"y", DataType::kFp32, {-1, -1}, false}}};
@@ -71,9 +91,23 @@ bool Player::Start() {
   }
   // Whatever was measured once fits.
   if (setup.runs_inline) config.inline_budget_ns = uint64_t{3600} * 1'000'000'000;
-  const DynamicPolicy policy{setup.max_batch_size, setup.preferred, setup.delay_ns};
-  config.scheduler = [this, policy] {
-    return std::make_unique<ClockedScheduler>(policy, schedule_.setup.max_queue, view_);
+  config.preserve_ordering = setup.ordered;
+  config.decoupled = setup.decoupled();
+  const DynamicPolicy policy{setup.max_batch_size, setup.preferred, setup.delay_ns,
+                             setup.across && !setup.ordered};
+  std::shared_ptr<const QueuePolicies> queue;
+  if (setup.queue) {
+    config.queue = PoliciesOf(*setup.queue);
+    queue = std::make_shared<const QueuePolicies>(*config.queue);
+  }
+  config.scheduler = [this, policy, queue]() -> std::unique_ptr<Scheduler> {
+    std::unique_ptr<Scheduler> inner;
+    if (queue) {
+      inner = std::make_unique<PolicyScheduler>(policy, queue, "m");
+    } else {
+      inner = std::make_unique<DynamicScheduler>(policy);
+    }
+    return std::make_unique<ClockedScheduler>(std::move(inner), view_);
   };
   view_->now_ns = model_.now_ns;
   ScheduledAt(nullptr) = 0;
@@ -117,6 +151,8 @@ void Player::End() {
       if (!run->begun || run->over()) continue;
       PlayedRun* const played = played_[run].get();
       RespondToAll(played, {Do::kRespondToAll});
+      // Its memory may be another run's by now.
+      if (run->over()) continue;
       On(played, false, [&] {
         {
           std::lock_guard lock(mutex_);
@@ -198,6 +234,7 @@ std::string Player::Difference() {
       differs(statistics.fail.count, counts.fail, "fail") ||
       differs(statistics.cancelled, counts.cancelled, "cancelled") ||
       differs(statistics.rejected, counts.rejected, "rejected") ||
+      differs(statistics.refused, counts.refused, "refused") ||
       differs(statistics.inference_count, counts.rows, "inference_count") ||
       differs(statistics.execution_count, counts.executions, "execution_count") ||
       differs(statistics.queue.count, counts.success, "queue") ||
@@ -207,6 +244,16 @@ std::string Player::Difference() {
     return out.str();
   }
   if (batches != counts.batches) return "other batch sizes";
+  // Each request that was answered is in one class of each histogram; each that ended otherwise is
+  // counted for one reason at most.
+  const VersionMetrics metrics = version_->metrics({});
+  for (const LatencyHistogram& phase : metrics.latencies.phases) {
+    const auto& classes = phase.counts();
+    const uint64_t all = std::accumulate(classes.begin(), classes.end(), uint64_t{0});
+    if (differs(all, counts.success, "a histogram")) return out.str();
+  }
+  const uint64_t reasons = statistics.cancelled + statistics.rejected + statistics.backend_failed;
+  if (reasons > counts.fail) return "more reasons than failures";
   if (view_->broken > 0) return "the scheduler was asked about an instance that is not free";
   if (model_.abandoned()) return {};
   if (differs(view_->waiting, model_.queue().size(), "requests that wait")) return out.str();

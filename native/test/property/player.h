@@ -64,7 +64,7 @@ class Player {
   };
 
   // How long what is on its way on another thread may take.
-  static constexpr auto kPatience = std::chrono::seconds(10);
+  static constexpr auto kPatience = std::chrono::seconds(60);
 
   explicit Player(const Schedule& schedule);
   bool Start();

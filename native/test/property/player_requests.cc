@@ -38,7 +38,8 @@ Player::Group* Player::MakeGroup(uint32_t hash, uint32_t count) {
   header.sink = sinks_[(hash >> 24) % 2].get();
   header.executor = version_.get();
   header.arrival_ns = model_.now_ns;
-  ExpiresAt(header) = (hash >> 16) % 4 == 0 ? model_.now_ns + 1000 * (1 + (hash >> 18) % 24) : 0;
+  header.timeout_ns = (hash >> 16) % 3 == 0 ? 1000 * (1 + (hash >> 18) % 24) : 0;
+  header.priority = (hash >> 20) % 6;
   header.slot = static_cast<uint32_t>(lives_.size());
   header.requests = count;
   header.ClearInputs();
@@ -50,7 +51,7 @@ Player::Group* Player::MakeGroup(uint32_t hash, uint32_t count) {
   input.shape = std::vector<int64_t>{header.batch_size, width};
   input.first_chunks.push_back(
       {group->input.get(), floats * sizeof(float), MemoryKind::kHost, 0, {}});
-  version_->SetShapeKey(&header);
+  version_->SetQueueKeys(&header);
   return group;
 }
 
@@ -68,7 +69,8 @@ Life* Player::MakeLife(Group* group, uint32_t position, uint32_t hash) {
   const auto instances = static_cast<uint32_t>(schedule_.setup.asynchronous.size());
   if ((hash >> 11) % 4 == 0) life->bound = (hash >> 13) % instances;
   life->arrival_ns = header.arrival_ns;
-  life->expires_ns = ExpiresAt(header);
+  life->priority = static_cast<uint32_t>(header.priority);
+  life->timeout_ns = header.timeout_ns;
   slot->life = life;
   slot->group = group;
   Request& request = slot->request;
@@ -138,13 +140,17 @@ void Player::CheckResponse(const Response& response, const Life& life, const Exp
   same(response.timings != nullptr, expected.ran, "ran");
   same(response.unserved, expected.unserved, "unserved");
   same(response.abandoned, expected.abandoned, "abandoned");
+  same(response.limited, expected.limited, "limited");
   same(static_cast<uint32_t>(response.outputs.size()), expected.values.empty() ? 0 : 1, "outputs");
-  if (response.timings && life.run) {
-    same(response.timings->batch_size, life.run->rows, "batch size");
+  if (response.timings && expected.rows > 0) {
+    same(response.timings->batch_size, expected.rows, "batch size");
   }
   if (response.outputs.empty() || expected.values.empty()) return;
   const OutputTensor& output = response.outputs.front();
   std::vector<float> values(expected.values.size());
+  int64_t elements = output.batch >= 0 ? output.batch : 1;
+  for (const int64_t dim : output.tail) elements *= dim;
+  if (elements != static_cast<int64_t>(values.size())) Fail(who + ": an output of another shape");
   if (output.size != values.size() * sizeof(float)) {
     return Fail(who + ": an output of " + std::to_string(output.size) + " bytes");
   }

@@ -64,8 +64,16 @@ void Player::Do(const Step& step) {
       return;
     case Do::kReschedule:
       if (!played) return;
+      // With responses held, a request is queued again at some time in its turn: that is for the
+      // order's own tests.
+      if (schedule_.setup.ordered && depth_ > 0) return;
       return On(played, its_thread, [&] {
-        locked([&] { model_.Reschedule(played->model, at()); });
+        bool held = false;
+        locked([&] {
+          held = model_.Holds(played->model, at());
+          if (!held) model_.Reschedule(played->model, at());
+        });
+        if (held) return;
         played->run->Reschedule(at());
       });
     case Do::kRelease: {
@@ -154,7 +162,7 @@ void Player::Cancel(const Step& step) {
 void Player::Respond(PlayedRun* played, const Step& step) {
   const uint32_t position = step.b % static_cast<uint32_t>(played->model->batch.size());
   const uint32_t how = step.b / 64 % 8;  // an error, or where the output lies
-  const bool final = step.c / 2 % 3 > 0;
+  const bool final = step.c / 2 % 3 > 0 || !schedule_.setup.decoupled();
   Life* const life = played->model->batch[position];
   const Code code = how == 0 ? Code::kInternal : how == 1 ? Code::kUnavailable : Code::kOk;
   const std::vector<float> values = Values(*life, step.c);
@@ -167,13 +175,18 @@ void Player::Respond(PlayedRun* played, const Step& step) {
     model_.Respond(played->model, position, code, final, all);
   }
   tritonts::Run& run = *played->run;
-  const std::vector<int64_t> shape{int64_t{life->rows}, int64_t{life->width}};
+  std::vector<int64_t> shape{int64_t{life->rows}, int64_t{life->width}};
   BlockRef block;
+  std::vector<float> own;  // memory of the backend's
   if (open && how == 7) {
     block = run.pool().Acquire(values.size() * sizeof(float));
     std::copy(values.begin(), values.end(), static_cast<float*>(block->data()));
     run.SetRequestOutput(position, 0, DataType::kFp32, shape, block->data(),
                          values.size() * sizeof(float), block.get());
+  } else if (open && how == 6) {
+    own = values;
+    run.SetRequestOutput(position, 0, DataType::kFp32, shape, own.data(),
+                         own.size() * sizeof(float), nullptr);
   } else if (how > 3) {
     const MemoryKind kind = how == 4 ? MemoryKind::kDevice : MemoryKind::kHost;
     auto place = run.Output(position, 0, DataType::kFp32, shape, kind);
@@ -188,12 +201,15 @@ void Player::Respond(PlayedRun* played, const Step& step) {
     }
   }
   run.Respond(position, {code, "as it was told"}, final);
+  // From here on they are the backend's again.
+  std::fill(own.begin(), own.end(), -1.0f);
+  std::fill(shape.begin(), shape.end(), -1);
 }
 
 void Player::RespondToAll(PlayedRun* played, const Step& step) {
   const ModelRun& model = *played->model;
   const uint32_t how = step.b / 64 % 4;
-  const bool final = step.b % 4 > 0 || step.a == 0;
+  const bool final = step.b % 4 > 0 || step.a == 0 || !schedule_.setup.decoupled();
   const Code code = how == 0 ? Code::kInternal : Code::kOk;
   std::vector<std::vector<float>> values;
   std::vector<float> whole;

@@ -45,6 +45,35 @@ constexpr std::array<Kind, static_cast<size_t>(Do::kCount)> kKinds = {{
     {Do::kAbandon, "abandon", 2},
 }};
 
+LevelSetup DrawLevel(Draw* draw) {
+  LevelSetup level;
+  level.delays = draw->Once(2);
+  if (draw->Once(2)) level.timeout_ns = 1000 * uint64_t{1 + draw->Up(19)};
+  level.may_override = draw->Once(2);
+  if (draw->Once(2)) level.most = 1 + draw->Up(6);
+  return level;
+}
+
+QueueSetup DrawQueue(Draw* draw) {
+  QueueSetup queue;
+  queue.general = DrawLevel(draw);
+  // Requests have priorities of 0 to 5.
+  if (draw->Once(3)) return queue;
+  queue.levels = 1 + draw->Up(3);
+  queue.usual_level = 1 + draw->Up(queue.levels - 1);
+  for (uint32_t i = draw->Up(2); i > 0; i--) {
+    queue.own[1 + draw->Up(queue.levels - 1)] = DrawLevel(draw);
+  }
+  return queue;
+}
+
+std::string Show(const LevelSetup& level) {
+  std::ostringstream out;
+  out << "[" << (level.delays ? "delay" : "reject") << " after " << level.timeout_ns << " ns"
+      << (level.may_override ? " or their own" : "") << ", most " << level.most << "]";
+  return out.str();
+}
+
 }  // namespace
 
 Schedule DrawSchedule(uint64_t seed) {
@@ -64,7 +93,9 @@ Schedule DrawSchedule(uint64_t seed) {
     }
     if (draw.Once(2)) setup.delay_ns = 1000 * uint64_t{1 + draw.Up(19)};
   }
-  if (draw.Once(3)) setup.max_queue = 2 + draw.Up(6);
+  if (draw.Once(2)) setup.queue = DrawQueue(&draw);
+  setup.ordered = draw.Once(3);
+  setup.across = draw.Once(2);
   setup.runs_inline = draw.Once(2);
   setup.has_device = draw.Once(2);
 
@@ -120,7 +151,18 @@ Schedule Shorten(Schedule schedule, const std::function<bool(const Schedule&)>& 
     plainer([](Schedule* one) { one->setup.asynchronous.assign(1, true); });
     plainer([](Schedule* one) { one->setup.preferred.clear(); });
     plainer([](Schedule* one) { one->setup.delay_ns = 0; });
-    plainer([](Schedule* one) { one->setup.max_queue = 0; });
+    plainer([](Schedule* one) { one->setup.queue.reset(); });
+    plainer([](Schedule* one) {
+      if (one->setup.queue) one->setup.queue->own.clear();
+    });
+    plainer([](Schedule* one) {
+      if (one->setup.queue) one->setup.queue = {0, 0, one->setup.queue->general, {}};
+    });
+    plainer([](Schedule* one) {
+      if (one->setup.queue) one->setup.queue->general = {};
+    });
+    plainer([](Schedule* one) { one->setup.ordered = false; });
+    plainer([](Schedule* one) { one->setup.across = false; });
     plainer([](Schedule* one) { one->setup.has_device = false; });
     plainer([](Schedule* one) { one->setup.runs_inline = false; });
     for (size_t i = 0; i < schedule.steps.size(); i++) {
@@ -137,7 +179,15 @@ std::string Show(const Setup& setup) {
   std::ostringstream out;
   out << "max_batch_size " << setup.max_batch_size << ", preferred [";
   for (const uint32_t size : setup.preferred) out << ' ' << size;
-  out << " ], delay " << setup.delay_ns << " ns, max queue " << setup.max_queue << ", instances";
+  out << " ], delay " << setup.delay_ns << " ns, ";
+  if (const auto& queue = setup.queue) {
+    out << "queue " << Show(queue->general) << " of " << queue->levels << " levels, usually "
+        << queue->usual_level;
+    for (const auto& [level, own] : queue->own) out << ", " << level << " " << Show(own);
+    out << ", ";
+  }
+  out << (setup.ordered ? "ordered, " : "") << (setup.across ? "across shapes, " : "")
+      << "instances";
   for (const bool asynchronous : setup.asynchronous) out << (asynchronous ? " async" : " blocking");
   if (setup.runs_inline) out << ", inline";
   if (setup.has_device) out << ", with a device";

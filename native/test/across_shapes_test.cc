@@ -1,0 +1,176 @@
+// How requests of a batch's shape join it from behind requests of other shapes, as tables.
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "check.h"
+#include "engine/scheduling/batch_rule.h"
+#include "engine/scheduling/policy_scheduler.h"
+
+namespace tritonts::test {
+
+namespace {
+
+// A queue as a word a request: its shape as a letter, its rows where they are not 1, '!' where it
+// is of level 1 (else 2), '@' where it is bound to instance 0, and '*' where it came at time 50.
+class Queue {
+ public:
+  explicit Queue(const std::string& words, uint32_t most, std::vector<uint32_t> preferred,
+                 uint64_t delay_ns, bool across = true)
+      : scheduler_({most, std::move(preferred), delay_ns, across}, Policies(), "m") {
+    std::string word;
+    for (const char one : words + " ") {
+      if (one != ' ') {
+        word += one;
+      } else if (!word.empty()) {
+        Arrive(word);
+        word.clear();
+      }
+    }
+  }
+  void Arrive(const std::string& word) {
+    const auto has = [&word](char what) { return word.find(what) != std::string::npos; };
+    RequestHeader& header = headers_.emplace_back();
+    header.shape_key = {word[0]};
+    if (word.size() > 1 && word[1] >= '1' && word[1] <= '9') {
+      header.batch_size = static_cast<uint32_t>(word[1] - '0');
+    }
+    header.level = has('!') ? 1 : 2;
+    header.arrival_ns = has('*') ? 50 : 0;
+    Request& request = requests_.emplace_back();
+    request.header = &header;
+    if (has('@')) request.bound = 0;
+    words_.push_back(word);
+    CHECK(scheduler_.Enqueue(&request, 0).ok());
+  }
+  // The batches that instance 0 may have one after the other at a time, and when it asks again:
+  // "a a | b, at 100".
+  std::string Batches(uint64_t now_ns = 0) {
+    std::string all;
+    while (true) {
+      Decision decision;
+      scheduler_.Next(0, now_ns, &decision);
+      if (decision.take.empty()) {
+        if (decision.wake_at_ns > 0) all += ", at " + std::to_string(decision.wake_at_ns);
+        return all;
+      }
+      if (!all.empty()) all += " | ";
+      for (const Request* one : decision.take) {
+        for (size_t i = 0; i < requests_.size(); i++) {
+          if (&requests_[i] == one) all += (one == decision.take[0] ? "" : " ") + words_[i];
+        }
+      }
+      closed_by = decision.closed_by;
+    }
+  }
+  Scheduler& scheduler() { return scheduler_; }
+  Request* request(size_t i) { return &requests_[i]; }
+
+  ClosedBy closed_by = ClosedBy::kNothingMore;  // of the last batch
+
+ private:
+  static std::shared_ptr<const QueuePolicies> Policies() {
+    QueuePolicies policies;
+    policies.levels = 2;
+    policies.default_level = 2;
+    return std::make_shared<const QueuePolicies>(policies);
+  }
+
+  PolicyScheduler scheduler_;
+  std::deque<RequestHeader> headers_;
+  std::deque<Request> requests_;
+  std::vector<std::string> words_;
+};
+
+std::string Batches(const std::string& words, uint32_t most = 8,
+                    std::vector<uint32_t> preferred = {}, uint64_t delay_ns = 0,
+                    uint64_t now_ns = 0) {
+  return Queue(words, most, std::move(preferred), delay_ns).Batches(now_ns);
+}
+
+ClosedBy FirstClosedBy(const std::string& words, uint32_t most) {
+  Queue queue(words, most, {}, 0);
+  Decision decision;
+  queue.scheduler().Next(0, 0, &decision);
+  return decision.closed_by;
+}
+
+}  // namespace
+
+TEST(requests_of_the_shape_of_a_batch_join_it_from_behind_others) {
+  CHECK_EQ(Batches("a b a b a"), "a a a | b b");
+  CHECK_EQ(Queue("a b a b a", 8, {}, 0, false).Batches(), "a | b | a | b | a");
+  CHECK_EQ(Batches("a b c c b a"), "a a | b b | c c");
+  // Up to the maximum; the oldest of all that wait leads each batch.
+  CHECK_EQ(Batches("a b a b a a b", 2), "a a | b b | a a | b");
+  CHECK_EQ(Batches("a b b b b a", 2), "a a | b b | b b");
+}
+
+TEST(a_request_that_does_not_fit_is_not_overtaken_by_others_of_its_shape) {
+  CHECK_EQ(Batches("a3 b a3 a1", 4), "a3 | b | a3 a1");
+  CHECK_EQ(Batches("a3 b9 a1", 4), "a3 a1 | b9");
+}
+
+TEST(a_batch_is_cut_to_preferred_sizes_across_shapes) {
+  CHECK_EQ(Batches("a b a a b a a", 8, {4}), "a a a a | b b | a");
+  CHECK_EQ(Batches("a b a a b a a", 8, {2, 4}), "a a a a | b b | a");
+}
+
+TEST(nobody_is_passed_over_across_levels) {
+  // Those of level 1 go first; the second `a` of level 2 would overtake `b` of level 1.
+  CHECK_EQ(Batches("a! b! a a!"), "a! a! | b! | a");
+  CHECK_EQ(Batches("a! a b"), "a! a | b");
+  CHECK_EQ(Batches("a! b a"), "a! | b | a");
+}
+
+TEST(nobody_passes_what_is_bound_to_an_instance_nor_is_passed_by_it) {
+  CHECK_EQ(Batches("a b@ a"), "a | b@ | a");
+  CHECK_EQ(Batches("a b a@"), "a | b | a@");
+  CHECK_EQ(Batches("a@ b a"), "a@ | b | a");
+}
+
+TEST(a_batch_that_waits_lets_few_others_wait_with_it_until_the_first_of_all_is_late) {
+  CHECK_EQ(Batches("a* b*", 8, {}, 100), ", at 150");
+  CHECK_EQ(Batches("a* b", 8, {}, 100), ", at 100");
+  CHECK_EQ(Batches("a* b", 8, {}, 100, 100), "a* | b");
+  CHECK_EQ(Batches("a b*", 8, {}, 100, 100), "a, at 150");
+  // As many as could run themselves close it.
+  CHECK_EQ(Batches("a b2 c", 8, {4}, 100), ", at 100");
+  CHECK_EQ(Batches("a b2 c2", 8, {4}, 100), "a, at 100");
+  CHECK_EQ(Batches("a b b b b", 8, {4}, 100), "a | b b b b");
+}
+
+TEST(a_batch_across_shapes_says_why_it_has_no_more_requests) {
+  CHECK(FirstClosedBy("a b a", 8) == ClosedBy::kShape);
+  CHECK(FirstClosedBy("a b a", 2) == ClosedBy::kFull);
+  CHECK(FirstClosedBy("a b a2", 2) == ClosedBy::kFull);
+  CHECK(FirstClosedBy("a! b! a", 8) == ClosedBy::kPriority);
+  CHECK(FirstClosedBy("a a", 8) == ClosedBy::kNothingMore);
+}
+
+TEST(a_batch_passes_over_so_many_and_no_more) {
+  for (const size_t others : {BatchRule::kMostPassed, BatchRule::kMostPassed + 1}) {
+    std::string words = "a";
+    for (size_t i = 0; i < others; i++) words += " b";
+    Queue queue(words + " a", 8, {}, 0);
+    Decision decision;
+    queue.scheduler().Next(0, 0, &decision);
+    CHECK_EQ(decision.take.size(), others == BatchRule::kMostPassed ? 2u : 1u);
+    CHECK(decision.closed_by == ClosedBy::kShape);
+  }
+}
+
+TEST(a_queue_is_whole_after_requests_were_taken_from_the_middle) {
+  Queue queue("a b a b c a", 8, {}, 0);
+  Decision decision;
+  queue.scheduler().Next(0, 0, &decision);
+  CHECK_EQ(decision.take.size(), 3u);
+  CHECK_EQ(queue.scheduler().waiting(), 3u);
+  CHECK(queue.scheduler().Cancel(queue.request(1)));
+  CHECK(!queue.scheduler().Cancel(queue.request(2)));
+  queue.Arrive("c");
+  CHECK_EQ(queue.Batches(), "b | c c");
+}
+
+}  // namespace tritonts::test

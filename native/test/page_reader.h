@@ -1,0 +1,111 @@
+// Reads the responses in a completion page, as port_layout.h describes them.
+#pragma once
+
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/base/datatype.h"
+#include "engine/base/status.h"
+#include "engine/port/pages.h"
+#include "engine/port/port_layout.h"
+#include "engine/request/stream_count.h"
+
+namespace tritonts::test {
+
+// Names a request: its slot, plus this times the position in its group.
+constexpr uint32_t kPositionStep = 1u << 20;
+
+struct PortResponse {
+  struct Output {
+    uint32_t index = 0;
+    DataType datatype = DataType::kInvalid;
+    std::vector<int64_t> shape;
+    std::string bytes;
+    bool large = false;
+    int32_t offset = 0;  // in its page
+  };
+  uint32_t slot = 0;  // plus kPositionStep times the position in its group
+  uint32_t generation = 0;
+  Code code = Code::kOk;
+  std::string message;
+  std::vector<Output> outputs;
+  bool final = false;
+  bool limited = false;
+  bool unserved = false;
+  bool ran = false;
+  bool empty = false;      // the end of a request without a response
+  uint64_t counted = 0;    // what it counts until it is read
+  bool alike = false;      // one of several requests of a record
+  double timings[5] = {};  // of its batch; only if it ran
+};
+
+// Appends the responses in a page.
+inline void ReadPage(const CompletionPage& page, std::vector<PortResponse>* responses) {
+  const int32_t* words = page.data();
+  const auto* bytes = static_cast<const char*>(page.memory->data());
+  double timings[5] = {};
+  for (uint32_t at = 0; at < page.words;) {
+    if (words[at] == layout::kTimings) {
+      at += 1;
+      at += at & 1;
+      std::memcpy(timings, words + at, sizeof(timings));
+      at += sizeof(timings) / 4;
+      continue;
+    }
+    PortResponse response;
+    response.slot = static_cast<uint32_t>(words[at++]);
+    response.generation = static_cast<uint32_t>(words[at++]);
+    const int32_t flags = words[at++];
+    response.slot += static_cast<uint32_t>(words[at++]) * kPositionStep;
+    const auto count = static_cast<uint32_t>(words[at++]);
+    response.code = static_cast<Code>(flags & 0xff);
+    response.final = (flags & layout::kFinalBit) != 0;
+    response.limited = (flags & layout::kLimitedBit) != 0;
+    response.unserved = (flags & layout::kUnservedBit) != 0;
+    response.ran = (flags & layout::kRanBit) != 0;
+    response.empty = (flags & layout::kEmptyBit) != 0;
+    if (response.ran) std::memcpy(response.timings, timings, sizeof(timings));
+    if (response.code != Code::kOk) {
+      const int32_t offset = words[at++];
+      response.message.assign(bytes + offset, static_cast<size_t>(words[at++]));
+    }
+    for (uint32_t i = 0; i < static_cast<uint32_t>(flags) >> 16; i++) {
+      PortResponse::Output output;
+      output.index = static_cast<uint32_t>(words[at] & 0xffff);
+      output.datatype = static_cast<DataType>(words[at++] >> 16);
+      const int32_t offset = words[at++];
+      const auto size = static_cast<size_t>(words[at++]);
+      const auto rank = static_cast<uint32_t>(words[at++]);
+      for (uint32_t dim = 0; dim < rank; dim++) output.shape.push_back(words[at++]);
+      output.large = offset < 0;
+      output.offset = offset;
+      if (output.large) {
+        const CompletionPage::Large& large = page.large[static_cast<size_t>(~offset)];
+        output.bytes.assign(static_cast<const char*>(large.data), large.size);
+      } else {
+        output.bytes.assign(bytes + offset, size);
+      }
+      response.outputs.push_back(std::move(output));
+    }
+    if (flags & layout::kCountedBit) {
+      response.counted = StreamCount::kResponseBytes;
+      for (const PortResponse::Output& output : response.outputs) {
+        response.counted += output.bytes.size();
+      }
+    }
+    response.alike = count > 1;
+    for (uint32_t i = 1; i < count; i++) {
+      responses->push_back(response);
+      response.slot += kPositionStep;
+      for (PortResponse::Output& output : response.outputs) {
+        output.offset += static_cast<int32_t>(output.bytes.size());
+        output.bytes.assign(bytes + output.offset, output.bytes.size());
+      }
+    }
+    responses->push_back(std::move(response));
+  }
+}
+
+}  // namespace tritonts::test

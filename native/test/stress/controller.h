@@ -1,0 +1,46 @@
+// The controller of the stress program: it loads, publishes and retires versions.
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "test/contract_backend.h"
+#include "test/onnxruntime_fixture.h"
+#include "test/server_fixture.h"
+#include "test/stress/stress.h"
+
+namespace tritonts::test {
+
+// Owned and used by one thread.
+class Controller {
+ public:
+  Controller(ServerBench* bench, uint64_t seed) : bench_(bench), random_(seed) {
+    if (LibraryPath().empty()) return;
+    onnx_path_ = folder_.File("model.onnx", OnnxModelWriter()
+                                                .Input("x0", Tensor(kOnnxFloat, {-1, 4}))
+                                                .Node("Add", {"x0", "x0"}, {"y0"})
+                                                .Output("y0", Tensor(kOnnxFloat, {-1, 4}))
+                                                .Model());
+  }
+
+  void Run(uint64_t until_ns);
+  // Every retirement must have ended without abandoning its version.
+  void Finish();
+
+ private:
+  void Serve();
+  void Publish();
+  void RetireOne();
+
+  ServerBench* const bench_;
+  Random random_;
+  ContractBackend contract_;
+  const TemporaryFolder folder_;
+  std::string onnx_path_;
+  std::vector<Target> served_;
+  int retiring_ = 0;
+  std::atomic<int> retired_{0};
+};
+
+}  // namespace tritonts::test

@@ -1,0 +1,100 @@
+// The statistics of a version.
+#include "version_fixture.h"
+
+namespace tritonts::test {
+
+TEST(version_counts_what_is_responded_to_while_its_run_goes_on) {
+  auto answered = std::make_shared<Runs>();
+  answered->Shut();
+  Script script;
+  script.execute = [answered](uint32_t instance, Run& run) {
+    run.MarkInputsReady();
+    run.MarkComputed();
+    run.Respond(0, Status::Ok());
+    answered->Execute(instance, run);  // waits with the rest
+  };
+  VersionBench bench(std::move(script), ConfigOf(FloatIo(), 1, Dynamic(8)));
+  bench.Submit({bench.requests.Floats({1, 2}), bench.requests.Floats({3})});
+  CHECK(bench.sink.Wait(1));
+  Statistics statistics = bench.version().statistics();
+  CHECK_EQ(statistics.success.count, 1u);
+  CHECK_EQ(statistics.inference_count, 2u);
+  CHECK_EQ(statistics.execution_count, 1u);
+  CHECK_EQ(statistics.batches.at(3).compute_infer.count, 1u);
+  answered->Open();
+  CHECK(bench.sink.Wait(2));
+  statistics = bench.version().statistics();
+  CHECK_EQ(statistics.success.count, 2u);
+  CHECK_EQ(statistics.inference_count, 3u);
+  CHECK_EQ(statistics.execution_count, 1u);
+  CHECK_EQ(statistics.batches.at(3).compute_infer.count, 1u);
+}
+
+TEST(version_counts_every_response_before_it_is_delivered) {
+  class CountingSink final : public ResponseSink {
+   public:
+    void Deliver(std::span<const Response> responses) override {
+      for (const Response& response : responses) {
+        response.request->set_state(Request::State::kIdle);
+      }
+      delivered.fetch_add(static_cast<uint32_t>(responses.size()), std::memory_order_release);
+    }
+    std::atomic<uint32_t> delivered{0};
+  };
+  CountingSink sink;
+  Requests requests(&sink);
+  VersionBench bench(ScriptOf(std::make_shared<Runs>()), ConfigOf(FloatIo(), 1, Dynamic(4)));
+  for (uint32_t sent = 1; sent <= 2000; sent++) {
+    bench.Submit({requests.Floats({1})});
+    while (sink.delivered.load(std::memory_order_acquire) < sent) std::this_thread::yield();
+    CHECK_EQ(bench.version().statistics().success.count, sent);
+  }
+}
+
+TEST(version_counts_a_cancellation_before_it_is_delivered) {
+  class AskingSink final : public ResponseSink {
+   public:
+    void Deliver(std::span<const Response> responses) override {
+      for (const Response& response : responses) {
+        if (response.timings) continue;
+        cancelled = version->statistics().cancelled;
+      }
+      for (const Response& response : responses) {
+        response.request->set_state(Request::State::kIdle);
+      }
+    }
+    std::atomic<uint64_t> cancelled{0};
+    ModelVersion* version = nullptr;
+  };
+  AskingSink sink;
+  Requests requests(&sink);
+  auto runs = std::make_shared<Runs>();
+  runs->Shut();
+  VersionBench bench(ScriptOf(runs), ConfigOf(FloatIo(), 1));
+  sink.version = &bench.version();
+  bench.Submit({requests.Floats({1})});
+  CHECK(runs->Started(1));
+  Request* waiting = requests.Floats({2});
+  bench.Submit({waiting});
+  bench.Cancel(waiting);
+  CHECK_EQ(sink.cancelled.load(), 1u);
+  runs->Open();
+}
+
+TEST(version_counts_batches_rows_and_requests) {
+  BusyVersion bench(ConfigOf(FloatIo(), 1, Dynamic(8)));
+  bench.Send({1, 2});
+  bench.Send({3});
+  bench.runs->Open();
+  CHECK(bench.sink.Wait(3));
+  CHECK(Eventually([&] { return bench.version().statistics().execution_count == 2; }));
+  const Statistics statistics = bench.version().statistics();
+  CHECK_EQ(statistics.inference_count, 4u);
+  CHECK_EQ(statistics.success.count, 3u);
+  CHECK_EQ(statistics.queue.count, 3u);
+  CHECK_EQ(statistics.batches.at(1).compute_infer.count, 1u);
+  CHECK_EQ(statistics.batches.at(3).compute_infer.count, 1u);
+  CHECK(statistics.success.ns >= statistics.queue.ns);
+}
+
+}  // namespace tritonts::test

@@ -1,0 +1,156 @@
+/** Triton's rules for an ensemble that depend on the models it is composed of. */
+
+import { fieldPath, indexPath, keyPath, type ModelConfig } from '../config/index.js';
+import { didYouMean } from '../suggest.js';
+import type { ComposingVersion, FindComposing } from './composing.js';
+
+/** Notes a problem at a field. */
+export type Note = (path: string, text: string, code?: 'INVALID_ARG' | 'UNSUPPORTED' | 'UNAVAILABLE') => void;
+
+type Tensor = ModelConfig['input'][number] | ModelConfig['output'][number];
+
+/** A tensor of the ensemble, as the one who named it first sees it. */
+interface Seen {
+  readonly tensor: Tensor;
+  readonly batches: boolean;
+  /** Such as `the input 'x' of model 'a'`. */
+  readonly what: string;
+}
+
+const shape = (dims: readonly number[]): string => `[${dims.join(',')}]`;
+
+/** Whether dims are equal, where -1 stands for any. */
+function agree(a: readonly number[], b: readonly number[]): boolean {
+  return a.length === b.length && a.every((dim, i) => dim === b[i] || dim === -1 || b[i] === -1);
+}
+
+function full(batches: boolean, dims: readonly number[]): readonly number[] {
+  return batches ? [-1, ...dims] : dims;
+}
+
+/**
+ * Checks the steps against their models.
+ *
+ * @param note - Called for each problem.
+ * @returns The version of each step; undefined for one that has none.
+ */
+export function checkSteps(
+  config: ModelConfig,
+  find: FindComposing,
+  note: Note,
+): (ComposingVersion | undefined)[] {
+  const seen = new Map<string, Seen>();
+  const batches = config.max_batch_size > 0;
+  for (const tensor of config.input) {
+    seen.set(tensor.name, { tensor, batches, what: `the ensemble's input '${tensor.name}'` });
+  }
+  const compare = (path: string, name: string, one: Seen): void => {
+    const known = seen.get(name);
+    if (known === undefined) {
+      seen.set(name, one);
+      return;
+    }
+    if (known.tensor.data_type !== one.tensor.data_type) {
+      note(
+        path,
+        `tensor '${name}' has two datatypes: ${known.what} is ${known.tensor.data_type}, ${one.what} is ${one.tensor.data_type}`,
+      );
+      return;
+    }
+    // A tensor may go between models of which only one batches.
+    const [a, b] = [known.tensor.dims, one.tensor.dims];
+    if (agree(a, b) || agree(full(known.batches, a), full(one.batches, b))) return;
+    note(
+      path,
+      `tensor '${name}' has two shapes: ${known.what} has dims ${shape(a)}${known.batches ? ' and a batch dimension' : ''}, ` +
+        `${one.what} has ${shape(b)}${one.batches ? ' and a batch dimension' : ''}`,
+    );
+  };
+  const versions = (config.ensemble_scheduling?.step ?? []).map((step, index) => {
+    const path = indexPath('ensemble_scheduling.step', index);
+    const found = find(step.model_name);
+    if (found === undefined) {
+      note(fieldPath(path, 'model_name'), `no repository has a model '${step.model_name}'`);
+      return undefined;
+    }
+    const wanted = step.model_version;
+    const chosen = wanted === -1 ? found[0] : found.find(({ version }) => version === wanted);
+    if (chosen === undefined) {
+      const versions = found.map(({ version }) => version).join(', ');
+      note(
+        fieldPath(path, wanted === -1 ? 'model_name' : 'model_version'),
+        wanted === -1
+          ? `model '${step.model_name}' is not loaded`
+          : `model '${step.model_name}' has no version ${wanted} that is loaded; it has ${versions === '' ? 'none' : versions}`,
+      );
+      return undefined;
+    }
+    const model = chosen.config;
+    if (model.model_transaction_policy?.decoupled) {
+      note(
+        fieldPath(path, 'model_name'),
+        `model '${step.model_name}' is decoupled, and decoupled steps are not built yet`,
+        'UNSUPPORTED',
+      );
+    }
+    if (model.max_batch_size > 0 && config.max_batch_size > model.max_batch_size) {
+      note(
+        'max_batch_size',
+        `${config.max_batch_size} is more than the ${model.max_batch_size} of model '${step.model_name}' in ${path}`,
+      );
+    }
+    const side = (map: 'input_map' | 'output_map', tensors: readonly Tensor[], kind: string): void => {
+      for (const [own, name] of Object.entries(step[map])) {
+        const at = keyPath(fieldPath(path, map), own);
+        const tensor = tensors.find((one) => one.name === own);
+        if (tensor === undefined) {
+          const names = tensors.map((one) => one.name);
+          note(
+            at,
+            `model '${step.model_name}' has no ${kind} '${own}'${didYouMean(own, names)}; it has ${names.join(', ')}`,
+          );
+          continue;
+        }
+        if (tensor.reshape !== undefined) {
+          const text = `the ${kind} '${own}' of model '${step.model_name}' has a reshape, and steps with one are not built yet`;
+          note(at, text, 'UNSUPPORTED');
+        }
+        compare(at, name, {
+          tensor,
+          batches: model.max_batch_size > 0,
+          what: `the ${kind} '${own}' of model '${step.model_name}'`,
+        });
+      }
+    };
+    side('input_map', model.input, 'input');
+    const missing = model.input
+      .filter(({ name, optional }) => !optional && !Object.hasOwn(step.input_map, name))
+      .map(({ name }) => `'${name}'`);
+    if (missing.length > 0) {
+      note(
+        fieldPath(path, 'input_map'),
+        `missing: model '${step.model_name}' needs ${missing.join(', ')}, too`,
+      );
+    }
+    side('output_map', model.output, 'output');
+    return chosen;
+  });
+  config.output.forEach((tensor, index) => {
+    compare(indexPath('output', index), tensor.name, {
+      tensor,
+      batches,
+      what: `the ensemble's output '${tensor.name}'`,
+    });
+  });
+  for (const section of ['input', 'output'] as const) {
+    config[section].forEach((tensor, index) => {
+      if (tensor.reshape === undefined) return;
+      note(
+        fieldPath(indexPath(section, index), 'reshape'),
+        "an ensemble's tensors have no reshape: its models' have",
+        'UNSUPPORTED',
+      );
+    });
+  }
+  return versions;
+}

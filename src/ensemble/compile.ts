@@ -1,0 +1,129 @@
+/**
+ * Compiles an ensemble: its rules are checked against its models, and its graph becomes a plan for the engine,
+ * in which tensors have numbers.
+ */
+
+import type { NativeEnsemblePlan, NativeTensorSpec } from '../addon/native.js';
+import {
+  datatypeOf,
+  fieldError,
+  problemsError,
+  type ConfigSource,
+  type ModelConfig,
+} from '../config/index.js';
+import { datatypeNumber } from '../tensor/datatype.js';
+import { checkSteps, type Note } from './check-steps.js';
+import { graphText, type ComposingVersion, type FindComposing } from './composing.js';
+
+/** A compiled ensemble. */
+export interface CompiledEnsemble {
+  readonly plan: NativeEnsemblePlan;
+  /** The version of each step. */
+  readonly versions: readonly ComposingVersion[];
+  /** Labels of classes by output: those of the models that produce them. */
+  readonly labels: Readonly<Record<string, readonly string[]>>;
+}
+
+/** A graph may be nested in others, and each step of a chain takes some stack. */
+const mostSteps = 1024;
+
+/**
+ * Compiles an ensemble.
+ *
+ * @param find - Finds the versions that are served now.
+ * @throws {@link TritonError} INVALID_ARG or UNSUPPORTED with all problems, and the graph.
+ */
+export function compileEnsemble(
+  config: ModelConfig,
+  source: ConfigSource,
+  find: FindComposing,
+): CompiledEnsemble {
+  const problems: Parameters<typeof problemsError>[0][number][] = [];
+  const note: Note = (path, text, code = 'INVALID_ARG') => {
+    problems.push({ path, text, code });
+  };
+  const versions = checkSteps(config, find, note);
+  if (versions.length > mostSteps) {
+    note('ensemble_scheduling.step', `expected at most ${mostSteps} steps but found ${versions.length}`);
+  }
+  const last = problems.pop();
+  if (last !== undefined) {
+    const withGraph = { ...last, text: `${last.text}\n${graphText(config)}` };
+    throw problemsError([...problems, withGraph], source, config.name);
+  }
+  const found = versions.filter((version) => version !== undefined);
+  return { plan: planOf(config), versions: found, labels: labelsOf(config, found) };
+}
+
+/** An ensemble's error when a model of it could not be loaded. */
+export function failedStep(config: ModelConfig, source: ConfigSource, model: string, reason: Error): Error {
+  const index = config.ensemble_scheduling?.step.findIndex(({ model_name: name }) => name === model) ?? 0;
+  return fieldError(
+    'UNAVAILABLE',
+    source,
+    `ensemble_scheduling.step[${index}].model_name`,
+    `model '${model}' could not be loaded: ${reason.message}`,
+    { model: config.name, cause: reason },
+  );
+}
+
+function planOf(config: ModelConfig): NativeEnsemblePlan {
+  const batch = config.max_batch_size > 0 ? [-1] : [];
+  const spec = (
+    tensor: ModelConfig['input'][number] | ModelConfig['output'][number],
+    optional: boolean,
+  ): NativeTensorSpec => {
+    const datatype = datatypeOf(tensor.data_type);
+    return {
+      name: tensor.name,
+      datatype: datatype ? datatypeNumber[datatype] : 0,
+      dims: [...batch, ...tensor.dims],
+      optional,
+    };
+  };
+  const numbers = new Map<string, number>();
+  const numberOf = (tensor: string): number => {
+    const number = numbers.get(tensor) ?? numbers.size;
+    numbers.set(tensor, number);
+    return number;
+  };
+  // The engine takes the first tensors for the inputs.
+  for (const { name } of config.input) numberOf(name);
+  const mappings = (map: Readonly<Record<string, string>>): { name: string; tensor: number }[] =>
+    Object.entries(map).map(([name, tensor]) => ({ name, tensor: numberOf(tensor) }));
+  const steps = (config.ensemble_scheduling?.step ?? []).map((step) => ({
+    model: step.model_name,
+    inputs: mappings(step.input_map),
+    outputs: mappings(step.output_map),
+  }));
+  return {
+    maxBatchSize: config.max_batch_size,
+    inputs: config.input.map((input) => spec(input, input.optional)),
+    outputs: config.output.map((output) => spec(output, false)),
+    outputTensors: config.output.map(({ name }) => numberOf(name)),
+    steps,
+    tensors: numbers.size,
+    maxInflight: config.ensemble_scheduling?.max_inflight_requests ?? 0,
+    conditional: isConditional(config),
+  };
+}
+
+/** Whether the graph has branches that may be left out, which Triton does not have. */
+function isConditional({ parameters }: ModelConfig): boolean {
+  return parameters['conditional']?.string_value === 'true';
+}
+
+function labelsOf(
+  config: ModelConfig,
+  versions: readonly ComposingVersion[],
+): Readonly<Record<string, readonly string[]>> {
+  const labels: Record<string, readonly string[]> = {};
+  config.ensemble_scheduling?.step.forEach((step, index) => {
+    const own = versions[index]?.labels ?? {};
+    for (const [output, tensor] of Object.entries(step.output_map)) {
+      const known = Object.hasOwn(own, output) ? own[output] : undefined;
+      if (known && config.output.some(({ name }) => name === tensor)) labels[tensor] = known;
+    }
+  });
+  return labels;
+}

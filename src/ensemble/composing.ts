@@ -1,0 +1,47 @@
+/** The models that an ensemble is composed of, as its rules see them. */
+
+import type { ModelConfig, ModelEnsemblingStep } from '../config/index.js';
+
+/** A served version of a composing model. */
+export interface ComposingVersion {
+  readonly version: number;
+  /** The engine's id of the version. */
+  readonly uid: number;
+  readonly config: ModelConfig;
+  /** Labels of classes by output. */
+  readonly labels: Readonly<Record<string, readonly string[]>>;
+}
+
+/** Finds the served versions of a model, newest first. Undefined: no repository knows the model. */
+export type FindComposing = (model: string) => readonly ComposingVersion[] | undefined;
+
+/** Names of the models that an ensemble is composed of, each once. */
+export function composingModels(config: ModelConfig): string[] {
+  return [...new Set((config.ensemble_scheduling?.step ?? []).map(({ model_name: name }) => name))];
+}
+
+/** Whether a configuration is an ensemble's. */
+export function isEnsemble({ platform }: Pick<ModelConfig, 'platform'>): boolean {
+  return platform === 'ensemble';
+}
+
+/**
+ * The graph in words, a line for each step, for messages.
+ *
+ * @example
+ *   step[0] tokenizer: text=text → ids=token_ids
+ */
+export function graphText({ name, input, output, ensemble_scheduling: graph }: ModelConfig): string {
+  const names = (tensors: readonly { readonly name: string }[]): string =>
+    tensors.map((tensor) => tensor.name).join(', ');
+  const map = (entries: Readonly<Record<string, string>>): string =>
+    Object.entries(entries)
+      .map(([own, tensor]) => (own === tensor ? own : `${own}=${tensor}`))
+      .join(', ');
+  const line = (step: ModelEnsemblingStep, index: number): string =>
+    `  step[${index}] ${step.model_name}: ${map(step.input_map)} → ${map(step.output_map)}`;
+  return [
+    `the graph of '${name}': ${names(input)} → ${names(output)}`,
+    ...(graph?.step ?? []).map(line),
+  ].join('\n');
+}

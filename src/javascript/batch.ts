@@ -1,0 +1,240 @@
+/** Turns the words and bytes of a batch into requests for a model. */
+
+import type { NativeInstance } from '../addon/native.js';
+import type { ModelConfig } from '../config/index.js';
+import type { Datatype } from '../tensor/datatype.js';
+import type { MemoryViews } from '../tensor/memory.js';
+import { namedValues, type NamedValuesConstructor } from '../tensor/named-values.js';
+import { OutputShapes } from '../tensor/output-shapes.js';
+import { tensorCutter, tensorFactory, type TensorCutter, type TensorFactory } from '../tensor/output.js';
+import type { AnyTensor } from '../tensor/tensor.js';
+import type { ModelRequest } from './types.js';
+import { tensorsOf } from './version-spec.js';
+
+/** What a request says besides its inputs. Requests that were submitted together share it. */
+interface Said {
+  readonly wanted: readonly string[];
+  readonly priority: number;
+  readonly timeoutUs: number;
+  readonly parameters: ModelRequest['parameters'];
+}
+
+/** What the engine tells of these, where there is something to tell. */
+interface Extra {
+  readonly priority: number;
+  readonly timeoutUs: number;
+  readonly parameters: readonly (readonly [string, string | number | bigint | boolean])[];
+}
+
+/** Watches for requests that are cancelled. */
+export interface SignalWatch {
+  watch(request: BatchRequest): void;
+}
+
+/** A batch. */
+export class Batch {
+  readonly slot: number;
+  readonly requests: readonly BatchRequest[];
+  /** Rows of each request; empty for a model without a batch dimension. */
+  readonly rows: readonly number[];
+  /** Memory of the engine, to be detached at the end. */
+  readonly buffers: readonly ArrayBuffer[];
+  ended = false;
+
+  constructor(
+    slot: number,
+    requests: readonly BatchRequest[],
+    rows: readonly number[],
+    buffers: readonly ArrayBuffer[],
+  ) {
+    this.slot = slot;
+    this.requests = requests;
+    this.rows = rows;
+    this.buffers = buffers;
+  }
+}
+
+/** A request, as the model sees it. */
+export class BatchRequest implements ModelRequest {
+  readonly inputs: Readonly<Record<string, AnyTensor>>;
+  readonly #said: Said;
+  readonly #watch: SignalWatch;
+  #controller: AbortController | undefined;
+  /** Its position in the batch. */
+  readonly position: number;
+  /** Set when the batch is complete. */
+  batch: Batch | undefined;
+
+  constructor(inputs: Readonly<Record<string, AnyTensor>>, said: Said, position: number, watch: SignalWatch) {
+    this.inputs = inputs;
+    this.#said = said;
+    this.#watch = watch;
+    this.position = position;
+  }
+
+  get wanted(): readonly string[] {
+    return this.#said.wanted;
+  }
+  get priority(): number {
+    return this.#said.priority;
+  }
+  get timeoutUs(): number {
+    return this.#said.timeoutUs;
+  }
+  get parameters(): ModelRequest['parameters'] {
+    return this.#said.parameters;
+  }
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      this.#watch.watch(this);
+    }
+    return this.#controller.signal;
+  }
+
+  /** Aborts its signal, if that was asked for. */
+  abort(): void {
+    this.#controller?.abort();
+  }
+}
+
+/** An input of the model. */
+interface BatchInput {
+  readonly name: string;
+  readonly cut: TensorCutter<Datatype>;
+  readonly make: TensorFactory<Datatype>;
+  readonly shapes: OutputShapes;
+}
+
+/** Reads the batches of one version. */
+export class BatchReader {
+  readonly #inputs: readonly BatchInput[];
+  readonly #outputs: readonly string[];
+  readonly #batching: boolean;
+  readonly #Inputs: NamedValuesConstructor = namedValues();
+  readonly #plain: Said;
+  readonly #watch: SignalWatch;
+
+  constructor(config: ModelConfig, watch: SignalWatch) {
+    this.#inputs = tensorsOf(config, 'input').map(({ name, datatype }) => ({
+      name,
+      cut: tensorCutter(datatype),
+      make: tensorFactory(datatype),
+      shapes: new OutputShapes(),
+    }));
+    this.#outputs = Object.freeze(config.output.map(({ name }) => name));
+    this.#batching = config.max_batch_size > 0;
+    this.#watch = watch;
+    this.#plain = { wanted: this.#outputs, priority: 0, timeoutUs: 0, parameters: Object.freeze({}) };
+  }
+
+  /**
+   * Reads the batch that {@link NativeInstance.next} has written.
+   *
+   * @param objects - Its large inputs, and what requests say besides.
+   */
+  read(words: Int32Array, bytes: MemoryViews, objects: readonly unknown[]): Batch {
+    const requests: BatchRequest[] = [];
+    const rows: number[] = [];
+    const buffers: ArrayBuffer[] = [];
+    let at = 2;
+    for (let stretch = words[1] ?? 0; stretch > 0; stretch--) {
+      const count = words[at++] ?? 0;
+      const extra = words[at++] ?? 0;
+      const wanted = words[at++] ?? 0;
+      const said =
+        extra === 0 && wanted === 0
+          ? this.#plain
+          : this.#said(words, at, wanted, extra === 0 ? undefined : (objects[~extra] as Extra));
+      at += wanted;
+      const inputs = words[at++] ?? 0;
+      const first = requests.length;
+      let batch = 1;
+      const made: Record<string, unknown>[] = [];
+      for (let k = 0; k < count; k++) {
+        const values = new this.#Inputs();
+        made.push(values);
+        // Its tensors are put in below.
+        const given = values as Record<string, AnyTensor>;
+        requests.push(new BatchRequest(given, said, first + k, this.#watch));
+      }
+      for (let i = 0; i < inputs; i++) {
+        const input = this.#inputs[words[at] ?? 0];
+        const rank = words[at + 1] ?? 0;
+        if (input === undefined) throw new Error('malformed batch');
+        const shape = input.shapes.read(words, at + 2, rank);
+        at += 2 + rank;
+        const size = words[at++] ?? 0;
+        const place = words[at++] ?? 0;
+        if (i === 0) batch = shape[0] ?? 1;
+        for (let k = 0; k < count; k++) {
+          let tensor;
+          if (place >= 0) {
+            tensor = input.cut(shape, bytes, place + k * size, size);
+          } else {
+            // The engine has put it there.
+            const buffer = objects[~place + k] as ArrayBuffer | undefined;
+            if (buffer === undefined) throw new Error(`no memory for an input of ${size} bytes`);
+            buffers.push(buffer);
+            tensor = input.make(shape, buffer);
+          }
+          const values = made[k];
+          if (values !== undefined) values[input.name] = tensor;
+        }
+      }
+      if (this.#batching) for (let k = 0; k < count; k++) rows.push(batch);
+    }
+    const whole = new Batch(words[0] ?? 0, requests, rows, buffers);
+    for (const request of requests) request.batch = whole;
+    return whole;
+  }
+
+  #said(words: Int32Array, at: number, count: number, extra: Extra | undefined): Said {
+    const wanted =
+      count === 0
+        ? this.#outputs
+        : Array.from({ length: count }, (_, i) => this.#outputs[words[at + i] ?? 0] ?? '');
+    return {
+      wanted,
+      priority: extra?.priority ?? 0,
+      timeoutUs: extra?.timeoutUs ?? 0,
+      parameters: Object.freeze(Object.fromEntries(extra?.parameters ?? [])),
+    };
+  }
+}
+
+/** How often cancelled requests are looked for while somebody has their signals, in milliseconds. */
+const watchMs = 10;
+
+/** Aborts the signals of requests whose callers gave them up. An instance has one. */
+export class Signals implements SignalWatch {
+  readonly #native: NativeInstance;
+  readonly #watched: Set<BatchRequest> = new Set();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(native: NativeInstance) {
+    this.#native = native;
+  }
+
+  watch(request: BatchRequest): void {
+    if (request.batch?.ended === true) return;
+    this.#watched.add(request);
+    this.#timer ??= setInterval(() => {
+      this.#look();
+    }, watchMs).unref();
+  }
+
+  #look(): void {
+    for (const request of this.#watched) {
+      const { batch, position } = request;
+      if (batch === undefined) continue;
+      const gone = batch.ended;
+      if (!gone && !this.#native.cancelled(batch.slot, position)) continue;
+      this.#watched.delete(request);
+      if (!gone) request.abort();
+    }
+    if (this.#watched.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+}

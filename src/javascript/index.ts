@@ -1,0 +1,17 @@
+/**
+ * Types for models that are written in JavaScript or TypeScript.
+ *
+ * @packageDocumentation
+ */
+
+export type {
+  JavaScriptModel,
+  JavaScriptModelClass,
+  ModelContext,
+  ModelModule,
+  ModelObject,
+  ModelRequest,
+  Outputs,
+  Results,
+  WorkersOptions,
+} from './types.js';

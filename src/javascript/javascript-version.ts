@@ -1,0 +1,164 @@
+/** A version of a JavaScript model on its owner's side: its instances, from its load to its end. */
+
+import { addon } from '../addon/load.js';
+import type { ModelConfig, ModelConfigInput } from '../config/index.js';
+import { TritonError } from '../errors.js';
+import { errorOf, failureOf } from './failures.js';
+import { InstanceLoop } from './instance-loop.js';
+import type { InstanceThread } from './instance-thread.js';
+import { initializeModel, makeModel, type ModelExport } from './load-module.js';
+import type { JavaScriptModel, WorkersOptions } from './types.js';
+import type { InstanceSpec } from './version-spec.js';
+
+/** Where a model's code is: in a file, or in this program. */
+export type ModelCode = { readonly url: string } | { readonly model: ModelExport };
+
+/** What is known of a version when it is opened. */
+export interface VersionSource {
+  readonly model: string;
+  readonly version: number;
+  readonly code: ModelCode;
+  /** Path of the version's folder; empty if there is none. */
+  readonly directory: string;
+  readonly instances: readonly Omit<InstanceSpec['instance'], 'index'>[];
+  readonly concurrency: number;
+  /** On how many cores of the process threads may spin. */
+  readonly cores: number;
+  readonly workers: WorkersOptions;
+}
+
+const unloadMs = 30_000;
+
+/** See the head of this file. */
+export class JavaScriptVersion {
+  /** The number of its inboxes. */
+  readonly inboxes: number;
+  readonly #source: VersionSource;
+  readonly #threads: InstanceThread[] = [];
+  /** The model in this environment, if it runs here. */
+  #here: { readonly loop: InstanceLoop; readonly model: JavaScriptModel } | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #cancel: (error: TritonError) => void = () => undefined;
+  readonly #cancelled: Promise<never>;
+  readonly #restarts: Map<string, string> = new Map();
+  /** Called when an instance was started anew, with what the index says of it. */
+  onRestart: (reason: string) => void = () => undefined;
+
+  constructor(source: VersionSource) {
+    this.#source = source;
+    const names = source.instances.map(({ name }) => name);
+    this.inboxes = addon().reserveInstances(source.model, names, source.concurrency);
+    this.#cancelled = new Promise((_, reject) => (this.#cancel = reject));
+    this.#cancelled.catch(() => undefined);
+  }
+
+  /** Asks the model for its part of the configuration; undefined if it has none. */
+  async complete(config: ModelConfig): Promise<ModelConfigInput | undefined> {
+    const { code, model } = this.#source;
+    if ('url' in code) return this.#unlessCancelled((await this.#thread(0)).complete(config));
+    if (!('completeConfig' in code.model) || typeof code.model.completeConfig !== 'function')
+      return undefined;
+    try {
+      return await this.#unlessCancelled(Promise.resolve(code.model.completeConfig(config)));
+    } catch (error) {
+      throw errorOf(failureOf(model, error), model);
+    }
+  }
+
+  /**
+   * Starts all instances. Resolves when they can take batches.
+   *
+   * @throws {@link TritonError} With what the model throws, UNAVAILABLE if a thread ends, CANCELLED if loading
+   *   is cancelled.
+   */
+  async start(config: ModelConfig): Promise<void> {
+    const { instances, model, version, directory, concurrency, cores, code } = this.#source;
+    const specs = instances.map((instance, index) => ({
+      model,
+      version,
+      config,
+      directory,
+      instance: { ...instance, index },
+      inboxes: this.inboxes,
+      concurrency,
+      // The event loop of this environment is not ours to hold.
+      cores: 'url' in code ? cores : 0,
+    }));
+    if ('url' in code) {
+      const threads = await Promise.all(specs.map((_, i) => this.#thread(i)));
+      await this.#unlessCancelled(
+        Promise.all(threads.map((thread, i) => thread.start(specs[i] ?? neverSpec()))),
+      );
+    } else {
+      for (const spec of specs.slice(0, 1)) await this.#unlessCancelled(this.#startHere(spec, code.model));
+    }
+  }
+
+  async #startHere(spec: InstanceSpec, exported: ModelExport): Promise<void> {
+    try {
+      const model = makeModel(exported);
+      await initializeModel(model, spec);
+      this.#here = { loop: new InstanceLoop(spec, model, false), model };
+    } catch (error) {
+      throw errorOf(failureOf(spec.model, error), spec.model);
+    }
+    this.#here.loop.start();
+  }
+
+  /** The version takes no more requests. What does not end in time is ended. */
+  settle(): void {
+    addon().settleInstances(this.inboxes, false);
+    this.#timer ??= setTimeout(() => {
+      this.#terminate();
+    }, this.#source.workers.unloadTimeoutMs ?? unloadMs).unref();
+  }
+
+  /** Gives up what is being loaded. */
+  cancel(): void {
+    const { model } = this.#source;
+    this.#cancel(new TritonError('CANCELLED', `model '${model}': loading was cancelled`, { model }));
+  }
+
+  /** Ends the instances. The engine has no more batches for them. */
+  async end(): Promise<void> {
+    clearTimeout(this.#timer);
+    const here = this.#here;
+    this.#here = undefined;
+    addon().releaseInstances(this.inboxes);
+    if (here) {
+      await here.loop.ended;
+      here.loop.detach();
+      await Promise.resolve(here.model.finalize?.()).catch(() => undefined);
+    }
+    await Promise.all(this.#threads.splice(0).map((thread) => thread.end()));
+  }
+
+  #terminate(): void {
+    addon().settleInstances(this.inboxes, true);
+    for (const thread of this.#threads) thread.kill().catch(() => undefined);
+  }
+
+  async #thread(index: number): Promise<InstanceThread> {
+    // Piscina is loaded only where a model needs it.
+    const { InstanceThread: Thread } = await import('./instance-thread.js');
+    const { code, model, workers } = this.#source;
+    return (this.#threads[index] ??= new Thread(
+      model,
+      'url' in code ? code.url : '',
+      workers,
+      (name, count, reason) => {
+        const times = count === 1 ? 'once' : `${count} times`;
+        this.#restarts.set(name, `instance '${name}' was started anew ${times}, last because ${reason}`);
+        this.onRestart([...this.#restarts.values()].join('; '));
+      },
+    ));
+  }
+
+  #unlessCancelled<T>(promise: Promise<T>): Promise<T> {
+    return Promise.race([promise, this.#cancelled]);
+  }
+}
+
+function neverSpec(): never {
+  throw new Error('an instance without a specification');
+}

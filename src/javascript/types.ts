@@ -1,0 +1,183 @@
+/** The types of models that are written in JavaScript. */
+
+import type { ModelConfig, ModelConfigInput } from '../config/index.js';
+import type { AnyTensor } from '../tensor/tensor.js';
+import type { TensorInput } from '../tensor/inputs.js';
+
+/**
+ * The outputs of one request by name. Each takes what `infer` takes as an input, and is checked against the
+ * configuration's outputs. Their bytes are copied once, so they may be views of inputs.
+ *
+ * @example
+ * const outputs: Outputs = { y: new Float32Array(16) };
+ */
+export type Outputs = Readonly<Record<string, TensorInput | undefined>>;
+
+/**
+ * What `execute` returns: one result for each request, in their order. An `Error` fails that request only. A
+ * TritonError keeps its code, and any other error is INTERNAL.
+ *
+ * @example
+ * const results: Results = requests.map(({ inputs }) => ({ y: inputs.x }));
+ */
+export type Results = readonly (Outputs | Error)[];
+
+/**
+ * A request in a batch.
+ *
+ * @example
+ * execute(requests) {
+ *   return requests.map((request) => ({ y: request.inputs.x.as('FP32').data.map((value) => value + 1) }));
+ * }
+ */
+export interface ModelRequest {
+  /**
+   * The inputs by name, with the batch dimension where the model has one. Inputs of 64 KiB and more are views
+   * of the engine's memory, and are detached when the batch has ended: `clone()` what is kept. Smaller ones are
+   * copies.
+   */
+  readonly inputs: Readonly<Record<string, AnyTensor>>;
+  /** Names of the outputs that the caller asked for. Others may be left out. */
+  readonly wanted: readonly string[];
+  /** The caller's `parameters`. Whole numbers are bigints. */
+  readonly parameters: Readonly<Record<string, string | number | bigint | boolean>>;
+  /** The caller's `priority`; 0: none. */
+  readonly priority: number;
+  /** The caller's `timeoutUs`; 0: none. */
+  readonly timeoutUs: number;
+  /**
+   * Aborts when the caller has given the request up, within about 10 ms. It is made when it is first read, in
+   * `execute` or later.
+   */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * What a model learns when it is initialised.
+ *
+ * @example
+ * initialize({ directory, config }) {
+ *   this.words = readFileSync(join(directory, 'words.txt'), 'utf8').split('\n');
+ * }
+ */
+export interface ModelContext {
+  /** Name of the model. */
+  readonly name: string;
+  /** The model's version, as text. */
+  readonly version: string;
+  /** The complete configuration, frozen. */
+  readonly config: ModelConfig;
+  /** Which instance of the model this is. `index` counts over all instance groups. */
+  readonly instance: {
+    readonly name: string;
+    readonly index: number;
+    readonly kind: string;
+    readonly device: number;
+  };
+  /** Path of the version's folder; empty for models of the program. */
+  readonly directory: string;
+}
+
+/**
+ * A model in JavaScript: an object with these functions, or an instance of a class that has them. Triton: a
+ * `TritonPythonModel`.
+ *
+ * @example
+ * export default class AddOne implements JavaScriptModel {
+ *   execute(requests: readonly ModelRequest[]): Results {
+ *     return requests.map(({ inputs }) => ({ y: inputs['x']?.as('FP32').data.map((value) => value + 1) }));
+ *   }
+ * }
+ */
+export interface JavaScriptModel {
+  /** Called once before the first batch. If it throws or rejects, the load fails with its message. */
+  initialize?(context: ModelContext): void | Promise<void>;
+  /** Runs a batch. What it throws, or rejects with, fails all requests of the batch with INTERNAL. */
+  execute(requests: readonly ModelRequest[]): Results | Promise<Results>;
+  /** Called when the model is unloaded and its batches have ended. */
+  finalize?(): void | Promise<void>;
+}
+
+/**
+ * A class of models. Each instance of the model is one object of it, on a thread of its own.
+ *
+ * @example
+ * const AddOne: JavaScriptModelClass = class {
+ *   static completeConfig() {
+ *     return { max_batch_size: 8, input: [{ name: 'x', data_type: 'TYPE_FP32', dims: [16] }] };
+ *   }
+ *   execute(requests) {
+ *     return requests.map(({ inputs }) => ({ y: inputs.x }));
+ *   }
+ * };
+ */
+export interface JavaScriptModelClass {
+  new (): JavaScriptModel;
+  /**
+   * Completes a configuration when the model is loaded: `max_batch_size`, `input`, `output` and
+   * `dynamic_batching`, as far as they are not written. Triton: `auto_complete_config`.
+   */
+  completeConfig?(config: ModelConfig): ModelConfigInput | Promise<ModelConfigInput>;
+}
+
+/**
+ * A model of the program: its configuration, with the model's own functions. It runs on the event loop of the
+ * environment that creates the server, as one instance.
+ *
+ * @example
+ * const upper: ModelObject = {
+ *   config: {
+ *     max_batch_size: 8,
+ *     input: [{ name: 'text', data_type: 'TYPE_STRING', dims: [1] }],
+ *     output: [{ name: 'upper', data_type: 'TYPE_STRING', dims: [1] }],
+ *   },
+ *   execute: (requests) =>
+ *     requests.map(({ inputs }) => ({ upper: [inputs.text.strings().map((text) => text.toUpperCase())] })),
+ * };
+ */
+export interface ModelObject extends JavaScriptModel {
+  /** The configuration, as in {@link LoadModelOptions}. Its backend is `javascript`. */
+  readonly config: ModelConfigInput | string;
+}
+
+/**
+ * A model of the program that runs on threads of its own, one for each instance.
+ *
+ * @example
+ * const server = await createServer({
+ *   models: { upper: { config: { max_batch_size: 8, … }, module: new URL('./upper.js', import.meta.url) } },
+ * });
+ */
+export interface ModelModule {
+  /** The configuration, as in {@link LoadModelOptions} (default: {}). Its backend is `javascript`. */
+  readonly config?: ModelConfigInput | string | undefined;
+  /** The file whose default export is the model: a file URL. */
+  readonly module: URL;
+}
+
+/**
+ * Options of the threads that run JavaScript models, as those of `worker_threads`.
+ *
+ * @example
+ * const server = await createServer('./models', { workers: { resourceLimits: { maxOldGenerationSizeMb: 256 } } });
+ */
+export interface WorkersOptions {
+  /** Limits of each thread's heap, in MiB (default: none). A thread beyond them ends, and is started anew. */
+  readonly resourceLimits?:
+    | {
+        readonly maxOldGenerationSizeMb?: number | undefined;
+        readonly maxYoungGenerationSizeMb?: number | undefined;
+        readonly codeRangeSizeMb?: number | undefined;
+        readonly stackSizeMb?: number | undefined;
+      }
+    | undefined;
+  /** `process.env` of the threads (default: a copy of this one's). */
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  /** Node's own options for the threads (default: this environment's). */
+  readonly execArgv?: readonly string[] | undefined;
+  /**
+   * How long an unload or a reload waits for requests that run, in milliseconds (default 30,000). Then they
+   * fail, and their thread is ended, also in the middle of a loop.
+   */
+  readonly unloadTimeoutMs?: number | undefined;
+}

@@ -1,0 +1,261 @@
+/** Metrics of the application's own, beside those of the server. */
+
+import { checkKeys, checkObject, expected } from '../argument-checks.js';
+import { invalidArgument, TritonError } from '../errors.js';
+import { labelText, type Exposition, type Labels } from './exposition.js';
+
+/** What makes a metric of the application's own. Triton: `TRITONSERVER_MetricFamilyNew`, `TRITONSERVER_MetricNew`. */
+export interface MetricOptions {
+  /** Of letters, digits, _ and :, not beginning with nv_ or tritonts_, which are the server's. */
+  readonly name: string;
+  /** What it tells. */
+  readonly help: string;
+  /** 'counter' grows, 'gauge' goes up and down, 'histogram' counts what is observed by its size. */
+  readonly type: 'counter' | 'gauge' | 'histogram';
+  /** Labels with their values. Metrics of one name differ in the values alone. */
+  readonly labels?: Readonly<Record<string, string>> | undefined;
+  /** Upper bounds of a histogram's classes, ascending (default: 0.005 to 10). */
+  readonly buckets?: readonly number[] | undefined;
+}
+
+/** A metric of the application's own, as `server.metrics()` shows it. */
+export interface Metric {
+  /**
+   * Adds to a counter or a gauge, 1 by default.
+   *
+   * @throws {@link TritonError} UNSUPPORTED for a histogram, INVALID_ARG for what is no number, or is negative for a counter.
+   */
+  readonly increment: (by?: number) => void;
+  /**
+   * Sets a gauge.
+   *
+   * @throws {@link TritonError} UNSUPPORTED for others, INVALID_ARG for what is no number.
+   */
+  readonly set: (value: number) => void;
+  /**
+   * Counts a value in a histogram.
+   *
+   * @throws {@link TritonError} UNSUPPORTED for others, INVALID_ARG for what is no number.
+   */
+  readonly observe: (value: number) => void;
+}
+
+type Type = MetricOptions['type'];
+
+/** Prometheus' own. */
+const usualBuckets: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+const abilities: Readonly<Record<Type, readonly (keyof Metric)[]>> = {
+  counter: ['increment'],
+  gauge: ['increment', 'set'],
+  histogram: ['observe'],
+};
+
+interface Family {
+  readonly name: string;
+  readonly help: string;
+  readonly type: Type;
+  readonly labelNames: string;
+  readonly buckets: readonly number[];
+  /** By their labels. */
+  readonly series: Map<string, Series>;
+}
+
+class Series implements Metric {
+  readonly labels: Labels;
+  readonly #family: Pick<Family, 'name' | 'type' | 'buckets'>;
+  readonly counts: number[];
+  /** Of a histogram, the sum. */
+  value = 0;
+
+  constructor(family: Pick<Family, 'name' | 'type' | 'buckets'>, labels: Labels) {
+    this.#family = family;
+    this.labels = labels;
+    this.counts = new Array<number>(family.buckets.length + 1).fill(0);
+  }
+
+  // Bound: `const { increment } = metric` is what others' metrics allow, too.
+  readonly increment = (by = 1): void => {
+    this.#check('increment', by);
+    if (this.#family.type === 'counter' && by < 0)
+      throw invalidArgument(
+        `metric '${this.#family.name}' is a counter, which grows: expected 0 or more but received ${by}`,
+      );
+    this.value += by;
+  };
+
+  readonly set = (value: number): void => {
+    this.#check('set', value);
+    this.value = value;
+  };
+
+  readonly observe = (value: number): void => {
+    this.#check('observe', value);
+    const { buckets } = this.#family;
+    let index = 0;
+    while (index < buckets.length && (buckets[index] ?? Infinity) < value) index++;
+    this.counts[index] = (this.counts[index] ?? 0) + 1;
+    this.value += value;
+  };
+
+  #check(what: keyof Metric, value: unknown): void {
+    const { name, type } = this.#family;
+    if (!abilities[type].includes(what)) {
+      const has = abilities[type].map((one) => `${one}()`).join(' and ');
+      throw new TritonError('UNSUPPORTED', `metric '${name}' is a ${type}, which has ${has}, not ${what}()`);
+    }
+    if (typeof value !== 'number' || !Number.isFinite(value))
+      throw expected('a finite number', `${what}() of metric '${name}'`, value);
+  }
+}
+
+/** The application's metrics of one server. */
+export class CustomMetrics {
+  readonly #families: Map<string, Family> = new Map();
+
+  /**
+   * A metric; the same one where it was asked for before.
+   *
+   * @throws {@link TritonError} INVALID_ARG for names, labels or buckets that Prometheus does not take, ALREADY_EXISTS where the
+   *   name has another type, help, names of labels or buckets.
+   */
+  metric(options: MetricOptions): Metric {
+    const given = checkOptions(options);
+    const { name, labels } = given;
+    let family = this.#families.get(name);
+    if (family) {
+      checkSame(family, given);
+    } else {
+      this.#checkNames(given);
+      family = { ...given, series: new Map() };
+      this.#families.set(name, family);
+    }
+    const key = labelText(labels);
+    let series = family.series.get(key);
+    if (!series) {
+      series = new Series(family, labels);
+      family.series.set(key, series);
+    }
+    return series;
+  }
+
+  /** Puts them in. */
+  addTo(text: Exposition): void {
+    for (const { name, type, help, buckets, series } of this.#families.values()) {
+      text.family(name, type, help);
+      for (const { labels, counts, value } of series.values()) {
+        if (type === 'histogram') text.addHistogram(name, labels, buckets, counts, value);
+        else text.add(name, labelText(labels), value);
+      }
+    }
+  }
+
+  /** A histogram's series have names of their own, which no other metric may have. */
+  #checkNames({ name, type }: { readonly name: string; readonly type: Type }): void {
+    for (const known of this.#families.values()) {
+      const histogram = known.type === 'histogram' ? known.name : type === 'histogram' ? name : undefined;
+      const other = known.type === 'histogram' ? name : known.name;
+      if (histogram !== undefined && ['_bucket', '_count', '_sum'].some((end) => histogram + end === other)) {
+        throw new TritonError(
+          'ALREADY_EXISTS',
+          `metric '${name}': '${other}' is what the histogram '${histogram}' is made of`,
+        );
+      }
+    }
+  }
+}
+
+interface Checked extends Omit<Family, 'series'> {
+  readonly labels: Labels;
+}
+
+function checkOptions(options: unknown): Checked {
+  checkObject(options, 'metric options');
+  const keys = [
+    'name',
+    'help',
+    'type',
+    'labels',
+    'buckets',
+  ] as const satisfies readonly (keyof MetricOptions)[];
+  checkKeys(options, keys, 'metric options');
+  const {
+    name,
+    help,
+    type,
+    labels = {},
+    buckets,
+  }: Readonly<Partial<Record<(typeof keys)[number], unknown>>> = options;
+  if (typeof name !== 'string' || !/^[a-z_:][a-z0-9_:]*$/i.test(name))
+    throw expected(
+      "a metric's name, of letters, digits, _ and :, with no digit first,",
+      'options.name',
+      name,
+    );
+  if (/^(nv|tritonts)_/.test(name))
+    throw invalidArgument(`metric '${name}': names with nv_ or tritonts_ in front are the server's own`);
+  if (typeof help !== 'string' || help.trim() === '')
+    throw expected('a text', `options.help of metric '${name}'`, help);
+  if (type !== 'counter' && type !== 'gauge' && type !== 'histogram')
+    throw expected("'counter', 'gauge' or 'histogram'", `options.type of metric '${name}'`, type);
+  const checkedLabels = checkLabels(name, type, labels);
+  return {
+    name,
+    help,
+    type,
+    labels: checkedLabels,
+    labelNames: Object.keys(checkedLabels).sort().join(', '),
+    buckets: checkBuckets(name, type, buckets),
+  };
+}
+
+function checkLabels(name: string, type: Type, labels: unknown): Labels {
+  const path = `options.labels of metric '${name}'`;
+  checkObject(labels, path);
+  const entries = Object.entries(labels) as [string, unknown][];
+  for (const [label, value] of entries) {
+    if (!/^(?!__)[a-z_][a-z0-9_]*$/i.test(label) || (type === 'histogram' && label === 'le')) {
+      throw invalidArgument(
+        `expected names of labels of letters, digits and _, with no digit and no __ first${type === 'histogram' ? ", other than 'le'," : ''} in ${path} but received '${label}'`,
+      );
+    }
+    if (typeof value !== 'string') throw expected('a string', `label '${label}' in ${path}`, value);
+    // As UTF-8, different values would be the same.
+    if (/\p{Surrogate}/u.test(value))
+      throw invalidArgument(`expected a string without lone surrogates for label '${label}' in ${path}`);
+  }
+  // Each was just checked.
+  return Object.freeze(Object.fromEntries(entries as [string, string][]));
+}
+
+function checkBuckets(name: string, type: Type, buckets: unknown): readonly number[] {
+  if (type !== 'histogram') {
+    if (buckets === undefined) return [];
+    throw invalidArgument(`metric '${name}' is a ${type}: only a histogram has buckets`);
+  }
+  if (buckets === undefined) return usualBuckets;
+  // The copy has undefined where the array has nothing, which every() would pass over.
+  const bounds: readonly unknown[] = Array.isArray(buckets) ? Array.from<unknown>(buckets) : [];
+  const isBound = (bound: unknown, i: number): bound is number =>
+    typeof bound === 'number' && Number.isFinite(bound) && bound > Number(bounds[i - 1] ?? -Infinity);
+  if (bounds.length > 0 && bounds.every(isBound)) return Object.freeze([...bounds]);
+  throw expected(
+    'an array of finite numbers, each above the one before,',
+    `options.buckets of metric '${name}'`,
+    buckets,
+  );
+}
+
+function checkSame(known: Family, given: Checked): void {
+  const differs = (what: string, before: string, now: string): void => {
+    if (before === now) return;
+    throw new TritonError(
+      'ALREADY_EXISTS',
+      `metric '${known.name}' has ${what} ${before === '' ? '(none)' : before}, not ${now === '' ? '(none)' : now}`,
+    );
+  };
+  differs('type', known.type, given.type);
+  differs('help', `'${known.help}'`, `'${given.help}'`);
+  differs('labels', known.labelNames, given.labelNames);
+  differs('buckets', known.buckets.join(', '), given.buckets.join(', '));
+}

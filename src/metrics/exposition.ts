@@ -1,0 +1,109 @@
+/** Prometheus' text format, version 0.0.4. */
+
+/** Kinds of metrics that the format knows. */
+export type MetricType = 'counter' | 'gauge' | 'histogram' | 'summary';
+
+/** Labels by name. */
+export type Labels = Readonly<Record<string, string>>;
+
+function escapeValue(value: string): string {
+  return value
+    .replaceAll('\\', String.raw`\\`)
+    .replaceAll('"', String.raw`\"`)
+    .replaceAll('\n', String.raw`\n`);
+}
+
+function escapeHelp(value: string): string {
+  return value.replaceAll('\\', String.raw`\\`).replaceAll('\n', String.raw`\n`);
+}
+
+function joined(entries: readonly (readonly [string, string])[]): string {
+  return entries.map(([name, value]) => `${name}="${escapeValue(value)}"`).join(',');
+}
+
+function sorted(labels: Labels): [string, string][] {
+  return Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+/** Labels as they stand behind a name: in the order of their names, or nothing. */
+export function labelText(labels: Labels): string {
+  const text = joined(sorted(labels));
+  return text === '' ? '' : `{${text}}`;
+}
+
+/** The same with one more, whose values are put in later: many series differ in it alone. */
+export function labelsAround(labels: Labels, name: string): (value: string) => string {
+  const entries = sorted(labels);
+  const before = joined(entries.filter(([key]) => key < name));
+  const after = joined(entries.filter(([key]) => key > name));
+  const head = `{${before === '' ? '' : `${before},`}${name}="`;
+  const tail = `"${after === '' ? '' : `,${after}`}}`;
+  return (value) => `${head}${escapeValue(value)}${tail}`;
+}
+
+/** A number as the format has it. */
+export function numberText(value: number): string {
+  if (value === Infinity) return '+Inf';
+  return value === -Infinity ? '-Inf' : String(value);
+}
+
+/** The text of a scrape, family by family. A family without a series is left out. */
+export class Exposition {
+  readonly #families: Map<string, { readonly head: string; readonly lines: string[] }> = new Map();
+
+  /** Declares a family; families stand in the order in which they are declared. */
+  family(name: string, type: MetricType, help: string): void {
+    const head = `# HELP ${name} ${escapeHelp(help)}\n# TYPE ${name} ${type}\n`;
+    this.#families.set(name, { head, lines: [] });
+  }
+
+  /**
+   * Adds a series.
+   *
+   * @param labels - As {@link labelText} gives them.
+   * @param suffix - Of the family's name: what a histogram or summary is made of.
+   */
+  add(name: string, labels: string, value: string | number, suffix = ''): void {
+    const text = typeof value === 'number' ? numberText(value) : value;
+    this.#families.get(name)?.lines.push(`${name}${suffix}${labels} ${text}\n`);
+  }
+
+  /** Adds a histogram; `counts` has one class more than there are bounds. */
+  addHistogram(
+    name: string,
+    labels: Labels,
+    bounds: readonly number[],
+    counts: readonly number[],
+    sum: number,
+  ): void {
+    const all = this.addBuckets(name, labels, bounds, counts, '_bucket');
+    const plain = labelText(labels);
+    this.add(name, plain, all, '_count');
+    this.add(name, plain, sum, '_sum');
+  }
+
+  /** The classes of a histogram alone, each with all that are below it. */
+  addBuckets(
+    name: string,
+    labels: Labels,
+    bounds: readonly number[],
+    counts: readonly number[],
+    suffix = '',
+  ): number {
+    const within = labelsAround(labels, 'le');
+    let all = 0;
+    counts.forEach((count, i) => {
+      all += count;
+      this.add(name, within(numberText(bounds[i] ?? Infinity)), all, suffix);
+    });
+    return all;
+  }
+
+  /** The text. */
+  toString(): string {
+    let text = '';
+    for (const { head, lines } of this.#families.values())
+      if (lines.length > 0) text += head + lines.join('');
+    return text;
+  }
+}

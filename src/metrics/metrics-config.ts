@@ -1,0 +1,139 @@
+/** Which metrics are kept: the server's option and what the models say. */
+
+import type { NativeLatencyPolicy } from '../addon/native.js';
+import { checkKeys, checkObject, expected } from '../argument-checks.js';
+import type { ModelConfig } from '../config/index.js';
+import { invalidArgument } from '../errors.js';
+
+/**
+ * Which metrics are kept besides the counters of requests. Triton: `--metrics-config`, `--metrics-interval-ms`.
+ *
+ * @example
+ * const server = await createServer('./models', { metricsConfig: { summaryLatencies: true } });
+ */
+export interface MetricsConfig {
+  /** The `…_duration_us` counters and their `…_duration_us_bucket` (default true). Triton: `counter_latencies`. */
+  readonly counterLatencies?: boolean | undefined;
+  /** The histogram of first responses (default false). Triton: `histogram_latencies`. */
+  readonly histogramLatencies?: boolean | undefined;
+  /** The `…_summary_us`: quantiles of the last 45 to 60 seconds (default false). Triton: `summary_latencies`. */
+  readonly summaryLatencies?: boolean | undefined;
+  /**
+   * Pairs of a quantile and how far its rank may be from it (default: 0.5 and 0.05, 0.9 and 0.01, 0.95, 0.99 and 0.999
+   * and 0.001). The smallest of these chooses how precise times are kept. Triton: `summary_quantiles`.
+   */
+  readonly summaryQuantiles?: readonly (readonly [quantile: number, error: number])[] | undefined;
+  /** The load of the processors is an average over at least so many milliseconds (default 2000). */
+  readonly intervalMs?: number | undefined;
+}
+
+/** {@link MetricsConfig} with every default in place. */
+export interface ResolvedMetrics {
+  readonly counterLatencies: boolean;
+  readonly histogramLatencies: boolean;
+  readonly summaryLatencies: boolean;
+  readonly quantiles: readonly number[];
+  /** See {@link NativeLatencyPolicy}. */
+  readonly windowBits: number;
+  readonly intervalMs: number;
+}
+
+const tritonsQuantiles = [
+  [0.5, 0.05],
+  [0.9, 0.01],
+  [0.95, 0.001],
+  [0.99, 0.001],
+  [0.999, 0.001],
+] as const;
+
+/** Classes for each power of two, as a power of two: `latency_window.h`. */
+const fewestBits = 4;
+const mostBits = 9;
+
+/**
+ * So many classes that, for latencies as they are, a class has few enough of them that its quantiles, interpolated
+ * within it, have ranks as exact as `error`.
+ */
+function bitsFor(error: number): number {
+  return Math.min(mostBits, Math.max(fewestBits, Math.ceil(Math.log2(1 / error)) - 3));
+}
+
+function pair(given: unknown, path: string): readonly [number, number] {
+  const isShare = (value: unknown): value is number => typeof value === 'number' && value > 0 && value < 1;
+  if (Array.isArray(given)) {
+    const [quantile, error, ...rest] = given as readonly unknown[];
+    if (isShare(quantile) && isShare(error) && rest.length === 0) return [quantile, error];
+  }
+  const received = Array.isArray(given) ? `[${given.map(String).join(', ')}]` : given;
+  throw expected('a pair of a quantile and its error, both between 0 and 1,', path, received);
+}
+
+function quantilePairs(given: unknown, path: string): (readonly [number, number])[] {
+  if (!Array.isArray(given) || given.length === 0) throw expected('an array of pairs', path, given);
+  const pairs = given.map((one: unknown, i) => pair(one, `${path}[${i}]`));
+  pairs.forEach(([quantile], i) => {
+    if (pairs.findIndex(([other]) => other === quantile) < i) {
+      throw invalidArgument(`expected each quantile once in ${path} but received ${quantile} twice`);
+    }
+  });
+  return pairs;
+}
+
+/** @throws {@link TritonError} INVALID_ARG that names the option, what was expected and what came. */
+export function resolveMetrics(given: unknown): ResolvedMetrics {
+  const path = 'options.metricsConfig';
+  checkObject(given, path);
+  const known = [
+    'counterLatencies',
+    'histogramLatencies',
+    'summaryLatencies',
+    'summaryQuantiles',
+    'intervalMs',
+  ] as const satisfies readonly (keyof MetricsConfig)[];
+  checkKeys(given, known, path);
+  const options: Readonly<Partial<Record<(typeof known)[number], unknown>>> = given;
+  const flag = (key: (typeof known)[number], otherwise: boolean): boolean => {
+    const value = options[key] ?? otherwise;
+    if (typeof value !== 'boolean') throw expected('true or false', `${path}.${key}`, value);
+    return value;
+  };
+  const summaryLatencies = flag('summaryLatencies', false);
+  if (options.summaryQuantiles !== undefined && !summaryLatencies) {
+    throw invalidArgument(`${path}.summaryQuantiles needs summaryLatencies: true`);
+  }
+  const pairs = quantilePairs(options.summaryQuantiles ?? tritonsQuantiles, `${path}.summaryQuantiles`);
+  const intervalMs = options.intervalMs ?? 2000;
+  if (typeof intervalMs !== 'number' || !Number.isSafeInteger(intervalMs) || intervalMs < 1)
+    throw expected('an integer of at least 1', `${path}.intervalMs`, intervalMs);
+  return Object.freeze({
+    counterLatencies: flag('counterLatencies', true),
+    histogramLatencies: flag('histogramLatencies', false),
+    summaryLatencies,
+    quantiles: Object.freeze(pairs.map(([quantile]) => quantile)),
+    windowBits: summaryLatencies ? bitsFor(Math.min(...pairs.map(([, error]) => error))) : 0,
+    intervalMs,
+  });
+}
+
+/** Name of the histogram whose buckets a model may choose. */
+export const firstResponseFamily = 'nv_inference_first_response_histogram_ms';
+
+const tritonsBuckets: readonly number[] = [100, 500, 2000, 5000];
+
+/** Buckets of a model's histogram of first responses, in milliseconds. Triton: `model_metrics`. */
+export function firstResponseBuckets(config: ModelConfig): readonly number[] {
+  const control = config.model_metrics?.metric_control.find(
+    ({ metric_identifier: identifier }) => identifier?.family === firstResponseFamily,
+  );
+  const buckets = control?.histogram_options?.buckets ?? [];
+  return buckets.length > 0 ? buckets : tritonsBuckets;
+}
+
+/** What the engine keeps for a version. */
+export function latencyPolicy(config: ModelConfig, metrics: ResolvedMetrics): NativeLatencyPolicy {
+  return {
+    histograms: metrics.counterLatencies,
+    windowBits: metrics.windowBits,
+    firstResponseMs: metrics.histogramLatencies ? firstResponseBuckets(config) : undefined,
+  };
+}

@@ -1,0 +1,168 @@
+/** The metrics of models, by the names that Triton gives them. */
+
+import type { NativeDuration, NativeMetrics, NativeStatistics } from '../addon/native.js';
+import type { ModelConfig } from '../config/index.js';
+import { labelsAround, labelText, type Exposition, type Labels } from './exposition.js';
+import { firstResponseBuckets, firstResponseFamily, type ResolvedMetrics } from './metrics-config.js';
+
+/** A served version, and what it did. */
+export interface VersionSample {
+  readonly model: string;
+  readonly version: string;
+  readonly config: ModelConfig;
+  readonly loadSeconds: number;
+  readonly metrics: NativeMetrics;
+}
+
+/** The phases of a request, in the engine's order (`latency_phase.h`): their names, and what they are. */
+const phases: readonly (readonly [name: string, key: PhaseKey, what: string])[] = [
+  ['request', 'success', 'from call to answer'],
+  ['queue', 'queue', 'in the queue'],
+  ['compute_input', 'computeInput', 'for gathering inputs'],
+  ['compute_infer', 'computeInfer', 'for the model itself'],
+  ['compute_output', 'computeOutput', 'for distributing outputs'],
+];
+type PhaseKey = 'success' | 'queue' | 'computeInput' | 'computeInfer' | 'computeOutput';
+
+/** Why requests failed, in Triton's words. */
+export function failureReasons(
+  statistics: Pick<NativeStatistics, 'rejected' | 'cancelled' | 'backendFailed'> & {
+    readonly fail: Pick<NativeDuration, 'count'>;
+  },
+): {
+  readonly REJECTED: number;
+  readonly CANCELED: number;
+  readonly BACKEND: number;
+  readonly OTHER: number;
+} {
+  const { rejected, cancelled, backendFailed, fail } = statistics;
+  return {
+    REJECTED: rejected,
+    CANCELED: cancelled,
+    BACKEND: backendFailed,
+    OTHER: fail.count - rejected - cancelled - backendFailed,
+  };
+}
+
+/** Labels of a version's series. A tag of its configuration gets `_` in front. */
+export function versionLabels({ model, version, config }: VersionSample): Labels {
+  const labels: Record<string, string> = { model, version };
+  for (const [key, value] of Object.entries(config.metric_tags)) labels[`_${key}`] = value;
+  return labels;
+}
+
+/** Whole microseconds, rounded down so that what grows never goes back. */
+function microseconds(ns: number): number {
+  return Math.floor(ns / 1000);
+}
+
+/** Puts the metrics of all versions in. */
+export function addModels(
+  text: Exposition,
+  versions: readonly VersionSample[],
+  metrics: ResolvedMetrics,
+  boundsNs: readonly number[],
+): void {
+  declare(text);
+  const boundsUs = boundsNs.map((ns) => ns / 1000);
+  for (const sample of versions) {
+    const labels = versionLabels(sample);
+    addCounters(text, sample, labels);
+    if (metrics.counterLatencies) addLatencies(text, sample, labels, boundsUs);
+    if (metrics.summaryLatencies) addSummaries(text, sample, labels, metrics.quantiles);
+    const { firstResponses, firstResponseMs } = sample.metrics;
+    if (firstResponses.length > 0) {
+      const buckets = firstResponseBuckets(sample.config);
+      text.addHistogram(firstResponseFamily, labels, buckets, firstResponses, firstResponseMs);
+    }
+  }
+}
+
+function declare(text: Exposition): void {
+  text.family('nv_inference_request_success', 'counter', 'Requests that were answered');
+  text.family(
+    'nv_inference_request_failure',
+    'counter',
+    'Requests that failed after they were taken in, by reason',
+  );
+  text.family('nv_inference_count', 'counter', 'Rows of batches, of requests that were answered');
+  text.family('nv_inference_exec_count', 'counter', 'Batches that ran, failed ones too');
+  for (const [phase, , what] of phases) {
+    text.family(
+      `nv_inference_${phase}_duration_us`,
+      'counter',
+      `Microseconds of all answered requests ${what}`,
+    );
+  }
+  for (const [phase, , what] of phases) {
+    text.family(
+      `nv_inference_${phase}_duration_us_bucket`,
+      'counter',
+      `Answered requests by their microseconds ${what}: those that took le or less`,
+    );
+  }
+  text.family('nv_inference_pending_request_count', 'gauge', 'Requests that wait and are in no batch yet');
+  text.family('nv_model_load_duration_secs', 'gauge', 'Seconds that loading the version took');
+  text.family(firstResponseFamily, 'histogram', 'Milliseconds from request to first response');
+  for (const [phase, , what] of phases) {
+    text.family(
+      `nv_inference_${phase}_summary_us`,
+      'summary',
+      `Microseconds of answered requests ${what}; quantiles of the last minute`,
+    );
+  }
+  text.family(
+    'tritonts_inference_request_refused',
+    'counter',
+    'Requests that were never taken in, mostly because the queue was full',
+  );
+}
+
+function addCounters(text: Exposition, sample: VersionSample, labels: Labels): void {
+  const { statistics, pending } = sample.metrics;
+  const plain = labelText(labels);
+  text.add('nv_inference_request_success', plain, statistics.success.count);
+  const because = labelsAround(labels, 'reason');
+  for (const [reason, count] of Object.entries(failureReasons(statistics)))
+    text.add('nv_inference_request_failure', because(reason), count);
+  text.add('nv_inference_count', plain, statistics.inferenceCount);
+  text.add('nv_inference_exec_count', plain, statistics.executionCount);
+  text.add('nv_inference_pending_request_count', plain, pending);
+  text.add('nv_model_load_duration_secs', plain, sample.loadSeconds);
+  text.add('tritonts_inference_request_refused', plain, statistics.refused);
+}
+
+function addLatencies(
+  text: Exposition,
+  { metrics: { statistics, latencies } }: VersionSample,
+  labels: Labels,
+  boundsUs: readonly number[],
+): void {
+  const plain = labelText(labels);
+  const classes = boundsUs.length + 1;
+  phases.forEach(([phase, key], i) => {
+    const name = `nv_inference_${phase}_duration_us`;
+    text.add(name, plain, microseconds(statistics[key].ns));
+    text.addBuckets(`${name}_bucket`, labels, boundsUs, latencies.slice(i * classes, (i + 1) * classes));
+  });
+}
+
+function addSummaries(
+  text: Exposition,
+  { metrics: { statistics, quantiles: values } }: VersionSample,
+  labels: Labels,
+  quantiles: readonly number[],
+): void {
+  const plain = labelText(labels);
+  const at = labelsAround(labels, 'quantile');
+  phases.forEach(([phase, key], i) => {
+    const name = `nv_inference_${phase}_summary_us`;
+    text.add(name, plain, statistics[key].count, '_count');
+    text.add(name, plain, microseconds(statistics[key].ns), '_sum');
+    quantiles.forEach((quantile, q) => {
+      const ns = values[i * quantiles.length + q] ?? NaN;
+      // Triton's way to write it.
+      text.add(name, at(String(quantile)), Number.isNaN(ns) ? 'Nan' : ns / 1000);
+    });
+  });
+}

@@ -1,0 +1,123 @@
+/** Metrics over HTTP, for Prometheus: `tritonts/metrics`. */
+
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { checkKeys, checkObject, expected } from '../argument-checks.js';
+import { TritonError } from '../errors.js';
+
+/** What has metrics: an `InferenceServer`. */
+export interface MetricsSource {
+  /** Prometheus' text format, version 0.0.4. */
+  metrics(): string;
+}
+
+/** Options of {@link serveMetrics}. */
+export interface ServeMetricsOptions {
+  /** Where to listen (default 8002); 0: wherever there is room. Triton: `--metrics-port`. */
+  readonly port?: number | undefined;
+  /** On which address (default 127.0.0.1). Triton: `--metrics-address`. */
+  readonly host?: string | undefined;
+}
+
+/** Where metrics are served. */
+export interface MetricsEndpoint {
+  /** The address that it listens on, and the port. */
+  readonly address: { readonly host: string; readonly port: number };
+  /** Stops to listen; resolves when the last answer is sent, or whoever asked has had 2 seconds to take it. Idempotent. */
+  close(): Promise<void>;
+}
+
+/** How long answers that are under way have when the endpoint is closed, in milliseconds. */
+const lastAnswersMs = 2000;
+
+/** What Prometheus expects of the text. */
+const contentType = 'text/plain; version=0.0.4; charset=utf-8';
+
+function checkOptions(options: unknown): { port: number; host: string } {
+  checkObject(options, 'metrics options');
+  const known = ['port', 'host'] as const satisfies readonly (keyof ServeMetricsOptions)[];
+  checkKeys(options, known, 'metrics options');
+  const { port = 8002, host = '127.0.0.1' }: { readonly port?: unknown; readonly host?: unknown } = options;
+  if (typeof port !== 'number' || !Number.isInteger(port) || port < 0 || port > 65535)
+    throw expected('an integer from 0 to 65535', 'options.port', port);
+  if (typeof host !== 'string' || host === '') throw expected('a host name or address', 'options.host', host);
+  return { port, host };
+}
+
+/**
+ * Serves a server's metrics at `GET /metrics`. As at Triton, other paths answer 200 with nothing in it, and other methods
+ * 405; once the server is closed, /metrics answers 503.
+ *
+ * @param server - Whose metrics; it goes on when the endpoint is closed, and the endpoint when it is closed.
+ * @returns The endpoint, which listens.
+ * @throws {@link TritonError} INVALID_ARG for wrong options, UNAVAILABLE where the port cannot be had.
+ *
+ * @example
+ * import { serveMetrics } from 'tritonts/metrics';
+ * const endpoint = await serveMetrics(server, { port: 8002 });
+ */
+export async function serveMetrics(
+  server: MetricsSource,
+  options: ServeMetricsOptions = {},
+): Promise<MetricsEndpoint> {
+  if (typeof (server as Partial<MetricsSource> | null)?.metrics !== 'function')
+    throw expected('a server', 'serveMetrics', server);
+  const { port, host } = checkOptions(options);
+  const http = createServer((request, response) => {
+    // Nobody reads what came with it.
+    request.resume();
+    if (request.method !== 'GET') {
+      response.writeHead(405, { Allow: 'GET' }).end();
+    } else if (request.url?.split('?', 1)[0] !== '/metrics') {
+      response.writeHead(200).end();
+    } else {
+      const [status, text] = textOf(server);
+      response.writeHead(status, { 'Content-Type': contentType }).end(text);
+    }
+  });
+  await listen(http, port, host);
+  // Not a pipe's name: it listens on a port.
+  const bound = http.address() as AddressInfo;
+  let closing: Promise<void> | undefined;
+  return {
+    address: Object.freeze({ host: bound.address, port: bound.port }),
+    close: () =>
+      (closing ??= new Promise((resolve) => {
+        // Somebody who sends half a request, or does not read the answer, would keep it open for ever.
+        const timer = setTimeout(() => {
+          http.closeAllConnections();
+        }, lastAnswersMs);
+        http.close(() => {
+          clearTimeout(timer);
+          resolve();
+        });
+        http.closeIdleConnections();
+      })),
+  };
+}
+
+function textOf(server: MetricsSource): [number, string] {
+  try {
+    return [200, server.metrics()];
+  } catch (error) {
+    return [503, `${error instanceof Error ? error.message : String(error)}\n`];
+  }
+}
+
+function listen(http: Server, port: number, host: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    // It stays: later errors, as of a connection that cannot be accepted, end neither the endpoint nor the process.
+    http.on('error', (cause) => {
+      reject(
+        new TritonError(
+          'UNAVAILABLE',
+          `metrics cannot be served on ${host}, port ${port}: ${cause.message}`,
+          {
+            cause,
+          },
+        ),
+      );
+    });
+    http.listen(port, host, resolve);
+  });
+}

@@ -1,11 +1,9 @@
 /**
- * The one error class of the package.
- *
- * Codes are Triton's (`TRITONSERVER_Error_Code`); everything the library throws or rejects with is a
- * {@link TritonError}, whatever went wrong underneath.
+ * The one error class of the package. Its codes are Triton's (`TRITONSERVER_Error_Code`). Everything that the
+ * library throws or rejects with is a {@link TritonError}, whatever went wrong underneath.
  */
 
-/** Triton's error codes (`TRITONSERVER_ERROR_*`). */
+/** Triton's error codes, without their prefix `TRITONSERVER_ERROR_`. */
 export type TritonErrorCode =
   | 'INVALID_ARG'
   | 'NOT_FOUND'
@@ -16,19 +14,19 @@ export type TritonErrorCode =
   | 'INTERNAL'
   | 'UNKNOWN';
 
-/** Where in a configuration file an error is. */
+/** The place of an error in a configuration file. */
 export interface ErrorLocation {
-  /** Path of the file as it was opened. */
+  /** Path of the file, as it was opened. */
   readonly file: string;
-  /** Line, counted from 1; 0 where the fault is something that is missing from the file. */
+  /** Line, counted from 1; 0 if something is missing from the file. */
   readonly line: number;
-  /** Path of the field, such as `input[0].dims`; empty where the text could not be parsed that far. */
+  /** Path of the field, such as `input[0].dims`; empty if the text could not be parsed that far. */
   readonly field: string;
 }
 
 /** What an error may carry besides its code and message. */
 export interface TritonErrorOptions {
-  /** The error underneath, kept as it was. */
+  /** The error that led to this one. */
   readonly cause?: unknown;
   /** Name of the model concerned. */
   readonly model?: string | undefined;
@@ -42,7 +40,7 @@ export interface TritonErrorOptions {
 const brand = Symbol.for('tritonts.TritonError');
 
 /**
- * Every rejection and throw of the library.
+ * What every call of the library throws or rejects with.
  *
  * @example
  * try {
@@ -53,9 +51,9 @@ const brand = Symbol.for('tritonts.TritonError');
  * }
  */
 export class TritonError extends Error {
-  /** What kind of failure it is; HTTP and gRPC statuses derive from it. */
+  /** The kind of failure. HTTP and gRPC statuses derive from it. */
   readonly code: TritonErrorCode;
-  /** The error underneath, if there is one. */
+  /** The error that led to this one, if there is one. */
   declare readonly cause?: unknown;
   /** Name of the model concerned, if there is one. */
   declare readonly model?: string;
@@ -66,8 +64,8 @@ export class TritonError extends Error {
 
   /**
    * @param code - Triton's code.
-   * @param message - Names the model, tensor or line, what was expected and what came.
-   * @param options - Cause, model, tensor and location; absent ones are not set.
+   * @param message - It names the model, tensor or line, what was expected and what came.
+   * @param options - Cause, model, tensor and location. Absent ones are not set on the error.
    */
   constructor(code: TritonErrorCode, message: string, options: TritonErrorOptions = {}) {
     super(message, 'cause' in options ? { cause: options.cause } : undefined);
@@ -77,7 +75,7 @@ export class TritonError extends Error {
     if (options.location !== undefined) this.location = options.location;
   }
 
-  /** True for errors of any copy of the package loaded in this process. */
+  /** True for errors of any copy of the package that this process has loaded. */
   static override [Symbol.hasInstance](value: unknown): boolean {
     return typeof value === 'object' && value !== null && (value as Record<symbol, unknown>)[brand] === true;
   }

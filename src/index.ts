@@ -10,6 +10,7 @@ export { createServer } from './server/create-server.js';
 export { attachServer } from './server/attach-server.js';
 export { InferenceServer } from './server/inference-server.js';
 export type { CreateServer } from './server/inference-server.js';
+export type { BatchReason, ExplainedBatch, Explanation } from './server/explain.js';
 export type { CloseOptions, UnloadModelOptions } from './server/server-arguments.js';
 export type { ServerHandle } from './server/server-handle.js';
 export type { Model, TypedModel } from './server/model.js';
@@ -44,7 +45,23 @@ export type {
   TensorMetadata,
 } from './server/metadata.js';
 export type { Timings } from './dispatch/types.js';
-export type { BackendConfig, GivenModel, LoadEvent, ServerOptions } from './options.js';
+export type { LogContext, LogFunction, Logger } from './logger.js';
+export type { Metric, MetricOptions } from './metrics/custom.js';
+export type { MetricsConfig } from './metrics/metrics-config.js';
+export type {
+  JavaScriptModel,
+  JavaScriptModelClass,
+  ModelContext,
+  ModelModule,
+  ModelObject,
+  ModelRequest,
+  Outputs,
+  Results,
+  WorkersOptions,
+} from './javascript/types.js';
+export type { BackendConfig, GivenFiles, GivenModel, LoadEvent, ServerOptions } from './options.js';
+export type { ModelMessage } from './registry/model-events.js';
+export type { RequestMessage } from './server/request-channels.js';
 export type { LoadModelOptions } from './registry/override.js';
 export type { ModelState } from './registry/published.js';
 export { Tensor } from './tensor/tensor.js';

@@ -1,39 +1,57 @@
 /** Options of a server. */
 
+import type { ModelModule, ModelObject, WorkersOptions } from './javascript/types.js';
 import type { InlineOption, ModelConfigInput } from './config/index.js';
+import type { Log, Logger } from './logger.js';
+import type { MetricsConfig, ResolvedMetrics } from './metrics/metrics-config.js';
 
-/** Options of one backend: strings, numbers or booleans by key. Triton: `--backend-config=<backend>,<key>=<value>`. */
+/** Options of one backend, by key. Triton: `--backend-config=<backend>,<key>=<value>`. */
 export type BackendConfig = Readonly<Record<string, string | number | boolean>>;
 
-/** A step of loading, for progress lines. */
+/** A step of loading, as {@link ServerOptions.onProgress} is told of it. */
 export interface LoadEvent {
   /** Name of the model. */
   readonly model: string;
-  /** Absent while the model's versions are not known yet. */
+  /** The model's version; absent until its versions are known. */
   readonly version?: string | undefined;
-  /** What it has come to. */
-  readonly state: 'LOADING' | 'READY' | 'UNAVAILABLE';
-  /** Models that are ready or have failed. */
+  /**
+   * The state that the version, or the model, has now. A version is 'WARMING_UP' while it runs the samples of
+   * its `model_warmup`.
+   */
+  readonly state: 'LOADING' | 'WARMING_UP' | 'READY' | 'UNAVAILABLE';
+  /** Number of models that are ready or have failed. */
   readonly done: number;
-  /** Models to load. */
+  /** Number of models to load. */
   readonly total: number;
 }
 
 /**
- * A model that the program gives, in place of a repository.
+ * A model that the program gives instead of a repository: as files, as a module that runs on threads of its own
+ * ({@link ModelModule}), or with its functions ({@link ModelObject}).
  *
  * @example
  * const server = await createServer({ models: { digits: { files: { 'model.onnx': await readFile('digits.onnx') } } } });
  */
-export interface GivenModel {
-  /** As in {@link LoadModelOptions}; default: all is completed from the model's file. */
+export type GivenModel = GivenFiles | ModelModule | ModelObject;
+
+/**
+ * A model that the program gives as files.
+ *
+ * @example
+ * const digits: GivenFiles = { files: { 'model.onnx': await readFile('digits.onnx') } };
+ */
+export interface GivenFiles {
+  /**
+   * Its configuration, as in {@link LoadModelOptions} (default: everything is completed from the model's
+   * file).
+   */
   readonly config?: ModelConfigInput | string | undefined;
-  /** As in {@link LoadModelOptions}. Copied before `createServer` returns. */
+  /** Its files, as in {@link LoadModelOptions}. They are copied before `createServer` returns. */
   readonly files: Readonly<Record<string, Uint8Array>>;
 }
 
 /**
- * Options of {@link createServer}; most are tritonserver's flags in camelCase.
+ * Options of {@link createServer}. Most are tritonserver's flags in camelCase.
  *
  * @example
  * const server = await createServer('./models', {
@@ -44,76 +62,108 @@ export interface GivenModel {
  */
 export interface ServerOptions {
   /**
-   * Folders of models, as paths or file URLs; needed unless there are {@link models}. A model file in place of a folder,
-   * such as `digits.onnx`, is served under its name, as version 1. Triton: `--model-repository`.
+   * Folders of models, as paths or file URLs. One is needed unless {@link models} are given. A model file
+   * such as `digits.onnx` may take a folder's place: it is served under its name, as version 1. Triton:
+   * `--model-repository`.
    */
   readonly modelRepository?: string | URL | readonly (string | URL)[] | undefined;
-  /** Models that the program gives, by name. */
+  /** Models that the program gives, by name (default: none). Triton has no such option. */
   readonly models?: Readonly<Record<string, GivenModel>> | undefined;
   /**
-   * Whether `createServer` rejects when a model cannot be loaded (default true); otherwise the others are served and
-   * that one is UNAVAILABLE with its reason in the index. Triton: `--exit-on-error`.
+   * Whether `createServer` rejects when a model cannot be loaded (default true). With false the other models
+   * are served, and that one is UNAVAILABLE, with its reason in the index. Triton: `--exit-on-error`.
    */
   readonly exitOnError?: boolean | undefined;
-  /** 'none' (default): all models are loaded, once; 'explicit': only on request. Triton: `--model-control-mode`. */
+  /**
+   * 'none' (default) loads all models, once; 'explicit' loads models only on request. Triton:
+   * `--model-control-mode`.
+   */
   readonly modelControlMode?: 'none' | 'explicit' | undefined;
-  /** In explicit mode, what to load at the start; `['*']` alone: all. Triton: `--load-model`. */
+  /**
+   * The models to load at the start, in explicit mode (default: none); `['*']` alone means all. Triton:
+   * `--load-model`.
+   */
   readonly loadModels?: readonly string[] | undefined;
   /**
-   * Whether what a config leaves out is completed from the model's file (default true). Triton:
+   * Whether what a configuration leaves out is completed from the model's file (default true). Triton:
    * `--disable-auto-complete-config`.
    */
   readonly autoCompleteConfig?: boolean | undefined;
-  /** 'cpu' runs models whose instance groups say KIND_GPU on the CPU; by default they need a GPU. */
+  /**
+   * 'cpu' runs models on the CPU whose instance groups say KIND_GPU (default: they need a GPU). Triton has no
+   * such option.
+   */
   readonly instanceKind?: 'cpu' | undefined;
   /**
-   * Model versions that are loaded at once (default 4); more than there are cores only where loads wait for longer than
-   * 20 ms. Triton: `--model-load-thread-count`.
+   * How many model versions are loaded at once (default 4). More than there are cores are loaded at once only
+   * where loads wait for longer than 20 ms. Triton: `--model-load-thread-count`.
    */
   readonly modelLoadConcurrency?: number | undefined;
   /**
-   * Options by backend. `onnxruntime.library`: path of the ONNX Runtime library to use instead of the one that the
-   * package onnxruntime-node carries. Triton: `--backend-config`.
+   * Options by backend (default: none). `onnxruntime.library` is the path of the ONNX Runtime library to use
+   * instead of the one in the package onnxruntime-node. Triton: `--backend-config`.
    */
   readonly backendConfig?: Readonly<Record<string, BackendConfig>> | undefined;
   /**
-   * Folders, as paths or file URLs, in which a model's configuration may name libraries of operators to load and profiles
-   * to write, besides the model's own folder and, for libraries, that of the ONNX Runtime library. Nothing else that a
-   * repository says loads code from, or writes to, places of its choice; see docs/security.md.
+   * Folders, as paths or file URLs, that models' configurations may name files in (default: none): libraries
+   * of operators to load, and profiles to write. The model's own folder is always allowed, and so is the ONNX
+   * Runtime library's folder for libraries. Everything else in a repository can neither load code from a
+   * place of its choice nor write to one; see docs/security.md. Triton has no such option.
    */
   readonly trustedFolders?: readonly (string | URL)[] | undefined;
-  /** Cores to use (default: what affinity and cgroup quota leave). */
+  /** Options of the threads that run JavaScript models (default: none). Triton has no such option. */
+  readonly workers?: WorkersOptions | undefined;
+  /** Number of cores to use (default: what affinity and cgroup quota leave). Triton has no such option. */
   readonly threads?: number | undefined;
   /**
-   * Bytes that requests in flight hold: their inputs, known outputs, and answers until they are delivered (default: 1 GiB,
-   * or a quarter of the memory limit where that is less). A request beyond it rejects with UNAVAILABLE; `map` waits instead.
+   * How many bytes requests in flight may hold: their inputs, the outputs whose size is known, and answers
+   * until they are delivered. The default is 1 GiB, or a quarter of the memory limit if that is less. A
+   * request beyond it rejects with UNAVAILABLE; `map` waits instead. Triton has no such option.
    */
   readonly maxInFlightBytes?: number | undefined;
   /**
-   * Whether short batches run on the JS thread, which saves waking another one: 'auto' (default) runs those there that
-   * are known, by their shapes and size, to take 50 µs or less; 'off' none; a number is that many microseconds. At
-   * most that much time is spent so in one tick. A model's own parameter `inline` wins.
+   * Whether short batches run on the JS thread, which saves waking another thread. 'auto' (default) does this
+   * for batches that are known, from their shapes and size, to take 50 µs or less; 'off' never does; a number
+   * is the limit in microseconds. At most that much time is spent this way in one tick. A model's own
+   * parameter `inline` takes precedence. Triton has no such option.
    */
   readonly inline?: 'auto' | 'off' | number | undefined;
   /**
-   * Whether failures after queueing carry the line that made the request in their stack, at the cost of about 2.5 µs a
-   * request (default false).
+   * Whether requests of a batch's shape join it from behind waiting requests of other shapes (default true),
+   * in models with variable dims under `dynamic_batching`. The oldest request that waits always leads the
+   * next batch. With false, a batch ends at the first request of another shape. A model's own parameter
+   * `batch_across_shapes` takes precedence; see docs/queueing.md. Triton has no such option.
+   */
+  readonly batchAcrossShapes?: boolean | undefined;
+  /**
+   * Whether errors of queued requests show, in their stack, the line that made the request (default false).
+   * It costs about 2.5 µs a request. Triton has no such option.
    */
   readonly captureStacks?: boolean | undefined;
-  /** Gives up loading: `createServer` rejects with CANCELLED, with everything released. */
+  /** Which metrics {@link InferenceServer.metrics} shows. Triton: `--metrics-config`. */
+  readonly metricsConfig?: MetricsConfig | undefined;
+  /**
+   * Stops loading (default: nothing does): `createServer` rejects with CANCELLED, and everything is released.
+   */
   readonly signal?: AbortSignal | undefined;
   /**
-   * Told of each step of loading. What it throws rejects the call that loads, and it is told nothing more of that call:
-   * `createServer` gives up the other models and releases everything; `loadModel` rejects when its load has ended, and
-   * `index()` tells how. What it returns is not looked at.
+   * Called at each step of loading (default: nothing is called). If it throws, the call that loads rejects
+   * with that, and it is not called again for that call: `createServer` stops loading and releases
+   * everything; `loadModel` rejects when its load has ended, and `index()` tells how. What it returns is
+   * ignored.
    */
   readonly onProgress?: ((event: LoadEvent) => void) | undefined;
+  /**
+   * Takes the server's messages about models (default: errors and warnings go to stderr, one line each). See
+   * docs/diagnostics.md. Triton: `--log-error`, `--log-warning`, `--log-info`, `--log-verbose`.
+   */
+  readonly logger?: Logger | undefined;
 }
 
-/** Options with every default in place; what the rest of the code receives. */
+/** Options with every default filled in, as the rest of the code receives them. */
 export interface ResolvedOptions {
   readonly repositories: readonly string[];
-  /** Given models by name; what is in them is not checked yet. */
+  /** Given models by name. Their content is not checked yet. */
   readonly models: ReadonlyMap<string, GivenModel>;
   readonly exitOnError: boolean;
   readonly modelControlMode: 'none' | 'explicit';
@@ -123,10 +173,14 @@ export interface ResolvedOptions {
   readonly modelLoadConcurrency: number;
   readonly backendConfig: Readonly<Record<string, BackendConfig>>;
   readonly trustedFolders: readonly string[];
+  readonly workers: WorkersOptions;
   readonly threads: number;
   readonly maxInFlightBytes: number;
   readonly inline: InlineOption;
+  readonly batchAcrossShapes: boolean;
   readonly captureStacks: boolean;
+  readonly metrics: ResolvedMetrics;
   readonly signal: AbortSignal | undefined;
   readonly onProgress: ((event: LoadEvent) => void) | undefined;
+  readonly log: Log;
 }

@@ -1,30 +1,30 @@
-/** A queue whose ends cost the same however long it is: an array moves what is left at each `shift()`. */
+/** A queue whose ends cost the same at any length. An array moves all that is left at each `shift()`. */
 
-/** First in, first out. */
+/** A first-in, first-out queue. */
 export class Queue<T> {
-  /** A ring; its length is a power of two. */
+  /** A ring, whose length is a power of two. */
   #ring: (T | undefined)[] = new Array<T | undefined>(16).fill(undefined);
   #head = 0;
   #length = 0;
 
-  /** How many there are. */
+  /** The number of entries. */
   get length(): number {
     return this.#length;
   }
 
-  /** The one that is next; undefined if there is none. */
+  /** The next entry; undefined if there is none. */
   peek(): T | undefined {
     return this.#ring[this.#head];
   }
 
-  /** Adds one at the end. */
+  /** Adds an entry at the end. */
   push(value: T): void {
     if (this.#length === this.#ring.length) this.#grow();
     this.#ring[(this.#head + this.#length) & (this.#ring.length - 1)] = value;
     this.#length++;
   }
 
-  /** Takes the one that is next; undefined if there is none. */
+  /** Removes the next entry and returns it; undefined if there is none. */
   shift(): T | undefined {
     const value = this.#ring[this.#head];
     if (this.#length === 0) return undefined;

@@ -1,12 +1,15 @@
-/** Checks of a server's options, once, at the door. */
+/** Checks a server's options, once, when it is created. */
 
 import { fileURLToPath } from 'node:url';
 import { isAbsolute, resolve } from 'node:path';
 import { addon } from './addon/load.js';
 import { backends } from './backends/index.js';
-import { checkKeys, checkObject, expected } from './checks.js';
+import { checkKeys, checkObject, expected } from './argument-checks.js';
 import { inlineExpected, type InlineOption, readInline } from './config/index.js';
 import { invalidArgument } from './errors.js';
+import { resolveLogger } from './logger.js';
+import { resolveMetrics } from './metrics/metrics-config.js';
+import type { WorkersOptions } from './javascript/types.js';
 import type { BackendConfig, GivenModel, ResolvedOptions, ServerOptions } from './options.js';
 
 const keys = [
@@ -20,12 +23,16 @@ const keys = [
   'modelLoadConcurrency',
   'backendConfig',
   'trustedFolders',
+  'workers',
   'threads',
   'maxInFlightBytes',
   'inline',
+  'batchAcrossShapes',
   'captureStacks',
+  'metricsConfig',
   'signal',
   'onProgress',
+  'logger',
 ] as const satisfies readonly (keyof ServerOptions)[];
 
 function integer(value: unknown, least: number, path: string): number {
@@ -80,7 +87,7 @@ function checkBackendConfig(value: unknown, base: string): Readonly<Record<strin
       if (typeof option !== 'string' && typeof option !== 'number' && typeof option !== 'boolean') {
         throw expected('a string, number or boolean', `${path}.${key}`, option);
       }
-      // The system looks for a library that has a name and no folder.
+      // A library's name without a folder is for the system to find.
       const isPath = paths?.[key] === 'path' || (paths?.[key] === 'library' && /[/\\]/.test(String(option)));
       entries.push([key, isPath ? resolvePath(String(option), `${path}.${key}`, base) : option]);
     }
@@ -89,7 +96,7 @@ function checkBackendConfig(value: unknown, base: string): Readonly<Record<strin
   return Object.freeze(Object.fromEntries(checked));
 }
 
-/** The given models; what is in their files and configurations is looked at when they are loaded. */
+/** The given models. Their files and configurations are checked when they are loaded. */
 function checkModels(value: unknown): ReadonlyMap<string, GivenModel> {
   checkObject(value, 'options.models');
   const models = new Map<string, GivenModel>();
@@ -101,25 +108,62 @@ function checkModels(value: unknown): ReadonlyMap<string, GivenModel> {
       );
     }
     checkObject(model, path);
-    checkKeys(model, ['config', 'files'], path);
-    const { config, files }: { readonly config?: unknown; readonly files?: unknown } = model;
-    checkObject(files, `${path}.files`);
-    for (const [file, content] of Object.entries(files) as [string, unknown][]) {
-      if (!(content instanceof Uint8Array))
-        throw expected('a Uint8Array', `${path}.files['${file}']`, content);
+    const { config, files, module, execute }: Readonly<Record<string, unknown>> = { ...model };
+    if (execute === undefined) {
+      checkKeys(model, ['config', 'files', 'module'], path);
+      if (module === undefined) checkFiles(files, path);
     }
-    // Just checked; a configuration is read, with all that may be wrong in it, when the model is loaded.
-    models.set(name, { config, files } as GivenModel);
+    // This was checked just above. All that may be wrong in a configuration or a model is found when it is
+    // loaded.
+    models.set(name, (execute === undefined ? { config, files, module } : model) as GivenModel);
   }
   return models;
+}
+
+function checkFiles(files: unknown, path: string): void {
+  checkObject(files, `${path}.files`);
+  for (const [file, content] of Object.entries(files) as [string, unknown][]) {
+    if (!(content instanceof Uint8Array)) throw expected('a Uint8Array', `${path}.files['${file}']`, content);
+  }
+}
+
+/** Node checks the limits and the options of Node when a thread is started. */
+function checkWorkers(value: unknown): WorkersOptions {
+  const path = 'options.workers';
+  checkObject(value, path);
+  checkKeys(value, ['resourceLimits', 'env', 'execArgv', 'unloadTimeoutMs'], path);
+  const { resourceLimits, env, execArgv, unloadTimeoutMs }: Readonly<Record<string, unknown>> = { ...value };
+  if (resourceLimits !== undefined) {
+    checkObject(resourceLimits, `${path}.resourceLimits`);
+    const known = ['maxOldGenerationSizeMb', 'maxYoungGenerationSizeMb', 'codeRangeSizeMb', 'stackSizeMb'];
+    checkKeys(resourceLimits, known, `${path}.resourceLimits`);
+    for (const [key, limit] of Object.entries(resourceLimits) as [string, unknown][]) {
+      if (limit !== undefined && !(typeof limit === 'number' && limit > 0))
+        throw expected('a number above 0', `${path}.resourceLimits.${key}`, limit);
+    }
+  }
+  if (env !== undefined) {
+    checkObject(env, `${path}.env`);
+    for (const [key, text] of Object.entries(env) as [string, unknown][])
+      if (typeof text !== 'string') throw expected('a string', `${path}.env.${key}`, text);
+  }
+  if (execArgv !== undefined) {
+    if (!Array.isArray(execArgv)) throw expected('an array of strings', `${path}.execArgv`, execArgv);
+    for (const [i, one] of execArgv.entries())
+      if (typeof one !== 'string') throw expected('a string', `${path}.execArgv[${i}]`, one);
+  }
+  if (unloadTimeoutMs !== undefined) integer(unloadTimeoutMs, 0, `${path}.unloadTimeoutMs`);
+  // All of it was checked just above.
+  return { resourceLimits, env, execArgv, unloadTimeoutMs } as WorkersOptions;
 }
 
 /**
  * Checks options and fills in defaults.
  *
- * @param options - Nothing of them is kept but functions and signals.
- * @param base - Where relative paths start (default: the working directory); empty: nowhere.
- * @throws {TritonError} INVALID_ARG that names the option, what was expected and what came.
+ * @param options - Only functions and signals of it are kept; everything else is copied.
+ * @param base - The folder that relative paths start at (default: the working directory). If it is empty,
+ *   relative paths are refused.
+ * @throws {@link TritonError} INVALID_ARG that names the option, what was expected and what came.
  */
 export function resolveOptions(options: ServerOptions, base: string = process.cwd()): ResolvedOptions {
   const given: unknown = options;
@@ -186,6 +230,7 @@ export function resolveOptions(options: ServerOptions, base: string = process.cw
     trustedFolders: trusted.map((folder: unknown, i) =>
       folderPath(folder, `options.trustedFolders[${i}]`, base),
     ),
+    workers: checkWorkers(options.workers ?? {}),
     threads: integer(options.threads ?? addon().cores(), 1, 'options.threads'),
     maxInFlightBytes: integer(
       options.maxInFlightBytes ?? Math.floor(Math.min(2 ** 30, addon().memory() / 4)),
@@ -193,8 +238,11 @@ export function resolveOptions(options: ServerOptions, base: string = process.cw
       'options.maxInFlightBytes',
     ),
     inline: inlineOption(options.inline ?? (process.env['TRITONTS_INLINE'] === '0' ? 'off' : 'auto')),
+    batchAcrossShapes: boolean(options.batchAcrossShapes ?? true, 'options.batchAcrossShapes'),
     captureStacks: boolean(options.captureStacks ?? false, 'options.captureStacks'),
+    metrics: resolveMetrics(options.metricsConfig ?? {}),
     signal,
     onProgress,
+    log: resolveLogger(options.logger),
   });
 }

@@ -1,14 +1,15 @@
 /** Near misses: what a misspelt name was probably meant to be. */
 
-/** Longer words are not compared; no name of ours comes near. */
+/** Longer words are not compared: no known name is nearly as long. */
 const longestWord = 80;
 
 /**
- * The candidate closest to a misspelt word, if one is close enough to be meant: at most a third of its letters wrong,
- * left out, added or swapped with their neighbour. Upper and lower case count as equal, so do `-` and `_`.
+ * The candidate closest to a misspelt word, if one is close enough to be meant: at most a third of its
+ * letters are wrong, left out, added or swapped with their neighbour. Upper and lower case count as equal,
+ * and so do `-` and `_`.
  *
  * @param word - What was written.
- * @param candidates - What could have been meant; of equally close ones the first wins.
+ * @param candidates - What could have been meant. Of equally close ones the first wins.
  *
  * @example
  * suggest('max_batchsize', ['max_batch_size', 'metric_tags']); // 'max_batch_size'
@@ -32,7 +33,7 @@ export function suggest(word: string, candidates: Iterable<string>): string | un
   return best;
 }
 
-/** ` (did you mean …?)` to put behind a message about a misspelt word, or nothing. */
+/** The end of a message about a misspelt word: ` (did you mean …?)`, or nothing. */
 export function didYouMean(word: string, candidates: Iterable<string>): string {
   const meant = suggest(word, candidates);
   return meant === undefined ? '' : ` (did you mean ${meant}?)`;

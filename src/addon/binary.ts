@@ -1,13 +1,13 @@
-/** Whether a file of the addon is whole. One that is not would end the process with SIGBUS or SIGSEGV when it is loaded. */
+/** Whether a file of the addon is whole. To load a damaged one ends the process with SIGBUS or SIGSEGV. */
 
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { packageVersion } from '../version.js';
 import { isCutOff } from './elf.js';
 
-/** What `tritonts.node.json`, beside each binary that is published, says of it. */
+/** The content of `tritonts.node.json`, which lies beside each published binary. */
 interface BinaryManifest {
-  /** Version of the package that it belongs to. */
+  /** Version of the package that the binary belongs to. */
   readonly version: string;
   /** Size of the file. */
   readonly bytes: number;
@@ -15,11 +15,11 @@ interface BinaryManifest {
   readonly sha256: string;
 }
 
-/** What is wrong with a file of the addon, for people; undefined if nothing is. */
+/** What is wrong with a file of the addon, for messages; undefined if nothing is. */
 export function faultOf(file: string): string | undefined {
   if (isCutOff(file)) return 'is damaged: it is cut off';
   const manifest = `${file}.json`;
-  // A local build has none: it is as its compiler left it.
+  // A local build has no manifest.
   if (!existsSync(manifest)) return undefined;
   // Written by scripts/package/binary.mjs.
   const expected = JSON.parse(readFileSync(manifest, 'utf8')) as BinaryManifest;

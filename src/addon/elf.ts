@@ -1,19 +1,21 @@
-/** What the loader of the addon has to know of ELF files (Linux), of which it reads the headers only. */
+/** Headers of ELF files (Linux): the loader of the addon reads nothing else of such a file. */
 
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 
 /** What a file's ELF headers say. */
 export interface ElfHeaders {
-  /** Bytes that the file must have at least: its tables and the segments that are mapped. */
+  /** The least number of bytes that the file must have for its tables and mapped segments. */
   readonly bytes: number;
-  /** The program that loads it, such as `/lib64/ld-linux-x86-64.so.2`; undefined in libraries. */
+  /** The program that loads it, such as `/lib64/ld-linux-x86-64.so.2`; undefined for libraries. */
   readonly interpreter: string | undefined;
 }
 
 const loadSegment = 1;
 const interpreterSegment = 3;
 
-/** The headers of a 64-bit little-endian ELF file; undefined where it is something else, or ends within them. */
+/**
+ * The headers of a 64-bit little-endian ELF file; undefined if the file is another one, or ends within them.
+ */
 export function elfHeaders(file: string): ElfHeaders | undefined {
   const descriptor = openSync(file, 'r');
   try {
@@ -22,7 +24,7 @@ export function elfHeaders(file: string): ElfHeaders | undefined {
       return readSync(descriptor, bytes, 0, length, offset) === length ? bytes : undefined;
     };
     const header = read(0, 64);
-    // Class 2 is 64 bit, data 1 is little-endian.
+    // Class 2 means 64 bits, and data 1 means little-endian.
     if (header?.readUInt32BE(0) !== 0x7f454c46 || header[4] !== 2 || header[5] !== 1) return undefined;
     const [programs, sections] = [Number(header.readBigUInt64LE(32)), Number(header.readBigUInt64LE(40))];
     const [programSize, programCount] = [header.readUInt16LE(54), header.readUInt16LE(56)];
@@ -43,7 +45,7 @@ export function elfHeaders(file: string): ElfHeaders | undefined {
   }
 }
 
-/** Whether a file is shorter than its ELF headers say: to load it would end the process with SIGBUS. */
+/** Whether a file is shorter than its ELF headers say. To load such a file ends the process with SIGBUS. */
 export function isCutOff(file: string): boolean {
   const headers = elfHeaders(file);
   if (!headers) return false;

@@ -1,18 +1,20 @@
-/** What is said when the addon cannot be loaded: on what, what was looked for, and what to do. */
+/** The error when the addon cannot be loaded: on which platform, what was looked for, and what to do. */
 
 import { TritonError } from '../errors.js';
 import { packageVersion } from '../version.js';
 import { describePlatform } from './platform.js';
 
-/** One place that was tried in vain. */
+/** One place where the addon was looked for in vain. */
 export interface Attempt {
-  /** The place, as it is named in messages. */
+  /** The place's name in messages. */
   readonly name: string;
-  /** Path of the file, where there was one. */
+  /** Path of the file, if there was one. */
   readonly file: string | undefined;
-  /** `absent`: there is no file; `damaged`: it was not loaded; `refused`: the system or Node refused it. */
+  /**
+   * `absent`: there is no file; `damaged`: it was not loaded; `refused`: the system or Node did not load it.
+   */
   readonly kind: 'absent' | 'damaged' | 'refused';
-  /** What went wrong, without the place. */
+  /** What went wrong; the place is not repeated. */
   readonly reason: string;
   /** What was thrown. */
   readonly cause: unknown;
@@ -28,7 +30,7 @@ function outdated(version: string): boolean {
 }
 
 /**
- * The error of a Node that is too old, before anything is looked for; undefined where it is new enough.
+ * The error for a version of Node that is too old; undefined if it is new enough.
  *
  * @param version - `process.versions.node`.
  */
@@ -39,7 +41,7 @@ export function outdatedNode(version: string): TritonError | undefined {
   });
 }
 
-/** The error of a search that found nothing that could be loaded. */
+/** The error when no place has an addon that can be loaded. */
 export function loadFailure(target: string, attempts: readonly Attempt[]): TritonError {
   if (attempts.some(({ cause }) => errorCode(cause) === 'ERR_DLOPEN_DISABLED')) {
     return failure(

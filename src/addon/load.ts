@@ -1,26 +1,29 @@
-/** Finds and loads the addon, and says what to do when that fails. */
+/** Finds and loads the addon, or says what to do if that fails. */
 
 import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
 import { faultOf } from './binary.js';
 import { errorCode, loadFailure, outdatedNode, type Attempt } from './load-error.js';
+import { noMemoryError } from './memory.js';
 import type { NativeAddon } from './native.js';
-import { places, type Place } from './places.js';
+import { places, type Place } from './search-places.js';
 import { target } from './platform.js';
 
 const require = createRequire(import.meta.url);
 let loaded: NativeAddon | undefined;
 
 /**
- * The addon of this environment; loaded at first use, with an exit listener that lets running batches end.
+ * The addon of this environment. It is loaded at first use, with an exit listener that lets running batches
+ * end.
  *
- * @throws {TritonError} UNAVAILABLE when no binary of the addon can be loaded, with what was looked for and each reason.
+ * @throws {@link TritonError} UNAVAILABLE if no binary of the addon can be loaded. The message lists what
+ *   was looked for, with each reason.
  */
 export function addon(): NativeAddon {
   if (loaded) return loaded;
   const old = outdatedNode(process.versions.node);
   if (old) throw old;
-  // Another build of the addon: with faults to inject, or under a sanitizer. See docs/testing.md.
+  // This names another build of the addon: with faults to inject, or under a sanitizer. See docs/testing.md.
   const other = process.env['TRITONTS_ADDON'] ?? '';
   const wanted = target();
   const candidates =
@@ -33,7 +36,9 @@ export function addon(): NativeAddon {
       continue;
     }
     loaded = outcome.addon;
-    // A worker's exit is not the process': its environment's cleanup hook sees to what is its own.
+    loaded.onNoMemory(noMemoryError);
+    // When a worker exits, the process goes on. The cleanup hook of the worker's environment closes its
+    // servers.
     if (process.getBuiltinModule('node:worker_threads').isMainThread) prepareAtExit(loaded);
     return loaded;
   }
@@ -46,7 +51,7 @@ function tryPlace({ name, resolve: find }: Place): { readonly addon: NativeAddon
     file = find();
     const fault = faultOf(file);
     if (fault !== undefined) return { name, file, kind: 'damaged', reason: fault, cause: new Error(fault) };
-    // The one place where the addon gets its type.
+    // This is the one place where the addon gets its type.
     return { addon: require(file) as NativeAddon };
   } catch (cause) {
     const code = errorCode(cause);
@@ -57,10 +62,10 @@ function tryPlace({ name, resolve: find }: Place): { readonly addon: NativeAddon
   }
 }
 
-/** Where the engines are that are told of the process' exit, for every copy of this module to find. */
+/** Holds the engines to notify when the process exits. Every copy of this module finds it here. */
 const exitKey = Symbol.for('tritonts.exit');
 
-/** Tells an engine of the process' exit, once, however often the package is loaded. */
+/** Has an engine notified when the process exits: once, however often the package is loaded. */
 function prepareAtExit(native: NativeAddon): void {
   // Only this function sets the property.
   const holder = process as { [exitKey]?: Map<number, NativeAddon> };

@@ -1,34 +1,37 @@
-/** The addon's functions, typed. `native/binding/` is the other side; nothing else calls them. */
+/** The addon's functions, typed. `native/binding/` implements them. Only this package calls them. */
 
-/** Numbers of `native/engine/base/status.h`. */
+/** A status of the engine. `native/engine/base/status.h` has the numbers. */
 export interface NativeStatus {
   readonly code: number;
   readonly message: string;
 }
 
-/** An input or output as a runtime tells it. */
+/** An input or output, as a runtime describes it. */
 export interface NativeTensorDescription {
   readonly name: string;
   /** Number of the datatype; 0 where Triton has no name for the type. */
   readonly datatype: number;
-  /** The runtime's own word for the type. */
+  /** The runtime's own name for the type. */
   readonly typeName: string;
-  /** Full shape, -1 where dynamic; absent: not even the rank is known. */
+  /** The full shape, -1 for variable dims; absent if not even the rank is known. */
   readonly shape?: readonly number[];
   readonly optional: boolean;
-  /** The name of each dim, '' where it has none; empty where the runtime has no such names. */
+  /** The name of each dim, '' for one without; empty if the runtime has no names of dims. */
   readonly dimNames: readonly string[];
 }
 
-/** What a runtime tells of a model it opened. */
+/** The inputs and outputs that a runtime found in a model. */
 export interface NativeDescription {
   readonly inputs: readonly NativeTensorDescription[];
   readonly outputs: readonly NativeTensorDescription[];
-  /** Why outputs may have other rows than inputs, though their dims have one name; '': nothing speaks for it. */
+  /**
+   * Why outputs may have other rows than inputs although their dims have the same name; '' if nothing
+   * suggests it.
+   */
   readonly rowsVary: string;
 }
 
-/** A tensor of a complete configuration: `dims` are full, -1 first where the model batches. */
+/** A tensor of a complete configuration. `dims` are full, with -1 first if the model batches. */
 export interface NativeTensorSpec {
   readonly name: string;
   readonly datatype: number;
@@ -36,18 +39,85 @@ export interface NativeTensorSpec {
   readonly optional: boolean;
 }
 
-/** The dynamic batcher's policy; absent, every request runs alone. */
+/** How requests of a level wait; see `native/engine/scheduling/queue_policy.h`. */
+export interface NativeQueuePolicy {
+  /** Past its time a request goes behind the others; else it ends. */
+  readonly delays: boolean;
+  /** 0: for ever. */
+  readonly defaultTimeoutUs: number;
+  readonly allowTimeoutOverride: boolean;
+  /** 0: any number. */
+  readonly maxQueueSize: number;
+}
+
+/** Levels and their policies. */
+export interface NativeQueuePolicies {
+  /** 0: there are no levels. */
+  readonly levels: number;
+  readonly defaultLevel: number;
+  readonly general: NativeQueuePolicy;
+  readonly own: readonly (NativeQueuePolicy & { readonly level: number })[];
+}
+
+/** The dynamic batcher's policy. If it is absent, every request runs alone. */
 export interface NativeScheduling {
   readonly maxBatchSize: number;
   readonly preferredBatchSizes: readonly number[];
   readonly maxQueueDelayUs: number;
+  /** Whether requests of another shape than the batch's are passed over instead of closing it. */
+  readonly acrossShapes: boolean;
 }
 
 /** An instance of a version. */
 export interface NativeInstanceSpec {
   readonly name: string;
-  /** Id of a GPU; -1: the CPU. */
+  /** Id of a GPU, or -1 for the CPU. */
   readonly device: number;
+}
+
+/** An input of a warm-up's sample. */
+export interface NativeWarmupInput {
+  /** Its position in the model's inputs. */
+  readonly input: number;
+  readonly datatype: number;
+  /** As the model sees it, with 1 first where the model batches. */
+  readonly shape: readonly number[];
+  /** Bytes of one request. */
+  readonly size: number;
+  readonly data: 'zero' | 'random' | NativeBytes;
+}
+
+/** What every instance runs `count` times before the version serves: `batchSize` equal requests together. */
+export interface NativeWarmupSample {
+  readonly name: string;
+  readonly batchSize: number;
+  readonly count: number;
+  readonly inputs: readonly NativeWarmupInput[];
+}
+
+/** An input or output of a step's model, and the number of the ensemble's tensor that it is. */
+export interface NativeMapping {
+  readonly name: string;
+  readonly tensor: number;
+}
+
+/** An ensemble's graph; see `native/engine/ensemble/plan.h`. The first tensors are its inputs, in their order. */
+export interface NativeEnsemblePlan {
+  readonly maxBatchSize: number;
+  readonly inputs: readonly NativeTensorSpec[];
+  readonly outputs: readonly NativeTensorSpec[];
+  readonly tensors: number;
+  /** The tensor of each output. */
+  readonly outputTensors: readonly number[];
+  readonly steps: readonly {
+    readonly model: string;
+    readonly inputs: readonly NativeMapping[];
+    readonly outputs: readonly NativeMapping[];
+  }[];
+  /** The most requests in each step, over all requests of the ensemble; 0: no limit. */
+  readonly maxInflight: number;
+  /** Whether several steps may produce a tensor, and steps without a required input are skipped. */
+  readonly conditional: boolean;
 }
 
 /** What an opened version needs to serve. */
@@ -56,24 +126,50 @@ export interface NativeVersionConfig {
   readonly inputs: readonly NativeTensorSpec[];
   readonly outputs: readonly NativeTensorSpec[];
   readonly scheduling: NativeScheduling | undefined;
+  /** Absent: one queue without limits. */
+  readonly queue: NativeQueuePolicies | undefined;
+  /** Whether responses leave in the order of their requests. */
+  readonly preserveOrdering: boolean;
+  /** Whether a batch that fails as a whole is run again in halves, if the backend's model may be run again. */
+  readonly rerunInHalves: boolean;
+  /** Whether a request gets any number of responses. */
+  readonly decoupled: boolean;
   readonly instances: readonly NativeInstanceSpec[];
-  /** Batches that are known to end within it may run on the JS thread; 0: none does. */
+  /** What each instance runs before the version serves. */
+  readonly warmup: readonly NativeWarmupSample[];
+  /** A batch that is known to end within this time may run on the JS thread; 0: no batch does. */
   readonly inlineBudgetNs: number;
+  readonly latencies: NativeLatencyPolicy;
 }
 
-/** A count of something and how long it took in all. */
+/** What is kept of latencies besides their sums; `native/engine/running/latencies.h`. */
+export interface NativeLatencyPolicy {
+  /** Of each phase. */
+  readonly histograms: boolean;
+  /** Precision of quantiles: classes for each power of two, as a power of two; 0: none are kept. */
+  readonly windowBits: number;
+  /** Upper bounds of the histogram of first responses; undefined: there is none. */
+  readonly firstResponseMs: readonly number[] | undefined;
+}
+
+/** A count and a total time. */
 export interface NativeDuration {
   readonly count: number;
   readonly ns: number;
 }
 
-/** What a model version did so far. */
+/** Counters of a model version since it was loaded. */
 export interface NativeStatistics {
   readonly lastInferenceMs: number;
   readonly inferenceCount: number;
   readonly executionCount: number;
   readonly cancelled: number;
   readonly rejected: number;
+  readonly backendFailed: number;
+  /** Not of `fail`: never taken in, mostly because the queue was full. */
+  readonly refused: number;
+  /** Of `executionCount`: halves of batches that failed as a whole. */
+  readonly reruns: number;
   readonly success: NativeDuration;
   readonly fail: NativeDuration;
   readonly queue: NativeDuration;
@@ -88,23 +184,68 @@ export interface NativeStatistics {
   }[];
 }
 
-/** `native/binding/port_wrap.h`. */
+/** Statistics of a version and everything else that its metrics show. */
+export interface NativeMetrics {
+  readonly statistics: NativeStatistics;
+  /** Requests that are in no run. */
+  readonly pending: number;
+  /** Counts by class for each phase, one phase after the other; empty if they are not kept. */
+  readonly latencies: readonly number[];
+  /** Counts by class; empty if they are not kept. */
+  readonly firstResponses: readonly number[];
+  /** Milliseconds of all first responses together. */
+  readonly firstResponseMs: number;
+  /** For each phase the quantiles that were asked for, in nanoseconds; empty if they are not kept. */
+  readonly quantiles: readonly number[];
+}
+
+/** How a batch came about; `native/engine/running/batch_log.h`. */
+export interface NativeBatch {
+  readonly rows: number;
+  readonly requests: number;
+  /** Requests that went on waiting when it was taken. */
+  readonly left: number;
+  readonly instance: number;
+  /** Number of the reason, in `ClosedBy` of `native/engine/scheduling/scheduler.h`. */
+  readonly closedBy: number;
+  readonly inline: boolean;
+  /** Whether its run is done; if not, `runNs` is the time so far. */
+  readonly ended: boolean;
+  readonly waitNs: number;
+  /** From when its instance got it. */
+  readonly runNs: number;
+  readonly endedAgoNs: number;
+}
+
+/** What a version tells of its batches. */
+export interface NativeBatches {
+  readonly instances: number;
+  /** Requests that are in no run. */
+  readonly waiting: number;
+  /** Those that are done, the one that ended first in front; then those under way. */
+  readonly batches: readonly NativeBatch[];
+}
+
+/** This environment's connection to an engine; see `native/binding/port_wrap.h`. */
 export interface NativePort {
-  /** Whether memory is shared with JavaScript; else it is copied, and the methods for that are used. */
+  /**
+   * Whether memory is shared with JavaScript. If not, it is copied, by the methods that take or return
+   * copies.
+   */
   external(): boolean;
   header(): ArrayBuffer;
   submission(): ArrayBuffer;
-  /** False without memory. */
+  /** Adds a slab. False without memory. */
   addSlab(): boolean;
   slab(number: number): ArrayBuffer;
-  /** Copies a large input into native memory; the block's id, or -1 without memory. */
+  /** Copies a large input into native memory. Returns the block's id, or -1 without memory. */
   stage(bytes: ArrayBufferView): number;
   unstage(id: number): void;
   /**
    * Hands requests to the engine.
    *
-   * @param run - Whether batches that are known to be short are run before this returns.
-   * @returns How many pages of finished requests the header names then, which no signal announces.
+   * @param run - Whether batches that are known to be short run before this returns.
+   * @returns A refusal, or how many pages of responses the header lists now. No signal announces these.
    */
   submit(words: number, run: boolean): NativeStatus | number;
   submitCopies(
@@ -114,32 +255,46 @@ export interface NativePort {
     slabs: readonly Uint8Array[],
   ): NativeStatus | number;
   /**
-   * Looks for finished pages for a few microseconds, where that is worth it; to be called after a submission.
+   * Looks for responses for a few microseconds, if that is worth it. It is called after a submission.
    *
-   * @returns How many pages the header names then; {@link lookAgain} or {@link looksNoMore}. Unless it is the latter, no
-   *   signal announces the next pages, and it is to be called again with the event loop's next turn.
+   * @returns How many pages the header lists now, {@link lookAgain} or {@link looksNoMore}. Unless it is
+   *   the latter, no signal announces the next pages, and the caller has to look again in the event loop's
+   *   next turn.
    */
   look(): number;
   cancel(slot: number, generation: number, first: number, count: number): void;
   /**
-   * Cancels many: `words` words of the submission area, which has nothing else then, or of an array (where memory is not
-   * shared): for each slot, generation, first request and how many.
+   * Cancels many requests. The list has `words` words. It lies in the submission area, which must be empty,
+   * or in `submission` if memory is not shared. Each entry is a slot, its generation, the first request and a
+   * count.
    */
   cancelMany(words: number, submission?: Int32Array): void;
-  /** Forgets a slab, of which no request has a range; `addSlab` uses the lowest number that is free. */
+  /** Drops a slab in which no request has a range. `addSlab` uses the lowest free number. */
   dropSlab(number: number): void;
-  /** Gives back what a burst left. Views of pages that were not handed out since are stale then. */
+  /**
+   * Frees memory that a burst has left. Views of pages are stale afterwards, except of those that were handed
+   * out since.
+   */
   shrink(): void;
   page(id: number): ArrayBuffer;
   copyPage(id: number, target: Uint8Array): void;
-  /** An output that is too big for its page, in place; undefined where that is forbidden, or too much of it is there. */
+  /**
+   * An output that is too big for its page, without a copy; undefined if that is forbidden, or too much
+   * memory is out.
+   */
   takeLarge(page: number, number: number): ArrayBuffer | undefined;
-  /** Its size. */
+  /** The size of that output in bytes. */
   largeBytes(page: number, number: number): number;
-  /** Copies it; `target` has its size. */
+  /** Copies that output to `target`, which has its size. */
   copyLarge(page: number, number: number, target: Uint8Array): void;
-  /** False: the page is not kept. */
+  /** Gives a page back. False if it is not kept. */
   recycle(id: number): boolean;
+  /**
+   * Tells that a caller has read responses to a request of a decoupled model. The request may have ended.
+   *
+   * @param bytes - What they count: {@link streamedBytes} and their outputs.
+   */
+  read(slot: number, generation: number, position: number, responses: number, bytes: number): void;
   acknowledge(epoch: number): void;
   headerWord(index: number): number;
   ref(): void;
@@ -152,37 +307,43 @@ export const lookAgain = -1;
 /** `NativePort.look` leaves it to the signal. */
 export const looksNoMore = -2;
 
-/** What lies in a model's folder; see `native/engine/server/model_folder.h`. */
+/** The content of a model's folder; see `native/engine/server/model_folder.h`. */
 export interface NativeFolder {
-  /** Why the folder cannot be read; empty: it was. */
+  /** Why the folder cannot be read; empty if it was. */
   readonly fault: string;
-  /** What is in it that no model may have; empty: nothing. */
+  /** An entry that no model may have; empty if there is none. */
   readonly refusal: string;
   readonly stamp: string;
   /** Names of the sub-folders, ascending by their bytes. */
   readonly folders: readonly string[];
-  /** What lies in the first of them. */
+  /** The entries of the first sub-folder. */
   readonly firstEntries: readonly { readonly name: string; readonly isDirectory: boolean }[];
-  /** At most one of these: what config.pbtxt holds, why it cannot be read, or that it has too many bytes. */
+  /**
+   * At most one of the following is set: the bytes of config.pbtxt, why it cannot be read, or its size if it
+   * is too large.
+   */
   readonly config?: Uint8Array;
   readonly configFault?: string;
   readonly configSize?: number;
 }
 
-/** Bytes of the engine's own; `native/binding/bytes_wrap.h`. */
+/** Bytes in native memory; see `native/binding/bytes_wrap.h`. */
 export interface NativeBytes {
-  /** 0 when they were released. */
+  /** The number of bytes; 0 after the release. */
   size(): number;
-  /** Into memory of V8's. */
+  /** Copies the bytes to memory that V8 owns. */
   copy(): Uint8Array;
-  /** Loads that were given them have them still. */
+  /** Releases them. Loads that were given them keep them until they end. */
   release(): void;
 }
 
-/** `native/binding/server_wrap.h`. */
+/** A server's engine; see `native/binding/server_wrap.h`. */
 export interface NativeServer {
   id(): number;
-  /** `onPages` is told how many pages of finished requests the header names. */
+  /**
+   * Connects this environment. `onPages` is called with the number of pages of responses that the header
+   * lists.
+   */
   attach(onPages: (count: number) => void, external: boolean): NativePort | undefined;
   open(
     backend: string,
@@ -191,14 +352,21 @@ export interface NativeServer {
     path: string,
     settings: Readonly<Record<string, string>>,
     done: (error: NativeStatus | null, uid: number, description: NativeDescription) => void,
-    /** The version's files; `path` is then one of them, and nothing is read from disk. */
+    /** The version's files. If they are given, `path` names one of them, and nothing is read from disk. */
     files?: Readonly<Record<string, NativeBytes>>,
   ): void;
-  /** Lets a version serve; `done` may be called before this returns. */
+  /** Lets a version serve. `done` may be called before this returns. */
   start(uid: number, config: NativeVersionConfig, done: (error: NativeStatus | null) => void): void;
-  /** Also ends the reading of folders. */
+  /** Adds an ensemble, which serves once it is bound. Returns its uid. */
+  addEnsemble(name: string, plan: NativeEnsemblePlan): number;
+  /** Binds an ensemble to the versions of its steps. Requests under way keep those that they began with. */
+  bindEnsemble(uid: number, versions: readonly number[]): NativeStatus | null;
+  /** Cancels loads that have not ended, and the reading of folders. */
   cancelLoads(): void;
-  /** Reads a folder on a loader thread; its configuration only if its stamp is not `knownStamp`. */
+  /**
+   * Reads a folder on a loader thread. Its configuration is read only if the folder's stamp is not
+   * `knownStamp`.
+   */
   readFolder(
     model: string,
     path: string,
@@ -206,60 +374,103 @@ export interface NativeServer {
     knownStamp: string,
     done: (error: NativeStatus | null, folder: NativeFolder) => void,
   ): void;
-  /** Gives back to the system what loading has left free in the allocator. */
+  /** Returns memory to the system that loading has left free in the allocator. */
   returnMemory(done: () => void): void;
   publish(name: string, json: string): void;
   withdraw(name: string): void;
-  /** Undefined: no such model; without `json`: its revision is `knownRevision`. */
+  /**
+   * What is published of a model; undefined for an unknown one. Without `json` its revision is
+   * `knownRevision`.
+   */
   read(
     name: string,
     knownRevision: number,
   ): { readonly revision: number; readonly json?: string } | undefined;
   modelNames(): string[];
   retire(uid: number, done: (abandoned: boolean) => void): void;
-  /** `done` gets the names of models that were abandoned, 2 s after the limit at the latest. */
+  /** Closes the server. `done` gets the names of abandoned models, 2 s after the limit at the latest. */
   close(timeoutMs: number, done: (abandoned: readonly string[]) => void): void;
   join(): void;
   statistics(uid: number): NativeStatistics | undefined;
+  metrics(uid: number, quantiles: readonly number[]): NativeMetrics | undefined;
+  batches(uid: number): NativeBatches | undefined;
   info(uid: number): Readonly<Record<string, string>> | undefined;
   inFlightBytes(): number;
 }
 
-/** The GPUs of this machine, as the CUDA driver tells them. */
+/** An instance of a JavaScript model; see `native/binding/instance_wrap.h` for the words. */
+export interface NativeInstance {
+  /** Sets the memory for words and bytes, which JavaScript made. */
+  setMemory(words: ArrayBuffer, bytes: ArrayBuffer): boolean;
+  /** From now on it gets batches. */
+  up(): void;
+  /**
+   * Takes the next batch. Its words are in the memory, and its large inputs in `objects`.
+   *
+   * @param spin - Whether to look for a batch for a moment, if that is worth it.
+   * @returns The number of words, {@link instanceAsleep}, {@link instanceClosed}, {@link instanceNeedsMemory}
+   *   or {@link instanceAgain}.
+   */
+  next(objects: unknown[], spin: boolean): number;
+  /**
+   * Gives results of a batch.
+   *
+   * @param last - Whether the batch has ended.
+   * @returns False if the words are malformed.
+   */
+  answer(slot: number, words: number, objects: readonly unknown[], last: boolean): boolean;
+  /** Whether the caller of a request, which has no result yet, has given it up. */
+  cancelled(slot: number, request: number): boolean;
+  /** Detaches large inputs. */
+  detachBuffers(buffers: readonly ArrayBuffer[]): void;
+  /** Ends the connection. What it has not answered fails. */
+  detach(): void;
+}
+
+/** `NativeInstance.next`: there is no batch, and the wake-up will tell of one. */
+export const instanceAsleep = 0;
+/** `NativeInstance.next`: there will be no batch any more. */
+export const instanceClosed = -1;
+/** `NativeInstance.next`: the first two words of the memory say how many words and bytes the batch needs. */
+export const instanceNeedsMemory = -2;
+/** `NativeInstance.next`: the batch has ended meanwhile. Ask again. */
+export const instanceAgain = -3;
+
+/** The GPUs of this machine, as the CUDA driver lists them. */
 export interface NativeGpus {
   /** Names, by id. */
   readonly devices: readonly string[];
-  /** Why there is none, and what helps; empty where there are some. */
+  /** Why there is none, and what helps; empty if there is one. */
   readonly reason: string;
 }
 
-/** What the engine's own code asked of the system, in all threads; see `native/binding/counts.h`. */
+/** How often the engine's own code used the system, in all threads; see `native/binding/counts.h`. */
 export interface NativeCounts {
-  /** By `new`, of blocks, of pages and of exceptions. */
+  /** Allocations: by `new`, of blocks, of pages and of exceptions. */
   readonly allocations: number;
-  /** Mutexes taken; not what a sleeper takes back when it wakes. */
+  /** Mutexes locked, except those that a sleeper locks again when it wakes. */
   readonly locks: number;
-  /** Of these, the ones that another thread had. */
+  /** The ones of these that another thread held. */
   readonly contended: number;
   /** Condition variables notified. */
   readonly signals: number;
-  /** Waits for one. */
+  /** Waits for a condition variable. */
   readonly sleeps: number;
-  /** Calls of an event loop. */
+  /** Wake-ups of an event loop. */
   readonly wakes: number;
-  /** Of the rest of a thread's time. */
+  /** How often a thread gave the rest of its time slice away. */
   readonly yields: number;
-  /** Questions what a thread has used. */
+  /** Queries of a thread's resource usage. */
   readonly usages: number;
-  /** Pages taken from the system or given back. */
+  /** Mappings of pages from the system, and their ends. */
   readonly maps: number;
 }
 
-/** The addon's exports, one set for each environment. */
+/** The exports of the addon. Each environment has its own. */
 export interface NativeAddon {
   /**
-   * Undefined where the system has no thread for it. `spinCores`: cores that instance threads with nothing to do may spin
-   * on; 0: neither they nor JS threads spin.
+   * Creates a server; undefined if the system has no thread for it. `spinCores` is the number of cores that
+   * idle instance threads may spin on. With 0 neither they nor JS threads spin.
    */
   createServer(
     loadConcurrency: number,
@@ -267,20 +478,65 @@ export interface NativeAddon {
     spinCores: number,
   ): NativeServer | undefined;
   findServer(id: number): NativeServer | undefined;
-  /** Copies bytes, which must not be shared with other threads; undefined without memory. */
+  /** Sets the function whose result a call throws if it finds no memory. Such a call has changed nothing. */
+  onNoMemory(error: () => Error): void;
+  /** Copies bytes, which must not be shared with other threads; undefined while the environment ends. */
   keepBytes(bytes: Uint8Array): NativeBytes | undefined;
-  /** Cores this process may use: the smaller of affinity and cgroup quota. */
+  /**
+   * Reserves places for the instances of a JavaScript model's version, by name. Returns their number, which
+   * the backend's setting `inboxes` names.
+   */
+  reserveInstances(model: string, names: readonly string[], concurrency: number): number;
+  /**
+   * Attaches this environment to an instance; undefined if another one has it or it is closed.
+   *
+   * @param wake - Called when there may be a batch.
+   * @param holdsLoop - Whether the event loop stays alive meanwhile.
+   * @param cores - On how many cores of the process its thread may spin; 0: it does not.
+   */
+  attachInstance(
+    number: number,
+    index: number,
+    wake: () => void,
+    holdsLoop: boolean,
+    cores: number,
+  ): NativeInstance | undefined;
+  /**
+   * Tells instances that their version ends. Those without a thread hold nothing up any more.
+   *
+   * @param terminate - Whether what they run or wait for fails, and whatever comes.
+   */
+  settleInstances(number: number, terminate: boolean): void;
+  /** Closes instances, and forgets their number. */
+  releaseInstances(number: number): void;
+  /** The number of cores that this process may use: the smaller of affinity and cgroup quota. */
   cores(): number;
   /** Bytes of memory this process may use. */
   memory(): number;
-  /** Asks the CUDA driver, once in a process; that call initialises the driver, which takes tenths of a second. */
+  /** Upper bounds of the classes of latencies, in nanoseconds; there is one more class above the last. */
+  latencyBoundsNs(): number[];
+  /**
+   * Asks the CUDA driver for its GPUs, once in a process. The call initialises the driver, which takes tenths
+   * of a second.
+   */
   gpus(): NativeGpus;
   /** Names of the backends that this build has. */
   backends(): string[];
-  /** Tells this engine from others in the process, which other copies of the addon's file have. */
+  /** A number that tells this engine from those of other copies of the addon's file in this process. */
   engineId(): number;
-  /** The process exits with `code`: nothing new starts, what runs is asked to end. */
+  /**
+   * Tells the engine that the process exits with `code`: nothing new starts, and running batches are asked to
+   * end.
+   */
   prepareExit(code: number): void;
-  /** Since the process began; of the tests' addon alone, where it can count (Linux, without a sanitizer). */
+  /**
+   * Counts since the process began. Only the tests' addon has this, where it can count (Linux, without a
+   * sanitizer).
+   */
   counts?(): NativeCounts;
+  /**
+   * Makes one of this thread's next allocations fail: 1 is the next one, 0 none. Returns how many were left
+   * until the one that was set before, or 0 if that one has failed. It exists if {@link counts} does.
+   */
+  failAllocation?(number: number): number;
 }

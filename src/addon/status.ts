@@ -1,4 +1,4 @@
-/** Statuses of the engine as errors. */
+/** Statuses of the engine, turned into errors. */
 
 import { TritonError, type TritonErrorCode, type TritonErrorOptions } from '../errors.js';
 import type { NativeStatus } from './native.js';

@@ -1,46 +1,62 @@
-/** What TypeScript decides for a backend: its library, its options, its instances. */
+/** The interface of a backend in TypeScript: its library, its options, its instances. */
 
 import type { Gpus, ModelConfig } from '../config/index.js';
 import type { TritonError } from '../errors.js';
 import type { BackendConfig } from '../options.js';
 
-/** What a backend may look at to decide how a model version is opened. */
+/** What a backend may look at when it decides how a model version is opened. */
 export interface BackendContext {
   readonly config: ModelConfig;
-  /** The model's folder, which relative paths of its config start from; undefined: the model was given as bytes. */
+  /**
+   * The model's folder, at which relative paths of its config start; undefined if the model was given as
+   * bytes.
+   */
   readonly modelDirectory: string | undefined;
-  /** See the server's option. */
+  /** The server's option of this name. */
   readonly trustedFolders: readonly string[];
   /** The user's `backendConfig` for this backend. */
   readonly options: BackendConfig;
   /** Cores the server may use. */
   readonly cores: number;
-  /** The INVALID_ARG error for a field of `config`, with its place: what was expected, and what came. */
+  /**
+   * Makes the INVALID_ARG error for a field of `config`, with its place, from what was expected and what
+   * came.
+   */
   readonly fault: (field: string, text: string) => TritonError;
   /** The device of each instance that the version will have: the id of a GPU, or {@link cpu}. */
   readonly devices: readonly number[];
 }
 
-/** The CPU among the ids of devices. */
+/** Stands for the CPU among the ids of devices. */
 export const cpu: number = -1;
 
-/** The half of a backend that is decided once for a model; the other half is `native/backends/<name>/`. */
+/** The decisions of a backend that are made once a model. `native/backends/<name>/` runs the requests. */
 export interface Backend {
   readonly name: string;
-  /** Whether it needs the model's file; the identity backend does not. */
+  /** The name of the native backend that runs it (default: its own). */
+  readonly native?: string | undefined;
+  /** Whether its models are JavaScript, with instances that `src/javascript` starts. */
+  readonly isJavaScript?: true | undefined;
+  /** Whether a request of its models may get any number of responses, as configured (default: it gets one). */
+  readonly decoupled?: boolean;
+  /** Whether it needs the model's file. The identity backend does not. */
   readonly needsFile: boolean;
-  /** Keys of `backendConfig[name]` that it reads. */
+  /** The keys of `backendConfig[name]` that it reads. */
   readonly optionKeys: readonly string[];
-  /** Those that are paths: relative ones start at the working directory, but for a library without a folder. */
+  /**
+   * The keys of these whose values are paths. Relative paths start at the working directory, except for a
+   * library's name without a folder.
+   */
   readonly paths?: Readonly<Partial<Record<string, 'path' | 'library'>>>;
-  /** The GPUs that its instances can use with these options; absent: it runs on the CPU only. */
+  /** The GPUs that its instances can use with these options. A backend without this runs on the CPU only. */
   gpus?(options: BackendConfig): Gpus;
   /**
-   * Settings for the native half, documented in its header.
+   * Settings for the native side, whose header documents them.
    *
-   * @throws {TritonError} When a parameter's value makes no sense, or the runtime is not there.
+   * @throws {@link TritonError} INVALID_ARG for a parameter whose value makes no sense, UNAVAILABLE without
+   *   the runtime.
    */
   settings(context: BackendContext): Record<string, string>;
-  /** The field of `config` that an error of the native half is about, as far as its message tells. */
+  /** The field of `config` that an error of the native side is about, if its message tells. */
   blame?(message: string, context: BackendContext): string | undefined;
 }

@@ -1,4 +1,4 @@
-/** ONNX Runtime on GPUs: whether its CUDA provider and a GPU are there, and the provider's options. */
+/** ONNX Runtime on GPUs: whether it finds its CUDA provider and a GPU, and the provider's options. */
 
 import { existsSync, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -8,9 +8,11 @@ import { TritonError } from '../errors.js';
 import type { BackendConfig } from '../options.js';
 import { cpu, type BackendContext } from './backend.js';
 import { onnxRuntimeLibrary } from './library.js';
-import type { Reader } from './reader.js';
+import type { SettingsReader } from './settings-reader.js';
 
-/** The runtime looks for them in the folder of its own library, and nowhere else. */
+/**
+ * The files of the provider. The runtime looks for them in the folder of its own library, and nowhere else.
+ */
 const providerFiles: Readonly<Partial<Record<NodeJS.Platform, readonly string[]>>> = {
   linux: ['libonnxruntime_providers_cuda.so', 'libonnxruntime_providers_shared.so'],
   win32: ['onnxruntime_providers_cuda.dll', 'onnxruntime_providers_shared.dll'],
@@ -36,8 +38,9 @@ function missingProvider(options: BackendConfig): string | undefined {
 }
 
 /**
- * The GPUs that the runtime can use: those of the CUDA driver if the library has its CUDA provider beside it, else none.
- * The driver, which takes its time to start, is not asked where the provider is missing, but to tell a user about both.
+ * The GPUs that the runtime can use: those of the CUDA driver if the CUDA provider lies beside the library,
+ * else none. The driver takes long to start. Without the provider it is asked only for a message that names
+ * both problems.
  *
  * @param options - `backendConfig.onnxruntime`.
  */
@@ -55,23 +58,27 @@ export function gpusOfLibrary(options: BackendConfig): Gpus {
   return { count, missing };
 }
 
-/** Names of the runtime for the numbers of Triton's deprecated parameters. */
+/** The runtime's names for the numbers of Triton's deprecated parameters. */
 const named: Readonly<Record<string, readonly string[]>> = {
   cudnn_conv_algo_search: ['EXHAUSTIVE', 'HEURISTIC', 'DEFAULT'],
   arena_extend_strategy: ['kNextPowerOfTwo', 'kSameAsRequested'],
 };
 
-/** Options that are the instance's own. */
+/** Options that are set for each instance, so that models cannot set them. */
 const own: readonly string[] = ['device_id', 'has_user_compute_stream'];
 
 /**
- * Settings of a model with instances on GPUs: their ids, and the options of the CUDA provider, which are the parameters
- * of `gpu_execution_accelerator` `cuda` and, over them as in Triton, the model's parameters `cudnn_conv_algo_search`,
- * `gpu_mem_limit`, `arena_extend_strategy` and `do_copy_in_default_stream`. Nothing for a model on the CPU.
+ * Settings of a model with instances on GPUs: their ids, and options of the CUDA provider. The options are
+ * the parameters of the accelerator `cuda` in `gpu_execution_accelerator`. As in Triton, the model's
+ * parameters `cudnn_conv_algo_search`, `gpu_mem_limit`, `arena_extend_strategy` and
+ * `do_copy_in_default_stream` override them. A model on the CPU has no such settings.
  *
- * @throws {TritonError} INVALID_ARG for a number that has no meaning.
+ * @throws {@link TritonError} INVALID_ARG for a number that has no meaning.
  */
-export function cudaSettings(read: Reader, { config, devices }: BackendContext): Record<string, string> {
+export function cudaSettings(
+  read: SettingsReader,
+  { config, devices }: BackendContext,
+): Record<string, string> {
   const used = [...new Set(devices)].sort((a, b) => a - b);
   if (used.every((device) => device === cpu)) return {};
   const settings: Record<string, string> = { devices: used.join(',') };

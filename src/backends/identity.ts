@@ -1,4 +1,7 @@
-/** The identity backend: outputs are its inputs. For tests, and for measuring what everything else costs. */
+/**
+ * The identity backend, whose outputs are its inputs. It is for tests, and for measuring what everything else
+ * costs.
+ */
 
 import type { Backend, BackendContext } from './backend.js';
 

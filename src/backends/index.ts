@@ -1,18 +1,20 @@
-/** The backends there are. */
+/** The table of backends. */
 
 import { addon } from '../addon/load.js';
 import type { Backend, BackendContext } from './backend.js';
 import { identity } from './identity.js';
+import { javascript } from './javascript.js';
 import { onnxruntime } from './onnxruntime.js';
 
 const described: ReadonlyMap<string, Backend> = new Map(
-  [onnxruntime, identity].map((backend) => [backend.name, backend]),
+  [onnxruntime, identity, javascript].map((backend) => [backend.name, backend]),
 );
 
-/** A backend that only a test build of the addon has: it gets a model's parameters as they are. */
+/** A backend that only a test build of the addon has. It gets a model's parameters as they are. */
 function undescribed(name: string): Backend {
   return {
     name,
+    decoupled: true,
     needsFile: false,
     optionKeys: [],
     settings({ config }: BackendContext): Record<string, string> {
@@ -26,9 +28,9 @@ function undescribed(name: string): Backend {
 let present: ReadonlyMap<string, Backend> | undefined;
 
 /**
- * Backends that the addon has, by the name that a config's `backend` gives.
+ * The addon's backends by the name that a config's `backend` gives.
  *
- * @throws {TritonError} UNAVAILABLE when the addon cannot be loaded.
+ * @throws {@link TritonError} UNAVAILABLE if the addon cannot be loaded.
  */
 export function backends(): ReadonlyMap<string, Backend> {
   present ??= new Map(

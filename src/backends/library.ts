@@ -1,4 +1,4 @@
-/** Finds the ONNX Runtime library that the `onnxruntime-node` package carries. */
+/** Finds the ONNX Runtime library of the `onnxruntime-node` package. */
 
 import { existsSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -15,17 +15,18 @@ const fileName: Readonly<Partial<Record<NodeJS.Platform, RegExp>>> = {
 let found: string | undefined;
 
 /**
- * Path of the library file that the options name, or else of the one that `onnxruntime-node` carries.
+ * Path of the library file that the options name, or else of the one in `onnxruntime-node`.
  *
- * @throws {TritonError} UNAVAILABLE as {@link findOnnxRuntimeLibrary}.
+ * @throws {@link TritonError} UNAVAILABLE as {@link findOnnxRuntimeLibrary}.
  */
 export function onnxRuntimeLibrary(options: BackendConfig): string {
   return String(options['library'] ?? (found ??= findOnnxRuntimeLibrary()));
 }
 
 /**
- * The library that `onnxruntime-node` carries, where the options name another one. Linux knows libraries by the name in
- * them: unless this one is opened first, a later `require('onnxruntime-node')` gets the other one, and fails.
+ * The library of `onnxruntime-node`, if the options name another one. Linux identifies libraries by the name
+ * inside them. If this one is not opened first, a later `require('onnxruntime-node')` gets the other one, and
+ * fails.
  */
 export function libraryToOpenFirst(options: BackendConfig): string | undefined {
   if (process.platform !== 'linux' || options['library'] === undefined) return undefined;
@@ -33,11 +34,11 @@ export function libraryToOpenFirst(options: BackendConfig): string | undefined {
     found ??= findOnnxRuntimeLibrary();
     return found;
   } catch {
-    return undefined; // There is nobody to get in the way of.
+    return undefined; // Without the package nobody can require it.
   }
 }
 
-/** The folder of `onnxruntime-node`, seen from this package, then from the working directory. */
+/** The folder of `onnxruntime-node`, as this package sees it, or else as the working directory does. */
 function packageFolder(): string | undefined {
   for (const from of [import.meta.url, join(process.cwd(), 'index.js')]) {
     try {
@@ -49,15 +50,15 @@ function packageFolder(): string | undefined {
       }
       return folder;
     } catch {
-      // Not installed there.
+      // It is not installed there.
     }
   }
   return undefined;
 }
 
 /**
- * Where a file really is: Electron shows what its packer left outside of an `app.asar` as if it were inside, to Node but
- * not to the system's loader of libraries.
+ * Where a file really is. Electron shows files that its packer left outside of an `app.asar` as if they were
+ * inside. Node sees them there; the system's loader of libraries does not.
  */
 export function outsideOfArchive(file: string): string {
   const outside = file.replace(/\.asar(?=[\\/])/, '.asar.unpacked');
@@ -67,7 +68,7 @@ export function outsideOfArchive(file: string): string {
 /**
  * Path of the library file.
  *
- * @throws {TritonError} UNAVAILABLE with what was looked for, where, and what to install.
+ * @throws {@link TritonError} UNAVAILABLE that says what was looked for, where, and what to install.
  */
 export function findOnnxRuntimeLibrary(): string {
   const help =

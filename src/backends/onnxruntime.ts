@@ -1,12 +1,14 @@
-/** The ONNX Runtime backend's decisions: which library, how many threads, and what the config asks of a session. */
+/**
+ * The ONNX Runtime backend's decisions: which library, how many threads, and which options a session gets.
+ */
 
 import { dirname, isAbsolute } from 'node:path';
 import { indexPath, keyPath } from '../config/index.js';
 import { cpu, type Backend, type BackendContext } from './backend.js';
 import { cudaSettings, gpusOfLibrary } from './cuda.js';
 import { libraryToOpenFirst, onnxRuntimeLibrary } from './library.js';
-import { confined, confinedPrefix, ownPlaces, realPath } from './places.js';
-import { Reader } from './reader.js';
+import { confined, confinedPrefix, ownPlaces, realPath } from './trusted-places.js';
+import { SettingsReader } from './settings-reader.js';
 
 /** ONNX Runtime's numbers for the levels of a config's `optimization.graph.level`. */
 const graphLevels: ReadonlyMap<number, string> = new Map([
@@ -24,14 +26,14 @@ function graphLevel({ config, fault }: BackendContext): string {
   throw fault('optimization.graph.level', `${expected} but received ${level}`);
 }
 
-/** The field that names a library of operators. */
+/** The path of the field that names a library of operators. */
 function libraryField(index: number): string {
   return indexPath('model_operations.op_library_filename', index);
 }
 
 /**
- * Paths of the libraries of operators, in the order of the configuration. They may lie in the model's folder, in that of the
- * runtime's library, and where the server's options say.
+ * Paths of the libraries of operators, in the order of the configuration. They may lie in the model's folder,
+ * in the folder of the runtime's library, and in the server's trusted folders.
  */
 function operatorLibraries(context: BackendContext): string[] {
   const files = context.config.model_operations?.op_library_filename ?? [];
@@ -39,7 +41,7 @@ function operatorLibraries(context: BackendContext): string[] {
   const library = onnxRuntimeLibrary(context.options);
   const places = [
     ...ownPlaces(context),
-    // A name without a folder is looked up by the system.
+    // The system looks up a name without a folder.
     ...(isAbsolute(library)
       ? [{ folder: dirname(realPath(library) ?? library), name: 'the folder of the ONNX Runtime library' }]
       : []),
@@ -47,22 +49,25 @@ function operatorLibraries(context: BackendContext): string[] {
   return files.map((file, index) => confined(context, libraryField(index), file, places));
 }
 
-/** Where profiles are written: as the server's options say, or, if the model says it, in a place that it may write to. */
-function profilePrefix(read: Reader, context: BackendContext): string | undefined {
+/**
+ * Where profiles are written. The server's options may name any place; a model may name only places that it
+ * may write to.
+ */
+function profilePrefix(read: SettingsReader, context: BackendContext): string | undefined {
   const key = 'profile_file_prefix';
   const own = read.own(key);
   if (own === undefined) return read.text(key);
   return confinedPrefix(context, keyPath('parameters', key), own, ownPlaces(context));
 }
 
-/** Most threads that anybody can mean: more than the largest machines have cores for one model. */
+/** No model needs more threads than this: the largest machines have fewer cores. */
 const mostThreads = 1024;
 
 /**
- * Threads of a session. Unless something is said, a version with one instance runs on the runtime's one pool for all
- * models, and one with more on a pool of its own of max(1, cores − instances + 1) threads.
+ * Threads of a session. By default, a version with one instance runs on the runtime's one pool for all
+ * models. A version with more instances has its own pool of max(1, cores − instances + 1) threads.
  */
-function threads(read: Reader, { cores, devices }: BackendContext): Record<string, string> {
+function threads(read: SettingsReader, { cores, devices }: BackendContext): Record<string, string> {
   const instances = devices.length;
   const own = Math.max(1, cores - instances + 1);
   const intra = read.integer('intra_op_thread_count', mostThreads) ?? 0;
@@ -72,7 +77,7 @@ function threads(read: Reader, { cores, devices }: BackendContext): Record<strin
   const pool = read.generalFlag('enable-global-threadpool');
   const settings: Record<string, string> = { global_threads: String(cores), fallback_threads: String(own) };
   const wantsOwn = intra > 0 || inter > 0 || mode === '1' || spinning === '1';
-  // As in Triton: with a global pool, what is said about threads is ignored.
+  // As in Triton, a model's thread counts are ignored if it uses the global pool.
   if (pool === '1' || (pool === undefined && !wantsOwn && instances === 1))
     return { ...settings, shared_pool: '1' };
   settings['intra_op_threads'] = String(intra > 0 ? intra : own);
@@ -83,15 +88,15 @@ function threads(read: Reader, { cores, devices }: BackendContext): Record<strin
 }
 
 /**
- * The arenas to shrink after each run, `cpu:0;gpu:1`. The runtime looks at them at each run and not before: what it would
- * refuse then is refused at load, which is an arena that the sessions do not have.
+ * The arenas to shrink after each run, such as `cpu:0;gpu:1`. The runtime looks at this text at each run and
+ * not before. So an arena that the sessions do not have, which it would refuse then, is refused at load.
  */
-function shrinkage(read: Reader, { devices }: BackendContext): string | undefined {
+function shrinkage(read: SettingsReader, { devices }: BackendContext): string | undefined {
   const key = 'memory.enable_memory_arena_shrinkage';
   if (!read.says(key)) return undefined;
   const [gpu, ...others] = new Set(devices.filter((device) => device !== cpu));
   const arenas = read.flag('enable_mem_arena') === '0' ? [] : ['cpu:0'];
-  // All sessions are told the same, also those that are elsewhere.
+  // All sessions get the same text, including those on other devices.
   if (gpu !== undefined && others.length === 0 && !devices.includes(cpu)) arenas.push(`gpu:${gpu}`);
   return read.text(key, {
     expected:
@@ -103,13 +108,15 @@ function shrinkage(read: Reader, { devices }: BackendContext): string | undefine
 }
 
 /**
- * ONNX Runtime. One session a version and device, shared by its instances there; weights exist once on each.
+ * ONNX Runtime. A version has one session on each device. Its instances there share the session, so the
+ * weights exist once on each device.
  *
- * Reads, from a model's `parameters` and, where they say nothing, from `backendConfig.onnxruntime`:
- * `intra_op_thread_count`, `inter_op_thread_count`, `execution_mode`, `enable_mem_arena`, `enable_mem_pattern`,
- * `memory.enable_memory_arena_shrinkage`, `session.use_device_allocator_for_initializers`,
- * `session.intra_op.allow_spinning` and `profile_file_prefix`; and from the latter alone `library`,
- * `enable-global-threadpool` and `default-max-batch-size`. For instances on GPUs see {@link cudaSettings}.
+ * It reads `intra_op_thread_count`, `inter_op_thread_count`, `execution_mode`, `enable_mem_arena`,
+ * `enable_mem_pattern`, `memory.enable_memory_arena_shrinkage`,
+ * `session.use_device_allocator_for_initializers`, `session.intra_op.allow_spinning` and
+ * `profile_file_prefix` from a model's `parameters` and, if they are not there, from
+ * `backendConfig.onnxruntime`. It reads `library`, `enable-global-threadpool` and `default-max-batch-size`
+ * from the latter only. For instances on GPUs see {@link cudaSettings}.
  */
 export const onnxruntime: Backend = {
   name: 'onnxruntime',
@@ -132,7 +139,7 @@ export const onnxruntime: Backend = {
   gpus: gpusOfLibrary,
   settings(context: BackendContext): Record<string, string> {
     const { options } = context;
-    const read = new Reader(context);
+    const read = new SettingsReader(context);
     const settings: Record<string, string> = {
       library: onnxRuntimeLibrary(options),
       graph_optimization_level: graphLevel(context),

@@ -1,11 +1,17 @@
-/** `tritonts check <repository>`: would these models load, and as what? */
+/** `tritonts check <repository>`: tells whether the models would load, and with which configuration. */
 
 import { parseArgs } from 'node:util';
 import { checkRepository, type CheckedModel } from '../registry/check-repository.js';
 import { printConfig } from '../config/index.js';
-import { invalidArgument } from '../errors.js';
 import { sharedReason } from '../registry/shared-reasons.js';
-import { printable, printableLine } from './printable.js';
+import { printable, printableLine } from '../printable.js';
+import { checkOptions, parsed, repositoryHelp, repositoryOptions } from './repository-arguments.js';
+
+const commandOptions = {
+  ...repositoryOptions,
+  json: { type: 'boolean', default: false },
+  config: { type: 'boolean', default: false },
+} as const;
 
 const help = `Checks every model of one or several repositories as loading it would, and serves none.
 
@@ -17,22 +23,19 @@ and which fields of the configuration are hints without effect here.
 Options:
   --json                          one JSON object: { "ok": …, "models": [ … ] }
   --config                        also print each complete configuration, as config.pbtxt
-  --disable-auto-complete-config  complete nothing from the model's file (as Triton's flag)
-  --instance-kind cpu             run KIND_GPU models on the CPU
-  --library <file>                an ONNX Runtime library to use instead of that of onnxruntime-node
-  --trusted-folder <folder>       the server's trustedFolders; may be given several times
-  --help
+${repositoryHelp}
 
 Exit code: 0 when every model would load, 1 when one would not, 2 for a wrong command line, and for a
 repository that is not there or has no models.`;
 
-/** A text of several lines below the line of its model. */
+/** Prints text of several lines below the line of its model. */
 function below(text: string): void {
   console.log(`       ${printable(text).replaceAll('\n', '\n       ')}`);
 }
 
 /**
- * @param told - Who had a problem first, by the problem: what all models have, such as no runtime, is told once.
+ * @param told - By problem, the first model that had it. A problem that all models share, such as a missing
+ *   runtime, is printed once.
  */
 function print(model: CheckedModel, withConfig: boolean, told: Map<string, string>): void {
   const { name, ok, backend, versions, problems, notes, config } = model;
@@ -59,55 +62,20 @@ function print(model: CheckedModel, withConfig: boolean, told: Map<string, strin
  *
  * @param args - What comes after `check`.
  * @returns The exit code.
- * @throws {TritonError} INVALID_ARG for a wrong command line.
+ * @throws {@link TritonError} INVALID_ARG for a wrong command line.
  */
 export async function check(args: readonly string[]): Promise<number> {
-  let parsed;
-  try {
-    parsed = parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      options: {
-        json: { type: 'boolean', default: false },
-        config: { type: 'boolean', default: false },
-        'disable-auto-complete-config': { type: 'boolean', default: false },
-        'instance-kind': { type: 'string' },
-        library: { type: 'string' },
-        'trusted-folder': { type: 'string', multiple: true, default: [] },
-        help: { type: 'boolean', short: 'h', default: false },
-      },
-    });
-  } catch (error) {
-    throw invalidArgument(`${error instanceof Error ? error.message : String(error)}\n\n${help}`, {
-      cause: error,
-    });
-  }
-  const { values, positionals } = parsed;
+  const parse = () => parseArgs({ args: [...args], allowPositionals: true, options: commandOptions });
+  const { values, positionals } = parsed(parse, help);
   if (values.help) {
     console.log(help);
     return 0;
   }
-  if (positionals.length === 0) throw invalidArgument(`check needs a repository\n\n${help}`);
-  const kind = values['instance-kind'];
-  if (kind !== undefined && kind !== 'cpu') {
-    throw invalidArgument(`expected 'cpu' for --instance-kind but received '${kind}'`);
-  }
+  const options = checkOptions('check', help, positionals, values);
   const terminal = process.stderr.isTTY && !values.json;
-  const models = await checkRepository(
-    {
-      modelRepository: positionals,
-      autoCompleteConfig: !values['disable-auto-complete-config'],
-      instanceKind: kind,
-      trustedFolders: values['trusted-folder'],
-      ...(values.library === undefined
-        ? {}
-        : { backendConfig: { onnxruntime: { library: values.library } } }),
-    },
-    (model, done, total) => {
-      if (terminal)
-        process.stderr.write(`\r\u001b[Kchecking ${done + 1} of ${total}: ${printableLine(model)}`);
-    },
-  );
+  const models = await checkRepository(options, (model, done, total) => {
+    if (terminal) process.stderr.write(`\r\u001b[Kchecking ${done + 1} of ${total}: ${printableLine(model)}`);
+  });
   if (terminal) process.stderr.write('\r\u001b[K');
   const ok = models.every((model) => model.ok);
   if (values.json) {

@@ -1,4 +1,4 @@
-/** `tritonts init digits`: a model repository to try things with. */
+/** `tritonts init digits`: writes a model repository to try things with. */
 
 import { cp, lstat, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -21,10 +21,10 @@ Options:
 
 Exit code: 0 when the model was copied, 2 for a wrong command line or a model that is there already.`;
 
-/** Where an example's model lies, in the package as in the repository. This file is in dist/src/cli. */
+/** The folder of an example's model, in the package as in the repository. This file is in dist/src/cli. */
 const digits = new URL('../../../examples/digits/models/digits/', import.meta.url);
 
-/** A string as JavaScript has it between single quotes. */
+/** Text as a JavaScript string in single quotes. */
 function quoted(text: string): string {
   return `'${JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`;
 }
@@ -53,7 +53,7 @@ await server.close();
  *
  * @param args - What comes after `init`.
  * @returns The exit code.
- * @throws {TritonError} INVALID_ARG for a wrong command line, ALREADY_EXISTS for a model that is there already.
+ * @throws {@link TritonError} INVALID_ARG for a wrong command line, ALREADY_EXISTS for a model that is there already.
  */
 export async function init(args: readonly string[]): Promise<number> {
   let parsed;
@@ -77,7 +77,7 @@ export async function init(args: readonly string[]): Promise<number> {
   if (example !== 'digits') throw invalidArgument(`unknown example '${example}'\n\n${help}`);
   if (more.length > 0) throw invalidArgument(`init takes one repository, not '${more.join("', '")}', too`);
   const folder = join(repository, 'digits');
-  // Also a dangling link counts as being there.
+  // A dangling link counts as existing, too.
   const there = await lstat(folder).catch((error: unknown) => {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
     throw error;

@@ -1,12 +1,12 @@
 #!/usr/bin/env node
-/** `npx tritonts …` */
+/** The command `npx tritonts …`. */
 
 import { TritonError } from '../errors.js';
 import { packageVersion } from '../version.js';
 import { check } from './check.js';
 import { init } from './init.js';
-import { printable, printableLine } from './printable.js';
-import { types } from './types.js';
+import { printable, printableLine } from '../printable.js';
+import { types } from './declare-models.js';
 
 const help = `tritonts ${packageVersion}: an inference server inside a Node.js process
 
@@ -19,7 +19,7 @@ Usage:
 
 Run 'tritonts <command> --help' for a command's options.`;
 
-/** Runs a command line; returns the exit code. */
+/** Runs a command line. Returns the exit code. */
 async function main(args: readonly string[]): Promise<number> {
   const [command, ...rest] = args;
   switch (command) {

@@ -1,4 +1,4 @@
-/** All of `config.pbtxt` that the rest of the package may use: reading, Triton's rules, completion, printing. */
+/** All of `src/config` that other folders may import: reading, Triton's rules, completion, printing. */
 
 export { deepFreeze } from './schema/expand.js';
 export { fieldPath, indexPath, keyPath } from './schema/paths.js';
@@ -11,5 +11,12 @@ export { readModelConfigJson } from './text/read-json.js';
 export { tritonDefaults, type BackendDefaults } from './rules/complete.js';
 export { datatypeOf, type ModelDescription } from './rules/description.js';
 export { inlineExpected, readInline, type InlineOption } from './rules/inline-option.js';
-export { finishConfig, prepareConfig, type ConfigContext, type PreparedConfig } from './rules/prepare.js';
+export {
+  completeWithOwn,
+  finishConfig,
+  prepareConfig,
+  type ConfigContext,
+  type PreparedConfig,
+} from './rules/prepare.js';
+export { readSwitch } from './rules/switch.js';
 export type { GpuFinder, Gpus, MissingGpus } from './rules/usable-gpus.js';

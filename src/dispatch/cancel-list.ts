@@ -1,13 +1,16 @@
-/** Requests to be cancelled, all with one call. */
+/** Requests to cancel, which the engine gets in one call. */
 
 import type { NativePort } from '../addon/native.js';
 import type { Group } from './group.js';
 import type { Submission } from './submission.js';
 
-/** Words of neighbours. */
+/** Words of an entry: the slot, its generation, the first request and how many. */
 const wordsOfEach = 4;
 
-/** Written where submissions are: nothing is submitted meanwhile. Neighbours of a group are one to it. */
+/**
+ * Collects requests to cancel, and writes them where submissions are written. So nothing may be submitted
+ * meanwhile. Neighbours in a group become one entry.
+ */
 export class CancelList {
   readonly #native: NativePort;
   readonly #submission: Submission;
@@ -21,7 +24,7 @@ export class CancelList {
     this.#submission = submission;
   }
 
-  /** A request that is in flight. */
+  /** Adds a request that is in flight. */
   add(group: Group, position: number): void {
     if (group === this.#group && position === this.#first + this.#count) {
       this.#count++;
@@ -33,7 +36,7 @@ export class CancelList {
     this.#count = 1;
   }
 
-  /** Tells the engine. */
+  /** Hands the list to the engine. */
   send(): void {
     this.#write();
     if (this.#words > 0) this.#native.cancelMany(this.#words, this.#submission.ownWords);

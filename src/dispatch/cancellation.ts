@@ -1,39 +1,44 @@
 /**
- * Requests that nobody wants any more: by their signals, or by whom they belong to.
+ * Cancels requests: because their signal fired, or because they belong to an owner that ended.
  *
- * A signal is listened to only where its request is still under way after the flush: to put a listener on costs more than
- * a short run. Until then its state is looked at when the request is made, when it is sent, and when it is delivered.
+ * A signal gets a listener only if its request is still in flight after the flush, because adding a listener
+ * costs more than a short run. Until then the signal is checked when the request is made, when it is sent,
+ * and when its response is delivered.
  */
 
+import { performance } from 'node:perf_hooks';
 import type { NativePort } from '../addon/native.js';
 import { CancelList } from './cancel-list.js';
 import type { TritonError } from '../errors.js';
-import { cancelled, withFrames } from './errors.js';
-import type { Group } from './group.js';
+import { cancelled, withFrames } from './request-errors.js';
+import type { Group, Listening } from './group.js';
 import type { Groups } from './groups.js';
 import { DoomedGroup, type Doomed, type Reason, type Rejections, type Settled } from './rejections.js';
-import { isAborted, Signals, type Listening } from './signals.js';
+import { isAborted, Signals } from './signals.js';
 import type { Submission } from './submission.js';
 import type { DispatchRequest, Waiter } from './types.js';
 
-/** A group as one tick uses it: when its requests have ended, another one's may have it, with waiters of their own. */
+/**
+ * A group and the waiters it has in this tick. When its requests have ended, the group is used again with
+ * other waiters.
+ */
 interface GroupUse {
   readonly group: Group;
   readonly waiters: Group['waiters'];
 }
 
-/** Groups that were sent while answers were delivered. */
+/** Groups that were sent while responses were delivered. */
 interface Deferred {
   readonly uses: readonly GroupUse[];
-  /** Their signals are listened to when so many pages, of all that there ever were, are read. */
+  /** Their signals get listeners when this many pages have been read, counted since the port exists. */
   readonly pages: number;
 }
 
-/** What is cancelled must have been sent. */
+/** Sends what is pending: a request can be cancelled only after it was sent. */
 export interface Sender {
   /** Hands the tick's requests to the engine now. */
   flush(): void;
-  /** Whether there is no engine any more, and all that was sent is rejected. */
+  /** Whether the connection to the engine has ended. All that was sent is rejected then. */
   readonly detached: boolean;
 }
 
@@ -42,10 +47,10 @@ const bySignal: Reason = {
   error: (model, { signal }) => cancelled(model, signal),
 };
 
-/** Those that listened to a signal that fired. */
+/** The requests that listened to a signal that fired. */
 class DoomedListeners implements Doomed {
   #listening: Listening | undefined;
-  /** Of the next one. */
+  /** Position of the next request in its group. */
   #position: number;
   #taken: DispatchRequest | undefined;
   #model = '';
@@ -84,7 +89,7 @@ class DoomedListeners implements Doomed {
   }
 }
 
-/** See the head of this file. One a dispatcher. */
+/** See the head of this file. A dispatcher has one. */
 export class Cancellation {
   readonly #native: NativePort;
   readonly #submission: Submission;
@@ -92,9 +97,9 @@ export class Cancellation {
   readonly #rejections: Rejections;
   readonly #sender: Sender;
   readonly #signals: Signals;
-  /** Groups of this tick with requests that have signals, to which they do not listen yet. */
+  /** Groups of this tick with requests whose signals have no listener yet. */
   #unlistened: GroupUse[] = [];
-  /** The same of groups that were sent during deliveries; oldest first. */
+  /** The same for groups that were sent during deliveries; oldest first. */
   #deferred: Deferred[] = [];
 
   constructor(
@@ -114,18 +119,18 @@ export class Cancellation {
     });
   }
 
-  /** A request with a signal was added to a group, as its first one that has one. */
+  /** Notes that a group has its first request with a signal. */
   added(group: Group): void {
     group.hasSignals = true;
     this.#unlistened.push({ group, waiters: group.waiters });
   }
 
-  /** Requests of a group, neighbours, wait no more. */
+  /** Notes that neighbours in a group do not wait any more. */
   settled(group: Group, first: number, count: number): void {
     this.#signals.forget(group, first, count);
   }
 
-  /** The tick's requests were sent: cancels those whose signals fired before. */
+  /** Called when the tick's requests were sent. Cancels those whose signals have fired already. */
   sent(): readonly GroupUse[] {
     const uses = this.#unlistened;
     if (uses.length === 0) return uses;
@@ -134,23 +139,25 @@ export class Cancellation {
     return uses;
   }
 
-  /** Has the requests of groups that are not answered listen to their signals. */
+  /** Adds listeners for the requests of these groups that have no response yet. */
   listen(uses: readonly GroupUse[]): void {
     for (const { group, waiters } of uses) if (group.waiters === waiters) this.#signals.listen(group);
   }
 
-  /** The same, when so many pages are read: what is in them needs no listener any more. */
+  /**
+   * The same after this many pages were read: requests whose responses are in these pages need no listener.
+   */
   listenLater(uses: readonly GroupUse[], pages: number): void {
     if (uses.length > 0) this.#deferred.push({ uses, pages });
   }
 
-  /** So many pages are read. */
+  /** Called when this many pages have been read. */
   pagesRead(pages: number): void {
     if (this.#deferred.length === 0) return;
     const due = this.#deferred.filter((one) => one.pages <= pages);
     if (due.length === 0) return;
     this.#deferred = this.#deferred.slice(due.length);
-    // What was made during the delivery may be written already, where cancellations are written now.
+    // Requests that were made during the delivery may already be written where cancellations are written now.
     this.#sender.flush();
     for (const { uses } of due) {
       this.#cancelAborted(uses);
@@ -158,8 +165,9 @@ export class Cancellation {
     }
   }
 
-  /** Cancels the requests in flight that belong to `owner`, which reject. */
+  /** Cancels and rejects the requests in flight that belong to `owner`. */
   cancelAll(owner: object): void {
+    const began = performance.now();
     this.#sender.flush();
     const reason: Reason = {
       concerns: (request) => request.owner === owner,
@@ -177,10 +185,11 @@ export class Cancellation {
       if (any) this.#rejections.add(new DoomedGroup(group, reason));
     }
     cancels.send();
-    this.#rejections.run();
+    this.#rejections.run(began);
   }
 
   #fired(first: Listening | undefined): void {
+    const began = performance.now();
     this.#sender.flush();
     const cancels = new CancelList(this.#native, this.#submission);
     for (let one = first; one; one = one.next) {
@@ -191,12 +200,13 @@ export class Cancellation {
     }
     cancels.send();
     this.#rejections.add(new DoomedListeners(first));
-    this.#rejections.run();
+    this.#rejections.run(began);
   }
 
   #cancelAborted(uses: readonly GroupUse[]): void {
+    const began = performance.now();
     const cancels = new CancelList(this.#native, this.#submission);
-    // Most often many have the same.
+    // Mostly, many requests in a row have the same signal.
     let last: AbortSignal | undefined;
     let aborted = false;
     for (const { group, waiters } of uses) {
@@ -213,6 +223,6 @@ export class Cancellation {
       if (any) this.#rejections.add(new DoomedGroup(group, bySignal));
     }
     cancels.send();
-    this.#rejections.run();
+    this.#rejections.run(began);
   }
 }

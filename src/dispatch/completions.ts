@@ -1,20 +1,30 @@
-/** Responses, read from pages, made into results, and delivered to whoever waits. */
+/** Reads responses from pages, turns them into results, and delivers these to the waiters. */
 
 import { performance } from 'node:perf_hooks';
-import { finalBit, limitedBit, ranBit, recordTimings, unservedBit } from '../addon/layout.js';
+import {
+  countedBit,
+  emptyBit,
+  finalBit,
+  limitedBit,
+  ranBit,
+  recordTimings,
+  streamedBytes,
+  unservedBit,
+} from '../addon/layout.js';
 import type { NativePort } from '../addon/native.js';
 import { nativeError } from '../addon/status.js';
 import { TritonError, type TritonErrorCode } from '../errors.js';
 import type { MemoryViews } from '../tensor/memory.js';
-import { cancelled, limitError, unusable, withFrames } from './errors.js';
+import { cancelled, limitError, unusable, withFrames, withoutStack, withStack } from './request-errors.js';
 import type { Group } from './group.js';
 import type { Groups } from './groups.js';
 import { cutInto, hasLarge, readOutputs, skipOutputs, takeOutputs, type RecordOutput } from './outputs.js';
 import type { OpenPage, Pages } from './pages.js';
 import { isAborted } from './signals.js';
+import { isStreamWaiter } from './streams.js';
 import type { Timings, Waiter } from './types.js';
 
-/** So many answers are read before the clock is looked at. */
+/** Number of responses that are read between two looks at the clock. */
 const portion = 64;
 
 const noTimings: Timings = Object.freeze({
@@ -26,23 +36,27 @@ const noTimings: Timings = Object.freeze({
   cacheHit: false,
 });
 
-/** Whose requests are answered. */
+/** The owner of the requests that are answered. */
 export interface Owner {
-  /** Who waits for a request, and now does no more. */
+  /** Removes the waiter of a request, and returns it. */
   settle(group: Group, position: number): Waiter<unknown> | undefined;
-  /** The same of so many neighbours, of which so many had a waiter; these are taken from the group already. */
+  /**
+   * Notes that `count` neighbours do not wait any more. `waited` of them had a waiter, which was removed from
+   * the group already.
+   */
   settled(group: Group, first: number, count: number, waited: number): void;
   /**
-   * The version was unloaded before it took the group: sends it to its successor, if it may have one.
+   * Called if the version was unloaded before it took the group. Sends the group to the version's successor
+   * if that is allowed.
    *
-   * @returns Why that one does not take it; undefined where it does, or where there is to be none.
+   * @returns Why the successor does not take it; undefined if it does, or if there is to be none.
    */
   resend(group: Group): TritonError | undefined;
 }
 
 const utf8 = new TextDecoder();
 
-/** See the head of this file. One a port. */
+/** See the head of this file. A port has one. */
 export class Completions {
   readonly #native: NativePort;
   readonly #pages: Pages;
@@ -58,7 +72,7 @@ export class Completions {
   }
 
   /**
-   * Hands out at most `most` answers, and none after `end` by the clock.
+   * Delivers at most `most` responses, and none after `end` by the clock.
    *
    * @returns Whether there are more.
    */
@@ -73,7 +87,7 @@ export class Completions {
     return !this.#pages.empty;
   }
 
-  /** Reads up to `most` answers of a page; returns how many. */
+  /** Reads up to `most` responses of a page. Returns how many it read. */
   #read(view: MemoryViews, page: OpenPage, most: number): number {
     const words = view.Int32Array;
     let count = 0;
@@ -87,7 +101,7 @@ export class Completions {
 
   #readTimings(view: MemoryViews, page: OpenPage): void {
     const doubles = view.Float64Array;
-    // After the first word, at a multiple of 8.
+    // A record begins after the first word, at a multiple of 8.
     const record = (page.position + 2) >> 1;
     this.#timings = Object.freeze({
       batchSize: doubles[record] ?? 0,
@@ -100,7 +114,7 @@ export class Completions {
     page.position = record * 2 + 10;
   }
 
-  /** Requests `begin` to `end` of a group; the first one's is response number `number` of its record. */
+  /** Delivers responses `begin` to `end` of a group. The first of them is number `number` of its record. */
   #giveAlike(
     view: MemoryViews,
     outputs: readonly RecordOutput[],
@@ -143,7 +157,9 @@ export class Completions {
     this.#owner.settled(group, begin, end - begin, settled);
   }
 
-  /** Up to `most` responses of a record, which are to neighbours in a group; returns how many. */
+  /**
+   * Reads up to `most` responses of a record, which are for neighbours in a group. Returns how many it read.
+   */
   #readRecord(view: MemoryViews, page: OpenPage, most: number): number {
     const words = view.Int32Array;
     let position = page.position;
@@ -156,7 +172,7 @@ export class Completions {
     const unserved = (flags & unservedBit) !== 0;
     const end = code === 0 ? skipOutputs(words, position, flags >>> 16) : position + 2;
     const begin = page.taken;
-    // Those that no version took may be sent again, all of them.
+    // Requests that no version took may be sent again. They are handled together.
     const past = unserved ? all : Math.min(all, begin + most);
     if (past === all) {
       page.position = end;
@@ -167,20 +183,24 @@ export class Completions {
     const count = past - begin;
     if (group?.generation !== generation || group?.target === undefined) return count;
     const timings = (flags & ranBit) !== 0 ? this.#timings : noTimings;
-    if (code !== 0) {
+    if ((flags & (countedBit | emptyBit)) !== 0) {
+      this.#readStreamed(group, first, flags, view, page, position, end, timings);
+    } else if (code !== 0) {
       if (unserved && all === group.count) {
         const why = this.#owner.resend(group);
         if (group.generation !== generation) return count;
         this.#groups.unstage(group);
         if (why !== undefined) {
-          this.#fail(group, first, first + all, why.code, why.message, false);
+          this.#fail(group, first, first, first + all, why.code, why.message, false);
           this.#groups.ended(group, all);
           return count;
         }
       }
       const offset = words[position] ?? 0;
       const text = utf8.decode(view.Uint8Array.subarray(offset, offset + (words[position + 1] ?? 0)));
-      this.#fail(group, first + begin, first + past, code, text, (flags & limitedBit) !== 0);
+      this.#fail(group, first, first + begin, first + past, code, text, (flags & limitedBit) !== 0);
+      // An error in the midst of a stream: nobody waits for the rest.
+      if ((flags & finalBit) === 0) this.#native.cancel(group.index, group.generation, first, 1);
     } else if (hasLarge(words, position, end)) {
       this.#give(group, first, view, page, position, end, timings);
     } else {
@@ -191,9 +211,59 @@ export class Completions {
     return count;
   }
 
-  /** Rejects what waits for the requests `begin` to `end` of a group. */
+  /** Hands a response of a decoupled model on, or the end of its responses. */
+  #readStreamed(
+    group: Group,
+    at: number,
+    flags: number,
+    view: MemoryViews,
+    page: OpenPage,
+    position: number,
+    end: number,
+    timings: Timings,
+  ): void {
+    const { target } = group;
+    const request = group.requestOf(at);
+    const waiter = group.waiters[at];
+    const isFinal = (flags & finalBit) !== 0;
+    let bytes = 0;
+    if ((flags & countedBit) !== 0) {
+      bytes = streamedBytes;
+      const words = view.Int32Array;
+      for (let i = position; i < end; i += 4 + (words[i + 3] ?? 0)) bytes += words[i + 2] ?? 0;
+    }
+    if (target === undefined || request === undefined || waiter === undefined || !isStreamWaiter(waiter)) {
+      if (bytes > 0) this.#native.read(group.index, group.generation, at, 1, bytes);
+      return;
+    }
+    if ((flags & emptyBit) !== 0) {
+      this.#owner.settle(group, at);
+      waiter.end();
+      return;
+    }
+    let result: unknown;
+    try {
+      if (request.signal !== undefined && isAborted(request.signal)) {
+        throw cancelled(target.name, request.signal);
+      }
+      const outputs = readOutputs(view.Int32Array, position, end, target);
+      const values = takeOutputs(this.#native, page.id, view, outputs, target, request);
+      result = target.result(request.id, values, timings);
+    } catch (error) {
+      this.#native.read(group.index, group.generation, at, 1, bytes);
+      if (!isFinal) this.#native.cancel(group.index, group.generation, at, 1);
+      this.#owner.settle(group, at)?.reject(withFrames(whyNot(error, target.name), group.stacks?.[at]));
+      return;
+    }
+    if (isFinal) this.#owner.settle(group, at);
+    waiter.push(result, bytes);
+    if (isFinal) waiter.end();
+  }
+
+  /** Rejects the waiters of requests `begin` to `end` of a group; `first` is the first one of their record. */
   #fail(
     group: Group,
+    first: number,
     begin: number,
     end: number,
     code: number | TritonErrorCode,
@@ -207,21 +277,22 @@ export class Completions {
       if (waiter === undefined) continue;
       const { id = '', signal } = group.requestOf(at) ?? {};
       const message = id === '' ? text : `[request id: ${id}] ${text}`;
-      const about = { model: target.name };
-      // Whatever came of it: whoever asked for it does not want it.
-      const error =
-        signal !== undefined && isAborted(signal)
-          ? cancelled(target.name, signal)
-          : limited
-            ? limitError(message, target.name)
-            : typeof code === 'number'
-              ? nativeError(code, message, about)
-              : new TritonError(code, message, about);
+      const make = (): TritonError => {
+        // The request was cancelled, so its own outcome does not matter any more.
+        if (signal !== undefined && isAborted(signal)) return cancelled(target.name, signal);
+        if (limited) return limitError(message, target.name);
+        return typeof code === 'number'
+          ? nativeError(code, message, { model: target.name })
+          : new TritonError(code, message, { model: target.name });
+      };
+      const error = at - first < withStack ? make() : withoutStack(make);
       waiter.reject(withFrames(error, group.stacks?.[at]));
     }
   }
 
-  /** Resolves what waits for a request, with the outputs whose records are in `view` from `position` to `end`. */
+  /**
+   * Resolves the waiter of a request with the outputs whose records are in `view` from `position` to `end`.
+   */
   #give(
     group: Group,
     at: number,
@@ -250,7 +321,10 @@ export class Completions {
   }
 }
 
-/** Why a response is not given to its caller: it does not want it any more, or cannot have it. */
+/**
+ * Why a response is not given to its caller: the request was cancelled, or the response cannot be turned into
+ * a result.
+ */
 function whyNot(error: unknown, model: string): TritonError {
   return error instanceof TritonError && error.code === 'CANCELLED' ? error : unusable(error, model);
 }

@@ -1,4 +1,7 @@
-/** When answers are delivered: with a signal of the engine, in the turn they were made in, or with the next ones. */
+/**
+ * Decides when responses are delivered: on a signal of the engine, in the turn that they were made in, or in
+ * the next turns.
+ */
 
 import { performance } from 'node:perf_hooks';
 import { lookAgain, looksNoMore, type NativePort } from '../addon/native.js';
@@ -6,27 +9,27 @@ import type { Completions } from './completions.js';
 import { setImmediate } from './timers.js';
 import { turnIsYoung } from './turn.js';
 
-/** Deliveries between two turns of the event loop. */
+/** The most deliveries between two turns of the event loop. */
 const deliveriesATurn = 1024;
 /** How long deliveries may hold the event loop, in milliseconds. */
 const deliveryMs = 0.2;
 
-/** Told of what was delivered. */
+/** Reacts to deliveries. */
 export interface Delivered {
-  /** The header names `count` pages. */
+  /** Called when the header lists `count` new pages. */
   deliver(count: number): void;
-  /** Some of what there was is read. */
+  /** Called when some responses were read. */
   read(): void;
 }
 
-/** See the head of this file. One a dispatcher. */
+/** See the head of this file. A dispatcher has one. */
 export class Delivery {
   readonly #native: Pick<NativePort, 'look'>;
   readonly #completions: Completions;
   readonly #owner: Delivered;
-  /** Pages are being read, or will be with the event loop's next turn. */
+  /** Whether pages are being read, or will be in the event loop's next turn. */
   #delivering = false;
-  /** Whether this looks for answers with the event loop's next turn; else a signal announces them. */
+  /** Whether this looks for responses in the event loop's next turn. If not, a signal announces them. */
   #looking = false;
   #detached = false;
 
@@ -36,29 +39,35 @@ export class Delivery {
     this.#owner = owner;
   }
 
-  /** Whether answers are being delivered, or will be with the next turn of the event loop. */
+  /** Whether responses are being delivered, or will be in the next turn of the event loop. */
   get delivering(): boolean {
     return this.#delivering;
   }
 
-  /** From now on nothing is delivered. */
+  /** Stops all deliveries, for good. */
   detach(): void {
     this.#detached = true;
   }
 
-  /** Looks for answers, and again with the next turn of the event loop where that is worth it; if it does not already. */
+  /**
+   * Starts to look for responses, unless this goes on already. It looks again in each turn of the event loop
+   * while that is worth it.
+   */
   startLooking(): void {
     if (!this.#looking) this.#look();
   }
 
-  /** Delivers what a submission ran itself: now, or after others had their turn of the event loop. */
+  /**
+   * Delivers responses of batches that a submission ran itself: now, or in the next turn if this turn had its
+   * share.
+   */
   deliverOwn(): void {
     if (this.#delivering) return;
     if (turnIsYoung()) this.deliverNow();
     else this.#deliverSoon();
   }
 
-  /** Delivers what there is, unless that goes on already. */
+  /** Delivers what there is, unless a delivery is going on already. */
   deliverNow(): void {
     if (!this.#delivering) this.#drain();
   }
@@ -79,7 +88,8 @@ export class Delivery {
 
   #drain(): void {
     if (this.#detached) return;
-    // Those who get answers may ask for more, and so for deliveries: what comes then is read in here.
+    // A caller that gets its response may make requests, which may lead to another delivery. This loop then
+    // reads their responses.
     this.#delivering = true;
     let more = true;
     try {

@@ -1,42 +1,39 @@
 /**
- * This environment's door to a server's engine: the groups of a tick, their flush, and the delivery of responses.
+ * This environment's access to a server's engine: the groups of a tick, their flush, and the delivery of
+ * responses.
  *
- * A request's name is a group, its generation, and a position in it (groups.ts). Inputs are copied at once
- * (submission.ts); the first request of a tick schedules one native call for all of that tick. Responses come in pages
- * (completions.ts), of which some are handed out before the event loop gets a turn (delivery.ts).
+ * A request is identified by its group, the group's generation, and its position (groups.ts). Inputs are
+ * copied at once (submission.ts). The first request of a tick schedules one native call for all requests of
+ * that tick. Responses come in pages (completions.ts). Only some of them are delivered before the event loop
+ * gets a turn (delivery.ts).
  */
 
 import { headerEpoch } from '../addon/layout.js';
-import type { NativePort, NativeServer, NativeStatus } from '../addon/native.js';
-import { statusError } from '../addon/status.js';
+import type { NativePort, NativeServer } from '../addon/native.js';
 import { TritonError } from '../errors.js';
 import type { EncodedInputs } from '../tensor/encoded.js';
 import { Cancellation } from './cancellation.js';
 import { Completions, type Owner } from './completions.js';
 import { Delivery } from './delivery.js';
-import { cancelled } from './errors.js';
+import { cancelled } from './request-errors.js';
 import { scheduleFlush } from './flush-schedule.js';
 import type { Group } from './group.js';
 import { Groups } from './groups.js';
 import { Header } from './header.js';
 import { LoopHold } from './loop-hold.js';
 import { Pages } from './pages.js';
+import { Refusals } from './refusals.js';
 import { DoomedGroup, Rejections } from './rejections.js';
 import { isAborted } from './signals.js';
 import { keepStack } from './stacks.js';
+import { SentStream, type Canceller } from './streams.js';
 import { Submission } from './submission.js';
 import type { DispatcherOptions, DispatchRequest, DispatchTarget, Origin, Waiter } from './types.js';
 
-/** Groups that the engine did not take, and why. */
-interface Refusal {
-  readonly groups: readonly Group[];
-  readonly status: NativeStatus;
-}
-
-/** See the head of this file. Create with `Dispatcher.attach`. */
-export class Dispatcher implements Owner {
+/** See the head of this file. `Dispatcher.attach` creates one. */
+export class Dispatcher implements Owner, Canceller {
   readonly #native: NativePort;
-  /** Whether failures after queueing carry the line that made the request. */
+  /** Whether errors of queued requests show the line that made the request. */
   readonly captureStacks: boolean;
   readonly #header: Header;
   readonly #submission: Submission;
@@ -45,10 +42,9 @@ export class Dispatcher implements Owner {
   readonly #delivery: Delivery;
   readonly #cancellation: Cancellation;
   readonly #rejections: Rejections;
+  readonly #refusals: Refusals;
   readonly #hold: LoopHold;
   #flushScheduled = false;
-  /** Groups whose requests the next flush rejects. */
-  #refusals: Refusal[] = [];
   #detached = false;
 
   private constructor(native: NativePort, { maxInFlightBytes, captureStacks }: DispatcherOptions) {
@@ -69,6 +65,7 @@ export class Dispatcher implements Owner {
     this.#pages = new Pages(native, external, this.#header);
     this.#rejections = new Rejections(this);
     this.#cancellation = new Cancellation(native, this.#submission, this.#groups, this.#rejections, this);
+    this.#refusals = new Refusals(this.#groups, this.#cancellation, this.#rejections);
     const completions = new Completions(native, this.#pages, this.#groups, this);
     this.#delivery = new Delivery(native, completions, this);
   }
@@ -76,11 +73,11 @@ export class Dispatcher implements Owner {
   /**
    * Connects this environment to a server.
    *
-   * @throws {TritonError} UNAVAILABLE when there is no memory for it.
+   * @throws {@link TritonError} UNAVAILABLE without memory for the connection.
    */
   static attach(server: Pick<NativeServer, 'attach'>, options: DispatcherOptions): Dispatcher {
     const external = process.env['TRITONTS_NO_EXTERNAL_BUFFERS'] !== '1';
-    // Nothing is delivered before the first request.
+    // The engine delivers nothing before the first request.
     const holder: { dispatcher?: Dispatcher } = {};
     const native = server.attach((count) => holder.dispatcher?.deliver(count), external);
     if (!native) throw new TritonError('UNAVAILABLE', 'no memory for a connection to the server');
@@ -90,8 +87,8 @@ export class Dispatcher implements Owner {
   }
 
   /**
-   * Counts changes of the table of models; differs from the value seen before when something changed, and when the port
-   * was closed. All that is asked for each request.
+   * Counts changes of the table of models. It differs from an earlier value if something changed, or if the
+   * port was closed. Each request compares it, so nothing else is checked for each request.
    */
   get epoch(): number {
     return this.#header.epochOf(this.#flushScheduled);
@@ -107,17 +104,20 @@ export class Dispatcher implements Owner {
     return this.#detached;
   }
 
-  /** From now on `closed` is true; what is in flight goes on. */
+  /** Sets `closed`. Requests in flight go on. */
   refuse(): void {
     this.#header.refuse();
   }
 
   /**
-   * Sends a request with the tick's others; later, exactly one of the waiter's functions is called.
+   * Sends a request together with the others of this tick. Later, exactly one of the waiter's functions is
+   * called.
    *
-   * @param inputs - Copied before this returns, none of the caller's code having run since they were encoded.
-   * @param origin - Looked at with `captureStacks` only.
-   * @throws {TritonError} What keeps it from being sent; then the waiter is not called.
+   * @param inputs - They are copied before this returns. No code of the caller may have run since they were
+   *   encoded.
+   * @param origin - It is used with `captureStacks` only.
+   * @returns The group that the request is in.
+   * @throws {@link TritonError} Any code, for a request that cannot be sent. Its waiter is not called then.
    */
   send(
     target: DispatchTarget,
@@ -125,30 +125,36 @@ export class Dispatcher implements Owner {
     request: DispatchRequest,
     waiter: Waiter<unknown>,
     origin: Origin,
-  ): void {
+  ): Group {
     const { signal } = request;
     if (signal !== undefined && isAborted(signal)) throw cancelled(target.name, signal);
     const group = this.#groups.add(target, inputs, request, waiter);
     if (!this.#flushScheduled) this.#scheduleFlush();
     if (signal !== undefined && !group.hasSignals) this.#cancellation.added(group);
     if (this.captureStacks) keepStack(group, waiter, origin);
+    return group;
+  }
+
+  /** The request of a waiter that was just sent, and is in this group. */
+  sentStream(group: Group, waiter: Waiter<unknown>): SentStream {
+    return new SentStream(this.#native, this, group, waiter);
   }
 
   /**
    * Hands the tick's requests to the engine now.
    *
-   * @param run - Whether batches that are known to be short may run here and now; then some may have ended when this
-   *   returns.
+   * @param run - Whether batches that are known to be short may run on this thread. Some requests may then
+   *   have ended when this returns.
    */
   flush(run = false): void {
     this.#flushScheduled = false;
     this.#groups.close();
     if (this.#submission.empty || this.#detached) return;
     this.#submit(run);
-    if (this.#refusals.length > 0) this.#rejectRefused();
+    this.#refusals.reject();
     const uses = this.#cancellation.sent();
     if (!this.#pages.empty) this.#delivery.deliverOwn();
-    // What is in the pages needs no listener any more; whether signals have fired meanwhile is looked at on delivery.
+    // Responses that are in pages already need no listener: their signals are checked on delivery.
     if (uses.length > 0) {
       if (this.#delivery.delivering) this.#cancellation.listenLater(uses, this.#pages.opened);
       else this.#cancellation.listen(uses);
@@ -158,8 +164,8 @@ export class Dispatcher implements Owner {
   }
 
   /**
-   * Gives the engine what is written, and runs none of the callers' code: a request may be about to be copied. What came
-   * of it is seen to by the flush that follows.
+   * Hands what is written to the engine. This runs no code of a caller, because it may happen while a request
+   * is being copied. The flush that follows handles the outcome.
    */
   #submit(run: boolean): void {
     const outcome = this.#submission.submit(run);
@@ -167,36 +173,21 @@ export class Dispatcher implements Owner {
       this.#groups.forgetWritten();
       this.#pages.open(outcome);
     } else {
-      // Nothing was taken: for want of memory, or by a fault of our own.
-      this.#refusals.push({ groups: this.#groups.takeWritten(), status: outcome });
+      // The engine took nothing: it had no memory, or the submission was malformed.
+      this.#refusals.add(outcome);
     }
   }
 
-  #rejectRefused(): void {
-    const refusals = this.#refusals;
-    this.#refusals = [];
-    for (const { groups, status } of refusals) {
-      const reason = { concerns: () => true, error: (model: string) => statusError(status, { model }) };
-      for (const group of groups) {
-        this.#cancellation.settled(group, 0, group.count);
-        this.#rejections.add(new DoomedGroup(group, reason));
-        this.#groups.unstage(group);
-        this.#groups.ended(group, group.count);
-      }
-    }
-    this.#rejections.run();
-  }
-
-  /** Resolves when no request is in flight, and nobody waits for one. */
+  /** Resolves when no request is in flight and no waiter is left. */
   async idle(): Promise<void> {
     if (this.#isIdle) return;
     await this.#hold.idle();
   }
 
   /**
-   * Cuts this environment off: every request in flight rejects with `error`. Idempotent.
+   * Ends this environment's connection: every request in flight rejects with `error`. Idempotent.
    *
-   * @returns When all of them are rejected.
+   * @returns A promise that resolves when all of them are rejected.
    */
   async detach(error: TritonError): Promise<void> {
     if (this.#detached) return;
@@ -219,9 +210,20 @@ export class Dispatcher implements Owner {
     scheduleFlush(this);
   }
 
-  /** Cancels the requests in flight that belong to `owner`, which reject. */
+  /** Cancels and rejects the requests in flight that belong to `owner`. */
   cancelAll(owner: object): void {
     if (!this.#detached) this.#cancellation.cancelAll(owner);
+  }
+
+  /** @internal */
+  cancelOne(group: Group, waiters: Group['waiters'], position: number): void {
+    if (this.#detached || waiters[position] === undefined) return;
+    this.flush();
+    if (group.waiters !== waiters || group.target === undefined) return;
+    this.#native.cancel(group.index, group.generation, position, 1);
+    const error = cancelled(group.target.name);
+    this.settle(group, position)?.reject(error);
+    this.#rest();
   }
 
   /** @internal */
@@ -253,7 +255,7 @@ export class Dispatcher implements Owner {
   }
 
   /**
-   * Called when the header names `count` pages.
+   * Called when the header lists `count` new pages.
    *
    * @internal
    */
@@ -261,14 +263,15 @@ export class Dispatcher implements Owner {
     if (this.#detached) return;
     this.#pages.open(count);
     const epoch = this.#header.word(headerEpoch);
-    // What this environment asked of versions that may be retired now is known to the engine from here on.
+    // After this flush the engine knows all requests that this environment made of versions that may be
+    // retired now.
     this.flush();
     this.#native.acknowledge(epoch);
     this.#delivery.deliverNow();
   }
 
   /**
-   * Some responses were delivered.
+   * Called when some responses were delivered.
    *
    * @internal
    */
@@ -288,13 +291,13 @@ export class Dispatcher implements Owner {
     return this.#groups.none && this.#hold.none && this.#rejections.empty;
   }
 
-  /** Tells those who wait for the end of all requests, and lets the process end, where that is so. */
+  /** When all requests have ended, tells those who wait for that, and lets the process end. */
   #rest(): void {
     if (this.#isIdle) this.#hold.notifyIdle();
     this.#hold.release();
   }
 
-  /** Nothing is in flight: lets go of what a burst has left behind. */
+  /** Frees what a burst has left behind. Nothing may be in flight. */
   #trim(): void {
     this.#groups.trim();
     this.#native.shrink();

@@ -1,24 +1,25 @@
 /**
- * When a tick's requests are flushed: after the promise jobs of this turn, so that callers behind async layers are in.
- * From synchronous code a tick runs before those jobs: the microtask between lets them go first there, too.
+ * Schedules the flush of a tick's requests: after the promise jobs of this turn, so that requests of callers
+ * behind async layers are included. For synchronous code, `process.nextTick` would run before those jobs; the
+ * microtask in between lets them go first.
  */
 
 import { nextTick } from 'node:process';
 
-/** What is flushed. */
+/** Has a flush. */
 export interface Flushed {
   flush(run: boolean): void;
 }
 
 const now = Promise.resolve();
 
-/** Has it flushed, with what may run here and now. */
+/** Schedules a flush that may run short batches on this thread. */
 export function scheduleFlush(flushed: Flushed): void {
   nextTick(flushSoon, flushed);
 }
 
 function flushSoon(flushed: Flushed): void {
-  // As queueMicrotask, which makes an AsyncResource for what it calls.
+  // A promise, because queueMicrotask would create an AsyncResource for each call.
   void now.then(() => {
     nextTick(flushNow, flushed);
   });

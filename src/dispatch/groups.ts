@@ -1,8 +1,8 @@
 /**
- * A dispatcher's groups: those that are free, and the one that takes more requests like its own.
+ * A dispatcher's groups: the free ones, and the open one that takes more requests like its first.
  *
- * For how many requests a group gets room is what the version's groups before had use for: it doubles when there was not
- * enough, and halves when there was far too much.
+ * A new group gets room for as many requests as the version's recent groups had: the room doubles if a group
+ * was full, and halves if most of it was unused.
  */
 
 import { TritonError } from '../errors.js';
@@ -12,32 +12,32 @@ import { Group, nobody } from './group.js';
 import type { Submission } from './submission.js';
 import type { DispatchRequest, DispatchTarget, Waiter } from './types.js';
 
-/** For so many requests there is room at most. */
+/** The most requests that a group has room for. */
 const mostRoom = 1024;
-/** Free groups that are kept when nothing is in flight. */
+/** How many free groups are kept when nothing is in flight. */
 const keptGroups = 1024;
 
-/** Who counts the requests that are sent. */
+/** Counts requests. */
 export interface SentCounter {
-  /** So many more are, as a group. */
+  /** Adds `count` requests, which are sent as a group. */
   sent(count: number): void;
 }
 
-/** See the head of this file. One a dispatcher. */
+/** See the head of this file. A dispatcher has one. */
 export class Groups {
-  /** All there are, by index. */
+  /** All groups by index. */
   readonly all: Group[] = [];
   readonly #submission: Submission;
   readonly #counter: SentCounter;
-  /** Last in, first out: the few that are used again and again stay in the processor's caches. */
+  /** A stack: the few groups at its top are used again and again, and stay in the processor's caches. */
   readonly #free: Group[] = [];
-  /** So many of these have a range in a slab. */
+  /** How many of the free groups have a range in a slab. */
   #freeRanges = 0;
-  /** The group that takes more requests like its own; it is not written yet. */
+  /** The group that takes more requests like its first. It is not written yet. */
   #open: Group | undefined;
-  /** Groups whose records the engine does not have yet. */
+  /** Groups whose records are written, and which the engine does not have yet. */
   readonly #written: Group[] = [];
-  /** No two uses of a group have the same. */
+  /** Each use of a group gets another generation. */
   #generation = 0;
   #inFlight = 0;
 
@@ -47,11 +47,11 @@ export class Groups {
   }
 
   /**
-   * Adds a request to the open group, or to a new one. It is the last one of the group that comes back.
+   * Adds a request to the open group, or to a new one. Returns the group; the request is its last.
    *
-   * @param encoded - Copied before this returns; none of the caller's code runs in here.
-   * @throws {TritonError} UNAVAILABLE without memory, INVALID_ARG where it is too big for a record, or where another
-   *   thread has just made an array longer; then nothing is kept.
+   * @param encoded - It is copied before this returns. No code of the caller runs in here.
+   * @throws {@link TritonError} UNAVAILABLE without memory; INVALID_ARG for a request that is too big for a
+   *   record, or whose array another thread has just made longer. Nothing is kept then.
    */
   add(
     target: DispatchTarget,
@@ -86,7 +86,7 @@ export class Groups {
     return group;
   }
 
-  /** Requests that were sent, and that the engine has not ended. */
+  /** How many requests were sent and have not ended. */
   get inFlight(): number {
     return this.#inFlight;
   }
@@ -96,24 +96,26 @@ export class Groups {
     return this.#inFlight === 0 && this.#open === undefined;
   }
 
-  /** The engine is through with so many requests of a group. */
+  /** Notes that the engine has ended `count` requests of a group. */
   ended(group: Group, count: number): void {
     this.#inFlight -= count;
     group.left -= count;
     if (group.left === 0) this.release(group);
   }
 
-  /** Nobody takes the group: forgets its blocks, which the engine still has. */
+  /** Drops the blocks of a group that no version takes. The engine still has them. */
   unstage(group: Group): void {
     this.#submission.unstage(group);
   }
 
-  /** There is no engine any more that could end any. */
+  /** Forgets all requests, because no engine is left that could end them. */
   forgetAll(): void {
     this.#inFlight = 0;
   }
 
-  /** Writes the open group, which takes no more from then on. No request is under way. */
+  /**
+   * Writes the open group, which takes no more requests then. No request may be in the middle of being added.
+   */
   close(): void {
     this.#open?.target?.releaseInputs();
     this.#close();
@@ -135,7 +137,7 @@ export class Groups {
     this.write(group, target);
   }
 
-  /** Writes a group's record, for the version that it is sent to. */
+  /** Writes a group's record for the version that it is sent to. */
   write(group: Group, target: DispatchTarget): void {
     group.target = target;
     this.#generation = group.generation = (this.#generation + 1) & 0x3fffffff;
@@ -143,23 +145,24 @@ export class Groups {
     this.#written.push(group);
   }
 
-  /** The engine has the groups that were written. */
+  /** Notes that the engine has the written groups. */
   forgetWritten(): void {
-    this.#written.length = 0;
+    // Setting the length is a call into the runtime, which also drops the array's memory.
+    while (this.#written.length > 0) this.#written.pop();
   }
 
-  /** The groups that were written since. */
+  /** Removes and returns the groups that were written since. */
   takeWritten(): Group[] {
     return this.#written.splice(0);
   }
 
-  /** Gives back what the requests of a group had. */
+  /** Frees a group whose requests have ended. */
   release(group: Group): void {
     group.target = group.request = group.requests = group.listening = group.stacks = undefined;
     group.waiters = nobody;
     group.count = 0;
     group.hasSignals = false;
-    // It keeps its range in a slab for the next one that is like this.
+    // A kept group keeps its range, for the next requests of the same form.
     if (group.index >= this.all.length) {
       this.#submission.free(group);
       return;
@@ -168,7 +171,7 @@ export class Groups {
     if (group.rangeBytes > 0) this.#freeRanges++;
   }
 
-  /** Nothing is in flight: lets go of what a burst has left behind. */
+  /** Frees what a burst has left behind. Nothing may be in flight. */
   trim(): void {
     this.reclaim();
     if (this.all.length > keptGroups) {
@@ -177,7 +180,7 @@ export class Groups {
       this.#free.length = 0;
       this.#free.push(...kept);
     }
-    // They would keep the memory of slabs that are dropped.
+    // Views would keep the memory of dropped slabs alive.
     for (const { views } of this.all) views.length = 0;
     this.#submission.trim();
   }
@@ -187,16 +190,19 @@ export class Groups {
     return this.all.length > keptGroups || this.#submission.isLarge;
   }
 
-  /** Gives back the ranges of groups that are free. */
+  /** Frees the ranges of free groups. */
   reclaim(): void {
     if (this.#freeRanges === 0) return;
     this.#freeRanges = 0;
     for (const group of this.#free) this.#submission.free(group);
   }
 
-  /** An input does not fit where it was to be copied. Apart, so that `add` stays short enough for V8 to inline. */
+  /**
+   * The error for an input that does not fit where it was to be copied. This is a method so that `add` stays
+   * short enough for V8 to inline.
+   */
   #grown(group: Group, target: DispatchTarget, cause: unknown): TritonError {
-    // Nobody flushes a group that nothing was sent with.
+    // Nothing was sent with the group, so no flush would free it.
     if (group.count === 0) {
       this.#open = undefined;
       this.release(group);
@@ -215,10 +221,10 @@ export class Groups {
     this.#close();
     const rows = target.rowsOf(encoded);
     const group = this.#free.pop() ?? this.#make();
-    // A new one has none.
+    // A new group has no range.
     if (group.rangeBytes > 0) this.#freeRanges--;
     const { shapes, byteLengths } = group;
-    // Its range is right for the same inputs of the same version.
+    // The range of a free group fits requests for the same version and with the same byte sizes.
     let placed =
       group.placed === target && group.room === this.#submission.roomOf(encoded.byteLengths, target);
     for (let i = 0; i < encoded.shapes.length; i++) {
@@ -227,7 +233,10 @@ export class Groups {
       shapes[i] = encoded.shapes[i];
       byteLengths[i] = length;
     }
-    shapes.length = byteLengths.length = encoded.shapes.length;
+    // Setting a length is a call into the runtime, so it is set only where it changes.
+    if (shapes.length !== encoded.shapes.length) {
+      shapes.length = byteLengths.length = encoded.shapes.length;
+    }
     group.rows = rows;
     group.request = request;
     try {
@@ -249,23 +258,31 @@ export class Groups {
   }
 }
 
-/** Whether a request differs from those of a group in its bytes alone. */
+/** Whether a request differs from those of a group only in its bytes. */
 function isAlike(group: Group, encoded: EncodedInputs, request: DispatchRequest): boolean {
   const first = group.request;
   if (first !== request) {
     if (first === undefined || first.pinned !== request.pinned) return false;
     if (first.wanted !== request.wanted && !areEqual(first.wanted, request.wanted)) return false;
+    if (first.attributes !== request.attributes && !areEqual(first.attributes, request.attributes))
+      return false;
   }
   const { shapes, byteLengths } = encoded;
   for (let i = 0; i < shapes.length; i++) {
-    // Of strings the shape does not tell the bytes.
+    // For strings, equal shapes do not imply equal byte sizes.
     if (byteLengths[i] !== group.byteLengths[i]) return false;
     if (shapes[i] !== group.shapes[i] && !areEqual(shapes[i], group.shapes[i])) return false;
   }
   return true;
 }
 
-function areEqual(one: readonly number[] | undefined, other: readonly number[] | undefined): boolean {
+/** Numbers in order, in an array of either kind. */
+interface Numbers {
+  readonly length: number;
+  readonly [index: number]: number;
+}
+
+function areEqual(one: Numbers | undefined, other: Numbers | undefined): boolean {
   if (one === undefined || other === undefined) return one === other;
   if (one.length !== other.length) return false;
   for (let i = 0; i < one.length; i++) if (one[i] !== other[i]) return false;

@@ -1,17 +1,17 @@
-/** The words that the engine shares with an environment. */
+/** The words that an environment shares with the engine. */
 
 import { headerClosed, headerEpoch } from '../addon/layout.js';
 import type { NativePort } from '../addon/native.js';
 
-/** No epoch of an engine. */
+/** Differs from every epoch of an engine. */
 const closedEpochs: Int32Array = Int32Array.of(-1);
 
-/** See the head of this file. One a port. */
+/** See the head of this file. A port has one. */
 export class Header {
   readonly #native: Pick<NativePort, 'header' | 'headerWord'>;
-  /** Undefined where memory is not shared. */
+  /** Undefined if memory is not shared. */
   readonly #words: Int32Array | undefined;
-  /** Where `epoch` is read: in the header, until this is refused. */
+  /** Where `epoch` is read: the header, until {@link refuse}. */
   #epochs: Int32Array | undefined;
 
   constructor(native: Pick<NativePort, 'header' | 'headerWord'>, external: boolean) {
@@ -21,10 +21,10 @@ export class Header {
   }
 
   /**
-   * Counts changes of the table of models; -1 once nothing is to be asked any more.
+   * The number of changes of the table of models; -1 after {@link refuse}.
    *
-   * @param again - Whether it was asked for in this tick before. Once a tick it is read atomically; what a plain read, at a
-   *   sixth of the cost, misses until then, the next tick sees.
+   * @param again - Whether this tick has read it before. The first read of a tick is atomic. The others are
+   *   plain, at a sixth of the cost; what they miss is seen in the next tick.
    */
   epochOf(again: boolean): number {
     const epochs = this.#epochs;
@@ -32,17 +32,17 @@ export class Header {
     return again ? (epochs[headerEpoch] ?? 0) : Atomics.load(epochs, headerEpoch);
   }
 
-  /** Whether the server closes or is closed, or nothing is to be asked any more. */
+  /** Whether the server closes or is closed, or {@link refuse} was called. */
   get closed(): boolean {
     return this.#epochs === closedEpochs || this.word(headerClosed) === 1;
   }
 
-  /** A word, as it is now. */
+  /** The present value of a word. */
   word(index: number): number {
     return this.#words ? Atomics.load(this.#words, index) : this.#native.headerWord(index);
   }
 
-  /** From now on nothing is to be asked. */
+  /** From now on `closed` is true and `epoch` is -1. */
   refuse(): void {
     this.#epochs = closedEpochs;
   }

@@ -1,13 +1,13 @@
-/** Keeps the event loop alive while somebody waits: for an answer, or for all requests to end. */
+/** Keeps the event loop alive while somebody waits for a response, or for the end of all requests. */
 
 import type { NativePort } from '../addon/native.js';
 
-/** See the head of this file. One a dispatcher. */
+/** See the head of this file. A dispatcher has one. */
 export class LoopHold {
   readonly #native: Pick<NativePort, 'ref' | 'unref'>;
-  /** Requests that were sent and that somebody waits for. */
+  /** How many requests were sent and have a waiter. */
   #awaited = 0;
-  /** Called when all have ended. */
+  /** Called when all requests have ended. */
   #idle: (() => void)[] = [];
   #held = false;
 
@@ -15,22 +15,22 @@ export class LoopHold {
     this.#native = native;
   }
 
-  /** Whether nobody waits for a request that was sent. */
+  /** Whether no request that was sent has a waiter. */
   get none(): boolean {
     return this.#awaited === 0;
   }
 
-  /** So many more requests are waited for. Until {@link hold} a scheduled flush keeps the loop alive. */
+  /** Adds `count` requests with waiters. Until {@link hold}, a scheduled flush keeps the loop alive. */
   sent(count: number): void {
     this.#awaited += count;
   }
 
-  /** So many are no more. */
+  /** Notes that `count` requests do not wait any more. */
   settled(count: number): void {
     this.#awaited -= count;
   }
 
-  /** Resolves with the next {@link notifyIdle}. */
+  /** Resolves at the next {@link notifyIdle}. */
   idle(): Promise<void> {
     return new Promise((resolve) => {
       this.#idle.push(resolve);
@@ -38,7 +38,7 @@ export class LoopHold {
     });
   }
 
-  /** All requests have ended. */
+  /** Called when all requests have ended. */
   notifyIdle(): void {
     if (this.#idle.length === 0) return;
     const waiting = this.#idle;
@@ -46,14 +46,14 @@ export class LoopHold {
     for (const resolve of waiting) resolve();
   }
 
-  /** Keeps the process from ending, if somebody waits. */
+  /** Keeps the process alive if somebody waits. */
   hold(): void {
     if (this.#held || (this.#awaited === 0 && this.#idle.length === 0)) return;
     this.#held = true;
     this.#native.ref();
   }
 
-  /** Lets the process end, if nobody does. */
+  /** Lets the process end if nobody waits. */
   release(): void {
     if (!this.#held || this.#awaited > 0 || this.#idle.length > 0) return;
     this.#held = false;

@@ -1,31 +1,31 @@
-/** The outputs of responses: from the words and bytes of a page to tensors. */
+/** Turns the outputs of responses into tensors, from the words and bytes of a page. */
 
 import type { NativePort } from '../addon/native.js';
 import type { MemoryViews } from '../tensor/memory.js';
 import type { TypedArray } from '../tensor/types.js';
-import { allocate } from './errors.js';
+import { allocate } from './request-errors.js';
 import type { DispatchRequest, DispatchTarget, TargetOutput } from './types.js';
 
-/** One output of a record. */
+/** An output of a record. */
 export interface RecordOutput {
   readonly output: TargetOutput;
-  /** Its position among the model's. */
+  /** Its position among the model's outputs. */
   readonly index: number;
   readonly shape: readonly number[];
-  /** Where the first one's bytes are in the page; `~number` of a large one. */
+  /** Offset in the page of the first response's bytes; `~number` for a large output. */
   readonly offset: number;
-  /** Bytes of each. */
+  /** Bytes of the output in each response. */
   readonly size: number;
 }
 
-/** Where the records of so many outputs end, which begin at `position`. */
+/** The position after the records of `count` outputs, which begin at `position`. */
 export function skipOutputs(words: Int32Array, position: number, count: number): number {
   let end = position;
   for (let i = 0; i < count; i++) end += 4 + (words[end + 3] ?? 0);
   return end;
 }
 
-/** Whether one of the outputs whose records are from `position` to `end` is too big for its page. */
+/** Whether an output whose record is from `position` to `end` is too big for its page. */
 export function hasLarge(words: Int32Array, position: number, end: number): boolean {
   for (let at = position; at < end; at += 4 + (words[at + 3] ?? 0)) if ((words[at + 1] ?? 0) < 0) return true;
   return false;
@@ -47,12 +47,12 @@ export function readOutputs(
     outputs.push({ output, index, shape, offset: words[at + 1] ?? 0, size: words[at + 2] ?? 0 });
     at += 4 + rank;
   }
-  // In the order of the model's, whatever order its backend gave them in.
+  // Backends give outputs in any order; callers get them in the model's order.
   if (outputs.length > 1) outputs.sort((one, other) => one.index - other.index);
   return outputs;
 }
 
-/** An output of `size` bytes at `offset` of a page, copied to the caller's array. */
+/** Copies an output of `size` bytes at `offset` of a page to the caller's array. */
 export function cutInto(
   output: TargetOutput,
   shape: readonly number[],
@@ -66,7 +66,7 @@ export function cutInto(
   return tensor;
 }
 
-/** The outputs of one response, of which some are too big for their page, and in memory of their own. */
+/** The outputs of one response, of which some are too big for their page and come in memory of their own. */
 export function takeOutputs(
   native: NativePort,
   page: number,

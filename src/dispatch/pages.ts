@@ -1,27 +1,29 @@
-/** The engine's memory that responses come in, as JavaScript sees it: pages, read in the order they came in. */
+/**
+ * The pages that responses come in, as JavaScript sees them. They are read in the order in which they came.
+ */
 
 import { headerPages, pageBytes } from '../addon/layout.js';
 import type { NativePort } from '../addon/native.js';
 import { MemoryViews } from '../tensor/memory.js';
 import type { Header } from './header.js';
 
-/** A page of responses and how far it is read. */
+/** A page of responses, with the position up to which it was read. */
 export interface OpenPage {
   readonly id: number;
   readonly words: number;
   position: number;
-  /** Of the responses of the record at `position`, so many are read. */
+  /** How many responses of the record at `position` were read. */
   taken: number;
-  /** Whether its copy is there, where pages are not seen in place. */
+  /** Whether its bytes were copied, if pages are not shared. */
   copied: boolean;
 }
 
-/** See the head of this file. One a port. */
+/** See the head of this file. A port has one. */
 export class Pages {
   readonly #native: Pick<NativePort, 'page' | 'copyPage' | 'recycle'>;
   readonly #external: boolean;
   readonly #header: Pick<Header, 'word'>;
-  /** By id. */
+  /** Views of pages by id. */
   readonly #views: (MemoryViews | undefined)[] = [];
   #open: OpenPage[] = [];
   #finished = 0;
@@ -36,22 +38,22 @@ export class Pages {
     this.#header = header;
   }
 
-  /** Whether all are read. */
+  /** Whether all pages were read. */
   get empty(): boolean {
     return this.#open.length === 0;
   }
 
-  /** How many were read to their ends, of all that there ever were. */
+  /** How many pages were read to their end, since the port exists. */
   get finished(): number {
     return this.#finished;
   }
 
-  /** How many there ever were. */
+  /** How many pages came, since the port exists. */
   get opened(): number {
     return this.#finished + this.#open.length;
   }
 
-  /** Takes note of `count` pages, which the header names. */
+  /** Adds `count` pages, which the header lists. */
   open(count: number): void {
     for (let word = headerPages; word < headerPages + count * 2; word += 2) {
       this.#open.push({
@@ -65,9 +67,9 @@ export class Pages {
   }
 
   /**
-   * Reads pages, also those that are opened meanwhile, until `read` leaves one unfinished.
+   * Reads pages, including those that are added meanwhile, until `read` leaves one unfinished.
    *
-   * @param read - Moves the page's position.
+   * @param read - It moves the page's position.
    */
   readEach(read: (view: MemoryViews, page: OpenPage) => void): void {
     for (;;) {
@@ -81,7 +83,9 @@ export class Pages {
     }
   }
 
-  /** The engine has given back memory of pages; those that it has are to be asked for anew. */
+  /**
+   * Drops the views of pages, because the engine has freed pages. Memory of pages in use is asked for again.
+   */
   forget(): void {
     this.#views.length = 0;
   }

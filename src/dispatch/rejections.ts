@@ -1,46 +1,49 @@
 /**
- * Rejections of many requests at once, in slices: to make an error and to settle a promise takes microseconds, and whoever
- * cancels a hundred thousand requests must not hold the event loop for it. Who waits is looked for only then, so that to
- * note them takes next to nothing: who is answered before its turn comes has that answer.
+ * Rejects many requests in slices. To create an error and settle a promise takes microseconds, and a caller
+ * that cancels a hundred thousand requests must not block the event loop for that long. To note the requests
+ * takes next to nothing: their waiters are looked up only when their turn comes. A request that gets its
+ * response before then keeps that response.
  */
 
 import { performance } from 'node:perf_hooks';
 import type { TritonError } from '../errors.js';
-import { withFrames, withoutStack } from './errors.js';
+import { withFrames, withoutStack, withStack } from './request-errors.js';
 import type { Group } from './group.js';
 import { setImmediate } from './timers.js';
 import type { DispatchRequest, Waiter } from './types.js';
 
-/** How long a slice may hold the event loop, in milliseconds. */
+/** The longest time that a slice may hold the event loop, in milliseconds. */
 const sliceMs = 1;
-/** So many are rejected before the clock is looked at; the first so many errors have a stack. */
+/** How many requests are rejected between two looks at the clock. */
 const portion = 32;
 
-/** Which requests are meant, and what they are rejected with. */
+/** Which requests of a group are meant, and their error. */
 export interface Reason {
   /** Whether a request is meant. */
   concerns(request: DispatchRequest): boolean;
-  /** An error of its own for each. */
+  /** Creates an error for a request. */
   error(model: string, request: DispatchRequest): TritonError;
 }
 
-/** Told of each request that is rejected. */
+/** Notified of rejections. */
 export interface Settled {
-  /** `waited` requests wait no more; they are among these neighbours in the group, where there are any. */
+  /**
+   * `waited` requests do not wait any more. They are among these neighbours in the group; `count` may be 0.
+   */
   settled(group: Group, first: number, count: number, waited: number): void;
-  /** None is left to be rejected. */
+  /** No request is left to reject. */
   allRejected(): void;
 }
 
-/** Requests that are to be rejected. */
+/** Requests to reject. */
 export interface Doomed {
-  /** The next one that still waits, which does no more now; undefined where there is none. */
+  /** Removes and returns the waiter of the next request that still waits; undefined if none is left. */
   take(owner: Settled): Waiter<unknown> | undefined;
-  /** The error of the one that was taken last. */
+  /** The error for the request that was taken last. */
   error(): TritonError | undefined;
 }
 
-/** Those of a group, as it is now: it may be another one's when they are rejected. */
+/** The requests of a group as it is now. The group may be in other use when they are rejected. */
 export class DoomedGroup implements Doomed {
   readonly #reason: Reason;
   readonly #group: Group;
@@ -50,7 +53,7 @@ export class DoomedGroup implements Doomed {
   readonly #stacks: Group['stacks'];
   readonly #model: string;
   readonly #end: number;
-  /** Of the next one. */
+  /** Position of the next request. */
   #position = 0;
   #taken: DispatchRequest | undefined;
 
@@ -87,11 +90,11 @@ export class DoomedGroup implements Doomed {
   }
 }
 
-/** See the head of this file. One a dispatcher. */
+/** See the head of this file. A dispatcher has one. */
 export class Rejections {
   readonly #owner: Settled;
   #queue: Doomed[] = [];
-  /** Of these so many are done. */
+  /** How many entries of the queue are done. */
   #done = 0;
   #rejected = 0;
   #scheduled = false;
@@ -100,22 +103,27 @@ export class Rejections {
     this.#owner = owner;
   }
 
-  /** Whether none is left. */
+  /** Whether nothing is left to reject. */
   get empty(): boolean {
     return this.#queue.length === 0;
   }
 
-  /** Those that wait are to be rejected, after those that were added before. */
+  /** Adds requests to reject, after those that were added before. */
   add(doomed: Doomed): void {
     this.#queue.push(doomed);
   }
 
-  /** Rejects what was added: the first of them now, the others with the next turns of the event loop. */
-  run(): void {
+  /**
+   * Rejects what was added: the first ones now, the others in the next turns of the event loop.
+   *
+   * @param began - When the caller began its own work for these requests, by `performance.now()`. That work is
+   *   a part of the first slice.
+   */
+  run(began: number = performance.now()): void {
     if (this.#goesOnLater() || this.#queue.length === 0) return;
-    const end = performance.now() + sliceMs;
-    // Groups in which nobody waits any more cost time, too.
-    // What is rejected may call this, and leave the rest for later.
+    const end = began + sliceMs;
+    // Groups without any waiter cost time, too. A rejected caller may call this method and leave the rest for
+    // later.
     for (let looks = 1; this.#done < this.#queue.length && !this.#goesOnLater(); looks++) {
       if (looks % portion === 0 && performance.now() > end) {
         this.#goOnLater();
@@ -127,7 +135,7 @@ export class Rejections {
         this.#done++;
         continue;
       }
-      waiter.reject(this.#rejected++ < portion ? doomed.error() : withoutStack(() => doomed.error()));
+      waiter.reject(this.#rejected++ < withStack ? doomed.error() : withoutStack(() => doomed.error()));
     }
     if (this.#goesOnLater()) return;
     this.#queue = [];
@@ -141,7 +149,7 @@ export class Rejections {
 
   #goOnLater(): void {
     this.#scheduled = true;
-    // Where there is always more, those that are done do not stay.
+    // Entries that are done would pile up if new ones always came first.
     if (this.#done > this.#queue.length / 2) {
       this.#queue = this.#queue.slice(this.#done);
       this.#done = 0;

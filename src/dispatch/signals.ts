@@ -1,9 +1,10 @@
-/** The abort signals of requests in flight: one listener a signal, however many requests have it. */
+/** The abort signals of requests in flight. A signal has one listener, however many requests have it. */
 
-import type { Group } from './group.js';
+import { Listening, type Group, type Listened } from './group.js';
 
-// What the classes have, and not whatever a signal has under these names: it runs none of the caller's code, which could
-// take away an input that is checked and not yet copied, ask for more requests in the middle of one, or throw.
+// These are the methods of the class, not whatever a signal's own properties say. So no code of the caller
+// runs here. Such code could detach an input between its check and its copy, make requests in the middle of
+// another one, or throw.
 const { prototype } = AbortSignal;
 const getAborted = Reflect.getOwnPropertyDescriptor(prototype, 'aborted')?.get as (
   this: AbortSignal,
@@ -11,7 +12,7 @@ const getAborted = Reflect.getOwnPropertyDescriptor(prototype, 'aborted')?.get a
 const getReason = Reflect.getOwnPropertyDescriptor(prototype, 'reason')?.get as (
   this: AbortSignal,
 ) => unknown;
-// Read as properties: under `node --frozen-intrinsics` methods of the language have a getter in place of a value.
+// They are read as properties: under `node --frozen-intrinsics` built-in methods are getters.
 const addListener: AbortSignal['addEventListener'] = Reflect.get(prototype, 'addEventListener');
 const removeListener: AbortSignal['removeEventListener'] = Reflect.get(prototype, 'removeEventListener');
 
@@ -20,63 +21,27 @@ export function isAborted(signal: AbortSignal): boolean {
   return getAborted.call(signal);
 }
 
-/** Why it has. */
+/** Why the signal has fired. */
 export function reasonOf(signal: AbortSignal): unknown {
   return getReason.call(signal);
 }
 
-/** A signal that requests in flight listen to, and these, in the order they began to. */
-interface Listened {
-  readonly signal: AbortSignal;
-  first: Listening | undefined;
-  last: Listening | undefined;
-  readonly listener: () => void;
-}
-
-/** Requests of a group that listen to a signal. */
-export class Listening {
-  readonly group: Group;
-  /** Positions of the first one and of the last one; not all between them need be of these. */
-  readonly first: number;
-  last: number;
-  /** So many of them still wait. */
-  left = 0;
-  /** Undefined when none does any more. */
-  to: Listened | undefined;
-  /** Neighbours in the list of those with the same signal. */
-  next: Listening | undefined;
-  previous: Listening | undefined;
-
-  constructor(group: Group, position: number, to: Listened) {
-    this.group = group;
-    this.first = this.last = position;
-    this.to = to;
-    this.next = undefined;
-    this.previous = to.last;
-  }
-
-  /** Whether the request at a position of the group is one of these, and still waits. */
-  has(position: number): boolean {
-    return this.group.listening?.[position] === this;
-  }
-}
-
-/** See the head of this file. One a dispatcher. */
+/** See the head of this file. A dispatcher has one. */
 export class Signals {
   readonly #known: Map<AbortSignal, Listened> = new Map();
-  /** The one that was asked for last: many requests have the same. */
+  /** The signal that was looked up last: many requests share one. */
   #last: Listened | undefined;
   readonly #fired: (first: Listening | undefined) => void;
 
   /**
-   * @param fired - Called with the first of the requests of a signal that fired; the others follow by `next`, and none
-   *   of them listens any more.
+   * @param fired - Called with the first entry of a signal that fired. The others follow by `next`. They do
+   *   not listen any more then.
    */
   constructor(fired: (first: Listening | undefined) => void) {
     this.#fired = fired;
   }
 
-  /** The requests of a group that wait are to be told when their signals fire. */
+  /** Adds listeners for the requests of a group that wait. */
   listen(group: Group): void {
     const { waiters, count } = group;
     let one: Listening | undefined;
@@ -90,7 +55,7 @@ export class Signals {
     }
   }
 
-  /** Requests of a group, neighbours, wait no more. */
+  /** Removes listeners of neighbours in a group that do not wait any more. */
   forget(group: Group, first: number, count: number): void {
     const { listening } = group;
     if (listening === undefined) return;

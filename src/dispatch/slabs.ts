@@ -1,19 +1,19 @@
 /**
  * Memory for the inputs of small requests: slabs of 1 MiB that native code owns, cut into ranges.
  *
- * Ranges come in sizes of powers of two. Each size hands its ranges out in the order they came back, so that requests of
- * one tick mostly lie next to each other and a batch of them needs no gathering.
+ * The sizes of ranges are powers of two. Each size hands its ranges out in the order in which they came back.
+ * So requests of one tick mostly lie next to each other, and a batch of them needs no gathering.
  */
 
 import { slabBytes, slabMostBytes, slabUnit } from '../addon/layout.js';
 
 const smallest = slabUnit;
-/** Ranges of a size are cut from a slab in pieces of this many bytes. */
+/** Slabs are cut into pieces of this many bytes, and each piece into ranges of one size. */
 const pieceBytes = slabMostBytes;
-/** Positions are small integers, with which V8 calculates best. */
+/** Positions are small integers, which V8 handles best. */
 const mostBytes = 2 ** 30 * slabUnit;
 
-/** Free ranges of one size, first in, first out. */
+/** The free ranges of one size, first in, first out. */
 class RangeQueue {
   readonly size: number;
   #ring: Int32Array = new Int32Array(64);
@@ -45,7 +45,7 @@ class RangeQueue {
     this.#ring[(this.#head + this.#count++) & (this.#ring.length - 1)] = position;
   }
 
-  /** Not when empty. */
+  /** Takes a range. The queue must not be empty. */
   take(): number {
     const position = this.#ring[this.#head] ?? 0;
     this.#head = (this.#head + 1) & (this.#ring.length - 1);
@@ -54,18 +54,18 @@ class RangeQueue {
   }
 }
 
-/** Hands out ranges of slabs; a position is `(slab * slabBytes + offset) / slabUnit`. */
+/** Hands out ranges of slabs. A position is `(slab * slabBytes + offset) / slabUnit`. */
 export class SlabAllocator {
   readonly #addSlab: () => void;
   readonly #limit: number;
   readonly #queues: RangeQueue[] = [];
   #bytes = 0;
-  /** Where the next piece is cut; a multiple of pieceBytes. */
+  /** Where the next piece begins; a multiple of pieceBytes. */
   #next = 0;
 
   /**
-   * @param addSlab - Makes one more slab, or throws.
-   * @param limit - No new slab is made beyond this many bytes.
+   * @param addSlab - Adds a slab, or throws.
+   * @param limit - The most bytes of slabs.
    */
   constructor(addSlab: () => void, limit: number) {
     this.#addSlab = addSlab;
@@ -73,7 +73,7 @@ export class SlabAllocator {
     for (let size = smallest; size <= slabMostBytes; size *= 2) this.#queues.push(new RangeQueue(size));
   }
 
-  /** A range of at least `bytes` (at most slabMostBytes); -1 at the limit. */
+  /** Takes a range of at least `bytes` (at most slabMostBytes). Returns its position, or -1 at the limit. */
   take(bytes: number): number {
     const queue = this.#queue(bytes);
     if (queue.empty) {
@@ -89,14 +89,14 @@ export class SlabAllocator {
     return queue.take();
   }
 
-  /** Forgets all ranges, of which none is in use; from now on there are slabs of so many bytes. */
+  /** Forgets all ranges, of which none may be in use. From now on slabs have `bytes` bytes in all. */
   clear(bytes: number): void {
     for (const queue of this.#queues) queue.clear();
     this.#bytes = bytes;
     this.#next = 0;
   }
 
-  /** Gives back what `take(bytes)` returned. */
+  /** Frees the range that `take(bytes)` returned. */
   free(position: number, bytes: number): void {
     this.#queue(bytes).push(position);
   }

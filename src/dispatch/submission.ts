@@ -1,6 +1,6 @@
 /**
- * The groups of a tick, written for the engine: their bytes in slabs (or in blocks, where they are many), and a record
- * for each.
+ * Writes the groups of a tick for the engine: their bytes in slabs, or in blocks if they are large, and a
+ * record for each group.
  */
 
 import {
@@ -17,36 +17,36 @@ import { TritonError } from '../errors.js';
 import type { EncodedInputs } from '../tensor/encoded.js';
 import { MemoryViews } from '../tensor/memory.js';
 import { viewOf } from '../tensor/views.js';
-import { allocate, noMemory } from './errors.js';
+import { allocate, noMemory } from './request-errors.js';
 import type { Group } from './group.js';
 import { SlabAllocator } from './slabs.js';
 import type { DispatchTarget } from './types.js';
 
 const slabUnits = slabBytes / slabUnit;
-/** Slabs that are kept when nothing is in flight. */
+/** How many slabs are kept when nothing is in flight. */
 const keptSlabs = 4;
 const noSlab = new Uint8Array();
-/** Words of a record before its inputs, and of an input before its dims. */
+/** Words of a record before its inputs, and words of an input before its dims. */
 const groupWords = 7;
 const inputWords = 6;
 
-/** See the head of this file. One a dispatcher. */
+/** See the head of this file. A dispatcher has one. */
 export class Submission {
   readonly #native: NativePort;
   readonly #external: boolean;
-  /** Submits what is written, when there is no room for more; runs none of the callers' code. */
+  /** Submits what is written if there is no room for more. It runs no code of callers. */
   readonly #full: () => void;
   /** Frees the ranges of groups that are not in use. */
   readonly #reclaim: () => void;
   readonly #words: Int32Array;
   readonly #slabs: MemoryViews[] = [];
-  /** So many there were at once. */
+  /** The largest number of slabs so far. */
   #mostSlabs = 0;
   readonly #ranges: SlabAllocator;
-  /** Words that are written. */
+  /** How many words are written. */
   #position = 0;
 
-  /** @param limit - Bytes of slabs, at most. */
+  /** @param limit - The most bytes of slabs. */
   constructor(
     native: NativePort,
     external: boolean,
@@ -67,42 +67,42 @@ export class Submission {
     return this.#position === 0;
   }
 
-  /** The words that both sides see, for other things while {@link empty}. */
+  /** The words that both sides see. While {@link empty}, they may be used for other things. */
   get words(): Int32Array {
     return this.#words;
   }
 
-  /** {@link words}, where the engine does not see them. */
+  /** {@link words}, if they are not shared with the engine. */
   get ownWords(): Int32Array | undefined {
     return this.#external ? undefined : this.#words;
   }
 
-  /** The engine did not take a group: forgets its blocks. */
+  /** Drops the blocks of a group that the engine did not take. */
   unstage(group: Group): void {
     if (group.rangeBytes > 0) return;
     for (const block of group.blocks) if (block >= 0) this.#native.unstage(block);
     group.blocks.length = 0;
   }
 
-  /** Gives the engine what is written; see `NativePort.submit` for what comes back. */
+  /** Hands what is written to the engine. See `NativePort.submit` for what it returns. */
   submit(run: boolean): NativeStatus | number {
     const words = this.#position;
     this.#position = 0;
     if (this.#external) return this.#native.submit(words, run);
     const slabs = this.#slabs.map(({ Uint8Array }) => Uint8Array);
-    // Of those that were dropped the numbers stay.
+    // Dropped slabs keep their numbers, so their places are filled.
     while (slabs.length < this.#mostSlabs) slabs.push(noSlab);
     return this.#native.submitCopies(words, run, this.#words, slabs);
   }
 
-  /** Gives back the memory of a group. */
+  /** Frees the memory of a group. */
   free(group: Group): void {
     if (group.rangeBytes > 0) this.#ranges.free(group.range, group.rangeBytes);
     group.rangeBytes = 0;
     group.placed = undefined;
   }
 
-  /** No group has a range: gives back slabs that a burst has left behind. */
+  /** Drops slabs that a burst has left behind. No group may have a range. */
   trim(): void {
     for (let slab = this.#slabs.length; slab > keptSlabs; slab--) {
       this.#native.dropSlab(slab - 1);
@@ -117,16 +117,18 @@ export class Submission {
   }
 
   /**
-   * Gives a group room for its inputs: in a slab for as many requests as its version's groups have had use for; in
-   * blocks, and for this request alone, where they are large.
+   * Gives a group memory for its inputs: a range of a slab, with room for as many requests as the version's
+   * recent groups had; or blocks, for this request alone, if the inputs are large.
    *
-   * @throws {TritonError} UNAVAILABLE without memory, INVALID_ARG where it is too big for a record; then nothing is kept.
+   * @throws {@link TritonError} UNAVAILABLE without memory; INVALID_ARG for a request that is too big for a
+   *   record. Nothing is kept then.
    */
   place(group: Group, target: DispatchTarget, encoded: EncodedInputs): void {
-    // Before anything can fail: what it has is of other lengths.
+    // This comes before anything can fail: the group's old range has other sizes.
     this.free(group);
     const { shapes, byteLengths } = group;
-    let words = groupWords + (group.request?.wanted?.length ?? 0);
+    const { request } = group;
+    let words = groupWords + (request?.wanted?.length ?? 0) + (request?.attributes?.length ?? 0);
     let present = 0;
     for (const shape of shapes) {
       if (shape === undefined) continue;
@@ -134,17 +136,17 @@ export class Submission {
       present++;
     }
     if (words > submissionWords) {
-      const message = `model '${target.name}': a request of so many inputs and dims is too big`;
+      const message = `model '${target.name}': a request with ${present} inputs, all their dims and its parameters is too big: send fewer inputs, fewer dims or fewer parameters`;
       throw new TritonError('INVALID_ARG', message, { model: target.name });
     }
-    group.views.length = shapes.length;
+    if (group.views.length !== shapes.length) group.views.length = shapes.length;
     group.room = 1;
     if (present === 0 || bytesOf(byteLengths, 1) > slabRangeBytes || !this.#placeInSlab(group, target)) {
       this.#stage(group, target, encoded);
     }
   }
 
-  /** For how many requests a group gets room. */
+  /** How many requests a group gets room for. */
   roomOf(byteLengths: readonly number[], target: DispatchTarget): number {
     let room = target.groupRoom;
     while (room > 1 && bytesOf(byteLengths, room) > slabMostBytes) room >>= 1;
@@ -165,8 +167,8 @@ export class Submission {
       bytes = Math.max(1, bytesOf(byteLengths, 1));
       range = this.#ranges.take(bytes);
     }
-    // Where the slabs are used up, or all cut up for requests of other sizes, it goes to blocks like a large one: how much
-    // may be in flight is for the engine to say.
+    // The slabs are used up, or cut up for other sizes. The request goes to blocks like a large one; the
+    // engine decides how much may be in flight.
     if (range < 0) return false;
     group.placed = target;
     group.room = room;
@@ -183,7 +185,8 @@ export class Submission {
         views[i] = undefined;
         continue;
       }
-      // Of just that place: what another thread makes longer while it is copied does not reach others' bytes.
+      // The view covers just this place. So an array that another thread makes longer during the copy cannot
+      // overwrite others' bytes.
       const view = viewOf(kind, memory.buffer, offset, length * room);
       views[i] = view;
       lengths[i] = view.length / room;
@@ -192,7 +195,11 @@ export class Submission {
     return true;
   }
 
-  /** @throws {TritonError} UNAVAILABLE without memory. */
+  /**
+   * Copies the inputs to blocks.
+   *
+   * @throws {@link TritonError} UNAVAILABLE without memory.
+   */
   #stage(group: Group, target: DispatchTarget, { data }: EncodedInputs): void {
     const { blocks, views } = group;
     blocks.length = 0;
@@ -207,11 +214,12 @@ export class Submission {
     }
   }
 
-  /** Writes the record of a group that has its place. */
+  /** Writes the record of a group that has its memory. */
   write(group: Group, target: DispatchTarget): void {
     const { shapes, byteLengths, count, rangeBytes } = group;
     const wanted = group.request?.wanted;
-    let room = groupWords + (wanted?.length ?? 0);
+    const attributes = group.request?.attributes;
+    let room = groupWords + (wanted?.length ?? 0) + (attributes?.length ?? 0);
     let present = 0;
     for (let i = 0; i < shapes.length; i++) {
       const shape = shapes[i];
@@ -227,7 +235,7 @@ export class Submission {
     words[position++] = group.generation;
     words[position++] = count;
     words[position++] = present;
-    words[position++] = wanted?.length ?? 0;
+    words[position++] = (wanted?.length ?? 0) | ((attributes?.length ?? 0) << 16);
     words[position++] = group.rows;
     let { offset } = group;
     for (let i = 0; i < shapes.length; i++) {
@@ -251,10 +259,18 @@ export class Submission {
       for (let dim = 0; dim < shape.length; dim++) words[position++] = shape[dim] ?? 0;
     }
     if (wanted) for (const index of wanted) words[position++] = index;
+    if (attributes) {
+      words.set(attributes, position);
+      position += attributes.length;
+    }
     this.#position = position;
   }
 
-  /** @throws {TritonError} UNAVAILABLE without memory. */
+  /**
+   * Adds a slab.
+   *
+   * @throws {@link TritonError} UNAVAILABLE without memory.
+   */
   #addSlab(): void {
     const copy = this.#external ? undefined : allocate(slabBytes);
     if (!this.#native.addSlab()) throw noMemory(slabBytes);
@@ -263,18 +279,18 @@ export class Submission {
   }
 }
 
-/** Each input begins at a multiple of 64. */
+/** The next multiple of 64, where an input may begin. */
 function aligned(bytes: number): number {
   return (bytes + 63) & ~63;
 }
 
-/** Bytes of a range for so many requests. */
+/** Bytes of a range for `room` requests. */
 function bytesOf(byteLengths: readonly number[], room: number): number {
   let bytes = 0;
   for (let i = 0; i < byteLengths.length; i++) {
     const length = (byteLengths[i] ?? 0) * room;
     if (length > slabMostBytes) return Infinity;
-    // The last one ends where it ends.
+    // The last input needs no padding.
     bytes = aligned(bytes) + length;
   }
   return bytes;

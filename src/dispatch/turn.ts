@@ -1,25 +1,29 @@
 /**
- * The age of the event loop's present turn, as far as we made it.
+ * The age of the event loop's present turn, measured from its first delivery.
  *
- * What runs on the JS thread is answered in the same turn while that is young: a caller that awaits one answer after
- * the other then pays for no turn of the loop. But promises that settle in ticks keep timers and sockets out, so later
- * answers wait for the next turn. All ports of an environment share its turns.
+ * A batch that runs on the JS thread is answered in the same turn while the turn is young. So a caller that
+ * awaits one response after another does not wait for a turn of the loop each time. But promises that settle
+ * in ticks keep timers and sockets waiting, so later responses wait for the next turn. All ports of an
+ * environment share its turns.
  */
 
 import { performance } from 'node:perf_hooks';
 import { setImmediate } from './timers.js';
 
-/** How long answers of one turn may go on, in milliseconds; a timer is late by that and the last batch. */
+/**
+ * How long responses may be delivered in one turn, in milliseconds. A timer is late by that and the last
+ * batch.
+ */
 const youthMs = 0.75;
 
-/** When this turn gave its first answer; undefined: it gave none yet. */
+/** When this turn delivered its first response; undefined if it has delivered none. */
 let began: number | undefined;
 
 function end(): void {
   began = undefined;
 }
 
-/** Whether answers may still be given in this turn of the loop. */
+/** Whether responses may still be delivered in this turn of the loop. */
 export function turnIsYoung(): boolean {
   const now = performance.now();
   if (began !== undefined) return now - began < youthMs;

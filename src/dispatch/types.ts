@@ -1,15 +1,23 @@
-/** What goes through a dispatcher: requests, what it must know of a model version, and the durations of a batch. */
+/**
+ * The types of a dispatcher: requests, what it needs to know of a model version, and the timings of a batch.
+ */
 
 import type { EncodedInputs } from '../tensor/encoded.js';
 import type { MemoryViews } from '../tensor/memory.js';
 import type { TypedArray } from '../tensor/types.js';
 import type { ViewKind } from '../tensor/views.js';
 
-/** Durations of the batch that a request ran in, in nanoseconds. */
+/**
+ * Times of the batch that a request ran in, in nanoseconds. Triton: the compute times of its statistics.
+ *
+ * @example
+ * const { timings } = await model.infer({ image });
+ * console.log(`${timings.batchSize} items, ${timings.computeInferNs / 1e6} ms`);
+ */
 export interface Timings {
-  /** Rows of the batch: how many items ran together. */
+  /** Rows of the batch, which is how many items ran together. */
   readonly batchSize: number;
-  /** From the tick the request was made in to the start of its batch. */
+  /** From the tick that made the request to the start of its batch. Triton: `queue`. */
   readonly queueNs: number;
   /** Gathering inputs. Triton: `compute_input`. */
   readonly computeInputNs: number;
@@ -17,25 +25,26 @@ export interface Timings {
   readonly computeInferNs: number;
   /** Distributing outputs. Triton: `compute_output`. */
   readonly computeOutputNs: number;
-  /** Whether the answer came from the response cache. */
+  /** Whether the response came from the response cache. It is always false: there is no such cache yet. */
   readonly cacheHit: boolean;
 }
 
-/** One output of a model version. */
+/** An output of a model version. */
 export interface TargetOutput {
   readonly name: string;
-  /** The caller's shape of it; the model's dims are `rank` words from `position` on. */
+  /** The shape that the caller sees. The model's dims are `rank` words from `position` on. */
   shape(words: Int32Array, position: number, rank: number): readonly number[];
-  /** It, from `size` bytes at `offset` of shared memory, which are copied. */
+  /** The output from `size` bytes at `offset` of shared memory, which are copied. */
   readonly cut: (shape: readonly number[], memory: MemoryViews, offset: number, size: number) => unknown;
-  /** It, from memory that is its alone. */
+  /** The output from memory that it owns from now on. */
   readonly make: (shape: readonly number[], buffer: ArrayBuffer) => unknown;
   /**
-   * It, with an array of the caller's for its data.
+   * The output in an array of the caller's.
    *
-   * @param bytes - What its elements take.
-   * @returns The tensor, and the array's memory, which is to be filled.
-   * @throws {TritonError} INVALID_ARG where the array has not just as many elements, or lost its memory meanwhile.
+   * @param bytes - The size of its elements.
+   * @returns The tensor, and the array's memory, which has to be filled.
+   * @throws {@link TritonError} INVALID_ARG for an array with another number of elements, or one that lost
+   *   its memory.
    */
   into(shape: readonly number[], bytes: number, target: TypedArray): IntoTarget;
 }
@@ -51,67 +60,80 @@ export interface DispatchTarget {
   /** The engine's id of the version. */
   readonly uid: number;
   readonly name: string;
-  /** The class of array that each input's bytes are written as. */
+  /** The class of array that each input's bytes are written with. */
   readonly wires: readonly ViewKind[];
   /**
-   * The dispatcher's own: for how many requests a group gets room. A power of two, at first 1: it doubles when a group
-   * was full.
+   * How many requests a new group gets room for; only the dispatcher uses it. It starts at 1, is a power of
+   * two, and doubles when a group was full.
    */
   groupRoom: number;
   /**
    * The batch of a request; 0 for models without a batch dimension.
    *
-   * @throws {TritonError} INVALID_ARG where it has no input that tells.
+   * @throws {@link TritonError} INVALID_ARG for a request without an input that tells the batch.
    */
   rowsOf(inputs: EncodedInputs): number;
-  /** Lets go of what the last request's inputs were. */
+  /** Releases the arrays of the last request's inputs. */
   releaseInputs(): void;
-  /** An empty `outputs` object of a result. */
+  /** An empty `outputs` object for a result. */
   emptyOutputs(): Record<string, unknown>;
-  /** @throws {RangeError} where the model has no such output. */
+  /**
+   * The output at a position.
+   *
+   * @throws {RangeError} If the model has no such output.
+   */
   output(index: number): TargetOutput;
   /** The result that a request resolves with. */
   result(id: string, outputs: Record<string, unknown>, timings: Timings): unknown;
   /**
-   * The version that serves requests of this one's now that it is unloaded, if it takes them as they are.
+   * The version that serves this one's requests after its unload, if it takes them unchanged.
    *
-   * @throws {TritonError} What keeps it from being asked.
+   * @throws {@link TritonError} The error of a request that no version serves, or that the successor does
+   *   not take.
    */
   successor(shapes: readonly (readonly number[] | undefined)[]): DispatchTarget;
 }
 
-/** Who waits for a request; exactly one of these is called, once. They do not throw. */
+/** Waits for a request. Exactly one of these functions is called, once. They do not throw. */
 export interface Waiter<T> {
   resolve(result: T): void;
   reject(error: unknown): void;
 }
 
-/** Options of a request that concern its way through the dispatcher. */
+/** The options of a request that the dispatcher uses. */
 export interface DispatchRequest {
   readonly id: string;
-  /** Indices of the wanted outputs; undefined: all. */
+  /** Positions of the wanted outputs; undefined: all. */
   readonly wanted: readonly number[] | undefined;
   readonly signal: AbortSignal | undefined;
-  /** Whom the request belongs to, for `Dispatcher.cancelAll`: many with one signal cost each a place in its list. */
+  /**
+   * What schedulers and models are told besides: priority, time-out and parameters, as words of a record; undefined:
+   * nothing.
+   */
+  readonly attributes: Int32Array | undefined;
+  /**
+   * The owner of the request, for `Dispatcher.cancelAll`. An owner costs less than a signal, which keeps a
+   * list of its requests.
+   */
   readonly owner: object | undefined;
-  /** Large outputs in memory that V8 allocated. */
+  /** Whether large outputs come in memory that V8 allocated. */
   readonly ownOutputs: boolean;
-  /** The caller's arrays for outputs, by their positions. */
+  /** The caller's arrays for outputs, by position of the output. */
   readonly into: readonly (TypedArray | undefined)[] | undefined;
-  /** Whether it asked for this version, and no other one may answer it. */
+  /** Whether the request asked for this version, so that no other one may serve it. */
   readonly pinned: boolean;
 }
 
-/** A public function of the package, of which only the identity matters. */
+/** A public function of the package, used only for its identity. */
 export type EntryPoint = (...args: never[]) => unknown;
 
-/** Where a request was made: the public function that is being called, or the frames of whoever called it. */
+/** Where a request was made: the public function that is being called, or the stack frames of its caller. */
 export type Origin = EntryPoint | string;
 
 /** Options of a dispatcher. */
 export interface DispatcherOptions {
-  /** Bound of its slabs. */
+  /** The most bytes of its slabs. */
   readonly maxInFlightBytes: number;
-  /** Failures after queueing carry the line that made the request. */
+  /** Whether errors of queued requests show the line that made the request. */
   readonly captureStacks: boolean;
 }

@@ -1,8 +1,11 @@
-/** Checks every model of a repository as loading it would, and serves none. */
+/** Checks every model of a repository as a load would, and serves none of them. */
 
-import { createEngine } from '../addon/server.js';
+import { insistOnAnswer } from '../addon/memory.js';
+import { createEngine } from '../addon/engine.js';
 import type { NativeServer } from '../addon/native.js';
-import type { ModelConfig } from '../config/index.js';
+import { finishConfig, tritonDefaults, type ModelConfig } from '../config/index.js';
+import { compileEnsemble } from '../ensemble/compile.js';
+import { composingModels, isEnsemble, type ComposingVersion } from '../ensemble/composing.js';
 import { TritonError, type ErrorLocation, type TritonErrorCode } from '../errors.js';
 import type { ServerOptions } from '../options.js';
 import { resolveOptions } from '../resolve-options.js';
@@ -12,16 +15,16 @@ import type { ModelFolder } from './model-folder.js';
 import { prepareModel, type PreparedModel } from './prepare-model.js';
 import { noModelsError } from './unfit-folder.js';
 
-/** Something that keeps a model from loading. */
+/** A problem that keeps a model from loading. */
 export interface CheckProblem {
   readonly code: TritonErrorCode;
   readonly message: string;
-  /** The version concerned; undefined: all of them. */
+  /** The version concerned; undefined if it concerns all of them. */
   readonly version: string | undefined;
   readonly location: ErrorLocation | undefined;
 }
 
-/** What checking a model came to. */
+/** The outcome of checking a model. */
 export interface CheckedModel {
   readonly name: string;
   readonly path: string;
@@ -31,11 +34,11 @@ export interface CheckedModel {
   readonly problems: readonly CheckProblem[];
   /** What completion filled in, and which fields are hints. */
   readonly notes: readonly string[];
-  /** The complete configuration of the newest version; undefined where there are problems. */
+  /** The complete configuration of the newest version; undefined if there are problems. */
   readonly config: ModelConfig | undefined;
 }
 
-/** Told before each model. */
+/** Called before each model. */
 export type CheckProgress = (model: string, done: number, total: number) => void;
 
 function problemsOf(error: unknown, version?: number): CheckProblem[] {
@@ -51,17 +54,44 @@ function problemsOf(error: unknown, version?: number): CheckProblem[] {
     version: shown,
     location,
   }));
-  // So many that not all of them are in the cause: how many more is told.
+  // The cause does not list all problems if there are very many. The message then says how many more there
+  // are.
   const more = errors.length > 0 ? /\n(… and .+ more)$/.exec(error.message)?.[1] : undefined;
   return more === undefined
     ? problems
     : [...problems, { code: error.code, message: more, version: shown, location: undefined }];
 }
 
+/** Checks a model that an ensemble needs; undefined if there is none of that name. */
+type CheckPart = (model: string) => Promise<CheckedModel> | undefined;
+
+/** Checks an ensemble against its models, which are checked before. */
+async function checkEnsemble(
+  { prepared }: PreparedModel,
+  checkPart: CheckPart,
+): Promise<Pick<CheckedModel, 'notes' | 'config'>> {
+  const { config, notes } = finishConfig(prepared, undefined, tritonDefaults);
+  const parts = new Map<string, readonly ComposingVersion[]>();
+  for (const name of composingModels(config)) {
+    const part = await checkPart(name);
+    if (part === undefined) continue;
+    const { config: own, versions } = part;
+    parts.set(
+      name,
+      own
+        ? versions.map((version) => ({ version: Number(version), uid: 0, config: own, labels: {} })).reverse()
+        : [],
+    );
+  }
+  compileEnsemble(config, prepared.source, (name) => parts.get(name));
+  return { config, notes };
+}
+
 async function checkModel(
   native: NativeServer,
   options: ReturnType<typeof resolveOptions>,
   folders: readonly ModelFolder[],
+  checkPart: CheckPart,
 ): Promise<CheckedModel> {
   const [folder] = folders;
   if (!folder) throw new RangeError('a model without a folder');
@@ -102,7 +132,14 @@ async function checkModel(
   let config: ModelConfig | undefined;
   for (const version of prepared.versions) {
     try {
+      if (isEnsemble(prepared.prepared.config)) {
+        const checked = await checkEnsemble(prepared, checkPart);
+        config = checked.config;
+        for (const note of checked.notes) notes.add(note);
+        continue;
+      }
       const opened = await openVersion(native, options, prepared, version);
+      opened.warmup.release();
       await retire(native, opened.uid);
       config = opened.config;
       for (const note of opened.notes) notes.add(note);
@@ -124,12 +161,13 @@ async function checkModel(
 }
 
 /**
- * Checks all models of one or several repositories: reads and completes each configuration, opens each model file that
- * its version policy chooses, compares the two, and releases everything again.
+ * Checks all models of one or several repositories: reads and completes each configuration, opens each model
+ * file that the version policy chooses, compares the two, and releases everything again.
  *
- * @param options - As for a server; only what concerns repositories, configurations and backends is looked at.
- * @returns One entry a model, by name.
- * @throws {TritonError} INVALID_ARG for wrong options and for repositories without models, NOT_FOUND for a folder that is not there.
+ * @param options - As for a server. Only options about repositories, configurations and backends matter.
+ * @returns One entry for each model, by name.
+ * @throws {@link TritonError} INVALID_ARG for wrong options and for repositories without models, NOT_FOUND
+ *   for a folder that does not exist.
  */
 export async function checkRepository(
   options: ServerOptions,
@@ -146,15 +184,30 @@ export async function checkRepository(
   const native = createEngine(resolved);
   const checked: CheckedModel[] = [];
   try {
-    for (const [name, folders] of [...byName].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    const checks = new Map<string, Promise<CheckedModel>>();
+    // Ensembles wait for the models that they need, and none may need itself.
+    const check = (name: string, chain: readonly string[]): Promise<CheckedModel> | undefined => {
+      const folders = byName.get(name);
+      if (!folders) return undefined;
+      const known = checks.get(name);
+      if (known) return known;
+      const inner = [...chain, name];
+      const result = checkModel(native, resolved, folders, (part) => {
+        if (!inner.includes(part)) return check(part, inner);
+        const text = `an ensemble cannot need itself: ${[...inner.slice(inner.indexOf(part)), part].join(' → ')}`;
+        throw new TritonError('INVALID_ARG', `model '${name}': ${text}`, { model: name });
+      });
+      checks.set(name, result);
+      return result;
+    };
+    for (const name of [...byName.keys()].sort()) {
       progress?.(name, checked.length, byName.size);
-      checked.push(await checkModel(native, resolved, folders));
+      const result = await check(name, []);
+      if (result) checked.push(result);
     }
   } finally {
-    await new Promise<void>((resolve) => {
-      native.close(0, () => {
-        resolve();
-      });
+    await insistOnAnswer<readonly string[]>((done) => {
+      native.close(0, done);
     });
     native.join();
   }

@@ -1,4 +1,4 @@
-/** Label files: the name of each class of an output. */
+/** Label files, which name the classes of an output. */
 
 import { isAbsolute, join, relative, sep } from 'node:path';
 import { fieldError, fieldPath, indexPath, type ConfigSource, type ModelConfig } from '../config/index.js';
@@ -6,16 +6,17 @@ import type { TritonError, TritonErrorCode } from '../errors.js';
 import type { GivenFiles } from './override.js';
 import { readAtMost, TooLargeError } from './read-file.js';
 
-/** Largest label file that is read, in bytes: room for a million classes. */
+/** The most bytes of a label file: room for a million classes. */
 const maxLabelBytes = 64 * 1024 * 1024;
 
 /**
- * Reads the label files of a model's outputs: one label a line, taken as it is; an empty line is no label.
+ * Reads the label files of a model's outputs: one label a line, unchanged. An empty line means no label.
  *
  * @param source - Where the configuration came from.
- * @param files - The model's files by path, in place of the folder's.
- * @returns By output name; outputs without a `label_filename` are absent.
- * @throws {TritonError} UNSUPPORTED for a file outside of the model's folder, INTERNAL for one that cannot be read.
+ * @param files - The model's files by path, if it was given without a folder.
+ * @returns Labels by name of the output, for outputs with a `label_filename`.
+ * @throws {@link TritonError} UNSUPPORTED for a file outside of the model's folder, INTERNAL for a file
+ *   that cannot be read.
  */
 export async function readLabels(
   config: ModelConfig,
@@ -26,7 +27,7 @@ export async function readLabels(
   const labels: [string, string[]][] = [];
   for (const [index, { name, label_filename: file }] of config.output.entries()) {
     if (file === '') continue;
-    // Like Triton, `/x` is taken relative to the model's folder.
+    // As in Triton, `/x` is relative to the model's folder.
     const path = join(folder, file);
     const inside = relative(folder, path);
     const refused = (code: TritonErrorCode, text: string, cause?: unknown): TritonError =>

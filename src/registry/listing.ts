@@ -1,4 +1,4 @@
-/** What lies in a folder, for messages about something that does not. */
+/** Lists the content of a folder, for messages about a missing file. */
 
 import { opendir } from 'node:fs/promises';
 
@@ -8,13 +8,15 @@ export interface ListedEntry {
   readonly isDirectory: boolean;
 }
 
-/** Enough to tell what kind of folder it is. */
+/** This many entries show what kind of folder it is. */
 const mostListed = 256;
 
-/** Names in a message; the others are counted. */
+/** How many names a message lists. The others are counted. */
 const mostNamed = 5;
 
-/** The entries of a folder, hidden ones left out, by name: of a large one some of them; none where it cannot be read. */
+/**
+ * The visible entries of a folder by name. Of a large folder some of them; of one that cannot be read none.
+ */
 export async function listFolder(folder: string): Promise<ListedEntry[]> {
   const entries: ListedEntry[] = [];
   try {
@@ -24,12 +26,12 @@ export async function listFolder(folder: string): Promise<ListedEntry[]> {
       if (entries.length === mostListed) break;
     }
   } catch {
-    // The message does without.
+    // The message does not need them.
   }
   return entries.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** What a folder holds, as a message says it: `is empty`, `holds a.onnx, labels.txt and 3 more`. */
+/** The content of a folder in a message: `is empty`, `holds a.onnx, labels.txt and 3 more`. */
 export function contentText(entries: readonly { readonly name: string }[]): string {
   if (entries.length === 0) return 'is empty';
   const names = entries.slice(0, mostNamed).map(({ name }) => name);

@@ -1,8 +1,15 @@
-/** One load of a model: new versions take over when all of them are ready; if one fails, what was served goes on. */
+/**
+ * Loads a model. New versions take over when all of them are ready. If one fails, the old versions go on
+ * serving.
+ */
 
+import { insist } from '../addon/memory.js';
 import type { NativeServer } from '../addon/native.js';
 import { TritonError } from '../errors.js';
+import { javaScriptVersion } from '../javascript/versions.js';
 import type { LoadEvent, ResolvedOptions } from '../options.js';
+import { isEnsemble } from '../ensemble/composing.js';
+import type { Ensembles } from './ensembles.js';
 import { loadVersion, retire } from './load-version.js';
 import { readModel } from './local-source.js';
 import type { ModelFiles, ModelFolder } from './model-folder.js';
@@ -11,18 +18,25 @@ import { filesOf, type Override } from './override.js';
 import { prepareModel } from './prepare-model.js';
 import type { PublishedModel, PublishedVersion, VersionDescriptor } from './published.js';
 
-/** What a load needs of its server. */
+/** What a load needs to know of its server. */
 export interface LoadContext {
   readonly server: NativeServer;
   readonly options: ResolvedOptions;
-  /** Whether somebody may see what is published of a model on its way. */
+  readonly ensembles: Ensembles;
+  /** Whether somebody may see what is published while a model loads. */
   readonly seen: boolean;
-  /** @throws {TritonError} CANCELLED once loading is given up. */
-  readonly throwIfGivenUp: () => void;
+  /**
+   * Throws once loading is cancelled.
+   *
+   * @throws {@link TritonError} CANCELLED.
+   */
+  readonly throwIfCancelled: () => void;
   readonly report: (version: number | undefined, state: LoadEvent['state']) => void;
 }
 
-/** The error as one of ours, with the model's name, which whoever looks for a runtime does not know. */
+/**
+ * The error as a TritonError with the model's name, which the code that looks for a runtime does not know.
+ */
 export function asTritonError(error: unknown, model: string): TritonError {
   if (error instanceof TritonError) {
     if (error.model !== undefined) return error;
@@ -34,11 +48,11 @@ export function asTritonError(error: unknown, model: string): TritonError {
 }
 
 /**
- * Loads a model, or loads it anew if its files have changed.
+ * Loads a model, or loads it again if its files have changed.
  *
- * @param override - What takes the place of its configuration, or of all its files.
+ * @param override - Replaces its configuration, or all its files.
  * @returns The versions that are served now.
- * @throws {TritonError} With the reason.
+ * @throws {@link TritonError} Any code, with the reason why it cannot be loaded.
  */
 export async function loadModel(
   context: LoadContext,
@@ -51,12 +65,12 @@ export async function loadModel(
   context.report(undefined, 'LOADING');
   const loaded: Loaded[] = [];
   try {
-    context.throwIfGivenUp();
-    // What was given in place of files is never 'unchanged'.
+    context.throwIfCancelled();
+    // A model that was given without a folder always counts as changed.
     const known = override || servedVersions(before).length === 0 ? '' : entry.stamp;
     const found = await findFiles(server, entry, known, override);
     if (known !== '' && found.stamp === known) {
-      // What failed to load meanwhile is gone again.
+      // Versions whose load failed meanwhile are not listed any more.
       const versions = before.versions.filter(({ state }) => state === 'READY');
       if (versions.length < before.versions.length) entry.publish({ state: '', reason: '', versions });
       return servedVersions(before);
@@ -70,18 +84,41 @@ export async function loadModel(
         loaded.map(({ version, descriptor }) => ({ version, state: 'READY', reason: '', descriptor })),
       ),
     });
+    for (const { descriptor } of loaded) tellRestarts(server, entry, descriptor.uid);
     entry.stamp = found.stamp;
-    // What was served before ends when its requests have ended; nobody waits for that.
-    for (const { descriptor } of before.versions) if (descriptor) void retire(server, descriptor.uid);
+    context.ensembles.changed(entry.name);
+    // The old versions end when their requests have ended. The load does not wait for that.
+    for (const { descriptor } of before.versions) {
+      if (!descriptor) continue;
+      context.ensembles.forget(descriptor.uid);
+      void retire(server, descriptor.uid);
+    }
     return versions;
   } catch (error) {
+    for (const { descriptor } of loaded) context.ensembles.forget(descriptor.uid);
     await Promise.all(loaded.map(({ descriptor }) => retire(server, descriptor.uid)));
     const failure = asTritonError(error, entry.name);
     if (entry.publications === publications && servedVersions(before).length === 0) {
-      entry.publish({ state: 'UNAVAILABLE', reason: failure.message, versions: [] });
+      await insist(() => {
+        entry.publish({ state: 'UNAVAILABLE', reason: failure.message, versions: [] });
+      });
     }
     throw failure;
   }
+}
+
+/** Publishes it when an instance of a JavaScript model was started anew. */
+function tellRestarts(server: NativeServer, entry: ModelEntry, uid: number): void {
+  const javaScript = javaScriptVersion(server, uid);
+  if (javaScript === undefined) return;
+  javaScript.onRestart = (reason): void => {
+    const { versions, ...model } = entry.published();
+    if (!versions.some(({ descriptor }) => descriptor?.uid === uid)) return;
+    entry.publish({
+      ...model,
+      versions: versions.map((one) => (one.descriptor?.uid === uid ? { ...one, reason } : one)),
+    });
+  };
 }
 
 /** A version that is ready, and not served yet. */
@@ -90,11 +127,11 @@ interface Loaded {
   readonly descriptor: VersionDescriptor;
 }
 
-/** Where a model's files are, and what they are. */
+/** A model's files, and where they are. */
 interface FoundFiles {
   readonly folder: ModelFolder;
   readonly files: ModelFiles;
-  /** Empty where there is nothing to compare with the next time. */
+  /** Empty if there is nothing to compare with at the next load. */
   readonly stamp: string;
 }
 
@@ -105,6 +142,10 @@ async function findFiles(
   override: Override | undefined,
 ): Promise<FoundFiles> {
   const { name } = entry;
+  if (override?.code) {
+    const files = { config: undefined, versions: [1], firstVersionEntries: [] };
+    return { folder: { name, path: name, isGiven: true }, files, stamp: '' };
+  }
   if (override?.files)
     return { folder: { name, path: name, isGiven: true }, files: filesOf(override.files), stamp: '' };
   const folder = entry.folder();
@@ -112,7 +153,7 @@ async function findFiles(
   return { folder, files, stamp: override ? '' : files.stamp };
 }
 
-/** Loads the versions that the model's policy chooses; returns their numbers. */
+/** Loads the versions that the model's policy chooses. Returns their numbers. */
 async function loadVersions(
   context: LoadContext,
   entry: ModelEntry,
@@ -124,6 +165,7 @@ async function loadVersions(
   const { server, options } = context;
   const model = await prepareModel(folder, files, options, override?.config);
   const { versions } = model;
+  const composed = isEnsemble(model.prepared.config);
   const unserved = (version: number): boolean => !servedVersions(before).includes(version);
   const publish = (changed: readonly PublishedVersion[]): void => {
     entry.publish({ state: '', reason: '', versions: mergedVersions(before.versions, changed) });
@@ -131,11 +173,17 @@ async function loadVersions(
   if (context.seen) {
     publish(versions.filter(unserved).map((version) => ({ version, state: 'LOADING', reason: '' })));
   }
+  if (composed) await context.ensembles.loadParts(model.prepared);
   const results = await Promise.allSettled(
     versions.map(async (version) => {
-      context.throwIfGivenUp();
+      context.throwIfCancelled();
       context.report(version, 'LOADING');
-      const descriptor = await loadVersion(server, options, model, version, override);
+      const descriptor = composed
+        ? context.ensembles.open(model.prepared)
+        : await loadVersion(server, options, model, version, override, () => {
+            context.report(version, 'WARMING_UP');
+            context.throwIfCancelled();
+          });
       loaded.push({ version, descriptor });
     }),
   );

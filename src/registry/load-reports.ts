@@ -1,13 +1,17 @@
-/** Tells a server's `onProgress` of loads, and how far they are. */
+/** Reports the progress of loads to a server's `onProgress`. */
 
 import type { LoadEvent, ServerOptions } from '../options.js';
 
-/** One call that loads models; when its listener has thrown, it is told nothing more of that call. */
+/** A call that loads models. When its listener has thrown, it is not called again for this call. */
 export interface LoadCall {
   fault?: { readonly error: unknown };
 }
 
-/** @throws What the listener threw, in place of what a load ended with. */
+/**
+ * Throws what the listener threw, instead of the load's own outcome.
+ *
+ * @throws What the listener threw.
+ */
 export function throwFault({ fault }: LoadCall): void {
   if (fault) throw fault.error;
 }
@@ -22,19 +26,21 @@ export class LoadReports {
     this.#onProgress = onProgress;
   }
 
-  /** So many models more are to be loaded. */
+  /** Adds `models` models that are to be loaded. */
   expect(models: number): void {
     this.#total += models;
   }
 
-  /** A model is ready, or has failed. */
+  /** Notes that a model is ready, or has failed. */
   finish(): void {
     this.#done++;
   }
 
   /**
+   * Reports a step.
+   *
    * @param version - Undefined while the model's versions are not known.
-   * @returns False where the listener threw.
+   * @returns False if the listener threw.
    */
   report(call: LoadCall, model: string, version: number | undefined, state: LoadEvent['state']): boolean {
     if (!this.#onProgress || call.fault) return true;
@@ -48,7 +54,7 @@ export class LoadReports {
       });
       return true;
     } catch (error) {
-      // It is for whoever called. A load that is under way goes on, whatever a listener does.
+      // The error is for the caller. A load that is under way goes on, whatever a listener does.
       call.fault = { error };
       return false;
     }

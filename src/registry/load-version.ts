@@ -1,5 +1,6 @@
 /** Loads one version of a model into the engine. */
 
+import { insistOnAnswer } from '../addon/memory.js';
 import { sep } from 'node:path';
 import type {
   NativeBytes,
@@ -11,6 +12,7 @@ import type {
 import { statusError } from '../addon/status.js';
 import { cpu, type BackendContext } from '../backends/backend.js';
 import { backends } from '../backends/index.js';
+import { endVersion, javaScriptVersion } from '../javascript/versions.js';
 import {
   finishConfig,
   type BackendDefaults,
@@ -21,17 +23,20 @@ import {
   tritonDefaults,
 } from '../config/index.js';
 import { TritonError } from '../errors.js';
+import { latencyPolicy } from '../metrics/metrics-config.js';
 import type { BackendConfig, ResolvedOptions } from '../options.js';
 import { readLabels } from './labels.js';
+import { openJavaScript, type OpenedJavaScript } from './open-javascript.js';
 import type { PreparedModel } from './prepare-model.js';
 import { versionFiles, type Override } from './override.js';
+import { readWarmup, type Warmup } from './warmup.js';
 import { fileFault } from './unfit-file.js';
-import { inlineBudgetUs } from '../scheduling/inline.js';
-import { schedulingOf } from '../scheduling/policy.js';
+import { inlineBudgetUs } from '../scheduling/inline-budget.js';
+import { queuePoliciesOf, rerunsInHalves, schedulingOf } from '../scheduling/policy.js';
 import { datatypeNumber, datatypeOfNumber } from '../tensor/datatype.js';
 import type { VersionDescriptor } from './published.js';
 
-/** A version's instances with what they run on, over all groups; as in Triton, a name counts within a GPU. */
+/** A version's instances on their devices, over all groups. As in Triton, names are numbered for each GPU. */
 function instancesOf(config: ModelConfig): VersionDescriptor['instances'] {
   return config.instance_group.flatMap(({ name, kind, count, gpus }) =>
     Array.from({ length: count }, (_, i) => `${name}_${i}`).flatMap((instance) =>
@@ -40,7 +45,7 @@ function instancesOf(config: ModelConfig): VersionDescriptor['instances'] {
   );
 }
 
-/** The device of an instance as backends and the engine know it. */
+/** The device of an instance, as backends and the engine name it. */
 function deviceOf({ kind, device }: VersionDescriptor['instances'][number]): number {
   return kind === 'KIND_GPU' ? device : cpu;
 }
@@ -62,8 +67,7 @@ function describe({ inputs, outputs, rowsVary }: NativeDescription): ModelDescri
 }
 
 function versionConfig(
-  config: ModelConfig,
-  instances: VersionDescriptor['instances'],
+  { config, instances, warmup }: OpenVersion,
   options: ResolvedOptions,
 ): NativeVersionConfig {
   const batch = config.max_batch_size > 0 ? [-1] : [];
@@ -75,7 +79,7 @@ function versionConfig(
     return {
       name: tensor.name,
       datatype: datatype ? datatypeNumber[datatype] : 0,
-      // What the model sees; callers see `dims`.
+      // These are the model's dims. Callers see `dims`.
       dims: [...batch, ...(tensor.reshape?.shape ?? tensor.dims)],
       optional,
     };
@@ -84,13 +88,19 @@ function versionConfig(
     maxBatchSize: config.max_batch_size,
     inputs: config.input.map((input) => spec(input, input.optional)),
     outputs: config.output.map((output) => spec(output, false)),
-    scheduling: schedulingOf(config),
+    scheduling: schedulingOf(config, options.batchAcrossShapes),
+    queue: queuePoliciesOf(config),
+    rerunInHalves: rerunsInHalves(config),
+    decoupled: config.model_transaction_policy?.decoupled ?? false,
+    preserveOrdering: config.dynamic_batching?.preserve_ordering ?? false,
     instances: instances.map((instance) => ({ name: instance.name, device: deviceOf(instance) })),
+    warmup: warmup.samples,
     inlineBudgetNs: inlineBudgetUs(config, options.inline) * 1000,
+    latencies: latencyPolicy(config, options.metrics),
   };
 }
 
-/** The error that a load ends with: in one line, and with the model's name, which a runtime does not know. */
+/** The error of a failed load, in one line and with the model's name, which a runtime does not know. */
 function loadError(status: NativeStatus, model: string, version: number): TritonError {
   const line = status.message.trim().replaceAll(/\s*[\r\n]\s*/g, ' ');
   const message = line.startsWith(`model '${model}'`)
@@ -99,7 +109,7 @@ function loadError(status: NativeStatus, model: string, version: number): Triton
   return statusError({ code: status.code, message }, { model });
 }
 
-/** The engine's calls as promises. */
+/** `NativeServer.open` as a promise. */
 function open(
   server: NativeServer,
   backend: string,
@@ -124,13 +134,13 @@ function start(server: NativeServer, uid: number, config: NativeVersionConfig): 
   });
 }
 
-/** Ends a version; resolves when it is destroyed. */
-export function retire(server: NativeServer, uid: number): Promise<void> {
-  return new Promise((resolve) => {
-    server.retire(uid, () => {
-      resolve();
-    });
+/** Ends a version. Resolves when it is destroyed. */
+export async function retire(server: NativeServer, uid: number): Promise<void> {
+  javaScriptVersion(server, uid)?.settle();
+  await insistOnAnswer<boolean>((done) => {
+    server.retire(uid, done);
   });
+  await endVersion(server, uid);
 }
 
 /** A version that is open in the engine and does not serve yet. */
@@ -141,21 +151,23 @@ export interface OpenVersion {
   readonly batchSizeCompleted: boolean;
   readonly labels: VersionDescriptor['labels'];
   readonly instances: VersionDescriptor['instances'];
+  /** To be released. */
+  readonly warmup: Warmup;
 }
 
 /**
- * Opens a version's file, completes the configuration and checks it against the file.
+ * Opens a version's file, completes the configuration and compares it with the file.
  *
- * @throws {TritonError} With the reason; nothing of the version is left then.
+ * @throws {@link TritonError} Any code, with the reason. Nothing of the version is left then.
  */
 export async function openVersion(
   server: NativeServer,
   options: ResolvedOptions,
-  { prepared, file: modelFile }: Omit<PreparedModel, 'versions'>,
+  { prepared: written, parsed, file: modelFile }: Omit<PreparedModel, 'versions'>,
   version: number,
   override?: Override,
 ): Promise<OpenVersion> {
-  const { config, context, source } = prepared;
+  const { config, context, source } = written;
   const name = context.modelName;
   const backend = backends().get(config.backend);
   if (!backend) {
@@ -190,36 +202,72 @@ export async function openVersion(
     fault: (field, text) => fieldError('INVALID_ARG', source, field, text, { model: name }),
     devices: instances.map(deviceOf),
   };
-  const settings = backend.settings(backendContext);
-  const { uid, description } = await open(server, backend.name, name, version, path, settings, files).catch(
-    async (error: unknown) => {
-      if (!(error instanceof TritonError)) throw error;
-      const unfit = backend.needsFile && !files ? await fileFault(path) : undefined;
-      if (unfit !== undefined) {
-        const text = `model '${name}', version ${version}: ${unfit}`;
-        throw new TritonError('INTERNAL', text, { model: name, cause: error });
-      }
-      const field = backend.blame?.(error.message, backendContext);
-      throw field === undefined
-        ? error
-        : fieldError(error.code, source, field, error.message, { model: name, cause: error });
-    },
-  );
+  if (config.model_transaction_policy?.decoupled === true && backend.decoupled !== true) {
+    const field = 'model_transaction_policy.decoupled';
+    const text = `expected false, because models of the backend '${backend.name}' give one response to a request`;
+    throw backendContext.fault(field, text);
+  }
+  let javaScript: OpenedJavaScript | undefined;
+  if (backend.isJavaScript === true) {
+    const code = override?.code;
+    javaScript = await openJavaScript({
+      server,
+      options,
+      prepared: written,
+      parsed,
+      version,
+      code,
+      backend: backendContext,
+      file: files ? undefined : path,
+      instances,
+    });
+  }
+  const prepared = javaScript?.prepared ?? written;
+  const settings = { ...backend.settings(backendContext), ...javaScript?.settings };
+  const { uid, description } = await open(
+    server,
+    backend.native ?? backend.name,
+    name,
+    version,
+    path,
+    settings,
+    files,
+  ).catch(async (error: unknown) => {
+    await javaScript?.give(undefined);
+    if (!(error instanceof TritonError)) throw error;
+    const unfit = backend.needsFile && !files ? await fileFault(path) : undefined;
+    if (unfit !== undefined) {
+      const text = `model '${name}', version ${version}: ${unfit}`;
+      throw new TritonError('INTERNAL', text, { model: name, cause: error });
+    }
+    const field = backend.blame?.(error.message, backendContext);
+    throw field === undefined
+      ? error
+      : fieldError(error.code, source, field, error.message, { model: name, cause: error });
+  });
+  await javaScript?.give(uid);
   try {
     const finished = finishConfig(
       prepared,
       backend.needsFile ? describe(description) : undefined,
       defaultsOf(backendOptions, name),
     );
+    await javaScript?.start(finished.config);
     const labels = await readLabels(finished.config, source, context.modelDirectory, override?.files);
-    return { uid, ...finished, labels, instances };
+    const warmup = await readWarmup(finished.config, {
+      source,
+      folder: context.modelDirectory,
+      files: override?.files,
+      maxInFlightBytes: options.maxInFlightBytes,
+    });
+    return { uid, ...finished, labels, instances, warmup };
   } catch (error) {
     await retire(server, uid);
     throw error;
   }
 }
 
-/** What completion takes from the backend's configuration. */
+/** The part of a backend's configuration that completion uses. */
 function defaultsOf(options: BackendConfig, model: string): BackendDefaults {
   const key = 'default-max-batch-size';
   const given = options[key];
@@ -235,21 +283,32 @@ function defaultsOf(options: BackendConfig, model: string): BackendDefaults {
 }
 
 /**
- * Opens a version and lets it serve.
+ * Opens a version, warms it up and lets it serve.
  *
- * @throws {TritonError} With the reason; nothing of the version is left then.
+ * @param onWarmup - Called before the warm-up, if there is one. If it throws, the load ends with that error.
+ * @throws {@link TritonError} Any code, with the reason. Nothing of the version is left then.
  */
 export async function loadVersion(
   server: NativeServer,
   options: ResolvedOptions,
   model: Omit<PreparedModel, 'versions'>,
   version: number,
-  override?: Override,
+  override: Override | undefined,
+  onWarmup: () => void,
 ): Promise<VersionDescriptor> {
-  const opened = await openVersion(server, options, model, version, override);
-  const config = versionConfig(opened.config, opened.instances, options);
-  const error = await start(server, opened.uid, config);
-  if (!error) return opened;
+  const begin = performance.now();
+  const { warmup, ...opened } = await openVersion(server, options, model, version, override);
+  let error: NativeStatus | null;
+  try {
+    if (warmup.samples.length > 0) onWarmup();
+    error = await start(server, opened.uid, versionConfig({ ...opened, warmup }, options));
+  } catch (fault) {
+    await retire(server, opened.uid);
+    throw fault;
+  } finally {
+    warmup.release();
+  }
+  if (!error) return { ...opened, loadSeconds: (performance.now() - begin) / 1000 };
   await retire(server, opened.uid);
   throw loadError(error, model.prepared.context.modelName, version);
 }

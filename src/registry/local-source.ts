@@ -1,4 +1,4 @@
-/** A model repository in local folders: which models and versions there are, and what their files say. */
+/** A model repository in local folders: its models and versions, and what their files contain. */
 
 import { opendir, stat } from 'node:fs/promises';
 import { sep } from 'node:path';
@@ -18,24 +18,24 @@ async function leadsToFolder(link: string): Promise<boolean> {
   try {
     return (await stat(link)).isDirectory();
   } catch {
-    return false; // a dangling link
+    return false; // A dangling link is no folder.
   }
 }
 
-/** More than anybody's: the repository was meant to be another folder. */
+/** No repository has as many entries. The path probably names another folder. */
 const mostEntries = 131_072;
 
 /**
- * Models of a repository: every sub-folder is one; in place of a folder it may be a model file.
+ * The models of a repository. Every sub-folder is a model. A model file may be given instead of a repository.
  *
- * @param givenUp - Asked at each entry.
- * @param most - Entries that a repository may have.
- * @throws {TritonError} NOT_FOUND when the folder is not there, INVALID_ARG when it is no folder, holds too much or is that
- *   of a model, CANCELLED when it was given up.
+ * @param isCancelled - Returns whether loading was cancelled; called at each entry.
+ * @param most - How many entries a repository may have.
+ * @throws {@link TritonError} NOT_FOUND if the folder does not exist; INVALID_ARG if it is no folder, has
+ *   too many entries, or is a model's own folder; CANCELLED if loading was cancelled.
  */
 export async function listModels(
   repository: string,
-  givenUp: () => boolean = () => false,
+  isCancelled: () => boolean = () => false,
   most: number = mostEntries,
 ): Promise<ModelFolder[]> {
   const models: ModelFolder[] = [];
@@ -43,8 +43,8 @@ export async function listModels(
   let count = 0;
   try {
     for await (const entry of await opendir(repository, { bufferSize: 1024 })) {
-      if (givenUp()) {
-        throw new TritonError('CANCELLED', `model repository '${repository}': reading it was given up`);
+      if (isCancelled()) {
+        throw new TritonError('CANCELLED', `model repository '${repository}': reading it was cancelled`);
       }
       if (++count > most) {
         throw new TritonError(
@@ -54,7 +54,8 @@ export async function listModels(
       }
       const { name } = entry;
       if (name.startsWith('.')) continue;
-      // There may be thousands: no `join`, and no promise for what tells itself.
+      // There may be thousands of entries: this avoids `join`, and a promise for an entry whose kind is
+      // known.
       const path = inside + name;
       if (entry.isDirectory() || (entry.isSymbolicLink() && (await leadsToFolder(path)))) {
         models.push({ name, path });
@@ -74,16 +75,16 @@ export async function listModels(
   return models;
 }
 
-/** Version numbers are decimal without leading zeros; other folders of a model have other uses. */
+/** Version numbers are decimal without leading zeros. Other folders of a model have other uses. */
 export const versionName: RegExp = /^(0|[1-9]\d{0,15})$/;
 
 /**
  * Reads a model's folder, on a loader thread.
  *
- * @param known - A stamp of the folder: where it is that still, the configuration is not read.
- * @throws {TritonError} INTERNAL when a file is there but cannot be read; INVALID_ARG for a configuration that is too large,
- *   for a folder with a pipe, socket or device in it, and for one with more in it than is looked at; CANCELLED where loading
- *   was given up.
+ * @param known - A stamp of the folder. If the folder still has it, the configuration is not read.
+ * @throws {@link TritonError} INTERNAL for a file that exists but cannot be read; INVALID_ARG for a
+ *   configuration that is too large, and for a folder with a pipe, a socket, a device or too many entries in
+ *   it; CANCELLED if loading was cancelled.
  */
 export async function readModel(
   server: NativeServer,

@@ -1,5 +1,6 @@
-/** A model that a registry knows: its folders, what is published of it, and its turn to be loaded or unloaded. */
+/** A model of a registry: its folders, what is published of it, and the order of its loads and unloads. */
 
+import { insist } from '../addon/memory.js';
 import type { NativeServer } from '../addon/native.js';
 import { TritonError } from '../errors.js';
 import type { GivenModel } from '../options.js';
@@ -7,7 +8,7 @@ import type { ModelFolder } from './model-folder.js';
 import { retire } from './load-version.js';
 import type { ModelState, PublishedModel, PublishedVersion } from './published.js';
 
-/** The end of no load. */
+/** Stands for a load that has ended. */
 const idle: Promise<void> = Promise.resolve();
 
 /** What is published of a model that was never loaded. */
@@ -17,17 +18,17 @@ const unknownText = JSON.stringify(unknown);
 /** See the head of this file. */
 export class ModelEntry {
   readonly name: string;
-  /** One folder of that name in each repository that has one. */
+  /** Its folder in each repository that has one of its name. */
   folders: readonly ModelFolder[];
-  /** What the program gave in place of a folder. */
+  /** The model, if the program gave it instead of a folder. */
   given: GivenModel | undefined;
-  /** The files that the served versions came from. */
+  /** The stamp of the files that the served versions came from. */
   stamp = '';
   readonly #server: NativeServer;
-  /** How often something was published of it. What that was is kept by the engine. */
+  /** How often something was published of it. The engine keeps the text. */
   #publications = 0;
   #hasVersions = false;
-  /** Loads and unloads of a model follow each other. */
+  /** The end of its last load or unload: they run one after another. */
   #queue: Promise<unknown> = idle;
 
   constructor(server: NativeServer, name: string, folders: readonly ModelFolder[], given?: GivenModel) {
@@ -43,17 +44,17 @@ export class ModelEntry {
     return this.#publications;
   }
 
-  /** Whether versions were in what was published last. */
+  /** Whether the last publication has versions. */
   get hasVersions(): boolean {
     return this.#hasVersions;
   }
 
-  /** Resolves when its loads and unloads have ended; does not reject. */
+  /** Resolves when its loads and unloads have ended. It does not reject. */
   get settled(): Promise<unknown> {
     return this.#queue;
   }
 
-  /** Runs a load or unload when those before it have ended. */
+  /** Runs a load or unload after those before it. */
   inTurn<T>(task: () => Promise<T>): Promise<T> {
     const run = this.#queue.then(task);
     this.#queue = run.catch(() => undefined);
@@ -61,9 +62,9 @@ export class ModelEntry {
   }
 
   /**
-   * Its folder, of which there must be one.
+   * Its folder. There must be exactly one.
    *
-   * @throws {TritonError} NOT_FOUND or INVALID_ARG.
+   * @throws {@link TritonError} NOT_FOUND without a folder, INVALID_ARG with several.
    */
   folder(): ModelFolder {
     const [folder, second] = this.folders;
@@ -82,21 +83,26 @@ export class ModelEntry {
     return folder;
   }
 
-  /** Tells every environment what the model is now. */
+  /** Publishes the model's state for every environment. */
   publish(published: PublishedModel): void {
+    this.#server.publish(this.name, JSON.stringify(published));
     this.#publications++;
     this.#hasVersions = published.versions.length > 0;
-    this.#server.publish(this.name, JSON.stringify(published));
   }
 
   /** What was published last. */
   published(): PublishedModel {
     if (this.#publications === 0) return unknown;
-    // Written by publish().
+    // `publish` wrote it.
     return JSON.parse(this.#server.read(this.name, -1)?.json ?? unknownText) as PublishedModel;
   }
 
-  /** Ends all its versions; resolves when their requests have ended and their memory is free. */
+  /** The notes of the versions that are served. */
+  notes(): string[] {
+    return [...new Set(this.published().versions.flatMap(({ descriptor }) => descriptor?.notes ?? []))];
+  }
+
+  /** Ends all its versions. Resolves when their requests have ended and their memory is free. */
   async unload(): Promise<void> {
     const { state: before, versions } = this.published();
     const descriptors = versions.flatMap(({ descriptor }) => (descriptor ? [descriptor] : []));
@@ -105,10 +111,14 @@ export class ModelEntry {
       reason: versions.length === 0 && before !== '' ? 'unloaded' : '',
       versions: versions.map(({ version }) => ({ version, state, reason })),
     });
-    this.publish(without('UNLOADING', ''));
+    await insist(() => {
+      this.publish(without('UNLOADING', ''));
+    });
     await Promise.all(descriptors.map(({ uid }) => retire(this.#server, uid)));
     this.stamp = '';
-    this.publish(without('UNAVAILABLE', 'unloaded'));
+    await insist(() => {
+      this.publish(without('UNAVAILABLE', 'unloaded'));
+    });
   }
 }
 
@@ -117,7 +127,7 @@ export function servedVersions({ versions }: PublishedModel): number[] {
   return versions.filter(({ state }) => state === 'READY').map(({ version }) => version);
 }
 
-/** `versions` with those of the same number replaced and the rest added, ascending. */
+/** `versions`, with those of the same number replaced and the rest added, ascending. */
 export function mergedVersions(
   versions: readonly PublishedVersion[],
   changed: readonly PublishedVersion[],

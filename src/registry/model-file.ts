@@ -1,17 +1,17 @@
-/** One model file in place of a repository: a model of its name, with version 1. */
+/** A single model file instead of a repository: a model with the file's name and version 1. */
 
 import { stat } from 'node:fs/promises';
 import { basename, dirname, extname } from 'node:path';
 import { TritonError } from '../errors.js';
 import type { ModelFolder, StampedFiles } from './model-folder.js';
 
-/** What a file of a version is called, which tells the backend, by its extension. */
+/** The file's name in a version, by its extension. The name decides the backend. */
 const versionFiles: Readonly<Record<string, string>> = { '.onnx': 'model.onnx' };
 
 /**
- * The model of a file; its name is the file's, without the extension.
+ * The model of a file. Its name is the file's, without the extension.
  *
- * @throws {TritonError} INVALID_ARG for something that is no model file.
+ * @throws {@link TritonError} INVALID_ARG for something that is no model file.
  */
 export async function modelOfFile(file: string): Promise<ModelFolder> {
   const extension = extname(file).toLowerCase();
@@ -25,7 +25,7 @@ export async function modelOfFile(file: string): Promise<ModelFolder> {
   return { name: basename(file, extname(file)), path: dirname(file), file };
 }
 
-/** What would lie in the model's folder. */
+/** The content that the model's folder would have. */
 export async function filesOfFile(name: string, file: string): Promise<StampedFiles> {
   try {
     const { size, mtimeMs, ino } = await stat(file);

@@ -1,26 +1,29 @@
-/** A model's folder, and what lies in it. */
+/** A model's folder and its content. */
 
 /** A model's folder. */
 export interface ModelFolder {
   readonly name: string;
   readonly path: string;
-  /** The file that is all of the model, in place of what lies in the folder. */
+  /** The single file that is the whole model, if there is no folder. */
   readonly file?: string | undefined;
-  /** Its files were given by the program: there is no folder. */
+  /** True if the program gave the files, so that there is no folder. */
   readonly isGiven?: true | undefined;
 }
 
-/** What lies in a model's folder. */
+/** The content of a model's folder. */
 export interface ModelFiles {
-  /** Path of config.pbtxt and its bytes; undefined where there is none. */
+  /** Path of config.pbtxt and its bytes; undefined if there is none. */
   readonly config: { readonly file: string; readonly bytes: Uint8Array } | undefined;
   /** Numbers of the version folders, ascending. */
   readonly versions: readonly number[];
-  /** Entries of the lexically first sub-folder, which Triton infers the backend from. */
+  /** Entries of the first sub-folder by name, from which Triton infers the backend. */
   readonly firstVersionEntries: readonly { readonly name: string; readonly isDirectory: boolean }[];
 }
 
-/** What lies in a model's folder, and a text that changes when a file of it is changed, added or removed. */
+/**
+ * The content of a model's folder, with a text that changes when one of its files is changed, added or
+ * removed.
+ */
 export interface StampedFiles extends ModelFiles {
   readonly stamp: string;
 }

@@ -1,11 +1,13 @@
-/** What `loadModel` may be given instead of the files of a repository. */
+/** The options of `loadModel`, which replace files of a repository. */
 
-import { keepBytes } from '../addon/bytes.js';
+import { keepBytes } from '../addon/native-bytes.js';
 import type { NativeBytes } from '../addon/native.js';
 import { readModelConfigJson, type ModelConfigInput, type ParsedConfig } from '../config/index.js';
 import { invalidArgument, TritonError } from '../errors.js';
+import type { ModelCode } from '../javascript/javascript-version.js';
+import { isModelExport } from '../javascript/load-module.js';
 import type { GivenModel } from '../options.js';
-import { checkKeys, checkObject } from '../checks.js';
+import { checkKeys, checkObject } from '../argument-checks.js';
 import { versionName } from './local-source.js';
 import type { ModelFiles } from './model-folder.js';
 
@@ -17,36 +19,55 @@ import type { ModelFiles } from './model-folder.js';
  * await server.loadModel('upper', { config: {}, files: { 'model.onnx': bytes } });
  */
 export interface LoadModelOptions {
-  /** The configuration, in place of config.pbtxt: an object in Triton's JSON shape, or its JSON text. Triton: `config`. */
+  /**
+   * The configuration to use instead of config.pbtxt (default: config.pbtxt): an object in Triton's JSON
+   * shape, or its JSON text. Triton: `config`.
+   */
   readonly config?: ModelConfigInput | string | undefined;
   /**
-   * The model's files by path in its folder, such as `1/model.onnx`: the repository's are then ignored altogether, and
-   * `config` is needed, too. Where no path begins with a version's folder, all are version 1's. Triton: `file:<path>`.
+   * The model's files (default: the repository's), by their path in its folder, such as `1/model.onnx`. The
+   * repository's files are then ignored, and `config` is required. If no path begins with a version's folder,
+   * all files are version 1's. Triton: `file:<path>`.
    */
   readonly files?: Readonly<Record<string, Uint8Array>> | undefined;
+  /**
+   * A file whose default export is a model in JavaScript, which is used instead of the repository's files
+   * (default: none). Its threads are started anew with it.
+   */
+  readonly module?: URL | undefined;
 }
 
-/** Files by path, with `/` between its parts. */
+/** Files by path, with `/` as separator. */
 export type GivenFiles = ReadonlyMap<string, NativeBytes>;
 
-/** The same, checked. */
+/** Checked options. */
 export interface Override {
   readonly config: ParsedConfig;
-  /** To be released ({@link releaseOverride}). */
+  /** They have to be released ({@link releaseOverride}). */
   readonly files: GivenFiles | undefined;
+  /** The model's code, if the program gave it. There is no folder then. */
+  readonly code?: ModelCode | undefined;
 }
 
 /**
- * Checks and copies what was given.
+ * Checks and copies options.
  *
- * @returns Undefined where nothing was.
- * @throws {TritonError} INVALID_ARG for wrong options, a path out of the folder, files without a config, or whatever is
- *   wrong in the configuration; UNAVAILABLE without memory for the files.
+ * @returns Undefined for options that replace nothing.
+ * @throws {@link TritonError} INVALID_ARG for wrong options, a path out of the folder, files without a
+ *   config, or a wrong configuration; UNAVAILABLE without memory for the files.
  */
 export function readOverride(model: string, options: LoadModelOptions): Override | undefined {
   checkObject(options, 'load options');
-  checkKeys(options, ['config', 'files'], 'load options');
+  const code = codeOf(model, options, 'load options');
+  if (code === undefined || 'url' in code) checkKeys(options, ['config', 'files', 'module'], 'load options');
   const { config, files } = options;
+  if (code !== undefined) {
+    return {
+      config: asJavaScript(readConfig(model, config ?? {}, 'config of loadModel')),
+      files: undefined,
+      code,
+    };
+  }
   if (files === undefined && config === undefined) return undefined;
   if (config === undefined) {
     throw invalidArgument(`model '${model}': files need a configuration: give config, too, {} at least`, {
@@ -62,13 +83,38 @@ export function readOverride(model: string, options: LoadModelOptions): Override
 /**
  * Checks and copies a model that the program gives.
  *
- * @throws {TritonError} As {@link readOverride}.
+ * @throws {@link TritonError} INVALID_ARG and UNAVAILABLE as {@link readOverride}.
  */
-export function readGivenModel(model: string, { config = {}, files }: GivenModel): Override {
-  return {
-    config: readConfig(model, config, `options.models['${model}'].config`),
-    files: readFiles(model, files),
-  };
+export function readGivenModel(model: string, given: GivenModel): Override {
+  const { config = {} } = given;
+  const read = readConfig(model, config, `options.models['${model}'].config`);
+  const code = codeOf(model, given, `options.models['${model}']`);
+  if (code !== undefined) return { config: asJavaScript(read), files: undefined, code };
+  return { config: read, files: readFiles(model, 'files' in given ? given.files : undefined) };
+}
+
+/** The code that a program gives; undefined if it gives files. */
+function codeOf(model: string, given: object, path: string): ModelCode | undefined {
+  const { module, execute, files }: { module?: unknown; execute?: unknown; files?: unknown } = given;
+  if ([module, execute, files].filter((one) => one !== undefined).length > 1) {
+    throw invalidArgument(`model '${model}': expected one of files, module and execute in ${path}`, {
+      model,
+    });
+  }
+  if (module !== undefined) {
+    if (module instanceof URL && module.protocol === 'file:') return { url: module.href };
+    throw invalidArgument(`model '${model}': expected a file: URL for ${path}.module`, { model });
+  }
+  if (execute === undefined) return undefined;
+  if (isModelExport(given)) return { model: given };
+  throw invalidArgument(`model '${model}': expected a function for ${path}.execute`, { model });
+}
+
+/** A configuration of code: its backend is `javascript` unless it is written. */
+function asJavaScript(config: ParsedConfig): ParsedConfig {
+  const { value } = config;
+  if (value.backend !== undefined || value.platform !== undefined) return config;
+  return { ...config, value: { ...value, backend: 'javascript' } };
 }
 
 function readConfig(model: string, value: unknown, file: string): ParsedConfig {
@@ -99,11 +145,11 @@ function readFiles(model: string, files: unknown): GivenFiles {
       if (!(content instanceof Uint8Array)) {
         throw invalidArgument(`model '${model}': expected a Uint8Array for file '${path}'`, { model });
       }
-      // Others may write to what is shared meanwhile.
+      // Other threads may write to shared memory during the copy.
       const own = content.buffer instanceof ArrayBuffer ? content : new Uint8Array(content);
       const bytes = keepBytes(own, `model '${model}', file '${path}'`);
       kept.set(path, bytes);
-      // The model's own files, such as labels, are looked for beside the versions.
+      // The model's own files, such as labels, are looked for beside the version folders.
       if (!hasVersions) kept.set(`1/${path}`, bytes);
     }
     return kept;
@@ -117,12 +163,12 @@ function release(files: GivenFiles): void {
   for (const bytes of new Set(files.values())) bytes.release();
 }
 
-/** Frees what an override holds, when the load is over. */
+/** Frees what an override holds. Called when the load has ended. */
 export function releaseOverride(override: Override | undefined): void {
   if (override?.files) release(override.files);
 }
 
-/** The files as if they lay in a folder. */
+/** The files as the content of a model's folder. */
 export function filesOf(files: GivenFiles): ModelFiles {
   const folders = new Map<string, Map<string, boolean>>();
   for (const path of files.keys()) {
@@ -145,7 +191,7 @@ export function filesOf(files: GivenFiles): ModelFiles {
   };
 }
 
-/** A version's files, by path in its folder. */
+/** A version's files by their path in its folder. */
 export function versionFiles(files: GivenFiles, version: number): Record<string, NativeBytes> {
   const prefix = `${version}/`;
   return Object.fromEntries(

@@ -1,6 +1,6 @@
-/** From a model's folder to a prepared configuration and the versions it chooses. */
+/** Prepares a model's configuration and chooses its versions, from the content of its folder. */
 
-import { gpuFinder } from '../backends/gpus.js';
+import { gpuFinder } from '../backends/gpu-finder.js';
 import {
   prepareConfig,
   readModelConfig,
@@ -17,18 +17,21 @@ import { chooseVersions } from './versions.js';
 /** A model that is ready to be opened. */
 export interface PreparedModel {
   readonly prepared: PreparedConfig;
-  /** The file of each version, where it is not in the version's folder. */
+  /** What it was made of; undefined if there is no configuration. */
+  readonly parsed: ParsedConfig | undefined;
+  /** The file of each version, if it is not in the version's folder. */
   readonly file: string | undefined;
-  /** What the version policy chooses, ascending. */
+  /** The versions that the version policy chooses, ascending. */
   readonly versions: readonly number[];
 }
 
 /**
- * Reads a model's configuration.
+ * Reads and prepares a model's configuration.
  *
- * @param files - What lies in its folder.
- * @param override - What takes the place of the configuration.
- * @throws {TritonError} With all that is wrong with the configuration, or the version policy's reason.
+ * @param files - The content of its folder.
+ * @param override - Replaces the configuration.
+ * @throws {@link TritonError} INVALID_ARG, UNSUPPORTED or UNAVAILABLE with all problems of the
+ *   configuration, or with the reason why no version is chosen.
  */
 export async function prepareModel(
   folder: ModelFolder,
@@ -45,13 +48,14 @@ export async function prepareModel(
     instanceKind: options.instanceKind,
   };
   const hasNoFolder = files.versions.length === 0 && folder.isGiven !== true;
-  // What is wrong with a configuration comes first, where there is one.
+  // If there is a configuration, its problems are reported first.
   if (hasNoFolder && !override && !files.config) throw await noVersionError(folder);
   const parsed = override ?? (files.config && readConfig(folder.name, files.config));
   const prepared = prepareConfig(parsed, context);
   if (hasNoFolder) throw await noVersionError(folder);
   return {
     prepared,
+    parsed,
     file: folder.file,
     versions: chooseVersions(prepared.config, prepared.source, files.versions),
   };
@@ -61,7 +65,7 @@ function readConfig(model: string, { file, bytes }: NonNullable<ModelFiles['conf
   try {
     return readModelConfig({ file, text: bytes });
   } catch (error) {
-    // The reader knows the file only.
+    // The reader of configurations knows the file, not the model.
     if (!(error instanceof TritonError) || error.model !== undefined) throw error;
     throw new TritonError(error.code, error.message, { model, location: error.location, cause: error.cause });
   }

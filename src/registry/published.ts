@@ -1,6 +1,6 @@
 /**
- * What the owner of a server publishes of a model for every environment: one JSON text a model, kept by the engine.
- * Environments read it again when the engine's epoch has moved.
+ * What the owner of a server publishes of a model for every environment: one JSON text a model, which the
+ * engine keeps. Environments read it again when the engine's epoch has moved.
  */
 
 import type { ModelConfig } from '../config/index.js';
@@ -8,32 +8,33 @@ import type { ModelConfig } from '../config/index.js';
 /** Triton's states of a model version. */
 export type ModelState = 'UNKNOWN' | 'READY' | 'UNAVAILABLE' | 'LOADING' | 'UNLOADING';
 
-/** Fixed facts of a loaded version. */
+/** The facts of a loaded version, which do not change. */
 export interface VersionDescriptor {
-  /** The engine's id. */
+  /** The engine's id of the version. */
   readonly uid: number;
   readonly config: ModelConfig;
   readonly notes: readonly string[];
-  /** `max_batch_size` is the backend's default, not what was written. */
+  /** Whether `max_batch_size` is the backend's default, because it was not written. */
   readonly batchSizeCompleted: boolean;
-  /** Labels of classes by output name, of outputs with a `label_filename`. */
+  /** Labels of classes by name of the output, for outputs with a `label_filename`. */
   readonly labels: Readonly<Record<string, readonly string[]>>;
+  readonly loadSeconds: number;
   readonly instances: readonly { readonly name: string; readonly kind: string; readonly device: number }[];
 }
 
-/** One version and its state. */
+/** A version and its state. */
 export interface PublishedVersion {
   readonly version: number;
   readonly state: ModelState;
-  /** Why it is in that state; empty where there is nothing to say. */
+  /** Why it is in that state; empty if there is nothing to say. */
   readonly reason: string;
-  /** While it is served. */
+  /** Set while the version is served. */
   readonly descriptor?: VersionDescriptor | undefined;
 }
 
 /** A model that a repository knows. */
 export interface PublishedModel {
-  /** State of the model where no version of it is known; empty when it was never loaded. */
+  /** State of the model if no version of it is known; empty if it was never loaded. */
   readonly state: ModelState | '';
   readonly reason: string;
   readonly versions: readonly PublishedVersion[];

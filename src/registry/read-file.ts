@@ -1,11 +1,14 @@
-/** Reads files of a repository, which may be anything: never more than is needed, never what has no end. */
+/**
+ * Reads files of a repository safely. A path may lead to anything: it never reads more than is needed, and
+ * never waits for something without an end.
+ */
 
 import { constants, type Stats } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 
 /** A file that is too large to be read. */
 export class TooLargeError extends Error {
-  /** Bytes that it has. */
+  /** The file's size in bytes. */
   readonly size: number;
 
   constructor(size: number, mostBytes: number) {
@@ -15,21 +18,23 @@ export class TooLargeError extends Error {
 }
 
 /**
- * The bytes of a file. Its size is looked at first, and what grows meanwhile, or tells no size, is given up as well.
+ * The bytes of a file. Its size is checked first. A file that grows meanwhile or has no size is refused as
+ * well.
  *
- * @throws {TooLargeError} For one of more than `mostBytes`.
- * @throws {Error} For one that cannot be read, or is no regular file: a pipe or device may never end.
+ * @throws {TooLargeError} For a file with more than `mostBytes`.
+ * @throws {Error} For a file that cannot be read, or is no regular file: a pipe or device may never end.
  */
 export async function readAtMost(file: string, mostBytes: number): Promise<Buffer> {
-  // Before it is opened, which some devices notice.
+  // This comes before the open, which some devices notice.
   checkFile(await stat(file), mostBytes);
-  // Another thing may be there now: to open a pipe would wait for its writer. (Windows has no such flag, and counts none.)
+  // Another file may have taken its place: opening a pipe would wait for its writer. (Windows has no such
+  // flag; the missing value counts as 0.)
   const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     checkFile(await handle.stat(), mostBytes);
     const chunks: Buffer[] = [];
     let size = 0;
-    // `end` is the last byte that is read: one beyond what is allowed.
+    // `end` is the last byte that is read, so one byte more than is allowed.
     const stream = handle.createReadStream({ end: mostBytes, autoClose: false });
     for await (const chunk of stream as AsyncIterable<Buffer>) {
       chunks.push(chunk);

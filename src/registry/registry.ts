@@ -1,14 +1,17 @@
-/** The owner's side of a server: which models there are, and loading and unloading them. */
+/** The models of a server on its owner's side: which there are, and their loads and unloads. */
 
 import type { NativeServer } from '../addon/native.js';
 import { didYouMean } from '../suggest.js';
 import { TritonError, type TritonErrorOptions } from '../errors.js';
 import type { GivenModel, LoadEvent, ResolvedOptions } from '../options.js';
+import { Ensembles, isServed } from './ensembles.js';
 import { asTritonError, loadModel } from './load-model.js';
+import { cancelOpening, endVersions, settleVersions } from '../javascript/versions.js';
 import { LoadReports, throwFault, type LoadCall } from './load-reports.js';
 import { listModels } from './local-source.js';
 import type { ModelFolder } from './model-folder.js';
-import { ModelEntry } from './model-entry.js';
+import { ModelEntry, servedVersions } from './model-entry.js';
+import { ModelEvents } from './model-events.js';
 import {
   readGivenModel,
   readOverride,
@@ -20,8 +23,8 @@ import { reasonsText } from './shared-reasons.js';
 import { noModelsError } from './unfit-folder.js';
 
 /**
- * So many models are under way at once while a server starts: for each loader thread one that it loads and one that
- * waits for it, and some that are read or completed meanwhile.
+ * How many models are under way for each loader thread while a server starts: one that it loads and one that
+ * waits for it. Some more are being read or completed meanwhile.
  */
 const modelsPerLoader = 2;
 const modelsAhead = 4;
@@ -32,28 +35,43 @@ export class Registry {
   readonly #options: ResolvedOptions;
   readonly #entries: Map<string, ModelEntry> = new Map();
   readonly #reports: LoadReports;
-  #givenUp = false;
-  /** Nobody has the server yet, so nobody sees what is published of a model on its way. */
+  readonly #events: ModelEvents;
+  readonly #ensembles: Ensembles;
+  /** The loads of a start by model: an ensemble waits for those of its models. */
+  readonly #starts: Map<string, Promise<void>> = new Map();
+  readonly #startCall: LoadCall = {};
+  /** The models that a start was asked for. */
+  readonly #asked: Set<string> = new Set();
+  /** Models that were loaded only because an ensemble needs them. */
+  readonly #parts: Set<string> = new Set();
+  #cancelled = false;
+  /** While a server starts, nobody has it, so nobody sees what is published during loads. */
   #starting = true;
 
   constructor(server: NativeServer, options: ResolvedOptions) {
     this.#server = server;
     this.#options = options;
     this.#reports = new LoadReports(options.onProgress);
+    this.#events = new ModelEvents(options.log);
+    this.#ensembles = new Ensembles({
+      server,
+      entryOf: (model) => this.#entries.get(model),
+      loadPart: (model) => this.#loadPart(model),
+    });
     for (const [name, given] of options.models) {
       this.#entries.set(name, new ModelEntry(server, name, [], given));
     }
   }
 
   /**
-   * Looks which models the repositories hold; those that were unknown become known, not loaded.
+   * Lists the models of the repositories. New ones become known; they are not loaded.
    *
-   * @throws {TritonError} When a repository cannot be read.
+   * @throws {@link TritonError} NOT_FOUND, INVALID_ARG or CANCELLED for a repository that cannot be listed.
    */
   async scan(): Promise<void> {
     const found = new Map<string, ModelFolder[]>();
     for (const repository of this.#options.repositories) {
-      for (const folder of await listModels(repository, () => this.#givenUp)) {
+      for (const folder of await listModels(repository, () => this.#cancelled)) {
         const folders = found.get(folder.name);
         if (folders) folders.push(folder);
         else found.set(folder.name, [folder]);
@@ -70,42 +88,44 @@ export class Registry {
     for (const [name, entry] of this.#entries) {
       if (found.has(name)) continue;
       entry.folders = [];
-      // Gone from the repository and never loaded: as if it had not been there.
+      // A model that left the repository without ever being loaded is forgotten.
       if (!entry.hasVersions && !entry.given) {
-        this.#entries.delete(name);
         this.#server.withdraw(name);
+        this.#entries.delete(name);
       }
     }
   }
 
-  /** Names of the models that are known, sorted. */
+  /** Names of the known models, sorted. */
   names(): string[] {
     return [...this.#entries.keys()].sort();
   }
 
   /**
-   * Loads what the options say, and reports progress.
+   * Loads the models that the options name, and reports progress.
    *
-   * @throws {TritonError} With every model that failed in its message, and an AggregateError of them as its cause,
-   *   where `exitOnError` says so; then also where there are no models, and none can be loaded later. What `onProgress` threw, with loading given up.
+   * @throws {@link TritonError} Any code, if `exitOnError` is set and models failed: the message lists
+   *   every failed model, and the cause is an AggregateError of their errors. INVALID_ARG if there are no
+   *   models and none can be loaded later. It also throws what `onProgress` threw; loading is cancelled then.
    */
   async loadAll(): Promise<void> {
     const { modelControlMode, loadModels, modelLoadConcurrency, exitOnError } = this.#options;
     const all = modelControlMode === 'none' || (loadModels.length === 1 && loadModels[0] === '*');
     const names = all ? this.names() : [...new Set(loadModels)];
-    // All that there will ever be.
+    // No model can be added later in this mode.
     if (modelControlMode === 'none' && names.length === 0 && exitOnError) {
       throw await noModelsError(this.#options.repositories);
     }
     this.#reports.expect(names.length);
     const failures: TritonError[] = [];
-    const call: LoadCall = {};
-    // Enough that loader threads always find something to do, and few enough that the loop gets its turns.
+    const call = this.#startCall;
+    for (const name of names) this.#asked.add(name);
+    // This is enough to keep the loader threads busy, and few enough for the event loop to get its turns.
     const left = names.values();
     const loadSome = async (): Promise<void> => {
       for (const name of left) {
         try {
-          await this.#loadKnown(name, call);
+          await this.#start(name, call);
         } catch (error) {
           failures.push(asTritonError(error, name));
         }
@@ -114,10 +134,11 @@ export class Registry {
     await Promise.all(Array.from({ length: modelLoadConcurrency * modelsPerLoader + modelsAhead }, loadSome));
     throwFault(call);
     this.#starting = false;
-    // Nothing is loaded again then, and they may be large.
+    this.#starts.clear();
+    // They are not loaded again in this mode, and they may be large.
     if (modelControlMode === 'none') for (const entry of this.#entries.values()) entry.given = undefined;
     if (names.length > 0) {
-      // Before anybody is served, who might have to wait for it.
+      // Now nobody is served who would have to wait for this.
       await new Promise<void>((resolve) => {
         this.#server.returnMemory(resolve);
       });
@@ -126,46 +147,113 @@ export class Registry {
   }
 
   /**
-   * Loads a model, or loads it anew if its files have changed: the new versions take over when all of them are ready;
-   * if one fails, what was served goes on.
+   * Loads a model, or loads it again if its files have changed. New versions take over when all of them are
+   * ready; if one fails, the old versions go on serving.
    *
-   * @param options - Are checked, and what they hold is copied, before this returns.
-   * @throws {TritonError} INVALID_ARG for wrong options, NOT_FOUND for a model that no repository has, else the reason.
-   *   What `onProgress` threw, when the load has ended.
+   * @param options - They are checked, and their content is copied, before this returns.
+   * @throws {@link TritonError} INVALID_ARG for wrong options, NOT_FOUND for a model that no repository
+   *   has, otherwise the reason's code. When the load has ended, it throws what `onProgress` threw.
    */
   async load(name: string, options: LoadModelOptions): Promise<void> {
     const override = readOverride(name, options);
     const call: LoadCall = {};
     try {
       await this.scan();
-      // Whatever is given as bytes needs no repository.
-      if (override?.files && !this.#entries.has(name)) {
+      // A model that is given as bytes needs no repository.
+      if ((override?.files ?? override?.code) && !this.#entries.has(name)) {
         this.#entries.set(name, new ModelEntry(this.#server, name, []));
       }
       this.#reports.expect(1);
       await this.#loadKnown(name, call, override);
+      this.#parts.delete(name);
     } finally {
       releaseOverride(override);
       throwFault(call);
     }
   }
 
-  /** Loads that have not begun fail with CANCELLED, for good. */
-  giveUp(): void {
-    this.#givenUp = true;
+  /** Cancels loads that have not begun, now and later: they fail with CANCELLED. */
+  cancelLoads(): void {
+    this.#cancelled = true;
+    cancelOpening(this.#server);
     this.#server.cancelLoads();
   }
 
-  /** Unloads a model: it takes no more requests; resolves when the accepted ones have ended and its memory is free. */
-  async unload(name: string): Promise<void> {
+  /**
+   * Unloads a model, which takes no more requests. Resolves when the accepted ones have ended and its memory
+   * is free.
+   *
+   * @param withParts - Whether models are unloaded, too, that were loaded only because this one needs them.
+   * @throws {@link TritonError} INVALID_ARG if an ensemble needs the model.
+   */
+  async unload(name: string, withParts = false): Promise<void> {
     const entry = this.#entries.get(name);
-    // Like Triton: what is not there is unloaded.
-    if (entry) await entry.inTurn(() => entry.unload());
+    // As in Triton, unloading an unknown model succeeds.
+    if (!entry) return;
+    const parts = withParts ? this.#ensembles.partsOf(name) : [];
+    await entry.inTurn(async () => {
+      const users = this.#ensembles.usersOf(name);
+      if (users.length > 0) {
+        throw new TritonError(
+          'INVALID_ARG',
+          `model '${name}' cannot be unloaded: the ensemble${users.length > 1 ? 's' : ''} ` +
+            `${users.map((user) => `'${user}'`).join(', ')} need${users.length > 1 ? '' : 's'} it; unload ${users.length > 1 ? 'them' : 'that'} first`,
+          { model: name },
+        );
+      }
+      const versions = servedVersions(entry.published());
+      for (const { descriptor } of entry.published().versions) {
+        if (descriptor) this.#ensembles.forget(descriptor.uid);
+      }
+      await entry.unload();
+      this.#parts.delete(name);
+      if (versions.length > 0) this.#events.unloaded(name, versions);
+    });
+    for (const part of parts) {
+      if (this.#parts.has(part) && this.#ensembles.usersOf(part).length === 0) await this.unload(part, true);
+    }
+  }
+
+  /** The server closes: instances without a thread hold nothing up any more. */
+  settle(): void {
+    settleVersions(this.#server);
+  }
+
+  /** Ends the threads of models. The engine has closed. */
+  async end(): Promise<void> {
+    await endVersions(this.#server);
   }
 
   /** Waits for loads and unloads that are under way. */
   async settled(): Promise<void> {
     await Promise.all([...this.#entries.values()].map(({ settled }) => settled));
+  }
+
+  /** Loads a model of a start once, whoever asks for it. */
+  #start(name: string, call: LoadCall): Promise<void> {
+    const known = this.#starts.get(name);
+    if (known) return known;
+    const load = this.#loadKnown(name, call);
+    this.#starts.set(name, load);
+    return load;
+  }
+
+  /** Loads a model that an ensemble needs, unless it is served. */
+  async #loadPart(name: string): Promise<void> {
+    if (this.#starting) {
+      if (!this.#starts.has(name) && !this.#asked.has(name)) {
+        this.#reports.expect(1);
+        this.#parts.add(name);
+      }
+      return this.#start(name, this.#startCall);
+    }
+    const entry = this.#entries.get(name);
+    if (!entry || isServed(entry)) return;
+    const call: LoadCall = {};
+    this.#reports.expect(1);
+    await this.#loadKnown(name, call);
+    this.#parts.add(name);
+    throwFault(call);
   }
 
   async #loadKnown(name: string, call: LoadCall, override?: Override): Promise<void> {
@@ -182,15 +270,20 @@ export class Registry {
       const versions = await entry.inTurn(() => this.#load(entry, call, override));
       this.#reports.finish();
       for (const version of versions) this.#report(call, name, version, 'READY');
+      this.#events.loaded(name, versions, () => entry.notes());
     } catch (error) {
       this.#reports.finish();
       this.#report(call, name, undefined, 'UNAVAILABLE');
+      const entry = this.#entries.get(name);
+      const served = entry ? servedVersions(entry.published()) : [];
+      const isTold = !this.#starting || this.#options.exitOnError;
+      this.#events.failed(name, asTritonError(error, name), served, isTold);
       throw error;
     }
   }
 
   async #load(entry: ModelEntry, call: LoadCall, asked: Override | undefined): Promise<readonly number[]> {
-    const given = entry.given && !asked?.files ? this.#given(entry, entry.given) : undefined;
+    const given = entry.given && !(asked?.files ?? asked?.code) ? this.#given(entry, entry.given) : undefined;
     try {
       return await this.#loadWith(
         entry,
@@ -217,9 +310,10 @@ export class Registry {
       {
         server: this.#server,
         options: this.#options,
+        ensembles: this.#ensembles,
         seen: !this.#starting,
-        throwIfGivenUp: (): void => {
-          this.#throwIfGivenUp(entry.name);
+        throwIfCancelled: (): void => {
+          this.#throwIfCancelled(entry.name);
         },
         report: (version, state): void => {
           this.#report(call, entry.name, version, state);
@@ -230,17 +324,18 @@ export class Registry {
     );
   }
 
-  #throwIfGivenUp(model: string): void {
-    if (this.#givenUp)
-      throw new TritonError('CANCELLED', `model '${model}': loading was given up`, { model });
+  #throwIfCancelled(model: string): void {
+    if (this.#cancelled)
+      throw new TritonError('CANCELLED', `model '${model}': loading was cancelled`, { model });
   }
 
   #report(call: LoadCall, model: string, version: number | undefined, state: LoadEvent['state']): void {
-    if (!this.#reports.report(call, model, version, state) && this.#starting) this.giveUp();
+    this.#events.step(model, version, state);
+    if (!this.#reports.report(call, model, version, state) && this.#starting) this.cancelLoads();
   }
 }
 
-/** The error for a start that failed: its message lists every model, its cause has their errors. */
+/** The error of a failed start. The message lists every failed model, and the cause has their errors. */
 function failedLoads(failures: TritonError[], models: number): TritonError {
   failures.sort((a, b) => ((a.model ?? '') < (b.model ?? '') ? -1 : 1));
   const [first] = failures;

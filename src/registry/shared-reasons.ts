@@ -1,9 +1,12 @@
-/** Reasons that several models failed for, told once: a runtime that is not installed, a library that cannot be opened. */
+/**
+ * Groups models that failed for one reason, such as a missing runtime, so that messages give the reason once.
+ */
 
 /**
- * A message without the model and version that it begins with, so that models which failed for one reason have one text.
+ * A message without the model and version that it begins with. Models that failed for one reason then have
+ * equal texts.
  *
- * @param model - Whose message it is.
+ * @param model - The model that the message is about.
  */
 export function sharedReason(model: string, message: string): string {
   const start = `model '${model}'`;
@@ -12,10 +15,10 @@ export function sharedReason(model: string, message: string): string {
     : message;
 }
 
-/** Models in one line; the others are counted. */
+/** How many models a line lists. The others are counted. */
 const mostTogether = 8;
 
-/** A line for each model; of those that failed for one reason, one in all. */
+/** A line for each model, and one line for all models that failed for the same reason. */
 export function reasonsText(
   failures: readonly { readonly model?: string | undefined; readonly message: string }[],
 ): string {

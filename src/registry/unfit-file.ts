@@ -1,14 +1,14 @@
-/** Why a model's file could not be opened, where that can be told without its runtime. */
+/** Explains why a model's file cannot be opened, if that can be told without its runtime. */
 
 import { open, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { contentText, listFolder, onnxFiles } from './listing.js';
 
-/** As many bytes of a file tell what kind it is. */
+/** This many bytes show what kind of file it is. */
 const headBytes = 512;
 
 /**
- * What a file is that is no model, and what to do; undefined where its beginning does not tell.
+ * What kind of file it is instead of a model, and what to do; undefined if its beginning does not tell.
  *
  * @param head - Its first bytes.
  */
@@ -33,8 +33,8 @@ export function foreignContent(head: Uint8Array): string | undefined {
 }
 
 /**
- * What is wrong with the file of a version that could not be opened, and what to do; undefined: nothing that can be seen
- * from outside.
+ * What is wrong with the file of a version that could not be opened, and what to do; undefined if nothing can
+ * be seen from outside.
  *
  * @param path - Where the file should be.
  */

@@ -1,4 +1,6 @@
-/** Messages about folders that are no repository, or no model: what was expected, what is there, what to do. */
+/**
+ * Errors for folders that are no repository, or no model: what was expected, what there is, and what to do.
+ */
 
 import { basename, dirname, join } from 'node:path';
 import { TritonError } from '../errors.js';
@@ -26,10 +28,11 @@ export async function noVersionError({ name, path }: ModelFolder): Promise<Trito
 }
 
 /**
- * Refuses the folder of one model in place of a repository: its versions are then taken for models.
+ * Refuses a model's own folder that was given as a repository. Otherwise its versions would be taken for
+ * models.
  *
- * @param models - What was found in it.
- * @throws {TritonError} INVALID_ARG with the folder to give in its place.
+ * @param models - The models that were found in it.
+ * @throws {@link TritonError} INVALID_ARG that names the folder to give instead.
  */
 export async function refuseModelAsRepository(
   repository: string,
@@ -37,7 +40,7 @@ export async function refuseModelAsRepository(
 ): Promise<void> {
   const [first] = models;
   if (!first || !models.every(({ name }) => isVersion(name))) return;
-  // A model may be called 1; then it has versions, or a configuration.
+  // A model may be called 1. It then has versions or a configuration.
   const entries = await listFolder(first.path);
   if (entries.some(({ name, isDirectory }) => (isDirectory ? isVersion(name) : name === 'config.pbtxt')))
     return;
@@ -48,7 +51,7 @@ export async function refuseModelAsRepository(
   );
 }
 
-/** The error for repositories in which there is no model. */
+/** The error for repositories without any model. */
 export async function noModelsError(repositories: readonly string[]): Promise<TritonError> {
   const texts = await Promise.all(repositories.map(noModelsText));
   return new TritonError(

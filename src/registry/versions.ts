@@ -1,14 +1,15 @@
-/** Which versions of a model are served. */
+/** Chooses the versions of a model that are served. */
 
 import { fieldError, type ConfigSource, type ModelConfig } from '../config/index.js';
 import { TritonError } from '../errors.js';
 
 /**
- * The versions that the config's `version_policy` chooses of those that exist, ascending.
+ * The existing versions that the config's `version_policy` chooses, ascending.
  *
- * `latest` (of 1 where nothing is said), `all`, or `specific`, of which missing ones are left out; an empty policy is all.
+ * The policy is `latest` (the default, with 1 version), `all`, or `specific`, which ignores missing ones. An
+ * empty policy means all.
  *
- * @throws {TritonError} INVALID_ARG when none is left.
+ * @throws {@link TritonError} INVALID_ARG if no version is left.
  */
 export function chooseVersions(
   config: ModelConfig,

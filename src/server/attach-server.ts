@@ -1,22 +1,23 @@
 /** Connects an environment to a server of another one. */
 
 import { addon } from '../addon/load.js';
-import { checkObject } from '../checks.js';
+import { checkObject } from '../argument-checks.js';
 import { Dispatcher } from '../dispatch/dispatcher.js';
 import { invalidArgument, TritonError } from '../errors.js';
 import { newServer, type InferenceServer } from './inference-server.js';
 import type { ServerHandle } from './server-handle.js';
 
-/** What this environment alone may have in flight, in bytes; the server has a limit of its own. */
+/** The most bytes that this environment alone may have in flight. The server has a limit of its own. */
 const attachLimit = 2 ** 30;
 
 /**
- * Connects this environment (a worker_thread, say) to a server of the same process: the same models, the same weights,
- * no loading and unloading.
+ * Connects this environment (a worker_thread, say) to a server of the same process: the same models with the
+ * same weights, but without loading and unloading. Triton has no counterpart.
  *
  * @param handle - `server.handle` of the server, as it came through `workerData` or a message.
- * @throws {TritonError} INVALID_ARG for something that is no handle or comes from another process, UNAVAILABLE when the
- *   server is closed.
+ * @returns A server whose `close()` ends only this connection.
+ * @throws {@link TritonError} INVALID_ARG for something that is no handle or comes from another process,
+ *   UNAVAILABLE if the server is closed.
  *
  * @example
  * // in the worker
@@ -52,6 +53,7 @@ export async function attachServer(handle: ServerHandle): Promise<InferenceServe
     registry: undefined,
     explicit: false,
     captureStacks: handle.captureStacks,
+    metrics: handle.metrics,
     repositories: undefined,
     devices: () => handle.devices,
   });

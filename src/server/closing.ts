@@ -1,18 +1,19 @@
-/** How a server ends: its requests first, then its engine, then this environment's connection to it. */
+/** Ends a server: its requests first, then its engine, then this environment's connection to it. */
 
+import { insistOnAnswer } from '../addon/memory.js';
 import type { NativeServer } from '../addon/native.js';
 import type { Dispatcher } from '../dispatch/dispatcher.js';
 import { TritonError } from '../errors.js';
 import type { Registry } from '../registry/registry.js';
 
-/** How long a server whose engine has closed waits for its environment's part. */
+/** How long a server whose engine has closed waits for this environment, in milliseconds. */
 const settleMs = 1000;
 
 /**
  * Ends a server that was created here.
  *
- * @param timeoutMs - How long accepted requests may still run.
- * @throws {TritonError} INTERNAL if a run, load or destructor did not return; it is then abandoned.
+ * @param timeoutMs - How long accepted requests may still run, in milliseconds.
+ * @throws {@link TritonError} INTERNAL if a run, load or destructor did not return and was abandoned.
  */
 export async function closeServer(
   native: NativeServer,
@@ -21,13 +22,15 @@ export async function closeServer(
   timeoutMs: number,
 ): Promise<void> {
   dispatcher.flush();
-  registry.giveUp();
-  const abandoned = await new Promise<readonly string[]>((resolve) => {
-    native.close(Math.min(timeoutMs, Number.MAX_SAFE_INTEGER), resolve);
+  registry.cancelLoads();
+  registry.settle();
+  const abandoned = await insistOnAnswer<readonly string[]>((done) => {
+    native.close(Math.min(timeoutMs, Number.MAX_SAFE_INTEGER), done);
   });
-  // Every request has its answer by now; they are on their way to this thread. Loads are refused, but what one of them
-  // waits for may be a file system that does not answer: nobody waits for that.
+  // Every request has its response now, which is on its way to this thread. New loads are refused. A load
+  // that began may wait for a file system that does not answer, so the wait has a limit.
   await within(settleMs, Promise.all([dispatcher.idle(), registry.settled()]));
+  await registry.end();
   native.join();
   await dispatcher.detach(new TritonError('UNAVAILABLE', 'the server is closed'));
   if (abandoned.length > 0) {
@@ -39,7 +42,7 @@ export async function closeServer(
   }
 }
 
-/** Ends this environment's connection to a server that another one created. */
+/** Ends this environment's connection to a server that another environment created. */
 export async function closeConnection(dispatcher: Dispatcher, timeoutMs: number): Promise<void> {
   dispatcher.refuse();
   dispatcher.flush();
@@ -49,11 +52,11 @@ export async function closeConnection(dispatcher: Dispatcher, timeoutMs: number)
   );
 }
 
-/** Resolves with a promise that does not reject, or after the time. */
+/** Resolves when a promise does that does not reject, or after the time. */
 async function within(timeoutMs: number, promise: Promise<unknown>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const limit = new Promise<void>((resolve) => {
-    // Longer than a timer can wait is for ever.
+    // A longer time than a timer can have counts as no limit.
     if (timeoutMs < 2 ** 31) timer = setTimeout(resolve, timeoutMs);
   });
   await Promise.race([promise, limit]);

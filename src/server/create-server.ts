@@ -1,7 +1,7 @@
-/** Starts a server. */
+/** Creates servers. */
 
 import { Dispatcher } from '../dispatch/dispatcher.js';
-import { checkObject } from '../checks.js';
+import { checkObject } from '../argument-checks.js';
 import { invalidArgument, TritonError } from '../errors.js';
 import { lazy } from '../lazy.js';
 import type { ServerOptions } from '../options.js';
@@ -9,15 +9,20 @@ import { takeOptions } from './given-options.js';
 import { InferenceServer, newServer } from './inference-server.js';
 
 /**
- * Starts a server: reads model repositories in Triton's layout and loads the models.
+ * Starts a server: reads model repositories in Triton's layout and loads their models. Triton: starting
+ * `tritonserver`.
  *
- * @param source - Folder of models, or several, as paths or file URLs; a model file (`digits.onnx`) is served under its
- *   name, as version 1. All that is given is copied before this returns, and
- *   relative paths start at what is the working directory then.
+ * Everything that is given is copied before this returns. Relative paths start at the working directory of
+ * that moment.
+ *
+ * @param source - Folder of models, or several, as paths or file URLs. A model file (`digits.onnx`) is
+ *   served under its name, as version 1.
+ * @param options - See {@link ServerOptions} for each option and its default.
  * @returns The server, when the models that it should load are ready.
- * @throws {TritonError} INVALID_ARG for wrong options, NOT_FOUND for a folder that is not there, CANCELLED by
- *   `options.signal`; if models cannot be loaded, one error that lists each with its reason, with an AggregateError of
- *   them as `cause`. It rejects as well with what `options.onProgress` throws. Everything is released then.
+ * @throws {@link TritonError} INVALID_ARG for wrong options, NOT_FOUND for a folder that does not exist,
+ *   CANCELLED by `options.signal`. If models cannot be loaded, one error lists each with its reason, and its
+ *   `cause` is an AggregateError of their errors. It also rejects with whatever `options.onProgress` throws.
+ *   Everything is released then.
  *
  * @example
  * const server = await createServer('./models');
@@ -29,9 +34,9 @@ export function createServer(
   options?: Omit<ServerOptions, 'modelRepository'>,
 ): Promise<InferenceServer>;
 /**
- * Starts a server, with everything in one object.
+ * Starts a server, with all options in one object.
  *
- * @throws {TritonError} As with a source of its own.
+ * @throws {@link TritonError} INVALID_ARG, NOT_FOUND and CANCELLED, as with a source in front.
  *
  * @example
  * const server = await createServer({ modelRepository: ['./models', './more'], modelControlMode: 'explicit' });
@@ -44,14 +49,14 @@ export function createServer(
   return create(source, options);
 }
 
-// The class is not to know this module, which knows it.
+// The class must not import this module, because this module imports the class.
 Object.defineProperty(InferenceServer, 'create', { value: createServer });
 
-/** Half of the package's modules, which neither an import nor an attached server needs. */
+/** This is half of the package's modules. Neither an import nor an attached server needs them. */
 const creation = lazy(() =>
   Promise.all([
     import('../resolve-options.js'),
-    import('../addon/server.js'),
+    import('../addon/engine.js'),
     import('../registry/registry.js'),
     import('./devices.js'),
   ]),
@@ -91,15 +96,16 @@ async function create(
     registry,
     explicit: resolved.modelControlMode === 'explicit',
     captureStacks: resolved.captureStacks,
+    metrics: resolved.metrics,
     repositories: [...resolved.repositories, ...resolved.models.keys()],
     devices: () => usableDevices(resolved),
   });
-  const giveUp = (): void => {
-    registry.giveUp();
-    // Also ends loads that do not return; the error of the signal is the one that counts.
+  const cancel = (): void => {
+    registry.cancelLoads();
+    // This also ends loads that do not return. The caller gets the signal's error, not that of the close.
     server.close({ timeoutMs: 0 }).catch(() => undefined);
   };
-  signal?.addEventListener('abort', giveUp, { once: true });
+  signal?.addEventListener('abort', cancel, { once: true });
   try {
     await registry.scan();
     throwIfAborted(signal);
@@ -111,13 +117,13 @@ async function create(
     throwIfAborted(signal);
     throw error;
   } finally {
-    signal?.removeEventListener('abort', giveUp);
+    signal?.removeEventListener('abort', cancel);
   }
 }
 
 function throwIfAborted(signal: AbortSignal | undefined): void {
   if (signal?.aborted === true) {
-    throw new TritonError('CANCELLED', 'starting the server was given up by its signal', {
+    throw new TritonError('CANCELLED', 'starting the server was cancelled by options.signal', {
       cause: signal.reason,
     });
   }

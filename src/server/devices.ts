@@ -1,10 +1,10 @@
-/** What instances of models can be on. */
+/** The devices that instances of models can be on. */
 
-import { gpuFinder } from '../backends/gpus.js';
+import { gpuFinder } from '../backends/gpu-finder.js';
 import { backends } from '../backends/index.js';
 import type { ResolvedOptions } from '../options.js';
 
-/** 'cpu', and 'gpu:0', 'gpu:1', … for the GPUs that a backend can use with these options. */
+/** 'cpu', followed by 'gpu:0', 'gpu:1', … if a backend can use GPUs with these options. */
 export function usableDevices(options: Pick<ResolvedOptions, 'backendConfig' | 'instanceKind'>): string[] {
   if (options.instanceKind === 'cpu') return ['cpu'];
   const gpus = gpuFinder(options);

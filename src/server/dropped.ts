@@ -1,20 +1,24 @@
 /**
- * Servers that are dropped without `close()`: told of, and ended, when the garbage collector finds them. Nothing of
- * them that somebody could still use is left then, but for requests in flight, which are served first.
+ * Servers that are dropped without `close()`. When the garbage collector finds one, a warning is emitted and
+ * the server is ended. Nobody can use it any more by then, but requests in flight are answered first.
  *
- * What is watched is the table of models, which a server and all its models' handles have.
+ * The table of models is watched, because a server and the handles of its models all refer to it.
  */
 
+import { insistOnAnswer } from '../addon/memory.js';
 import type { NativeServer } from '../addon/native.js';
 import type { Dispatcher } from '../dispatch/dispatcher.js';
 import { TritonError } from '../errors.js';
 import type { ModelTable } from './model-table.js';
 
-/** What is left to be ended; nothing of it leads to the table. */
+/** The parts of a dropped server that have to be ended. None of them may refer to the table. */
 export interface Left {
   readonly native: NativeServer;
   readonly dispatcher: Dispatcher;
-  /** Whose models it serves; undefined: it is only connected to a server of another environment. */
+  /**
+   * The repositories of the server, for the warning; undefined for a connection to another environment's
+   * server.
+   */
   readonly repositories: readonly string[] | undefined;
 }
 
@@ -25,7 +29,7 @@ export function watchServer(table: ModelTable, left: Left): void {
   tables.register(table, left, left.dispatcher);
 }
 
-/** From now on the server is closed by those who have it, or with its environment. */
+/** Stops watching a server, which its users or the end of its environment will close. */
 export function forgetServer(dispatcher: Dispatcher): void {
   tables.unregister(dispatcher);
 }
@@ -39,13 +43,11 @@ async function end({ native, dispatcher, repositories }: Left): Promise<void> {
     `${what} was dropped without close(), and is closed now; await its close() when it is no longer needed`,
     { code: 'TRITONTS_DROPPED' },
   );
-  // Whoever waits for an answer has it.
+  // Callers that wait for a response get it first.
   await dispatcher.idle();
   if (repositories !== undefined) {
-    await new Promise<void>((resolve) => {
-      native.close(0, () => {
-        resolve();
-      });
+    await insistOnAnswer<readonly string[]>((done) => {
+      native.close(0, done);
     });
     native.join();
   }

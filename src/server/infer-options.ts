@@ -1,8 +1,9 @@
-/** Options of requests, checked. */
+/** Checks the options of requests. */
 
-import { checkKeys, checkObject } from '../checks.js';
+import { checkKeys, checkObject } from '../argument-checks.js';
 import type { DispatchRequest } from '../dispatch/types.js';
 import { invalidArgument } from '../errors.js';
+import { encodeAttributes } from './request-attributes.js';
 import type { InferOptions } from './results.js';
 
 const inferKeys: readonly string[] = [
@@ -11,37 +12,69 @@ const inferKeys: readonly string[] = [
   'signal',
   'ownOutputs',
   'into',
+  'priority',
+  'timeoutUs',
+  'parameters',
 ] satisfies readonly (keyof InferOptions)[];
 
-/** Options of requests, checked; which outputs are wanted is looked up for each request's version. */
+/** Checked options of requests. Wanted outputs are looked up for the version that serves each request. */
 export interface CheckedOptions {
   readonly request: DispatchRequest;
   readonly outputs: InferOptions['outputs'];
   readonly into: InferOptions['into'];
 }
 
-/** How long a request id may be, as in Triton's clients. */
+/** The most characters of a request id, as in Triton's clients. */
 const longestId = 4096;
 
-/** Those of requests without any. */
-export function noOptions(pinned: boolean): CheckedOptions {
-  return { request: request('', undefined, false, pinned), outputs: undefined, into: undefined };
+/** So many are kept: a program has few priorities and time-outs. */
+const mostShared = 16;
+
+/**
+ * Options that many requests of a model share: none at all, or a priority and a time-out alone. One object for all of
+ * them is what costs the least to tell from others. One a model's handle.
+ */
+export class SharedOptions {
+  /** Those of requests without any. */
+  readonly none: CheckedOptions;
+  readonly #kept: { priority: number | undefined; timeoutUs: number | undefined; checked: CheckedOptions }[] =
+    [];
+
+  constructor(pinned: boolean) {
+    const plain = request('', undefined, false, pinned, undefined);
+    this.none = { request: plain, outputs: undefined, into: undefined };
+  }
+
+  /** Those that were kept for these; undefined: none were. */
+  find(priority: number | undefined, timeoutUs: number | undefined): CheckedOptions | undefined {
+    for (const kept of this.#kept) {
+      if (kept.priority === priority && kept.timeoutUs === timeoutUs) return kept.checked;
+    }
+    return undefined;
+  }
+
+  keep(priority: number | undefined, timeoutUs: number | undefined, checked: CheckedOptions): void {
+    if (this.#kept.length === mostShared) this.#kept.shift();
+    this.#kept.push({ priority, timeoutUs, checked });
+  }
 }
 
 /**
- * What can be said of options whatever the version.
+ * Checks whatever does not depend on the version.
  *
- * @param none - What {@link noOptions} made for the model, to be shared by all requests without any.
- * @throws {TritonError} INVALID_ARG.
+ * @param shared - The model's.
+ * @throws {@link TritonError} INVALID_ARG for unknown keys and wrong values.
  */
 export function checkInferOptions(
   model: string,
   options: InferOptions,
-  none: CheckedOptions,
+  shared: SharedOptions,
 ): CheckedOptions {
   checkObject(options, 'infer options');
   checkKeys(options, inferKeys, 'infer options');
   const { id = '', outputs, signal, ownOutputs = false, into } = options;
+  const { priority, timeoutUs, parameters } = options;
+  const { none } = shared;
   const { pinned } = none.request;
   if (typeof (id as unknown) !== 'string' || id.length > longestId) {
     throw invalidArgument(
@@ -55,13 +88,26 @@ export function checkInferOptions(
   if (typeof (ownOutputs as unknown) !== 'boolean') {
     throw invalidArgument(`model '${model}': expected true or false for options.ownOutputs`, { model });
   }
+  const isPlain =
+    id === '' && outputs === undefined && signal === undefined && !ownOutputs && into === undefined;
+  const sharable = isPlain && parameters === undefined;
+  const known = sharable ? shared.find(priority, timeoutUs) : undefined;
+  if (known !== undefined) return known;
+  let attributes: Int32Array | undefined;
+  if (priority !== undefined || timeoutUs !== undefined || parameters !== undefined) {
+    attributes = encodeAttributes(model, { priority, timeoutUs, parameters });
+  }
   if (into !== undefined) {
     checkObject(into, 'infer options.into');
-    return { request: request(id, signal, ownOutputs, pinned), outputs, into: { ...into } };
+    return { request: request(id, signal, ownOutputs, pinned, attributes), outputs, into: { ...into } };
   }
-  // Those without any share one object, which costs the least to tell.
-  if (id === '' && outputs === undefined && signal === undefined && !ownOutputs) return none;
-  return { request: request(id, signal, ownOutputs, pinned), outputs, into };
+  // Requests without options share one object, which is the fastest to recognise; those that only choose outputs share its request.
+  if (id === '' && signal === undefined && !ownOutputs && attributes === undefined) {
+    return outputs === undefined ? none : { request: none.request, outputs, into };
+  }
+  const checked = { request: request(id, signal, ownOutputs, pinned, attributes), outputs, into };
+  if (sharable) shared.keep(priority, timeoutUs, checked);
+  return checked;
 }
 
 function request(
@@ -69,6 +115,8 @@ function request(
   signal: AbortSignal | undefined,
   ownOutputs: boolean,
   pinned: boolean,
+  attributes: Int32Array | undefined,
 ): DispatchRequest {
-  return { id, wanted: undefined, signal, owner: undefined, ownOutputs, into: undefined, pinned };
+  const [wanted, owner, into] = [undefined, undefined, undefined];
+  return { id, wanted, signal, attributes, owner, ownOutputs, into, pinned };
 }

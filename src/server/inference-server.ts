@@ -1,20 +1,25 @@
-/** A server as callers see it: its life, its models, and the door to them. */
+/** The class of servers: their models, and the end of their life. */
 
 import { addon } from '../addon/load.js';
 import type { NativeServer } from '../addon/native.js';
-import { checkKeys, checkObject } from '../checks.js';
+import { checkKeys, checkObject } from '../argument-checks.js';
 import type { Dispatcher } from '../dispatch/dispatcher.js';
 import { invalidArgument, TritonError } from '../errors.js';
 import type { ServerOptions } from '../options.js';
+import { CustomMetrics, type Metric, type MetricOptions } from '../metrics/custom.js';
+import { Machine } from '../metrics/machine.js';
+import type { ResolvedMetrics } from '../metrics/metrics-config.js';
+import { metricsText } from '../metrics/metrics-text.js';
 import type { LoadModelOptions } from '../registry/override.js';
 import type { Registry } from '../registry/registry.js';
 import type { Inputs } from '../tensor/inputs.js';
 import { packageVersion } from '../version.js';
 import { closeConnection, closeServer } from './closing.js';
 import { forgetServer, watchServer } from './dropped.js';
+import { explanationOf, type Explanation } from './explain.js';
 import type { ModelStatistics, ModelStatus, ServerMetadata } from './metadata.js';
 import type { Model, TypedModel } from './model.js';
-import { ModelHandle } from './model-handle.js';
+import { ModelHandles } from './model-handles.js';
 import { ModelTable } from './model-table.js';
 import { indexOf, isReady } from './repository-index.js';
 import type { InferOptions, InferResult, RequestedOutputs } from './results.js';
@@ -29,12 +34,15 @@ import {
 } from './server-arguments.js';
 import type { ServerHandle } from './server-handle.js';
 import type { ServerParts } from './server-parts.js';
-import { statisticsOf } from './statistics.js';
+import { serverStatistics } from './statistics.js';
+import { failedStream } from './stream-iterator.js';
 
-/** Handles that are kept so that whoever asks for a model again gets the same; any string of digits may be asked for. */
-const mostHandles = 1024;
-
-/** The type of {@link createServer}. */
+/**
+ * The type of {@link createServer}.
+ *
+ * @example
+ * const create: CreateServer = InferenceServer.create;
+ */
 export interface CreateServer {
   (
     source: string | URL | readonly (string | URL)[],
@@ -43,15 +51,15 @@ export interface CreateServer {
   (options: ServerOptions): Promise<InferenceServer>;
 }
 
-/** Makes a server of its parts: the only way to the constructor. */
+/** Creates a server from its parts. Nothing else calls the constructor. */
 export let newServer: (parts: ServerParts) => InferenceServer;
 
-/** Not exported: what `new InferenceServer()` of a program lacks. */
+/** It is not exported, so `new InferenceServer()` in a program cannot pass it. */
 const constructing = Symbol('constructing');
 
 /**
- * An inference server inside this process. It exists only when it is up: get one from {@link createServer}, or from
- * {@link attachServer} in a worker of the same process.
+ * An inference server inside this process. A server exists only when it is up: {@link createServer} creates
+ * one, and {@link attachServer} connects a worker of the same process to one.
  *
  * An idle server does not keep the process alive; a request in flight does.
  *
@@ -60,7 +68,7 @@ const constructing = Symbol('constructing');
  * const { outputs } = await server.model('digits').infer({ image: new Float32Array(64) });
  */
 export class InferenceServer implements AsyncDisposable {
-  /** The same as {@link createServer}, whose module puts it here. */
+  /** The same function as {@link createServer}. */
   declare static readonly create: CreateServer;
 
   static {
@@ -70,40 +78,49 @@ export class InferenceServer implements AsyncDisposable {
   #handle: ServerHandle | undefined;
   readonly #captureStacks: boolean;
   readonly #devices: () => readonly string[];
+  readonly #metrics: ResolvedMetrics;
+  readonly #machine: Machine;
+  readonly #custom: CustomMetrics = new CustomMetrics();
   readonly #native: NativeServer;
   readonly #dispatcher: Dispatcher;
   readonly #table: ModelTable;
-  /** Only the server that was created here loads and unloads. */
+  /** Undefined on an attached server, which cannot load and unload. */
   readonly #registry: Registry | undefined;
   readonly #explicit: boolean;
-  /** At most {@link mostHandles}, oldest first. */
-  readonly #models: Map<string, ModelHandle> = new Map();
+  readonly #handles: ModelHandles;
   #closing: Promise<void> | undefined;
 
   private constructor(key: symbol, parts: ServerParts) {
-    // A program in JavaScript gets this far with whatever it passes.
+    // JavaScript programs can call a private constructor.
     if (key !== constructing) {
       throw invalidArgument(
         'InferenceServer has no public constructor: use await createServer(modelRepository)',
       );
     }
-    const { native, dispatcher, registry, explicit, captureStacks, repositories, devices } = parts;
+    const { native, dispatcher, registry, explicit, captureStacks, metrics, repositories, devices } = parts;
     this.#native = native;
     this.#dispatcher = dispatcher;
     this.#table = new ModelTable(native, dispatcher);
+    this.#handles = new ModelHandles(native, this.#table);
     this.#registry = registry;
     this.#explicit = explicit;
     this.#captureStacks = captureStacks;
     this.#devices = devices;
+    this.#metrics = metrics;
+    this.#machine = new Machine(metrics.intervalMs);
     watchServer(this.#table, { native, dispatcher, repositories });
   }
 
   /**
-   * Names this server for {@link attachServer}; structured-cloneable. Who has asked for it closes the server: it may be
-   * in use somewhere else, and so it is not closed when it is dropped here.
+   * Identifies this server for {@link attachServer}. It can be sent to a worker_thread. Once it was asked
+   * for, the server has to be closed by the program: it may be in use elsewhere, so dropping it here does not
+   * close it.
+   *
+   * @example
+   * new Worker('./worker.js', { workerData: { handle: server.handle } });
    */
   get handle(): ServerHandle {
-    // Connections end by themselves.
+    // Attached connections end on their own.
     if (this.#registry) forgetServer(this.#dispatcher);
     this.#handle ??= Object.freeze({
       tritonts: 'server',
@@ -111,23 +128,32 @@ export class InferenceServer implements AsyncDisposable {
       engine: addon().engineId(),
       id: this.#native.id(),
       captureStacks: this.#captureStacks,
+      metrics: this.#metrics,
       devices: Object.freeze([...this.#devices()]),
     });
     return this.#handle;
   }
 
-  /** Whether all models that should be served are. Triton: `TRITONSERVER_ServerIsReady` with strict readiness. */
+  /**
+   * Whether every model that should be served is ready. Triton: `TRITONSERVER_ServerIsReady` with strict
+   * readiness.
+   *
+   * @example
+   * response.statusCode = server.ready ? 200 : 503;
+   */
   get ready(): boolean {
     if (this.#closing || this.#dispatcher.closed) return false;
     return isReady(indexOf(this.#table));
   }
 
   /**
-   * A model's handle. It may be kept: it survives reloads.
+   * Returns a model's handle. It stays valid when the model is reloaded.
    *
-   * @param version - A version to pin; by default each request takes the newest ready one.
-   * @returns The model; its inputs and outputs are typed by name where it is in {@link ModelRegistry}.
-   * @throws {TritonError} NOT_FOUND if no repository knows the name, UNAVAILABLE after `close()`.
+   * @param name - The model's name.
+   * @param version - The version to pin it to (default: each request takes the newest ready version).
+   * @returns The model. Its inputs and outputs are typed by name if it is in {@link ModelRegistry}.
+   * @throws {@link TritonError} NOT_FOUND if no repository knows the name, UNAVAILABLE after `close()`,
+   *   INVALID_ARG for a name or version of the wrong type.
    *
    * @example
    * const model = server.model('digits');
@@ -136,32 +162,19 @@ export class InferenceServer implements AsyncDisposable {
   model<N extends keyof ModelRegistry>(name: N, version?: string | number): TypedModel<SignatureOf<N>>;
   model(name: string, version?: string | number): Model;
   model(name: string, version?: string | number): Model {
-    return this.#model(name, version);
-  }
-
-  #model(name: string, version: string | number | undefined): ModelHandle {
-    this.#table.checkOpen();
-    if (typeof (name as unknown) !== 'string')
-      throw invalidArgument(`expected a model's name but received ${typeof name}`);
-    const pinned = checkVersion(version);
-    const key = pinned === undefined ? name : `${name}\0${pinned}`;
-    const known = this.#models.get(key);
-    if (known) return known;
-    if (!this.#table.entry(name)) throw this.#table.unknown(name);
-    const model = new ModelHandle(this.#native, this.#table, name, pinned);
-    if (this.#models.size >= mostHandles) {
-      // The oldest; its holders may go on using it.
-      const [oldest] = this.#models.keys();
-      if (oldest !== undefined) this.#models.delete(oldest);
-    }
-    this.#models.set(key, model);
-    return model;
+    return this.#handles.of(name, version);
   }
 
   /**
-   * `server.model(name, options.version).infer(inputs, options)`; rejects where that would throw.
+   * Runs a model: `server.model(name, options.version).infer(inputs, options)`. Where that call would throw,
+   * this one rejects.
    *
-   * @returns As {@link Model.infer}.
+   * @param name - The model's name.
+   * @param inputs - As for {@link Model.infer}.
+   * @param options - As for {@link Model.infer}, and the version to use (default: the newest ready one).
+   * @returns The same as {@link Model.infer}.
+   * @throws {@link TritonError} NOT_FOUND if no repository knows the name, otherwise as {@link
+   *   Model.infer}.
    *
    * @example
    * const { outputs } = await server.infer('digits', { image: new Float32Array(64) });
@@ -188,10 +201,60 @@ export class InferenceServer implements AsyncDisposable {
   ): Promise<InferResult> {
     checkObject(options, 'infer options');
     const { version, ...rest } = options;
-    return this.#model(name, version).inferFor(serverInfer, inputs, rest);
+    return this.#handles.of(name, version).inferFor(serverInfer, inputs, rest);
   }
 
-  /** What this server is. Triton: server metadata. */
+  /**
+   * Runs a model with any number of responses: `server.model(name, options.version).stream(inputs, options)`.
+   * Where `server.model` would throw, the iterator rejects.
+   *
+   * @param name - The model's name.
+   * @param inputs - As for {@link Model.infer}.
+   * @param options - As for {@link Model.stream}, and the version to use (default: the newest ready one).
+   * @returns The same as {@link Model.stream}.
+   * @throws {@link TritonError} NOT_FOUND if no repository knows the name, otherwise as {@link
+   *   Model.stream}.
+   *
+   * @example
+   * for await (const { outputs } of server.stream('writer', { prompt: ['Once'] })) console.log(outputs);
+   */
+  stream<
+    N extends keyof ModelRegistry,
+    const W extends RequestedOutputs<OutputNames<SignatureOf<N>>> | undefined = undefined,
+  >(
+    name: N,
+    inputs: InputsOf<SignatureOf<N>>,
+    options?: InferOptions<OutputNames<SignatureOf<N>>, W> & {
+      readonly version?: string | number | undefined;
+    },
+  ): AsyncIterableIterator<InferResult<WantedOf<SignatureOf<N>, W>>>;
+  stream(
+    name: string,
+    inputs: Inputs,
+    options?: InferOptions & { readonly version?: string | number | undefined },
+  ): AsyncIterableIterator<InferResult>;
+  stream(
+    name: string,
+    inputs: Inputs,
+    options: InferOptions & { readonly version?: string | number | undefined } = {},
+  ): AsyncIterableIterator<InferResult> {
+    try {
+      checkObject(options, 'infer options');
+      const { version, ...rest } = options;
+      return this.#handles.of(name, version).streamFor(serverStream, inputs, rest);
+    } catch (error) {
+      return failedStream(error);
+    }
+  }
+
+  /**
+   * Describes this server. Triton: `TRITONSERVER_ServerMetadata`.
+   *
+   * @throws {@link TritonError} UNAVAILABLE after `close()`.
+   *
+   * @example
+   * const { version, backends, devices } = server.metadata();
+   */
   metadata(): ServerMetadata {
     this.#table.checkOpen();
     return {
@@ -206,9 +269,14 @@ export class InferenceServer implements AsyncDisposable {
   }
 
   /**
-   * All models of the repositories, with the state and reason of each version. Triton: `RepositoryIndex`.
+   * Lists all models of the repositories, with the state and reason of each version. Triton:
+   * `RepositoryIndex`.
    *
-   * @param options - `ready: true`: only what is ready.
+   * @param options - With `ready: true`, only ready versions are listed (default false).
+   * @throws {@link TritonError} UNAVAILABLE after `close()`, INVALID_ARG for wrong options.
+   *
+   * @example
+   * for (const { name, state, reason } of server.index()) console.log(name, state, reason);
    */
   index(options: { readonly ready?: boolean | undefined } = {}): ModelStatus[] {
     this.#table.checkOpen();
@@ -219,12 +287,19 @@ export class InferenceServer implements AsyncDisposable {
   }
 
   /**
-   * Loads a model, or loads it anew if its files have changed. Requests go on meanwhile. Triton: `LoadModel`.
+   * Loads a model, or loads it again if its files have changed. Requests are served meanwhile. If the load
+   * fails, the old versions go on serving. Triton: `LoadModel`.
    *
-   * @param options - Another configuration, or other files, than the repository's; then it is always loaded anew.
-   * @throws {TritonError} UNAVAILABLE unless `modelControlMode` is 'explicit', UNSUPPORTED on an attached server,
-   *   NOT_FOUND if no repository has it, else the reason why it cannot be loaded; what was served then goes on. What
-   *   `onProgress` throws, when the load has ended.
+   * @param name - The model's name.
+   * @param options - A configuration, or files, to use instead of the repository's. The model is then
+   *   always loaded again.
+   * @throws {@link TritonError} UNAVAILABLE unless `modelControlMode` is 'explicit', UNSUPPORTED on an
+   *   attached server, NOT_FOUND if no repository has the model, INVALID_ARG for wrong options; otherwise the
+   *   code of the reason why it cannot be loaded. It also rejects, when the load has ended, with whatever
+   *   `onProgress` threw.
+   *
+   * @example
+   * await server.loadModel('digits', { config: { max_batch_size: 16 } });
    */
   async loadModel(name: string, options: LoadModelOptions = {}): Promise<void> {
     const registry = this.#control('loaded');
@@ -233,49 +308,132 @@ export class InferenceServer implements AsyncDisposable {
   }
 
   /**
-   * Unloads a model; resolves when its requests have ended and its memory is free. Triton: `UnloadModel`.
+   * Unloads a model. Resolves when its requests have ended and its memory is free. Unloading a model that is
+   * not loaded succeeds. Triton: `UnloadModel`.
    *
-   * @throws {TritonError} INVALID_ARG for wrong options, else as {@link loadModel}; unloading what is not loaded succeeds.
+   * @param name - The model's name.
+   * @param options - See {@link UnloadModelOptions}.
+   * @throws {@link TritonError} INVALID_ARG for wrong options and for a model that an ensemble needs,
+   *   UNAVAILABLE unless `modelControlMode` is 'explicit', UNSUPPORTED on an attached server.
    *
    * @example
    * await server.unloadModel('digits');
    */
   async unloadModel(name: string, options: UnloadModelOptions = {}): Promise<void> {
     checkUnloadOptions(options);
-    await this.#control('unloaded').unload(name);
+    await this.#control('unloaded').unload(name, options.unloadDependents);
   }
 
   /**
-   * Statistics of all versions that are served, or of one model's, or of one version. Triton: `ModelStatistics`.
+   * Statistics of all served versions, of one model's versions, or of one version. Triton: `ModelStatistics`.
    *
-   * @throws {TritonError} NOT_FOUND or UNAVAILABLE for a named model or version that is not served.
+   * @param name - The model (default: all models).
+   * @param version - Its version (default: all that are served).
+   * @throws {@link TritonError} NOT_FOUND or UNAVAILABLE for a named model or version that is not served.
+   *
+   * @example
+   * for (const { name, inference_count } of server.statistics()) console.log(name, inference_count);
    */
   statistics(name?: string, version?: string | number): ModelStatistics[] {
     this.#table.checkOpen();
-    const pinned = checkVersion(version);
-    if (name !== undefined && (pinned !== undefined || !this.#table.entry(name)?.ready.length)) {
-      const ready = this.#table.resolve(name, pinned);
-      return [statisticsOf(ready, this.#native.statistics(ready.uid))];
+    return serverStatistics(this.#native, this.#table, name, checkVersion(version));
+  }
+
+  /**
+   * Says how the last batches of a model came about, and what limits its throughput now. The engine notes it for each batch
+   * whether or not somebody asks. Batches of a warm-up are left out. Triton has no counterpart.
+   *
+   * @param name - The model's name.
+   * @param options - The version (default: the newest ready one).
+   * @throws {@link TritonError} NOT_FOUND or UNAVAILABLE for a model or version that is not served, UNAVAILABLE after
+   *   `close()`, UNSUPPORTED for an ensemble, which forms no batches, INVALID_ARG for wrong options.
+   *
+   * @example
+   * console.log(server.explain('digits').summary);
+   */
+  explain(name: string, options: { readonly version?: string | number | undefined } = {}): Explanation {
+    this.#table.checkOpen();
+    checkModelName(name);
+    checkObject(options, 'explain options');
+    checkKeys(options, ['version'], 'explain options');
+    const { uid, version, config } = this.#table.resolve(name, checkVersion(options.version));
+    const step = config.ensemble_scheduling?.step[0];
+    if (step) {
+      const message = `model '${name}' is an ensemble, which forms no batches: explain its steps, such as '${step.model_name}'`;
+      throw new TritonError('UNSUPPORTED', message, { model: name });
     }
-    return (name === undefined ? this.#table.names() : [name]).flatMap((model) =>
-      (this.#table.entry(model)?.ready ?? [])
-        .map((ready) => statisticsOf(ready, this.#native.statistics(ready.uid)))
-        .reverse(),
+    return explanationOf(
+      { name, version, maxBatchSize: config.max_batch_size, dynamic: config.dynamic_batching !== undefined },
+      this.#native.batches(uid),
     );
   }
 
   /**
-   * Refuses new requests, finishes accepted ones up to a time limit, cancels the rest, and releases everything. On an
-   * attached server it ends this environment's connection only. Idempotent.
+   * What Prometheus scrapes: its text format, version 0.0.4, with the names of Triton's metrics; docs/metrics.md has all.
    *
-   * @throws {TritonError} INTERNAL, 2 s after the limit, if a run, load or destructor did not return; it is then abandoned.
+   * @throws {@link TritonError} UNAVAILABLE after `close()`.
+   *
+   * @example
+   * http.createServer((_, response) => response.end(server.metrics())).listen(8002);
+   */
+  metrics(): string {
+    this.#table.checkOpen();
+    const versions = this.#table.names().flatMap((model) =>
+      [...(this.#table.entry(model)?.ready ?? [])]
+        .reverse()
+        .flatMap(({ uid, version, config, loadSeconds }) => {
+          const metrics = this.#native.metrics(uid, this.#metrics.quantiles);
+          return metrics ? [{ model, version, config, loadSeconds, metrics }] : [];
+        }),
+    );
+    return metricsText({
+      config: this.#metrics,
+      boundsNs: addon().latencyBoundsNs(),
+      versions,
+      machine: this.#machine,
+      inFlightBytes: this.#native.inFlightBytes(),
+      custom: this.#custom,
+    });
+  }
+
+  /**
+   * A metric of the application's own, which {@link metrics} shows with the server's; the same one where it was asked for
+   * before. It belongs to this object: attached servers have their own.
+   *
+   * @throws {@link TritonError} INVALID_ARG for names, labels or buckets that Prometheus does not take, ALREADY_EXISTS where the
+   *   name has another type, help, names of labels or buckets.
+   *
+   * @example
+   * const orders = server.metric({ name: 'orders_total', help: 'Orders', type: 'counter', labels: { shop: 'north' } });
+   * orders.increment();
+   */
+  metric(options: MetricOptions): Metric {
+    return this.#custom.metric(options);
+  }
+
+  /**
+   * Refuses new requests, lets accepted ones end within a time limit, cancels the rest, and releases
+   * everything. On an attached server it only ends this environment's connection. Further calls return the
+   * same outcome. Triton: stopping `tritonserver`, whose `--exit-timeout-secs` is the limit.
+   *
+   * @param options - The time limit (default 30 s).
+   * @throws {@link TritonError} INTERNAL, 2 s after the limit, if a run, load or destructor did not return
+   *   and was abandoned; INVALID_ARG for wrong options.
+   *
+   * @example
+   * process.once('SIGTERM', () => void server.close({ timeoutMs: 10_000 }));
    */
   async close(options: CloseOptions = {}): Promise<void> {
     const timeoutMs = checkCloseOptions(options);
     await (this.#closing ??= this.#close(timeoutMs));
   }
 
-  /** {@link close}. */
+  /**
+   * Calls {@link close}, for `await using`.
+   *
+   * @example
+   * await using server = await createServer('./models'); // closed at the end of the block
+   */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
@@ -291,16 +449,21 @@ export class InferenceServer implements AsyncDisposable {
     if (!this.#registry) {
       throw new TritonError(
         'UNSUPPORTED',
-        `models are ${what} by the server that was created, not by an attached one`,
+        'an attached server cannot load or unload models: this is for the thread that called createServer',
       );
     }
     if (!this.#explicit) {
-      throw new TritonError('UNAVAILABLE', `models can be ${what} only with modelControlMode: 'explicit'`);
+      throw new TritonError(
+        'UNAVAILABLE',
+        `models can be ${what} only if the server was created with modelControlMode: 'explicit'`,
+      );
     }
     return this.#registry;
   }
 }
 
 /** What callers call: their frames are below this in a stack. */
-// eslint-disable-next-line @typescript-eslint/unbound-method -- never called from here
+/* eslint-disable @typescript-eslint/unbound-method -- never called from here */
 const serverInfer = InferenceServer.prototype.infer;
+const serverStream = InferenceServer.prototype.stream;
+/* eslint-enable @typescript-eslint/unbound-method */

@@ -1,4 +1,4 @@
-/** An item of `Model.map` on its way, and what comes of it. */
+/** An item of `Model.map`, from its request to its outcome. */
 
 import type { Waiter } from '../dispatch/types.js';
 import { TritonError } from '../errors.js';
@@ -15,12 +15,15 @@ export interface Mappable {
   sendChecked(inputs: Inputs, options: CheckedOptions, waiter: Waiter<InferResult>, origin: string): void;
 }
 
-/** What is yielded: a result, or with its index where errors are yielded or the order is not kept. */
+/**
+ * What the iterator yields: a result, or an outcome with its index if errors are yielded or the order is not
+ * kept.
+ */
 export type Yielded = InferResult | MapOutcome;
 
-/** An item on its way. */
+/** An item with its outcome. It is used again for other items. */
 export interface Entry extends Waiter<InferResult> {
-  /** Which item of the source it is, from 0. */
+  /** Position of the item in the source, from 0. */
   index: number;
   inputs: Inputs;
   state: 'under way' | 'done' | 'failed';
@@ -28,10 +31,10 @@ export interface Entry extends Waiter<InferResult> {
   error: unknown;
 }
 
-/** Those of an entry that holds no item. */
+/** The inputs of an entry that holds no item. */
 export const noInputs: Inputs = Object.freeze({});
 
-/** The error that is yielded for an item: what a getter of the caller's throws may be anything. */
+/** The error to yield for an item. A caller's getter may throw anything. */
 export function itemError(model: string, index: number, error: unknown): TritonError {
   if (error instanceof TritonError) return error;
   const reason = error instanceof Error ? error.message : String(error);

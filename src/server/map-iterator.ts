@@ -1,14 +1,15 @@
 /**
- * The iterator behind `Model.map`. Hand-written: an async generator costs half of the throughput.
+ * The iterator behind `Model.map`. It is written by hand, because an async generator costs half of the
+ * throughput.
  *
- *     source -> items under way -> entries to be handed out -> waiters, the calls of next()
+ *     source -> items in flight -> entries to hand out -> waiters, the calls of next()
  *
- * In input order, an item is an entry from the moment it is taken, and the first entry goes to the first waiter when it
- * is done; unordered, it becomes an entry when it is done. No more than `concurrency` items are held at a time. Entries
- * are used again, so that an item costs nothing but its request, its result and a promise.
+ * In input order, an item is an entry from the moment it is taken, and the first entry goes to the first
+ * waiter when it is done. Unordered, it becomes an entry when it is done. At most `concurrency` items are
+ * held at a time. Entries are used again, so an item costs only its request, its result and a promise.
  */
 
-import { isLimit } from '../dispatch/errors.js';
+import { isLimit } from '../dispatch/request-errors.js';
 import { TritonError } from '../errors.js';
 import { Queue } from '../queue.js';
 import type { Inputs } from '../tensor/inputs.js';
@@ -19,16 +20,19 @@ import type { MapOptions } from './results.js';
 
 type Next = IteratorResult<Yielded, undefined>;
 
-/** A call of next() that has no answer yet. */
+/** A call of next() that is not answered yet. */
 interface Waiter {
   readonly resolve: (next: Next) => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** Items that are taken from the source in one go while all goes well. */
+/** The most items that are taken from the source in one go, while all goes well. */
 const mostAtOnce = 128;
 
-/** How long to wait before another try when only others have requests in flight, in milliseconds. */
+/** How many refused items are sent again when one has ended: so it returns to its former number when there is room. */
+const mostForOne = 2;
+
+/** How long to wait before a retry if only other callers have requests in flight, in milliseconds. */
 const retryMs = 1;
 
 /** See the head of this file. */
@@ -37,27 +41,32 @@ export class MapIterator implements AsyncIterableIterator<Yielded>, ItemConsumer
   readonly #concurrency: number;
   readonly #ordered: boolean;
   readonly #yieldsErrors: boolean;
-  /** The source is asked for more when so few items are held that a good many can be taken. */
+  /**
+   * The source is asked for more when at most this many items are held, so that several can be taken at once.
+   */
   readonly #refillAt: number;
-  /** Frames of whoever called `map`; with `captureStacks` only. */
+  /** Stack frames of the code that called `map`; only with `captureStacks`. */
   readonly #origin: string;
   readonly #options: CheckedOptions;
   readonly #source: ItemSource;
   readonly #waiters: Queue<Waiter> = new Queue();
   #entries: Queue<Entry> = new Queue();
-  /** Items taken and not handed out. */
+  /** How many items were taken and not handed out. */
   #held = 0;
   #taken = 0;
   /** Entries that have been handed out. */
   readonly #free: Entry[] = [];
-  /** Entries that were refused for too much in flight, in order; sent again when others have ended. */
+  /**
+   * Entries that were refused because too much was in flight or the queue was full, in order. They are sent again when
+   * others have ended.
+   */
   #refused: Entry[] = [];
-  /** Entries that the engine has. */
+  /** How many entries the engine has. */
   #inFlight = 0;
   #ended = false;
-  /** What the source threw: it comes after the results of the items before it. */
+  /** What the source threw. It comes after the results of the items before it. */
   #sourceError: { readonly error: unknown } | undefined;
-  /** What ended it while nobody waited. */
+  /** What ended the iteration while no call of next() waited. */
   #failure: { readonly error: unknown } | undefined;
   #timer: NodeJS.Timeout | undefined;
   #unlisten: (() => void) | undefined;
@@ -65,16 +74,18 @@ export class MapIterator implements AsyncIterableIterator<Yielded>, ItemConsumer
   constructor(
     model: Mappable,
     items: Iterable<Inputs> | AsyncIterable<Inputs>,
-    { concurrency, outputs, signal, ordered = true, onError = 'throw' }: MapOptions,
+    options: MapOptions,
     origin: string,
   ) {
+    const { concurrency, outputs, signal, ordered = true, onError = 'throw' } = options;
+    const { priority, timeoutUs, parameters } = options;
     this.#model = model;
     this.#origin = origin;
     this.#ordered = ordered;
     this.#yieldsErrors = onError === 'yield';
     this.#concurrency = concurrency ?? model.defaultConcurrency;
     this.#refillAt = this.#concurrency - Math.max(1, Math.min(mostAtOnce, this.#concurrency >> 3));
-    const checked = model.check({ outputs });
+    const checked = model.check({ outputs, priority, timeoutUs, parameters });
     this.#options = { ...checked, request: { ...checked.request, owner: this } };
     this.#source = new ItemSource(items, this);
     if (!signal) return;
@@ -102,7 +113,7 @@ export class MapIterator implements AsyncIterableIterator<Yielded>, ItemConsumer
     const entry = this.#entries.peek();
     if (entry?.state === 'done' && this.#waiters.length === 0) {
       const next = this.#handOut(entry);
-      // Several items at once take less time than as many one by one.
+      // Several items at once take less time than one by one.
       if (this.#held <= this.#refillAt) this.#pullMore();
       return Promise.resolve(next);
     }
@@ -143,7 +154,7 @@ export class MapIterator implements AsyncIterableIterator<Yielded>, ItemConsumer
     this.#advance();
   }
 
-  /** Hands out what is done, and asks the source for what there is room for. */
+  /** Hands out what is done, and asks the source for as much as there is room for. */
   #advance(): void {
     this.#deliver();
     this.#pullMore();
@@ -154,7 +165,7 @@ export class MapIterator implements AsyncIterableIterator<Yielded>, ItemConsumer
     if (this.hasRoom) this.#source.pull();
   }
 
-  /** Takes the first entry, which has ended. */
+  /** Hands out the first entry, which has ended. */
   #handOut(entry: Entry): Next {
     const value = this.#yielded(entry);
     this.#entries.shift();
@@ -191,7 +202,7 @@ export class MapIterator implements AsyncIterableIterator<Yielded>, ItemConsumer
         this.#fail(error);
         continue;
       } else if (this.#source.exhausted && this.#held === 0) {
-        // It has nothing to tell the source, so there is nothing to wait for.
+        // The end has nothing to report from the source, so it is not awaited.
         void this.#end();
         waiter.resolve({ done: true, value: undefined });
       } else {
@@ -214,8 +225,7 @@ export class MapIterator implements AsyncIterableIterator<Yielded>, ItemConsumer
         entry.result = result;
         this.#settled(entry, 'done');
         if (this.#refused.length > 0) {
-          // Twice as many as have ended: so it gets back to where it was when there is more room again.
-          this.#retry(2);
+          this.#retry(mostForOne);
           this.#advance();
         } else if (this.#waiters.length > 0 && this.#entries.peek() === entry) {
           this.#advance();
@@ -224,6 +234,8 @@ export class MapIterator implements AsyncIterableIterator<Yielded>, ItemConsumer
       reject: (error) => {
         this.#inFlight--;
         this.#failed(entry, error);
+        // One that failed has made room, too.
+        if (!this.#ended && !isLimit(error)) this.#retry(mostForOne);
         this.#advance();
       },
     };
@@ -235,13 +247,16 @@ export class MapIterator implements AsyncIterableIterator<Yielded>, ItemConsumer
     if (!this.#ordered) this.#entries.push(entry);
   }
 
-  #send(entry: Entry): void {
+  /** Returns whether the engine has the entry, or is to have it later. */
+  #send(entry: Entry): boolean {
     this.#inFlight++;
     try {
       this.#model.sendChecked(entry.inputs, this.#options, entry, this.#origin);
+      return true;
     } catch (error) {
       this.#inFlight--;
       this.#failed(entry, error);
+      return isLimit(error);
     }
   }
 
@@ -253,25 +268,30 @@ export class MapIterator implements AsyncIterableIterator<Yielded>, ItemConsumer
       return;
     }
     this.#refused.push(entry);
-    // With something of our own in flight, its end is the signal; else others hold the memory.
+    // If it has requests in flight, their end triggers the retry. Otherwise others have the room, and one entry tries for all.
     if (this.#inFlight > 0) return;
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
-      this.#retry(Infinity);
-      // What cannot be sent any more ends it.
+      this.#retry(1);
+      // A request that cannot be sent at all ends the iteration.
       this.#advance();
     }, retryMs);
   }
 
   #retry(most: number): void {
-    if (this.#refused.length === 0) return;
-    for (const entry of this.#refused.splice(0, most)) this.#send(entry);
+    // An entry that cannot be sent at all, as of a model that was unloaded, makes room for the next one at once: nothing
+    // comes back from it that would.
+    for (let sent = 0; sent < most;) {
+      const entry = this.#refused.shift();
+      if (!entry) return;
+      if (this.#send(entry)) sent++;
+    }
   }
 
-  /** Ends it with an error, for the first waiter or for the next that comes; others get nothing more. */
+  /** Ends the iteration with an error, for the first waiter or the next one. Later calls get nothing more. */
   #fail(error: unknown): void {
     const waiter = this.#waiters.shift();
-    // What the source has to say about its end counts less.
+    // This error matters more than whatever the source throws when it is ended.
     const ending = this.#end().catch(() => undefined);
     if (!waiter) this.#failure = { error };
     void ending.then(() => {
@@ -279,7 +299,7 @@ export class MapIterator implements AsyncIterableIterator<Yielded>, ItemConsumer
     });
   }
 
-  /** Cancels what is in flight, and tells the source that no more is wanted; resolves when the source has ended. */
+  /** Cancels what is in flight, and tells the source to end. Resolves when the source has ended. */
   async #end(): Promise<void> {
     if (this.#ended) return;
     this.#ended = true;
@@ -290,7 +310,7 @@ export class MapIterator implements AsyncIterableIterator<Yielded>, ItemConsumer
     this.#sourceError = undefined;
     this.#refused = [];
     const ending = this.#source.end();
-    // What is in flight rejects in here.
+    // Requests in flight reject during this call.
     if (this.#inFlight > 0) this.#model.cancelAll(this);
     await ending;
   }

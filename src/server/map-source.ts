@@ -1,17 +1,20 @@
-/** Where the items of `Model.map` come from: an iterable or async iterable of the caller's. */
+/** The source of items of `Model.map`: an iterable or async iterable of the caller's. */
 
 import { AsyncResource } from 'node:async_hooks';
 import type { Inputs } from '../tensor/inputs.js';
 
-/** Who takes the items. */
+/** Takes items from a source. */
 export interface ItemConsumer {
   /** Whether another item is wanted now. */
   readonly hasRoom: boolean;
-  /** Takes an item. What it throws counts as the source's. */
+  /** Takes an item. What it throws counts as an error of the source. */
   take(inputs: Inputs): void;
-  /** The source failed, and is exhausted. */
+  /** The source failed. It is exhausted then. */
   sourceFailed(error: unknown): void;
-  /** An async source has answered: {@link take} or {@link sourceFailed} was called, or it is exhausted. */
+  /**
+   * An async source has answered: {@link take} or {@link sourceFailed} was called, or the source is
+   * exhausted.
+   */
   sourceAnswered(): void;
 }
 
@@ -20,13 +23,13 @@ export class ItemSource {
   readonly #items: Iterator<Inputs, unknown> | undefined;
   readonly #asyncItems: AsyncIterator<Inputs, unknown> | undefined;
   readonly #consumer: ItemConsumer;
-  /** The source runs in the async context (`AsyncLocalStorage`) of whoever called `map`. */
+  /** The source runs in the async context (`AsyncLocalStorage`) of the code that called `map`. */
   readonly #context: AsyncResource = new AsyncResource('tritonts.map');
   readonly #pullNow = (): void => {
     if (this.#asyncItems) this.#pullAsync(this.#asyncItems);
     else if (this.#items) this.#pullAll(this.#items);
   };
-  /** An async source was asked for its next item. */
+  /** Whether an async source was asked for its next item. */
   #pulling = false;
   #exhausted = false;
 
@@ -36,23 +39,25 @@ export class ItemSource {
     else this.#items = items[Symbol.iterator]();
   }
 
-  /** It has no more items, or is not to be asked for any. */
+  /** Whether it has no more items, or must not be asked for any. */
   get exhausted(): boolean {
     return this.#exhausted;
   }
 
-  /** Asks for items while the consumer has room. Most often answers make room, in whatever context these come. */
+  /**
+   * Asks for items while the consumer has room. Mostly responses make room, which come in any async context.
+   */
   pull(): void {
     this.#context.runInAsyncScope(this.#pullNow);
   }
 
-  /** Tells the source that no more is wanted; resolves when it has ended. Rejects with what it throws then. */
+  /** Tells the source to end. Resolves when it has ended, and rejects with whatever it throws then. */
   async end(): Promise<void> {
     if (this.#exhausted) return;
     this.#exhausted = true;
     this.#items?.return?.();
     const ending = this.#asyncItems?.return?.();
-    // A generator that was asked for an item ends when it has it, and that may be never.
+    // A generator that was asked for an item ends only after that item, which may never come.
     if (this.#pulling) ending?.catch(() => undefined);
     else await ending;
   }

@@ -1,7 +1,7 @@
-/** `Model.map`: a data set through a model, several items in flight. */
+/** `Model.map`: runs a model on a data set, with several items in flight. */
 
 import { TritonError } from '../errors.js';
-import { checkKeys, checkObject, expected } from '../checks.js';
+import { checkKeys, checkObject, expected } from '../argument-checks.js';
 import type { Inputs } from '../tensor/inputs.js';
 import type { Mappable, Yielded } from './map-entry.js';
 import { MapIterator } from './map-iterator.js';
@@ -13,13 +13,16 @@ const mapKeys: readonly string[] = [
   'signal',
   'ordered',
   'onError',
+  'priority',
+  'timeoutUs',
+  'parameters',
 ] satisfies readonly (keyof MapOptions)[];
 
 /**
- * See {@link Model.map}.
+ * Implements {@link Model.map}.
  *
- * @param origin - Frames of the caller, for the stacks of failures.
- * @throws {TritonError} INVALID_ARG for options or items of the wrong kind.
+ * @param origin - Stack frames of the caller, for errors.
+ * @throws {@link TritonError} INVALID_ARG for options or items of the wrong kind.
  */
 export function mapModel(
   model: Mappable,
@@ -29,7 +32,7 @@ export function mapModel(
 ): AsyncIterableIterator<Yielded> {
   checkObject(options, 'map options');
   checkKeys(options, mapKeys, 'map options');
-  const { concurrency, outputs, signal, ordered, onError } = options;
+  const { concurrency, outputs, signal, ordered, onError, priority, timeoutUs, parameters } = options;
   if (concurrency !== undefined && (!Number.isSafeInteger(concurrency) || concurrency < 1)) {
     throw new TritonError(
       'INVALID_ARG',
@@ -65,16 +68,16 @@ export function mapModel(
   return new MapIterator(
     model,
     items,
-    { concurrency, outputs: copied(outputs), signal, ordered, onError },
+    { concurrency, outputs: copied(outputs), signal, ordered, onError, priority, timeoutUs, parameters },
     origin,
   );
 }
 
-/** What is wanted of each item is looked at when its turn comes. Its checks come then, too. */
+/** A copy of the wanted outputs. They are read and checked for each item when its turn comes. */
 function copied(outputs: MapOptions['outputs']): MapOptions['outputs'] {
   if (!Array.isArray(outputs)) return outputs;
   return outputs.map((output: unknown) =>
-    // A string is left as it is, and so is whatever else is there in place of an object.
+    // Strings are kept, and so are values of a wrong kind.
     typeof output === 'object' && output !== null ? { ...(output as RequestedOutput) } : (output as string),
   );
 }

@@ -1,85 +1,117 @@
-/** Shapes of what a server and its models tell of themselves: Triton's JSON, snake_case. */
+/** What a server and its models report about themselves, in Triton's JSON shape with snake_case names. */
 
 import type { Datatype } from '../tensor/datatype.js';
 import type { ModelState } from '../registry/published.js';
 
-/** An input or output in metadata. */
+/**
+ * An input or output in metadata.
+ *
+ * @example
+ * const { name, datatype, shape } = model.metadata.inputs[0]!; // 'image', 'FP32', [-1, 64]
+ */
 export interface TensorMetadata {
   /** Its name. */
   readonly name: string;
-  /** Protocol name of its datatype. */
+  /** Protocol name of its datatype, such as 'FP32'. */
   readonly datatype: Datatype;
-  /** With -1 first for the batch where the model batches, and for variable dims. */
+  /** Its shape. -1 stands for a variable dim, and comes first for the batch if the model batches. */
   readonly shape: readonly number[];
 }
 
-/** Triton's model metadata (`GET /v2/models/M`). */
+/**
+ * Triton's model metadata (`GET /v2/models/M`).
+ *
+ * @example
+ * const { platform, inputs, outputs } = model.metadata;
+ */
 export interface ModelMetadata {
   /** The model's name. */
   readonly name: string;
-  /** The asked version, or all ready ones. */
+  /** The pinned version, or all ready versions. */
   readonly versions: readonly string[];
   /** The config's platform, or its backend. */
   readonly platform: string;
-  /** In the order of the configuration. */
+  /** The inputs, in the order of the configuration. */
   readonly inputs: readonly TensorMetadata[];
-  /** In the order of the configuration. */
+  /** The outputs, in the order of the configuration. */
   readonly outputs: readonly TensorMetadata[];
 }
 
-/** Triton's server metadata (`GET /v2`). */
+/**
+ * Triton's server metadata (`GET /v2`).
+ *
+ * @example
+ * const { version, backends, devices } = server.metadata();
+ */
 export interface ServerMetadata {
   /** 'tritonts'. */
   readonly name: string;
   /** Version of the package. */
   readonly version: string;
-  /** Protocol extensions of Triton that this server has. */
+  /** The protocol extensions of Triton that this server has. */
   readonly extensions: readonly string[];
-  /** Backends by name. */
+  /** Names of the backends. */
   readonly backends: readonly string[];
-  /** Devices that instances can be on: 'cpu', and 'gpu:0', 'gpu:1', … where a backend can use them. */
+  /** The devices that instances can be on: 'cpu', and 'gpu:0', 'gpu:1', … if a backend can use them. */
   readonly devices: readonly string[];
 }
 
-/** An entry of Triton's repository index. Of a model that was never loaded, the name only. */
+/**
+ * An entry of Triton's repository index. For a model that was never loaded it has only the name.
+ *
+ * @example
+ * const failed = server.index().filter(({ state }) => state === 'UNAVAILABLE');
+ */
 export interface ModelStatus {
   /** The model's name. */
   readonly name: string;
-  /** A version; absent where none is known. */
+  /** The version; absent if none is known. */
   readonly version?: string;
-  /** Its state, or the model's where no version is known. */
+  /** State of the version, or of the model if no version is known. */
   readonly state?: ModelState;
-  /** Why it is in that state. */
+  /** Why it is in that state; absent if there is nothing to say. */
   readonly reason?: string;
 }
 
-/** A count and a time, as in Triton's statistics. */
+/**
+ * A count and a time, as in Triton's statistics.
+ *
+ * @example
+ * const { count, ns } = statistics.inference_stats.queue;
+ * console.log(`${ns / count / 1000} µs in the queue on average`);
+ */
 export interface StatisticDuration {
-  /** How often. */
+  /** How many times it happened. */
   readonly count: number;
-  /** Nanoseconds in all. */
+  /** The total time in nanoseconds. */
   readonly ns: number;
 }
 
-/** Triton's statistics of a model version (`GET /v2/models/M/stats`), counts and nanoseconds as numbers. */
+/**
+ * Triton's statistics of a model version (`GET /v2/models/M/stats`), with counts and nanoseconds as numbers.
+ *
+ * @example
+ * const { inference_count, execution_count } = model.statistics();
+ * console.log(`${inference_count / execution_count} items a batch`);
+ */
 export interface ModelStatistics {
   /** The model's name. */
   readonly name: string;
-  /** Its version, as text. */
+  /** The version, as text. */
   readonly version: string;
-  /** Milliseconds since 1970 of the last batch; 0: none yet. */
+  /** When the last batch ran, in milliseconds since 1970; 0 if none ran. */
   readonly last_inference: number;
-  /** Items of successful requests: rows of a batching model, else requests. */
+  /** Items of successful requests: rows for a model that batches, otherwise requests. */
   readonly inference_count: number;
   /** Batches that ran. */
   readonly execution_count: number;
-  /** Of requests. */
+  /** Counts and times of requests. */
   readonly inference_stats: {
     /** Requests that were answered, from call to answer. */
     readonly success: StatisticDuration;
     /** Requests that failed or were cancelled after they were queued. */
     readonly fail: StatisticDuration;
-    /** Their time in the queue. */
+    /** Time in the queue. */
     readonly queue: StatisticDuration;
     /** Gathering inputs. */
     readonly compute_input: StatisticDuration;
@@ -87,12 +119,32 @@ export interface ModelStatistics {
     readonly compute_infer: StatisticDuration;
     /** Distributing outputs. */
     readonly compute_output: StatisticDuration;
-    /** Answers from the response cache; none, as there is no such cache. */
+    /** Responses from the response cache. It is always 0: there is no such cache yet. */
     readonly cache_hit: StatisticDuration;
-    /** Look-ups in vain; none. */
+    /** Lookups in the response cache that found nothing. It is always 0. */
     readonly cache_miss: StatisticDuration;
   };
-  /** By response number, of models that answer more than once. */
+  /** Why requests failed: the parts of `fail`, with the words of Triton's metrics. */
+  readonly fail_reasons: {
+    /** They timed out in the queue. */
+    readonly REJECTED: number;
+    /** They were cancelled. */
+    readonly CANCELED: number;
+    /** The backend responded with an error. */
+    readonly BACKEND: number;
+    /** There was no memory or no thread, or the version was unloaded while they were in it. */
+    readonly OTHER: number;
+  };
+  /** Requests that were never accepted, mostly because the queue was full. They are not part of `fail`. */
+  readonly refused: number;
+  /**
+   * Runs of halves of batches that failed as a whole. They are part of `execution_count`, as the failed batches are;
+   * in `batch_stats` each run that answered a request has its own size. See docs/queueing.md.
+   */
+  readonly reruns: number;
+  /**
+   * By response number, for models with several responses a request. It is always empty: there are none yet.
+   */
   readonly response_stats: Readonly<Record<string, never>>;
   /** One entry for each batch size that ran. */
   readonly batch_stats: readonly {
@@ -105,18 +157,23 @@ export interface ModelStatistics {
     /** Distributing their outputs. */
     readonly compute_output: StatisticDuration;
   }[];
-  /** Memory that the model takes; empty, as it is not measured. */
+  /** Memory that the model takes. It is always empty, because it is not measured. */
   readonly memory_usage: readonly {
     /** 'CPU' or 'GPU'. */
     readonly type: string;
-    /** Which one. */
+    /** Id of the device. */
     readonly id: number;
-    /** Bytes. */
+    /** How many bytes. */
     readonly byte_size: number;
   }[];
 }
 
-/** How a version is run. */
+/**
+ * How a version runs. Triton has no counterpart.
+ *
+ * @example
+ * const { library, instances, intraOpThreads } = model.runtimeInfo();
+ */
 export interface RuntimeInfo {
   /** The runtime's library; undefined for backends without one. */
   readonly library:
@@ -127,24 +184,24 @@ export interface RuntimeInfo {
         readonly version: string;
       }
     | undefined;
-  /** What runs batches, one at a time each. */
+  /** The instances, each of which runs one batch at a time. */
   readonly instances: readonly {
-    /** As Triton names it: group, and number in the group. */
+    /** Its name as in Triton: the group's, and its number in the group. */
     readonly name: string;
     /** KIND_CPU or KIND_GPU. */
     readonly kind: string;
     /** Id of the GPU; 0 on the CPU. */
     readonly device: number;
   }[];
-  /** Threads that a run may use; 0: unknown to us. */
+  /** How many threads a run may use; 0 if that is not known. */
   readonly intraOpThreads: number;
-  /** Whether those are the runtime's one pool for all models. */
+  /** Whether these are the runtime's one pool for all models. */
   readonly sharedPool: boolean;
   /** Whether its threads spin before they sleep. */
   readonly spinning: boolean;
   /**
-   * Why no batch of it runs on the JS thread, whatever `inline` says: its time may depend on the data, because "the model
-   * has the operator Loop"; undefined: nothing speaks against it.
+   * Why no batch of it ever runs on the JS thread, whatever `inline` says: its time may depend on the data,
+   * such as "the model has the operator Loop"; undefined if nothing prevents it.
    */
   readonly neverInline: string | undefined;
 }

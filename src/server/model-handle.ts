@@ -1,31 +1,36 @@
-/** A model's handle: `infer`, `map`, and what the model tells of itself. */
+/** A model's handle: `infer`, `stream`, `map`, and what the model reports about itself. */
 
 import type { NativeServer } from '../addon/native.js';
 import type { ModelConfig } from '../config/index.js';
-import { framesBelow } from '../dispatch/errors.js';
-import type { EntryPoint, Origin, Waiter } from '../dispatch/types.js';
-import { TritonError } from '../errors.js';
+import { framesBelow } from '../dispatch/request-errors.js';
+import { isStreamWaiter, type SentStream, type StreamWaiter } from '../dispatch/streams.js';
+import type { DispatchRequest, EntryPoint, Origin, Waiter } from '../dispatch/types.js';
+import { invalidArgument, TritonError } from '../errors.js';
 import type { Inputs } from '../tensor/inputs.js';
-import { ClassifyingWaiter } from './classifying-waiter.js';
-import { checkInferOptions, noOptions, type CheckedOptions } from './infer-options.js';
+import { ClassifyingStream, ClassifyingWaiter } from './classifying-waiter.js';
+import { checkInferOptions, SharedOptions, type CheckedOptions } from './infer-options.js';
 import type { Yielded } from './map-entry.js';
 import { mapModel } from './map.js';
 import type { ModelMetadata, ModelStatistics, RuntimeInfo } from './metadata.js';
 import type { ModelTable } from './model-table.js';
 import type { ReadyVersion } from './ready-version.js';
+import { RequestObserver, requestsObserved, StreamObserver } from './request-channels.js';
 import type { Model } from './model.js';
 import type { InferOptions, InferResult, MapOptions, MapOutcome, MapResult } from './results.js';
 import { makePromise, takeSettler } from './settler.js';
 import { statisticsOf } from './statistics.js';
+import { StreamIterator } from './stream-iterator.js';
+import type { WantedOutputs } from './wanted-outputs.js';
 
-/** The one implementation of {@link Model}. */
+/** The only implementation of {@link Model}. */
 export class ModelHandle implements Model {
   readonly name: string;
   readonly version: string | undefined;
   readonly #table: ModelTable;
   readonly #server: NativeServer;
-  /** Those of requests without any. */
-  readonly #noOptions: CheckedOptions;
+  readonly #sharedOptions: SharedOptions;
+  /** The request of all that only choose the outputs that were chosen last. */
+  #lastWanting: { readonly wanted: WantedOutputs; readonly request: DispatchRequest } | undefined;
   #ready: ReadyVersion | undefined;
   #epoch = -1;
 
@@ -34,7 +39,7 @@ export class ModelHandle implements Model {
     this.version = version;
     this.#server = server;
     this.#table = table;
-    this.#noOptions = noOptions(version !== undefined);
+    this.#sharedOptions = new SharedOptions(version !== undefined);
   }
 
   get ready(): boolean {
@@ -73,20 +78,43 @@ export class ModelHandle implements Model {
     return this.inferFor(entry.infer, inputs, options);
   }
 
-  /**
-   * {@link infer}, called by `origin`.
-   *
-   */
+  /** {@link infer} on behalf of the public function `origin`. */
   inferFor(origin: EntryPoint, inputs: Inputs, options: InferOptions | undefined): Promise<InferResult> {
     const promise = makePromise();
     const settler = takeSettler();
     try {
-      const checked = options === undefined ? this.#noOptions : this.check(options);
+      const checked = options === undefined ? this.#sharedOptions.none : this.check(options);
       this.sendChecked(inputs, checked, settler, origin);
     } catch (error) {
       settler.reject(withCaller(error, origin));
     }
     return promise;
+  }
+
+  stream(inputs: Inputs, options?: InferOptions): AsyncIterableIterator<InferResult> {
+    return this.streamFor(entry.stream, inputs, options);
+  }
+
+  /** {@link stream} on behalf of the public function `origin`. */
+  streamFor(
+    origin: EntryPoint,
+    inputs: Inputs,
+    options: InferOptions | undefined,
+  ): AsyncIterableIterator<InferResult> {
+    const iterator = new StreamIterator(this.name);
+    try {
+      const checked = options === undefined ? this.#sharedOptions.none : this.check(options);
+      if (checked.into !== undefined) {
+        throw invalidArgument(
+          `model '${this.name}': options.into has no meaning for a stream, each of whose results would overwrite the one before; copy the outputs' data instead`,
+          { model: this.name },
+        );
+      }
+      iterator.sent(this.#sendStream(inputs, checked, iterator, origin), checked.request.signal);
+    } catch (error) {
+      iterator.reject(withCaller(error, origin));
+    }
+    return iterator;
   }
 
   map(
@@ -106,6 +134,13 @@ export class ModelHandle implements Model {
     items: Iterable<Inputs> | AsyncIterable<Inputs>,
     options: MapOptions = {},
   ): AsyncIterableIterator<Yielded> {
+    if (this.#isDecoupled) {
+      throw new TritonError(
+        'UNSUPPORTED',
+        `model '${this.name}': its requests get any number of responses, which map does not take; call stream for each item`,
+        { model: this.name },
+      );
+    }
     const { dispatcher } = this.#table;
     return mapModel(this, items, options, dispatcher.captureStacks ? framesBelow(entry.map) : '');
   }
@@ -130,38 +165,108 @@ export class ModelHandle implements Model {
   }
 
   /**
-   * As {@link infer}, with a waiter instead of a promise, and options that were checked before.
+   * As {@link infer}, with a waiter instead of a promise, and with checked options.
    *
-   * @throws What keeps the request from being sent, the caller's own getters' errors among it; then the waiter is not
-   *   called.
+   * @throws {@link TritonError} Any code of {@link infer}, for a request that cannot be sent. It also
+   *   throws what the caller's getters throw. The waiter is not called then.
    */
   sendChecked(inputs: Inputs, options: CheckedOptions, waiter: Waiter<InferResult>, origin: Origin): void {
+    if (requestsObserved()) this.#sendObserved(inputs, options, waiter, origin);
+    else this.#send(inputs, options, waiter, origin);
+  }
+
+  #sendObserved(inputs: Inputs, options: CheckedOptions, waiter: Waiter<InferResult>, origin: Origin): void {
+    const observer = new RequestObserver(this.name, this.version, options.request.id, waiter);
+    try {
+      this.#send(inputs, options, observer, origin);
+    } catch (error) {
+      observer.refused(error);
+      throw error;
+    }
+  }
+
+  #sendStream(
+    inputs: Inputs,
+    options: CheckedOptions,
+    waiter: StreamWaiter<InferResult>,
+    origin: Origin,
+  ): SentStream | undefined {
+    if (!requestsObserved()) return this.#send(inputs, options, waiter, origin);
+    const observer = new StreamObserver(this.name, this.version, options.request.id, waiter);
+    try {
+      return this.#send(inputs, options, observer, origin);
+    } catch (error) {
+      observer.refused(error);
+      throw error;
+    }
+  }
+
+  /** Returns the request of a waiter that takes any number of responses. */
+  #send(
+    inputs: Inputs,
+    options: CheckedOptions,
+    waiter: Waiter<InferResult>,
+    origin: Origin,
+  ): SentStream | undefined {
     const ready = this.#current();
+    const isStream = isStreamWaiter(waiter);
+    if (ready.decoupled && !isStream) {
+      throw new TritonError(
+        'UNSUPPORTED',
+        `model '${this.name}': its requests get any number of responses; call stream instead of infer`,
+        { model: this.name },
+      );
+    }
     let { request } = options;
     let done = waiter;
     if (options.outputs !== undefined || options.into !== undefined) {
       const wanted = ready.wanted(options.outputs);
-      const into = options.into && ready.intoOf(options.into, wanted);
-      const { id, signal, owner, ownOutputs, pinned } = request;
-      request = { id, wanted: wanted.indices, signal, owner, ownOutputs, into, pinned };
-      if (wanted.classes.length > 0) done = new ClassifyingWaiter(ready, wanted, waiter);
+      if (request === this.#sharedOptions.none.request && options.into === undefined) {
+        request = this.#onlyWanting(wanted);
+      } else {
+        const into = options.into && ready.intoOf(options.into, wanted);
+        request = { ...request, wanted: wanted.indices, into };
+      }
+      if (wanted.classes.length > 0) {
+        done = isStream
+          ? new ClassifyingStream(ready, wanted, waiter)
+          : new ClassifyingWaiter(ready, wanted, waiter);
+      }
     }
-    // What this returns must be copied before any code of the caller runs again: nothing comes between.
-    this.#table.dispatcher.send(ready, ready.encode(inputs), request, done, origin);
+    // The encoded inputs must be copied before any code of the caller runs again, so nothing may come in
+    // between.
+    const { dispatcher } = this.#table;
+    const group = dispatcher.send(ready, ready.encode(inputs), request, done, origin);
+    return isStream ? dispatcher.sentStream(group, done) : undefined;
   }
 
-  /**
-   * Cancels the requests in flight that were sent for `owner`; they reject soon.
-   *
-   */
+  /** Cancels the requests in flight that were sent for `owner`. They reject soon. */
   cancelAll(owner: object): void {
     this.#table.dispatcher.cancelAll(owner);
   }
 
-  /** Items that fill two batches of every instance: what keeps a data set going. */
+  /** How many items fill two batches of every instance, which keeps all instances busy. */
   get defaultConcurrency(): number {
     const { config, instances } = this.#current();
     return 2 * Math.max(1, config.max_batch_size) * Math.max(1, instances.length);
+  }
+
+  get #isDecoupled(): boolean {
+    try {
+      return this.#current().decoupled;
+    } catch {
+      return false; // The iterator tells what is wrong.
+    }
+  }
+
+  #onlyWanting(wanted: WantedOutputs): DispatchRequest {
+    if (this.#lastWanting?.wanted !== wanted) {
+      this.#lastWanting = {
+        wanted,
+        request: { ...this.#sharedOptions.none.request, wanted: wanted.indices },
+      };
+    }
+    return this.#lastWanting.request;
   }
 
   #current(): ReadyVersion {
@@ -174,26 +279,33 @@ export class ModelHandle implements Model {
   }
 
   /**
-   * What can be said of options whatever the version.
+   * Checks whatever does not depend on the version.
    *
-   * @throws {TritonError} INVALID_ARG.
+   * @throws {@link TritonError} INVALID_ARG for unknown keys and wrong values.
    */
   check(options: InferOptions): CheckedOptions {
-    return checkInferOptions(this.name, options, this.#noOptions);
+    return checkInferOptions(this.name, options, this.#sharedOptions);
   }
 }
 
-/** What callers call: their frames are below these in a stack. */
+/** The functions that callers call. Frames above theirs are cut from stacks. */
 /* eslint-disable @typescript-eslint/unbound-method -- never called from here */
-const entry = { infer: ModelHandle.prototype.infer, map: ModelHandle.prototype.map };
+const entry = {
+  infer: ModelHandle.prototype.infer,
+  stream: ModelHandle.prototype.stream,
+  map: ModelHandle.prototype.map,
+};
 /* eslint-enable @typescript-eslint/unbound-method */
 
-/** An error of ours with the caller's line: the frames above that are ours, and so many that it would not be kept. */
+/**
+ * A TritonError with the caller's line. The frames above it belong to this library, and would leave no room
+ * for the caller's.
+ */
 function withCaller(error: unknown, origin: EntryPoint): unknown {
   try {
     if (error instanceof TritonError) Error.captureStackTrace(error, origin);
   } catch {
-    // The caller's own getter threw it, and it is frozen.
+    // The caller's own getter threw a frozen error.
   }
   return error;
 }

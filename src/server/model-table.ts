@@ -1,4 +1,6 @@
-/** The models of a server as one environment sees them; read again when the engine's epoch has moved. */
+/**
+ * The models of a server as one environment sees them. It reads them again when the engine's epoch has moved.
+ */
 
 import type { NativeServer } from '../addon/native.js';
 import type { Dispatcher } from '../dispatch/dispatcher.js';
@@ -7,7 +9,7 @@ import { TritonError } from '../errors.js';
 import type { PublishedModel, PublishedVersion } from '../registry/published.js';
 import { ReadyVersion } from './ready-version.js';
 
-/** A model as published, with its served versions prepared. */
+/** A model as it was published, with its served versions prepared. */
 export interface TableEntry {
   readonly name: string;
   readonly revision: number;
@@ -21,7 +23,7 @@ export class ModelTable {
   readonly dispatcher: Dispatcher;
   readonly #server: NativeServer;
   readonly #entries: Map<string, TableEntry> = new Map();
-  /** For requests in flight: these do not keep a server that is dropped. */
+  /** Requests in flight refer to the table weakly, so that they do not keep a dropped server alive. */
   readonly #self: WeakRef<ModelTable> = new WeakRef(this);
 
   constructor(server: NativeServer, dispatcher: Dispatcher) {
@@ -43,7 +45,7 @@ export class ModelTable {
       return undefined;
     }
     if (read.json === undefined) return known;
-    // Written by Registry.publish of the same copy of the package, or of one that speaks the same.
+    // `Registry` wrote it, of the same copy of the package or of one with the same format.
     const published = JSON.parse(read.json) as PublishedModel;
     const ready: ReadyVersion[] = [];
     for (const { version, state, descriptor } of published.versions) {
@@ -59,7 +61,11 @@ export class ModelTable {
     return entry;
   }
 
-  /** @throws {TritonError} UNAVAILABLE once the server closes. */
+  /**
+   * Throws once the server closes.
+   *
+   * @throws {@link TritonError} UNAVAILABLE.
+   */
   checkOpen(): void {
     if (this.dispatcher.closed) throw new TritonError('UNAVAILABLE', 'the server is closed');
   }
@@ -67,8 +73,9 @@ export class ModelTable {
   /**
    * The version that serves a request.
    *
-   * @param version - As asked; undefined: the newest ready one.
-   * @throws {TritonError} NOT_FOUND for what is unknown or unloaded, UNAVAILABLE for what failed or loads, with its reason.
+   * @param version - The version that was asked for; undefined: the newest ready one.
+   * @throws {@link TritonError} NOT_FOUND for an unknown or unloaded model or version, UNAVAILABLE for one
+   *   that failed or is loading, with its reason.
    */
   resolve(name: string, version: string | undefined): ReadyVersion {
     this.checkOpen();
@@ -92,7 +99,7 @@ export class ModelTable {
   }
 }
 
-/** Finds the version that serves a model's requests now. */
+/** A function that finds the version which serves a model's requests now. */
 function newestOf(table: WeakRef<ModelTable>, name: string): () => ReadyVersion {
   return () => {
     const known = table.deref();
@@ -105,7 +112,7 @@ function describe({ version, state, reason }: PublishedVersion): string {
   return `version ${version} is ${state}${reason === '' ? '' : `: ${reason}`}`;
 }
 
-/** Why a known model, or a version of it, cannot be used. */
+/** The error for a known model, or a version of it, that is not served. */
 function notReady({ name, published }: TableEntry, version: string | undefined): TritonError {
   const asked = published.versions.filter(
     (known) => version === undefined || String(known.version) === version,

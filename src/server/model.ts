@@ -1,4 +1,7 @@
-/** A model as callers see it: an interface, so that a program's tests can put their own in its place. */
+/**
+ * The public interface of models. It is an interface so that a program's tests can put their own in its
+ * place.
+ */
 
 import type { ModelConfig } from '../config/index.js';
 import type { ModelMetadata, ModelStatistics, RuntimeInfo } from './metadata.js';
@@ -13,48 +16,54 @@ import type {
 import type { InputsOf, ModelSignature, OutputNames, WantedOf } from './signature.js';
 
 /**
- * A {@link Model} whose signature is known: inputs and outputs are typed by name.
+ * A {@link Model} with a known signature: its inputs and outputs are typed by name.
  *
- * @typeParam S - What it takes and gives.
+ * @typeParam S - The signature.
  *
  * @example
- * const digits = server.model('digits'); // a TypedModel, where 'digits' is in ModelRegistry
+ * const digits = server.model('digits'); // a TypedModel, if 'digits' is in ModelRegistry
  * const { outputs } = await digits.infer({ image: new Float32Array(64) });
  * outputs.scores.data; // a Float32Array
  */
 export interface TypedModel<S extends ModelSignature> {
   /** The model's name. */
   readonly name: string;
-  /** The version it is pinned to; undefined: the newest ready one, chosen for each request. */
+  /** The version it is pinned to; undefined if each request takes the newest ready one. */
   readonly version: string | undefined;
-  /** Whether a request would be taken now. Triton: `TRITONSERVER_ServerModelIsReady`. */
+  /** Whether a request would be accepted now. Triton: `TRITONSERVER_ServerModelIsReady`. */
   readonly ready: boolean;
   /**
-   * Names, datatypes and shapes of inputs and outputs. Triton: model metadata.
+   * Names, datatypes and shapes of inputs and outputs. Triton: `TRITONSERVER_ServerModelMetadata`.
    *
-   * @throws {TritonError} NOT_FOUND or UNAVAILABLE when no version is ready.
+   * @throws {@link TritonError} NOT_FOUND or UNAVAILABLE if no version is ready.
    */
   readonly metadata: ModelMetadata;
   /**
-   * The complete configuration, with Triton's field names; frozen.
+   * The complete configuration, frozen, with Triton's field names. Triton: `TRITONSERVER_ServerModelConfig`.
    *
-   * @throws {TritonError} NOT_FOUND or UNAVAILABLE when no version is ready.
+   * @throws {@link TritonError} NOT_FOUND or UNAVAILABLE if no version is ready.
    */
   readonly config: ModelConfig;
   /**
-   * Which fields of the config are hints without effect here, and what was filled in.
+   * What was filled in, and which fields of the configuration are hints without effect here. Triton has no
+   * counterpart.
    *
-   * @throws {TritonError} NOT_FOUND or UNAVAILABLE when no version is ready.
+   * @throws {@link TritonError} NOT_FOUND or UNAVAILABLE if no version is ready.
    */
   readonly notes: readonly string[];
 
   /**
-   * Runs the model.
+   * Runs the model. Triton: `ModelInfer`.
    *
-   * @param inputs - By name; see {@link TensorInput} for what each may be. Copied before this returns.
-   * @returns The outputs. Rejects (it never throws) with a {@link TritonError}: INVALID_ARG for inputs that do not fit,
-   *   NOT_FOUND for an unloaded model, UNAVAILABLE for a failed model, a closed server or too much in flight, CANCELLED,
-   *   INTERNAL when the runtime failed.
+   * It never throws: errors reject the promise.
+   *
+   * @param inputs - The inputs by name; {@link TensorInput} lists what each may be. They are copied before
+   *   this returns.
+   * @param options - See {@link InferOptions}.
+   * @returns The outputs.
+   * @throws {@link TritonError} INVALID_ARG for inputs or options that do not fit, NOT_FOUND for an
+   *   unloaded model, UNAVAILABLE for a failed model, a closed server or too much in flight, CANCELLED by
+   *   `options.signal`, INTERNAL if the runtime failed, UNSUPPORTED for a model that only {@link stream} takes.
    *
    * @example
    * const { outputs } = await model.infer({ image: pixels });       // a Float32Array of one or several images
@@ -66,14 +75,43 @@ export interface TypedModel<S extends ModelSignature> {
   ): Promise<InferResult<WantedOf<S, W>>>;
 
   /**
-   * Runs the model on every item of a data set, several at a time, and yields the results, in order unless
-   * `ordered: false`. With that, or with `onError: 'yield'`, it yields `{ index, result }` or `{ index, error }`.
+   * Runs a model whose requests get any number of responses, and yields these in the order in which the model
+   * sent them. Such a model has `model_transaction_policy { decoupled: true }` in its configuration. Of any other
+   * model it yields the one result. Triton: `ModelStreamInfer`.
    *
-   * It reads no further ahead than `concurrency` items, waits while the server has too much in flight, stops at the
-   * first error unless these are yielded, and cancels what is in flight when its consumer stops.
+   * The request is sent at once, and its inputs are copied before this returns. It never throws: errors come
+   * from the iterator, after the results that were sent before them. To leave the loop, or to call `return()`,
+   * cancels the request. Results that were not read count as bytes in flight. When 16 MiB of a stream are unread,
+   * a model that does not wait for its reader is ended with UNAVAILABLE.
    *
-   * @throws {TritonError} INVALID_ARG for options or items of the wrong kind; the iterator rejects as {@link infer} does,
-   *   with CANCELLED by `options.signal`, and with what the items' iterable throws, unchanged.
+   * @param inputs - As for {@link infer}.
+   * @param options - As for {@link infer}. `into` is refused.
+   * @returns An iterator over the results. A program that does not read it calls its `return()`.
+   * @throws {@link TritonError} INVALID_ARG for `options.into`, UNAVAILABLE if too much was left unread, otherwise
+   *   as {@link infer}. The iterator rejects with them.
+   *
+   * @example
+   * for await (const { outputs } of model.stream({ prompt: ['Once upon a time'] })) console.log(outputs);
+   */
+  stream<const W extends RequestedOutputs<OutputNames<S>> | undefined = undefined>(
+    inputs: InputsOf<S>,
+    options?: InferOptions<OutputNames<S>, W>,
+  ): AsyncIterableIterator<InferResult<WantedOf<S, W>>>;
+
+  /**
+   * Runs the model on every item of a data set, several at a time, and yields the results in the order of the
+   * items. With `ordered: false` or `onError: 'yield'` it yields `{ index, result }` or `{ index, error }`
+   * instead. Triton has no counterpart.
+   *
+   * It reads at most `concurrency` items ahead, and waits while the server has too much in flight. The first
+   * error ends it, unless errors are yielded. When its consumer stops, it cancels what is in flight.
+   *
+   * @param items - The inputs of each request. Whatever this iterable throws comes out unchanged.
+   * @param options - See {@link MapOptions}.
+   * @returns An iterator over the results, or outcomes.
+   * @throws {@link TritonError} INVALID_ARG for options or items of the wrong kind, UNSUPPORTED for a model
+   *   that only {@link stream} takes. The iterator rejects as
+   *   {@link infer} does, and with CANCELLED by `options.signal`.
    *
    * @example
    * for await (const { outputs } of model.map(items)) console.log(outputs.scores?.toArray());
@@ -85,7 +123,12 @@ export interface TypedModel<S extends ModelSignature> {
       readonly onError?: 'throw' | undefined;
     },
   ): AsyncIterableIterator<InferResult<WantedOf<S, W>>>;
-  /** {@link map}, as soon as each result is there. */
+  /**
+   * {@link map} that yields each result as soon as it is there.
+   *
+   * @example
+   * for await (const { index, result } of model.map(items, { ordered: false })) save(index, result.outputs);
+   */
   map<const W extends RequestedOutputs<OutputNames<S>> | undefined = undefined>(
     items: Iterable<InputsOf<S>> | AsyncIterable<InputsOf<S>>,
     options: MapOptions<OutputNames<S>, W> & {
@@ -93,44 +136,60 @@ export interface TypedModel<S extends ModelSignature> {
       readonly onError?: 'throw' | undefined;
     },
   ): AsyncIterableIterator<MapResult<InferResult<WantedOf<S, W>>>>;
-  /** {@link map}, whose errors are yielded like results. */
+  /**
+   * {@link map} that yields errors like results.
+   *
+   * @example
+   * for await (const { index, error } of model.map(items, { onError: 'yield' })) if (error) console.error(index, error);
+   */
   map<const W extends RequestedOutputs<OutputNames<S>> | undefined = undefined>(
     items: Iterable<InputsOf<S>> | AsyncIterable<InputsOf<S>>,
     options: MapOptions<OutputNames<S>, W> & { readonly onError: 'yield' },
   ): AsyncIterableIterator<MapOutcome<InferResult<WantedOf<S, W>>>>;
-  /** {@link map}, with options that are known at run time only. */
+  /**
+   * {@link map} with options that are known only at run time.
+   *
+   * @example
+   * const outcomes = model.map(items, options); // options: MapOptions
+   */
   map<const W extends RequestedOutputs<OutputNames<S>> | undefined = undefined>(
     items: Iterable<InputsOf<S>> | AsyncIterable<InputsOf<S>>,
     options?: MapOptions<OutputNames<S>, W>,
   ): AsyncIterableIterator<InferResult<WantedOf<S, W>> | MapOutcome<InferResult<WantedOf<S, W>>>>;
 
   /**
-   * How the model is run: library, instances, threads.
+   * How the model runs: library, instances, threads. Triton has no counterpart.
    *
-   * @throws {TritonError} NOT_FOUND or UNAVAILABLE when no version is ready.
+   * @throws {@link TritonError} NOT_FOUND or UNAVAILABLE if no version is ready.
+   *
+   * @example
+   * console.log(model.runtimeInfo().instances.length);
    */
   runtimeInfo(): RuntimeInfo;
 
   /**
-   * What the model did so far. Triton: `TRITONSERVER_ServerModelStatistics`.
+   * Counts and times of the model since it was loaded. Triton: `ModelStatistics`.
    *
-   * @throws {TritonError} NOT_FOUND or UNAVAILABLE when no version is ready.
+   * @throws {@link TritonError} NOT_FOUND or UNAVAILABLE if no version is ready.
+   *
+   * @example
+   * const { inference_count, execution_count } = model.statistics();
    */
   statistics(): ModelStatistics;
 }
 
 /**
- * A model by name, not a loaded thing: each request takes the newest ready version that the model's policy allows, or
- * the version it is pinned to; it survives reloads. Get one from {@link InferenceServer.model}. Every
- * {@link TypedModel} is one.
+ * A model by name, which stays valid when the model is reloaded. Each request takes the newest ready version
+ * that the model's policy allows, or the version that the handle is pinned to. {@link InferenceServer.model}
+ * returns one. Every {@link TypedModel} is a Model.
  *
  * @example
  * const model = server.model('digits');
  * const { outputs } = await model.infer({ image: new Float32Array(64) });
  */
 export interface Model extends TypedModel<ModelSignature> {
-  // With a member of its own it is compared with a TypedModel member by member. TypedModels are compared by their
-  // signatures alone, and so none of them would be this one.
+  // This member makes TypeScript compare a TypedModel with this interface member by member. Without it
+  // TypeScript would compare their signatures alone, and no TypedModel would be a Model.
   /** The model's name. */
   readonly name: string;
 }

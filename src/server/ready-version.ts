@@ -1,4 +1,7 @@
-/** A served version as one environment uses it: prepared once, so that a request has little left to do. */
+/**
+ * A served version as one environment uses it. All that can be is prepared once, so that a request has little
+ * left to do.
+ */
 
 import { datatypeOf, deepFreeze, type ModelConfig } from '../config/index.js';
 import type { DispatchTarget, Timings } from '../dispatch/types.js';
@@ -16,7 +19,8 @@ import type { TypedArray } from '../tensor/types.js';
 import type { ViewKind } from '../tensor/views.js';
 import type { TensorMetadata } from './metadata.js';
 import type { InferOptions, InferResult } from './results.js';
-import { outputsConstructor, VersionOutput, type OutputsConstructor } from './version-output.js';
+import { namedValues, type NamedValuesConstructor } from '../tensor/named-values.js';
+import { VersionOutput } from './version-output.js';
 import { OutputChoice, type WantedOutputs } from './wanted-outputs.js';
 
 const noParameters: InferResult['parameters'] = Object.freeze({});
@@ -35,37 +39,43 @@ function datatypeOfTensor(
 export class ReadyVersion implements DispatchTarget {
   readonly uid: number;
   readonly name: string;
-  /** Its number as text. */
+  /** The version's number as text. */
   readonly version: string;
   readonly wires: readonly ViewKind[];
   groupRoom = 1;
   readonly config: ModelConfig;
+  /** Whether a request gets any number of responses. */
+  readonly decoupled: boolean;
   readonly notes: readonly string[];
+  /** How long it took to load. */
+  readonly loadSeconds: number;
   readonly instances: VersionDescriptor['instances'];
   readonly inputs: readonly TensorMetadata[];
   readonly outputs: readonly TensorMetadata[];
-  /** Labels of classes by output name. Triton: `label_filename`. */
+  /** Labels of classes by name of the output. Triton: `label_filename`. */
   readonly labels: Readonly<Record<string, readonly string[]>>;
   readonly #encoder: InputEncoder;
-  /** By input, where the caller's shape of it is not the model's. */
+  /** By input: how the caller's shape becomes the model's, if they differ. */
   readonly #reshapes: readonly (Reshape | undefined)[];
   readonly #reshaped: boolean;
-  /** By input, the model's dims of it. */
+  /** By input: the model's dims. */
   readonly #dims: readonly (readonly number[])[];
   readonly #newest: () => ReadyVersion;
   readonly #model: InferResult['model'];
   readonly #choice: OutputChoice;
   readonly #outputsOf: readonly VersionOutput[];
-  readonly #Outputs: OutputsConstructor = outputsConstructor();
+  readonly #Outputs: NamedValuesConstructor = namedValues();
 
-  /** @param newest - The version that serves the model's requests now; throws where there is none. */
+  /** @param newest - Returns the version that serves the model's requests now. It throws if there is none. */
   constructor(name: string, version: number, descriptor: VersionDescriptor, newest: () => ReadyVersion) {
     this.#newest = newest;
     const config = deepFreeze(descriptor.config);
     this.uid = descriptor.uid;
+    this.loadSeconds = descriptor.loadSeconds;
     this.name = name;
     this.version = String(version);
     this.config = config;
+    this.decoupled = config.model_transaction_policy?.decoupled ?? false;
     this.notes = Object.freeze([...descriptor.notes]);
     this.instances = deepFreeze(descriptor.instances);
     const batch = config.max_batch_size > 0 ? [-1] : [];
@@ -110,7 +120,7 @@ export class ReadyVersion implements DispatchTarget {
   /**
    * Checks and encodes a request's inputs; see {@link InputEncoder.encode}.
    *
-   * @throws {TritonError} INVALID_ARG for what the model does not take.
+   * @throws {@link TritonError} INVALID_ARG for inputs that the model does not take.
    */
   encode(inputs: Inputs): EncodedInputs {
     const encoded = this.#encoder.encode(inputs);
@@ -156,6 +166,7 @@ export class ReadyVersion implements DispatchTarget {
       one.every(({ name, datatype }, i) => name === two[i]?.name && datatype === two[i].datatype);
     if (!isSame(this.inputs, other.inputs) || !isSame(this.outputs, other.outputs)) return false;
     const { max_batch_size: most } = this.config;
+    if (this.decoupled !== other.decoupled) return false;
     if (most > 0 !== other.config.max_batch_size > 0) return false;
     return shapes.every((shape, i) => {
       if (shape === undefined) return this.config.input[i]?.optional === true;
@@ -198,9 +209,10 @@ export class ReadyVersion implements DispatchTarget {
   }
 
   /**
-   * The result with outputs replaced by their best classes, as `value:index[:label]`. Triton: classification extension.
+   * The result with outputs replaced by their best classes, as `value:index[:label]`. Triton: classification
+   * extension.
    *
-   * @throws {TritonError} INVALID_ARG for outputs of a datatype that has no order to go by.
+   * @throws {@link TritonError} INVALID_ARG for outputs whose datatype has no order.
    */
   classified(result: InferResult, classes: WantedOutputs['classes']): InferResult {
     const outputs = new this.#Outputs();

@@ -1,4 +1,4 @@
-/** The list of all models and versions that a server knows. */
+/** Lists the models and versions of a server. */
 
 import type { ModelTable } from './model-table.js';
 import type { ModelStatus } from './metadata.js';
@@ -18,7 +18,7 @@ export function indexOf(table: ModelTable): ModelStatus[] {
   return list;
 }
 
-/** Whether all that should be served is. */
+/** Whether everything is ready that should be served. */
 export function isReady(index: readonly ModelStatus[]): boolean {
   return index.every(
     ({ state, reason }) =>

@@ -1,17 +1,17 @@
-/** What requests take besides inputs, and what they come to. */
+/** The options of requests, and their results. */
 
 import type { Timings } from '../dispatch/types.js';
 import type { TritonError } from '../errors.js';
 import type { AnyTensor } from '../tensor/tensor.js';
 import type { TypedArray } from '../tensor/types.js';
 
-/** Values that a request or a response may carry besides tensors. */
+/** Values that a request or a response may carry besides tensors. Triton: `parameters`. */
 export type RequestParameters = Readonly<Record<string, string | number | bigint | boolean>>;
 
 /**
- * What a request came to. `JSON.stringify` writes all of it; see {@link TensorJSON} for the tensors.
+ * The result of a request. `JSON.stringify` writes all of it; see {@link TensorJSON} for the tensors.
  *
- * @typeParam O - Its outputs, by name where the model is in {@link ModelRegistry}.
+ * @typeParam O - Its outputs, by name if the model is in {@link ModelRegistry}.
  *
  * @example
  * const { outputs, timings } = await model.infer({ image });
@@ -26,13 +26,13 @@ export interface InferResult<O = Readonly<Record<string, AnyTensor>>> {
     /** Its version, as text. */
     readonly version: string;
   };
-  /** The request's id; empty without one. */
+  /** The request's id; empty if it had none. Triton: `id`. */
   readonly id: string;
-  /** By name; without inherited properties. */
+  /** The outputs by name. The object has no inherited properties. Triton: `outputs`. */
   readonly outputs: O;
-  /** What the model's backend returned besides outputs; empty for those that return none. */
+  /** Values that the backend returned besides outputs; empty if it returned none. Triton: `parameters`. */
   readonly parameters: RequestParameters;
-  /** Of the batch that the request ran in. */
+  /** The times of the batch that the request ran in. */
   readonly timings: Timings;
 }
 
@@ -40,25 +40,29 @@ export interface InferResult<O = Readonly<Record<string, AnyTensor>>> {
  * An output that a request wants.
  *
  * @typeParam N - Names that the model's outputs have.
+ *
+ * @example
+ * await model.infer({ image }, { outputs: [{ name: 'scores', classification: 3 }] });
  */
 export interface RequestedOutput<N extends string = string> {
-  /** Its name. */
+  /** Name of the output. */
   readonly name: N;
   /**
-   * Return the best classes instead of the values, this many of each item: a BYTES tensor of `value:index`, or
-   * `value:index:label` for a model with labels; 0 (default): the values. Triton: `classification`.
+   * How many of the best classes of each item to return instead of the values (default 0: the values). The
+   * output is then a BYTES tensor of `value:index`, or `value:index:label` for a model with labels. Triton:
+   * `classification`.
    */
   readonly classification?: number | undefined;
 }
 
-/** The outputs that a request wants: by name, or with how. */
+/** The outputs that a request wants: each by its name, or as a {@link RequestedOutput}. */
 export type RequestedOutputs<N extends string = string> = readonly (N | RequestedOutput<N>)[];
 
 /**
  * Options of a request.
  *
  * @typeParam N - Names that the model's outputs have.
- * @typeParam W - The type of `outputs`, which tells what the result has.
+ * @typeParam W - The type of `outputs`, which determines what the result has.
  *
  * @example
  * await model.infer({ image }, { id: 'a1', outputs: ['label'], signal: AbortSignal.timeout(1000) });
@@ -67,36 +71,52 @@ export interface InferOptions<
   N extends string = string,
   W extends RequestedOutputs<N> | undefined = RequestedOutputs<N> | undefined,
 > {
-  /** Comes back with the result, and stands in messages. Triton: `id`. */
+  /** A text that comes back with the result, and appears in messages (default: empty). Triton: `id`. */
   readonly id?: string | undefined;
-  /** Outputs to return (default: all). Triton: `outputs`. */
+  /** The outputs to return (default: all). Triton: `outputs`. */
   readonly outputs?: W | undefined;
-  /** A waiting request rejects at once, with CANCELLED; so does a running one, whose rows are then dropped. */
+  /**
+   * Cancels the request (default: nothing does): it rejects at once with CANCELLED. If it was running, its
+   * batch goes on without its rows.
+   */
   readonly signal?: AbortSignal | undefined;
   /**
-   * Large outputs (64 KiB and more, and those beyond 128 KiB of outputs in one answer) in memory that V8 allocated, at the
-   * cost of a copy (default false): such an output can be transferred to another thread; an external one cannot on
-   * Node ≥ 22.
+   * Whether large outputs come in memory that V8 allocated, at the cost of a copy (default false). Such
+   * outputs can be transferred to another thread; on Node ≥ 22 external ones cannot. Large outputs have 64
+   * KiB or more, or come after 128 KiB of other outputs in the same response.
    */
   readonly ownOutputs?: boolean | undefined;
   /**
-   * Arrays for outputs, by name (default: none): such an output is written there, when the request has its answer, and the
-   * array is its `data`. It must be of the class that `data` has, with just as many elements as the output; over a
-   * SharedArrayBuffer, too. Until then it is not touched; where it was transferred or resized meanwhile, the request
-   * rejects with INVALID_ARG. Not for BYTES.
+   * Arrays for outputs, by name (default: none). When the response comes, the output is written to its array,
+   * which becomes its `data`. The array must have the class that `data` would have, and as many elements as
+   * the output. It may lie in a SharedArrayBuffer. Until then it is not touched. If it was transferred or
+   * resized meanwhile, the request rejects with INVALID_ARG. BYTES outputs cannot be written this way.
    *
    * @example
    * const scores = new Float32Array(10);
    * await model.infer({ image }, { into: { scores } }); // no memory is allocated for them
    */
   readonly into?: { readonly [K in N]?: TypedArray | undefined } | undefined;
+  /**
+   * Level in the queue of a model with `priority_levels`, 1 being served first; without it, with 0 and beyond the levels,
+   * the model's `default_priority_level`. Other models do not look at it. Triton: `priority`.
+   */
+  readonly priority?: number | undefined;
+  /**
+   * How long it may wait in the queue, in microseconds, where the model's queue policy says `allow_timeout_override` and
+   * has no shorter time of its own: after that it rejects with UNAVAILABLE, or (DELAY) goes behind others. Once it runs it
+   * is not interrupted. Other models do not look at it. Triton: `timeout`.
+   */
+  readonly timeoutUs?: number | undefined;
+  /** What the model is told besides. Integers may have 64 bits. Triton: request parameters. */
+  readonly parameters?: RequestParameters | undefined;
 }
 
 /**
  * Options of {@link Model.map}.
  *
  * @typeParam N - Names that the model's outputs have.
- * @typeParam W - The type of `outputs`, which tells what each result has.
+ * @typeParam W - The type of `outputs`, which determines what each result has.
  *
  * @example
  * for await (const { index, result, error } of model.map(items, { ordered: false, onError: 'yield' })) {
@@ -108,43 +128,63 @@ export interface MapOptions<
   N extends string = string,
   W extends RequestedOutputs<N> | undefined = RequestedOutputs<N> | undefined,
 > {
-  /** Requests in flight at once, and how far is read ahead (default: enough for two batches of every instance). */
+  /**
+   * How many requests are in flight at once, and how many items are read ahead (default: two batches of every
+   * instance).
+   */
   readonly concurrency?: number | undefined;
-  /** As in {@link InferOptions}. */
+  /** The outputs to return, as in {@link InferOptions} (default: all). */
   readonly outputs?: W | undefined;
-  /** Ends the iteration with CANCELLED. */
+  /** Ends the iteration with CANCELLED (default: nothing does). */
   readonly signal?: AbortSignal | undefined;
   /**
-   * Whether results come in the order of the items (default true). With false each comes as soon as it is there, with
-   * the item's index.
+   * Whether results come in the order of the items (default true). With false, each comes as soon as it is
+   * there, with the index of its item.
    */
   readonly ordered?: boolean | undefined;
   /**
-   * 'throw' (default): the first item that fails ends the iteration with its error. 'yield': its error is yielded with
-   * the item's index, and the others go on. An error of the iterable itself, and the signal, end it all the same.
+   * 'throw' (default) ends the iteration with the error of the first item that fails. 'yield' yields the
+   * error with the index of its item, and goes on. Errors of the iterable itself, and the signal, always end
+   * the iteration.
    */
   readonly onError?: 'throw' | 'yield' | undefined;
+  /** As in {@link InferOptions}, of every item. */
+  readonly priority?: number | undefined;
+  /** As in {@link InferOptions}, of every item. */
+  readonly timeoutUs?: number | undefined;
+  /** As in {@link InferOptions}, of every item. */
+  readonly parameters?: RequestParameters | undefined;
 }
 
-/** An item's result, from a {@link Model.map} that does not keep the order. */
+/**
+ * The result of an item, from a {@link Model.map} that does not keep the order or that yields errors.
+ *
+ * @example
+ * for await (const { index, result } of model.map(items, { ordered: false })) save(index, result.outputs);
+ */
 export interface MapResult<R = InferResult> {
-  /** Which item it is, from 0. */
+  /** Position of the item, from 0. */
   readonly index: number;
-  /** As from {@link Model.infer}. */
+  /** The same result as from {@link Model.infer}. */
   readonly result: R;
-  /** Of an item that failed; see {@link MapError}. */
+  /** Always undefined; an item that failed is a {@link MapError}. */
   readonly error?: undefined;
 }
 
-/** An item's error, from a {@link Model.map} with `onError: 'yield'`. */
+/**
+ * The error of an item, from a {@link Model.map} with `onError: 'yield'`.
+ *
+ * @example
+ * for await (const { index, error } of model.map(items, { onError: 'yield' })) if (error) console.error(index, error);
+ */
 export interface MapError {
-  /** Which item it is, from 0. */
+  /** Position of the item, from 0. */
   readonly index: number;
-  /** Of an item that did not fail; see {@link MapResult}. */
+  /** Always undefined; an item that did not fail is a {@link MapResult}. */
   readonly result?: undefined;
-  /** Why it failed. What a getter of the item threw is its `cause`. */
+  /** Why the item failed. If a getter of the item threw, its `cause` is what was thrown. */
   readonly error: TritonError;
 }
 
-/** What became of an item, from a {@link Model.map} with `onError: 'yield'`. */
+/** The outcome of an item, from a {@link Model.map} with `onError: 'yield'`. */
 export type MapOutcome<R = InferResult> = MapResult<R> | MapError;

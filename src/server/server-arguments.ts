@@ -1,24 +1,42 @@
-/** Checks of what the methods of a server are given. */
+/** Checks the arguments of a server's methods. */
 
-import { checkKeys, checkObject, expected } from '../checks.js';
+import { checkKeys, checkObject, expected } from '../argument-checks.js';
 import { invalidArgument } from '../errors.js';
 
-/** Options of {@link InferenceServer.close}. */
+/**
+ * Options of {@link InferenceServer.close}.
+ *
+ * @example
+ * await server.close({ timeoutMs: 5000 });
+ */
 export interface CloseOptions {
-  /** How long accepted requests may still run, in milliseconds (default 30,000); 0: cancel them now. */
+  /**
+   * How long accepted requests may still run, in milliseconds (default 30,000); 0 cancels them now. Triton:
+   * `--exit-timeout-secs`.
+   */
   readonly timeoutMs?: number | undefined;
 }
 
-/** Options of {@link InferenceServer.unloadModel}. */
+/**
+ * Options of {@link InferenceServer.unloadModel}.
+ *
+ * @example
+ * await server.unloadModel('pipeline', { unloadDependents: true });
+ */
 export interface UnloadModelOptions {
   /**
-   * Whether the models that this one is composed of are unloaded, too (default false). Only an ensemble is composed of
-   * others, and ensembles are not served yet: so far it unloads nothing more. Triton: `unload_dependents`.
+   * Whether the models of an ensemble are unloaded, too, if they were loaded only because it needs them
+   * (default false). Those that another ensemble needs, or that were loaded by name, stay. Triton:
+   * `unload_dependents`.
    */
   readonly unloadDependents?: boolean | undefined;
 }
 
-/** @throws {TritonError} INVALID_ARG. */
+/**
+ * Checks the options of `unloadModel`.
+ *
+ * @throws {@link TritonError} INVALID_ARG for unknown keys and wrong values.
+ */
 export function checkUnloadOptions(options: UnloadModelOptions): void {
   checkObject(options, 'unload options');
   checkKeys(options, ['unloadDependents'], 'unload options');
@@ -28,7 +46,7 @@ export function checkUnloadOptions(options: UnloadModelOptions): void {
 
 const defaultCloseMs = 30_000;
 
-/** The time limit of `close`, in milliseconds. */
+/** Checks the options of `close`. Returns its time limit in milliseconds. */
 export function checkCloseOptions(options: CloseOptions): number {
   checkObject(options, 'close options');
   checkKeys(options, ['timeoutMs'], 'close options');
@@ -39,7 +57,7 @@ export function checkCloseOptions(options: CloseOptions): number {
   );
 }
 
-/** As Triton checks the name of a load: it becomes a folder's name. */
+/** Checks a model's name as Triton does for a load, because the name becomes the name of a folder. */
 export function checkModelName(name: unknown): void {
   if (typeof name === 'string' && name.trim() !== '' && name !== '..' && !name.includes('/')) return;
   throw invalidArgument(
@@ -47,7 +65,7 @@ export function checkModelName(name: unknown): void {
   );
 }
 
-/** A version as text; undefined where none was asked for. */
+/** A version as text; undefined if none was asked for. */
 export function checkVersion(version: unknown): string | undefined {
   if (version === undefined) return undefined;
   if (typeof version === 'number' && Number.isSafeInteger(version) && version >= 0) return String(version);

@@ -1,10 +1,16 @@
-/** How a server is named outside of the environment that created it. */
+/** Identifies a server outside of the environment that created it. */
+
+import type { ResolvedMetrics } from '../metrics/metrics-config.js';
 
 /**
- * Names a server within its process; can be sent to a worker_thread, which connects with {@link attachServer}.
+ * Identifies a server within its process. It can be sent to a worker_thread, which connects with {@link
+ * attachServer}.
+ *
+ * @example
+ * worker.postMessage(server.handle satisfies ServerHandle);
  */
 export interface ServerHandle {
-  /** What it is. */
+  /** Marks the object as a handle. */
   readonly tritonts: 'server';
   /** Id of the process that the server is in. */
   readonly process: number;
@@ -12,8 +18,10 @@ export interface ServerHandle {
   readonly engine: number;
   /** Which server of that copy it is. */
   readonly id: number;
-  /** The server's option. */
+  /** The server's option of this name. */
   readonly captureStacks: boolean;
-  /** As in {@link ServerMetadata}. */
+  /** What {@link InferenceServer.metrics} shows. */
+  readonly metrics: ResolvedMetrics;
+  /** The same as in {@link ServerMetadata}. */
   readonly devices: readonly string[];
 }

@@ -1,20 +1,25 @@
-/** What a server is made of, by whoever starts it or connects to it. */
+/** The parts that a server is made of, when it is created or attached. */
 
 import type { NativeServer } from '../addon/native.js';
 import type { Dispatcher } from '../dispatch/dispatcher.js';
+import type { ResolvedMetrics } from '../metrics/metrics-config.js';
 import type { Registry } from '../registry/registry.js';
 
 /** See the head of this file. */
 export interface ServerParts {
   readonly native: NativeServer;
   readonly dispatcher: Dispatcher;
-  /** Of the server that was created here; undefined: it is connected to one of another environment. */
+  /** Loads and unloads models; undefined for a connection to another environment's server. */
   readonly registry: Registry | undefined;
   /** Whether models are loaded and unloaded on request. */
   readonly explicit: boolean;
   readonly captureStacks: boolean;
-  /** Whose models it serves, for messages. */
+  readonly metrics: ResolvedMetrics;
+  /** The repositories of the server, for messages; undefined for a connection. */
   readonly repositories: readonly string[] | undefined;
-  /** What instances can be on. Asked when it is needed: to find GPUs takes a while. */
+  /**
+   * Returns the devices that instances can be on. It is called only when needed, because finding GPUs takes a
+   * while.
+   */
   readonly devices: () => readonly string[];
 }

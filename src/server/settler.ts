@@ -1,9 +1,9 @@
-/** The promise of a request, made with as little as it needs. */
+/** Promises of requests, made with as few allocations as possible. */
 
 import type { Waiter } from '../dispatch/types.js';
 import type { InferResult } from './results.js';
 
-/** A promise and what it is settled with. */
+/** The two functions that settle a promise. */
 export class Settler implements Waiter<InferResult> {
   readonly resolve: (result: InferResult) => void;
   readonly reject: (error: unknown) => void;
@@ -15,14 +15,14 @@ export class Settler implements Waiter<InferResult> {
 }
 
 /**
- * A promise whose {@link Settler} is to be taken next. An executor for each would be an eighth of what a request
- * allocates: there is one for all.
+ * A promise. {@link takeSettler} returns its settler, and must be called next. All promises share one
+ * executor: one for each would be an eighth of what a request allocates.
  */
 export function makePromise(): Promise<InferResult> {
   return new Promise(keep);
 }
 
-/** What the promise is settled with that `makePromise` has just returned. */
+/** The settler of the promise that `makePromise` has just returned. */
 export function takeSettler(): Settler {
   const settler = kept;
   kept = none;
@@ -33,7 +33,10 @@ const none = new Settler(
   () => undefined,
   () => undefined,
 );
-/** Of the promise made last: a hook of `async_hooks` that makes another one has ended before the executor is called. */
+/**
+ * The settler of the promise that was made last. A hook of `async_hooks` may make promises of its own; it has
+ * returned before the executor is called.
+ */
 let kept: Settler = none;
 
 function keep(resolve: (result: InferResult) => void, reject: (error: unknown) => void): void {

@@ -1,12 +1,12 @@
-/** What a model takes and gives, as types: by name, where a program has declared it. */
+/** Types of models by name, for programs that declare their models. */
 
 import type { Datatype } from '../tensor/datatype.js';
 import type { Inputs, TensorInputOf } from '../tensor/inputs.js';
 import type { AnyTensor, Tensor } from '../tensor/tensor.js';
 
 /**
- * The models that a program has declared, by name; empty until it does. `npx tritonts types <repository>` writes the
- * declaration.
+ * The models that a program has declared, by name (default: none). `npx tritonts types <repository>` writes
+ * the declaration.
  *
  * @example
  * declare module 'tritonts' {
@@ -20,20 +20,26 @@ import type { AnyTensor, Tensor } from '../tensor/tensor.js';
 // eslint-disable-next-line @typescript-eslint/no-empty-object-type -- programs add to it
 export interface ModelRegistry {}
 
-/** What a model takes and gives. */
+/**
+ * The inputs and outputs of a model, as types.
+ *
+ * @example
+ * type Digits = { inputs: { image: 'FP32' }; outputs: { label: 'INT64'; scores: 'FP32' } };
+ * const digits: TypedModel<Digits> = server.model('digits');
+ */
 export interface ModelSignature {
-  /** The datatype of each input; one that may be left out has a `?`. */
+  /** The datatype of each input. An optional input has a `?`. */
   readonly inputs: Readonly<Record<string, Datatype | undefined>>;
   /** The datatype of each output. */
   readonly outputs: Readonly<Record<string, Datatype | undefined>>;
 }
 
-/** The signature that a model was declared with; any, where it is not in {@link ModelRegistry}. */
+/** The signature that a model was declared with; any signature, if it is not in {@link ModelRegistry}. */
 export type SignatureOf<N extends keyof ModelRegistry> = ModelRegistry[N] extends ModelSignature
   ? ModelRegistry[N]
   : ModelSignature;
 
-/** What a model with signature `S` takes. */
+/** The inputs of a model with signature `S`. */
 export type InputsOf<S extends ModelSignature> = string extends keyof S['inputs']
   ? Inputs
   : {
@@ -41,26 +47,26 @@ export type InputsOf<S extends ModelSignature> = string extends keyof S['inputs'
         TensorInputOf<NonNullable<S['inputs'][N]>> | (undefined extends S['inputs'][N] ? undefined : never);
     };
 
-/** The tensor of a datatype; of several, one of them. */
+/** The tensor of a datatype. For several datatypes, it is one of their tensors. */
 export type TensorOf<D extends Datatype> = { [E in D]: Tensor<E> }[D];
 
-/** What a model with signature `S` gives. */
+/** The outputs of a model with signature `S`. */
 export type OutputsOf<S extends ModelSignature> = string extends keyof S['outputs']
   ? Readonly<Record<string, AnyTensor>>
   : { readonly [N in keyof S['outputs']]: TensorOf<NonNullable<S['outputs'][N]>> };
 
-/** Names of the outputs of a model with signature `S`. */
+/** The names of the outputs of a model with signature `S`. */
 export type OutputNames<S extends ModelSignature> = keyof S['outputs'] & string;
 
 /** The name in an entry of `options.outputs`. */
 type NameOf<E> = E extends string ? E : E extends { readonly name: infer N extends string } ? N : never;
 
-/** The outputs of `O` that are wanted: one that is wanted as classes may be strings. */
+/** The wanted ones of the outputs `O`. An output that is wanted as classes may be strings. */
 type Wanted<O, E> = {
   readonly [N in NameOf<E> & keyof O]: N extends E ? O[N] : O[N] | Tensor<'BYTES'>;
 };
 
-/** What a request gets of the outputs `O` that wants `W` of them. */
+/** The outputs of a request that wants `W` of the outputs `O`. */
 type Chosen<O, W> = W extends readonly []
   ? O
   : W extends readonly (infer E)[]
@@ -69,7 +75,9 @@ type Chosen<O, W> = W extends readonly []
       : Wanted<O, E>
     : O;
 
-/** What a request to a model with signature `S` gets that wants the outputs `W`; undefined: all of them. */
+/**
+ * The outputs of a request to a model with signature `S` that wants the outputs `W`; undefined: all of them.
+ */
 export type WantedOf<S extends ModelSignature, W> = string extends keyof S['outputs']
   ? OutputsOf<S>
   : Chosen<OutputsOf<S>, W>;

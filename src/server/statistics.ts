@@ -1,12 +1,15 @@
-/** The engine's statistics in Triton's shape. */
+/** Turns the engine's statistics into Triton's shape. */
 
-import type { NativeStatistics } from '../addon/native.js';
-import type { ReadyVersion } from './ready-version.js';
+import type { NativeServer, NativeStatistics } from '../addon/native.js';
+import { failureReasons } from '../metrics/model-families.js';
 import type { ModelStatistics, StatisticDuration } from './metadata.js';
+import type { ModelTable } from './model-table.js';
+import type { ReadyVersion } from './ready-version.js';
 
 const zero: StatisticDuration = { count: 0, ns: 0 };
+const nothing = { rejected: 0, cancelled: 0, backendFailed: 0, fail: zero };
 
-/** Statistics of a version; all zero where the engine does not know it any more. */
+/** Statistics of a version. All counts are zero if the engine does not know the version any more. */
 export function statisticsOf(
   { name, version }: Pick<ReadyVersion, 'name' | 'version'>,
   native: NativeStatistics | undefined,
@@ -27,6 +30,9 @@ export function statisticsOf(
       cache_hit: zero,
       cache_miss: zero,
     },
+    fail_reasons: failureReasons(native ?? nothing),
+    refused: native?.refused ?? 0,
+    reruns: native?.reruns ?? 0,
     response_stats: {},
     batch_stats: (native?.batches ?? []).map((batch) => ({
       batch_size: batch.batchSize,
@@ -36,4 +42,26 @@ export function statisticsOf(
     })),
     memory_usage: [],
   };
+}
+
+/**
+ * Statistics of all served versions, of one model's versions, or of one version.
+ *
+ * @throws {@link TritonError} NOT_FOUND or UNAVAILABLE for a named model or version that is not served.
+ */
+export function serverStatistics(
+  native: NativeServer,
+  table: ModelTable,
+  name: string | undefined,
+  version: string | undefined,
+): ModelStatistics[] {
+  if (name !== undefined && (version !== undefined || !table.entry(name)?.ready.length)) {
+    const ready = table.resolve(name, version);
+    return [statisticsOf(ready, native.statistics(ready.uid))];
+  }
+  return (name === undefined ? table.names() : [name]).flatMap((model) =>
+    (table.entry(model)?.ready ?? [])
+      .map((ready) => statisticsOf(ready, native.statistics(ready.uid)))
+      .reverse(),
+  );
 }

@@ -1,4 +1,4 @@
-/** One output of a version: from the engine's words and bytes to a tensor. */
+/** An output of a version: turns the engine's words and bytes into a tensor. */
 
 import type { IntoTarget, TargetOutput } from '../dispatch/types.js';
 import type { Datatype } from '../tensor/datatype.js';
@@ -8,28 +8,13 @@ import { tensorCutter, tensorFactory, type TensorCutter, type TensorFactory } fr
 import type { Reshape } from '../tensor/reshape.js';
 import type { TypedArray } from '../tensor/types.js';
 
-/** Objects without inherited properties, of one hidden class: `__proto__` is a legal name of a tensor. */
-export interface OutputsConstructor {
-  new (): Record<string, unknown>;
-}
-
-/** The class of one version's outputs. */
-export function outputsConstructor(): OutputsConstructor {
-  function Outputs(): void {
-    // Only its instances matter.
-  }
-  Outputs.prototype = Object.freeze(Object.create(null) as object);
-  // A function called with `new` makes objects of its prototype; TypeScript knows classes only.
-  return Outputs as unknown as OutputsConstructor;
-}
-
 /** See the head of this file. */
 export class VersionOutput implements TargetOutput {
   readonly name: string;
   readonly cut: TensorCutter<Datatype>;
   readonly make: TensorFactory<Datatype>;
   readonly #datatype: Datatype;
-  /** Where the model's shape of it is not the caller's. */
+  /** How the model's shape becomes the caller's, if they differ. */
   readonly #reshape: Reshape | undefined;
   readonly #shapes: OutputShapes = new OutputShapes();
 

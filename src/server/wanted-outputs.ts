@@ -1,6 +1,6 @@
-/** Which outputs of a version a request wants, and in what form. */
+/** Decides which outputs of a version a request wants, and in which form. */
 
-import { checkKeys } from '../checks.js';
+import { checkKeys } from '../argument-checks.js';
 import { didYouMean } from '../suggest.js';
 import { TritonError } from '../errors.js';
 import { whyUnclassifiable } from '../tensor/classification.js';
@@ -9,17 +9,17 @@ import type { TypedArray } from '../tensor/types.js';
 import type { TensorMetadata } from './metadata.js';
 import type { InferOptions } from './results.js';
 
-/** What a request wants of the outputs. */
+/** The outputs that a request wants. */
 export interface WantedOutputs {
-  /** Positions; undefined: all. */
+  /** Positions of the outputs; undefined: all. */
   readonly indices: readonly number[] | undefined;
-  /** Those wanted as classes, with how many. */
+  /** The outputs that are wanted as classes, and how many classes of each. */
   readonly classes: readonly { readonly name: string; readonly count: number }[];
 }
 
 const allOutputs: WantedOutputs = Object.freeze({ indices: undefined, classes: [] });
 
-/** Reads what requests say of the outputs of one version. */
+/** Reads the `outputs` and `into` options of requests to one version. */
 export class OutputChoice {
   readonly #model: string;
   readonly #outputs: readonly TensorMetadata[];
@@ -33,12 +33,19 @@ export class OutputChoice {
   }
 
   /**
-   * Which outputs a request wants, and of which of them as classes.
+   * The outputs that a request wants, and which of them as classes.
    *
-   * @throws {TritonError} INVALID_ARG for unknown or repeated names.
+   * @throws {@link TritonError} INVALID_ARG for unknown or repeated names.
    */
   wanted(outputs: InferOptions['outputs']): WantedOutputs {
     if (outputs === undefined) return allOutputs;
+    // The same names mean the same as before.
+    const last = this.#lastWanted;
+    if (last !== undefined && Array.isArray(outputs) && areEqual(last.names, outputs)) return last.wanted;
+    return this.#read(outputs);
+  }
+
+  #read(outputs: unknown): WantedOutputs {
     const fail = (message: string, tensor?: string): never => {
       throw new TritonError('INVALID_ARG', `model '${this.#model}': ${message}`, {
         model: this.#model,
@@ -46,13 +53,9 @@ export class OutputChoice {
       });
     };
     if (!Array.isArray(outputs)) return fail('expected an array of output names for options.outputs');
-    // The same names mean the same as before.
-    if (this.#lastWanted !== undefined && areEqual(this.#lastWanted.names, outputs)) {
-      return this.#lastWanted.wanted;
-    }
-    // Each entry is read once from here on.
+    // From here on, each entry has been read once.
     const entries: readonly unknown[] = [...(outputs as readonly unknown[])];
-    if (entries.length === 0) return allOutputs; // as in Triton: none named, all wanted
+    if (entries.length === 0) return allOutputs; // As in Triton, an empty list means all.
     const indices: number[] = [];
     const classes: { name: string; count: number }[] = [];
     for (const entry of entries) {
@@ -77,7 +80,7 @@ export class OutputChoice {
           name,
         );
       }
-      if (classification === 0) continue; // off, as in Triton
+      if (classification === 0) continue; // As in Triton, 0 means off.
       const datatype = this.#outputs[index]?.datatype;
       const why = datatype && whyUnclassifiable(datatype);
       if (why !== undefined) fail(`output '${name}': ${why}`, name);
@@ -90,10 +93,10 @@ export class OutputChoice {
   }
 
   /**
-   * The caller's arrays for outputs, by their positions.
+   * The caller's arrays for outputs, by position of the output.
    *
-   * @throws {TritonError} INVALID_ARG for unknown names, outputs that are not wanted or wanted as classes, and arrays of
-   *   another class than the output's `data` has.
+   * @throws {@link TritonError} INVALID_ARG for unknown names, for outputs that are not wanted or are
+   *   wanted as classes, and for arrays of another class than the output's `data`.
    */
   intoOf(into: NonNullable<InferOptions['into']>, { indices, classes }: WantedOutputs): TypedArray[] {
     const fail = (message: string, tensor?: string): never => {

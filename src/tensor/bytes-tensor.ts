@@ -1,4 +1,4 @@
-/** Tensors of strings or byte strings, which stay as they came until their elements are asked for. */
+/** Tensors of strings or byte strings. They keep their wire bytes until somebody asks for their elements. */
 
 import { BytesWriter, decodeElements, decodeTexts, splitElements } from './bytes.js';
 import { elementCount } from './shape.js';
@@ -6,15 +6,15 @@ import { Tensor, unsuitable } from './tensor.js';
 
 /** See the head of this file. */
 export class BytesTensor extends Tensor<'BYTES'> {
-  /** The elements in wire layout, in memory that is this tensor's alone. */
+  /** The elements in wire layout. This memory belongs to this tensor alone. */
   readonly #wire: Uint8Array<ArrayBuffer>;
-  /** From then on the caller may have changed them, so they count, and not the wire bytes. */
+  /**
+   * The elements, once somebody has asked for them. The caller may change them, so from then on they count
+   * instead of the wire bytes.
+   */
   #elements: Buffer[] | undefined;
 
-  /**
-   * An accessor on the tensor itself: structured clones have what own properties give, those of a prototype
-   * are left out.
-   */
+  /** An own accessor, because a structured clone copies own properties only. */
   static readonly #data: PropertyDescriptor & ThisType<BytesTensor> = {
     get() {
       return this.#split();
@@ -55,8 +55,8 @@ export class BytesTensor extends Tensor<'BYTES'> {
 }
 
 /**
- * The wire bytes of a BYTES tensor whose `data` was never looked at, so that passing it on copies them in one
- * piece; undefined for everything else.
+ * The wire bytes of a BYTES tensor whose `data` was never read; undefined for everything else. Passing such a
+ * tensor on copies them in one piece.
  */
 export function wireOf(value: object): Uint8Array<ArrayBuffer> | undefined {
   return BytesTensor.wireOf(value);

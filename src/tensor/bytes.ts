@@ -1,6 +1,4 @@
-/**
- * BYTES on the wire: each element is its length, 4 bytes little-endian, and then that many bytes.
- */
+/** The wire layout of BYTES: each element is its length in 4 bytes, little-endian, followed by its bytes. */
 
 import { isUtf8 } from 'node:buffer';
 import { invalidArgument, TritonError } from '../errors.js';
@@ -8,52 +6,51 @@ import type { TypedArray } from './types.js';
 import { copyInto, isDetached, kindOf, lengthOf } from './views.js';
 
 const prefixBytes = 4;
-/** Up to this length a loop over the characters of a string beats calls into Node's encoder. */
+/** Up to this length, a loop over the characters of a string is faster than calls into Node's encoder. */
 const shortText = 48;
 const maxElementBytes = 2 ** 32 - 1;
 
-/** True for what one element may be made of. */
+/** Whether a value can be an element. */
 export function isBytesElement(value: unknown): value is string | Uint8Array {
   return typeof value === 'string' || kindOf(value) === 'Uint8Array';
 }
 
-/** Puts elements one after the other in wire layout. */
+/** Writes elements one after the other in wire layout. */
 export class BytesWriter {
   #bytes: Buffer;
   #length = 0;
 
-  /** @param count - Elements to come; memory for short ones is taken in advance. */
+  /** @param count - How many elements will come. Memory for short ones is allocated in advance. */
   constructor(count: number) {
     this.#bytes = Buffer.allocUnsafe(Math.min(count, 2 ** 16) * 24);
   }
 
   /**
-   * Appends a string as UTF-8 or the bytes of a Uint8Array.
-   * @returns false for anything else, for a string with half a surrogate pair, which UTF-8 cannot say, and
-   *   for an array whose buffer is gone
+   * Appends a string as UTF-8, or the bytes of a Uint8Array.
+   *
+   * @returns False for anything else, for a string with half a surrogate pair, which has no UTF-8, and for
+   *   an array that has lost its buffer.
    */
   append(value: unknown): boolean {
     if (typeof value === 'string') return this.#appendText(value);
     if (kindOf(value) !== 'Uint8Array') return false;
-    // It has the kind of one, so it is one.
+    // It has the kind of a typed array.
     const element = value as TypedArray;
     const length = lengthOf(element);
     if (length > maxElementBytes || isDetached(element, 'Uint8Array')) return false;
     this.#reserve(prefixBytes + length);
-    // Its length is read once more in there, but nothing is ever written beyond memory of ours.
+    // The copy reads the length again, but it never writes beyond this buffer.
     copyInto(this.#bytes, element, this.#length + prefixBytes);
     this.#close(length);
     return true;
   }
 
-  /**
-   * What was written, for a reader that copies it at once: it lies in memory that may hold other buffers too.
-   */
+  /** What was written, for a reader that copies it at once. The memory around it may hold other buffers. */
   finish(): Buffer {
     return this.#bytes.subarray(0, this.#length);
   }
 
-  /** What was written, in an ArrayBuffer of its own. */
+  /** What was written, in its own ArrayBuffer. */
   finishOwned(): ArrayBuffer {
     const owned = new Uint8Array(this.#length);
     owned.set(this.#bytes.subarray(0, this.#length));
@@ -87,7 +84,7 @@ export class BytesWriter {
   }
 
   #appendLongText(text: string): boolean {
-    // With the u flag whole pairs are one character, so this finds halves only.
+    // With the u flag a whole pair is one character, so only halves match.
     if (/\p{Surrogate}/u.test(text)) return false;
     const length = Buffer.byteLength(text);
     this.#reserve(prefixBytes + length);
@@ -96,7 +93,7 @@ export class BytesWriter {
     return true;
   }
 
-  /** Makes room for so many bytes. */
+  /** Makes room for `room` bytes. */
   #reserve(room: number): void {
     const end = this.#length + room;
     if (end <= this.#bytes.length) return;
@@ -105,7 +102,7 @@ export class BytesWriter {
     this.#bytes = larger;
   }
 
-  /** Ends an element whose bytes are in place by writing its length before them. */
+  /** Ends an element whose bytes are in place: writes its length before them. */
   #close(length: number): void {
     const at = this.#length;
     const bytes = this.#bytes;
@@ -118,8 +115,9 @@ export class BytesWriter {
 }
 
 /**
- * Calls `visit` with start and end of each element.
- * @returns false where a length is cut or reaches beyond the end
+ * Calls `visit` with the start and end of each element.
+ *
+ * @returns False if a length is cut off or reaches beyond the end.
  */
 function forEachElement(wire: Uint8Array, visit: (start: number, end: number) => void): boolean {
   const total = wire.length;
@@ -139,7 +137,7 @@ function forEachElement(wire: Uint8Array, visit: (start: number, end: number) =>
   return true;
 }
 
-/** Elements in wire bytes; -1 where the bytes end within one. */
+/** The number of elements in wire bytes; -1 if the bytes end within one. */
 export function countElements(wire: Uint8Array): number {
   let count = 0;
   return forEachElement(wire, () => count++) ? count : -1;
@@ -153,7 +151,8 @@ function checkCount(whole: boolean, found: number, count: number): void {
 
 /**
  * The elements, as Buffers over the given bytes.
- * @throws {TritonError} INTERNAL if there are not `count` of them
+ *
+ * @throws {@link TritonError} INTERNAL if there are not `count` of them.
  */
 export function splitElements(wire: Uint8Array<ArrayBuffer>, count: number): Buffer[] {
   const { buffer, byteOffset } = wire;
@@ -172,7 +171,7 @@ function decodeText(bytes: Buffer, start: number, end: number, index: number): s
   } catch (cause) {
     throw invalidArgument(`element ${index} has ${end - start} bytes, too many for a string`, { cause });
   }
-  // Bytes that are not UTF-8 come out as U+FFFD, which may also be what was meant.
+  // Bytes that are not UTF-8 become U+FFFD, but U+FFFD may also be part of the text.
   if (text.includes('\ufffd') && !isUtf8(bytes.subarray(start, end))) {
     throw invalidArgument(`element ${index} is not UTF-8; read 'data' for its bytes`);
   }
@@ -180,8 +179,9 @@ function decodeText(bytes: Buffer, start: number, end: number, index: number): s
 }
 
 /**
- * The elements as strings, without Buffers on the way.
- * @throws {TritonError} INVALID_ARG if one is not UTF-8
+ * The elements as strings, without Buffers in between.
+ *
+ * @throws {@link TritonError} INVALID_ARG if one is not UTF-8.
  */
 export function decodeElements(wire: Uint8Array<ArrayBuffer>, count: number): string[] {
   const bytes = Buffer.from(wire.buffer, wire.byteOffset, wire.byteLength);
@@ -193,7 +193,7 @@ export function decodeElements(wire: Uint8Array<ArrayBuffer>, count: number): st
   return texts;
 }
 
-/** As {@link decodeElements}, of elements that were split before and that the caller may have transferred. */
+/** As {@link decodeElements}, for elements that were split before. The caller may have transferred them. */
 export function decodeTexts(elements: readonly Buffer[]): string[] {
   return elements.map((element, index) => {
     if (isDetached(element, 'Uint8Array')) {

@@ -1,4 +1,4 @@
-/** The classification extension: the largest elements of an output as strings `value:index[:label]`. */
+/** Triton's classification extension: the largest elements of an output as strings `value:index[:label]`. */
 
 import { invalidArgument, type TritonError } from '../errors.js';
 import { BytesWriter } from './bytes.js';
@@ -9,18 +9,19 @@ import { elementCount } from './shape.js';
 import type { AnyTensor, Tensor } from './tensor.js';
 import { flatElements } from './to-array.js';
 
-/** How an output is to be classified. */
+/** Options of a classification. */
 export interface ClassificationOptions {
   /**
-   * How many classes an item, at least 1; more than there are elements means all. Triton: `classification`.
+   * How many classes of each item to return, at least 1. More than there are elements means all. Triton:
+   * `classification`.
    */
   readonly count: number;
   /**
-   * Whether the first dim is the batch: classes are then counted for each item. Triton: `max_batch_size`
+   * Whether the first dim is the batch, so that classes are counted for each item. Triton: `max_batch_size`
    * above 0.
    */
   readonly batched: boolean;
-  /** The label of each index; none for an empty one. Triton: the lines of `output.label_filename`. */
+  /** The label of each index; an empty one means none. Triton: the lines of `output.label_filename`. */
   readonly labels?: readonly string[] | undefined;
   /** Name of the model, for messages. */
   readonly model: string;
@@ -28,15 +29,18 @@ export interface ClassificationOptions {
   readonly output: string;
 }
 
-/** Up to so many classes they are picked in one pass, beyond that all elements are sorted. */
+/** Up to this many classes are picked in one pass. For more, all elements are sorted. */
 const maxPicked = 32;
 
 /**
- * The `count` largest elements of each item, largest first and by index where they are equal; NaN comes last.
+ * The `count` largest elements of each item, largest first. Equal ones are ordered by index, and NaN comes
+ * last.
  *
- * @param tensor - The output: any integer datatype, FP32 or FP64. Dims beyond the batch are taken as one.
- * @returns a BYTES tensor of shape [batch, min(count, elements)], or [min(count, elements)] without a batch
- * @throws {TritonError} INVALID_ARG for another datatype and for a count that is no positive integer
+ * @param tensor - The output, of any integer datatype, FP32 or FP64. Dims beyond the batch are taken as
+ *   one.
+ * @returns A BYTES tensor of shape [batch, min(count, elements)], or [min(count, elements)] without a
+ *   batch.
+ * @throws {@link TritonError} INVALID_ARG for another datatype and for a count that is no positive integer.
  */
 export function classify(tensor: AnyTensor, options: ClassificationOptions): Tensor<'BYTES'> {
   const { count, batched, labels = [], model, output } = options;
@@ -53,7 +57,7 @@ export function classify(tensor: AnyTensor, options: ClassificationOptions): Ten
   const perItem = elementCount(batched ? shape.slice(1) : shape);
   const classes = Math.min(count, perItem);
   const print = datatype === 'FP32' || datatype === 'FP64' ? formatFloat : String;
-  // Of these datatypes the elements are numbers or bigints.
+  // The elements of these datatypes are numbers or bigints.
   const values = flatElements(tensor) as (number | bigint)[];
   const writer = new BytesWriter(items * classes);
   for (let item = 0; item < items; item++) {
@@ -67,23 +71,23 @@ export function classify(tensor: AnyTensor, options: ClassificationOptions): Ten
   return tensorFactory('BYTES')(batched ? [items, classes] : [classes], writer.finishOwned());
 }
 
-/** Why outputs of a datatype cannot be classified; undefined where they can. As in Triton. */
+/** Why outputs of a datatype cannot be classified; undefined if they can. The rules are Triton's. */
 export function whyUnclassifiable(datatype: Datatype): string | undefined {
   return datatype === 'BOOL' || datatype === 'FP16' || datatype === 'BF16' || datatype === 'BYTES'
     ? `classification takes integers, FP32 and FP64, but the output is ${datatype}`
     : undefined;
 }
 
-/** True if the first is to stand before the second whatever their indexes. */
+/** Whether the first value stands before the second, whatever their indexes are. */
 function isAbove(value: number | bigint, other: number | bigint): boolean {
   return value > other || (Number.isNaN(other) && !Number.isNaN(value));
 }
 
-/** Indexes of the `count` largest values in order. */
+/** Indexes of the `count` largest values, in order. */
 function largest(values: readonly (number | bigint)[], count: number): number[] {
   const at = (index: number | undefined): number | bigint => values[index ?? -1] ?? NaN;
   if (count > maxPicked) {
-    // Sorting is stable, so equal values stay in the order of their indexes.
+    // Sorting is stable, so equal values keep the order of their indexes.
     const order = values.map((_, index) => index);
     order.sort((a, b) => Number(isAbove(at(b), at(a))) - Number(isAbove(at(a), at(b))));
     return order.slice(0, count);
@@ -99,17 +103,17 @@ function largest(values: readonly (number | bigint)[], count: number): number[] 
   return picked;
 }
 
-/** A float as C's `%f` prints it, which is what Triton's clients parse. */
+/** A float as C's `%f` prints it, which Triton's clients parse. */
 function formatFloat(value: number | bigint): string {
   const float = Number(value);
   if (Number.isNaN(float)) return 'nan';
   const sign = float < 0 || Object.is(float, -0) ? '-' : '';
   const magnitude = Math.abs(float);
   if (magnitude === Infinity) return `${sign}inf`;
-  // From here on toFixed gives exponents; such numbers are integers.
+  // From 1e21 on, toFixed returns exponents. Such numbers are integers.
   if (magnitude >= 1e21) return `${sign}${BigInt(magnitude)}.000000`;
-  // Exactly between two results, which only odd multiples of 1/128 are, C takes the even digit and toFixed
-  // the larger.
+  // Only odd multiples of 1/128 lie exactly between two results. C rounds them to the even digit, and toFixed
+  // to the larger.
   if ((magnitude * 128) % 2 === 1) {
     const digits = magnitude.toFixed(7).slice(0, -1);
     if (Number(digits.at(-1)) % 2 === 0) return sign + digits;

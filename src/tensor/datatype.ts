@@ -1,6 +1,6 @@
 /** Triton's protocol datatypes and what JavaScript holds them in. Imports nothing from other folders. */
 
-/** A tensor datatype by its protocol name; a config writes `TYPE_` before it, and `TYPE_STRING` for BYTES. */
+/** A tensor datatype by its protocol name. A config writes `TYPE_` before it, and `TYPE_STRING` for BYTES. */
 export type Datatype =
   | 'BOOL'
   | 'UINT8'
@@ -18,7 +18,7 @@ export type Datatype =
   | 'BF16';
 
 /**
- * Number of each datatype in Triton's `DataType` enum, in the addon's calls and in the engine
+ * The number of each datatype in Triton's `DataType` enum. The addon's calls and the engine use it, too
  * (`native/engine/base/datatype.h`).
  */
 export const datatypeNumber: Readonly<Record<Datatype, number>> = {
@@ -57,7 +57,7 @@ export const datatypeOfNumber: readonly (Datatype | undefined)[] = [
   'BF16',
 ];
 
-/** Bytes of one element; 0 for BYTES, whose elements vary. */
+/** Bytes of one element; 0 for BYTES, whose elements have different sizes. */
 export const datatypeSize: Readonly<Record<Datatype, number>> = {
   BOOL: 1,
   UINT8: 1,

@@ -1,6 +1,5 @@
 /**
- * What came, in words, for error messages. Runs none of the caller's code: no `toString`, no getter, no proxy
- * trap.
+ * Describes values in error messages. It runs no code of the caller: no `toString`, no getter, no proxy trap.
  */
 
 import { types } from 'node:util';
@@ -9,13 +8,13 @@ import type { TypedArray } from './types.js';
 
 const longestText = 60;
 
-/** A text in single quotes, with control characters escaped, cut where it is long. */
+/** Text in single quotes, with control characters escaped, and cut if it is long. */
 export function quote(text: string): string {
   const cut = text.length > longestText ? `${text.slice(0, longestText)}…` : text;
   return `'${JSON.stringify(cut).slice(1, -1).replaceAll('\\"', '"')}'`;
 }
 
-/** The noun for an object that is no array. */
+/** A noun for an object that is no array. */
 function describeObject(value: object): string {
   if (types.isProxy(value)) return 'a Proxy';
   if (Array.isArray(value)) return 'an array';
@@ -33,7 +32,7 @@ function describeView(view: TypedArray, kind: ViewKind): string {
   return `${kind} of length ${lengthOf(view)}`;
 }
 
-/** A value as it may stand after 'but got'. */
+/** A value in the words that follow 'but got'. */
 export function describe(value: unknown): string {
   switch (typeof value) {
     case 'string':

@@ -1,6 +1,6 @@
 /**
- * What each datatype of fixed size takes from JavaScript, and how it becomes wire bytes. Nothing is cast in
- * silence.
+ * What each datatype of fixed size accepts from JavaScript, and how it becomes wire bytes. Nothing is cast
+ * silently.
  */
 
 import type { TritonError } from '../errors.js';
@@ -10,22 +10,24 @@ import { encodeBf16, encodeFp16 } from './half-arrays.js';
 import type { TypedArray } from './types.js';
 import { float32Bits, lengthOf, type ViewKind, type WireArray } from './views.js';
 
-/** The error for the element at `index`, which the datatype cannot hold. */
+/** Creates the error for the element at `index`, which the datatype cannot hold. */
 export type Refuse = (index: number, value: unknown) => TritonError;
 
-/** How JavaScript values become elements of one datatype. */
+/** Converts JavaScript values to elements of one datatype. */
 export interface ElementType {
-  /** The class of array whose bytes are the wire layout. */
+  /** The class of array whose bytes have the wire layout. */
   readonly wire: ViewKind;
-  /** Whether arrays of that class may hold values that the datatype cannot. */
+  /** Whether arrays of that class may hold values that the datatype does not have. */
   readonly checked: boolean;
-  /** What its elements may be, for messages. */
+  /** What its elements may be, in messages. */
   readonly elements: string;
-  /** What an input may be, for messages. */
+  /** What an input may be, in messages. */
   readonly takes: string;
-  /** A new array for `count` elements. */
+  /** Creates an array for `count` elements. */
   readonly create: (count: number) => WireArray;
-  /** Writes the first `count` elements of an array, each of them read once, into an array from `create`. */
+  /**
+   * Writes the first `count` elements of an array into an array from `create`. It reads each of them once.
+   */
   readonly writeRow: (
     target: WireArray,
     at: number,
@@ -34,15 +36,15 @@ export interface ElementType {
     refuse: Refuse,
   ) => void;
   /**
-   * A stable typed array (see `views.ts`) as one of the wire class: itself, or converted; undefined if it is
-   * not taken.
+   * A stable typed array (see `views.ts`) as one of the wire class: itself, or converted; undefined if its
+   * class is not accepted.
    */
   readonly fromView: (view: TypedArray, kind: ViewKind, refuse: Refuse) => WireArray | undefined;
 }
 
-// The casts of `target` below say what `create` of the same type makes. Each of the loops over rows writes
-// arrays of three classes at most: from five on V8 stops telling them apart, and an element costs 20 ns
-// instead of 2.
+// The casts of `target` below name the class that `create` of the same type returns. Each loop over rows
+// writes arrays of at most three classes: from five on, V8 no longer tells them apart, and an element costs
+// 20 ns instead of 2.
 
 function writeSigned(low: number, high: number): ElementType['writeRow'] {
   return (target, at, row, count, refuse) => {
@@ -68,7 +70,7 @@ function writeUnsigned(high: number): ElementType['writeRow'] {
   };
 }
 
-/** Finite numbers from `overflow` on would round to infinity. */
+/** Writes floats. Finite numbers from `overflow` on would round to infinity. */
 function writeFloats(overflow: number): ElementType['writeRow'] {
   return (target, at, row, count, refuse) => {
     const floats = target as Float32Array | Float64Array;
@@ -96,8 +98,7 @@ function integers(
     create: (count) => new array(count),
     writeRow: low < 0 ? writeSigned(low, high) : writeUnsigned(high),
     fromView(view, kind) {
-      // The casts say what `kind` says. Clamped arrays hold the same values, so theirs is a difference in
-      // name only.
+      // The casts name the class that `kind` names. Clamped arrays hold the same values as unclamped ones.
       if (kind === wire) return view as WireArray;
       return kind === 'Uint8ClampedArray' && wire === 'Uint8Array'
         ? new Uint8Array(view as Uint8ClampedArray)
@@ -123,7 +124,7 @@ function bigints(
       for (let i = 0; i < count; i++) {
         const value = row[i];
         if (typeof value !== 'bigint' && !Number.isSafeInteger(value)) throw refuse(i, value);
-        // Safe integers are what is left besides bigints.
+        // What is no bigint is a safe integer here.
         const big = typeof value === 'bigint' ? value : BigInt(value as number);
         if (wrap(big) !== big) throw refuse(i, value);
         bigs[at + i] = big;
@@ -171,7 +172,7 @@ function halves(
       }
     },
     fromView(view, kind, refuse) {
-      // A stable Float16Array is the Uint16Array of its bits already.
+      // A stable Float16Array already is the Uint16Array of its bits.
       if (bitKinds.includes(kind)) return view as Uint16Array;
       if (kind !== 'Float32Array') return undefined;
       const numbers = float32Bits(view as Float32Array);
@@ -210,7 +211,7 @@ const bool: ElementType = {
 /** The smallest magnitude that rounds to infinity in FP32: half a step above the largest number. */
 const floatOverflow = 2 ** 128 - 2 ** 103;
 
-/** How JavaScript values become elements, for each datatype but BYTES. */
+/** The conversion for each datatype except BYTES. */
 export const elementTypes: Readonly<Record<Exclude<Datatype, 'BYTES'>, ElementType>> = {
   BOOL: bool,
   UINT8: integers(Uint8Array, 'Uint8Array', 0, 2 ** 8 - 1),

@@ -1,10 +1,10 @@
 /**
- * Inputs of every accepted kind, worked into wire bytes: the general way, for what the short one in input.ts
- * leaves.
+ * Encodes inputs of every accepted kind. This is the general path, for what the fast path in input.ts does
+ * not handle.
  *
- * What may run code of the caller (arrays can be proxies, objects have getters) is read first, and the
- * caller's typed arrays are looked at last: from then on nothing can transfer or resize them before they are
- * copied.
+ * Reading arrays (which can be proxies) and objects (which have getters) may run code of the caller. So these
+ * are read first, and the caller's typed arrays last: after that nothing can transfer or resize them before
+ * they are copied.
  */
 
 import { BytesWriter, countElements, isBytesElement } from './bytes.js';
@@ -22,24 +22,24 @@ import { byteLengthOf, isDetached, kindOf, lengthOf, stable, type WireArray } fr
 
 /** What the caller passed for an input, and what was read of it. */
 export interface Passed {
-  /** Undefined where it passed nothing. */
+  /** Undefined if the caller passed nothing. */
   readonly value: unknown;
-  /** Of an object. */
+  /** What was read of an object. */
   readonly given: Given | undefined;
-  /** Its shape, where that is one of the input's; else it is still to be read. */
+  /** Its shape, if that is a valid one; otherwise it is still to be read. */
   readonly shape: readonly number[] | undefined;
-  /** Of nested arrays that went the short way. */
+  /** The result for nested arrays on the fast path. */
   readonly nested: Nested | undefined;
 }
 
-/** An input on its way to being encoded. */
+/** An input that is being encoded. */
 interface Draft {
   readonly plan: InputPlan;
-  /** What holds the data: a typed array to be taken, or something else for messages. */
+  /** The typed array that holds the data, or another value for messages. */
   readonly value: unknown;
-  /** Elements. */
+  /** How many elements. */
   readonly count: number;
-  /** Undefined while they are still to be taken from a typed array. */
+  /** The encoded data; undefined while it is still to be taken from a typed array. */
   data: WireArray | undefined;
   /** Undefined while it is still to be worked out. */
   shape: readonly number[] | undefined;
@@ -52,7 +52,10 @@ function checkCount(plan: InputPlan, count: number, shape: readonly number[], va
   throw mismatch(plan, `${got} for shape ${formatShape(shape)}, which has ${expected} elements`);
 }
 
-/** Flat data that is not a list: a typed array, or for BYTES one element. Undefined for anything else. */
+/**
+ * A draft of flat data that is not a list: of a typed array, or for BYTES of one element; undefined for
+ * anything else.
+ */
 function draftFlat(plan: InputPlan, value: unknown, shape: readonly number[] | undefined): Draft | undefined {
   if (plan.elements === undefined) {
     if (!isBytesElement(value)) return undefined;
@@ -65,7 +68,7 @@ function draftFlat(plan: InputPlan, value: unknown, shape: readonly number[] | u
   return { plan, value, count: lengthOf(value as TypedArray), data: undefined, shape };
 }
 
-/** A JavaScript array beside a shape. */
+/** A draft of a JavaScript array that comes with a shape. */
 function draftList(plan: InputPlan, list: readonly unknown[], shape: readonly number[]): Draft {
   const count = readLength(plan, list);
   checkCount(plan, count, shape, list);
@@ -81,8 +84,9 @@ function checkDatatype(plan: InputPlan, datatype: unknown, shape: readonly numbe
 }
 
 /**
- * A result, its structured clone, or `{ data, shape }`, which all look the same.
- * @param known - Its shape, where that was read.
+ * A draft of a result, its structured clone, or `{ data, shape }`. These all look the same.
+ *
+ * @param known - Its shape, if that was read.
  */
 function draftObject(plan: InputPlan, given: Given, known: readonly number[] | undefined): Draft {
   const { value, shape: givenShape, datatype, wire, data } = given;
@@ -115,19 +119,19 @@ function draftInput(plan: InputPlan, { value, given, shape: known, nested }: Pas
   }
   const draft = draftFlat(plan, value, undefined);
   if (draft !== undefined) return draft;
-  // A typed array that is left is one for BYTES, of another class than bytes.
+  // A typed array that gets here is one for BYTES, and not of bytes.
   if (given === undefined) throw mismatch(plan, describe(value));
   return draftObject(plan, given, known);
 }
 
 /**
- * Takes the elements of a draft from the caller's typed array, which becomes the data itself where that is
- * safe.
+ * Takes the elements of a draft from the caller's typed array. If that is safe, the array itself becomes the
+ * data.
  */
 function takeView(draft: Draft, elements: ElementType): WireArray {
   const { plan, value, count, shape } = draft;
   const kind = kindOf(value);
-  // Drafts without data hold typed arrays.
+  // A draft without data holds a typed array.
   const view = value as TypedArray;
   if (kind === undefined || isDetached(view, kind)) throw mismatch(plan, describe(value));
   const data = elements.fromView(stable(view, kind), kind, (index, element) =>
@@ -136,13 +140,13 @@ function takeView(draft: Draft, elements: ElementType): WireArray {
   if (data === undefined) {
     throw mismatch(plan, `${describe(value)}; ${plan.datatype} takes ${elements.takes}`);
   }
-  // Other inputs' getters may have resized it since it was counted.
+  // A getter of another input may have resized it since it was counted.
   if (lengthOf(data) !== count) throw mismatch(plan, describe(value));
   if (shape !== undefined) checkCount(plan, count, shape, value);
   return data;
 }
 
-/** Gives each draft its shape, and makes sure that all have one batch. */
+/** Works out the missing shapes, and checks that all inputs have the same batch. */
 function settleShapes(drafts: readonly Draft[]): void {
   let first: { readonly plan: InputPlan; readonly batch: number } | undefined;
   for (const draft of drafts) {
@@ -152,7 +156,7 @@ function settleShapes(drafts: readonly Draft[]): void {
     const batch = draft.shape[0] ?? 0;
     first ??= { plan, batch };
     if (batch !== first.batch) {
-      const others = `input ${quote(first.plan.name)} has a batch of ${first.batch}`;
+      const others = `${plan.noun} ${quote(first.plan.name)} has a batch of ${first.batch}`;
       throw mismatch(plan, `a batch of ${batch}, where ${others}`);
     }
   }
@@ -162,12 +166,12 @@ function settleShapes(drafts: readonly Draft[]): void {
 }
 
 /**
- * Encodes one value an input.
+ * Encodes the inputs of a request.
  *
  * @param plans - The model's inputs.
  * @param inputs - What the caller passed for each.
- * @param encoded - Where they go.
- * @throws {TritonError} INVALID_ARG for everything that the configuration or the datatype does not allow
+ * @param encoded - Receives them.
+ * @throws {@link TritonError} INVALID_ARG for whatever the configuration or the datatype does not allow.
  */
 export function gatherInputs(
   plans: readonly InputPlan[],

@@ -1,9 +1,11 @@
-/** Inputs that callers give as objects, such as `{ data, shape }`: each property read once. */
+/** Inputs that callers pass as objects, such as `{ data, shape }`. Each property is read once. */
 
 import { wireOf } from './bytes-tensor.js';
 import type { Datatype } from './datatype.js';
 
-/** What ONNX Runtime's JavaScript API calls the datatypes; a name that is not here is shown as it is. */
+/**
+ * ONNX Runtime's JavaScript names of the datatypes. A name that is not here appears in messages unchanged.
+ */
 const onnxRuntimeTypes: Readonly<Record<string, Datatype>> = {
   bool: 'BOOL',
   uint8: 'UINT8',
@@ -20,23 +22,23 @@ const onnxRuntimeTypes: Readonly<Record<string, Datatype>> = {
   string: 'BYTES',
 };
 
-/** What such an object has. */
+/** The properties of such an object. */
 export interface Given {
   /** The object itself. */
   readonly value: object;
   readonly shape: unknown;
   readonly datatype: unknown;
-  /** Of a tensor of strings that nobody has looked at: its wire bytes, in place of its data. */
+  /** The wire bytes of a tensor of strings whose elements nobody has read, instead of its data. */
   readonly wire: Uint8Array<ArrayBuffer> | undefined;
   readonly data: unknown;
 }
 
 /**
- * Reads an object; its getters run.
+ * Reads an object. This runs its getters.
  *
- * @param value - No array of any kind.
+ * @param value - Anything but an array.
  * @param isBytes - Whether it is for an input of strings.
- * @param alone - Whether no code of the caller runs for other inputs after this.
+ * @param alone - Whether no code of the caller runs for other inputs afterwards.
  */
 export function readGiven(value: object, isBytes: boolean, alone: boolean): Given {
   const { shape, datatype } = readShape(value);
@@ -45,11 +47,11 @@ export function readGiven(value: object, isBytes: boolean, alone: boolean): Give
     const { data }: { readonly data?: unknown } = value;
     return { value, shape, datatype, wire, data };
   }
-  // Such code could ask the tensor for its data, and so get at the wire bytes.
+  // Code of the caller could ask the tensor for its data, and so reach the wire bytes.
   return { value, shape, datatype, wire: alone ? wire : wire.slice(), data: undefined };
 }
 
-/** Shape and datatype, by our names of them or by ONNX Runtime's. */
+/** The shape and datatype, by this package's names or by ONNX Runtime's. */
 function readShape(value: object): Pick<Given, 'shape' | 'datatype'> {
   const { shape, datatype }: { readonly shape?: unknown; readonly datatype?: unknown } = value;
   if (shape !== undefined) return { shape, datatype };

@@ -1,16 +1,17 @@
 /**
- * Whole arrays between FP32 and FP16 or BF16, by integer arithmetic on the bits: 2 ns an element where the
- * functions of half.ts take 8. They are written out for each format: with the formats' constants in variables
- * they would take half as long again.
+ * Converts whole arrays between FP32 and FP16 or BF16, by integer arithmetic on the bits. An element takes 2
+ * ns; with the functions of half.ts it takes 8. The code is written out for each format, because with the
+ * formats' constants in variables it would take half as long again.
  */
 
 import { fp16 } from './half.js';
 
 /**
- * FP16 bits of FP32 numbers.
+ * Converts FP32 numbers to FP16 bits.
+ *
  * @param floats - The numbers, as their bits.
- * @param halves - Filled from its start; as long as `floats`.
- * @returns the index of the first finite number that would round to infinity, where it stopped, or -1
+ * @param halves - Receives the result; as long as `floats`.
+ * @returns The index of the first finite number that would round to infinity, where it stopped, or -1.
  */
 export function encodeFp16(floats: Int32Array, halves: Uint16Array): number {
   const float = new Float32Array(1);
@@ -20,14 +21,14 @@ export function encodeFp16(floats: Int32Array, halves: Uint16Array): number {
     const sign = (bits >>> 16) & 0x8000;
     const magnitude = bits & 0x7fffffff;
     if (magnitude < 0x38800000) {
-      // Below 2^-14 results are subnormal.
+      // Results below 2^-14 are subnormal.
       floatBits[0] = bits;
       halves[i] = fp16.encode(float[0] ?? 0);
     } else if (magnitude >= 0x7f800000) {
       halves[i] = sign | (magnitude > 0x7f800000 ? 0x7e00 : 0x7c00);
     } else {
-      // Takes 127 - 15 from the exponent and adds just under half of the last bit that stays, or half where
-      // that is odd.
+      // This takes 127 - 15 from the exponent, and adds half of the last bit that stays; just under half if
+      // that bit is 0.
       const rounded = (magnitude - 0x38000000 + 0xfff + ((magnitude >>> 13) & 1)) >>> 13;
       if (rounded >= 0x7c00) return i;
       halves[i] = sign | rounded;
@@ -36,7 +37,7 @@ export function encodeFp16(floats: Int32Array, halves: Uint16Array): number {
   return -1;
 }
 
-/** BF16 bits of FP32 numbers; parameters and result as for {@link encodeFp16}. */
+/** Converts FP32 numbers to BF16 bits. Parameters and result are those of {@link encodeFp16}. */
 export function encodeBf16(floats: Int32Array, halves: Uint16Array): number {
   for (let i = 0; i < floats.length; i++) {
     const bits = floats[i] ?? 0;
@@ -53,7 +54,7 @@ export function encodeBf16(floats: Int32Array, halves: Uint16Array): number {
   return -1;
 }
 
-/** The numbers that FP16 bits stand for; FP32 holds all of them exactly. */
+/** The numbers of FP16 bits. FP32 holds all of them exactly. */
 export function decodeFp16(halves: Uint16Array): Float32Array<ArrayBuffer> {
   const values = new Float32Array(halves.length);
   const floats = new Int32Array(values.buffer);
@@ -68,7 +69,7 @@ export function decodeFp16(halves: Uint16Array): Float32Array<ArrayBuffer> {
   return values;
 }
 
-/** The numbers that BF16 bits stand for. */
+/** The numbers of BF16 bits. */
 export function decodeBf16(halves: Uint16Array): Float32Array<ArrayBuffer> {
   const values = new Float32Array(halves.length);
   const floats = new Int32Array(values.buffer);

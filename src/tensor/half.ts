@@ -1,26 +1,30 @@
 /**
- * FP16 (IEEE binary16) and BF16 (the upper half of FP32) as bits, and the numbers they stand for, one at a
- * time.
+ * Converts single numbers to the bits of FP16 (IEEE binary16) and BF16 (the upper half of FP32), and back.
  *
- * Rounding is to nearest, ties to even, from the double itself: by way of FP32 a number would be rounded
+ * Rounding is to nearest, ties to even, from the double itself. By way of FP32 a number would be rounded
  * twice.
  */
 
 /** One of the two 16-bit formats. */
 export interface HalfFormat {
-  /** Bits of the number nearest to `value`; too large ones become infinity, every NaN a quiet one. */
+  /**
+   * Bits of the number nearest to `value`. A number that is too large becomes infinity; every NaN becomes a
+   * quiet one.
+   */
   encode(value: number): number;
-  /** The number that 16 bits stand for, exactly. */
+  /** The exact number that 16 bits stand for. */
   decode(bits: number): number;
   /** The smallest magnitude that rounds to infinity. */
   readonly overflow: number;
 }
 
-// Here and in half-arrays.ts the machine is taken for little-endian, as the wire is.
+// Here and in half-arrays.ts the machine must be little-endian, as the wire is.
 const double = new Float64Array(1);
 const doubleWords = new Uint32Array(double.buffer);
 
-/** 2^52: adding and taking it away again rounds a smaller positive double to an integer, ties to even. */
+/**
+ * 2^52: adding it to a smaller positive double and subtracting it again rounds to an integer, ties to even.
+ */
 const roundToInteger = 2 ** 52;
 
 function halfFormat(fractionBits: number, maxExponent: number): HalfFormat {
@@ -28,9 +32,7 @@ function halfFormat(fractionBits: number, maxExponent: number): HalfFormat {
   const fractions = 1 << fractionBits;
   const maxBiased = 2 * maxExponent + 1;
   const infinity = maxBiased << fractionBits;
-  /**
-   * For each biased exponent the value of the last fraction bit; the subnormals (0) share that of exponent 1.
-   */
+  /** The value of the last fraction bit for each biased exponent. Subnormals (0) share that of exponent 1. */
   const quanta = Float64Array.from(
     { length: maxBiased },
     (_, biased) => 2 ** (Math.max(biased, 1) - maxExponent - fractionBits),
@@ -49,8 +51,8 @@ function halfFormat(fractionBits: number, maxExponent: number): HalfFormat {
       }
       const biased = exponent < minExponent ? 0 : exponent + maxExponent;
       const steps = Math.abs(value) / (quanta[biased] ?? 0) + roundToInteger - roundToInteger;
-      // `steps` counts a normal number's hidden bit, so one is taken from the exponent. A count that was
-      // rounded up to the next power of two carries into the exponent, and from the largest one into
+      // `steps` includes a normal number's hidden bit, so one is taken from the exponent. A count that was
+      // rounded up to the next power of two carries into the exponent, and from the largest exponent into
       // infinity.
       return sign | (biased === 0 ? steps : ((biased - 1) << fractionBits) + steps);
     },
@@ -66,8 +68,8 @@ function halfFormat(fractionBits: number, maxExponent: number): HalfFormat {
   };
 }
 
-/** IEEE binary16: 5 bits of exponent, 10 of fraction. */
+/** IEEE binary16: 5 bits of exponent and 10 of fraction. */
 export const fp16: HalfFormat = halfFormat(10, 15);
 
-/** bfloat16: 8 bits of exponent, 7 of fraction. */
+/** bfloat16: 8 bits of exponent and 7 of fraction. */
 export const bf16: HalfFormat = halfFormat(7, 127);

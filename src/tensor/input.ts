@@ -1,9 +1,9 @@
 /**
- * Checks and encodes the inputs of requests: the door to the hot path.
+ * Checks and encodes the inputs of requests. This is the entry to the hot path.
  *
- * A model version's inputs are compiled once; its encoder is then called for every request. Typed arrays of the right
- * classes, alone or with a shape, and plain nested arrays go short ways that allocate next to nothing; gather.ts does the
- * rest.
+ * A model version's inputs are compiled once, and its encoder is called for every request. Typed arrays of
+ * the right classes (alone or with a shape) and plain nested arrays take fast paths that allocate next to
+ * nothing. gather.ts handles everything else.
  */
 
 import { EncodedInputs } from './encoded.js';
@@ -16,13 +16,13 @@ import { ShortPath } from './short-path.js';
 import type { Inputs } from './inputs.js';
 import { byteLengthOf, kindOf } from './views.js';
 
-/** An input whose objects and lists are read. */
+/** An input whose objects and lists have been read. */
 class Read {
-  /** What the caller passed, or the data that it came with. */
+  /** The value that the caller passed, or the data in it. */
   readonly value: unknown;
-  /** Where it came with a shape. */
+  /** Its shape, if it came with one. */
   readonly shape: readonly number[] | undefined;
-  /** Where it was nested arrays, which are encoded already. */
+  /** Its nested arrays, which are encoded already. */
   readonly nested: Nested | undefined;
 
   constructor(value: unknown, shape: readonly number[] | undefined, nested: Nested | undefined) {
@@ -32,14 +32,14 @@ class Read {
   }
 }
 
-/** The inputs of one model version. */
+/** Encodes the inputs of one model version. */
 export class InputEncoder {
   readonly #plans: readonly InputPlan[];
   readonly #reader: InputReader;
   readonly #paths: readonly ShortPath[];
   readonly #nested: readonly NestedPath[];
   readonly #batched: boolean;
-  /** The one input's path, where there is only one. */
+  /** The fast path of the input, if there is only one input. */
   readonly #only: ShortPath | undefined;
   readonly #onlyName: string;
   readonly #encoded: EncodedInputs;
@@ -56,17 +56,19 @@ export class InputEncoder {
   }
 
   /**
-   * Checks the inputs of one request and puts them in wire layout.
+   * Checks and encodes the inputs of one request.
    *
-   * @returns What is to be copied before any code of a caller runs and before the next call, see {@link EncodedInputs}.
-   * @throws {TritonError} INVALID_ARG, with model and tensor, for whatever the model does not take
+   * @param rows - The batch of an input that nothing else tells it of (default 1).
+   * @returns The encoded inputs, to be copied before any code of the caller runs and before the next call;
+   *   see {@link EncodedInputs}.
+   * @throws {@link TritonError} INVALID_ARG, with model and tensor, for whatever the model does not take.
    */
-  encode(inputs: Inputs): EncodedInputs {
+  encode(inputs: Inputs, rows = 1): EncodedInputs {
     const encoded = this.#encoded;
     const only = this.#only;
     if (only !== undefined) {
       const value = this.#reader.readOnly(inputs, this.#onlyName);
-      if (!only.encode(value, 1, encoded, 0)) this.#encodeOnly(only, value);
+      if (!only.encode(value, rows, encoded, 0)) this.#encodeOnly(only, value);
       return encoded;
     }
     const values = this.#reader.readAll(inputs);
@@ -74,12 +76,12 @@ export class InputEncoder {
     return encoded;
   }
 
-  /** Lets go of the last request's arrays. */
+  /** Releases the last request's arrays. */
   release(): void {
     this.#encoded.release();
   }
 
-  /** The only input, which is no typed array that goes the short way. */
+  /** Encodes the only input, if it is no typed array for the fast path. */
   #encodeOnly(only: ShortPath, value: unknown): void {
     const encoded = this.#encoded;
     let given: Given | undefined;
@@ -99,7 +101,9 @@ export class InputEncoder {
     gatherInputs(this.#plans, [{ value, given, shape, nested }], encoded);
   }
 
-  /** All inputs, as typed arrays; false where one of them is something else, or their batches differ. */
+  /**
+   * Encodes all inputs as typed arrays. Returns false if one is something else, or if their batches differ.
+   */
   #encodeShort(values: readonly unknown[]): boolean {
     const encoded = this.#encoded;
     let batch = 0;
@@ -127,7 +131,7 @@ export class InputEncoder {
     return true;
   }
 
-  /** Reads what callers' code may have a hand in, and then encodes. */
+  /** Reads what may run code of the caller, and then encodes. */
   #encodeRead(values: readonly unknown[]): void {
     const givens: (Given | undefined)[] = [];
     const reads: (Read | undefined)[] = [];
@@ -151,7 +155,7 @@ export class InputEncoder {
         else reads[i] = new Read(given.data, shape, undefined);
       }
     }
-    // From here on none of the caller's code runs, but where the short way is not for it.
+    // From here on no code of the caller runs, except for inputs that the fast path does not handle.
     if (short && this.#encodeReads(reads)) return;
     gatherInputs(
       this.#plans,

@@ -1,43 +1,55 @@
-/** What a caller may pass in. */
+/** The types of inputs. */
 
 import type { Datatype } from './datatype.js';
 import type { AnyTensor, Tensor } from './tensor.js';
 import type { Float16View, NestedArray, TypedArray } from './types.js';
 
-/** One element of an input. Which of them a datatype takes is told at {@link TensorInput}. */
+/** An element of an input. {@link TensorInput} lists which of them a datatype takes. */
 export type InputElement = number | bigint | boolean | string | Uint8Array;
 
-/** A tensor with its shape spelt out: flat data in row-major order. */
+/**
+ * A tensor with an explicit shape: flat data in row-major order. Triton: an entry of `inputs`.
+ *
+ * @example
+ * const image: ShapedInput = { data: new Float32Array(2 * 64), shape: [2, 64] };
+ */
 export interface ShapedInput {
-  /** The elements; for BYTES a `Uint8Array` is one element, not several. */
+  /** The elements. For BYTES, a `Uint8Array` is one element, not several. */
   readonly data: TypedArray | readonly InputElement[] | string;
   /** The full shape, with the batch dimension where the model has one. Triton: `inputs[].shape`. */
   readonly shape: readonly number[];
-  /** Checked against the model's datatype if given. Triton: `inputs[].datatype`. */
+  /**
+   * The datatype (default: the model's). It is only compared with the model's. Triton: `inputs[].datatype`.
+   */
   readonly datatype?: Datatype | undefined;
 }
 
 /**
- * A tensor of ONNX Runtime's JavaScript API (`onnxruntime-node`, `onnxruntime-web`), or what looks like one: its
- * memory must be the CPU's.
+ * A tensor of ONNX Runtime's JavaScript API (`onnxruntime-node`, `onnxruntime-web`), or an object of the same
+ * form. Its memory must be the CPU's.
+ *
+ * @example
+ * await model.infer({ image: new ort.Tensor('float32', new Float32Array(64), [1, 64]) });
  */
 export interface OnnxRuntimeTensorLike {
   /** The elements in row-major order. */
   readonly data: TypedArray | readonly InputElement[];
   /** The full shape, with the batch dimension where the model has one. */
   readonly dims: readonly number[];
-  /** Such as 'float32' or 'int64'; checked against the model's datatype if given. */
+  /**
+   * The datatype, such as 'float32' or 'int64' (default: the model's). It is only compared with the model's.
+   */
   readonly type?: string | undefined;
 }
 
 /**
  * One input of a request.
  *
- * - A typed array is flat data whose shape is worked out from the configured dims: with all dims fixed the
- *   batch is `length / product`; with one variable dim the batch is 1, or what another input says, and that
- *   dim is the rest.
- * - Nested arrays have the shape of their nesting; innermost rows may be typed arrays.
- * - `{ data, shape }` says the shape.
+ * - A typed array is flat data. Its shape follows from the configured dims. If all dims are fixed, the batch
+ *   is `length / product`. If one dim is variable, the batch is that of the other inputs, or 1, and the dim is
+ *   the rest.
+ * - Nested arrays have the shape of their nesting. Innermost rows may be typed arrays.
+ * - `{ data, shape }` gives the shape.
  * - An output of another request is passed as it is, and so is a tensor of `onnxruntime-node`.
  *
  * | datatype | typed array | elements |
@@ -51,7 +63,7 @@ export interface OnnxRuntimeTensorLike {
  * | FP32, FP64 | Float32Array, Float64Array | numbers |
  * | BYTES | | strings (as UTF-8), Uint8Arrays; a lone one is one element |
  *
- * Anything else, and a value that the datatype cannot hold, is INVALID_ARG. FP16, BF16 and FP32 round to
+ * Anything else is INVALID_ARG, and so is a value that the datatype cannot hold. FP16, BF16 and FP32 round to
  * nearest even.
  */
 export type TensorInput =
@@ -80,7 +92,7 @@ interface ArraysByDatatype {
   BF16: Uint16Array | Float32Array;
 }
 
-/** One element of an input of datatype `D`. */
+/** An element of an input of datatype `D`. */
 type InputElementOf<D extends Datatype> = D extends 'BOOL'
   ? boolean
   : D extends 'INT64' | 'UINT64'
@@ -100,7 +112,7 @@ export type TensorInputOf<D extends Datatype> =
         | ArraysByDatatype[D]
         | readonly InputElementOf<D>[]
         | (D extends 'BYTES' ? string | Uint8Array : never);
-      /** Checked if given. */
+      /** It is only compared with the model's. */
       readonly datatype?: D | undefined;
     })
   | (Omit<OnnxRuntimeTensorLike, 'data'> & {
@@ -109,5 +121,5 @@ export type TensorInputOf<D extends Datatype> =
     })
   | Tensor<D>;
 
-/** The inputs of a request by name; `undefined` counts as absent. */
+/** The inputs of a request by name. `undefined` counts as absent. Triton: `inputs`. */
 export type Inputs = Readonly<Record<string, TensorInput | undefined>>;

@@ -1,4 +1,4 @@
-/** Outputs that are written to arrays of the caller's: `infer(inputs, { into: { y: array } })`. */
+/** Outputs that are written to the caller's arrays: `infer(inputs, { into: { y: array } })`. */
 
 import { invalidArgument } from '../errors.js';
 import type { Datatype } from './datatype.js';
@@ -10,9 +10,9 @@ import type { DataOf, TypedArray } from './types.js';
 import { bytesAt, isDetached, kindOf } from './views.js';
 
 /**
- * A caller's array for an output.
+ * Checks a caller's array for an output.
  *
- * @throws {TritonError} INVALID_ARG unless it is of the class that the output's `data` has
+ * @throws {@link TritonError} INVALID_ARG unless it has the class that the output's `data` has.
  */
 export function checkInto(model: string, output: string, datatype: Datatype, target: unknown): TypedArray {
   const about = { model, tensor: output };
@@ -39,10 +39,11 @@ export function checkInto(model: string, output: string, datatype: Datatype, tar
 }
 
 /**
- * The memory of the caller's array, now that the output is there.
+ * The memory of the caller's array when the output has come.
  *
- * @param bytes - What the output takes.
- * @throws {TritonError} INVALID_ARG where it does not have just as many, or lost its buffer meanwhile
+ * @param bytes - The size of the output.
+ * @throws {@link TritonError} INVALID_ARG for an array of another size, or one that has lost its buffer
+ *   meanwhile.
  */
 export function targetMemory(
   output: string,
@@ -58,7 +59,7 @@ export function targetMemory(
   throw invalidArgument(`output '${output}': expected ${expected} in options.into, but got ${got}`);
 }
 
-/** A tensor whose data is an array of its datatype's class, as `checkInto` made sure. */
+/** A tensor whose data is the caller's array. `checkInto` has checked the array's class. */
 export function tensorInto(datatype: Datatype, shape: readonly number[], data: TypedArray): Tensor {
   return new newTensor(datatype, shape, data as DataOf<Datatype>);
 }

@@ -1,28 +1,31 @@
-/** The shapes of one input's requests: those that are like earlier ones are the same arrays. */
+/** Keeps the shapes of one input's requests, so that equal shapes are the same array. */
 
-/** Batches up to this have a shape that is kept. */
+/** The largest batch whose shape is kept. */
 const maxKeptShapes = 1024;
 
-/** See the head of this file. Shapes are not frozen, but not to be changed: those who read them meet arrays of one kind. */
+/**
+ * See the head of this file. The shapes are not frozen, so that all readers get arrays of one kind, but must
+ * not be changed.
+ */
 export class KeptShapes {
   readonly #dims: readonly number[];
   readonly #batched: boolean;
-  /** Of inputs whose dims are all fixed, by batch. */
+  /** Shapes by batch, for an input whose dims are all fixed. */
   readonly #byBatch: (readonly number[] | undefined)[] = [];
   #last: readonly number[] = [];
 
-  /** @param dims - As configured. */
+  /** @param dims - The configured dims. */
   constructor(dims: readonly number[], batched: boolean) {
     this.#dims = dims;
     this.#batched = batched;
   }
 
-  /** The shape of a batch; of an input whose dims are all fixed. */
+  /** The shape for a batch, for an input whose dims are all fixed. */
   ofBatch(batch: number): readonly number[] {
     return this.#byBatch[batch] ?? this.#make(batch);
   }
 
-  /** The shape of a batch whose one variable dim is `rest`. */
+  /** The shape for a batch and a value of the one variable dim. */
   withVariable(batch: number, rest: number): readonly number[] {
     const last = this.#last;
     const first = this.#batched ? 1 : 0;
@@ -37,8 +40,8 @@ export class KeptShapes {
   }
 
   /**
-   * The shape that a caller gave, as an array of ours; undefined where it is not one of the rank or has other dims than
-   * the configured ones. Reads each dim once.
+   * The caller's shape as a kept array; undefined if it does not fit the configured dims. Each dim is read
+   * once.
    */
   read(given: readonly unknown[]): readonly number[] | undefined {
     const last = this.#last;

@@ -1,4 +1,6 @@
-/** Shared memory seen as every class of array: no view has to be made to copy a tensor in or out. */
+/**
+ * Views of shared memory in every class of array, so that no view has to be made to copy a tensor in or out.
+ */
 
 import type { ViewKind, WireArray } from './views.js';
 
@@ -31,8 +33,9 @@ export class MemoryViews {
   }
 
   /**
-   * The view of a class; of the memory's halves and clamped bytes it is the one that has their bits. `set` of an array of
-   * the same class does not ask for the buffer of the caller's array, which V8 would have to move off its heap first.
+   * The view of a class. For half floats and clamped bytes it is the view with the same bits. `set` of an
+   * array of the same class does not need the buffer of the caller's array, which V8 would have to move off
+   * its heap first.
    */
   of(kind: ViewKind): WireArray {
     if (kind === 'Float16Array') return this.Uint16Array;

@@ -1,4 +1,4 @@
-/** The caller's object of inputs: which names it has, each value read once. */
+/** Reads the caller's object of inputs. Each value is read once. */
 
 import { invalidArgument, type TritonError } from '../errors.js';
 import { describe, quote } from './describe.js';
@@ -8,25 +8,28 @@ import { formatShape } from './shape.js';
 /** How many unknown names an error lists. */
 const listedNames = 10;
 
-/** Of the names in a loop over them V8 knows that they are own ones, but only asked in this way. */
+/** In a loop over an object's names, V8 knows that they are its own, but only if this function asks. */
 // eslint-disable-next-line @typescript-eslint/unbound-method -- called with the object it is for
 const isOwn = Object.prototype.hasOwnProperty;
 
-/** Reads the values of a model's inputs out of an object; only its own properties count. */
+/** Reads the values of a model's inputs from an object. Only its own properties count. */
 export class InputReader {
   readonly #model: string;
   readonly #plans: readonly InputPlan[];
+  readonly #noun: string;
   readonly #indexOf: ReadonlyMap<string, number>;
 
   constructor(model: string, plans: readonly InputPlan[]) {
     this.#model = model;
     this.#plans = plans;
+    this.#noun = plans[0]?.noun ?? 'input';
     this.#indexOf = new Map(plans.map((plan, index) => [plan.name, index]));
   }
 
   /**
-   * One value an input in the order of the model's inputs, undefined for absent optional ones.
-   * @throws {TritonError} INVALID_ARG for unknown and missing names
+   * The values in the order of the model's inputs; undefined for absent optional inputs.
+   *
+   * @throws {@link TritonError} INVALID_ARG for unknown and missing names.
    */
   readAll(inputs: unknown): unknown[] {
     const object = this.#checkObject(inputs);
@@ -46,7 +49,7 @@ export class InputReader {
     return values;
   }
 
-  /** As {@link readAll} for a model with one input, without the array and the look-ups. */
+  /** As {@link readAll} for a model with one input, without the array and the lookups. */
   readOnly(inputs: unknown, only: string): unknown {
     const object = this.#checkObject(inputs);
     let found: unknown;
@@ -75,7 +78,7 @@ export class InputReader {
 
   #notInputs(inputs: unknown): TritonError {
     const example = quote(this.#plans[0]?.name ?? 'x');
-    const expected = `expected inputs by name, such as { ${example}: … }`;
+    const expected = `expected ${this.#noun}s by name, such as { ${example}: … }`;
     return invalidArgument(`model ${quote(this.#model)}: ${expected}, but got ${describe(inputs)}`, {
       model: this.#model,
     });
@@ -87,7 +90,7 @@ export class InputReader {
     const what = describe(inputs);
     if (unknown === undefined && what !== 'an object' && what !== 'a Proxy') throw this.#notInputs(inputs);
     const faults: string[] = [];
-    if (unknown !== undefined) faults.push(`no input is named ${unknown.map(quote).join(', ')}`);
+    if (unknown !== undefined) faults.push(`no ${this.#noun} is named ${unknown.map(quote).join(', ')}`);
     if (missing.length > 0) faults.push(`missing ${missing.map((plan) => quote(plan.name)).join(', ')}`);
     faults.push(`expected ${this.#plans.map(summary).join(', ')}`);
     const message = `model ${quote(this.#model)}: ${faults.join('; ')}`;
@@ -95,7 +98,7 @@ export class InputReader {
   }
 }
 
-/** An input as the list of allowed ones has it. */
+/** An input in the list of allowed ones. */
 function summary(plan: InputPlan): string {
   const shape = formatShape(plan.batchRank === 1 ? ['N', ...plan.dims] : plan.dims);
   return `${quote(plan.name)} (${plan.datatype} ${shape}${plan.optional ? ', optional' : ''})`;

@@ -1,6 +1,6 @@
 /**
- * The short way of nested arrays: JavaScript arrays of the configured rank, whose rows are of one length. It gives up,
- * without saying why, whenever anything else comes; nested.ts then finds out.
+ * The fast path for nested arrays: JavaScript arrays of the configured rank with rows of equal length. For
+ * anything else it returns undefined without a reason, and nested.ts finds the reason.
  */
 
 import { elementError, maxRow } from './nested.js';
@@ -8,13 +8,13 @@ import type { InputPlan } from './plan.js';
 import type { ElementType, Refuse } from './elements.js';
 import type { WireArray } from './views.js';
 
-/** What came of it. */
+/** The result. */
 export interface Nested {
   readonly shape: readonly number[];
   readonly data: WireArray;
 }
 
-/** See the head of this file. One an input. */
+/** See the head of this file. An input has one. */
 export class NestedPath {
   readonly #plan: InputPlan;
   readonly #last: number;
@@ -26,9 +26,9 @@ export class NestedPath {
   }
 
   /**
-   * Encodes nested arrays. The caller's code may run.
+   * Encodes nested arrays. Code of the caller may run.
    *
-   * @throws {TritonError} INVALID_ARG for an element that the datatype does not take
+   * @throws {@link TritonError} INVALID_ARG for an element that the datatype does not take.
    */
   encode(array: readonly unknown[]): Nested | undefined {
     const { elements, dims, batchRank } = this.#plan;
@@ -61,7 +61,7 @@ export class NestedPath {
     return walk.rows(array, 0, 0, true) ? { shape, data } : undefined;
   }
 
-  /** Two levels, as most have. */
+  /** Encodes two levels, the most common case. */
   #encodeRows(array: readonly unknown[], elements: ElementType): Nested | undefined {
     const { dims, batchRank, maxBatchSize } = this.#plan;
     const rows = array.length;
@@ -93,7 +93,7 @@ export class NestedPath {
   }
 }
 
-/** Whether an array may be so long; that of a proxy may be anything. */
+/** Whether an array's length is valid. A proxy may return anything. */
 function isLength(length: unknown): boolean {
   return typeof length === 'number' && length > 0 && length <= maxRow && Math.trunc(length) === length;
 }
@@ -102,7 +102,7 @@ function isLength(length: unknown): boolean {
 class Walk {
   readonly #elements: ElementType;
   readonly #shape: readonly number[];
-  /** The first array of each level, whose length and first element are read already. */
+  /** The first array of each level, whose length and first element were already read. */
   readonly #firsts: readonly (readonly unknown[])[];
   readonly #data: WireArray;
   readonly #path: number[] = [];
@@ -123,9 +123,10 @@ class Walk {
   }
 
   /**
-   * Writes what an array of the level holds from element `at` on; false where it is not as the first ones are.
+   * Writes what an array of a level holds, from element `at` on. Returns false if its form differs from the
+   * first array's.
    *
-   * @param first - Whether it is the first one of its level.
+   * @param first - Whether it is the first array of its level.
    */
   rows(array: readonly unknown[], level: number, at: number, first: boolean): boolean {
     const shape = this.#shape;

@@ -1,6 +1,5 @@
 /**
- * Nested arrays: their shape, checked on the way, and their elements, in one walk that reads each property
- * once.
+ * Nested arrays: checks their shape and encodes their elements, in one walk that reads each property once.
  */
 
 import type { TritonError } from '../errors.js';
@@ -14,26 +13,26 @@ import type { TypedArray } from './types.js';
 import { isDetached, kindOf, lengthOf, type ViewKind, type WireArray } from './views.js';
 
 /**
- * V8's dense arrays end about here; a longer one is nearly all holes, and memory for what it claims to hold
- * must not be asked for.
+ * V8's dense arrays end about here. A longer array consists almost entirely of holes, and no memory must be
+ * allocated for the length that it claims.
  */
 export const maxRow: number = 2 ** 27;
 
-/** Where an element is, at the end of a message: ` at [0][2]`. */
+/** The place of an element, at the end of a message: ` at [0][2]`. */
 function formatPath(path: readonly number[]): string {
   return path.length === 0 ? '' : ` at ${path.map((index) => `[${index}]`).join('')}`;
 }
 
-/** Length of a caller's array; only a proxy's can be something else than a length. */
+/** The length of a caller's array. Only a proxy can return an invalid length. */
 export function readLength(plan: InputPlan, array: readonly unknown[]): number {
   const length: unknown = array.length;
   if (typeof length !== 'number' || !Number.isInteger(length) || length < 0 || length > maxRow) {
-    throw mismatch(plan, `an array of length ${describe(length)}; pass a typed array for so many elements`);
+    throw mismatch(plan, `an array of length ${describe(length)}; pass a typed array for this many elements`);
   }
   return length;
 }
 
-/** INVALID_ARG for one element, which the datatype does not take. */
+/** The INVALID_ARG error for an element that the datatype does not take. */
 export function elementError(plan: InputPlan, path: readonly number[], value: unknown): TritonError {
   const takes = plan.elements?.elements ?? 'well-formed strings or Uint8Arrays';
   const deep = Array.isArray(value) ? ` (nested deeper than ${expectedShape(plan)})` : '';
@@ -43,7 +42,7 @@ export function elementError(plan: InputPlan, path: readonly number[], value: un
   );
 }
 
-/** True for what would be an element of some datatype. */
+/** Whether a value would be an element of some datatype. */
 function isElement(value: unknown): boolean {
   return ['number', 'bigint', 'boolean'].includes(typeof value) || isBytesElement(value);
 }
@@ -63,7 +62,7 @@ class NestedWalk {
     this.#refuse = (index, value) => elementError(plan, [...this.#path, index], value);
   }
 
-  /** Walks one array of the given level; the outermost is level 0. */
+  /** Walks an array of a level; the outermost level is 0. */
   walk(array: readonly unknown[], level: number): void {
     const length = readLength(this.plan, array);
     this.#checkLength(level, length);
@@ -82,12 +81,12 @@ class NestedWalk {
 
   finish(): WireArray {
     const sink = this.#sink;
-    // Without a row the nesting ended early, in arrays without elements.
+    // Without any row the nesting ended early, in empty arrays.
     if (sink === undefined) throw shapeError(this.plan, this.shape);
     return sink.finish();
   }
 
-  /** Something that is no array where the configured rank wants one: a typed row, or the wrong rank. */
+  /** Handles something that is no array where the configured rank needs one: a typed row, or a wrong rank. */
   #walkLeaf(child: unknown, level: number): void {
     const kind = kindOf(child);
     if (kind !== undefined && this.plan.elements !== undefined) {
@@ -131,7 +130,7 @@ class NestedWalk {
     );
   }
 
-  /** The sink, made as soon as the shape is known and found right. */
+  /** Creates the sink, as soon as the shape is known and valid. */
   #openSink(): ElementSink {
     if (this.#sink === undefined) {
       checkShape(this.plan, this.shape);
@@ -141,7 +140,7 @@ class NestedWalk {
   }
 }
 
-/** Nested arrays as a tensor. */
+/** Encodes nested arrays. */
 export function encodeNested(
   plan: InputPlan,
   array: readonly unknown[],

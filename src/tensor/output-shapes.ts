@@ -1,11 +1,11 @@
-/** Shapes of outputs: those that only the batch tells apart are made once. */
+/** Shapes of outputs. Shapes that differ only in the batch are made once. */
 
-/** Batches up to this have a shape that is kept. */
+/** The largest batch whose shape is kept. */
 const maxKeptShapes = 1024;
 
-/** The dims that are `rank` words from `position` on. */
+/** The dims in the `rank` words from `position` on. */
 function readShape(words: Int32Array, position: number, rank: number): number[] {
-  // Literals, for the common ranks: an array that grows takes longer.
+  // Literals for the common ranks: an array that grows takes longer.
   if (rank === 2) return [words[position] ?? 0, words[position + 1] ?? 0];
   if (rank === 1) return [words[position] ?? 0];
   const shape: number[] = [];
@@ -13,11 +13,11 @@ function readShape(words: Int32Array, position: number, rank: number): number[] 
   return shape;
 }
 
-/** The shapes of one output. */
+/** Keeps the shapes of one output. */
 export class OutputShapes {
   readonly #kept: (readonly number[] | undefined)[] = [];
 
-  /** The shape whose dims are `rank` words from `position` on; frozen where others have it too. */
+  /** The shape in the `rank` words from `position` on. It is frozen if several outputs share it. */
   read(words: Int32Array, position: number, rank: number): readonly number[] {
     const rows = words[position] ?? 0;
     if (rank === 0 || rows > maxKeptShapes) return readShape(words, position, rank);

@@ -1,4 +1,7 @@
-/** How outputs become tensors: one function for each datatype, so that each makes one class of array. */
+/**
+ * Turns outputs into tensors, with one function for each datatype, so that each function makes one class of
+ * array.
+ */
 
 import { BytesTensor } from './bytes-tensor.js';
 import type { Datatype } from './datatype.js';
@@ -8,13 +11,13 @@ import { cutFrom } from './views.js';
 
 /**
  * Makes tensors of one datatype.
- * @param shape - Becomes the tensor's.
- * @param buffer - The elements in wire layout and nothing else, in memory that is the tensor's alone from now
- *   on.
+ *
+ * @param shape - Becomes the tensor's shape.
+ * @param buffer - The elements in wire layout and nothing else. The tensor owns this memory from now on.
  */
 export type TensorFactory<D extends Datatype> = (shape: readonly number[], buffer: ArrayBuffer) => Tensor<D>;
 
-// One function literal each: V8 then optimises each for the one class of array that it makes.
+// Each has its own function literal, so that V8 optimises it for one class of array.
 const factories: { readonly [D in Datatype]: TensorFactory<D> } = {
   BOOL: (shape, buffer) => new newTensor('BOOL', shape, new Uint8Array(buffer)),
   UINT8: (shape, buffer) => new newTensor('UINT8', shape, new Uint8Array(buffer)),
@@ -32,17 +35,18 @@ const factories: { readonly [D in Datatype]: TensorFactory<D> } = {
   BF16: (shape, buffer) => new newTensor('BF16', shape, new Uint16Array(buffer)),
 };
 
-/** The factory of a datatype; to be looked up once for each output of a model. */
+/** The factory of a datatype. It is looked up once for each output of a model. */
 export function tensorFactory<D extends Datatype>(datatype: D): TensorFactory<D> {
   return factories[datatype];
 }
 
 /**
  * Makes tensors of one datatype from a part of shared memory.
- * @param shape - Becomes the tensor's.
+ *
+ * @param shape - Becomes the tensor's shape.
  * @param memory - Holds the elements in wire layout, among others.
- * @param offset - Where they begin, a multiple of 8.
- * @param size - Their bytes; these are copied.
+ * @param offset - Where they begin; a multiple of 8.
+ * @param size - Their size in bytes. They are copied.
  */
 export type TensorCutter<D extends Datatype> = (
   shape: readonly number[],
@@ -51,7 +55,7 @@ export type TensorCutter<D extends Datatype> = (
   size: number,
 ) => Tensor<D>;
 
-// `slice` of a typed array is the cheapest owned copy of any size: up to 64 bytes it stays on V8's heap.
+// `slice` of a typed array is the cheapest copy of any size: up to 64 bytes it stays on V8's heap.
 const cutters: { readonly [D in Datatype]: TensorCutter<D> } = {
   BOOL: (shape, memory, offset, size) =>
     new newTensor('BOOL', shape, cutFrom(memory.Uint8Array, offset, offset + size)),
@@ -83,7 +87,7 @@ const cutters: { readonly [D in Datatype]: TensorCutter<D> } = {
     new newTensor('BF16', shape, cutFrom(memory.Uint16Array, offset >> 1, (offset + size) >> 1)),
 };
 
-/** The cutter of a datatype; to be looked up once for each output of a model. */
+/** The cutter of a datatype. It is looked up once for each output of a model. */
 export function tensorCutter<D extends Datatype>(datatype: D): TensorCutter<D> {
   return cutters[datatype];
 }

@@ -1,9 +1,9 @@
-/** What is known about a model's inputs before a request comes, worked out once per model version. */
+/** Whatever is known about a model's inputs before a request comes, worked out once for each version. */
 
 import type { Datatype } from './datatype.js';
 import { elementTypes, type ElementType } from './elements.js';
 
-/** One input as its model is configured. */
+/** An input as it is configured. */
 export interface TensorSpec {
   /** Triton: `input.name`. */
   readonly name: string;
@@ -11,7 +11,7 @@ export interface TensorSpec {
   readonly datatype: Datatype;
   /** Triton: `input.dims`; without the batch dimension, -1 where any size is allowed. */
   readonly dims: readonly number[];
-  /** Triton: `input.optional`: requests may leave it out. */
+  /** Triton: `input.optional`. Requests may leave it out. */
   readonly optional: boolean;
 }
 
@@ -21,29 +21,33 @@ export interface RequestSpec {
   readonly model: string;
   /** Triton: `max_batch_size`; 0 for a model without a batch dimension. */
   readonly maxBatchSize: number;
-  /** Nobody wrote `max_batch_size`: it is the default. Absent: it was written. */
+  /** Whether `max_batch_size` is the default, because it was not written. Absent: it was written. */
   readonly batchSizeCompleted?: boolean | undefined;
-  /** In the order in which encoded inputs are wanted. */
+  /** The inputs, in the order in which they are encoded. */
   readonly inputs: readonly TensorSpec[];
+  /** What messages call them (default: 'input'). */
+  readonly noun?: 'input' | 'output' | undefined;
 }
 
-/** One input with what follows from its configuration. */
+/** An input with everything that follows from its configuration. */
 export interface InputPlan extends TensorSpec {
   /** Name of the model, for messages. */
   readonly model: string;
   /** 0 for a model without a batch dimension. */
   readonly maxBatchSize: number;
-  /** Nobody wrote `max_batch_size`: it is the default. */
+  /** What messages call it. */
+  readonly noun: 'input' | 'output';
+  /** Whether `max_batch_size` is the default, because it was not written. */
   readonly batchSizeCompleted: boolean;
-  /** 1 where shapes begin with the batch dimension, else 0. */
+  /** 1 if shapes begin with the batch dimension, otherwise 0. */
   readonly batchRank: 0 | 1;
   /** Rank of a request's shape. */
   readonly rank: number;
-  /** Elements of one item over its fixed dims. */
+  /** How many elements an item has over its fixed dims. */
   readonly fixedCount: number;
   /** How many dims are -1. */
   readonly variableDims: number;
-  /** How JavaScript values become elements; undefined for BYTES, whose elements vary in size. */
+  /** Converts JavaScript values to elements; undefined for BYTES, whose elements have different sizes. */
   readonly elements: ElementType | undefined;
 }
 
@@ -58,6 +62,7 @@ export function planInputs(spec: RequestSpec): readonly InputPlan[] {
       dims: [...input.dims],
       optional: input.optional,
       model: spec.model,
+      noun: spec.noun ?? 'input',
       maxBatchSize: spec.maxBatchSize,
       batchSizeCompleted: spec.batchSizeCompleted === true,
       batchRank,

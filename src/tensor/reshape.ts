@@ -1,16 +1,17 @@
-/** Triton's `reshape`: the shape a caller uses and the shape a model uses for the same elements. */
+/** Triton's `reshape`: a caller and a model use different shapes for the same elements. */
 
-/** Turns a full shape (with the batch dimension where the model has one) into the other one. */
+/** Turns a full shape (with the batch dimension if the model has one) into the other shape. */
 export type Reshape = (shape: readonly number[]) => number[];
 
 /**
- * Prepares the way from one configured shape to another: fixed dims are those of `to`, each -1 of `to` takes the value
- * at the -1 of `from` with the same number, and a batch dimension stays in front.
+ * Prepares the conversion from one configured shape to another. Fixed dims are those of `to`. Each -1 of `to`
+ * takes the value at the -1 of `from` with the same number. A batch dimension stays in front.
  *
- * @param from - Configured dims without batch, -1 variable.
- * @param to - The same elements in another shape; as many -1 as `from` (the configuration's rules see to that).
+ * @param from - Configured dims without batch; -1 is variable.
+ * @param to - The same elements in another shape. It has as many -1 as `from`; the configuration's rules
+ *   ensure that.
  * @param batching - Whether full shapes begin with the batch.
- * @returns Undefined where both are the same.
+ * @returns Undefined if both shapes are the same.
  */
 export function compileReshape(
   from: readonly number[],

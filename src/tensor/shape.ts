@@ -1,59 +1,62 @@
-/** Shapes: the one that a configuration expects, the one that data has, and whether they agree. */
+/** Compares the shape that a configuration expects with the shape that the data has. */
 
 import { invalidArgument, type TritonError } from '../errors.js';
 import { describe, quote } from './describe.js';
 import type { InputPlan } from './plan.js';
 
-/** Largest dimension that Triton's clients and the runtimes agree on. */
+/** The largest dimension that Triton's clients and the runtimes agree on. */
 export const maxDim: number = 2 ** 31 - 1;
 
-/** A higher rank is never right, and not worth reading to the end. */
+/** No tensor has a higher rank, so a longer shape is not read to its end. */
 const maxRank = 1024;
 
-/** A shape as it is written in messages: `[1,3,224,224]`. */
+/** A shape in messages: `[1,3,224,224]`. */
 export function formatShape(shape: readonly (number | string)[]): string {
   return `[${shape.join(',')}]`;
 }
 
-/** Elements in a tensor of that shape: 1 for rank 0. Inexact above 2^53, which no data reaches. */
+/**
+ * The number of elements in a tensor of a shape: 1 for rank 0. It is inexact above 2^53, which no data
+ * reaches.
+ */
 export function elementCount(shape: readonly number[]): number {
   let count = 1;
   for (const dim of shape) count *= dim;
   return count;
 }
 
-/** The shape that a request must have, `N` being the batch: `[N,3,224,224], 1 ≤ N ≤ 8`. */
+/** The shape that a request must have, with `N` for the batch: `[N,3,224,224], 1 ≤ N ≤ 8`. */
 export function expectedShape(plan: InputPlan): string {
   if (plan.maxBatchSize === 0) return formatShape(plan.dims);
   const range = plan.maxBatchSize === 1 ? 'N = 1' : `1 ≤ N ≤ ${plan.maxBatchSize}`;
   return `${formatShape(['N', ...plan.dims])}, ${range}`;
 }
 
-/** INVALID_ARG about one input: what was expected and what came. */
+/** The INVALID_ARG error for an input, from what was expected and what came. */
 export function mismatch(plan: InputPlan, got: string): TritonError {
   return refusal(plan, `expected ${plan.datatype} of shape ${expectedShape(plan)}, but got ${got}`);
 }
 
-/** INVALID_ARG about one input. */
+/** The INVALID_ARG error for an input. */
 export function refusal(plan: InputPlan, text: string, cause?: unknown): TritonError {
   const about = { model: plan.model, tensor: plan.name };
-  const message = `model ${quote(plan.model)}, input ${quote(plan.name)}: ${text}`;
+  const message = `model ${quote(plan.model)}, ${plan.noun} ${quote(plan.name)}: ${text}`;
   return invalidArgument(message, cause === undefined ? about : { ...about, cause });
 }
 
-/** True where `shape`, from index `from` on, is what the configuration's dims allow. */
+/** Whether the configuration's dims allow `shape` from index `from` on. */
 function dimsFit(plan: InputPlan, shape: readonly number[], from: number): boolean {
   if (shape.length !== plan.dims.length + from) return false;
   return plan.dims.every((dim, i) => dim === -1 || dim === shape[i + from]);
 }
 
-/** True for a batch that the model takes; always true for a model without a batch dimension. */
+/** Whether the model takes the shape's batch. A model without a batch dimension takes any shape here. */
 function batchFits(plan: InputPlan, shape: readonly number[]): boolean {
   const batch = shape[0] ?? 0;
   return plan.maxBatchSize === 0 || (batch >= 1 && batch <= plan.maxBatchSize);
 }
 
-/** Throws INVALID_ARG unless the shape, batch dimension included, is one that the configuration allows. */
+/** Throws INVALID_ARG unless the configuration allows the shape, batch dimension included. */
 export function checkShape(plan: InputPlan, shape: readonly number[]): void {
   if (!dimsFit(plan, shape, plan.batchRank) || !batchFits(plan, shape)) throw shapeError(plan, shape);
 }
@@ -71,7 +74,7 @@ export function shapeError(plan: InputPlan, shape: readonly number[]): TritonErr
 
 function batchError(plan: InputPlan, batch: number, got: string): TritonError {
   if (batch === 0) return mismatch(plan, `${got}: a batch of 0`);
-  // Whoever wrote a limit knows where.
+  // A user who wrote the limit knows where it is.
   const advice = plan.batchSizeCompleted
     ? `, which was completed to ${plan.maxBatchSize}, the default, because the model's config.pbtxt says nothing: ` +
       `write max_batch_size: ${batch} there, or for all models ` +
@@ -80,14 +83,14 @@ function batchError(plan: InputPlan, batch: number, got: string): TritonError {
   return mismatch(plan, `${got}: a batch of ${batch} is over max_batch_size${advice}`);
 }
 
-/** The caller's `shape`, each dim read once and checked to be one. */
+/** The caller's `shape`. Each dim is read once and checked. */
 export function readShape(plan: InputPlan, value: unknown): number[] {
   if (!Array.isArray(value)) {
     throw mismatch(plan, `${describe(value)} for 'shape', which must be an array of integers`);
   }
   const given: readonly unknown[] = value;
   const rank: unknown = given.length;
-  // Only a proxy's length can be anything but an integer.
+  // Only a proxy's length can be something other than an integer.
   if (typeof rank !== 'number' || !Number.isInteger(rank) || rank < 0 || rank > maxRank) {
     throw mismatch(plan, `a shape of rank ${describe(rank)}`);
   }
@@ -103,10 +106,10 @@ export function readShape(plan: InputPlan, value: unknown): number[] {
 }
 
 /**
- * The shape of flat data that came without one: cut by the configured dims.
+ * The shape of flat data without a shape, from the configured dims.
  *
- * @param count - Elements of the data.
- * @param batch - The batch that other inputs have, or 0 where none of them says; only used with one variable
+ * @param count - How many elements the data has.
+ * @param batch - The batch of the other inputs, or 0 if none tells it. It is only used with one variable
  *   dim.
  * @param value - What the caller passed, for messages.
  */

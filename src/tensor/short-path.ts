@@ -1,9 +1,9 @@
 /**
- * The short way of an input through checking and encoding: a typed array of the right class, whose batch follows from
- * its length or which comes with a shape. It gives up, without saying why, whenever anything is not as expected;
- * gather.ts then finds out.
+ * The fast path of an input through checking and encoding: a typed array of the right class, which comes with
+ * a shape, or whose batch follows from its length. For anything else it returns false without a reason, and
+ * gather.ts finds the reason.
  *
- * None of the caller's code runs in here, but for `shapeOf`.
+ * No code of the caller runs in here, except in `shapeOf`.
  */
 
 import { datatypeSize } from './datatype.js';
@@ -15,16 +15,16 @@ import { maxDim } from './shape.js';
 import type { TypedArray } from './types.js';
 import { isShared, kindOf, lengthOf, onHeapBytes, type ViewKind, type WireArray } from './views.js';
 
-/** The short way of one input. */
+/** The fast path of one input. */
 export class ShortPath {
-  /** True where the batch must come from other inputs, because a dim is to be worked out from the length. */
+  /** Whether the batch must come from other inputs, because a dim has to be worked out from the length. */
   readonly open: boolean;
   readonly #plan: InputPlan;
   readonly #batched: boolean;
   readonly #maxBatch: number;
   readonly #fixedCount: number;
   readonly #elementBytes: number;
-  /** Undefined where there is no short way: BYTES, values to be checked one by one. */
+  /** Undefined if there is no fast path: for BYTES, and for values that must be checked one by one. */
   readonly #wire: ViewKind | undefined;
   readonly #shapes: KeptShapes;
 
@@ -44,8 +44,8 @@ export class ShortPath {
    * Encodes a typed array as input number `input`.
    *
    * @param value - What the caller passed.
-   * @param batch - The batch, where this input is {@link open}.
-   * @returns False where the short way is not for it.
+   * @param batch - The batch, if this input is {@link open}.
+   * @returns False if the fast path does not handle it.
    */
   encode(value: unknown, batch: number, encoded: EncodedInputs, input: number): boolean {
     const kind = kindOf(value);
@@ -68,7 +68,7 @@ export class ShortPath {
     return this.#take(view, count, shape, encoded, input);
   }
 
-  /** The shape of a given input; undefined where the short way is not for it. Code of the caller's may run. */
+  /** The shape of an input; undefined if the fast path does not handle it. Code of the caller may run. */
   shapeOf({ shape, datatype }: Given): readonly number[] | undefined {
     if (this.#wire === undefined || !Array.isArray(shape)) return undefined;
     if (datatype !== undefined && datatype !== this.#plan.datatype) return undefined;
@@ -78,7 +78,7 @@ export class ShortPath {
     return batch >= 1 && batch <= this.#maxBatch ? read : undefined;
   }
 
-  /** Encodes a typed array that came with a shape, which `shapeOf` returned, as input number `input`. */
+  /** Encodes a typed array with a shape that `shapeOf` returned, as input number `input`. */
   encodeGiven(value: unknown, shape: readonly number[], encoded: EncodedInputs, input: number): boolean {
     const kind = kindOf(value);
     if (kind === undefined || kind !== this.#wire) return false;
@@ -97,9 +97,9 @@ export class ShortPath {
     input: number,
   ): boolean {
     const byteLength = count * this.#elementBytes;
-    // Whether a small one is shared cannot be asked without moving it (see views.ts).
+    // To ask whether a small array is shared would move it off V8's heap (see views.ts).
     if (byteLength > onHeapBytes && isShared(view)) return false;
-    // It is of the class `wire`.
+    // Its class is `wire`.
     encoded.set(input, shape, view as WireArray, byteLength);
     return true;
   }

@@ -1,4 +1,4 @@
-/** Where the elements of nested arrays go, row by row: one sink for each tensor. */
+/** Receives the elements of nested arrays, row by row. Each tensor has its own sink. */
 
 import { BytesWriter } from './bytes.js';
 import type { ElementType, Refuse } from './elements.js';
@@ -9,9 +9,9 @@ import { copyInto, lengthOf, stable, type ViewKind, type WireArray } from './vie
 
 /** Takes rows in row-major order. */
 export interface ElementSink {
-  /** The first `count` elements of an array. */
+  /** Appends the first `count` elements of an array. */
   appendRow(row: ArrayLike<unknown>, count: number, refuse: Refuse): void;
-  /** All of a typed array; false if its class is not taken. */
+  /** Appends a whole typed array. Returns false if its class is not accepted. */
   appendView(view: TypedArray, kind: ViewKind, refuse: Refuse): boolean;
   /** What was appended, in wire layout. */
   finish(): WireArray;

@@ -1,11 +1,11 @@
-/** Tensors as plain JavaScript values. */
+/** Converts tensors to plain JavaScript values. */
 
 import { bf16, fp16 } from './half.js';
 import { decodeBf16, decodeFp16 } from './half-arrays.js';
 import type { Datatype } from './datatype.js';
 import type { DataOf, NestedArray } from './types.js';
 
-/** A datatype with data of it, as tensors have them. */
+/** A datatype with its data, as tensors have them. */
 export type TensorData = { [D in Datatype]: { readonly datatype: D; readonly data: DataOf<D> } }[Datatype];
 
 /** The elements in row-major order: numbers, bigints, booleans or Buffers. */
@@ -35,7 +35,7 @@ export function flatElements(tensor: TensorData): (number | bigint | boolean | B
 }
 
 /**
- * The elements as FP32; undefined for datatypes that are no numbers, or integers far beyond what FP32 can
+ * The elements as FP32; undefined for datatypes without numbers, and for integers far beyond what FP32 can
  * tell apart.
  */
 export function floatElements(tensor: TensorData): Float32Array<ArrayBuffer> | undefined {
@@ -62,10 +62,11 @@ export function floatElements(tensor: TensorData): Float32Array<ArrayBuffer> | u
   }
 }
 
-/** Flat elements in arrays of arrays, as `shape` says. */
+/** Flat elements in nested arrays of a shape. */
 export function nest<T>(flat: readonly T[], shape: readonly number[]): NestedArray<T> {
   let rows: readonly (T | NestedArray<T>)[] = flat;
-  // From the innermost level outwards: so many arrays of `dim` each as the levels outside of them ask for.
+  // It goes from the innermost level outwards. Each level has as many arrays of `dim` elements as the outer
+  // levels need.
   for (let level = shape.length - 1; level > 0; level--) {
     const dim = shape[level] ?? 0;
     const inner = rows;

@@ -1,28 +1,31 @@
-/** Tensors as JSON has them. */
+/** Converts tensors to JSON. */
 
 import { isUtf8 } from 'node:buffer';
 import type { Datatype } from './datatype.js';
 import { flatElements, type TensorData } from './to-array.js';
 
 /**
- * A tensor as `JSON.stringify` writes it.
+ * A tensor as `JSON.stringify` writes it. Triton: an entry of `outputs` in a JSON response.
  *
  * | datatype | elements |
  * |---|---|
  * | INT64, UINT64 | numbers; beyond ±(2^53 − 1), which JSON readers round, strings of their digits |
  * | FP16, BF16, FP32, FP64 | numbers; `"NaN"`, `"Infinity"` and `"-Infinity"`, which JSON has no numbers for |
  * | BOOL | booleans |
- * | BYTES | strings; where one of them is not UTF-8, all of them as base64, and `encoding` says so |
+ * | BYTES | strings; if one of them is not UTF-8, all of them as base64, with `encoding` |
  * | others | numbers |
+ *
+ * @example
+ * const { shape, data }: TensorJSON = outputs.scores.toJSON();
  */
 export interface TensorJSON {
   /** Protocol name of the datatype. */
   readonly datatype: Datatype;
-  /** The shape, with the batch dimension where the model has one. */
+  /** The shape, with the batch dimension if the model has one. */
   readonly shape: readonly number[];
   /** The elements in row-major order, flat. */
   readonly data: readonly (number | string | boolean)[];
-  /** Only of BYTES that are not text. */
+  /** Set only for BYTES that are not text. */
   readonly encoding?: 'base64';
 }
 
@@ -34,10 +37,10 @@ function jsonElement(element: number | bigint | boolean): number | string | bool
   return element >= -mostExact && element <= mostExact ? Number(element) : String(element);
 }
 
-/** The part of a tensor's JSON that its elements make up. */
+/** The part of a tensor's JSON that holds its elements. */
 export function jsonElements(tensor: TensorData): Pick<TensorJSON, 'data' | 'encoding'> {
   if (tensor.datatype !== 'BYTES') {
-    // Only BYTES has Buffers for elements.
+    // Only BYTES has Buffers as elements.
     return { data: (flatElements(tensor) as (number | bigint | boolean)[]).map(jsonElement) };
   }
   if (tensor.data.every((element) => isUtf8(element))) {

@@ -1,10 +1,10 @@
-/** What JavaScript holds tensors in: typed arrays, nested arrays, and the data of each datatype. */
+/** The JavaScript types of tensors: typed arrays, nested arrays, and the data of each datatype. */
 
 import type { Datatype } from './datatype.js';
 
 /**
- * A `Float16Array`, described by its shape: the class exists from Node 24 on only, and naming it would make
- * these declarations unreadable for a compiler without it.
+ * A `Float16Array`, described structurally. The class exists from Node 24 on only, and compilers without it
+ * could not read declarations that name it.
  */
 export interface Float16View {
   readonly [Symbol.toStringTag]: 'Float16Array';
@@ -16,7 +16,7 @@ export interface Float16View {
   readonly [index: number]: number;
 }
 
-/** Arrays whose bytes may be what a model reads. A `DataView` is not one: it has no element type. */
+/** The arrays whose bytes may be a model's input. A `DataView` is not one of them: it has no element type. */
 export type TypedArray =
   | Int8Array
   | Uint8Array
@@ -32,14 +32,14 @@ export type TypedArray =
   | Float16View;
 
 /**
- * Arrays in arrays, all of one depth, with `T` in the innermost ones: `[[1, 2], [3, 4]]` is a tensor of shape
+ * Nested arrays, all of one depth, with `T` in the innermost ones: `[[1, 2], [3, 4]]` is a tensor of shape
  * [2,2].
  */
 export type NestedArray<T> = readonly (T | NestedArray<T>)[];
 
 /** The array that holds a result's data, for each datatype. */
 export interface DataByDatatype {
-  /** One byte an element, 0 or 1. */
+  /** One byte for each element, 0 or 1. */
   BOOL: Uint8Array<ArrayBuffer>;
   UINT8: Uint8Array<ArrayBuffer>;
   UINT16: Uint16Array<ArrayBuffer>;
@@ -53,7 +53,7 @@ export interface DataByDatatype {
   FP16: Uint16Array<ArrayBuffer>;
   FP32: Float32Array<ArrayBuffer>;
   FP64: Float64Array<ArrayBuffer>;
-  /** One Buffer an element, all over one ArrayBuffer. */
+  /** One Buffer for each element. All of them share one ArrayBuffer. */
   BYTES: Buffer[];
   /** The upper halves of FP32. */
   BF16: Uint16Array<ArrayBuffer>;
@@ -62,7 +62,7 @@ export interface DataByDatatype {
 /** The array that holds a result's data of datatype `D`. */
 export type DataOf<D extends Datatype> = DataByDatatype[D];
 
-/** One element of a result as `Tensor.toArray` gives it. */
+/** An element of a result, as `Tensor.toArray` returns it. */
 export type ElementOf<D extends Datatype> = D extends 'BOOL'
   ? boolean
   : D extends 'INT64' | 'UINT64'

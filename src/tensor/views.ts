@@ -1,9 +1,9 @@
 /**
- * Typed arrays of a caller, looked at through the language's own accessors.
+ * Reads callers' typed arrays through the language's own accessors.
  *
- * `instanceof` fails for arrays of another realm (jest and `vm` make those), and properties such as `length`
- * can be overwritten on an instance; a length that lies would write beyond a request's memory. The accessors
- * of %TypedArray%.prototype can do neither, run none of the caller's code, and V8 inlines them.
+ * `instanceof` fails for arrays of another realm (jest and `vm` make those). Properties such as `length` can
+ * be overwritten on an instance, and a wrong length would write beyond a request's memory. The accessors of
+ * %TypedArray%.prototype have neither problem, run no code of the caller, and are inlined by V8.
  */
 
 import type { Float16View, TypedArray } from './types.js';
@@ -11,19 +11,19 @@ import type { Float16View, TypedArray } from './types.js';
 /** The class of a typed array, by name. */
 export type ViewKind = TypedArray[typeof Symbol.toStringTag];
 
-/** The classes that hold wire bytes: each datatype has one of them (see `elements.ts`). */
+/** The classes that hold wire bytes. Each datatype uses one of them (see `elements.ts`). */
 export type WireArray = Exclude<TypedArray, Uint8ClampedArray | Float16View>;
 
 /**
- * V8 keeps the bytes of arrays up to this size on its own heap. Asking one for its buffer moves them off,
- * which costs 0.25 µs; copying them costs 0.02.
+ * V8 keeps the bytes of arrays up to this size on its own heap. To ask one for its buffer moves them off,
+ * which takes 0.25 µs; to copy them takes 0.02.
  */
 export const onHeapBytes = 64;
 
 const prototype = Object.getPrototypeOf(Uint8Array.prototype) as object;
 
-// The casts below give the accessors the types that the language defines for them; lib.d.ts only knows them
-// as properties.
+// The casts below give the accessors the types that the language defines. lib.d.ts knows them only as
+// properties.
 function accessor(of: object, key: string | symbol): unknown {
   return Reflect.getOwnPropertyDescriptor(of, key)?.get;
 }
@@ -33,7 +33,7 @@ const getByteLength = accessor(prototype, 'byteLength') as (this: TypedArray) =>
 const getByteOffset = accessor(prototype, 'byteOffset') as (this: TypedArray) => number;
 const getBuffer = accessor(prototype, 'buffer') as (this: TypedArray) => ArrayBufferLike;
 const getArrayBufferLength = accessor(ArrayBuffer.prototype, 'byteLength') as (this: unknown) => number;
-// Read as a property: under `node --frozen-intrinsics` methods of the language have a getter in place of a value.
+// It is read as a property: under `node --frozen-intrinsics` built-in methods are getters.
 const setElements = Reflect.get(prototype, 'set') as (
   this: TypedArray,
   source: TypedArray,
@@ -46,36 +46,36 @@ const sliceElements = Reflect.get(prototype, 'slice') as (
   end: number,
 ) => WireArray;
 
-/** The class of a typed array, `undefined` for everything else. */
+/** The class of a typed array; undefined for everything else. */
 export function kindOf(value: unknown): ViewKind | undefined {
   return getKind.call(value);
 }
 
-/** Elements; 0 if the buffer was detached. */
+/** How many elements an array has; 0 if its buffer was detached. */
 export function lengthOf(view: TypedArray): number {
   return getLength.call(view);
 }
 
-/** Bytes of the elements. */
+/** The size of the elements in bytes. */
 export function byteLengthOf(view: TypedArray): number {
   return getByteLength.call(view);
 }
 
-/** Copies all of `source` into `target`; both hold numbers, or both bigints. */
+/** Copies all of `source` into `target`. Both must hold numbers, or both bigints. */
 export function copyInto(target: WireArray, source: TypedArray, at: number): void {
   setElements.call(target, source, at);
 }
 
-/** A copy of the elements from `begin` to `end` of memory that is ours, in memory of its own. */
+/** A copy of the elements from `begin` to `end` of memory that no caller has. */
 export function cutFrom<T extends WireArray>(memory: T, begin: number, end: number): T {
-  // What `slice` gives is of the class that it was called on. The method itself, because V8 looks `slice` up for each
-  // call where it is written as a property.
+  // `slice` returns an array of the class that it was called on. The method itself is called, because V8
+  // looks `slice` up at each call if it is written as a property.
   return sliceElements.call(memory, begin, end) as T;
 }
 
 /**
- * True for views on a SharedArrayBuffer, whose bytes (and length) another thread may change meanwhile. Slow
- * for arrays of at most {@link onHeapBytes}.
+ * Whether an array is a view of a SharedArrayBuffer, whose bytes and length another thread may change at any
+ * time. It is slow for arrays of at most {@link onHeapBytes}.
  */
 export function isShared(view: TypedArray): boolean {
   const buffer = getBuffer.call(view);
@@ -104,7 +104,7 @@ const classes = {
 
 /** A view of `count` elements at `offset` of some memory. */
 export function viewOn(kind: ViewKind, memory: ArrayBuffer, offset: number, count: number): WireArray {
-  // As in copyOf: the class is the one that `kind` names.
+  // As in copyOf, the class is the one that `kind` names.
   const constructor = classes[kind] as unknown as new (
     memory: ArrayBuffer,
     offset: number,
@@ -113,24 +113,24 @@ export function viewOn(kind: ViewKind, memory: ArrayBuffer, offset: number, coun
   return new constructor(memory, offset, count);
 }
 
-/** A view of `size` bytes at `offset` of some memory, a multiple of 8. */
+/** A view of `size` bytes at `offset` of some memory; both are multiples of the element's size. */
 export function viewOf(kind: ViewKind, memory: ArrayBuffer, offset: number, size: number): WireArray {
-  // Literals for the common ones: V8 then knows what they make.
+  // Literals for the common classes: V8 then knows what they make.
   if (kind === 'Float32Array') return new Float32Array(memory, offset, size >> 2);
   if (kind === 'BigInt64Array') return new BigInt64Array(memory, offset, size >> 3);
   if (kind === 'Uint8Array') return new Uint8Array(memory, offset, size);
   return viewOn(kind, memory, offset, size / classes[kind].BYTES_PER_ELEMENT);
 }
 
-/** A copy of the array in memory of its own. Throws TypeError for a detached one. */
+/** A copy of the array in its own memory. Throws TypeError for a detached one. */
 function copyOf(view: TypedArray, kind: ViewKind): TypedArray {
-  // `kind` is the class of `view`, so the class takes it: a relation that types cannot say without a switch
-  // of eleven.
+  // `kind` is the class of `view`, so its constructor takes it. Types cannot express this without a switch of
+  // eleven cases.
   const constructor = classes[kind] as unknown as new (from: TypedArray) => TypedArray;
   return new constructor(view);
 }
 
-/** True for an array whose buffer was transferred away, or shrunk until the array lay outside. */
+/** Whether an array has lost its buffer: it was transferred, or it shrank until the array lay outside. */
 export function isDetached(view: TypedArray, kind: ViewKind): boolean {
   if (getLength.call(view) !== 0) return false;
   try {
@@ -142,8 +142,8 @@ export function isDetached(view: TypedArray, kind: ViewKind): boolean {
 }
 
 /**
- * The array itself where its length and elements cannot change as long as no code of the caller runs, else a
- * copy of it. A Float16Array comes back as the Uint16Array of its bits.
+ * The array itself if its length and elements cannot change while no code of the caller runs; otherwise a
+ * copy. A Float16Array becomes the Uint16Array of its bits.
  */
 export function stable(view: TypedArray, kind: ViewKind): TypedArray {
   if (kind === 'Float16Array') {
@@ -158,7 +158,7 @@ export function float32Bits(view: Float32Array): Int32Array {
   return new Int32Array(getBuffer.call(view), getByteOffset.call(view), getLength.call(view));
 }
 
-/** The bytes of an array, over the same memory; undefined where it has lost its buffer. */
+/** The bytes of an array, over the same memory; undefined if it has lost its buffer. */
 export function bytesAt(view: TypedArray): Uint8Array | undefined {
   try {
     return new Uint8Array(getBuffer.call(view), getByteOffset.call(view), getByteLength.call(view));

@@ -1,4 +1,4 @@
-/** Compares a configuration with the inputs and outputs of the model it is for. */
+/** Compares a configuration with the inputs and outputs of its model. */
 
 import {
   dataTypeOf,
@@ -14,11 +14,11 @@ import { didYouMean } from '../../suggest.js';
 import type { DataType, ModelConfig, ModelInput, ModelOutput } from '../schema/types.js';
 
 /**
- * Checks names, types, shapes and the number of inputs against the model, and whether the model can be batched.
+ * Compares names, types, shapes and the number of inputs, and checks whether the model can be batched.
  *
- * @param config - Complete and valid in itself.
+ * @param config - Complete, and valid in itself.
  * @param description - What the backend found in the model's file.
- * @param report - Told of each difference, with both sides.
+ * @param report - Called for each difference, with both sides.
  */
 export function checkAgainstModel(config: ModelConfig, description: ModelDescription, report: Report): void {
   const inputs = byName(description.inputs);
@@ -29,7 +29,7 @@ export function checkAgainstModel(config: ModelConfig, description: ModelDescrip
     if (tensor === undefined) return;
     compareType(side, path, written.data_type, tensor, report);
     const { shape } = tensor;
-    // Where the file leaves it open, what is written holds.
+    // If the file leaves the shape open, the configuration's is taken as it is.
     if (shape === undefined) return;
     if (config.max_batch_size > 0 && shape[0] !== -1) unbatched.add(batchFault(config, side, tensor, shape));
     else compareShape(config, side, path, written, { ...tensor, shape }, report);
@@ -119,7 +119,7 @@ function compareShape(
   }
   const dims = written.reshape?.shape ?? written.dims;
   const model = batching ? tensor.shape.slice(1) : tensor.shape;
-  // A tensor without dimensions is [1] to a client, whose shapes are never empty.
+  // To a client, a tensor without dimensions has shape [1]: clients have no empty shapes.
   const isScalar = !batching && model.length === 0 && written.reshape === undefined;
   const expected = isScalar ? [1] : model;
   const fits =
@@ -143,7 +143,10 @@ function compareShape(
   );
 }
 
-/** Triton does not look at the names of states, and each request to such a model fails. */
+/**
+ * Compares the states of `sequence_batching`. Triton does not check their names, and then fails each request
+ * to such a model.
+ */
 function compareSequence(config: ModelConfig, inputs: Tensors, outputs: Tensors, report: Report): void {
   const input: Side = { kind: 'input', tensors: inputs };
   const output: Side = { kind: 'output', tensors: outputs };

@@ -1,4 +1,4 @@
-/** Completes a configuration from the model's own inputs and outputs, as Triton's onnxruntime backend does. */
+/** Completes a configuration from the model's inputs and outputs, as Triton's onnxruntime backend does. */
 
 import { expandConfig } from '../schema/expand.js';
 import {
@@ -14,9 +14,12 @@ import type { Report } from '../text/problems.js';
 import { doubtText, rowsDoubt } from './rows.js';
 import type { DataType, ModelConfig, ModelInput, ModelOutput } from '../schema/types.js';
 
-/** Settings of a backend that completion needs. */
+/** A backend's settings that completion needs. */
 export interface BackendDefaults {
-  /** `max_batch_size` of a model that can be batched and says nothing: `default-max-batch-size` of the backend config. */
+  /**
+   * The `max_batch_size` of a model that can be batched and names none: the backend option
+   * `default-max-batch-size`.
+   */
   readonly defaultMaxBatchSize: number;
 }
 
@@ -28,22 +31,27 @@ export interface CompletedConfig {
   readonly config: ModelConfig;
   /** One sentence for each thing that was filled in, beginning with its path. */
   readonly notes: readonly string[];
-  /** Why `max_batch_size` came out as 0 though all first dimensions are variable; undefined: it did not, or was written. */
+  /**
+   * Why `max_batch_size` became 0 although all first dimensions are variable; undefined if it did not, or was
+   * written.
+   */
   readonly unbatched?: string | undefined;
 }
 
 /**
- * Fills in what Triton fills in for an ONNX model: nothing if inputs and outputs are both written; otherwise the missing
- * section, and with it `max_batch_size` and, if that comes out above 1 and no scheduler is written, `dynamic_batching`.
- * Entries that are written are never touched. Unlike Triton, it makes no model batch of which the file does not say that it
- * keeps the rows of its inputs ({@link rowsDoubt}), leaves a written `max_batch_size: 0` as it is, and leaves out outputs
- * that are of a type without a name in Triton, unless there is no other.
+ * Fills in what Triton fills in for an ONNX model. If both inputs and outputs are written, that is nothing.
+ * Otherwise it is the missing section, `max_batch_size` and, if that becomes larger than 1 and no scheduler
+ * is written, `dynamic_batching`. It never changes what was written.
+ *
+ * It differs from Triton in three ways. It batches a model only if the file says that the model keeps the
+ * rows of its inputs ({@link rowsDoubt}). It keeps a written `max_batch_size: 0`. It leaves out outputs of a
+ * type that Triton has no name for, unless there is no other output.
  *
  * @param config - Filled and normalised.
  * @param zeroWritten - Whether its `max_batch_size` of 0 was written.
  * @param described - The model's inputs and outputs.
  * @param defaults - Settings of the backend.
- * @param report - Told what stands in the way.
+ * @param report - Called for whatever prevents completion.
  */
 export function completeConfig(
   config: ModelConfig,
@@ -95,8 +103,9 @@ export function completeConfig(
 }
 
 /**
- * The model without the outputs that Triton has no type for, such as the sequence of maps that a classifier of scikit-learn
- * has unless it is exported otherwise: the others can be served. Where there is no other, all stay, to be reported.
+ * The model without outputs of a type that Triton has no name for, so that its other outputs can be served.
+ * scikit-learn's classifiers have such an output by default: a sequence of maps. If there is no other output,
+ * all stay, and are reported.
  */
 function withoutNamelessOutputs(description: ModelDescription): {
   readonly description: ModelDescription;
@@ -109,8 +118,9 @@ function withoutNamelessOutputs(description: ModelDescription): {
 }
 
 /**
- * A model can be batched if the first dimension of each tensor is variable, and is the same one as far as is known. Of a
- * tensor of unknown rank nobody knows: what is written holds.
+ * Works out `max_batch_size`. A model can be batched if the first dimension of each tensor is variable and,
+ * as far as names tell, the same one. If a tensor's rank is unknown, nothing is worked out, and what was
+ * written is kept.
  */
 function completeBatchSize(
   config: ModelConfig,
@@ -187,7 +197,8 @@ function completeTensor(
   return {
     name: tensor.name,
     data_type: tensor.datatype === undefined ? 'TYPE_INVALID' : dataTypeOf(tensor.datatype),
-    // Triton has no dims without entries. A batching model needs to be told that the one entry is not its own.
+    // Triton does not allow empty dims. A batching model needs a reshape to know that the one entry is not
+    // its own.
     dims: dims.length === 0 ? [1] : dims,
     reshape: dims.length === 0 && maxBatchSize > 0 ? { shape: [] } : undefined,
   };

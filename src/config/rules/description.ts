@@ -1,10 +1,10 @@
-/** What a backend tells about a model that it has opened, and the names of element types on both sides. */
+/** Describes a model that a backend has opened, and translates names of element types. */
 
 import { datatypeNumber, datatypeOfNumber, type Datatype } from '../../tensor/datatype.js';
 import { enumNames } from '../schema/fields.js';
 import type { DataType } from '../schema/types.js';
 
-/** One input or output as the model's own file declares it. */
+/** An input or output as the model's file declares it. */
 export interface TensorDescription {
   readonly name: string;
   /** Element type; undefined if Triton has no name for it. */
@@ -12,13 +12,13 @@ export interface TensorDescription {
   /** The element type in the runtime's own words, for messages: `tensor(float)`. */
   readonly typeName: string;
   /**
-   * Shape with the batch dimension, if the model has one; -1 is variable. Undefined: the model's file leaves it open, and
-   * not even the number of dimensions is known. A tensor without dimensions has an empty shape.
+   * The shape, with the batch dimension if the model has one; -1 is variable. A tensor without dimensions has
+   * an empty shape. Undefined if not even the number of dimensions is known.
    */
   readonly shape: readonly number[] | undefined;
-  /** A request may leave it out: the model carries a value for it. */
+  /** Whether a request may leave it out, because the model has a default for it. */
   readonly optional: boolean;
-  /** The file's name for each dimension, '' for those without; equal names are the same dimension. */
+  /** The file's name for each dimension, '' for one without. Dimensions with equal names are the same. */
   readonly dimNames: readonly string[];
 }
 
@@ -26,25 +26,28 @@ export interface TensorDescription {
 export interface ModelDescription {
   readonly inputs: readonly TensorDescription[];
   readonly outputs: readonly TensorDescription[];
-  /** Why outputs may have other rows than inputs, whatever dimensions are called; absent: nothing speaks for it. */
+  /**
+   * Why outputs may have other rows than inputs although their dimensions have the same name; absent if
+   * nothing suggests it.
+   */
   readonly rowsVary?: string | undefined;
 }
 
-/** The datatype that a configuration's `data_type` names; undefined for TYPE_INVALID. */
+/** The datatype of a configuration's `data_type`; undefined for TYPE_INVALID. */
 export function datatypeOf(type: DataType): Datatype | undefined {
   return datatypeOfNumber[enumNames('DataType').indexOf(type)];
 }
 
-/** The `data_type` by which a configuration names a datatype. */
+/** The `data_type` of a datatype in a configuration. */
 export function dataTypeOf(datatype: Datatype): DataType {
-  // The enum's names are those of the type; a test compares them.
+  // The type has the names of the enum; a test compares them.
   return enumNames('DataType')[datatypeNumber[datatype]] as DataType;
 }
 
 /**
- * A tensor that no configuration can name, because Triton has no type for it, and what to do about it, for messages.
+ * A message about a tensor whose type Triton has no name for, and what to do about it.
  *
- * @param side - What it is of the model.
+ * @param side - Whether it is an input or an output of the model.
  */
 export function withoutTypeText(side: 'input' | 'output', { name, typeName }: TensorDescription): string {
   const fact = `${JSON.stringify(name)} is of type ${typeName}, for which Triton has no name`;
@@ -58,7 +61,7 @@ export function withoutTypeText(side: 'input' | 'output', { name, typeName }: Te
   );
 }
 
-/** The shape of a tensor with the names of its dimensions, where they have some: `[batch,3]`. */
+/** The shape of a tensor with the names of its dimensions, if there are names: `[batch,3]`. */
 export function namedShapeText({ shape, dimNames }: TensorDescription): string {
   if (shape === undefined) return 'of unknown rank';
   return shapeText(
@@ -70,7 +73,7 @@ export function namedShapeText({ shape, dimNames }: TensorDescription): string {
   );
 }
 
-/** More dims than any model has; the rest is counted. */
+/** No model has more dims. The others are counted. */
 const mostShown = 32;
 
 /** A shape, or another list of numbers, in messages: `[-1,3,224,224]`. */

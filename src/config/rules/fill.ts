@@ -9,19 +9,19 @@ export interface DirectoryEntry {
   readonly isDirectory: boolean;
 }
 
-/** One kind of model file: what it is recognised by, and what is then filled in. */
+/** A kind of model file: how it is recognised, and what is then filled in. */
 interface ModelKind {
   readonly backend: string;
-  /** The file in a version's directory. */
+  /** The file's name in a version's directory. */
   readonly filename: string;
   readonly entry: 'file' | 'directory' | 'either';
-  /** Platforms that mean this kind; the first is filled in. None: the platform is left as it is. */
+  /** The platforms of this kind; the first is filled in. If it is empty, the platform is left as it is. */
   readonly platforms: readonly string[];
-  /** The file name is filled in only if the platform was left out as well. */
+  /** Whether the file name is filled in only if the platform was left out as well. */
   readonly filenameOnlyWithPlatform?: boolean;
 }
 
-/** Tried in this order; the first match wins. */
+/** They are tried in this order. The first match wins. */
 const modelKinds: readonly ModelKind[] = [
   {
     backend: 'tensorflow',
@@ -42,6 +42,10 @@ const modelKinds: readonly ModelKind[] = [
   },
   { backend: 'pytorch', filename: 'model.pt2', entry: 'file', platforms: ['torch_aoti'] },
   { backend: 'python', filename: 'model.py', entry: 'either', platforms: [] },
+  { backend: 'javascript', filename: 'model.js', entry: 'file', platforms: [] },
+  { backend: 'javascript', filename: 'model.mjs', entry: 'file', platforms: [] },
+  { backend: 'javascript', filename: 'model.cjs', entry: 'file', platforms: [] },
+  { backend: 'javascript', filename: 'model.ts', entry: 'file', platforms: [] },
 ];
 
 /** The backend that each platform belongs to. */
@@ -52,12 +56,14 @@ export const backendOfPlatform: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Fills what was left out of `name`, `backend`, `platform` and `default_model_filename`. What was written stays.
+ * Fills in `name`, `backend`, `platform` and `default_model_filename` if they were left out. What was written
+ * stays.
  *
  * @param config - The configuration as written.
  * @param modelName - Name of the model's directory.
- * @param entries - Content of the lexically first sub-directory of the model's directory; empty if there is none.
- * @param report - Told if no backend can be found.
+ * @param entries - Content of the first sub-directory of the model's directory, by name; empty if there is
+ *   none.
+ * @param report - Called if no backend can be found.
  */
 export function fillFromFiles(
   config: ModelConfig,
@@ -94,7 +100,7 @@ export function fillFromFiles(
   return { ...config, name };
 }
 
-/** Names in a message; the others are counted. */
+/** How many names a message lists. The others are counted. */
 const mostNamed = 5;
 
 function foundText(entries: readonly DirectoryEntry[]): string {
@@ -120,7 +126,10 @@ function backendAdvice(entries: readonly DirectoryEntry[]): string {
     : `Say which file is the model: ${named}`;
 }
 
-/** Whether a kind is the one, by the first of platform, file name and files that says anything. */
+/**
+ * Whether a model is of a kind. The platform, the file name and the files are asked in this order; the first
+ * that is known decides.
+ */
 function matches(kind: ModelKind, config: ModelConfig, entries: readonly DirectoryEntry[]): boolean {
   const { backend, platform, default_model_filename: filename } = config;
   if (backend !== '' && backend !== kind.backend) return false;
@@ -136,9 +145,9 @@ function matches(kind: ModelKind, config: ModelConfig, entries: readonly Directo
   );
 }
 
-/** The kind that a written backend stands for where neither platform, file name nor files tell which. */
+/** The kind of a backend if neither platform, file name nor files tell it. */
 function defaultKind(config: ModelConfig): ModelKind | undefined {
   const kinds = modelKinds.filter(({ backend }) => backend === config.backend);
-  // Two formats of TensorFlow, and nothing to choose by.
+  // TensorFlow has two formats, and nothing tells which one it is.
   return config.backend === 'tensorflow' ? undefined : kinds[0];
 }

@@ -1,15 +1,21 @@
-/** Which batches may run on the JS thread: the values of the option and of the model parameter `inline`. */
+/**
+ * The values of the server's option `inline` and of the model parameter `inline`: which batches may run on
+ * the JS thread.
+ */
 
-/** 'auto': within 50 µs; 'off'; or within so many microseconds. */
+/**
+ * 'auto': those that take at most 50 µs; 'off': none; a number: those that take at most that many
+ * microseconds.
+ */
 export type InlineOption = 'auto' | 'off' | number;
 
-/** What is expected of a value, for messages. */
+/** The allowed values, in messages. */
 export const inlineExpected = "'auto', 'off' or 1 to 10000 microseconds";
 
-/** More would hold the event loop longer than anybody wants who has one. */
+/** More would block the event loop for longer than any program wants. */
 const mostUs = 10_000;
 
-/** The value as an option; undefined: it is none. Numbers may be text, as in a model's parameters. */
+/** Reads a value; undefined if it is not allowed. Numbers may be text, as in a model's parameters. */
 export function readInline(value: unknown): InlineOption | undefined {
   if (value === 'auto' || value === 'off') return value;
   const us = typeof value === 'string' && /^[0-9]+$/.test(value) ? Number(value) : value;

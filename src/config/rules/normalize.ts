@@ -10,15 +10,15 @@ import type {
   ModelSequenceBatching,
 } from '../schema/types.js';
 
-/** Idle time after which a sequence ends if the configuration names none, in microseconds. */
+/** The default time without requests after which a sequence ends, in microseconds. */
 const defaultSequenceIdle = 1_000_000;
 
 /**
- * The configuration with Triton's defaults in place of what was left out: version policy, preferred batch sizes, sequence
- * idle time, pinned memory, instance groups with their names, kinds and counts.
+ * The configuration with Triton's defaults for everything that was left out: version policy, preferred batch
+ * sizes, sequence idle time, pinned memory, and the names, kinds and counts of instance groups.
  *
- * One default is not Triton's: the number of instances is 1, on the CPU too, because instances share one session and one
- * with all cores is not slower than two with half of them.
+ * One default is not Triton's: the number of instances is 1 on the CPU, too. Instances share one session, and
+ * one instance with all cores is not slower than two with half of them.
  *
  * @param config - Filled from the files.
  * @param gpuCount - Number of usable GPUs.
@@ -34,22 +34,25 @@ export function normalizeConfig(config: ModelConfig, gpuCount: number): ModelCon
   return withInstances({ ...normal, optimization }, gpuCount);
 }
 
-/** Ensembles have no instances: their steps have. */
+/** Ensembles have no instances of their own; their steps have. */
 function isEnsemble(config: ModelConfig): boolean {
   return config.platform === 'ensemble' || config.ensemble_scheduling !== undefined;
 }
 
-/** The configuration with its instance groups as they are served, from those that were written. */
+/** The configuration with its instance groups as they are served. */
 function withInstances(config: ModelConfig, gpuCount: number): ModelConfig {
   return { ...config, instance_group: normalizeGroups(config, gpuCount) };
 }
 
-/** The configuration with preferred batch sizes (and the idle time of sequences) where schedulers name none. */
+/**
+ * The configuration with preferred batch sizes, and the idle time of sequences, for schedulers that name
+ * none.
+ */
 export function withPreferredSizes(config: ModelConfig): ModelConfig {
   return { ...config, ...schedulersOf(config) };
 }
 
-/** The schedulers that are written, with what they do not name. */
+/** The written schedulers, with defaults for what they leave out. */
 function schedulersOf(
   config: ModelConfig,
 ): Partial<Pick<ModelConfig, 'dynamic_batching' | 'sequence_batching'>> {
@@ -60,7 +63,7 @@ function schedulersOf(
   };
 }
 
-/** Frozen, as all of the rest of it is. */
+/** The result is frozen, like the rest of the configuration. */
 function withPreferredSize<T extends Pick<ModelDynamicBatching, 'preferred_batch_size'>>(
   batching: T,
   maxBatchSize: number,
@@ -99,7 +102,7 @@ function normalizeGroups(config: ModelConfig, gpuCount: number): readonly ModelI
       ...group,
       name: group.name === '' ? `${config.name}_${index}` : group.name,
       kind,
-      // A negative one is left for the rules to refuse.
+      // A negative count stays, for the rules to refuse.
       count: group.count === 0 ? 1 : group.count,
       gpus: Object.freeze(
         kind === 'KIND_GPU' && group.gpus.length === 0
@@ -111,18 +114,18 @@ function normalizeGroups(config: ModelConfig, gpuCount: number): readonly ModelI
   return Object.freeze(normal);
 }
 
-/** KIND_AUTO means GPUs only if there is one and every listed one is there. */
+/** KIND_AUTO becomes KIND_GPU only if there is a GPU and every listed one is there. */
 function resolveKind(group: ModelInstanceGroup, gpuCount: number): ModelInstanceGroupKind {
   if (group.kind !== 'KIND_AUTO') return group.kind;
   return gpuCount > 0 && group.gpus.every((gpu) => isGpu(gpu, gpuCount)) ? 'KIND_GPU' : 'KIND_CPU';
 }
 
-/** Whether a GPU of this id is there. */
+/** Whether a GPU with this id exists. */
 export function isGpu(id: number, gpuCount: number): boolean {
   return id >= 0 && id < gpuCount;
 }
 
-/** What is put in where nothing was written, and an instance group of which nothing was. */
+/** The configuration that was not written, and an instance group without fields, to take defaults from. */
 const unwritten: ModelConfig = expandConfig({
   version_policy: { latest: { num_versions: 1 } },
   optimization: { input_pinned_memory: { enable: true }, output_pinned_memory: { enable: true } },

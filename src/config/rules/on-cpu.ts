@@ -1,4 +1,4 @@
-/** Takes a configuration that was written for GPUs to the CPU, for `instanceKind: 'cpu'`. */
+/** Moves a configuration that was written for GPUs to the CPU, for `instanceKind: 'cpu'`. */
 
 import { fieldPath, indexPath } from '../schema/paths.js';
 import type { ModelConfig, ModelInstanceGroup } from '../schema/types.js';
@@ -14,10 +14,10 @@ const reason = "as instanceKind: 'cpu' says";
 const accelerators = 'gpu_execution_accelerator';
 
 /**
- * The configuration with every instance that is or may be on a GPU on the CPU, and without what concerns GPUs only:
- * the ids, and the accelerators of GPU instances. `count` stays, so a group has as many instances as one GPU would have.
+ * The configuration with all instances on the CPU, and without anything that concerns only GPUs: the ids, and
+ * the accelerators of GPU instances. `count` stays, so a group has as many instances as on one GPU.
  *
- * @param config - Filled from the files, before defaults are put in.
+ * @param config - Filled from the files, before defaults are filled in.
  */
 export function placeOnCpu(config: ModelConfig): PlacedConfig {
   const notes: string[] = [];

@@ -1,6 +1,7 @@
 /**
- * A configuration's way from what was written to what is served, in two steps: {@link prepareConfig} before the model's
- * file is opened, {@link finishConfig} after. The registry needs no other part of this folder but the readers.
+ * Turns a written configuration into the one that is served, in two steps: {@link prepareConfig} before the
+ * model's file is opened, {@link finishConfig} afterwards. Besides the readers, the registry needs only
+ * these.
  */
 
 import { join } from 'node:path';
@@ -26,31 +27,34 @@ import type { ModelConfig } from '../schema/types.js';
 import { doubtedBatching, rowsDoubt } from './rows.js';
 import { validateTensors } from './validate-tensors.js';
 import { validateConfig } from './validate.js';
+import { validateWarmupInputs } from './validate-warmup.js';
 
-/** What is known about a model before its file is opened. */
+/** Everything that is known about a model before its file is opened. */
 export interface ConfigContext {
   /** Name of the model's directory. */
   readonly modelName: string;
   /** Path of the model's directory, for messages. */
   readonly modelDirectory: string;
-  /** Content of the lexically first sub-directory of the model's directory, whatever it is; empty if there is none. */
+  /** Content of the first sub-directory of the model's directory, by name; empty if there is none. */
   readonly firstVersionEntries: readonly DirectoryEntry[];
-  /** Whether what is missing may be completed from the model's file (not `--disable-auto-complete-config`). */
+  /**
+   * Whether missing parts may be completed from the model's file (without `--disable-auto-complete-config`).
+   */
   readonly autoComplete: boolean;
-  /** The GPUs that a backend's instances can use. */
+  /** Finds the GPUs that a backend's instances can use. */
   readonly gpus: GpuFinder;
-  /** 'cpu': instances that are for a GPU are taken to the CPU. */
+  /** 'cpu': instances for GPUs are moved to the CPU. */
   readonly instanceKind: 'cpu' | undefined;
 }
 
-/** A configuration that is filled in, normalised, valid in itself and supported; frozen. */
+/** A configuration that is filled in, normalised, valid in itself and supported. It is frozen. */
 export interface PreparedConfig {
   readonly config: ModelConfig;
-  /** Fields that are accepted without effect, each with its reason. */
+  /** The fields that have no effect, each with its reason. */
   readonly notes: readonly string[];
   readonly context: ConfigContext;
   readonly source: ConfigSource;
-  /** `max_batch_size: 0` was written. */
+  /** Whether `max_batch_size: 0` was written. */
   readonly zeroBatchSizeWritten: boolean;
 }
 
@@ -58,18 +62,19 @@ export interface PreparedConfig {
 export interface FinishedConfig {
   /** Complete, in Triton's JSON shape, frozen. */
   readonly config: ModelConfig;
-  /** Fields without effect, then what completion filled in. */
+  /** Fields without effect, followed by what completion filled in. */
   readonly notes: readonly string[];
-  /** `max_batch_size` is the backend's default, not what was written. */
+  /** Whether `max_batch_size` is the backend's default, because it was not written. */
   readonly batchSizeCompleted: boolean;
 }
 
 /**
- * Everything that can be said about a configuration before the model's file is opened.
+ * Does all that is possible before the model's file is opened.
  *
  * @param parsed - What was read; undefined if the model has no `config.pbtxt`.
- * @throws {TritonError} With all problems, each with file, line and field. INVALID_ARG if something is wrong or missing,
- *   UNSUPPORTED if all of it would be right for Triton, UNAVAILABLE if nothing is missing but a GPU.
+ * @throws {@link TritonError} INVALID_ARG if something is wrong or missing; otherwise UNSUPPORTED if Triton
+ *   would accept all of it; UNAVAILABLE if only a GPU is missing. It lists all problems, each with file, line
+ *   and field.
  */
 export function prepareConfig(parsed: ParsedConfig | undefined, context: ConfigContext): PreparedConfig {
   const { modelName, modelDirectory, autoComplete } = context;
@@ -87,28 +92,64 @@ export function prepareConfig(parsed: ParsedConfig | undefined, context: ConfigC
   const gpus = !onCpu && mayUseGpus(filled) ? context.gpus(filled.backend) : undefined;
   const gpuCount = gpus?.count ?? 0;
   const config = normalizeConfig(placed.config, gpuCount);
-  // What a field means may depend on where the instances are, which KIND_AUTO leaves open.
-  const classified = findUnsupported(placed.config, hasGpu(config));
+  // The meaning of a field may depend on where the instances are, and KIND_AUTO leaves that open.
+  const found = findUnsupported(placed.config, hasGpu(config));
   validateConfig(config, { modelName, gpus }, report);
   if (!autoComplete) reportMissingSections(config, report);
-  throwProblems(merge(problems, classified.problems), source, modelName);
+  throwProblems(merge(problems, found.problems), source, modelName);
   return {
     config: expandChanged(config),
-    notes: [...placed.notes, ...classified.notes],
+    notes: [...placed.notes, ...found.notes],
     context,
     source,
     zeroBatchSizeWritten: parsed?.value.max_batch_size === 0,
   };
 }
 
+/** The fields that a model in JavaScript may complete itself. */
+const ownFields = ['max_batch_size', 'input', 'output', 'dynamic_batching'] as const;
+
 /**
- * Completes a configuration from the opened model, if that is allowed, and checks it against the model.
+ * Completes a configuration with what the model itself says of it, where it does not say it already. It is then
+ * prepared again.
  *
- * @param prepared - What {@link prepareConfig} returned.
- * @param description - The model's inputs and outputs; undefined where the backend cannot tell (nothing is then completed
- *   or compared).
+ * @param prepared - The result of {@link prepareConfig}.
+ * @param parsed - What that was made of; undefined if the model has no `config.pbtxt`.
+ * @param own - What the model says.
+ * @throws {@link TritonError} INVALID_ARG for other fields, and as {@link prepareConfig}.
+ */
+export function completeWithOwn(
+  prepared: PreparedConfig,
+  parsed: ParsedConfig | undefined,
+  own: ParsedConfig,
+): PreparedConfig {
+  const { context } = prepared;
+  const problems: Problem[] = [];
+  const report = reportInto(problems);
+  const value: Record<string, unknown> = { ...parsed?.value };
+  const notes: string[] = [];
+  for (const [field, one] of Object.entries(own.value)) {
+    if (!ownFields.some((known) => known === field)) {
+      report(field, `is not for completeConfig, which may complete ${ownFields.join(', ')}`);
+    } else if (value[field] === undefined) {
+      value[field] = one;
+      notes.push(`${field}: completed by the model's completeConfig`);
+    }
+  }
+  throwProblems(problems, own, context.modelName);
+  const again = prepareConfig({ ...(parsed ?? own), value }, context);
+  return { ...again, notes: [...again.notes, ...notes] };
+}
+
+/**
+ * Completes a configuration from the opened model, if that is allowed, and compares it with the model.
+ *
+ * @param prepared - The result of {@link prepareConfig}.
+ * @param description - The model's inputs and outputs; undefined if the backend cannot tell. Nothing is
+ *   then completed or compared.
  * @param defaults - Settings of the backend.
- * @throws {TritonError} As {@link prepareConfig}; both sides are named.
+ * @throws {@link TritonError} INVALID_ARG, UNSUPPORTED or UNAVAILABLE as {@link prepareConfig}. It names
+ *   both sides.
  */
 export function finishConfig(
   prepared: PreparedConfig,
@@ -129,7 +170,7 @@ export function finishConfig(
       config = completed.config;
       unbatched = completed.unbatched;
     }
-    // What was not completed has been through all this.
+    // An unchanged configuration has passed these checks already.
     if (config !== prepared.config) {
       validateTensors(config, report);
       const unsupported = findUnsupported(config, hasGpu(config)).problems;
@@ -138,8 +179,10 @@ export function finishConfig(
   }
   if (description) checkAgainstModel(config, description, report);
   else reportMissingSections(config, report);
-  // Dims that were written without a batch dimension are wrong only because of this.
+  // Dims that were written without a batch dimension are wrong only for this reason.
   if (problems.length > 0 && unbatched !== undefined) report('max_batch_size', unbatched);
+  // Of a configuration that is not the model's nothing can be said about samples.
+  if (problems.length === 0) validateWarmupInputs(config, report);
   throwProblems(problems, source, context.modelName);
   if (description && prepared.config.max_batch_size > 0) {
     const doubt = rowsDoubt(withOutputsOf(config, description));
@@ -152,7 +195,7 @@ export function finishConfig(
   };
 }
 
-/** The model without the outputs that a configuration leaves out. */
+/** The model without outputs that the configuration leaves out. */
 function withOutputsOf({ output }: ModelConfig, description: ModelDescription): ModelDescription {
   const names = new Set(output.map(({ name }) => name));
   return { ...description, outputs: description.outputs.filter(({ name }) => names.has(name)) };
@@ -163,12 +206,12 @@ function hasGpu({ instance_group: groups }: ModelConfig): boolean {
   return groups.some(({ kind }) => kind === 'KIND_GPU');
 }
 
-/** Whether it matters which GPUs there are: finding out may take a while. */
+/** Whether it matters which GPUs exist. Finding them may take a while. */
 function mayUseGpus({ instance_group: groups }: ModelConfig): boolean {
   return groups.length === 0 || groups.some(({ kind }) => kind === 'KIND_AUTO' || kind === 'KIND_GPU');
 }
 
-/** Where a field breaks a rule as well as being unsupported, the rule is what has to be known. */
+/** If a field is unsupported and also breaks a rule, only the broken rule is reported. */
 function merge(problems: readonly Problem[], unsupported: readonly Problem[]): readonly Problem[] {
   const broken = new Set(problems.map(({ path }) => path));
   return [...problems, ...unsupported.filter(({ path }) => !broken.has(path))];

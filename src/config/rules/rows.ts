@@ -1,14 +1,19 @@
-/** Whether a model can be batched without giving one caller's rows to another: whether it keeps the rows of its inputs. */
+/**
+ * Decides whether a model can be batched safely: whether it keeps the rows of its inputs, so that no caller
+ * gets another caller's rows.
+ */
 
 import { namedShapeText, type ModelDescription, type TensorDescription } from './description.js';
 import type { ModelConfig } from '../schema/types.js';
 
 /**
- * Why it is not known that each output has one row for each row of the inputs; undefined: nothing speaks against it.
+ * Why it is not certain that each output has one row for each row of the inputs; undefined if nothing speaks
+ * against it.
  *
- * Two callers' requests that run together are told apart by their rows. A model that leaves some out, or adds some, may still
- * return as many as the batch has, and then nobody notices whose they are. So the model's file must say that the outputs'
- * first dimension is that of the inputs, by the name of both, and must hold no operator that belies it.
+ * Requests that run together are told apart by their rows. A model that drops some rows and adds others may
+ * still return as many as the batch has, and then nobody notices whose they are. So the model's file must
+ * give the outputs' first dimension the same name as the inputs', and must have no operator that contradicts
+ * this.
  */
 export function rowsDoubt({ inputs, outputs, rowsVary }: ModelDescription): string | undefined {
   const [first, ...others] = inputs.filter(({ optional }) => !optional);
@@ -26,12 +31,12 @@ export function rowsDoubt({ inputs, outputs, rowsVary }: ModelDescription): stri
   return rowsVary;
 }
 
-/** What is doubted, with the reason. */
+/** The doubt as a sentence, with its reason. */
 export function doubtText(doubt: string): string {
   return `${doubt}; so it is not known that outputs have a row for each row of the inputs`;
 }
 
-/** The warning about a batch size that was written for a model with such a doubt. */
+/** The warning about a written batch size of a model with such a doubt. */
 export function doubtedBatching(doubt: string, config: ModelConfig): string {
   const size = config.max_batch_size;
   const together = size > 1 && config.dynamic_batching !== undefined;

@@ -1,10 +1,10 @@
-/** Triton's rules for ensembles that need nothing of the models they are made of. */
+/** Triton's rules for ensembles, as far as they do not depend on the composing models. */
 
 import { fieldPath, indexPath } from '../schema/paths.js';
 import type { Report } from '../text/problems.js';
 import type { ModelConfig, ModelEnsemblingStep } from '../schema/types.js';
 
-/** Checks `ensemble_scheduling`, and that it and platform `ensemble` come together. */
+/** Checks `ensemble_scheduling`, and that platform `ensemble` is set if and only if it is. */
 export function validateEnsemble(config: ModelConfig, report: Report): void {
   const ensemble = config.ensemble_scheduling;
   if (ensemble === undefined) {
@@ -36,6 +36,8 @@ export function validateEnsemble(config: ModelConfig, report: Report): void {
 /** Follows the tensors from the inputs through the steps. */
 function validateFlow(config: ModelConfig, steps: readonly ModelEnsemblingStep[], report: Report): void {
   const show = JSON.stringify;
+  const isConditional = config.parameters['conditional']?.string_value === 'true';
+  const inputs = new Set(config.input.map(({ name }) => name));
   const stepPath = (index: number): string => indexPath('ensemble_scheduling.step', index);
   const producers = new Map<string, string>(
     config.input.map(({ name }) => [name, 'an input of the ensemble']),
@@ -44,7 +46,10 @@ function validateFlow(config: ModelConfig, steps: readonly ModelEnsemblingStep[]
     for (const tensor of Object.values(step.output_map)) {
       const other = producers.get(tensor);
       const path = fieldPath(stepPath(index), 'output_map');
-      if (other !== undefined) report(path, `tensor ${show(tensor)} is produced twice: it is also ${other}`);
+      // Of branches, the one that is taken produces it.
+      const isBranch = isConditional && !inputs.has(tensor);
+      if (other !== undefined && !isBranch)
+        report(path, `tensor ${show(tensor)} is produced twice: it is also ${other}`);
       else producers.set(tensor, `an output of ${stepPath(index)}`);
     }
   });

@@ -5,12 +5,12 @@ import { fieldPath, indexPath } from '../schema/paths.js';
 import type { Report } from '../text/problems.js';
 import type { ModelConfig, ModelInput, ModelOutput } from '../schema/types.js';
 
-/** Far more than any runtime takes, and few enough to multiply. */
+/** No runtime takes as many dims, and this few can be multiplied quickly. */
 const mostDims = 1024;
 
 /**
- * Checks every written input and output: name, type, dims, reshape, formats. That the sections exist at all is for
- * `validateComplete()`.
+ * Checks every written input and output: name, type, dims, reshape, formats. `validateComplete()` checks that
+ * the sections exist.
  */
 export function validateTensors(config: ModelConfig, report: Report): void {
   for (const section of ['input', 'output'] as const) {
@@ -96,7 +96,10 @@ function tooManyDims(dims: readonly number[]): string {
   return `expected at most ${mostDims} dims but found ${dims.length}`;
 }
 
-/** An empty shape is a tensor without dimensions, one number an item, and wants dims of one element. */
+/**
+ * An empty reshape stands for a tensor without dimensions: one number for each item, so dims must have one
+ * element.
+ */
 function validateReshape(tensor: ModelInput | ModelOutput, path: string, report: Report): void {
   const shape = tensor.reshape?.shape;
   if (shape === undefined || tensor.dims.length === 0) return;
@@ -116,7 +119,7 @@ function validateReshape(tensor: ModelInput | ModelOutput, path: string, report:
   }
 }
 
-/** The products of the runs of fixed dims before, between and after the variable ones. */
+/** The products of the fixed dims before, between and after the variable ones. */
 function sizesBetweenVariable(dims: readonly number[]): bigint[] {
   const sizes = [1n];
   for (const dim of dims) {

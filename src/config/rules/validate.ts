@@ -1,4 +1,4 @@
-/** Triton's rules for a configuration that need neither the model nor its files. */
+/** Triton's rules for a configuration that depend neither on the model nor on its files. */
 
 import { shapeText } from './description.js';
 import { fieldPath, indexPath, keyPath } from '../schema/paths.js';
@@ -6,31 +6,33 @@ import type { Report } from '../text/problems.js';
 import type { ModelConfig, ModelInstanceGroup } from '../schema/types.js';
 import { backendOfPlatform } from './fill.js';
 import { inlineExpected, readInline } from './inline-option.js';
+import { readSwitch, switchExpected } from './switch.js';
 import type { Gpus } from './usable-gpus.js';
 import { isGpu } from './normalize.js';
 import { validateBatchTensors, validateTensors } from './validate-tensors.js';
+import { validateWarmup } from './validate-warmup.js';
 import { validateEnsemble } from './validate-ensemble.js';
 import { validateDynamicBatching, validateSequenceBatching } from './validate-scheduling.js';
 
-/** Each instance is a thread. */
+/** Each instance is a thread, so there is a limit. */
 const mostInstances = 1024;
 
-/** Ids of GPUs that a message has room for. */
+/** How many ids of GPUs a message lists. */
 const mostListed = 32;
 
 /** What the rules need to know besides the configuration. */
 export interface ValidationContext {
   /** Name of the model's directory. */
   readonly modelName: string;
-  /** The GPUs that the backend can use; undefined if the backend is not known, or it does not matter. */
+  /** The GPUs that the backend can use; undefined if the backend is unknown, or if GPUs do not matter. */
   readonly gpus: Gpus | undefined;
 }
 
 /**
- * Checks a normalised configuration and reports everything that is wrong with it.
+ * Checks a normalised configuration.
  *
  * @param config - Filled and normalised.
- * @param report - Told of each problem.
+ * @param report - Called for each problem.
  */
 export function validateConfig(config: ModelConfig, context: ValidationContext, report: Report): void {
   validateName(config, context, report);
@@ -47,6 +49,7 @@ export function validateConfig(config: ModelConfig, context: ValidationContext, 
   validateWarmup(config, report);
   validateBatchTensors(config, report);
   validateInline(config, report);
+  validateSwitches(config, report);
   validatePaths(config, report);
   validateTensors(config, report);
 }
@@ -164,6 +167,11 @@ function validateGpus(group: ModelInstanceGroup, gpus: Gpus, path: string, repor
 }
 
 function validateMetrics(config: ModelConfig, report: Report): void {
+  for (const key of Object.keys(config.metric_tags)) {
+    // With `_` in front it is the name of a label; what begins with two is Prometheus' own.
+    if (/^([a-z0-9][a-z0-9_]*)?$/i.test(key)) continue;
+    report(keyPath('metric_tags', key), 'expected letters, digits and _ in a key, the first one no _');
+  }
   config.model_metrics?.metric_control.forEach((control, index) => {
     const path = indexPath('model_metrics.metric_control', index);
     if (!control.metric_identifier?.family) {
@@ -171,23 +179,14 @@ function validateMetrics(config: ModelConfig, report: Report): void {
     }
     if (!control.histogram_options?.buckets.length) {
       report(fieldPath(path, 'histogram_options.buckets'), 'missing: write the bounds of the buckets');
+      return;
     }
-  });
-}
-
-function validateWarmup(config: ModelConfig, report: Report): void {
-  config.model_warmup.forEach((sample, index) => {
-    const inputs = fieldPath(indexPath('model_warmup', index), 'inputs');
-    for (const [name, input] of Object.entries(sample.inputs)) {
-      const path = keyPath(inputs, name);
-      if (input.data_type === 'TYPE_INVALID') report(fieldPath(path, 'data_type'), 'missing');
-      if (input.dims.some((dim) => dim < 0)) {
-        report(fieldPath(path, 'dims'), `a sample has a fixed shape but found ${shapeText(input.dims)}`);
-      }
-      const kinds = [input.zero_data, input.random_data, input.input_data_file];
-      if (kinds.every((kind) => kind === undefined)) {
-        report(path, 'write one of zero_data, random_data and input_data_file');
-      }
+    const { buckets } = control.histogram_options;
+    if (!buckets.every((bound, i) => Number.isFinite(bound) && bound > (buckets[i - 1] ?? -Infinity))) {
+      report(
+        fieldPath(path, 'histogram_options.buckets'),
+        `expected finite numbers, each above the one before, but found ${buckets.join(', ')}`,
+      );
     }
   });
 }
@@ -196,6 +195,17 @@ function validateInline(config: ModelConfig, report: Report): void {
   const value = config.parameters['inline']?.string_value;
   if (value === undefined || readInline(value) !== undefined) return;
   report(keyPath('parameters', 'inline'), `expected ${inlineExpected} but found ${JSON.stringify(value)}`);
+}
+
+/** Parameters that are true or false. */
+const switches = ['batch_across_shapes', 'rerun_in_halves'];
+
+function validateSwitches(config: ModelConfig, report: Report): void {
+  for (const key of switches) {
+    const value = config.parameters[key]?.string_value;
+    if (value === undefined || readSwitch(value) !== undefined) continue;
+    report(keyPath('parameters', key), `expected ${switchExpected} but found ${JSON.stringify(value)}`);
+  }
 }
 
 /** Files that a configuration names must lie where Triton looks for them. */

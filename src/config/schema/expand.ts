@@ -1,25 +1,26 @@
-/** From the fields that were written to the whole configuration in Triton's JSON shape. */
+/** Expands the fields that were written to the whole configuration in Triton's JSON shape. */
 
 import { fieldListOf, fieldsOf, rootMessage, type Field } from './fields.js';
 import type { ModelConfig, ModelConfigInput } from './types.js';
 
 /**
- * The configuration with every scalar, list and map present, in the order of the schema. Messages that were not written
- * stay absent, and so do members of a oneof. Maps have no prototype, so any key is safe. Everything in it is frozen.
+ * The configuration with every scalar, list and map, in the order of the schema. Messages that were not
+ * written stay absent, and so do members of a oneof. Maps have no prototype, so any key is safe. Everything
+ * in it is frozen.
  *
- * @param value - The fields that were written; enums by name. Nothing of it is shared with the result.
+ * @param value - The fields that were written, with enums by name. The result shares nothing with it.
  */
 export function expandConfig(value: ModelConfigInput): ModelConfig {
-  // The schema table decides what expandMessage() returns, and a test holds the table and the types together.
+  // The schema's table decides what expandMessage() returns. A test compares the table with the types.
   return expandMessage(rootMessage, value) as unknown as ModelConfig;
 }
 
 /**
- * The same of a configuration that {@link expandConfig} made and that was changed since: parts that are frozen are as it
- * makes them.
+ * Expands a configuration that {@link expandConfig} made and that was changed since. Frozen parts are
+ * expanded already.
  */
 export function expandChanged(config: ModelConfig): ModelConfig {
-  // As a value of the root message, of which it has no other fields.
+  // A configuration is a value of the root message, and has no other fields.
   const parts = config as unknown as Message;
   const shape = shapeOf(rootMessage);
   const result: Record<string, unknown> = { ...templateFor(shape, parts) };
@@ -28,27 +29,28 @@ export function expandChanged(config: ModelConfig): ModelConfig {
     const field = typeof part === 'object' && !Object.isFrozen(part) ? shape.fields.get(name) : undefined;
     result[name] = field === undefined ? part : expandValue(field, part);
   }
-  // As above.
+  // The result has the shape of the root message.
   return Object.freeze(result) as unknown as ModelConfig;
 }
 
-/** Every list that was not written. */
+/** Stands for every list that was not written. */
 export const emptyList: readonly unknown[] = Object.freeze([]);
-/** Every map that was not written. */
+/** Stands for every map that was not written. */
 export const emptyMap: object = Object.freeze(Object.create(null) as object);
 
-/** A message by its fields' names. */
+/** A message: values by name of the field. */
 type Message = Readonly<Record<string, unknown>>;
 
-/** What the messages of a name have in common. */
+/** What all messages of a type have in common. */
 interface Shape {
   readonly name: string;
   readonly fields: ReadonlyMap<string, Field>;
-  /** Fields that are absent where they were not written. */
+  /** Fields that are absent if they were not written. */
   readonly optional: readonly string[];
   /**
-   * A message of which nothing was written, by which of the optional fields it has (a bit each): undefined, in their
-   * places. To copy one takes a tenth of making it.
+   * A message without any written field, for each set of optional fields that it may have (one bit each). The
+   * optional fields are undefined, in their places. To copy such a message takes a tenth of the time to make
+   * one.
    */
   readonly templates: Map<number, Message>;
 }
@@ -69,7 +71,7 @@ function shapeOf(name: string): Shape {
   return shape;
 }
 
-/** What stands for a field that was not written; undefined: nothing. */
+/** The value of a field that was not written; undefined if it is absent. */
 function absentValue({ repeated, mapKey, initial }: Field): unknown {
   return repeated ? emptyList : mapKey !== undefined ? emptyMap : initial;
 }
@@ -119,11 +121,7 @@ function expandOne({ kind, type }: Field, one: unknown): unknown {
     : one;
 }
 
-/**
- * Freezes a value and everything in it.
- *
- * @returns The same value.
- */
+/** Freezes a value and everything in it. Returns the same value. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
     Object.freeze(value);

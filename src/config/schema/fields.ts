@@ -1,24 +1,30 @@
-/** Views on the schema table: the fields of a message, their types and defaults. */
+/** Fields of the schema, with their types and defaults, derived from the table. */
 
 import { enumTable, messageTable, type FieldRow, type ScalarType } from './table.js';
 
-/** One field of a message of the schema. */
+/** A field of a message. */
 export interface Field {
   /** Triton's name, snake_case. */
   readonly name: string;
   /** Field number. */
   readonly id: number;
-  /** Scalar type, or full name of an enum or message within package `inference`; of a map: its values'. */
+  /**
+   * Scalar type, or full name of an enum or message within package `inference`. For a map it is the type of
+   * the values.
+   */
   readonly type: string;
   readonly kind: 'scalar' | 'enum' | 'message';
   readonly repeated: boolean;
-  /** Type of a map's keys; undefined if the field is no map. */
+  /** Type of a map's keys; undefined for a field that is no map. */
   readonly mapKey: 'string' | 'uint64' | undefined;
-  /** Name of the oneof that the field belongs to. */
+  /** Name of the field's oneof, if it is in one. */
   readonly oneof: string | undefined;
-  /** The other fields of that oneof. */
+  /** The other fields of its oneof. */
   readonly rivals: readonly string[];
-  /** What a field that was not written has in a whole configuration; undefined: lists and maps are empty, others absent. */
+  /**
+   * The field's value in a whole configuration if it was not written. Undefined: lists and maps are empty,
+   * others absent.
+   */
   readonly initial: string | number | boolean | undefined;
 }
 
@@ -56,7 +62,7 @@ function rivalsOf(
   return rows.flatMap(([other, row]) => (other !== name && row[2] === label ? [other] : []));
 }
 
-/** Made once for each message that is asked for: most configurations have few. */
+/** Lists are made when they are first asked for. Most configurations use few messages. */
 const listByMessage = new Map<string, readonly Field[]>();
 const fieldsByMessage = new Map<string, ReadonlyMap<string, Field>>();
 
@@ -76,7 +82,7 @@ export function fieldListOf(message: string): readonly Field[] {
   return list;
 }
 
-/** The same by name. */
+/** The fields of a message by name. */
 export function fieldsOf(message: string): ReadonlyMap<string, Field> {
   const known = fieldsByMessage.get(message);
   if (known !== undefined) return known;
@@ -85,7 +91,7 @@ export function fieldsOf(message: string): ReadonlyMap<string, Field> {
   return fields;
 }
 
-/** The two parts of an entry of a map. */
+/** The two fields of a map's entry. */
 export interface EntryFields {
   readonly key: Field;
   readonly value: Field;
@@ -93,7 +99,7 @@ export interface EntryFields {
 
 const entryFieldsOf = new Map<Field, EntryFields>();
 
-/** What an entry of a map consists of, in protobuf a message of its own. */
+/** The fields of a map's entry, which protobuf treats as a message. */
 export function entryFields(map: Field): EntryFields {
   const known = entryFieldsOf.get(map);
   if (known !== undefined) return known;
@@ -106,7 +112,7 @@ export function entryFields(map: Field): EntryFields {
 }
 
 /**
- * The names of an enum's values; a value's number is its index.
+ * The names of an enum's values. A value's number is its index.
  *
  * @param type - Full name within package `inference`, such as `ModelInput.Format`.
  */
@@ -142,13 +148,15 @@ export function integerRange(type: string): { readonly low: bigint; readonly hig
     : { low: -(1n << (bits - 1n)), high: (1n << (bits - 1n)) - 1n };
 }
 
-/** How a field's value reads in messages and tables: `int64 list`, `map of string`, `ModelInput list`. */
+/** The type of a field's value in messages and tables: `int64 list`, `map of string`, `ModelInput list`. */
 export function typeText(field: Field): string {
   if (field.mapKey !== undefined) return `map of ${field.type}`;
   return field.repeated ? `${field.type} list` : field.type;
 }
 
-/** Every field path below `ModelConfig`, dotted and without indices (`input.reshape.shape`), parents before children. */
+/**
+ * Every field path below `ModelConfig`, dotted and without indices (`input.reshape.shape`), parents first.
+ */
 export function allFieldPaths(): readonly { readonly path: string; readonly field: Field }[] {
   const paths: { path: string; field: Field }[] = [];
   const visit = (message: string, prefix: string): void => {

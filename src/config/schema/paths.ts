@@ -1,5 +1,5 @@
 /**
- * Paths of fields inside one configuration, as error locations carry them: `input[0].dims[1]`,
+ * Paths of fields in a configuration, as error locations have them: `input[0].dims[1]`,
  * `parameters["execute_delay_ms"].string_value`.
  */
 
@@ -9,7 +9,7 @@ export type PathStep =
   | { readonly kind: 'index'; readonly index: number }
   | { readonly kind: 'key'; readonly key: string };
 
-/** The path of a field of the message at `parent` (empty: the configuration itself). */
+/** The path of a field of the message at `parent`; an empty `parent` is the configuration itself. */
 export function fieldPath(parent: string, name: string): string {
   return parent === '' ? name : `${parent}.${name}`;
 }
@@ -19,12 +19,12 @@ export function indexPath(list: string, index: number): string {
   return `${list}[${index}]`;
 }
 
-/** The path of an entry of the map at `map`; a key too long for a message is cut. */
+/** The path of an entry of the map at `map`. A key that is too long for a message is cut. */
 export function keyPath(map: string, key: string): string {
   return `${map}[${JSON.stringify(key.length > 100 ? `${key.slice(0, 100)}…` : key)}]`;
 }
 
-/** The steps of a path; the inverse of the functions above. */
+/** The steps of a path: the inverse of the functions above. */
 export function pathSteps(path: string): PathStep[] {
   const steps: PathStep[] = [];
   for (const [part, name, index] of path.matchAll(/\.?(\w+)|\[(\d+)\]|\["(?:[^"\\]|\\.)*"\]/g)) {
@@ -35,8 +35,8 @@ export function pathSteps(path: string): PathStep[] {
   return steps;
 }
 
-/** A path without its indices and keys, as the class table names fields: `input.dims`. */
+/** A path without indices and keys, as the class table names fields: `input.dims`. */
 export function schemaPath(path: string): string {
-  // Asked of every field of every model: most have no index.
+  // This is called for every field of every model, and most paths have no index.
   return path.includes('[') ? path.replace(/\[(?:\d+|"(?:[^"\\]|\\.)*")\]/g, '') : path;
 }

@@ -1,21 +1,24 @@
 /**
  * Triton's `ModelConfig` as a table: every message, field and enum, with Triton's names and numbers.
  *
- * Everything else about fields derives from here: reading and printing, suggestions for misspelt names, the classes in
- * `support.ts` (whose test walks this table), and `docs/compatibility.md`.
+ * Everything else about fields derives from it: reading and printing, suggestions for misspelt names, the
+ * classes in `../support/` (whose test walks this table), and `docs/compatibility.md`.
  */
 
-/** Scalar types of protobuf that occur in the schema. */
+/** The scalar types of protobuf that the schema uses. */
 export type ScalarType = 'string' | 'bool' | 'int32' | 'int64' | 'uint32' | 'uint64' | 'float' | 'double';
 
-/** One row: field number, type (a {@link ScalarType}, an enum or a message), and what it is if not singular. */
+/**
+ * A row: field number, type (a {@link ScalarType}, an enum or a message), and what the field is if it is not
+ * singular.
+ */
 export type FieldRow = readonly [
   id: number,
   type: string,
   label?: 'repeated' | 'map string' | 'map uint64' | `oneof ${string}`,
 ];
 
-/** The enums, by full name within package `inference`; a value's number is its index. */
+/** The enums, by full name within package `inference`. A value's number is its index. */
 export const enumTable: Readonly<Record<string, readonly string[]>> = {
   // prettier-ignore
   DataType: [
@@ -44,7 +47,7 @@ export const enumTable: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** The messages, by full name within package `inference`; fields in Triton's order of declaration. */
+/** The messages, by full name within package `inference`. Fields are in Triton's order of declaration. */
 export const messageTable: Readonly<Record<string, Readonly<Record<string, FieldRow>>>> = {
   ModelRateLimiter: {
     resources: [1, 'ModelRateLimiter.Resource', 'repeated'],

@@ -7,37 +7,37 @@ export type ModelOptimizationPolicyModelPriority = 'PRIORITY_DEFAULT' | 'PRIORIT
 export interface ModelOptimizationPolicy {
   /** Graph optimisation of the framework. */
   readonly graph?: ModelOptimizationPolicyGraph | undefined;
-  /** Execution priority, used by TensorRT only. */
+  /** Priority of execution; only TensorRT uses it. */
   readonly priority: ModelOptimizationPolicyModelPriority;
-  /** CUDA settings, used by TensorRT. */
+  /** CUDA settings; only TensorRT uses them. */
   readonly cuda?: ModelOptimizationPolicyCuda | undefined;
-  /** Accelerators inside of a framework. */
+  /** Accelerators inside a framework. */
   readonly execution_accelerators?: ModelOptimizationPolicyExecutionAccelerators | undefined;
   /** Pinned staging memory for inputs. */
   readonly input_pinned_memory?: ModelOptimizationPolicyPinnedMemoryBuffer | undefined;
   /** Pinned staging memory for outputs. */
   readonly output_pinned_memory?: ModelOptimizationPolicyPinnedMemoryBuffer | undefined;
-  /** Number of source buffers from which a GPU kernel gathers them; 0: never. */
+  /** From this many source buffers on, a GPU kernel gathers them; 0: never. */
   readonly gather_kernel_buffer_threshold: number;
-  /** Prepare the next batch while the instance is busy (TensorRT). */
+  /** Whether the next batch is prepared while the instance is busy (TensorRT). */
   readonly eager_batching: boolean;
 }
 
 /** Triton's `ModelOptimizationPolicy.Graph`. */
 export interface ModelOptimizationPolicyGraph {
-  /** For ONNX Runtime: 0 all optimisations, 1 extended, -1 basic, 2 none. */
+  /** For ONNX Runtime, 0 means all optimisations, 1 extended, -1 basic, 2 none. */
   readonly level: number;
 }
 
 /** Triton's `ModelOptimizationPolicy.Cuda`. */
 export interface ModelOptimizationPolicyCuda {
-  /** Capture and replay CUDA graphs. */
+  /** Whether CUDA graphs are captured and replayed. */
   readonly graphs: boolean;
-  /** Spin instead of sleeping on CUDA events. */
+  /** Whether waits for CUDA events spin instead of sleeping. */
   readonly busy_wait_events: boolean;
-  /** The graphs to capture; empty: the backend's choice. */
+  /** The graphs to capture; if it is empty, the backend chooses. */
   readonly graph_spec: readonly ModelOptimizationPolicyCudaGraphSpec[];
-  /** A separate stream for copies from device to host. */
+  /** Whether copies from device to host have a stream of their own. */
   readonly output_copy_stream: boolean;
 }
 
@@ -67,15 +67,15 @@ export interface ModelOptimizationPolicyCudaGraphSpecLowerBound {
 
 /** Triton's `ModelOptimizationPolicy.ExecutionAccelerators`. */
 export interface ModelOptimizationPolicyExecutionAccelerators {
-  /** In order of preference, for GPU instances. */
+  /** Accelerators for GPU instances, in order of preference. */
   readonly gpu_execution_accelerator: readonly ModelOptimizationPolicyExecutionAcceleratorsAccelerator[];
-  /** In order of preference, for CPU instances. */
+  /** Accelerators for CPU instances, in order of preference. */
   readonly cpu_execution_accelerator: readonly ModelOptimizationPolicyExecutionAcceleratorsAccelerator[];
 }
 
 /** Triton's `ModelOptimizationPolicy.ExecutionAccelerators.Accelerator`. */
 export interface ModelOptimizationPolicyExecutionAcceleratorsAccelerator {
-  /** Such as `tensorrt`, `cuda` or `openvino`. */
+  /** Its name, such as `tensorrt`, `cuda` or `openvino`. */
   readonly name: string;
   /** Options of the accelerator. */
   readonly parameters: Readonly<Record<string, string>>;
@@ -83,6 +83,6 @@ export interface ModelOptimizationPolicyExecutionAcceleratorsAccelerator {
 
 /** Triton's `ModelOptimizationPolicy.PinnedMemoryBuffer`. */
 export interface ModelOptimizationPolicyPinnedMemoryBuffer {
-  /** Use pinned memory where there is a GPU. */
+  /** Whether pinned memory is used if there is a GPU. */
   readonly enable: boolean;
 }

@@ -2,7 +2,10 @@
 
 import type { DataType } from './types-tensors.js';
 
-/** Triton's `ModelQueuePolicy.TimeoutAction`: fail an expired request, or put it behind the others. */
+/**
+ * Triton's `ModelQueuePolicy.TimeoutAction`: an expired request fails (REJECT), or goes behind the others
+ * (DELAY).
+ */
 export type ModelQueuePolicyTimeoutAction = 'REJECT' | 'DELAY';
 
 /** Triton's `ModelQueuePolicy`: limits of one queue. */
@@ -11,43 +14,43 @@ export interface ModelQueuePolicy {
   readonly timeout_action: ModelQueuePolicyTimeoutAction;
   /** Longest wait, in microseconds; 0: no limit. */
   readonly default_timeout_microseconds: number;
-  /** A request may carry its own, shorter limit. */
+  /** Whether a request may carry its own, shorter limit. */
   readonly allow_timeout_override: boolean;
-  /** Most requests that wait; 0: no limit. */
+  /** The most requests that may wait; 0: no limit. */
   readonly max_queue_size: number;
 }
 
 /** Triton's `ModelDynamicBatching`: requests that wait together run together. */
 export interface ModelDynamicBatching {
-  /** Batch sizes worth sending at once; empty means the largest, `max_batch_size`. */
+  /** Batch sizes that are worth running at once. If it is empty, that is the largest, `max_batch_size`. */
   readonly preferred_batch_size: readonly number[];
-  /** Longest time the oldest request waits for company, in microseconds. */
+  /** The longest time that the oldest request waits for others, in microseconds. */
   readonly max_queue_delay_microseconds: number;
-  /** Responses leave in the order of their requests. */
+  /** Whether responses come in the order of their requests. */
   readonly preserve_ordering: boolean;
-  /** Number of priority levels, 1 being the highest; 0: no priorities. */
+  /** Number of priority levels, of which 1 is the highest; 0: no priorities. */
   readonly priority_levels: number;
   /** Level of requests that name none. */
   readonly default_priority_level: number;
-  /** Policy of the levels without their own. */
+  /** Policy of the levels without their own policy. */
   readonly default_queue_policy?: ModelQueuePolicy | undefined;
-  /** Policy by level. */
+  /** Policies by level. */
   readonly priority_queue_policy: Readonly<Record<string, ModelQueuePolicy>>;
 }
 
 /** Triton's `ModelSequenceBatching`: requests of one sequence go to one instance, in order. */
 export interface ModelSequenceBatching {
-  /** One batch slot a sequence. One of a kind with `oldest`. */
+  /** One batch slot for each sequence. Excludes `oldest`. */
   readonly direct?: ModelSequenceBatchingStrategyDirect | undefined;
-  /** The oldest requests of all sequences first. One of a kind with `direct`. */
+  /** The oldest requests of all sequences run first. Excludes `direct`. */
   readonly oldest?: ModelSequenceBatchingStrategyOldest | undefined;
-  /** Time without a request after which a sequence ends, in microseconds. */
+  /** A sequence without a request for this time ends, in microseconds. */
   readonly max_sequence_idle_microseconds: number;
   /** Tensors that tell the model about the sequence. */
   readonly control_input: readonly ModelSequenceBatchingControlInput[];
   /** Tensors that the server carries from one request of a sequence to the next. */
   readonly state: readonly ModelSequenceBatchingState[];
-  /** A request is executed again and again until the backend ends it. */
+  /** Whether a request is executed again and again until the backend ends it. */
   readonly iterative_sequence: boolean;
 }
 
@@ -83,15 +86,15 @@ export interface ModelSequenceBatchingInitialState {
   readonly data_type: DataType;
   /** Fixed dims, without the batch dimension. */
   readonly dims: readonly number[];
-  /** Its presence means zeros. One of a kind with `data_file`. */
+  /** Its presence means zeros. Excludes `data_file`. */
   readonly zero_data?: boolean | undefined;
-  /** A file in the model's `initial_state` directory. One of a kind with `zero_data`. */
+  /** A file in the model's `initial_state` directory. Excludes `zero_data`. */
   readonly data_file?: string | undefined;
-  /** A label for messages. */
+  /** A name for messages. */
   readonly name: string;
 }
 
-/** Triton's `ModelSequenceBatching.State`: a tensor carried from request to request. */
+/** Triton's `ModelSequenceBatching.State`: a tensor that is carried from request to request. */
 export interface ModelSequenceBatchingState {
   /** The model's input that receives the state. */
   readonly input_name: string;
@@ -101,11 +104,11 @@ export interface ModelSequenceBatchingState {
   readonly data_type: DataType;
   /** Dims without the batch dimension; -1 is variable. */
   readonly dims: readonly number[];
-  /** At most one: the state of a new sequence. */
+  /** The state of a new sequence; at most one entry. */
   readonly initial_state: readonly ModelSequenceBatchingInitialState[];
-  /** One buffer for both directions. */
+  /** Whether both directions share one buffer. */
   readonly use_same_buffer_for_input_output: boolean;
-  /** A CUDA buffer that grows in place. */
+  /** Whether it is a CUDA buffer that grows in place. */
   readonly use_growable_memory: boolean;
 }
 
@@ -113,27 +116,27 @@ export interface ModelSequenceBatchingState {
 export interface ModelSequenceBatchingStrategyDirect {
   /** Longest wait for more sequences, in microseconds. */
   readonly max_queue_delay_microseconds: number;
-  /** Share of the slots (0 to 1) that is enough to run at once. */
+  /** The share of the slots (0 to 1) that is enough to run at once. */
   readonly minimum_slot_utilization: number;
 }
 
 /** Triton's `ModelSequenceBatching.StrategyOldest`. */
 export interface ModelSequenceBatchingStrategyOldest {
-  /** Sequences that one instance serves at a time; 0: `max_batch_size`, at least 1. */
+  /** How many sequences an instance serves at a time; 0: `max_batch_size`, at least 1. */
   readonly max_candidate_sequences: number;
-  /** As in dynamic batching. */
+  /** The same as in dynamic batching. */
   readonly preferred_batch_size: readonly number[];
-  /** As in dynamic batching, in microseconds. */
+  /** The same as in dynamic batching, in microseconds. */
   readonly max_queue_delay_microseconds: number;
-  /** As in dynamic batching. */
+  /** The same as in dynamic batching. */
   readonly preserve_ordering: boolean;
 }
 
 /** Triton's `ModelEnsembling`: a graph of models. */
 export interface ModelEnsembling {
-  /** The steps; what flows between them gives their order. */
+  /** The steps. Their tensors determine their order. */
   readonly step: readonly ModelEnsemblingStep[];
-  /** Most requests in flight a step; 0: no limit. */
+  /** The most requests in flight for each step; 0: no limit. */
   readonly max_inflight_requests: number;
 }
 
@@ -141,11 +144,11 @@ export interface ModelEnsembling {
 export interface ModelEnsemblingStep {
   /** The model. */
   readonly model_name: string;
-  /** Its version; -1: the latest. */
+  /** The model's version; -1: the latest. */
   readonly model_version: number;
-  /** The model's input name → the ensemble's tensor name. */
+  /** The ensemble's tensor for each of the model's inputs. */
   readonly input_map: Readonly<Record<string, string>>;
-  /** The model's output name → the ensemble's tensor name. */
+  /** The ensemble's tensor for each of the model's outputs. */
   readonly output_map: Readonly<Record<string, string>>;
   /** Reserved by Triton. */
   readonly model_namespace: string;

@@ -33,29 +33,29 @@ export type BatchInputKind =
 /** Triton's `BatchOutput.Kind`: how an output is split. */
 export type BatchOutputKind = 'BATCH_SCATTER_WITH_INPUT_SHAPE';
 
-/** Triton's `ModelInput`. */
+/** Triton's `ModelInput`: an input of a model. */
 export interface ModelInput {
   /** The tensor's name. */
   readonly name: string;
   /** Element type. */
   readonly data_type: DataType;
-  /** Layout of an image; without effect on the data. */
+  /** Layout of an image. It has no effect on the data. */
   readonly format: ModelInputFormat;
   /** Shape without the batch dimension; -1 is variable. */
   readonly dims: readonly number[];
-  /** The shape that the model itself has, with as many elements as `dims`. */
+  /** The model's own shape, with as many elements as `dims`. */
   readonly reshape?: ModelTensorReshape | undefined;
-  /** A TensorRT shape tensor. */
+  /** Whether it is a TensorRT shape tensor. */
   readonly is_shape_tensor: boolean;
-  /** Requests with different shapes of this input may share a batch. */
+  /** Whether requests with different shapes of this input may share a batch. */
   readonly allow_ragged_batch: boolean;
-  /** A request may leave the input out. */
+  /** Whether a request may leave the input out. */
   readonly optional: boolean;
-  /** A TensorRT vectorised memory layout. */
+  /** Whether it has a vectorised memory layout of TensorRT. */
   readonly is_non_linear_format_io: boolean;
 }
 
-/** Triton's `ModelOutput`. */
+/** Triton's `ModelOutput`: an output of a model. */
 export interface ModelOutput {
   /** The tensor's name. */
   readonly name: string;
@@ -63,19 +63,19 @@ export interface ModelOutput {
   readonly data_type: DataType;
   /** Shape without the batch dimension; -1 is variable. */
   readonly dims: readonly number[];
-  /** The shape that the model itself has, with as many elements as `dims`. */
+  /** The model's own shape, with as many elements as `dims`. */
   readonly reshape?: ModelTensorReshape | undefined;
   /** File with one label a line, in the model's directory. */
   readonly label_filename: string;
-  /** A TensorRT shape tensor. */
+  /** Whether it is a TensorRT shape tensor. */
   readonly is_shape_tensor: boolean;
-  /** A TensorRT vectorised memory layout. */
+  /** Whether it has a vectorised memory layout of TensorRT. */
   readonly is_non_linear_format_io: boolean;
 }
 
-/** Triton's `ModelTensorReshape`. */
+/** Triton's `ModelTensorReshape`: the model's own shape of a tensor. */
 export interface ModelTensorReshape {
-  /** Shape without the batch dimension; -1 is variable, empty is one element. */
+  /** Shape without the batch dimension; -1 is variable, and an empty shape has one element. */
   readonly shape: readonly number[];
 }
 
@@ -87,16 +87,16 @@ export interface BatchInput {
   readonly target_name: readonly string[];
   /** TYPE_INT32 or TYPE_FP32. */
   readonly data_type: DataType;
-  /** The one input it is made from. */
+  /** The one input that it is made from. */
   readonly source_input: readonly string[];
 }
 
 /** Triton's `BatchOutput`: outputs that are split in a special way. */
 export interface BatchOutput {
-  /** The outputs concerned. */
+  /** The outputs that are split. */
   readonly target_name: readonly string[];
   /** How they are split. */
   readonly kind: BatchOutputKind;
-  /** The one input whose shapes tell how. */
+  /** The one input whose shapes determine how they are split. */
   readonly source_input: readonly string[];
 }

@@ -1,9 +1,11 @@
 /**
- * A model's configuration as JavaScript sees it: the JSON shape of Triton's `ModelConfig`, with Triton's names.
+ * A model's configuration as JavaScript sees it: the JSON shape of Triton's `ModelConfig`, with Triton's
+ * names.
  *
- * Scalars are always there, lists and maps too; messages only when set; of a oneof (`version_policy.latest` or `all`,
- * `dynamic_batching` or `sequence_batching`, …) at most one member. 64-bit integers are plain numbers. The TypeScript
- * name of a nested message is its full name without the dots.
+ * Scalars, lists and maps are always present; messages only if they are set. Of a oneof
+ * (`version_policy.latest` or `all`, `dynamic_batching` or `sequence_batching`, …) at most one member is set.
+ * 64-bit integers are plain numbers. The TypeScript name of a nested message is its full name without the
+ * dots.
  */
 
 import type { ModelOptimizationPolicy } from './types-optimization.js';
@@ -20,19 +22,24 @@ export type ModelInstanceGroupKind = 'KIND_AUTO' | 'KIND_GPU' | 'KIND_CPU' | 'KI
 /** Triton's `ModelInstanceGroup.SecondaryDevice.SecondaryDeviceKind`. */
 export type ModelInstanceGroupSecondaryDeviceSecondaryDeviceKind = 'KIND_NVDLA';
 
-/** Triton's `ModelConfig`: everything the server knows about a model before it opens its file. */
+/**
+ * Triton's `ModelConfig`: everything that the server knows about a model before it opens the model's file.
+ *
+ * @example
+ * const { max_batch_size, instance_group } = model.config;
+ */
 export interface ModelConfig {
-  /** The model's name, which is also its directory's. */
+  /** The model's name, which is also the name of its directory. */
   readonly name: string;
-  /** The framework by its older name, such as `onnxruntime_onnx`; `ensemble` for ensembles. */
+  /** The framework by its older name, such as `onnxruntime_onnx`; `ensemble` for an ensemble. */
   readonly platform: string;
   /** The backend, such as `onnxruntime`. */
   readonly backend: string;
   /** File name of the backend's library. */
   readonly runtime: string;
-  /** Which versions are served; set and empty: all. */
+  /** Which versions are served (default: the latest); an empty policy means all. */
   readonly version_policy?: ModelVersionPolicy | undefined;
-  /** Largest batch; 0: the tensors have no batch dimension. */
+  /** The largest batch; 0: the tensors have no batch dimension. */
   readonly max_batch_size: number;
   /** The model's inputs. */
   readonly input: readonly ModelInput[];
@@ -44,49 +51,49 @@ export interface ModelConfig {
   readonly batch_output: readonly BatchOutput[];
   /** Settings of the framework and of memory. */
   readonly optimization?: ModelOptimizationPolicy | undefined;
-  /** One of a kind with the other two schedulers. */
+  /** The dynamic batcher. Excludes the other two schedulers. */
   readonly dynamic_batching?: ModelDynamicBatching | undefined;
-  /** One of a kind with the other two schedulers. */
+  /** The sequence batcher. Excludes the other two schedulers. */
   readonly sequence_batching?: ModelSequenceBatching | undefined;
-  /** One of a kind with the other two schedulers. */
+  /** The steps of an ensemble. Excludes the other two schedulers. */
   readonly ensemble_scheduling?: ModelEnsembling | undefined;
   /** The instances that execute the model. */
   readonly instance_group: readonly ModelInstanceGroup[];
   /** File or directory of the model inside a version's directory. */
   readonly default_model_filename: string;
-  /** File by CUDA compute capability (`7.5`). */
+  /** Files by CUDA compute capability (`7.5`). */
   readonly cc_model_filenames: Readonly<Record<string, string>>;
   /** Additional labels of the model's metrics. */
   readonly metric_tags: Readonly<Record<string, string>>;
-  /** Free parameters, given a meaning by the backend. */
+  /** Free parameters, whose meaning the backend defines. */
   readonly parameters: Readonly<Record<string, ModelParameter>>;
   /** Requests that each instance executes before the model is ready. */
   readonly model_warmup: readonly ModelWarmup[];
   /** Libraries of custom operators. */
   readonly model_operations?: ModelOperations | undefined;
-  /** Whether a request may have other than one response. */
+  /** Whether a request may have more or fewer than one response. */
   readonly model_transaction_policy?: ModelTransactionPolicy | undefined;
   /** Plug-ins that prepare the model's directory. */
   readonly model_repository_agents?: ModelRepositoryAgents | undefined;
   /** Whether equal requests are answered from a cache. */
   readonly response_cache?: ModelResponseCache | undefined;
-  /** Overrides of the model's metrics. */
+  /** Settings of the model's metrics. */
   readonly model_metrics?: ModelMetrics | undefined;
 }
 
-/** Triton's `ModelVersionPolicy`: at most one member is set; none means all versions. */
+/** Triton's `ModelVersionPolicy`. At most one member is set; none means all versions. */
 export interface ModelVersionPolicy {
-  /** The newest ones. */
+  /** The newest versions. */
   readonly latest?: ModelVersionPolicyLatest | undefined;
-  /** Every version there is. */
+  /** Every existing version. */
   readonly all?: ModelVersionPolicyAll | undefined;
-  /** The listed ones. */
+  /** The listed versions. */
   readonly specific?: ModelVersionPolicySpecific | undefined;
 }
 
 /** Triton's `ModelVersionPolicy.Latest`. */
 export interface ModelVersionPolicyLatest {
-  /** How many of the largest version numbers are served. */
+  /** How many versions are served: those with the largest numbers. */
   readonly num_versions: number;
 }
 
@@ -95,7 +102,7 @@ export type ModelVersionPolicyAll = Readonly<Record<string, never>>;
 
 /** Triton's `ModelVersionPolicy.Specific`. */
 export interface ModelVersionPolicySpecific {
-  /** The versions that are served, as far as they exist. */
+  /** The versions that are served, if they exist. */
   readonly versions: readonly number[];
 }
 
@@ -105,9 +112,9 @@ export interface ModelInstanceGroup {
   readonly name: string;
   /** Where the instances live. */
   readonly kind: ModelInstanceGroupKind;
-  /** Number of instances; on GPUs, for each of them. */
+  /** Number of instances; for GPUs, on each of them. */
   readonly count: number;
-  /** What an instance needs of the rate limiter. */
+  /** The resources that an instance needs from the rate limiter. */
   readonly rate_limiter?: ModelRateLimiter | undefined;
   /** Ids of GPUs. */
   readonly gpus: readonly number[];
@@ -115,7 +122,7 @@ export interface ModelInstanceGroup {
   readonly secondary_devices: readonly ModelInstanceGroupSecondaryDevice[];
   /** TensorRT optimisation profiles. */
   readonly profile: readonly string[];
-  /** The instances exist and receive no requests. */
+  /** Whether the instances receive no requests. */
   readonly passive: boolean;
   /** Name of a host policy. */
   readonly host_policy: string;
@@ -129,11 +136,11 @@ export interface ModelInstanceGroupSecondaryDevice {
   readonly device_id: number;
 }
 
-/** Triton's `ModelRateLimiter`. */
+/** Triton's `ModelRateLimiter`: what an instance needs to execute. */
 export interface ModelRateLimiter {
-  /** What an instance must hold while it executes. */
+  /** The resources that an instance must hold while it executes. */
   readonly resources: readonly ModelRateLimiterResource[];
-  /** Weight; 2 gets half the turns of 1. */
+  /** The weight. An instance with 2 gets half the turns of one with 1. */
   readonly priority: number;
 }
 
@@ -141,13 +148,13 @@ export interface ModelRateLimiter {
 export interface ModelRateLimiterResource {
   /** Any name. */
   readonly name: string;
-  /** Shared by all devices. */
+  /** Whether all devices share it. */
   readonly global: boolean;
-  /** Units needed. */
+  /** How many units are needed. */
   readonly count: number;
 }
 
-/** Triton's `ModelParameter`. */
+/** Triton's `ModelParameter`: a value of `parameters`. */
 export interface ModelParameter {
   /** The value. */
   readonly string_value: string;
@@ -161,43 +168,43 @@ export interface ModelWarmup {
   readonly batch_size: number;
   /** The inputs by name. */
   readonly inputs: Readonly<Record<string, ModelWarmupInput>>;
-  /** Repetitions; 0 is once. */
+  /** How many times it runs; 0 is once. */
   readonly count: number;
 }
 
-/** Triton's `ModelWarmup.Input`. */
+/** Triton's `ModelWarmup.Input`: an input of a sample request. */
 export interface ModelWarmupInput {
   /** Element type. */
   readonly data_type: DataType;
   /** Fixed dims, without the batch dimension. */
   readonly dims: readonly number[];
-  /** Its presence means zeros. One of a kind with the other two. */
+  /** Its presence means zeros. Excludes the other two. */
   readonly zero_data?: boolean | undefined;
-  /** Its presence means random bytes. One of a kind with the other two. */
+  /** Its presence means random bytes. Excludes the other two. */
   readonly random_data?: boolean | undefined;
-  /** A file in the model's `warmup` directory. One of a kind with the other two. */
+  /** A file in the model's `warmup` directory. Excludes the other two. */
   readonly input_data_file?: string | undefined;
 }
 
-/** Triton's `ModelOperations`. */
+/** Triton's `ModelOperations`: libraries of operators. */
 export interface ModelOperations {
   /** Libraries of custom operators. */
   readonly op_library_filename: readonly string[];
 }
 
-/** Triton's `ModelTransactionPolicy`. */
+/** Triton's `ModelTransactionPolicy`: how many responses a request may have. */
 export interface ModelTransactionPolicy {
-  /** A request may have none, one or many responses. */
+  /** Whether a request may have none, one or many responses. */
   readonly decoupled: boolean;
 }
 
-/** Triton's `ModelRepositoryAgents`. */
+/** Triton's `ModelRepositoryAgents`: plug-ins that prepare the model's directory. */
 export interface ModelRepositoryAgents {
-  /** Called in order. */
+  /** The plug-ins, in the order in which they are called. */
   readonly agents: readonly ModelRepositoryAgentsAgent[];
 }
 
-/** Triton's `ModelRepositoryAgents.Agent`. */
+/** Triton's `ModelRepositoryAgents.Agent`: one plug-in. */
 export interface ModelRepositoryAgentsAgent {
   /** Name of the plug-in. */
   readonly name: string;
@@ -205,21 +212,21 @@ export interface ModelRepositoryAgentsAgent {
   readonly parameters: Readonly<Record<string, string>>;
 }
 
-/** Triton's `ModelResponseCache`. */
+/** Triton's `ModelResponseCache`: whether responses are cached. */
 export interface ModelResponseCache {
-  /** Answer equal requests from the cache. */
+  /** Whether equal requests are answered from the cache. */
   readonly enable: boolean;
 }
 
-/** Triton's `ModelMetrics`. */
+/** Triton's `ModelMetrics`: settings of the model's metrics. */
 export interface ModelMetrics {
-  /** One entry a metric family. */
+  /** One entry for each metric family. */
   readonly metric_control: readonly ModelMetricsMetricControl[];
 }
 
-/** Triton's `ModelMetrics.MetricControl`. */
+/** Triton's `ModelMetrics.MetricControl`: settings of a metric family. */
 export interface ModelMetricsMetricControl {
-  /** Which metric. */
+  /** Identifies the metric family. */
   readonly metric_identifier?: ModelMetricsMetricControlMetricIdentifier | undefined;
   /** New buckets of a histogram. */
   readonly histogram_options?: ModelMetricsMetricControlHistogramOptions | undefined;
@@ -237,12 +244,17 @@ export interface ModelMetricsMetricControlHistogramOptions {
   readonly buckets: readonly number[];
 }
 
-/** A part of a configuration in which anything may be left out. */
+/** A part of a configuration in which everything may be left out. */
 type Partly<T> = T extends readonly (infer E)[]
   ? readonly Partly<E>[]
   : T extends object
     ? { readonly [K in keyof T]?: Partly<T[K]> | undefined }
     : T;
 
-/** A configuration as a caller or a file gives it: {@link ModelConfig} in which anything may be absent. */
+/**
+ * A configuration as a caller or a file gives it: {@link ModelConfig} in which everything may be left out.
+ *
+ * @example
+ * const config: ModelConfigInput = { max_batch_size: 16, dynamic_batching: {} };
+ */
 export type ModelConfigInput = Partly<ModelConfig>;

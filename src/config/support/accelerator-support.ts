@@ -1,4 +1,7 @@
-/** What becomes of execution accelerators: the part of the class table below `optimization.execution_accelerators`. */
+/**
+ * The support of execution accelerators: the part of the class table below
+ * `optimization.execution_accelerators`.
+ */
 
 import type { ParameterSupport } from './parameter-support.js';
 import type { Support } from './field-support.js';
@@ -11,7 +14,7 @@ export type AcceleratorList = (typeof acceleratorLists)[number];
 
 /** A row: an accelerator. */
 export interface AcceleratorSupport extends Support {
-  /** Keys of its `parameters` that are not simply passed on. */
+  /** The keys of its `parameters` that are not simply passed on. */
   readonly parameters: Readonly<Record<string, ParameterSupport>>;
 }
 
@@ -24,7 +27,10 @@ const own = (kind: Support['class'], text: string, neutral: readonly string[] = 
 
 const address = own('refused', 'an address in the memory of a process cannot be written in a file');
 
-/** Accelerators by backend and name. Other names of these backends are wrong; other backends have none. */
+/**
+ * The accelerators by backend and name. For these backends other names are wrong. Other backends have no
+ * accelerators.
+ */
 export const backendAccelerators: Readonly<
   Record<string, Readonly<Record<AcceleratorList, Readonly<Record<string, AcceleratorSupport>>>>>
 > = {

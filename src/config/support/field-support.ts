@@ -1,30 +1,41 @@
 /**
- * What becomes of each field of a configuration: the one table that says so. Loading reads it, and
- * `docs/compatibility.md` is printed from it; to build a feature is to change its row.
+ * The class table: the support of each field of a configuration. Loads read it, and `docs/compatibility.md`
+ * is printed from it. To build a feature means to change its row.
  *
- * A row stands for its field and, if it is `hint` or `refused`, for everything inside. Under an `acted` message every
- * field has a row of its own. A field that is absent or has its default value is never refused and never noted.
+ * A row stands for its field and, for `hint` and `refused`, for everything inside. Under an `acted` message
+ * every field has its own row. A field that is absent or has its default value is never refused and never
+ * noted.
  */
 
 import type { ModelConfig } from '../schema/types.js';
 
-/** `acted`: has its effect; `hint`: accepted, without effect here, noted; `refused`: the load fails with UNSUPPORTED. */
+/**
+ * `acted`: it has its effect. `hint`: it is accepted, has no effect here, and is noted. `refused`: the load
+ * fails with UNSUPPORTED.
+ */
 export type SupportClass = 'acted' | 'hint' | 'refused';
 
-/** A row: the class of a field and what that means. */
+/** A row: the class of a field, with an explanation. */
 export interface Support {
   readonly class: SupportClass;
-  /** Acted: the effect. Hint and refused: the reason. */
+  /** For `acted` the effect; for `hint` and `refused` the reason. */
   readonly text: string;
-  /** What applies instead where no instance is on a GPU. */
+  /** The row that applies instead if no instance is on a GPU. */
   readonly onCpu?: Support | undefined;
-  /** Enum values to which another class applies. */
+  /** What applies instead where there are no priority levels. */
+  readonly withoutLevels?: Support | undefined;
+  /** Enum values with another class. */
   readonly values?: Readonly<Record<string, Support>> | undefined;
-  /** Tells values that are as good as the default: neither refused nor noted. */
+  /** Recognises values that equal the default in effect. They are neither refused nor noted. */
   readonly harmless?: ((value: unknown, config: ModelConfig) => boolean) | undefined;
 }
 
-const acted = (text: string, values?: Support['values']): Support => ({ class: 'acted', text, values });
+const acted = (text: string, values?: Support['values'], withoutLevels?: Support): Support => ({
+  class: 'acted',
+  text,
+  values,
+  withoutLevels,
+});
 const hint = (text: string): Support => ({ class: 'hint', text });
 const refused = (text: string, harmless?: Support['harmless']): Support => ({
   class: 'refused',
@@ -34,6 +45,8 @@ const refused = (text: string, harmless?: Support['harmless']): Support => ({
 
 const container = acted('see its fields');
 const accelerator = acted("a provider of the runtime's; see below");
+
+const noLevels = hint('without priority_levels nobody looks at it, as in Triton');
 
 const tensorRt = 'used by TensorRT only';
 
@@ -107,24 +120,45 @@ export const supportTable: Readonly<Record<string, Support>> = {
   dynamic_batching: acted('requests that wait together run together'),
   'dynamic_batching.preferred_batch_size': acted('sizes to which a batch is cut; default: max_batch_size'),
   'dynamic_batching.max_queue_delay_microseconds': acted('longest wait of the oldest request for company'),
-  'dynamic_batching.preserve_ordering': refused('responses in the order of their requests are not built yet'),
-  'dynamic_batching.priority_levels': refused('priorities are not built yet'),
-  'dynamic_batching.default_priority_level': hint(
-    'looked at only where there are priority_levels, as in Triton',
+  'dynamic_batching.preserve_ordering': acted('responses leave in the order of their requests'),
+  'dynamic_batching.priority_levels': acted('number of levels; 1 is served first'),
+  'dynamic_batching.default_priority_level': acted('level of requests that name none', undefined, noLevels),
+  'dynamic_batching.default_queue_policy': acted('how requests of the levels without their own policy wait'),
+  'dynamic_batching.default_queue_policy.timeout_action': acted(
+    'what becomes of a request that waited too long: REJECT or DELAY',
   ),
-  'dynamic_batching.default_queue_policy': container,
-  'dynamic_batching.default_queue_policy.timeout_action': refused('queue policies are not built yet'),
-  'dynamic_batching.default_queue_policy.default_timeout_microseconds': refused(
-    'queue policies are not built yet',
+  'dynamic_batching.default_queue_policy.default_timeout_microseconds': acted(
+    'how long a request may wait; 0: for ever',
   ),
-  'dynamic_batching.default_queue_policy.allow_timeout_override': refused('queue policies are not built yet'),
-  'dynamic_batching.default_queue_policy.max_queue_size': refused('queue policies are not built yet'),
-  'dynamic_batching.priority_queue_policy': hint(
-    'looked at only where there are priority_levels, as in Triton',
+  'dynamic_batching.default_queue_policy.allow_timeout_override': acted(
+    "a request's own time-out counts where it is shorter, or the only one",
   ),
+  'dynamic_batching.default_queue_policy.max_queue_size': acted('how many requests may wait; 0: any number'),
+  'dynamic_batching.priority_queue_policy': acted('how requests wait, by level', undefined, noLevels),
+  'dynamic_batching.priority_queue_policy.timeout_action': acted(
+    'what becomes of a request that waited too long: REJECT or DELAY',
+  ),
+  'dynamic_batching.priority_queue_policy.default_timeout_microseconds': acted(
+    'how long a request may wait; 0: for ever',
+  ),
+  'dynamic_batching.priority_queue_policy.allow_timeout_override': acted(
+    "a request's own time-out counts where it is shorter, or the only one",
+  ),
+  'dynamic_batching.priority_queue_policy.max_queue_size': acted('how many requests may wait; 0: any number'),
 
   sequence_batching: refused('sequences are not built yet'),
-  ensemble_scheduling: refused('ensembles are not built yet'),
+  ensemble_scheduling: acted('a graph of models: docs/ensembles.md'),
+  'ensemble_scheduling.step': acted('the models of the graph, and their tensors'),
+  'ensemble_scheduling.step.model_name': acted('the model of the step, of any backend, or another ensemble'),
+  'ensemble_scheduling.step.model_version': acted(
+    'its version; -1: the newest one that is served when a request begins',
+  ),
+  'ensemble_scheduling.step.input_map': acted("the ensemble's tensor for each input of the model"),
+  'ensemble_scheduling.step.output_map': acted("the ensemble's tensor for each output of the model"),
+  'ensemble_scheduling.step.model_namespace': hint('models have no namespaces'),
+  'ensemble_scheduling.max_inflight_requests': acted(
+    'how many requests may be in each step at a time, over all requests; more of them wait, and no thread does; 0: any number',
+  ),
 
   instance_group: acted('the instances that execute the model; default: one on the CPU'),
   'instance_group.name': acted('instances are named after it; default: <model>_<index>'),
@@ -160,29 +194,51 @@ export const supportTable: Readonly<Record<string, Support>> = {
     ...refused('the file is not chosen by the compute capability of a GPU'),
     onCpu: hint('chooses a file by the compute capability of a GPU; instances run on the CPU'),
   },
-  metric_tags: hint('metrics do not carry labels from the configuration yet'),
+  metric_tags: acted("labels of the model's metrics, with `_` in front of the key"),
 
   parameters: acted('given a meaning by the backend; see below'),
   'parameters.string_value': acted('the value'),
 
-  model_warmup: refused('warm-up is not built yet'),
+  model_warmup: acted('samples that every instance runs before the version is ready'),
+  'model_warmup.name': acted('its name in messages'),
+  'model_warmup.batch_size': acted('requests that run together, each of one row; 0: the sample is left out'),
+  'model_warmup.inputs': acted('an entry for each input'),
+  'model_warmup.inputs.data_type': acted("the input's type"),
+  'model_warmup.inputs.dims': acted('the shape without the batch dimension, all of it fixed'),
+  'model_warmup.inputs.zero_data': acted('its presence: zeros; empty strings'),
+  'model_warmup.inputs.random_data': acted('its presence: random bytes; empty strings'),
+  'model_warmup.inputs.input_data_file': acted(
+    "a file in the model's folder `warmup`, with the bytes of the tensor; strings, each behind its length in 4 bytes",
+  ),
+  'model_warmup.count': acted('how often it is run; 0: once'),
   model_operations: container,
   'model_operations.op_library_filename': acted(
     "libraries of custom operators, in the model's directory, that of the runtime's library or a trusted one; relative paths start at the model's",
   ),
   model_transaction_policy: container,
-  'model_transaction_policy.decoupled': refused('requests with other than one response are not built yet'),
+  'model_transaction_policy.decoupled': acted(
+    'a request gets any number of responses, read with `stream`; of backends that can do it',
+  ),
   model_repository_agents: container,
   'model_repository_agents.agents': refused('repository agents are not built yet'),
   response_cache: container,
   'response_cache.enable': refused('the response cache is not built yet'),
-  model_metrics: hint('the histograms whose buckets it sets are not kept'),
+  model_metrics: container,
+  'model_metrics.metric_control': container,
+  'model_metrics.metric_control.metric_identifier': container,
+  'model_metrics.metric_control.metric_identifier.family': acted(
+    '`nv_inference_first_response_histogram_ms` is the one that has buckets to choose',
+  ),
+  'model_metrics.metric_control.histogram_options': container,
+  'model_metrics.metric_control.histogram_options.buckets': acted(
+    'bounds in milliseconds; the histogram is kept with the option `metricsConfig.histogramLatencies`',
+  ),
 };
 
 /**
- * The row for a field, its own or that of the nearest part around it.
+ * The row for a field: its own, or that of the nearest part around it.
  *
- * @param path - Without indices, such as `input.dims`.
+ * @param path - A path without indices, such as `input.dims`.
  */
 export function supportOf(path: string): { readonly row: string; readonly support: Support } {
   for (let row = path; row !== ''; row = row.slice(0, Math.max(row.lastIndexOf('.'), 0))) {

@@ -1,12 +1,14 @@
-/** What becomes of each known key of `parameters`, by backend: the part of the class table below `parameters`. */
+/**
+ * The support of the known keys of `parameters`, by backend: the part of the class table below `parameters`.
+ */
 
 import type { Support } from './field-support.js';
 
 /** A row: a key of `parameters`. */
 export interface ParameterSupport extends Support {
-  /** The value must be an integer. */
+  /** Whether the value must be an integer. */
   readonly integer: boolean;
-  /** Values that say what is the case anyway. */
+  /** Values without any effect, because they ask for what happens anyway. */
   readonly neutral: readonly string[];
 }
 
@@ -32,12 +34,25 @@ export const commonParameters: Readonly<Record<string, ParameterSupport>> = {
     'acted',
     "which batches run on the JS thread: auto (50 µs or less), off, or microseconds; the server's option otherwise (not in Triton)",
   ),
+  rerun_in_halves: row(
+    'acted',
+    'false: a batch that fails as a whole is not run again in halves (not in Triton, where it never is)',
+  ),
+  batch_across_shapes: row(
+    'acted',
+    "true or false: whether requests of a batch's shape join it from behind others; the server's option otherwise (not in Triton)",
+  ),
+  conditional: row(
+    'acted',
+    'ensembles: true lets several steps produce one tensor, and skips steps whose inputs never come (not in Triton)',
+    { neutral: ['false'] },
+  ),
   TRITON_BATCH_STRATEGY_PATH: row('refused', 'libraries that decide about batches cannot be loaded'),
 };
 
 /**
- * Keys by backend. A key that is not here is loaded, as in Triton, and noted; backends that are not here give a meaning
- * to their keys themselves.
+ * Keys by backend. As in Triton, a model with an unknown key loads; the key is noted. A backend that is not
+ * here defines the meaning of all its keys.
  */
 export const backendParameters: Readonly<Record<string, Readonly<Record<string, ParameterSupport>>>> = {
   onnxruntime: {
@@ -70,6 +85,11 @@ export const backendParameters: Readonly<Record<string, Readonly<Record<string, 
     gpu_mem_limit: cuda("most bytes of the runtime's arena on the GPU"),
     arena_extend_strategy: cuda('0 grows to the next power of two, 1 by what is asked for'),
     do_copy_in_default_stream: cuda('0 copies in streams of their own', false),
+  },
+  javascript: {
+    max_concurrency: row('acted', 'how many batches an instance may have under way at once (not in Triton)', {
+      integer: true,
+    }),
   },
   identity: {
     execute_delay_ms: row('acted', 'how long each execution takes', { integer: true }),

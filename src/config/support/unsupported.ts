@@ -1,4 +1,4 @@
-/** Walks a configuration along the class table: what is refused, and what is noted. */
+/** Looks a configuration's fields up in the class table: which are refused, and which are noted. */
 
 import { emptyList, emptyMap } from '../schema/expand.js';
 import { fieldListOf, rootMessage, type Field } from '../schema/fields.js';
@@ -10,18 +10,19 @@ import { backendParameters, commonParameters, type ParameterSupport } from './pa
 import { supportOf, type Support } from './field-support.js';
 import type { ModelConfig } from '../schema/types.js';
 
-/** What {@link findUnsupported} found. */
+/** The result of {@link findUnsupported}. */
 export interface Unsupported {
-  /** One UNSUPPORTED problem for every refused field; INVALID_ARG for a parameter that is no number. */
+  /** One UNSUPPORTED problem for every refused field, and INVALID_ARG for a parameter that is no number. */
   readonly problems: readonly Problem[];
-  /** One sentence for every field that is accepted without effect, beginning with its path. */
+  /** One sentence for every field without effect, beginning with its path. */
   readonly notes: readonly string[];
 }
 
 /**
  * Looks up every written field in the class table.
  *
- * @param config - As written, filled from the files; before defaults are put in, which nobody wants to be told about.
+ * @param config - As written and filled from the files, before defaults are filled in: nobody wants notes
+ *   about those.
  * @param onGpu - Whether an instance is on a GPU.
  */
 export function findUnsupported(config: ModelConfig, onGpu: boolean): Unsupported {
@@ -38,8 +39,8 @@ export function findUnsupported(config: ModelConfig, onGpu: boolean): Unsupporte
     onGpu,
   };
   visitMessage(walk, (rootRows ??= rowsOf(rootMessage, '')), config, '');
-  classifyAccelerators(walk);
-  classifyParameters(walk);
+  lookUpAccelerators(walk);
+  lookUpParameters(walk);
   return { problems, notes };
 }
 
@@ -50,8 +51,10 @@ interface Walk {
   readonly onGpu: boolean;
 }
 
-/** The row that applies, with or without GPUs. */
-function placed<S extends Support>({ onGpu }: Walk, support: S): S | Support {
+/** The row that applies, with or without GPUs and levels. */
+function placed<S extends Support>({ onGpu, config }: Walk, support: S): S | Support {
+  const hasLevels = (config.dynamic_batching?.priority_levels ?? 0) > 0;
+  if (support.withoutLevels && !hasLevels) return support.withoutLevels;
   return onGpu ? support : (support.onCpu ?? support);
 }
 
@@ -60,17 +63,18 @@ interface Row {
   readonly field: Field;
   readonly path: string;
   readonly support: Support;
-  /** The rows of a message's fields, as soon as one was written. */
+  /** The rows of a message's fields; undefined until such a message was written. */
   parts: readonly Row[] | undefined;
 }
 
-/** The fields of a message about which there may be something to say. */
+/** The fields of a message that need a look. */
 function rowsOf(message: string, parent: string): readonly Row[] {
   const rows: Row[] = [];
   for (const field of fieldListOf(message)) {
     const path = fieldPath(parent, field.name);
     const { support } = supportOf(path);
-    if (support.class !== 'acted' || support.onCpu || support.values || field.kind === 'message') {
+    const varies = support.onCpu ?? support.withoutLevels ?? support.values;
+    if (support.class !== 'acted' || varies || field.kind === 'message') {
       rows.push({ field, path, support, parts: undefined });
     }
   }
@@ -80,12 +84,12 @@ function rowsOf(message: string, parent: string): readonly Row[] {
 let rootRows: readonly Row[] | undefined;
 
 function visitMessage(walk: Walk, rows: readonly Row[], value: object, path: string): void {
-  // A message's fields are the object's own, and no object has one of such a name from elsewhere.
+  // A message's fields are own properties, and objects inherit nothing with such names.
   const written = value as Readonly<Record<string, unknown>>;
   for (const row of rows) {
     const { field } = row;
     const one = written[field.name];
-    // Lists and maps that were not written are the same ones everywhere.
+    // All lists and maps that were not written are the same objects.
     if (one === field.initial || one === undefined || one === emptyList || one === emptyMap) continue;
     if (!isDefault(field, one)) visitField(walk, row, one, fieldPath(path, field.name));
   }
@@ -121,13 +125,16 @@ function visitParts(walk: Walk, row: Row, value: unknown, path: string): void {
   }
 }
 
-/** A message that is there is never a default: `sequence_batching {}` asks for sequences. */
+/**
+ * Whether a value equals the default. A written message never does: `sequence_batching {}` asks for
+ * sequences.
+ */
 function isDefault(field: Field, value: unknown): boolean {
   if (field.repeated) return (value as readonly unknown[]).length === 0;
   return field.mapKey !== undefined && Object.keys(value as object).length === 0;
 }
 
-function classifyAccelerators(walk: Walk): void {
+function lookUpAccelerators(walk: Walk): void {
   const { config, report, notes } = walk;
   const known = Object.hasOwn(backendAccelerators, config.backend)
     ? backendAccelerators[config.backend]
@@ -146,7 +153,7 @@ function classifyAccelerators(walk: Walk): void {
       if (row === undefined) {
         const names = Object.keys(known[list]);
         const text = `unknown accelerator ${JSON.stringify(name)}${didYouMean(name, names)}; Triton has ${names.join(', ')}`;
-        // Triton does not look at the accelerators of GPU instances where there are none.
+        // Without GPUs, Triton ignores the accelerators of GPU instances.
         if (walk.onGpu || list === 'cpu_execution_accelerator') report(at, text, 'INVALID_ARG');
         else notes.push(`${path}: accepted, without effect here: ${text}`);
         return;
@@ -156,12 +163,12 @@ function classifyAccelerators(walk: Walk): void {
         report(at, `${JSON.stringify(name)} is not supported: ${support.text}`);
       else if (support.class === 'hint')
         notes.push(`${path}: accepted, without effect here: ${support.text}`);
-      else classifyOptions(walk, fieldPath(path, 'parameters'), row.parameters, parameters);
+      else lookUpOptions(walk, fieldPath(path, 'parameters'), row.parameters, parameters);
     });
   }
 }
 
-function classifyOptions(
+function lookUpOptions(
   walk: Walk,
   path: string,
   rows: Readonly<Record<string, ParameterSupport>>,
@@ -169,11 +176,11 @@ function classifyOptions(
 ): void {
   for (const [key, value] of Object.entries(options)) {
     const support = ownRow(rows, key);
-    if (support !== undefined) classifyValue(walk, keyPath(path, key), support, value);
+    if (support !== undefined) lookUpValue(walk, keyPath(path, key), support, value);
   }
 }
 
-function classifyParameters(walk: Walk): void {
+function lookUpParameters(walk: Walk): void {
   const { config, notes } = walk;
   const known = Object.hasOwn(backendParameters, config.backend)
     ? backendParameters[config.backend]
@@ -188,13 +195,13 @@ function classifyParameters(walk: Walk): void {
         `${path}: accepted, without effect here: the ${config.backend} backend has no such parameter${near}`,
       );
     } else {
-      classifyValue(walk, path, support, value);
+      lookUpValue(walk, path, support, value);
     }
   }
 }
 
 /** Looks up the value of a key. */
-function classifyValue(walk: Walk, path: string, row: ParameterSupport, value: string): void {
+function lookUpValue(walk: Walk, path: string, row: ParameterSupport, value: string): void {
   const support = placed(walk, row);
   if (support === row && row.integer && !/^-?\d+$/.test(value.trim())) {
     walk.report(path, `expected an integer but found ${JSON.stringify(value)}`, 'INVALID_ARG');
@@ -207,7 +214,7 @@ function classifyValue(walk: Walk, path: string, row: ParameterSupport, value: s
   }
 }
 
-/** The row of a key, which may be any string a user writes. */
+/** The row of a key, which may be any string that a user writes. */
 function ownRow<S>(rows: Readonly<Record<string, S>>, key: string): S | undefined {
   return Object.hasOwn(rows, key) ? rows[key] : undefined;
 }

@@ -1,4 +1,4 @@
-/** Goes through the tokens of a text, by the grammar that is the same for every schema. */
+/** Goes through the tokens of a text, by the part of the grammar that does not depend on the schema. */
 
 import {
   characterName,
@@ -11,7 +11,7 @@ import {
   tokensOf,
 } from './tokens.js';
 
-/** Blocks within blocks; far beyond the schema's depth. */
+/** How deep blocks may be nested: far deeper than the schema. */
 const deepest = 100;
 
 const marks = '{}<>[]:,;';
@@ -22,7 +22,7 @@ export class TokenCursor {
   at = 0;
   #offsets: readonly number[] | undefined;
   protected readonly text: string;
-  /** All of them, and '' behind the last one. */
+  /** All tokens, followed by ''. */
   protected readonly tokens: readonly string[];
 
   constructor(text: string) {
@@ -30,7 +30,7 @@ export class TokenCursor {
     this.tokens = tokensOf(text);
   }
 
-  /** Where a token begins in the text. */
+  /** The offset of a token in the text. */
   protected offsetOf(token: number): number {
     this.#offsets ??= offsetsOf(this.text);
     return this.#offsets[token] ?? this.text.length;
@@ -41,16 +41,16 @@ export class TokenCursor {
     return this.tokens[this.at] ?? endOfText;
   }
 
-  /** Takes the next token if it is a certain one. Returns the one behind it. */
+  /** Takes the next token if it is `token`. Returns the token after it. */
   skip(token: string): string {
     if (this.tokens[this.at] === token) this.at++;
     return this.tokens[this.at] ?? endOfText;
   }
 
   /**
-   * Takes the separator that may stand behind a field. Returns whether there was one.
+   * Takes the separator that may follow a field. Returns whether there was one.
    *
-   * @param allowed - Whether a field is before it.
+   * @param allowed - Whether a field precedes it.
    */
   separator(allowed: boolean): boolean {
     const token = this.next();
@@ -63,7 +63,7 @@ export class TokenCursor {
   /**
    * Throws for a token that is not the name of a field.
    *
-   * @param inside - The block that needs a field or its closing mark; `at`: the token that begins it.
+   * @param inside - The block that needs a field or its closing mark. `at` is the token that begins it.
    */
   checkName(token: string, inside: { readonly close: string; readonly at: number }): void {
     if (/^[A-Za-z_]\w*$/.test(token)) return;
@@ -75,10 +75,10 @@ export class TokenCursor {
   }
 
   /**
-   * Reads a list, whose opening mark is the next token, up to its closing mark.
+   * Reads a list, from its opening mark (the next token) to its closing mark.
    *
-   * @param name - The field's.
-   * @param read - Reads the value that begins with a token, the next one.
+   * @param name - The field's name.
+   * @param read - Reads the value that begins with the given token, which is the next one.
    */
   list(name: string, read: (token: string) => void): void {
     this.at++;
@@ -98,7 +98,7 @@ export class TokenCursor {
     this.at++;
   }
 
-  /** Takes the strings that stand side by side here, one at least: they are one. */
+  /** Takes the strings that stand side by side, which form one string. There must be at least one. */
   strings(): readonly string[] {
     const first = this.at;
     for (let token = this.next(); isString(token); token = this.next()) {
@@ -109,10 +109,10 @@ export class TokenCursor {
   }
 
   /**
-   * Takes a word or number, whose sign may stand alone before it.
+   * Takes a word or number. A minus sign may be a token of its own before it.
    *
-   * @param name - The field's.
-   * @param token - The next one.
+   * @param name - The field's name.
+   * @param token - The next token.
    */
   word(name: string, token: string): string {
     if (!isWord(token)) this.#unexpected(token, `a value for ${name.slice(0, 60)}`);
@@ -122,7 +122,7 @@ export class TokenCursor {
   }
 
   /**
-   * Skips a field that is not known.
+   * Skips an unknown field.
    *
    * @param name - The next token.
    * @param depth - How many blocks are open.
@@ -171,7 +171,7 @@ export class TokenCursor {
     throw new SyntaxFault(this.at, `expected ${expected} but found ${found}${more}`);
   }
 
-  /** Throws if the next token is a string that is not closed, or a character that nothing begins with. */
+  /** Throws if the next token is a string that is not closed, or a character that begins no token. */
   #checkToken(token: string): void {
     if (isString(token)) {
       if (isClosed(token)) return;

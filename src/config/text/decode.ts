@@ -1,22 +1,23 @@
-/** From the bytes of a file to text that may be parsed: size, encoding, byte order mark, NUL bytes. */
+/** Turns the bytes of a file into text: size, encoding, byte order mark, NUL bytes. */
 
 import { isUtf8 } from 'node:buffer';
 import type { Problem } from './problems.js';
 
 /**
- * Largest configuration that is read, in bytes (or UTF-16 units of a string): 1 MiB. Triton has no limit; real files
- * stay below a tenth of this, and it bounds the time and memory that a wrong file can take.
+ * The most bytes of a configuration (or UTF-16 units of a string): 1 MiB. Triton has no limit. Real files are
+ * smaller than a tenth of this, and the limit bounds the time and memory that a wrong file can take.
  */
 export const maxConfigBytes: number = 1024 * 1024;
 
-/** What is wrong with a configuration file of so many bytes. */
+/** The problem of a configuration file that is too large. */
 export function tooManyBytes(size: number): Problem {
   const text = `the file has ${size} bytes; the largest configuration that is read has ${maxConfigBytes}`;
   return { code: 'INVALID_ARG', path: '', line: 0, text };
 }
 
 /**
- * The text of a configuration file and whether it is known to have no lone surrogates; or why it is none.
+ * The text of a configuration file, and whether it is known to have no lone surrogates; or the problem that
+ * it has.
  *
  * @param content - The file's bytes, or its text.
  */
@@ -40,11 +41,14 @@ export function decodeConfig(
   const text = decoded.startsWith('\uFEFF') ? decoded.slice(1) : decoded;
   const nul = text.indexOf('\0');
   if (nul >= 0) return wrong('the file contains a NUL byte', text.slice(0, nul).split('\n').length);
-  // Bytes that are UTF-8 have no lone surrogates.
+  // Bytes that are UTF-8 contain no lone surrogates.
   return { text, wellFormed: typeof content !== 'string' || !/\p{Surrogate}/u.test(text) };
 }
 
-/** Line breaks are never part of a longer character, so each line can be looked at alone. */
+/**
+ * The first line that is not UTF-8. A line break is never part of a longer character, so each line can be
+ * checked alone.
+ */
 function firstBrokenLine(bytes: Uint8Array): number {
   let line = 1;
   for (let start = 0; ; line++) {

@@ -1,38 +1,38 @@
-/** What is wrong with a text, taken down while it is read. */
+/** Collects the faults of a text while it is read. */
 
 import { fieldPath, indexPath, keyPath } from '../schema/paths.js';
 import type { Field } from '../schema/fields.js';
 import { positionIn } from './positions.js';
 import { mostCounted, mostListed, type Problem } from './problems.js';
 
-/** A block of the schema that is being read. */
+/** A block that is being read. */
 export interface Block {
-  /** The message that it holds; undefined: an entry of a map. */
+  /** The type of its message; undefined for an entry of a map. */
   readonly message: string | undefined;
-  /** The mark that ends it; '' of the whole file. */
+  /** The mark that ends it; '' for the whole file. */
   readonly close: string;
   /** The token that begins it. */
   readonly at: number;
   /** The block around it, and the field there that it is a value of. */
   readonly outer: Block | undefined;
   readonly field: Field | undefined;
-  /** Its number in a list, or -1. */
+  /** Its index in a list, or -1. */
   readonly index: number;
-  /** Of an entry, as soon as it is known. */
+  /** The key of an entry, as soon as it is known. */
   key: string;
 }
 
-/** How many blocks are open in a block, itself and the file included. */
+/** How many blocks are open in a block, including itself and the file. */
 export function depthOf(inside: Block): number {
   let depth = 0;
   for (let one: Block | undefined = inside; one !== undefined; one = one.outer) depth++;
   return depth;
 }
 
-/** A fault before its path is known: the key of an entry may come later than its value. */
+/** A fault whose path is not known yet: the key of an entry may come after its value. */
 interface Fault {
   readonly inside: Block | undefined;
-  /** The field in the block; '': the block itself. */
+  /** The field in the block; '' for the block itself. */
   readonly name: string;
   readonly index: number;
   /** The token where it is. */
@@ -48,14 +48,14 @@ export class Faults {
   readonly #faults: Fault[] = [];
 
   /**
-   * Takes down a fault.
+   * Adds a fault.
    *
-   * @param inside - The block that it is in; undefined: not even that can be said.
-   * @param name - The field there; '': the block itself.
-   * @param index - Its number in the field's list, or -1.
+   * @param inside - The block that it is in; undefined if that is not known.
+   * @param name - The field in the block; '' for the block itself.
+   * @param index - Its index in the field's list, or -1.
    * @param at - The token where it is.
-   * @param text - Is only asked for if it is going to be listed.
-   * @throws {EnoughFaults} As soon as no more are counted.
+   * @param text - Returns the message. It is called only if the fault will be listed.
+   * @throws {EnoughFaults} At the last fault that is counted.
    */
   add(inside: Block | undefined, name: string, index: number, at: number, text: () => string): void {
     const listed = this.#faults.length < mostListed;
@@ -64,9 +64,9 @@ export class Faults {
   }
 
   /**
-   * What was taken down, in the order of the text.
+   * The problems, in the order of the text.
    *
-   * @param offsetOf - Where a token begins.
+   * @param offsetOf - Returns where a token begins.
    */
   problems(text: string, offsetOf: (token: number) => number): Problem[] {
     return this.#faults.map((fault, index) =>
@@ -90,7 +90,7 @@ function pathOfFault({ inside, name, index }: Fault): string {
 function pathOf(inside: Block | undefined): string {
   if (inside?.field === undefined) return '';
   const { outer, field, index, key, message } = inside;
-  // The value of an entry is at the entry's path.
+  // The value of an entry has the entry's path.
   if (outer?.message === undefined) return pathOf(outer);
   const path = fieldPath(pathOf(outer), field.name);
   if (message === undefined) return keyPath(path, key);

@@ -1,19 +1,19 @@
-/** Where the fields and values of a text are, from the marks that its reader left. */
+/** Finds the lines and columns of fields and values, from the marks that the reader left. */
 
 import { pathSteps, type PathStep } from '../schema/paths.js';
 import type { Position } from './problems.js';
 import { isString, offsetsOf, textOfStrings, tokensOf } from './tokens.js';
 
 /**
- * Marks: where everything is. A mark is one number, four times that of a token and one of these, as a file has some for each of
- * its fields.
+ * The kinds of marks. A mark is one number: four times the number of a token, plus its kind. Each field has
+ * several marks, so they must be small.
  */
 export const fieldMark = 0;
 export const scalarMark = 1;
 export const openMark = 2;
 export const closeMark = 3;
 
-/** Finds lines and columns, when somebody asks for one: only what is wrong has to be found. */
+/** Finds lines and columns when they are asked for. Only errors need them. */
 export class Positions {
   readonly #text: string;
   readonly #marks: readonly number[];
@@ -25,10 +25,10 @@ export class Positions {
   }
 
   /**
-   * The position of the field or value at a path. Where it was not written: of the nearest part around it that was, and
-   * nowhere if that is the whole file.
+   * The position of the field or value at a path. If it was not written, it is the position of the nearest
+   * written part around it, or nowhere if that is the whole file.
    *
-   * @param path - As `paths.ts` writes it.
+   * @param path - A path in the form of `paths.ts`.
    */
   of(path: string): Position {
     this.#written ??= writtenIn(this.#text, this.#marks);
@@ -50,7 +50,7 @@ export function positionIn(text: string, offset = 0): Position {
   return { line, column: offset - start + 1 };
 }
 
-/** A text with all of its fields. */
+/** A text with its fields. */
 interface Written {
   readonly tokens: readonly string[];
   readonly offsets: readonly number[];
@@ -65,7 +65,7 @@ interface WrittenField {
 
 interface WrittenValue {
   readonly token: number;
-  /** Of a block; undefined for a scalar. */
+  /** The fields of a block; undefined for a scalar. */
   readonly fields: WrittenField[] | undefined;
 }
 
@@ -114,7 +114,10 @@ function find({ tokens, fields }: Written, steps: readonly PathStep[]): number |
   return token;
 }
 
-/** An element of a list or map, which may be written in several parts. No copies: lists can be long, and are asked often. */
+/**
+ * An element of a list or map. A list may be written in several parts. Nothing is copied, because lists can
+ * be long and are searched often.
+ */
 function elementOf(
   tokens: readonly string[],
   written: readonly WrittenField[],
@@ -135,7 +138,7 @@ function elementOf(
   return undefined;
 }
 
-/** The key of a map's entry; '' where none is written. */
+/** The key of a map's entry; '' if none is written. */
 function keyOf(tokens: readonly string[], entry: WrittenValue): string {
   const key = partOf(entry, 'key');
   if (key === undefined) return '';
@@ -148,4 +151,24 @@ function keyOf(tokens: readonly string[], entry: WrittenValue): string {
 
 function partOf(entry: WrittenValue, name: 'key' | 'value'): WrittenValue | undefined {
   return entry.fields?.findLast((field) => field.name === name)?.values.at(-1);
+}
+
+/**
+ * The token where a field of the block that is being read was written first.
+ *
+ * @param marks - The marks so far. The last one is that of the field that is being read.
+ */
+export function firstOf(name: string, marks: readonly number[], tokens: readonly string[]): number {
+  let found = 0;
+  let depth = 0;
+  // This goes backwards to where the block begins.
+  for (let i = marks.length - 2; i >= 0 && depth >= 0; i--) {
+    const mark = marks[i] ?? 0;
+    const kind = mark % 4;
+    const at = (mark - kind) / 4;
+    if (kind === closeMark) depth++;
+    else if (kind === openMark) depth--;
+    else if (kind === fieldMark && depth === 0 && tokens[at] === name) found = at;
+  }
+  return found;
 }

@@ -1,11 +1,11 @@
-/** Prints a configuration: as `config.pbtxt`, and as JSON. Both read back equal. */
+/** Prints a configuration as `config.pbtxt` and as JSON. Reading either returns an equal configuration. */
 
 import { defaultOf, fieldsOf, rootMessage, type Field } from '../schema/fields.js';
 import type { ModelConfig } from '../schema/types.js';
 
 /**
- * The configuration in protobuf's text format. Fields with their default value are left out, except `max_batch_size`,
- * where it matters that it was said.
+ * The configuration in protobuf's text format. Fields with their default value are left out, except
+ * `max_batch_size`, because it matters that it was written.
  *
  * @param config - A whole configuration.
  */
@@ -84,7 +84,10 @@ function scalarText(field: Field, value: unknown): string {
   return Object.is(value, -0) ? '-0' : String(value);
 }
 
-/** Quotes a string; what is not printable is written in octal, which ends after three digits whatever follows. */
+/**
+ * Quotes a string. Other than printable characters are written in octal, whose end after three digits is
+ * clear.
+ */
 function quote(text: string): string {
   const escaped = text.replace(/["\\\u0000-\u001f\u007f]/g, (character) => {
     if (character === '"' || character === '\\') return `\\${character}`;

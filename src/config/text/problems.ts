@@ -1,4 +1,4 @@
-/** What is wrong with a configuration, collected, and turned into one error that lists all of it. */
+/** Collects the problems of a configuration, and turns them into one error that lists all of them. */
 
 import {
   TritonError,
@@ -7,15 +7,15 @@ import {
   type TritonErrorOptions,
 } from '../../errors.js';
 
-/** Where a configuration came from. */
+/** The source of a configuration. */
 export interface ConfigSource {
-  /** Path of the file, or words that say what was given. */
+  /** Path of the file, or words that name the source. */
   readonly file: string;
-  /** Place of the field at a path, or of the nearest part around it that was written; 0 and 0 if there is none. */
+  /** The place of the field at a path, or of the nearest written part around it; 0 and 0 if there is none. */
   readonly positionOf: (path: string) => Position;
 }
 
-/** A place in a text, counted from 1; 0 and 0: nowhere. */
+/** A place in a text, counted from 1; 0 and 0 for nowhere. */
 export interface Position {
   readonly line: number;
   /** In UTF-16 units. */
@@ -24,7 +24,7 @@ export interface Position {
 
 const nowhere: Position = { line: 0, column: 0 };
 
-/** A source in which nothing has a place. */
+/** A source without places. */
 export function unplaced(file: string): ConfigSource {
   return { file, positionOf: () => nowhere };
 }
@@ -32,28 +32,28 @@ export function unplaced(file: string): ConfigSource {
 /** One thing that is wrong with a configuration. */
 export interface Problem {
   /**
-   * INVALID_ARG: must be changed; UNSUPPORTED: right for Triton, not built here; UNAVAILABLE: right, but this machine
-   * lacks what it needs.
+   * INVALID_ARG: it must be changed. UNSUPPORTED: Triton accepts it, but it is not built here. UNAVAILABLE:
+   * it is right, but this machine lacks what it needs.
    */
   readonly code: Extract<TritonErrorCode, 'INVALID_ARG' | 'UNSUPPORTED' | 'UNAVAILABLE'>;
   /** Path of the field; empty if the text is wrong before any field. */
   readonly path: string;
   /** What was expected and what came. */
   readonly text: string;
-  /** The line, where it is not the one that the source finds for the path. */
+  /** The line, if it is not the one that the source has for the path. */
   readonly line?: number | undefined;
 }
 
-/** Takes down a problem; INVALID_ARG unless said otherwise. Returns null, to stand for the value that is wrong. */
+/** Adds a problem, INVALID_ARG by default. Returns null, which stands for the wrong value. */
 export type Report = (path: string, text: string, code?: Problem['code']) => null;
 
-/** What an error of several problems is: the first of these that one of them is. */
+/** The code of an error with several problems is the first of these that occurs. */
 const codes: readonly Problem['code'][] = ['INVALID_ARG', 'UNSUPPORTED', 'UNAVAILABLE'];
 
-/** More than these are counted, not listed. */
+/** How many problems are listed. The others are counted. */
 export const mostListed = 50;
 
-/** More than these are not counted either: a list of half a million wrong numbers fits into a file. */
+/** How many problems are counted. A list of half a million wrong numbers fits into a file. */
 export const mostCounted = 1000;
 
 /** A {@link Report} that adds to a list. */
@@ -65,13 +65,13 @@ export function reportInto(problems: Problem[]): Report {
 }
 
 /**
- * One error for all problems of a configuration. Its message has a line for each, `file:line: field: text`; its cause is
- * an AggregateError of one error each if there are several. INVALID_ARG if anything must be changed, else UNSUPPORTED if
- * anything is.
+ * One error for all problems of a configuration. Its message has a line for each, `file:line: field: text`.
+ * If there are several, its cause is an AggregateError of one error each. The code is INVALID_ARG if a
+ * problem has it, then UNSUPPORTED, then UNAVAILABLE.
  *
  * @param problems - At least one.
  * @param source - Finds the lines.
- * @param model - Name of the model, if known.
+ * @param model - Name of the model, if it is known.
  */
 export function problemsError(
   problems: readonly Problem[],
@@ -109,8 +109,8 @@ function errorAt(
 }
 
 /**
- * The error for a field that turned out to be wrong when it was used, such as one that names a file: of any code, with the
- * field's place as {@link problemsError} gives it.
+ * The error for a field that turned out to be wrong when it was used, such as one that names a file. It may
+ * have any code. The field's place is given as in {@link problemsError}.
  */
 export function fieldError(
   code: TritonErrorCode,

@@ -1,4 +1,4 @@
-/** Reads a configuration from its JSON form: the `config` of a load request, or an object of a caller. */
+/** Reads a configuration from its JSON form: the `config` of a load request, or a caller's object. */
 
 import { maxConfigBytes } from './decode.js';
 import { unknownField } from './unknown-field.js';
@@ -9,12 +9,12 @@ import type { ParsedConfig } from './read.js';
 import { enumFault, tooLarge } from './scalars.js';
 
 /**
- * Reads a configuration in Triton's JSON form. Names are Triton's; names of enum values may be in any case, or numbers;
- * integers may be strings; `null` counts as absent.
+ * Reads a configuration in Triton's JSON form. Names are Triton's. Names of enum values may be in any case,
+ * or numbers. Integers may be strings. `null` counts as absent.
  *
- * @param source - `file`: words that tell messages what this is, such as `config of loadModel('m')`; `value`: JSON text,
- *   or what it stands for.
- * @throws {TritonError} INVALID_ARG that lists every unknown field and wrong value with its path.
+ * @param source - `file` names the source in messages, such as `config of loadModel('m')`; `value` is JSON
+ *   text, or what such text stands for.
+ * @throws {@link TritonError} INVALID_ARG that lists every unknown field and wrong value with its path.
  */
 export function readModelConfigJson(source: {
   readonly file: string;
@@ -131,7 +131,7 @@ function floatOf(value: unknown): number | undefined {
 function integerOf(value: unknown): bigint | undefined {
   if (typeof value === 'bigint') return value;
   if (typeof value === 'number') return Number.isInteger(value) ? BigInt(value) : undefined;
-  // No 64-bit integer is longer, and much longer texts take long to convert.
+  // No 64-bit integer is longer, and conversion of much longer texts is slow.
   return typeof value === 'string' && /^-?\d{1,40}$/.test(value) ? BigInt(value) : undefined;
 }
 
@@ -139,7 +139,7 @@ function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** A value as messages show it. */
+/** A value in messages. */
 function shown(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value);
   if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object';

@@ -1,4 +1,4 @@
-/** Reads `config.pbtxt`: from its text to the fields that were written. */
+/** Reads `config.pbtxt`: turns its text into the fields that were written. */
 
 import type { ModelConfigInput } from '../schema/types.js';
 import { decodeConfig } from './decode.js';
@@ -6,19 +6,19 @@ import { Positions } from './positions.js';
 import { problemsError, unplaced, type ConfigSource } from './problems.js';
 import { Reader } from './reader.js';
 
-/** A configuration as it was written: what was left out is absent, and the place of every field can be found. */
+/** A configuration as it was written. What was left out is absent, and every field's place can be found. */
 export interface ParsedConfig extends ConfigSource {
-  /** The fields that were written, also those written with their default value (`max_batch_size: 0`). */
+  /** The fields that were written, including those with their default value (`max_batch_size: 0`). */
   readonly value: ModelConfigInput;
 }
 
 /**
  * Reads a configuration in protobuf's text format.
  *
- * @param source - `file`: its path, for messages; `text`: its content, at most {@link maxConfigBytes}.
+ * @param source - `file` is its path, for messages; `text` its content, at most {@link maxConfigBytes}.
  * @returns The fields that were written.
- * @throws {TritonError} INVALID_ARG if the text is no configuration: message and location name file, line and field; all
- *   faults that were found are listed.
+ * @throws {@link TritonError} INVALID_ARG for a text that is no configuration. Message and location name
+ *   file, line and field, and all faults are listed.
  *
  * @example
  * const parsed = readModelConfig({ file, text: await readFile(file) });

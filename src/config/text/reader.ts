@@ -1,40 +1,28 @@
 /**
- * The reader of protobuf's text format: one pass over the tokens, along the schema. It leaves marks of where everything is, and
- * goes on behind a wrong value, so that all of them can be told.
+ * The reader of protobuf's text format: one pass over the tokens, along the schema. It leaves marks of where
+ * everything is. After a wrong value it goes on, so that all faults are reported together.
  */
 
 import { didYouMean } from '../../suggest.js';
 import { entryFields, fieldsOf, rootMessage, typeText, type Field } from '../schema/fields.js';
 import { depthOf, EnoughFaults, Faults, type Block } from './faults.js';
-import { closeMark, fieldMark, openMark, positionIn, scalarMark } from './positions.js';
+import { closeMark, fieldMark, firstOf, openMark, positionIn, scalarMark } from './positions.js';
 import type { Problem } from './problems.js';
-import { quotedFault, scalarOf, shownWord, unquotedFault, type ValueFault } from './scalars.js';
-import { TokenCursor } from './cursor.js';
-import { endOfText, isString, shownString, SyntaxFault, textOfStrings } from './tokens.js';
+import { ScalarReader, wrong } from './scalar-reader.js';
+import { scalarOf } from './scalars.js';
+import { endOfText, isString, SyntaxFault } from './tokens.js';
 import { unknownField } from './unknown-field.js';
 
 /** Fields, or the parts of an entry, by name. */
 type Fields = Record<string, unknown>;
 
-/** What stands in place of a wrong value: the field was written. */
-const wrong = null;
-
 /** See the head of this file. */
-export class Reader extends TokenCursor {
-  /** Where everything is, in the order of the text, as `Positions` takes it. */
+export class Reader extends ScalarReader {
+  /** Marks of everything, in the order of the text, in the form that `Positions` reads. */
   readonly marks: number[] = [];
-  readonly #wellFormed: boolean;
   readonly #faults: Faults = new Faults();
 
-  /**
-   * @param wellFormed - Whether the text is known to have no lone surrogates.
-   */
-  constructor(text: string, wellFormed: boolean) {
-    super(text);
-    this.#wellFormed = wellFormed;
-  }
-
-  /** Reads the whole text. Of one with {@link problems} not everything is returned. */
+  /** Reads the whole text. If there are {@link problems}, the result is incomplete. */
   config(): Fields {
     const result: Fields = {};
     try {
@@ -46,7 +34,7 @@ export class Reader extends TokenCursor {
     return result;
   }
 
-  /** What is wrong, in the order of the text. */
+  /** The problems, in the order of the text. */
   problems(): Problem[] {
     return this.#faults.problems(this.text, (token) => this.offsetOf(token));
   }
@@ -55,12 +43,12 @@ export class Reader extends TokenCursor {
     try {
       this.#faults.add(undefined, '', -1, at, () => message);
     } catch (error) {
-      // It is the last one anyway.
+      // This is the last fault anyway.
       if (!(error instanceof EnoughFaults)) throw error;
     }
   }
 
-  /** Reads the fields of a message up to its closing mark, which is taken. */
+  /** Reads the fields of a message, and takes its closing mark. */
   #fields(inside: Block, result: Fields): Fields {
     const { tokens, marks } = this;
     const { close } = inside;
@@ -103,7 +91,7 @@ export class Reader extends TokenCursor {
       return;
     }
     result[name] = wrong;
-    // The parts of an entry are told by its key.
+    // Faults of an entry's parts are reported at the entry, which its key identifies.
     const isPart = inside.message === undefined;
     const text = (): string => `${isPart ? `${name} ` : ''}takes one ${field.type}, not a list`;
     this.#faults.add(inside, isPart ? '' : name, -1, at, text);
@@ -116,7 +104,7 @@ export class Reader extends TokenCursor {
     const token = this.#colon(inside, field, at);
     const many = token === '[';
     if (many && tokens[this.at + 1] === ']') {
-      // An empty list is none.
+      // An empty list counts as not written.
       this.at += 2;
       return;
     }
@@ -126,7 +114,7 @@ export class Reader extends TokenCursor {
   }
 
   #map(inside: Block, field: Field, result: Fields): void {
-    // Nothing else puts anything there. An empty map is one.
+    // Only this method writes to that field. An empty map counts as written.
     const entries = (result[field.name] ??= Object.create(null)) as Fields;
     const read = (token: string): void => {
       this.#entry(inside, field, entries, token);
@@ -136,12 +124,12 @@ export class Reader extends TokenCursor {
     else read(token);
   }
 
-  /** Reads an entry of a map, which is a message of a key and a value. */
+  /** Reads an entry of a map, which is a message with a key and a value. */
   #entry(inside: Block, field: Field, entries: Fields, open: string): void {
     const { at } = this;
     const close = closing(open);
     if (close === undefined) {
-      const shown = this.#shown(field, open);
+      const shown = this.shown(field.name, open);
       this.#faults.add(inside, field.name, -1, at, () => `expected { key: … value … } but found ${shown}`);
       return;
     }
@@ -170,11 +158,11 @@ export class Reader extends TokenCursor {
     }
     this.marks.push(this.at++ * 4 + closeMark);
     const key = keyOf(result['key']) ?? String(parts.key.initial);
-    // A value that was not written is that of its type.
+    // A value that was not written has the default of its type.
     entries[key] = 'value' in result ? result['value'] : (parts.value.initial ?? {});
   }
 
-  /** Reads one value, which begins with a token. Returns {@link wrong} of what is none. */
+  /** Reads one value that begins with a token. Returns {@link wrong} for a wrong value. */
   #value(inside: Block, field: Field, index: number, token: string): unknown {
     const { at } = this;
     const { kind, type } = field;
@@ -185,61 +173,36 @@ export class Reader extends TokenCursor {
       this.marks.push(at * 4 + openMark);
       return this.#fields(block(type, close, at, inside, field, index), {});
     }
-    const value = type === 'string' ? this.#plainString(token) : scalarOf(field, token);
+    const value = type === 'string' ? this.plainString(token) : scalarOf(field, token);
     if (typeof value === 'object') return this.#otherValue(inside, field, index, token);
     this.at++;
     this.marks.push(at * 4 + scalarMark);
     return value;
   }
 
-  /** What a string says that stands alone, is closed and has no escapes, as nearly all; {@link wrong}: it is another one. */
-  #plainString(token: string): string | null {
-    const last = token.length - 1;
-    const plain =
-      isString(token) &&
-      last > 0 &&
-      token.charCodeAt(last) === token.charCodeAt(0) &&
-      !token.includes('\\') &&
-      this.#wellFormed &&
-      !isString(this.tokens[this.at + 1] ?? endOfText);
-    return plain ? token.slice(1, -1) : wrong;
-  }
-
-  /** Reads a value that is written in a rare way, or is none. */
+  /** Reads a value in a rare form, or a wrong value. */
   #otherValue(inside: Block, field: Field, index: number, token: string): unknown {
     const { at } = this;
     const { kind, type } = field;
     let fault: string;
     if (kind === 'message') {
-      fault = `expected a block { … } but found ${this.#shown(field, token)}`;
+      fault = `expected a block { … } but found ${this.shown(field.name, token)}`;
     } else if (closing(token) !== undefined) {
       fault = `expected ${field.repeated ? type : typeText(field)} but found a block { … }`;
       this.skipBlock(token, depthOf(inside));
     } else {
       this.marks.push(at * 4 + scalarMark);
-      const value = isString(token) ? this.#quoted(field) : this.#word(field, token);
-      // Scalars are no objects.
+      const value = this.scalar(field, token);
+      // Scalars are not objects; faults are.
       if (typeof value !== 'object') return value;
       ({ fault } = value);
     }
-    // The parts of an entry are told by its key.
+    // Faults of an entry's parts are reported at the entry, which its key identifies.
     this.#faults.add(inside, inside.message === undefined ? '' : field.name, index, at, () => fault);
     return wrong;
   }
 
-  /** Strings as the value of a field. */
-  #quoted(field: Field): string | ValueFault {
-    const strings = this.strings();
-    return field.type === 'string' ? textOfStrings(strings, this.#wellFormed) : quotedFault(field, strings);
-  }
-
-  /** A word or number as the value of a field. */
-  #word(field: Field, token: string): string | number | boolean | ValueFault {
-    const word = this.word(field.name, token);
-    return field.type === 'string' ? unquotedFault(word) : scalarOf(field, word);
-  }
-
-  /** Takes the colon, which scalars need. Returns the token behind it. */
+  /** Takes the colon, which scalars need. Returns the token after it. */
   #colon(inside: Block, { kind, name }: Field, at: number): string {
     if (this.tokens[this.at] === ':') {
       this.at++;
@@ -251,7 +214,7 @@ export class Reader extends TokenCursor {
     return this.tokens[this.at] ?? endOfText;
   }
 
-  /** Looks for a singular field that was there before, or another one of its oneof. */
+  /** Reports a singular field that was written before, or another field of its oneof. */
   #checkOnce(inside: Block, { name, rivals }: Field, result: Fields, at: number): void {
     let rival = result[name] !== undefined ? name : undefined;
     for (let i = 0; rival === undefined && i < rivals.length; i++) {
@@ -261,7 +224,7 @@ export class Reader extends TokenCursor {
     if (rival === undefined) return;
     const isPart = inside.message === undefined;
     const text = (): string => {
-      const { line } = positionIn(this.text, this.offsetOf(this.#firstOf(rival)));
+      const { line } = positionIn(this.text, this.offsetOf(firstOf(rival, this.marks, this.tokens)));
       return rival === name
         ? `${isPart ? `${name} is ` : ''}written twice (first on line ${line}); it takes one value`
         : `only one of ${rival} (line ${line}) and ${name} can be set`;
@@ -269,42 +232,20 @@ export class Reader extends TokenCursor {
     this.#faults.add(inside, isPart ? '' : name, -1, at, text);
   }
 
-  /** The token where a field of the block that is open was written first. */
-  #firstOf(name: string): number {
-    let found = 0;
-    let depth = 0;
-    // Backwards to where the block begins; the last mark is that of the field that is read now.
-    for (let i = this.marks.length - 2; i >= 0 && depth >= 0; i--) {
-      const mark = this.marks[i] ?? 0;
-      const kind = mark % 4;
-      const at = (mark - kind) / 4;
-      if (kind === closeMark) depth++;
-      else if (kind === openMark) depth--;
-      else if (kind === fieldMark && depth === 0 && this.tokens[at] === name) found = at;
-    }
-    return found;
-  }
-
   /** A wrong key as it stands in the text, from its name on. */
   #rawText(at: number): string {
     const strings = this.tokens.slice(at + 1, this.at).filter(isString);
     return strings.map((token) => token.slice(1, -1)).join('');
   }
-
-  /** Skips a scalar that stands where none may; what it is, for messages. */
-  #shown({ name }: Field, token: string): string {
-    if (isString(token)) return shownString(this.strings());
-    return shownWord(this.word(name, token));
-  }
 }
 
-/** What is said of a part that an entry does not have. */
+/** The message about a part that an entry does not have. */
 function unknownPart(name: string): string {
   const near = didYouMean(name, ['key', 'value']);
   return `unknown field ${name.slice(0, 100)}: an entry has a key and a value${near}`;
 }
 
-/** The key of an entry, which is a string or a number; undefined: none, or a wrong one. */
+/** The key of an entry, which is a string or a number; undefined if it is missing or wrong. */
 function keyOf(value: unknown): string | undefined {
   return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined;
 }
@@ -320,7 +261,7 @@ function block(
   return { message, close, at, outer, field, index, key: '' };
 }
 
-/** The mark that closes a block which a token begins; undefined: it begins none. */
+/** The mark that closes a block which begins with a token; undefined if the token begins none. */
 function closing(token: string): string | undefined {
   return token === '{' ? '}' : token === '<' ? '>' : undefined;
 }

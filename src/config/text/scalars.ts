@@ -1,20 +1,20 @@
-/** What words and numbers of the text format say, and what is wrong with them. */
+/** Reads words and numbers of the text format, and explains wrong ones. */
 
 import { enumNames, integerRange, type Field } from '../schema/fields.js';
 import { didYouMean } from '../../suggest.js';
 import { shownString } from './tokens.js';
 
-/** What is wrong with a value. */
+/** Describes a wrong value. */
 export interface ValueFault {
   readonly fault: string;
 }
 
-/** What a word stands for as the value of a field that is neither a message nor a string. */
+/** The value of a word for a field that is neither a message nor a string. */
 export function scalarOf({ kind, type }: Field, word: string): string | number | boolean | ValueFault {
   if (kind === 'enum') {
     const names = enumNames(type);
     const index = names.indexOf(word);
-    // The table's own string: a slice of the text would keep all of it.
+    // This is the table's own string: a slice of the text would keep the whole text in memory.
     return names[index < 0 ? Number(exactInteger(word) ?? -1) : index] ?? { fault: enumFault(type, word) };
   }
   if (type === 'bool') return booleanOf(word) ?? wrong(expectedOf(type), word);
@@ -24,13 +24,13 @@ export function scalarOf({ kind, type }: Field, word: string): string | number |
   return String(number) === word && (number >= 0 || !type.startsWith('u')) ? number : integerOf(type, word);
 }
 
-/** What is wrong with strings as the value of a field that is none. */
+/** The fault of strings as the value of a field that needs something else. */
 export function quotedFault({ kind, type }: Field, strings: readonly string[]): ValueFault {
   const expected = kind === 'enum' ? `a value of ${type} without quotes` : expectedOf(type);
   return { fault: `expected ${expected} but found ${shownString(strings)}` };
 }
 
-/** What is wrong with a word as a string. */
+/** The fault of a word as the value of a string field. */
 export function unquotedFault(word: string): ValueFault {
   return wrong('a string in quotes', word);
 }
@@ -44,7 +44,7 @@ function wrong(expected: string, word: string): ValueFault {
   return { fault: `expected ${expected} but found ${shownWord(word)}` };
 }
 
-/** A word as messages show it. */
+/** A word in messages. */
 export function shownWord(word: string): string {
   return word.length > 60 ? `${word.slice(0, 60)}…` : word;
 }
@@ -53,12 +53,12 @@ const integer = /^-?(?:0[xX][\da-fA-F]+|0[0-7]*|[1-9]\d*)$/;
 const float =
   /^(-?)(?:((?:0|[1-9]\d*)(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)[fF]?|inf(?:inity)?|(nan))$/i;
 
-/** The value of a decimal, hexadecimal or octal integer; undefined: it is none. */
+/** The value of a decimal, hexadecimal or octal integer; undefined if it is none. */
 function exactInteger(word: string): bigint | undefined {
   if (!integer.test(word)) return undefined;
   const digits = word.replace('-', '');
   const octal = /^0[0-7]/.test(digits);
-  // No integer of a field is longer, and much longer ones take long to convert.
+  // No integer of a field is longer, and conversion of much longer ones is slow.
   const value = BigInt((octal ? '0o' : '') + (octal ? digits.replace(/^0+(?=.)/, '') : digits).slice(0, 400));
   return word.startsWith('-') ? -value : value;
 }
@@ -67,7 +67,7 @@ function integerOf(type: string, word: string): number | ValueFault {
   const exact = exactInteger(word);
   if (exact === undefined) return wrong(expectedOf(type), word);
   const { low, high } = integerRange(type);
-  // Unsigned integers have no sign, not even that of zero.
+  // Unsigned integers have no sign, not even for zero.
   if (exact < low || exact > high || (low === 0n && word.startsWith('-'))) {
     return wrong(`an integer from ${low} to ${high}`, word);
   }
@@ -88,7 +88,7 @@ function booleanOf(word: string): boolean | undefined {
   return /^(?:0+1?|0[xX]0*[01]|1)$/.test(word) ? word.endsWith('1') : undefined;
 }
 
-/** What other libraries call an element type. */
+/** Names that other libraries have for element types. */
 const otherTypeNames: Readonly<Record<string, string>> = {
   FLOAT: 'TYPE_FP32',
   FLOAT32: 'TYPE_FP32',
@@ -103,21 +103,24 @@ const otherTypeNames: Readonly<Record<string, string>> = {
   BYTES: 'TYPE_STRING',
 };
 
-/** ` (did you mean …?)` for an element type by another name, also where a similar name means something else. */
+/**
+ * ` (did you mean …?)` for another library's name of an element type, even if a similar name means something
+ * else.
+ */
 function otherTypeName(written: string): string | undefined {
   const bare = written.toUpperCase().replace(/^TYPE_/, '');
   const own = Object.hasOwn(otherTypeNames, bare) ? otherTypeNames[bare] : `TYPE_${bare}`;
   return own !== undefined && enumNames('DataType').includes(own) ? ` (did you mean ${own}?)` : undefined;
 }
 
-/** What is wrong with the name of an enum value; `written` is a word or a number. */
+/** The fault of a name or number of an enum value. */
 export function enumFault(type: string, written: string): string {
   const names = enumNames(type);
   const near = (type === 'DataType' ? otherTypeName(written) : undefined) ?? didYouMean(written, names);
   return `unknown value ${written.slice(0, 60)} for ${type}${near || `; known are ${names.join(', ')}`}`;
 }
 
-/** The message about an integer that a JavaScript number cannot hold. */
+/** The message about an integer that is too large for a JavaScript number. */
 export function tooLarge(value: { toString(): string }): string {
   return `expected an integer between -(2^53 - 1) and 2^53 - 1 but found ${value.toString()}`;
 }

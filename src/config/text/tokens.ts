@@ -3,15 +3,16 @@
 import { isUtf8 } from 'node:buffer';
 
 /**
- * Comments, strings, words and numbers, marks, and what is none of these. A string that is not closed is one too, up to the end
- * of its line: what is behind its quote would be looked at again from each quote in it.
+ * Matches comments, strings, words and numbers, marks, and anything else. A string that is not closed matches
+ * up to the end of its line; otherwise the text after its quote would be scanned again from each quote in it.
  */
 const pattern =
   /#[^\n]*|"[^"\\\n]*(?:\\[^\n][^"\\\n]*)*"?|'[^'\\\n]*(?:\\[^\n][^'\\\n]*)*'?|[\w.+-]+|[^ \t\n\v\f\r]/g;
 
 /**
- * The tokens of a text without its comments, and '' as the last one. They are cut in one call, because that is compiled code
- * from the first time on: most processes read few configurations, and nothing of ours gets warm.
+ * The tokens of a text without its comments, followed by ''. One call cuts all of them, because that call is
+ * compiled code from the start. Most processes read few configurations, so V8 never gets to compile a loop
+ * over characters.
  */
 export function tokensOf(text: string): string[] {
   const found: string[] = text.match(pattern) ?? [];
@@ -20,7 +21,7 @@ export function tokensOf(text: string): string[] {
   return tokens;
 }
 
-/** Where each of these tokens begins in the text. */
+/** The offsets of these tokens in the text. */
 export function offsetsOf(text: string): number[] {
   const offsets: number[] = [];
   for (const { 0: token, index } of text.matchAll(pattern)) if (!token.startsWith('#')) offsets.push(index);
@@ -28,7 +29,7 @@ export function offsetsOf(text: string): number[] {
   return offsets;
 }
 
-/** In place of a token: the text is at its end. */
+/** Stands for a token at the end of the text. */
 export const endOfText = '';
 
 const quote = 0x22;
@@ -55,9 +56,9 @@ export function isWord(token: string): boolean {
   return /^[\w.+-]/.test(token);
 }
 
-/** What ends the reading of a text: the rest of it cannot be understood. */
+/** Ends the reading of a text whose rest cannot be understood. */
 export class SyntaxFault extends Error {
-  /** The token where it is. */
+  /** The token where it happened. */
   readonly at: number;
   constructor(at: number, text: string) {
     super(text);
@@ -66,9 +67,10 @@ export class SyntaxFault extends Error {
 }
 
 /**
- * What strings that stand side by side say, which are one; or, as an object, why they say nothing.
+ * The text of strings that stand side by side, which form one string; or an object with the fault that they
+ * have.
  *
- * @param tokens - With their quotes.
+ * @param tokens - The strings with their quotes.
  * @param checked - Whether the text is known to have no lone surrogates.
  */
 export function textOfStrings(
@@ -97,7 +99,7 @@ const pieces = /[^\\]+|\\(?:[xX][\da-fA-F]{1,2}|[0-7]{1,3}|u[\da-fA-F]{4}|U[\da-
 
 const letters: Readonly<Record<string, number>> = { a: 7, b: 8, f: 12, n: 10, r: 13, t: 9, v: 11 };
 
-/** The bytes of an escape; undefined where it is none. */
+/** The bytes of an escape; undefined for a wrong escape. */
 function escaped(piece: string): Buffer | undefined {
   const kind = piece.charAt(1);
   const digits = piece.slice(2);
@@ -119,13 +121,13 @@ function illegalEscape(piece: string): string {
   return /[uU]/.test(kind) ? 'illegal unicode escape' : `illegal string escape '${piece}'`;
 }
 
-/** Strings that stand side by side as messages show them: without a quote between them, and cut. */
+/** Strings that stand side by side in messages: without quotes between them, and cut if they are long. */
 export function shownString(tokens: readonly string[]): string {
   const raw = tokens.map((token) => token.slice(1, -1)).join('');
   return `"${raw.length > 60 ? `${raw.slice(0, 60)}…` : raw}"`;
 }
 
-/** The name of a character that nothing begins with. */
+/** The name of a character that begins no token. */
 export function characterName(code: number): string {
   const number = `U+${code.toString(16).toUpperCase().padStart(4, '0')}`;
   return code > 0x20 && code < 0x7f ? String.fromCodePoint(code) : number;

@@ -1,9 +1,12 @@
-/** What is said of a field that a message does not have. */
+/** Messages about fields that a message does not have. */
 
 import { allFieldPaths, fieldsOf, rootMessage } from '../schema/fields.js';
 import { suggest } from '../../suggest.js';
 
-/** Where an unknown name belongs, if it is known elsewhere or nearly known here. */
+/**
+ * The message about an unknown name: where it belongs, if it exists elsewhere, or which similar name exists
+ * here.
+ */
 export function unknownField(written: string, message: string): string {
   const name = written.slice(0, 100);
   const here = message === rootMessage ? 'a model configuration' : message;
@@ -12,7 +15,7 @@ export function unknownField(written: string, message: string): string {
   return `unknown field ${name}: ${here} has no such field${home(name, message)}`;
 }
 
-/** Where a field that is misplaced belongs: the nearest to the top of the places that have it. */
+/** Where a misplaced field belongs. If several messages have it, the one nearest to the root. */
 function home(name: string, message: string): string {
   if (message !== rootMessage && fieldsOf(rootMessage).has(name)) {
     return ' (it belongs at the top level; is a } missing before it?)';

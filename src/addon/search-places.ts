@@ -7,13 +7,13 @@ const require = createRequire(import.meta.url);
 
 /** A place where the addon may be. */
 export interface Place {
-  /** As it is named in messages. */
+  /** Its name in messages. */
   readonly name: string;
-  /** Path of the file. Throws where there is none. */
+  /** Returns the path of the file. Throws if there is none. */
   readonly resolve: () => string;
 }
 
-// Each name is a literal, so that tools which trace or pack files see them.
+// Each name is a literal, so that tools which trace or pack files see it.
 const platformPackages: Readonly<Partial<Record<string, () => string>>> = {
   'linux-x64': () => require.resolve('@tritonts/linux-x64/tritonts.node'),
   'linux-x64-musl': () => require.resolve('@tritonts/linux-x64-musl/tritonts.node'),

@@ -4,23 +4,23 @@ import { keyPath } from '../config/index.js';
 import { invalidArgument, type TritonError } from '../errors.js';
 import type { BackendContext } from './backend.js';
 
-/** A setting as it was written, and where, for messages. */
+/** A setting as it was written, with its place for messages. */
 interface Written {
   readonly value: string | number | boolean;
-  /** The error for a wrong value. */
+  /** Makes the error for a wrong value. */
   readonly fault: (expected: string) => TritonError;
 }
 
-/** What a text must be. */
+/** The form that a text must have. */
 export interface TextRule {
   readonly expected: string;
   readonly allows: (text: string) => boolean;
 }
 
-/** Reads settings: a model's `parameters` win over the backend's configuration. */
-export class Reader {
+/** Reads settings. A model's `parameters` take precedence over the backend's configuration. */
+export class SettingsReader {
   readonly #context: BackendContext;
-  /** The model has parameters. */
+  /** Whether the model has parameters. */
   readonly #hasOwn: boolean;
 
   constructor(context: BackendContext) {
@@ -28,12 +28,12 @@ export class Reader {
     this.#hasOwn = Object.keys(context.config.parameters).length > 0;
   }
 
-  /** Whether anything is said about a key. */
+  /** Whether a key is set, in either place. */
   says(key: string): boolean {
     return this.#find(key) !== undefined;
   }
 
-  /** What the model's own `parameters` say of a key. */
+  /** The value of a key in the model's own `parameters`. */
   own(key: string): string | undefined {
     const own = this.#hasOwn ? this.#context.config.parameters[key]?.string_value : undefined;
     return own === '' ? undefined : own;
@@ -51,12 +51,12 @@ export class Reader {
     return this.#number(this.#find(key), most);
   }
 
-  /** '0' or '1'; undefined where nothing is said. */
+  /** '0' or '1'; undefined if the key is not set. */
   flag(key: string): '0' | '1' | undefined {
     return this.#flag(this.#find(key));
   }
 
-  /** As {@link flag}, of the backend's configuration alone. */
+  /** As {@link flag}, from the backend's configuration only. */
   generalFlag(key: string): '0' | '1' | undefined {
     return this.#flag(this.#general(key));
   }

@@ -1,4 +1,4 @@
-/** Checks of what callers pass in, shared by all that take options. */
+/** Checks of callers' arguments, shared by all that takes options. */
 
 import { didYouMean } from './suggest.js';
 import { invalidArgument } from './errors.js';
@@ -14,7 +14,7 @@ export function expected(what: string, path: string, value: unknown): Error {
   return invalidArgument(`expected ${what} for ${path} but received ${show(value)}`);
 }
 
-/** Throws for keys that nobody reads. */
+/** Throws for unknown keys. */
 export function checkKeys(value: object, known: readonly string[], path: string): void {
   for (const key in value) {
     if (!known.includes(key) && Object.hasOwn(value, key)) {

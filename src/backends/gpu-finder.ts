@@ -1,13 +1,13 @@
-/** Which GPUs the instances of a model can be on. */
+/** Finds the GPUs that the instances of a model can use. */
 
 import type { GpuFinder } from '../config/index.js';
 import type { ResolvedOptions } from '../options.js';
 import { backends } from './index.js';
 
 /**
- * Finds the GPUs that a backend can use: KIND_AUTO means them, KIND_GPU needs them.
+ * Finds the GPUs that a backend can use. KIND_AUTO means them if there are any; KIND_GPU needs them.
  *
- * @param options - Say which library a backend uses.
+ * @param options - They say which library a backend uses.
  */
 export function gpuFinder(options: Pick<ResolvedOptions, 'backendConfig'>): GpuFinder {
   return (name) => {

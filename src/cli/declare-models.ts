@@ -1,11 +1,17 @@
-/** `tritonts types <repository>`: declares the models to TypeScript, by name. */
+/** `tritonts types <repository>`: writes a declaration of the models for TypeScript. */
 
 import { writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { datatypeOf, type ModelConfig } from '../config/index.js';
-import { invalidArgument, TritonError } from '../errors.js';
-import { printable, printableLine } from './printable.js';
+import { TritonError } from '../errors.js';
+import { printable, printableLine } from '../printable.js';
+import { checkOptions, parsed, repositoryHelp, repositoryOptions } from './repository-arguments.js';
 import { checkRepository, type CheckedModel } from '../registry/check-repository.js';
+
+const commandOptions = {
+  ...repositoryOptions,
+  output: { type: 'string' },
+} as const;
 
 const help = `Writes the names of models, their inputs, outputs and element types as a declaration for TypeScript, so that
 server.model('name') and what comes of it are typed by name.
@@ -14,10 +20,7 @@ Usage: tritonts types <repository>… [options]
 
 Options:
   --output <file>                 write to a file, such as tritonts-models.d.ts; default: standard output
-  --disable-auto-complete-config  complete nothing from the model's file (as Triton's flag)
-  --instance-kind cpu             take KIND_GPU models on the CPU
-  --library <file>                an ONNX Runtime library to use instead of that of onnxruntime-node
-  --help
+${repositoryHelp}
 
 The file must be one that the program's tsconfig.json includes. Where a model has several versions, the newest counts.
 
@@ -45,9 +48,9 @@ function members(
 }
 
 /**
- * The declaration of models that would load.
+ * The declaration of the models that would load.
  *
- * @param models - As `checkRepository` found them.
+ * @param models - What `checkRepository` returned.
  */
 export function declareModels(models: readonly CheckedModel[]): string {
   const lines = models.flatMap(({ name, config }) =>
@@ -78,43 +81,17 @@ export function declareModels(models: readonly CheckedModel[]): string {
  *
  * @param args - What comes after `types`.
  * @returns The exit code.
- * @throws {TritonError} INVALID_ARG for a wrong command line.
+ * @throws {@link TritonError} INVALID_ARG for a wrong command line.
  */
 export async function types(args: readonly string[]): Promise<number> {
-  let parsed;
-  try {
-    parsed = parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      options: {
-        output: { type: 'string' },
-        'disable-auto-complete-config': { type: 'boolean', default: false },
-        'instance-kind': { type: 'string' },
-        library: { type: 'string' },
-        help: { type: 'boolean', short: 'h', default: false },
-      },
-    });
-  } catch (error) {
-    throw invalidArgument(`${error instanceof Error ? error.message : String(error)}\n\n${help}`, {
-      cause: error,
-    });
-  }
-  const { values, positionals } = parsed;
+  const parse = () => parseArgs({ args: [...args], allowPositionals: true, options: commandOptions });
+  const { values, positionals } = parsed(parse, help);
   if (values.help) {
     console.log(help);
     return 0;
   }
-  if (positionals.length === 0) throw invalidArgument(`types needs a repository\n\n${help}`);
-  const kind = values['instance-kind'];
-  if (kind !== undefined && kind !== 'cpu') {
-    throw invalidArgument(`expected 'cpu' for --instance-kind but received '${kind}'`);
-  }
-  const models = await checkRepository({
-    modelRepository: positionals,
-    autoCompleteConfig: !values['disable-auto-complete-config'],
-    instanceKind: kind,
-    ...(values.library === undefined ? {} : { backendConfig: { onnxruntime: { library: values.library } } }),
-  });
+  const options = checkOptions('types', help, positionals, values);
+  const models = await checkRepository(options);
   const failed = models.filter(({ ok }) => !ok);
   for (const { name, problems } of failed) {
     for (const { code, message } of problems)

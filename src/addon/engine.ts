@@ -1,4 +1,4 @@
-/** The engine of a server. */
+/** Creates the engine of a server. */
 
 import { TritonError } from '../errors.js';
 import { spinCores } from '../scheduling/spin.js';
@@ -6,9 +6,9 @@ import { addon } from './load.js';
 import type { NativeServer } from './native.js';
 
 /**
- * Makes the engine of a server, which belongs to this environment.
+ * Creates the engine of a server. It belongs to this environment.
  *
- * @throws {TritonError} UNAVAILABLE when the addon cannot be loaded, or the system has no thread left.
+ * @throws {@link TritonError} UNAVAILABLE if the addon cannot be loaded, or the system has no thread left.
  */
 export function createEngine(options: {
   readonly modelLoadConcurrency: number;
@@ -20,6 +20,7 @@ export function createEngine(options: {
     options.maxInFlightBytes,
     spinCores(options.threads),
   );
-  if (!engine) throw new TritonError('UNAVAILABLE', 'the system has no thread for another server');
+  if (!engine)
+    throw new TritonError('UNAVAILABLE', 'the system has no memory, or no thread, for another server');
   return engine;
 }

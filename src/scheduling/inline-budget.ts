@@ -1,10 +1,13 @@
-/** Which batches of a model may run on the JS thread. */
+/** Decides which batches of a model may run on the JS thread. */
 
 import { readInline, type InlineOption, type ModelConfig } from '../config/index.js';
 
 const autoUs = 50;
 
-/** How long a batch may take, in microseconds, to be run on the JS thread; 0: none may. The model's parameter wins. */
+/**
+ * The longest time that a batch on the JS thread may take, in microseconds; 0: none may run there. The
+ * model's parameter takes precedence over the server's option.
+ */
 export function inlineBudgetUs(config: ModelConfig, option: InlineOption): number {
   const inline = readInline(config.parameters['inline']?.string_value) ?? option;
   if (inline === 'auto') return autoUs;

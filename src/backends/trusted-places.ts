@@ -1,19 +1,20 @@
 /**
- * Where the configuration of a model may name files that are run or written: whoever writes a repository is not to reach
- * other files of the machine by it. Links are followed before places are compared, and what is returned has none.
+ * Where a model's configuration may name files that are run or written. Whoever writes a repository must not
+ * reach other files of the machine. Links are followed before places are compared, and returned paths contain
+ * no links.
  */
 
 import { lstatSync, readdirSync, realpathSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import type { BackendContext } from './backend.js';
 
-/** A folder, and what messages call it. */
+/** A folder, and its name in messages. */
 export interface Place {
   readonly folder: string;
   readonly name: string;
 }
 
-/** The folders of a model and those that `trustedFolders` names. */
+/** The folder of a model, and the trusted folders. */
 export function ownPlaces({ modelDirectory, trustedFolders }: BackendContext): Place[] {
   return [
     ...(modelDirectory === undefined ? [] : [{ folder: modelDirectory, name: "the model's folder" }]),
@@ -22,12 +23,13 @@ export function ownPlaces({ modelDirectory, trustedFolders }: BackendContext): P
 }
 
 /**
- * The real path of a file that a configuration names; it need not exist. Relative paths start at the model's folder.
+ * The real path of a file that a configuration names. The file need not exist. Relative paths start at the
+ * model's folder.
  *
- * @param field - Where it is named.
- * @param written - As it is written there.
- * @param places - Where it may be.
- * @throws {TritonError} INVALID_ARG for one that is elsewhere, or that cannot be followed.
+ * @param field - The field that names it.
+ * @param written - The path as it was written.
+ * @param places - The folders where it may be.
+ * @throws {@link TritonError} INVALID_ARG for a file elsewhere, and for a path that cannot be followed.
  */
 export function confined(
   context: BackendContext,
@@ -38,7 +40,7 @@ export function confined(
   return follow(context, field, written, written, places);
 }
 
-/** {@link confined}, of a part of what is written. */
+/** {@link confined} for a part of what was written. */
 function follow(
   { modelDirectory, fault }: BackendContext,
   field: string,
@@ -54,7 +56,7 @@ function follow(
     throw fault(field, `'${written}' is relative, but a model given as bytes has no folder: ${expected}`);
   }
   const real = realPath(resolve(modelDirectory ?? '', part));
-  // Paths are handed on in lines.
+  // Paths are handed to the native side one a line.
   if (real === undefined || real.includes('\n'))
     throw fault(field, `'${written}' is no path that can be followed: ${expected}`);
   const isAllowed = places.some(({ folder }) => {
@@ -66,10 +68,11 @@ function follow(
 }
 
 /**
- * The real path of the beginning of files to be written, as {@link confined}. The files that are there and begin so must
- * be files: a link would be written through.
+ * The real path of the beginning of files to be written, as {@link confined}. Entries that begin this way
+ * must be regular files: to write to a link would write to its target.
  *
- * @throws {TritonError} INVALID_ARG as {@link confined}, and for a link or another thing of that beginning.
+ * @throws {@link TritonError} INVALID_ARG as {@link confined}, and for a link or another special entry of
+ *   that beginning.
  */
 export function confinedPrefix(
   context: BackendContext,
@@ -80,7 +83,7 @@ export function confinedPrefix(
   const folder = follow(context, field, written, dirname(written), places);
   const prefix = basename(written);
   const other = entries(folder).find((entry) => entry.name.startsWith(prefix) && !entry.isFile());
-  // Not joined: `..` is the beginning of a name here.
+  // This is not `join`: here `..` is the beginning of a file's name.
   if (other === undefined) return `${folder}${sep}${prefix}`;
   const text = `'${other.name}' in '${folder}' is a link or folder; only files may begin like what is written`;
   throw context.fault(field, text);
@@ -90,7 +93,7 @@ function entries(folder: string): ReturnType<typeof listed> {
   try {
     return listed(folder);
   } catch {
-    return []; // Whoever writes there says why that fails.
+    return []; // Writing there fails with its own reason.
   }
 }
 
@@ -98,12 +101,14 @@ function listed(folder: string): readonly { readonly name: string; isFile(): boo
   return readdirSync(folder, { withFileTypes: true });
 }
 
-/** Where a path leads, all links followed, also if its last parts do not exist; undefined where links lead nowhere. */
+/**
+ * The target of a path after all links, even if its last parts do not exist; undefined if links lead nowhere.
+ */
 export function realPath(path: string): string | undefined {
   try {
     return realpathSync.native(path);
   } catch (error) {
-    // Thrown by the file system.
+    // The file system throws such errors.
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || exists(path)) return undefined;
   }
   const parent = dirname(path);
@@ -111,7 +116,7 @@ export function realPath(path: string): string | undefined {
   return realParent === undefined ? undefined : join(realParent, basename(path));
 }
 
-/** Whether there is anything of that name: a link that leads nowhere, say. */
+/** Whether an entry of that name exists. A link that leads nowhere is one. */
 function exists(path: string): boolean {
   try {
     lstatSync(path);

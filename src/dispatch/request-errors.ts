@@ -1,10 +1,13 @@
-/** The errors that a dispatcher makes itself, and the callers' lines in them. */
+/** The errors that a dispatcher creates itself, and the callers' stack frames in them. */
 
 import { TritonError } from '../errors.js';
 import { reasonOf } from './signals.js';
 import type { EntryPoint } from './types.js';
 
-/** Marks errors that mean "too much in flight": the same request may succeed when others have ended. */
+/** Of many requests that fail together, this many errors have a stack. It is the same for all of them. */
+export const withStack = 32;
+
+/** Errors that mean "too much in flight": the same request may succeed when others have ended. */
 const limited = new WeakSet<object>();
 
 /** Whether `error` says that `maxInFlightBytes` is reached. */
@@ -22,7 +25,11 @@ export function noMemory(bytes: number, cause?: unknown): TritonError {
   return new TritonError('UNAVAILABLE', `no memory for ${bytes} bytes`, { cause });
 }
 
-/** @throws {TritonError} UNAVAILABLE without memory. */
+/**
+ * An array of bytes.
+ *
+ * @throws {@link TritonError} UNAVAILABLE without memory.
+ */
 export function allocate(bytes: number): ArrayBuffer {
   try {
     return new ArrayBuffer(bytes);
@@ -31,7 +38,7 @@ export function allocate(bytes: number): ArrayBuffer {
   }
 }
 
-/** Why a response cannot be handed to its caller. */
+/** The error for a response that cannot be turned into a result. */
 export function unusable(error: unknown, model: string): TritonError {
   const coded = error instanceof TritonError ? error.code : 'INTERNAL';
   const reason = error instanceof Error ? error.message : String(error);
@@ -41,7 +48,7 @@ export function unusable(error: unknown, model: string): TritonError {
   });
 }
 
-/** Of a request that its signal cancelled, or else whoever it belonged to. */
+/** The error of a request that was cancelled, by its signal or else by its owner. */
 export function cancelled(model: string, signal?: AbortSignal): TritonError {
   const by = signal ? ' by its signal' : '';
   return new TritonError('CANCELLED', `model '${model}': the request was cancelled${by}`, {
@@ -50,10 +57,13 @@ export function cancelled(model: string, signal?: AbortSignal): TritonError {
   });
 }
 
-/** What `make` returns, made without a stack: the frames would be ours, and cost more than all the rest. */
+/**
+ * Calls `make` with stacks switched off. The frames would be this library's, and cost more than everything
+ * else.
+ */
 export function withoutStack<T>(make: () => T): T {
   const { stackTraceLimit } = Error;
-  // With frozen intrinsics it cannot be set, and then the stack is made.
+  // With frozen intrinsics this cannot be set, and the stack is captured.
   const set = Reflect.set(Error, 'stackTraceLimit', 0);
   try {
     return make();
@@ -62,17 +72,17 @@ export function withoutStack<T>(make: () => T): T {
   }
 }
 
-/** The stack frames of whoever called `entry`, one a line. */
+/** The stack frames of the code that called `entry`, one a line. */
 export function framesBelow(entry: EntryPoint): string {
   const holder: { stack?: unknown } = {};
   Error.captureStackTrace(holder, entry);
   const { stack } = holder;
-  // With an Error.prepareStackTrace of the program's own it may be anything.
+  // A program's own Error.prepareStackTrace may return anything.
   if (typeof stack !== 'string') return '';
   return stack.slice(stack.indexOf('\n') + 1);
 }
 
-/** Lets the error show where its request was made, if that is known. */
+/** Adds the frames that made the request to an error's stack, if they are known. */
 export function withFrames(error: TritonError, frames: string | undefined): TritonError {
   if (frames !== undefined) error.stack = `${error.name}: ${error.message}\n${frames}`;
   return error;

@@ -1,0 +1,46 @@
+/** Calls of the engine that fail for lack of memory. */
+
+import { setTimeout } from 'node:timers/promises';
+import { TritonError } from '../errors.js';
+
+const made = new WeakSet<Error>();
+
+/**
+ * The error that a call of the engine throws if there is no memory for it. Such a call has changed nothing.
+ */
+export function noMemoryError(): TritonError {
+  const error = new TritonError('UNAVAILABLE', 'the process has no memory left for this call');
+  made.add(error);
+  return error;
+}
+
+/** Whether an error is {@link noMemoryError}, thrown by a call of the engine. */
+export function isNoMemory(error: unknown): boolean {
+  return error instanceof Error && made.has(error);
+}
+
+const pauseMs = 10;
+
+/**
+ * Makes a call that must succeed, and returns its result. While it finds no memory, it is repeated after a
+ * pause.
+ */
+export async function insist<T>(call: () => T): Promise<T> {
+  for (;;) {
+    try {
+      return call();
+    } catch (error) {
+      if (!isNoMemory(error)) throw error;
+    }
+    await setTimeout(pauseMs);
+  }
+}
+
+/** As {@link insist}, for a call whose result comes later: `call` gets the function that receives it. */
+export function insistOnAnswer<T>(call: (done: (told: T) => void) => void): Promise<T> {
+  return new Promise((resolve, reject) => {
+    insist(() => {
+      call(resolve);
+    }).catch(reject);
+  });
+}

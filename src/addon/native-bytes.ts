@@ -1,0 +1,23 @@
+/** Native copies of bytes, for models that are loaded from memory. */
+
+import { TritonError } from '../errors.js';
+import { addon } from './load.js';
+import { isNoMemory } from './memory.js';
+import type { NativeBytes } from './native.js';
+
+/**
+ * Copies bytes to native memory, where loader threads read them. The caller has to release them.
+ *
+ * @param what - Names the bytes in the error.
+ * @throws {@link TritonError} UNAVAILABLE without memory.
+ */
+export function keepBytes(bytes: Uint8Array, what: string): NativeBytes {
+  let kept: NativeBytes | undefined;
+  try {
+    kept = addon().keepBytes(bytes);
+  } catch (cause) {
+    if (!isNoMemory(cause)) throw cause;
+  }
+  if (!kept) throw new TritonError('UNAVAILABLE', `${what}: no memory for ${bytes.length} bytes`);
+  return kept;
+}

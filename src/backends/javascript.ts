@@ -1,0 +1,34 @@
+/** The JavaScript backend's decisions. `src/javascript` has the rest: its models' threads. */
+
+import type { Backend, BackendContext } from './backend.js';
+
+/** Parameter: how many batches an instance may have under way at once. */
+const concurrencyKey = 'max_concurrency';
+const mostConcurrency = 1024;
+
+/** Runs models that are written in JavaScript. */
+export const javascript: Backend = {
+  name: 'javascript',
+  isJavaScript: true,
+  needsFile: false,
+  optionKeys: [],
+  settings(): Record<string, string> {
+    return {};
+  },
+};
+
+/**
+ * How many batches an instance of a JavaScript model may have under way at once.
+ *
+ * @throws {@link TritonError} INVALID_ARG for a parameter that is no such number.
+ */
+export function concurrencyOf({ config, fault }: Pick<BackendContext, 'config' | 'fault'>): number {
+  const text = config.parameters[concurrencyKey]?.string_value;
+  if (text === undefined) return 1;
+  const number = Number(text);
+  if (Number.isInteger(number) && number >= 1 && number <= mostConcurrency) return number;
+  throw fault(
+    `parameters["${concurrencyKey}"]`,
+    `expected a whole number from 1 to ${mostConcurrency} but received '${text}'`,
+  );
+}

@@ -1,0 +1,71 @@
+/** What the commands that look at repositories have in common on their command lines. */
+
+import { invalidArgument } from '../errors.js';
+import type { ServerOptions } from '../options.js';
+
+/** The options of all such commands, for `parseArgs`. */
+export const repositoryOptions = {
+  'disable-auto-complete-config': { type: 'boolean', default: false },
+  'instance-kind': { type: 'string' },
+  library: { type: 'string' },
+  'trusted-folder': { type: 'string', multiple: true },
+  help: { type: 'boolean', short: 'h', default: false },
+} as const;
+
+/** Their lines in the help of a command. */
+export const repositoryHelp = `  --disable-auto-complete-config  complete nothing from the model's file (as Triton's flag)
+  --instance-kind cpu             take KIND_GPU models on the CPU
+  --library <file>                an ONNX Runtime library to use instead of that of onnxruntime-node
+  --trusted-folder <folder>       the server's trustedFolders; may be given several times
+  --help`;
+
+/** Values of {@link repositoryOptions}. */
+interface RepositoryValues {
+  readonly 'disable-auto-complete-config': boolean;
+  readonly 'instance-kind'?: string | undefined;
+  readonly library?: string | undefined;
+  readonly 'trusted-folder'?: readonly string[] | undefined;
+}
+
+/**
+ * Parses a command line.
+ *
+ * @param parse - A call of `parseArgs`.
+ * @param help - The command's help, which the error ends with.
+ * @throws {@link TritonError} INVALID_ARG for an option that there is not, or without its value.
+ */
+export function parsed<T>(parse: () => T, help: string): T {
+  try {
+    return parse();
+  } catch (error) {
+    throw invalidArgument(`${error instanceof Error ? error.message : String(error)}\n\n${help}`, {
+      cause: error,
+    });
+  }
+}
+
+/**
+ * Which repositories to check, and how.
+ *
+ * @param command - The command's name, for the error.
+ * @throws {@link TritonError} INVALID_ARG without a repository, or for another kind of instance than `cpu`.
+ */
+export function checkOptions(
+  command: string,
+  help: string,
+  repositories: readonly string[],
+  values: RepositoryValues,
+): ServerOptions {
+  if (repositories.length === 0) throw invalidArgument(`${command} needs a repository\n\n${help}`);
+  const kind = values['instance-kind'];
+  if (kind !== undefined && kind !== 'cpu') {
+    throw invalidArgument(`expected 'cpu' for --instance-kind but received '${kind}'`);
+  }
+  return {
+    modelRepository: repositories,
+    autoCompleteConfig: !values['disable-auto-complete-config'],
+    instanceKind: kind,
+    trustedFolders: values['trusted-folder'] ?? [],
+    ...(values.library === undefined ? {} : { backendConfig: { onnxruntime: { library: values.library } } }),
+  };
+}

@@ -1,0 +1,9 @@
+/** Model parameters that switch something on or off. */
+
+/** The allowed values, in messages. */
+export const switchExpected = "'true' or 'false'";
+
+/** Reads a value; undefined if it is not allowed. */
+export function readSwitch(value: string | undefined): boolean | undefined {
+  return value === 'true' ? true : value === 'false' ? false : undefined;
+}

@@ -1,0 +1,204 @@
+/**
+ * The ensembles of a server: which models they need, in which order these are loaded, and what happens to an
+ * ensemble when one of its models is loaded again or unloaded.
+ */
+
+import type { NativeServer } from '../addon/native.js';
+import { statusError } from '../addon/status.js';
+import {
+  finishConfig,
+  tritonDefaults,
+  type ConfigSource,
+  type ModelConfig,
+  type PreparedConfig,
+} from '../config/index.js';
+import { compileEnsemble, failedStep } from '../ensemble/compile.js';
+import { composingModels, graphText, type ComposingVersion } from '../ensemble/composing.js';
+import { TritonError } from '../errors.js';
+import { retire } from './load-version.js';
+import type { ModelEntry } from './model-entry.js';
+import { servedVersions } from './model-entry.js';
+import type { VersionDescriptor } from './published.js';
+
+/** What the ensembles need of their registry. */
+export interface EnsembleHost {
+  readonly server: NativeServer;
+  readonly entryOf: (model: string) => ModelEntry | undefined;
+  /** Loads a model, if it is not loaded yet. */
+  readonly loadPart: (model: string) => Promise<void>;
+}
+
+/** A version of an ensemble that is open in the engine. */
+interface OpenEnsemble {
+  readonly name: string;
+  readonly uid: number;
+  readonly config: ModelConfig;
+  readonly source: ConfigSource;
+  readonly models: readonly string[];
+}
+
+/** See the head of this file. */
+export class Ensembles {
+  readonly #host: EnsembleHost;
+  /** By uid. */
+  readonly #open: Map<number, OpenEnsemble> = new Map();
+  /** Which loads wait for which models. */
+  readonly #waits: Map<string, Set<string>> = new Map();
+
+  constructor(host: EnsembleHost) {
+    this.#host = host;
+  }
+
+  /**
+   * Loads the models that an ensemble needs.
+   *
+   * @throws {@link TritonError} UNAVAILABLE if one of them cannot be loaded, INVALID_ARG if it needs the
+   *   ensemble itself.
+   */
+  async loadParts({ config, source }: PreparedConfig): Promise<void> {
+    const models = composingModels(config);
+    const { name } = config;
+    for (const model of models) {
+      const chain = this.#chain(model, name);
+      if (chain === undefined) continue;
+      throw new TritonError(
+        'INVALID_ARG',
+        `model '${name}': an ensemble cannot need itself: ${[name, ...chain].join(' → ')}\n${graphText(config)}`,
+        { model: name },
+      );
+    }
+    this.#waits.set(name, new Set(models));
+    try {
+      const results = await Promise.allSettled(
+        models.map(async (model) => {
+          if (this.#host.entryOf(model)) await this.#host.loadPart(model);
+        }),
+      );
+      results.forEach((result, i) => {
+        if (result.status === 'fulfilled') return;
+        const reason: unknown = result.reason;
+        throw failedStep(
+          config,
+          source,
+          models[i] ?? '',
+          reason instanceof Error ? reason : new Error(String(reason)),
+        );
+      });
+    } finally {
+      this.#waits.delete(name);
+    }
+  }
+
+  /** The models over which a model waits for another; undefined if it does not. */
+  #chain(from: string, to: string, passed: ReadonlySet<string> = new Set()): string[] | undefined {
+    if (from === to) return [to];
+    if (passed.has(from)) return undefined;
+    const next = this.#waits.get(from) ?? this.partsOf(from);
+    for (const model of next) {
+      const rest = this.#chain(model, to, new Set([...passed, from]));
+      if (rest) return [from, ...rest];
+    }
+    return undefined;
+  }
+
+  /** The models that an open ensemble needs. */
+  partsOf(name: string): readonly string[] {
+    return [...this.#open.values()].find((one) => one.name === name)?.models ?? [];
+  }
+
+  /**
+   * Opens a version of an ensemble, whose models are loaded, and binds it to these.
+   *
+   * @throws {@link TritonError} INVALID_ARG or UNSUPPORTED, with all problems and the graph.
+   */
+  open(prepared: PreparedConfig): VersionDescriptor {
+    const begin = performance.now();
+    const { server } = this.#host;
+    const { config, notes, batchSizeCompleted } = finishConfig(prepared, undefined, tritonDefaults);
+    const { source } = prepared;
+    const { plan, versions, labels } = compileEnsemble(config, source, (model) => this.#find(model));
+    const uid = server.addEnsemble(config.name, plan);
+    this.#open.set(uid, { name: config.name, uid, config, source, models: composingModels(config) });
+    const uids = versions.map((version) => version.uid);
+    const error = server.bindEnsemble(uid, uids);
+    if (error) {
+      this.forget(uid);
+      void retire(server, uid);
+      throw statusError(error, { model: config.name });
+    }
+    const loadSeconds = (performance.now() - begin) / 1000;
+    return { uid, config, notes, batchSizeCompleted, labels, instances: [], loadSeconds };
+  }
+
+  /** A version of an ensemble is retired. */
+  forget(uid: number): void {
+    this.#open.delete(uid);
+  }
+
+  /** Names of the ensembles that need a model, sorted. */
+  usersOf(model: string): string[] {
+    const users = [...this.#open.values()].filter(({ models }) => models.includes(model));
+    return [...new Set(users.map(({ name }) => name))].sort();
+  }
+
+  /**
+   * Other versions of a model are served now. The ensembles that need it are bound to these. One that does
+   * not fit them is served no more.
+   */
+  changed(model: string): void {
+    const { server } = this.#host;
+    for (const ensemble of [...this.#open.values()]) {
+      const { name, uid, config, source } = ensemble;
+      if (!ensemble.models.includes(model)) continue;
+      try {
+        const { versions } = compileEnsemble(config, source, (one) => this.#find(one));
+        const uids = versions.map((version) => version.uid);
+        const error = server.bindEnsemble(uid, uids);
+        if (error) throw statusError(error, { model: name });
+      } catch (error) {
+        this.#end(
+          ensemble,
+          `model '${model}' was loaded again: ${error instanceof Error ? error.message : String(error)}`,
+        );
+      }
+    }
+  }
+
+  /** Takes an ensemble out of service. */
+  #end({ name, uid }: OpenEnsemble, reason: string): void {
+    const entry = this.#host.entryOf(name);
+    this.forget(uid);
+    if (entry) {
+      const { versions } = entry.published();
+      entry.stamp = '';
+      entry.publish({
+        state: '',
+        reason: '',
+        versions: versions.map((one) =>
+          one.descriptor?.uid === uid ? { version: one.version, state: 'UNAVAILABLE', reason } : one,
+        ),
+      });
+    }
+    void retire(this.#host.server, uid);
+    this.changed(name);
+  }
+
+  /** The served versions of a model, newest first. */
+  #find(model: string): readonly ComposingVersion[] | undefined {
+    const entry = this.#host.entryOf(model);
+    if (!entry) return undefined;
+    return entry
+      .published()
+      .versions.flatMap(({ version, state, descriptor }) =>
+        state === 'READY' && descriptor
+          ? [{ version, uid: descriptor.uid, config: descriptor.config, labels: descriptor.labels }]
+          : [],
+      )
+      .sort((a, b) => b.version - a.version);
+  }
+}
+
+/** Whether a model is served. */
+export function isServed(entry: ModelEntry): boolean {
+  return servedVersions(entry.published()).length > 0;
+}

@@ -1,0 +1,120 @@
+/** Opens a version of a JavaScript model: finds its code, and lets it complete its configuration. */
+
+import { existsSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { NativeServer } from '../addon/native.js';
+import type { BackendContext } from '../backends/backend.js';
+import { concurrencyOf } from '../backends/javascript.js';
+import {
+  completeWithOwn,
+  readModelConfigJson,
+  type ModelConfig,
+  type ParsedConfig,
+  type PreparedConfig,
+} from '../config/index.js';
+import { TritonError } from '../errors.js';
+import { JavaScriptVersion, type ModelCode } from '../javascript/javascript-version.js';
+import { noteOpened, noteOpening } from '../javascript/versions.js';
+import type { ResolvedOptions } from '../options.js';
+import { spinCores } from '../scheduling/spin.js';
+import type { VersionDescriptor } from './published.js';
+
+/** What a version is opened from. */
+export interface JavaScriptSource {
+  readonly server: NativeServer;
+  readonly options: ResolvedOptions;
+  readonly prepared: PreparedConfig;
+  readonly parsed: ParsedConfig | undefined;
+  readonly version: number;
+  /** The model's code, if the program gave it. */
+  readonly code: ModelCode | undefined;
+  readonly backend: BackendContext;
+  /** Path of the model's file; undefined if the model was given as bytes. */
+  readonly file: string | undefined;
+  readonly instances: VersionDescriptor['instances'];
+}
+
+/** A version whose code is found. */
+export interface OpenedJavaScript {
+  /** The configuration with what the model says of it. */
+  readonly prepared: PreparedConfig;
+  /** For the native side. */
+  readonly settings: Record<string, string>;
+  /** Starts the instances. */
+  start(config: ModelConfig): Promise<void>;
+  /** The engine has opened the version, or refused it (undefined), which ends it. */
+  give(uid: number | undefined): Promise<void>;
+}
+
+/**
+ * See the head of this file.
+ *
+ * @throws {@link TritonError} INVALID_ARG, NOT_FOUND and UNSUPPORTED for code that cannot be run, and whatever
+ *   the model throws. Nothing of the version is left then.
+ */
+export async function openJavaScript(source: JavaScriptSource): Promise<OpenedJavaScript> {
+  const { server, options, parsed, version, backend, instances } = source;
+  const { prepared } = source;
+  const { modelName: model, autoComplete } = prepared.context;
+  const opened = new JavaScriptVersion({
+    model,
+    version,
+    code: codeOf(source, model),
+    directory: source.code === undefined && source.file !== undefined ? dirname(source.file) : '',
+    instances,
+    concurrency: concurrencyOf(backend),
+    cores: spinCores(options.threads),
+    workers: options.workers,
+  });
+  noteOpening(server, opened);
+  try {
+    const own = autoComplete ? await opened.complete(prepared.config) : undefined;
+    return {
+      prepared: own === undefined ? prepared : completeWithOwn(prepared, parsed, readOwn(model, own)),
+      settings: { inboxes: String(opened.inboxes) },
+      start: (config) => opened.start(config),
+      give: async (uid): Promise<void> => {
+        noteOpened(server, opened, uid);
+        if (uid === undefined) await opened.end();
+      },
+    };
+  } catch (error) {
+    noteOpened(server, opened, undefined);
+    await opened.end();
+    throw error;
+  }
+}
+
+/**
+ * The code of a version: of the program, of the model's file, or of its backend.
+ *
+ * @throws {@link TritonError} INVALID_ARG or UNSUPPORTED if there is none that can be run.
+ */
+function codeOf({ code, file, prepared }: JavaScriptSource, model: string): ModelCode {
+  if (code !== undefined) return code;
+  if (file === undefined) {
+    throw new TritonError(
+      'UNSUPPORTED',
+      `model '${model}': a JavaScript model cannot be given as bytes: give it as { config, module: URL }, or with its functions`,
+      { model },
+    );
+  }
+  if (!existsSync(file)) {
+    throw new TritonError(
+      'INVALID_ARG',
+      `model '${model}': there is no file '${file}'; the name is default_model_filename: ${JSON.stringify(prepared.config.default_model_filename)}`,
+      { model },
+    );
+  }
+  return { url: pathToFileURL(file).href };
+}
+
+function readOwn(model: string, value: unknown): ParsedConfig {
+  try {
+    return readModelConfigJson({ file: `completeConfig of model '${model}'`, value });
+  } catch (error) {
+    if (!(error instanceof TritonError)) throw error;
+    throw new TritonError(error.code, error.message, { model, location: error.location, cause: error.cause });
+  }
+}

@@ -6,7 +6,7 @@ import { modelRepository } from '../examples/digits/data.js';
 
 const run = promisify(execFile);
 
-/** Whether a fresh process has loaded the addon, and protobufjs, which is for tests, after a statement. */
+/** Whether a fresh process has loaded the addon and protobufjs (which only tests use) after a statement. */
 async function loadedIn(statement: string): Promise<{ protobufjs: boolean; addon: boolean }> {
   const script = `
 import { createRequire } from 'node:module';
@@ -17,7 +17,7 @@ const addon = process.report.getReport().sharedObjects.some((file) => file.endsW
 console.log(JSON.stringify({ protobufjs: loaded.some((file) => file.includes('protobufjs')), addon }));
 process.exit();`;
   const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', script]);
-  // Printed just above.
+  // The program above printed it.
   return JSON.parse(stdout) as { protobufjs: boolean; addon: boolean };
 }
 

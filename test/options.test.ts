@@ -5,16 +5,16 @@ import { suite, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import type { ServerOptions } from '../src/options.js';
 import { resolveOptions } from '../src/resolve-options.js';
-import { thrown } from './server/harness.js';
+import { thrown } from './support/harness.js';
 
-/** The message for options that TypeScript would not let pass. */
+/** The message about options that TypeScript would refuse. */
 function refused(options: unknown): string {
   const error = thrown(() => resolveOptions(options as ServerOptions));
   assert.equal(error.code, 'INVALID_ARG');
   return error.message;
 }
 
-/** The same for a wrong value beside a right repository. */
+/** The message about a wrong value, with a right repository. */
 function refusedWith(options: Readonly<Record<string, unknown>>): string {
   return refused({ modelRepository: './models', ...options });
 }
@@ -29,7 +29,7 @@ test('every option has a default but the repository', () => {
   assert.equal(resolved.instanceKind, undefined);
   assert.equal(resolved.modelLoadConcurrency, 4);
   assert.deepEqual(resolved.backendConfig, {});
-  // Off where the whole suite runs without it.
+  // The whole suite may run without inline runs.
   assert.equal(resolved.inline, process.env['TRITONTS_INLINE'] === '0' ? 'off' : 'auto');
   assert.equal(resolved.signal, undefined);
   assert.equal(resolved.onProgress, undefined);
@@ -71,7 +71,7 @@ test('paths in options start at the given folder; a library without a folder is 
   assert.deepEqual(resolveOptions({ modelRepository: 'models', backendConfig: named }).backendConfig, named);
 });
 
-test('what is given takes the place of the defaults', () => {
+test('given values replace the defaults', () => {
   const given = {
     exitOnError: false,
     modelControlMode: 'explicit',

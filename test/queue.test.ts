@@ -6,7 +6,7 @@ test('a queue gives back what it got, in order, while it grows and goes round', 
   const queue = new Queue<number>();
   let pushed = 0;
   let taken = 0;
-  // Three in and two out, again and again: the ring is full at every possible place of its head.
+  // Three go in and two come out, so the ring gets full at every possible place of its head.
   for (let step = 0; step < 200; step++) {
     for (let i = 0; i < 3; i++) queue.push(pushed++);
     for (let i = 0; i < 2; i++) assert.equal(queue.shift(), taken++);

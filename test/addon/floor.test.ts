@@ -1,4 +1,4 @@
-/** How old a system may be that runs the addon. */
+/** The oldest system that the addon runs on. */
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';

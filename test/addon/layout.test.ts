@@ -23,6 +23,12 @@ void suite('the layout is that of native/engine/port/port_layout.h', () => {
     limitedBit: 'LimitedBit',
     ranBit: 'RanBit',
     unservedBit: 'UnservedBit',
+    countedBit: 'CountedBit',
+    emptyBit: 'EmptyBit',
+    parameterString: 'StringParameter',
+    parameterInteger: 'IntegerParameter',
+    parameterDouble: 'DoubleParameter',
+    parameterFlag: 'FlagParameter',
   } satisfies Partial<Record<keyof typeof layout, string>>;
 
   for (const [name, native] of Object.entries(pairs) as [keyof typeof pairs, string][]) {
@@ -34,8 +40,13 @@ void suite('the layout is that of native/engine/port/port_layout.h', () => {
   test('no word of it is left out here', () => {
     const known = new Set(Object.keys(pairs));
     const rest = Object.keys(layout).filter((name) => !known.has(name));
-    // How requests are cut into ranges is decided in TypeScript alone.
-    assert.deepEqual(rest, ['slabMostBytes', 'slabRangeBytes', 'slabUnit']);
+    // Only TypeScript decides how requests are cut into ranges.
+    assert.deepEqual(rest, ['slabMostBytes', 'slabRangeBytes', 'slabUnit', 'streamedBytes']);
+  });
+
+  test('a response counts as the engine counts it', async () => {
+    const counts = await header('request/stream_count.h');
+    assert.equal(layout.streamedBytes, constantOf(counts, 'ResponseBytes'));
   });
 
   test('a range of a slab never crosses it', () => {

@@ -10,11 +10,11 @@ import { outdatedNode, oldestNode } from '../../src/addon/load-error.js';
 import { target } from '../../src/addon/platform.js';
 import { TritonError } from '../../src/errors.js';
 import { packageVersion } from '../../src/version.js';
-import { thrown } from '../server/harness.js';
+import { thrown } from '../support/harness.js';
 import { runChild } from '../support/child.js';
 import { temporaryFolder } from '../support/repository.js';
 
-// Loaded now, as asked; the copies below search as they do where nobody names a file.
+// It is loaded now, with TRITONTS_ADDON. The copies below search without it.
 addon();
 const chosen = process.env['TRITONTS_ADDON'] ?? '';
 delete process.env['TRITONTS_ADDON'];
@@ -25,7 +25,7 @@ const installed = `node_modules/@tritonts/${target()}/tritonts.node`;
 const own = `prebuilds/${target()}/tritonts.node`;
 const local = 'build/Release/tritonts.node';
 
-/** A copy of the package's code in a folder, in which there is no addon. */
+/** A copy of the package's code in a folder without an addon. */
 async function copyOf(folder: string): Promise<{ addon: typeof addon }> {
   const source = fileURLToPath(new URL('../../src', import.meta.url));
   await cp(join(source, 'addon'), join(folder, 'dist/src/addon'), { recursive: true });
@@ -36,7 +36,7 @@ async function copyOf(folder: string): Promise<{ addon: typeof addon }> {
   return (await import(url)) as { addon: typeof addon };
 }
 
-/** Puts the addon somewhere, with the file that says what it has to be. */
+/** Puts the addon somewhere, with its manifest. */
 async function publish(file: string, change: { version?: string; sha256?: string } = {}): Promise<void> {
   await mkdir(dirname(file), { recursive: true });
   await cp(built, file);
@@ -103,7 +103,7 @@ for (const [index, first] of all.entries()) {
   });
 }
 
-test('a file that is no addon is told of with the reason of the system', async (t) => {
+test("a file that is no addon is reported with the system's reason", async (t) => {
   const folder = await temporaryFolder(t);
   const copy = await copyOf(folder);
   await mkdir(join(folder, 'build/Release'), { recursive: true });
@@ -128,7 +128,7 @@ for (const [name, file] of [
     await publish(join(folder, file));
     const { size } = await stat(built);
     await truncate(join(folder, file), Math.floor(size / 2));
-    // In a process of its own: to load it ends the process with SIGBUS.
+    // It runs in a process of its own, because loading this file ends a process with SIGBUS.
     const script = `import('${pathToFileURL(join(folder, 'dist/src/addon/load.js')).href}').then(({ addon }) => { addon(); })
       .catch((error) => { console.log(error.message); })`;
     const main = join(folder, 'main.mjs');
@@ -181,7 +181,7 @@ test('where addons are forbidden, the error says so, and nothing about building'
   assert.doesNotMatch(outcome.stdout, /build it/);
 });
 
-test('a Node that is too old is told the one that is needed', async () => {
+test('the error of a Node that is too old names the version that is needed', async () => {
   const { engines } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as {
     engines: { node: string };
   };

@@ -4,7 +4,7 @@ import { nativeError, statusError } from '../../src/addon/status.js';
 import { datatypeNumber } from '../../src/tensor/datatype.js';
 import { enumOf, header } from './native-headers.js';
 
-/** kInvalidArg -> INVALID_ARG. */
+/** Turns kInvalidArg into INVALID_ARG. */
 function codeName(member: string): string {
   return member.replace(/(?<=[a-z])(?=[A-Z])/g, '_').toUpperCase();
 }

@@ -1,12 +1,13 @@
 /**
- * ONNX Runtime on real GPUs. Needs one, and a GPU build of ONNX Runtime with CUDA and cuDNN, named by
- * TRITONTS_TEST_ORT_GPU_LIBRARY unless it is that of onnxruntime-node; else every test is skipped, and says what is missing.
+ * ONNX Runtime on real GPUs. It needs a GPU, and a GPU build of ONNX Runtime with CUDA and cuDNN: the one
+ * that TRITONTS_TEST_ORT_GPU_LIBRARY names, or that of onnxruntime-node. Otherwise every test is skipped and
+ * says what is missing.
  */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { gpuFinder } from '../../src/backends/gpus.js';
-import { floats, row, serve } from '../server/harness.js';
+import { gpuFinder } from '../../src/backends/gpu-finder.js';
+import { floats, row, serve } from '../support/harness.js';
 import { addModel, convNetModel, identityModel, mlpModel } from '../support/models.js';
 import type { RepositoryModel } from '../support/repository.js';
 
@@ -15,7 +16,7 @@ const backendConfig = library === undefined ? {} : { onnxruntime: { library } };
 const gpus = gpuFinder({ backendConfig })('onnxruntime');
 const options = { skip: gpus && gpus.count > 0 ? false : (gpus?.missing().text ?? 'no such backend') };
 
-/** A model with its instances on GPUs, or as `group` says, whose config is completed from its file. */
+/** A model with instances on GPUs, or as `group` says. Its config is completed from its file. */
 function onGpu(model: Uint8Array, group = '{ kind: KIND_GPU }', more = ''): RepositoryModel {
   return {
     config: `backend: "onnxruntime"\ninstance_group ${group}\n${more}`,
@@ -23,14 +24,14 @@ function onGpu(model: Uint8Array, group = '{ kind: KIND_GPU }', more = ''): Repo
   };
 }
 
-/** The greatest distance of two arrays, as a part of the greatest value of the second. */
+/** The greatest difference of two arrays, relative to the greatest value of the second. */
 function distance(a: readonly number[], b: readonly number[]): number {
   assert.equal(a.length, b.length);
   const scale = Math.max(...b.map(Math.abs));
   return Math.max(...a.map((value, i) => Math.abs(value - (b[i] ?? 0)))) / scale;
 }
 
-/** Without the short form of numbers that newer GPUs would multiply in. */
+/** Without TF32, the short form of numbers in which newer GPUs would multiply. */
 const exact =
   'optimization { execution_accelerators { gpu_execution_accelerator { name: "cuda" parameters { key: "use_tf32" value: "0" } } } }';
 

@@ -4,18 +4,18 @@ import { dirname, join } from 'node:path';
 import { after, test, type TestContext } from 'node:test';
 import { buildCustomOps, tripleModel } from '../support/custom-ops.js';
 import { temporaryFolder, type RepositoryModel } from '../support/repository.js';
-import { configText, floats, rejection, serve } from '../server/harness.js';
+import { configText, floats, rejection, serve } from '../support/harness.js';
 
 const built = await buildCustomOps(await temporaryFolder({ after }));
 
-/** The library's path; undefined, said aloud, without a compiler. */
+/** The library's path. Without a compiler the test is skipped, and this is undefined. */
 function libraryPath(t: TestContext): string | undefined {
   if ('path' in built) return built.path;
   t.skip(built.reason);
   return undefined;
 }
 
-/** y = 3 x by an operator of a library. */
+/** A model y = 3 x with an operator of a library. */
 function triple(operators: readonly string[], files: RepositoryModel['files'] = {}): RepositoryModel {
   const names = operators.map((path) => JSON.stringify(path)).join(', ');
   const config = configText({
@@ -26,7 +26,7 @@ function triple(operators: readonly string[], files: RepositoryModel['files'] = 
   return { config, files, versions: { '1': tripleModel() } };
 }
 
-/** The folder of a library is trusted: it is in no model's. */
+/** The library lies in no model's folder, so its folder must be trusted. */
 const trusting = (path: string): { trustedFolders: string[] } => ({ trustedFolders: [dirname(path)] });
 
 test('a library of operators is found by its absolute path, and is there for batches too', async (t) => {
@@ -87,7 +87,7 @@ test('a library that is missing, and a file that is none, are named', async (t) 
   }
 });
 
-test('a model without its library hears which operator is missing', async (t) => {
+test('the error of a model without its library names the missing operator', async (t) => {
   const error = await rejection(serve(t, { m: triple([]) }));
   assert.equal(error.code, 'INTERNAL');
   assert.match(error.message, /tritonts\.test:?.*Triple|Triple.*tritonts\.test/s);

@@ -1,8 +1,11 @@
-/** ONNX Runtime on GPUs, as far as that can be told without one: driver and provider are fakes, sessions run on the CPU. */
+/**
+ * ONNX Runtime on GPUs, as far as it can be tested without one: driver and provider are fakes, and sessions
+ * run on the CPU.
+ */
 
 import assert from 'node:assert/strict';
 import test, { after } from 'node:test';
-import { onnx } from '../server/harness.js';
+import { onnx } from '../support/harness.js';
 import { addModel } from '../support/models.js';
 import { temporaryFolder, writeRepository, type RepositoryModel } from '../support/repository.js';
 import { fakeGpus, providerFiles } from './fake-gpus.js';
@@ -42,7 +45,7 @@ const repository = await writeRepository(await temporaryFolder({ after }), {
     parameters { key: "cudnn_conv_algo_search" value { string_value: "3" } }`),
 });
 
-/** What the instances of a model with `devices` answer: row i holds i. */
+/** The expected answers of a model's instances: row i holds i. */
 const answers = (count: number): number[][][] =>
   Array.from({ length: count }, (_, i) => [Array.from({ length: 16 }, () => i + 1)]);
 const instance = (name: string, kind: string, device: number): object => ({ name, kind, device });
@@ -75,7 +78,8 @@ test('with two GPUs and the provider, each instance is where the configuration s
     assert.deepEqual(told.answers, answers(instances.length), name);
   }
   assert.match(models['options']?.notes.join() ?? '', /^[^,]*\["device_id"\]: accepted, without effect here/);
-  // One session for each model and GPU, and none of the CPU's: auto, every, auto_listed, mixed; then those of options.
+  // There is one session for each model and GPU, and none for the CPU: auto, every, auto_listed, mixed; then
+  // those of options.
   const plain = (device: number): number => providers.filter((line) => line === `device_id=${device}`).length;
   assert.deepEqual([plain(0), plain(1)], [2, 4]);
   assert.deepEqual(

@@ -1,4 +1,4 @@
-/** A machine with two GPUs that are none: the fakes of `native/test/fakes`, compiled, and programs that run with them. */
+/** A machine with two fake GPUs: compiles the fakes of `native/test/fakes`, and runs programs with them. */
 
 import { execFile } from 'node:child_process';
 import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { findOnnxRuntimeLibrary } from '../../src/backends/library.js';
 import { temporaryFolder } from '../support/repository.js';
-import type { Context } from '../server/harness.js';
+import type { Context } from '../support/harness.js';
 import type { Asked, Told } from './programs/serve-once.js';
 
 const run = promisify(execFile);
@@ -20,9 +20,9 @@ export const providerFiles: readonly string[] = [
   'libonnxruntime_providers_shared.so',
 ];
 
-/** What the fake machine has. */
+/** The fake machine. */
 export interface Machine {
-  /** Default 2. */
+  /** How many GPUs it has; default 2. */
   readonly gpus?: number;
   /** Whether the runtime has its CUDA provider (default true). */
   readonly provider?: boolean;
@@ -30,21 +30,21 @@ export interface Machine {
   readonly providerError?: string;
 }
 
-/** What a server on the fake machine told. */
+/** What a server on the fake machine reported. */
 export interface Answer extends Told {
   /** Folder of the runtime's library. */
   readonly folder: string;
-  /** What the CUDA provider was told for each session, a line each. */
+  /** The options that the CUDA provider got for each session, one a line. */
   readonly providers: readonly string[];
 }
 
 /** The compiled fakes. */
 export interface FakeGpus {
-  /** Starts a server in a process of its own, and asks each of its models once. */
+  /** Starts a server in a process of its own, and makes one request to each of its models. */
   serve(machine: Machine, asked: Omit<Asked, 'library'>): Promise<Answer>;
 }
 
-/** Compiles the fakes; undefined where there is no compiler, or no Linux. */
+/** Compiles the fakes; undefined without a compiler or without Linux. */
 export async function fakeGpus(context: Context): Promise<FakeGpus | undefined> {
   if (process.platform !== 'linux') return undefined;
   const folder = await temporaryFolder(context);

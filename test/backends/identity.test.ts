@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { identity as backend } from '../../src/backends/identity.js';
-import { identity, rejection, row, serve, start } from '../server/harness.js';
+import { identity, rejection, row, serve, start } from '../support/harness.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';
 
 test('outputs are the inputs at the same position', async (t) => {
@@ -64,11 +64,18 @@ test('instance i takes i times as long, times instance_wise_delay_multiplier', a
   const server = await serve(t, {
     slow: identity({ batching: false, instances: 3, parameters }),
   });
-  const results = await Promise.all([0, 1, 2].map((first) => server.infer('slow', { x: row(first) })));
-  const times = results.map(({ timings }) => timings.computeInferNs / 1e6).sort((a, b) => a - b);
-  // The first two take as long as one: Triton counts instance 0 as the first.
-  for (const [i, least] of [30, 30, 60].entries()) {
-    const time = times[i] ?? 0;
-    assert.ok(time >= least && time < least + 25, `${time} ms, not ${least}`);
+  // As in Triton, instance 0 counts as the first. So the first two take equally long.
+  const least = [30, 30, 60];
+  // A busy machine is late many times, but not always.
+  const shortest = [Infinity, Infinity, Infinity];
+  const isLate = (): boolean => shortest.some((time, i) => time >= (least[i] ?? 0) + 25);
+  for (let tries = 0; tries < 100 && isLate(); tries++) {
+    const results = await Promise.all([0, 1, 2].map((first) => server.infer('slow', { x: row(first) })));
+    const times = results.map(({ timings }) => timings.computeInferNs / 1e6).sort((a, b) => a - b);
+    for (const [i, time] of times.entries()) {
+      assert.ok(time >= (least[i] ?? 0), `${times.join(', ')} ms`);
+      shortest[i] = Math.min(shortest[i] ?? 0, time);
+    }
   }
+  assert.ok(!isLate(), `at least ${shortest.join(', ')} ms`);
 });

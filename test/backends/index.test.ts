@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { backends } from '../../src/backends/index.js';
-import { identity, rejection, serve } from '../server/harness.js';
+import { identity, rejection, serve } from '../support/harness.js';
 
 test('a backend is found under the name that it has', () => {
   for (const [name, backend] of backends()) assert.equal(backend.name, name);
   assert.ok(backends().has('onnxruntime') && backends().has('identity'));
 });
 
-test('a model of an unknown backend does not load, and hears which there are', async (t) => {
+test('a model of an unknown backend does not load, and the error lists the backends', async (t) => {
   const { config = '', versions = {} } = identity();
   const models = { odd: { config: config.replace('"identity"', '"onnxrt"'), versions } };
   const error = await rejection(serve(t, models));

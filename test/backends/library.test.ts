@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import { test } from 'node:test';
 import { findOnnxRuntimeLibrary, outsideOfArchive } from '../../src/backends/library.js';
-import { onnx, rejection, row, serve } from '../server/harness.js';
+import { onnx, rejection, row, serve } from '../support/harness.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';
 
 test('the library is the one that onnxruntime-node carries for this platform', () => {

@@ -4,14 +4,14 @@ import { test } from 'node:test';
 import { createServer } from '../../src/index.js';
 import { addModel, externalDataModel, externalWeights, unsupportedOperatorModel } from '../support/models.js';
 import { temporaryFolder, writeRepository, type Files, type RepositoryModel } from '../support/repository.js';
-import { configText, floats, rejection, row, serve, start, type Context } from '../server/harness.js';
+import { configText, floats, rejection, row, serve, start, type Context } from '../support/harness.js';
 
 const zeros = new Float32Array(512);
 
-/** A model with its weights in a file of their own. */
+/** A model with its weights in a separate file. */
 const { model, data } = externalDataModel('weights.bin');
 
-/** A version with these files, and the config of the model of external data. */
+/** A version with these files, and the config of the model above. */
 function external(files: Files, more = ''): RepositoryModel {
   const config = configText({
     inputs: [{ name: 'x', dims: [512] }],
@@ -67,7 +67,7 @@ const broken: Readonly<Record<string, Uint8Array>> = {
 };
 
 for (const [what, content] of Object.entries(broken)) {
-  test(`a file that is ${what} is told with model and file in one line, from a folder and as bytes`, async (t) => {
+  test(`a file that is ${what} is reported with model and file in one line, from a folder and as bytes`, async (t) => {
     const folder = await writeRepository(await temporaryFolder(t), { net: { versions: { '3': content } } });
     const server = await start(t, folder, { modelControlMode: 'explicit' });
     const files = { '3/model.onnx': content };

@@ -5,16 +5,19 @@ import type { BackendConfig, InferenceServer } from '../../src/index.js';
 import { buildCustomOps, reportModel } from '../support/custom-ops.js';
 import { addModel } from '../support/models.js';
 import { temporaryFolder } from '../support/repository.js';
-import { onnx, rejection, serve } from '../server/harness.js';
+import { onnx, rejection, serve } from '../support/harness.js';
 
 const library = await buildCustomOps(await temporaryFolder({ after }));
 
 type Parameters = Readonly<Record<string, string | number>>;
 
-/** What a kernel reports of its session: values by name. */
+/** What a kernel reports about its session: values by name. */
 type Report = Readonly<Record<string, string | undefined>>;
 
-/** Serves a model m whose operators report what they see of their session; undefined, said aloud, without a compiler. */
+/**
+ * Serves a model m whose operators report their session. Without a compiler the test is skipped, and this is
+ * undefined.
+ */
 async function serveReport(
   t: TestContext,
   parameters: Parameters = {},
@@ -36,14 +39,14 @@ async function serveReport(
   return serve(t, { m: report }, { backendConfig: { onnxruntime }, trustedFolders: [dirname(library.path)] });
 }
 
-/** Runs the model on a row of so many floats. */
+/** Runs the model on a row of `width` floats. */
 async function run(server: InferenceServer, width = 64): Promise<Report> {
   const { outputs } = await server.infer('m', { x: [new Float32Array(width)] });
   const lines = outputs['lines']?.as('BYTES').strings() ?? [];
   return Object.fromEntries(lines.map((line) => line.split('=', 2) as [string, string]));
 }
 
-/** How often the second of two equal runs asked the arena for memory. */
+/** How many times the second of two equal runs asked the arena for memory. */
 async function allocations(server: InferenceServer): Promise<number> {
   await run(server);
   const before = Number((await run(server))['arena NumAllocs']);
@@ -117,7 +120,7 @@ test('what the session is configured with is what was asked for', async (t) => {
     ['session.intra_op.allow_spinning', 0],
   ];
   for (const [key, value] of settings) {
-    // Threads of its own are told whether to spin.
+    // Only threads of the session's own are told whether to spin.
     const server = await serveReport(t, { intra_op_thread_count: 2, [key]: value });
     if (!server) return;
     assert.equal((await run(server))[`config ${key}`], String(value));
@@ -135,7 +138,7 @@ test('threads of a model do not spin unless it says so', async (t) => {
   assert.equal(report['config session.use_device_allocator_for_initializers'], undefined);
   assert.equal(plain.model('m').runtimeInfo().spinning, false);
 
-  // It says so, and needs no count to get threads of its own.
+  // This option alone gives it threads of its own, without a count.
   const spinning = await serveReport(t, { 'session.intra_op.allow_spinning': 1, intra_op_thread_count: 2 });
   assert.equal(spinning?.model('m').runtimeInfo().spinning, true);
   const server = await serve(t, {

@@ -5,9 +5,12 @@ import { test } from 'node:test';
 import type { BackendConfig, InferenceServer, RuntimeInfo } from '../../src/index.js';
 import { graph } from '../support/onnx/graph.js';
 import { temporaryFolder, writeRepository, type RepositoryModel } from '../support/repository.js';
-import { onnx, rejection, row, serve, start, threadCount, until, type Context } from '../server/harness.js';
+import { onnx, rejection, row, serve, start, threadCount, until, type Context } from '../support/harness.js';
 
-/** y = gelu(x) spelt out behind an Identity: what the runtime's levels of optimization make less of, step by step. */
+/**
+ * A model y = gelu(x), spelt out behind an Identity. Each level of the runtime's optimisation leaves fewer
+ * operators of it.
+ */
 function gelu(): Uint8Array {
   return graph('gelu')
     .input('x', 'FP32', ['N', 16])
@@ -24,7 +27,7 @@ function gelu(): Uint8Array {
     .encode();
 }
 
-/** Operators that a model ran, told by the profile that it writes when it is unloaded. */
+/** The operators that ran, from the profile that the model writes when it is unloaded. */
 async function operators(t: Context, level: number): Promise<string[]> {
   const folder = await temporaryFolder(t);
   const parameters = { profile_file_prefix: join(folder, 'profile') };
@@ -67,7 +70,7 @@ function model(parameters: Readonly<Record<string, string | number>> = {}, insta
   return onnx(undefined, { parameters, instances });
 }
 
-/** A server of several models, none of them loaded but one that has made the runtime start its own threads. */
+/** A server of several models. Only one is loaded, which has made the runtime start its own threads. */
 async function warm(
   t: Context,
   models: Readonly<Record<string, RepositoryModel>>,
@@ -83,7 +86,7 @@ async function warm(
   });
 }
 
-/** How a model runs once it is loaded, and how many threads came with it. */
+/** How a model runs once it is loaded, and how many threads were started for it. */
 async function load(server: InferenceServer, name: string): Promise<{ info: RuntimeInfo; threads: number }> {
   const before = await threadCount();
   await server.loadModel(name);
@@ -94,18 +97,18 @@ async function load(server: InferenceServer, name: string): Promise<{ info: Runt
 
 const linux = { skip: process.platform === 'linux' ? false : 'threads are counted in /proc' };
 
-test('a model says nothing and runs on the pool of all', linux, async (t) => {
+test('a model without settings runs on the shared pool', linux, async (t) => {
   const { info, threads } = await load(await warm(t, { m: model() }), 'm');
   assert.deepEqual([info.sharedPool, info.intraOpThreads, info.spinning, threads], [true, 2, false, 0]);
 });
 
 test('intra_op_thread_count gives a model threads of its own, which end with it', linux, async (t) => {
   const server = await warm(t, { m: model({ intra_op_thread_count: 5 }) });
-  // The first unload starts a thread that is kept.
+  // The first unload starts a thread that stays.
   await server.unloadModel('first');
   const before = await threadCount();
   const { info, threads } = await load(server, 'm');
-  // The thread that runs the model is one of them.
+  // The thread that runs the model is one of the five.
   assert.deepEqual([info.sharedPool, info.intraOpThreads, info.spinning, threads], [false, 5, false, 4]);
   await server.unloadModel('m');
   await until(async () => (await threadCount()) === before);
@@ -115,7 +118,7 @@ test('several instances share a pool of the threads that they leave', linux, asy
   const server = await warm(t, { two: model({}, 2), one: model({ intra_op_thread_count: 0 }) });
   const { info, threads } = await load(server, 'two');
   assert.deepEqual([info.sharedPool, info.intraOpThreads, threads], [false, 1, 0]);
-  // 0 is as if nothing were said.
+  // 0 means the default.
   assert.equal((await load(server, 'one')).info.sharedPool, true);
 });
 

@@ -1,4 +1,4 @@
-/** What ONNX Runtime keeps about the models that are served, to send it to its maker: nothing. */
+/** ONNX Runtime must not store anything about served models that it would send to its maker. */
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -9,13 +9,13 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { findOnnxRuntimeLibrary } from '../../src/backends/library.js';
-import { onnx } from '../server/harness.js';
+import { onnx } from '../support/harness.js';
 import { writeRepository } from '../support/repository.js';
 import type { Asked } from './programs/serve-once.js';
 
 const program = fileURLToPath(new URL('programs/serve-once.js', import.meta.url));
 
-/** Any of these keeps the runtime from telling anything. */
+/** Any of these variables switches the runtime's telemetry off. */
 const silencing = [
   'ORT_DISABLE_TELEMETRY',
   'ORT_TELEMETRY_DISABLED',
@@ -38,7 +38,7 @@ test('the runtime keeps nothing about models to tell its maker', async (context)
   context.after(() => rm(folder, { recursive: true }));
   const repository = join(folder, 'models');
   await writeRepository(repository, { add: onnx() });
-  // A home of its own, and no way out: what was sent would be gone.
+  // It has a home of its own and no network, because sent events would not be stored.
   const nowhere = 'http://127.0.0.1:9';
   const home = join(folder, 'home');
   const env = { HOME: home, XDG_CACHE_HOME: home, https_proxy: nowhere, all_proxy: nowhere };
@@ -55,7 +55,7 @@ test('the runtime keeps nothing about models to tell its maker', async (context)
     if (!file.name.startsWith('onnxruntime.db')) continue;
     kept += await readFile(join(file.parentPath, file.name), 'latin1');
   }
-  // Of the process, when the library is opened. The environment variable is there for those whom that is too much.
+  // This event comes when the library is opened. The environment variable is for users who do not want it.
   if (!kept.includes('ProcessInfo')) {
     context.skip('this runtime keeps nothing at all');
     return;

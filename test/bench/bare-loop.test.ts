@@ -46,7 +46,7 @@ test('the bare loop runs the batch size that served most, of those that the mode
   });
 });
 
-test('the program hears the model and whole milliseconds', async (t) => {
+test('the program gets the model and whole milliseconds', async (t) => {
   const script = answering(
     'if (!Number.isInteger(ms)) process.exit(1); else console.log(JSON.stringify({ items: process.argv.slice(2).join(), seconds: 1 }));',
   );

@@ -59,7 +59,7 @@ test('a ratio below its figure is met within its spread, and no further', () => 
   assert.equal(judge([load(about(24, 0.9))], [], [figure])[0]?.met, false);
 });
 
-test('a figure is held against the row of its model, load, contestant and of that one of ours only', () => {
+test('a figure is compared only with the row of its model, load and contestants', () => {
   const others = [
     load(about(99, 0), { model: 'mlp' }),
     load(about(99, 0), { outstanding: 512 }),
@@ -91,7 +91,7 @@ test('every figure belongs to a load that the full run has', () => {
   }
 });
 
-test('required are the loads and the contestants of the ratios, and no others', () => {
+test('only the loads and the contestants of the ratios are required', () => {
   assert.deepEqual(requiredLoads('add'), [1, 64, 512]);
   assert.deepEqual(requiredLoads('text-32'), [32]);
   assert.deepEqual(requiredLoads('digits'), []);

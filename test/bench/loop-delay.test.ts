@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LoopDelay } from '../../bench/loop-delay.js';
 
-/** Keeps the thread from anything else. */
+/** Blocks the thread. */
 function block(milliseconds: number): void {
   const end = performance.now() + milliseconds;
   while (performance.now() < end);

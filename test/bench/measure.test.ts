@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { Caller } from '../../bench/contestants/contestant.js';
 import { measure, timedLoops } from '../../bench/measure.js';
 
-/** Answers in the loop's next turn, and counts. */
+/** A caller that answers in the loop's next turn, and counts. */
 function counting(): { caller: Caller; waiting: () => number; most: () => number; answered: () => number } {
   let waiting = 0;
   let most = 0;
@@ -42,7 +42,7 @@ test('only the answers of the window count', async () => {
   assert.equal(round.requestsPerSecond, round.answers / round.seconds);
 });
 
-test('a window holds whole bursts of answers', async () => {
+test('a window holds only whole bursts of answers', async () => {
   const { caller } = counting();
   const { answers } = await measure(caller, { outstanding: 4, warmUpMs: 1, windowMs: 5, timed: 1 });
   assert.equal(answers % 4, 0);

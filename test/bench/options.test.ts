@@ -78,7 +78,17 @@ test('the second part is measured as the first one, under the required loads', (
   assert.equal(second.json, true);
   assert.equal(second.defaultsToo, false);
   assert.ok(wants(second, 'conv'));
-  for (const part of ['digits', 'delay', 'forms', 'strings', 'weights'])
+  for (const part of [
+    'digits',
+    'delay',
+    'ensembles',
+    'forms',
+    'javascript',
+    'metrics',
+    'queues',
+    'strings',
+    'weights',
+  ])
     assert.equal(wants(second, part), false, part);
 });
 
@@ -89,7 +99,7 @@ test('threads are either said or left to everybody', () => {
 test('what it does not know is refused with what it knows', () => {
   assert.throws(
     () => readOptions(['--only', 'ad']),
-    /--only takes add, .*delay, forms, strings, weights, not 'ad'/,
+    /--only takes add, .*delay, ensembles, forms, javascript, metrics, queues, strings, weights, not 'ad'/,
   );
   assert.throws(() => readOptions(['--rounds', '0']), /--rounds takes a whole number of at least 1, not '0'/);
   assert.throws(() => readOptions(['--fast']), /--fast/);

@@ -119,7 +119,7 @@ test('a delay is a line that rises while the timer waits', () => {
   assert.equal(delayPlot([]), undefined);
 });
 
-test('everybody who was watched is drawn, and nobody at work; the calmest last, over the others', () => {
+test('every measured contestant is drawn, and the idle loop, too; the calmest comes last, over the others', () => {
   const plot = delayPlot([
     delayRow('idle loop', [{ at: 1, late: 0.05 }]),
     delayRow('tritonts', [{ at: 2, late: 1 }]),
@@ -136,7 +136,7 @@ test('everybody who was watched is drawn, and nobody at work; the calmest last, 
       ['idle loop, p99 0.050 ms', 'bare'],
     ],
   );
-  // On a logarithmic axis there is no 0.
+  // A logarithmic axis has no 0.
   const lowest = Math.min(...plot.series.flatMap(({ points }) => points.map(({ y }) => y)));
   assert.equal(lowest, 0.1);
 });

@@ -11,7 +11,7 @@ test('over the rounds everybody comes first, and everybody is in every round', (
   for (const order of orders) assert.deepEqual(order.toSorted(), names);
 });
 
-/** Has the given rates, the first of which belongs to the round that is not kept. */
+/** A contestant with the given rates. The first one belongs to the round that is not kept. */
 function scripted(name: ContestantName, rates: readonly number[], turns: string[]): BareLoop {
   const left = [...rates];
   return {

@@ -7,7 +7,7 @@ import { readModelConfig } from '../../src/config/text/read.js';
 import type { CheckedModel } from '../../src/registry/check-repository.js';
 import { addModel, detectionModel } from '../support/models.js';
 import { temporaryFolder, writeRepository, type RepositoryModel } from '../support/repository.js';
-import { configText, identity, onnx, type ConfigOptions, type Context } from '../server/harness.js';
+import { configText, identity, onnx, type ConfigOptions, type Context } from '../support/harness.js';
 import { tritonts } from './run.js';
 
 const repository = async (t: Context, models: Readonly<Record<string, RepositoryModel>>): Promise<string> =>
@@ -15,7 +15,7 @@ const repository = async (t: Context, models: Readonly<Record<string, Repository
 
 const completed: RepositoryModel = { versions: { '1': addModel() } };
 
-/** Three faults, on lines 2, 3 and 8. */
+/** A model with three faults, on lines 2, 3 and 8. */
 const faulty: RepositoryModel = {
   config: configText({ more: 'response_cache { enable: true }' })
     .replace('max_batch_size: 64', 'max_batch_size: -1')
@@ -26,7 +26,7 @@ const faulty: RepositoryModel = {
 test('good models are a line each, with what was filled in and what has no effect; exit code 0', async (t) => {
   const folder = await repository(t, {
     completed,
-    hinted: onnx(undefined, { more: 'metric_tags { key: "a" value: "b" }' }),
+    hinted: onnx(undefined, { more: 'optimization { priority: PRIORITY_MAX }' }),
     versions: { ...identity({ more: 'version_policy { all { } }' }), versions: { '1': {}, '7': {} } },
   });
   const { code, stdout, stderr } = await tritonts('check', folder);
@@ -42,10 +42,10 @@ test('good models are a line each, with what was filled in and what has no effec
     ],
   );
   assert.match(lines[1] ?? '', /^ {7}note: max_batch_size: completed to 4/);
-  assert.match(stdout, /^ {7}note: metric_tags: accepted, without effect here/m);
+  assert.match(stdout, /^ {7}note: optimization\.priority: accepted, without effect here/m);
 });
 
-test('a batch size that was written for a model which may return other rows is warned of', async (t) => {
+test('a written batch size for a model that may return other rows causes a warning', async (t) => {
   const dets: ConfigOptions = {
     inputs: [{ name: 'x', dims: [3] }],
     outputs: [{ name: 'dets', datatype: 'INT64', dims: [2] }],

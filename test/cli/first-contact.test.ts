@@ -4,7 +4,7 @@ import { cp, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { identity, rejection, serve, start, type Context } from '../server/harness.js';
+import { identity, rejection, serve, start, type Context } from '../support/harness.js';
 import { addModel } from '../support/models.js';
 import { temporaryFolder, writeRepository, type RepositoryModel } from '../support/repository.js';
 import { tritonts } from './run.js';
@@ -16,7 +16,7 @@ size 12345
 const text = (content: string): Uint8Array => new TextEncoder().encode(content);
 const onnxFile = addModel();
 
-/** What a newcomer has in a repository, and what is told of it. */
+/** What newcomers have in a repository, and what the messages must say. */
 const models: readonly (readonly [what: string, model: RepositoryModel, ...told: RegExp[]])[] = [
   [
     'a model without a version folder',
@@ -69,7 +69,7 @@ for (const [what, model, told] of models) {
   test(`${what}: createServer and check say what is there and what to do`, async (t) => {
     const folder = await writeRepository(await temporaryFolder(t), { m: model });
     const error = await rejection(start(t, folder));
-    // As Triton: what is wrong with a version's file is INTERNAL, what is wrong with a folder INVALID_ARG.
+    // As in Triton, a fault of a version's file is INTERNAL, and one of a folder INVALID_ARG.
     const wrong = /model 'm', version \d+: /.test(error.message) ? 'INTERNAL' : 'INVALID_ARG';
     assert.deepEqual([error.code, error.model], [wrong, 'm']);
     assert.match(error.message, told as RegExp);
@@ -79,7 +79,7 @@ for (const [what, model, told] of models) {
   });
 }
 
-/** What a newcomer gives for a repository that is none. */
+/** What newcomers give instead of a repository. */
 const repositories: readonly (readonly [
   what: string,
   files: readonly string[],
@@ -99,7 +99,12 @@ const repositories: readonly (readonly [
     '.',
     /it holds net\.onnx: give the file itself, '.*\/net\.onnx'/,
   ],
-  ["a model's own folder", ['m/1/model.onnx'], 'm', /\/m' is the folder of one model.*: give '[^']*[^m]'$/],
+  [
+    "a model's own folder",
+    ['m/1/model.onnx'],
+    'm',
+    /\/m' is the folder of one model.*: give '[^']*(?<!\/m)'$/,
+  ],
   ['one with an empty version', ['m/1/model.onnx', 'm/2/notes.txt'], 'm', /is the folder of one model/],
   [
     "a version's folder",
@@ -134,7 +139,7 @@ test('a model that is called 1 is a model', async (t) => {
   );
 });
 
-/** A copy of the package's code in a folder from which no onnxruntime-node is seen. */
+/** A copy of the package's code in a folder that finds no onnxruntime-node. */
 async function packageAlone(t: Context): Promise<string> {
   const folder = await temporaryFolder(t);
   const root = new URL('../../../', import.meta.url);
@@ -146,7 +151,7 @@ async function packageAlone(t: Context): Promise<string> {
   return folder;
 }
 
-test('a runtime that is not installed is told once, with the models that need it', async (t) => {
+test('a runtime that is not installed is reported once, with the models that need it', async (t) => {
   const folder = await packageAlone(t);
   const add = { versions: { '1': onnxFile } };
   const repository = await writeRepository(join(folder, 'models'), { a: add, b: add, c: add });
@@ -169,7 +174,7 @@ test('a runtime that is not installed is told once, with the models that need it
   assert.equal(checked.stdout.split('UNAVAILABLE: as for a, above').length, 3);
 });
 
-test('a library that cannot be opened is told once, with the models that need it', async (t) => {
+test('a library that cannot be opened is reported once, with the models that need it', async (t) => {
   const add = { versions: { '1': onnxFile } };
   const backendConfig = { onnxruntime: { library: '/no/such/libonnxruntime.so' } };
   const error = await rejection(serve(t, { a: add, b: add }, { backendConfig }));

@@ -1,23 +1,21 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { digitsProgram } from '../../src/cli/init.js';
+import { linkPackages, root } from '../support/project.js';
 import { temporaryFolder } from '../support/repository.js';
 import { tritonts } from './run.js';
 
-// This file is in dist/test/cli.
-const root = fileURLToPath(new URL('../../../', import.meta.url));
 const source = join(root, 'examples', 'digits', 'models', 'digits');
 const files = ['config.pbtxt', join('1', 'model.onnx')];
 const run = promisify(execFile);
 
 test('init copies the model into a repository; the program that it prints tells the digit', async (t) => {
   const folder = await temporaryFolder(t);
-  // Quotes of both kinds, which the program must write as JavaScript does.
+  // The program must escape quotes of both kinds.
   const repository = join(folder, `a "good" child's`, 'models');
   const { code, stdout, stderr } = await tritonts('init', 'digits', repository);
   assert.deepEqual([code, stderr], [0, '']);
@@ -28,10 +26,7 @@ test('init copies the model into a repository; the program that it prints tells 
 
   const [, program = ''] = /^(import [^]*\.close\(\);\n)/m.exec(stdout) ?? [];
   assert.equal(program, digitsProgram(repository));
-  await mkdir(join(folder, 'node_modules'));
-  await symlink(root, join(folder, 'node_modules', 'tritonts'), 'dir');
-  const runtime = dirname(fileURLToPath(import.meta.resolve('onnxruntime-node/package.json')));
-  await symlink(runtime, join(folder, 'node_modules', 'onnxruntime-node'), 'dir');
+  await linkPackages(folder, 'onnxruntime-node');
   await writeFile(join(folder, 'digits.mjs'), program);
   const said = await run(process.execPath, ['digits.mjs'], { cwd: folder });
   assert.deepEqual(said, { stdout: 'The image shows a 7\n', stderr: '' });
@@ -51,7 +46,7 @@ test('init leaves a model that is there as it is, and adds to a repository that 
   assert.deepEqual((await readdir(another)).sort(), ['digits', 'others']);
 });
 
-test('a wrong command line is told of; exit code 2', async () => {
+test('a wrong command line is reported; exit code 2', async () => {
   for (const [args, message] of [
     [[], /init needs the name of an example/],
     [['dogs'], /unknown example 'dogs'/],

@@ -5,7 +5,8 @@ import { tritonts } from './run.js';
 
 test('--version prints the version of the package', async () => {
   for (const flag of ['--version', '-v']) {
-    assert.deepEqual(await tritonts(flag), { code: 0, stdout: `${packageVersion}\n`, stderr: '' });
+    const { code, stdout, stderr } = await tritonts(flag);
+    assert.deepEqual([code, stdout, stderr], [0, `${packageVersion}\n`, '']);
   }
 });
 

@@ -1,23 +1,10 @@
 /** Runs the command in a process of its own. */
 
-import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
+import { runChild, type ChildOutcome } from '../support/child.js';
 
-const main = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
-
-/** What a run of the command came to. */
-export interface CommandOutcome {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
+const main = new URL('../../src/cli/main.js', import.meta.url);
 
 /** Runs `tritonts` with these arguments. */
-export function tritonts(...args: readonly string[]): Promise<CommandOutcome> {
-  return new Promise((resolve, reject) => {
-    const child = execFile(process.execPath, [main, ...args], (error, stdout, stderr) => {
-      if (child.exitCode === null) reject(error ?? new Error('it did not end by itself'));
-      else resolve({ code: child.exitCode, stdout, stderr });
-    });
-  });
+export function tritonts(...args: readonly string[]): Promise<ChildOutcome> {
+  return runChild(main, args);
 }

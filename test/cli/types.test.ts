@@ -1,21 +1,11 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import { copyFile, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { copyFile, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
-import { configText, identity } from '../server/harness.js';
+import { configText, identity } from '../support/harness.js';
+import { compile, linkPackages, root } from '../support/project.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';
 import { tritonts } from './run.js';
-
-// This file is in dist/test/cli.
-const root = fileURLToPath(new URL('../../../', import.meta.url));
-const compiler = join(
-  dirname(createRequire(import.meta.url).resolve('typescript/package.json')),
-  'bin',
-  'tsc',
-);
 
 const tensors = [{ name: 'x' }, { name: 'some words', datatype: 'BYTES', dims: [1] }] as const;
 const outputs = [{ name: 'y' }, { name: 'some words', datatype: 'BYTES', dims: [1] }] as const;
@@ -26,15 +16,6 @@ const typed = {
     'name: "some words" optional: true data_type: TYPE_STRING',
   ),
 };
-
-/** Runs tsc in a folder; what it says, which is nothing where all is well. */
-function compile(folder: string, ...options: readonly string[]): Promise<string> {
-  return new Promise((resolve) => {
-    execFile(process.execPath, [compiler, ...options], { cwd: folder }, (error, stdout, stderr) => {
-      resolve(stdout + stderr + (error && stdout === '' ? error.message : ''));
-    });
-  });
-}
 
 test('types declares names, inputs, outputs and element types', async (t) => {
   const repository = await writeRepository(await temporaryFolder(t), { typed, 'a-b': identity() });
@@ -66,15 +47,11 @@ test("a program is compiled with what types wrote, and with the package's own ty
   const repository = await writeRepository(await temporaryFolder(t), { typed });
   const { code } = await tritonts('types', repository, '--output', join(folder, 'models.d.ts'));
   assert.equal(code, 0);
-  await mkdir(join(folder, 'node_modules'));
-  await symlink(root, join(folder, 'node_modules', 'tritonts'));
-  for (const name of ['onnxruntime-node', 'onnxruntime-common', '@types']) {
-    await symlink(join(root, 'node_modules', name), join(folder, 'node_modules', name));
-  }
+  await linkPackages(folder, 'onnxruntime-node', 'onnxruntime-common', '@types');
   await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
   await copyFile(join(root, 'test', 'types', 'consumer', 'use.ts'), join(folder, 'use.ts'));
   const options = ['--noEmit', '--strict', '--target', 'es2022', '--types', 'node'];
-  // The lib of the DOM for ONNX Runtime's own types.
+  // ONNX Runtime's own types need the lib of the DOM.
   const libraries = ['--lib', 'es2023,esnext.disposable,dom'];
   const files = ['use.ts', 'models.d.ts'];
   const said = await Promise.all(
@@ -99,7 +76,7 @@ test('the types of the package are one file that names nothing internal', async 
   }
 });
 
-test('a model that would not load is told of, and nothing is written; exit code 1', async (t) => {
+test('a model that would not load is reported, and nothing is written; exit code 1', async (t) => {
   const folder = await temporaryFolder(t);
   const repository = await writeRepository(await temporaryFolder(t), {
     typed,
@@ -112,7 +89,7 @@ test('a model that would not load is told of, and nothing is written; exit code 
   await assert.rejects(readFile(output), { code: 'ENOENT' });
 });
 
-test('a wrong command line is told of; exit code 2', async () => {
+test('a wrong command line is reported; exit code 2', async () => {
   const { code, stderr } = await tritonts('types');
   assert.equal(code, 2);
   assert.match(stderr, /types needs a repository/);

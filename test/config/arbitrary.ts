@@ -1,6 +1,6 @@
 /** Random configurations: any value for any field of the schema. */
 
-import fc from 'fast-check';
+import fc from '../support/fast-check.js';
 import { enumNames, fieldsOf, rootMessage, type Field } from '../../src/config/schema/fields.js';
 import type { ModelConfigInput } from '../../src/config/schema/types.js';
 

@@ -1,7 +1,9 @@
-/** Texts to try the configuration reader with: good ones that were damaged, ones of the right form, and noise. */
+/**
+ * Texts to test the configuration reader with: damaged good ones, random ones of the right form, and noise.
+ */
 
 import { readFileSync } from 'node:fs';
-import fc from 'fast-check';
+import fc from '../support/fast-check.js';
 import { expandConfig } from '../../src/config/schema/expand.js';
 import { allFieldPaths, enumNames } from '../../src/config/schema/fields.js';
 import { printConfig } from '../../src/config/text/print.js';
@@ -12,7 +14,7 @@ import { anyConfig } from './arbitrary.js';
 const fixture = (name: string): string =>
   readFileSync(new URL(`../../../test/config/fixtures/${name}.pbtxt`, import.meta.url), 'utf8');
 
-/** What damage starts from: the corpus, its faulty files, and the files that between them have every field. */
+/** The texts that are damaged: the corpus, its faulty files, and files that together have every field. */
 const seeds: readonly Buffer[] = [
   ...names.map((name) => Buffer.from(textOf(name))),
   ...faulty.map(({ content }) => Buffer.from(content)),
@@ -21,7 +23,7 @@ const seeds: readonly Buffer[] = [
 
 const fieldNames = [...new Set(allFieldPaths().map(({ field }) => field.name))];
 
-/** What a configuration is made of, and what stands in its way. */
+/** Words and marks that configurations consist of, and some that they must not have. */
 const words: readonly string[] = [
   ...fieldNames,
   ...enumNames('DataType'),
@@ -81,7 +83,7 @@ const words: readonly string[] = [
 
 const anyWord = fc.constantFrom(...words);
 
-/** One kind of damage; positions are taken modulo what there is. */
+/** A kind of damage. Positions are taken modulo the length. */
 const anyDamage: fc.Arbitrary<(content: Buffer) => Buffer> = fc.oneof(
   fc.tuple(fc.nat(), fc.integer({ min: 1, max: 255 })).map(([at, mask]) => (content: Buffer) => {
     const damaged = Buffer.from(content);
@@ -129,7 +131,7 @@ function replaced(content: Buffer, at: number, length: number, by: string | Uint
   ]);
 }
 
-/** Takes a line out and puts it in somewhere else, so many times. */
+/** Moves a line to another place, `times` times. */
 function lineMoved(content: Buffer, from: number, to: number, times: number): Buffer {
   const lines = content.toString('latin1').split('\n');
   const [line = ''] = lines.splice(from % lines.length, 1);
@@ -154,7 +156,7 @@ const damaged: fc.Arbitrary<Uint8Array> = fc
 
 const anySpace = fc.constantFrom(' ', '', '\n', '\t ', '\r\n', '# no { \n', '  ');
 
-/** Text of the right form: fields with values of any kind, whether the schema knows them there or not. */
+/** Text of the right form: fields with values of any kind, at right and wrong places. */
 const { block } = fc.letrec<{ block: string; field: string; value: string }>((tie) => ({
   block: fc.array(tie('field'), { maxLength: 5 }).map((fields) => fields.join('')),
   field: fc

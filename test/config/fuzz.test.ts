@@ -1,6 +1,6 @@
 import test from 'node:test';
 import assert from 'node:assert/strict';
-import fc from 'fast-check';
+import fc from '../support/fast-check.js';
 import { expandConfig } from '../../src/config/schema/expand.js';
 import { readModelConfigJson } from '../../src/config/text/read-json.js';
 import { prepareConfig } from '../../src/config/rules/prepare.js';
@@ -10,7 +10,7 @@ import { TritonError } from '../../src/errors.js';
 import { anyConfig } from './arbitrary.js';
 import { gpus, parse } from './helpers.js';
 
-/** Runs an action that may refuse its input, but only with a TritonError that says where. */
+/** Runs an action that may refuse its input only with a TritonError that says where. */
 function survives(action: () => unknown): void {
   try {
     action();

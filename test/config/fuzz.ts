@@ -1,24 +1,25 @@
 /**
- * Fuzzes the configuration reader: node dist/test/config/fuzz.js [seconds, default 20] [seed, default random]
+ * Fuzzes the configuration reader: npm test -- fuzz [--seconds 20] [--seed <random>]
  *
  * The reader runs on a thread of its own, so that a text on which it hangs can still be printed.
  */
 
 import { randomInt } from 'node:crypto';
+import { parseArgs } from 'node:util';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { fuzz, type FuzzReport } from './fuzz-run.js';
 
-/** Told to the thread that reads. */
+/** The message to the thread that reads. */
 interface Order {
   readonly seed: number;
   readonly ms: number;
-  /** Number of the text that is being tried, and its length; behind them the text. */
+  /** The number of the text that is being tried, its length, and the text itself. */
   readonly shared: SharedArrayBuffer;
 }
 
 const head = 8;
 const longestText = 2 ** 21;
-/** Nothing new for so long is a hang, in milliseconds. */
+/** Without a new text for this time, the reader hangs; in milliseconds. */
 const patienceMs = 10_000;
 
 function work({ seed, ms, shared }: Order): void {
@@ -37,10 +38,13 @@ function work({ seed, ms, shared }: Order): void {
 }
 
 async function main(): Promise<void> {
-  const seconds = Number(process.argv[2] ?? 20);
-  const seed = Number(process.argv[3] ?? randomInt(2 ** 31));
+  const { values } = parseArgs({
+    options: { seconds: { type: 'string', default: '20' }, seed: { type: 'string' } },
+  });
+  const seconds = Number(values.seconds);
+  const seed = Number(values.seed ?? randomInt(2 ** 31));
   if (!(seconds > 0) || !Number.isSafeInteger(seed)) {
-    throw new Error('usage: fuzz [seconds] [seed], both numbers');
+    throw new RangeError('expected a number above 0 for --seconds, and a whole one for --seed');
   }
   console.log(`fuzzing the configuration reader for ${seconds} s with seed ${seed}`);
   const shared = new SharedArrayBuffer(head + longestText);

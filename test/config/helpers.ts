@@ -6,14 +6,13 @@ import { normalizeConfig } from '../../src/config/rules/normalize.js';
 import { reportInto, type Problem, type Report } from '../../src/config/text/problems.js';
 import { readModelConfig, type ParsedConfig } from '../../src/config/text/read.js';
 import type { ModelConfig } from '../../src/config/schema/types.js';
-import { TritonError } from '../../src/errors.js';
 
 /** Reads text as the file `config.pbtxt`. */
 export function parse(text: string | Uint8Array): ParsedConfig {
   return readModelConfig({ file: 'config.pbtxt', text });
 }
 
-/** The whole configuration that a text stands for, without any default of Triton's. */
+/** The whole configuration that a text stands for, without Triton's defaults. */
 export function whole(text: string): ModelConfig {
   return expandConfig(parse(text).value);
 }
@@ -28,20 +27,11 @@ export function gpus(count: number): Gpus {
   return { count, missing: () => ({ code: 'UNAVAILABLE', text: 'there is no GPU in this test' }) };
 }
 
-/** What a check reports, as `CODE path: text`. */
+/** The problems that a check reports, as `CODE path: text`. */
 export function reported(check: (report: Report) => void): string[] {
   const problems: Problem[] = [];
   check(reportInto(problems));
   return problems.map(({ code, path, text }) => `${code} ${path}: ${text}`);
 }
 
-/** The error that a function throws; fails if it throws none or another kind. */
-export function tritonErrorOf(action: () => unknown): TritonError {
-  try {
-    action();
-  } catch (error) {
-    if (error instanceof TritonError) return error;
-    throw error;
-  }
-  throw new Error('nothing was thrown');
-}
+export { thrown as tritonErrorOf } from '../support/harness.js';

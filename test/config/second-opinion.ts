@@ -1,4 +1,4 @@
-/** What protobufjs's own reader of the text format says of a configuration: a second opinion for the fuzzer. */
+/** Reads configurations with protobufjs's own reader of the text format: a second opinion for the fuzzer. */
 
 import protobuf from 'protobufjs/light.js';
 import textformat from 'protobufjs/ext/textformat.js';
@@ -8,7 +8,8 @@ import { enumTable, messageTable } from '../../src/config/schema/table.js';
 /**
  * Reads a text with protobufjs.
  *
- * @returns The fields that were written, as `readModelConfig` returns them; undefined where the text is refused.
+ * @returns The fields that were written, as `readModelConfig` returns them; undefined if the text is
+ *   refused.
  */
 export function secondOpinion(text: string): object | undefined {
   let message: object;
@@ -26,7 +27,8 @@ let type: protobuf.Type | undefined;
 function configType(): protobuf.Type {
   if (type === undefined) {
     const root = protobuf.Root.fromJSON(descriptor());
-    // The constructors that protobufjs makes give every message empty lists; what was not written has to be absent.
+    // The constructors of protobufjs give every message empty lists, but fields that were not written must be
+    // absent.
     const setConstructors = (namespace: protobuf.NamespaceBase): void => {
       for (const nested of namespace.nestedArray) {
         if (nested instanceof protobuf.Type) nested.ctor = class extends protobuf.Message {};
@@ -58,11 +60,11 @@ function fieldsFrom(message: string, parsed: object): Record<string, unknown> {
   return result;
 }
 
-/** Undefined for what a plain value cannot say: an enum's number without a name. */
+/** A plain value; undefined for an enum's number without a name. */
 function valueFrom(field: Field, value: unknown): unknown {
   if (field.kind === 'enum') return enumNames(field.type)[Number(value)];
   if (typeof value !== 'object' || value === null) return value;
-  // What else is an object is a 64-bit integer in the parser's own class.
+  // Any other object is a 64-bit integer in the parser's own class.
   return field.kind === 'message' ? fieldsFrom(field.type, value) : Number(value);
 }
 

@@ -1,11 +1,13 @@
-/** The bare runtime's outcome of cases, through the program in native/. */
+/** Runs cases in the bare runtime, with the program in native/. */
 import { spawn } from 'node:child_process';
 
-/** What came of a case: outputs lie in its folder's bare.bin, or a reason why there are none. */
+/**
+ * The outcome of a case: its outputs lie in its folder's bare.bin, or there is a reason why there are none.
+ */
 export type BareOutcome =
   { readonly failed?: undefined } | { readonly failed: 'load' | 'run'; readonly reason: string };
 
-/** Lines that a program prints for those that it reads, and whether it came to its end. */
+/** Writes lines to a program. Returns the lines that it prints, and whether it came to its end. */
 function run(
   program: string,
   args: readonly string[],
@@ -14,7 +16,7 @@ function run(
   const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'] });
   let output = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
-  // A program that crashed reads no more; its end says so.
+  // A program that has crashed reads no more. The code that waits for its end says so.
   child.stdin.on('error', () => undefined);
   child.stdin.end(input);
   return new Promise((resolve, reject) => {
@@ -34,12 +36,12 @@ function parse(line: string): BareOutcome {
 }
 
 /**
- * Runs cases in the bare runtime, in a process of its own; in the next one where a case crashes it.
+ * Runs cases in the bare runtime, in another process. If a case crashes it, the next cases run in a new one.
  *
  * @param program - Path of the program.
  * @param library - Path of the runtime's library.
  * @param folders - Folders of cases.
- * @returns One outcome a folder, in their order.
+ * @returns One outcome for each folder, in their order.
  */
 export async function runBare(
   program: string,

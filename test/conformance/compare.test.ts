@@ -129,7 +129,7 @@ test('tensors without elements are equal', () => {
   assert.equal(compare(empty, empty), undefined);
 });
 
-test('a set of outputs differs where one does, is missing or is too many', () => {
+test('sets of outputs differ if one output differs, is missing or is additional', () => {
   const x = { ...floats(1), name: 'x' };
   const y = { ...floats(2), name: 'y' };
   assert.equal(differences([x, y], { x, y }, tolerance), undefined);

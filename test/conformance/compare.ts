@@ -1,4 +1,6 @@
-/** Whether a tensor is the expected one, by the rules of ONNX's own test runner, but exact for integers. */
+/**
+ * Compares a tensor with the expected one, by the rules of ONNX's own test runner, but exactly for integers.
+ */
 import { decodeBf16, decodeFp16 } from '../../src/tensor/half-arrays.js';
 import type { NamedTensor, TensorValue } from './tensor-file.js';
 
@@ -21,7 +23,7 @@ function floatsOf({ datatype, data }: TensorValue): ArrayLike<number> | undefine
 
 function isClose(expected: number, actual: number, { rtol, atol }: Tolerance): boolean {
   if (Number.isNaN(expected)) return Number.isNaN(actual);
-  // Infinities are equal or apart; their difference says nothing.
+  // The difference of infinities says nothing, so equal ones are recognised here.
   if (expected === actual) return true;
   if (!Number.isFinite(expected)) return false;
   return Math.abs(actual - expected) <= atol + rtol * Math.abs(expected);
@@ -59,10 +61,10 @@ function compareElements(
 }
 
 /**
- * Compares a tensor with the expected one. Datatype and shape must be the same, floating-point elements within the
- * tolerance, others equal; NaN is equal to NaN.
+ * Compares a tensor with the expected one. Datatype and shape must be equal, floating-point elements within
+ * the tolerance, and other elements equal. NaN equals NaN.
  *
- * @returns Undefined if it is the expected one, else what differs first.
+ * @returns The first difference, or undefined if there is none.
  */
 export function difference(
   expected: TensorValue,
@@ -91,7 +93,7 @@ export function difference(
 /** Tensors by name. */
 export type NamedValues = Readonly<Record<string, TensorValue>>;
 
-/** {@link difference} of all outputs, which must be as many as expected. Returns what is wrong with the first. */
+/** The {@link difference} of the first output that differs. There must be as many outputs as expected. */
 export function differences(
   expected: readonly NamedTensor[],
   actual: NamedValues,

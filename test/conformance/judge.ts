@@ -1,4 +1,4 @@
-/** Whose fault it is that a case does not pass. */
+/** Decides whether tritonts or the runtime is at fault if a case does not pass. */
 import { join } from 'node:path';
 import { runBare, type BareOutcome } from './bare.js';
 import { differences } from './compare.js';
@@ -12,7 +12,7 @@ export interface Failed {
   readonly failure: Failure;
 }
 
-/** Where the bare runtime is to be found. */
+/** The bare runtime's program and library. */
 export interface BareRuntime {
   /** Path of the program in native/. */
   readonly program: string;
@@ -20,7 +20,9 @@ export interface BareRuntime {
   readonly library: string;
 }
 
-/** Loads that are refused although the runtime would do it: Triton's rules, kept on purpose. */
+/**
+ * Loads that are refused although the runtime would accept them, because Triton's rules are kept on purpose.
+ */
 const refusals: readonly (readonly [pattern: RegExp, reason: string])[] = [
   [
     /dims: expected each to be 1 or more/,

@@ -1,4 +1,4 @@
-/** Cases, and what becomes of them. */
+/** Cases and their outcomes. */
 import type { Tolerance } from './compare.js';
 
 /** A case as export.py lists it. */
@@ -6,32 +6,32 @@ export interface Case extends Tolerance {
   /** ONNX's word for its group of cases: `node`, `simple` … */
   readonly kind: string;
   readonly name: string;
-  /** Why Triton cannot be asked; there are no files then. */
+  /** Why Triton cannot run it. The case has no files then. */
   readonly skip?: string;
-  /** A dimension that the model fixes to 0 was made variable. */
+  /** Whether a dimension that the model fixes to 0 was made variable. */
   readonly freed?: boolean;
 }
 
 /** The list that export.py writes. */
 export interface CaseList {
-  /** Version of the package that the cases are from. */
+  /** Version of the package that the cases come from. */
   readonly onnx: string;
   readonly cases: readonly Case[];
 }
 
 /**
- * `passed`: the expected outputs came from the server. `skipped`: Triton has no form for the case. `runtime`: it fails
- * in the bare runtime as well. `ours`: it does not.
+ * `passed`: the server returned the expected outputs. `skipped`: Triton has no form for the case. `runtime`:
+ * it also fails in the bare runtime. `ours`: it passes there.
  */
 export type Verdict = 'passed' | 'skipped' | 'runtime' | 'ours';
 
-/** What became of a case. */
+/** The outcome of a case. */
 export interface Outcome {
   readonly kind: string;
   readonly name: string;
   readonly verdict: Verdict;
-  /** Short enough to group by; empty for a pass. */
+  /** A short reason, to group cases by; empty for a pass. */
   readonly reason: string;
-  /** All that is known. */
+  /** All details. */
   readonly detail: string;
 }

@@ -1,7 +1,7 @@
-/** What the command prints. */
+/** The output of the command. */
 import type { Outcome, Verdict } from './outcome.js';
 
-/** Names that are printed of a group, unless all are asked for. */
+/** How many names of a group are printed, unless all are asked for. */
 const fewNames = 6;
 
 const headings: Readonly<Record<Exclude<Verdict, 'passed'>, string>> = {

@@ -1,19 +1,19 @@
-/** Cases through a server: models loaded as they are, without a config.pbtxt, and one request each. */
+/** Runs cases through a server: models are loaded without a config.pbtxt, and each gets one request. */
 import { join } from 'node:path';
 import { createServer, TritonError, type InferenceServer } from '../../src/index.js';
 import { differences, type NamedValues } from './compare.js';
 import type { Case } from './outcome.js';
 import { readTensors, type NamedTensor, type TensorValue } from './tensor-file.js';
 
-/** Why a case did not pass: it did not load, was answered with an error, or with other outputs than expected. */
+/** Why a case did not pass: it did not load, an error came, or other outputs than expected. */
 export type Failure =
   | { readonly step: 'load' | 'infer'; readonly reason: string }
   | { readonly step: 'compare'; readonly reason: string; readonly outputs: NamedValues };
 
-/** Models that are loaded at once. */
+/** How many models are loaded at once. */
 const chunkSize = 128;
 
-/** Triton has no tensors without dimensions: they are [1] to a client. */
+/** Triton has no tensors without dimensions: to a client they are [1]. */
 function asTriton<T extends TensorValue>(tensor: T): T {
   return tensor.shape.length === 0 ? { ...tensor, shape: [1] } : tensor;
 }
@@ -45,9 +45,9 @@ async function serve(server: InferenceServer, repository: string, one: Case): Pr
 }
 
 /**
- * Runs cases of one repository through `createServer`, some models at a time, all requests of those at once.
+ * Runs the cases of one repository through `createServer`, some models at a time.
  *
- * @returns One entry a case, in their order; undefined for a pass.
+ * @returns One entry for each case, in their order; undefined for a pass.
  */
 export async function serveCases(
   repository: string,
@@ -60,7 +60,7 @@ export async function serveCases(
       modelControlMode: 'explicit',
       loadModels: chunk.map(({ name }) => name),
       exitOnError: false,
-      // Completion then takes whole shapes as dims, for models that could be batched too.
+      // Completion then takes whole shapes as dims, even for models that could be batched.
       backendConfig: { onnxruntime: { 'default-max-batch-size': 0 } },
     });
     failures.push(...(await Promise.all(chunk.map((one) => serve(server, repository, one)))));

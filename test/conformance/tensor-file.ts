@@ -1,9 +1,12 @@
-/** Files of tensors, as export.py and the bare runtime write them; the layout stands at `pack` in export.py. */
+/**
+ * Reads files of tensors, as export.py and the bare runtime write them. `pack` in export.py defines the
+ * layout.
+ */
 import { readFile } from 'node:fs/promises';
 import { datatypeSize, type Datatype } from '../../src/tensor/datatype.js';
 import type { DataByDatatype, DataOf } from '../../src/tensor/types.js';
 
-/** A tensor with its elements; a result's tensors are of this form, and requests take it as an input. */
+/** A tensor with its elements. A result's tensors have this form, and requests accept it as an input. */
 export interface TensorValue {
   readonly datatype: Datatype;
   readonly shape: readonly number[];
@@ -95,7 +98,7 @@ function readTensor(reader: Reader): NamedTensor {
   const bytes = reader.take(reader.int64());
   if (datatype === 'BYTES') return { name, datatype, shape, data: splitStrings(bytes) };
   const elements = bytes.length / datatypeSize[datatype];
-  // A copy, since views want aligned memory of their own.
+  // Views need aligned memory, so the bytes are copied.
   const buffer = new ArrayBuffer(elements * datatypeSize[datatype]);
   new Uint8Array(buffer).set(bytes);
   return { name, datatype, shape, data: views[datatype](buffer) };

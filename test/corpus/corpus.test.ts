@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test, { after } from 'node:test';
 import { TritonError, type InferenceServer } from '../../src/index.js';
-import { rejection, start } from '../server/harness.js';
+import { rejection, start } from '../support/harness.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';
 import type { Reason } from './case.js';
 import { needGpu, refused } from './refused.js';
@@ -13,7 +13,7 @@ const repository = await writeRepository(
   await temporaryFolder({ after }),
   Object.fromEntries(names.map((name) => [name, laidOut(name, served[name] ?? refused[name] ?? {})])),
 );
-// Explicit, so that each model can be asked again for the reason why it does not load.
+// The mode is explicit, so that each failed model can be loaded again to get its reason.
 const server = await start({ after }, repository, {
   exitOnError: false,
   modelControlMode: 'explicit',

@@ -1,15 +1,15 @@
-/** A faulty file, and the good configuration that most of them are made from. */
+/** The good configuration that most faulty files are made from. */
 
 /** A faulty file. */
 export interface Faulty {
-  /** What is wrong with it, or odd. */
+  /** What is wrong with it, or unusual. */
   readonly what: string;
   readonly content: string | Uint8Array;
-  /** Where the fault is found; undefined: the file loads all the same. */
+  /** Where the fault is found; undefined if the file loads. */
   readonly fault: { readonly line: number; readonly field: string; readonly text: string } | undefined;
 }
 
-/** A good configuration; `{}` marks where a test puts what it is about, on line 6. */
+/** A good configuration. `{}` on line 6 marks the place for a test's line. */
 const good = `# A comment in UTF-8: 5 µs.
 backend: "onnxruntime"
 max_batch_size: 8

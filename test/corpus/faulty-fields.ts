@@ -2,7 +2,7 @@
 
 import { exchanged, withLine, type Faulty } from './faulty-base.js';
 
-/** Fields that do not exist, or not there, or not twice. */
+/** Fields that are unknown, misplaced or written twice. */
 export const fields: readonly Faulty[] = [
   {
     what: 'a misspelt field',

@@ -1,4 +1,4 @@
-/** Files whose encoding or form is wrong, or odd. */
+/** Files with a wrong or unusual encoding or form. */
 
 import { exchanged, withLine, type Faulty } from './faulty-base.js';
 
@@ -59,7 +59,7 @@ export const encodings: readonly Faulty[] = [
   },
 ];
 
-/** Text that is not of the form. */
+/** Text of a wrong form. */
 export const syntax: readonly Faulty[] = [
   {
     what: 'a comma behind the last element',

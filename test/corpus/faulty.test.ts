@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import test, { after } from 'node:test';
-import { rejection, start } from '../server/harness.js';
+import { rejection, start } from '../support/harness.js';
 import { addModel } from '../support/models.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';
 import { faulty } from './faulty.js';
@@ -23,13 +23,13 @@ async function write(pieces: Iterable<string | Uint8Array>): Promise<void> {
   }
 }
 
-/** Processor time since `before`, in milliseconds: other processes of a busy machine take time of the clock, too. */
+/** Processor time since `before`, in milliseconds. The clock would count other processes, too. */
 function spent(before: NodeJS.CpuUsage): number {
   const { user, system } = process.cpuUsage(before);
   return (user + system) / 1000;
 }
 
-/** Makes, writes, reads and sorts a list, which takes 250 ms of the machine that the limits below are for. */
+/** A fixed amount of work, which takes 250 ms on the machine that the limits below are for. */
 function yardstick(): number {
   const before = process.cpuUsage();
   const list = Array.from({ length: 300_000 }, (_, i) => ({ name: `x${i}`, dims: [i, -1] }));
@@ -38,7 +38,7 @@ function yardstick(): number {
   return spent(before);
 }
 
-/** How much longer than there everything takes here. */
+/** How many times longer everything takes on this machine. */
 const slowness = Math.max(1, Math.min(yardstick(), yardstick()) / 250);
 
 /** The most memory that this process ever had, in bytes. */
@@ -69,7 +69,7 @@ for (const { what, pieces, text, seconds = 1 } of hostile) {
     const before = { memory: process.memoryUsage.rss(), peak: peakMemory(), time: process.cpuUsage() };
     const error = await rejection(server.loadModel('faulty'));
     const ms = spent(before.time);
-    // A peak that did not move was another test's.
+    // A peak that did not move belongs to another test.
     const growth = peakMemory() > before.peak ? peakMemory() - before.memory : 0;
     const { code, message, location } = error;
     assert.equal(code, 'INVALID_ARG');

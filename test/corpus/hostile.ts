@@ -1,15 +1,15 @@
-/** Configurations that are made to take all the time and memory there is. */
+/** Configurations that try to take all time and memory. */
 
 const mebi = 1024 * 1024;
 
 /** A hostile file. */
 export interface Hostile {
   readonly what: string;
-  /** Pieces of the file, made one after the other. */
+  /** Makes the pieces of the file, one after another. */
   readonly pieces: () => Iterable<string>;
   /** Part of the message about it. */
   readonly text: string;
-  /** Most time of a processor that reading it may take; default 1. */
+  /** The most processor time, in seconds, that reading it may take; default 1. */
   readonly seconds?: number;
 }
 
@@ -21,7 +21,7 @@ function once(text: () => string): () => Iterable<string> {
   return () => [text()];
 }
 
-/** Just below the limit on the size of a file, so that all of it is looked at. */
+/** A file just below the size limit, so that all of it is read. */
 function filled(head: string, piece: string, tail = ''): () => Iterable<string> {
   return once(
     () => head + piece.repeat(Math.floor((mebi - head.length - tail.length) / piece.length)) + tail,

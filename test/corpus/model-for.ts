@@ -1,4 +1,7 @@
-/** Makes a small ONNX model that a configuration fits: its inputs, its outputs, and no sense. */
+/**
+ * Makes a small ONNX model that fits a configuration: it has the right inputs and outputs, and computes
+ * nothing useful.
+ */
 
 import { datatypeOf } from '../../src/config/rules/description.js';
 import type { DataType, ModelConfig } from '../../src/config/schema/types.js';
@@ -6,20 +9,20 @@ import { datatypeSize, type Datatype } from '../../src/tensor/datatype.js';
 import { graph, type Dim, type Graph } from '../support/onnx/graph.js';
 import { elementType, type TensorValues } from '../support/onnx/tensor.js';
 
-/** What every variable dimension of a request to such a model must be. */
+/** The size that every variable dimension of a request to such a model must have. */
 export const variableSize = 3;
 
 interface Value {
   readonly name: string;
   readonly datatype: Datatype;
-  /** As the model sees it: after reshape, without the batch. */
+  /** The model's dims: after reshape, without the batch. */
   readonly dims: readonly number[];
 }
 
 /**
- * A model with the inputs and outputs that a complete configuration lists, those of its states, controls and batch inputs
- * included. An output repeats the first input of its type and shape; where there is none it has the right shape and one
- * value in it.
+ * A model with the inputs and outputs of a complete configuration, including those of its states, controls
+ * and batch inputs. An output repeats the first input of its type and shape. If there is none, it has the
+ * right shape and one value in it.
  */
 export function modelFor(config: ModelConfig): Uint8Array {
   const inputs = inputsOf(config);
@@ -48,7 +51,9 @@ export function modelFor(config: ModelConfig): Uint8Array {
   return model.encode();
 }
 
-/** Makes an output of one value, whose variable dims, and batch, the runtime does not know before it has the input. */
+/**
+ * Makes an output of one value. The runtime knows its variable dims and its batch only once it has the input.
+ */
 function addFilled(model: Graph, output: Value, batching: boolean, input: string, index: number): void {
   const own = (name: string): string => `${name}_${index}`;
   const fixed = output.dims.map((dim) => (dim === -1 ? variableSize : dim));

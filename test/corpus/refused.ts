@@ -1,4 +1,4 @@
-/** The configurations under `configs/` that do not load, and why. */
+/** The configurations under `configs/` that do not load, with the reasons. */
 
 import {
   addModel,
@@ -18,27 +18,24 @@ function invalid(line: number, field: string, text: string): Reason {
   return { code: 'INVALID_ARG', at: { line, field }, text };
 }
 
-/** Right for Triton and not built here: exactly the field that asks for it is named. */
+/**
+ * Triton accepts these, but they are not built here. The message names exactly the field that asks for it.
+ */
 const notBuilt: Readonly<Record<string, Refused>> = {
-  priority_levels: { reasons: [unsupported(9, 'dynamic_batching.priority_levels')] },
-  queue_policy: {
-    reasons: [
-      unsupported(9, 'dynamic_batching.default_queue_policy.default_timeout_microseconds'),
-      unsupported(10, 'dynamic_batching.default_queue_policy.allow_timeout_override'),
-      unsupported(11, 'dynamic_batching.default_queue_policy.max_queue_size'),
-    ],
-  },
-  bounded_queue: { reasons: [unsupported(6, 'dynamic_batching.default_queue_policy.max_queue_size')] },
-  ordered_responses: { reasons: [unsupported(8, 'dynamic_batching.preserve_ordering')] },
   sequence_direct: { reasons: [unsupported(9, 'sequence_batching')] },
   sequence_oldest: { reasons: [unsupported(6, 'sequence_batching')] },
   sequence_implicit_state: { reasons: [unsupported(7, 'sequence_batching')] },
   sequence_iterative: { reasons: [unsupported(7, 'sequence_batching')] },
-  ensemble_text: { reasons: [unsupported(7, 'ensemble_scheduling')] },
-  ensemble_images: { reasons: [unsupported(10, 'ensemble_scheduling')] },
   response_cache_on: { reasons: [unsupported(7, 'response_cache.enable')] },
-  warmed_up: { reasons: [unsupported(6, 'model_warmup')] },
-  decoupled_answers: { reasons: [unsupported(8, 'model_transaction_policy.decoupled')] },
+  decoupled_answers: {
+    reasons: [
+      invalid(
+        8,
+        'model_transaction_policy.decoupled',
+        "models of the backend 'onnxruntime' give one response",
+      ),
+    ],
+  },
   ragged_texts: { reasons: [unsupported(5, 'input[0].allow_ragged_batch'), unsupported(7, 'batch_input')] },
   scattered_output: { reasons: [unsupported(6, 'batch_output')] },
   accelerator_tensorrt: {
@@ -58,7 +55,9 @@ const notBuilt: Readonly<Record<string, Refused>> = {
   other_runtime: { reasons: [unsupported(3, 'runtime')] },
 };
 
-/** `line` 0: the backend is not written, but told by the files. */
+/**
+ * The refusal of an unknown backend. With `line` 0 the backend is not written, but follows from the files.
+ */
 function unknownBackend(name: string, line: number, files: Readonly<Record<string, string>>): Refused {
   return {
     reasons: [invalid(line, 'backend', `unknown backend '${name}'; there are onnxruntime, identity`)],
@@ -75,7 +74,7 @@ const otherBackends: Readonly<Record<string, Refused>> = {
   mistake_backend: unknownBackend('onnxruntime_onnx', 2, { 'model.onnx': '' }),
 };
 
-/** What people write by mistake. */
+/** Common mistakes. */
 const mistakes: Readonly<Record<string, Refused>> = {
   mistake_name: { reasons: [invalid(2, 'name', 'unexpected name "text_classifer"')] },
   mistake_batch_in_dims: {
@@ -118,7 +117,6 @@ const mistakes: Readonly<Record<string, Refused>> = {
   mistake_default_priority: {
     reasons: [
       invalid(8, 'dynamic_batching.default_priority_level', 'expected 1 to priority_levels, 2, but found 3'),
-      unsupported(7, 'dynamic_batching.priority_levels'),
     ],
   },
   mistake_two_schedulers: {
@@ -131,9 +129,17 @@ const mistakes: Readonly<Record<string, Refused>> = {
     ],
   },
   mistake_ensemble_instances: {
+    reasons: [invalid(5, 'instance_group', 'an ensemble has no instances of its own')],
+  },
+  // Models of theirs are not in the repository.
+  ensemble_text: {
+    reasons: [invalid(10, 'ensemble_scheduling.step[0].model_name', "no repository has a model 'tokenizer'")],
+  },
+  ensemble_images: {
     reasons: [
-      invalid(5, 'instance_group', 'an ensemble has no instances of its own'),
-      unsupported(6, 'ensemble_scheduling'),
+      invalid(13, 'ensemble_scheduling.step[0].model_name', "no repository has a model 'jpeg_decoder'"),
+      invalid(19, 'ensemble_scheduling.step[1].model_name', "no repository has a model 'classify'"),
+      invalid(25, 'ensemble_scheduling.step[2].model_name', "no repository has a model 'detect'"),
     ],
   },
   mistake_reshape: { reasons: [invalid(4, 'input[0].reshape', 'differ in size: 16 and 15 elements')] },
@@ -212,10 +218,7 @@ const mistakes: Readonly<Record<string, Refused>> = {
     ],
   },
   mistake_cached_decoupled: {
-    reasons: [
-      invalid(7, 'response_cache.enable', 'a decoupled model cannot use the response cache'),
-      unsupported(6, 'model_transaction_policy.decoupled'),
-    ],
+    reasons: [invalid(7, 'response_cache.enable', 'a decoupled model cannot use the response cache')],
   },
   mistake_control: {
     reasons: [
@@ -247,7 +250,10 @@ const mistakes: Readonly<Record<string, Refused>> = {
 /** By folder; those that need a GPU are in {@link needGpu}. */
 export const refused: Readonly<Record<string, Refused>> = { ...notBuilt, ...otherBackends, ...mistakes };
 
-/** Folders of models that need a GPU unless the server's `instanceKind` is 'cpu', with the line that says so. */
+/**
+ * Folders of models that need a GPU unless the server's `instanceKind` is 'cpu', with the line that asks for
+ * it.
+ */
 export const needGpu: Readonly<Record<string, number>> = {
   gpu_each: 7,
   gpu_listed: 9,

@@ -1,4 +1,4 @@
-/** Lays the corpus out as a repository, with a model for each configuration. */
+/** Writes the corpus as a repository, with a model for each configuration. */
 
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -38,7 +38,7 @@ function versions(name: string, expected: Partial<Served>): NonNullable<Reposito
   return Object.fromEntries(folders.map((version) => [String(version), content]));
 }
 
-/** A model that fits where the configuration can be read; for the others it does not matter. */
+/** A model that fits, if the configuration can be read. For the others it does not matter. */
 function fitting(name: string): Uint8Array {
   let written;
   try {

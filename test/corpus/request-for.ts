@@ -1,4 +1,4 @@
-/** A request that fits a configuration, and the check that the answer does. */
+/** Makes a request that fits a configuration, and checks the answer. */
 
 import assert from 'node:assert/strict';
 import type { InferenceServer, Inputs, ModelConfig, TensorInput } from '../../src/index.js';
@@ -7,10 +7,10 @@ import type { Datatype } from '../../src/tensor/datatype.js';
 import { variableSize } from './model-for.js';
 
 /**
- * Sends one request with zeros, or words, to a model, of two items where it batches, and checks names, datatypes and shapes
- * of what comes back.
+ * Sends one request with zeros, or words, to a model: two items if it batches. Checks the names, datatypes
+ * and shapes of the outputs.
  *
- * @returns What came back.
+ * @returns The result.
  */
 export async function askOnce(server: InferenceServer, name: string): ReturnType<InferenceServer['infer']> {
   const { config } = server.model(name);

@@ -1,4 +1,4 @@
-/** The configurations under `configs/` that load, answer a request, and what is told of them. */
+/** The configurations under `configs/` that load and answer a request, with their notes. */
 
 import {
   addModel,
@@ -13,7 +13,7 @@ const completed = ['input[0]', 'output[0]'];
 
 /** By folder. */
 export const served: Readonly<Record<string, Served>> = {
-  // Text, images, tables.
+  // These are texts, images and tables.
   text_classifier: {
     config: {
       'dynamic_batching.preferred_batch_size': [8, 16],
@@ -25,6 +25,15 @@ export const served: Readonly<Record<string, Served>> = {
   sentence_encoder: {
     config: { 'dynamic_batching.preferred_batch_size': [64], 'output.1.dims': [128, 384] },
   },
+  priority_levels: {
+    config: {
+      'dynamic_batching.priority_levels': 3,
+      'dynamic_batching.priority_queue_policy.3.timeout_action': 'DELAY',
+    },
+  },
+  queue_policy: { config: { 'dynamic_batching.default_queue_policy.max_queue_size': 64 } },
+  bounded_queue: { config: { 'dynamic_batching.default_queue_policy.max_queue_size': 100 } },
+  ordered_responses: { config: { 'dynamic_batching.preserve_ordering': true } },
   token_tagger: { config: { 'dynamic_batching.preferred_batch_size': [16] } },
   resnet50: {
     notes: ['input[0].format'],
@@ -47,7 +56,7 @@ export const served: Readonly<Record<string, Served>> = {
     },
   },
 
-  // Shapes that are not the model's.
+  // Their shapes differ from the model's.
   depth_map: { config: { 'input.0.reshape.shape': [1024] } },
   scalar_score: { config: { 'output.0.reshape.shape': [] } },
   scalar_without_batch: { config: { 'input.0.reshape.shape': [] } },
@@ -56,9 +65,10 @@ export const served: Readonly<Record<string, Served>> = {
   fewer_outputs: { model: sumAndDifferenceModel },
   narrowed_input: { model: rowSumModel },
   batch_of_one: {},
+  warmed_up: {},
   huge_batch: { config: { 'dynamic_batching.preferred_batch_size': [2147483647] } },
 
-  // How the runtime runs them.
+  // They say how the runtime runs them.
   graph_level_basic: { config: { 'optimization.graph.level': -1 } },
   graph_level_off: { config: { 'optimization.graph.level': 2 } },
   thread_counts: { config: { 'parameters.intra_op_thread_count.string_value': '1' } },
@@ -75,14 +85,14 @@ export const served: Readonly<Record<string, Served>> = {
   kind_auto: { config: { 'instance_group.0.count': 2 } },
   identity_delay: { file: null, config: { platform: '', 'instance_group.0.count': 2 } },
 
-  // Versions and files.
+  // They are about versions and files.
   version_latest_two: { folders: [1, 2, 10], versions: [2, 10] },
   version_all: { folders: [1, 2, 10], versions: [1, 2, 10] },
   version_specific: { folders: [1, 2, 3], versions: [1, 3] },
   version_empty_policy: { folders: [4, 5], versions: [4, 5] },
   renamed_file: { file: 'classifier-int8.onnx' },
 
-  // What is left out is completed from the model's file.
+  // Whatever they leave out is completed from the model's file.
   completion_comment_only: {
     model: addModel,
     notes: ['max_batch_size', ...completed, 'dynamic_batching'],
@@ -123,7 +133,7 @@ export const served: Readonly<Record<string, Served>> = {
     config: { max_batch_size: 0, 'input.0.dims': [4, 16], dynamic_batching: undefined },
   },
 
-  // Without effect here, or anywhere.
+  // They have no effect here, or nowhere.
   gpu_tuning_left_in: {
     notes: [
       'optimization.priority',
@@ -140,7 +150,7 @@ export const served: Readonly<Record<string, Served>> = {
   accelerator_cuda_on_cpu: {
     notes: ['optimization.execution_accelerators.gpu_execution_accelerator[0]'],
   },
-  labelled_metrics: { notes: ['metric_tags', 'model_metrics'], config: { 'metric_tags.team': 'search' } },
+  labelled_metrics: { config: { 'metric_tags.team': 'search' } },
   rate_limited: { notes: ['instance_group[0].rate_limiter'] },
   custom_parameters: {
     notes: [
@@ -158,7 +168,7 @@ export const served: Readonly<Record<string, Served>> = {
     config: { 'instance_group.0.count': 1, 'instance_group.1.name': 'twins' },
   },
 
-  // One text, many ways to write it.
+  // They are one configuration, written in many ways.
   format_angle_brackets: {
     config: { 'dynamic_batching.preferred_batch_size': [4, 8], 'output.0.dims': [16] },
   },

@@ -1,4 +1,4 @@
-/** Answers: to whom they go, in which order and turns, and what becomes of their pages. */
+/** Responses: who gets them, in which order and turns, and what happens to their pages. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -51,7 +51,7 @@ test('of several responses the first is the answer, and the final one frees the 
   bench.ask([3]);
   await turn();
   assert.equal(bench.port.sent[1]?.slot, to.slot);
-  // Of another use of the slot.
+  // This response belongs to another use of the slot.
   bench.port.answer(response(13, true));
   bench.echo();
   await bench.settled([next]);
@@ -143,7 +143,7 @@ test('a page comes back when it is read, and is seen anew if it was not kept', a
   };
   await round();
   await round();
-  // By copy its memory is never asked for.
+  // Without shared memory, the memory of a page is never asked for.
   const seen = (...ids: number[]): number[] => (bench.port.external() ? ids : []);
   assert.deepEqual([bench.port.asked, bench.port.recycled], [seen(0), [0, 0]]);
   bench.port.keepsPages = false;
@@ -158,7 +158,7 @@ for (const external of [true, false]) {
     t.after(() => (process.env['TRITONTS_NO_EXTERNAL_BUFFERS'] = before));
     process.env['TRITONTS_NO_EXTERNAL_BUFFERS'] = external ? '' : '1';
     const bench = new Bench();
-    // A group each, of 4 KiB each.
+    // Each is a group of its own, with 4 KiB.
     const asked = Array.from({ length: 3000 }, (_, i) =>
       bench.ask(new Array<number>(1000 + (i % 2)).fill(i)),
     );
@@ -170,7 +170,7 @@ for (const external of [true, false]) {
     await bench.idle();
     assert.equal(bench.port.slabs.length, 4);
     assert.deepEqual(bench.port.asked, []);
-    // No group holds what it wrote to.
+    // No group refers to the views that it wrote to.
     await turn();
     collectGarbage();
     assert.equal(dropped.filter((slab) => slab.deref() !== undefined).length, 0);

@@ -45,6 +45,38 @@ test('one that was aborted in its tick is sent and cancelled, with its reason', 
   assert.equal(bench.port.cancelled.flat().length, 1);
 });
 
+test('a call that takes long leaves the rejections to the next turns', async () => {
+  const bench = new Bench();
+  const controller = new AbortController();
+  const asked = await bench.askMany(20_000, { signal: controller.signal });
+  bench.port.onCancel = () => {
+    const end = performance.now() + 2;
+    while (performance.now() < end);
+  };
+  controller.abort();
+  assert.equal(bench.port.cancelled.length, 1);
+  // One portion: what is rejected before the first look at the clock.
+  assert.ok(asked.filter(({ settled }) => settled).length <= 32);
+  bench.echo();
+  await bench.settled(asked);
+  assert.ok(asked.every(({ outcome }) => outcome === 'CANCELLED'));
+  await bench.idle();
+});
+
+test('of many that fail together the first errors have frames', async () => {
+  const bench = new Bench();
+  bench.version.groupRoom = 64;
+  const asked = await bench.askMany(64);
+  const [to] = bench.port.sent;
+  assert.ok(to);
+  bench.port.answer({ to, count: 64, code: 5, message: 'the server is closing' });
+  await bench.settled(asked);
+  const stacks = asked.map(({ error }) => error?.stack ?? '');
+  assert.ok(stacks.slice(0, 32).every((stack) => stack.includes('\n    at ')));
+  assert.ok(stacks.slice(32).every((stack) => stack === 'TritonError: the server is closing'));
+  await bench.idle();
+});
+
 test('one that is answered or fails after its signal fired is cancelled all the same', async () => {
   const bench = new Bench();
   const controller = new AbortController();
@@ -52,7 +84,7 @@ test('one that is answered or fails after its signal fired is cancelled all the 
   const asked = await bench.askMany(20_000, { signal });
   const sent = bench.port.sent.splice(0);
   controller.abort('why');
-  // More than are rejected in one turn.
+  // There are more than are rejected in one turn.
   const waiting = asked.filter(({ settled }) => !settled);
   assert.ok(waiting.length > 0);
   for (const [i, to] of sent.reverse().entries()) {
@@ -74,12 +106,12 @@ test('those of one signal are cancelled by one call that names their groups, and
   bench.version.groupRoom = 1024;
   const controller = new AbortController();
   const asked = await bench.askMany(50_000, { signal: controller.signal });
-  // By this clock each look is 10 ms after the one before.
+  // By this clock, each look is 10 ms after the one before.
   let looked = 0;
   const now = t.mock.method(performance, 'now', () => 10 * looked++);
   controller.abort();
   now.mock.restore();
-  // The first look at the clock after 32 of them ends the slice.
+  // The first look at the clock comes after 32 of them, and ends the slice.
   assert.ok(asked.filter(({ settled }) => settled).length <= 32);
   assert.equal(bench.port.cancelled.length, 1);
   assert.equal(bench.port.cancelled[0]?.length, bench.port.sent.length);
@@ -107,7 +139,7 @@ test('signals are listened to also where there are always more answers', async (
   bench.version.groupRoom = 1024;
   const controller = new AbortController();
   const { signal } = controller;
-  // More than one turn delivers, over and over: some page is always left.
+  // One turn cannot deliver all of them, so some page is always left.
   await bench.askMany(4096);
   const refill = async (): Promise<void> => {
     for (const to of bench.port.sent.splice(0)) {
@@ -126,7 +158,7 @@ test('signals are listened to also where there are always more answers', async (
     assert.ok(rounds < 50, 'nobody listens');
     await refill();
   }
-  // It was put off: what is in pages needs no listener.
+  // The listener came later, because requests whose responses are in pages need none.
   assert.ok(rounds > 0);
   assert.ok(bench.port.pages.size > 0);
   controller.abort();

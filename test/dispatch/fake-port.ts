@@ -1,6 +1,6 @@
 /**
- * The engine's side of a port, in memory: what was written is taken apart, and answers are pages as the test writes them.
- * Where JavaScript breaks a rule of the seam, it throws.
+ * The engine's side of a port, in memory. It decodes submissions, and delivers pages as the test writes them.
+ * It throws if JavaScript breaks a rule of the interface.
  */
 
 import assert from 'node:assert/strict';
@@ -30,24 +30,24 @@ export interface SentGroup {
   readonly inputs: readonly SentInput[];
 }
 
-/** An input of a group: the shape of each request, and the floats of all, request by request. */
+/** An input of a group: the shape of each request, and the floats of all requests, one after another. */
 export interface SentInput {
   readonly index: number;
   readonly shape: readonly number[];
   readonly floats: readonly (readonly number[])[];
   readonly staged: boolean;
-  /** Where it begins in its slab. */
+  /** Its offset in the slab. */
   readonly offset: number;
 }
 
-/** A response, or several alike to neighbours. */
+/** A response, or several alike ones to neighbours. */
 export interface FakeResponse {
   readonly to: Pick<SentGroup, 'slot' | 'generation'>;
   readonly first?: number;
   readonly count?: number;
   /** Default true. */
   readonly final?: boolean;
-  /** By output, by request; large ones are one request's. */
+  /** Values by output and request. Large outputs belong to one request. */
   readonly outputs?: readonly {
     readonly index: number;
     readonly floats: readonly (readonly number[])[];
@@ -71,27 +71,31 @@ export class FakePort implements NativePort {
   readonly submissionMemory: ArrayBuffer = new ArrayBuffer(submissionWords * 4);
   readonly slabs: ArrayBuffer[] = [];
   readonly blocks: Map<number, readonly number[]> = new Map();
-  /** What came, in order, and in how many calls. */
+  /** The groups that came, in order, and the number of calls. */
   readonly sent: SentGroup[] = [];
   submissions = 0;
-  /** What comes of a submission: nothing, its refusal, or how many pages there are at once. */
+  /** The outcome of a submission: nothing, a refusal, or the number of pages that exist at once. */
   onSubmit: (groups: readonly SentGroup[], run: boolean) => NativeStatus | number = () => 0;
-  /** Slot, generation, first and count of each, call by call. */
+  /** The slot, generation, first request and count of each entry, call by call. */
   readonly cancelled: (readonly number[])[][] = [];
+  /** Called within each of these calls. */
+  onCancel: () => void = () => undefined;
+  /** What JavaScript said that its callers read. */
+  readonly reads: (readonly number[])[] = [];
   hasMemory = true;
   keepsPages = true;
   readonly recycled: number[] = [];
   readonly pages: Map<number, Page> = new Map();
-  /** Of these JavaScript asked for the memory. */
+  /** Pages whose memory JavaScript has asked for. */
   readonly asked: number[] = [];
   held = 0;
   detached = false;
   acknowledged = 0;
   readonly #external: boolean;
   readonly #onPages: (count: number) => void;
-  /** Of pages that are kept, by their ids. */
+  /** Memory of kept pages, by their ids. */
   readonly #memories: Map<number, ArrayBuffer> = new Map();
-  /** Those that are dropped keep their numbers. */
+  /** Dropped slabs keep their numbers. */
   #mostSlabs = 0;
   #blockId = 0;
 
@@ -100,7 +104,7 @@ export class FakePort implements NativePort {
     this.#external = external;
   }
 
-  /** Writes a page of its own for the responses; tell of it with {@link signal}, or as what a submission returns. */
+  /** Writes a page with the responses. {@link signal} announces it, or the result of a submission. */
   write(responses: readonly FakeResponse[]): number {
     let id = 0;
     while (this.pages.has(id)) id++;
@@ -146,12 +150,12 @@ export class FakePort implements NativePort {
     return 1;
   }
 
-  /** Has the pages delivered that the header names. */
+  /** Announces pages that the header lists. */
   signal(count = 1): void {
     this.#onPages(count);
   }
 
-  /** Writes and signals. */
+  /** Writes responses and announces them. */
   answer(...responses: readonly FakeResponse[]): void {
     this.signal(this.write(responses));
   }
@@ -219,6 +223,7 @@ export class FakePort implements NativePort {
     const list: number[][] = [];
     for (let at = 0; at < words; at += 4) list.push([...from.subarray(at, at + 4)]);
     this.cancelled.push(list);
+    this.onCancel();
   }
   shrink(): void {
     this.#memories.clear();
@@ -232,7 +237,7 @@ export class FakePort implements NativePort {
     target.set(new Uint8Array(this.#page(id).memory));
   }
   takeLarge(): undefined {
-    // As where that is forbidden: all is copied.
+    // This is where external buffers are forbidden: everything is copied.
   }
   largeBytes(page: number, number: number): number {
     return this.#page(page).large[number]?.byteLength ?? 0;
@@ -243,6 +248,10 @@ export class FakePort implements NativePort {
     target.set(new Uint8Array(floats.buffer));
     this.#page(page).large[number] = undefined;
   }
+  read(slot: number, generation: number, position: number, responses: number, bytes: number): void {
+    this.reads.push([slot, generation, position, responses, bytes]);
+  }
+
   recycle(id: number): boolean {
     assert.ok(this.pages.delete(id), 'a page comes back twice');
     this.recycled.push(id);

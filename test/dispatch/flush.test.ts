@@ -1,4 +1,7 @@
-/** Flushes: which of the tick's requests they take, what comes of refused ones, and what runs in the middle of a request. */
+/**
+ * Flushes: which requests of the tick they send, what happens to refused ones, and submissions in the middle
+ * of a request.
+ */
 
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
@@ -26,7 +29,7 @@ test('a refused flush rejects its requests, each with an error of its own that n
   assert.equal(bench.port.held, 0);
 });
 
-/** Asks for more groups than a submission has room for; the last one's record does not fit. */
+/** Makes more groups than a submission has room for. The last record does not fit. */
 function askTooMany(bench: Bench, signal?: AbortSignal): Asked[] {
   return Array.from({ length: moreThanFits }, (_, i) =>
     bench.ask(new Array<number>(1 + (i % 2)).fill(i), { signal }),
@@ -49,7 +52,7 @@ test('a submission that is refused in the middle of a request rejects those that
   await bench.settled(asked.slice(0, refused));
   for (const [i, { outcome }] of asked.entries())
     assert.equal(outcome, i < refused ? 'UNAVAILABLE' : undefined);
-  // Those that were not refused still have their signals, which are listened to.
+  // Requests that were not refused keep their signals, which have listeners.
   assert.equal(getEventListeners(signal, 'abort').length, 1);
   bench.echo();
   await bench.settled(asked);

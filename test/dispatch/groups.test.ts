@@ -1,4 +1,7 @@
-/** Requests of a tick that differ in their bytes alone go to the engine as one; their callers get what they would else. */
+/**
+ * Requests of a tick that differ only in their bytes go to the engine as one group, and their callers notice
+ * nothing.
+ */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -13,12 +16,12 @@ import {
   row,
   serve,
   statisticsAfter,
-} from '../server/harness.js';
+} from '../support/harness.js';
 
-/** A dynamic batcher that waits for a full batch, as long as a test may take. */
+/** A dynamic batcher that waits for a full batch for as long as a test may take. */
 const patient = 'max_queue_delay_microseconds: 5000000';
 
-/** Numbers below `most`, the same ones each time. */
+/** Random numbers below `most`, the same in each run. */
 function dice(seed: number): (most: number) => number {
   let state = seed;
   return (most) => {
@@ -66,7 +69,8 @@ for (const inline of ['auto', 'off'] as const) {
 
 test('they fill batches as they would one by one', async (t) => {
   const server = await serve(t, { add: onnx(undefined, { maxBatchSize: 6, batching: patient }) });
-  // The first batch is full with two rows of the second request, were it not for rows that belong together.
+  // The first two rows of the second request would fill the first batch, if rows of a request could be
+  // separated.
   const sizes = [1, 1, 1, 1, 3, 3, 1, 1, 1, 1, 1, 1, 2, 2, 1, 1];
   const results = await Promise.all(sizes.map((rows, i) => server.infer('add', { x: row(i, rows * 16) })));
   for (const [i, rows] of sizes.entries()) {
@@ -129,7 +133,7 @@ test('of a run that fails each gets an error of its own', async (t) => {
   });
   const server = await serve(t, { m: model });
   const errors = await Promise.all(
-    [0, 1, 99, 2].map((index) => rejection(server.infer('m', { index: BigInt64Array.of(BigInt(index)) }))),
+    [96, 97, 98, 99].map((index) => rejection(server.infer('m', { index: BigInt64Array.of(BigInt(index)) }))),
   );
   assert.equal(new Set(errors).size, 4);
   for (const { code, model: named } of errors) assert.deepEqual([code, named], ['INTERNAL', 'm']);
@@ -152,7 +156,7 @@ test('each has its own id, in its answer and in its error', async (t) => {
     results.map(({ id }) => id),
     ids,
   );
-  // They ran together.
+  // All of them ran in one batch.
   for (const { timings } of results) assert.equal(timings.batchSize, ids.length);
   const errors = await Promise.all(ask(99).map(rejection));
   assert.deepEqual(
@@ -162,7 +166,7 @@ test('each has its own id, in its answer and in its error', async (t) => {
 });
 
 test('only those beyond the limit of bytes in flight are refused', async (t) => {
-  // A row of 16 floats and its answer are 128 bytes.
+  // A row of 16 floats and its answer take 128 bytes.
   const server = await serve(t, { slow: identity({ delayMs: 5 }) }, { maxInFlightBytes: 1000 });
   for (let round = 0; round < 3; round++) {
     const requests = Array.from({ length: 12 }, (_, i) => server.infer('slow', { x: row(i) }));
@@ -211,6 +215,6 @@ test('the event loop has its turns while thousands of them are refused', async (
   setImmediate(count);
   await Promise.all(requests);
   counting = false;
-  // At most 1,024 answers a turn.
+  // A turn delivers at most 1,024 responses.
   assert.ok(turns >= 19, `${turns} turns`);
 });

@@ -1,4 +1,6 @@
-/** A dispatcher over a {@link FakePort}, a model version of float inputs, and what became of its requests. */
+/**
+ * A dispatcher over a {@link FakePort}, a model version with float inputs, and the outcomes of its requests.
+ */
 
 import assert from 'node:assert/strict';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -18,23 +20,23 @@ import type { MemoryViews } from '../../src/tensor/memory.js';
 import type { TypedArray } from '../../src/tensor/types.js';
 import { FakePort, type FakeResponse } from './fake-port.js';
 
-/** A version with float inputs of any length, whose requests have one row. */
+/** A version with two float inputs of any length. Each request has one row. */
 export class FakeVersion implements DispatchTarget {
   readonly uid: number;
   readonly name = 'fake';
   readonly wires: readonly ['Float32Array', 'Float32Array'] = ['Float32Array', 'Float32Array'];
   groupRoom = 1;
   released = 0;
-  /** Who takes what this one took no more. */
+  /** The version that serves requests after this one was unloaded. */
   next: () => DispatchTarget = () => this;
-  // As the real ones do, each request uses it again.
+  // All requests use this object, as in a real version.
   readonly #encoded: EncodedInputs = new EncodedInputs(2);
 
   constructor(uid = 7) {
     this.uid = uid;
   }
 
-  /** The inputs of a request; undefined: it is absent. */
+  /** Encodes the inputs of a request; undefined stands for an absent input. */
   encode(...inputs: readonly (readonly number[] | undefined)[]): EncodedInputs {
     for (const i of [0, 1]) {
       const floats = inputs[i];
@@ -76,13 +78,13 @@ export class FakeVersion implements DispatchTarget {
   }
 }
 
-/** A request, and what became of it. */
+/** A request and its outcome. */
 export class Asked implements Waiter<unknown> {
-  /** What it was settled with. */
+  /** The value that it was settled with. */
   value: unknown;
   error: (Error & { readonly code?: string }) | undefined;
   settled = false;
-  /** Called when it is. */
+  /** Called when it is settled. */
   then: () => void = () => undefined;
 
   resolve(value: unknown): void {
@@ -103,20 +105,21 @@ export class Asked implements Waiter<unknown> {
     this.settled = true;
   }
 
-  /** The first output, or the code of the error; undefined where there is neither yet. */
+  /** The first output, or the code of the error; undefined while there is neither. */
   get outcome(): unknown {
     if (this.error) return this.error.code;
     return this.settled ? (this.value as { readonly y0: unknown }).y0 : undefined;
   }
 }
 
-/** Options of a request that are not the usual ones. */
+/** Options of a request that differ from the defaults. */
 export type Options = Partial<DispatchRequest>;
 
 const usual: DispatchRequest = {
   id: '',
   wanted: undefined,
   signal: undefined,
+  attributes: undefined,
   owner: undefined,
   ownOutputs: false,
   into: undefined,
@@ -138,7 +141,7 @@ export class Bench {
     this.port = holder.port;
   }
 
-  /** Asks for the version's answer. */
+  /** Makes a request to the version. */
   ask(input: readonly number[], options?: Options, second?: readonly number[]): Asked {
     const asked = new Asked();
     const request = options ? { ...usual, ...options } : usual;
@@ -146,7 +149,7 @@ export class Bench {
     return asked;
   }
 
-  /** Asks many times, with [0], [1], …; then all of that is sent. */
+  /** Makes `count` requests, with [0], [1], …, and sends all of them. */
   async askMany(count: number, options?: Options): Promise<Asked[]> {
     const asked = Array.from({ length: count }, (_, i) => this.ask([i], options));
     await turn();
@@ -173,7 +176,7 @@ export class Bench {
     }
   }
 
-  /** Answers each request of the groups that were sent and not answered with its own first input. */
+  /** Answers each request that was sent and not answered with its own first input. */
   echo(): void {
     let responses: FakeResponse[] = [];
     let room = pageBytes;
@@ -196,5 +199,5 @@ export class Bench {
 // eslint-disable-next-line @typescript-eslint/unbound-method -- of which only the identity matters
 const entry: EntryPoint = Bench.prototype.ask;
 
-/** Requests of so many lengths are as many groups, of which a submission takes 4,369. */
+/** This many requests of different lengths are as many groups. A submission has room for 4,369. */
 export const moreThanFits = 4400;

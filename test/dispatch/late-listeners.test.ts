@@ -1,20 +1,20 @@
-/** Signals of requests that are answered late, while their groups are used again by others. */
+/** Signals of requests whose responses come late, while other requests use their groups. */
 
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
 import type { TritonError } from '../../src/index.js';
-import { floats, identity, row, serve } from '../server/harness.js';
+import { floats, identity, row, serve } from '../support/harness.js';
 
 test('a signal never cancels what came to be where its own request was', async (t) => {
   const server = await serve(t, { echo: identity({ maxBatchSize: 64 }), slow: identity({ delayMs: 20 }) });
-  // More than are delivered in one turn of the event loop, over and over, each with a signal of its own.
+  // There are more than one turn of the event loop delivers, each with a signal of its own.
   for (let round = 0; round < 5; round++) {
     const controllers = Array.from({ length: 3000 }, () => new AbortController());
     const first = controllers.map(({ signal }, i) => server.infer('echo', { x: row(i) }, { signal }));
     const followers = first.map(async (request, i) => {
       assert.equal(floats(await request)[0], i);
-      // Takes the place of a request that has ended, with another signal.
+      // This request takes the place of one that has ended, with another signal.
       const { signal } = new AbortController();
       const again = server.infer(i % 100 === 0 ? 'slow' : 'echo', { x: row(i + 1) }, { signal });
       controllers[i]?.abort();

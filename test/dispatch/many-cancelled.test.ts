@@ -1,10 +1,13 @@
-/** Many requests that are cancelled at once: each rejects, others do not, and the event loop has its turns meanwhile. */
+/**
+ * Many requests are cancelled at once: each of them rejects, others do not, and the event loop has turns
+ * meanwhile.
+ */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { TritonError } from '../../src/index.js';
-import { floats, identity, row, serve } from '../server/harness.js';
+import { floats, identity, row, serve } from '../support/harness.js';
 
 /** Counts turns of the event loop until it is stopped. */
 function countTurns(): { stop(): number } {
@@ -42,7 +45,7 @@ test('one signal cancels fifty thousand queued requests, in turns of the event l
   controller.abort();
   await Promise.all(requests);
   assert.ok(turns.stop() > 5);
-  // On a machine that is busy, a batch or two may have run before.
+  // On a busy machine a batch or two may have run before.
   const { CANCELLED = 0, ...rest } = Object.fromEntries(errors);
   assert.ok(CANCELLED > 49_900 && CANCELLED <= 50_000, `${CANCELLED} were cancelled`);
   assert.deepEqual(rest, {});
@@ -52,7 +55,7 @@ test('one signal cancels fifty thousand queued requests, in turns of the event l
   );
 });
 
-test('a map that is left with many in flight gives its memory back, and lets others go on', async (t) => {
+test('a map that is left with many requests in flight frees its memory, and others go on', async (t) => {
   const server = await serve(t, { slow: identity({ delayMs: 5, maxBatchSize: 64 }) });
   const model = server.model('slow');
   const x = row(5);
@@ -71,7 +74,7 @@ test('requests with a signal each are cancelled alone, whether they were sent or
   const controllers = Array.from({ length: 30 }, () => new AbortController());
   const requests = controllers.map(({ signal }, i) => server.infer('slow', { x: row(i) }, { signal }));
   const settled = Promise.allSettled(requests);
-  // Before they are sent.
+  // These are cancelled before they are sent.
   for (const [i, controller] of controllers.entries()) if (i % 3 === 0) controller.abort();
   await turn();
   for (const [i, controller] of controllers.entries()) if (i % 3 === 1) controller.abort();

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import fc from '../support/fast-check.js';
 import { slabBytes, slabMostBytes, slabUnit } from '../../src/addon/layout.js';
 import { SlabAllocator } from '../../src/dispatch/slabs.js';
 
-/** An allocator, and how many slabs it has asked for. */
+/** An allocator, and a function that tells how many slabs it has asked for. */
 function allocator(limit = 64 * slabBytes): { slab: SlabAllocator; slabs: () => number } {
   let slabs = 0;
   const slab = new SlabAllocator(() => {
@@ -13,13 +13,13 @@ function allocator(limit = 64 * slabBytes): { slab: SlabAllocator; slabs: () => 
   return { slab, slabs: () => slabs };
 }
 
-/** Ranges are cut in powers of two from 64 on. */
+/** The size of the range for `bytes`: a power of two from 64 on. */
 function sizeOf(bytes: number): number {
   return Math.max(64, 2 ** Math.ceil(Math.log2(bytes)));
 }
 
 const bytes = fc.integer({ min: 1, max: slabMostBytes });
-/** To take so many bytes, or to free the n-th of those that are taken. */
+/** Each step takes this many bytes, or frees one of the taken ranges. */
 const steps = fc.array(
   fc.oneof(
     bytes.map((take) => ({ take })),
@@ -74,7 +74,7 @@ test('a size hands its ranges out in the order they came back', () => {
     fc.property(bytes, fc.integer({ min: 1, max: 200 }), fc.nat(), (size, count, seed) => {
       const { slab } = allocator();
       const ranges = Array.from({ length: count }, () => slab.take(size));
-      // All that were cut with them are taken too, so that only what is freed now can come back.
+      // All ranges of the piece are taken, so only ranges that are freed now can come back.
       const cut = (64 << 10) / sizeOf(size);
       for (let rest = count; rest % cut !== 0; rest++) slab.take(size);
       const order = ranges.map((range, i) => ({ range, key: (i * 7919 + seed) % 1009 }));
@@ -124,7 +124,7 @@ test('at the limit there are no more ranges, until one comes back', () => {
   assert.equal(slab.take(4096), -1);
 });
 
-test('one slab there is, however low the limit', () => {
+test('there is one slab, however low the limit is', () => {
   const { slab } = allocator(1);
   assert.equal(slab.take(64), 0);
 });

@@ -1,4 +1,4 @@
-/** What is written for which requests, and what is kept of those that are refused. */
+/** What is written for which requests, and what is kept of refused ones. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -7,7 +7,7 @@ import { Submission } from '../../src/dispatch/submission.js';
 import { EncodedInputs } from '../../src/tensor/encoded.js';
 import { Asked, Bench, moreThanFits, type Options } from './harness.js';
 
-/** Groups as `length×count`, in the order they were sent. */
+/** The groups as `length×count`, in the order in which they were sent. */
 function sentOf({ port }: Bench): string[] {
   return port.sent.map(({ count, inputs }) => `${inputs[0]?.shape[1] ?? 0}×${count}`);
 }
@@ -17,7 +17,7 @@ test('requests of a tick that differ in their bytes alone are one record, with a
   await bench.askMany(1);
   await bench.askMany(5);
   await bench.askMany(5);
-  // There is room for as many as there was use for: 1, then 1 and 2 and 4, then those.
+  // There is room for as many as recent groups had: 1, then 1, 2 and 4, then the rest.
   assert.deepEqual(sentOf(bench), ['1×1', '1×1', '1×2', '1×2', '1×4', '1×1']);
   assert.equal(bench.port.submissions, 3);
   const two = bench.port.sent[2];
@@ -98,7 +98,7 @@ test('what does not fit into one submission comes in several, in order', async (
 test('a request that is too big for a record is refused, and keeps nothing', async () => {
   const bench = new Bench();
   const wanted = new Array<number>(70_000).fill(0);
-  // The ranges of so many would be two slabs.
+  // The ranges of all these would need two slabs.
   for (let i = 0; i < 600; i++) {
     assert.throws(() => bench.ask(new Array<number>(1024).fill(i), { wanted }), /too big/);
   }
@@ -106,7 +106,7 @@ test('a request that is too big for a record is refused, and keeps nothing', asy
   await turn();
   assert.deepEqual(sentOf(bench), ['1×1']);
   assert.equal(bench.port.slabs.length, 1);
-  // None of their groups is in use.
+  // No group is in use.
   assert.equal(bench.port.sent[0]?.slot, 0);
 });
 
@@ -114,15 +114,15 @@ test('a first input that another thread has made longer meanwhile is refused, an
   const bench = new Bench();
   const { dispatcher, version } = bench;
   const grown = new EncodedInputs(2);
-  // Of four bytes when they were counted.
+  // The array had four bytes when it was counted.
   grown.set(0, [1, 1], new Float32Array(64), 4);
-  const request = { id: '', wanted: undefined, signal: undefined, owner: undefined };
+  const request = { id: '', wanted: undefined, signal: undefined, attributes: undefined, owner: undefined };
   const options = { ...request, ownOutputs: false, into: undefined, pinned: false };
   const asked = new Asked();
   assert.throws(() => {
     dispatcher.send(version, grown, options, asked, () => undefined);
   }, /fake.*made longer/);
-  // It does not wait for a flush that nobody makes.
+  // It must not wait for a flush, because none is scheduled.
   await dispatcher.idle();
   const next = bench.ask([3]);
   await turn();
@@ -160,7 +160,7 @@ test('when the slabs are used up, small inputs are staged', async () => {
 
 test('where slabs are used up, free groups are not searched again and again', async (t) => {
   const bench = new Bench({ maxInFlightBytes: 1 });
-  // Many free groups, then all pieces of the slab for other sizes.
+  // First many free groups, then requests of other sizes that need all pieces of the slab.
   const asked = Array.from({ length: 2000 }, (_, i) => bench.ask(new Array<number>(1 + (i % 2)).fill(i)));
   await turn();
   bench.echo();
@@ -169,7 +169,7 @@ test('where slabs are used up, free groups are not searched again and again', as
   await turn();
   const free = t.mock.method(Submission.prototype, 'free');
   for (let i = 0; i < 100; i++) bench.ask(new Array<number>(1000 + (i % 2)).fill(i));
-  // Each frees what its own group has.
+  // Each frees only what its own group has.
   assert.ok(free.mock.callCount() <= 200, `${free.mock.callCount()} calls`);
   await turn();
   assert.ok(bench.port.sent.at(-1)?.inputs[0]?.staged);

@@ -13,7 +13,7 @@ test('a turn of the event loop is young for 0.75 ms after its first answer', asy
     assert.equal(turnIsYoung(), true);
     now += 0.1;
     assert.equal(turnIsYoung(), false);
-    // However long nobody asks, until the loop has its next turn.
+    // Without a new turn of the loop, the turn stays old, however long nobody asks.
     now += 100;
     assert.equal(turnIsYoung(), false);
     await setImmediate();

@@ -4,7 +4,7 @@ import { suite, test } from 'node:test';
 
 const types = await readFile(new URL('../../src/index.d.ts', import.meta.url), 'utf8');
 
-/** Comments with the line that they are about. */
+/** Comments with the line that follows them. */
 const documented = [...types.matchAll(/\/\*\*((?:(?!\*\/)[^])*)\*\/(?=\n\s*([^\n]*))/g)].map(
   ([, comment = '', line = '']) => ({ comment, line }),
 );
@@ -33,7 +33,7 @@ void suite('the comments of the public names', () => {
     const throws = documented.flatMap(({ comment }) => [...comment.matchAll(/@throws (.*)/g)]);
     assert.ok(throws.length > 10);
     for (const [all, text = ''] of throws) {
-      assert.match(text, /^\{TritonError\} (As |[A-Z_]{6,}|When |With |For )/, all);
+      assert.match(text, /^\{@link TritonError\} [A-Z_]{8,}/, all);
     }
   });
 });

@@ -1,4 +1,4 @@
-/** How to get each of the messages that `docs/errors.md` lists, in its order. */
+/** Situations that lead to the messages which `docs/errors.md` lists, in its order. */
 
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,13 +8,26 @@ import {
   InferenceServer,
   type InferenceServer as Server,
 } from '../../src/index.js';
+import { asking, readAll, streaming } from '../streams/harness.js';
 import { failingModel } from '../support/models.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';
-import { configText, identity, onnx, row, type Context } from '../server/harness.js';
+import {
+  chain,
+  configText,
+  ensemble,
+  identity,
+  onnx,
+  row,
+  statisticsAfter,
+  type Context,
+} from '../support/harness.js';
 
-/** What every situation has. */
+/** What every situation may use. */
 export interface Scene {
-  /** Of `echo` (y = x, FP32 [16], batches of at most 64), `slow`, which takes a minute, and `failing`; explicit. */
+  /**
+   * A server in explicit mode with models `echo` (y = x, FP32 [16], batches of at most 64), `slow`, which
+   * takes a minute, `failing`, and `writer`, which is decoupled.
+   */
   readonly server: Server;
   /** A folder of its own. */
   readonly folder: string;
@@ -26,6 +39,7 @@ export async function startScene(context: Context): Promise<Scene> {
     echo: identity(),
     slow: identity({ delayMs: 60_000 }),
     spare: identity(),
+    writer: streaming(),
     failing: onnx(failingModel(), {
       inputs: [{ name: 'index', datatype: 'INT64', dims: [1] }],
       outputs: [{ name: 'value', dims: [1] }],
@@ -33,26 +47,38 @@ export async function startScene(context: Context): Promise<Scene> {
   });
   const server = await createServer(repository, {
     modelControlMode: 'explicit',
-    loadModels: ['echo', 'slow', 'failing'],
+    loadModels: ['echo', 'slow', 'failing', 'writer'],
     maxInFlightBytes: 100_000,
   });
   context.after(() => server.close({ timeoutMs: 0 }));
   return { server, folder: await temporaryFolder(context) };
 }
 
-/** What is done: it throws, or rejects. */
+/** Leads to an error: it throws, or rejects. */
 export type Situation = (scene: Scene) => unknown;
 
 function list(...situations: readonly Situation[]): readonly Situation[] {
   return situations;
 }
 
-/** A configuration in a repository of its own. */
+/** Starts a server with a configuration in a repository of its own. */
 async function configured(folder: string, config: string): Promise<unknown> {
   return createServer(await writeRepository(folder, { mood: { config, versions: { '1': {} } } }));
 }
 
-/** By code, what is done for each message: it throws, or rejects. */
+/** Asks a model of one row a batch, whose runs take a minute, three times; waits for the first error. */
+async function askThrice(folder: string, policy: string): Promise<unknown> {
+  const batching = `default_queue_policy { ${policy} }`;
+  const slow = identity({ maxBatchSize: 1, delayMs: 60_000, batching });
+  const server = await createServer(await writeRepository(folder, { slow }));
+  try {
+    return await Promise.all([1, 2, 3].map(() => server.infer('slow', { x: row() })));
+  } finally {
+    await server.close({ timeoutMs: 0 });
+  }
+}
+
+/** For each code, one situation for each message. */
 export const errorSituations: Readonly<Record<string, readonly Situation[]>> = {
   INVALID_ARG: list(
     () => createServer('./models', { exitOnEror: true } as object),
@@ -68,6 +94,22 @@ export const errorSituations: Readonly<Record<string, readonly Situation[]>> = {
     ({ folder }) => configured(folder, 'max_batchsize: 4'),
     ({ folder }) => configured(folder, configText({ backend: 'identity', maxBatchSize: -1 })),
     ({ server }) => server.infer('echo', { z: row() }),
+    async ({ folder }) => {
+      const models = {
+        flat: identity({ maxBatchSize: 0, batching: false }),
+        whole: ensemble(chain(['flat'])),
+      };
+      await using server = await createServer(await writeRepository(folder, models));
+      await server.infer('whole', { x: new Float32Array(32) });
+    },
+    async ({ folder }) => {
+      const models = { echo: identity(), whole: ensemble(chain(['echo'])) };
+      await using server = await createServer(await writeRepository(folder, models), {
+        modelControlMode: 'explicit',
+        loadModels: ['whole'],
+      });
+      await server.unloadModel('echo');
+    },
     ({ server }) => server.infer('echo', {}),
     ({ server }) => server.infer('echo', { x: new Int32Array(16) }),
     ({ server }) => server.infer('echo', { x: new Float32Array(15) }),
@@ -76,6 +118,12 @@ export const errorSituations: Readonly<Record<string, readonly Situation[]>> = {
     ({ server }) => server.infer('echo', { x: [[1, 2], [3]] }),
     ({ server }) => server.infer('echo', { x: row() }, { outputs: ['z'] }),
     ({ server }) => server.infer('echo', { x: row() }, { into: { y: new Int32Array(16) } }),
+    ({ server }) => server.stream('writer', asking(1), { into: { y: new Int32Array(1) } }).next(),
+    ({ folder }) =>
+      configured(
+        folder,
+        configText({ backend: 'identity', more: 'model_transaction_policy { decoupled: true }' }),
+      ),
     async ({ server }) => (await server.infer('echo', { x: row() })).outputs['y']?.as('INT64'),
     () => Reflect.construct(InferenceServer, []),
   ),
@@ -111,6 +159,15 @@ export const errorSituations: Readonly<Record<string, readonly Situation[]>> = {
         controller.abort();
       });
     },
+    async ({ folder }) => {
+      const repository = await writeRepository(folder, { writer: streaming() });
+      await using server = await createServer(repository, { maxInFlightBytes: 1 << 20 });
+      const stream = server.stream('writer', asking(1_000_000, 'greedy', 1000));
+      await statisticsAfter(server, 'writer', 1);
+      throw (await readAll(stream)).error ?? new Error('there is none');
+    },
+    ({ folder }) => askThrice(folder, 'max_queue_size: 1'),
+    ({ folder }) => askThrice(folder, 'default_timeout_microseconds: 1000'),
     ({ folder }) =>
       writeRepository(folder, { add: onnx() }).then((repository) =>
         createServer(repository, { backendConfig: { onnxruntime: { library: '/no/such/library.so' } } }),
@@ -123,6 +180,8 @@ export const errorSituations: Readonly<Record<string, readonly Situation[]>> = {
       await using attached = await attachServer(server.handle);
       await attached.loadModel('echo');
     },
+    ({ server }) => server.infer('writer', asking(1)),
+    ({ server }) => server.model('writer').map([asking(1)]),
   ),
   CANCELLED: list(
     ({ server }) => server.infer('echo', { x: row() }, { signal: AbortSignal.abort() }),

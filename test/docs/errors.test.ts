@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, suite, test } from 'node:test';
 import type { TritonErrorCode } from '../../src/index.js';
-import { rejection } from '../server/harness.js';
+import { rejection } from '../support/harness.js';
 import { temporaryFolder } from '../support/repository.js';
 import { errorSituations, startScene } from './error-situations.js';
 
-/** All of them, or this does not compile. */
+/** Every code: without one of them this does not compile. */
 const codes: Readonly<Record<TritonErrorCode, true>> = {
   INVALID_ARG: true,
   NOT_FOUND: true,
@@ -21,12 +21,12 @@ const codes: Readonly<Record<TritonErrorCode, true>> = {
 const page = await readFile(new URL('../../../docs/errors.md', import.meta.url), 'utf8');
 const [introduction = '', ...sections] = page.split('\n## ');
 
-/** The cells in backticks that begin a table's rows. */
+/** The first cells of a table's rows, if they are in backticks. */
 function firstCells(text: string): string[] {
   return [...text.matchAll(/^\| `([^`]+)` +\|/gm)].map(([, cell = '']) => cell);
 }
 
-/** What a message of the page stands for: `…` is anything. */
+/** A pattern for a message of the page, in which `…` stands for anything. */
 function pattern(message: string): RegExp {
   const parts = message.split('…').map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'));
   return new RegExp(`^${parts.join('[^]*')}$`);

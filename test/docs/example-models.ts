@@ -1,4 +1,4 @@
-/** The models that `docs/models.md` talks about. Their configurations are in the text itself. */
+/** The models of `docs/models.md`. Their configurations are in its text. */
 
 import { optionalInputModel } from '../support/models.js';
 import { graph } from '../support/onnx/graph.js';
@@ -36,11 +36,15 @@ function tilesModel(): Uint8Array {
     .encode();
 }
 
-/** What lies in the repository of the text besides the configurations, by model. */
+/** The files of the repository in the text, by model, without the configurations. */
 export const exampleFiles: Readonly<Record<string, Files>> = {
   fahrenheit: { '1/model.onnx': fahrenheitModel() },
   mood: { '1/model.onnx': moodModel(), 'labels.txt': 'glad\ncalm\ncross\n' },
   tiles: { '1/model.onnx': tilesModel() },
   shift: { '1/model.onnx': optionalInputModel() },
   tuned: { '1/model.onnx': moodModel() },
+  warm: {
+    '1/model.onnx': moodModel(),
+    'warmup/words.bin': new Uint8Array(Float32Array.of(1, 0, 2, 0).buffer),
+  },
 };

@@ -17,7 +17,7 @@ const tracked = execFileSync('git', ['ls-files', '--cached', '--others', '--excl
   .filter((file) => existsSync(join(root, file)));
 const pages = tracked.filter((file) => file.endsWith('.md'));
 
-/** Text without blocks and spans of code, in which brackets are no links. */
+/** Text without code, in which brackets are no links. */
 function prose(text: string): string {
   return text
     .replace(/^(`{3,}|~{3,})[^]*?^\1\s*$/gm, '')
@@ -41,7 +41,7 @@ function anchors(file: string): Set<string> {
   return found;
 }
 
-/** What is wrong with the relative links of a page. */
+/** The relative links of a page that lead nowhere. */
 function deadLinks(page: string, text: string): string[] {
   const dead: string[] = [];
   for (const [, link = ''] of prose(text).matchAll(/\]\(([^)\s]+)(?:\s+"[^"]*")?\)/g)) {

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { readFile, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import test, { after } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { createServer } from '../../src/index.js';
 import { gpusOfLibrary } from '../../src/backends/cuda.js';
@@ -11,35 +10,29 @@ import { dataTypeOf } from '../../src/config/rules/description.js';
 import { datatypeOfNumber, type Datatype } from '../../src/tensor/datatype.js';
 import { elementTypes } from '../../src/tensor/elements.js';
 import { tensorFactory } from '../../src/tensor/output.js';
-import { rejection, start } from '../server/harness.js';
+import { rejection, start } from '../support/harness.js';
+import { linkPackages, root } from '../support/project.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';
 import { exampleFiles } from './example-models.js';
 import { situations } from './situations.js';
 
-const root = fileURLToPath(new URL('../../../', import.meta.url));
 const run = promisify(execFile);
 const page = await readFile(join(root, 'docs', 'models.md'), 'utf8');
 
-/** Code blocks that a comment `<!-- kind: name -->` stands before, by name. */
+/** Code blocks after a comment `<!-- kind: name -->`, by name. */
 function blocks(kind: string): Map<string, string> {
   const pattern = new RegExp(`<!-- ${kind}: (\\S+) -->\\s*\`\`\`\\w+\\n([^]*?)\`\`\``, 'g');
   return new Map([...page.matchAll(pattern)].map(([, name = '', text = '']) => [name, text]));
 }
 
-/** The repository that the page describes, with a folder in which its examples find the package. */
+/** The repository that the page describes. Its examples find the package there. */
 const folder = await temporaryFolder({ after });
 const repository = await writeRepository(
   join(folder, 'models'),
   Object.fromEntries(Object.entries(exampleFiles).map(([name, files]) => [name, { files }])),
 );
 for (const [path, text] of blocks('file')) await writeFile(join(folder, path), text);
-await mkdir(join(folder, 'node_modules'));
-for (const [name, target] of [
-  ['tritonts', root],
-  ['onnxruntime-node', dirname(fileURLToPath(import.meta.resolve('onnxruntime-node/package.json')))],
-] as const) {
-  await symlink(target, join(folder, 'node_modules', name), 'dir');
-}
+await linkPackages(folder, 'onnxruntime-node');
 
 test('the page shows a configuration of each model but the first', () => {
   const shown = [...blocks('file').keys()].sort();
@@ -56,7 +49,7 @@ for (const [name, code] of blocks('test')) {
   test(`the page's example '${name}' prints what it says`, async () => {
     const file = join(folder, `${name}.mjs`);
     await writeFile(file, code);
-    const { stdout, stderr } = await run(process.execPath, [file], { cwd: folder, timeout: 30_000 });
+    const { stdout, stderr } = await run(process.execPath, [file], { cwd: folder });
     const promised = [...code.matchAll(/console\.log\(.*\); \/\/ (.*)$/gm)].map(([, text]) => text);
     assert.equal(stderr, '');
     assert.ok(promised.length > 0);
@@ -81,7 +74,8 @@ for (const [name, { mood, request, link }] of Object.entries(situations)) {
     const attempt = async (): Promise<unknown> => (request ? request(server) : server.loadModel('mood'));
     const { code, message } = await rejection(attempt());
     const shown = `${code}: ${message}`.replaceAll(`${models}/`, 'models/');
-    // On the page, a line that begins with blanks goes on the one before, and … is what differs between machines.
+    // On the page, a line that begins with blanks continues the one before, and … stands for what differs
+    // between machines.
     const expected = messages.get(name)?.trimEnd().replaceAll(/\n +/g, ' ') ?? '';
     const pattern = expected.split('…').map((part) => part.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&'));
     assert.match(shown, new RegExp(`^${pattern.join('[^\\n]*')}$`));

@@ -1,4 +1,4 @@
-/** How to get each of the messages that `docs/models.md` explains. */
+/** Situations that lead to the messages which `docs/models.md` explains. */
 
 import type { InferenceServer } from '../../src/index.js';
 import { fixedBatchModel } from '../support/models.js';
@@ -6,11 +6,11 @@ import { graph } from '../support/onnx/graph.js';
 import type { RepositoryModel } from '../support/repository.js';
 import { moodModel } from './example-models.js';
 
-/** A model, and what is done with it. */
+/** A model, and what happens to it. */
 export interface Situation {
-  /** The model `mood`; it fails to load where there is no request. */
+  /** The model `mood`. If there is no request, it fails to load. */
   readonly mood: RepositoryModel;
-  /** A link in its folder, and where it leads. */
+  /** A link in its folder, and its target. */
   readonly link?: readonly [path: string, target: string];
   /** A request that is refused. */
   readonly request?: (server: InferenceServer) => Promise<unknown>;
@@ -23,7 +23,7 @@ input [ { name: "words" data_type: TYPE_FP32 dims: [ 4 ] } ]
 output [ { name: "scores" data_type: TYPE_FP32 dims: [ 3 ] } ]
 `;
 
-/** How many elements words has, of whatever shape. */
+/** A model that returns the number of elements of words, which may have any shape. */
 function unrankedModel(): Uint8Array {
   return graph('size')
     .input('words', 'FP32')
@@ -45,9 +45,9 @@ function asked(request: NonNullable<Situation['request']>): Situation {
   return { ...configured(good), request };
 }
 
-/** By the name that stands before the message in the text. */
+/** By the name that precedes the message on the page. */
 export const situations: Readonly<Record<string, Situation>> = {
-  // Files.
+  // Faults of files.
   'no-version': { mood: { config: good, files: { 'model.onnx': moodModel() } } },
   'no-backend': { mood: { versions: { '1': { 'mood.onnx': moodModel() } } } },
   'no-file': { mood: { config: good, versions: { '1': { 'mood.onnx': moodModel() } } } },
@@ -56,23 +56,23 @@ export const situations: Readonly<Record<string, Situation>> = {
   pipe: { mood: { config: good, versions: { '1': {} } }, link: ['1/model.onnx', '/dev/null'] },
   'other-backend': changed('backend: "onnxruntime"', 'backend: "python"'),
 
-  // Text.
+  // Faults of the text.
   misspelt: changed('max_batch_size', 'max_batchsize'),
   'trailing-comma': changed('dims: [ 4 ] }', 'dims: [ 4 ] },'),
   'unknown-type': changed('TYPE_FP32', 'TYPE_FLOAT32'),
 
-  // Against the model.
+  // Differences from the model.
   'batch-in-dims': changed('dims: [ 4 ]', 'dims: [ -1, 4 ]'),
   'no-batch-size': changed('max_batch_size: 32\n', '# max_batch_size is not written\n'),
   'fixed-batch': configured('max_batch_size: 8\n', fixedBatchModel(1)),
   'unknown-rank': configured('', unrankedModel()),
   'other-type': changed('TYPE_FP32', 'TYPE_FP64'),
 
-  // Not here.
+  // Fields that are not supported.
   unsupported: configured(`${good}response_cache { enable: true }\n`),
   gpu: configured(`${good}instance_group [ { kind: KIND_GPU } ]\n`),
 
-  // Requests.
+  // Faults of requests.
   'no-batch-dimension': asked((server) =>
     server.infer('mood', { words: { data: [1, 0, 0, 0], shape: [4] } }),
   ),

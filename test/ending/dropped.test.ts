@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { Context } from '../server/harness.js';
+import type { Context } from '../support/harness.js';
 import { runEnding } from './harness.js';
 
 const flags = ['--expose-gc', '--no-warnings'];
 
-/** What the program says after 'ready'. */
+/** The output of the program after 'ready'. */
 async function said(context: Context, kept: string): Promise<string> {
   const { code, signal, stdout, stderr } = await runEnding(context, 'dropped', [kept], { flags });
   assert.deepEqual([signal ?? code, stderr], [0, ''], stdout);
@@ -37,7 +37,7 @@ void suite('of a server that is dropped without close(),', { concurrency: 2 }, (
     assert.equal(await said(t, 'closed'), '0\n');
   });
 
-  test('a connection is told of, too, and the server goes on', async (t) => {
+  test('a dropped connection causes a warning, too, and the server goes on', async (t) => {
     assert.equal(
       await said(t, 'connection'),
       'the connection of attachServer() to a server was dropped without close(), and is closed now; await its close() ' +

@@ -49,7 +49,7 @@ void suite('whatever is under way', { concurrency: 4 }, () => {
   }
 });
 
-test('close() tells of a backend that hangs, and the process ends at once then', async (t) => {
+test('close() reports a backend that hangs, and the process then ends at once', async (t) => {
   const outcome = await runEnding(t, 'exit', ['hanging', 'close']);
   assertEnding(outcome, 0);
   assert.match(outcome.stdout, /TritonError: .*'faulty' did not return.*\nclosed\n$/);

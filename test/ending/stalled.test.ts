@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { runChild } from '../support/child.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';
 
-/** Its classes have names, in a file of its own. */
+/** A model whose classes have names, in a file of their own. */
 const labelled = {
   config: `backend: "identity"
     input { name: "x" data_type: TYPE_FP32 dims: 4 }
@@ -17,7 +17,7 @@ const labelled = {
 const skip = spawnSync('mkfifo', ['--version']).status === 0 ? false : 'there is no mkfifo';
 
 test(
-  'close() keeps its limit although a load waits for files that the system does not read',
+  'close() comes to its end although a load waits for files that the system does not read',
   { skip },
   async (t) => {
     const folder = await temporaryFolder(t);
@@ -25,9 +25,9 @@ test(
     const pipe = join(folder, 'pipe');
     assert.equal(spawnSync('mkfifo', [pipe]).status, 0);
     const program = new URL('children/stalled.js', import.meta.url);
-    const options = { env: { UV_THREADPOOL_SIZE: '1' }, limitMs: 10_000 };
+    const options = { env: { UV_THREADPOOL_SIZE: '1' } };
     const { signal, stdout, stderr } = await runChild(program, [repository, pipe], options);
     assert.deepEqual([signal, stderr], ['SIGKILL', '']);
-    assert.equal(stdout, 'ready\nclosed in time\n');
+    assert.equal(stdout, 'ready\nclosed\n');
   },
 );

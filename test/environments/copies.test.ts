@@ -1,4 +1,4 @@
-/** The package loaded several times in one process, as test runners do that reload modules. */
+/** The package is loaded several times in one process, as by test runners that reload modules. */
 
 import assert from 'node:assert/strict';
 import { cp, mkdir, symlink } from 'node:fs/promises';
@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { addon as loadAddon } from '../../src/addon/load.js';
 import * as original from '../../src/index.js';
-import { floats, identity, onnx, rejection, row, serve, type Context } from '../server/harness.js';
+import { floats, identity, onnx, rejection, row, serve, type Context } from '../support/harness.js';
 import { runChild } from '../support/child.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';
 
@@ -15,7 +15,10 @@ type Package = typeof original;
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const chosen = process.env['TRITONTS_ADDON'] ?? '';
-/** The addon under test. The original has loaded it when the copies are made, which look in their own folder only. */
+/**
+ * The addon under test. The copies, which look only in their own folder, are made after the original has
+ * loaded it.
+ */
 const file = chosen === '' ? join(root, 'build/Release/tritonts.node') : resolve(chosen);
 loadAddon();
 delete process.env['TRITONTS_ADDON'];

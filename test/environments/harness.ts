@@ -1,25 +1,27 @@
-/** Workers that call a server, and what a process has when they are gone. */
+/** Workers that use a server, and what a process has left when they are gone. */
 
 import { once } from 'node:events';
 import { readdir } from 'node:fs/promises';
 import { Worker } from 'node:worker_threads';
 import type { ServerHandle } from '../../src/index.js';
-import { threadCount, until, type Context } from '../server/harness.js';
+import { threadCount, until, type Context } from '../support/harness.js';
 
-/** What a worker is to do. */
+/** What a worker has to do. */
 export interface CallerData {
-  /** The server to attach to; absent, it creates one of `repository` and tells its handle first. */
+  /**
+   * The server to attach to. Without it, the worker creates one of `repository`, and sends its handle first.
+   */
   readonly handle?: ServerHandle;
   readonly repository?: string;
   readonly model: string;
-  /** Elements of its input. */
+  /** Number of elements of its input. */
   readonly width?: number;
-  /** Requests. */
+  /** Number of requests. */
   readonly count: number;
   readonly then: 'end' | 'close' | 'wait' | 'stream' | 'stay';
 }
 
-/** A worker and its messages, in order. */
+/** A worker, with its messages in order. */
 export interface Caller {
   readonly worker: Worker;
   readonly next: () => Promise<unknown>;
@@ -27,7 +29,7 @@ export interface Caller {
   readonly ended: Promise<number>;
 }
 
-/** Starts a worker; it is ended after the test, if it has not by then. */
+/** Starts a worker. After the test it is terminated if it still runs. */
 export function call(context: Context, data: CallerData): Caller {
   const worker = new Worker(new URL('workers/caller.js', import.meta.url), { workerData: data });
   const messages: unknown[] = [];
@@ -42,7 +44,7 @@ export function call(context: Context, data: CallerData): Caller {
     wake?.();
   });
   const ended = once(worker, 'exit').then(([code]) => code as number);
-  // Whoever waits for it hears of a failure from next().
+  // Whoever waits for the worker gets a failure from next().
   ended.catch(() => undefined);
   context.after(async () => {
     await worker.terminate();
@@ -60,12 +62,12 @@ export function call(context: Context, data: CallerData): Caller {
   };
 }
 
-/** Open files of this process. Linux only. */
+/** Number of open files of this process. Linux only. */
 export async function fileCount(): Promise<number> {
   return (await readdir('/proc/self/fd')).length;
 }
 
-/** Fails unless threads and open files come back to what they are now. */
+/** Returns a check that fails unless the numbers of threads and open files come back to what they are now. */
 export async function noMoreThanNow(): Promise<() => Promise<void>> {
   const [threads, files] = [await threadCount(), await fileCount()];
   return () => until(async () => (await threadCount()) <= threads && (await fileCount()) <= files);

@@ -1,7 +1,7 @@
 import { suite, test } from 'node:test';
 import { assertEnding, nodesReport, repository } from '../ending/harness.js';
 import { runChild, type ChildOutcome } from '../support/child.js';
-import type { Context } from '../server/harness.js';
+import type { Context } from '../support/harness.js';
 
 async function run(context: Context, ending: string): Promise<ChildOutcome> {
   const program = new URL('children/only-workers.js', import.meta.url);

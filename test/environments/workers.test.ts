@@ -3,16 +3,26 @@ import { test } from 'node:test';
 import { attachServer, type ServerHandle } from '../../src/index.js';
 import { addModel } from '../support/models.js';
 import { temporaryFolder, writeRepository, type RepositoryModel } from '../support/repository.js';
-import { floats, identity, onnx, rejection, row, serve, statisticsAfter, until } from '../server/harness.js';
+import {
+  anyLength,
+  floats,
+  identity,
+  onnx,
+  rejection,
+  row,
+  serve,
+  statisticsAfter,
+  turn,
+  until,
+} from '../support/harness.js';
 import { call, noMoreThanNow } from './harness.js';
 
-/** FP32 values of 600 kB. */
+/** Number of FP32 values, which take 600 kB. */
 const wide = 150_000;
 
-/** An identity model of inputs of any width, each request alone unless something else is said. */
+/** An identity model with inputs of any width. By default each request runs alone. */
 function echo(delayMs = 0, batching: string | false = false): RepositoryModel {
-  const dims = [-1];
-  return identity({ inputs: [{ name: 'x', dims }], outputs: [{ name: 'y', dims }], delayMs, batching });
+  return identity({ ...anyLength, delayMs, batching });
 }
 
 test('the main thread and eight workers use one server at once', async (t) => {
@@ -21,7 +31,7 @@ test('the main thread and eight workers use one server at once', async (t) => {
     call(t, {
       handle: server.handle,
       model: 'echo',
-      // Some small, some large.
+      // Some are small, and some are large.
       width: i % 2 === 0 ? 16 : wide,
       count: i % 2 === 0 ? 300 : 20,
       then: 'close',
@@ -67,7 +77,7 @@ test('workers that are terminated during runs of 200 ms with outputs of 600 kB h
       then: 'wait',
     });
     assert.equal(await next(), 'sent');
-    // At different points of the run.
+    // Each is terminated at another point of the run.
     await new Promise((resolve) => setTimeout(resolve, i * 45));
     await worker.terminate();
     assert.deepEqual(floats(await server.infer('echo', { x: row(i) })), [...row(i)]);
@@ -92,7 +102,7 @@ test('a worker that is terminated while outputs are on their way to it harms nob
   assert.deepEqual(floats(await server.infer('echo', { x: row(4) })), [...row(4)]);
 });
 
-// Node-API refuses some calls from then on, while the worker's JavaScript still runs for some instructions.
+// From then on Node-API refuses some calls, while the worker's JavaScript still executes some instructions.
 test('workers that are terminated while they run batches themselves harm nobody', async (t) => {
   const server = await serve(t, { echo: echo(0, '') }, { inline: 10_000 });
   for (let i = 0; i < 15; i++) {
@@ -100,7 +110,7 @@ test('workers that are terminated while they run batches themselves harm nobody'
       call(t, { handle: server.handle, model: 'echo', count, then: 'stream' }),
     );
     for (const { next } of workers) assert.equal(await next(), 'streaming');
-    // At different points of what they do.
+    // Each is terminated at another point.
     for (let turn = 0; turn < i % 5; turn++) await server.infer('echo', { x: row(turn) });
     await Promise.all(workers.map(({ worker }) => worker.terminate()));
   }
@@ -119,7 +129,7 @@ test('a server that is closed by its owner ends what attached workers have pendi
       await worker.next(),
       Array.from({ length: 50 }, () => 'CANCELLED'),
     );
-    // Nothing keeps it any more.
+    // Nothing keeps it alive any more.
     assert.equal(await worker.ended, 0);
   }
 });
@@ -138,8 +148,8 @@ test('an owner that dies ends what others have pending, and they live on', async
   );
   for (const worker of workers) assert.equal(await worker.next(), 'sent');
   const mine = rejection(server.infer('late', { x: row() }));
-  // It goes to the engine at the end of this turn; sent to a server that is gone it would be UNAVAILABLE.
-  await new Promise((resolve) => setImmediate(resolve));
+  // Its request goes to the engine at the end of this turn. Sent to a closed server, it would be UNAVAILABLE.
+  await turn();
   await owner.worker.terminate();
   assert.equal((await mine).code, 'CANCELLED');
   for (const worker of workers) {

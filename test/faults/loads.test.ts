@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { floats, identity, rejection, row, serve } from '../server/harness.js';
+import { floats, identity, rejection, row, serve } from '../support/harness.js';
 import { asking, faulty } from './harness.js';
 
 const kinds = [
@@ -32,7 +32,7 @@ test('the other models of a server are served', async (t) => {
   assert.match(error.message, /an injected exception/);
 });
 
-test('only an addon that has the backend tells of it', async (t) => {
+test('only an addon that has the backend lists it', async (t) => {
   const server = await serve(t, {});
-  assert.deepEqual(server.metadata().backends, ['onnxruntime', 'identity', 'fault']);
+  assert.deepEqual(server.metadata().backends, ['onnxruntime', 'identity', 'javascript', 'fault', 'stream']);
 });

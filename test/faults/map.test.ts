@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Inputs, MapOutcome, MapResult } from '../../src/index.js';
-import { floats, rejection, serve, thrown } from '../server/harness.js';
+import { floats, rejection, serve, thrown } from '../support/harness.js';
 import { asking, faulty, type FaultName } from './harness.js';
 
-/** One item for each fault; its x begins with its index. */
+/** One item for each fault. Its x begins with its index. */
 function items(...faults: readonly FaultName[]): Inputs[] {
   return faults.map((fault, i) => asking(fault, i));
 }
@@ -22,7 +22,7 @@ test('unordered, later items are yielded while an earlier one runs', async (t) =
   const source = items('hangs_until_terminated', 'none', 'none', 'none', 'none');
   for await (const item of server.model('faulty').map(source, { ordered: false, concurrency: 3 })) {
     seen.push(indexed(item));
-    // The first one ends when the loop is left.
+    // Leaving the loop ends the first one.
     if (seen.length === 4) break;
   }
   assert.deepEqual(

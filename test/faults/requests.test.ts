@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { InferenceServer, TritonErrorCode } from '../../src/index.js';
-import { floats, rejection, row, serve, statisticsAfter } from '../server/harness.js';
+import { floats, rejection, row, serve, statisticsAfter } from '../support/harness.js';
 import { asking, faulty, type FaultName } from './harness.js';
 
-/** What a request that asks for the fault ends with. */
+/** The outcome of a request for each fault. */
 const outcomes: readonly (readonly [FaultName, TritonErrorCode, RegExp])[] = [
   ['fails', 'INTERNAL', /^an injected failure$/],
   ['unavailable', 'UNAVAILABLE', /^an injected failure$/],
@@ -23,7 +23,7 @@ const outcomes: readonly (readonly [FaultName, TritonErrorCode, RegExp])[] = [
   ['allocates_too_much', 'UNAVAILABLE', /no memory for 35184372088832 bytes/],
 ];
 
-/** Sends `count` requests in one tick, of which number `bad` asks for a fault; tells how it ended. */
+/** Sends `count` requests in one tick. Number `bad` asks for a fault. Returns the outcomes. */
 async function sendBatch(
   server: InferenceServer,
   fault: FaultName,
@@ -92,7 +92,7 @@ void suite('what is odd but no fault of the answer is answered', () => {
   }
 });
 
-test('an answer that comes late, while others run, is nobody’s', async (t) => {
+test('an answer that comes late, while others run, goes to nobody', async (t) => {
   const server = await serve(t, { faulty: faulty({ batching: false }) });
   // Each run wakes the thread that answers for the run before it.
   const faults: FaultName[] = ['answers_late', 'none', 'answers_late', 'answers_late', 'none', 'none'];
@@ -110,7 +110,7 @@ test('an answer that comes late, while others run, is nobody’s', async (t) => 
   assert.deepEqual([counts.success.count, counts.fail.count], [3, 3]);
 });
 
-test('a late answer of a model that is closed is nobody’s', async (t) => {
+test('a late answer of a model that is closed goes to nobody', async (t) => {
   const server = await serve(t, { faulty: faulty() });
   assert.equal((await rejection(server.infer('faulty', asking('answers_late')))).code, 'INTERNAL');
   await server.close();
@@ -120,7 +120,7 @@ test('every request of a mixture ends once, as it asked, and the counters agree'
   const server = await serve(t, { faulty: faulty({ instances: 3, maxBatchSize: 8 }) });
   const model = server.model('faulty');
   const expected = new Map<FaultName, TritonErrorCode>(outcomes.map(([name, code]) => [name, code]));
-  // Who has no answer yet when a run throws ends with that.
+  // When a run throws, all its requests without an answer end with that error.
   const open: readonly FaultName[] = [
     'throws',
     'throws_other',

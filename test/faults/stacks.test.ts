@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { InferenceServer, TritonError } from '../../src/index.js';
-import { onnx, rejection, row, serve, type Context } from '../server/harness.js';
+import { onnx, rejection, row, serve, turn, type Context } from '../support/harness.js';
 import { failingModel } from '../support/models.js';
 import { asking, faulty } from './harness.js';
 
@@ -14,7 +14,7 @@ function serverOf(context: Context, captureStacks: boolean): Promise<InferenceSe
   return serve(context, { faulty: faulty() }, { captureStacks });
 }
 
-// Each has a name to be found in the stack.
+// Each caller has a name that the stack shows.
 async function callsInfer(server: InferenceServer): Promise<unknown> {
   return server.model('faulty').infer(asking('fails'));
 }
@@ -36,7 +36,7 @@ async function callsMapLater(server: InferenceServer): Promise<unknown> {
 async function callsAsyncMap(server: InferenceServer): Promise<unknown> {
   async function* items(): AsyncGenerator<ReturnType<typeof asking>> {
     yield asking('none');
-    await new Promise((resolve) => setImmediate(resolve));
+    await turn();
     yield asking('fails');
   }
   const results = [];

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import type { InferenceServer, Inputs, InferResult } from '../../src/index.js';
-import { floats, identity, rejection, row, serve, type Context } from '../server/harness.js';
+import { floats, identity, rejection, row, serve, turn, type Context } from '../support/harness.js';
 import { echo, pair, sizes } from './harness.js';
 
-/** `ArrayBuffer` with the methods of newer JavaScript, which the types of this target do not have. */
+/** `ArrayBuffer` with newer methods that this target's types lack. */
 interface ResizableBuffer extends ArrayBuffer {
   resize(length: number): void;
 }
@@ -21,7 +21,7 @@ const Growable = SharedArrayBuffer as unknown as new (
   options: { maxByteLength: number },
 ) => GrowableShared;
 
-/** A row in a buffer that can be resized; the view follows its length. */
+/** A row in a buffer that can be resized. The view follows its length. */
 function resizableRow(width: number, first = 0): { view: Float32Array; buffer: ResizableBuffer } {
   const buffer = new Resizable(width * 4, { maxByteLength: width * 8 });
   const view = new Float32Array(buffer);
@@ -60,7 +60,7 @@ for (const [size, width] of Object.entries(sizes)) {
       'transferred while it runs': async (server) => {
         const x = row(1, width);
         const request = server.infer('echo', { x });
-        await new Promise((resolve) => setImmediate(resolve));
+        await turn();
         transfer(x);
         return request;
       },
@@ -116,7 +116,7 @@ for (const [size, width] of Object.entries(sizes)) {
   });
 
   void suite(`a ${size} input that is taken away during the call ends as an error or as it was:`, () => {
-    /** Inputs whose second one takes the first away when it is looked at. */
+    /** Inputs whose second one detaches the first when it is read. */
     const inputs = (view: Float32Array, away: () => void): Readonly<Record<string, () => Inputs>> => ({
       'by a getter of the inputs': () => ({
         a: view,
@@ -203,7 +203,7 @@ for (const [size, width] of Object.entries(sizes)) {
             assert.equal((outcome as Error & { code: string }).code, 'INVALID_ARG', String(outcome));
           } else {
             const a = floats(outcome as InferResult, 'a_out');
-            // As it was, or as it is now; nothing that was never there.
+            // It has its old or its new value, and nothing else.
             assert.ok(a.length === width || a.length === view.length);
             assert.deepEqual(a.slice(0, width), [...row(1, width)].slice(0, a.length));
             assert.ok(a.slice(width).every((value) => value === 0));
@@ -226,7 +226,7 @@ for (const [size, width] of Object.entries(sizes)) {
     const server = await both(t);
     const shared = new Float32Array(new SharedArrayBuffer(width * 4));
     const go = new Int32Array(new SharedArrayBuffer(4));
-    // Writes 1 and 2 over and over until told to stop.
+    // It writes 1 and 2 again and again until it is told to stop.
     const writer = new Worker(
       `const { shared, go } = require('node:worker_threads').workerData;
        for (let i = 0; Atomics.load(go, 0) < 2; i++) {
@@ -240,7 +240,7 @@ for (const [size, width] of Object.entries(sizes)) {
       await writer.terminate();
     });
     shared.fill(1);
-    while (Atomics.load(go, 0) === 0) await new Promise((resolve) => setImmediate(resolve));
+    while (Atomics.load(go, 0) === 0) await turn();
     for (let i = 0; i < 30; i++) {
       const y = floats(await server.infer('echo', { x: shared }));
       assert.equal(y.length, width);
@@ -289,7 +289,7 @@ test('a Buffer of Node’s pool is taken from its place in the pool', async (t) 
     batching: false,
   });
   const server = await serve(t, {
-    // A configuration has a word of its own for these.
+    // Configurations call this type TYPE_STRING.
     texts: { ...model, config: model.config?.replaceAll('TYPE_BYTES', 'TYPE_STRING') ?? '' },
   });
   const words = ['a', 'of', 'and', 'pool', 'buffer'];

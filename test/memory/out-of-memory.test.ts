@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { suite, test } from 'node:test';
-import { onnx } from '../server/harness.js';
+import { onnx } from '../support/harness.js';
 import { largeOutputModel, mlpModel } from '../support/models.js';
 import { sanitized } from '../support/sanitizer.js';
 import { echo, runMemory } from './harness.js';

@@ -1,17 +1,26 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import fc from 'fast-check';
+import fc from '../support/fast-check.js';
 import { endsOf, takeBatches, type Policy, type Waiting } from './batcher.js';
 import { anyPolicy, shapes } from './schedule.js';
 
-/** Rows of the batches of requests that wait together, a letter behind the rows for another shape; then what goes on waiting. */
+/**
+ * The batches of requests that wait together, as rows with a letter for another shape, followed by what goes
+ * on waiting.
+ */
 function run(policy: Partial<Policy>, ...requests: readonly (number | string)[]): string {
   const queue = requests.map((text): Waiting => {
     const [, rows = '', shape = ''] = /^(\d+)(\w*)$/.exec(String(text)) ?? [];
     return { rows: Number(rows), shape };
   });
   const show = (batch: readonly Waiting[]): string => batch.map(({ rows }) => rows).join('+');
-  const batches = takeBatches(queue, { maxBatchSize: 8, preferred: [], delay: 'none', ...policy });
+  const batches = takeBatches(queue, {
+    maxBatchSize: 8,
+    preferred: [],
+    delay: 'none',
+    acrossShapes: false,
+    ...policy,
+  });
   return [...batches.map(show), ...(queue.length > 0 ? [`waits: ${show(queue)}`] : [])].join(' ');
 }
 
@@ -27,6 +36,18 @@ const examples: readonly (readonly [what: string, got: string, expected: string]
   ['but not what reaches a preferred size', run({ preferred: [2, 4], delay: 'endless' }, 1, 1), '1+1'],
   ['nor what another shape closes', run({ delay: 'endless' }, 1, '1b'), '1 waits: 1'],
   ['nor what is beyond every preferred size', run({ preferred: [2], delay: 'endless' }, 3), '3'],
+  ['across shapes later ones join', run({ acrossShapes: true }, 1, '1b', 1, '1b', 2), '1+1+2 1+1'],
+  ['not behind what does not fit', run({ acrossShapes: true }, 6, '1b', 3, 1), '6 1 3+1'],
+  [
+    'too few others let a batch wait',
+    run({ acrossShapes: true, preferred: [3], delay: 'endless' }, 1, '2b'),
+    'waits: 1+2',
+  ],
+  [
+    'enough of them close it',
+    run({ acrossShapes: true, preferred: [3], delay: 'endless' }, 1, '2b', '1c'),
+    '1 waits: 2+1',
+  ],
   ['without batching each runs alone', run({ preferred: undefined }, 1, 2, 1), '1 2 1'],
 ];
 
@@ -38,7 +59,7 @@ void suite('the model of the batcher does what the rules say:', () => {
   }
 });
 
-test('its batches are the queue in order, cut where a rule says so', () => {
+test('its batches are the queue in order, cut where a rule says so, and the oldest request leads each', () => {
   fc.assert(
     fc.property(
       anyPolicy,
@@ -47,7 +68,22 @@ test('its batches are the queue in order, cut where a rule says so', () => {
         const requests = list.filter(({ rows }) => rows <= policy.maxBatchSize);
         const queue = [...requests];
         const batches = takeBatches(queue, policy);
-        assert.deepEqual([...batches.flat(), ...queue], requests);
+        const order = [...batches.flat(), ...queue];
+        if (!policy.acrossShapes) assert.deepEqual(order, requests);
+        // Each of them once.
+        assert.equal(new Set(order).size, requests.length);
+        assert.ok(requests.every((one) => order.includes(one)));
+        const waiting = [...requests];
+        for (const batch of batches) {
+          assert.equal(batch[0], waiting[0]);
+          for (const one of batch) waiting.splice(waiting.indexOf(one), 1);
+        }
+        // Those of a shape never overtake each other.
+        for (const { shape } of requests) {
+          const alike = (list: readonly Waiting[]): readonly Waiting[] =>
+            list.filter((one) => one.shape === shape);
+          assert.deepEqual(alike(order), alike(requests));
+        }
         for (const batch of batches) {
           assert.equal(new Set(batch.map(({ shape }) => shape)).size, 1);
           assert.ok(batch.reduce((sum, { rows }) => sum + rows, 0) <= policy.maxBatchSize);

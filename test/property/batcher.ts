@@ -1,54 +1,68 @@
 /**
- * The dynamic batcher's rules, written down a second time and in another way than the engine has them: what an idle
- * instance takes of the requests that wait, and what becomes of those that run together.
+ * The rules of the dynamic batcher, written a second time and differently from the engine: which waiting
+ * requests an idle instance takes, and the outcomes of requests that run together.
  */
 
 import type { TritonErrorCode } from '../../src/index.js';
 import type { FaultName } from '../faults/harness.js';
 
-/** What a batcher is configured with. */
+/** The configuration of a batcher. */
 export interface Policy {
   readonly maxBatchSize: number;
-  /** Sizes to which a batch is cut; empty: `maxBatchSize` alone. Undefined: no batching, each request runs alone. */
+  /**
+   * Sizes that a batch is cut to. An empty list means only `maxBatchSize`; undefined means that each request
+   * runs alone.
+   */
   readonly preferred: readonly number[] | undefined;
-  /** How long requests may wait for company: not at all, for longer than the test, or that time is over for all that wait. */
+  /**
+   * How long requests may wait for others: not at all, longer than the test, or a time that is over for all
+   * that wait.
+   */
   readonly delay: 'none' | 'endless' | 'over';
+  /** Whether requests of other shapes are passed over. */
+  readonly acrossShapes: boolean;
 }
 
-/** What the rules look at in a request. */
+/** The facts about a request that the rules use. */
 export interface Waiting {
   readonly rows: number;
-  /** Equal for requests that may run together. */
+  /** Requests with equal shapes may run together. */
   readonly shape: string;
 }
 
-/** How many requests an idle instance takes from the head of the queue; 0: it waits for more. */
-export function nextBatch(queue: readonly Waiting[], policy: Policy): number {
+/** The requests of the queue that an idle instance takes; none if it waits for more. */
+export function nextBatch<T extends Waiting>(queue: readonly T[], policy: Policy): readonly T[] {
   const [first] = queue;
-  if (!first || !policy.preferred) return queue.length === 0 ? 0 : 1;
-  const { maxBatchSize, delay } = policy;
+  if (!first || !policy.preferred) return queue.slice(0, 1);
+  const { maxBatchSize, delay, acrossShapes } = policy;
   const preferred = policy.preferred.length === 0 ? [maxBatchSize] : policy.preferred;
   const other = queue.findIndex(({ shape }) => shape !== first.shape);
+  const near = acrossShapes || other < 0 ? queue : queue.slice(0, other);
+  const alike = near.filter(({ shape }) => shape === first.shape);
+  const others = queue.filter(({ shape }) => shape !== first.shape);
   const sums: number[] = [];
-  for (const { rows } of other < 0 ? queue : queue.slice(0, other)) sums.push((sums.at(-1) ?? 0) + rows);
+  for (const { rows } of alike) sums.push((sums.at(-1) ?? 0) + rows);
   const fitting = sums.filter((sum) => sum <= maxBatchSize);
   const best = fitting.findLastIndex((sum) => preferred.includes(sum)) + 1;
-  if (best > 0 && delay !== 'over') return best;
+  if (best > 0 && delay !== 'over') return alike.slice(0, best);
   const full = (fitting.at(-1) ?? 0) >= Math.max(...preferred);
-  const waits = delay === 'endless' && !full && fitting.length === queue.length;
-  return waits ? 0 : fitting.length;
+  // Others close a batch at once, or when there are enough of them for a batch.
+  const enough = acrossShapes ? Math.min(...preferred) : 1;
+  const closed = fitting.length < alike.length || others.reduce((sum, { rows }) => sum + rows, 0) >= enough;
+  return delay === 'endless' && !full && !closed ? [] : alike.slice(0, fitting.length);
 }
 
-/** Takes batches from the head of `queue` until it is empty, or what is left waits for more. */
+/** Takes batches out of `queue` until it is empty, or until the rest waits for more. */
 export function takeBatches<T extends Waiting>(queue: T[], policy: Policy): T[][] {
   const batches: T[][] = [];
-  for (let count = nextBatch(queue, policy); count > 0; count = nextBatch(queue, policy)) {
-    batches.push(queue.splice(0, count));
+  for (let batch = nextBatch(queue, policy); batch.length > 0; batch = nextBatch(queue, policy)) {
+    batches.push([...batch]);
+    for (const one of batch) queue.splice(queue.indexOf(one), 1);
   }
   return batches;
 }
 
-/** How a fault ends its own request, whatever runs with it; undefined: with an answer. */
+/** The outcome of a request with a fault, whatever runs with it; undefined: an answer. */
 export const ownEnd: Readonly<Partial<Record<FaultName, TritonErrorCode | undefined>>> = {
   none: undefined,
   answers_twice: undefined,
@@ -65,16 +79,16 @@ export const ownEnd: Readonly<Partial<Record<FaultName, TritonErrorCode | undefi
   allocates_too_much: 'UNAVAILABLE',
 };
 
-/** How a run ends that throws, for all of it that has no answer by then. */
+/** The outcome of all unanswered requests of a run that throws. */
 export const thrownEnd: Readonly<Partial<Record<FaultName, TritonErrorCode>>> = {
   throws: 'INTERNAL',
   throws_other: 'INTERNAL',
   lacks_memory: 'UNAVAILABLE',
 };
 
-/** What each request of a batch comes to, in order; undefined: an answer. */
+/** The outcomes of a batch's requests, in order; undefined: an answer. */
 export function endsOf(batch: readonly { readonly fault: FaultName }[]): (TritonErrorCode | undefined)[] {
-  // What concerns the whole run happens after the others have their answers, in the order of the batch.
+  // Faults of the whole run come after the other answers, in the order of the batch.
   const thrower = batch.findIndex(({ fault }) => fault in thrownEnd);
   const rest = thrownEnd[batch[thrower]?.fault ?? 'none'] ?? 'INTERNAL';
   return batch.map(({ fault }, position) => {

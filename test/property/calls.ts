@@ -1,4 +1,4 @@
-/** What both kinds of schedules share: the model they run on, its requests, and what those came to. */
+/** What both kinds of schedules share: the model, its requests, and their outcomes. */
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -11,13 +11,13 @@ import {
   type ModelConfigInput,
   type TritonErrorCode,
 } from '../../src/index.js';
-import type { Context } from '../server/harness.js';
+import type { Context } from '../support/harness.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';
 import { asking, type FaultName } from '../faults/harness.js';
 import type { Policy } from './batcher.js';
 import type { Draft } from './schedule.js';
 
-/** A server whose model `m` is loaded anew for each schedule. */
+/** A server that loads model `m` again for each schedule. */
 export interface Bench {
   readonly server: InferenceServer;
   readonly folder: string;
@@ -32,10 +32,10 @@ export async function openBench(context: Context): Promise<Bench> {
   return { server, folder, loads: 0 };
 }
 
-/** Loads `m` with a policy. Returns the path of the file that lets held requests go on. */
+/** Loads `m` with a policy. Returns the path of the file that releases held requests. */
 export async function load(
   bench: Bench,
-  { maxBatchSize, preferred }: Pick<Policy, 'maxBatchSize' | 'preferred'>,
+  { maxBatchSize, preferred, acrossShapes }: Pick<Policy, 'maxBatchSize' | 'preferred' | 'acrossShapes'>,
   delayUs: number,
   instances: number,
   inline: string,
@@ -58,10 +58,11 @@ export async function load(
       release_file: { string_value: release },
       delay_ms: { string_value: '1' },
       inline: { string_value: inline },
+      batch_across_shapes: { string_value: String(acrossShapes) },
     },
     ...(preferred && {
       dynamic_batching: {
-        // In any order, as a configuration may have them.
+        // A configuration may have them in any order.
         preferred_batch_size: preferred,
         max_queue_delay_microseconds: delayUs,
       },
@@ -71,7 +72,7 @@ export async function load(
   return release;
 }
 
-/** Where a request ran, as the backend told it. */
+/** Where a request ran, as the backend reports it. */
 export interface Ran {
   readonly run: number;
   readonly position: number;
@@ -79,7 +80,7 @@ export interface Ran {
   readonly batchSize: number;
 }
 
-/** What a request came to: where it ran, or the code of its error. */
+/** The outcome of a request: where it ran, or the code of its error. */
 export type Outcome = Ran | TritonErrorCode;
 
 /** A request that was sent. */
@@ -88,17 +89,17 @@ export interface Call {
   readonly rows: number;
   readonly shape: string;
   readonly fault: FaultName;
-  /** How often it ended. */
+  /** How many times it ended. */
   ends: number;
   outcome: Outcome | undefined;
-  /** Of its error. */
+  /** The message of its error. */
   message: string;
   readonly ended: Promise<void>;
 }
 
 let sent = 0;
 
-/** Sends a request; its answer is compared with what it sent at once. */
+/** Sends a request, and compares its answer with its input at once. */
 export function send(
   server: InferenceServer,
   draft: Omit<Draft, 'aborted' | 'fault'> & { readonly fault: FaultName },
@@ -141,7 +142,7 @@ export function send(
   return call;
 }
 
-/** Where an answer's request ran; fails if the rows are not its own. */
+/** Where an answer's request ran. Fails if the rows are not its own. */
 function ranOf({ outputs, timings }: InferResult, x: Float32Array, rows: number): Ran {
   assert.deepEqual(outputs['y']?.data, x);
   const told = outputs['ran']?.data;
@@ -153,10 +154,10 @@ function ranOf({ outputs, timings }: InferResult, x: Float32Array, rows: number)
   return { run, position, firstRow, batchSize: timings.batchSize };
 }
 
-/** What never ends fails instead of hanging. */
-const patienceMs = 10_000;
+/** After this time a request counts as lost, in milliseconds, so that the test fails and does not hang. */
+const patienceMs = 60_000;
 
-/** Waits for something; false when it took too long. */
+/** Waits for a promise. Returns false if it took too long. */
 async function inTime(promise: Promise<unknown>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const limit = new Promise<false>((resolve) => (timer = setTimeout(resolve, patienceMs, false)));
@@ -167,7 +168,7 @@ async function inTime(promise: Promise<unknown>): Promise<boolean> {
   }
 }
 
-/** Unloads the model, which waits for its requests. */
+/** Unloads the model. This waits for its requests. */
 export async function unload({ server }: Bench): Promise<void> {
   assert.ok(await inTime(server.unloadModel('m')), 'a model with nothing to do was not unloaded');
 }
@@ -180,19 +181,14 @@ export async function ended(calls: readonly Call[]): Promise<void> {
   for (const { ends } of calls) assert.equal(ends, 1);
 }
 
-/** Lets the requests of this turn reach the engine. */
-export function turn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}
-
-/** How many batches of each size, largest numbers last, as `batch_stats` has them. */
+/** The number of batches by size, ascending, as in `batch_stats`. */
 export function histogram(batchSizes: readonly number[]): [size: number, count: number][] {
   const counts = new Map<number, number>();
   for (const size of batchSizes) counts.set(size, (counts.get(size) ?? 0) + 1);
   return [...counts].sort(([a], [b]) => a - b);
 }
 
-/** The same of a model's statistics. */
+/** The same for a model's statistics. */
 export function batchesOf(server: InferenceServer): [size: number, count: number][] {
   return server
     .model('m')

@@ -1,33 +1,27 @@
-/** Runs a schedule that is left to its own devices, and checks what must hold whatever happens. */
+/** Runs a schedule freely, and checks rules that must always hold. */
 
 import assert from 'node:assert/strict';
 import { attachServer, type InferenceServer, type TritonErrorCode } from '../../src/index.js';
+import { turn } from '../support/harness.js';
 import { ownEnd } from './batcher.js';
-import {
-  batchesOf,
-  ended,
-  histogram,
-  load,
-  send,
-  turn,
-  unload,
-  type Bench,
-  type Call,
-  type Ran,
-} from './calls.js';
+import { batchesOf, ended, histogram, load, send, unload, type Bench, type Call, type Ran } from './calls.js';
 import type { Draft, FreeSchedule } from './schedule.js';
 
-/** A request, and what may keep it from its answer. */
+/** A request, and whatever may prevent its answer. */
 interface Sent {
   readonly call: Call;
   readonly aborted: boolean;
-  /** Its connection was closed when it was sent. */
+  /** Whether its connection was closed before it was sent. */
   readonly late: boolean;
-  /** Its connection was closed before it was known to have ended. */
+  /** Whether its connection was closed before it was known to have ended. */
   cut: boolean;
 }
 
-/** @throws When a rule is broken. */
+/**
+ * Runs a schedule.
+ *
+ * @throws An AssertionError if a rule is broken.
+ */
 export async function runFree(bench: Bench, schedule: FreeSchedule): Promise<void> {
   const { policy, instances, steps } = schedule;
   const { server } = bench;
@@ -76,7 +70,7 @@ export async function runFree(bench: Bench, schedule: FreeSchedule): Promise<voi
     await ended(sent.map(({ call }) => call));
     await Promise.all(closing);
     for (const one of sent) checkEnd(one, policy.maxBatchSize);
-    const answered = checkBatches(sent, policy.maxBatchSize, policy.preferred !== undefined, instances);
+    const answered = checkBatches(sent, policy, instances);
     checkStatistics(server, sent, answered);
   } finally {
     controller.abort();
@@ -85,7 +79,7 @@ export async function runFree(bench: Bench, schedule: FreeSchedule): Promise<voi
   }
 }
 
-/** How a request may end. */
+/** Checks how a request ended. */
 function checkEnd({ call, aborted, late, cut }: Sent, maxBatchSize: number): void {
   const { fault, rows, outcome, message } = call;
   const end = typeof outcome === 'object' ? 'answer' : outcome;
@@ -96,7 +90,7 @@ function checkEnd({ call, aborted, late, cut }: Sent, maxBatchSize: number): voi
     allowed.add('INVALID_ARG');
   } else {
     if (fault in ownEnd) allowed.add(ownEnd[fault] ?? 'answer');
-    // What has no answer when a run throws ends as that says, whoever asked for it.
+    // When a run throws, every unanswered request ends with that error, whichever request caused it.
     else for (const code of ['INTERNAL', 'UNAVAILABLE'] as const) allowed.add(code);
     if (fault === 'slow') allowed.add('answer');
     if (aborted || cut) allowed.add('CANCELLED');
@@ -107,28 +101,29 @@ function checkEnd({ call, aborted, late, cut }: Sent, maxBatchSize: number): voi
   );
 }
 
-/** The runs that answered something, by number. */
+/** Checks the runs that answered something, by number. */
 function checkBatches(
   sent: readonly Sent[],
-  maxBatchSize: number,
-  batching: boolean,
+  { maxBatchSize, preferred, acrossShapes }: FreeSchedule['policy'],
   instances: number,
 ): ReadonlyMap<number, readonly (Ran & Call)[]> {
   const runs = new Map<number, (Ran & Call)[]>();
-  const last = new Map<number, number>();
+  const last = new Map<string, number>();
   for (const { call } of sent) {
     if (typeof call.outcome !== 'object') continue;
-    const { port } = call.draft;
+    const { port, shape } = call.draft;
     const { run } = call.outcome;
     runs.set(run, [...(runs.get(run) ?? []), { ...call, ...call.outcome }]);
-    // One instance runs what a connection sent in the order it was sent.
-    if (instances === 1) assert.ok(run >= (last.get(port) ?? 0), 'a request overtook another one');
-    last.set(port, run);
+    // A single instance runs requests of a connection, or those of one shape, in the order in which they were
+    // sent.
+    const alike = acrossShapes ? `${port} ${shape}` : String(port);
+    if (instances === 1) assert.ok(run >= (last.get(alike) ?? 0), 'a request overtook another one');
+    last.set(alike, run);
   }
   for (const [run, batch] of runs) {
     const [first] = batch;
     assert.ok(first);
-    if (!batching) assert.equal(batch.length, 1);
+    if (!preferred) assert.equal(batch.length, 1);
     assert.ok(first.batchSize <= maxBatchSize, `run ${run} has ${first.batchSize} rows`);
     const inOrder = batch.toSorted((a, b) => a.position - b.position);
     let row = 0;
@@ -164,7 +159,7 @@ function checkStatistics(
   const rows = answered.reduce((sum, call) => sum + call.rows, 0);
   const { inference_stats, inference_count, execution_count } = server.model('m').statistics();
   const [good, bad] = [inference_stats.success.count, inference_stats.fail.count];
-  // Whoever gave its request up does not know what became of it.
+  // A caller that aborted its request does not know its outcome.
   const failed = accepted.length - answered.length - cancelled - refused;
   assert.ok(good >= answered.length && good <= answered.length + cancelled, `${good} successes`);
   assert.ok(bad >= failed && good + bad <= accepted.length - refused, `${bad} failures`);

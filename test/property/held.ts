@@ -1,16 +1,20 @@
-/** Runs a schedule whose batches the rules determine, and compares every one of them with the model's. */
+/** Runs a schedule whose batches follow from the rules, and compares each of them with the model's. */
 
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { attachServer, type InferenceServer } from '../../src/index.js';
-import { until } from '../server/harness.js';
+import { turn, until } from '../support/harness.js';
 import { endsOf, takeBatches } from './batcher.js';
-import { batchesOf, ended, histogram, load, send, turn, unload, type Bench, type Call } from './calls.js';
+import { batchesOf, ended, histogram, load, send, unload, type Bench, type Call } from './calls.js';
 import type { Draft, HeldSchedule } from './schedule.js';
 
 const delaysUs = { none: 0, over: 1000, endless: 3_600_000_000 } as const;
 
-/** @throws When the engine does something else than the model. */
+/**
+ * Runs a schedule.
+ *
+ * @throws An AssertionError if the engine and the model differ.
+ */
 export async function runHeld(bench: Bench, schedule: HeldSchedule): Promise<void> {
   const { policy, instances, held, closes, idle } = schedule;
   const { server } = bench;
@@ -18,7 +22,7 @@ export async function runHeld(bench: Bench, schedule: HeldSchedule): Promise<voi
   const other = await attachServer(server.handle);
   const ports = [server, other] as const;
   const controller = new AbortController();
-  // What would wait for ever after a failure.
+  // After a failure, some requests would wait for ever without this.
   const cleanUp = new AbortController();
   const rest = policy.delay === 'endless' ? cleanUp.signal : undefined;
   const sent: Call[] = [];
@@ -64,7 +68,7 @@ export async function runHeld(bench: Bench, schedule: HeldSchedule): Promise<voi
       await runOn();
     }
     if (queue.length > 0) {
-      // Closes whatever waits, and itself.
+      // This completes a waiting batch, and its own.
       const last = send(server, { ...full, fault: 'none' });
       sent.push(last);
       queue.push(last);
@@ -76,7 +80,7 @@ export async function runHeld(bench: Bench, schedule: HeldSchedule): Promise<voi
     compare(batches, instances);
     compareStatistics(server, batches, cancelled.length);
   } finally {
-    // After a failure, too, nothing may go on that the next schedule would see.
+    // Even after a failure, the next schedule must not see anything of this one.
     controller.abort();
     cleanUp.abort();
     await writeFile(release, '');
@@ -85,7 +89,10 @@ export async function runHeld(bench: Bench, schedule: HeldSchedule): Promise<voi
   }
 }
 
-/** Sends the requests of a turn. Returns them in the order in which they come to the queue: each connection's together. */
+/**
+ * Sends the requests of a turn. Returns them in the order of the queue, where those of a connection are
+ * together.
+ */
 function sendTurn(
   ports: readonly InferenceServer[],
   drafts: readonly Draft[],
@@ -100,7 +107,7 @@ function sendTurn(
     const call = send(port, draft, aborted ? signal : rest);
     return { call, aborted, refused: call.rows > maxBatchSize };
   });
-  // What is refused does not reach a queue.
+  // Refused requests do not reach a queue.
   const first = calls.find(({ refused }) => !refused)?.call.draft.port ?? 0;
   const later = (call: Call): number => (call.draft.port === first ? 0 : 1);
   return calls.toSorted((a, b) => later(a.call) - later(b.call));
@@ -118,7 +125,7 @@ function compare(batches: readonly (readonly Call[])[], instances: number): void
       if (end !== undefined || typeof outcome !== 'object') {
         assert.equal(outcome, end, `request ${position} of batch ${index}`);
       } else {
-        // Several instances may begin their runs in any order.
+        // Several instances may start their runs in any order.
         run ??= instances === 1 ? index + 1 : outcome.run;
         assert.deepEqual(outcome, { run, position, firstRow, batchSize }, `batch ${index}`);
       }

@@ -1,49 +1,52 @@
-/** Random schedules: how a model is configured, and what its callers do, when. */
+/** Random schedules: a model's configuration, and what its callers do at which time. */
 
-import fc from 'fast-check';
+import fc from '../support/fast-check.js';
 import type { FaultName } from '../faults/harness.js';
 import { ownEnd, thrownEnd, type Policy } from './batcher.js';
 
-/** A request as it is drawn. */
+/** A random request. */
 export interface Draft {
-  /** Of the connection that it is sent by. */
+  /** The connection that sends it. */
   readonly port: number;
-  /** Sometimes one more than max_batch_size. */
+  /** Its rows, which are sometimes one more than max_batch_size. */
   readonly rows: number;
   readonly shape: string;
   readonly fault: FaultName;
-  /** Its caller gives it up. */
+  /** Whether its caller aborts it. */
   readonly aborted: boolean;
 }
 
-/** A schedule whose batches are determined: they form while every instance is held, and when all are idle. */
+/** A schedule with determined batches: they form while every instance is held, and when all are idle. */
 export interface HeldSchedule {
   readonly policy: Policy;
   readonly instances: number;
-  /** What is sent while the instances are held, by turn of the event loop. */
+  /** The requests that are sent while the instances are held, by turn of the event loop. */
   readonly held: readonly (readonly Draft[])[];
   /** Whether port 1 is closed while its requests wait. */
   readonly closes: boolean;
-  /** What is sent when they are idle; a turn is answered, as far as it runs, before the next one comes. */
+  /**
+   * The requests that are sent when the instances are idle. Each turn is answered, if it runs, before the
+   * next one.
+   */
   readonly idle: readonly (readonly Draft[])[];
 }
 
-/** Something that callers do, in a schedule that is left to its own devices. */
+/** A step of a free schedule. */
 export type Step =
   | { readonly do: 'send'; readonly requests: readonly Draft[] }
   | { readonly do: 'turns'; readonly count: number }
-  /** What is aborted of what was sent so far is aborted now. */
+  /** Aborts the requests so far that are to be aborted. */
   | { readonly do: 'abort' }
-  /** The connection is closed, and made again. */
+  /** Closes a connection, and makes it again. */
   | { readonly do: 'close'; readonly port: number; readonly timeoutMs: number }
   /** Waits for all answers. */
   | { readonly do: 'settle' };
 
-/** A schedule whose batches are a matter of chance. */
+/** A schedule whose batches depend on chance. */
 export interface FreeSchedule {
   readonly policy: Omit<Policy, 'delay'> & { readonly delayUs: number };
   readonly instances: number;
-  /** Which runs may be on the thread of the callers. */
+  /** Which runs may be on the callers' thread. */
   readonly inline: 'off' | 'auto' | '10000';
   readonly steps: readonly Step[];
 }
@@ -63,14 +66,18 @@ const sizes = fc.integer({ min: 1, max: 16 }).chain((maxBatchSize) =>
 
 /** Any policy of a batcher. */
 export const anyPolicy: fc.Arbitrary<Policy> = fc
-  .tuple(sizes, fc.constantFrom('none', 'endless', 'over'))
-  .map(([policy, delay]) => ({ ...policy, delay: policy.preferred ? delay : 'none' }));
+  .tuple(sizes, fc.constantFrom('none', 'endless', 'over'), fc.boolean())
+  .map(([policy, delay, acrossShapes]) => ({
+    ...policy,
+    delay: policy.preferred ? delay : 'none',
+    acrossShapes,
+  }));
 
 const faults = fc.oneof(
   { weight: 6, arbitrary: fc.constant<FaultName>('none') },
   {
     weight: 1,
-    // Names of faults, as the tables are typed.
+    // The tables have the names of faults as keys.
     arbitrary: fc.constantFrom(
       ...([...Object.keys(ownEnd), ...Object.keys(thrownEnd)] as FaultName[]),
       'never_answers' as const,
@@ -102,7 +109,7 @@ export const heldSchedule: fc.Arbitrary<HeldSchedule> = anyPolicy.chain((policy)
     instances: fc.integer({ min: 1, max: 3 }),
     held: fc.array(turn(2), { maxLength: 4 }),
     closes: fc.boolean(),
-    // When a delay is over is a matter of chance for what comes to an idle instance.
+    // After a delay it is chance which requests an idle instance gets.
     idle: policy.delay === 'over' ? fc.constant([]) : fc.array(turn(1), { maxLength: 3 }),
   });
 });
@@ -110,7 +117,9 @@ export const heldSchedule: fc.Arbitrary<HeldSchedule> = anyPolicy.chain((policy)
 /** Any schedule of the other kind. */
 export const freeSchedule: fc.Arbitrary<FreeSchedule> = sizes.chain((policy) =>
   fc.record({
-    policy: fc.constantFrom(0, 0, 100, 2000).map((delayUs) => ({ ...policy, delayUs })),
+    policy: fc
+      .tuple(fc.constantFrom(0, 0, 100, 2000), fc.boolean())
+      .map(([delayUs, acrossShapes]) => ({ ...policy, delayUs, acrossShapes })),
     instances: fc.integer({ min: 1, max: 3 }),
     inline: fc.constantFrom('off', 'auto', '10000'),
     steps: fc.array(

@@ -11,9 +11,9 @@ import {
   threadCount,
   until,
   type Context,
-} from '../server/harness.js';
+} from '../support/harness.js';
 
-/** What checking some models comes to. */
+/** The outcome of checking some models. */
 async function checked(
   t: Context,
   models: Readonly<Record<string, RepositoryModel>>,
@@ -21,7 +21,7 @@ async function checked(
   return checkRepository({ modelRepository: await writeRepository(await temporaryFolder(t), models) });
 }
 
-/** What checking one model comes to. */
+/** The outcome of checking one model. */
 async function checkOne(t: Context, model: RepositoryModel): Promise<CheckedModel> {
   const [one] = await checked(t, { m: model });
   assert.ok(one);
@@ -59,7 +59,7 @@ test('a model that fails keeps nobody from being checked', async (t) => {
   );
 });
 
-test('all problems of a configuration are told, each with its place', async (t) => {
+test('all problems of a configuration are listed, each with its place', async (t) => {
   const config = configText({
     batching: 'preferred_batch_size: [ 100 ]',
     more: 'response_cache { enable: true }',
@@ -79,7 +79,7 @@ test('all problems of a configuration are told, each with its place', async (t) 
   assert.deepEqual([notes, complete], [[], undefined]);
 });
 
-test('of very many problems, how many more there are is told', async (t) => {
+test('a message about very many problems counts those that it does not list', async (t) => {
   const input = 'input { name: "x" data_type: TYPE_FP32 dims: 0 }\n';
   const { problems } = await checkOne(t, {
     config: `backend: "identity"\n${input.repeat(80)}`,
@@ -134,7 +134,7 @@ for (const [what, model, code, message] of single) {
   });
 }
 
-test('a model in two repositories is a problem that names both folders', async (t) => {
+test('a model in two repositories is refused, with both folders named', async (t) => {
   const [first, second] = [await temporaryFolder(t), await temporaryFolder(t)];
   await writeRepository(first, { m: identity() });
   await writeRepository(second, { m: identity() });
@@ -158,7 +158,7 @@ test('progress is told before each model', async (t) => {
   ]);
 });
 
-test('nothing is left of a check', async (t) => {
+test('a check leaves nothing behind', async (t) => {
   const parameters = { intra_op_thread_count: 3 };
   const models = { a: onnx(undefined, { parameters }), b: onnx(undefined, { parameters, maxBatchSize: -1 }) };
   await checked(t, models);

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { mkdir, rm, symlink, truncate, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { createEngine } from '../../src/addon/server.js';
+import { createEngine } from '../../src/addon/engine.js';
 import { listModels, readModel as readModelWith } from '../../src/registry/local-source.js';
 import type { ModelFolder, StampedFiles } from '../../src/registry/model-folder.js';
-import { rejection } from '../server/harness.js';
+import { rejection } from '../support/harness.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';
 
 const engine = createEngine({ modelLoadConcurrency: 1, maxInFlightBytes: 1024, threads: 1 });
@@ -123,7 +123,7 @@ test('a device in the folder of a model is INVALID_ARG, wherever a link leads to
   }
 });
 
-test('a repository is listed no further than the limit, or than anybody wants it', async (t) => {
+test('a repository is listed only up to the limit, and only until it is cancelled', async (t) => {
   const repository = await writeRepository(await temporaryFolder(t), { a: {}, b: {}, c: {} });
   assert.equal((await listModels(repository, () => false, 3)).length, 3);
   const error = await rejection(listModels(repository, () => false, 2));
@@ -137,7 +137,7 @@ test('a repository is listed no further than the limit, or than anybody wants it
 test('a config that is too large is refused by its size, unread', async (t) => {
   const repository = await writeRepository(await temporaryFolder(t), { m: { config: '' } });
   const file = join(repository, 'm', 'config.pbtxt');
-  // More than any buffer can hold.
+  // No buffer can hold this much.
   await truncate(file, 2 ** 40);
   const error = await rejection(readModel(model(repository)));
   assert.deepEqual([error.code, error.model], ['INVALID_ARG', 'm']);

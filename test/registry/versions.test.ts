@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chooseVersions } from '../../src/registry/versions.js';
 import { parse, whole } from '../config/helpers.js';
-import { thrown } from '../server/harness.js';
+import { thrown } from '../support/harness.js';
 
 function choose(policy: string, existing: readonly number[]): number[] {
   const text = `name: "m"\n${policy}`;
@@ -39,7 +39,7 @@ test('versions that are listed but missing altogether are an error that names bo
   assert.deepEqual(error.location, { file: 'config.pbtxt', line: 2, field: 'version_policy' });
 });
 
-test('a model without a version folder is told what one is', () => {
+test('the message about a model without a version folder explains what one is', () => {
   const error = thrown(() => choose('', []));
   assert.match(error.message, /there is no version folder \(a version is a folder with a number as its name/);
 });

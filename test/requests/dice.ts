@@ -15,12 +15,12 @@ export class Dice {
     return this.#random.integer(most);
   }
 
-  /** True once in so many times. */
+  /** True once in `times` times on average. */
   oneIn(times: number): boolean {
     return this.below(times) === 0;
   }
 
-  /** One of a list, which is not empty. */
+  /** An element of a list, which must not be empty. */
   pick<T>(list: readonly T[]): T {
     return list[this.below(list.length)] as T;
   }

@@ -1,7 +1,7 @@
-/** Models whose answers are what they were asked, and requests to them. */
+/** Models that return their inputs, and requests to them. */
 
 import type { Inputs } from '../../src/index.js';
-import { identity, type ConfigOptions } from '../server/harness.js';
+import { identity, type ConfigOptions } from '../support/harness.js';
 import type { RepositoryModel } from '../support/repository.js';
 import type { Dice } from './dice.js';
 import { writeNumbers, writeTexts, type Expected, type NumberType, type Written } from './tensors.js';
@@ -9,16 +9,16 @@ import { writeNumbers, writeTexts, type Expected, type NumberType, type Written 
 /** A request to a model. */
 export interface Drawn {
   readonly inputs: Inputs;
-  /** By output. */
+  /** The expected outputs by name. */
   readonly expected: Readonly<Record<string, Expected>>;
-  /** Spoils what the caller passed. */
+  /** Overwrites the memory that the caller passed. */
   spoil(): void;
 }
 
-/** A model, and how its requests are drawn. */
+/** A model, and the way to make random requests to it. */
 export interface Kind {
   readonly model: RepositoryModel;
-  /** What makes a request's shape; those of the same are alike. */
+  /** A random shape. Requests with equal shapes are alike. */
   shape(dice: Dice): readonly number[];
   draw(dice: Dice, shape: readonly number[], request: number, aside: () => void): Drawn;
 }
@@ -44,7 +44,7 @@ function together(written: readonly Written[], reverse: boolean): Drawn {
   };
 }
 
-/** Mostly a few bytes; sometimes more than a range of a slab, an array of its own, or a page takes. */
+/** Mostly a few bytes; sometimes more than a range of a slab, an array of its own, or a page holds. */
 function width(dice: Dice): number {
   return dice.pick([1, 2, 3, 7, 16, 16, 17, 64, 300, dice.oneIn(6) ? 1100 : 5, dice.oneIn(10) ? 20_000 : 6]);
 }
@@ -58,7 +58,7 @@ function numbers(datatype: NumberType, options: ConfigOptions & { readonly delay
   };
 }
 
-/** By name. */
+/** The models by name. */
 export const kinds: Readonly<Record<string, Kind>> = {
   fixed: {
     model: modelOf([['FP32', [16]]], { maxBatchSize: 64 }),

@@ -1,4 +1,4 @@
-/** Random requests to servers of all kinds at once, each of which must get what it sent. */
+/** Makes random requests to servers of all kinds at once. Each must get what it sent. */
 
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
@@ -10,28 +10,28 @@ import {
   type InferOptions,
   type InferResult,
 } from '../../src/index.js';
-import { serve, type Context } from '../server/harness.js';
+import { serve, type Context } from '../support/harness.js';
 import { Dice } from './dice.js';
 import { kinds, type Drawn, type Kind } from './models.js';
 import { blank, type Expected, type Numbers } from './tensors.js';
 
-/** How many may be under way at once. */
+/** The most requests under way at once. */
 const mostUnderWay = 6000;
 
-/** A server, and why it may refuse what is not wrong. */
+/** A server, and why it may refuse requests that are right. */
 interface Served {
   readonly server: InferenceServer;
   readonly limited: boolean;
 }
 
-/** What came of all requests. */
+/** The number of requests by outcome. */
 export interface Outcomes {
   answered: number;
   cancelled: number;
   refused: number;
 }
 
-/** An answer that is looked at again later: nobody else may have written to it. */
+/** An answer that is checked again later: nobody else may have written to it. */
 interface Kept {
   readonly result: InferResult;
   readonly expected: Drawn['expected'];
@@ -50,7 +50,7 @@ function checkTensor(tensor: AnyTensor | undefined, { shape, data, texts }: Expe
   }
   const bytesOf = ({ buffer, byteOffset, byteLength }: ArrayBufferView<ArrayBuffer>): Buffer =>
     Buffer.from(buffer, byteOffset, byteLength);
-  // Quicker than to compare elements.
+  // This is faster than comparing elements.
   if (data === undefined || !bytesOf(tensor.data).equals(bytesOf(data)))
     assert.deepEqual(tensor.data, data, what);
 }
@@ -64,10 +64,10 @@ export class RandomRequests {
   readonly #kept: Kept[] = [];
   /** Signals that many requests share. */
   readonly #shared: AbortController[] = [];
-  /** What went wrong first. */
+  /** The first failure. */
   #fault: { readonly error: unknown } | undefined;
   #made = 0;
-  /** Requests in the middle of requests. */
+  /** How deep requests in the middle of requests are nested. */
   #depth = 0;
 
   private constructor(seed: number, servers: readonly Served[]) {
@@ -86,7 +86,7 @@ export class RandomRequests {
     return new RandomRequests(seed, servers);
   }
 
-  /** Makes so many requests, or some more, and checks each. */
+  /** Makes at least this many requests, and checks each. */
   async run(requests: number): Promise<void> {
     const dice = this.#dice;
     while (this.#made < requests && this.#fault === undefined) {
@@ -119,7 +119,7 @@ export class RandomRequests {
     void tracked.then(() => this.#underWay.delete(tracked));
   }
 
-  /** Several requests of one tick; some neighbours are alike. */
+  /** Makes several requests in one tick, of which some neighbours are alike. */
   #burst(): void {
     const dice = this.#dice;
     const served = dice.pick(this.#servers);
@@ -137,13 +137,13 @@ export class RandomRequests {
     }
   }
 
-  /** More groups than a submission takes. */
+  /** Makes more groups than a submission takes. */
   async #storm(): Promise<void> {
     const dice = this.#dice;
     const served = dice.pick(this.#servers);
     const kind = kinds['floats'];
     assert.ok(kind);
-    // Answers that come in the middle of it have their readers ask for more.
+    // Answers that come meanwhile make their readers ask for more.
     for (let maps = dice.below(4); maps > 0; maps--) this.#track(this.#map(served));
     if (dice.oneIn(2)) await turn();
     for (let i = 4400 + dice.below(400); i > 0; i--)
@@ -177,7 +177,7 @@ export class RandomRequests {
     }
     const { result } = outcome;
     this.outcomes.answered++;
-    // One that rejects after its signal has fired is all that may be.
+    // If its signal has fired, the request may only reject.
     assert.equal(result.id, options?.id ?? '', what);
     assert.equal(result.model.name, name, what);
     assert.deepEqual(Object.keys(result.outputs), wanted, what);
@@ -189,7 +189,7 @@ export class RandomRequests {
       if (into) assert.equal(result.outputs[output]?.data, into, what);
     }
     if (dice.oneIn(30) && options?.into === undefined) this.#kept.push({ result, expected });
-    // Whoever awaits an answer may ask at once, or pass it on.
+    // A caller that gets an answer may make another request at once, or pass the answer on.
     if (dice.oneIn(12)) await this.#ask(served, name, kind, dice.oneIn(2) ? shape : kind.shape(dice));
     else if (dice.oneIn(12) && options?.outputs === undefined)
       await this.#passOn(served, name, result, expected);
@@ -239,7 +239,7 @@ export class RandomRequests {
     }
   }
 
-  /** An answer as the next request's input. */
+  /** Passes an answer on as the next request's input. */
   async #passOn(
     { server }: Served,
     name: string,
@@ -260,7 +260,7 @@ export class RandomRequests {
     }
   }
 
-  /** A data set, which its reader may leave. */
+  /** Maps a data set. Its reader may leave early. */
   async #map({ server }: Served): Promise<void> {
     const dice = this.#dice;
     const [name, kind] = dice.pick(Object.entries(kinds));
@@ -292,7 +292,7 @@ export class RandomRequests {
         if (++at >= leaveAt) return;
       }
     } catch (error) {
-      // One that never fits.
+      // This is a request that could never fit.
       if (!(error instanceof TritonError && /one request needs .* 150000/.test(error.message))) throw error;
       return;
     }

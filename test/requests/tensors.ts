@@ -1,15 +1,15 @@
-/** Tensors as callers may write them, each with the bytes that must come back. */
+/** Tensors in every form that callers may use, each with the bytes that must come back. */
 
 import type { Inputs } from '../../src/index.js';
 import type { Dice } from './dice.js';
 
 type Value = Inputs[string];
 
-/** What an output must be. */
+/** The expected content of an output. */
 export interface Expected {
   readonly shape: readonly number[];
   readonly data: Numbers | undefined;
-  /** Of strings: their bytes. */
+  /** The bytes of strings. */
   readonly texts: readonly Buffer[] | undefined;
 }
 
@@ -17,11 +17,11 @@ export interface Expected {
 export interface Written {
   readonly value: Value;
   readonly expected: Expected;
-  /** Spoils the caller's memory, which may be done as soon as the request is made. */
+  /** Overwrites the caller's memory. This is allowed as soon as the request is made. */
   spoil(): void;
 }
 
-/** Arrays of the datatypes that are tried. */
+/** Arrays of the tested datatypes. */
 export type Numbers =
   | Float32Array<ArrayBuffer>
   | Float64Array<ArrayBuffer>
@@ -29,7 +29,7 @@ export type Numbers =
   | Int16Array<ArrayBuffer>
   | Uint8Array<ArrayBuffer>;
 
-/** Datatypes of numbers that are tried. */
+/** The tested datatypes of numbers. */
 export type NumberType = 'FP32' | 'FP64' | 'INT64' | 'INT16' | 'UINT8';
 
 const classes = {
@@ -40,31 +40,31 @@ const classes = {
   UINT8: Uint8Array,
 } as const satisfies Record<NumberType, unknown>;
 
-/** `ArrayBuffer` with what newer JavaScript has. */
+/** `ArrayBuffer` with newer options. */
 const Resizable = ArrayBuffer as unknown as new (
   length: number,
   options: { readonly maxByteLength: number },
 ) => ArrayBuffer & { resize(length: number): void };
 
-/** An array of a class, on memory of whatever kind. */
+/** An array of a datatype's class on any kind of memory. */
 function arrayOn(datatype: NumberType, memory: ArrayBufferLike, offset: number, length: number): Numbers {
-  // A test of shared memory takes it for memory of its own.
+  // The type only knows unshared memory.
   return new classes[datatype](memory as ArrayBuffer, offset, length);
 }
 
-/** Elements that tell the request and the place. */
+/** Elements that identify the request and the position. */
 function elements(datatype: NumberType, count: number, request: number): Numbers {
   const array = new classes[datatype](count);
   for (let i = 0; i < count; i++) {
     const value = datatype === 'UINT8' ? (request * 7 + i) & 0xff : ((request * 13 + i) % 32_749) - 9;
-    // The class takes what its datatype says.
+    // The class takes values of its datatype.
     if (datatype === 'INT64') (array as BigInt64Array)[i] = BigInt(value) << 20n;
     else (array as Float32Array)[i] = value;
   }
   return array;
 }
 
-/** An array of zeros, as long as another one and of its class. */
+/** An array of zeros with the class and length of another one. */
 export function blank(like: Numbers): Numbers {
   const array = like.slice();
   new Uint8Array(array.buffer).fill(0);
@@ -78,7 +78,7 @@ function nest(flat: readonly unknown[], shape: readonly number[]): unknown[] {
   return Array.from({ length: first }, (_, i) => nest(flat.slice(i * size, (i + 1) * size), rest));
 }
 
-/** The same in other memory, and how that is spoilt. */
+/** The same elements in other memory, and a function that overwrites them. */
 function elsewhere(dice: Dice, datatype: NumberType, data: Numbers): { array: Numbers; spoil: () => void } {
   const bytes = data.byteLength;
   const kind = dice.below(6);
@@ -94,7 +94,7 @@ function elsewhere(dice: Dice, datatype: NumberType, data: Numbers): { array: Nu
   }
   if (kind === 2) {
     const memory = new Resizable(bytes, { maxByteLength: bytes * 2 });
-    // One that follows the length.
+    // This array follows the length of its buffer.
     const array = new classes[datatype](memory);
     array.set(data as never);
     const length = dice.pick([0, bytes * 2]);
@@ -116,10 +116,10 @@ function elsewhere(dice: Dice, datatype: NumberType, data: Numbers): { array: Nu
 }
 
 /**
- * A tensor of numbers.
+ * Writes a tensor of numbers.
  *
  * @param bare - Whether its shape follows from the configuration.
- * @param aside - What the caller's own code does in the middle of a request.
+ * @param aside - What the caller's code does in the middle of a request.
  */
 export function writeNumbers(
   dice: Dice,
@@ -166,7 +166,7 @@ export function writeNumbers(
 
 const letters = ['', 'a', 'request ', 'äöü', '€', '漢字', '🙂', 'x'.repeat(60)];
 
-/** A tensor of strings and bytes. */
+/** Writes a tensor of strings and bytes. */
 export function writeTexts(
   dice: Dice,
   shape: readonly number[],

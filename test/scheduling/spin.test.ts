@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { addon } from '../../src/addon/load.js';
 import { spinCores } from '../../src/scheduling/spin.js';
 
-/** What `action` returns with TRITONTS_SPIN so. */
+/** The result of `action` with this value of TRITONTS_SPIN. */
 function withSpin<T>(value: string | undefined, action: () => T): T {
   const before = process.env['TRITONTS_SPIN'];
   const set = (text: string | undefined): void => {

@@ -1,21 +1,21 @@
-/** Any tensor of any datatype, made of bits rather than of values, for tests that compare bit for bit. */
+/** Random tensors of every datatype, made of bits instead of values, for tests that compare bit by bit. */
 
 import assert from 'node:assert/strict';
-import fc from 'fast-check';
+import fc from '../support/fast-check.js';
 import type { AnyTensor, Datatype, ShapedInput, TypedArray } from '../../src/index.js';
 import { datatypeNumber, datatypeSize } from '../../src/tensor/datatype.js';
 import { random } from '../support/onnx/random.js';
 
-/** All fourteen, in Triton's order. */
+/** All fourteen datatypes, in Triton's order. */
 export const datatypes: readonly Datatype[] = Object.keys(datatypeNumber) as Datatype[];
 
-/** A tensor to send. `content` is what must come back: the bytes of its data, or the elements of BYTES. */
+/** A tensor to send. `content` must come back: the bytes of its data, or the elements of BYTES. */
 export interface Sample {
   readonly input: ShapedInput;
   readonly content: Buffer | readonly Buffer[];
 }
 
-/** The typed array of a datatype over some bytes. */
+/** A typed array of a datatype over some bytes. */
 function view(datatype: Exclude<Datatype, 'BYTES'>, { buffer }: Uint8Array): TypedArray {
   switch (datatype) {
     case 'BOOL':
@@ -45,10 +45,10 @@ function view(datatype: Exclude<Datatype, 'BYTES'>, { buffer }: Uint8Array): Typ
 }
 
 /**
- * A tensor of random bits: NaNs of every payload among the floats, and NUL bytes and invalid UTF-8 in BYTES.
+ * A tensor of random bits, with NaNs of every payload, NUL bytes, and invalid UTF-8 in BYTES.
  *
  * @param shape - The full shape.
- * @param seed - The same gives the same.
+ * @param seed - Equal seeds have equal results.
  */
 export function sample(datatype: Datatype, shape: readonly number[], seed: number): Sample {
   const numbers = random(seed);
@@ -56,7 +56,7 @@ export function sample(datatype: Datatype, shape: readonly number[], seed: numbe
   const bytes = (length: number): Uint8Array => {
     const data = new Uint8Array(length);
     for (let i = 0; i < length; i++) {
-      // A third of them zero, a third 0xff, which floats that are no numbers begin with.
+      // A third of the bytes are zero, and a third 0xff, with which float NaNs begin.
       const number = numbers.integer(768);
       data[i] = number < 256 ? number : number < 512 ? 0 : 0xff;
     }
@@ -71,12 +71,12 @@ export function sample(datatype: Datatype, shape: readonly number[], seed: numbe
   return { input: { data: view(datatype, data), shape, datatype }, content: Buffer.from(data) };
 }
 
-/** Fails unless a tensor is what was sent, bit for bit. */
+/** Fails unless a tensor equals what was sent, bit by bit. */
 export function assertSame(tensor: AnyTensor | undefined, datatype: Datatype, sent: Sample): void {
   assert.ok(tensor, 'no such output');
   assert.equal(tensor.datatype, datatype);
   assert.deepEqual(tensor.shape, sent.input.shape);
-  // Buffers are compared by themselves, since deepEqual takes long over large ones.
+  // Buffers are compared separately, because deepEqual is slow for large ones.
   const { content } = sent;
   if (tensor.datatype === 'BYTES') {
     assert.equal(tensor.data.length, content.length);

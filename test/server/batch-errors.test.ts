@@ -3,9 +3,9 @@ import { test } from 'node:test';
 import type { InferenceServer, InferResult, TritonError } from '../../src/index.js';
 import { graph } from '../support/onnx/graph.js';
 import { addModel, failingModel } from '../support/models.js';
-import { floats, onnx, row, serve } from './harness.js';
+import { floats, onnx, row, serve } from '../support/harness.js';
 
-/** value = 10 * index, a batch of two at a time; an index of 8 or more fails the run of its batch. */
+/** A model value = 10 * index with batches of two. An index of 8 or more makes the run of its batch fail. */
 const failing = (instances: number): ReturnType<typeof onnx> =>
   onnx(failingModel(), {
     maxBatchSize: 2,
@@ -14,7 +14,7 @@ const failing = (instances: number): ReturnType<typeof onnx> =>
     instances,
   });
 
-/** What became of requests that were sent in one turn: their values, or the codes of their errors. */
+/** The outcomes of requests that were sent in one turn: their values, or the codes of their errors. */
 async function outcomes(
   server: InferenceServer,
   indices: readonly number[],
@@ -28,12 +28,12 @@ async function outcomes(
 }
 
 for (const instances of [1, 3]) {
-  test(`a run that fails takes no other batch with it, with ${instances} instance${instances > 1 ? 's' : ''}`, async (t) => {
+  test(`a run that fails takes no other request with it, with ${instances} instance${instances > 1 ? 's' : ''}`, async (t) => {
     const server = await serve(t, { m: failing(instances), add: onnx() });
     const indices = [0, 1, 2, 99, 4, 5, 98, 97, 7, 6];
     const [values, other] = await Promise.all([outcomes(server, indices), server.infer('add', { x: row() })]);
     const failed = 'INTERNAL';
-    assert.deepEqual(values, [0, 10, failed, failed, 40, 50, failed, failed, 70, 60]);
+    assert.deepEqual(values, [0, 10, 20, failed, 40, 50, failed, failed, 70, 60]);
     assert.equal(floats(other)[0], 1);
     assert.deepEqual(await outcomes(server, [3, 2, 1]), [30, 20, 10]);
   });
@@ -47,7 +47,7 @@ test('an instance whose runs fail again and again goes on', async (t) => {
   }
 });
 
-/** y = the first row of x: a model that says it batches, and does not. */
+/** A model y = the first row of x, which claims that it batches, but does not. */
 function firstRow(): Uint8Array {
   return graph('first_row')
     .input('x', 'FP32', ['N', 4])
@@ -61,7 +61,7 @@ test('a model that returns other rows than it got fails the batch, naming the ou
   const tensors = { inputs: [{ name: 'x', dims: [4] }], outputs: [{ name: 'y', dims: [4] }] };
   const server = await serve(t, { m: onnx(firstRow(), tensors) });
   const send = (): Promise<InferResult> => server.infer('m', { x: [[1, 2, 3, 4]] });
-  // One row alone is one row.
+  // A single row is one row, as it should be.
   assert.deepEqual(floats(await send()), [1, 2, 3, 4]);
   for (const result of await Promise.allSettled([send(), send(), send()])) {
     const error = (result as PromiseRejectedResult).reason as TritonError;

@@ -2,12 +2,19 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { CloseOptions, InferenceServer, Inputs } from '../../src/index.js';
 import { slowModel } from '../support/models.js';
-import { floats, identity, onnx, rejection, row, serve, thrown, threadCount, until } from './harness.js';
-
-/** Lets the requests of this turn reach the engine. */
-function turn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}
+import { asking, faulty, gate } from '../faults/harness.js';
+import {
+  floats,
+  identity,
+  onnx,
+  rejection,
+  row,
+  serve,
+  thrown,
+  threadCount,
+  turn,
+  until,
+} from '../support/harness.js';
 
 const slow = identity({ batching: false, delayMs: 20 });
 
@@ -48,12 +55,10 @@ test('a request that waits for company is answered, not held, when the server cl
 });
 
 test('timeoutMs: 0 cancels what is queued and ends what runs', async (t) => {
-  const server = await serve(t, { slow: identity({ batching: false, delayMs: 10_000 }) });
+  const server = await serve(t, { slow: identity({ batching: false, delayMs: 600_000 }) });
   const requests = [1, 2, 3].map((first) => rejection(server.infer('slow', { x: row(first) })));
   await turn();
-  const begin = performance.now();
   await server.close({ timeoutMs: 0 });
-  assert.ok(performance.now() - begin < 1500);
   for (const { code, message } of await Promise.all(requests)) {
     assert.equal(code, 'CANCELLED');
     assert.match(message, /^model 'slow': /);
@@ -61,21 +66,20 @@ test('timeoutMs: 0 cancels what is queued and ends what runs', async (t) => {
 });
 
 test('timeoutMs: 0 ends a run of the runtime, too', async (t) => {
-  const server = await serve(t, { slow: onnx(slowModel(6_000_000)) });
+  const server = await serve(t, { slow: onnx(slowModel(1e9)) });
   const request = rejection(server.infer('slow', { x: row() }));
   await turn();
-  const begin = performance.now();
   await server.close({ timeoutMs: 0 });
-  assert.ok(performance.now() - begin < 2500);
   assert.equal((await request).model, 'slow');
 });
 
 test('what is not done within the time is cancelled', async (t) => {
-  const server = await serve(t, { slow: identity({ batching: false, delayMs: 60 }) });
-  const done = server.infer('slow', { x: row(1) });
-  const rest = [2, 3, 4, 5].map((first) => rejection(server.infer('slow', { x: row(first) })));
+  const { parameters } = await gate(t);
+  const server = await serve(t, { slow: faulty({ batching: false, parameters }) });
+  const done = server.infer('slow', asking('none', 1));
+  const rest = [2, 3, 4, 5].map((first) => rejection(server.infer('slow', asking('held', first))));
   await turn();
-  await server.close({ timeoutMs: 90 });
+  await server.close({ timeoutMs: 1000 });
   assert.equal(floats(await done)[0], 1);
   for (const { code } of await Promise.all(rest)) assert.equal(code, 'CANCELLED');
 });
@@ -112,16 +116,16 @@ test('close() may be called where a result is handled', async (t) => {
   assert.equal(closed.length, 3);
 });
 
-test('close() while a model loads waits for the load to be given up', async (t) => {
+test('close() while a model loads waits until the load is cancelled', async (t) => {
   const server = await serve(t, { a: onnx(), b: onnx() }, { modelControlMode: 'explicit' });
   const loads = ['a', 'b'].map((name) =>
     server.loadModel(name).then(
       () => 'loaded',
-      () => 'given up',
+      () => 'cancelled',
     ),
   );
   await server.close();
-  for (const outcome of await Promise.all(loads)) assert.ok(['loaded', 'given up'].includes(outcome));
+  for (const outcome of await Promise.all(loads)) assert.ok(['loaded', 'cancelled'].includes(outcome));
 });
 
 test('close() ends every thread of the server', async (t) => {
@@ -136,7 +140,7 @@ test('close() ends every thread of the server', async (t) => {
     await Promise.all(names.map((name) => server.infer(name, { x: row() })));
     await server.close();
   };
-  await run(); // what the runtime starts once for the process is there now
+  await run(); // This starts everything that the runtime starts once in a process.
   const before = await threadCount();
   for (let i = 0; i < 3; i++) await run();
   await until(async () => (await threadCount()) <= before);

@@ -13,12 +13,12 @@ import {
   sequenceModel,
   sumAndDifferenceModel,
 } from '../support/models.js';
-import { floats, rejection, row, serve, type Context } from './harness.js';
+import { floats, rejection, row, serve, type Context } from '../support/harness.js';
 
 const x = 'input [ { name: "x" data_type: TYPE_FP32 dims: [ 16 ] } ]';
 const y = 'output [ { name: "y" data_type: TYPE_FP32 dims: [ 16 ] } ]';
 
-/** What completion makes of a model, y = x + 1 if no other is given, and a text; and what it tells of it. */
+/** The completed configuration of a model (by default y = x + 1) and a text, with its notes. */
 async function complete(
   t: Context,
   text: string | undefined,
@@ -33,7 +33,7 @@ async function complete(
   return { config, notes };
 }
 
-/** As it comes out of JSON: maps of the reader have no prototype. */
+/** A configuration as from JSON: the reader's maps have no prototype. */
 function plain(config: ModelConfig): unknown {
   return JSON.parse(JSON.stringify(config));
 }
@@ -47,7 +47,7 @@ function summary(config: ModelConfig): unknown {
   return [config.max_batch_size, ...tensors, config.dynamic_batching?.preferred_batch_size];
 }
 
-/** The scheduler is one without sizes, as in Triton. */
+/** As in Triton, the scheduler has no sizes. */
 const whole = [4, 'x TYPE_FP32 [16]', 'y TYPE_FP32 [16]', []];
 
 const texts: readonly (readonly [what: string, text: string | undefined, expected: unknown])[] = [
@@ -145,7 +145,7 @@ for (const size of ['many', -1, 1.5, true]) {
   });
 }
 
-test('notes tell what was filled in, and nothing where nothing was', async (t) => {
+test('notes list what was filled in, and are empty if nothing was', async (t) => {
   const { notes } = await complete(t, undefined);
   assert.deepEqual(notes, [
     'max_batch_size: completed to 4, the default for a model that can be batched',
@@ -180,7 +180,7 @@ for (const [what, text, advice] of [
   ['is that of the backend configuration', undefined, true],
   ['was written', 'max_batch_size: 4', false],
 ] as const) {
-  test(`a batch over a max_batch_size that ${what} is refused${advice ? ' with how to raise it' : ''}`, async (t) => {
+  test(`a batch over a max_batch_size that ${what} is refused${advice ? ', with advice how to raise it' : ''}`, async (t) => {
     const size = what.startsWith('is') ? { 'default-max-batch-size': 3 } : undefined;
     const server = await serve(
       t,
@@ -228,7 +228,7 @@ test('a printed configuration needs no completion, and is served as it is', asyn
         again.notes.filter((note) => /: (completed|added)/.test(note)),
         [],
       );
-      // What is written gets the default size that what is added does not have.
+      // A written scheduler gets default sizes; an added one does not.
       const sizes = batching && { dynamic_batching: { ...batching, preferred_batch_size: [size] } };
       assert.deepEqual(again.config, { ...config, ...sizes });
     }

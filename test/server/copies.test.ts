@@ -1,4 +1,4 @@
-/** The mode without external buffers, which some runtimes (Electron) forbid: bytes cross by one copy instead. */
+/** The mode without external buffers, which some runtimes (Electron) forbid: all bytes are copied instead. */
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -8,15 +8,15 @@ import { fileURLToPath } from 'node:url';
 
 const folder = fileURLToPath(new URL('.', import.meta.url));
 
-/** Test files of what passes memory between JavaScript and the engine. */
+/** Test files about memory that JavaScript and the engine exchange. */
 const files = readdirSync(folder)
   .filter((name) => /^(infer.*|signal|workers)\.test\.js$/.test(name))
   .map((name) => `${folder}${name}`);
 
-test('all that sends and receives tensors works without external buffers', { timeout: 120_000 }, async () => {
+test('all that sends and receives tensors works without external buffers', { timeout: 600_000 }, async () => {
   assert.ok(files.length > 5);
   const env: NodeJS.ProcessEnv = { ...process.env, TRITONTS_NO_EXTERNAL_BUFFERS: '1' };
-  // Set by the test runner, for files that report to it.
+  // The test runner sets it for files that report to it.
   delete env['NODE_TEST_CONTEXT'];
   const child = spawn(process.execPath, ['--enable-source-maps', '--test', '--test-reporter=dot', ...files], {
     env,

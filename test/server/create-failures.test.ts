@@ -14,9 +14,9 @@ import {
   thrown,
   threadCount,
   until,
-} from './harness.js';
+} from '../support/harness.js';
 
-/** One good model, and one for each way to fail. */
+/** A good model, and a model for each way to fail. */
 function mixed(): Record<string, RepositoryModel> {
   return {
     good: onnx(),
@@ -74,7 +74,7 @@ test('a model that stands in two repositories is refused, with both folders', as
 });
 
 test('a refused start leaves no thread behind', async (t) => {
-  await rejection(serve(t, mixed())); // what the runtime starts once for the process is there now
+  await rejection(serve(t, mixed())); // This starts everything that the runtime starts once in a process.
   const before = await threadCount();
   await rejection(serve(t, { ...mixed(), echo: identity(), more: onnx(undefined, { instances: 3 }) }));
   await until(async () => (await threadCount()) <= before);
@@ -111,7 +111,7 @@ test('a request to a failed model is UNAVAILABLE with its reason', async (t) => 
   assert.match(error.message, /model 'odd' is not ready: .*NoSuchOperator/s);
 });
 
-test('a failed model has a handle, and tells why it has nothing else', async (t) => {
+test('a failed model has a handle, whose errors say why it failed', async (t) => {
   const server = await serve(t, mixed(), { exitOnError: false });
   const model = server.model('typo');
   assert.equal(model.ready, false);

@@ -13,7 +13,7 @@ import {
   threadNames,
   thrown,
   type Context,
-} from './harness.js';
+} from '../support/harness.js';
 
 /** A repository with one model. */
 async function repository(context: Context, name = 'echo'): Promise<string> {

@@ -7,9 +7,9 @@ import { promisify } from 'node:util';
 test('tensors of every datatype stay what they are where memory is not shared with native code', async () => {
   const file = fileURLToPath(new URL('datatypes.test.js', import.meta.url));
   const env: NodeJS.ProcessEnv = { ...process.env, TRITONTS_NO_EXTERNAL_BUFFERS: '1' };
-  // Set by the runner of this file; a run inside of it would take itself for a part of it.
+  // This file's runner sets it. A run inside would take itself for a part of it.
   delete env['NODE_TEST_CONTEXT'];
-  // Rejects, with what was printed, if one test fails.
+  // If a test fails, it rejects with the output.
   const { stdout } = await promisify(execFile)(process.execPath, ['--test-reporter=tap', file], { env });
   assert.match(stdout, /^# pass [1-9]\d+$/m);
 });

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import fc from '../support/fast-check.js';
 import type { Datatype, InferenceServer } from '../../src/index.js';
 import { identityModel } from '../support/models.js';
 import type { RepositoryModel } from '../support/repository.js';
 import { anyDims, anySeed, assertSame, datatypes, sample } from './any-tensor.js';
-import { batchCounts, configText, serve, type Context } from './harness.js';
+import { batchCounts, configText, serve, type Context } from '../support/harness.js';
 
 const backends = ['identity', 'onnxruntime'] as const;
 type BackendName = (typeof backends)[number];
@@ -13,11 +13,11 @@ const ranks = [0, 1, 2, 3, 4];
 /** See datatypes-copied.test.ts. */
 const copying = process.env['TRITONTS_NO_EXTERNAL_BUFFERS'] === '1';
 
-/** y = x for tensors of one datatype and rank, the batch not counted, with every dim variable. */
+/** A model y = x for tensors of a datatype and rank (without the batch), with every dim variable. */
 function echo(backend: BackendName, datatype: Datatype, rank: number, batched: boolean): RepositoryModel {
   const symbols = Array.from({ length: rank }, (_, i) => `d${i}`);
   const dims = rank === 0 ? [1] : symbols.map(() => -1);
-  // A tensor without dims is configured as [1], which a batching model must be told about.
+  // A tensor without dims is configured as [1], and a batching model needs a reshape for that.
   const reshape = rank === 0 && batched ? 'reshape { }' : '';
   const tensor = (name: string): string =>
     `{ name: "${name}" data_type: TYPE_${datatype === 'BYTES' ? 'STRING' : datatype} dims: [ ${dims.join(', ')} ] ${reshape} }`;
@@ -36,7 +36,7 @@ function serveDatatype(t: Context, backend: BackendName, datatype: Datatype): Pr
   return serve(t, models);
 }
 
-/** What a caller's shape is for a model whose tensor has these dims: never empty. */
+/** The caller's shape for a tensor with these dims: it is never empty. */
 const shown = (dims: readonly number[]): readonly number[] => (dims.length === 0 ? [1] : dims);
 
 for (const backend of backends) {
@@ -56,7 +56,7 @@ for (const backend of backends) {
         fc.asyncProperty(anyDims, rows, anySeed, async (dims, batches, seed) => {
           const sent = batches.map((batch, i) => sample(datatype, [batch, ...shown(dims)], seed + i));
           const model = server.model(`batched_${dims.length}`);
-          // Sent in one turn, so that they can run together.
+          // They are sent in one turn, so that they can run together.
           const results = await Promise.all(sent.map(({ input }) => model.infer({ x: input })));
           sent.forEach((one, i) => {
             assertSame(results[i]?.outputs['y'], datatype, one);
@@ -76,14 +76,14 @@ for (const backend of backends) {
       Object.fromEntries(datatypes.map((datatype) => [datatype, model(datatype)])),
     );
     for (const datatype of datatypes) {
-      // One that is over 64 KiB for its own sake, two that are so together, and a small one of the same row.
+      // One is over 64 KiB alone, two are over it together, and one is a small one of the same row.
       const sent = [6, 1, 1].map((batch, i) => sample(datatype, [batch, 4000, 3], i));
       const results = await Promise.all(sent.map(({ input }) => server.infer(datatype, { x: input })));
       sent.forEach((one, i) => {
         assertSame(results[i]?.outputs['y'], datatype, one);
       });
       const data = results[0]?.outputs['y']?.data;
-      // Only memory of V8 can be transferred: so the variable had its effect.
+      // Only memory of V8 can be transferred, so the variable had its effect.
       if (copying && ArrayBuffer.isView(data)) {
         structuredClone(data.buffer, { transfer: [data.buffer] });
         assert.equal(data.byteLength, 0);

@@ -1,4 +1,4 @@
-/** How a process ends that has a server. */
+/** How a process with a server ends. */
 
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
@@ -7,7 +7,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { slowModel } from '../support/models.js';
 import { writeRepository } from '../support/repository.js';
-import { identity, onnx, runProgram, type ChildOutcome } from './harness.js';
+import { runChild, type ChildOutcome } from '../support/child.js';
+import { identity, onnx } from '../support/harness.js';
+
+const program = new URL('programs/ending.js', import.meta.url);
 
 void suite('a process', () => {
   let folder = '';
@@ -17,7 +20,7 @@ void suite('a process', () => {
   });
   after(() => rm(folder, { recursive: true }));
 
-  const end = (way: string): Promise<ChildOutcome> => runProgram('ending', [way, folder]);
+  const end = (way: string): Promise<ChildOutcome> => runChild(program, [way, folder]);
 
   test('ends by itself when its server is idle', async () => {
     const { code, stdout, stderr } = await end('idle');
@@ -52,18 +55,16 @@ void suite('a process', () => {
     'exit-while-loading': ['process.exit() while models load', 4],
   };
   for (const [way, [title, expected]] of Object.entries(exits)) {
-    test(`ends at once, with its code and in silence, at ${title}`, async () => {
-      const { code, signal, stderr, ms } = await end(way);
+    test(`ends with its code and in silence at ${title}`, async () => {
+      const { code, signal, stderr } = await end(way);
       assert.deepEqual([code, signal, stderr], [expected, null, '']);
-      assert.ok(ms < 3000, `${ms} ms`);
     });
   }
 
   test('ends with the error that nobody catches, and nothing else, while models run', async () => {
-    const { code, signal, stderr, ms } = await end('throw');
+    const { code, signal, stderr } = await end('throw');
     assert.deepEqual([code, signal], [1, null]);
     assert.match(stderr, /Error: thrown on purpose/);
     assert.doesNotMatch(stderr, /tritonts:|terminate called|Assertion|FATAL/);
-    assert.ok(ms < 3000, `${ms} ms`);
   });
 });

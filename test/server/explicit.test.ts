@@ -3,6 +3,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createServer, TritonError, type InferenceServer, type LoadEvent } from '../../src/index.js';
+import { gate, held } from '../faults/harness.js';
 import { addModel } from '../support/models.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';
 import {
@@ -16,12 +17,13 @@ import {
   start,
   thrown,
   threadCount,
+  turn,
   until,
-} from './harness.js';
+} from '../support/harness.js';
 
 const explicit = { modelControlMode: 'explicit' } as const;
 
-/** States by model, of its versions or its own. */
+/** States by model, of its versions or of the model. */
 function states(server: InferenceServer): Record<string, string | undefined> {
   return Object.fromEntries(server.index().map(({ name, state }) => [name, state]));
 }
@@ -81,13 +83,14 @@ test('while a model loads it is LOADING, and its requests are UNAVAILABLE', asyn
 });
 
 test('while a model unloads it is UNLOADING, and takes no more requests', async (t) => {
-  const slow = identity({ delayMs: 50 });
-  const server = await serve(t, { slow }, { ...explicit, loadModels: ['*'] });
+  const closed = await gate(t);
+  const server = await serve(t, { slow: held(closed) }, { ...explicit, loadModels: ['*'] });
   const request = server.infer('slow', { x: row(1) });
   const unloading = server.unloadModel('slow');
-  await new Promise((resolve) => setImmediate(resolve));
+  await turn();
   assert.equal(states(server)['slow'], 'UNLOADING');
   assert.equal((await rejection(server.infer('slow', { x: row() }))).code, 'UNAVAILABLE');
+  await closed.open();
   assert.equal(floats(await request)[0], 1);
   await unloading;
 });
@@ -172,7 +175,7 @@ test('unloading ends the threads of the model', async (t) => {
   const server = await serve(t, models, { ...explicit, loadModels: ['warm'] });
   await server.infer('warm', { x: row() });
   const before = await threadCount();
-  // Threads that load models and one that ends them stay while the server is up.
+  // The threads that load models, and one that ends them, live as long as the server.
   const ofTheServer = 4 + 1;
   await server.loadModel('many');
   await Promise.all([1, 2, 3, 4].map(() => server.infer('many', { x: row() })));
@@ -221,7 +224,7 @@ test("in mode 'none' models are neither loaded nor unloaded on request", async (
   for (const call of [() => server.loadModel('a'), () => server.unloadModel('a')]) {
     const error = await rejection(call());
     assert.equal(error.code, 'UNAVAILABLE');
-    assert.match(error.message, /only with modelControlMode: 'explicit'/);
+    assert.match(error.message, /only if the server was created with modelControlMode: 'explicit'/);
   }
   assert.equal(server.model('a').ready, true);
 });

@@ -13,7 +13,7 @@ import {
 } from '../../src/index.js';
 import { sumAndDifferenceModel } from '../support/models.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';
-import { identity, onnx, rejection, row, serve } from './harness.js';
+import { identity, onnx, rejection, row, serve } from '../support/harness.js';
 
 /** A server that closes with its test. */
 async function closing(t: TestContext, starting: Promise<InferenceServer>): Promise<InferenceServer> {
@@ -26,7 +26,7 @@ function names(server: InferenceServer): string[] {
   return server.index().map(({ name }) => name);
 }
 
-/** Calls while `folder` is the working directory, and no longer. */
+/** Calls a function while `folder` is the working directory. */
 function inFolder<T>(folder: string, call: () => T): T {
   const before = process.cwd();
   process.chdir(folder);

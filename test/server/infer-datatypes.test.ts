@@ -3,9 +3,9 @@ import { suite, test } from 'node:test';
 import type { Inputs } from '../../src/index.js';
 import { addModel, identityModel } from '../support/models.js';
 import { skipBefore } from '../support/runtime.js';
-import { batchCountsAfter, onnx, serve } from './harness.js';
+import { batchCountsAfter, onnx, serve } from '../support/harness.js';
 
-/** Two rows of two values each, with the smallest and largest that have a successor. */
+/** Two rows of two values, including the smallest and the largest value with a successor. */
 const examples = {
   UINT8: Uint8Array.of(0, 254, 1, 2),
   UINT16: Uint16Array.of(0, 65_534, 1, 2),
@@ -21,14 +21,14 @@ const examples = {
 
 type Example = (typeof examples)[keyof typeof examples];
 
-/** The same kind of array with one more in each place. */
+/** An array of the same class with every value increased by one. */
 function successor(values: Example): Example {
   if (values instanceof BigInt64Array || values instanceof BigUint64Array)
     return values.map((value) => value + 1n);
   return values.map((value) => value + 1);
 }
 
-/** What older runtimes do not add. */
+/** Datatypes that older runtimes cannot add. */
 const newer: ReadonlySet<string> = new Set(['UINT8', 'UINT16', 'UINT32', 'UINT64', 'INT8', 'INT16']);
 
 void suite('y = x + 1 is right for', () => {

@@ -2,7 +2,16 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { TritonError, type InferenceServer, type Inputs } from '../../src/index.js';
 import { failingModel } from '../support/models.js';
-import { floats, identity, onnx, rejection, row, serve, statisticsAfter, type Context } from './harness.js';
+import {
+  floats,
+  identity,
+  onnx,
+  rejection,
+  row,
+  serve,
+  statisticsAfter,
+  type Context,
+} from '../support/harness.js';
 
 const failing = onnx(failingModel(), {
   inputs: [{ name: 'index', datatype: 'INT64', dims: [1] }],
@@ -10,7 +19,7 @@ const failing = onnx(failingModel(), {
   batching: 'preferred_batch_size: [ 4 ] max_queue_delay_microseconds: 5000000',
 });
 
-/** A request to the failing model; index 8 and more make the run fail. */
+/** A request to the failing model. An index of 8 or more makes its run fail. */
 function look(server: InferenceServer, index: number, id = ''): Promise<unknown> {
   return server.infer('failing', { index: BigInt64Array.of(BigInt(index)) }, { id });
 }
@@ -53,7 +62,7 @@ void suite('inputs that do not fit reject with what was expected and what came:'
       assert.equal(error.model, 'm');
       assert.equal(error.tensor, tensor);
       assert.match(error.message, message);
-      // Nothing of it has reached the engine.
+      // The refused request did not reach the engine.
       await server.infer('m', { x: row(), k: [[1]] });
       assert.equal((await statisticsAfter(server, 'm', 1)).inference_stats.fail.count, 0);
     });
@@ -111,10 +120,10 @@ test('what is refused has the line of the caller in its stack', async (t) => {
 });
 
 void suite('a run that fails', () => {
-  /** Four requests in one batch, one of which makes the run fail. */
+  /** Four requests in one batch. Each of them makes any run fail that it is in. */
   const fail = async (t: Context): Promise<{ server: InferenceServer; requests: Promise<unknown>[] }> => {
     const server = await serve(t, { failing });
-    return { server, requests: [1, 99, 3, 4].map((index) => look(server, index, `r${index}`)) };
+    return { server, requests: [96, 97, 98, 99].map((index) => look(server, index, `r${index}`)) };
   };
 
   test('reaches each request of its batch, with the text of the runtime and the name of the model', async (t) => {
@@ -131,7 +140,7 @@ void suite('a run that fails', () => {
     const errors = await Promise.all(requests.map(rejection));
     assert.deepEqual(
       errors.map(({ message }) => /^\[request id: (\w+)\] /.exec(message)?.[1]),
-      ['r1', 'r99', 'r3', 'r4'],
+      ['r96', 'r97', 'r98', 'r99'],
     );
   });
 
@@ -140,14 +149,16 @@ void suite('a run that fails', () => {
     assert.equal(new Set(await Promise.all(requests.map(rejection))).size, 4);
   });
 
-  test('counts as failed, and as an execution', async (t) => {
+  test('counts as failed, and each run of it as an execution', async (t) => {
     const { server, requests } = await fail(t);
     await Promise.all(requests.map(rejection));
     const statistics = await statisticsAfter(server, 'failing', 4);
     assert.equal(statistics.inference_stats.fail.count, 4);
     assert.ok(statistics.inference_stats.fail.ns > 0);
     assert.equal(statistics.inference_stats.success.count, 0);
-    assert.equal(statistics.execution_count, 1);
+    // The batch, its two halves, and each request alone.
+    assert.equal(statistics.execution_count, 7);
+    assert.equal(statistics.reruns, 6);
     assert.equal(statistics.inference_count, 0);
   });
 

@@ -1,8 +1,8 @@
-/** Answers that are together larger than the memory in which finished requests come (256 KiB). */
+/** Responses that are together larger than a page (256 KiB). */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { floats, identity, row, serve } from './harness.js';
+import { floats, identity, row, serve } from '../support/harness.js';
 
 test('several outputs below 64 KB that are together more than a page are right', async (t) => {
   const names = Array.from({ length: 8 }, (_, i) => `t${i}`);

@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import { MessageChannel } from 'node:worker_threads';
 import type { AnyTensor, InferResult, Tensor } from '../../src/index.js';
 import { largeOutputModel } from '../support/models.js';
-import { floats, identity, onnx, row, serve } from './harness.js';
+import { floats, identity, onnx, row, serve } from '../support/harness.js';
 
 /** The FP32 output y. */
 function y(result: InferResult | undefined): Tensor<'FP32'> {
@@ -94,7 +94,7 @@ void suite('an input that changes after infer() changes no result:', () => {
   });
 });
 
-test('outputs of 64 KB and more are right', async (t) => {
+test('outputs of 64 KB and more are correct', async (t) => {
   const server = await serve(t, { large });
   const results = await Promise.all(
     [10, 20, 30].map((first) => server.infer('large', { x: Float32Array.of(first, -first) })),
@@ -110,7 +110,7 @@ test('outputs of 64 KB and more are right', async (t) => {
 });
 
 void suite('sizes on either side of the borders between small and large are right:', () => {
-  // 4 KiB: an input leaves its slab. 64 KiB: an output leaves its page.
+  // At 4 KiB an input leaves its slab, and at 64 KiB an output leaves its page.
   for (const length of [1, 15, 16, 17, 1023, 1024, 1025, 16_383, 16_384, 16_385]) {
     test(`${4 * length} bytes`, async (t) => {
       const dims = [length];

@@ -4,7 +4,7 @@ import { suite, test } from 'node:test';
 import { Tensor, type InferOptions, type InferResult } from '../../src/index.js';
 import { addModel, mlpLayers, mlpModel, rowSumModel, sumAndDifferenceModel } from '../support/models.js';
 import { random } from '../support/onnx/random.js';
-import { batchCountsAfter, floats, identity, onnx, rejection, row, serve } from './harness.js';
+import { batchCountsAfter, floats, identity, onnx, rejection, row, serve } from '../support/harness.js';
 
 const sumAndDifference = onnx(sumAndDifferenceModel('FP32', 16), {
   inputs: [{ name: 'a' }, { name: 'b' }],
@@ -188,7 +188,7 @@ void suite('options that are wrong reject:', () => {
       /model 'both': expected a string of at most 4096 characters for options\.id/,
     ],
     ['an id that is too long', { id: 'x'.repeat(4097) }, /at most 4096 characters/],
-    ['a signal that is none', { signal: {} }, /expected an AbortSignal for options\.signal/],
+    ['a signal of another class', { signal: {} }, /expected an AbortSignal for options\.signal/],
     ['outputs that are no array', { outputs: 'sum' }, /expected an array of output names/],
     [
       'an unknown output',

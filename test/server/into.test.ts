@@ -1,9 +1,9 @@
-/** `infer(inputs, { into })`: outputs that are written to the caller's own arrays. */
+/** `infer(inputs, { into })` writes outputs to the caller's arrays. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { addModel } from '../support/models.js';
-import { identity, onnx, rejection, row, serve } from './harness.js';
+import { identity, onnx, rejection, row, serve } from '../support/harness.js';
 
 for (const inline of ['auto', 'off'] as const) {
   test(`outputs are written to the arrays given, with inline ${inline}`, async (t) => {
@@ -45,7 +45,7 @@ test('large outputs and shared memory are written, too', async (t) => {
 test('an array that was transferred or resized meanwhile rejects its request alone', async (t) => {
   const server = await serve(t, { echo: identity({ delayMs: 5 }) });
   const gone = new Float32Array(16);
-  // Newer than the library that TypeScript knows.
+  // TypeScript's library does not know it yet.
   const ResizableBuffer = ArrayBuffer as unknown as new (
     length: number,
     options: { maxByteLength: number },

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Datatype, InferResult } from '../../src/index.js';
 import { temporaryFolder, writeRepository, type RepositoryModel } from '../support/repository.js';
-import { rejection, serve, start, type Context } from './harness.js';
+import { rejection, serve, start, type Context } from '../support/harness.js';
 
 interface ScoresOptions {
   readonly datatype?: Datatype | 'STRING';
@@ -14,7 +14,7 @@ interface ScoresOptions {
   readonly files?: RepositoryModel['files'];
 }
 
-/** scores = x, of four classes; echo = other. */
+/** A model scores = x with four classes, and echo = other. */
 function scores(options: ScoresOptions = {}): RepositoryModel {
   const { datatype = 'FP32', dims = [4], batched = true, label, files = {} } = options;
   const tensor = (name: string, type: string, more = ''): string =>
@@ -25,12 +25,12 @@ function scores(options: ScoresOptions = {}): RepositoryModel {
   return { config, files, versions: { '1': {} } };
 }
 
-/** The classes of output scores. */
+/** The classes in output scores. */
 function classes({ outputs }: InferResult): [readonly number[] | undefined, string[] | undefined] {
   return [outputs['scores']?.shape, outputs['scores']?.as('BYTES').strings()];
 }
 
-/** The best classes of x, of a model that has nothing but a label file. */
+/** The best classes of x, for a model with only a label file. */
 async function labelled(t: Context, text: string | Uint8Array, count = 4): Promise<string[] | undefined> {
   const server = await serve(t, { m: scores({ label: 'labels.txt', files: { 'labels.txt': text } }) });
   const outputs = [{ name: 'scores', classification: count }];
@@ -127,7 +127,7 @@ test('each item of a batch has its best classes, equal ones by index', async (t)
     [2, 2],
     ['5.000000:1', '5.000000:2', 'inf:2', '0.000000:1'],
   ]);
-  // More than there are means all.
+  // A larger count than there are classes means all.
   assert.deepEqual(await best(100), [
     [2, 4],
     ['5.000000:1', '5.000000:2', '1.000000:0', '-2.000000:3', 'inf:2', '0.000000:1', '0.000000:3', 'nan:0'],

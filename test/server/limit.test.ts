@@ -1,13 +1,24 @@
-/** maxInFlightBytes. A row of 16 floats and its answer are 128 bytes. */
+/** Tests of maxInFlightBytes. A row of 16 floats and its answer take 128 bytes. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { TritonError, type InferenceServer } from '../../src/index.js';
-import { floats, identity, rejection, row, serve, type Context } from './harness.js';
+import { gate, held } from '../faults/harness.js';
+import {
+  anyLength,
+  floats,
+  identity,
+  rejection,
+  row,
+  serve,
+  turn,
+  until,
+  type Context,
+} from '../support/harness.js';
 
 const bytesOfOne = 128;
 
-/** A server that takes so many requests of one row at a time. */
+/** A server that accepts this many requests of one row at a time. */
 function limited(t: Context, requests: number, delayMs = 5): Promise<InferenceServer> {
   const models = { slow: identity({ batching: false, delayMs }) };
   return serve(t, models, { maxInFlightBytes: requests * bytesOfOne });
@@ -36,26 +47,27 @@ test('when requests have ended there is room again', async (t) => {
 });
 
 test('failed and cancelled requests give their room back', async (t) => {
-  const server = await limited(t, 2);
-  for (let i = 0; i < 3; i++) {
-    const controller = new AbortController();
-    const requests = [1, 2].map((first) =>
-      rejection(server.infer('slow', { x: row(first) }, { signal: controller.signal })),
+  const closed = await gate(t);
+  const slow = held(closed, { batching: false });
+  const server = await serve(t, { slow }, { maxInFlightBytes: 2 * bytesOfOne });
+  const controller = new AbortController();
+  const requests = [1, 2].map((first) =>
+    rejection(server.infer('slow', { x: row(first) }, { signal: controller.signal })),
+  );
+  await turn();
+  controller.abort();
+  await Promise.all(requests);
+  const ask = async (count: number): Promise<number> => {
+    const results = Promise.allSettled(
+      Array.from({ length: count }, (_, i) => server.infer('slow', { x: row(i) })),
     );
-    await new Promise((resolve) => setImmediate(resolve));
-    controller.abort();
-    await Promise.all(requests);
-  }
-  // One of them runs still: its bytes are in use until it ends, but not for ever.
-  const both = async (): Promise<unknown> => {
-    const results = [1, 2].map((first) => server.infer('slow', { x: row(first) }));
-    const refused = (await Promise.allSettled(results)).filter(({ status }) => status === 'rejected');
-    return refused.length === 0;
+    await turn();
+    await closed.open();
+    return (await results).filter(({ status }) => status === 'fulfilled').length;
   };
-  for (let tries = 0; !(await both()); tries++) {
-    assert.ok(tries < 1000, 'there is no room for two');
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
+  // One of them still runs. Its bytes are in use only until it ends.
+  assert.ok((await ask(2)) < 2);
+  await until(async () => (await ask(2)) === 2);
 });
 
 test('a request that could never fit is INVALID_ARG', async (t) => {
@@ -66,7 +78,7 @@ test('a request that could never fit is INVALID_ARG', async (t) => {
 });
 
 test('requests of several rows count all of them', async (t) => {
-  // 256 bytes of a slab and 192 of output for three rows; for two rows 128 of each.
+  // Three rows take 256 bytes of a slab and 192 of output; two rows take 128 of each.
   const server = await limited(t, 6);
   const first = server.infer('slow', { x: row(0, 3 * 16) });
   const second = rejection(server.infer('slow', { x: row(0, 3 * 16) }));
@@ -94,9 +106,7 @@ test('large inputs count like small ones', async (t) => {
 });
 
 test('a burst of small requests beyond the limit keeps no later one out', async (t) => {
-  const dims = [-1];
-  const model = identity({ inputs: [{ name: 'x', dims }], outputs: [{ name: 'y', dims }] });
-  const server = await serve(t, { echo: model }, { maxInFlightBytes: 2 ** 20 });
+  const server = await serve(t, { echo: identity(anyLength) }, { maxInFlightBytes: 2 ** 20 });
   const small = Float32Array.of(1);
   const burst = await Promise.allSettled(
     Array.from({ length: 20_000 }, () => server.infer('echo', { x: small })),
@@ -104,7 +114,7 @@ test('a burst of small requests beyond the limit keeps no later one out', async 
   for (const outcome of burst) {
     if (outcome.status === 'rejected') assert.ok(outcome.reason instanceof TritonError);
   }
-  // All memory for small inputs is cut into pieces of the smallest size now.
+  // Now all memory for small inputs is cut into pieces of the smallest size.
   for (const length of [100, 500, 1000]) {
     assert.equal(floats(await server.infer('echo', { x: row(0, length) })).length, length);
   }

@@ -1,13 +1,14 @@
-/** How `Model.map` ends before its items do. */
+/** Ways in which `Model.map` ends before its items do. */
 
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { suite, test } from 'node:test';
 import type { Inputs } from '../../src/index.js';
+import { gate, held } from '../faults/harness.js';
 import { failingModel } from '../support/models.js';
-import { floats, identity, onnx, rejection, row, serve, until } from './harness.js';
+import { floats, identity, onnx, rejection, row, serve, turn, until } from '../support/harness.js';
 
-/** A source that counts what is asked of it, and keeps an error of its own at one position. */
+/** A source that counts its calls, and throws an error of its own at one position. */
 class Source {
   pulled = 0;
   returned = 0;
@@ -65,7 +66,7 @@ for (const kind of ['sync', 'async'] as const) {
       };
       await assert.rejects(run(), (error) => error === source.error);
       assert.deepEqual(seen, [0, 1, 2]);
-      // As everywhere in JavaScript, a source that has failed is not told to return.
+      // As everywhere in JavaScript, the return() of a source that has failed is not called.
       assert.equal(source.returned, 0);
     });
 
@@ -119,7 +120,7 @@ for (const kind of ['sync', 'async'] as const) {
         break;
       }
       assert.equal(source.returned, 1);
-      // One may have begun to run meanwhile; it counts as cancelled as well.
+      // One may have begun to run meanwhile, and counts as cancelled, too.
       await until(() => server.model('slow').statistics().inference_stats.fail.count >= 3);
       assert.ok(source.pulled <= 6, `${source.pulled} items were pulled`);
     });
@@ -184,8 +185,9 @@ test('closing the server ends a map', async (t) => {
 });
 
 test('closing the server ends a map that waits for room', async (t) => {
-  // One request and its answer are 128 bytes.
-  const server = await serve(t, { slow: identity({ delayMs: 100 }) }, { maxInFlightBytes: 200 });
+  // A request and its answer take 128 bytes.
+  const closed = await gate(t);
+  const server = await serve(t, { slow: held(closed) }, { maxInFlightBytes: 200 });
   const others = server.infer('slow', { x: row(1) });
   const next = rejection(
     server
@@ -193,8 +195,11 @@ test('closing the server ends a map that waits for room', async (t) => {
       .map([{ x: row(2) }])
       .next(),
   );
-  await new Promise((resolve) => setTimeout(resolve, 20));
-  await server.close();
+  await turn();
+  const closing = server.close();
+  await turn();
+  await closed.open();
+  await closing;
   assert.equal(floats(await others)[0], 1);
   assert.equal((await next).code, 'UNAVAILABLE');
 });

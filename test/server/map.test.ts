@@ -2,9 +2,18 @@ import assert from 'node:assert/strict';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { test } from 'node:test';
 import type { Inputs, MapOptions, Model } from '../../src/index.js';
-import { batchCountsAfter, floats, identity, onnx, rejection, row, serve, thrown } from './harness.js';
+import {
+  batchCountsAfter,
+  floats,
+  identity,
+  onnx,
+  rejection,
+  row,
+  serve,
+  thrown,
+} from '../support/harness.js';
 
-/** Items whose x begins with 0, 1, 2 …, and how many were asked for. */
+/** Items whose x begins with 0, 1, 2 …, and the number of items that were read. */
 class Items {
   pulled = 0;
   readonly #count: number;
@@ -131,7 +140,7 @@ for (const concurrency of [1, 3]) {
       const items = new Items(8);
       const source = kind === 'sync' ? items : items.async();
       await answers(server.model('slow'), source, { concurrency });
-      // What is in flight at the same time runs together here.
+      // Requests in flight at the same time run together here.
       const sizes = Object.keys(await batchCountsAfter(server, 'slow', 8)).map(Number);
       assert.ok(Math.max(...sizes) <= concurrency, `batches of ${sizes.join(', ')}`);
     });

@@ -7,9 +7,9 @@ import { createServer, type ServerOptions } from '../../src/index.js';
 import { addModel, externalDataModel } from '../support/models.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';
 import { tritonts } from '../cli/run.js';
-import { floats, identity, onnx, rejection, row, start, type Context } from './harness.js';
+import { floats, identity, onnx, rejection, row, start, type Context } from '../support/harness.js';
 
-/** A folder with `adder.onnx` in it, y = x + 1. */
+/** A folder with `adder.onnx`, y = x + 1. */
 async function modelFile(context: Context): Promise<string> {
   const file = join(await temporaryFolder(context), 'adder.onnx');
   await writeFile(file, addModel());
@@ -27,7 +27,7 @@ test('one model file is served under its name, as version 1', async (t) => {
   }
 });
 
-test('files and folders are served together, and names that meet are told of', async (t) => {
+test('files and folders are served together, and equal names are refused', async (t) => {
   const file = await modelFile(t);
   const repository = await writeRepository(await temporaryFolder(t), { echo: identity() });
   const server = await createServer([file, repository]);
@@ -63,7 +63,7 @@ test('a model file is loaded anew when it has changed, and only then', async (t)
   assert.notEqual(config(), before);
 });
 
-test('what is no model file is told of', async (t) => {
+test('a file that is no model file is reported', async (t) => {
   const folder = await temporaryFolder(t);
   await writeFile(join(folder, 'notes.txt'), '');
   for (const path of [join(folder, 'notes.txt'), '/dev/null']) {
@@ -90,7 +90,7 @@ test('the commands take a model file', async (t) => {
 test('models that the program gives need no repository, and no configuration', async (t) => {
   const files = { 'model.onnx': addModel() };
   const creating = createServer({ models: { adder: { files } } });
-  // Copied before it returns.
+  // The bytes were copied before the call returned.
   files['model.onnx'].fill(0);
   const server = await creating;
   t.after(() => server.close());

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { addModel } from '../support/models.js';
-import { configText, floats, identity, onnx, rejection, row, serve, thrown } from './harness.js';
+import { configText, floats, identity, onnx, rejection, row, serve, thrown } from '../support/harness.js';
 
 test('the index lists models by name and versions ascending', async (t) => {
   const config = configText({ more: 'version_policy { all { } }' });
@@ -49,7 +49,7 @@ test('a pinned version that does not exist has a handle that is not ready', asyn
   assert.match(error.message, /model 'a', version 7 is not available: its ready versions are 1/);
 });
 
-void suite('a name that is none is refused:', () => {
+void suite('a name that is not a string is refused:', () => {
   for (const name of [undefined, null, 7, Symbol('a'), {}] as const) {
     test(typeof name === 'symbol' ? 'a symbol' : JSON.stringify(name), async (t) => {
       const server = await serve(t, {});
@@ -112,7 +112,7 @@ test('the config is complete, in names of Triton, and frozen', async (t) => {
   assert.ok(Object.isFrozen(config) && Object.isFrozen(config.input[0]?.dims));
 });
 
-test('notes tell of hints without effect', async (t) => {
+test('notes list hints without effect', async (t) => {
   const server = await serve(t, {
     add: onnx(undefined, { more: 'optimization { priority: PRIORITY_MAX }' }),
   });

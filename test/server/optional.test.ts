@@ -3,13 +3,13 @@ import { test } from 'node:test';
 import type { InferResult } from '../../src/index.js';
 import { optionalInputModel } from '../support/models.js';
 import type { RepositoryModel } from '../support/repository.js';
-import { floats, rejection, row, serve, type Context } from './harness.js';
+import { floats, rejection, row, serve, type Context } from '../support/harness.js';
 
 const x = '{ name: "x" data_type: TYPE_FP32 dims: [ -1, 4 ] }';
 const bias = '{ name: "bias" data_type: TYPE_FP32 dims: [ 1 ] optional: true }';
 const y = '{ name: "y" data_type: TYPE_FP32 dims: [ -1, 4 ] }';
 
-/** y = x + bias, where bias is 100 if it is left out. */
+/** A model y = x + bias, where bias is 100 if it is left out. */
 function model(inputs: readonly string[], more = '', output = y): RepositoryModel {
   const config = [...inputs.map((input) => `input [ ${input} ]`), `output [ ${output} ]`, more].join('\n');
   return { config, versions: { '1': optionalInputModel() } };
@@ -100,7 +100,7 @@ test('requests with different sets of inputs do not run together, those with one
   const results: readonly InferResult[] = await Promise.all(sets.map((inputs) => m.infer(inputs)));
   assert.deepEqual(
     results.map(({ timings }) => timings.batchSize),
-    [2, 2, 3, 3, 3, 1, 1],
+    [3, 3, 3, 3, 3, 1, 3],
   );
   assert.deepEqual(
     results.map(({ outputs }) => [outputs['c']?.data[0], outputs['d']?.data[0]]),

@@ -1,11 +1,11 @@
-/** Large outputs: memory of the engine's, or with `ownOutputs` of V8's. */
+/** Large outputs come in memory of the engine, or with `ownOutputs` in memory of V8. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { InferenceServer, InferOptions, Tensor } from '../../src/index.js';
-import { identity, row, serve, type Context } from './harness.js';
+import { identity, row, serve, type Context } from '../support/harness.js';
 
 const length = 100_000;
 const dims = [length];
@@ -49,7 +49,7 @@ test('large outputs of several requests are memory of their own', async (t) => {
   }
 });
 
-test('the memory of large outputs is used again, without harm to those that are kept', async (t) => {
+test('the memory of large outputs is used again, and kept outputs stay intact', async (t) => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   const server = await large(t);

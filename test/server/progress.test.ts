@@ -3,14 +3,14 @@ import { test } from 'node:test';
 import { createServer, type InferenceServer, type LoadEvent } from '../../src/index.js';
 import { addModel } from '../support/models.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';
-import { configText, identity, onnx, rejection, serve, threadCount, until } from './harness.js';
+import { configText, identity, onnx, rejection, serve, threadCount, until } from '../support/harness.js';
 
-/** An event as one line. */
+/** An event as a line. */
 function line({ model, version = '', state }: LoadEvent): string {
   return `${model}${version === '' ? '' : `/${version}`} ${state}`;
 }
 
-test('onProgress hears of each model and version', async (t) => {
+test('onProgress is called for each model and version', async (t) => {
   const events: LoadEvent[] = [];
   const config = configText({ more: 'version_policy { all { } }' });
   const models = { add: { config, versions: { '1': addModel(), '3': addModel() } } };
@@ -54,7 +54,7 @@ test('a name in loadModels that no repository has counts as done too', async (t)
   assert.equal(events.at(-1)?.done, 2);
 });
 
-test('later loads are told too, and done never passes total', async (t) => {
+test('later loads are reported, too, and done never exceeds total', async (t) => {
   const events: LoadEvent[] = [];
   const server = await serve(
     t,
@@ -85,7 +85,7 @@ test('createServer rejects with what its listener throws, and releases everythin
       },
     });
     await assert.rejects(starting, (error) => error === fault);
-    // Nothing more once it has thrown.
+    // It is not called again after it has thrown.
     assert.equal(told.filter((event) => event.state === state).length, 1);
     assert.equal(told.at(-1)?.state, state);
   }
@@ -121,14 +121,14 @@ test('loadModel rejects with what the listener throws when the load has ended, a
   assert.ok(server.model('good').ready);
 });
 
-test('a signal that is aborted already gives up at once', async (t) => {
+test('a signal that is aborted already cancels loading at once', async (t) => {
   const reason = new Error('changed my mind');
   const error = await rejection(serve(t, { a: identity() }, { signal: AbortSignal.abort(reason) }));
   assert.equal(error.code, 'CANCELLED');
   assert.equal(error.cause, reason);
 });
 
-test('a signal gives up loading: what has not begun is not begun', async (t) => {
+test('a signal cancels loading: loads that have not begun do not begin', async (t) => {
   const names = Array.from({ length: 12 }, (_, i) => `m${i}`);
   const folder = await writeRepository(
     await temporaryFolder(t),
@@ -150,9 +150,9 @@ test('a signal gives up loading: what has not begun is not begun', async (t) => 
   assert.equal(new Set(begun).size, 1);
 });
 
-test('giving up releases everything', async (t) => {
+test('a cancelled start releases everything', async (t) => {
   const models = { a: onnx(), b: onnx(), c: identity() };
-  const giveUp = async (): Promise<void> => {
+  const cancel = async (): Promise<void> => {
     const controller = new AbortController();
     const options = {
       signal: controller.signal,
@@ -162,9 +162,9 @@ test('giving up releases everything', async (t) => {
     };
     assert.equal((await rejection(serve(t, models, options))).code, 'CANCELLED');
   };
-  await giveUp();
+  await cancel();
   const before = await threadCount();
-  for (let i = 0; i < 3; i++) await giveUp();
+  for (let i = 0; i < 3; i++) await cancel();
   await until(async () => (await threadCount()) <= before);
 });
 

@@ -3,9 +3,9 @@ import { test } from 'node:test';
 import { graph } from '../support/onnx/graph.js';
 import type { RepositoryModel } from '../support/repository.js';
 import { addModel, identityModel } from '../support/models.js';
-import { configText, floats, identity, onnx, rejection, serve } from './harness.js';
+import { configText, floats, identity, onnx, rejection, serve } from '../support/harness.js';
 
-/** y = x + 1 of rank 0, and count = how many dims x has. */
+/** A model y = x + 1 of rank 0, and count = the rank of x. */
 function scalarModel(): Uint8Array {
   return graph('scalar')
     .input('x', 'FP32', [])

@@ -15,23 +15,23 @@ import {
   statisticsAfter,
   until,
   type Context,
-} from './harness.js';
+} from '../support/harness.js';
 
 const all = 'version_policy { all { } }';
 
-/** An explicit server of y = x + 1, and its folder. */
+/** A server in explicit mode with y = x + 1, and its folder. */
 async function adder(context: Context, more = ''): Promise<{ server: InferenceServer; folder: string }> {
   const folder = await writeRepository(await temporaryFolder(context), { add: onnx(addModel(), { more }) });
   const server = await start(context, folder, { modelControlMode: 'explicit', loadModels: ['add'] });
   return { server, folder };
 }
 
-/** Puts y = x + addend in the model's place, the way a deployment does. */
+/** Replaces the model's file by y = x + addend, as a deployment does. */
 async function replace(folder: string, addend: number, version = '1'): Promise<void> {
   await writeRepository(folder, { add: { versions: { [version]: addModel({ addend }) } } });
 }
 
-/** What the model adds. */
+/** The number that the model adds. */
 async function addend(server: InferenceServer, version?: number): Promise<number> {
   return floats(await server.infer('add', { x: row(0) }, { version }))[0] ?? NaN;
 }
@@ -44,7 +44,7 @@ test('a changed file is served after loadModel, and not before', async (t) => {
   assert.equal(await addend(server), 10);
 });
 
-test('no request fails while a model is loaded anew twenty times', async (t) => {
+test('no request fails while a model is reloaded twenty times', async (t) => {
   const { server, folder } = await adder(t);
   const model = server.model('add');
   let stop = false;
@@ -112,7 +112,7 @@ test('when the version that failed is taken away, the model is as before', async
   assert.equal(server.ready, true);
 });
 
-test('a version that the policy gave up is no longer told of as failed', async (t) => {
+test('a failed version that the policy no longer chooses is not listed', async (t) => {
   const { server, folder } = await adder(t, all);
   await writeRepository(folder, { add: { versions: { '2': unsupportedOperatorModel() } } });
   await rejection(server.loadModel('add'));
@@ -167,7 +167,7 @@ test('a pinned version that the policy no longer chooses is NOT_FOUND, with thos
   assert.equal(pinned.ready, false);
 });
 
-test('the policy latest serves the newest so many', async (t) => {
+test('the policy latest serves the given number of newest versions', async (t) => {
   const { server, folder } = await adder(t, 'version_policy { latest { num_versions: 2 } }');
   for (const version of ['2', '10']) await replace(folder, Number(version), version);
   await server.loadModel('add');

@@ -1,4 +1,4 @@
-/** Requests that are made before a reload, and reach the engine when the old version has gone. */
+/** Requests that are made before a reload, and reach the engine when the old version is gone. */
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -7,13 +7,13 @@ import { Worker } from 'node:worker_threads';
 import type { InferenceServer } from '../../src/index.js';
 import { addModel } from '../support/models.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';
-import { configText, onnx, start, type Context } from './harness.js';
+import { configText, onnx, start, type Context } from '../support/harness.js';
 import type { Late, Outcomes } from './workers/late.js';
 
-/** Longer than a version that is unloaded waits for an environment that does not answer. */
+/** This is longer than an unloaded version waits for an environment that does not answer. */
 const computeMs = 1800;
 
-/** What a worker gets for requests that it made just before `change` is done. */
+/** The outcomes of requests that a worker made just before `change` was done. */
 async function lateOutcomes(
   context: Context,
   change: (server: InferenceServer, folder: string) => Promise<void>,

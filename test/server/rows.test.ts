@@ -7,19 +7,19 @@ import { graph } from '../support/onnx/graph.js';
 import { addModel, detectionModel, identityModel, slowModel } from '../support/models.js';
 import { onnxRuntime } from '../support/onnx/run.js';
 import { temporaryFolder } from '../support/repository.js';
-import { onnx, rejection, row, serve, type ConfigOptions } from './harness.js';
+import { onnx, rejection, row, serve, type ConfigOptions } from '../support/harness.js';
 
 const tensors: ConfigOptions = {
   inputs: [{ name: 'x', dims: [3] }],
   outputs: [{ name: 'dets', datatype: 'INT64', dims: [2] }],
 };
 
-/** What a detector says of one row. */
+/** The detector's output for one row. */
 function places(result: InferResult): unknown {
   return result.outputs['dets']?.toArray();
 }
 
-/** Two callers of a detector at once, of which one has two things to find and the other one none. */
+/** Two callers of a detector at once. It finds two things for one of them, and nothing for the other. */
 async function twoCallers(model: Model): Promise<unknown[]> {
   const ask = (values: readonly number[]): Promise<InferResult> =>
     model.infer({ x: { data: Float32Array.from(values), shape: [1, 3] } });
@@ -118,7 +118,7 @@ test('a written max_batch_size batches all the same, with a warning', async (t) 
   ]);
   assert.equal(server.model('part').config.max_batch_size, 8);
   assert.notEqual(server.model('part').config.dynamic_batching, undefined);
-  // As the configuration says: two rows for two requests are one each.
+  // This is what the configuration asks for: of two rows for two requests, each gets one.
   assert.deepEqual(await twoCallers(server.model('both')), [[[0n, 0n]], [[0n, 2n]]]);
 });
 
@@ -161,7 +161,7 @@ test('where dims were written for a batch that completion does not make, the err
   assert.match(error.message, /max_batch_size: completed to 0, because .*"dets", \[num_dets,2\]/);
 });
 
-test('a model that is given as bytes is looked at, too', async (t) => {
+test('a model that is given as bytes is scanned, too', async (t) => {
   const server = await serve(t, { m: { versions: { '1': addModel() } } }, { modelControlMode: 'explicit' });
   await server.loadModel('m', {
     config: { backend: 'onnxruntime' },

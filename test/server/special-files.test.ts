@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { addModel, externalDataModel } from '../support/models.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';
-import { configText, floats, identity, onnx, rejection, row, start } from './harness.js';
+import { configText, floats, identity, onnx, rejection, row, start } from '../support/harness.js';
 
 const onPosix = { skip: process.platform === 'win32' && 'there are no such files' };
 
@@ -55,7 +55,7 @@ test(
   },
 );
 
-test('a link from the folder of a model to a large tree ends at a limit that is told', onPosix, async (t) => {
+test("a link from a model's folder to a large tree is refused with the limit", onPosix, async (t) => {
   const tree = await temporaryFolder(t);
   const files = Object.fromEntries(Array.from({ length: 4200 }, (_, i) => [`${i}`, '']));
   await writeRepository(tree, { a: { files }, b: { files }, c: { files }, d: { files } });
@@ -67,7 +67,7 @@ test('a link from the folder of a model to a large tree ends at a limit that is 
     error.message,
     /model 'm': it has more than 16384 files and folders, as far as '1\/data\/d'; its folder/,
   );
-  // With less in it, it is served.
+  // With fewer entries, the model is served.
   await rm(join(tree, 'd'), { recursive: true });
   await (await start(t, repository)).close();
 });

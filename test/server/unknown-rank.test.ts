@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { graph } from '../support/onnx/graph.js';
-import { configText, rejection, row, serve } from './harness.js';
+import { configText, rejection, row, serve } from '../support/harness.js';
 
-/** y = -x for x of any shape, and rank = how many dims x has. The file tells the rank of neither x nor y. */
+/**
+ * A model y = -x for x of any shape, and rank = the rank of x. The file gives the rank of neither x nor y.
+ */
 function anyRankModel(): Uint8Array {
   return graph('any_rank')
     .input('x', 'FP32')
@@ -15,7 +17,7 @@ function anyRankModel(): Uint8Array {
     .encode();
 }
 
-/** A configuration without batching, of these dims for both. */
+/** A configuration without batching, with these dims for both. */
 const flat = (dims: string): string => `max_batch_size: 0
   input [ { name: "x" data_type: TYPE_FP32 ${dims} } ]
   output [ { name: "y" data_type: TYPE_FP32 ${dims} }, { name: "rank" data_type: TYPE_INT64 dims: [ 1 ] } ]`;
@@ -43,7 +45,7 @@ test('with written dims it is served: of one, of several, and batched', async (t
     batched: { config: configText({ inputs: [{ name: 'x', dims: [2, 2] }], outputs: [y] }), versions },
   });
   for (const [model, x, shape, rank] of [
-    // It is no scalar unless that is written.
+    // It is no scalar unless the configuration says so.
     ['one', { data: [4], shape: [1] }, [1], 1n],
     ['scalar', { data: [4], shape: [1] }, [1], 0n],
     ['three', { data: row(0, 12), shape: [2, 3, 2] }, [2, 3, 2], 3n],

@@ -1,7 +1,8 @@
 /**
- * Makes the resident size tell of leaks. By default glibc keeps what threads freed in arenas of theirs, and puts larger and
- * larger pieces there as these are freed: half a gigabyte comes together, in steps, over the first half of a million
- * requests, before it levels off. With a fixed threshold and few arenas, what is freed goes back to the system.
+ * Sets the allocator up so that resident size shows leaks. By default glibc keeps memory that threads freed
+ * in their arenas, in larger and larger pieces. Over the first half of a million requests that grows to half
+ * a gigabyte, in steps, before it levels off. With a fixed threshold and few arenas, freed memory goes back
+ * to the system.
  */
 
 import { spawnSync } from 'node:child_process';
@@ -9,9 +10,10 @@ import { spawnSync } from 'node:child_process';
 const settings = { MALLOC_MMAP_THRESHOLD_: '131072', MALLOC_ARENA_MAX: '2' } as const;
 
 /**
- * Runs this program again where the allocator is not set up yet, which is for the environment of a new process to say.
+ * Runs this program again if the allocator is not set up yet. Only the environment of a new process can do
+ * that.
  *
- * @returns Whether it was set up: only then shall the program go on.
+ * @returns Whether it was set up. Only then may the program go on.
  */
 export function allocatorIsSteady(): boolean {
   const names = Object.keys(settings) as (keyof typeof settings)[];

@@ -1,6 +1,7 @@
 /**
- * The bare runtime's part in the leak check: creates, runs and releases as many sessions as a cycle of ours, and prints the
- * trend of its resident size as JSON. The runtime's own memory grows a little for thousands of sessions.
+ * The bare runtime's part of the leak check: creates, runs and releases as many sessions as a cycle with
+ * tritonts, and prints the trend of its resident size as JSON. The runtime's own memory grows a little for
+ * thousands of sessions.
  *
  *     node --expose-gc bare.js <cycles> <warm-up>
  */
@@ -10,7 +11,7 @@ import { onnxRuntime } from '../support/onnx/run.js';
 import { sample, type Sample } from './sample.js';
 import { trendOf } from './report.js';
 
-/** Models of a cycle: `add`, and two versions of `twice`. */
+/** Number of models in a cycle: `add`, and two versions of `twice`. */
 const sessionsACycle = 3;
 
 const [cycles = 0, warmUp = 0] = process.argv.slice(2).map(Number);

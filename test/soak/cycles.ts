@@ -1,8 +1,8 @@
 /**
- * The leak check: a server is created, used and closed, many times. It fails if resident size grows by more than that of a
- * process with as many bare sessions of onnxruntime-node.
+ * The leak check creates, uses and closes a server many times. It fails if resident size grows by more than
+ * that of a process with as many bare sessions of onnxruntime-node.
  *
- *     npm run leak [-- --cycles 3000 --warm-up 3000 --out build/leak]
+ *     npm test -- leak [--cycles 3000 --warm-up 3000 --out build/leak]
  */
 
 import { execFileSync } from 'node:child_process';
@@ -29,7 +29,7 @@ const { values } = parseArgs({
 const cycles = Number(values.cycles);
 const warmUp = Number(values['warm-up']);
 if (!(cycles >= 50) || !globalThis.gc) {
-  console.error('leak: needs --cycles of at least 50, and node --expose-gc (npm run leak does that)');
+  console.error('leak: needs --cycles of at least 50, and node --expose-gc (npm test -- leak does that)');
   process.exit(2);
 }
 
@@ -54,7 +54,7 @@ for (let cycle = 1 - warmUp; cycle <= cycles; cycle++) {
       server.model(name).infer({ x: new Float32Array(16 * (1 + (Math.abs(cycle) % 4))) }),
     ),
   );
-  // Some are closed with work in flight.
+  // Some servers are closed with requests in flight.
   const late =
     cycle % 3 === 0
       ? server

@@ -1,25 +1,31 @@
-/** The load of the soak: a closed loop of requests of mixed sizes, some of them cancelled. Runs in every environment. */
+/**
+ * The load of the soak: a closed loop of requests of mixed sizes, some of which are cancelled. It runs in
+ * every environment.
+ */
 
 import { type InferenceServer, TritonError } from '../../src/index.js';
 import { random } from '../support/onnx/random.js';
 
-/** How a share of the load went. */
+/** The outcome of a part of the load. */
 export interface LoadResult {
   readonly answered: number;
   readonly cancelled: number;
   readonly refused: number;
 }
 
-/** Requests outstanding in one environment. */
+/** Number of outstanding requests in each environment. */
 const outstanding = 64;
-/** Elements of an input: small ones in slabs, larger ones in blocks, outputs cut from pages or handed over. */
+/**
+ * Number of elements of an input: small inputs go to slabs and large ones to blocks. Outputs are cut from
+ * pages or handed over.
+ */
 const sizes = [1, 16, 200, 3000, 40_000];
 
 /**
  * Sends requests until `count` have ended, and checks each answer.
  *
- * @param onProgress - Called with how many have ended, now and then.
- * @throws {Error} When an answer is wrong, or an error comes that the load does not bring about.
+ * @param onProgress - Called now and then with the number of requests that have ended.
+ * @throws {Error} If an answer is wrong, or if an error comes that the load does not cause.
  */
 export async function soakLoad(
   server: InferenceServer,

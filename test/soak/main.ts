@@ -1,7 +1,7 @@
 /**
  * The soak: requests of mixed sizes from two environments, with cancellations, reloads, and servers that come and go.
  *
- *     npm run soak [-- --requests 1000000 --out build/soak --seed 1]
+ *     npm test -- soak [--requests 1000000 --out build/soak --seed 1]
  *
  * Writes samples.csv and samples.svg; fails if resident or external memory grows over the last 80 % beyond its confidence
  * interval, or if handles, threads or files are not back at what they were after the first tenth.
@@ -30,13 +30,15 @@ const { values } = parseArgs({
 const requests = Number(values.requests);
 const seed = Number(values.seed);
 if (!(requests >= 10_000) || !globalThis.gc) {
-  console.error('soak: needs --requests of at least 10000, and node --expose-gc (npm run soak does that)');
+  console.error(
+    'soak: needs --requests of at least 10000, and node --expose-gc (npm test -- soak does that)',
+  );
   process.exit(2);
 }
 
 if (!allocatorIsSteady()) process.exit();
 
-/** Rounds of load, each from a main thread and a worker of its own. */
+/** Number of rounds of load. Each runs on the main thread and in a worker of its own. */
 const rounds = 100;
 
 const config = (backend: string, group: string): string => `backend: "${backend}" max_batch_size: 64
@@ -82,13 +84,15 @@ async function inWorker(count: number, workerSeed: number): Promise<LoadResult> 
   });
 }
 
-// As much at once as this environment ever keeps pages for: what it has of them does not grow later.
+// This is the largest burst that the environment ever keeps pages for, so the number of pages does not grow
+// later.
 const burst = { x: new Float32Array(3000) };
 await Promise.all(Array.from({ length: 3000 }, () => server.infer('identity', burst)));
 
 for (let round = 0; round < rounds; round++) {
   const count = Math.ceil(requests / rounds / 2);
-  // A reload of a model in use, an unload and load of another, and a server of its own, beside the load.
+  // Beside the load, a model in use is reloaded, another one is unloaded and loaded, and a server starts and
+  // closes.
   const now = new Date(Date.now() + round * 1000);
   await utimes(join(repository, 'add', '1', 'model.onnx'), now, now);
   const results = await Promise.all([

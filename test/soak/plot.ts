@@ -1,4 +1,4 @@
-/** The soak's samples as an SVG: one small line chart a column. */
+/** Draws the soak's samples as an SVG, with a small line chart for each column. */
 
 import type { Sample } from './sample.js';
 
@@ -12,7 +12,7 @@ function format(column: string, value: number): string {
     : String(value);
 }
 
-/** One chart below the other, each from its least to its greatest value. */
+/** Draws one chart below the other, each from its least to its greatest value. */
 export function plot(
   samples: readonly Sample[],
   columns: readonly (keyof Sample)[],

@@ -1,4 +1,4 @@
-/** What the samples of a long run say. */
+/** Evaluates the samples of a long run. */
 
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -6,19 +6,19 @@ import { plot } from './plot.js';
 import { columns, type Sample } from './sample.js';
 import { grows, trend, type Trend } from './statistics.js';
 
-/** What the run counted, and in which portions slopes are told. */
+/** What the run counted, and the unit of slopes. */
 export interface Counted {
   readonly name: string;
   readonly unit: number;
   readonly unitName: string;
 }
 
-/** The samples that are judged: the last 80 %. */
+/** The last 80 % of the samples, which are judged. */
 function lateOf(samples: readonly Sample[]): readonly Sample[] {
   return samples.slice(Math.floor(samples.length * 0.2));
 }
 
-/** The trend of a column over the last 80 %, in MiB a `unit` of what is counted. */
+/** The trend of a column over the last 80 %, in MiB for each `unit` that is counted. */
 export function trendOf(
   samples: readonly Sample[],
   column: 'rss' | 'external' | 'heap',
@@ -34,8 +34,8 @@ export function trendOf(
 /**
  * Writes `samples.csv` and `samples.svg`, and prints the trends of the last 80 %.
  *
- * @param allowed - What resident size may grow by; default: not at all.
- * @returns Whether memory grows beyond doubt, or handles, threads or files are not back.
+ * @param allowed - How much resident size may grow (default: not at all).
+ * @returns Whether memory certainly grows, or handles, threads or files are left.
  */
 export async function report(
   samples: readonly Sample[],
@@ -52,7 +52,7 @@ export async function report(
   let failed = false;
   for (const column of ['rss', 'external', 'heap'] as const) {
     const line = trendOf(samples, column, counted.unit);
-    // The heap is V8's own affair: it is shown, not judged.
+    // The heap is shown but not judged, because V8 manages it.
     const bad = column !== 'heap' && grows(line, column === 'rss' ? allowed : 0);
     failed ||= bad;
     const slope = `${line.slope.toFixed(2)} ± ${line.interval.toFixed(2)} MiB per ${counted.unitName}`;

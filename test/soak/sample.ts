@@ -1,15 +1,15 @@
-/** What the soak looks at. */
+/** The measurements of the soak. */
 
 import { readdirSync } from 'node:fs';
 
-/** One look at the process. */
+/** One sample of the process. */
 export interface Sample {
-  /** Requests, or cycles, ended so far. */
+  /** Number of requests, or cycles, that have ended. */
   readonly count: number;
   readonly seconds: number;
   /** Resident bytes. */
   readonly rss: number;
-  /** Bytes that V8 knows of outside of its heap. */
+  /** Bytes outside of V8's heap that V8 knows of. */
   readonly external: number;
   readonly heap: number;
   /** Active handles and requests of libuv. */
@@ -34,9 +34,9 @@ function entries(folder: string): number {
   return readdirSync(folder).length;
 }
 
-/** Looks at the process after a collection; needs Linux and `--expose-gc`. */
+/** Takes a sample after a collection. Needs Linux and `--expose-gc`. */
 export async function sample(count: number, begin: number): Promise<Sample> {
-  // What ended a moment ago (a worker, a server) still gives back its handles and memory.
+  // A worker or server that has just ended still frees its handles and memory.
   for (let turn = 0; turn < 3; turn++) {
     globalThis.gc?.();
     await new Promise((resolve) => setTimeout(resolve, 5));

@@ -1,19 +1,19 @@
-/** A line through measurements, and how sure its slope is. */
+/** Fits a line to measurements, and tells how certain its slope is. */
 
-/** Slope of the line of least squares, with the half width of its confidence interval. */
+/** Slope of the least-squares line, with the half width of its confidence interval. */
 export interface Trend {
   readonly slope: number;
   readonly interval: number;
 }
 
-/** Student's t for 99 % on both sides and many degrees of freedom, a little wider for few. */
+/** Student's t for 99 % on both sides and many degrees of freedom; a little wider for few. */
 function t99(degrees: number): number {
   return 2.576 + 4.7 / Math.max(1, degrees);
 }
 
 /**
- * The trend of `values` over `times`. Measurements next to each other depend on each other, so the interval is widened
- * by the correlation of the residuals with the ones before them.
+ * The trend of `values` over `times`. Neighbouring measurements depend on each other, so the interval is
+ * widened by the correlation of each residual with the one before.
  *
  * @param times - At least three.
  */
@@ -40,7 +40,7 @@ export function trend(times: readonly number[], values: readonly number[]): Tren
   return { slope, interval: t99(n - 2) * Math.sqrt(variance / squares) * widened };
 }
 
-/** Whether the values grow beyond doubt, and by more than is `allowed`. */
+/** Whether the values certainly grow by more than is `allowed`. */
 export function grows({ slope, interval }: Trend, allowed = 0): boolean {
   return slope - interval > allowed;
 }

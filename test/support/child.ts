@@ -1,37 +1,37 @@
-/** Programs in a process of their own: how they end, what they say, how long that takes. */
+/** Runs programs in their own processes: how they end, and what they print. */
 
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
-/** What a child process came to. */
+/** The outcome of a child process. */
 export interface ChildOutcome {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
   readonly stdout: string;
   readonly stderr: string;
-  /** Milliseconds from its first line that says `ready` to its end; NaN where it never said so. */
-  readonly endMs: number;
 }
 
 /** Options of {@link runChild}. */
 export interface ChildOptions {
-  /** Sent when it says `ready`. */
+  /** A signal that is sent when it prints a line `ready`. */
   readonly signal?: NodeJS.Signals;
   readonly env?: Readonly<Record<string, string>>;
   readonly flags?: readonly string[];
-  /** When to kill it, in milliseconds (default 30,000). */
-  readonly limitMs?: number;
 }
 
+/** A child that has not ended by then will not end by itself. */
+const limitMs = 60_000;
+
 /**
- * Runs a compiled program; it says `ready` on a line of its own when what is to be looked at begins.
+ * Runs a compiled program. It prints a line `ready` when the interesting part begins. If it does not end it is killed, and the
+ * signal of its outcome is SIGKILL.
  *
  * @param program - URL of the JavaScript file.
  */
 export function runChild(
   program: URL,
   args: readonly string[],
-  { signal, env = {}, flags = [], limitMs = 30_000 }: ChildOptions = {},
+  { signal, env = {}, flags = [] }: ChildOptions = {},
 ): Promise<ChildOutcome> {
   const child = spawn(process.execPath, [...flags, fileURLToPath(program), ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -40,11 +40,11 @@ export function runChild(
   const timer = setTimeout(() => child.kill('SIGKILL'), limitMs);
   let stdout = '';
   let stderr = '';
-  let ready = NaN;
+  let ready = false;
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     stdout += text;
-    if (!Number.isNaN(ready) || !/^ready$/m.test(stdout)) return;
-    ready = performance.now();
+    if (ready || !/^ready$/m.test(stdout)) return;
+    ready = true;
     if (signal) child.kill(signal);
   });
   child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
@@ -52,7 +52,7 @@ export function runChild(
     child.on('error', reject);
     child.on('close', (code, ended) => {
       clearTimeout(timer);
-      resolve({ code, signal: ended, stdout, stderr, endMs: performance.now() - ready });
+      resolve({ code, signal: ended, stdout, stderr });
     });
   });
 }

@@ -1,4 +1,4 @@
-/** The library of custom operators for tests: compiled where it is needed, and models that use it. */
+/** The library of custom operators for tests, compiled on demand, and models that use it. */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -14,8 +14,9 @@ const source = fileURLToPath(new URL('../../../test/support/custom-ops/test_ops.
 
 /**
  * Compiles the library into a folder.
- * @returns its path, or why there is none: no C++ compiler, or an ONNX Runtime that is too old for it
- * @throws if the compiler refuses the source
+ *
+ * @returns Its path, or why there is none: no C++ compiler, or an ONNX Runtime that is too old for it.
+ * @throws If the compiler refuses the source.
  */
 export async function buildCustomOps(
   folder: string,
@@ -33,7 +34,7 @@ export async function buildCustomOps(
   return { path };
 }
 
-/** y = 3 x: FP32 [N, 4]. */
+/** A model y = 3 x: FP32 [N, 4]. */
 export function tripleModel(): Uint8Array {
   return graph('triple')
     .input('x', 'FP32', ['N', 4])
@@ -43,8 +44,9 @@ export function tripleModel(): Uint8Array {
 }
 
 /**
- * lines = what a kernel sees of its session, at the end of a chain of operators whose results all live at once: FP32
- * x [1, W] to BYTES [lines]. See the operator Report in custom-ops/test_ops.cc.
+ * A model whose output lines is what a kernel reports about its session. It ends a chain of operators whose
+ * results all live at once: FP32 x [1, W] to BYTES [lines]. See the operator Report in
+ * custom-ops/test_ops.cc.
  */
 export function reportModel(): Uint8Array {
   const model = graph('report').input('x', 'FP32', [1, 'W']);

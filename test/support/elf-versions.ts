@@ -1,8 +1,11 @@
-/** The versions of symbols that an ELF file asks other libraries for: its section `.gnu.version_r`. */
+/** The symbol versions that an ELF file needs from other libraries: its section `.gnu.version_r`. */
 
 const versionNeeds = 0x6fff_fffe;
 
-/** Names such as `GLIBC_2.17`, each once for each library that has to have it. File: 64 bit, little-endian. */
+/**
+ * Names such as `GLIBC_2.17`, each once for each library that must have it. The file must be 64 bit and
+ * little-endian.
+ */
 export function neededVersions(file: Buffer): string[] {
   const word = (at: number): number => Number(file.readBigUInt64LE(at));
   const sections = word(40);

@@ -1,6 +1,6 @@
 /**
- * Importing this file chooses the tests' build of the addon for the process, which has a backend with faults and counts
- * what it asks of the system: the one beside the addon that TRITONTS_ADDON names, or else that of `npm run build`.
+ * Importing this file selects the tests' build of the addon, which has a backend with faults and counts its
+ * use of the system. It lies beside the addon that TRITONTS_ADDON names, or beside that of `npm run build`.
  */
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';

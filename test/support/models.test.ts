@@ -28,7 +28,7 @@ import { temporaryFolder } from './repository.js';
 
 const { Tensor, InferenceSession } = onnxRuntime();
 
-/** The runtime's tensor of each datatype with values 0, 1, 0, 1 …; BF16 has no type in its JavaScript API. */
+/** A tensor of each datatype with values 0, 1, 0, 1 …. BF16 has no type in the runtime's JavaScript API. */
 const examples = {
   BOOL: () => new Tensor('bool', Uint8Array.of(0, 1, 0, 1), [2, 2]),
   UINT8: () => new Tensor('uint8', Uint8Array.of(0, 1, 0, 1), [2, 2]),
@@ -117,7 +117,7 @@ test('the row-sum model takes rows of any length', async () => {
 });
 
 test('the optional input may be left out', async () => {
-  // The other half is not tested here: onnxruntime-node drops a value for an optional input in silence.
+  // The other half is not tested here, because onnxruntime-node ignores a value for an optional input.
   const { y } = await runModel(optionalInputModel(), { x: new Tensor('float32', [1, 2, 3, 4], [1, 4]) });
   assert.deepEqual(y?.data, Float32Array.of(101, 102, 103, 104));
 });
@@ -189,7 +189,7 @@ test('the text encoder gives a row of a batch the answer it has alone', async ()
   const first = await encode([1n, 2n, 3n, 4n, 5n], 1);
   const both = await encode([1n, 2n, 3n, 4n, 5n, 9n, 8n, 7n, 6n, 5n], 2);
   assertClose(both.subarray(0, 16), first, 1e-4);
-  // Order counts, or positions and attention would not be at work.
+  // The order matters, so positions and attention have their effect.
   const turned = await encode([5n, 4n, 3n, 2n, 1n], 1);
   assert.ok(turned.some((value, i) => Math.abs(value - (first[i] ?? 0)) > 0.01));
 });

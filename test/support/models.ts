@@ -1,4 +1,4 @@
-/** Every test and benchmark model by name; all have fixed seeds, so their bytes are the same in every run. */
+/** All test and benchmark models by name. Their seeds are fixed, so their bytes are the same in every run. */
 export {
   addModel,
   fixedBatchModel,

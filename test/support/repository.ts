@@ -16,12 +16,12 @@ export interface RepositoryModel {
   readonly files?: Files;
 }
 
-/** What has an end at which a folder can be removed: a test or suite context of node:test. */
-interface Context {
+/** The part of a test's or suite's context that releases things at its end. */
+export interface Context {
   after(release: () => Promise<void>): void;
 }
 
-/** Makes an empty folder that is removed, with all it holds then, after the test. */
+/** Creates an empty folder. It is removed after the test, with its content. */
 export async function temporaryFolder(context: Context): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'tritonts-'));
   context.after(() => rm(folder, { recursive: true, force: true }));

@@ -1,8 +1,11 @@
-/** What tests need of ONNX Runtime: they also run with the older versions that are allowed (scripts/other-runtime.mjs). */
+/**
+ * The version of ONNX Runtime that tests run with. Older versions are tested, too
+ * (scripts/other-runtime.mjs).
+ */
 
 import { createRequire } from 'node:module';
 
-// The rest of its package.json is of no interest.
+// Nothing else of its package.json is used.
 const { version } = createRequire(import.meta.url)('onnxruntime-node/package.json') as {
   readonly version: string;
 };
@@ -10,7 +13,7 @@ const { version } = createRequire(import.meta.url)('onnxruntime-node/package.jso
 /** The version of the `onnxruntime-node` that is installed. */
 export const runtimeVersion: string = version;
 
-/** Why a test is skipped that needs version 1.`minor`; false where the installed one is new enough. */
+/** Why a test is skipped that needs version 1.`minor`; false if the installed one is new enough. */
 export function skipBefore(minor: number, what: string): string | false {
   const installed = Number(version.split('.')[1]);
   return installed < minor && `${what}: from ONNX Runtime 1.${minor} on, and ${version} is installed`;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import fc from 'fast-check';
+import fc from '../support/fast-check.js';
 import { classify, type ClassificationOptions } from '../../src/tensor/classification.js';
 import { tensorFactory } from '../../src/tensor/output.js';
 import type { AnyTensor } from '../../src/tensor/tensor.js';

@@ -63,7 +63,7 @@ const accepted: readonly [Datatype, unknown, readonly unknown[]][] = [
   ['BYTES', { data: Uint8Array.of(1, 2), shape: [1, 1] }, [Buffer.of(1, 2)]],
 ];
 
-/** Datatype, value, and what the message must contain. */
+/** Datatype, value, and patterns for the message. */
 const refused: readonly [Datatype, unknown, ...RegExp[]][] = [
   ['BOOL', Uint8Array.of(0, 2), /2 at \[1\]/, /BOOL/],
   ['BOOL', new Uint8Array(100).fill(1).fill(255, 99), /255 at \[99\]/],
@@ -185,7 +185,7 @@ function skipFloat16(): string | false {
   return 'Float16Array' in globalThis ? false : 'this version of Node has no Float16Array';
 }
 
-/** A value as a test's title has it. */
+/** A value in a test's title. */
 function label(value: unknown): string {
   return inspect(value, {
     depth: 4,

@@ -1,4 +1,4 @@
-/** Short ways for the tests of this folder to encode inputs and to look at what came out or was refused. */
+/** Helpers of this folder's tests, to encode inputs and to check results and refusals. */
 
 import assert from 'node:assert/strict';
 import { TritonError } from '../../src/errors.js';
@@ -44,7 +44,7 @@ export function encoderOf(
   };
 }
 
-/** Encodes a value, however wrong its type, as the only input, 'x', of a model. */
+/** Encodes a value of any type as the only input 'x' of a model. */
 export function encode(
   datatype: Datatype,
   dims: readonly number[],
@@ -56,7 +56,7 @@ export function encode(
   return encoded;
 }
 
-/** A copy of the wire bytes, as the caller of an encoder has to make it. */
+/** A copy of the wire bytes, which the caller of an encoder has to make. */
 export function wireBytes(encoded: EncodedInput): ArrayBuffer {
   const { buffer, byteOffset } = encoded.data;
   const bytes = new Uint8Array(encoded.byteLength);
@@ -64,7 +64,7 @@ export function wireBytes(encoded: EncodedInput): ArrayBuffer {
   return bytes.buffer;
 }
 
-/** What a model that gives its input back would answer. */
+/** The answer of a model that returns its input. */
 export function echo(datatype: Datatype, encoded: EncodedInput): AnyTensor {
   return tensorFactory(datatype)([...encoded.shape], wireBytes(encoded)) as AnyTensor;
 }
@@ -75,7 +75,10 @@ export function elementsOf(datatype: Datatype, encoded: EncodedInput): unknown[]
   return flat.toArray() as unknown[];
 }
 
-/** Asserts that the call is refused with INVALID_ARG about model 'm' and the tensor (null: about none), and gives the message. */
+/**
+ * Checks that a call is refused with INVALID_ARG about model 'm' and the tensor (null: no tensor). Returns
+ * the message.
+ */
 export function refusal(call: () => unknown, tensor: string | null = 'x'): string {
   let thrown: unknown;
   try {
@@ -90,7 +93,7 @@ export function refusal(call: () => unknown, tensor: string | null = 'x'): strin
   return thrown.message;
 }
 
-/** Leaves an array with a buffer that was transferred away. */
+/** Transfers an array's buffer away. Returns the array. */
 export function detach<T extends ArrayBufferView<ArrayBuffer>>(view: T): T {
   structuredClone(view.buffer, { transfer: [view.buffer] });
   return view;

@@ -34,7 +34,7 @@ for (const { name, format, encodeAll, decodeAll } of formats) {
 
     it('round FP32 numbers of every exponent like one at a time', () => {
       const words = new Int32Array(2 ** 17);
-      // A step that visits all exponents and leaves the low bits, which decide the rounding, looking random.
+      // This step reaches all exponents, and makes the low bits, which decide the rounding, look random.
       for (let i = 0; i < words.length; i++) words[i] = Math.imul(i, 0x9e3779b1);
       const floats = new Float32Array(words.buffer).filter((value) => !(Math.abs(value) >= format.overflow));
       const [at, halves] = encodeFloats(floats);

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import fc from 'fast-check';
+import fc from '../support/fast-check.js';
 import { bf16, fp16, type HalfFormat } from '../../src/tensor/half.js';
 
 interface Reference {
   readonly name: string;
   readonly format: HalfFormat;
-  /** The value of each finite positive pattern, by arithmetic of its own: exponent and fraction as decimal powers. */
+  /**
+   * The value of each finite positive pattern, computed differently: exponent and fraction as decimal powers.
+   */
   readonly values: readonly number[];
 }
 

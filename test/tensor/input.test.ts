@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import fc from 'fast-check';
+import fc from '../support/fast-check.js';
 import { TritonError } from '../../src/errors.js';
 import { datatypeNumber, datatypeSize, type Datatype } from '../../src/tensor/datatype.js';
 import type { Inputs, TensorInput } from '../../src/tensor/inputs.js';
@@ -11,7 +11,7 @@ interface Resizable {
   resize(bytes: number): void;
 }
 
-/** A buffer that can be resized, which the library of types that we compile with does not know. */
+/** A buffer that can be resized, which this project's library of types does not know. */
 function resizable(bytes: number, maxByteLength: number): ArrayBuffer & Resizable {
   const constructor = ArrayBuffer as unknown as new (
     bytes: number,
@@ -192,7 +192,7 @@ describe('encoders', () => {
           get: (of, key) => (key === 'length' ? length : Reflect.get(of, key)) as unknown,
         });
       const proxy = claim([1, 2]);
-      // At each level, of inputs that would take any.
+      // They are wrong at each level, for inputs that take any shape.
       for (const [dims, nested] of [
         [[-1], [proxy]],
         [[-1], claim([[1], [2]])],

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import fc from 'fast-check';
+import fc from '../support/fast-check.js';
 import { datatypeNumber, type Datatype } from '../../src/tensor/datatype.js';
 import { bf16, fp16, type HalfFormat } from '../../src/tensor/half.js';
 import { nest } from '../../src/tensor/to-array.js';
 import { echo, encode } from './encode.js';
 
 interface Element {
-  /** What the caller passes. */
+  /** The value that the caller passes. */
   readonly given: unknown;
-  /** What `toArray` gives back. */
+  /** The value that `toArray` returns. */
   readonly got: unknown;
 }
 
@@ -96,7 +96,7 @@ for (const datatype of Object.keys(datatypeNumber) as Datatype[]) {
     };
 
     it('come back equal from nested arrays', () => {
-      // Where an outer dim is 0, nesting does not show the inner ones.
+      // If an outer dim is 0, nesting does not show the inner ones.
       check(nest, ({ shape }) => !shape.slice(0, -1).includes(0));
     });
 

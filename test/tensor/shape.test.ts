@@ -362,7 +362,7 @@ describe('a shape that does not fit', () => {
   });
 });
 
-/** A value as a test's title has it. */
+/** A value in a test's title. */
 function title(value: unknown): string {
   if (ArrayBuffer.isView(value)) return `${value.constructor.name} of ${value.byteLength} bytes`;
   return JSON.stringify(value, (_, part: unknown) => {

@@ -11,7 +11,7 @@ function bytesTensor(...elements: readonly (string | Uint8Array)[]): Tensor<'BYT
   return tensorFactory('BYTES')([elements.length], writer.finishOwned());
 }
 
-/** A tensor as a reader of its JSON has it. */
+/** A tensor as a reader of its JSON sees it. */
 function read(tensor: Tensor): unknown {
   return JSON.parse(JSON.stringify(tensor));
 }

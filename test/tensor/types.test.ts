@@ -8,7 +8,7 @@ import type { DataOf, NestedArray } from '../../src/tensor/types.js';
 
 type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;
 
-/** Compiles only where both types are the same. */
+/** Compiles only if both types are equal. */
 function same<A, B>(proof: Same<A, B>): void {
   assert.ok(proof);
 }
@@ -41,7 +41,7 @@ describe('the types of tensors', () => {
     same<ReturnType<Tensor<'UINT64'>['toArray']>, NestedArray<bigint>>(true);
     same<ReturnType<Tensor<'BF16'>['toArray']>, NestedArray<number>>(true);
     same<ReturnType<Tensor<'BYTES'>['toArray']>, NestedArray<Buffer>>(true);
-    // Iterated and indexed as it is, whatever the datatype.
+    // Every datatype's array can be iterated and indexed without a cast.
     for (const row of tensor.toArray()) assert.equal(typeof row, 'number');
     const rows: readonly unknown[] = tensorFactory('FP32')([1, 2], Float32Array.of(1, 2).buffer).toArray();
     assert.deepEqual(rows[0], [1, 2]);

@@ -1,4 +1,4 @@
-/** Creates a server of an empty repository with the tests' addon, and tells what came of it. */
+/** Creates a server of an empty repository with the tests' addon, and prints the outcome. */
 
 import '../../support/fault-addon.js';
 import { createServer, TritonError } from '../../../src/index.js';

@@ -1,18 +1,18 @@
-/** Serves a repository, asks each model once (x is FP32 [16]), and prints what it was told as JSON. */
+/** Serves a repository, makes one request to each model (x is FP32 [16]), and prints the results as JSON. */
 
 import { attachServer, createServer } from '../../../src/index.js';
 
-/** The argument. */
+/** The argument of the program. */
 export interface Asked {
   readonly repository: string;
-  /** ONNX Runtime's. */
+  /** Path of ONNX Runtime's library. */
   readonly library: string;
   readonly instanceKind?: 'cpu';
 }
 
-/** What is printed, by model. */
+/** The output of the program, by model. */
 export interface Told {
-  /** What the server's metadata says, and that of a connection to it. */
+  /** The devices in the server's metadata, and in those of a connection to it. */
   readonly devices: readonly (readonly string[])[];
   readonly models: Readonly<
     Record<
@@ -26,7 +26,7 @@ export interface Told {
           readonly kind: string;
           readonly device: number;
         }[];
-        /** y of as many requests as there are instances. */
+        /** The output y of as many requests as there are instances. */
         readonly answers: readonly unknown[];
       }
     >

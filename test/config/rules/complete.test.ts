@@ -19,7 +19,7 @@ const tensor = (
   ...rest,
 });
 
-/** x and y of the given shapes. */
+/** A model with x and y of the given shapes. */
 const model = (x: readonly number[] | undefined, y: readonly number[] | undefined = x): ModelDescription => ({
   inputs: [tensor('x', x)],
   outputs: [tensor('y', y)],

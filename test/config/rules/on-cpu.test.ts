@@ -34,7 +34,7 @@ test('KIND_AUTO means the CPU, which is noted only where it lists GPUs', () => {
   });
 });
 
-test('a slip stays a slip: KIND_CPU with GPUs', () => {
+test('a mistake stays a mistake: KIND_CPU with GPUs', () => {
   assert.deepEqual(placed('instance_group { kind: KIND_CPU gpus: 0 }'), {
     groups: [['KIND_CPU', 0, 0]],
     notes: [],

@@ -106,11 +106,13 @@ test('missing parts of a tensor are refused with the line of the tensor', () => 
 });
 
 test('every refused field is listed with its line, and the code is UNSUPPORTED', () => {
-  const error = tritonErrorOf(() => prepare(`${tensors}sequence_batching { }\nmodel_warmup { }`));
+  const error = tritonErrorOf(() =>
+    prepare(`${tensors}sequence_batching { }\nmodel_repository_agents { agents { } }`),
+  );
   assert.equal(error.code, 'UNSUPPORTED');
   assert.match(
     error.message,
-    /config\.pbtxt:4: sequence_batching: not supported.*\nconfig\.pbtxt:5: model_warmup: not supported/,
+    /config\.pbtxt:4: sequence_batching: not supported.*\nconfig\.pbtxt:5: model_repository_agents\.agents: not supported/,
   );
   assert.ok(error.cause instanceof AggregateError);
   assert.deepEqual(error.location, { file: 'config.pbtxt', line: 4, field: 'sequence_batching' });
@@ -205,8 +207,8 @@ test('GPUs without KIND_GPU are wrong', () => {
 });
 
 test('hints are noted', () => {
-  const { notes } = prepare(`${tensors} metric_tags { key: "a" value: "b" }`);
-  assert.match(notes.join(), /^metric_tags: accepted, without effect here/);
+  const { notes } = prepare(`${tensors} cc_model_filenames { key: "7.5" value: "b" }`);
+  assert.match(notes.join(), /^cc_model_filenames: accepted, without effect here/);
 });
 
 test('a configuration given as JSON is prepared alike', () => {
@@ -306,7 +308,7 @@ test('a written max_batch_size of 0 stays, and an absent one is completed', () =
   assert.equal(finishConfig(prepare('', completing), model, tritonDefaults).config.max_batch_size, 4);
 });
 
-/** The output's rows are others. */
+/** The output has other rows than the input. */
 const varying: ModelDescription = {
   ...model,
   outputs: model.outputs.map((output) => ({ ...output, dimNames: ['M', ''] })),
@@ -331,7 +333,7 @@ test('a written batch size for a model that may return other rows is warned of, 
   }
 });
 
-test('outputs that a configuration leaves out are not warned of', () => {
+test('outputs that a configuration leaves out cause no warning', () => {
   const [y] = model.outputs;
   const [other] = varying.outputs;
   assert.ok(y && other);

@@ -4,7 +4,7 @@ import type { ModelDescription, TensorDescription } from '../../../src/config/ru
 import { doubtedBatching, rowsDoubt } from '../../../src/config/rules/rows.js';
 import { normalized } from '../helpers.js';
 
-/** A tensor of these dimensions: `N,16`; `?` is one without a name. */
+/** A tensor with dimensions such as `N,16`; `?` is a dimension without a name. */
 function tensor(name: string, dims: string, optional = false): TensorDescription {
   const parts = dims === '' ? [] : dims.split(',');
   return {
@@ -17,7 +17,7 @@ function tensor(name: string, dims: string, optional = false): TensorDescription
   };
 }
 
-/** Inputs a, b … and outputs y, z …; an input with `=` has a value. */
+/** A model with inputs a, b … and outputs y, z …. An input with `=` has a default value. */
 function model(inputs: readonly string[], outputs: readonly string[], rowsVary?: string): ModelDescription {
   return {
     inputs: inputs.map((dims, i) => tensor('abc'[i] ?? '', dims.replace('=', ''), dims.startsWith('='))),
@@ -65,7 +65,7 @@ for (const [text, outcome] of [
   ['max_batch_size: 8', 'is 8, .* requests fail'],
   ['max_batch_size: 1 dynamic_batching { }', 'is 1, .* requests fail'],
 ] as const) {
-  test(`of ${text} it is told that ${outcome}`, () => {
+  test(`for ${text} the message is that ${outcome}`, () => {
     const config = normalized(`name: "m" backend: "onnxruntime" ${text}`);
     assert.match(doubtedBatching('it has that', config), new RegExp(outcome));
   });

@@ -3,7 +3,7 @@ import test from 'node:test';
 import { validateConfig } from '../../../src/config/rules/validate.js';
 import { gpus, normalized, reported } from '../helpers.js';
 
-/** What is wrong with a configuration of model `m` to which the text is added. */
+/** The faults of a configuration of model `m` with the text added. */
 function faults(text: string, gpuCount = 0): string[] {
   const context = { modelName: 'm', gpus: gpus(gpuCount) };
   return reported((report) => {
@@ -11,7 +11,7 @@ function faults(text: string, gpuCount = 0): string[] {
   });
 }
 
-/** A text, and the faults it has: each a pattern. None means that Triton loads it. */
+/** A text with a pattern for each of its faults. Without patterns, Triton loads it. */
 type Case = readonly [text: string, ...patterns: RegExp[]];
 
 function check(cases: readonly Case[], prefix = ''): void {
@@ -133,6 +133,10 @@ check(
     [
       'parameters { key: "inline" value { string_value: "20ms" } }',
       /^INVALID_ARG parameters\["inline"\]: expected 'auto', 'off' or 1 to 10000 microseconds but found "20ms"/,
+    ],
+    [
+      'parameters { key: "batch_across_shapes" value { string_value: "no" } }',
+      /^INVALID_ARG parameters\["batch_across_shapes"\]: expected 'true' or 'false' but found "no"/,
     ],
     [
       'parameters { key: "TRITON_BATCH_STRATEGY_PATH" value { string_value: "x.so" } } sequence_batching { }',

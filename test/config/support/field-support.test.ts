@@ -43,18 +43,9 @@ test('no row is hidden by a hint or refusal around it', () => {
 for (const [text, path] of [
   ['runtime: "libtriton_other.so"', 'runtime'],
   ['batch_input { }', 'batch_input'],
-  ['dynamic_batching { preserve_ordering: true }', 'dynamic_batching.preserve_ordering'],
-  ['dynamic_batching { priority_levels: 1 }', 'dynamic_batching.priority_levels'],
-  [
-    'dynamic_batching { default_queue_policy { max_queue_size: 1 } }',
-    'dynamic_batching.default_queue_policy.max_queue_size',
-  ],
   ['sequence_batching { }', 'sequence_batching'],
-  ['ensemble_scheduling { }', 'ensemble_scheduling'],
   ['instance_group { kind: KIND_MODEL }', 'instance_group[0].kind'],
   ['instance_group { passive: true }', 'instance_group[0].passive'],
-  ['model_warmup { }', 'model_warmup'],
-  ['model_transaction_policy { decoupled: true }', 'model_transaction_policy.decoupled'],
   ['model_repository_agents { agents { } }', 'model_repository_agents.agents'],
   ['response_cache { enable: true }', 'response_cache.enable'],
   [
@@ -83,9 +74,7 @@ for (const [text, path] of [
   ['instance_group { host_policy: "x" }', 'instance_group[0].host_policy'],
   ['instance_group { rate_limiter { } }', 'instance_group[0].rate_limiter'],
   ['instance_group { secondary_devices { } }', 'instance_group[0].secondary_devices'],
-  ['metric_tags { key: "a" value: "b" }', 'metric_tags'],
   ['cc_model_filenames { key: "7.5" value: "b" }', 'cc_model_filenames'],
-  ['model_metrics { }', 'model_metrics'],
   [
     'backend: "onnxruntime" parameters { key: "gpu_mem_limit" value { string_value: "1" } }',
     'parameters["gpu_mem_limit"]',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import test from 'node:test';
-import fc from 'fast-check';
+import fc from '../../support/fast-check.js';
 import { deepFreeze, expandConfig } from '../../../src/config/schema/expand.js';
 import { allFieldPaths } from '../../../src/config/schema/fields.js';
 import { printConfig, printConfigJson } from '../../../src/config/text/print.js';
@@ -12,7 +12,7 @@ import { parse, whole } from '../helpers.js';
 const fixture = (name: string): string =>
   readFileSync(new URL(`../../../../test/config/fixtures/${name}`, import.meta.url), 'utf8');
 
-/** Each has a text and, made from it by Google's parser, the JSON form. Together they have every field. */
+/** Each has a text, and the JSON form that Google's parser made of it. Together they have every field. */
 const fixtures = ['dynamic', 'sequence', 'oldest', 'ensemble'];
 
 for (const name of fixtures) {

@@ -1,8 +1,11 @@
-/** Drops servers without closing them: a repository, and what is kept of them. With --expose-gc. */
+/**
+ * Drops servers without closing them. Arguments: a repository, and what is kept of the servers. Needs
+ * --expose-gc.
+ */
 
 import { setTimeout as wait } from 'node:timers/promises';
 import { attachServer, createServer, type InferenceServer } from '../../../src/index.js';
-import { row, threadCount, until } from '../../server/harness.js';
+import { row, threadCount, until } from '../../support/harness.js';
 
 const [repository = '', kept = ''] = process.argv.slice(2);
 const count = 5;
@@ -16,7 +19,7 @@ function collect(): void {
   globalThis.gc?.();
 }
 
-/** What is told of dropped servers, as far as it is told after some collections. */
+/** The warnings about dropped servers that come within some collections. */
 async function afterCollections(): Promise<string[]> {
   for (let i = 0; i < 10; i++) {
     collect();
@@ -35,7 +38,7 @@ async function dropSeveral(): Promise<void> {
 
 const programs: Record<string, () => Promise<void>> = {
   nothing: async () => {
-    // What is there once, is there before.
+    // This creates everything that a process creates only once.
     await (await create()).close();
     const before = await threadCount();
     await dropSeveral();

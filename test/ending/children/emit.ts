@@ -1,7 +1,7 @@
-/** Emits `exit` by itself, as test runners and wrappers of programs do, and goes on: a repository. */
+/** Emits `exit` itself, as test runners and wrappers of programs do, and goes on. Argument: a repository. */
 
 import { createServer, TritonError } from '../../../src/index.js';
-import { row, until } from '../../server/harness.js';
+import { row, until } from '../../support/harness.js';
 
 const server = await createServer(process.argv[2] ?? '', {
   modelControlMode: 'explicit',
@@ -14,9 +14,9 @@ async function tell(what: string, request: Promise<unknown>): Promise<void> {
   );
   console.log(`${what}: ${outcome}`);
 }
-// Not as the module's own code: Node has a listener of `exit` that sets the code of modules that are not through.
+// This is no top-level code, because Node sets the exit code of modules that have not ended.
 async function emit(): Promise<void> {
-  // One runs alone, and one waits for it.
+  // One request runs alone, and one waits for it.
   const running = server.infer('soon', { x: row() });
   await until(() => server.statistics('soon').length > 0);
   await new Promise((resolve) => setTimeout(resolve, 20));

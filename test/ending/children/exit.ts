@@ -1,13 +1,16 @@
-/** Ends, or is ended, while something is under way: a repository, what is under way, and how it ends. */
+/**
+ * Ends, or is ended, while something is under way. Arguments: a repository, what is under way, and how it
+ * ends.
+ */
 
 import { setTimeout as wait } from 'node:timers/promises';
 import { createServer, type InferenceServer } from '../../../src/index.js';
 import { asking } from '../../faults/harness.js';
-import { row } from '../../server/harness.js';
+import { row } from '../../support/harness.js';
 
 const [folder = '', busy = '', ending = ''] = process.argv.slice(2);
 
-// Where a run is under way nobody is to be told of it twice: what it rejects with at the end is no news.
+// A request that is in flight rejects at the end, which must not be reported as well.
 const ignore = (): undefined => undefined;
 
 const explicit = { modelControlMode: 'explicit', loadModels: ['late', 'faulty', 'echo'] } as const;
@@ -33,7 +36,7 @@ const activities: Record<string, () => Promise<InferenceServer[]>> = {
     for (const server of servers) server.infer('faulty', asking('hangs')).catch(ignore);
     return servers;
   },
-  // Everything is answered, and answers and requests go to and fro all the time.
+  // Responses and requests go to and fro all the time.
   streaming: async () => {
     const server = await createServer(folder, { modelControlMode: 'explicit', loadModels: ['add', 'echo'] });
     const caller = async (model: string): Promise<void> => {
@@ -67,7 +70,7 @@ const activities: Record<string, () => Promise<InferenceServer[]>> = {
 };
 
 const servers = (await activities[busy]?.()) ?? [];
-// Its runs are under way.
+// Now its runs are under way.
 if (busy !== 'loading') await wait(50);
 
 const stay = setInterval(() => undefined, 1000);
@@ -88,7 +91,7 @@ function onSignals(listener: () => void): void {
 const endings: Record<string, () => void> = {
   exit: () => process.exit(7),
   'exit-in-listener': () => {
-    // Whoever comes late does no harm.
+    // A call at this point must do no harm.
     process.on('exit', () => {
       for (const server of servers) {
         server.infer('echo', { x: row() }).catch(ignore);

@@ -1,7 +1,7 @@
-/** Comes to its end without being told: a repository, and what is still going on then. */
+/** Comes to its end on its own. Arguments: a repository, and what is still going on then. */
 
 import { createServer } from '../../../src/index.js';
-import { row } from '../../server/harness.js';
+import { row } from '../../support/harness.js';
 import { asking } from '../../faults/harness.js';
 
 const [folder = '', scenario = ''] = process.argv.slice(2);
@@ -12,14 +12,14 @@ const models = scenario === 'runs-onnxruntime' ? ['long'] : ['add', 'echo', 'soo
 const server = await createServer(folder, { modelControlMode: 'explicit', loadModels: models });
 
 const scenarios: Record<string, () => void | Promise<void>> = {
-  // Nothing was ever asked.
+  // The server gets no request.
   unused: ready,
-  // Everything is answered.
+  // Every request is answered.
   idle: async () => {
     await Promise.all([server.infer('add', { x: row() }), server.infer('echo', { x: row() })]);
     ready();
   },
-  // Requests are in flight: they are waited for.
+  // The process waits for requests in flight.
   'in-flight': () => {
     for (let i = 0; i < 10; i++)
       void server.infer('soon', { x: row(i) }).then(() => {
@@ -27,7 +27,7 @@ const scenarios: Record<string, () => void | Promise<void>> = {
       });
     ready();
   },
-  // Nobody waits any more for what is in flight.
+  // Nobody waits for the requests in flight any more.
   cancelled: async () => {
     const abort = new AbortController();
     const running = server.model('late').infer({ x: row() }, { signal: abort.signal });
@@ -36,7 +36,7 @@ const scenarios: Record<string, () => void | Promise<void>> = {
     await Promise.allSettled([running, hanging]);
     ready();
   },
-  // The last thing a program does is to close, and it does not wait for that.
+  // Programs often close the server at their end without waiting for it.
   closing: () => {
     void server.infer('soon', { x: row() }).then(() => {
       console.log('answer');
@@ -54,7 +54,7 @@ const scenarios: Record<string, () => void | Promise<void>> = {
     });
     ready();
   },
-  // A cancelled request that still runs does not end the process beneath close().
+  // A cancelled request still runs. The process must not end during close().
   'closing-after-cancelling': async () => {
     const abort = new AbortController();
     const running = server.model('soon').infer({ x: row() }, { signal: abort.signal });

@@ -1,15 +1,15 @@
-/** Uses `onnxruntime-node` beside tritonts: a repository, in which order, and how it ends. */
+/** Uses `onnxruntime-node` beside tritonts. Arguments: a repository, the order, and how it ends. */
 
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { isMainThread, Worker } from 'node:worker_threads';
 import { createServer, type InferenceServer } from '../../../src/index.js';
-import { row } from '../../server/harness.js';
+import { row } from '../../support/harness.js';
 
 const [folder = '', order = '', ending = ''] = process.argv.slice(2);
 const library = process.env['TRITONTS_OTHER_ORT'];
 
-/** What is used of the package. */
+/** The part of the package that is used. */
 interface OnnxRuntime {
   readonly InferenceSession: { create(path: string): Promise<Session> };
   readonly Tensor: new (type: string, data: Float32Array, shape: readonly number[]) => unknown;
@@ -19,13 +19,13 @@ interface Session {
   release(): Promise<void>;
 }
 
-/** The other package; its sessions come from a file of the repository. */
+/** The other package, with sessions from a file of the repository. */
 class Theirs {
   readonly #runtime: OnnxRuntime;
   session: Session | undefined;
 
   constructor() {
-    // Its types are not installed for every version that is tried here.
+    // Its types are not installed for every version that is tested here.
     this.#runtime = createRequire(import.meta.url)('onnxruntime-node') as OnnxRuntime;
   }
 
@@ -74,7 +74,7 @@ const orders: Record<string, () => Promise<{ server: InferenceServer; theirs: Th
     await theirs.open();
     return { server, theirs };
   },
-  // Ours is gone when theirs is used, and comes again.
+  // The server is closed when the other package is used, and another one starts afterwards.
   between: async () => {
     const theirs = new Theirs();
     await theirs.open();
@@ -98,7 +98,7 @@ async function main(): Promise<void> {
   console.log(`version ${used?.version ?? ''}`);
   console.log('ready');
   if (ending === 'natural') {
-    // Held to the end: a server that is dropped is closed with a warning, whenever V8 looks for garbage.
+    // This keeps the server to the end. Otherwise it could be collected, which emits a warning.
     process.once('exit', () => server.ready);
     return;
   }
@@ -112,7 +112,7 @@ async function main(): Promise<void> {
   setTimeout(() => process.exit(7), 20);
 }
 
-// In a worker, ours is loaded nowhere else.
+// In a worker, tritonts is loaded nowhere else.
 if (isMainThread && process.argv.includes('--worker')) {
   const thread = new Worker(new URL(import.meta.url), { argv: [folder, order, ending] });
   thread.on('exit', (code) => (process.exitCode = code));

@@ -1,4 +1,7 @@
-/** Closes a server while a load waits for files that the system does not read: a repository, and a pipe. */
+/**
+ * Closes a server while a load waits for files that the system does not read. Arguments: a repository, and a
+ * pipe.
+ */
 
 import { open } from 'node:fs';
 import { createServer } from '../../../src/index.js';
@@ -7,8 +10,8 @@ const [repository = '', pipe = ''] = process.argv.slice(2);
 const server = await createServer(repository, {
   modelControlMode: 'explicit',
   onProgress: ({ state, version }) => {
-    // The thread that Node has for files (UV_THREADPOOL_SIZE=1) waits for somebody who writes to the pipe, and comes
-    // to no other file: the model's labels are next.
+    // Node's only thread for files (UV_THREADPOOL_SIZE=1) waits for a writer of the pipe, and so never reads
+    // the next file, the model's labels.
     if (state === 'LOADING' && version !== undefined) open(pipe, 'r', () => undefined);
   },
 });
@@ -22,8 +25,6 @@ void server.loadModel('labelled').then(
 );
 await new Promise((resolve) => setTimeout(resolve, 300));
 console.log('ready');
-const begin = performance.now();
 await server.close({ timeoutMs: 0 });
-const ms = performance.now() - begin;
-console.log(ms < 3000 ? 'closed in time' : `closed after ${ms} ms`);
+console.log('closed');
 process.kill(process.pid, 'SIGKILL');

@@ -1,4 +1,7 @@
-/** The main thread never loads the addon: workers create servers of a repository, use them, and end in several ways. */
+/**
+ * The main thread never loads the addon. Workers create servers of a repository, use them, and end in several
+ * ways.
+ */
 
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
@@ -16,7 +19,7 @@ for (const then of ['end', 'close', 'end'] as const) {
   const [code] = (await once(start({ model: 'add', count: 20, then }), 'exit')) as [number];
   if (code !== 0) throw new Error(`a worker ended with ${code}`);
 }
-// One owns the server, another uses it.
+// One worker owns the server, and another one uses it.
 const owner = start({ model: 'echo', count: 0, then: 'stay' });
 const [handle] = (await once(owner, 'message')) as [ServerHandle];
 const user = start({ handle, model: 'add', count: 8, then: 'stream' });
@@ -31,6 +34,6 @@ if (ending === 'throw') throw new Error('thrown on purpose');
 if (ending === 'terminate') {
   await user.terminate();
   await owner.terminate();
-  // It hears that its server is gone, and ends.
+  // It notices that its server is gone, and ends.
   await pendingEnds;
 }

@@ -1,14 +1,17 @@
-/** Loads the package again and again, as test runners do: a repository, the package, and a folder for copies. */
+/**
+ * Loads the package again and again, as test runners do. Arguments: a repository, the package, and a folder
+ * for copies.
+ */
 
 import { cp, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type * as tritonts from '../../../src/index.js';
-import { row } from '../../server/harness.js';
+import { row } from '../../support/harness.js';
 
 const [repository = '', root = '', folder = ''] = process.argv.slice(2);
 
-/** Which are not closed, and would be told of if they were dropped: held to the end. */
+/** Servers that are not closed. They are kept to the end, because dropped servers cause warnings. */
 const left: tritonts.InferenceServer[] = [];
 process.once('exit', () => left.length);
 for (let i = 0; i < 20; i++) {

@@ -1,8 +1,8 @@
-/** A worker that attaches to a server, or creates one, and asks it things; `CallerData` says what. */
+/** A worker that attaches to a server, or creates one, and makes requests as `CallerData` says. */
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { attachServer, createServer, TritonError, type InferenceServer } from '../../../src/index.js';
-import { row } from '../../server/harness.js';
+import { row, turn } from '../../support/harness.js';
 import type { CallerData } from '../harness.js';
 
 const { handle, repository, model, width = 16, count, then } = workerData as CallerData;
@@ -11,7 +11,7 @@ function post(message: unknown): void {
   parentPort?.postMessage(message);
 }
 
-/** Asks once, and tells whether the answer is right: y = x. */
+/** Makes a request. Returns whether the answer is right: y = x. */
 async function ask(server: InferenceServer, first: number): Promise<boolean> {
   const x = row(first, width);
   const { outputs } = await server.infer(model, { x });
@@ -23,7 +23,7 @@ const server = handle ? await attachServer(handle) : await createServer(reposito
 if (handle === undefined) post(server.handle);
 
 const tasks: Readonly<Record<CallerData['then'], () => Promise<void>>> = {
-  /** Waits for its answers and ends by itself, with the server as it is. */
+  /** Waits for its answers and ends on its own, without closing the server. */
   end: async () => {
     const answers = await Promise.all(Array.from({ length: count }, (_, i) => ask(server, i)));
     post(answers.filter((right) => right).length);
@@ -32,17 +32,17 @@ const tasks: Readonly<Record<CallerData['then'], () => Promise<void>>> = {
     await tasks.end();
     await server.close();
   },
-  /** Tells when its requests are sent, and what each came to. */
+  /** Reports when its requests are sent, and the outcome of each. */
   wait: async () => {
     const requests = Array.from({ length: count }, (_, i) => ask(server, i));
     const outcomes = requests.map((request) =>
       request.then(String, (error: unknown) => (error instanceof TritonError ? error.code : String(error))),
     );
-    await new Promise((resolve) => setImmediate(resolve));
+    await turn();
     post('sent');
     post(await Promise.all(outcomes));
   },
-  /** Keeps `count` requests going until it is terminated; tells when the first are answered. */
+  /** Keeps `count` requests in flight until it is terminated. Reports when the first are answered. */
   stream: async () => {
     await Promise.all(Array.from({ length: count }, (_, i) => ask(server, i)));
     post('streaming');
@@ -51,7 +51,7 @@ const tasks: Readonly<Record<CallerData['then'], () => Promise<void>>> = {
     };
     await Promise.all(Array.from({ length: count }, (_, i) => caller(i)));
   },
-  /** Does nothing but stay. */
+  /** Stays until it is terminated. */
   stay: async () => {
     parentPort?.on('message', () => undefined);
     post('here');

@@ -1,7 +1,9 @@
-/** Asks for `count` outputs of `width` floats, looks at none, and tells how much memory that took at most. */
+/**
+ * Receives `count` outputs of `width` floats, reads none of them, and prints the most memory that this took.
+ */
 
 import { createServer } from '../../../src/index.js';
-import { row } from '../../server/harness.js';
+import { row } from '../../support/harness.js';
 
 const [repository = '', count = '', width = ''] = process.argv.slice(2);
 const server = await createServer(repository);

@@ -1,11 +1,11 @@
-/** Loads a model from bytes, and tells how much memory that took: megabytes of the bytes. Linux only. */
+/** Loads a model from bytes, and prints how much memory that took, in megabytes. Linux only. */
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from '../../../src/index.js';
 
 const megabytes = Number(process.argv[3]);
 
-/** Megabytes that are resident, and the most that were since the peak was forgotten. */
+/** Resident megabytes: now, and the most since the peak was reset. */
 function resident(): { now: number; peak: number } {
   const text = readFileSync('/proc/self/status', 'utf8');
   const of = (field: string): number => Number(new RegExp(`${field}:\\s+(\\d+) kB`).exec(text)?.[1]) / 1024;

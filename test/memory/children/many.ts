@@ -1,37 +1,41 @@
-/** Has `count` requests of `width` floats in flight at once, and tells how much memory that took. */
+/**
+ * Keeps `count` requests of `width` floats in flight at once until it writes the file `release`. It prints how much memory they
+ * take then, and when they are answered. It needs --expose-gc, because it depends on the machine when V8 collects by itself.
+ */
 
-import { createServer } from '../../../src/index.js';
-import { row } from '../../server/harness.js';
+import { writeFile } from 'node:fs/promises';
+import { createServer, type InferResult } from '../../../src/index.js';
+import { row, turn } from '../../support/harness.js';
 
-const [repository = '', countText = '', widthText = ''] = process.argv.slice(2);
+const [repository = '', countText = '', widthText = '', release = ''] = process.argv.slice(2);
 const count = Number(countText);
 const width = Number(widthText);
+
+function resident(): number {
+  globalThis.gc?.();
+  return process.memoryUsage.rss();
+}
+
 const server = await createServer(repository);
 const x = row(1, width);
-// What is made once for a process is there before.
+// These create everything that a process creates only once.
 await Promise.all(Array.from({ length: 100 }, () => server.infer('echo', { x: row(1) })));
-const before = process.memoryUsage.rss();
-let ended = 0;
-let right = 0;
-const requests = Array.from({ length: count }, () =>
-  server.infer('echo', { x }).then(({ outputs }) => {
-    ended++;
-    if (outputs['y']?.as('FP32').data[width - 1] === width) right++;
-  }),
-);
-const tell = (): void => {
-  console.log(`${count - ended} in flight`);
+const before = resident();
+const tell = (what: string): void => {
+  console.log(`${what}: ${Math.round((resident() - before) / 1e6)} MB`);
 };
-tell();
-// The engine has all of them by then.
-setImmediate(tell);
-let most = process.memoryUsage.rss();
-const timer = setInterval(() => {
-  most = Math.max(most, process.memoryUsage.rss());
-}, 2);
-await Promise.all(requests);
-clearInterval(timer);
-most = Math.max(most, process.memoryUsage.rss());
+let ended = 0;
+const take = (result: InferResult): InferResult => {
+  ended++;
+  return result;
+};
+const requests = Array.from({ length: count }, () => server.infer('held', { x }).then(take));
+await turn();
+console.log(`${count - ended} in flight`);
+tell('in flight');
+await writeFile(release, '');
+const results = await Promise.all(requests);
+tell('answered');
+const right = results.filter(({ outputs }) => outputs['y']?.as('FP32').data[width - 1] === width).length;
 console.log(`${right} right`);
-console.log(`grown ${Math.round((most - before) / 1e6)} MB`);
 await server.close();

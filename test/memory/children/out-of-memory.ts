@@ -1,15 +1,15 @@
-/** Runs out of address space on purpose, at what it is told: a repository and a scenario. Linux only. */
+/** Runs out of address space on purpose. Arguments: a repository and a scenario. Linux only. */
 
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createServer, TritonError, type InferenceServer } from '../../../src/index.js';
-import { row } from '../../server/harness.js';
+import { row } from '../../support/harness.js';
 
 const [repository = '', scenario = ''] = process.argv.slice(2);
 const megabyte = 2 ** 20;
 const width = 50 * megabyte;
 
-/** From now on the system gives this many megabytes more, and no more. */
+/** Limits the process to this many megabytes more. */
 function leave(megabytes: number): void {
   const pages = Number(readFileSync('/proc/self/statm', 'utf8').split(' ')[0]);
   const bytes = pages * 4096 + megabytes * megabyte;
@@ -27,7 +27,7 @@ async function tell(what: string, promise: Promise<unknown>): Promise<void> {
   console.log(`${what}: ${outcome.split('\n').join(' ')}`);
 }
 
-/** Small requests go on. */
+/** Checks that small requests still work. */
 async function goOn(server: InferenceServer): Promise<void> {
   await tell('afterwards', server.infer('echo', { x: row(1) }));
 }
@@ -47,7 +47,7 @@ const scenarios: Record<string, () => Promise<void>> = {
     const server = await createServer(repository, explicit);
     const x = new Float32Array(width);
     await goOn(server);
-    // Enough for the input, which is the output, and not for a copy of that.
+    // This is enough for the input, which is also the output, but not for a copy.
     leave(300);
     await tell('an output of 200 MB', server.infer('echo', { x }, { ownOutputs: true }));
     await goOn(server);
@@ -82,7 +82,7 @@ const scenarios: Record<string, () => Promise<void>> = {
   },
   thread: async () => {
     const server = await createServer(repository, explicit);
-    // Its instance has no thread before the first request, and a stack does not fit any more.
+    // The instance starts its thread with the first request, and there is no room for a stack.
     leave(5);
     await tell('a first request', server.infer('echo', { x: row(1) }));
     await server.close();

@@ -2,7 +2,7 @@
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { attachServer, type ServerHandle } from '../../../src/index.js';
-import { row } from '../../server/harness.js';
+import { row } from '../../support/harness.js';
 
 const { handle, width, ownOutputs } = workerData as {
   readonly handle: ServerHandle;
@@ -12,5 +12,5 @@ const { handle, width, ownOutputs } = workerData as {
 const server = await attachServer(handle);
 const { outputs } = await server.infer('echo', { x: row(5, width) }, { ownOutputs });
 const data = outputs['y']?.as('FP32').data;
-// What is its own can be handed over; the rest is copied by whoever sends it.
+// An output with ownOutputs can be transferred; any other is copied.
 parentPort?.postMessage(data, ownOutputs && data ? [data.buffer] : []);

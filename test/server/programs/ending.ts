@@ -1,18 +1,18 @@
 /**
- * A process with a server that ends in one of several ways. Arguments: how it ends, and the folder of a repository with
- * the models `slow` (a run of ONNX Runtime of 200 ms) and `delay` (identity, 200 ms).
+ * A process with a server that ends in one of several ways. Arguments: how it ends, and the folder of a
+ * repository with models `slow` (an ONNX Runtime run of 200 ms) and `delay` (identity, 200 ms).
  */
 
 import { createServer } from '../../../src/index.js';
-import { row } from '../harness.js';
+import { row, turn } from '../../support/harness.js';
 
 const [way = '', folder = ''] = process.argv.slice(2);
 const server = await createServer(folder);
 
-/** Two runs, one of each backend, which are under way when the next turn of the loop begins. */
+/** Starts a run of each backend. Both are under way in the next turn of the loop. */
 async function occupy(): Promise<void> {
   for (const name of ['slow', 'delay']) server.infer(name, { x: row() }).catch(() => undefined);
-  await new Promise((resolve) => setImmediate(resolve));
+  await turn();
 }
 
 switch (way) {

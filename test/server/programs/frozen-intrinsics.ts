@@ -1,4 +1,4 @@
-/** Each kind of call once, in a process where the objects of the language are frozen. */
+/** Each kind of call once, in a process with frozen intrinsics. */
 
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createServer, type Datatype } from '../../../src/index.js';
 import { addModel, failingModel } from '../../support/models.js';
 import { writeRepository } from '../../support/repository.js';
-import { configText, floats, identity, onnx, rejection, row } from '../harness.js';
+import { configText, floats, identity, onnx, rejection, row } from '../../support/harness.js';
 
 assert.ok(Object.isFrozen(Array.prototype), 'to be run with --frozen-intrinsics');
 
@@ -18,7 +18,7 @@ const server = await createServer(
   await writeRepository(folder, {
     add: onnx(),
     completed: { versions: { '1': addModel() } },
-    // In a form that the quick reader leaves to the other one.
+    // In this form the fast reader leaves it to the general one.
     unusual: {
       ...onnx(),
       config: `${configText()}\nparameters: < key: 'inline', value: < string_value: 'off' > >`,

@@ -1,8 +1,8 @@
-/** A worker that attaches to the server whose handle it is given, and does there what it is asked. */
+/** A worker that attaches to the server of a given handle, and does what it is asked. */
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { attachServer, type ServerHandle, TritonError } from '../../../src/index.js';
-import { floats, row } from '../harness.js';
+import { floats, row, turn } from '../../support/harness.js';
 import type { Answer, Question } from './client.js';
 
 const { handle } = workerData as { readonly handle: ServerHandle };
@@ -11,7 +11,7 @@ let begun: Promise<boolean> | undefined;
 let streaming = false;
 let streamed: Promise<number> | undefined;
 
-/** Asks again and again until told to stop; how many answers there were. */
+/** Makes requests until told to stop. Returns the number of answers. */
 async function stream(name: string): Promise<number> {
   let count = 0;
   while (streaming) {
@@ -26,13 +26,13 @@ const tasks: Readonly<Record<Question['task'], (question: Question) => unknown>>
     const requests = Array.from({ length: count }, (_, i) => server.infer(name, { x: row(i) }));
     return (await Promise.all(requests)).map((result) => floats(result)[0]);
   },
-  /** Answers when the engine has the request. */
+  /** Replies when the engine has the request. */
   begin: async ({ name = '' }) => {
     begun = server.infer(name, { x: row() }).then(
       () => true,
       () => false,
     );
-    await new Promise((resolve) => setImmediate(resolve));
+    await turn();
   },
   /** Whether that request got an answer. */
   answered: () => begun,
@@ -44,7 +44,7 @@ const tasks: Readonly<Record<Question['task'], (question: Question) => unknown>>
     streaming = false;
     return streamed;
   },
-  /** The thread stands still with a request that it made, and has not handed over, until `gate` opens. */
+  /** Blocks the thread until `gate` opens, with a request that was made and not sent. */
   block: async ({ name = '', gate }) => {
     const request = server.infer(name, { x: row() });
     if (gate) Atomics.wait(new Int32Array(gate), 0, 0);

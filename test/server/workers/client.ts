@@ -1,11 +1,11 @@
-/** A test's side of the workers of this folder. */
+/** A test's side of this folder's workers. */
 
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { TritonError, type ServerHandle, type TritonErrorCode } from '../../../src/index.js';
-import type { Context } from '../harness.js';
+import type { Context } from '../../support/harness.js';
 
-/** What an attached worker is asked. */
+/** A question to an attached worker. */
 export interface Question {
   readonly id: number;
   readonly task:
@@ -26,7 +26,7 @@ export interface Question {
   readonly gate?: SharedArrayBuffer;
 }
 
-/** What it answers; 0 is the id of its first word. */
+/** The worker's reply. Its first message has id 0. */
 export interface Answer {
   readonly id: number;
   readonly value?: unknown;

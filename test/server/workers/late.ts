@@ -1,16 +1,19 @@
-/** A worker that asks, and computes for a while before the engine hears of it; then it tells what came of it. */
+/**
+ * A worker that makes requests, and computes for a while before the engine gets them. Then it reports their
+ * outcomes.
+ */
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { attachServer, TritonError, type InferResult, type ServerHandle } from '../../../src/index.js';
-import { floats, row } from '../harness.js';
+import { floats, row } from '../../support/harness.js';
 
-/** What the worker is to do. */
+/** What the worker has to do. */
 export interface Late {
   readonly handle: ServerHandle;
   readonly computeMs: number;
 }
 
-/** What came of its requests: the first number of an answer, or an error's code. */
+/** The outcomes of its requests: the first number of an answer, or an error's code. */
 export interface Outcomes {
   readonly small: readonly (number | string)[];
   readonly large: readonly (number | string)[];

@@ -1,4 +1,4 @@
-/** A worker that creates a server of the repository it is given, and tells its handle. */
+/** A worker that creates a server of a given repository, and sends its handle. */
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { createServer } from '../../../src/index.js';
@@ -7,5 +7,5 @@ const { repository } = workerData as { readonly repository: string };
 const server = await createServer(repository);
 parentPort?.postMessage(server.handle);
 parentPort?.on('message', () => {
-  // Its parent ends it.
+  // Its parent terminates it.
 });

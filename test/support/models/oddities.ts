@@ -1,4 +1,4 @@
-/** Models that fail, dawdle, or answer at length: what a server meets on a bad day. */
+/** Models that fail, take long, or have unusual outputs. */
 import { graph, type ExternalModel } from '../onnx/graph.js';
 import { random } from '../onnx/random.js';
 
@@ -31,7 +31,7 @@ const slowSide = 32;
 export function slowModel(iterations = 120_000): Uint8Array {
   const identity = new Float32Array(slowSide * slowSide);
   for (let i = 0; i < slowSide; i += 1) identity[i * (slowSide + 1)] = 1;
-  // The product of two identity matrices is one again, so the answer stays exact however long the loop runs.
+  // The product of two identity matrices is one, too. So the answer stays exact, however long the loop runs.
   const body = graph('body')
     .input('iteration', 'INT64', [])
     .input('go_on', 'BOOL', [])
@@ -68,9 +68,10 @@ export function detectionModel(rows = 'num_dets'): Uint8Array {
 }
 
 /**
- * label = x, and a sequence of x, as a classifier's probabilities are a sequence unless it is exported otherwise: FP32
- * [N, 16].
- * @param labelled - Whether there is the label, or the sequence alone.
+ * A model with output label = x, and a sequence of x. By default a classifier's probabilities are such a
+ * sequence: FP32 [N, 16].
+ *
+ * @param labelled - Whether there is the label, or only the sequence.
  */
 export function sequenceModel(labelled = true): Uint8Array {
   const model = graph('sequence')
@@ -82,8 +83,8 @@ export function sequenceModel(labelled = true): Uint8Array {
 }
 
 /**
- * y = x, after a loop of as many rounds as the largest element of x says: INT64 [N, 1]. A million rounds take some seconds,
- * one takes some microseconds.
+ * A model y = x, after a loop with as many rounds as the largest element of x: INT64 [N, 1]. A million rounds
+ * take some seconds, and one takes some microseconds.
  */
 export function roundsModel(): Uint8Array {
   const body = graph('body')
@@ -107,8 +108,8 @@ export function roundsModel(): Uint8Array {
 }
 
 /**
- * y = x, after a product of square matrices whose side is the largest element of x: INT64 [N, 1]. No operator tells that its
- * time depends on the data.
+ * A model y = x, after a product of square matrices whose side is the largest element of x: INT64 [N, 1]. No
+ * operator shows that its time depends on the data.
  */
 export function squaresModel(): Uint8Array {
   return graph('squares')

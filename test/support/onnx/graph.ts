@@ -16,7 +16,10 @@ export interface ExternalModel {
   readonly data: Uint8Array;
 }
 
-/** Opset 17 is the first with LayerNormalization, and ONNX Runtime 1.17, our oldest, knows up to 20. */
+/**
+ * Opset 17 is the first with LayerNormalization. ONNX Runtime 1.17, the oldest that is supported, knows up to
+ * 20.
+ */
 const opsetVersion = 17;
 const irVersion = 8;
 /** Where a value starts in an external data file. */
@@ -48,8 +51,8 @@ export class Graph implements Subgraph {
   }
 
   /**
-   * Adds an input. An input with the name of an initializer is optional: the initializer is its default. Without dims not
-   * even their number is told.
+   * Adds an input. If it has the name of an initializer, it is optional, with the initializer as its default.
+   * Without dims not even its rank is known.
    */
   input(name: string, datatype: Datatype, dims?: readonly Dim[]): this {
     this.#inputs.push(valueInfo(name, datatype, dims));

@@ -1,8 +1,8 @@
 /**
- * The part of ONNX's protobuf messages that our test models need, and their encoding.
+ * The part of ONNX's protobuf messages that test models need, and their encoding.
  *
- * Names and field numbers are those of `onnx.proto`. Fields that no model of ours sets (doc strings, sparse tensors,
- * training information, local functions) are left out: a reader treats them as absent.
+ * Names and field numbers are those of `onnx.proto`. Fields that no test model sets (doc strings, sparse
+ * tensors, training information, local functions) are left out: a reader treats them as absent.
  */
 import protobuf from 'protobufjs/light.js';
 
@@ -153,4 +153,10 @@ const modelType = root.lookupType('ModelProto');
 /** The bytes of a model file. */
 export function encodeModel(model: ModelMessage): Uint8Array {
   return modelType.encode(model).finish();
+}
+
+/** The model in a file, as far as this file knows its fields. */
+export function decodeModel(bytes: Uint8Array): ModelMessage {
+  // protobufjs makes objects of the types above, which are those of its schema.
+  return modelType.decode(bytes) as unknown as ModelMessage;
 }

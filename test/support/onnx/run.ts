@@ -1,6 +1,6 @@
 /**
- * The bare JavaScript API of onnxruntime-node: the second opinion that our own answers are held to, and the rival in the
- * benchmarks. Only what we use of it is typed here, since the package's own types need those of a browser.
+ * The bare JavaScript API of onnxruntime-node: a second opinion on answers, and the rival in the benchmarks.
+ * Only the part that is used is typed here, because the package's own types need those of a browser.
  */
 import { createRequire } from 'node:module';
 
@@ -41,7 +41,7 @@ export interface OrtTensor {
   readonly dims: readonly number[];
 }
 
-/** What a session says about an input or output; a symbolic dimension is its name. */
+/** What a session reports about an input or output. A symbolic dimension is its name. */
 export interface OrtMetadata {
   readonly name: string;
   readonly isTensor: boolean;
@@ -80,7 +80,7 @@ export interface OnnxRuntime {
   ) => OrtTensor;
 }
 
-// The package is CommonJS and makes its named exports at run time, so an import would not find them.
+// The package is CommonJS and creates its named exports at run time, so an import would not find them.
 const require = createRequire(import.meta.url);
 
 /** Loads onnxruntime-node, at the first call, so that importing this file costs nothing. */
@@ -102,7 +102,7 @@ export async function runModel(
     const results = await session.run(feeds);
     const outputs: Partial<Record<string, Fetched>> = {};
     for (const [name, output] of Object.entries(results)) {
-      // Copied, as the session's memory may hold the original.
+      // The outputs are copied, because the session's memory may hold the originals.
       if (output !== undefined) outputs[name] = { data: output.data.slice(), dims: [...output.dims] };
     }
     return outputs;

@@ -1,4 +1,5 @@
-// A program of a user's, which the test beside it compiles with the types that `tritonts types` wrote. It is not run.
+// A user's program, which the test beside it compiles with the types that `tritonts types` wrote. It is not
+// run.
 
 import { Tensor as TheirTensor } from 'onnxruntime-node';
 import {
@@ -16,7 +17,7 @@ const server = await createServer('./models');
 const x = new Float32Array(16);
 const model = server.model('typed');
 
-// What comes out is typed by name.
+// Outputs are typed by name.
 const { outputs } = await model.infer({ x });
 export const data: Float32Array<ArrayBuffer> = outputs.y.data;
 export const texts: string[] = outputs['some words'].strings();
@@ -24,7 +25,7 @@ for (const row of outputs.y.toArray()) console.log(row);
 // @ts-expect-error there is no such output
 outputs.z;
 
-// What goes in is typed by name and datatype.
+// Inputs are typed by name and datatype.
 await model.infer({ x: [[1, 2]], 'some words': ['a', Buffer.from('b')] });
 await model.infer({ x: { data: x, shape: [1, 16] }, 'some words': undefined });
 await model.infer({ x: outputs.y });
@@ -36,7 +37,7 @@ await model.infer({ x: new Int32Array(16) });
 // @ts-expect-error misspelt
 await model.infer({ x, z: x });
 
-// Wanted outputs are all there is.
+// The result has only the wanted outputs.
 const { outputs: wanted } = await model.infer({ x }, { outputs: ['y'], into: { y: x } });
 wanted.y.data.fill(0);
 // @ts-expect-error not asked for
@@ -60,13 +61,13 @@ export async function* outcomes(untyped: Model): AsyncGenerator<MapOutcome, void
   yield* untyped.map([{ x }], { onError: 'yield' });
 }
 
-// A name that is known at run time only.
+// The name is known only at run time.
 export async function first(name: string, options?: InferOptions): Promise<Tensor | undefined> {
   const { outputs } = await server.infer(name, { x }, options);
   return outputs['y'];
 }
 
-// Every model is a Model, which tests can put their own in place of.
+// Every model is a Model, and tests can replace it by their own.
 export const general: Model = model;
 export const stub: Model = {
   name: 'stub',
@@ -77,6 +78,9 @@ export const stub: Model = {
   notes: [],
   infer: (): Promise<InferResult> => Promise.reject(new Error('not today')),
   map: () => {
+    throw new Error('not today');
+  },
+  stream: () => {
     throw new Error('not today');
   },
   runtimeInfo: () => general.runtimeInfo(),

@@ -1,9 +1,7 @@
-/** What the tests of servers share: short configs, servers that close with their test, errors, threads. */
+/** Helpers of the servers' tests: short configs, servers that close with their test, errors, threads. */
 
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
 import {
   createServer,
   TritonError,
@@ -12,13 +10,10 @@ import {
   type ModelStatistics,
   type ServerOptions,
 } from '../../src/index.js';
-import { addModel } from '../support/models.js';
-import { temporaryFolder, writeRepository, type RepositoryModel } from '../support/repository.js';
+import { addModel } from './models.js';
+import { temporaryFolder, writeRepository, type Context, type RepositoryModel } from './repository.js';
 
-/** What has an end at which things are released: a test or suite context of node:test. */
-export interface Context {
-  after(release: () => Promise<void>): void;
-}
+export type { Context };
 
 /** A tensor as {@link configText} takes it. */
 export interface TensorText {
@@ -27,16 +22,16 @@ export interface TensorText {
   readonly dims?: readonly number[];
 }
 
-/** What {@link configText} takes. */
+/** Options of {@link configText}. */
 export interface ConfigOptions {
-  readonly backend?: 'onnxruntime' | 'identity' | 'fault';
+  readonly backend?: 'onnxruntime' | 'identity' | 'fault' | 'stream' | 'javascript';
   /** Default 64. */
   readonly maxBatchSize?: number;
   /** Default one FP32 [16] named x. */
   readonly inputs?: readonly TensorText[];
   /** Default one FP32 [16] named y. */
   readonly outputs?: readonly TensorText[];
-  /** Inside of dynamic_batching; default empty; false: none. */
+  /** Content of dynamic_batching (default: empty); false: no dynamic_batching. */
   readonly batching?: string | false;
   readonly instances?: number;
   readonly parameters?: Readonly<Record<string, string | number>>;
@@ -66,7 +61,13 @@ export function configText(options: ConfigOptions = {}): string {
   ].join('\n');
 }
 
-/** A model of the identity backend, which has a version but no file; `delayMs` is how long each run takes. */
+/** Tensors of {@link configText}: one FP32 input and output of any length. */
+export const anyLength = {
+  inputs: [{ name: 'x', dims: [-1] }],
+  outputs: [{ name: 'y', dims: [-1] }],
+} as const;
+
+/** A model of the identity backend, which has a version but no file. Each run takes `delayMs`. */
 export function identity(options: ConfigOptions & { readonly delayMs?: number } = {}): RepositoryModel {
   const { delayMs = 0, parameters, ...rest } = options;
   const delay = delayMs > 0 ? { execute_delay_ms: delayMs } : {};
@@ -76,12 +77,58 @@ export function identity(options: ConfigOptions & { readonly delayMs?: number } 
   };
 }
 
+/** A step of {@link ensemble}: its model and maps of the model's tensors to the ensemble's, such as `x=image`. */
+export interface StepText {
+  readonly model: string;
+  readonly version?: number;
+  readonly from: Readonly<Record<string, string>>;
+  readonly to: Readonly<Record<string, string>>;
+}
+
+/** An ensemble of these steps, with inputs and outputs as {@link configText} takes them. */
+export function ensemble(
+  steps: readonly StepText[],
+  options: Pick<ConfigOptions, 'maxBatchSize' | 'inputs' | 'outputs' | 'more'> & {
+    readonly maxInflight?: number;
+  } = {},
+): RepositoryModel {
+  const map = (name: string, entries: Readonly<Record<string, string>>): string =>
+    Object.entries(entries)
+      .map(([key, value]) => `${name} { key: "${key}" value: "${value}" }`)
+      .join(' ');
+  const { maxInflight, ...rest } = options;
+  const text = configText({ ...rest, batching: false })
+    .split('\n')
+    .filter((line) => !line.startsWith('backend') && !line.startsWith('instance_group'));
+  const written = steps.map(
+    ({ model, version = -1, from, to }) =>
+      `  step { model_name: "${model}" model_version: ${version} ${map('input_map', from)} ${map('output_map', to)} }`,
+  );
+  const limit = maxInflight === undefined ? [] : [`  max_inflight_requests: ${maxInflight}`];
+  return {
+    config: ['platform: "ensemble"', ...text, 'ensemble_scheduling {', ...written, ...limit, '}'].join('\n'),
+    versions: { '1': {} },
+  };
+}
+
+/** Steps one after the other: x, t1, t2, …, y. */
+export function chain(models: readonly string[]): StepText[] {
+  return models.map((model, i) => ({
+    model,
+    from: { x: i === 0 ? 'x' : `t${i}` },
+    to: { y: i === models.length - 1 ? 'y' : `t${i + 1}` },
+  }));
+}
+
 /** A model of ONNX Runtime; by default y = x + 1 for FP32 [N, 16]. */
 export function onnx(model: Uint8Array = addModel(), options: ConfigOptions = {}): RepositoryModel {
   return { config: configText(options), versions: { '1': model } };
 }
 
-/** A server of a fresh repository, which may be empty, that closes, cancelling what is left, after the test. */
+/**
+ * A server of a new repository, which may be empty. After the test it is closed, and what is left is
+ * cancelled.
+ */
 export async function serve(
   context: Context,
   models: Readonly<Record<string, RepositoryModel>>,
@@ -94,7 +141,7 @@ export async function serve(
   });
 }
 
-/** A server of a given repository, as {@link serve}. */
+/** A server of an existing repository, as {@link serve}. */
 export async function start(
   context: Context,
   repository: string,
@@ -105,7 +152,7 @@ export async function start(
   return server;
 }
 
-/** The error that a promise rejects with; fails if it resolves, or rejects with another kind. */
+/** The error that a promise rejects with. Fails if it resolves, or rejects with another class. */
 export async function rejection(promise: Promise<unknown>): Promise<TritonError> {
   const outcome = await promise.then(
     (value): unknown => ({ value }),
@@ -115,7 +162,7 @@ export async function rejection(promise: Promise<unknown>): Promise<TritonError>
   return outcome;
 }
 
-/** The error that a function throws; fails if it throws none, or another kind. */
+/** The error that a function throws. Fails if it throws none, or one of another class. */
 export function thrown(action: () => unknown): TritonError {
   try {
     action();
@@ -142,8 +189,8 @@ export function floats(
 }
 
 /**
- * A model's statistics, once `requests` of them are counted: those that were cancelled while they ran, when their batch has
- * ended; all others, when they are answered.
+ * A model's statistics when `requests` of them are counted. A request that was cancelled while it ran is
+ * counted when its batch has ended; any other request when it is answered.
  */
 export async function statisticsAfter(
   server: InferenceServer,
@@ -159,7 +206,7 @@ export async function statisticsAfter(
   return server.model(model).statistics();
 }
 
-/** How many batches of each size a model ran, as far as they are counted. */
+/** How many batches of each size have been counted for a model. */
 export function batchCounts(server: InferenceServer, model: string): Record<number, number> {
   const { batch_stats: batches } = server.model(model).statistics();
   return Object.fromEntries(
@@ -167,7 +214,7 @@ export function batchCounts(server: InferenceServer, model: string): Record<numb
   );
 }
 
-/** The same, once `requests` requests are counted. */
+/** The same when `requests` requests are counted. */
 export async function batchCountsAfter(
   server: InferenceServer,
   model: string,
@@ -177,12 +224,17 @@ export async function batchCountsAfter(
   return batchCounts(server, model);
 }
 
-/** Waits, in turns of the event loop, until `condition` holds; fails after `limitMs`. */
-export async function until(condition: () => boolean | Promise<boolean>, limitMs = 5000): Promise<void> {
+/** Lets the requests of this turn of the event loop reach the engine. An idle instance has taken them by then. */
+export function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Waits until `condition` holds, which is checked in turns of the event loop. Fails after `limitMs`. */
+export async function until(condition: () => boolean | Promise<boolean>, limitMs = 60_000): Promise<void> {
   const end = performance.now() + limitMs;
   while (!(await condition())) {
     if (performance.now() > end) assert.fail(`not so after ${limitMs} ms: ${condition.toString()}`);
-    await new Promise((resolve) => setImmediate(resolve));
+    await turn();
   }
 }
 
@@ -194,35 +246,9 @@ export async function threadCount(): Promise<number> {
 /** Names of the threads of this process, by id. Linux only. */
 export async function threadNames(): Promise<Map<string, string>> {
   const names = (await readdir('/proc/self/task')).map(async (id): Promise<[string, string]> => {
-    // It may have ended since it was listed.
+    // The thread may have ended since it was listed.
     const name = await readFile(`/proc/self/task/${id}/comm`, 'utf8').catch(() => '');
     return [id, name.trim()];
   });
   return new Map(await Promise.all(names));
-}
-
-/** What a child process came to. */
-export interface ChildOutcome {
-  readonly code: number | null;
-  readonly signal: NodeJS.Signals | null;
-  readonly stdout: string;
-  readonly stderr: string;
-  readonly ms: number;
-}
-
-/** Runs a compiled program of this folder's `programs/` in a process of its own. */
-export function runProgram(name: string, args: readonly string[]): Promise<ChildOutcome> {
-  const program = fileURLToPath(new URL(`programs/${name}.js`, import.meta.url));
-  const begin = performance.now();
-  const child = spawn(process.execPath, [program, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
-  let stdout = '';
-  let stderr = '';
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
-  return new Promise((resolve, reject) => {
-    child.on('error', reject);
-    child.on('close', (code, signal) => {
-      resolve({ code, signal, stdout, stderr, ms: performance.now() - begin });
-    });
-  });
 }

@@ -5,7 +5,7 @@ import { after, before, suite, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import type { InferenceServer, ServerOptions, TritonError } from '../../src/index.js';
 import { findOnnxRuntimeLibrary } from '../../src/backends/library.js';
-import { configText, floats, onnx, rejection, row, start } from '../server/harness.js';
+import { configText, floats, onnx, rejection, row, start } from '../support/harness.js';
 import { buildCustomOps, tripleModel } from '../support/custom-ops.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';
 

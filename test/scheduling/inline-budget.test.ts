@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { InlineOption } from '../../src/config/rules/inline-option.js';
-import { inlineBudgetUs } from '../../src/scheduling/inline.js';
+import { inlineBudgetUs } from '../../src/scheduling/inline-budget.js';
 import { normalized } from '../config/helpers.js';
 
 function budget(option: InlineOption, parameter?: string): number {
@@ -9,7 +9,7 @@ function budget(option: InlineOption, parameter?: string): number {
   return inlineBudgetUs(normalized(`name: "m" backend: "identity" ${own ?? ''}`), option);
 }
 
-test('auto is 50 microseconds, off none, and a number that many', () => {
+test('auto is 50 microseconds, off is none, and a number is itself', () => {
   assert.deepEqual([budget('auto'), budget('off'), budget(120)], [50, 0, 120]);
 });
 

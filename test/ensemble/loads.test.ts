@@ -1,0 +1,110 @@
+/** Loads and unloads of models that depend on each other. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { checkRepository } from '../../src/registry/check-repository.js';
+import { chain, ensemble, floats, onnx, rejection, row, serve } from '../support/harness.js';
+import { temporaryFolder, writeRepository } from '../support/repository.js';
+
+const models = { a: onnx(), b: onnx(), e: ensemble(chain(['a', 'b'])), f: ensemble(chain(['e', 'a'])) };
+const explicit = { modelControlMode: 'explicit' } as const;
+
+void test('loading an ensemble loads the models that it needs', async (t) => {
+  const server = await serve(t, models, explicit);
+  await server.loadModel('f');
+  assert.deepEqual(
+    server.index({ ready: true }).map(({ name }) => name),
+    ['a', 'b', 'e', 'f'],
+  );
+  assert.deepEqual(floats(await server.infer('f', { x: row() })), [...row(3)]);
+});
+
+void test('a start with an ensemble alone loads the models that it needs', async (t) => {
+  const server = await serve(t, models, { ...explicit, loadModels: ['e'] });
+  assert.deepEqual(
+    server.index({ ready: true }).map(({ name }) => name),
+    ['a', 'b', 'e'],
+  );
+});
+
+void test('a model that an ensemble needs is not unloaded', async (t) => {
+  const server = await serve(t, models, explicit);
+  await server.loadModel('f');
+  const error = await rejection(server.unloadModel('a'));
+  assert.equal(error.code, 'INVALID_ARG');
+  assert.match(
+    error.message,
+    /model 'a' cannot be unloaded: the ensembles 'e', 'f' need it; unload them first/,
+  );
+  assert.deepEqual(floats(await server.infer('f', { x: row() })), [...row(3)]);
+  await server.unloadModel('f');
+  await server.unloadModel('e');
+  await server.unloadModel('a');
+  assert.deepEqual(
+    server.index({ ready: true }).map(({ name }) => name),
+    ['b'],
+  );
+});
+
+void test('unloadDependents unloads what was loaded for the ensemble alone', async (t) => {
+  const server = await serve(t, models, explicit);
+  await server.loadModel('b');
+  await server.loadModel('f');
+  await server.unloadModel('f', { unloadDependents: true });
+  assert.deepEqual(
+    server.index({ ready: true }).map(({ name }) => name),
+    ['b'],
+  );
+});
+
+void test('requests go on while a step is loaded again', async (t) => {
+  const server = await serve(t, models, explicit);
+  await server.loadModel('e');
+  const traffic = { stop: false };
+  let answered = 0;
+  const sending = (async (): Promise<void> => {
+    while (!traffic.stop) {
+      const results = await Promise.all([0, 1, 2, 3].map((i) => server.infer('e', { x: row(i) })));
+      results.forEach((result, i) => {
+        assert.deepEqual(floats(result), [...row(i + 2)]);
+      });
+      answered += results.length;
+    }
+  })();
+  for (let i = 0; i < 5; i++) {
+    await server.loadModel(i % 2 === 0 ? 'a' : 'b', { config: { max_batch_size: 64 + i } });
+  }
+  traffic.stop = true;
+  await sending;
+  assert.ok(answered > 0);
+});
+
+void test('an ensemble that a reloaded step no longer fits is served no more, and says why', async (t) => {
+  const server = await serve(t, models, explicit);
+  await server.loadModel('f');
+  await server.loadModel('b', { config: { max_batch_size: 8 } });
+  const error = await rejection(server.infer('e', { x: row() }));
+  assert.equal(error.code, 'UNAVAILABLE');
+  assert.match(error.message, /model 'b' was loaded again: .*64 is more than the 8 of model 'b'/s);
+  const outer = await rejection(server.infer('f', { x: row() }));
+  assert.match(outer.message, /model 'e' is not loaded/);
+  await server.loadModel('b', { config: { max_batch_size: 64 } });
+  await server.loadModel('f');
+  assert.deepEqual(floats(await server.infer('f', { x: row() })), [...row(3)]);
+});
+
+void test('check tells what is wrong with an ensemble', async (t) => {
+  const folder = await writeRepository(await temporaryFolder(t), {
+    ...models,
+    wrong: ensemble(chain(['a', 'nobody'])),
+    circle: ensemble(chain(['a', 'circle'])),
+  });
+  const checked = await checkRepository({ modelRepository: folder });
+  const problems = Object.fromEntries(
+    checked.map((model) => [model.name, model.problems.map(({ message }) => message).join('\n')]),
+  );
+  assert.equal(problems['e'], '');
+  assert.equal(problems['f'], '');
+  assert.match(problems['wrong'] ?? '', /no repository has a model 'nobody'/);
+  assert.match(problems['circle'] ?? '', /an ensemble cannot need itself: circle → circle/);
+});

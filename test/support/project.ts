@@ -1,0 +1,43 @@
+/** Projects of users in temporary folders, laid out as if this checkout and other packages had been installed there. */
+
+import { execFile } from 'node:child_process';
+import { cp, mkdir, symlink } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** The checkout's folder; this file is in dist/test/support. */
+export const root: string = fileURLToPath(new URL('../../../', import.meta.url));
+
+const compiler = join(
+  dirname(createRequire(import.meta.url).resolve('typescript/package.json')),
+  'bin',
+  'tsc',
+);
+
+/**
+ * Lets the programs of a folder import this checkout, and packages that are installed in it.
+ *
+ * @param packages - Names of these packages.
+ */
+export async function linkPackages(folder: string, ...packages: readonly string[]): Promise<void> {
+  await mkdir(join(folder, 'node_modules'));
+  await symlink(root, join(folder, 'node_modules', 'tritonts'), 'dir');
+  for (const name of packages)
+    await symlink(join(root, 'node_modules', name), join(folder, 'node_modules', name), 'dir');
+}
+
+/** Copies an example to a folder, and does as {@link linkPackages}. */
+export async function layOut(example: string, folder: string, ...packages: readonly string[]): Promise<void> {
+  await cp(join(root, 'examples', example), folder, { recursive: true });
+  await linkPackages(folder, ...packages);
+}
+
+/** Runs the TypeScript compiler in a folder; what it says, which is nothing where all is well. */
+export function compile(folder: string, ...options: readonly string[]): Promise<string> {
+  return new Promise((resolve) => {
+    execFile(process.execPath, [compiler, ...options], { cwd: folder }, (error, stdout, stderr) => {
+      resolve(stdout + stderr + (error && stdout === '' ? error.message : ''));
+    });
+  });
+}

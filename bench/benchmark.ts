@@ -15,13 +15,21 @@ import { delaysOf, loadsOf, wants, windowOf, type Options } from './options.js';
 import type { ContestantName, DelayRow, LoadRow, ModelHead, OurName, Results } from './results.js';
 import { isOurs, runDelays, runLoad } from './rounds.js';
 import { measureForms } from './forms.js';
+import { measureJavaScript } from './javascript.js';
+import { measureMetrics } from './metrics.js';
+import { measureEnsembles } from './ensembles.js';
+import { measureQueues } from './queues.js';
+import { measureShapes } from './shapes.js';
 import { measureStrings } from './strings.js';
 import { measureWeights } from './weights/figures.js';
 
-/** Seconds that an answer may take; with every power of two there are loads that some contestants take minutes for. */
+/**
+ * The longest time that a response may take, in seconds. At some powers of two some contestants would take
+ * minutes.
+ */
 const longestWait = 1;
 
-/** Collects what the rows of all models come to. */
+/** Measures models one by one, and collects the results. */
 export class Benchmark {
   readonly #options: Options;
   readonly #folder: string;
@@ -33,7 +41,7 @@ export class Benchmark {
   readonly #measured: Measured[] = [];
   readonly #notes: string[] = [];
   #library: Results['library'];
-  /** Path of the bare loop's program; undefined: not built yet, false: it cannot be. */
+  /** Path of the bare loop's program; undefined if it is not built yet, false if it cannot be built. */
   #program: string | false | undefined;
 
   /** @param folder - Where model repositories may be written. */
@@ -44,7 +52,7 @@ export class Benchmark {
     this.#threads = options.threading === 'equal' ? options.threads : undefined;
   }
 
-  /** What there is so far. */
+  /** The results so far. */
   results(): Omit<Results, 'machine' | 'defaults'> {
     const { threading, rounds } = this.#options;
     return {
@@ -58,7 +66,7 @@ export class Benchmark {
     };
   }
 
-  /** Measures one model: its loads, and the event loop's delay beside it, as far as they are wanted. */
+  /** Measures one model: its loads, and the event loop's delay beside it, if they are wanted. */
   async run(model: BenchModel): Promise<void> {
     this.#progress(`${model.name}: loading`);
     const items = model.items();
@@ -68,11 +76,12 @@ export class Benchmark {
         versions: { '1': model.bytes ? model.bytes() : {} },
       },
     });
-    // First, so that the runtime's environment is made as our users have it.
+    // tritonts comes first, so that the runtime's environment is set up as its users have it.
     const ours = await this.#open(model, items, 'tritonts');
     const contestants: Contestant[] = [ours];
     try {
-      if (model.fast) contestants.push(await this.#open(model, items, 'tritonts, inline off'));
+      if (model.fast && this.#options.loads !== 'readme')
+        contestants.push(await this.#open(model, items, 'tritonts, inline off'));
       contestants.push(...(await this.#rivals(model, items, ours)));
       await checkAnswers(contestants.filter((contestant) => contestant.kind === 'caller'));
       this.#models.push({
@@ -90,19 +99,36 @@ export class Benchmark {
     }
   }
 
-  /** Measures what is no load of a model. */
+  /** Measures everything that is no load of a model. */
   async runOthers(): Promise<void> {
-    const { rounds } = this.#options;
+    const { rounds, loads } = this.#options;
+    if (loads === 'readme') return;
+    if (wants(this.#options, 'ensembles')) {
+      this.#progress('ensembles');
+      this.#measured.push(...(await measureEnsembles(join(this.#folder, 'ensembles'), rounds)));
+    }
     if (wants(this.#options, 'forms')) {
       this.#progress('forms');
       this.#measured.push(...(await measureForms(this.#folder, rounds)));
+    }
+    if (wants(this.#options, 'javascript')) {
+      this.#progress('javascript');
+      this.#measured.push(...(await measureJavaScript(this.#folder, rounds)));
+    }
+    if (wants(this.#options, 'metrics')) {
+      this.#progress('metrics');
+      this.#measured.push(...(await measureMetrics(this.#folder, rounds)));
+    }
+    if (wants(this.#options, 'queues')) {
+      this.#progress('queues');
+      this.#measured.push(...(await measureQueues(this.#folder, rounds)), ...(await measureShapes(rounds)));
     }
     if (wants(this.#options, 'strings')) {
       this.#progress('strings');
       this.#measured.push(...(await measureStrings(this.#folder, rounds)));
     }
     if (wants(this.#options, 'weights')) {
-      // Memory is steadier than time.
+      // Memory varies less than time, so few rounds are enough.
       this.#measured.push(...(await measureWeights(this.#folder, Math.min(rounds, 3), this.#progress)));
     }
   }
@@ -130,9 +156,10 @@ export class Benchmark {
     return contestants;
   }
 
-  /** In a hurry, who has no figure is left out. */
+  /** In a hurry, who has no figure is left out; readers are shown what they could use instead. */
   #isShown({ name }: BenchModel, contestant: ContestantName): boolean {
-    return this.#options.loads !== 'quick' || isRequired(name, contestant);
+    const { loads } = this.#options;
+    return loads !== 'readme' && (loads !== 'quick' || isRequired(name, contestant));
   }
 
   async #bareLoop(): Promise<string | undefined> {
@@ -161,7 +188,7 @@ export class Benchmark {
       });
       this.#loads.push({ model: model.name, outstanding, contestants: rows });
       if (this.#options.loads !== 'sweep') continue;
-      // The bare loop has no callers who wait.
+      // The bare loop has no callers that wait.
       const slow = rows.filter(
         ({ latency, requestsPerSecond }) =>
           latency && (2 * outstanding) / requestsPerSecond.median > longestWait,
@@ -182,7 +209,7 @@ export class Benchmark {
     return { outstanding, windowMs, warmUpMs: windowMs / 4, timed: timedLoops(outstanding, model.fast) };
   }
 
-  /** Ours, and those that share the main thread with everything else. */
+  /** Measures tritonts, and the contestants that share the main thread with everything else. */
   async #delay(model: BenchModel, outstanding: number, contestants: readonly Contestant[]): Promise<void> {
     const rivals = this.#options.loads !== 'quick' || delayLoads[model.name]?.rivals === true;
     const callers = contestants
@@ -198,7 +225,8 @@ export class Benchmark {
         })),
       ],
       { model: model.name, outstanding },
-      // Of timers there should be some hundred. Batches of slow models that begin in that time are waited for as well.
+      // There should be some hundred timers. Batches of slow models that begin in that time are waited for as
+      // well.
       2 * this.#options.windowMs,
       this.#options.rounds,
       this.#progress,

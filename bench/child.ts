@@ -1,11 +1,11 @@
-/** A process of its own that does what it is asked, one thing after the other. */
+/** A process that does what it is asked, one thing after another. */
 import { fork, type ChildProcess } from 'node:child_process';
 
-/** A child, from its start on. */
+/** A child process. */
 export class Child<Question extends object = never> {
   readonly #process: ChildProcess;
   readonly #waiting: { resolve: (value: number) => void; reject: (error: Error) => void }[] = [];
-  /** Numbers that nobody has waited for yet. */
+  /** Numbers that came before anybody waited for them. */
   readonly #early: number[] = [];
   #end: Error | undefined;
 
@@ -42,7 +42,7 @@ export class Child<Question extends object = never> {
     return answer;
   }
 
-  /** Lets it end. */
+  /** Ends it. */
   async close(): Promise<void> {
     if (this.#end) return;
     const ended = new Promise((resolve) => this.#process.once('exit', resolve));

@@ -1,11 +1,12 @@
 /**
- * What a request costs in allocations, locks and system calls: prints the counts of closed loops, per request and per
- * batch, and what is over the limit. `npm run bench:counts`
+ * What a request costs in allocations, locks and system calls. `npm run bench -- counts` prints the counts of
+ * closed loops, for each request and for each batch, and what exceeds the limit.
  *
- * The rule: in steady state no allocation of ours, no lock a request, and at most three locks a batch, all sides of the
- * hop together. Node's, V8's and the runtime's own are not counted. The right-hand columns, from `signals` on, say of a
- * batch what its system calls were: `contended` locks and `sleeps` count twice, a wait and a wake-up; `usage` is what a
- * thread that looked for its batch asks to learn whether another one had its core.
+ * The rule: in steady state the engine allocates nothing, locks nothing for a request, and takes at most
+ * three locks for a batch, on all threads together. What Node, V8 and the runtime do is not counted. The
+ * columns from `signals` on are the system calls of a batch: a `contended` lock and a sleep count twice, as a
+ * wait and a wake-up. `usage` is a query of a thread that looked for its batch, to find out whether another
+ * thread had its core.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -14,6 +15,7 @@ import { createServer } from '../src/index.js';
 import '../test/support/fault-addon.js';
 import { writeRepository } from '../test/support/repository.js';
 import {
+  allMetrics,
   canCount,
   countedLoads,
   countedModels,
@@ -38,7 +40,7 @@ async function main(): Promise<void> {
     const rows: string[][] = [];
     const missed: string[] = [];
     for (const inline of ['auto', 'off'] as const) {
-      const server = await createServer({ modelRepository, inline });
+      const server = await createServer({ modelRepository, inline, metricsConfig: allMetrics });
       for (const [model, outstanding] of countedLoads) {
         const cost = await countRequests(server, model, outstanding, rounds, warmUp);
         const { requests, batches, counts } = cost;

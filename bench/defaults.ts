@@ -1,6 +1,6 @@
 /**
- * The second part of a whole run: the loads that have a required figure, with everybody's defaults. In a process of its
- * own, since the runtime's threads belong to the process and are made once.
+ * The second part of a whole run: the loads with a required figure, with every contestant's defaults. It has
+ * its own process, because the runtime's threads belong to the process and are created once.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,7 +11,7 @@ import { models } from './models.js';
 import { loadsOf, readOptions, type Options } from './options.js';
 import type { Part } from './results.js';
 
-/** What a run with everybody's defaults is told, to measure as the first part was. */
+/** The arguments of the second part, so that it measures like the first. */
 export function defaultsArguments({ rounds, windowMs }: Options): string[] {
   const common = [
     '--quick',
@@ -27,14 +27,16 @@ export function defaultsArguments({ rounds, windowMs }: Options): string[] {
   return [...common, '--only', required.join(',')];
 }
 
-/** What the second part came to. */
+/** The outcome of the second part. */
 export interface Second {
-  /** Absent where it failed. */
+  /** Absent if it failed. */
   readonly part: Part | undefined;
   readonly notes: readonly string[];
 }
 
-/** Measures it. A failure is a note: the first part took its time, and is worth something alone. */
+/**
+ * Runs the second part. A failure becomes a note: the first part took its time, and is worth something alone.
+ */
 export async function measureDefaults(options: Options): Promise<Second> {
   try {
     const { setup, models: heads, loads, notes } = resultsFrom(await run(defaultsArguments(options)));
@@ -47,7 +49,7 @@ export async function measureDefaults(options: Options): Promise<Second> {
   }
 }
 
-/** What a run prints; whoever watches this one sees its progress. */
+/** What a run prints. Its progress is shown as well. */
 async function run(args: readonly string[]): Promise<string> {
   const main = fileURLToPath(new URL('main.js', import.meta.url));
   const child = spawn(process.execPath, [main, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });

@@ -1,8 +1,10 @@
-/** The figures that we hold ourselves to, as data, and what a run says about them. Pure functions. */
+/**
+ * The figures that tritonts has to reach, as data, and what a run says about them. All functions are pure.
+ */
 import type { ContestantName, DelayRow, LoadRow, OurName } from './results.js';
 import { reaches, staysBelow, type Estimate } from './statistics.js';
 
-/** How many times as many requests per second ours must serve as another. */
+/** How many times as many requests per second tritonts must serve as another contestant. */
 export interface RatioFigure {
   readonly kind: 'ratio';
   readonly model: string;
@@ -12,7 +14,7 @@ export interface RatioFigure {
   readonly atLeast: number;
 }
 
-/** How much later than beside `against` a timer may come beside ours (p99). */
+/** How much later a timer may come beside tritonts than beside `against` (p99). */
 export interface DelayFigure {
   readonly kind: 'delay';
   readonly model: string;
@@ -22,15 +24,15 @@ export interface DelayFigure {
   readonly atMostMs: number;
 }
 
-/** Any figure. */
+/** A figure of either kind. */
 export type Figure = RatioFigure | DelayFigure;
 
-/** A figure and what was measured. */
+/** A figure with its measured value. */
 export interface Verdict {
   readonly figure: Figure;
-  /** The ratio, or the milliseconds beyond; undefined: this run did not measure it. */
+  /** The ratio, or the additional milliseconds; undefined if this run did not measure it. */
   readonly measured: Estimate | undefined;
-  /** Whether it is met, where need be within the spread. */
+  /** Whether the figure is met, within the spread. */
   readonly met: boolean;
 }
 
@@ -40,7 +42,7 @@ function ratios(model: string, outstanding: number, ours: OurName, limits: Limit
   return limits.map(([against, atLeast]) => ({ kind: 'ratio', model, outstanding, ours, against, atLeast }));
 }
 
-/** Only models that run inline have figures for both of ours. */
+/** Only models that run inline have figures for both settings of tritonts. */
 const ratioFigures: readonly RatioFigure[] = [
   ...ratios('add', 512, 'tritonts', [
     ['onnxruntime-node', 25],
@@ -101,11 +103,11 @@ const ratioFigures: readonly RatioFigure[] = [
   ...ratios('identity', 64, 'tritonts, inline off', [['setImmediate', 0.15]]),
 ];
 
-/** Every figure of the loads and of the event loop. */
+/** Every figure about loads and about the event loop. */
 export const figures: readonly Figure[] = [
   ...ratioFigures,
   { kind: 'delay', model: 'text-32', outstanding: 32, ours: 'tritonts', against: 'idle loop', atMostMs: 1 },
-  // Runs on the JavaScript thread, beside the same loop without them.
+  // Runs on the JS thread are compared with the same loop without them.
   ...[1, 64].map((outstanding): DelayFigure => ({
     kind: 'delay',
     model: 'add',
@@ -116,7 +118,7 @@ export const figures: readonly Figure[] = [
   })),
 ];
 
-/** Requests outstanding, load by load, with which a model has a required ratio, ascending. */
+/** The numbers of outstanding requests for which a model has a required ratio, ascending. */
 export function requiredLoads(model: string): number[] {
   const loads = ratioFigures.filter((figure) => figure.model === model).map(({ outstanding }) => outstanding);
   return [...new Set(loads)].sort((a, b) => a - b);
@@ -127,7 +129,7 @@ export function isRequired(model: string, against: ContestantName): boolean {
   return ratioFigures.some((figure) => figure.model === model && figure.against === against);
 }
 
-/** Holds rows of a run against the figures. */
+/** Compares the rows of a run with the figures. */
 export function judge(
   loads: readonly LoadRow[],
   delays: readonly DelayRow[],

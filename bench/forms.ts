@@ -1,20 +1,23 @@
-/** What the form of a request costs: the same 64 bytes through the identity backend, as callers may write them. */
+/**
+ * The cost of the form of a request: the same 64 bytes through the identity backend, in each form that
+ * callers may use.
+ */
 import { createServer, type InferenceServer } from '../src/index.js';
 import { writeRepository } from '../test/support/repository.js';
 import type { Measured } from './limits.js';
 import { estimate } from './statistics.js';
 
-/** Requests outstanding. */
+/** Numbers of outstanding requests. */
 const loads: readonly number[] = [64, 512];
-/** How long a form is asked for at a time, in milliseconds. */
+/** How long a form is measured at a time, in milliseconds. */
 const windowMs = 150;
 
-/** A way to write a request. */
+/** A form of a request. */
 interface Form {
   readonly name: string;
-  /** How many times as many bare requests may be served in the same time, at least; absent: it is the bare form. */
+  /** The least ratio of its rate to that of the bare form; absent for the bare form itself. */
   readonly atLeast?: number;
-  /** Asks for caller number `caller`. */
+  /** Makes a request for caller number `caller`. */
   ask(caller: number): Promise<unknown>;
 }
 
@@ -48,7 +51,7 @@ function formsOf(server: InferenceServer): Form[] {
   const variable = server.model('variable');
   const two = server.model('two');
   const callers = Math.max(...loads);
-  // Each caller has its own.
+  // Each caller has its own array.
   const floats = Array.from({ length: callers }, (_, i) => new Float32Array(16).fill(i));
   const lists = floats.map((row) => [[...row]]);
   const longs = floats.map((_, i) => new BigInt64Array(8).fill(BigInt(i)));
@@ -87,7 +90,7 @@ function formsOf(server: InferenceServer): Form[] {
   ];
 }
 
-/** Requests a second of a form, with so many callers that each await one answer after the other. */
+/** Requests per second of a form, with `callers` callers that each wait for one answer after another. */
 async function rateOf(form: Form, callers: number): Promise<number> {
   let answered = 0;
   const start = performance.now();
@@ -103,7 +106,7 @@ async function rateOf(form: Form, callers: number): Promise<number> {
 }
 
 /**
- * Measures the forms of a request, beside the bare one in each round.
+ * Measures the forms of a request, each beside the bare one in each round.
  *
  * @param folder - Where models may be written.
  */
@@ -122,7 +125,7 @@ export async function measureForms(folder: string, rounds: number): Promise<Meas
       for (const form of [bare, ...others]) await rateOf(form, callers);
       for (let round = 0; round < rounds; round++) {
         for (const form of others) {
-          // On both sides of it: the machine's own pace changes.
+          // The bare form is measured before and after, because the machine's own pace changes.
           const before = await rateOf(bare, callers);
           const rate = await rateOf(form, callers);
           const after = await rateOf(bare, callers);

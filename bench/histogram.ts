@@ -1,9 +1,9 @@
-/** How often each batch size ran. */
+/** Counts of batches by size. */
 
-/** Batches by size. */
+/** How many batches of each size ran. */
 export type Histogram = ReadonlyMap<number, number>;
 
-/** The batches that came to `after` since `before`. */
+/** The batches in `after` that are not in `before`. */
 export function difference(after: Histogram, before: Histogram): Histogram {
   const result = new Map<number, number>();
   for (const [size, count] of after) {
@@ -13,7 +13,7 @@ export function difference(after: Histogram, before: Histogram): Histogram {
   return result;
 }
 
-/** All batches of several histograms. */
+/** The batches of several histograms together. */
 export function sum(histograms: readonly Histogram[]): Histogram {
   const result = new Map<number, number>();
   for (const histogram of histograms) {
@@ -22,7 +22,7 @@ export function sum(histograms: readonly Histogram[]): Histogram {
   return result;
 }
 
-/** Items a batch; NaN without batches. */
+/** The mean size of a batch; NaN without batches. */
 export function meanSize(histogram: Histogram): number {
   let items = 0;
   let batches = 0;
@@ -33,7 +33,7 @@ export function meanSize(histogram: Histogram): number {
   return items / batches;
 }
 
-/** Batches by size from the statistics of a model of ours. */
+/** The batches in the statistics of a served model. */
 export function ofStatistics(
   stats: readonly { readonly batch_size: number; readonly compute_infer: { readonly count: number } }[],
 ): Histogram {

@@ -1,21 +1,24 @@
-/** Single figures with a limit, for what is no throughput of a load: memory, start, strings. Pure functions. */
+/**
+ * Single figures with a limit, other than the throughput of a load: memory, start, strings. All functions are
+ * pure.
+ */
 import { significant } from './numbers.js';
 import { reaches, staysBelow, type Estimate } from './statistics.js';
 import { table } from './table.js';
 
-/** Something that was measured, with what is required of it. */
+/** A measured value with its limit. */
 export interface Measured {
   readonly what: string;
   readonly value: Estimate;
   /** 'x' for ratios. */
   readonly unit: 'x' | '%' | 'ns' | 'ms' | 'KiB' | 'MiB';
-  /** Absent where the figure is only shown. */
+  /** Absent if the value is only shown. */
   readonly limit?: { readonly atLeast: number } | { readonly atMost: number };
-  /** What the value comes from, in words. */
+  /** How the value came about, in words. */
   readonly detail?: string;
 }
 
-/** Whether a figure is within its limit, give or take its spread; true without a limit. */
+/** Whether a value is within its limit, give or take its spread; true without a limit. */
 export function isMet({ value, limit }: Measured): boolean {
   if (!limit) return true;
   return 'atLeast' in limit ? reaches(value, limit.atLeast) : staysBelow(value, limit.atMost);
@@ -44,7 +47,7 @@ export function limitsTable(figures: readonly Measured[]): string {
   return table(['figure', 'median', '±', '', 'required', '', ''], rows);
 }
 
-/** The table, and under it how many are met and which are missed. */
+/** The table, followed by how many limits are met and which are missed. */
 export function limitsText(figures: readonly Measured[]): string {
   const limited = figures.filter(({ limit }) => limit);
   const missed = limited.filter((figure) => !isMet(figure));

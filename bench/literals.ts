@@ -1,11 +1,11 @@
 /**
- * Requests and answers as people write them: with the tensors' names in the source. A name that is computed for each
- * request costs more than all else that a caller does.
+ * Requests and answers as people write them, with the tensors' names in the source. A name that is computed
+ * for each request costs more than everything else that a caller does.
  */
 
 type Single<T> = Readonly<Record<string, T>>;
 
-/** Makes the object of inputs of a model with this one input. */
+/** Makes the inputs object of a model with this one input. */
 export function passAs<T>(name: string): (value: T) => Single<T> {
   switch (name) {
     case 'x':
@@ -19,7 +19,7 @@ export function passAs<T>(name: string): (value: T) => Single<T> {
   }
 }
 
-/** Takes an output out of the object of outputs. */
+/** Reads an output from the outputs object. */
 export function takeFrom<T>(name: string): (outputs: Single<T>) => T | undefined {
   switch (name) {
     case 'y':

@@ -1,18 +1,18 @@
-/** How late the event loop serves a timer: what everything else in the process feels of a contestant. */
+/** How late the event loop serves a timer, which everything else in the process feels. */
 import { ascending, percentile } from './statistics.js';
 import type { DelaySample } from './results.js';
 
-/** What a {@link LoopDelay} saw; milliseconds. */
+/** The results of a {@link LoopDelay}, in milliseconds. */
 export interface Delays {
   readonly p99: number;
   readonly longest: number;
   readonly samples: readonly DelaySample[];
 }
 
-/** The shortest timer that there is, in milliseconds. */
+/** The shortest timer that exists, in milliseconds. */
 const intervalMs = 1;
 
-/** Sets a timer of one millisecond after the other, from its making until `stop`, and notes how late each comes. */
+/** Sets one timer of a millisecond after another until `stop`, and notes how late each comes. */
 export class LoopDelay {
   readonly #samples: DelaySample[] = [];
   readonly #start: number = performance.now();
@@ -34,7 +34,7 @@ export class LoopDelay {
     this.#last = now;
   }
 
-  /** Ends the measurement. A timer that is late at this moment counts too. */
+  /** Ends the measurement. A timer that is late at this moment counts, too. */
   stop(): Delays {
     clearTimeout(this.#timer);
     this.#note();

@@ -1,4 +1,4 @@
-/** What a number was measured on: without it, it is no result. */
+/** Describes the machine of a run. A number without it is no result. */
 import { execFileSync } from 'node:child_process';
 import { availableParallelism, cpus, loadavg, totalmem } from 'node:os';
 import { fileURLToPath } from 'node:url';

@@ -1,4 +1,6 @@
-/** `npm run bench`: ours beside what people use today, in one interleaved run. See bench/README.md. */
+/**
+ * `npm run bench`: compares tritonts with what people use today, in one interleaved run. See bench/README.md.
+ */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -10,11 +12,16 @@ import { describeMachine } from './machine.js';
 import { models } from './models.js';
 import { needs, readOptions, usage, type Options } from './options.js';
 import { page } from './page.js';
+import { store, stored, writeReadme } from './readme/write.js';
 import { report } from './report.js';
 import type { Results } from './results.js';
 import { Benchmark } from './benchmark.js';
 
 async function main(options: Options): Promise<void> {
+  if (options.readme === 'stored') {
+    await writeReadme(await stored());
+    return;
+  }
   const machine = describeMachine();
   const folder = await mkdtemp(join(tmpdir(), 'tritonts-bench-'));
   const benchmark = new Benchmark(options, folder, progress);
@@ -35,6 +42,7 @@ async function main(options: Options): Promise<void> {
     defaults: second?.part,
     notes: [...first.notes, ...(second?.notes ?? [])],
   };
+  if (options.readme === 'measured') await writeReadme(await store(results));
   // The figures are of equal threads.
   const verdicts = options.threading === 'equal' ? judge(results.loads, results.delays) : [];
   if (options.html !== undefined) {
@@ -48,7 +56,7 @@ async function main(options: Options): Promise<void> {
   );
 }
 
-/** Shows one line that the next one replaces, where somebody is watching. */
+/** Shows a line that the next one replaces, if the output is a terminal. */
 function progress(text: string): void {
   if (!process.stderr.isTTY) return;
   process.stderr.write(`\r\u001b[K${text}`);

@@ -1,31 +1,31 @@
-/** One contestant under one load for a while: a closed loop with a number of requests outstanding. */
+/** Measures one contestant under one load: a closed loop with a number of outstanding requests. */
 import { ascending, percentile } from './statistics.js';
 import type { Caller } from './contestants/contestant.js';
 import type { Latency, Round } from './results.js';
 
-/** What one measurement takes. */
+/** The load of a measurement. */
 export interface Load {
-  /** Loops that each wait for an answer before they ask again. */
+  /** Number of loops. Each waits for an answer before it asks again. */
   readonly outstanding: number;
-  /** Before the measured window, in milliseconds. */
+  /** Time before the measured window, in milliseconds. */
   readonly warmUpMs: number;
-  /** Length of the measured window in milliseconds; it ends with the turn of the event loop after that. */
+  /** Length of the measured window in milliseconds. It ends with the next turn of the event loop. */
   readonly windowMs: number;
   /**
-   * Loops that read the clock twice for each request. It costs some 100 ns, so where answers take little it is a few
-   * loops only, which speak for the others.
+   * Number of loops that read the clock twice for each request. That costs about 100 ns. So if answers take
+   * little time, only a few loops do it, and stand for the others.
    */
   readonly timed: number;
 }
 
-/** How many loops to time: all of them, or of fast ones each 64th. */
+/** How many loops to time: all of them, or each 64th if answers are fast. */
 export function timedLoops(outstanding: number, fast: boolean): number {
   return fast ? Math.max(1, Math.floor(outstanding / 64)) : outstanding;
 }
 
 type State = 'warming up' | 'beginning' | 'measuring' | 'ending' | 'over';
 
-/** The loops of one measurement, and what they count. */
+/** The loops of one measurement, with their counts. */
 class ClosedLoop {
   readonly #caller: Caller;
   readonly #load: Load;
@@ -33,7 +33,7 @@ class ClosedLoop {
   #state: State = 'warming up';
   #answers = 0;
   #next = 0;
-  /** Before the window, then in it. */
+  /** Counts from before the window, then from within it. */
   #before = 0;
   #measured = 0;
   #begin = 0;
@@ -81,8 +81,8 @@ class ClosedLoop {
   }
 
   /**
-   * Answers may come in bursts, a batch at a time. The window begins and ends with a turn of the event loop, after all
-   * of a burst, so that it holds whole bursts and the time that they took.
+   * Answers may come in bursts, a batch at a time. The window begins and ends with a turn of the event loop,
+   * after a whole burst, so that it holds whole bursts and the time that they took.
    */
   #advance(now: number): void {
     if (this.#state === 'warming up' && now >= this.#beginAt) {
@@ -112,7 +112,7 @@ function latencyOf(milliseconds: readonly number[]): Latency {
   };
 }
 
-/** Measures; resolves when every request has its answer. */
+/** Measures a contestant. Resolves when every request has its answer. */
 export function measure(caller: Caller, load: Load): Promise<Round> {
   return new ClosedLoop(caller, load).run();
 }

@@ -1,10 +1,10 @@
-/** The models that contestants run, with the loads that each is run under. */
+/** The models that contestants run, with the loads of each. */
 import { readFileSync } from 'node:fs';
 import { modelRepository } from '../examples/digits/data.js';
 import { addModel, convNetModel, mlpModel, textEncoderModel } from '../test/support/models.js';
 import { random } from '../test/support/onnx/random.js';
 
-/** Items of one request each; a benchmark goes round and round through them. */
+/** Items of one request each. A benchmark goes through them again and again. */
 export type Items =
   | { readonly datatype: 'FP32'; readonly values: readonly Float32Array[] }
   | { readonly datatype: 'INT64'; readonly values: readonly BigInt64Array[] };
@@ -13,27 +13,29 @@ export type Items =
 export interface BenchModel {
   readonly name: string;
   readonly title: string;
-  /** Of the .onnx file; absent for a model of the identity backend, which nobody else can run. */
+  /** Content of the .onnx file; absent for a model of the identity backend, which no rival can run. */
   readonly bytes?: () => Uint8Array;
   readonly maxBatchSize: number;
   readonly input: {
     readonly name: string;
-    /** As in the config: without the batch, -1 where they vary. */
+    /** The dims as in the config: without the batch, -1 if they vary. */
     readonly dims: readonly number[];
-    /** As the items have them. */
+    /** The dims of the items. */
     readonly itemDims: readonly number[];
   };
   readonly output: { readonly name: string; readonly dims: readonly number[] };
   readonly items: () => Items;
-  /** Whether an answer takes so little that to time each one would cost a part of it, and that runs may be inline. */
+  /**
+   * Whether an answer takes so little time that timing each one would matter, and that runs may be inline.
+   */
   readonly fast: boolean;
-  /** Requests outstanding, load by load. */
+  /** Numbers of outstanding requests. */
   readonly outstanding: readonly number[];
-  /** The shortest turn, in milliseconds, that holds several batches of everybody; absent where any turn does. */
+  /** The shortest turn, in milliseconds, with several batches of every contestant; absent if any turn has. */
   readonly leastWindowMs?: number;
 }
 
-/** Different items; more would only measure caches. */
+/** Number of different items; more would only measure caches. */
 const itemCount = 64;
 
 function floats(length: number): Items {
@@ -41,7 +43,7 @@ function floats(length: number): Items {
   return { datatype: 'FP32', values: Array.from({ length: itemCount }, () => numbers.floats(length, 1)) };
 }
 
-/** The vocabulary of the text encoder has 4,096 ids. */
+/** Ids for the text encoder, whose vocabulary has 4,096. */
 function ids(length: number): Items {
   const numbers = random(7);
   return {
@@ -64,7 +66,7 @@ const add: BenchModel = {
   outstanding: [1, 8, 64, 512],
 };
 
-/** V8 keeps arrays of at most 64 B on its own heap: what an answer costs beyond that. */
+/** V8 keeps arrays of at most 64 B on its own heap. This model shows what a larger answer costs. */
 const addLarger: BenchModel = {
   ...add,
   name: 'add-1k',
@@ -110,7 +112,7 @@ function text(tokens: number): BenchModel {
     items: () => ids(tokens),
     fast: false,
     leastWindowMs: tokens < 32 ? 250 : 12.5 * tokens,
-    // The longest one has no required figure, and takes its time.
+    // The longest text has no required figure, and takes long.
     outstanding: tokens <= 32 ? [1, 8, 32, 64, 512] : [1, 8, 32],
   };
 }
@@ -152,26 +154,26 @@ export const models: readonly BenchModel[] = [
   identity,
 ];
 
-/** Requests outstanding, load by load, where plots are wanted. */
+/** Numbers of outstanding requests for plots. */
 export const sweep: readonly number[] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 
-/** Loads beside which the event loop's delay is measured. */
+/** The loads beside which the event loop's delay is measured. */
 export interface DelayLoads {
   readonly outstanding: readonly number[];
-  /** Whether the figure is about rivals, so that `--quick` watches them as well. */
+  /** Whether the figure is about rivals, so that `--quick` measures them as well. */
   readonly rivals: boolean;
 }
 
 /**
- * By model: one whose runs are long enough to block an event loop (about 6 ms an item), which is what rivals do; and one
- * that runs on the JavaScript thread, answer after answer, held against ours with `inline: 'off'`.
+ * The loads by model. One model has runs that are long enough to block an event loop (about 6 ms an item), as
+ * rivals do. The other one runs on the JS thread, answer after answer, and is compared with `inline: 'off'`.
  */
 export const delayLoads: Readonly<Record<string, DelayLoads>> = {
   'text-32': { outstanding: [32], rivals: true },
   add: { outstanding: [1, 64], rivals: false },
 };
 
-/** The `config.pbtxt` that ours reads. */
+/** The `config.pbtxt` that tritonts reads. */
 export function configOf(model: BenchModel, datatype: Items['datatype']): string {
   const { name, input, output, maxBatchSize, bytes } = model;
   return `name: "${name}"

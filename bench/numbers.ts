@@ -1,11 +1,14 @@
-/** Numbers as readers want them. */
+/** Numbers for readers. */
 
-/** With commas between thousands. */
+/** A number with commas between thousands. */
 export function grouped(value: number): string {
   return Math.round(value).toLocaleString('en-US');
 }
 
-/** With as many decimals as matter to a reader: three below a tenth, none from a hundred on; nothing for nothing. */
+/**
+ * A number with the decimals that matter: three below a tenth, none from a hundred on. Undefined becomes an
+ * empty text.
+ */
 export function significant(value: number | undefined): string {
   if (value === undefined) return '';
   const size = Math.abs(value);

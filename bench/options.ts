@@ -3,34 +3,48 @@ import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { requiredLoads } from './figures.js';
 import { delayLoads, models, sweep, type BenchModel } from './models.js';
+import { readmeDelays, readmeLoads } from './readme/rows.js';
 
-/** What to run. */
+/** Options of the benchmark. */
 export interface Options {
-  /** Print the results as JSON. */
+  /** Whether to print the results as JSON. */
   readonly json: boolean;
   /** Where to write a page with plots. */
   readonly html: string | undefined;
-  /** Which loads of a model: those with a figure, the chosen ones, or every power of two. */
-  readonly loads: 'quick' | 'chosen' | 'sweep';
+  /** Which loads of a model: those with a figure, the chosen ones, every power of two, or what the README shows. */
+  readonly loads: 'quick' | 'chosen' | 'sweep' | 'readme';
+  /** Write the README's tables and picture; 'stored': from what the last such run left. */
+  readonly readme: 'measured' | 'stored' | undefined;
   /** Models by name, 'delay', 'strings' and 'weights'; all without any. */
   readonly only: readonly string[];
   readonly rounds: number;
-  /** Of a turn; models whose batches take long have longer ones. */
+  /** Length of a turn. Models with long batches have longer turns. */
   readonly windowMs: number;
   readonly threading: 'equal' | 'defaults';
-  /** Whether the required loads are measured once more with everybody's defaults. */
+  /** Whether the required loads are measured again with every contestant's defaults. */
   readonly defaultsToo: boolean;
-  /** For everybody, where threading is 'equal'; for the bare loop, which has no default, always. */
+  /**
+   * Threads of every contestant if threading is 'equal'. The bare loop, which has no default, always uses it.
+   */
   readonly threads: number;
 }
 
-/** What is measured besides the loads of models. */
-const parts: readonly string[] = ['delay', 'forms', 'strings', 'weights'];
+/** The parts besides the loads of models. */
+const parts: readonly string[] = [
+  'delay',
+  'ensembles',
+  'forms',
+  'javascript',
+  'metrics',
+  'queues',
+  'strings',
+  'weights',
+];
 
-/** Where the page goes unless somebody says otherwise. */
+/** The default path of the page. */
 export const defaultPage = 'build/bench/report.html';
 
-/** How to call it. */
+/** The usage text. */
 export const usage: string = `npm run bench -- [options]
   --quick         the loads that have a required figure, in under two minutes, if nothing else runs
   --only <part>   ${models.map(({ name }) => name).join(', ')},
@@ -43,11 +57,18 @@ export const usage: string = `npm run bench -- [options]
   --threads <n>   threads of each contestant in all (default: the cores)
   --defaults      leave threads and spinning to everybody's defaults, and judge no load
   --json          print JSON instead of tables
+  --readme        measure what README.md and docs/performance.md show, in some two minutes, and write their
+                  tables and docs/benchmark.svg; with --stored write them from bench/readme/results.json
 Without --quick, --only and --defaults, the loads that have a required figure are measured once more with
 everybody's defaults: a second part of the report, by which no figure is judged.`;
 
 /** Milliseconds of a turn. */
-const windows: Readonly<Record<Options['loads'], string>> = { quick: '100', chosen: '500', sweep: '200' };
+const windows: Readonly<Record<Options['loads'], string>> = {
+  quick: '100',
+  chosen: '500',
+  sweep: '200',
+  readme: '150',
+};
 
 /**
  * Reads the arguments.
@@ -66,6 +87,8 @@ export function readOptions(args: readonly string[]): Options {
       rounds: { type: 'string' },
       window: { type: 'string' },
       threads: { type: 'string' },
+      readme: { type: 'boolean', default: false },
+      stored: { type: 'boolean', default: false },
     },
   });
   const names = [...models.map(({ name }) => name), ...parts];
@@ -81,16 +104,27 @@ export function readOptions(args: readonly string[]): Options {
   if (values.defaults && values.threads !== undefined) {
     throw new Error('--defaults leaves everybody their own threads: not with --threads');
   }
-  const loads = values.quick ? 'quick' : values.html === undefined ? 'chosen' : 'sweep';
+  if (values.stored && !values.readme) throw new Error('--stored goes with --readme');
+  if (values.readme && (values.quick || values.defaults || values.html !== undefined || only.length > 0)) {
+    throw new Error('--readme has rows of its own: not with --quick, --only, --html or --defaults');
+  }
+  const loads = values.readme
+    ? 'readme'
+    : values.quick
+      ? 'quick'
+      : values.html === undefined
+        ? 'chosen'
+        : 'sweep';
   return {
     html: values.html,
     loads,
+    readme: values.readme ? (values.stored ? 'stored' : 'measured') : undefined,
     json: values.json,
     only,
-    rounds: count('--rounds', values.rounds ?? (loads === 'sweep' ? '3' : '5')),
+    rounds: count('--rounds', values.rounds ?? (loads === 'sweep' || loads === 'readme' ? '3' : '5')),
     windowMs: count('--window', values.window ?? windows[loads]),
     threading: values.defaults ? 'defaults' : 'equal',
-    defaultsToo: !values.quick && !values.defaults && only.length === 0,
+    defaultsToo: !values.quick && !values.defaults && !values.readme && only.length === 0,
     threads: count('--threads', values.threads ?? String(availableParallelism())),
   };
 }
@@ -120,23 +154,24 @@ export function wants({ only }: Options, name: string): boolean {
   return only.length === 0 || only.includes(name);
 }
 
-/** Requests outstanding, load by load, that a model is run with. */
+/** The numbers of outstanding requests that a model runs with. */
 export function loadsOf(options: Options, { name, outstanding }: BenchModel): readonly number[] {
   if (!wants(options, name)) return [];
-  return { quick: requiredLoads(name), chosen: outstanding, sweep }[options.loads];
+  return { quick: requiredLoads(name), chosen: outstanding, sweep, readme: readmeLoads(name) }[options.loads];
 }
 
-/** Requests outstanding beside which the event loop's delay is measured. */
+/** The numbers of outstanding requests beside which the event loop's delay is measured. */
 export function delaysOf(options: Options, { name }: BenchModel): readonly number[] {
+  if (options.loads === 'readme') return readmeDelays(name);
   return wants(options, 'delay') ? (delayLoads[name]?.outstanding ?? []) : [];
 }
 
-/** Whether a model must be opened: for its loads or for the event loop's delay. */
+/** Whether a model must be opened, for its loads or for the event loop's delay. */
 export function needs(options: Options, model: BenchModel): boolean {
   return loadsOf(options, model).length > 0 || delaysOf(options, model).length > 0;
 }
 
-/** Milliseconds of a model's turn under a load. */
+/** Length of a model's turn under a load, in milliseconds. */
 export function windowOf({ windowMs }: Options, { leastWindowMs = 0 }: BenchModel): number {
   return Math.max(windowMs, leastWindowMs);
 }

@@ -1,8 +1,9 @@
 /**
- * Ways to give an output memory of its own, by size: `npm run bench:outputs`
+ * Ways to give an output its own memory, by size: `npm run bench -- outputs`
  *
- * An answer's bytes lie in a page of the engine with those of its batch, and the page is used again. Each way makes
- * arrays from such a page, 64 a turn of the event loop, and the time includes what collecting them costs.
+ * The bytes of an answer lie in a page of the engine, with those of its batch, and the page is used again.
+ * Each way makes arrays from such a page, 64 in a turn of the event loop. The time includes what collecting
+ * them costs.
  */
 import { parseArgs } from 'node:util';
 import { describeMachine } from './machine.js';
@@ -13,13 +14,13 @@ import { turnOrder } from './rounds.js';
 import { estimate, ratio } from './statistics.js';
 import { table } from './table.js';
 
-const usage = `npm run bench:outputs -- [--rounds <n>] [--window <ms>]`;
+const usage = `npm run bench -- outputs [--rounds <n>] [--window <ms>]`;
 
-/** Outputs of a batch. */
+/** Number of outputs in a batch. */
 const outputs = 64;
 const sizes: readonly number[] = [64, 68, 256, 1024, 4096, 16_384, 65_536];
 
-/** Makes the arrays of one batch of outputs of so many elements each. */
+/** Makes the arrays of a batch, whose outputs have `elements` elements each. */
 type Policy = (page: Float32Array, elements: number) => Float32Array[];
 
 const each =
@@ -51,7 +52,7 @@ const policies: Readonly<Record<string, Policy>> = {
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** Nanoseconds an output. */
+/** Nanoseconds for each output. */
 async function timeOf(
   policy: Policy,
   page: Float32Array,

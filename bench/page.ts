@@ -1,16 +1,13 @@
-/** Results as a page with plots, which needs nothing but itself. */
+/** Writes results as a page with plots, which loads nothing else. */
 import type { Verdict } from './figures.js';
 import { escape, svg, type Plot } from './plot.js';
+import { palette, plotStyle } from './plot-style.js';
 import { delayPlot, plotsOf } from './plots.js';
 import { byLoad, report } from './report.js';
 import type { Results } from './results.js';
 
 const style = `
-:root { color-scheme: light dark; --paper: #fff; --ink: #1b1f24; --pale: #57606a; --grid: #d8dee4; --card: #f6f8fa;
-  --ours: #0b57d0; --off: #0b57d0; --direct: #b3261e; --hand: #9a5b00; --piscina: #146c2e; --bare: #57606a; }
-@media (prefers-color-scheme: dark) {
-  :root { --paper: #0d1117; --ink: #e6edf3; --pale: #9198a1; --grid: #2a313c; --card: #151b23;
-    --ours: #7cacf8; --off: #7cacf8; --direct: #ff8983; --hand: #f2b04b; --piscina: #6dd58c; --bare: #9198a1; } }
+${palette}
 body { background: var(--paper); color: var(--ink); font: 15px/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 1120px; padding: 24px; }
 h1 { font-size: 24px; margin: 0 0 8px; }
 h2 { font-size: 19px; margin: 36px 0 4px; }
@@ -21,20 +18,7 @@ figcaption { font-weight: 600; }
 .legend { display: flex; flex-wrap: wrap; gap: 2px 16px; list-style: none; margin: 4px 0; padding: 0; font-size: 13px; }
 .legend svg { height: 10px; margin-right: 6px; width: 28px; }
 figure > svg { display: block; margin-top: auto; width: 100%; }
-text { fill: var(--pale); font-size: 12px; }
-.label { fill: var(--ink); font-size: 13px; }
-.grid { stroke: var(--grid); }
-.axis, .mark { stroke: var(--pale); }
-.series { color: var(--bare); }
-.series path { fill: none; stroke: currentColor; stroke-linejoin: round; stroke-width: 2; }
-.series line { stroke: currentColor; opacity: 0.5; }
-.series circle { fill: currentColor; }
-.ours { color: var(--ours); } .ours path { stroke-width: 3; }
-.off { color: var(--off); } .off path { stroke-dasharray: 7 4; }
-.direct { color: var(--direct); } .direct path { stroke-dasharray: 2 3; }
-.hand { color: var(--hand); } .hand path { stroke-dasharray: 10 3 2 3; }
-.piscina { color: var(--piscina); } .piscina path { stroke-dasharray: 4 2; }
-.bare { color: var(--bare); } .bare path { stroke-width: 1.5; }
+${plotStyle}
 pre { background: var(--card); border: 1px solid var(--grid); border-radius: 8px; overflow-x: auto; padding: 12px; font-size: 12px; }
 `;
 

@@ -1,14 +1,17 @@
-/** Line plots as SVG text: series over an axis, with ticks, a legend in words and a table for who cannot see them. */
+/**
+ * Line plots as SVG text: series over an axis, with ticks, a legend in words, and a table for readers who
+ * cannot see them.
+ */
 
 /** A line of a plot. */
 export interface Series {
   readonly name: string;
-  /** Class in the page's style sheet: colour and dash. */
+  /** Class in the page's style sheet, which sets colour and dash. */
   readonly style: string;
   readonly points: readonly Point[];
 }
 
-/** A point; `low` and `high` where there is a spread to show. */
+/** A point. `low` and `high` show its spread, if there is one. */
 export interface Point {
   readonly x: number;
   readonly y: number;
@@ -29,14 +32,27 @@ export interface Plot {
   readonly x: Axis;
   readonly y: Axis;
   readonly series: readonly Series[];
-  /** As wide as two, for curves whose points are not marked. */
+  /** Whether it is as wide as two plots, for curves whose points are not marked. */
   readonly wide?: boolean;
+  /** Whether points are marked; absent: those of a plot that is not wide. */
+  readonly marked?: boolean;
 }
 
-const height = 300;
+/** Where in a larger picture a plot lies. */
+export interface Place {
+  readonly x: number;
+  readonly y: number;
+}
+
+/** Of every plot. */
+export const height = 300;
+
+/** Of a plot that is not wide. */
+export const width = 520;
+
 const area = { left: 64, top: 14, bottom: 252 } as const;
 
-/** From values to places and the values that are worth a mark. */
+/** Maps values to places, and lists the values that get a mark. */
 export interface Scale {
   readonly ticks: readonly number[];
   readonly place: (value: number) => number;
@@ -60,7 +76,7 @@ export function scaleOf(kind: Axis['scale'], values: readonly number[], from: nu
     const end = ticks.at(-1) ?? top;
     return { ticks, place: (value) => from + ((to - from) * value) / end };
   }
-  // Where they span little, whole decades would press all lines into a part of the plot.
+  // For a small range, whole decades would squeeze all lines into a part of the plot.
   const steps = kind === 'log2' || greatest / least > 300 ? [1] : [1, 2, 5];
   const ticks = logTicks(least, greatest, kind === 'log2' ? 2 : 10, steps);
   const first = Math.log(ticks[0] ?? least);
@@ -68,7 +84,7 @@ export function scaleOf(kind: Axis['scale'], values: readonly number[], from: nu
   return { ticks, place: (value) => from + ((to - from) * (Math.log(value) - first)) / (last - first) };
 }
 
-/** Steps times powers of the base, from at most `least` to at least `greatest`; two at least. */
+/** Steps times powers of the base, from at most `least` to at least `greatest`. There are at least two. */
 function logTicks(least: number, greatest: number, base: number, steps: readonly number[]): number[] {
   const log = (value: number): number => Math.log(value) / Math.log(base);
   const candidates: number[] = [];
@@ -83,16 +99,20 @@ function logTicks(least: number, greatest: number, base: number, steps: readonly
   return candidates.slice(start, Math.max(end, start + 1) + 1);
 }
 
-/** 1, 2 or 5 times a power of ten, at least the value. */
+/** The smallest 1, 2 or 5 times a power of ten that is not less than the value. */
 function roundStep(value: number): number {
   const power = 10 ** Math.floor(Math.log10(value));
   return ([1, 2, 5, 10].find((factor) => factor * power >= value * (1 - 1e-9)) ?? 10) * power;
 }
 
-/** The plot as SVG. */
-export function svg({ title, x, y, series, wide = false }: Plot): string {
-  const width = wide ? 1060 : 520;
-  const right = width - 12;
+/**
+ * The plot as SVG.
+ *
+ * @param place - Where it lies in a larger picture; absent: it is one of its own.
+ */
+export function svg({ title, x, y, series, wide = false, marked = !wide }: Plot, place?: Place): string {
+  const full = wide ? 2 * width + 20 : width;
+  const right = full - 12;
   const points = series.flatMap((line) => line.points);
   const across = scaleOf(
     x.scale,
@@ -118,9 +138,10 @@ export function svg({ title, x, y, series, wide = false }: Plot): string {
     `<line class="axis" x1="${area.left}" x2="${right}" y1="${area.bottom}" y2="${area.bottom}"/>`,
     `<text class="label" x="${(area.left + right) / 2}" y="${height - 8}" text-anchor="middle">${escape(x.label)}</text>`,
     `<text class="label" transform="translate(14 ${(area.top + area.bottom) / 2}) rotate(-90)" text-anchor="middle">${escape(y.label)}</text>`,
-    ...series.map((line) => lineOf(line, x, y, across, up, !wide)),
+    ...series.map((line) => lineOf(line, x, y, across, up, marked)),
   ];
-  return `<svg viewBox="0 0 ${width} ${height}" role="img" aria-label="${escape(`${title}: ${y.label} against ${x.label}`)}">${parts.join('')}</svg>`;
+  const where = place ? ` x="${place.x}" y="${place.y}" width="${full}" height="${height}"` : '';
+  return `<svg${where} viewBox="0 0 ${full} ${height}" role="img" aria-label="${escape(`${title}: ${y.label} against ${x.label}`)}">${parts.join('')}</svg>`;
 }
 
 function lineOf(

@@ -1,10 +1,10 @@
-/** Which plots a run has: data of the rows as series. Pure functions. */
+/** Chooses the plots of a run and makes series of its rows. All functions are pure. */
 import { meanSize } from './histogram.js';
 import type { Axis, Plot, Point, Series } from './plot.js';
 import { significant } from './numbers.js';
 import type { ContestantName, ContestantRow, DelayRow, DelaySample, LoadRow } from './results.js';
 
-/** Colour and dash of each contestant, by class of the page's style sheet; the order of the legend. */
+/** Colour and dash of each contestant, as a class of the page's style sheet, in the order of the legend. */
 export const styles: readonly (readonly [name: ContestantName, style: string])[] = [
   ['tritonts', 'ours'],
   ['tritonts, inline off', 'off'],
@@ -18,7 +18,7 @@ export const styles: readonly (readonly [name: ContestantName, style: string])[]
 
 const outstanding: Axis = { label: 'requests outstanding', scale: 'log2', format: String };
 
-/** 1.5k, 2M. */
+/** A number such as 1.5k or 2M. */
 export function short(value: number): string {
   if (value >= 1e6) return `${trimmed(value / 1e6)}M`;
   if (value >= 1e3) return `${trimmed(value / 1e3)}k`;
@@ -89,10 +89,10 @@ export function plotsOf(model: string, loads: readonly LoadRow[]): Plot[] {
   return plots.filter(({ series }) => series.length > 0);
 }
 
-/** The bottom of the delay's plot, in milliseconds: what is less is of no matter to anybody. */
+/** The bottom of the delay's plot, in milliseconds. Shorter delays do not matter. */
 const floor = 0.1;
 
-/** The line of a timer that is due, waits, and comes: steep at first, as the axis has it. */
+/** The line of a timer that is due, waits, and comes. It is steep at first, because of the axis. */
 function rising({ at, late }: DelaySample): Point[] {
   const points: Point[] = [{ x: Math.max(0, at - late), y: floor }];
   for (let waited = 2 * floor; waited < late; waited *= 2) points.push({ x: at - late + waited, y: waited });
@@ -100,13 +100,13 @@ function rising({ at, late }: DelaySample): Point[] {
 }
 
 /**
- * How late a timer comes over time, beside everybody who was watched and beside nobody: from a fraction of a millisecond
- * to some hundred, so that the axis is logarithmic.
+ * How late timers come over time, beside every contestant that was measured and beside none. Delays range
+ * from a fraction of a millisecond to some hundred, so the axis is logarithmic.
  */
 export function delayPlot(rows: readonly DelayRow[]): Plot | undefined {
   const watched = rows.filter(({ timeLine }) => timeLine.length > 0);
   if (watched.length === 0) return undefined;
-  // Long delays first: the lines that stay low are then drawn over them, and not hidden.
+  // Long delays come first, so that the low lines are drawn over them and not hidden.
   const series = watched
     .toSorted((a, b) => b.p99.median - a.p99.median)
     .map(({ contestant, p99, timeLine }) => ({

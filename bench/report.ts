@@ -1,4 +1,4 @@
-/** Results as text. */
+/** Writes results as text. */
 import { meanSize } from './histogram.js';
 import type { Figure, Verdict } from './figures.js';
 import type { ContestantRow, DelayRow, LoadRow, Machine, Part, Results, Setup } from './results.js';
@@ -9,7 +9,7 @@ import { table } from './table.js';
 
 const inlineOff = 'tritonts, inline off';
 
-/** The whole report; ends with the figures that are missed. */
+/** The whole report. It ends with the figures that are missed. */
 export function report(results: Results, verdicts: readonly Verdict[]): string {
   const parts = [head(results), ...loadTables(results)];
   for (const rows of byLoad(results.delays)) parts.push(delayTable(rows));
@@ -41,7 +41,7 @@ function defaultsTitle({ setup }: Part): string {
   return `${title}\n${'='.repeat(title.length)}\n${setupText(setup)}`;
 }
 
-/** A table for each model that was run under a load. */
+/** A table for each model with loads. */
 function loadTables({ models, loads }: Part): string[] {
   return models.flatMap(({ model, title, how, windowMs }) => {
     const own = loads.filter((row) => row.model === model);
@@ -50,7 +50,7 @@ function loadTables({ models, loads }: Part): string[] {
   });
 }
 
-/** What a run was measured on, for the head of a report. */
+/** The machine of a run, for the head of a report. */
 export function machineText({ cpu, cores, memoryGiB, load, platform, node, commit }: Machine): string {
   return `${cpu}, ${cores} core(s), ${memoryGiB} GiB, ${platform}; load before the run ${load.toFixed(2)}
 Node ${node}, tritonts at ${commit}`;
@@ -98,7 +98,7 @@ function ratioCells(ratio: Estimate | undefined): string[] {
   return ratio ? [significant(ratio.median), significant(ratio.spread)] : ['', ''];
 }
 
-/** Rows of the same model and requests outstanding together. */
+/** Groups rows of the same model and number of outstanding requests. */
 export function byLoad(rows: readonly DelayRow[]): DelayRow[][] {
   const loads = new Map<string, DelayRow[]>();
   for (const row of rows) {
@@ -153,7 +153,7 @@ function missedCells({ figure, measured }: Verdict): string[] {
   ];
 }
 
-/** Of a figure that belongs to no load. */
+/** The cells of a missed figure that belongs to no load. */
 function missedSingleCells(figure: Measured): string[] {
   const { what, unit, value } = figure;
   return [

@@ -1,14 +1,14 @@
 /**
- * What requests cost in allocations, locks and system calls, as the tests' addon counts them. The caller chooses that
- * addon (`TRITONTS_ADDON`) before anything is loaded.
+ * What requests cost in allocations, locks and system calls, as the tests' addon counts them. The caller has
+ * to choose that addon (`TRITONTS_ADDON`) before anything is loaded.
  */
 import { addon } from '../src/addon/load.js';
 import type { NativeCounts } from '../src/addon/native.js';
-import type { InferenceServer } from '../src/index.js';
+import type { InferenceServer, MetricsConfig } from '../src/index.js';
 import { addModel, mlpModel } from '../test/support/models.js';
 import type { RepositoryModel } from '../test/support/repository.js';
 
-/** A tensor of as many floats as `width`, in and out. */
+/** The config of a model with one tensor of `width` floats, in and out. */
 function config(backend: string, width: number): string {
   const tensor = (name: string): string => `[ { name: "${name}" data_type: TYPE_FP32 dims: [ ${width} ] } ]`;
   return [
@@ -19,9 +19,12 @@ function config(backend: string, width: number): string {
   ].join('\n');
 }
 
+/** All metrics: they are to cost neither allocations nor locks. */
+export const allMetrics: MetricsConfig = { summaryLatencies: true, histogramLatencies: true };
+
 const widths: Readonly<Record<string, number>> = { identity: 16, add: 16, mlp: 512 };
 
-/** The models that requests are counted of, by name. */
+/** The models whose requests are counted, by name. */
 export function countedModels(): Record<string, RepositoryModel> {
   return {
     identity: { config: config('identity', 16), versions: { '1': {} } },
@@ -30,31 +33,33 @@ export function countedModels(): Record<string, RepositoryModel> {
   };
 }
 
-/** Each model with the requests outstanding that are counted. */
+/** The models with the numbers of outstanding requests that are counted. */
 export const countedLoads: readonly (readonly [model: string, outstanding: number])[] = [
   ...['identity', 'add'].flatMap((model) => [1, 64, 512].map((outstanding) => [model, outstanding] as const)),
   ...[1, 64].map((outstanding) => ['mlp', outstanding] as const),
 ];
 
-/** What the requests of some rounds cost. */
+/** The cost of the requests of some rounds. */
 export interface RequestCost {
   readonly requests: number;
-  /** Runs of the model that answered them. */
+  /** Number of runs that answered them. */
   readonly batches: number;
   readonly counts: NativeCounts;
 }
 
-/** Whether the addon that is loaded can count. */
+/** Whether the loaded addon can count. */
 export function canCount(): boolean {
   return addon().counts !== undefined;
 }
 
-/** What a run may cost, with all requests that it answers: no allocation, and three locks on all sides of the hop. */
+/**
+ * The most that a run with all its requests may cost: no allocation, and three locks on all threads together.
+ */
 const limits: Readonly<Pick<NativeCounts, 'allocations' | 'locks'>> = { allocations: 0, locks: 3 };
 
-/** What is over its limit, in words. */
+/** The counts that exceed their limits, in words. */
 export function overLimits({ batches, counts }: RequestCost): string[] {
-  // A batch whose answers were there already when the counting began may end after that.
+  // A batch whose answers came before the counting may end after it began.
   const ended = batches + 1;
   return (['allocations', 'locks'] as const).flatMap((what) =>
     counts[what] > limits[what] * ended
@@ -64,9 +69,9 @@ export function overLimits({ batches, counts }: RequestCost): string[] {
 }
 
 /**
- * Asks for so many answers at once, round after round, and counts.
+ * Makes `outstanding` requests at once, round after round, and counts.
  *
- * @param warmUp - Rounds before anything is counted, so that pools are full and shapes are known.
+ * @param warmUp - Number of rounds before the counting, so that pools are full and shapes are known.
  */
 export async function countRequests(
   server: InferenceServer,
@@ -110,8 +115,9 @@ export async function countRequests(
 }
 
 /**
- * The system calls that these are, at most: a lock that another thread had is a wait and a wake-up. So is a sleep: glibc
- * takes the mutex back as if somebody waited for it, and tells them when it is free. A call of an event loop is a write.
+ * The most system calls that the counts stand for. A lock that another thread holds is a wait and a wake-up.
+ * So is a sleep: glibc locks the mutex again as if somebody waited for it, and wakes them when it is free.
+ * Waking an event loop is a write.
  */
 export function systemCalls({
   contended,

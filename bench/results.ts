@@ -1,12 +1,14 @@
-/** What a benchmark run comes to: plain data, for the tables, for `--json`, and for whatever else draws it. */
+/**
+ * The results of a run as plain data, for the tables, for `--json`, and for anything else that draws them.
+ */
 import type { Histogram } from './histogram.js';
 import type { Measured } from './limits.js';
 import type { Estimate } from './statistics.js';
 
-/** Ours: with its defaults, and with every request on a thread of the engine. */
+/** tritonts with its defaults, and with every request on a thread of the engine. */
 export type OurName = 'tritonts' | 'tritonts, inline off';
 
-/** Who is compared. 'setImmediate' and 'idle loop' are yardsticks, not rivals. */
+/** The contestants. 'setImmediate' and 'idle loop' are yardsticks, not rivals. */
 export type ContestantName =
   | OurName
   | 'onnxruntime-node'
@@ -41,9 +43,12 @@ export interface ContestantRow {
   readonly requestsPerSecond: Estimate;
   /** Medians over the rounds. */
   readonly latency: Latency | undefined;
-  /** How often each batch size ran, where the contestant forms batches. */
+  /** How many batches of each size ran, if the contestant forms batches. */
   readonly batches: Histogram | undefined;
-  /** The requests per second of each of ours divided by this contestant's, round by round; empty for ourselves. */
+  /**
+   * The requests per second of tritonts divided by this contestant's, round by round; empty for tritonts
+   * itself.
+   */
   readonly ratios: Partial<Readonly<Record<OurName, Estimate>>>;
 }
 
@@ -58,11 +63,11 @@ export interface LoadRow {
 export interface DelaySample {
   /** Milliseconds since the start of the measurement. */
   readonly at: number;
-  /** Milliseconds that a timer came late. */
+  /** How late a timer came, in milliseconds. */
   readonly late: number;
 }
 
-/** How late timers come while a contestant is at work. */
+/** How late timers come while a contestant works. */
 export interface DelayRow {
   readonly model: string;
   readonly outstanding: number;
@@ -70,33 +75,33 @@ export interface DelayRow {
   /** Milliseconds, over the rounds. */
   readonly p99: Estimate;
   readonly longest: Estimate;
-  /** Of the last round. */
+  /** The delays of the last round. */
   readonly timeLine: readonly DelaySample[];
 }
 
-/** Where and with what the numbers came about. */
+/** The machine that the numbers were measured on. */
 export interface Machine {
   readonly cpu: string;
   /** Cores that this process may use. */
   readonly cores: number;
   readonly memoryGiB: number;
-  /** Of the last minute before the run: what else the machine had to do. */
+  /** Load average of the minute before the run, which is what else the machine had to do. */
   readonly load: number;
   readonly platform: string;
   readonly node: string;
   readonly commit: string;
 }
 
-/** What was set equal for all contestants, or left to their defaults. */
+/** What was set equal for all contestants. */
 export interface Setup {
-  /** 'equal': the same threads for everybody; 'defaults': what each does when nothing is said. */
+  /** 'equal': all contestants have the same number of threads. 'defaults': each uses its own default. */
   readonly threading: 'equal' | 'defaults';
-  /** Threads of a run, in all; undefined where each contestant has its own default. */
+  /** Number of threads of a run; undefined if each contestant has its own default. */
   readonly threads: number | undefined;
   readonly rounds: number;
 }
 
-/** How a model was run by each contestant, in words. */
+/** How each contestant ran a model, in words. */
 export interface ModelHead {
   readonly model: string;
   readonly title: string;
@@ -105,7 +110,7 @@ export interface ModelHead {
   readonly windowMs: number;
 }
 
-/** What loads of models came to, all contestants set up alike. */
+/** The loads of models, with the same setup for all contestants. */
 export interface Part {
   readonly setup: Setup;
   readonly models: readonly ModelHead[];
@@ -115,12 +120,12 @@ export interface Part {
 /** A whole run. */
 export interface Results extends Part {
   readonly machine: Machine;
-  /** Path and version of the runtime's library, the same file for everybody. */
+  /** Path and version of the runtime's library, which all contestants share. */
   readonly library: { readonly path: string; readonly version: string } | undefined;
   readonly delays: readonly DelayRow[];
   /** Strings and weights. */
   readonly measured: readonly Measured[];
-  /** The required loads once more, with everybody's defaults, where a run has them as its second part. */
+  /** The required loads with every contestant's defaults, if the run had a second part. */
   readonly defaults: Part | undefined;
   /** What could not be measured, and why. */
   readonly notes: readonly string[];

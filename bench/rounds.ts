@@ -1,4 +1,4 @@
-/** Interleaved rounds: every contestant has its turn in each round, so that all meet the same machine. */
+/** Interleaved rounds: every contestant has a turn in each round, so that all meet the same machine. */
 import type { Contestant } from './contestants/contestant.js';
 import { difference, sum, type Histogram } from './histogram.js';
 import { LoopDelay } from './loop-delay.js';
@@ -6,14 +6,14 @@ import { measure, type Load } from './measure.js';
 import type { ContestantName, ContestantRow, DelayRow, Latency, OurName, Round } from './results.js';
 import { estimate, median, ratio, type Estimate } from './statistics.js';
 
-/** The contestants in the order of a round; nobody is always the first, or always behind the same one. */
+/** The contestants in the order of a round. None is always the first, or always behind the same one. */
 export function turnOrder<T>(contestants: readonly T[], round: number): T[] {
   const turn = round % Math.max(1, contestants.length);
   const order = [...contestants.slice(turn), ...contestants.slice(0, turn)];
   return round % 2 === 0 ? order : order.reverse();
 }
 
-/** What a contestant's rounds left. */
+/** The measurements of a contestant. */
 interface Kept {
   readonly rounds: Round[];
   readonly batches: Histogram[];
@@ -22,7 +22,7 @@ interface Kept {
 /**
  * Measures all contestants under one load.
  *
- * @param progress - Told before each turn.
+ * @param progress - Called before each turn.
  */
 export async function runLoad(
   contestants: readonly Contestant[],
@@ -33,7 +33,7 @@ export async function runLoad(
   const kept = new Map<Contestant, Kept>(
     contestants.map((contestant) => [contestant, { rounds: [], batches: [] }]),
   );
-  // The round before the first is for compilers and caches, and not kept.
+  // The round before the first warms up compilers and caches, and is not kept.
   for (let round = -1; round < rounds; round++) {
     for (const contestant of turnOrder(contestants, round + 1)) {
       progress(`round ${Math.max(0, round + 1)} of ${rounds}: ${contestant.name}`);
@@ -53,7 +53,7 @@ export async function runLoad(
   }));
 }
 
-/** Whether a contestant is ours. */
+/** Whether a contestant is tritonts. */
 export function isOurs(name: ContestantName): name is OurName {
   return name === 'tritonts' || name === 'tritonts, inline off';
 }
@@ -93,10 +93,10 @@ function medianLatency(rounds: readonly Round[]): Latency | undefined {
   };
 }
 
-/** Somebody at work, or nobody, while timers are watched. */
+/** A contestant at work, or nobody, while timers are measured. */
 export interface DelayContestant {
   readonly name: DelayRow['contestant'];
-  /** Works for about so many milliseconds. */
+  /** Works for about this time. */
   readonly work: (milliseconds: number) => Promise<unknown>;
 }
 

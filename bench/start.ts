@@ -1,4 +1,4 @@
-/** `npm run bench:start`: how long the import of the package takes, beside that of onnxruntime-node. */
+/** `npm run bench -- start`: how long the import of the package takes, beside that of onnxruntime-node. */
 import { execFile } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
@@ -11,10 +11,10 @@ import { turnOrder } from './rounds.js';
 import { estimate, ratio, staysBelow } from './statistics.js';
 import { table } from './table.js';
 
-/** How many times as long our import may take. */
+/** How many times as long as the other import this package's may take. */
 const limit = 1.5;
 
-const usage = `npm run bench:start -- [--rounds <n>]
+const usage = `npm run bench -- start [--rounds <n>]
   --rounds <n>  fresh processes for each (default 21)`;
 
 const run = promisify(execFile);
@@ -27,7 +27,7 @@ const packages = [
   },
 ] as const;
 
-/** Milliseconds that a fresh process takes for an import. */
+/** Milliseconds that an import takes in a fresh process. */
 async function importTime(url: string): Promise<number> {
   const script = `const start = performance.now();
 await import(${JSON.stringify(url)});

@@ -1,18 +1,21 @@
-/** Medians, spreads and ratios: what is made of the rounds' numbers. Pure functions. */
+/** Medians, spreads and ratios of the rounds' numbers. All functions are pure. */
 
 /** A median with its spread. */
 export interface Estimate {
   readonly median: number;
-  /** Median absolute deviation from the median: half of the rounds are at most so far away; one alone has none. */
+  /**
+   * Median absolute deviation: half of the rounds are at most this far from the median. A single round has
+   * none.
+   */
   readonly spread: number | undefined;
   readonly least: number;
   readonly greatest: number;
 }
 
 /**
- * The value below which a share of the values lies, between two neighbours in proportion.
+ * The value below which a share of the values lies, interpolated between two neighbours.
  *
- * @param sorted - Ascending, at least one.
+ * @param sorted - At least one value, ascending.
  * @param share - 0 to 1.
  */
 export function percentile(sorted: ArrayLike<number>, share: number): number {
@@ -43,8 +46,9 @@ export function estimate(values: readonly number[]): Estimate {
 }
 
 /**
- * How many times as fast ours is, from the rounds of one interleaved run. Each round's two numbers are divided, since
- * what slows the machine down slows both neighbours: ratios are steadier than the numbers.
+ * How many times as fast the first rates are as the second, from the rounds of one interleaved run. Each
+ * round's two numbers are divided. Whatever slows the machine down slows both neighbours, so ratios vary less
+ * than the numbers.
  *
  * @param ours - Rates, round by round.
  * @param theirs - Rates of the same rounds.
@@ -56,12 +60,12 @@ export function ratio(ours: readonly number[], theirs: readonly number[]): Estim
   return estimate(ours.map((rate, round) => rate / (theirs[round] ?? NaN)));
 }
 
-/** Whether a value is at least so large, where need be within its spread. */
+/** Whether a value is at least `limit`, within its spread. */
 export function reaches({ median: middle, spread = 0 }: Estimate, limit: number): boolean {
   return middle + spread >= limit;
 }
 
-/** Whether a value is at most so large, where need be within its spread. */
+/** Whether a value is at most `limit`, within its spread. */
 export function staysBelow({ median: middle, spread = 0 }: Estimate, limit: number): boolean {
   return middle - spread <= limit;
 }

@@ -1,4 +1,4 @@
-/** What strings cost: BYTES tensors of many short ones, through the identity backend. */
+/** The cost of strings: BYTES tensors of many short strings, through the identity backend. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { createServer, type InferResult, type Model } from '../src/index.js';
 import { writeRepository } from '../test/support/repository.js';
@@ -6,20 +6,22 @@ import type { Measured } from './limits.js';
 import { estimate } from './statistics.js';
 
 const count = 1000;
-/** Requests of a round, one after the other. */
+/** Number of requests in a round, one after another. */
 const requests = 200;
 
-/** Time of the JavaScript thread, nanoseconds a request. */
+/** Time of the JS thread, in nanoseconds for each request. */
 interface Cost {
   /** Until `infer` has returned: checks, encoding, the copy. */
   readonly call: number;
-  /** From there until the answer is there, waiting aside. */
+  /** From there until the answer has come, without the wait. */
   readonly answer: number;
   /** `strings()` of the answer. */
   readonly read: number;
 }
 
-/** In two passes: who reads leaves strings behind, which are collected while the next request is under way. */
+/**
+ * Measures in two passes, because reading leaves strings behind, which are collected during the next request.
+ */
 async function costOf(model: Model, strings: readonly string[]): Promise<Cost> {
   const unread = await passOf(model, strings, () => undefined);
   let read = 0;
@@ -68,7 +70,7 @@ instance_group [ { kind: KIND_CPU, count: 1 } ]
       versions: { '1': {} },
     },
   });
-  // On a thread of the engine, so that what the backend does is not counted.
+  // The batches run on a thread of the engine, so that the backend's own work is not counted.
   const server = await createServer(folder, {
     modelControlMode: 'explicit',
     loadModels: ['strings'],

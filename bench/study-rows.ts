@@ -1,6 +1,6 @@
 /**
- * What a row takes in a batch of so many, on so many threads: the runtime alone, called from a bare C++ loop. What a
- * batch gains here is what nobody can gain more of with this library file on this machine.
+ * How long a row takes in batches of different sizes, on different numbers of threads: the runtime alone,
+ * called from a bare C++ loop. Nobody can gain more from batches with this library file on this machine.
  */
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
@@ -12,17 +12,20 @@ import { significant } from './numbers.js';
 import { estimate, ratio } from './statistics.js';
 import { table } from './table.js';
 
-/** Layers, width and parts of the text encoder; see test/support/models/text-encoder.ts. */
+/** Sizes of the text encoder; see test/support/models/text-encoder.ts. */
 const encoder = { layers: 6, width: 384 } as const;
 
-/** Multiplications and additions of the matrix products of a text: those with weights, and those of the attention. */
+/**
+ * Multiplications and additions in the matrix products of a text: those with weights, and those of the
+ * attention.
+ */
 function textOperations(tokens: number): number {
   const { layers, width } = encoder;
   const weights = (4 + 2 * 4) * width * width;
   return 2 * layers * tokens * (weights + 2 * tokens * width);
 }
 
-/** Multiplications and additions of a row, by model. */
+/** Multiplications and additions for a row, by model. */
 const operations: Readonly<Record<string, number>> = {
   mlp: 2 * (512 * 2048 + 2048 * 2048 + 2048 * 512),
   'text-8': textOperations(8),

@@ -1,10 +1,10 @@
 /**
- * What a server's settings do, on this machine: `npm run bench:study`
+ * The effect of a server's settings on this machine: `npm run bench -- study`
  *
- * Instances × threads: throughput and latency of each model with one or several instances and thread counts, beside the
- * default. Batch sizes and delay: the same with several. Inline runs: one caller who awaits each answer, and 64 of them, of
- * models between microseconds and a millisecond, with inline runs of several budgets and without. Rows: what batches
- * and threads gain in a bare C++ loop.
+ * Instances and threads: throughput and latency of each model with one or several instances and thread
+ * counts, beside the default. Batch sizes and delay: the same with several of these. Inline runs: one caller
+ * that waits for each answer, and 64 of them, for models between microseconds and a millisecond, with several
+ * budgets for inline runs and without such runs. Rows: what batches and threads gain in a bare C++ loop.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
@@ -27,9 +27,9 @@ import { estimate, ratio } from './statistics.js';
 import { studyRows } from './study-rows.js';
 import { table } from './table.js';
 
-const usage = `npm run bench:study -- [--rounds <n>] [--window <ms>] [--only threads|batches|inline|rows]`;
+const usage = `npm run bench -- study [--rounds <n>] [--window <ms>] [--only threads|batches|inline|rows]`;
 
-/** Somebody who is compared: a model of a server. */
+/** A model of a server that is compared. */
 interface Variant {
   readonly name: string;
   readonly caller: Caller;
@@ -51,13 +51,13 @@ function callerOf(server: InferenceServer, name: string, model: BenchModel, { va
     name: 'tritonts',
     infer: (index) => served.infer(pass(values[index % values.length] ?? none)),
     read: (answer) =>
-      // What infer() promised; all of these models give FP32.
+      // infer() returned it. All of these models have FP32 outputs.
       take((answer as InferResult).outputs)?.data as Float32Array,
     close: () => Promise.resolve(),
   };
 }
 
-/** Interleaved rounds of all variants under one load. */
+/** Measures all variants under one load, in interleaved rounds. */
 async function compare(
   variants: readonly Variant[],
   outstanding: number,
@@ -100,7 +100,7 @@ interface Settings {
   readonly windowMs: number;
 }
 
-/** One model with several configurations, of which the first is what the others are compared with. */
+/** Compares configurations of one model with the first of them. */
 async function studyConfigs(
   folder: string,
   model: BenchModel,
@@ -223,14 +223,18 @@ async function studyInline(folder: string, settings: Settings): Promise<void> {
   console.log(`\ninline runs\n\n${table(head, rows)}`);
 }
 
-/** What can be asked for with `--only`. */
+/** The studies that `--only` can name. */
 const studies = { threads: studyThreads, batches: studyBatches, inline: studyInline, rows: studyRows };
 
 interface Options extends Settings {
   readonly only: string | undefined;
 }
 
-/** @throws An Error with a message for the user. */
+/**
+ * Reads the arguments.
+ *
+ * @throws An Error with a message for the user.
+ */
 function readOptions(): Options {
   const { values } = parseArgs({
     options: { rounds: { type: 'string' }, window: { type: 'string' }, only: { type: 'string' } },

@@ -1,10 +1,10 @@
 /** Tables in plain text. */
 
 /**
- * Lines up cells in columns: the first two to the left where they are text, numbers to the right.
+ * Lines up cells in columns: text in the first two to the left, numbers to the right.
  *
  * @param head - Titles of the columns.
- * @param rows - Cells; an empty one stands for nothing.
+ * @param rows - Cells, of which empty ones stand for nothing.
  */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = head.map((title, column) =>

@@ -1,4 +1,4 @@
-/** A commit of ours, checked out and built in an ignored folder, once. */
+/** Checks a commit of this project out into an ignored folder, and builds it there, once. */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
@@ -11,14 +11,14 @@ const run = promisify(execFile);
 /** This checkout; compiled, this file lies in `dist/bench/compare`. */
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 
-/** What is compared. */
+/** A build to compare. */
 export interface Checkout {
   readonly name: string;
-  /** Of its compiled entry point. */
+  /** Path of its compiled entry point. */
   readonly entry: string;
 }
 
-/** The working tree, which whoever called has built. */
+/** The working tree, which the caller has built. */
 export function workingTree(): Checkout {
   return { name: 'working tree', entry: join(root, 'dist/src/index.js') };
 }
@@ -26,7 +26,7 @@ export function workingTree(): Checkout {
 /**
  * Checks a commit out into a worktree, installs and builds it, or finds that done.
  *
- * @param progress - Told of each step.
+ * @param progress - Called at each step.
  * @throws An Error with the output of the step that failed.
  */
 export async function checkOut(commit: string, progress: (text: string) => void): Promise<Checkout> {
@@ -40,7 +40,7 @@ export async function checkOut(commit: string, progress: (text: string) => void)
     entry: join(folder, 'dist/src/index.js'),
   };
   if (existsSync(mark)) return checkout;
-  // A worktree whose folder somebody removed is still in git's list.
+  // Git still lists a worktree whose folder was removed.
   await git('worktree', 'prune');
   if (!existsSync(folder)) await git('worktree', 'add', '--detach', folder, hash);
   const npm = async (...args: string[]): Promise<void> => {
@@ -58,9 +58,8 @@ export async function checkOut(commit: string, progress: (text: string) => void)
     }
   };
   await npm('ci', '--no-audit', '--no-fund');
-  await npm('run', 'build:addon');
-  await npm('run', 'build:ts').catch((error: unknown) => {
-    // The compiler writes what it can. A commit whose tests have a wrong type can still be measured.
+  await npm('run', 'build').catch((error: unknown) => {
+    // The addon comes first, and the compiler writes what it can: a commit whose tests have a wrong type can still be measured.
     if (!existsSync(checkout.entry)) throw error;
   });
   await writeFile(mark, '');

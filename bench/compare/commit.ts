@@ -1,6 +1,6 @@
 /**
- * A process that serves with one commit's build: node commit.js <entry point> <repository> <model>…. It uses what every
- * commit has: createServer, infer, close.
+ * A process that serves with one commit's build: node commit.js <entry point> <repository> <model>…. It uses
+ * only what every commit has: createServer, infer, close.
  */
 import { pathToFileURL } from 'node:url';
 import type * as Package from '../../src/index.js';
@@ -9,7 +9,7 @@ import { models } from '../models.js';
 import type { Question } from './question.js';
 
 const [entry = '', repository = '', ...names] = process.argv.slice(2);
-// The same package at another commit.
+// The module is this package at another commit.
 const { createServer } = (await import(pathToFileURL(entry).href)) as typeof Package;
 const server = await createServer(repository, { modelControlMode: 'explicit', loadModels: names });
 
@@ -24,7 +24,7 @@ async function answer({ model: name, outstanding, windowMs }: Question): Promise
       kind: 'caller',
       name: 'tritonts',
       infer: (i) => handle.infer({ [input.name]: values[i % values.length] ?? [] }),
-      // What infer() promised.
+      // infer() returned it.
       read: (result) =>
         (result as Awaited<ReturnType<typeof handle.infer>>).outputs[output.name]?.data as Float32Array,
       close: () => Promise.resolve(),
@@ -35,7 +35,7 @@ async function answer({ model: name, outstanding, windowMs }: Question): Promise
 }
 
 process.on('message', (message) => {
-  // From the parent, as its type says.
+  // The parent sends nothing else.
   void answer(message as Question).then((value) => process.send?.(value));
 });
 process.on('disconnect', () => {

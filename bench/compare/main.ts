@@ -1,4 +1,6 @@
-/** `npm run bench:compare`: two commits of ours, interleaved. See bench/README.md. */
+/**
+ * `npm run bench -- compare`: compares two commits of this project in interleaved rounds. See bench/README.md.
+ */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -69,7 +71,7 @@ async function measureBoth(
         for (let round = -1; round < rounds; round++) {
           for (const { child, rates } of turnOrder(sides, round + 1)) {
             const rate = await child.ask({ model: name, outstanding, windowMs });
-            // The round before the first is for compilers and caches.
+            // The round before the first warms up compilers and caches.
             if (round >= 0) rates.push(rate);
           }
         }

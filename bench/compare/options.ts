@@ -1,10 +1,10 @@
-/** The command line of `npm run bench:compare`. */
+/** The command line of `npm run bench -- compare`. */
 import { parseArgs } from 'node:util';
 import { count } from '../options.js';
 
-/** What to run. */
+/** Options of the command. */
 export interface CompareOptions {
-  /** Whatever git takes for a commit. */
+  /** Anything that git takes for a commit. */
   readonly first: string;
   /** Undefined: the working tree. */
   readonly second: string | undefined;
@@ -13,11 +13,11 @@ export interface CompareOptions {
   readonly windowMs: number;
 }
 
-/** Models that are run: the path of a request, and one whose runs take long enough to wait for. */
+/** The models that run: two for the path of a request, and one whose runs take long enough to wait for. */
 export const compared: readonly string[] = ['add', 'identity', 'mlp'];
 
-/** How to call it. */
-export const compareUsage: string = `npm run bench:compare -- <commit> [<commit>] [options]
+/** The usage text. */
+export const compareUsage: string = `npm run bench -- compare <commit> [<commit>] [options]
   Without a second commit, the first is compared with the working tree.
   --only <model>  ${compared.join(', ')}; may be repeated
   --rounds <n>    interleaved rounds (default 9)

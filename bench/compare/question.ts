@@ -1,4 +1,4 @@
-/** What the process of a commit is asked. */
+/** A question to the process of a commit. */
 export interface Question {
   readonly model: string;
   readonly outstanding: number;

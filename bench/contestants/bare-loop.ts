@@ -1,4 +1,4 @@
-/** The bare C++ loop over the runtime: the limit of what can be had with this library file and these threads. */
+/** A bare C++ loop over the runtime: the limit of what this library file can do with these threads. */
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -9,7 +9,7 @@ import type { BareLoop } from './contestant.js';
 
 /** Batch sizes that are tried. */
 export const sizes: readonly number[] = [1, 8, 16, 32, 64];
-/** How often and how long each is tried. */
+/** How often and how long each size is tried. */
 const tries = { passes: 2, milliseconds: 60 } as const;
 
 const run = promisify(execFile);
@@ -20,7 +20,8 @@ const source = fileURLToPath(new URL('bench/native', root));
 const build = fileURLToPath(new URL('build/bench-native', root));
 
 /**
- * Builds the program with CMake, or finds it built. It is linked with parts of the addon's build, which comes first.
+ * Builds the program with CMake, or finds it built. It links parts of the addon's build, which therefore
+ * comes first.
  *
  * @returns Its path.
  */
@@ -37,12 +38,12 @@ export interface Answer {
   readonly seconds: number;
 }
 
-/** The started program. */
+/** The running program. */
 export class BareLoopProgram {
   readonly #child: ChildProcess;
   readonly #waiting: { resolve: (line: string) => void; reject: (error: Error) => void }[] = [];
   readonly #ended: Promise<void>;
-  /** Why it answers no more. */
+  /** Why it answers no more questions. */
   #end: Error | undefined;
 
   constructor({ program, library, path, threads, datatype, model: { input, output } }: BareLoopOptions) {
@@ -68,11 +69,11 @@ export class BareLoopProgram {
         ended(`ended with ${String(code)}: ${complaint.trim()}`);
       });
     });
-    // A program that has ended says why when it is asked; writing to it may fail before.
+    // Writing to a program that has ended may fail. The next question gets the reason of its end.
     child.stdin.on('error', () => undefined);
   }
 
-  /** Runs batches of this size one after the other for about so long. */
+  /** Runs batches of this size one after another for about this time. */
   async ask(batch: number, milliseconds: number): Promise<Answer> {
     const line = await new Promise<string>((resolve, reject) => {
       if (this.#end) {
@@ -82,18 +83,18 @@ export class BareLoopProgram {
       this.#waiting.push({ resolve, reject });
       this.#child.stdin?.write(`${batch} ${Math.ceil(milliseconds)}\n`);
     });
-    // The program's own words.
+    // The program printed it.
     return JSON.parse(line) as Answer;
   }
 
-  /** Lets it end. */
+  /** Ends it. */
   async close(): Promise<void> {
     this.#child.stdin?.end();
     await this.#ended;
   }
 }
 
-/** What the program is started with. */
+/** Arguments of the program. */
 export interface BareLoopOptions {
   /** From {@link buildBareLoop}. */
   readonly program: string;

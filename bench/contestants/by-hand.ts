@@ -1,13 +1,14 @@
 /**
- * onnxruntime-node with batches made by hand in JavaScript: what a careful user writes without us. Requests of a tick
- * are collected, concatenated, run together, and the answer is split. The runs still occupy the main thread.
+ * onnxruntime-node with batches made by hand in JavaScript, as a careful user writes it without tritonts.
+ * Requests of a tick are collected, concatenated and run together, and the answer is split. The runs still
+ * occupy the main thread.
  */
 import { onnxRuntime, type OrtData, type OrtSession } from '../../test/support/onnx/run.js';
 import type { Histogram } from '../histogram.js';
 import type { Caller } from './contestant.js';
 import type { Tensors } from './direct.js';
 
-/** The part of a typed array that a batch needs. */
+/** The part of a typed array's interface that a batch needs. */
 type Row<T> = OrtData & {
   readonly length: number;
   set(source: T, at: number): void;
@@ -20,13 +21,13 @@ interface Waiting<T> {
   readonly reject: (error: unknown) => void;
 }
 
-/** Runs items in batches; an answer is an array of its own, as it is with ours. */
+/** Runs items in batches. Each answer is an array of its own, as with tritonts. */
 export class HandBatcher<T extends Row<T>> {
   readonly #session: OrtSession;
   readonly #tensors: Tensors;
   readonly #maxBatchSize: number;
   readonly #allocate: (length: number) => T;
-  /** Memory of batches that have run, to be used again. */
+  /** Memory of batches that have run, for the next ones. */
   readonly #spare: T[] = [];
   readonly #sizes = new Map<number, number>();
   #waiting: Waiting<T>[] = [];
@@ -39,21 +40,21 @@ export class HandBatcher<T extends Row<T>> {
     this.#allocate = allocate;
   }
 
-  /** Batches by size so far. */
+  /** How many batches of each size have run. */
   get batches(): Histogram {
     return new Map(this.#sizes);
   }
 
-  /** The output for one item. The item must stay as it is until the answer. */
+  /** Returns the output for one item. The item must not change until then. */
   infer(item: T): Promise<Float32Array> {
     return new Promise((resolve, reject) => {
-      // After the promise jobs of this turn, in which other callers come.
+      // nextTick comes after the promise jobs of this turn, in which other callers come.
       if (this.#waiting.length === 0) process.nextTick(flush, this);
       this.#waiting.push({ item, resolve, reject });
     });
   }
 
-  /** Starts the runs for all that wait. */
+  /** Starts runs for all items that wait. */
   flush(): void {
     const waiting = this.#waiting;
     this.#waiting = [];
@@ -95,7 +96,7 @@ function flush(batcher: { flush(): void }): void {
   batcher.flush();
 }
 
-/** Asks a session in batches. The session stays its maker's. */
+/** Makes a contestant that asks a session in batches. Its creator closes the session. */
 export function openByHand<T extends Row<T>>(
   session: OrtSession,
   tensors: Tensors,
@@ -110,7 +111,7 @@ export function openByHand<T extends Row<T>>(
     kind: 'caller',
     name: 'batched by hand',
     infer: (index) => batcher.infer(items[index % items.length] ?? first),
-    // What infer() promised.
+    // infer() returned it.
     read: (answer) => answer as Float32Array,
     batches: () => batcher.batches,
     close: () => Promise.resolve(),

@@ -1,35 +1,35 @@
-/** What a benchmark asks of everybody it compares. */
+/** The interface of everything that the benchmark compares. */
 import type { Histogram } from '../histogram.js';
 import type { ContestantName, Round } from '../results.js';
 
-/** Answers requests, each a call with a promise. */
+/** A contestant that answers requests: each is a call that returns a promise. */
 export interface Caller {
   readonly kind: 'caller';
   readonly name: ContestantName;
   /**
-   * Makes the request for item `index` (of a list that it was opened with), from typed array on: what a user's code
-   * would do anew for each request is done anew here.
+   * Makes the request for item `index` of the list that it was opened with. It starts from the typed array:
+   * whatever a user's code would do for each request is done for each request.
    */
   readonly infer: (index: number) => Promise<unknown>;
-  /** The numbers of an answer, from what `infer` promised. */
+  /** The numbers in an answer of `infer`. */
   readonly read: (answer: unknown) => Float32Array;
-  /** Batches by size since it was opened. */
+  /** How many batches of each size have run since it was opened. */
   readonly batches?: () => Histogram;
   readonly close: () => Promise<void>;
 }
 
-/** Runs batches without callers, as fast as it can. */
+/** A contestant that runs batches without callers, as fast as it can. */
 export interface BareLoop {
   readonly kind: 'loop';
   readonly name: ContestantName;
   readonly measure: (milliseconds: number) => Promise<Round>;
-  /** The batch size it runs, and how it was found. */
+  /** The batch size that it runs, and how it was found. */
   readonly how: string;
   readonly close: () => Promise<void>;
 }
 
-/** Anybody who takes part. */
+/** A contestant. */
 export type Contestant = Caller | BareLoop;
 
-/** Threads for contestants; undefined: whatever each of them does by default. */
+/** Number of threads of a contestant; undefined: its own default. */
 export type Threads = number | undefined;

@@ -1,18 +1,18 @@
-/** onnxruntime-node as its documentation shows it: one `run` a request, on the main thread. */
+/** onnxruntime-node as its documentation shows it: one `run` for each request, on the main thread. */
 import { onnxRuntime, type OrtSession, type OrtTensor, type OrtType } from '../../test/support/onnx/run.js';
 import { passAs, takeFrom } from '../literals.js';
 import type { Caller } from './contestant.js';
 
-/** What a session is asked: one input, one output. */
+/** The one input and one output of a session. */
 export interface Tensors {
   readonly input: string;
   readonly output: string;
   readonly type: OrtType;
-  /** Of one item, without the batch. */
+  /** Dims of one item, without the batch. */
   readonly itemDims: readonly number[];
 }
 
-/** Asks a session for one item at a time. The session stays its maker's. */
+/** Makes a contestant that asks a session for one item at a time. Its creator closes the session. */
 export function openDirect(
   session: OrtSession,
   tensors: Tensors,
@@ -28,7 +28,7 @@ export function openDirect(
     name: 'onnxruntime-node',
     infer: (index) =>
       session.run(pass(new Tensor(type, items[index % items.length] ?? new Float32Array(), dims))),
-    // What run() promised, of a model with an FP32 output.
+    // run() returned it, for a model with an FP32 output.
     read: (answer) => take(answer as Record<string, OrtTensor>)?.data as Float32Array,
     close: () => Promise.resolve(),
   };

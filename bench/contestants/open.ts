@@ -1,4 +1,7 @@
-/** Opens the rivals of a model, makes sure that all give the same answers, and says how each runs. */
+/**
+ * Opens the rivals of tritonts for a model, checks that all give the same answers, and describes how each
+ * runs.
+ */
 import type { OrtSession, OrtType } from '../../test/support/onnx/run.js';
 import type { BenchModel, Items } from '../models.js';
 import { openBareLoop } from './bare-loop.js';
@@ -9,22 +12,22 @@ import { openPiscina, threadsOfWorker, workers } from './piscina.js';
 import { openSession } from './session.js';
 import type { Ours } from './tritonts.js';
 
-/** What opening takes. */
+/** Options for opening rivals. */
 export interface RivalOptions {
-  /** Of the model file. */
+  /** Path of the model file. */
   readonly path: string;
   readonly model: BenchModel;
   readonly items: Items;
   readonly threads: Threads;
-  /** Program of the bare loop, where it could be built. */
+  /** Program of the bare loop, if it could be built. */
   readonly bareLoop: string | undefined;
   /** The runtime's library file. */
   readonly library: string;
-  /** Threads of the bare loop where there is nothing said. */
+  /** Threads of the bare loop if the option does not set them. */
   readonly cores: number;
 }
 
-/** Opens everybody but ours; who cannot be opened is missing, with the reason. */
+/** Opens all contestants except tritonts. One that cannot be opened is left out, with a note. */
 export async function openRivals(
   options: RivalOptions,
 ): Promise<{ readonly contestants: Contestant[]; readonly failures: readonly string[] }> {
@@ -67,7 +70,7 @@ export async function openRivals(
   return { contestants, failures };
 }
 
-/** Releases the session with the contestant; the one that was opened first is closed last. */
+/** Releases the session with its contestant. The first one that was opened is closed last. */
 function ownSession(caller: Caller, session: OrtSession): Caller {
   return { ...caller, close: () => session.release() };
 }
@@ -79,9 +82,9 @@ function byHand(session: OrtSession, tensors: Tensors, { items, model }: RivalOp
 }
 
 /**
- * Asks all for the same items at once.
+ * Asks all contestants for the same items at once.
  *
- * @throws An Error where one answers something else than the first.
+ * @throws An Error if one answers something else than the first.
  */
 export async function checkAnswers(callers: readonly Caller[]): Promise<void> {
   const [first, ...others] = callers;
@@ -91,7 +94,7 @@ export async function checkAnswers(callers: readonly Caller[]): Promise<void> {
     (await Promise.all(indices.map((index) => infer(index)))).map(read);
   const expected = await ask(first);
   for (const caller of others) {
-    // A yardstick answers nothing.
+    // This yardstick has no answers.
     if (caller.name === 'setImmediate') continue;
     for (const [index, answer] of (await ask(caller)).entries()) {
       if (!near(answer, expected[index] ?? new Float32Array())) {
@@ -101,7 +104,7 @@ export async function checkAnswers(callers: readonly Caller[]): Promise<void> {
   }
 }
 
-/** Batches of another size are summed up in another order. */
+/** Batches of different sizes add numbers up in different orders. */
 function near(actual: Float32Array, expected: Float32Array): boolean {
   return (
     actual.length === expected.length &&
@@ -109,7 +112,7 @@ function near(actual: Float32Array, expected: Float32Array): boolean {
   );
 }
 
-/** Instances, threads and spinning of everybody, in words. */
+/** Describes the instances, threads and spinning of all contestants. */
 export function describeHow({ model }: Ours, contestants: readonly Contestant[], threads: Threads): string {
   const { instances, intraOpThreads, spinning, library } = model.runtimeInfo();
   const parts = [

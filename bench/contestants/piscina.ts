@@ -4,15 +4,15 @@ import type { Caller, Threads } from './contestant.js';
 import type { Tensors } from './direct.js';
 import type { Task, WorkerSetup } from './piscina-worker.js';
 
-/** Workers of the pool; each has a copy of the weights. */
+/** Number of workers in the pool. Each has a copy of the weights. */
 export const workers = 2;
 
-/** Threads that each worker's session gets, so that all together have as many as one contestant elsewhere. */
+/** Number of threads of each worker's session, so that all together have as many as any other contestant. */
 export function threadsOfWorker(threads: Threads): Threads {
   return threads === undefined ? undefined : Math.max(1, Math.floor(threads / workers));
 }
 
-/** The part of a pool that is used here; the package's own types don't hold under all of our checks. */
+/** The part of a pool that is used here. The package's own types fail some of this project's checks. */
 interface Pool {
   run(task: Task): Promise<Float32Array>;
   close(): Promise<void>;
@@ -27,14 +27,14 @@ interface PiscinaPackage {
   }) => Pool;
 }
 
-/** Starts the workers, each of which loads the model file at its first request. */
+/** Starts the workers. Each loads the model file at its first request. */
 export function openPiscina(
   path: string,
   tensors: Tensors,
   items: readonly (Float32Array | BigInt64Array)[],
   threads: Threads,
 ): Caller {
-  // Loaded here, so that a benchmark without it runs where it is not installed.
+  // It is loaded here, so that a benchmark without it runs where it is not installed.
   const { Piscina } = createRequire(import.meta.url)('piscina') as PiscinaPackage;
   const setup: WorkerSetup = { path, threads: threadsOfWorker(threads), output: tensors.output };
   const pool = new Piscina({
@@ -50,9 +50,9 @@ export function openPiscina(
     name: 'piscina',
     infer: (index) =>
       pool.run({ input, type, data: items[index % items.length] ?? new Float32Array(), dims }),
-    // What run() promised.
+    // run() returned it.
     read: (answer) => answer as Float32Array,
-    // To end a worker while it runs the runtime would abort the process: close() waits.
+    // The runtime would abort the process if a worker ended during a run. close() waits for the runs.
     close: () => pool.close(),
   };
 }

@@ -2,13 +2,13 @@
 import { onnxRuntime, type OrtSession, type OrtSessionOptions } from '../../test/support/onnx/run.js';
 import type { Threads } from './contestant.js';
 
-/** Session options with entries that our tests have no use for. */
+/** Session options, with entries that the tests do not use. */
 export interface SessionOptions extends OrtSessionOptions {
-  /** Session configuration of the runtime; nested keys are joined with dots. */
+  /** Session configuration of the runtime. Nested keys are joined with dots. */
   readonly extra?: Readonly<Record<string, unknown>>;
 }
 
-/** Options for that many threads that sleep while they wait, or none, for the package's defaults. */
+/** Options for a number of threads that sleep while they wait, or no options for the package's defaults. */
 export function sessionOptions(threads: Threads): SessionOptions {
   if (threads === undefined) return {};
   return {

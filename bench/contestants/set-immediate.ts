@@ -1,9 +1,12 @@
-/** The yardstick for our own overhead: a promise that the event loop's next turn resolves, and nothing else. */
+/**
+ * A yardstick for the overhead of tritonts: a promise that resolves in the event loop's next turn, and
+ * nothing else.
+ */
 import type { Caller } from './contestant.js';
 
 const nothing = new Float32Array(16);
 
-/** Resolves with nothing. */
+/** A contestant that resolves with nothing. */
 export function openSetImmediate(): Caller {
   return {
     kind: 'caller',

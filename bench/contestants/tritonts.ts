@@ -1,4 +1,4 @@
-/** Ours: a server with one model, asked through its public interface. */
+/** tritonts: a server with one model, asked through its public interface. */
 import {
   createServer,
   type AnyTensor,
@@ -13,7 +13,7 @@ import type { Caller, Threads } from './contestant.js';
 
 const none = new Float32Array();
 
-/** Our server, with what the other contestants need to know of it. */
+/** The server, with whatever the other contestants need to know about it. */
 export interface Ours extends Caller {
   readonly server: InferenceServer;
   readonly model: Model;
@@ -22,8 +22,8 @@ export interface Ours extends Caller {
 /**
  * Serves the model `name` of a repository.
  *
- * @param as - Says whether short batches may run on the JavaScript thread.
- * @param items - Typed arrays, one a request.
+ * @param as - Says whether short batches may run on the JS thread.
+ * @param items - Typed arrays, one for each request.
  */
 export async function openTritonts(
   as: OurName,
@@ -48,7 +48,7 @@ export async function openTritonts(
     server,
     model,
     infer: (index) => model.infer(pass(items[index % items.length] ?? none)),
-    // What infer() promised.
+    // infer() returned it.
     read: (answer) => take((answer as InferResult).outputs)?.data as Float32Array,
     batches: () => ofStatistics(model.statistics().batch_stats),
     close: () => server.close(),

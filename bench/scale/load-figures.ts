@@ -6,14 +6,16 @@ import type { Measured } from '../limits.js';
 import { Child } from '../child.js';
 import { turnOrder } from '../rounds.js';
 import { estimate, ratio } from '../statistics.js';
-import { writeModels, type Kind } from './models.js';
+import { writeModels } from './models.js';
+import type { Kind } from './names.js';
 import type { ScaleOptions } from './options.js';
 
 const models = 100;
 
 /**
- * Models that are configured each in its own way; alike but for the name, as of the customers of a service; and models of a few hundred
- * bytes, which only show what we add to a session that takes no time.
+ * Three kinds of models: each with another configuration; equal except for the name, like those of a
+ * service's customers; and models of a few hundred bytes, which only show what is added to a session that
+ * takes no time.
  */
 const kinds: readonly { readonly kind: Kind; readonly one?: number; readonly four?: number }[] = [
   { kind: 'various', one: 1.1, four: 0.8 },
@@ -21,7 +23,10 @@ const kinds: readonly { readonly kind: Kind; readonly one?: number; readonly fou
   { kind: 'add' },
 ];
 
-/** Fresh processes, which have loaded one model before, and repositories without other models, which a start looks at too. */
+/**
+ * Measures in fresh processes that have loaded one model before. Their repositories contain no other models,
+ * because a start looks at those, too.
+ */
 export async function measureLoading(
   _folder: string,
   options: ScaleOptions,
@@ -76,9 +81,9 @@ async function measureKind(
   });
 }
 
-/** One that loads, and how long it took. */
+/** A way to load. */
 interface Contestant {
-  /** As `loading.js` is told. */
+  /** The argument for `loading.js`. */
   readonly loaders: string;
   readonly atMost: number | undefined;
   readonly times: number[];

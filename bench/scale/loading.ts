@@ -1,34 +1,38 @@
 /**
- * A process that loads many models once, by our server or into sessions of onnxruntime-node, and says how long that took
- * or how much memory it has then: node loading.js <folder> <kind> <count> <threads of loading> <what>. 0 threads of loading are
- * onnxruntime-node, 'silent' onnxruntime-node without its telemetry, which is never on in our server.
+ * A process that loads many models once, with tritonts or into sessions of onnxruntime-node, and prints how
+ * long that took or how much memory it has then: node loading.js <folder> <kind> <count> <loading threads>
+ * <what>. 0 threads stands for onnxruntime-node, 'silent' for onnxruntime-node without its telemetry, which
+ * tritonts never switches on.
  */
 import { join } from 'node:path';
-import { createServer } from '../../src/index.js';
+import { createServer, type InferenceServer } from '../../src/index.js';
 import { openSession } from '../contestants/session.js';
 import type { OrtSession } from '../../test/support/onnx/run.js';
-import { kindOf, modelNames } from './models.js';
+import { kindOf, modelNames } from './names.js';
 
 const [folder = '', kind = '', count = '', loaders = '', what = ''] = process.argv.slice(2);
-// Before the clock starts: the library and what else is loaded once; where memory is asked for, also what V8's heap grows
-// by whoever uses it.
+// Everything that is loaded once comes before the measurement, such as the library. For memory, V8's heap
+// grows before it, too.
 const before = what === 'memory' ? 150 : 1;
 const all = modelNames(Number(count) + before, kindOf(kind));
 const names = all.slice(before);
 const sessions: OrtSession[] = [];
+/** A server that nobody has any more is closed when the collector finds it, which takes time from the others. */
+const servers: InferenceServer[] = [];
 
-/** One thread each: with sessions of one's own more would mean as many pools. */
+/** Each session has one thread: with more, each would have a pool of its own. */
 async function openSessions(some: readonly string[]): Promise<void> {
   for (const name of some) sessions.push(await openSession(join(folder, name, '1', 'model.onnx'), 1));
 }
 
 async function serve(some: readonly string[]): Promise<void> {
-  await createServer(folder, {
+  const server = await createServer(folder, {
     modelControlMode: 'explicit',
     loadModels: some,
     modelLoadConcurrency: Number(loaders),
     threads: 1,
   });
+  servers.push(server);
 }
 
 function memory(): number {
@@ -37,7 +41,7 @@ function memory(): number {
   return process.memoryUsage.rss();
 }
 
-// Read by the library when it is opened.
+// The library reads it when it is opened.
 if (loaders === 'silent') process.env['ORT_DISABLE_TELEMETRY'] = '1';
 const load = loaders === '0' || loaders === 'silent' ? openSessions : serve;
 await load(all.slice(0, before));

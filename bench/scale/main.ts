@@ -1,4 +1,4 @@
-/** `npm run bench:scale`: what many models, and many items, cost. See bench/README.md. */
+/** `npm run bench -- scale`: what many models and many items cost. See bench/README.md. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -45,7 +45,7 @@ async function main(options: ScaleOptions): Promise<void> {
   }
 }
 
-/** Shows one line that the next one replaces, where somebody is watching. */
+/** Shows a line that the next one replaces, if the output is a terminal. */
 function progress(text: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`);
 }

@@ -4,11 +4,11 @@ import { estimate, ratio } from '../statistics.js';
 import { Child } from '../child.js';
 import type { ScaleOptions } from './options.js';
 
-/** Items of a round, and of the long run whose memory is watched. */
+/** Number of items in a round, and in the long run whose memory is measured. */
 const short = 200_000;
 const long = 1_000_000;
 
-/** One process of its own. */
+/** Measures in a process of its own. */
 export async function measureMap(
   folder: string,
   { rounds }: ScaleOptions,

@@ -1,15 +1,15 @@
 /**
- * A process that maps a data set of small items, beside a closed loop with as many requests outstanding; sends the rates
- * of each round by turns, then for each tenth of a long data set the bytes that are in use.
+ * A process that maps a data set of small items, beside a closed loop with as many outstanding requests. It
+ * sends the rates of each round in turns, then the bytes in use after each tenth of a long data set.
  */
 import { createServer, type InferResult, type Inputs } from '../../src/index.js';
 import { measure } from '../measure.js';
-import { modelName } from './models.js';
+import { modelName } from './names.js';
 
 const [folder = '', rounds = '', short = '', long = ''] = process.argv.slice(2);
 const server = await createServer(folder, { modelControlMode: 'explicit', loadModels: [modelName(0)] });
 const model = server.model(modelName(0));
-/** As many as `map` keeps in flight by default: two batches. */
+/** `map` has as many in flight by default: two batches. */
 const outstanding = 2 * model.config.max_batch_size;
 const items = Array.from({ length: 64 }, (_, i) => new Float32Array(16).fill(i));
 const nothing = new Float32Array(16);
@@ -18,7 +18,7 @@ function* dataSet(length: number): Generator<Inputs> {
   for (let i = 0; i < length; i++) yield { x: items[i % items.length] ?? nothing };
 }
 
-/** Items a second. */
+/** Items per second. */
 async function map(length: number, each?: (done: number) => void): Promise<number> {
   const start = performance.now();
   let done = 0;
@@ -36,7 +36,7 @@ async function closedLoop(windowMs: number): Promise<number> {
       kind: 'caller',
       name: 'tritonts',
       infer: (i) => model.infer({ x: items[i % items.length] ?? nothing }),
-      // What infer() promised.
+      // infer() returned it.
       read: (answer) => (answer as InferResult).outputs['y']?.data as Float32Array,
       close: () => Promise.resolve(),
     },
@@ -45,7 +45,7 @@ async function closedLoop(windowMs: number): Promise<number> {
   return round.requestsPerSecond;
 }
 
-/** A tenth of the data set and of the window, so that compilers have seen both. */
+/** A tenth of the data set and of the window warms up the compilers. */
 const warm = await map(Number(short) / 10);
 await closedLoop(Number(short) / 10 / (warm / 1000));
 for (let round = 0; round < Number(rounds); round++) {

@@ -1,24 +1,29 @@
-/** What a model that nobody asks costs in memory. */
+/** What a model without requests costs in memory. */
 import { Child } from '../child.js';
 import type { Measured } from '../limits.js';
 import { turnOrder } from '../rounds.js';
 import { estimate, ratio } from '../statistics.js';
-import type { Kind } from './models.js';
+import type { Kind } from './names.js';
 import type { ScaleOptions } from './options.js';
 
-/** So many that pages and slack of the allocator don't matter. */
+/** With this many models, pages and the allocator's slack do not matter. */
 const models = 250;
 
-/** A model of one operator is shown, too: what we add is then a larger share. */
+/** A model with one operator is shown, too. What tritonts adds is a larger share of it. */
 const kinds: readonly { readonly kind: Kind; readonly limit?: { readonly atMost: number } }[] = [
   { kind: 'digits', limit: { atMost: 1.1 } },
   { kind: 'add' },
 ];
 
-/** V8 keeps room for young objects by how many there were; with little of it, what is resident is in use. */
+/**
+ * V8 keeps room for young objects by how many there were. With little room, resident memory is memory in use.
+ */
 const flags = ['--expose-gc', '--max-semi-space-size=1'];
 
-/** Fresh processes; resident memory after the load of many models less that before, by model. */
+/**
+ * Measures in fresh processes: resident memory after the load of many models, less that before, for each
+ * model.
+ */
 export async function measureMemory(
   folder: string,
   { rounds }: ScaleOptions,

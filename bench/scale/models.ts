@@ -1,35 +1,7 @@
 /** A repository of many small models. */
 import { writeRepository } from '../../test/support/repository.js';
 import { configOf, models } from '../models.js';
-
-const kinds = ['add', 'digits', 'various'] as const;
-
-/**
- * What the models are: y = x + 1 on 16 floats; the perceptron of examples/digits, 38 KB; or that with a configuration that
- * no other model has.
- */
-export type Kind = (typeof kinds)[number];
-
-/**
- * The kind of a name.
- *
- * @throws RangeError for others.
- */
-export function kindOf(name: string): Kind {
-  const kind = kinds.find((known) => known === name);
-  if (!kind) throw new RangeError(`no models of kind '${name}'`);
-  return kind;
-}
-
-/** Name of the i-th model of a kind. */
-export function modelName(i: number, kind: Kind = 'add'): string {
-  return `${kind}${String(i).padStart(4, '0')}`;
-}
-
-/** Names of the first `count` models of a kind. */
-export function modelNames(count: number, kind: Kind = 'add'): string[] {
-  return Array.from({ length: count }, (_, i) => modelName(i, kind));
-}
+import { modelNames, type Kind } from './names.js';
 
 /** Writes `count` models of a kind. */
 export async function writeModels(folder: string, count: number, kind: Kind): Promise<void> {

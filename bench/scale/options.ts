@@ -1,8 +1,8 @@
-/** The command line of `npm run bench:scale`. */
+/** The command line of `npm run bench -- scale`. */
 import { parseArgs } from 'node:util';
 import { count } from '../options.js';
 
-/** What to run. */
+/** Options of the command. */
 export interface ScaleOptions {
   readonly only: readonly Part[];
   readonly rounds: number;
@@ -14,8 +14,8 @@ type Part = 'served' | 'load' | 'memory' | 'map';
 
 const parts: readonly Part[] = ['served', 'load', 'memory', 'map'];
 
-/** How to call it. */
-export const scaleUsage: string = `npm run bench:scale -- [options]
+/** The usage text. */
+export const scaleUsage: string = `npm run bench -- scale [options]
   --only <part>  ${parts.join(', ')}; may be repeated
   --rounds <n>   interleaved rounds (default 5)
   --window <ms>  length of a turn (default 400)

@@ -1,4 +1,4 @@
-/** What a process that serves many models is asked. */
+/** A question to a process that serves many models. */
 export type Question =
   | { readonly ask: 'requests'; readonly models: number; readonly windowMs: number }
   | { readonly ask: 'idle'; readonly windowMs: number };

@@ -1,4 +1,4 @@
-/** Requests and idleness of servers with few and with many models. */
+/** Speed and idle cost of servers with few and with many models. */
 import type { Measured } from '../limits.js';
 import { turnOrder } from '../rounds.js';
 import { estimate, ratio } from '../statistics.js';
@@ -6,16 +6,18 @@ import { Child } from '../child.js';
 import type { Question } from './question.js';
 import type { ScaleOptions } from './options.js';
 
-/** Models that are loaded, server by server. */
+/** Number of loaded models, server by server. */
 export const servedCounts: readonly number[] = [1, 10, 100, 500, 1000];
 
-/** Models that are asked: one, or ten by turns. */
+/** Number of models that get requests: one, or ten in turn. */
 const asked = [1, 10] as const;
 
-/** V8 tidies up once, some seconds after work has ended: the median of several windows leaves that out. */
+/** V8 cleans up once, some seconds after work has ended. The median of several windows leaves that out. */
 const idle = { windows: 5, milliseconds: 2000 } as const;
 
-/** One process a count, all at once; each is asked in turn while the others have nothing to do. */
+/**
+ * Measures with one process for each count. All run at once; each works in turn while the others are idle.
+ */
 export async function measureServed(
   folder: string,
   { rounds, windowMs }: ScaleOptions,

@@ -1,4 +1,4 @@
-/** How often a model's weights are in memory. */
+/** How many times a model's weights are in memory. */
 import { addModel, mlpModel } from '../../test/support/models.js';
 import { writeRepository } from '../../test/support/repository.js';
 import { Child } from '../child.js';
@@ -9,10 +9,10 @@ import { estimate, ratio } from '../statistics.js';
 const many = 4;
 const width = 512;
 
-/** What allocators may add to what is required. */
+/** How much allocators may add, as a factor. */
 const margin = 1.1;
 
-/** Of the large model; of the small one next to nothing. */
+/** Bytes of the large model's weights. The small model has next to none. */
 const weightBytes = 4 * (512 * 2048 + 2048 * 2048 + 2048 * 512);
 
 function config(instances: number): string {
@@ -23,8 +23,8 @@ instance_group [ { kind: KIND_CPU, count: ${instances} } ]
 }
 
 /**
- * Resident memory of fresh processes. What instances, workers and pools cost besides is what they cost with a model that
- * has no weights.
+ * Measures resident memory of fresh processes. Instances, workers and pools cost something without weights,
+ * too. That is measured with a small model, and subtracted.
  *
  * @param folder - Where models may be written.
  */
@@ -52,7 +52,7 @@ export async function measureWeights(
     ).answer();
   const copies = async (who: 'ours' | 'piscina', instances: number, workers: number): Promise<number> => {
     progress(`weights: ${who}, ${instances} instance(s), ${workers} worker(s)`);
-    // At once: what is resident in one process is none of the other's.
+    // They run at the same time: resident memory of one process does not count for the other.
     const [holding, bare] = await Promise.all([
       resident(who, `weights${instances}`, workers),
       resident(who, `none${instances}`, workers),

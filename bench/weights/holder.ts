@@ -1,6 +1,6 @@
 /**
- * A process that has a model's weights and has answered from everywhere: node holder.js <ours|piscina> <repository>
- * <model> <input length> <workers>. Sends its resident bytes.
+ * A process that holds a model's weights and has answered from every thread: node holder.js <ours|piscina>
+ * <repository> <model> <input length> <workers>. It sends its resident bytes.
  */
 import { Worker } from 'node:worker_threads';
 import { createServer } from '../../src/index.js';
@@ -13,7 +13,7 @@ const item = new Float32Array(Number(length));
 async function ours(): Promise<void> {
   const server = await createServer(repository, { modelControlMode: 'explicit', loadModels: [model] });
   const { instances } = server.model(model).runtimeInfo();
-  // More at once than there are instances: each has run.
+  // There are more requests at once than instances, so each instance runs.
   await Promise.all(
     Array.from({ length: 4 * instances.length }, () => server.model(model).infer({ x: item })),
   );

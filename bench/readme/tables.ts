@@ -1,0 +1,94 @@
+/** The tables of the README and of docs/performance.md, as Markdown. */
+import { grouped, significant } from '../numbers.js';
+import type { ContestantName, ContestantRow } from '../results.js';
+import { columns, readmeRows, watched, type ReadmeRow } from './rows.js';
+import type { Stored } from './stored.js';
+
+/** Requests a second of the README's rows, with what ours comes to beside `onnxruntime-node`. */
+export function readmeTable(stored: Stored): string {
+  const rows = readmeRows.filter(({ inReadme }) => inReadme);
+  return [
+    markdown(
+      ['model', 'at once', ...columns.map(([, title]) => title), 'beside onnxruntime-node'],
+      rows.map((row) => [
+        row.title,
+        String(row.outstanding),
+        ...columns.map(([name]) => rateCell(rowOf(stored, row, name), name)),
+        timesCell(rowOf(stored, row, 'onnxruntime-node')),
+      ]),
+    ),
+    delaySentence(stored),
+    origin(stored),
+  ].join('\n\n');
+}
+
+/** Requests a second with median and 99th percentile of the latency, of all rows. */
+export function performanceTable(stored: Stored): string {
+  return [
+    markdown(
+      ['model', 'at once', ...columns.map(([, title]) => title)],
+      readmeRows.map((row) => [
+        row.title,
+        String(row.outstanding),
+        ...columns.map(([name]) => latencyCell(rowOf(stored, row, name), name)),
+      ]),
+    ),
+    'Each cell: requests/s; milliseconds from call to answer, median and 99th percentile.',
+    delaySentence(stored),
+    origin(stored),
+  ].join('\n\n');
+}
+
+function markdown(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
+  const rule = head.map((_, column) => (column === 0 ? '---' : '---:'));
+  return [line(head), line(rule), ...rows.map(line)].join('\n');
+}
+
+function rowOf(stored: Stored, { model, outstanding }: ReadmeRow, name: ContestantName): ContestantRow {
+  const load = stored.loads.find((one) => one.model === model && one.outstanding === outstanding);
+  const row = load?.contestants.find(({ contestant }) => contestant === name);
+  if (!row)
+    throw new Error(`the stored results have no ${name} for ${model} with ${outstanding} outstanding`);
+  return row;
+}
+
+function bold(text: string, name: ContestantName): string {
+  return name === 'tritonts' ? `**${text}**` : text;
+}
+
+function rateCell({ requestsPerSecond }: ContestantRow, name: ContestantName): string {
+  return bold(grouped(requestsPerSecond.median), name);
+}
+
+function latencyCell({ requestsPerSecond, latency }: ContestantRow, name: ContestantName): string {
+  const times = latency ? `; ${significant(latency.p50)}, ${significant(latency.p99)}` : '';
+  return `${bold(grouped(requestsPerSecond.median), name)}${times}`;
+}
+
+function timesCell({ ratios: { tritonts } }: ContestantRow): string {
+  return tritonts ? `${significant(tritonts.median)} ×` : '';
+}
+
+/** How late timers come beside everybody who was watched. */
+function delaySentence({ delays }: Stored): string {
+  const late = (name: ContestantName): string => {
+    const row = delays.find(({ contestant }) => contestant === name);
+    if (!row) throw new Error(`the stored results have no timers beside ${name}`);
+    return `${significant(row.p99.median)} ms`;
+  };
+  return (
+    `A timer shows how free the event loop is. While the ${watched.title} serves ${watched.outstanding} requests at once, a timer of ` +
+    `1 ms comes ${late('tritonts')} late with tritonts (p99). With onnxruntime-node it is ${late('onnxruntime-node')}, and with ` +
+    `batches by hand ${late('batched by hand')}.`
+  );
+}
+
+/** Where the figures come from. */
+function origin({ date, cpu, cores, platform, threads, rounds, versions, commit }: Stored): string {
+  return (
+    `Measured on ${date}: ${cpu}, ${cores} virtual cores, ${platform}; Node ${versions.node}, ` +
+    `ONNX Runtime ${versions.onnxruntime}, Piscina ${versions.piscina}, tritonts ${versions.tritonts} at ${commit}; ` +
+    `${threads} threads for everybody, medians of ${rounds} interleaved rounds. \`npm run bench -- --readme\` measures it on another machine.`
+  );
+}

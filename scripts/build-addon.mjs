@@ -2,8 +2,8 @@
 //
 //   node scripts/build-addon.mjs [--debug] [--out <folder>] [--define NAME=VALUE]…
 //
-// Nothing is downloaded: native/package.json names a Node-API version, so that cmake-js takes the
-// headers of node-api-headers. An npm setting `nodedir` would hide a fault there, hence it is cleared.
+// Nothing is downloaded: native/package.json names a Node-API version, so cmake-js takes the headers of
+// node-api-headers. npm's setting `nodedir` would hide a mistake there, so it is cleared.
 import { spawnSync } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -29,7 +29,7 @@ function cmake(command, ...more) {
     ...(values.debug ? ['--debug'] : []),
   ];
   const result = spawnSync(process.execPath, [cmakeJs, command, ...options, ...more], {
-    // Standard output belongs to what is run next, such as a benchmark that prints JSON.
+    // Standard output belongs to the next program, such as a benchmark that prints JSON.
     stdio: ['inherit', 2, 2],
     cwd: root,
     env: { ...process.env, npm_config_nodedir: '' },
@@ -38,6 +38,6 @@ function cmake(command, ...more) {
 }
 
 const defines = values.define.map((define) => `--CD${define}`);
-// An existing build is configured anew only when asked to. A build that fails begins again from nothing.
+// An existing build is only configured again on demand. If a build fails, it starts again from nothing.
 process.exitCode =
   (defines.length > 0 && cmake('configure', ...defines)) || cmake('compile', ...defines, '--parallel', '4');

@@ -1,5 +1,5 @@
-// Checks the types of examples/electron against those of the electron package, which is installed from npm, without its
-// program, into build/electron. Needs `npm run build`.
+// Checks the types of examples/electron against those of the electron package. The package is installed from
+// npm into build/electron, without its program. Needs `npm run build`.
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -11,7 +11,7 @@ const folder = join(root, 'build', 'electron');
 mkdirSync(folder, { recursive: true });
 const { electron } = JSON.parse(readFileSync(join(example, 'package.json'), 'utf8')).devDependencies;
 writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true, devDependencies: { electron } }));
-// Its install script downloads the program, which types do not need.
+// Electron's install script downloads the program, which types do not need.
 execFileSync('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund'], {
   cwd: folder,
   stdio: 'inherit',

@@ -1,24 +1,32 @@
-// Runs all checks that need no tests, beside each other, and shows what the failing ones said. Exits with 1 if one fails.
+// Runs all checks that are no tests, or those that are named, at the same time, and prints what the failing ones said:
+// npm run check [-- types | format | lint]… Exits with 1 if one fails.
 import { spawn } from 'node:child_process';
+import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** Each a list of npm scripts that need what those before them made. */
-const chains = [['build:ts', 'docs:check'], ['format:check'], ['lint']];
+/** Each a list of commands that run one after the other. */
+const checks = {
+  // The documents are compared with what was built.
+  types: ['node scripts/build.mjs ts', 'node scripts/write-compatibility.mjs --check'],
+  format: ['prettier --check .', 'node scripts/clang-format.mjs'],
+  lint: ['oxlint --type-aware --deny-warnings', 'depcruise src', 'node scripts/engine-arrows.mjs'],
+};
 
-function run(script) {
+function run(command) {
   return new Promise((resolve) => {
     const output = [];
-    const child = spawn('npm', ['run', '--silent', script], {
+    const child = spawn(command, {
       cwd: root,
       stdio: ['ignore', 'pipe', 'pipe'],
-      shell: process.platform === 'win32',
+      shell: true,
+      env: { ...process.env, PATH: [join(root, 'node_modules', '.bin'), process.env.PATH].join(delimiter) },
     });
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => output.push(chunk));
     child.once('error', (error) => output.push(Buffer.from(`${String(error)}\n`)));
     child.once('close', (code) => {
-      console.log(`${code === 0 ? 'ok    ' : 'FAILED'} ${script}`);
+      console.log(`${code === 0 ? 'ok    ' : 'FAILED'} ${command}`);
       if (code !== 0) {
         process.stderr.write(Buffer.concat(output));
         process.exitCode = 1;
@@ -28,8 +36,12 @@ function run(script) {
   });
 }
 
+const names = process.argv.slice(2);
+const unknown = names.find((name) => !Object.hasOwn(checks, name));
+if (unknown !== undefined)
+  throw new RangeError(`Expected ${Object.keys(checks).join(', ')} but received ${unknown}`);
 await Promise.all(
-  chains.map(async (scripts) => {
-    for (const script of scripts) if (!(await run(script))) return;
+  (names.length > 0 ? names : Object.keys(checks)).map(async (name) => {
+    for (const command of checks[name]) if (!(await run(command))) return;
   }),
 );

@@ -1,7 +1,7 @@
-// Checks the format of all C++ files, or mends it with --write.
+// Checks the format of all C++ files, or corrects it with --write.
 //
-// The version is pinned: formats of others differ. It comes from PyPI into an ignored folder; where there is no Python
-// to fetch it with, the check is skipped, aloud.
+// The version is pinned, because versions format differently. It comes from PyPI into an ignored folder.
+// Without Python the check is skipped, with a message.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -1,5 +1,5 @@
-// Holds the shape of native/: which folder may include which, no circle between folders or headers, and files that can
-// be read in one sitting.
+// Checks the structure of native/: which folder may include which, no circles between folders or headers, and
+// no file that is too long to read in one go.
 //
 //   node scripts/engine-arrows.mjs
 //
@@ -10,7 +10,10 @@ import { fileURLToPath } from 'node:url';
 
 const root = join(dirname(dirname(fileURLToPath(import.meta.url))), 'native');
 
-/** What each folder may include besides itself and `platform`. `engine` is the contract, engine/backend.h. */
+/**
+ * The folders that each folder may include, besides itself and `platform`. `engine` stands for
+ * engine/backend.h.
+ */
 const allowed = {
   'engine/base': [],
   'engine/memory': ['engine/base'],
@@ -18,6 +21,7 @@ const allowed = {
   engine: ['engine/base', 'engine/memory', 'engine/request'],
   'engine/scheduling': ['engine/base', 'engine/request'],
   'engine/running': ['engine', 'engine/base', 'engine/memory', 'engine/request', 'engine/scheduling'],
+  'engine/ensemble': ['engine', 'engine/base', 'engine/memory', 'engine/request', 'engine/running'],
   'engine/port': [
     'engine',
     'engine/base',
@@ -32,16 +36,17 @@ const allowed = {
     'engine/memory',
     'engine/request',
     'engine/running',
+    'engine/ensemble',
     'engine/port',
   ],
-  // What opens libraries says why it could not, and asks for time at the process' exit.
+  // Code that opens libraries reports why it could not, and asks for time when the process exits.
   device: ['engine/base'],
   platform: ['engine/base'],
 };
-/** Lines of a file, at most. */
+/** The most lines of a file. */
 const mostLines = 320;
 
-/** Files of the engine, by their paths from `root`. */
+/** Files of the engine, by their paths below `root`. */
 const files = ['engine', 'device', 'platform']
   .flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true }).map((name) => join(folder, String(name))),
@@ -51,7 +56,7 @@ const files = ['engine', 'device', 'platform']
 
 const folderOf = (file) => dirname(file);
 const faults = [];
-/** Headers that each header includes. */
+/** Headers by the header that includes them. */
 const includes = new Map();
 
 for (const file of files) {
@@ -78,7 +83,7 @@ for (const file of files) {
   if (file.endsWith('.h')) includes.set(file, own);
 }
 
-/** Headers from one to itself. */
+/** Headers that lead from one back to itself. */
 function circle(file, path, done) {
   if (path.includes(file)) return [...path.slice(path.indexOf(file)), file];
   if (done.has(file)) return undefined;

@@ -7,7 +7,10 @@ import { fileURLToPath } from 'node:url';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
-/** The newest version of each library that a file asks for, and the symbols that it is asked for; none: not asked for. */
+/**
+ * The newest version of each library that a file needs, with the symbols that need it. Libraries that it does
+ * not need are absent.
+ */
 export function floors(file) {
   const symbols = execFileSync('objdump', ['-T', file], { encoding: 'utf8', maxBuffer: 2 ** 26 });
   const newest = {};

@@ -1,12 +1,13 @@
-// Builds the engine's C++ tests, which know nothing of Node, and runs them, the program that takes memory and threads
-// away, the one that plays random schedules against a model of the engine, and the stress program.
+// Builds and runs the engine's C++ tests, which need no Node; the program that takes memory and threads away;
+// the one that runs random schedules against a model of the engine; and the stress program.
 //
 //   node scripts/native-tests.mjs [--sanitize address,undefined | thread] [--filter TEXT | --property]
 //                                 [--seconds SECONDS] [--seed NUMBER]
 //
-// --filter: only tests whose name contains TEXT, and no other program. --property: only random schedules, for so many
-// seconds (60), and with a seed that is drawn where none is given; else they are always the same ones. --seconds (3)
-// and --seed are the stress program's otherwise. Needs CMake and a compiler; tests of the onnxruntime backend run where onnxruntime-node is installed.
+// --filter: runs only tests whose name contains TEXT, and no other program. --property: runs only random
+// schedules, for --seconds (60), with a random seed unless --seed is given. Otherwise the schedules are
+// always the same, and --seconds (3) and --seed are for the stress program. Needs CMake and a compiler. Tests
+// of the onnxruntime backend run if onnxruntime-node is installed.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -26,7 +27,7 @@ const { values } = parseArgs({
   },
 });
 
-/** The suffix of the build folder for each set of sanitizers, which do not mix. */
+/** The suffix of the build folder for each set of sanitizers. Their builds cannot be mixed. */
 const suffixes = { '': '', 'address,undefined': '-asan', thread: '-tsan' };
 const suffix = suffixes[values.sanitize];
 if (suffix === undefined) {
@@ -35,7 +36,7 @@ if (suffix === undefined) {
 }
 const build = join(root, 'build', `native-tests${suffix}`);
 
-/** Runs a program and ends this one where it fails. */
+/** Runs a program. If it fails, this process exits. */
 function run(program, args, env = {}) {
   const result = spawnSync(program, args, { stdio: 'inherit', cwd: root, env: { ...process.env, ...env } });
   if (result.error) throw result.error;
@@ -45,7 +46,7 @@ function run(program, args, env = {}) {
   }
 }
 
-/** The library file that the installed onnxruntime-node carries for this system. */
+/** The library file of the installed onnxruntime-node for this system. */
 function runtimeLibrary() {
   let carrier;
   try {

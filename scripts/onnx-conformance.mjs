@@ -1,7 +1,9 @@
-// Runs the test cases that the Python package `onnx` publishes through createServer: npm run test:onnx [-- options].
+// Runs the test cases that the Python package `onnx` publishes through createServer: npm test -- onnx [--
+// options].
 //
-// Into ignored folders it puts a Python environment with that package, the cases as a model repository, and a program that
-// runs a case in the bare ONNX Runtime; then test/conformance/run.ts, which has the options, does the rest.
+// It puts a Python environment with that package, the cases as a model repository, and a program that runs a
+// case in the bare ONNX Runtime into ignored folders. Then test/conformance/run.ts, which has the options,
+// runs the cases.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

@@ -2,11 +2,12 @@
 //
 //   node scripts/other-runtime.mjs [--quick] [version of onnxruntime-node]…
 //
-// By default the oldest that is allowed and two between. Each is installed in .other-runtime/<version>, with this package
-// built beside it, so that everything there finds that version and no other. Then there run
+// By default these are the oldest allowed version and two in between. Each is installed in
+// .other-runtime/<version>, and this package is built beside it, so that everything there finds that version
+// and no other. It runs
 //   the native tests of the backend, with that library;
-//   the tests of backends and servers, where that version is the one that is installed (--quick: not those of servers);
-//   the tests of processes that use two versions at once: named by option beside the installed one, in both directions.
+//   the tests of backends and servers, with that version installed (--quick: without those of servers);
+//   the tests of processes that use two versions at once, one of them by option, in both directions.
 import { spawnSync } from 'node:child_process';
 import {
   cpSync,
@@ -31,7 +32,7 @@ const { values, positionals } = parseArgs({
 });
 const versions = positionals.length > 0 ? positionals : ['1.17.0', '1.20.1', '1.23.2'];
 
-/** What is run where a version is the installed one. */
+/** The tests that run with a version as the installed one. */
 const installed = ['backends', join('ending', 'onnxruntime'), ...(values.quick ? [] : ['server'])];
 
 /** Runs a program; false where it fails. */
@@ -45,7 +46,7 @@ function run(args, cwd, env = {}) {
   return status === 0;
 }
 
-/** A folder with that version, and this package beside it. */
+/** Creates a folder with that version and this package beside it. Returns its path. */
 function prepare(version) {
   const folder = join(root, '.other-runtime', version);
   const carrier = join(folder, 'node_modules', 'onnxruntime-node');
@@ -57,7 +58,7 @@ function prepare(version) {
     const { status } = spawnSync('npm', npm, { cwd: folder, stdio: 'inherit' });
     if (status !== 0) throw new Error(`onnxruntime-node ${version} cannot be installed`);
   }
-  // Not links: a module is looked for from where its importer really is.
+  // These are no links, because Node looks modules up from the real path of their importer.
   rmSync(join(folder, 'dist'), { recursive: true, force: true });
   cpSync(join(root, 'dist'), join(folder, 'dist'), { recursive: true });
   for (const name of ['build', 'native', 'test', 'examples']) {
@@ -66,7 +67,7 @@ function prepare(version) {
   return { folder, library: libraryOf(carrier) };
 }
 
-/** The library that a package carries for this system. */
+/** The library file of a package for this system. */
 function libraryOf(carrier) {
   for (const abi of readdirSync(join(carrier, 'bin'))) {
     const folder = join(carrier, 'bin', abi, process.platform, process.arch);
@@ -95,7 +96,7 @@ for (const version of versions) {
     'tests where it is installed': () =>
       run(['--enable-source-maps', '--test', ...files], folder, { TRITONTS_OTHER_ORT: developed }),
     'tests beside the installed one': () =>
-      run([join(root, 'scripts', 'test.mjs'), join('ending', 'onnxruntime')], root, {
+      run([join(root, 'scripts', 'node-tests.mjs'), 'ending/onnxruntime'], root, {
         TRITONTS_OTHER_ORT: library,
       }),
   };

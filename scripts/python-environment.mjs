@@ -1,4 +1,4 @@
-// A Python environment of its own in an ignored folder, with the packages of a requirements file.
+// Creates a Python environment in an ignored folder, with the packages of a requirements file.
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 
 export const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
-/** Runs a program to its end; ends this process if that fails. */
+/** Runs a program to its end. If it fails, this process exits. */
 export function run(file, args, stdio = 'inherit') {
   const { status, error } = spawnSync(file, args, { cwd: root, stdio });
   if (status === 0) return;
@@ -14,14 +14,14 @@ export function run(file, args, stdio = 'inherit') {
   process.exit(1);
 }
 
-/** Makes the environment, or uses one that has the same packages; returns the path of its Python. */
+/** Creates the environment, or uses one with the same packages. Returns the path of its Python. */
 export function pythonWith(wanted, folder) {
   const venv = join(root, folder);
   const python = join(
     venv,
     ...(process.platform === 'win32' ? ['Scripts', 'python.exe'] : ['bin', 'python']),
   );
-  // A copy of what was installed, written last.
+  // A copy of the requirements, which is written after the installation.
   const installed = join(venv, 'requirements.txt');
   if (existsSync(installed) && readFileSync(installed, 'utf8') === readFileSync(wanted, 'utf8'))
     return python;

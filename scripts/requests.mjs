@@ -12,6 +12,6 @@ if (!(Number(values.requests) > 0) || !Number.isSafeInteger(seed)) {
   throw new RangeError('expected a number above 0 for --requests, and a whole one for --seed');
 }
 const env = { ...process.env, TRITONTS_REQUESTS: values.requests, TRITONTS_REQUESTS_SEED: String(seed) };
-const runner = join(dirname(fileURLToPath(import.meta.url)), 'test.mjs');
-const result = spawnSync(process.execPath, [runner, join('test', 'requests')], { stdio: 'inherit', env });
+const runner = join(dirname(fileURLToPath(import.meta.url)), 'node-tests.mjs');
+const result = spawnSync(process.execPath, [runner, 'test/requests/'], { stdio: 'inherit', env });
 process.exitCode = result.status ?? 1;

@@ -1,5 +1,5 @@
-// Writes dist/src/index.d.ts, the types of the whole package in one file: what src/index.ts exports, and nothing that is
-// marked @internal. It replaces what tsc writes there for that one file.
+// Writes the types of each entry of the package in one file, dist/src/index.d.ts for example: the exports of its source,
+// without anything that is marked @internal. It replaces the file that tsc writes there.
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,40 +7,55 @@ import { rollup } from 'rollup';
 import { dts } from 'rollup-plugin-dts';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const target = join(root, 'dist', 'src', 'index.d.ts');
-// Compilers that are told of no types (`"types": []`, the default from TypeScript 6 on) would not know Buffer.
+const folder = join(root, 'dist', 'src');
+const entries = ['index', 'javascript/index', 'metrics/serve'];
+const targetOf = (entry) => join(folder, `${entry}.d.ts`);
+// Without types (`"types": []`, the default from TypeScript 6 on) a compiler would not know Buffer.
 const head = '/// <reference types="node" />\n';
 
-/** Whether tsc has written no types since they were rolled up. */
+/** Whether tsc has written no types since they were last rolled up. */
 function isRecent() {
-  if (!readFileSync(target, 'utf8').startsWith(head)) return false;
-  const { mtimeMs } = statSync(target);
-  const folder = dirname(target);
+  const targets = entries.map(targetOf);
+  if (!targets.every((target) => readFileSync(target, 'utf8').startsWith(head))) return false;
+  // They are written one after the other, and tsc before all of them.
+  const rolled = Math.min(...targets.map((target) => statSync(target).mtimeMs));
   return readdirSync(folder, { recursive: true })
-    .filter((file) => file.endsWith('.d.ts'))
-    .every((file) => statSync(join(folder, file)).mtimeMs <= mtimeMs);
+    .map((file) => join(folder, file))
+    .filter((file) => file.endsWith('.d.ts') && !targets.includes(file))
+    .every((file) => statSync(file).mtimeMs <= rolled);
 }
 if (isRecent()) process.exit();
 
 const compilerOptions = { stripInternal: true, incremental: false, tsBuildInfoFile: undefined };
-const bundle = await rollup({
-  input: join(root, 'src', 'index.ts'),
-  plugins: [dts({ tsconfig: join(root, 'tsconfig.json'), compilerOptions })],
-  external: /^node:/,
-  onwarn(warning) {
-    throw new Error(warning.message);
-  },
+
+async function roll(entry) {
+  const bundle = await rollup({
+    input: join(root, 'src', `${entry}.ts`),
+    plugins: [dts({ tsconfig: join(root, 'tsconfig.json'), compilerOptions })],
+    external: /^node:/,
+    onwarn(warning) {
+      throw new Error(warning.message);
+    },
+  });
+  const {
+    output: [{ code }],
+  } = await bundle.generate({ format: 'es' });
+  await bundle.close();
+  return code;
+}
+
+// A program can add to ModelRegistry only if its declaration itself is exported; a list of exports is not
+// enough.
+function exportRegistry(code) {
+  const registry = 'interface ModelRegistry {';
+  const inList = /(export type \{[^}]*)\bModelRegistry, /;
+  if (!code.includes(`\n${registry}`) || !inList.test(code))
+    throw new Error('ModelRegistry is not where it was');
+  return code.replace(`\n${registry}`, `\nexport ${registry}`).replace(inList, '$1');
+}
+
+const rolled = [];
+for (const entry of entries) rolled.push(await roll(entry));
+rolled.forEach((code, i) => {
+  writeFileSync(targetOf(entries[i]), head + (entries[i] === 'index' ? exportRegistry(code) : code));
 });
-const {
-  output: [{ code }],
-} = await bundle.generate({ format: 'es' });
-await bundle.close();
-
-// A program that adds to ModelRegistry can do so only where it is exported as it is declared, and not by a list.
-const registry = 'interface ModelRegistry {';
-const inList = /(export type \{[^}]*)\bModelRegistry, /;
-if (!code.includes(`\n${registry}`) || !inList.test(code))
-  throw new Error('ModelRegistry is not where it was');
-const types = code.replace(`\n${registry}`, `\nexport ${registry}`).replace(inList, '$1');
-
-writeFileSync(target, head + types);

@@ -1,12 +1,14 @@
-// Builds the addon under a sanitizer, in a folder of its own, and runs the compiled tests with it in an ordinary Node:
+// Builds the addon under a sanitizer, in its own folder, and runs the compiled tests with it in an ordinary
+// Node:
 //
 //   node scripts/sanitized-tests.mjs address | thread [part of a path]… [--option of node --test]…
 //
-// Node is not instrumented, so the sanitizer's library is preloaded, and only what the addon does is watched. Reports of
-// all processes, also of those that tests start, go to files; the command prints them and counts them:
-//   address  any report fails it; what UBSan sees ends the process with a message, and so fails its test
-//   thread   reports that contain a frame of the addon fail it; others are counted only, since synchronisation inside Node
-//            is not seen
+// Node is not instrumented, so the sanitizer's library is preloaded, and only the addon is checked. The
+// reports of all processes, including those that tests start, go to files, which this command prints and
+// counts:
+//   address  any report is a failure. A report of UBSan ends the process with a message, and so fails its test.
+//   thread   reports with a frame of the addon are failures. Others are only counted, because synchronisation inside Node
+//            is not seen.
 // Needs Linux, CMake and g++ with its sanitizers.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -16,21 +18,21 @@ import { fileURLToPath } from 'node:url';
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const suppressions = (name) => join(root, 'native', 'test', name);
 
-/** What each sanitizer wants: its flags, library, options, and the tests that are run where none are named. */
+/** For each sanitizer: its flags, library, options, and the tests that run if none are named. */
 const sanitizers = {
   address: {
     flags: 'address,undefined',
     library: 'libasan.so',
     env: (log) => ({
       ASAN_OPTIONS: [
-        // V8 leaves most of its memory to the end of the process. What the engine leaks is found by the native tests
-        // under the same sanitizer, and by npm run leak.
+        // V8 leaves most of its memory to the end of the process. Leaks of the engine are found by the native
+        // tests under the same sanitizer, and by npm test -- leak.
         'detect_leaks=0',
-        // As malloc does: tests ask for more than there is.
+        // Tests ask for more memory than there is, and malloc returns null then.
         'allocator_may_return_null=1',
         `log_path=${log}`,
       ].join(':'),
-      // It ends the process and writes to stderr only: a code that no test expects.
+      // UBSan ends the process and writes to stderr only. No test expects this code.
       UBSAN_OPTIONS: 'print_stacktrace=1:exitcode=99',
     }),
     tests: [],
@@ -43,17 +45,19 @@ const sanitizers = {
       TSAN_OPTIONS: [
         'ignore_noninstrumented_modules=1',
         `suppressions=${suppressions('tsan.supp')}`,
-        // A report is judged here; the process goes on, and ends as it would without.
+        // This command judges the reports, so the process goes on and ends as usual.
         'exitcode=0',
-        // A process that exits during a run that hangs leaves its threads, on purpose. Tests count them where they matter.
+        // A process that exits during a run that hangs leaves its threads on purpose. Tests count threads if
+        // they matter.
         'report_thread_leaks=0',
-        // Tests measure how long an ending takes, and a second is what it waits for late races by default.
+        // Tests measure how long an ending takes. By default it would wait a second for late races.
         'atexit_sleep_ms=100',
         'allocator_may_return_null=1',
         `log_path=${log}`,
       ].join(':'),
     }),
-    // All that has threads. The rest (configurations, datatypes, examples) runs the same native code once more.
+    // These are all tests with threads. The others (configurations, datatypes, examples) run the same native
+    // code again.
     tests: ['addon/', 'backends/', 'ending/', 'environments/', 'faults/', 'memory/', 'server/'],
     counts: (report) => /\(tritonts(_faults)?\.node\+0x/.test(report),
   },
@@ -83,7 +87,7 @@ mkdirSync(reports);
 const named = args.some((argument) => !argument.startsWith('--'));
 const { status } = spawnSync(
   process.execPath,
-  [join(root, 'scripts', 'test.mjs'), ...(named ? [] : sanitizer.tests), ...args],
+  [join(root, 'scripts', 'node-tests.mjs'), ...(named ? [] : sanitizer.tests), ...args],
   {
     cwd: root,
     stdio: 'inherit',
@@ -96,7 +100,7 @@ const { status } = spawnSync(
   },
 );
 
-/** The reports of all processes. A file has several where the sanitizer lets the process go on. */
+/** The reports of all processes. A file has several if the sanitizer lets the process go on. */
 const texts = readdirSync(reports)
   .sort()
   .flatMap((file) => readFileSync(join(reports, file), 'utf8').split(/^={18}$/m))

@@ -1,4 +1,4 @@
-// Trains, exports, serves and compares examples/sklearn: npm run example:sklearn.
+// Runs examples/sklearn: trains, exports, serves and compares. npm run demo -- sklearn
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

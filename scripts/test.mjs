@@ -1,39 +1,99 @@
-// Runs the compiled tests: node scripts/test.mjs [mode]… [part of a path]… [--option of node --test]…
-//
-// --copies     as where external buffers are forbidden, in Electron for example, everything crosses by copy
-// --plain      without all that only makes things faster, and that is
-// --no-inline    runs on the JS thread
-// --no-spin      threads that look for work before they sleep
-import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
-import { fileURLToPath } from 'node:url';
+// npm test [-- <what>]: runs the tests, or another proof. docs/testing.md says what each shows.
+import { launch } from './launch.mjs';
 
-const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const args = process.argv.slice(2);
-const optimisations = {
-  '--no-inline': { TRITONTS_INLINE: '0' },
-  '--no-spin': { TRITONTS_SPIN: '0' },
-};
-const modes = {
-  '--copies': { TRITONTS_NO_EXTERNAL_BUFFERS: '1' },
-  '--plain': Object.assign({}, ...Object.values(optimisations)),
-  ...optimisations,
-};
-const options = args.filter((argument) => argument.startsWith('--') && !(argument in modes));
-const parts = args.filter((argument) => !argument.startsWith('--'));
+const tests = 'scripts/node-tests.mjs';
+const sanitized = 'scripts/sanitized-tests.mjs';
+const choice = '[part/of/a/path]… [--option=value of node --test]…';
 
-// A compiled file whose source is gone is no test any more.
-const files = readdirSync(join(root, 'dist', 'test'), { recursive: true })
-  .filter((file) => file.endsWith('.test.js'))
-  .map((file) => join('dist', 'test', file))
-  .filter((file) => existsSync(join(root, relative('dist', file).replace(/\.js$/, '.ts'))))
-  .filter((file) => parts.length === 0 || parts.some((part) => file.includes(part)))
-  .sort();
-
-const result = spawnSync(process.execPath, ['--enable-source-maps', '--test', ...options, ...files], {
-  cwd: root,
-  stdio: 'inherit',
-  env: Object.assign({ ...process.env }, ...args.map((argument) => modes[argument] ?? {})),
+launch('npm test', {
+  '': {
+    does: 'The Node tests: all, or those whose path has one of the parts, such as server/ or /errors. A part has a slash.',
+    options: `[--copies] [--plain] [--no-inline] [--no-spin] ${choice}`,
+    run: [tests],
+  },
+  copies: {
+    does: 'The same as with --copies: everything crosses by copy, as where external buffers are forbidden.',
+    options: choice,
+    run: [tests, '--copies'],
+  },
+  plain: {
+    does: 'The same as with --plain: without what only makes things faster (--no-inline and --no-spin).',
+    options: choice,
+    run: [tests, '--plain'],
+  },
+  asan: {
+    does: 'The Node tests with the addon under AddressSanitizer and UBSan.',
+    options: choice,
+    run: [sanitized, 'address'],
+  },
+  tsan: {
+    does: 'The Node tests of what has threads, with the addon under ThreadSanitizer.',
+    options: choice,
+    run: [sanitized, 'thread'],
+  },
+  native: {
+    does: 'The tests of the engine and the backends in C++, without Node.',
+    options:
+      '[--sanitize address,undefined | thread] [--filter <text> | --property] [--seconds <n>] [--seed <n>]',
+    run: ['scripts/native-tests.mjs'],
+    builds: [],
+  },
+  property: {
+    does: 'Random schedules through a server, then as long others through the engine.',
+    options: '[--seconds <n>] [--seed <n>]',
+    run: ['scripts/property.mjs'],
+  },
+  requests: {
+    does: 'Random requests in every form.',
+    options: '[--requests <n>] [--seed <n>]',
+    run: ['scripts/requests.mjs'],
+  },
+  fuzz: {
+    does: 'Random and damaged configurations.',
+    options: '[--seconds <n>] [--seed <n>]',
+    run: ['dist/test/config/fuzz.js'],
+    builds: ['ts'],
+  },
+  soak: {
+    does: 'A million requests; fails where memory grows.',
+    options: '[--requests <n>] [--seed <n>] [--out <folder>]',
+    node: ['--expose-gc'],
+    run: ['dist/test/soak/main.js'],
+  },
+  leak: {
+    does: 'Thousands of cycles of load, use and close; fails where memory grows.',
+    options: '[--cycles <n>] [--warm-up <n>] [--out <folder>]',
+    node: ['--expose-gc'],
+    run: ['dist/test/soak/cycles.js'],
+  },
+  onnx: {
+    does: 'The cases that the Python package onnx publishes.',
+    options: '[--raise] [--all] [part of a case’s name]…',
+    run: ['scripts/onnx-conformance.mjs'],
+  },
+  prometheus: {
+    does: 'Prometheus itself reads the metrics; its program comes from a Debian package.',
+    run: ['scripts/prometheus.mjs'],
+  },
+  'other-runtime': {
+    does: 'The tests of backends and servers with older versions of onnxruntime-node, from npm.',
+    options: '[--quick] [version]…',
+    run: ['scripts/other-runtime.mjs'],
+  },
+  package: {
+    does: 'Uses the tarballs as strangers do, in an empty project.',
+    options: '[--all] [--only <part of a name>] [--keep]',
+    run: ['scripts/package/test.mjs'],
+  },
+  electron: {
+    does: 'Checks the types of examples/electron against those of the electron package, from npm.',
+    run: ['scripts/check-electron.mjs'],
+    builds: ['ts'],
+  },
+  glibc: {
+    does: 'Prints the oldest glibc that the built addon, or another file, runs with.',
+    options: '[file]',
+    run: ['scripts/glibc-floor.mjs'],
+    builds: [],
+  },
 });
-process.exitCode = result.status ?? 1;

@@ -1,5 +1,5 @@
-// Writes docs/compatibility.md from the class table of the built package; with --check only compares, and exits with 1
-// if the page is not what the table says.
+// Writes docs/compatibility.md from the class table of the built package. With --check it only compares, and
+// exits with 1 if the page differs.
 import { readFile, writeFile } from 'node:fs/promises';
 import { compatibilityPage } from '../dist/scripts/compatibility/page.js';
 

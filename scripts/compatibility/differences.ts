@@ -1,10 +1,10 @@
-/** Where we differ from Triton on purpose, for `docs/compatibility.md`. Only what is built is listed. */
+/** The intended differences from Triton, for `docs/compatibility.md`. Only what is built is listed. */
 
-/** One difference and its reason. */
+/** A difference and its reason. */
 export interface Difference {
   /** What Triton does. */
   readonly triton: string;
-  /** What happens here, and why. */
+  /** What this server does, and why. */
   readonly here: string;
 }
 
@@ -42,8 +42,17 @@ export const differences: readonly Difference[] = [
     here: 'Its other outputs are, and `model.notes` says which one was left out, and how to export it as a tensor.',
   },
   {
+    triton:
+      'A `model_warmup` with a batch above the maximum, or an error of its run, mostly crashes the server; random data may be any bytes.',
+    here: 'The load fails, with the place in the configuration or the name of the sample. Random data are the same at each load, and booleans are 0 or 1; a file of booleans, too. Paths of files are in the folder `warmup`; an absolute path, or one that leaves it, is refused.',
+  },
+  {
     triton: 'A written `max_batch_size: 0` counts as left out where `input` or `output` is.',
     here: 'It stays 0: whoever writes it wants no batching.',
+  },
+  {
+    triton: 'A batch that the runtime refuses fails all of its requests.',
+    here: 'It is run again in halves, so that only those at fault fail. The parameter `rerun_in_halves` switches that off for a model.',
   },
   {
     triton: 'Two inputs or two outputs of one name load; the first wins.',
@@ -92,6 +101,11 @@ export const differences: readonly Difference[] = [
     here: 'An instance takes its batch when it is free, from all that wait then: 6.',
   },
   {
+    triton:
+      'A batch closes at the first request of another shape, so requests whose shapes alternate run one by one.',
+    here: 'Later requests of its shape join it, and the oldest one that waits leads the next batch; off by the parameter `batch_across_shapes` or the option `batchAcrossShapes`.',
+  },
+  {
     triton: 'KIND_AUTO means GPUs wherever the machine has some.',
     here: 'Where the backend can use them, too: ONNX Runtime without its CUDA provider beside it runs on the CPU.',
   },
@@ -99,5 +113,39 @@ export const differences: readonly Difference[] = [
     triton:
       'Where a configuration has `parameters`, the four of the CUDA provider that it leaves out put back to defaults what the accelerator `cuda` says.',
     here: 'What the accelerator says holds, unless one of the four is written.',
+  },
+  {
+    triton:
+      "A queue's time-out that a request brings has no effect where default_timeout_microseconds is 0, as only smaller ones count.",
+    here: 'It counts: with allow_timeout_override the request says how long it may wait.',
+  },
+  {
+    triton:
+      'With any queue policy, limit or level, free instances are noticed by a poll every 500 ms, and late requests then or when they come to the head.',
+    here: 'Batches begin when an instance is free, and late requests end when their time is over, while every instance is busy, too.',
+  },
+  {
+    triton: 'Refuses beyond max_queue_size with `Exceeds maximum queue size`.',
+    here: 'The message has the model, the level, the limit and how many wait; nothing is refused for want of room that an idle instance makes.',
+  },
+  {
+    triton: '`--metrics-config counter_latencies=false` stops all counters, those of requests among them.',
+    here: '`metricsConfig.counterLatencies: false` leaves out the counters of latencies alone.',
+  },
+  {
+    triton: 'The failure counters of a model stay when it is unloaded.',
+    here: 'All series of a version go with it.',
+  },
+  {
+    triton: 'Requests that a full queue refuses are counted nowhere.',
+    here: 'They are `refused` in the statistics, and `tritonts_inference_request_refused` in the metrics; `fail` has the same numbers as in Triton.',
+  },
+  {
+    triton: 'Latencies have counters and summaries, and no histogram that `histogram_quantile` could use.',
+    here: 'Beside each counter of a latency stands a family with `_bucket` at the end of its name and the label `le`.',
+  },
+  {
+    triton: 'A key of `metric_tags` may be any text, and buckets of `model_metrics` any numbers.',
+    here: 'INVALID_ARG for a key that makes no label, and for buckets that do not ascend: Prometheus could not read the text.',
   },
 ];

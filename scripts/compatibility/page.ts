@@ -1,4 +1,4 @@
-/** Prints `docs/compatibility.md` from the class table, so that the page cannot differ from what happens. */
+/** Prints `docs/compatibility.md` from the class table, so that the page always agrees with the code. */
 
 import { differences } from './differences.js';
 import { allFieldPaths, typeText } from '../../src/config/schema/fields.js';
@@ -57,6 +57,7 @@ function fieldRows(): string[][] {
     return [
       [`\`${path}\``, typeText(field), classWords[support.class], text + neutralText(support)],
       ...(row === path ? onCpuRows(support, [`\`${path}\` without a GPU instance`, '']) : []),
+      ...withoutLevelsRows(support, path),
       ...Object.entries(support.values ?? {}).map(([value, one]) => [
         `\`${path}\`: \`${value}\``,
         '',
@@ -67,9 +68,16 @@ function fieldRows(): string[][] {
   });
 }
 
-/** A row for what applies where no instance is on a GPU. */
+/** A row for what applies if no instance is on a GPU. */
 function onCpuRows({ onCpu }: Support, cells: readonly string[]): string[][] {
   return onCpu === undefined ? [] : [[...cells, classWords[onCpu.class], onCpu.text]];
+}
+
+/** A row for what applies where there are no priority levels. */
+function withoutLevelsRows({ withoutLevels }: Support, path: string): string[][] {
+  if (withoutLevels === undefined) return [];
+  const { class: kind, text } = withoutLevels;
+  return [[`\`${path}\` without \`priority_levels\``, '', classWords[kind], text]];
 }
 
 function neutralText(support: Support): string {

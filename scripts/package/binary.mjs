@@ -1,8 +1,8 @@
-// Writes the package with the binary of the platform that this runs on, @tritonts/<platform>-<arch>[-musl]:
+// Writes the package with the binary for this platform, @tritonts/<platform>-<arch>[-musl]:
 //
 //   npm run build && node scripts/package/binary.mjs
 //
-// It goes to build/packages/<platform>-<arch>[-musl]. Packages of other platforms that lie there stay.
+// It goes to build/packages/<platform>-<arch>[-musl]. Packages of other platforms stay there.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -11,10 +11,10 @@ import { target as targetOf } from '../../dist/src/addon/platform.js';
 import { floors } from '../glibc-floor.mjs';
 import { addresses, manifest, root, staging } from './paths.mjs';
 
-/** The newest glibc whose symbols a published binary may ask for: that of onnxruntime-node. */
+/** The newest glibc whose symbols a published binary may need: that of onnxruntime-node. */
 const newestGlibc = '2.28';
 
-/** Copies the built addon to a folder, without its symbols, with the file that says what it has to be. */
+/** Copies the built addon to a folder without its symbols, and writes its manifest beside it. */
 export function writeBinary(folder) {
   const built = join(root, 'build', 'Release', 'tritonts.node');
   if (!existsSync(built)) throw new Error(`${built} is not there: npm run build`);
@@ -39,7 +39,7 @@ export function writeBinary(folder) {
   writeFileSync(`${file}.json`, `${text}\n`);
 }
 
-/** Writes the package of this platform; returns its folder. */
+/** Writes the package of this platform. Returns its folder. */
 export function writeBinaryPackage() {
   const target = targetOf();
   const folder = join(staging, target);
@@ -56,7 +56,7 @@ export function writeBinaryPackage() {
     os: [process.platform],
     cpu: [process.arch],
     ...(libc ? { libc } : {}),
-    // Where packages lie in archives (Yarn), this one must not.
+    // Yarn keeps packages in archives, but this one must be unpacked.
     preferUnplugged: true,
     files: ['tritonts.node', 'tritonts.node.json'],
   };

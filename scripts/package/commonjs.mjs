@@ -1,38 +1,53 @@
-// Writes the package's CommonJS entry, dist/src/index.cjs with its types, from what the ES module exports.
+// Writes the CommonJS side of the package's entries, dist/src/index.cjs for example, with its types, from the exports of
+// the ES modules.
 //
-// It is the same instance that ES modules get. Node's own `require` loads it, also where `require` is somebody else's that
-// knows no ES modules, as jest's. The types refer to the ES module's, so that those are the same, too; a plain
-// `export *` of them is an error (TS1479) to TypeScript before 5.8.
+// It exports the same instance as the ES module. Node's own `require` loads it, even if the program's
+// `require` is another one without ES modules, as in jest. Its types refer to the ES module's, so they are
+// the same, too. A plain `export *` of them would be an error (TS1479) in TypeScript before 5.8.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { oldestNode } from '../../dist/src/addon/load-error.js';
-import * as esm from '../../dist/src/index.js';
+import * as index from '../../dist/src/index.js';
+import * as javascript from '../../dist/src/javascript/index.js';
+import * as metrics from '../../dist/src/metrics/serve.js';
 import { root } from './paths.mjs';
 
 const resolution = "{ 'resolution-mode': 'import' }";
 const isClass = (value) => typeof value === 'function' && /^class\b/.test(String(value));
 
-const types = [
-  "/** The types of `require('tritonts')`: those of the ES module. */",
-  `import type * as esm from './index.js' with ${resolution};`,
-  `export type * from './index.js' with ${resolution};`,
-];
-for (const [name, value] of Object.entries(esm).sort(([a], [b]) => (a < b ? -1 : 1))) {
-  types.push(`export declare const ${name}: typeof esm.${name};`);
-  if (!isClass(value)) continue;
-  types.push(
-    name === 'Tensor'
-      ? `export type ${name}<D extends esm.Datatype = esm.Datatype> = esm.${name}<D>;`
-      : `export type ${name} = esm.${name};`,
-  );
+function typesOf(esm, name, file) {
+  const types = [
+    `/** The types of \`require('${name}')\`: those of the ES module. */`,
+    `import type * as esm from './${file}.js' with ${resolution};`,
+    `export type * from './${file}.js' with ${resolution};`,
+  ];
+  for (const [name, value] of Object.entries(esm).sort(([a], [b]) => (a < b ? -1 : 1))) {
+    types.push(`export declare const ${name}: typeof esm.${name};`);
+    if (!isClass(value)) continue;
+    types.push(
+      name === 'Tensor'
+        ? `export type ${name}<D extends esm.Datatype = esm.Datatype> = esm.${name}<D>;`
+        : `export type ${name} = esm.${name};`,
+    );
+  }
+  return `${types.join('\n')}\n`;
 }
-const code = `'use strict';
+
+const codeOf = (file) => `'use strict';
 // The process as Node knows it: test runners put their own in its place, with a require that knows no ES modules.
 const { features, getBuiltinModule, versions } = require('node:vm').runInThisContext('process');
 // Bun and Deno have no word for it.
 if (!features.require_module && !versions.bun && !versions.deno)
   throw new Error(\`tritonts needs Node ${oldestNode} or newer for require(), and this is \${versions.node}\`);
-module.exports = getBuiltinModule('node:module').createRequire(__filename)('./index.js');
+module.exports = getBuiltinModule('node:module').createRequire(__filename)('./${file}.js');
 `;
-writeFileSync(join(root, 'dist', 'src', 'index.cjs'), code);
-writeFileSync(join(root, 'dist', 'src', 'index.d.cts'), `${types.join('\n')}\n`);
+
+for (const [name, folder, file, esm] of [
+  ['tritonts', '', 'index', index],
+  ['tritonts/javascript', 'javascript', 'index', javascript],
+  ['tritonts/metrics', 'metrics', 'serve', metrics],
+]) {
+  const base = join(root, 'dist', 'src', folder, file);
+  writeFileSync(`${base}.cjs`, codeOf(file));
+  writeFileSync(`${base}.d.cts`, typesOf(esm, name, file));
+}

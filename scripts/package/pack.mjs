@@ -1,12 +1,14 @@
-// Writes what is published, as tarballs in build/packages: the package, and the one with this platform's binary.
+// Writes the tarballs that are published to build/packages: the package, and the one with this platform's
+// binary.
 //
 //   npm run build && npm run package [-- --carry]
 //
-// --carry   the package carries this platform's binary itself (prebuilds/), for where @tritonts/… cannot be had
+// --carry puts this platform's binary into the package itself (prebuilds/), for use without @tritonts/…
 //
-// The manifest that is published differs from the repository's: it names a package for each platform that lies in
-// build/packages (in the repository such names would make `npm ci` ask for what is not published yet), and nothing of
-// what only building needs. Hence the repository's is private, and `npm publish` takes the tarballs.
+// The published manifest differs from the repository's. It names a package for each platform in
+// build/packages; in the repository such names would make `npm ci` ask for unpublished packages. It leaves
+// out whatever only building needs. So the repository's package is private, and `npm publish` takes the
+// tarballs.
 import { execFileSync } from 'node:child_process';
 import {
   cpSync,
@@ -24,14 +26,14 @@ import { target } from '../../dist/src/addon/platform.js';
 import { writeBinary, writeBinaryPackage } from './binary.mjs';
 import { addresses, manifest, root, staging } from './paths.mjs';
 
-/** Packages a folder into a tarball beside it; returns the tarball's path. */
+/** Packs a folder into a tarball beside it. Returns the tarball's path. */
 function pack(folder) {
   const args = ['pack', '--json', '--ignore-scripts', '--pack-destination', staging];
   const [{ filename }] = JSON.parse(execFileSync('npm', args, { cwd: folder, encoding: 'utf8' }));
   return join(staging, filename);
 }
 
-/** The packages with binaries that lie ready, of this and of other platforms. */
+/** The packages with binaries in build/packages, for this and other platforms. */
 function binaryPackages() {
   const manifests = readdirSync(staging, { withFileTypes: true })
     .filter((entry) => entry.isDirectory() && existsSync(join(staging, entry.name, 'tritonts.node')))
@@ -43,7 +45,7 @@ function binaryPackages() {
   return Object.fromEntries(manifests.map(({ name, version }) => [name, version]).sort());
 }
 
-/** A page whose links to files that are not published lead to the repository. */
+/** A page whose links to unpublished files lead to the repository. */
 function withLinks(page, text) {
   const known = (path) => published.some((file) => file === path || file.startsWith(`${path}/`));
   return text.replace(/(?<=\]\()(?![a-z]+:|#)[^)\s#]+/g, (link) => {
@@ -59,7 +61,7 @@ const binary = writeBinaryPackage();
 
 const folder = join(staging, 'tritonts');
 rmSync(folder, { recursive: true, force: true });
-// The files that `npm pack` takes in the repository, but for what was built here.
+// The files that `npm pack` takes in the repository, without what was built here.
 const [{ files }] = JSON.parse(
   execFileSync('npm', ['pack', '--json', '--dry-run', '--ignore-scripts'], { cwd: root, encoding: 'utf8' }),
 );

@@ -1,4 +1,4 @@
-// Where packages are put together, and how the one for this platform is called.
+// The folders in which packages are put together, and the name of this platform's package.
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,7 +7,7 @@ export const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 export const staging = join(root, 'build', 'packages');
 export const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
-/** What is published of the owner: the address in `repository`, and the two that follow from it. */
+/** The owner's public addresses: the one in `repository`, and two that follow from it. */
 export function addresses({ repository }) {
   const page = repository.url.replace(/^git\+/, '').replace(/\.git$/, '');
   return { repository, bugs: { url: `${page}/issues` }, homepage: `${page}#readme` };

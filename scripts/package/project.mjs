@@ -1,4 +1,4 @@
-// A project of somebody who uses the package: a folder outside of the repository, with both tarballs.
+// A user's project: a folder outside of the repository, with both tarballs installed.
 import { execFile } from 'node:child_process';
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -7,7 +7,7 @@ import { root } from './paths.mjs';
 
 const execute = promisify(execFile);
 
-/** No settings of npm's that come from the repository's own `npm run`, and no download beside packages. */
+/** The environment without the settings that `npm run` adds, and without downloads besides packages. */
 const environment = {
   ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_/i.test(name))),
   ONNXRUNTIME_NODE_INSTALL: 'skip',
@@ -16,7 +16,7 @@ const environment = {
   CI: '1',
 };
 
-/** What a program wrote, both streams; throws with that where it fails. */
+/** Runs a program and returns its output, both streams. Throws with the output if it fails. */
 export async function run(cwd, file, args, env = {}) {
   try {
     const { stdout, stderr } = await execute(file, args, {
@@ -33,7 +33,7 @@ export async function run(cwd, file, args, env = {}) {
   }
 }
 
-/** Runs a program and expects that what it writes has a line. */
+/** Runs a program and checks that its output has a line. */
 export async function expectLine(line, cwd, file, args, env) {
   const text = await run(cwd, file, args, env);
   if (!text.split('\n').some((one) => one.trim() === line))
@@ -59,7 +59,7 @@ async function main({ createServer, TritonError }) {
   await server.close();
 }`;
 
-/** Writes the programs that use the package in each way there is, and the models that they use. */
+/** Writes programs that use the package in every possible way, with their models. */
 export function writePrograms(folder) {
   cpSync(join(root, 'examples', 'digits', 'models'), join(folder, 'models'), { recursive: true });
   write(folder, {
@@ -68,5 +68,5 @@ export function writePrograms(folder) {
   });
 }
 
-/** What `main.mjs` and `main.cjs` write last but one: the shape of the answer. */
+/** The last line but one that `main.mjs` and `main.cjs` print: the shape of the answer. */
 export const answer = '1x10';

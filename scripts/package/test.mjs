@@ -1,10 +1,10 @@
-// Uses the tarballs as strangers do, in an empty project outside of the repository.
+// Uses the tarballs as a new user does, in an empty project outside of the repository.
 //
-//   npm run test:package              the quick part: npm, ES modules, CommonJS, types, what is in the tarballs
-//   npm run test:package -- --all     with other package managers, bundlers, test runners, runtimes and compilers, from npm
-//   npm run test:package -- --only <part of a name> [--keep]
+//   npm test -- package              the quick part: npm, ES modules, CommonJS, types, content of the tarballs
+//   npm test -- package --all     also other package managers, bundlers, test runners, runtimes and compilers, from npm
+//   npm test -- package --only <part of a name> [--keep]
 //
-// What is left out is printed with the reason.
+// Cases that are left out are printed with the reason.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -36,7 +36,7 @@ const skipped = [];
 try {
   write(app, { 'package.json': { private: true } });
   writePrograms(app);
-  // With scripts on: neither package has any.
+  // Install scripts are on; neither package has any.
   const install = ['install', '--no-audit', '--no-fund', main, binary, 'onnxruntime-node@1.30.0'];
   await run(app, 'npm', install);
   console.log('ok: npm installs both tarballs into an empty project');

@@ -1,4 +1,4 @@
-// Bundlers, with the settings of docs/bundlers.md.
+// Bundlers, with the settings in docs/bundlers.md.
 import { join } from 'node:path';
 import { answer, expectLine, run, write } from '../project.mjs';
 
@@ -25,7 +25,7 @@ export const cases = [
     async run({ app, base }) {
       await install(app, 'esbuild');
       const esbuild = join(app, 'node_modules', '.bin', 'esbuild');
-      // Far from node_modules, where nothing is found by chance.
+      // The bundle lies far from node_modules, so that it finds nothing there by chance.
       const out = join(base, 'bundled', 'out.mjs');
       await run(app, esbuild, [
         'main.mjs',

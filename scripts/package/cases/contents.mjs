@@ -1,4 +1,4 @@
-// What is in the tarballs, and what is not.
+// The content of the tarballs, and what must not be in them.
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { target } from '../../../dist/src/addon/platform.js';
@@ -26,6 +26,9 @@ export const cases = [
         'CHANGELOG.md',
         'dist/src/index.cjs',
         'dist/src/index.d.cts',
+        'dist/src/metrics/serve.cjs',
+        'dist/src/metrics/serve.d.cts',
+        'dist/src/metrics/serve.d.ts',
       ];
       const lacking = wanted.filter((file) => !files.includes(`package/${file}`));
       if (lacking.length > 0) throw new Error(`lacking: ${lacking.join(', ')}`);
@@ -113,7 +116,8 @@ export const cases = [
       const [{ filename }] = JSON.parse(text.slice(text.indexOf('['), text.lastIndexOf(']') + 1));
       await run(folder, 'npm', ['install', '--no-audit', '--no-fund', `./${filename}`]);
       write(folder, {
-        // ONNX Runtime's library is that of the other project, as it is large: it is looked for from the working directory, too.
+        // ONNX Runtime's library is large, so the other project's is used: it is also looked for from the
+        // working directory.
         'main.mjs': `import { createServer } from 'tritonts';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';

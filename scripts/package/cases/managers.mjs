@@ -4,7 +4,10 @@ import { basename, join } from 'node:path';
 import { target } from '../../../dist/src/addon/platform.js';
 import { answer, expectLine, run, write, writePrograms } from '../project.mjs';
 
-/** A project whose manifest names both tarballs, the one with the binary for where the package asks for it. */
+/**
+ * A project whose manifest names both tarballs. The one with the binary replaces the package that the other
+ * one asks for.
+ */
 function project({ base, main, binary }, name, more) {
   const folder = join(base, name);
   const files = Object.fromEntries(

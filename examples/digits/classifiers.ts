@@ -1,10 +1,16 @@
-/** Three ways to ask a model for the digit on an image: ours, and two with onnxruntime-node alone. */
+/**
+ * Three ways to ask a model for the digit on an image: with tritonts, and two with onnxruntime-node alone.
+ */
 import { fileURLToPath } from 'node:url';
 import { HandBatcher } from '../../bench/contestants/by-hand.js';
 import { openSession } from '../../bench/contestants/session.js';
+import { median } from '../../bench/statistics.js';
 import type { Model } from '../../src/index.js';
 import { onnxRuntime } from '../../test/support/onnx/run.js';
 import { bestClass, modelRepository, type Digit } from './data.js';
+
+/** How long runs of the model alone are timed. */
+const timedMs = 100;
 
 /** Something that can be asked for the digit on an image. */
 export interface Classifier {
@@ -12,13 +18,15 @@ export interface Classifier {
   classify(digit: Digit): Promise<number>;
 }
 
-/** Classifiers that have something to release. */
+/** Classifiers that have to be closed. */
 export interface OpenClassifiers {
   readonly classifiers: readonly Classifier[];
+  /** Milliseconds that the runtime takes for these images in one run, without anything around it. */
+  modelTime(digits: readonly Digit[]): Promise<number>;
   close(): Promise<void>;
 }
 
-/** A model of a tritonts server: one `infer` an image. */
+/** A model of a tritonts server: one `infer` for each image. */
 export function served(model: Model): Classifier {
   return {
     name: 'tritonts',
@@ -30,10 +38,11 @@ export function served(model: Model): Classifier {
 }
 
 /**
- * onnxruntime-node with the same model file: called once an image, and in batches that are made by hand.
+ * Two classifiers with onnxruntime-node and the same model file: one run for each image, and batches made by
+ * hand.
  *
- * @param threads - Threads of a run.
- * @param maxBatchSize - Of the batches made by hand.
+ * @param threads - Number of threads of a run.
+ * @param maxBatchSize - Largest batch that is made by hand.
  */
 export async function withoutServer(
   name: string,
@@ -63,6 +72,19 @@ export async function withoutServer(
         classify: async ({ pixels }) => bestClass(await batcher.infer(pixels)),
       },
     ],
+    modelTime: async (digits) => {
+      const images = Float32Array.from(digits.flatMap(({ pixels }) => [...pixels]));
+      const batch = { image: new Tensor('float32', images, [digits.length, 64]) };
+      const times: number[] = [];
+      const end = performance.now() + timedMs;
+      for (let now = performance.now(); now < end || times.length < 3;) {
+        await session.run(batch);
+        const then = now;
+        now = performance.now();
+        times.push(now - then);
+      }
+      return median(times);
+    },
     close: () => session.release(),
   };
 }

@@ -1,35 +1,55 @@
-/** Measures classifiers in turns, with all images asked for at once, over and over. */
+/** Measures classifiers in turns: callers who each ask for their next image when they have the answer for the last. */
 import { LoopDelay } from '../../bench/loop-delay.js';
 import { ascending, median, percentile } from '../../bench/statistics.js';
 import type { Classifier } from './classifiers.js';
 import type { Digit } from './data.js';
 
-/** How one classifier did; milliseconds. */
+/** The results of a classifier, in milliseconds. */
 export interface Comparison {
   readonly name: string;
   /** Median of the rounds. */
   readonly requestsPerSecond: number;
   /** From call to answer, over all rounds. */
   readonly p50: number;
-  readonly p95: number;
   readonly p99: number;
-  /** The longest that a timer of the event loop had to wait. */
+  /** The longest time that a timer of the event loop was late. */
   readonly longestStall: number;
 }
 
-/** How long to measure. */
+/** How long to measure, and with how many callers. */
 export interface Turns {
+  /** Callers at work at the same time. */
+  readonly callers: number;
   /** Turns of each classifier. */
   readonly rounds: number;
-  /** Length of a turn at least; it ends with the answers to all images. */
+  /** Length of a turn at least; it ends with the answers to what was asked until then. */
   readonly turnMs: number;
 }
 
-/** What the turns of one classifier left. */
+/** The measurements of a classifier. */
 class Kept {
   readonly rates: number[] = [];
-  readonly latencies: number[] = [];
+  readonly latencies: Latencies = new Latencies();
   longestStall = 0;
+}
+
+/** Times in memory outside of V8's heap: an array of numbers that grows would be collected while we measure. */
+class Latencies {
+  #values = new Float64Array(1 << 20);
+  #count = 0;
+
+  add(value: number): void {
+    if (this.#count === this.#values.length) {
+      const longer = new Float64Array(2 * this.#count);
+      longer.set(this.#values);
+      this.#values = longer;
+    }
+    this.#values[this.#count++] = value;
+  }
+
+  sorted(): Float64Array {
+    return ascending(this.#values.subarray(0, this.#count));
+  }
 }
 
 /** Asks for all images at once; resolves with the digits. */
@@ -37,38 +57,37 @@ export function classifyAll(classifier: Classifier, digits: readonly Digit[]): P
   return Promise.all(digits.map((digit) => classifier.classify(digit)));
 }
 
-/** How many answers are right. */
+/** The number of right answers. */
 export function countRight(answers: readonly number[], digits: readonly Digit[]): number {
   return digits.filter(({ label }, i) => label === answers[i]).length;
 }
 
 /**
- * Compares classifiers: in each round every one has a turn, so that all meet the same machine.
+ * Compares classifiers. Each has a turn in every round, so that all meet the same machine.
  *
- * @param progress - Told before each turn.
+ * @param progress - Called before each turn.
  */
 export async function compare(
   classifiers: readonly Classifier[],
   digits: readonly Digit[],
-  { rounds, turnMs }: Turns,
+  turns: Turns,
   progress: (text: string) => void = () => undefined,
 ): Promise<Comparison[]> {
   const all = classifiers.map((classifier) => ({ classifier, kept: new Kept() }));
-  // Once unmeasured: for compilers and caches.
+  // A first, unmeasured run warms up compilers and caches.
   for (const { classifier } of all) await classifyAll(classifier, digits);
-  for (let round = 1; round <= rounds; round++) {
+  for (let round = 1; round <= turns.rounds; round++) {
     for (const { classifier, kept } of all) {
-      progress(`round ${round} of ${rounds}: ${classifier.name}`);
-      await takeTurn(classifier, digits, turnMs, kept);
+      progress(`round ${round} of ${turns.rounds}: ${classifier.name}`);
+      await takeTurn(classifier, digits, turns, kept);
     }
   }
   return all.map(({ classifier, kept }) => {
-    const latencies = ascending(kept.latencies);
+    const latencies = kept.latencies.sorted();
     return {
       name: classifier.name,
       requestsPerSecond: median(kept.rates),
       p50: percentile(latencies, 0.5),
-      p95: percentile(latencies, 0.95),
       p99: percentile(latencies, 0.99),
       longestStall: kept.longestStall,
     };
@@ -78,23 +97,25 @@ export async function compare(
 async function takeTurn(
   classifier: Classifier,
   digits: readonly Digit[],
-  turnMs: number,
+  { callers, turnMs }: Turns,
   kept: Kept,
 ): Promise<void> {
-  const ask = async (digit: Digit): Promise<void> => {
-    const asked = performance.now();
-    await classifier.classify(digit);
-    kept.latencies.push(performance.now() - asked);
-  };
   const watch = new LoopDelay();
   const start = performance.now();
+  const end = start + turnMs;
   let answers = 0;
-  let now = start;
-  do {
-    await Promise.all(digits.map(ask));
-    answers += digits.length;
-    now = performance.now();
-  } while (now < start + turnMs);
-  kept.rates.push((1000 * answers) / (now - start));
+  const call = async (first: number): Promise<void> => {
+    for (let next = first, asked = performance.now(); asked < end; next += callers) {
+      const digit = digits[next % digits.length];
+      if (!digit) throw new RangeError('there are no images');
+      await classifier.classify(digit);
+      const answered = performance.now();
+      kept.latencies.add(answered - asked);
+      answers += 1;
+      asked = answered;
+    }
+  };
+  await Promise.all(Array.from({ length: callers }, (_, caller) => call(caller)));
+  kept.rates.push((1000 * answers) / (performance.now() - start));
   kept.longestStall = Math.max(kept.longestStall, watch.stop().longest);
 }

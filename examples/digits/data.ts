@@ -1,21 +1,21 @@
-/** The handwritten digits that the example's models were not trained on, and where the models are. */
+/** The handwritten digits that the example's models were not trained on, and the path of these models. */
 import { readFileSync } from 'node:fs';
 
-/** One image and what it shows. */
+/** An image and the digit on it. */
 export interface Digit {
-  /** 8 x 8 pixels, row by row, from 0 (white) to 16 (black): the models' input `image`. */
+  /** 8 x 8 pixels, row by row, from 0 (white) to 16 (black). It is the models' input `image`. */
   readonly pixels: Float32Array<ArrayBuffer>;
   /** 0 to 9. */
   readonly label: number;
 }
 
-/** This example's folder in the checkout; compiled, this file lies in `dist/examples/digits`. */
+/** The folder of this example. The compiled file lies in `dist/examples/digits`. */
 const folder = new URL('../../../examples/digits/', import.meta.url);
 
 /** The model repository with `digits` and `digits_conv`. */
 export const modelRepository: URL = new URL('models/', folder);
 
-/** Reads the held-out images: a line is a label, a space, and 64 pixels as digits of base 17. */
+/** Reads the held-out images. A line is a label, a space, and 64 pixels as digits of base 17. */
 export function readHeldOutDigits(file: URL = new URL('held-out.txt', folder)): Digit[] {
   const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
   return lines.map((line) => {
@@ -24,7 +24,7 @@ export function readHeldOutDigits(file: URL = new URL('held-out.txt', folder)): 
   });
 }
 
-/** Index of the largest score: the digit that a model takes an image for. */
+/** Index of the largest score, which is the digit that the model sees. */
 export function bestClass(scores: Float32Array): number {
   return scores.indexOf(Math.max(...scores));
 }

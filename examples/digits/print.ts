@@ -7,18 +7,25 @@ import type { Comparison } from './compare.js';
 /** Width of the longest bar of a histogram. */
 const longestBar = 40;
 
-/** One line a classifier. */
+/** One line for each classifier. */
 export function comparisonTable(rows: readonly Comparison[]): string {
   return table(
-    ['', 'requests/s', 'p50 ms', 'p95 ms', 'p99 ms', 'longest stall of the event loop'],
-    rows.map(({ name, requestsPerSecond, p50, p95, p99, longestStall }) => [
+    ['', 'requests/s', 'p50 ms', 'p99 ms', 'longest stall of the event loop'],
+    rows.map(({ name, requestsPerSecond, p50, p99, longestStall }) => [
       name,
       grouped(requestsPerSecond),
       significant(p50),
-      significant(p95),
       significant(p99),
       `${significant(longestStall)} ms`,
     ]),
+  );
+}
+
+/** What the model itself takes: nobody's requests/s can be more than that allows. */
+export function modelTimeLine(alone: number, batch: number, batchSize: number): string {
+  return (
+    `The model itself takes ${significant(alone)} ms for one image, and ${significant(batch)} ms for a batch of ${batchSize}: ` +
+    `at most ${grouped(1000 / Math.min(alone, batch / batchSize))} images/s.`
   );
 }
 
@@ -34,7 +41,7 @@ export function histogramLines(histogram: Histogram): string {
     .join('\n');
 }
 
-/** What the longest stalls mean, for a reader who never saw one. */
+/** What the longest stalls mean, for readers who have never seen one. */
 export function freeLoopSentence(rows: readonly Comparison[]): string {
   const [ours, direct] = rows;
   const free = `While the model ran, nothing else in this process waited longer than ${significant(ours?.longestStall ?? NaN)} ms`;

@@ -1,15 +1,16 @@
-/** The main process: one process for the models, one window, and a port between these two. */
+/** The main process: it starts a process for the models, opens a window, and connects these two by a port. */
 
 import { join } from 'node:path';
 import { app, BrowserWindow, MessageChannelMain, utilityProcess } from 'electron';
 
 const folder = import.meta.dirname;
-// Packed, the repository lies beside the archive: runtimes open model files by themselves (extraResources).
+// In the packaged app, the repository lies beside the archive (extraResources): runtimes open model files by
+// themselves.
 const repository = join(app.isPackaged ? process.resourcesPath : folder, 'models');
 
 /** @returns The models' process. */
 function startModels() {
-  // A process of its own: a fault in a runtime ends that process, not the app, and its work stops no window.
+  // A fault in a runtime ends only this process, not the app, and its work stops no window.
   return utilityProcess.fork(join(folder, 'models.js'), [repository], { serviceName: 'models' });
 }
 
@@ -23,7 +24,7 @@ async function openWindow(models) {
   models.once('exit', (code) => {
     if (!window.isDestroyed()) window.webContents.send('models-ended', code);
   });
-  // After each load of the page, as a port ends with the page that had it.
+  // A port ends with its page, so each load of the page gets a new one.
   window.webContents.on('did-finish-load', () => {
     const { port1, port2 } = new MessageChannelMain();
     models.postMessage('port', [port1]);
@@ -33,7 +34,7 @@ async function openWindow(models) {
 }
 
 /**
- * Holds the end of the app until the models' process has answered what is in flight.
+ * Delays the end of the app until the models' process has answered what is in flight.
  *
  * @param {Electron.UtilityProcess} models
  */
@@ -56,7 +57,7 @@ app.on('window-all-closed', () => {
   app.quit();
 });
 
-// No await here: the app is ready only when this module has run to its end.
+// There is no await here, because the app becomes ready only after this module has run to its end.
 void app.whenReady().then(async () => {
   const models = startModels();
   closeAtQuit(models);

@@ -1,9 +1,9 @@
-/** The models' process, started by `utilityProcess.fork`: answers what comes over the ports that it is given. */
+/** The models' process, started by `utilityProcess.fork`. It answers questions that come over its ports. */
 
 import { createServer, TritonError } from 'tritonts';
 
 /**
- * What a page sends, and what it gets: the index of the largest score, or what went wrong.
+ * A question of a page, and its answer: the index of the largest score, or what went wrong.
  *
  * @typedef {{ id: number, image: Float32Array }} Question
  * @typedef {{ id: number, digit: number, microseconds: number } | { id: number, code: string, message: string }} Answer
@@ -11,11 +11,11 @@ import { createServer, TritonError } from 'tritonts';
 
 const [repository] = process.argv.slice(2);
 if (repository === undefined) throw new Error('models.js is given the model repository');
-// Messages wait until somebody listens, so that nothing is lost while models load.
+// Messages wait until somebody listens, so nothing is lost while models load.
 const server = await createServer(repository);
 
 /**
- * Answers one question.
+ * Answers a question.
  *
  * @param {Question} question
  * @returns {Promise<Answer>}
@@ -36,7 +36,7 @@ async function answer({ id, image }) {
 
 process.parentPort.on('message', ({ data, ports: [port] }) => {
   if (data === 'close') {
-    // Answers what is in flight. The process ends with it: its ports would keep it alive.
+    // close() answers what is in flight. The process has to be ended then, because its ports keep it alive.
     void server.close().then(
       () => process.exit(0),
       (error) => {

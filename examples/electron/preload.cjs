@@ -1,4 +1,4 @@
-// What the page may do: ask for a digit. A sandboxed preload script is CommonJS.
+// What the page may do: ask for a digit. A sandboxed preload script must be CommonJS.
 const { contextBridge, ipcRenderer } = require('electron');
 
 /** @type {MessagePort | undefined} */

@@ -1,4 +1,4 @@
-/** The page: draws, and asks which digit it is after each stroke. */
+/** The page: it draws, and asks for the digit after each stroke. */
 
 /**
  * An element of the page.
@@ -23,7 +23,10 @@ const models = Reflect.get(window, 'models');
 
 const side = 8;
 
-/** The drawing as the model takes it: 8 x 8 pixels, each how much of a cell is black, from 0 to 16. */
+/**
+ * The drawing as the model's input: 8 x 8 pixels, each of which says how much of a cell is black, from 0 to
+ * 16.
+ */
 function image() {
   const { data } = drawing.getImageData(0, 0, canvas.width, canvas.height);
   const cell = canvas.width / side;

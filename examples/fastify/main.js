@@ -1,4 +1,4 @@
-/** Starts the service, and stops it on SIGTERM or SIGINT with every request answered that it has taken. */
+/** Starts the service. On SIGTERM or SIGINT it answers every request that it has accepted, and stops. */
 
 import { createServer } from 'tritonts';
 import { createService } from './service.js';
@@ -33,16 +33,16 @@ async function stop() {
   const inFlight = counts.taken - counts.answered;
   console.log(`stopping with ${inFlight} requests in flight`);
   service.stopping();
-  // A client that never finishes its request, or never reads its answer, must not hold this up for ever.
+  // A client may never finish its request, or never read its answer. It must not delay the end for ever.
   const limit = setTimeout(() => app.server.closeAllConnections(), graceMs);
-  // Accepts no more connections, and waits for the answers of those that are open.
+  // This accepts no more connections, and waits for the answers of open ones.
   await app.close();
   clearTimeout(limit);
   await models.close();
   console.log(`stopped: ${counts.taken} requests taken, ${counts.answered} answered`);
 }
 
-// Once: a second signal ends the process at once.
+// A second signal ends the process at once.
 for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, () => void stop());
 
 const address = await app.listen({ host: process.env.HOST ?? '127.0.0.1', port: setting('PORT', 3000) });

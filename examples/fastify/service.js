@@ -1,16 +1,16 @@
-/** Models behind HTTP: routes, status codes, back-pressure, health. `main.js` starts and stops it. */
+/** Serves models over HTTP: routes, status codes, back-pressure, health. `main.js` starts and stops it. */
 
 import fastify from 'fastify';
 import { TritonError } from 'tritonts';
 
-/** The status code of an answer, by the code of the model server's error; any other code is 500. */
+/** The status code of an answer for each code of the model server's errors. Any other code becomes 500. */
 const statusOf = new Map([
   ['INVALID_ARG', 400],
   ['NOT_FOUND', 404],
   ['UNAVAILABLE', 503],
 ]);
 
-/** What a client sends to have a model run. */
+/** The body of a request for inference. */
 const inferenceBody = {
   type: 'object',
   required: ['inputs'],
@@ -22,12 +22,12 @@ const inferenceBody = {
 
 /**
  * @typedef {object} ServiceOptions
- * @property {number} bodyLimit Bytes that a request's body may have; a longer one is answered with 413.
- * @property {number} retryAfterSeconds What an answer 503 says in `Retry-After`.
+ * @property {number} bodyLimit The most bytes of a request's body. A longer one is answered with 413.
+ * @property {number} retryAfterSeconds The header `Retry-After` of an answer 503.
  */
 
 /**
- * Makes the service; it does not listen yet.
+ * Creates the service, which does not listen yet.
  *
  * @param {import('tritonts').InferenceServer} models
  * @param {ServiceOptions} options
@@ -35,10 +35,10 @@ const inferenceBody = {
 export function createService(models, { bodyLimit, retryAfterSeconds }) {
   const app = fastify({
     bodyLimit,
-    // Inputs are checked by the model server, by the model's own configuration: nothing is converted before that.
+    // The model server checks inputs by the model's own configuration, so nothing may be converted before.
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false } },
   });
-  /** Requests for inference that were taken, and those whose answer has been written out. */
+  /** How many requests for inference were accepted, and how many of their answers were written. */
   const counts = { taken: 0, answered: 0 };
   let stopping = false;
 
@@ -53,7 +53,7 @@ export function createService(models, { bodyLimit, retryAfterSeconds }) {
     const { name } = /** @type {{ name: string }} */ (request.params);
     const { inputs } = /** @type {{ inputs: import('tritonts').Inputs }} */ (request.body);
     counts.taken += 1;
-    // A client that goes away takes its request with it, if that still waits.
+    // If a client disconnects, its request is cancelled.
     const gone = new AbortController();
     reply.raw.once('close', () => {
       if (reply.raw.writableFinished) counts.answered += 1;
@@ -66,15 +66,15 @@ export function createService(models, { bodyLimit, retryAfterSeconds }) {
   app.setErrorHandler((error, _request, reply) => {
     if (error instanceof TritonError) {
       const status = statusOf.get(error.code) ?? 500;
-      // Too much is in flight: the client is told to come again, in place of a queue that grows.
+      // Too much is in flight. The client is told to come again later, so that no queue grows.
       if (status === 503) reply.header('retry-after', retryAfterSeconds);
       return reply.code(status).send({ code: error.code, message: error.message });
     }
-    // Fastify's own errors, such as a body that is too long or no JSON.
+    // This is one of Fastify's own errors, such as a body that is too long or is not JSON.
     return reply.send(error);
   });
 
-  // While it stops, each answer is the last of its connection, which could not end otherwise.
+  // While the service stops, each answer is the last of its connection, which would stay open otherwise.
   app.addHook('onSend', (_request, reply, payload, done) => {
     if (stopping) reply.header('connection', 'close');
     done(null, payload);
@@ -84,7 +84,7 @@ export function createService(models, { bodyLimit, retryAfterSeconds }) {
     app,
     counts,
 
-    /** From now on not ready: who sends requests here should choose another service. */
+    /** Makes the service report that it is not ready, so that load balancers choose another one. */
     stopping() {
       stopping = true;
     },

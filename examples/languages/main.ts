@@ -1,7 +1,8 @@
 /**
- * Guesses the language of texts with a model that takes a variable number of ids.
+ * Guesses the language of texts, with a model that takes a variable number of ids.
  *
- * `node dist/examples/languages/main.js` tries it on the test sentences; with arguments, on those.
+ * `node dist/examples/languages/main.js` tries it on the test sentences, or on its arguments if there are
+ * any.
  */
 import { createServer, type Model } from '../../src/index.js';
 import { modelRepository } from './folder.js';
@@ -12,12 +13,12 @@ interface Guess {
   readonly text: string;
   readonly language: string;
   readonly probability: number;
-  /** How many texts the model looked at in the same run. */
+  /** How many texts ran together. */
   readonly batchSize: number;
 }
 
 async function guess(model: Model, text: string): Promise<Guess> {
-  // The config says dims: [ -1 ], so a plain array of any length is one text.
+  // The config says dims: [ -1 ], so an array of any length is one text.
   const { outputs, timings } = await model.infer({ ids: toIds(text) });
   const probabilities = outputs.probabilities?.as('FP32').data ?? new Float32Array();
   const probability = Math.max(...probabilities);

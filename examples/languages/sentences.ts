@@ -1,9 +1,9 @@
-/** Sentences to learn six languages from, and others to be tested with, all written for this example. */
+/** Sentences of six languages to learn from, and others to test with. All were written for this example. */
 
 /** The languages, in the order of the model's output. */
 export const languages: readonly string[] = ['English', 'German', 'French', 'Spanish', 'Italian', 'Dutch'];
 
-/** What the model learns from: sentences of each language, in the order of {@link languages}. */
+/** The sentences that the model learns from, by language in the order of {@link languages}. */
 export const trainingSentences: readonly (readonly string[])[] = [
   [
     'The train to the coast leaves from the second platform at half past nine.',
@@ -199,7 +199,7 @@ export const trainingSentences: readonly (readonly string[])[] = [
   ],
 ];
 
-/** What the model is tested with: other sentences of each language, in the order of {@link languages}. */
+/** The sentences that the model is tested with, by language in the order of {@link languages}. */
 export const testSentences: readonly (readonly string[])[] = [
   [
     'My neighbour has painted his front door green again.',

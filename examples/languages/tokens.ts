@@ -1,17 +1,20 @@
-/** Text to the model's ids: every run of two, three and four characters, hashed. */
+/** Turns text into the model's ids: a hash of every run of two, three and four characters. */
 
-/** Number of ids; 0 fills a text up, and the model gives it no weight. */
+/** Number of ids. Id 0 fills texts up, and the model ignores it. */
 export const vocabularySize = 4096;
 
 /** Lengths of the runs of characters that become ids. */
 const runLengths: readonly number[] = [2, 3, 4];
 
-/** Ids are filled up to a multiple of this: texts of about the same length then have one shape and can share a batch. */
+/**
+ * Ids are filled up to a multiple of this. Texts of similar length then have the same shape and can share a
+ * batch.
+ */
 const padTo = 64;
 
 /**
- * The ids of a text: 1 to 4,095 for each run of two, three and four characters of its words, the edges of a word
- * counting as one space, then zeros up to a multiple of 64.
+ * The ids of a text: 1 to 4,095 for each run of two, three and four characters of its words, followed by
+ * zeros up to a multiple of 64. The edge of a word counts as a space.
  */
 export function toIds(text: string): BigInt64Array<ArrayBuffer> {
   const words =

@@ -1,8 +1,8 @@
 /**
  * Makes the language model from `sentences.ts`: `node dist/examples/languages/train.js` in the top folder.
  *
- * It is a naive Bayes classifier. Each id has a number for every language: the logarithm of how often that language
- * uses it, in proportion. A text's numbers are added up and turned into probabilities.
+ * It is a naive Bayes classifier. For every language, each id has a number: the logarithm of its share in
+ * that language. The numbers of a text's ids are added up and turned into probabilities.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
@@ -11,7 +11,7 @@ import { modelRepository } from './folder.js';
 import { languages, trainingSentences } from './sentences.js';
 import { toIds, vocabularySize } from './tokens.js';
 
-/** What every id counts as having been seen before the first sentence, so that no id rules a language out. */
+/** How many times every id counts as seen in advance, so that no id rules a language out. */
 const smoothing = 0.2;
 
 /** The model: input ids, INT64 [N, T], to output probabilities, FP32 [N, number of languages]. */
@@ -28,7 +28,10 @@ export function languageModel(): Uint8Array {
     .encode();
 }
 
-/** [vocabularySize, languages], row by row. The row of id 0 stays zero, so that filling up a text changes nothing. */
+/**
+ * [vocabularySize, languages], row by row. The row of id 0 is zero, so that filling a text up changes
+ * nothing.
+ */
 function logFrequencies(): Float32Array {
   const table = new Float32Array(vocabularySize * languages.length);
   for (const [language, sentences] of trainingSentences.entries()) {

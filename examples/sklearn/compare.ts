@@ -2,25 +2,25 @@
 
 import type { Model } from '../../src/index.js';
 
-/** What `train.py` writes to `held-out.json`. */
+/** The content of `held-out.json`, which `train.py` writes. */
 export interface HeldOut {
-  /** 64 pixels each, from 0 to 16. */
+  /** Images of 64 pixels each, from 0 to 16. */
   readonly images: readonly (readonly number[])[];
-  /** What scikit-learn predicts. */
+  /** The labels that scikit-learn predicts. */
   readonly labels: readonly number[];
   readonly probabilities: readonly (readonly number[])[];
 }
 
-/** What comparing came to. */
+/** The result of the comparison. */
 export interface Comparison {
   readonly images: number;
-  /** How many labels are the same. */
+  /** How many labels are equal. */
   readonly sameLabels: number;
-  /** Between two probabilities of a class. */
+  /** The largest difference of two probabilities of a class. */
   readonly largestDifference: number;
 }
 
-/** Classifies each image in a request of its own, all at once: the server makes batches of them. */
+/** Classifies each image in its own request, all at once. The server makes batches of them. */
 export async function compare(model: Model, heldOut: HeldOut): Promise<Comparison> {
   const results = await Promise.all(heldOut.images.map((image) => model.infer({ X: [image] })));
   let sameLabels = 0;

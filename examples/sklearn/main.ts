@@ -1,4 +1,7 @@
-/** Serves what `train.py` made, and compares with scikit-learn: node dist/examples/sklearn/main.js <folder> */
+/**
+ * Serves the model that `train.py` made, and compares it with scikit-learn: node
+ * dist/examples/sklearn/main.js <folder>
+ */
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -147,6 +147,7 @@ void Ensemble::Cancel(std::span<Request* const> requests) noexcept {
   for (Request* request : requests) {
     Flight* flight = nullptr;
     uint32_t position = 0;
+    std::shared_ptr<const EnsembleBindings> bindings;
     {
       std::lock_guard lock(mutex_);
       request->cancelled.store(true, std::memory_order_release);
@@ -156,8 +157,10 @@ void Ensemble::Cancel(std::span<Request* const> requests) noexcept {
       if (position == flight->count()) continue;
       flight->pins++;
       pinned_++;
+      // A flight that lands meanwhile lets go of its own.
+      bindings = flight->bindings();
     }
-    flight->Cancel(position);
+    flight->Cancel(position, *bindings);
     Unpin(flight);
   }
 }

@@ -197,12 +197,12 @@ void Flight::Fail(const Status& status) {
   } while (!under_way_.compare_exchange_weak(steps, steps + 1, std::memory_order_acq_rel));
   for (uint32_t i = 0; i < count_; i++) {
     FailOne(i, status, false, false);
-    Cancel(i);
+    Cancel(i, *bindings_);
   }
   Land();
 }
 
-void Flight::Cancel(uint32_t position) {
+void Flight::Cancel(uint32_t position, const EnsembleBindings& bindings) {
   for (size_t i = 0; i < ensemble_->plan().steps.size(); i++) {
     FlightStep& step = steps_[i];
     Request* request = nullptr;
@@ -212,7 +212,7 @@ void Flight::Cancel(uint32_t position) {
     }
     // The pin keeps the flight, so the request's memory is this step's.
     if (!request || request->state() == Request::State::kIdle) continue;
-    bindings_->steps()[i].version->Cancel({&request, 1});
+    bindings.steps()[i].version->Cancel({&request, 1});
   }
 }
 

@@ -87,15 +87,16 @@ class Flight {
   // Answers the requests: their final responses go to their sink. Then the flight is the pool's.
   void Answer();
 
-  // Cancels what is under way for one request.
-  void Cancel(uint32_t position);
+  // Cancels what is under way for one request. `bindings` are those that it flies with: who cancels
+  // holds them, because a flight that lands meanwhile lets go of its own.
+  void Cancel(uint32_t position, const EnsembleBindings& bindings);
   // Ends all its requests with this status, unless they have failed or landed before.
   void Fail(const Status& status);
 
   uint32_t count() const { return count_; }
   uint32_t index() const { return index_; }
   Ensemble* ensemble() const { return ensemble_; }
-  const EnsembleBindings& bindings() const { return *bindings_; }
+  const std::shared_ptr<const EnsembleBindings>& bindings() const { return bindings_; }
   const Request* request(uint32_t position) const { return outer_[position]; }
 
   Flight* next = nullptr;  // in a relay, or in the pool

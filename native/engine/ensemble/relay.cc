@@ -65,7 +65,7 @@ void Relay::SubmitReady() {
   FlightStep* last_other = nullptr;
   while (step) {
     FlightStep* const after = step->next;
-    const auto& version = step->flight->bindings().steps()[step->number].version;
+    const auto& version = step->flight->bindings()->steps()[step->number].version;
     if (!chosen) {
       chosen = version.get();
       executor = version;

@@ -7,6 +7,7 @@
 export { TritonError } from './errors.js';
 export type { ErrorLocation, TritonErrorCode, TritonErrorOptions } from './errors.js';
 export { createServer } from './server/create-server.js';
+export { registerBackend } from './javascript/registered-backends.js';
 export { attachServer } from './server/attach-server.js';
 export { InferenceServer } from './server/inference-server.js';
 export type { CreateServer } from './server/inference-server.js';
@@ -49,6 +50,7 @@ export type { LogContext, LogFunction, Logger } from './logger.js';
 export type { Metric, MetricOptions } from './metrics/custom.js';
 export type { MetricsConfig } from './metrics/metrics-config.js';
 export type {
+  JavaScriptBackend,
   JavaScriptModel,
   JavaScriptModelClass,
   ModelContext,

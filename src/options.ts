@@ -1,5 +1,6 @@
 /** Options of a server. */
 
+import type { ModelCode } from './javascript/javascript-version.js';
 import type { ModelModule, ModelObject, WorkersOptions } from './javascript/types.js';
 import type { InlineOption, ModelConfigInput } from './config/index.js';
 import type { Log, Logger } from './logger.js';
@@ -111,6 +112,12 @@ export interface ServerOptions {
    * place of its choice nor write to one; see docs/security.md. Triton has no such option.
    */
   readonly trustedFolders?: readonly (string | URL)[] | undefined;
+  /**
+   * Folder of backends in JavaScript, as a path or file URL (default: none): `<backendDirectory>/<name>/model.js`
+   * (.mjs, .cjs, .ts) serves all models that say `backend: "<name>"`, as if {@link registerBackend} had been
+   * given it. Triton: `--backend-directory`.
+   */
+  readonly backendDirectory?: string | URL | undefined;
   /** Options of the threads that run JavaScript models (default: none). Triton has no such option. */
   readonly workers?: WorkersOptions | undefined;
   /** Number of cores to use (default: what affinity and cgroup quota leave). Triton has no such option. */
@@ -173,6 +180,9 @@ export interface ResolvedOptions {
   readonly modelLoadConcurrency: number;
   readonly backendConfig: Readonly<Record<string, BackendConfig>>;
   readonly trustedFolders: readonly string[];
+  readonly backendDirectory: string | undefined;
+  /** Backends that the program registered before the server was created. */
+  readonly registeredBackends: ReadonlyMap<string, ModelCode>;
   readonly workers: WorkersOptions;
   readonly threads: number;
   readonly maxInFlightBytes: number;

@@ -9,6 +9,8 @@ import { inlineExpected, type InlineOption, readInline } from './config/index.js
 import { invalidArgument } from './errors.js';
 import { resolveLogger } from './logger.js';
 import { resolveMetrics } from './metrics/metrics-config.js';
+import type { ModelCode } from './javascript/javascript-version.js';
+import { registeredBackends } from './javascript/registered-backends.js';
 import type { WorkersOptions } from './javascript/types.js';
 import type { BackendConfig, GivenModel, ResolvedOptions, ServerOptions } from './options.js';
 
@@ -23,6 +25,7 @@ const keys = [
   'modelLoadConcurrency',
   'backendConfig',
   'trustedFolders',
+  'backendDirectory',
   'workers',
   'threads',
   'maxInFlightBytes',
@@ -163,9 +166,14 @@ function checkWorkers(value: unknown): WorkersOptions {
  * @param options - Only functions and signals of it are kept; everything else is copied.
  * @param base - The folder that relative paths start at (default: the working directory). If it is empty,
  *   relative paths are refused.
+ * @param registered - The backends that are registered.
  * @throws {@link TritonError} INVALID_ARG that names the option, what was expected and what came.
  */
-export function resolveOptions(options: ServerOptions, base: string = process.cwd()): ResolvedOptions {
+export function resolveOptions(
+  options: ServerOptions,
+  base: string = process.cwd(),
+  registered: ReadonlyMap<string, ModelCode> = registeredBackends(),
+): ResolvedOptions {
   const given: unknown = options;
   checkObject(given, 'options');
   checkKeys(given, keys, 'options');
@@ -230,6 +238,11 @@ export function resolveOptions(options: ServerOptions, base: string = process.cw
     trustedFolders: trusted.map((folder: unknown, i) =>
       folderPath(folder, `options.trustedFolders[${i}]`, base),
     ),
+    backendDirectory:
+      options.backendDirectory === undefined
+        ? undefined
+        : folderPath(options.backendDirectory, 'options.backendDirectory', base),
+    registeredBackends: registered,
     workers: checkWorkers(options.workers ?? {}),
     threads: integer(options.threads ?? addon().cores(), 1, 'options.threads'),
     maxInFlightBytes: integer(

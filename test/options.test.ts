@@ -50,15 +50,17 @@ test('by default requests in flight may hold a quarter of the memory, and at mos
 });
 
 test('paths in options start at the given folder; a library without a folder is left to the system', () => {
-  const { repositories, trustedFolders, backendConfig } = resolveOptions(
+  const { repositories, trustedFolders, backendConfig, backendDirectory } = resolveOptions(
     {
       modelRepository: 'models',
+      backendDirectory: 'backends',
       trustedFolders: ['lib', '/opt/lib', pathToFileURL('/opt/other')],
       backendConfig: { onnxruntime: { library: './libonnxruntime.so', profile_file_prefix: 'run' } },
     },
     '/base',
   );
   assert.deepEqual(repositories, [resolve('/base/models')]);
+  assert.equal(backendDirectory, resolve('/base/backends'));
   assert.deepEqual(
     trustedFolders,
     ['/base/lib', '/opt/lib', '/opt/other'].map((folder) => resolve(folder)),

@@ -9,6 +9,7 @@ export const repositoryOptions = {
   'instance-kind': { type: 'string' },
   library: { type: 'string' },
   'trusted-folder': { type: 'string', multiple: true },
+  'backend-directory': { type: 'string' },
   help: { type: 'boolean', short: 'h', default: false },
 } as const;
 
@@ -17,6 +18,7 @@ export const repositoryHelp = `  --disable-auto-complete-config  complete nothin
   --instance-kind cpu             take KIND_GPU models on the CPU
   --library <file>                an ONNX Runtime library to use instead of that of onnxruntime-node
   --trusted-folder <folder>       the server's trustedFolders; may be given several times
+  --backend-directory <folder>    the server's backendDirectory (as Triton's flag)
   --help`;
 
 /** Values of {@link repositoryOptions}. */
@@ -25,6 +27,7 @@ interface RepositoryValues {
   readonly 'instance-kind'?: string | undefined;
   readonly library?: string | undefined;
   readonly 'trusted-folder'?: readonly string[] | undefined;
+  readonly 'backend-directory'?: string | undefined;
 }
 
 /**
@@ -66,6 +69,7 @@ export function checkOptions(
     autoCompleteConfig: !values['disable-auto-complete-config'],
     instanceKind: kind,
     trustedFolders: values['trusted-folder'] ?? [],
+    backendDirectory: values['backend-directory'],
     ...(values.library === undefined ? {} : { backendConfig: { onnxruntime: { library: values.library } } }),
   };
 }

@@ -5,6 +5,7 @@
  */
 
 export type {
+  JavaScriptBackend,
   JavaScriptModel,
   JavaScriptModelClass,
   ModelContext,

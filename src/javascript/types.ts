@@ -121,6 +121,22 @@ export interface JavaScriptModelClass {
 }
 
 /**
+ * A backend in JavaScript, as {@link registerBackend} takes it: a class of which each instance of each model is
+ * one object, or an object that serves all models.
+ *
+ * @example
+ * const rules: JavaScriptBackend = class {
+ *   initialize({ directory }) {
+ *     this.rules = JSON.parse(readFileSync(join(directory, 'rules.json'), 'utf8'));
+ *   }
+ *   execute(requests) {
+ *     return requests.map(({ inputs }) => ({ y: judge(this.rules, inputs.x) }));
+ *   }
+ * };
+ */
+export type JavaScriptBackend = JavaScriptModelClass | JavaScriptModel;
+
+/**
  * A model of the program: its configuration, with the model's own functions. It runs on the event loop of the
  * environment that creates the server, as one instance.
  *

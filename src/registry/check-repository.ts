@@ -9,6 +9,7 @@ import { composingModels, isEnsemble, type ComposingVersion } from '../ensemble/
 import { TritonError, type ErrorLocation, type TritonErrorCode } from '../errors.js';
 import type { ServerOptions } from '../options.js';
 import { resolveOptions } from '../resolve-options.js';
+import { checkBackendDirectory } from './custom-backends.js';
 import { openVersion, retire } from './load-version.js';
 import { listModels, readModel } from './local-source.js';
 import type { ModelFolder } from './model-folder.js';
@@ -174,6 +175,7 @@ export async function checkRepository(
   progress?: CheckProgress,
 ): Promise<CheckedModel[]> {
   const resolved = resolveOptions(options);
+  await checkBackendDirectory(resolved);
   const byName = new Map<string, ModelFolder[]>();
   for (const repository of resolved.repositories) {
     for (const folder of await listModels(repository)) {

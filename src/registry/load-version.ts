@@ -1,7 +1,7 @@
 /** Loads one version of a model into the engine. */
 
 import { insistOnAnswer } from '../addon/memory.js';
-import { sep } from 'node:path';
+import { dirname, sep } from 'node:path';
 import type {
   NativeBytes,
   NativeDescription,
@@ -12,6 +12,7 @@ import type {
 import { statusError } from '../addon/status.js';
 import { cpu, type BackendContext } from '../backends/backend.js';
 import { backends } from '../backends/index.js';
+import { javascript } from '../backends/javascript.js';
 import { endVersion, javaScriptVersion } from '../javascript/versions.js';
 import {
   finishConfig,
@@ -25,6 +26,7 @@ import {
 import { TritonError } from '../errors.js';
 import { latencyPolicy } from '../metrics/metrics-config.js';
 import type { BackendConfig, ResolvedOptions } from '../options.js';
+import { customBackend, customCode, knownBackends } from './custom-backends.js';
 import { readLabels } from './labels.js';
 import { openJavaScript, type OpenedJavaScript } from './open-javascript.js';
 import type { PreparedModel } from './prepare-model.js';
@@ -169,15 +171,20 @@ export async function openVersion(
 ): Promise<OpenVersion> {
   const { config, context, source } = written;
   const name = context.modelName;
-  const backend = backends().get(config.backend);
+  const ownCode = backends().has(config.backend) ? undefined : customCode(config.backend, options);
+  const backend = ownCode === undefined ? backends().get(config.backend) : customBackend(config.backend);
   if (!backend) {
     throw fieldError(
       'INVALID_ARG',
       source,
       'backend',
-      `unknown backend '${config.backend}'; there are ${[...backends().keys()].join(', ')}`,
+      `unknown backend '${config.backend}'; there are ${knownBackends(options)}`,
       { model: name },
     );
+  }
+  if (override?.code !== undefined && backend.name !== javascript.name) {
+    const text = `expected "${javascript.name}" or none, because the program gives the model's code, but found "${backend.name}"`;
+    throw fieldError('INVALID_ARG', source, 'backend', text, { model: name });
   }
   const backendOptions = options.backendConfig[backend.name] ?? {};
   const files = override?.files && versionFiles(override.files, version);
@@ -209,16 +216,17 @@ export async function openVersion(
   }
   let javaScript: OpenedJavaScript | undefined;
   if (backend.isJavaScript === true) {
-    const code = override?.code;
     javaScript = await openJavaScript({
       server,
       options,
       prepared: written,
       parsed,
       version,
-      code,
+      code: override?.code,
+      backendCode: ownCode,
       backend: backendContext,
       file: files ? undefined : path,
+      directory: modelFile === undefined ? `${context.modelDirectory}${sep}${version}` : dirname(modelFile),
       instances,
     });
   }

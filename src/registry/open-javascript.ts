@@ -1,7 +1,6 @@
 /** Opens a version of a JavaScript model: finds its code, and lets it complete its configuration. */
 
 import { existsSync } from 'node:fs';
-import { dirname } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { NativeServer } from '../addon/native.js';
 import type { BackendContext } from '../backends/backend.js';
@@ -29,9 +28,13 @@ export interface JavaScriptSource {
   readonly version: number;
   /** The model's code, if the program gave it. */
   readonly code: ModelCode | undefined;
+  /** The code of its backend, if that is not the package's. */
+  readonly backendCode: ModelCode | undefined;
   readonly backend: BackendContext;
   /** Path of the model's file; undefined if the model was given as bytes. */
   readonly file: string | undefined;
+  /** The version's folder. */
+  readonly directory: string;
   readonly instances: VersionDescriptor['instances'];
 }
 
@@ -61,7 +64,7 @@ export async function openJavaScript(source: JavaScriptSource): Promise<OpenedJa
     model,
     version,
     code: codeOf(source, model),
-    directory: source.code === undefined && source.file !== undefined ? dirname(source.file) : '',
+    directory: source.code === undefined && source.file !== undefined ? source.directory : '',
     instances,
     concurrency: concurrencyOf(backend),
     cores: spinCores(options.threads),
@@ -91,15 +94,20 @@ export async function openJavaScript(source: JavaScriptSource): Promise<OpenedJa
  *
  * @throws {@link TritonError} INVALID_ARG or UNSUPPORTED if there is none that can be run.
  */
-function codeOf({ code, file, prepared }: JavaScriptSource, model: string): ModelCode {
+function codeOf({ code, backendCode, file, prepared }: JavaScriptSource, model: string): ModelCode {
   if (code !== undefined) return code;
   if (file === undefined) {
+    if (backendCode !== undefined) {
+      const text = `models of the backend '${prepared.config.backend}' cannot be given as bytes: it looks for their files in their folder`;
+      throw new TritonError('UNSUPPORTED', `model '${model}': ${text}`, { model });
+    }
     throw new TritonError(
       'UNSUPPORTED',
       `model '${model}': a JavaScript model cannot be given as bytes: give it as { config, module: URL }, or with its functions`,
       { model },
     );
   }
+  if (backendCode !== undefined) return backendCode;
   if (!existsSync(file)) {
     throw new TritonError(
       'INVALID_ARG',

@@ -10,6 +10,7 @@ import {
 } from '../config/index.js';
 import { TritonError } from '../errors.js';
 import type { ResolvedOptions } from '../options.js';
+import { customCode } from './custom-backends.js';
 import type { ModelFiles, ModelFolder } from './model-folder.js';
 import { noVersionError } from './unfit-folder.js';
 import { chooseVersions } from './versions.js';
@@ -44,7 +45,7 @@ export async function prepareModel(
     modelDirectory: folder.path,
     firstVersionEntries: files.firstVersionEntries,
     autoComplete: options.autoCompleteConfig,
-    gpus: gpuFinder(options),
+    gpus: gpuFinder(options, (name) => customCode(name, options) !== undefined),
     instanceKind: options.instanceKind,
   };
   const hasNoFolder = files.versions.length === 0 && folder.isGiven !== true;

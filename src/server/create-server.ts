@@ -3,6 +3,7 @@
 import { Dispatcher } from '../dispatch/dispatcher.js';
 import { checkObject } from '../argument-checks.js';
 import { invalidArgument, TritonError } from '../errors.js';
+import { registeredBackends } from '../javascript/registered-backends.js';
 import { lazy } from '../lazy.js';
 import type { ServerOptions } from '../options.js';
 import { takeOptions } from './given-options.js';
@@ -58,6 +59,7 @@ const creation = lazy(() =>
     import('../resolve-options.js'),
     import('../addon/engine.js'),
     import('../registry/registry.js'),
+    import('../registry/custom-backends.js'),
     import('./devices.js'),
   ]),
 );
@@ -83,10 +85,13 @@ async function create(
     ? { ...options, modelRepository: source as string | URL | readonly (string | URL)[] }
     : (source as ServerOptions);
   const taken = takeOptions(given);
-  const [{ resolveOptions }, { createEngine }, { Registry }, { usableDevices }] = await creation();
-  const resolved = resolveOptions(taken.options, taken.workingDirectory);
+  const registered = registeredBackends();
+  const [{ resolveOptions }, { createEngine }, { Registry }, { checkBackendDirectory }, { usableDevices }] =
+    await creation();
+  const resolved = resolveOptions(taken.options, taken.workingDirectory, registered);
   const { signal } = resolved;
   throwIfAborted(signal);
+  await checkBackendDirectory(resolved);
   const native = createEngine(resolved);
   const registry = new Registry(native, resolved);
   const dispatcher = Dispatcher.attach(native, resolved);

@@ -24,6 +24,7 @@ export function takeOptions(options: ServerOptions): GivenOptions {
     ...('models' in own && { models: members(own.models, givenModel) }),
     ...('loadModels' in own && { loadModels: listed(own.loadModels) }),
     ...('trustedFolders' in own && { trustedFolders: listed(own.trustedFolders) }),
+    ...('backendDirectory' in own && { backendDirectory: location(own.backendDirectory) }),
     ...('metricsConfig' in own && { metricsConfig: members(own.metricsConfig, quantiles) }),
     ...('backendConfig' in own && { backendConfig: members(own.backendConfig, members) }),
   };

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { check } from '../../src/cli/check.js';
@@ -160,6 +161,20 @@ test('--library names the runtime to look with', async (t) => {
   );
   assert.equal(code, 1);
   assert.match(stdout, /UNAVAILABLE: .*\/nowhere\/libort\.so/);
+});
+
+test('--backend-directory has the backends in JavaScript that models name', async (t) => {
+  const { config = '', versions = {} } = identity();
+  const folder = await repository(t, { own: { config: config.replace('"identity"', '"own"'), versions } });
+  const backends = await temporaryFolder(t);
+  await mkdir(join(backends, 'own'));
+  await writeFile(join(backends, 'own', 'model.mjs'), 'export default class { execute() {} }');
+  const { code, stdout } = await tritonts('check', folder, '--backend-directory', backends);
+  assert.equal(code, 0, stdout);
+  assert.match(stdout, /^ok {5}own \(own, version 1\)$/m);
+  const without = await tritonts('check', folder);
+  assert.equal(without.code, 1);
+  assert.match(without.stdout, /unknown backend 'own'; there are onnxruntime, identity, javascript$/m);
 });
 
 test('--trusted-folder names folders that configurations may use, as the option of a server', async (t) => {

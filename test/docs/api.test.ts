@@ -19,6 +19,7 @@ void suite('the comments of the public names', () => {
       'TritonError',
       'attachServer',
       'createServer',
+      'registerBackend',
     ]);
   });
 

@@ -54,6 +54,7 @@ export type {
   JavaScriptModel,
   JavaScriptModelClass,
   ModelContext,
+  ModelLogger,
   ModelModule,
   ModelObject,
   ModelRequest,

@@ -111,7 +111,8 @@ function checkModels(value: unknown): ReadonlyMap<string, GivenModel> {
       );
     }
     checkObject(model, path);
-    const { config, files, module, execute }: Readonly<Record<string, unknown>> = { ...model };
+    // Not a copy: a model's functions may be those of its class.
+    const { config, files, module, execute }: Partial<Record<string, unknown>> = model;
     if (execute === undefined) {
       checkKeys(model, ['config', 'files', 'module'], path);
       if (module === undefined) checkFiles(files, path);

@@ -1,6 +1,8 @@
 // How a batch becomes words and bytes for JavaScript (instance_wrap.h).
 #include <cstring>
 #include <new>
+#include <string>
+#include <string_view>
 #include <variant>
 
 #include "addon.h"
@@ -12,6 +14,10 @@ namespace {
 
 // An input of a request that is at least so long is shown in place, where that is allowed.
 constexpr size_t kLargeBytes = size_t{64} << 10;
+
+// The caller's id of a request is a parameter of this name, which no caller can use
+// (src/server/request-attributes.ts).
+constexpr std::string_view kIdParameter = "triton_request_id";
 
 // How many requests, from `at` on, follow each other in one header.
 size_t StretchAt(std::span<Request* const> requests, size_t at) {
@@ -75,9 +81,14 @@ Napi::Value ExtraOf(Napi::Env env, const RequestHeader& header) {
   extra.Set("priority", Napi::Number::New(env, static_cast<double>(header.priority)));
   extra.Set("timeoutUs", Napi::Number::New(env, static_cast<double>(header.timeout_ns) / 1000));
   // Entries, because `__proto__` is a legal name.
-  Napi::Array parameters = Napi::Array::New(env, header.parameters.size());
-  for (uint32_t i = 0; i < header.parameters.size(); i++) {
-    const RequestParameter& parameter = header.parameters[i];
+  Napi::Array parameters = Napi::Array::New(env);
+  std::string id;
+  uint32_t count = 0;
+  for (const RequestParameter& parameter : header.parameters) {
+    if (parameter.name == kIdParameter) {
+      if (const auto* text = std::get_if<std::string>(&parameter.value)) id = *text;
+      continue;
+    }
     Napi::Array entry = Napi::Array::New(env, 2);
     entry.Set(0u, parameter.name);
     if (const auto* text = std::get_if<std::string>(&parameter.value)) {
@@ -91,8 +102,9 @@ Napi::Value ExtraOf(Napi::Env env, const RequestHeader& header) {
     } else {
       entry.Set(1u, Napi::Boolean::New(env, std::get<bool>(parameter.value)));
     }
-    parameters.Set(i, entry);
+    parameters.Set(count++, entry);
   }
+  extra.Set("id", id);
   extra.Set("parameters", parameters);
   return extra;
 }

@@ -3,7 +3,7 @@
 //
 // The words of a batch (Next):
 //   slot, stretches, then for each stretch of requests that share a header:
-//     requests, extra (~index of { priority, timeoutUs, parameters } among the objects, or 0),
+//     requests, extra (~index of { id, priority, timeoutUs, parameters } among the objects, or 0),
 //     wanted outputs, each one's index, inputs,
 //     for each input: index, rank, dims, bytes of a request, place
 //   `place` is the offset of the first request's bytes, the others follow; or ~index of the first

@@ -16,9 +16,30 @@ const codes: readonly TritonErrorCode[] = [
   'CANCELLED',
 ];
 
-/** The error for a code and message of the engine. */
+/**
+ * Stands in a message before what its model has said: the number of characters at the message's end that are the
+ * model's own, then its stack. So the stack of a JavaScript model's error comes with the error to any thread.
+ */
+const originMark = '\0';
+
+/** A message for the engine that says where it comes from. It has to end with the model's own message. */
+export function withOrigin(message: string, own: string, stack: string): string {
+  return `${message.replaceAll(originMark, ' ')}${originMark}${own.length}${originMark}${stack}`;
+}
+
+/**
+ * The error for a code and message of the engine. If a JavaScript model has thrown, its `cause` has the model's
+ * message and stack.
+ */
 export function nativeError(code: number, message: string, options?: TritonErrorOptions): TritonError {
-  return new TritonError(codes[code] ?? 'UNKNOWN', message, options);
+  const name = codes[code] ?? 'UNKNOWN';
+  const end = message.indexOf(originMark);
+  if (end < 0) return new TritonError(name, message, options);
+  const [length = '', stack = ''] = message.slice(end + 1).split(originMark, 2);
+  const text = message.slice(0, end);
+  const cause = new Error(text.slice(Math.max(0, end - Number(length))));
+  cause.stack = stack;
+  return new TritonError(name, text, { ...options, cause });
 }
 
 /** The error for a status of the engine. */

@@ -8,6 +8,8 @@ export interface ComposingVersion {
   /** The engine's id of the version. */
   readonly uid: number;
   readonly config: ModelConfig;
+  /** Whether its model is told the ids of requests (default false). */
+  readonly takesIds?: boolean | undefined;
   /** Labels of classes by output. */
   readonly labels: Readonly<Record<string, readonly string[]>>;
 }

@@ -13,6 +13,7 @@ import { tensorsOf } from './version-spec.js';
 
 /** What a request says besides its inputs. Requests that were submitted together share it. */
 interface Said {
+  readonly id: string;
   readonly wanted: readonly string[];
   readonly priority: number;
   readonly timeoutUs: number;
@@ -21,6 +22,7 @@ interface Said {
 
 /** What the engine tells of these, where there is something to tell. */
 interface Extra {
+  readonly id: string;
   readonly priority: number;
   readonly timeoutUs: number;
   readonly parameters: readonly (readonly [string, string | number | bigint | boolean])[];
@@ -72,6 +74,9 @@ export class BatchRequest implements ModelRequest {
     this.position = position;
   }
 
+  get id(): string {
+    return this.#said.id;
+  }
   get wanted(): readonly string[] {
     return this.#said.wanted;
   }
@@ -125,7 +130,7 @@ export class BatchReader {
     this.#outputs = Object.freeze(config.output.map(({ name }) => name));
     this.#batching = config.max_batch_size > 0;
     this.#watch = watch;
-    this.#plain = { wanted: this.#outputs, priority: 0, timeoutUs: 0, parameters: Object.freeze({}) };
+    this.#plain = { id: '', wanted: this.#outputs, priority: 0, timeoutUs: 0, parameters: Object.freeze({}) };
   }
 
   /**
@@ -195,6 +200,7 @@ export class BatchReader {
         ? this.#outputs
         : Array.from({ length: count }, (_, i) => this.#outputs[words[at + i] ?? 0] ?? '');
     return {
+      id: extra?.id ?? '',
       wanted,
       priority: extra?.priority ?? 0,
       timeoutUs: extra?.timeoutUs ?? 0,

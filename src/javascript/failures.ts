@@ -1,32 +1,62 @@
 /** What models throw, in a form that can be told to another thread. */
 
+import { withOrigin } from '../addon/status.js';
 import { TritonError, type TritonErrorCode } from '../errors.js';
 
 /** See the head of this file. */
 export interface Failure {
   readonly code: TritonErrorCode;
   readonly message: string;
-  readonly stack?: string | undefined;
+  /** What the model's own message was, and its stack. */
+  readonly origin?: { readonly message: string; readonly stack: string } | undefined;
+}
+
+/** The engine cuts messages beyond 16 KiB, and a stack goes with each. */
+const longestText = 4096;
+
+/** Any value as text, which nothing that a model throws can make fail. */
+export function textOf(value: unknown): string {
+  try {
+    return String(value);
+  } catch {
+    return 'something that cannot be read';
+  }
 }
 
 /** What a model has thrown, or rejected with. A TritonError keeps its code. */
 export function failureOf(model: string, thrown: unknown): Failure {
-  const code = thrown instanceof TritonError ? thrown.code : 'INTERNAL';
+  let code: TritonErrorCode = 'INTERNAL';
   let text: string;
-  let stack: string | undefined;
+  let stack: unknown;
   try {
-    text = thrown instanceof Error ? thrown.message : `threw ${String(thrown)}`;
+    if (thrown instanceof TritonError) ({ code } = thrown);
+    text = thrown instanceof Error ? textOf(thrown.message) : `threw ${String(thrown)}`;
     stack = thrown instanceof Error ? thrown.stack : undefined;
   } catch {
     text = 'threw something that cannot be read';
   }
-  const named = text.startsWith(`model '${model}'`) ? text : `model '${model}': ${text}`;
-  return { code, message: named, stack };
+  text = cut(text);
+  const message = text.startsWith(`model '${model}'`) ? text : `model '${model}': ${text}`;
+  return {
+    code,
+    message,
+    origin: typeof stack === 'string' ? { message: text, stack: cut(stack) } : undefined,
+  };
+}
+
+function cut(text: string): string {
+  return text.length > longestText ? `${text.slice(0, longestText)}…` : text;
 }
 
 /** The error of a failure. Its cause has the stack of the model's thread. */
-export function errorOf({ code, message, stack }: Failure, model: string): TritonError {
-  const cause = new Error(message);
-  if (stack !== undefined) cause.stack = stack;
+export function errorOf({ code, message, origin }: Failure, model: string): TritonError {
+  if (origin === undefined) return new TritonError(code, message, { model });
+  const cause = new Error(origin.message);
+  cause.stack = origin.stack;
   return new TritonError(code, message, { model, cause });
+}
+
+/** A failure as a message for the engine, of which {@link errorOf}'s error is made where it comes out. */
+export function engineMessage({ message, origin }: Failure): string {
+  return origin === undefined ? message : withOrigin(message, origin.message, origin.stack);
 }

@@ -9,6 +9,7 @@ export type {
   JavaScriptModel,
   JavaScriptModelClass,
   ModelContext,
+  ModelLogger,
   ModelModule,
   ModelObject,
   ModelRequest,

@@ -6,15 +6,17 @@
  * threads would then take a thread that serves for an idle one, and give it the next instance, too.
  */
 
-import { MessageChannel, type MessagePort } from 'node:worker_threads';
+import { MessageChannel, receiveMessageOnPort, type MessagePort } from 'node:worker_threads';
 import { fileURLToPath } from 'node:url';
 import type { ModelConfig, ModelConfigInput } from '../config/index.js';
 import { TritonError } from '../errors.js';
+import type { Log } from '../logger.js';
 import { errorOf } from './failures.js';
+import { levelsOf, logFinalize, LogReader } from './model-logger.js';
 import { makePool, type Pool } from './piscina.js';
 import type { WorkersOptions } from './types.js';
 import type { InstanceSpec } from './version-spec.js';
-import type { CompleteTask, ServeTask, TaskOutcome } from './worker.js';
+import type { CompleteTask, InstanceMessage, ServeTask, TaskOutcome } from './worker.js';
 
 /** The pause before a thread is started anew: at first, and at most; each is twice the one before. */
 const firstPauseMs = 50;
@@ -29,10 +31,12 @@ export class InstanceThread {
   readonly #model: string;
   readonly #url: string;
   readonly #options: WorkersOptions;
+  readonly #log: Log;
   readonly #onRestart: (instance: string, count: number, reason: string) => void;
   #pool: Pool | undefined;
   #port: MessagePort | undefined;
   #ended: Promise<void> = Promise.resolve();
+  #readRest: () => void = () => undefined;
   #ending = false;
   #timer: NodeJS.Timeout | undefined;
   #deaths = 0;
@@ -42,11 +46,13 @@ export class InstanceThread {
     model: string,
     url: string,
     options: WorkersOptions,
+    log: Log,
     onRestart: (instance: string, count: number, reason: string) => void,
   ) {
     this.#model = model;
     this.#url = url;
     this.#options = options;
+    this.#log = log;
     this.#onRestart = onRestart;
   }
 
@@ -69,13 +75,13 @@ export class InstanceThread {
     const { port1, port2 } = new MessageChannel();
     this.#port = port1;
     this.#ended = new Promise((resolve) => {
-      port1.once('message', () => {
-        resolve();
-      });
+      const take = this.#reader(port1, resolve);
+      port1.on('message', take);
       port1.once('close', resolve);
     });
     port1.unref();
-    await this.#do({ kind: 'serve', url: this.#url, spec, port: port2 }, [port2]);
+    const levels = levelsOf(this.#log);
+    await this.#do({ kind: 'serve', url: this.#url, spec, levels, port: port2 }, [port2]);
     const began = performance.now();
     const [worker] = this.#pool?.threads ?? [];
     let reason = 'its thread has ended';
@@ -89,6 +95,26 @@ export class InstanceThread {
       this.#died(spec, reason);
     });
     if (worker === undefined) this.#died(spec, reason);
+  }
+
+  /** Takes what the thread tells. */
+  #reader(port: MessagePort, ended: () => void): (message: InstanceMessage) => void {
+    const log = new LogReader(this.#log, this.#model);
+    this.#readRest = (): void => {
+      // What a thread has said before it died is still in the port.
+      for (let rest = receiveMessageOnPort(port); rest !== undefined; rest = receiveMessageOnPort(port))
+        take(rest.message as InstanceMessage);
+    };
+    const take = (message: InstanceMessage): void => {
+      if (message.logged !== undefined) {
+        log.read(message.logged, port);
+        return;
+      }
+      const { failure } = message;
+      if (failure) logFinalize(this.#log, this.#model, errorOf(failure, this.#model));
+      ended();
+    };
+    return take;
   }
 
   /** Ends the thread: by itself if it has a moment for that, else in the midst of what it does. */
@@ -108,6 +134,7 @@ export class InstanceThread {
     clearTimeout(this.#timer);
     const pool = this.#pool;
     this.#pool = undefined;
+    this.#readRest();
     this.#port?.close();
     await pool?.destroy();
   }
@@ -116,6 +143,7 @@ export class InstanceThread {
   #died(spec: InstanceSpec, reason: string): void {
     const pool = this.#pool;
     this.#pool = undefined;
+    this.#readRest();
     this.#port?.close();
     pool?.destroy().catch(() => undefined);
     const pause = Math.min(mostPauseMs, firstPauseMs * 2 ** this.#deaths++);

@@ -3,10 +3,12 @@
 import { addon } from '../addon/load.js';
 import type { ModelConfig, ModelConfigInput } from '../config/index.js';
 import { TritonError } from '../errors.js';
+import type { Log } from '../logger.js';
 import { errorOf, failureOf } from './failures.js';
 import { InstanceLoop } from './instance-loop.js';
 import type { InstanceThread } from './instance-thread.js';
 import { initializeModel, makeModel, type ModelExport } from './load-module.js';
+import { logFinalize, ownLogger } from './model-logger.js';
 import type { JavaScriptModel, WorkersOptions } from './types.js';
 import type { InstanceSpec } from './version-spec.js';
 
@@ -25,6 +27,7 @@ export interface VersionSource {
   /** On how many cores of the process threads may spin. */
   readonly cores: number;
   readonly workers: WorkersOptions;
+  readonly log: Log;
 }
 
 const unloadMs = 30_000;
@@ -97,7 +100,7 @@ export class JavaScriptVersion {
   async #startHere(spec: InstanceSpec, exported: ModelExport): Promise<void> {
     try {
       const model = makeModel(exported);
-      await initializeModel(model, spec);
+      await initializeModel(model, spec, ownLogger(this.#source.log, spec.model));
       this.#here = { loop: new InstanceLoop(spec, model, false), model };
     } catch (error) {
       throw errorOf(failureOf(spec.model, error), spec.model);
@@ -128,7 +131,11 @@ export class JavaScriptVersion {
     if (here) {
       await here.loop.ended;
       here.loop.detach();
-      await Promise.resolve(here.model.finalize?.()).catch(() => undefined);
+      try {
+        await here.model.finalize?.();
+      } catch (error) {
+        logFinalize(this.#source.log, this.#source.model, error);
+      }
     }
     await Promise.all(this.#threads.splice(0).map((thread) => thread.end()));
   }
@@ -141,11 +148,12 @@ export class JavaScriptVersion {
   async #thread(index: number): Promise<InstanceThread> {
     // Piscina is loaded only where a model needs it.
     const { InstanceThread: Thread } = await import('./instance-thread.js');
-    const { code, model, workers } = this.#source;
+    const { code, model, workers, log } = this.#source;
     return (this.#threads[index] ??= new Thread(
       model,
       'url' in code ? code.url : '',
       workers,
+      log,
       (name, count, reason) => {
         const times = count === 1 ? 'once' : `${count} times`;
         this.#restarts.set(name, `instance '${name}' was started anew ${times}, last because ${reason}`);

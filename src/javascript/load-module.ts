@@ -1,7 +1,7 @@
 /** Loads a model's file, and makes the model of its default export. */
 
 import { TritonError } from '../errors.js';
-import type { JavaScriptModel, JavaScriptModelClass } from './types.js';
+import type { JavaScriptModel, JavaScriptModelClass, ModelLogger } from './types.js';
 import type { InstanceSpec } from './version-spec.js';
 
 /** What a file exports: a class of models, or a model. */
@@ -44,7 +44,11 @@ export function makeModel(exported: ModelExport): JavaScriptModel {
 }
 
 /** Tells a model what it is part of. */
-export async function initializeModel(model: JavaScriptModel, spec: InstanceSpec): Promise<void> {
+export async function initializeModel(
+  model: JavaScriptModel,
+  spec: InstanceSpec,
+  logger: ModelLogger,
+): Promise<void> {
   const { model: name, version, config, instance, directory } = spec;
-  await model.initialize?.({ name, version: String(version), config, instance, directory });
+  await model.initialize?.({ name, version: String(version), config, instance, directory, logger });
 }

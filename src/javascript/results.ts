@@ -12,7 +12,7 @@ import type { Inputs } from '../tensor/inputs.js';
 import { copyInto, type ViewKind, type WireArray } from '../tensor/views.js';
 import type { Batch } from './batch.js';
 import type { InstanceMemory } from './instance-memory.js';
-import { failureOf, type Failure } from './failures.js';
+import { engineMessage, failureOf, type Failure } from './failures.js';
 import { tensorsOf } from './version-spec.js';
 
 /** First words of results; see `native/binding/instance_wrap.h`. */
@@ -243,9 +243,10 @@ export class ResultWriter {
     return offset;
   }
 
-  #putFailure(position: number, { code, message }: Failure, batch?: Batch): void {
+  #putFailure(position: number, failure: Failure, batch?: Batch): void {
     if (batch !== undefined) this.#reserve(batch, 4, 0);
-    this.#put(failed, position, codeNumber[code], ~(this.#objects.push(message) - 1));
+    const message = engineMessage(failure);
+    this.#put(failed, position, codeNumber[failure.code], ~(this.#objects.push(message) - 1));
   }
 
   #begin(): void {

@@ -23,6 +23,28 @@ export type Outputs = Readonly<Record<string, TensorInput | undefined>>;
 export type Results = readonly (Outputs | Error)[];
 
 /**
+ * Writes to the server's `logger`, with the model's name in front of each message and in its context. What the
+ * server's logger does not take (by default `info` and `verbose`) costs nothing. A message beyond 16,384
+ * characters is cut. Of a thread that writes faster than its server reads, 1,000 messages wait; others are
+ * dropped, and their number is logged.
+ *
+ * @example
+ * initialize({ logger }) {
+ *   logger.info('the dictionary is loaded');
+ * }
+ */
+export interface ModelLogger {
+  /** Something failed that no caller is told of. `error` is the reason; from a thread it comes as message and stack. */
+  error(message: string, error?: unknown): void;
+  /** Something is not as it should be. */
+  warn(message: string, error?: unknown): void;
+  /** Something worth knowing. */
+  info(message: string, error?: unknown): void;
+  /** Details. */
+  verbose(message: string, error?: unknown): void;
+}
+
+/**
  * A request in a batch.
  *
  * @example
@@ -37,6 +59,8 @@ export interface ModelRequest {
    * copies.
    */
   readonly inputs: Readonly<Record<string, AnyTensor>>;
+  /** The caller's `id`; empty if it has none. */
+  readonly id: string;
   /** Names of the outputs that the caller asked for. Others may be left out. */
   readonly wanted: readonly string[];
   /** The caller's `parameters`. Whole numbers are bigints. */
@@ -76,6 +100,8 @@ export interface ModelContext {
   };
   /** Path of the version's folder; empty for models of the program. */
   readonly directory: string;
+  /** Writes to the server's `logger`. */
+  readonly logger: ModelLogger;
 }
 
 /**

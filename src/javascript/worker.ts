@@ -8,6 +8,7 @@ import type { ModelConfig, ModelConfigInput } from '../config/index.js';
 import { failureOf, type Failure } from './failures.js';
 import { InstanceLoop } from './instance-loop.js';
 import { importModel, initializeModel, makeModel } from './load-module.js';
+import { portLogger, type levelsOf, type LoggedMessage } from './model-logger.js';
 import type { JavaScriptModel } from './types.js';
 import { prefixOutput } from './prefixed-output.js';
 import type { InstanceSpec } from './version-spec.js';
@@ -20,11 +21,17 @@ export interface CompleteTask {
   readonly config: ModelConfig;
 }
 
-/** Starts an instance. `port` is told when it has ended. */
+/** What an instance's thread tells its owner: a message of its log, or that it has ended, and with what. */
+export type InstanceMessage =
+  { readonly logged: LoggedMessage } | { readonly logged?: undefined; readonly failure: Failure | undefined };
+
+/** Starts an instance. `port` takes {@link InstanceMessage}. */
 export interface ServeTask {
   readonly kind: 'serve';
   readonly url: string;
   readonly spec: InstanceSpec;
+  /** The levels of the server's log that somebody reads. */
+  readonly levels: ReturnType<typeof levelsOf>;
   readonly port: MessagePort;
 }
 
@@ -49,24 +56,30 @@ async function complete({ model, url, config }: CompleteTask): Promise<TaskOutco
   return { completed: await exported.completeConfig(config) };
 }
 
-async function serve({ url, spec, port }: ServeTask): Promise<TaskOutcome> {
+async function serve({ url, spec, levels, port }: ServeTask): Promise<TaskOutcome> {
   prefixOutput(spec.instance.name);
   const model = makeModel(await importModel(spec.model, url));
-  await initializeModel(model, spec);
+  await initializeModel(model, spec, portLogger(port, levels));
   const loop = new InstanceLoop(spec, model, true);
   loop.start();
-  void end(loop, model, port);
+  void end(loop, model, spec.model, port);
   return {};
 }
 
-async function end(loop: InstanceLoop, model: JavaScriptModel, port: MessagePort): Promise<void> {
+async function end(
+  loop: InstanceLoop,
+  model: JavaScriptModel,
+  name: string,
+  port: MessagePort,
+): Promise<void> {
   await loop.ended;
   let failure: Failure | undefined;
   try {
     await model.finalize?.();
   } catch (error) {
-    failure = failureOf('', error);
+    failure = failureOf(name, error);
   }
-  port.postMessage({ failure });
+  const message: InstanceMessage = { failure };
+  port.postMessage(message);
   loop.detach();
 }

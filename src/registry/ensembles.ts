@@ -127,7 +127,8 @@ export class Ensembles {
       throw statusError(error, { model: config.name });
     }
     const loadSeconds = (performance.now() - begin) / 1000;
-    return { uid, config, notes, batchSizeCompleted, labels, instances: [], loadSeconds };
+    const takesIds = versions.some((version) => version.takesIds === true);
+    return { uid, config, notes, batchSizeCompleted, takesIds, labels, instances: [], loadSeconds };
   }
 
   /** A version of an ensemble is retired. */
@@ -190,9 +191,7 @@ export class Ensembles {
     return entry
       .published()
       .versions.flatMap(({ version, state, descriptor }) =>
-        state === 'READY' && descriptor
-          ? [{ version, uid: descriptor.uid, config: descriptor.config, labels: descriptor.labels }]
-          : [],
+        state === 'READY' && descriptor ? [{ ...descriptor, version }] : [],
       )
       .sort((a, b) => b.version - a.version);
   }

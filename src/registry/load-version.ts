@@ -104,11 +104,12 @@ function versionConfig(
 
 /** The error of a failed load, in one line and with the model's name, which a runtime does not know. */
 function loadError(status: NativeStatus, model: string, version: number): TritonError {
-  const line = status.message.trim().replaceAll(/\s*[\r\n]\s*/g, ' ');
+  const { code, message: text, cause } = statusError(status);
+  const line = text.trim().replaceAll(/\s*[\r\n]\s*/g, ' ');
   const message = line.startsWith(`model '${model}'`)
     ? line
     : `model '${model}', version ${version}: ${line}`;
-  return statusError({ code: status.code, message }, { model });
+  return new TritonError(code, message, { model, cause });
 }
 
 /** `NativeServer.open` as a promise. */
@@ -151,6 +152,7 @@ export interface OpenVersion {
   readonly config: ModelConfig;
   readonly notes: readonly string[];
   readonly batchSizeCompleted: boolean;
+  readonly takesIds: boolean;
   readonly labels: VersionDescriptor['labels'];
   readonly instances: VersionDescriptor['instances'];
   /** To be released. */
@@ -268,7 +270,8 @@ export async function openVersion(
       files: override?.files,
       maxInFlightBytes: options.maxInFlightBytes,
     });
-    return { uid, ...finished, labels, instances, warmup };
+    const takesIds = javaScript !== undefined;
+    return { uid, ...finished, takesIds, labels, instances, warmup };
   } catch (error) {
     await retire(server, uid);
     throw error;

@@ -69,6 +69,7 @@ export async function openJavaScript(source: JavaScriptSource): Promise<OpenedJa
     concurrency: concurrencyOf(backend),
     cores: spinCores(options.threads),
     workers: options.workers,
+    log: options.log,
   });
   noteOpening(server, opened);
   try {

@@ -18,6 +18,8 @@ export interface VersionDescriptor {
   readonly batchSizeCompleted: boolean;
   /** Labels of classes by name of the output, for outputs with a `label_filename`. */
   readonly labels: Readonly<Record<string, readonly string[]>>;
+  /** Whether its model is told the ids of requests: in JavaScript, or an ensemble with such a model. */
+  readonly takesIds: boolean;
   readonly loadSeconds: number;
   readonly instances: readonly { readonly name: string; readonly kind: string; readonly device: number }[];
 }

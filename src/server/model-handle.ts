@@ -16,6 +16,7 @@ import type { ModelTable } from './model-table.js';
 import type { ReadyVersion } from './ready-version.js';
 import { RequestObserver, requestsObserved, StreamObserver } from './request-channels.js';
 import type { Model } from './model.js';
+import { withId } from './request-attributes.js';
 import type { InferOptions, InferResult, MapOptions, MapOutcome, MapResult } from './results.js';
 import { makePromise, takeSettler } from './settler.js';
 import { statisticsOf } from './statistics.js';
@@ -219,6 +220,9 @@ export class ModelHandle implements Model {
     }
     let { request } = options;
     let done = waiter;
+    if (ready.takesIds && request.id !== '') {
+      request = { ...request, attributes: withId(request.attributes, request.id) };
+    }
     if (options.outputs !== undefined || options.into !== undefined) {
       const wanted = ready.wanted(options.outputs);
       if (request === this.#sharedOptions.none.request && options.into === undefined) {

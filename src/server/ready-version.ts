@@ -46,6 +46,8 @@ export class ReadyVersion implements DispatchTarget {
   readonly config: ModelConfig;
   /** Whether a request gets any number of responses. */
   readonly decoupled: boolean;
+  /** Whether its model is told the ids of requests. */
+  readonly takesIds: boolean;
   readonly notes: readonly string[];
   /** How long it took to load. */
   readonly loadSeconds: number;
@@ -76,6 +78,7 @@ export class ReadyVersion implements DispatchTarget {
     this.version = String(version);
     this.config = config;
     this.decoupled = config.model_transaction_policy?.decoupled ?? false;
+    this.takesIds = descriptor.takesIds;
     this.notes = Object.freeze([...descriptor.notes]);
     this.instances = deepFreeze(descriptor.instances);
     const batch = config.max_batch_size > 0 ? [-1] : [];

@@ -56,6 +56,20 @@ export function encodeAttributes(model: string, options: AttributeOptions): Int3
   return words;
 }
 
+/** The name of the parameter that tells a model the request's id. No caller can use it. */
+const idParameter = 'triton_request_id';
+
+/** Adds the id of a request, for versions that are told of it. */
+export function withId(attributes: Int32Array | undefined, id: string): Int32Array {
+  const before = attributes ?? new Int32Array(headWords);
+  const own = parameterWords(parameterString, idParameter, encoder.encode(id));
+  const words = new Int32Array(before.length + own.length);
+  words.set(before);
+  words.set(own, before.length);
+  words[headWords - 1] = (before[headWords - 1] ?? 0) + 1;
+  return words;
+}
+
 function refusal(model: string, option: string, expected: string, received: string): Error {
   const text = `model '${model}': expected ${expected} for options.${option} but received ${received}`;
   return invalidArgument(text, { model });

@@ -85,6 +85,7 @@ test('a model learns what it is, waits in initialize, and finalizes when it is u
     name: 'told',
     version: '1',
     instance: { name: 'told_0_0', index: 0, kind: 'KIND_CPU', device: 0 },
+    logger: {},
   });
   assert.match(String(directory), /told.1$/);
   assert.deepEqual((config as { parameters: unknown }).parameters, { colour: { string_value: 'red' } });

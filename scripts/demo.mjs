@@ -1,4 +1,4 @@
-// npm run demo [-- sklearn]: builds behind one line of progress, and runs an example.
+// npm run demo [-- NAME]: builds behind one line of progress, and runs an example.
 import { spawnSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,6 +10,14 @@ const demos = {
   digits: {
     does: 'examples/digits: serves two classifiers of digits, prints accuracy and speed beside onnxruntime-node.',
     run: 'dist/examples/digits/demo.js',
+  },
+  text: {
+    does: 'examples/text: tokenizer, classifier and labels as one ensemble, beside the same code on the main thread.',
+    run: 'dist/examples/text/demo.js',
+  },
+  images: {
+    does: 'examples/images: JPEG files decoded and classified by one ensemble, beside the same code on the main thread.',
+    run: 'dist/examples/images/demo.js',
   },
   sklearn: {
     does: 'examples/sklearn: trains, exports, serves and compares; its Python packages come from PyPI.',

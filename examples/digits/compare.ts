@@ -1,8 +1,13 @@
-/** Measures classifiers in turns: callers who each ask for their next image when they have the answer for the last. */
+/** Measures classifiers in turns: callers who each ask for their next item when they have the answer for the last. */
 import { LoopDelay } from '../../bench/loop-delay.js';
 import { ascending, median, percentile } from '../../bench/statistics.js';
-import type { Classifier } from './classifiers.js';
 import type { Digit } from './data.js';
+
+/** Something that can be asked again and again. */
+export interface Contestant<Item, Answer = unknown> {
+  readonly name: string;
+  classify(item: Item): Promise<Answer>;
+}
 
 /** The results of a classifier, in milliseconds. */
 export interface Comparison {
@@ -12,7 +17,9 @@ export interface Comparison {
   /** From call to answer, over all rounds. */
   readonly p50: number;
   readonly p99: number;
-  /** The longest time that a timer of the event loop was late. */
+  /** How late timers of the event loop were, over all rounds. */
+  readonly lateP50: number;
+  readonly lateP99: number;
   readonly longestStall: number;
 }
 
@@ -30,7 +37,7 @@ export interface Turns {
 class Kept {
   readonly rates: number[] = [];
   readonly latencies: Latencies = new Latencies();
-  longestStall = 0;
+  readonly late: number[] = [];
 }
 
 /** Times in memory outside of V8's heap: an array of numbers that grows would be collected while we measure. */
@@ -52,9 +59,12 @@ class Latencies {
   }
 }
 
-/** Asks for all images at once; resolves with the digits. */
-export function classifyAll(classifier: Classifier, digits: readonly Digit[]): Promise<number[]> {
-  return Promise.all(digits.map((digit) => classifier.classify(digit)));
+/** Asks about all items at once; resolves with the answers. */
+export function classifyAll<Item, Answer>(
+  classifier: Contestant<Item, Answer>,
+  items: readonly Item[],
+): Promise<Answer[]> {
+  return Promise.all(items.map((item) => classifier.classify(item)));
 }
 
 /** The number of right answers. */
@@ -67,36 +77,39 @@ export function countRight(answers: readonly number[], digits: readonly Digit[])
  *
  * @param progress - Called before each turn.
  */
-export async function compare(
-  classifiers: readonly Classifier[],
-  digits: readonly Digit[],
+export async function compare<Item>(
+  classifiers: readonly Contestant<Item>[],
+  items: readonly Item[],
   turns: Turns,
   progress: (text: string) => void = () => undefined,
 ): Promise<Comparison[]> {
   const all = classifiers.map((classifier) => ({ classifier, kept: new Kept() }));
   // A first, unmeasured run warms up compilers and caches.
-  for (const { classifier } of all) await classifyAll(classifier, digits);
+  for (const { classifier } of all) await classifyAll(classifier, items);
   for (let round = 1; round <= turns.rounds; round++) {
     for (const { classifier, kept } of all) {
       progress(`round ${round} of ${turns.rounds}: ${classifier.name}`);
-      await takeTurn(classifier, digits, turns, kept);
+      await takeTurn(classifier, items, turns, kept);
     }
   }
   return all.map(({ classifier, kept }) => {
     const latencies = kept.latencies.sorted();
+    const late = ascending(kept.late);
     return {
       name: classifier.name,
       requestsPerSecond: median(kept.rates),
       p50: percentile(latencies, 0.5),
       p99: percentile(latencies, 0.99),
-      longestStall: kept.longestStall,
+      lateP50: percentile(late, 0.5),
+      lateP99: percentile(late, 0.99),
+      longestStall: percentile(late, 1),
     };
   });
 }
 
-async function takeTurn(
-  classifier: Classifier,
-  digits: readonly Digit[],
+async function takeTurn<Item>(
+  classifier: Contestant<Item>,
+  items: readonly Item[],
   { callers, turnMs }: Turns,
   kept: Kept,
 ): Promise<void> {
@@ -106,9 +119,9 @@ async function takeTurn(
   let answers = 0;
   const call = async (first: number): Promise<void> => {
     for (let next = first, asked = performance.now(); asked < end; next += callers) {
-      const digit = digits[next % digits.length];
-      if (!digit) throw new RangeError('there are no images');
-      await classifier.classify(digit);
+      const item = items[next % items.length];
+      if (item === undefined) throw new RangeError('there is nothing to ask about');
+      await classifier.classify(item);
       const answered = performance.now();
       kept.latencies.add(answered - asked);
       answers += 1;
@@ -117,5 +130,5 @@ async function takeTurn(
   };
   await Promise.all(Array.from({ length: callers }, (_, caller) => call(caller)));
   kept.rates.push((1000 * answers) / (performance.now() - start));
-  kept.longestStall = Math.max(kept.longestStall, watch.stop().longest);
+  for (const { late } of watch.stop().samples) kept.late.push(late);
 }

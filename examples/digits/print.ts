@@ -21,6 +21,20 @@ export function comparisonTable(rows: readonly Comparison[]): string {
   );
 }
 
+/** One line for each classifier, with how late the event loop was. */
+export function delayTable(rows: readonly Comparison[]): string {
+  return table(
+    ['', 'requests/s', 'p50 ms', 'p99 ms', 'event loop late: p50', 'p99', 'max'],
+    rows.map(({ name, requestsPerSecond, p50, p99, lateP50, lateP99, longestStall }) => [
+      name,
+      grouped(requestsPerSecond),
+      significant(p50),
+      significant(p99),
+      ...[lateP50, lateP99, longestStall].map((late) => `${significant(late)} ms`),
+    ]),
+  );
+}
+
 /** What the model itself takes: nobody's requests/s can be more than that allows. */
 export function modelTimeLine(alone: number, batch: number, batchSize: number): string {
   return (

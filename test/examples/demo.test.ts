@@ -80,7 +80,15 @@ test('only right answers count', () => {
 });
 
 test('the tables show names, rates and batches', () => {
-  const row = { name: 'tritonts', requestsPerSecond: 12_345, p50: 1, p99: 3, longestStall: 1.5 };
+  const row = {
+    name: 'tritonts',
+    requestsPerSecond: 12_345,
+    p50: 1,
+    p99: 3,
+    lateP50: 0.1,
+    lateP99: 0.5,
+    longestStall: 1.5,
+  };
   assert.match(comparisonTable([row]), /tritonts +12,345 +1\.00 +3\.00 +1\.50 ms/);
   assert.equal(
     histogramLines(

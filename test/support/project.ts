@@ -1,10 +1,11 @@
 /** Projects of users in temporary folders, laid out as if this checkout and other packages had been installed there. */
 
 import { execFile } from 'node:child_process';
-import { cp, mkdir, symlink } from 'node:fs/promises';
+import { cp, mkdir, readFile, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 
 /** The checkout's folder; this file is in dist/test/support. */
 export const root: string = fileURLToPath(new URL('../../../', import.meta.url));
@@ -40,4 +41,17 @@ export function compile(folder: string, ...options: readonly string[]): Promise<
       resolve(stdout + stderr + (error && stdout === '' ? error.message : ''));
     });
   });
+}
+
+/** What the first program of an example's README prints, run in the example's folder. It must print nothing to stderr. */
+export async function readmeProgram(folder: string): Promise<string> {
+  const readme = await readFile(join(folder, 'README.md'), 'utf8');
+  const [, program = ''] = /```js\n([^]*?)```/.exec(readme) ?? [];
+  const { stdout, stderr } = await promisify(execFile)(
+    process.execPath,
+    ['--input-type=module', '--eval', program],
+    { cwd: folder },
+  );
+  if (stderr !== '') throw new Error(stderr);
+  return stdout;
 }

@@ -28,18 +28,22 @@ if (isRecent()) process.exit();
 
 const compilerOptions = { stripInternal: true, incremental: false, tsBuildInfoFile: undefined };
 
+// The class of servers is the same in all entries: what is private in a class makes a copy of it another type.
+const isServer = (id) => /\/inference-server\.(js|ts|d\.ts)$/.test(id);
+
 async function roll(entry) {
+  const isModels = entry === 'javascript/index';
   const bundle = await rollup({
     input: join(root, 'src', `${entry}.ts`),
     plugins: [dts({ tsconfig: join(root, 'tsconfig.json'), compilerOptions })],
-    external: /^node:/,
+    external: (id) => id.startsWith('node:') || (isModels && isServer(id)),
     onwarn(warning) {
       throw new Error(warning.message);
     },
   });
   const {
     output: [{ code }],
-  } = await bundle.generate({ format: 'es' });
+  } = await bundle.generate({ format: 'es', paths: (id) => (isServer(id) ? '../index.js' : id) });
   await bundle.close();
   return code;
 }

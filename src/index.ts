@@ -13,7 +13,7 @@ export { InferenceServer } from './server/inference-server.js';
 export type { CreateServer } from './server/inference-server.js';
 export type { BatchReason, ExplainedBatch, Explanation } from './server/explain.js';
 export type { CloseOptions, UnloadModelOptions } from './server/server-arguments.js';
-export type { ServerHandle } from './server/server-handle.js';
+export type { ServerHandle } from './server-handle.js';
 export type { Model, TypedModel } from './server/model.js';
 export type {
   InputsOf,

@@ -1,10 +1,15 @@
 /** The JavaScript backend's decisions. `src/javascript` has the rest: its models' threads. */
 
+import type { ModelConfig } from '../config/index.js';
 import type { Backend, BackendContext } from './backend.js';
 
 /** Parameter: how many batches an instance may have under way at once. */
 const concurrencyKey = 'max_concurrency';
 const mostConcurrency = 1024;
+/** Parameter: names of the models that are loaded before this one. */
+const requiresKey = 'requires';
+/** The field of {@link requiredModels}. */
+export const requiresField: string = `parameters["${requiresKey}"]`;
 
 /** Runs models that are written in JavaScript. */
 export const javascript: Backend = {
@@ -31,4 +36,10 @@ export function concurrencyOf({ config, fault }: Pick<BackendContext, 'config' |
     `parameters["${concurrencyKey}"]`,
     `expected a whole number from 1 to ${mostConcurrency} but received '${text}'`,
   );
+}
+
+/** The models that a JavaScript model names as those that it calls, each once. */
+export function requiredModels({ parameters }: Pick<ModelConfig, 'parameters'>): string[] {
+  const names = (parameters[requiresKey]?.string_value ?? '').split(',').map((name) => name.trim());
+  return [...new Set(names)].filter((name) => name !== '');
 }

@@ -13,6 +13,7 @@ import { TritonError } from '../errors.js';
 import type { Log } from '../logger.js';
 import { errorOf } from './failures.js';
 import { levelsOf, logFinalize, LogReader } from './model-logger.js';
+import type { Connection } from './model-server.js';
 import { makePool, type Pool } from './piscina.js';
 import type { WorkersOptions } from './types.js';
 import type { InstanceSpec } from './version-spec.js';
@@ -32,6 +33,7 @@ export class InstanceThread {
   readonly #url: string;
   readonly #options: WorkersOptions;
   readonly #log: Log;
+  readonly #connection: Connection | undefined;
   readonly #onRestart: (instance: string, count: number, reason: string) => void;
   #pool: Pool | undefined;
   #port: MessagePort | undefined;
@@ -47,12 +49,14 @@ export class InstanceThread {
     url: string,
     options: WorkersOptions,
     log: Log,
+    connection: Connection | undefined,
     onRestart: (instance: string, count: number, reason: string) => void,
   ) {
     this.#model = model;
     this.#url = url;
     this.#options = options;
     this.#log = log;
+    this.#connection = connection;
     this.#onRestart = onRestart;
   }
 
@@ -81,7 +85,8 @@ export class InstanceThread {
     });
     port1.unref();
     const levels = levelsOf(this.#log);
-    await this.#do({ kind: 'serve', url: this.#url, spec, levels, port: port2 }, [port2]);
+    const connection = this.#connection;
+    await this.#do({ kind: 'serve', url: this.#url, spec, levels, port: port2, connection }, [port2]);
     const began = performance.now();
     const [worker] = this.#pool?.threads ?? [];
     let reason = 'its thread has ended';
@@ -160,7 +165,7 @@ export class InstanceThread {
   #makePool(): Pool {
     const { resourceLimits, env, execArgv } = this.#options;
     const pool = makePool({
-      filename: fileURLToPath(new URL('./worker.js', import.meta.url)),
+      filename: fileURLToPath(new URL('../server/model-thread.js', import.meta.url)),
       minThreads: 1,
       maxThreads: 1,
       // Otherwise the thread waits for tasks without its event loop.

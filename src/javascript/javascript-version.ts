@@ -9,6 +9,7 @@ import { InstanceLoop } from './instance-loop.js';
 import type { InstanceThread } from './instance-thread.js';
 import { initializeModel, makeModel, type ModelExport } from './load-module.js';
 import { logFinalize, ownLogger } from './model-logger.js';
+import type { Connection, ModelServer } from './model-server.js';
 import type { JavaScriptModel, WorkersOptions } from './types.js';
 import type { InstanceSpec } from './version-spec.js';
 
@@ -28,6 +29,10 @@ export interface VersionSource {
   readonly cores: number;
   readonly workers: WorkersOptions;
   readonly log: Log;
+  /** How its threads connect to the server; undefined where no models are served. */
+  readonly connection: Connection | undefined;
+  /** The server, for a model that runs in this environment. */
+  readonly server: () => ModelServer;
 }
 
 const unloadMs = 30_000;
@@ -100,7 +105,7 @@ export class JavaScriptVersion {
   async #startHere(spec: InstanceSpec, exported: ModelExport): Promise<void> {
     try {
       const model = makeModel(exported);
-      await initializeModel(model, spec, ownLogger(this.#source.log, spec.model));
+      await initializeModel(model, spec, ownLogger(this.#source.log, spec.model), this.#source.server);
       this.#here = { loop: new InstanceLoop(spec, model, false), model };
     } catch (error) {
       throw errorOf(failureOf(spec.model, error), spec.model);
@@ -148,12 +153,13 @@ export class JavaScriptVersion {
   async #thread(index: number): Promise<InstanceThread> {
     // Piscina is loaded only where a model needs it.
     const { InstanceThread: Thread } = await import('./instance-thread.js');
-    const { code, model, workers, log } = this.#source;
+    const { code, model, workers, log, connection } = this.#source;
     return (this.#threads[index] ??= new Thread(
       model,
       'url' in code ? code.url : '',
       workers,
       log,
+      connection,
       (name, count, reason) => {
         const times = count === 1 ? 'once' : `${count} times`;
         this.#restarts.set(name, `instance '${name}' was started anew ${times}, last because ${reason}`);

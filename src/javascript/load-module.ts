@@ -1,6 +1,7 @@
 /** Loads a model's file, and makes the model of its default export. */
 
 import { TritonError } from '../errors.js';
+import type { ModelServer } from './model-server.js';
 import type { JavaScriptModel, JavaScriptModelClass, ModelLogger } from './types.js';
 import type { InstanceSpec } from './version-spec.js';
 
@@ -43,12 +44,27 @@ export function makeModel(exported: ModelExport): JavaScriptModel {
   return typeof exported === 'function' ? new exported() : exported;
 }
 
-/** Tells a model what it is part of. */
+/**
+ * Tells a model what it is part of.
+ *
+ * @param server - Returns the server that it may call. It is asked when the model first reads `context.server`.
+ */
 export async function initializeModel(
   model: JavaScriptModel,
   spec: InstanceSpec,
   logger: ModelLogger,
+  server: () => ModelServer,
 ): Promise<void> {
   const { model: name, version, config, instance, directory } = spec;
-  await model.initialize?.({ name, version: String(version), config, instance, directory, logger });
+  await model.initialize?.({
+    name,
+    version: String(version),
+    config,
+    instance,
+    directory,
+    logger,
+    get server() {
+      return server();
+    },
+  });
 }

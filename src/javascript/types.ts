@@ -1,6 +1,7 @@
 /** The types of models that are written in JavaScript. */
 
 import type { ModelConfig, ModelConfigInput } from '../config/index.js';
+import type { ModelServer } from './model-server.js';
 import type { AnyTensor } from '../tensor/tensor.js';
 import type { TensorInput } from '../tensor/inputs.js';
 
@@ -102,6 +103,18 @@ export interface ModelContext {
   readonly directory: string;
   /** Writes to the server's `logger`. */
   readonly logger: ModelLogger;
+  /**
+   * The server that the model belongs to, to call other models. It is an ordinary server of this thread, as {@link
+   * attachServer} makes one, but it needs no `close()`; for a model of the program it is the program's own. In
+   * `initialize` those models are ready that are named in the parameter `requires`. It is connected when it is first
+   * read, which throws UNAVAILABLE once the server is closed. Triton: BLS.
+   *
+   * @example
+   * initialize({ server }) {
+   *   this.tokenizer = server.model('tokenizer');
+   * }
+   */
+  readonly server: ModelServer;
 }
 
 /**

@@ -1,14 +1,16 @@
 /**
- * What Piscina runs on a model's thread. A task either completes a configuration, or starts the instance,
- * which then serves until it is closed.
+ * What is done on a model's thread. A task either completes a configuration, or starts the instance, which then
+ * serves until it is closed. `src/server/model-thread.ts` is what Piscina runs.
  */
 
 import type { MessagePort } from 'node:worker_threads';
 import type { ModelConfig, ModelConfigInput } from '../config/index.js';
+import { TritonError } from '../errors.js';
 import { failureOf, type Failure } from './failures.js';
 import { InstanceLoop } from './instance-loop.js';
 import { importModel, initializeModel, makeModel } from './load-module.js';
 import { portLogger, type levelsOf, type LoggedMessage } from './model-logger.js';
+import type { Connection, ModelServer } from './model-server.js';
 import type { JavaScriptModel } from './types.js';
 import { prefixOutput } from './prefixed-output.js';
 import type { InstanceSpec } from './version-spec.js';
@@ -33,6 +35,8 @@ export interface ServeTask {
   /** The levels of the server's log that somebody reads. */
   readonly levels: ReturnType<typeof levelsOf>;
   readonly port: MessagePort;
+  /** For `context.server`; undefined where no models are served. */
+  readonly connection: Connection | undefined;
 }
 
 /** What comes of a task. */
@@ -40,11 +44,14 @@ export type TaskOutcome =
   | { readonly failure: Failure }
   | { readonly failure?: undefined; readonly completed?: ModelConfigInput | undefined };
 
+/** Connects this thread to its server. Returns undefined if that is closed. */
+export type Connect = (connection: Connection) => ModelServer | undefined;
+
 /** Does a task. */
-export default async function work(task: CompleteTask | ServeTask): Promise<TaskOutcome> {
+export async function work(task: CompleteTask | ServeTask, connect: Connect): Promise<TaskOutcome> {
   const model = task.kind === 'complete' ? task.model : task.spec.model;
   try {
-    return task.kind === 'complete' ? await complete(task) : await serve(task);
+    return task.kind === 'complete' ? await complete(task) : await serve(task, connect);
   } catch (error) {
     return { failure: failureOf(model, error) };
   }
@@ -56,14 +63,28 @@ async function complete({ model, url, config }: CompleteTask): Promise<TaskOutco
   return { completed: await exported.completeConfig(config) };
 }
 
-async function serve({ url, spec, levels, port }: ServeTask): Promise<TaskOutcome> {
+async function serve(
+  { url, spec, levels, port, connection }: ServeTask,
+  connect: Connect,
+): Promise<TaskOutcome> {
   prefixOutput(spec.instance.name);
   const model = makeModel(await importModel(spec.model, url));
-  await initializeModel(model, spec, portLogger(port, levels));
+  let server: ModelServer | undefined;
+  await initializeModel(model, spec, portLogger(port, levels), () => {
+    server ??= connection && connect(connection);
+    if (server) return server;
+    throw unreachable(spec.model, connection !== undefined);
+  });
   const loop = new InstanceLoop(spec, model, true);
   loop.start();
-  void end(loop, model, spec.model, port);
+  void end(loop, model, spec.model, port, () => server);
   return {};
+}
+
+/** Why a model cannot call others. */
+export function unreachable(model: string, served: boolean): TritonError {
+  const why = served ? 'the server is closed' : 'no models are served while a repository is checked';
+  return new TritonError('UNAVAILABLE', `model '${model}': ${why}`, { model });
 }
 
 async function end(
@@ -71,6 +92,7 @@ async function end(
   model: JavaScriptModel,
   name: string,
   port: MessagePort,
+  server: () => ModelServer | undefined,
 ): Promise<void> {
   await loop.ended;
   let failure: Failure | undefined;
@@ -79,6 +101,7 @@ async function end(
   } catch (error) {
     failure = failureOf(name, error);
   }
+  await server()?.close({ timeoutMs: 0 });
   const message: InstanceMessage = { failure };
   port.postMessage(message);
   loop.detach();

@@ -3,14 +3,17 @@
 import { insistOnAnswer } from '../addon/memory.js';
 import { createEngine } from '../addon/engine.js';
 import type { NativeServer } from '../addon/native.js';
-import { finishConfig, tritonDefaults, type ModelConfig } from '../config/index.js';
+import { requiresField } from '../backends/javascript.js';
+import { fieldError, finishConfig, tritonDefaults, type ModelConfig } from '../config/index.js';
 import { compileEnsemble } from '../ensemble/compile.js';
 import { composingModels, isEnsemble, type ComposingVersion } from '../ensemble/composing.js';
 import { TritonError, type ErrorLocation, type TritonErrorCode } from '../errors.js';
+import type { ModelHost } from '../javascript/model-server.js';
 import type { ServerOptions } from '../options.js';
 import { resolveOptions } from '../resolve-options.js';
 import { checkBackendDirectory } from './custom-backends.js';
 import { openVersion, retire } from './load-version.js';
+import { requiredBy } from './load-model.js';
 import { listModels, readModel } from './local-source.js';
 import type { ModelFolder } from './model-folder.js';
 import { prepareModel, type PreparedModel } from './prepare-model.js';
@@ -63,7 +66,15 @@ function problemsOf(error: unknown, version?: number): CheckProblem[] {
     : [...problems, { code: error.code, message: more, version: shown, location: undefined }];
 }
 
-/** Checks a model that an ensemble needs; undefined if there is none of that name. */
+/** Where models are looked at, none can be called. */
+const unserved: ModelHost = {
+  handle: undefined,
+  server: () => {
+    throw new TritonError('UNAVAILABLE', 'no models are served while a repository is checked');
+  },
+};
+
+/** Checks a model that another one needs; undefined if there is none of that name. */
 type CheckPart = (model: string) => Promise<CheckedModel> | undefined;
 
 /** Checks an ensemble against its models, which are checked before. */
@@ -86,6 +97,27 @@ async function checkEnsemble(
   }
   compileEnsemble(config, prepared.source, (name) => parts.get(name));
   return { config, notes };
+}
+
+/**
+ * Checks the models that a JavaScript model requires.
+ *
+ * @throws {@link TritonError} INVALID_ARG or UNAVAILABLE if one is missing, cannot be loaded, or requires this one.
+ */
+async function checkRequired({ prepared }: PreparedModel, checkPart: CheckPart): Promise<void> {
+  const { config, source } = prepared;
+  for (const name of requiredBy(config)) {
+    const part = await checkPart(name);
+    if (part?.ok === true) continue;
+    const [code, text] =
+      part === undefined
+        ? (['INVALID_ARG', `no repository has a model '${name}'`] as const)
+        : ([
+            'UNAVAILABLE',
+            `model '${name}' could not be loaded: ${part.problems[0]?.message ?? ''}`,
+          ] as const);
+    throw fieldError(code, source, requiresField, text, { model: config.name });
+  }
 }
 
 async function checkModel(
@@ -131,6 +163,11 @@ async function checkModel(
   const problems: CheckProblem[] = [];
   const notes = new Set<string>();
   let config: ModelConfig | undefined;
+  try {
+    await checkRequired(prepared, checkPart);
+  } catch (error) {
+    return failed(problemsOf(error), backend, prepared.versions);
+  }
   for (const version of prepared.versions) {
     try {
       if (isEnsemble(prepared.prepared.config)) {
@@ -139,7 +176,7 @@ async function checkModel(
         for (const note of checked.notes) notes.add(note);
         continue;
       }
-      const opened = await openVersion(native, options, prepared, version);
+      const opened = await openVersion(native, options, prepared, version, unserved);
       opened.warmup.release();
       await retire(native, opened.uid);
       config = opened.config;
@@ -196,7 +233,7 @@ export async function checkRepository(
       const inner = [...chain, name];
       const result = checkModel(native, resolved, folders, (part) => {
         if (!inner.includes(part)) return check(part, inner);
-        const text = `an ensemble cannot need itself: ${[...inner.slice(inner.indexOf(part)), part].join(' → ')}`;
+        const text = `a model cannot need itself: ${[...inner.slice(inner.indexOf(part)), part].join(' → ')}`;
         throw new TritonError('INVALID_ARG', `model '${name}': ${text}`, { model: name });
       });
       checks.set(name, result);

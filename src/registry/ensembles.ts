@@ -1,11 +1,13 @@
 /**
  * The ensembles of a server: which models they need, in which order these are loaded, and what happens to an
- * ensemble when one of its models is loaded again or unloaded.
+ * ensemble when one of its models is loaded again or unloaded. The same for JavaScript models that require others,
+ * but these call them by their names, and nothing happens to them.
  */
 
 import type { NativeServer } from '../addon/native.js';
 import { statusError } from '../addon/status.js';
 import {
+  fieldError,
   finishConfig,
   tritonDefaults,
   type ConfigSource,
@@ -14,7 +16,8 @@ import {
 } from '../config/index.js';
 import { compileEnsemble, failedStep } from '../ensemble/compile.js';
 import { composingModels, graphText, type ComposingVersion } from '../ensemble/composing.js';
-import { TritonError } from '../errors.js';
+import { requiresField } from '../backends/javascript.js';
+import { TritonError, type TritonErrorCode } from '../errors.js';
 import { retire } from './load-version.js';
 import type { ModelEntry } from './model-entry.js';
 import { servedVersions } from './model-entry.js';
@@ -37,11 +40,19 @@ interface OpenEnsemble {
   readonly models: readonly string[];
 }
 
+/** A version of a JavaScript model that requires others. */
+interface Requiring {
+  readonly name: string;
+  readonly models: readonly string[];
+}
+
 /** See the head of this file. */
 export class Ensembles {
   readonly #host: EnsembleHost;
   /** By uid. */
   readonly #open: Map<number, OpenEnsemble> = new Map();
+  /** By uid. */
+  readonly #requiring: Map<number, Requiring> = new Map();
   /** Which loads wait for which models. */
   readonly #waits: Map<string, Set<string>> = new Map();
 
@@ -67,6 +78,39 @@ export class Ensembles {
         { model: name },
       );
     }
+    await this.#loadAll(name, models, (model, reason) => failedStep(config, source, model, reason));
+  }
+
+  /**
+   * Loads the models that a JavaScript model requires.
+   *
+   * @throws {@link TritonError} UNAVAILABLE if one of them cannot be loaded, INVALID_ARG if there is no such model or
+   *   it needs this one.
+   */
+  async loadRequired({ config, source }: PreparedConfig, models: readonly string[]): Promise<void> {
+    const { name } = config;
+    const fault = (code: TritonErrorCode, text: string, cause?: unknown): TritonError =>
+      fieldError(code, source, requiresField, text, { model: name, cause });
+    for (const model of models) {
+      if (!this.#host.entryOf(model)) throw fault('INVALID_ARG', `no repository has a model '${model}'`);
+      const chain = this.#chain(model, name);
+      if (chain) throw fault('INVALID_ARG', `a model cannot require itself: ${[name, ...chain].join(' → ')}`);
+    }
+    await this.#loadAll(name, models, (model, reason) =>
+      fault('UNAVAILABLE', `model '${model}' could not be loaded: ${reason.message}`, reason),
+    );
+  }
+
+  /** Notes that a version of a JavaScript model is open, until {@link forget}. */
+  noteRequired(uid: number, name: string, models: readonly string[]): void {
+    if (models.length > 0) this.#requiring.set(uid, { name, models });
+  }
+
+  async #loadAll(
+    name: string,
+    models: readonly string[],
+    failed: (model: string, reason: Error) => Error,
+  ): Promise<void> {
     this.#waits.set(name, new Set(models));
     try {
       const results = await Promise.allSettled(
@@ -77,12 +121,7 @@ export class Ensembles {
       results.forEach((result, i) => {
         if (result.status === 'fulfilled') return;
         const reason: unknown = result.reason;
-        throw failedStep(
-          config,
-          source,
-          models[i] ?? '',
-          reason instanceof Error ? reason : new Error(String(reason)),
-        );
+        throw failed(models[i] ?? '', reason instanceof Error ? reason : new Error(String(reason)));
       });
     } finally {
       this.#waits.delete(name);
@@ -101,9 +140,14 @@ export class Ensembles {
     return undefined;
   }
 
-  /** The models that an open ensemble needs. */
+  /** The models that an open ensemble or JavaScript model needs. */
   partsOf(name: string): readonly string[] {
-    return [...this.#open.values()].find((one) => one.name === name)?.models ?? [];
+    return this.#users().flatMap((one) => (one.name === name ? one.models : []));
+  }
+
+  /** All that need others. */
+  #users(): Requiring[] {
+    return [...this.#open.values(), ...this.#requiring.values()];
   }
 
   /**
@@ -131,14 +175,20 @@ export class Ensembles {
     return { uid, config, notes, batchSizeCompleted, takesIds, labels, instances: [], loadSeconds };
   }
 
-  /** A version of an ensemble is retired. */
+  /** A version is retired. */
   forget(uid: number): void {
     this.#open.delete(uid);
+    this.#requiring.delete(uid);
   }
 
-  /** Names of the ensembles that need a model, sorted. */
+  /** Whether an open version of this name is an ensemble. */
+  has(name: string): boolean {
+    return [...this.#open.values()].some((one) => one.name === name);
+  }
+
+  /** Names of the ensembles and JavaScript models that need a model, sorted. */
   usersOf(model: string): string[] {
-    const users = [...this.#open.values()].filter(({ models }) => models.includes(model));
+    const users = this.#users().filter(({ models }) => models.includes(model));
     return [...new Set(users.map(({ name }) => name))].sort();
   }
 

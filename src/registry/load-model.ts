@@ -5,7 +5,11 @@
 
 import { insist } from '../addon/memory.js';
 import type { NativeServer } from '../addon/native.js';
+import { backends } from '../backends/index.js';
+import { requiredModels } from '../backends/javascript.js';
+import type { ModelConfig } from '../config/index.js';
 import { TritonError } from '../errors.js';
+import type { ModelHost } from '../javascript/model-server.js';
 import { javaScriptVersion } from '../javascript/versions.js';
 import type { LoadEvent, ResolvedOptions } from '../options.js';
 import { isEnsemble } from '../ensemble/composing.js';
@@ -23,6 +27,8 @@ export interface LoadContext {
   readonly server: NativeServer;
   readonly options: ResolvedOptions;
   readonly ensembles: Ensembles;
+  /** The server, for models that call others. */
+  readonly host: ModelHost;
   /** Whether somebody may see what is published while a model loads. */
   readonly seen: boolean;
   /**
@@ -173,17 +179,20 @@ async function loadVersions(
   if (context.seen) {
     publish(versions.filter(unserved).map((version) => ({ version, state: 'LOADING', reason: '' })));
   }
+  const required = requiredBy(model.prepared.config);
   if (composed) await context.ensembles.loadParts(model.prepared);
+  else if (required.length > 0) await context.ensembles.loadRequired(model.prepared, required);
   const results = await Promise.allSettled(
     versions.map(async (version) => {
       context.throwIfCancelled();
       context.report(version, 'LOADING');
       const descriptor = composed
         ? context.ensembles.open(model.prepared)
-        : await loadVersion(server, options, model, version, override, () => {
+        : await loadVersion(server, options, model, version, context.host, override, () => {
             context.report(version, 'WARMING_UP');
             context.throwIfCancelled();
           });
+      context.ensembles.noteRequired(descriptor.uid, entry.name, required);
       loaded.push({ version, descriptor });
     }),
   );
@@ -200,4 +209,9 @@ async function loadVersions(
       .map(({ version, error }) => ({ version, state: 'UNAVAILABLE', reason: error.message })),
   );
   throw first.error;
+}
+
+/** The models that a JavaScript model requires. Models of other backends call none. */
+export function requiredBy(config: ModelConfig): string[] {
+  return backends().get(config.backend)?.isJavaScript === true ? requiredModels(config) : [];
 }

@@ -12,7 +12,8 @@ import type {
 import { statusError } from '../addon/status.js';
 import { cpu, type BackendContext } from '../backends/backend.js';
 import { backends } from '../backends/index.js';
-import { javascript } from '../backends/javascript.js';
+import { javascript, requiredModels } from '../backends/javascript.js';
+import type { ModelHost } from '../javascript/model-server.js';
 import { endVersion, javaScriptVersion } from '../javascript/versions.js';
 import {
   finishConfig,
@@ -169,6 +170,7 @@ export async function openVersion(
   options: ResolvedOptions,
   { prepared: written, parsed, file: modelFile }: Omit<PreparedModel, 'versions'>,
   version: number,
+  host: ModelHost,
   override?: Override,
 ): Promise<OpenVersion> {
   const { config, context, source } = written;
@@ -230,6 +232,7 @@ export async function openVersion(
       file: files ? undefined : path,
       directory: modelFile === undefined ? `${context.modelDirectory}${sep}${version}` : dirname(modelFile),
       instances,
+      host,
     });
   }
   const prepared = javaScript?.prepared ?? written;
@@ -262,7 +265,10 @@ export async function openVersion(
       backend.needsFile ? describe(description) : undefined,
       defaultsOf(backendOptions, name),
     );
-    await javaScript?.start(finished.config);
+    // Where no models are served, one that calls others could not be initialised.
+    if (host.handle !== undefined || requiredModels(finished.config).length === 0) {
+      await javaScript?.start(finished.config);
+    }
     const labels = await readLabels(finished.config, source, context.modelDirectory, override?.files);
     const warmup = await readWarmup(finished.config, {
       source,
@@ -304,11 +310,12 @@ export async function loadVersion(
   options: ResolvedOptions,
   model: Omit<PreparedModel, 'versions'>,
   version: number,
+  host: ModelHost,
   override: Override | undefined,
   onWarmup: () => void,
 ): Promise<VersionDescriptor> {
   const begin = performance.now();
-  const { warmup, ...opened } = await openVersion(server, options, model, version, override);
+  const { warmup, ...opened } = await openVersion(server, options, model, version, host, override);
   let error: NativeStatus | null;
   try {
     if (warmup.samples.length > 0) onWarmup();

@@ -14,6 +14,7 @@ import {
 } from '../config/index.js';
 import { TritonError } from '../errors.js';
 import { JavaScriptVersion, type ModelCode } from '../javascript/javascript-version.js';
+import type { Connection, ModelHost } from '../javascript/model-server.js';
 import { noteOpened, noteOpening } from '../javascript/versions.js';
 import type { ResolvedOptions } from '../options.js';
 import { spinCores } from '../scheduling/spin.js';
@@ -36,6 +37,7 @@ export interface JavaScriptSource {
   /** The version's folder. */
   readonly directory: string;
   readonly instances: VersionDescriptor['instances'];
+  readonly host: ModelHost;
 }
 
 /** A version whose code is found. */
@@ -57,7 +59,7 @@ export interface OpenedJavaScript {
  *   the model throws. Nothing of the version is left then.
  */
 export async function openJavaScript(source: JavaScriptSource): Promise<OpenedJavaScript> {
-  const { server, options, parsed, version, backend, instances } = source;
+  const { server, options, parsed, version, backend, instances, host } = source;
   const { prepared } = source;
   const { modelName: model, autoComplete } = prepared.context;
   const opened = new JavaScriptVersion({
@@ -70,6 +72,8 @@ export async function openJavaScript(source: JavaScriptSource): Promise<OpenedJa
     cores: spinCores(options.threads),
     workers: options.workers,
     log: options.log,
+    connection: host.handle && { handle: host.handle, options: connectionOptions(options) },
+    server: () => host.server(),
   });
   noteOpening(server, opened);
   try {
@@ -126,4 +130,9 @@ function readOwn(model: string, value: unknown): ParsedConfig {
     if (!(error instanceof TritonError)) throw error;
     throw new TritonError(error.code, error.message, { model, location: error.location, cause: error.cause });
   }
+}
+
+/** What threads need of the options, which can be cloned. */
+function connectionOptions({ backendConfig, instanceKind }: ResolvedOptions): Connection['options'] {
+  return { backendConfig, instanceKind };
 }

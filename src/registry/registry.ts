@@ -7,6 +7,7 @@ import type { GivenModel, LoadEvent, ResolvedOptions } from '../options.js';
 import { Ensembles, isServed } from './ensembles.js';
 import { asTritonError, loadModel } from './load-model.js';
 import { cancelOpening, endVersions, settleVersions } from '../javascript/versions.js';
+import type { ModelHost } from '../javascript/model-server.js';
 import { LoadReports, throwFault, type LoadCall } from './load-reports.js';
 import { listModels } from './local-source.js';
 import type { ModelFolder } from './model-folder.js';
@@ -33,6 +34,7 @@ const modelsAhead = 4;
 export class Registry {
   readonly #server: NativeServer;
   readonly #options: ResolvedOptions;
+  readonly #host: ModelHost;
   readonly #entries: Map<string, ModelEntry> = new Map();
   readonly #reports: LoadReports;
   readonly #events: ModelEvents;
@@ -42,13 +44,14 @@ export class Registry {
   readonly #startCall: LoadCall = {};
   /** The models that a start was asked for. */
   readonly #asked: Set<string> = new Set();
-  /** Models that were loaded only because an ensemble needs them. */
+  /** Models that were loaded only because another one needs them. */
   readonly #parts: Set<string> = new Set();
   #cancelled = false;
   /** While a server starts, nobody has it, so nobody sees what is published during loads. */
   #starting = true;
 
-  constructor(server: NativeServer, options: ResolvedOptions) {
+  constructor(server: NativeServer, options: ResolvedOptions, host: ModelHost) {
+    this.#host = host;
     this.#server = server;
     this.#options = options;
     this.#reports = new LoadReports(options.onProgress);
@@ -184,7 +187,7 @@ export class Registry {
    * is free.
    *
    * @param withParts - Whether models are unloaded, too, that were loaded only because this one needs them.
-   * @throws {@link TritonError} INVALID_ARG if an ensemble needs the model.
+   * @throws {@link TritonError} INVALID_ARG if an ensemble needs the model, or another one requires it.
    */
   async unload(name: string, withParts = false): Promise<void> {
     const entry = this.#entries.get(name);
@@ -194,9 +197,10 @@ export class Registry {
     await entry.inTurn(async () => {
       const users = this.#ensembles.usersOf(name);
       if (users.length > 0) {
+        const noun = users.every((user) => this.#ensembles.has(user)) ? 'ensemble' : 'model';
         throw new TritonError(
           'INVALID_ARG',
-          `model '${name}' cannot be unloaded: the ensemble${users.length > 1 ? 's' : ''} ` +
+          `model '${name}' cannot be unloaded: the ${noun}${users.length > 1 ? 's' : ''} ` +
             `${users.map((user) => `'${user}'`).join(', ')} need${users.length > 1 ? '' : 's'} it; unload ${users.length > 1 ? 'them' : 'that'} first`,
           { model: name },
         );
@@ -238,7 +242,7 @@ export class Registry {
     return load;
   }
 
-  /** Loads a model that an ensemble needs, unless it is served. */
+  /** Loads a model that another one needs, unless it is served. */
   async #loadPart(name: string): Promise<void> {
     if (this.#starting) {
       if (!this.#starts.has(name) && !this.#asked.has(name)) {
@@ -311,6 +315,7 @@ export class Registry {
         server: this.#server,
         options: this.#options,
         ensembles: this.#ensembles,
+        host: this.#host,
         seen: !this.#starting,
         throwIfCancelled: (): void => {
           this.#throwIfCancelled(entry.name);

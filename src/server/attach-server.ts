@@ -5,7 +5,7 @@ import { checkObject } from '../argument-checks.js';
 import { Dispatcher } from '../dispatch/dispatcher.js';
 import { invalidArgument, TritonError } from '../errors.js';
 import { newServer, type InferenceServer } from './inference-server.js';
-import type { ServerHandle } from './server-handle.js';
+import type { OwnHandle, ServerHandle } from '../server-handle.js';
 
 /** The most bytes that this environment alone may have in flight. The server has a limit of its own. */
 const attachLimit = 2 ** 30;
@@ -41,25 +41,30 @@ export async function attachServer(handle: ServerHandle): Promise<InferenceServe
       'the handle belongs to another copy of the package in this process, with an addon of its own: both must load the same file',
     );
   }
-  const native = addon().findServer(handle.id);
-  if (!native) throw new TritonError('UNAVAILABLE', 'the server is closed');
-  const dispatcher = Dispatcher.attach(native, {
-    maxInFlightBytes: attachLimit,
-    captureStacks: handle.captureStacks,
-  });
+  const server = connect(handle, () => handle.devices);
+  if (server) return Promise.resolve(server);
+  throw new TritonError('UNAVAILABLE', 'the server is closed');
+}
+
+/** Connects this environment to a server of this process; undefined if it is closed. */
+export function connect(
+  { id, captureStacks, metrics }: OwnHandle,
+  devices: () => readonly string[],
+): InferenceServer | undefined {
+  const native = addon().findServer(id);
+  if (!native) return undefined;
+  const dispatcher = Dispatcher.attach(native, { maxInFlightBytes: attachLimit, captureStacks });
   const server = newServer({
     native,
     dispatcher,
     registry: undefined,
     explicit: false,
-    captureStacks: handle.captureStacks,
-    metrics: handle.metrics,
+    captureStacks,
+    metrics,
     repositories: undefined,
-    devices: () => handle.devices,
+    devices,
   });
-  if (dispatcher.closed) {
-    await server.close({ timeoutMs: 0 });
-    throw new TritonError('UNAVAILABLE', 'the server is closed');
-  }
-  return Promise.resolve(server);
+  if (!dispatcher.closed) return server;
+  void server.close({ timeoutMs: 0 });
+  return undefined;
 }

@@ -7,6 +7,7 @@ import { registeredBackends } from '../javascript/registered-backends.js';
 import { lazy } from '../lazy.js';
 import type { ServerOptions } from '../options.js';
 import { takeOptions } from './given-options.js';
+import { ownHandle } from '../server-handle.js';
 import { InferenceServer, newServer } from './inference-server.js';
 
 /**
@@ -93,7 +94,16 @@ async function create(
   throwIfAborted(signal);
   await checkBackendDirectory(resolved);
   const native = createEngine(resolved);
-  const registry = new Registry(native, resolved);
+  // Models do not keep a server that the program has dropped.
+  let weak: WeakRef<InferenceServer> | undefined;
+  const registry = new Registry(native, resolved, {
+    handle: ownHandle(native, resolved),
+    server: () => {
+      const known = weak?.deref();
+      if (known) return known;
+      throw new TritonError('UNAVAILABLE', 'the server is closed');
+    },
+  });
   const dispatcher = Dispatcher.attach(native, resolved);
   const server = newServer({
     native,
@@ -105,6 +115,7 @@ async function create(
     repositories: [...resolved.repositories, ...resolved.models.keys()],
     devices: () => usableDevices(resolved),
   });
+  weak = new WeakRef(server);
   const cancel = (): void => {
     registry.cancelLoads();
     // This also ends loads that do not return. The caller gets the signal's error, not that of the close.

@@ -32,7 +32,7 @@ import {
   type CloseOptions,
   type UnloadModelOptions,
 } from './server-arguments.js';
-import type { ServerHandle } from './server-handle.js';
+import { ownHandle, type ServerHandle } from '../server-handle.js';
 import type { ServerParts } from './server-parts.js';
 import { serverStatistics } from './statistics.js';
 import { failedStream } from './stream-iterator.js';
@@ -123,12 +123,7 @@ export class InferenceServer implements AsyncDisposable {
     // Attached connections end on their own.
     if (this.#registry) forgetServer(this.#dispatcher);
     this.#handle ??= Object.freeze({
-      tritonts: 'server',
-      process: process.pid,
-      engine: addon().engineId(),
-      id: this.#native.id(),
-      captureStacks: this.#captureStacks,
-      metrics: this.#metrics,
+      ...ownHandle(this.#native, { captureStacks: this.#captureStacks, metrics: this.#metrics }),
       devices: Object.freeze([...this.#devices()]),
     });
     return this.#handle;

@@ -106,5 +106,5 @@ void test('check tells what is wrong with an ensemble', async (t) => {
   assert.equal(problems['e'], '');
   assert.equal(problems['f'], '');
   assert.match(problems['wrong'] ?? '', /no repository has a model 'nobody'/);
-  assert.match(problems['circle'] ?? '', /an ensemble cannot need itself: circle → circle/);
+  assert.match(problems['circle'] ?? '', /a model cannot need itself: circle → circle/);
 });

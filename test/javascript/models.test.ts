@@ -80,7 +80,8 @@ test('a model learns what it is, waits in initialize, and finalizes when it is u
   );
   const { outputs } = await server.infer('told', { x: row() });
   const context = JSON.parse(outputs['y']?.strings()[0] ?? '') as Record<string, unknown>;
-  const { config, directory, ...others } = context;
+  const { config, directory, server: connected, ...others } = context;
+  assert.ok(connected);
   assert.deepEqual(others, {
     name: 'told',
     version: '1',

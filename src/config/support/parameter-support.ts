@@ -87,6 +87,7 @@ export const backendParameters: Readonly<Record<string, Readonly<Record<string, 
     do_copy_in_default_stream: cuda('0 copies in streams of their own', false),
   },
   javascript: {
+    requires: row('acted', 'names of models, separated by commas, that are loaded first (not in Triton)'),
     max_concurrency: row('acted', 'how many batches an instance may have under way at once (not in Triton)', {
       integer: true,
     }),

@@ -1,6 +1,8 @@
 /** Identifies a server outside of the environment that created it. */
 
-import type { ResolvedMetrics } from '../metrics/metrics-config.js';
+import { addon } from './addon/load.js';
+import type { NativeServer } from './addon/native.js';
+import type { ResolvedMetrics } from './metrics/metrics-config.js';
 
 /**
  * Identifies a server within its process. It can be sent to a worker_thread, which connects with {@link
@@ -24,4 +26,22 @@ export interface ServerHandle {
   readonly metrics: ResolvedMetrics;
   /** The same as in {@link ServerMetadata}. */
   readonly devices: readonly string[];
+}
+
+/** What a server's own threads need of it. They find its devices themselves, as that takes a while. */
+export type OwnHandle = Omit<ServerHandle, 'devices'>;
+
+/** The handle of a server, without its devices. */
+export function ownHandle(
+  native: NativeServer,
+  { captureStacks, metrics }: Pick<ServerHandle, 'captureStacks' | 'metrics'>,
+): OwnHandle {
+  return {
+    tritonts: 'server',
+    process: process.pid,
+    engine: addon().engineId(),
+    id: native.id(),
+    captureStacks,
+    metrics,
+  };
 }

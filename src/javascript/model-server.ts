@@ -1,0 +1,30 @@
+/**
+ * The server that models call. Its type is at home outside of this folder, and knows models itself, because they
+ * are among a server's options: this file is where that circle is closed, and nothing is imported at run time.
+ */
+
+import type { InferenceServer } from '../server/inference-server.js';
+import type { OwnHandle } from '../server-handle.js';
+import type { ResolvedOptions } from '../options.js';
+
+/** See the head of this file. */
+export type ModelServer = InferenceServer;
+
+/** The server of models on their owner's side. */
+export interface ModelHost {
+  /** Of the server; undefined where models are only looked at, and none can be called. */
+  readonly handle: OwnHandle | undefined;
+  /**
+   * The server itself.
+   *
+   * @throws {@link TritonError} UNAVAILABLE if there is none any more.
+   */
+  server(): ModelServer;
+}
+
+/** What a model's thread connects to a server with. It can be cloned to another thread. */
+export interface Connection {
+  readonly handle: OwnHandle;
+  /** How to find the server's devices. */
+  readonly options: Pick<ResolvedOptions, 'backendConfig' | 'instanceKind'>;
+}

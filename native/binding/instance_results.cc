@@ -30,8 +30,10 @@ bool InstanceWrap::Read(Napi::Env env, Run& run, const int32_t* at, const int32_
   while (good && at < end) {
     const int32_t kind = *at++;
     good = kind == 0   ? ReadTogether(run, &at, end)
-           : kind == 1 ? ReadOne(env, run, &at, end, objects)
+           : kind == 1 ? ReadOne(env, run, &at, end, objects, true)
            : kind == 2 ? ReadError(run, &at, end, objects)
+           : kind == 3 ? ReadOne(env, run, &at, end, objects, false)
+           : kind == 4 ? ReadEnd(run, &at, end)
                        : false;
   }
   return good;
@@ -113,7 +115,7 @@ Status InstanceWrap::Declare(Napi::Env env, Run& run, uint32_t request, const in
 }
 
 bool InstanceWrap::ReadOne(Napi::Env env, Run& run, const int32_t** at, const int32_t* end,
-                           Napi::Array objects) {
+                           Napi::Array objects, bool final) {
   if (end - *at < 2) return false;
   const auto request = static_cast<uint32_t>(*(*at)++);
   const int32_t outputs = *(*at)++;
@@ -138,7 +140,14 @@ bool InstanceWrap::ReadOne(Napi::Env env, Run& run, const int32_t** at, const in
     }
     *at += kOutputWords + rank;
   }
-  run.Respond(request, status);
+  // What could not be declared is the request's last word.
+  run.Respond(request, status, final || !status.ok());
+  return true;
+}
+
+bool InstanceWrap::ReadEnd(Run& run, const int32_t** at, const int32_t* end) {
+  if (*at == end) return false;
+  run.EndResponses(static_cast<uint32_t>(*(*at)++));
   return true;
 }
 

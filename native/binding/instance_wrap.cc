@@ -17,6 +17,12 @@ constexpr int32_t kAsleep = 0;
 constexpr int32_t kClosed = -1;
 constexpr int32_t kTooSmall = -2;
 constexpr int32_t kAgain = -3;
+// InstanceWrap::Room, InstanceWrap::Readers.
+constexpr int32_t kNobody = -1;
+constexpr int32_t kAll = -1;
+// A stream is at most so many responses ahead of its reader. When so few are left it goes on.
+constexpr uint32_t kMostAhead = 16;
+constexpr uint32_t kFewAhead = 8;
 constexpr const char* kTag = "tritonts instance";
 
 uint32_t Word(const Napi::CallbackInfo& info, size_t index) {
@@ -32,7 +38,8 @@ Napi::Function InstanceWrap::Define(Napi::Env env) {
       {"setMemory", &InstanceWrap::SetMemory}, {"up", &InstanceWrap::Up},
       {"next", &InstanceWrap::Next},           {"answer", &InstanceWrap::Answer},
       {"cancelled", &InstanceWrap::Cancelled}, {"detachBuffers", &InstanceWrap::DetachBuffers},
-      {"detach", &InstanceWrap::DetachFromJs},
+      {"detach", &InstanceWrap::DetachFromJs}, {"part", &InstanceWrap::Part},
+      {"room", &InstanceWrap::Room},           {"readers", &InstanceWrap::Readers},
   };
   return DefineWrapped(env, "NativeInstance", kMethods);
 }
@@ -133,6 +140,8 @@ Napi::Value InstanceWrap::Next(const Napi::CallbackInfo& info) {
       entered_run_ = run;
     } else if (inbox_->Sleep()) {
       return Napi::Number::New(env, kAsleep);
+    } else if (inbox_->has_readers()) {
+      return Napi::Number::New(env, kAgain);
     }
   }
   if (waiting_since_ns_ != 0) {
@@ -175,11 +184,63 @@ Napi::Value InstanceWrap::Cancelled(const Napi::CallbackInfo& info) {
   const uint32_t slot = Word(info, 0);
   const uint32_t position = Word(info, 1);
   if (Run* const run = detached_ ? nullptr : inbox_->Enter(slot)) {
-    cancelled = position >= run->requests().size() ||
-                run->requests()[position]->cancelled.load(std::memory_order_relaxed);
+    // A request that is done must not be looked at. The run knows.
+    cancelled = !run->UnreadOf(position, kMostAhead);
     inbox_->Leave(slot, false);
   }
   return Napi::Boolean::New(info.Env(), cancelled);
+}
+
+void InstanceWrap::Part(const Napi::CallbackInfo& info) {
+  if (!detached_) inbox_->Part(Word(info, 0));
+}
+
+Napi::Value InstanceWrap::Room(const Napi::CallbackInfo& info) {
+  const uint32_t slot = Word(info, 0);
+  const uint32_t position = Word(info, 1);
+  int32_t room = kNobody;
+  std::shared_ptr<ReadListener> reader;
+  Run* run = detached_ ? nullptr : inbox_->Enter(slot);
+  while (run) {
+    const auto unread = run->UnreadOf(position, kMostAhead);
+    if (!unread) break;
+    if (!unread->full && unread->responses < kMostAhead) {
+      room = static_cast<int32_t>(kMostAhead - unread->responses);
+      break;
+    }
+    if (!reader) {
+      // Without the batch, because there may be no memory for it.
+      inbox_->Leave(slot, false);
+      reader = inbox_->MakeReader(slot, position);
+      run = inbox_->Enter(slot);
+      continue;
+    }
+    const uint32_t few = unread->full ? unread->responses - 1 : kFewAhead;
+    if (run->AwaitRead(position, std::min(few, kFewAhead), reader)) {
+      room = 0;
+      break;
+    }
+  }
+  if (run) inbox_->Leave(slot, false);
+  return Napi::Number::New(info.Env(), room);
+}
+
+Napi::Value InstanceWrap::Readers(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  auto* const words = reinterpret_cast<int32_t*>(words_.data);
+  uint32_t count = 0;
+  while (!detached_ && 8 * (count + 1) <= words_.size) {
+    uint32_t slot = 0;
+    uint32_t request = 0;
+    const Inbox::Readers found = inbox_->TakeReader(&slot, &request);
+    // Those that were taken before are among all.
+    if (found == Inbox::Readers::kAll) return Napi::Number::New(env, kAll);
+    if (found == Inbox::Readers::kNone) break;
+    words[2 * count] = static_cast<int32_t>(slot);
+    words[2 * count + 1] = static_cast<int32_t>(request);
+    count++;
+  }
+  return Napi::Number::New(env, count);
 }
 
 void InstanceWrap::DetachBuffers(const Napi::CallbackInfo& info) {

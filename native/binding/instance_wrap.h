@@ -12,6 +12,8 @@
 //   0, outputs, for each: index, datatype, rank, dims without rows, bytes, offset   (all requests)
 //   1, request, outputs, for each: index, datatype, rank, dims, bytes, place        (one request)
 //   2, request or -1 for all, code, ~index of the message                           (an error)
+//   3, as 1                                                       (a response that others follow)
+//   4, request                                                       (the end of its responses)
 //   `place` is an offset, or ~index of a typed array among the objects.
 #pragma once
 
@@ -48,6 +50,14 @@ class InstanceWrap : public Wrapped<InstanceWrap> {
   Napi::Value Next(const Napi::CallbackInfo& info);
   Napi::Value Answer(const Napi::CallbackInfo& info);
   Napi::Value Cancelled(const Napi::CallbackInfo& info);
+  // A batch's execute has returned, and its responses follow.
+  void Part(const Napi::CallbackInfo& info);
+  // How many responses may be sent to a request now. None: it is listed for Readers when there is
+  // room. -1: nobody reads.
+  Napi::Value Room(const Napi::CallbackInfo& info);
+  // Writes slot and position of requests whose callers have read, or have left, and returns how
+  // many. -1: any may have.
+  Napi::Value Readers(const Napi::CallbackInfo& info);
   void DetachBuffers(const Napi::CallbackInfo& info);
   void DetachFromJs(const Napi::CallbackInfo& info);
 
@@ -56,8 +66,9 @@ class InstanceWrap : public Wrapped<InstanceWrap> {
   // Reads results. False: they are malformed.
   bool Read(Napi::Env env, Run& run, const int32_t* at, const int32_t* end, Napi::Array objects);
   bool ReadTogether(Run& run, const int32_t** at, const int32_t* end);
-  bool ReadOne(Napi::Env env, Run& run, const int32_t** at, const int32_t* end,
-               Napi::Array objects);
+  bool ReadOne(Napi::Env env, Run& run, const int32_t** at, const int32_t* end, Napi::Array objects,
+               bool final);
+  bool ReadEnd(Run& run, const int32_t** at, const int32_t* end);
   bool ReadError(Run& run, const int32_t** at, const int32_t* end, Napi::Array objects);
   // Declares output `words` of a request, which has `shape_`. Not ok: why that is not possible.
   Status Declare(Napi::Env env, Run& run, uint32_t request, const int32_t* words, size_t size,

@@ -179,8 +179,9 @@ class Run {
   // limit ends its request with UNAVAILABLE. So a backend asks before it sends, and waits.
 
   // What the request's caller has not read. Nothing: the request is done, or was cancelled, and
-  // nothing more needs to be sent.
-  virtual std::optional<Unread> UnreadOf(uint32_t request) = 0;
+  // nothing more needs to be sent. If the answer is not `full`, the next `next` responses do not
+  // end the request, whatever others send meanwhile; a later such answer replaces that.
+  virtual std::optional<Unread> UnreadOf(uint32_t request, uint32_t next = 1) = 0;
   // Has the listener called when at most `at_most` responses are unread, or the request is
   // cancelled. A request has one listener. False: that is so already, or the request is done, and
   // the listener is not called. It is dropped when the request is done.

@@ -421,6 +421,19 @@ export interface NativeInstance {
   answer(slot: number, words: number, objects: readonly unknown[], last: boolean): boolean;
   /** Whether the caller of a request, which has no result yet, has given it up. */
   cancelled(slot: number, request: number): boolean;
+  /** Tells that `execute` has returned from a batch whose responses follow. The instance may get another one. */
+  part(slot: number): void;
+  /**
+   * How many responses may be sent to a request now, so that its caller has not too many to read. 0: none, and
+   * the wake-up tells when the request is one of {@link readers}. -1: nobody reads.
+   */
+  room(slot: number, request: number): number;
+  /**
+   * Writes the requests that may go on to the memory: slot and position of each.
+   *
+   * @returns How many there are. -1: each one is to be looked at.
+   */
+  readers(): number;
   /** Detaches large inputs. */
   detachBuffers(buffers: readonly ArrayBuffer[]): void;
   /** Ends the connection. What it has not answered fails. */

@@ -15,6 +15,7 @@ export const requiresField: string = `parameters["${requiresKey}"]`;
 export const javascript: Backend = {
   name: 'javascript',
   isJavaScript: true,
+  decoupled: true,
   needsFile: false,
   optionKeys: [],
   settings(): Record<string, string> {

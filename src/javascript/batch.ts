@@ -42,6 +42,8 @@ export class Batch {
   /** Memory of the engine, to be detached at the end. */
   readonly buffers: readonly ArrayBuffer[];
   ended = false;
+  /** How many of its requests are streams that have not ended. */
+  open = 0;
 
   constructor(
     slot: number,
@@ -66,6 +68,9 @@ export class BatchRequest implements ModelRequest {
   readonly position: number;
   /** Set when the batch is complete. */
   batch: Batch | undefined;
+  /** Called when its caller has given it up, while it is watched. */
+  onCancel: (() => void) | undefined;
+  #ended = false;
 
   constructor(inputs: Readonly<Record<string, AnyTensor>>, said: Said, position: number, watch: SignalWatch) {
     this.inputs = inputs;
@@ -95,6 +100,17 @@ export class BatchRequest implements ModelRequest {
       this.#watch.watch(this);
     }
     return this.#controller.signal;
+  }
+
+  /** Whether it has had its last response. */
+  get ended(): boolean {
+    return this.#ended || this.batch?.ended === true;
+  }
+
+  /** Notes that it has had its last response, before its batch has ended. */
+  end(): void {
+    this.#ended = true;
+    this.onCancel = undefined;
   }
 
   /** Aborts its signal, if that was asked for. */
@@ -223,7 +239,7 @@ export class Signals implements SignalWatch {
   }
 
   watch(request: BatchRequest): void {
-    if (request.batch?.ended === true) return;
+    if (request.ended) return;
     this.#watched.add(request);
     this.#timer ??= setInterval(() => {
       this.#look();
@@ -234,10 +250,12 @@ export class Signals implements SignalWatch {
     for (const request of this.#watched) {
       const { batch, position } = request;
       if (batch === undefined) continue;
-      const gone = batch.ended;
+      const gone = request.ended;
       if (!gone && !this.#native.cancelled(batch.slot, position)) continue;
       this.#watched.delete(request);
-      if (!gone) request.abort();
+      if (gone) continue;
+      request.abort();
+      request.onCancel?.();
     }
     if (this.#watched.size > 0) return;
     clearInterval(this.#timer);

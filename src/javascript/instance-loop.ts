@@ -16,12 +16,15 @@ import { TritonError } from '../errors.js';
 import { BatchReader, Signals, type Batch } from './batch.js';
 import { failureOf } from './failures.js';
 import { InstanceMemory } from './instance-memory.js';
+import { OutputStreams } from './output-streams.js';
 import { ResultWriter } from './results.js';
 import type { JavaScriptModel } from './types.js';
 import type { InstanceSpec } from './version-spec.js';
 
 /** How long batches that follow each other may hold the event loop, in milliseconds. */
 const mostMs = 1;
+/** How long iterators that nobody reads any more may take to end before the instance ends, in milliseconds. */
+const leaveMs = 500;
 
 /** See the head of this file. */
 export class InstanceLoop {
@@ -31,6 +34,7 @@ export class InstanceLoop {
   readonly #memory: InstanceMemory;
   readonly #reader: BatchReader;
   readonly #writer: ResultWriter;
+  readonly #streams: OutputStreams;
   /** What belongs to the batch that is being taken. */
   readonly #objects: unknown[] = [];
   /** Batches whose results are awaited. */
@@ -59,8 +63,20 @@ export class InstanceLoop {
     }
     this.#native = native;
     this.#memory = new InstanceMemory(native);
-    this.#reader = new BatchReader(config, new Signals(native));
+    const signals = new Signals(native);
+    this.#reader = new BatchReader(config, signals);
     this.#writer = new ResultWriter(native, this.#memory, spec.model, config);
+    this.#streams = new OutputStreams({
+      model: spec.model,
+      native,
+      memory: this.#memory,
+      writer: this.#writer,
+      signals,
+      wake: this.#drainSoon,
+      onEnd: (batch) => {
+        this.#finish(batch);
+      },
+    });
     this.#ended = new Promise((resolve) => (this.#end = resolve));
   }
 
@@ -91,17 +107,24 @@ export class InstanceLoop {
     this.#drain();
   };
 
+  readonly #drainSoon = (): void => {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    setImmediate(this.#drainLater);
+  };
+
   #drain(): void {
     if (this.#draining || this.#scheduled || this.#closed) return;
     this.#draining = true;
     try {
       const end = performance.now() + mostMs;
-      // An instance that has all the batches it may have gets none.
-      while (this.#awaited < this.#spec.concurrency) {
-        if (!this.#runNext()) return;
+      for (;;) {
+        const streamed = this.#streams.step();
+        // An instance that has all the batches it may have gets none.
+        const ran = this.#awaited < this.#spec.concurrency && this.#runNext(!streamed);
+        if (!streamed && !ran) return;
         if (performance.now() <= end) continue;
-        this.#scheduled = true;
-        setImmediate(this.#drainLater);
+        this.#drainSoon();
         return;
       }
     } finally {
@@ -109,11 +132,16 @@ export class InstanceLoop {
     }
   }
 
-  /** Runs the next batch. Returns false if there is none. */
-  #runNext(): boolean {
+  /**
+   * Runs the next batch. Returns false if there is none.
+   *
+   * @param mayWait - Whether there is nothing else to do.
+   */
+  #runNext(mayWait: boolean): boolean {
     const objects = this.#objects;
     objects.length = 0;
-    const words = this.#native.next(objects, this.#awaited === 0);
+    const maySpin = mayWait && this.#awaited === 0 && !this.#streams.isAwaiting;
+    const words = this.#native.next(objects, maySpin);
     if (words > 0) {
       this.#run(objects);
     } else if (words === instanceNeedsMemory) {
@@ -121,10 +149,12 @@ export class InstanceLoop {
       this.#memory.grow(needed, bytes);
     } else if (words === instanceClosed) {
       this.#closed = true;
+      this.#streams.close();
       this.#endIfDone();
       return false;
     }
-    return words !== instanceAsleep || words === (instanceAgain as number);
+    if (words === instanceAgain) this.#streams.listen();
+    return words !== instanceAsleep;
   }
 
   #run(objects: readonly unknown[]): void {
@@ -174,12 +204,22 @@ export class InstanceLoop {
   }
 
   #endIfDone(): void {
-    if (this.#closed && this.#awaited === 0) this.#end();
+    if (!this.#closed || this.#awaited > 0) return;
+    const { leaving } = this.#streams;
+    if (leaving.length === 0) this.#end();
+    else void endsWithin(leaving, leaveMs).then(this.#end);
   }
 
   #give(batch: Batch, results: unknown): void {
-    this.#writer.give(batch, results);
-    this.#finish(batch);
+    const streams = this.#writer.give(batch, results);
+    if (streams.length === 0) {
+      this.#finish(batch);
+      return;
+    }
+    this.#streams.open(batch, streams);
+    this.#native.part(batch.slot);
+    // Whoever awaited the results looks after them next.
+    if (!this.#draining) this.#drainSoon();
   }
 
   #fail(batch: Batch, error: unknown): void {
@@ -191,6 +231,13 @@ export class InstanceLoop {
     batch.ended = true;
     if (batch.buffers.length > 0) this.#native.detachBuffers(batch.buffers);
   }
+}
+
+/** Resolves when all have settled, or after so many milliseconds. */
+async function endsWithin(all: readonly Promise<unknown>[], ms: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  await Promise.race([Promise.allSettled(all), new Promise((resolve) => (timer = setTimeout(resolve, ms)))]);
+  clearTimeout(timer);
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {

@@ -9,28 +9,13 @@ import { elementTypes } from '../tensor/elements.js';
 import { InputEncoder } from '../tensor/input.js';
 import { formatShape } from '../tensor/shape.js';
 import type { Inputs } from '../tensor/inputs.js';
-import { copyInto, type ViewKind, type WireArray } from '../tensor/views.js';
+import { copyInto } from '../tensor/views.js';
 import type { Batch } from './batch.js';
 import type { InstanceMemory } from './instance-memory.js';
-import { engineMessage, failureOf, type Failure } from './failures.js';
+import { failureOf, type Failure } from './failures.js';
+import { largeBytes, ResultWords, type ResultOutput, type Together } from './result-words.js';
+import { iterates, iteratorOf, type OpenedStream } from './iterators.js';
 import { tensorsOf } from './version-spec.js';
-
-/** First words of results; see `native/binding/instance_wrap.h`. */
-const together = 0;
-const one = 1;
-const failed = 2;
-/** An output that is at least so long is copied from its own array instead of the memory. */
-const largeBytes = 64 << 10;
-
-/** An output of the model. */
-interface ResultOutput {
-  readonly name: string;
-  readonly datatype: number;
-  readonly wire: ViewKind;
-  readonly elementBytes: number;
-  /** Whether its elements have different sizes. */
-  readonly isBytes: boolean;
-}
 
 const shiftOf: Readonly<Record<string, number>> = {
   Int8Array: 1,
@@ -45,33 +30,22 @@ const shiftOf: Readonly<Record<string, number>> = {
   BigUint64Array: 8,
 };
 
-/** What the outputs of all requests have in common, while they are written together. */
-interface Together {
-  readonly outputs: readonly {
-    readonly index: number;
-    readonly tail: readonly number[];
-    readonly rowBytes: number;
-    readonly offset: number;
-  }[];
-}
-
 /** See the head of this file. An instance has one. */
 export class ResultWriter {
-  readonly #native: NativeInstance;
+  /** Where the results are written. */
+  readonly words: ResultWords;
   readonly #memory: InstanceMemory;
   readonly #model: string;
+  readonly #decoupled: boolean;
   readonly #batching: boolean;
   readonly #outputs: readonly ResultOutput[];
   readonly #encoder: InputEncoder;
-  #words = 0;
-  #bytes = 0;
-  #objects: unknown[] = [];
 
   constructor(native: NativeInstance, memory: InstanceMemory, model: string, config: ModelConfig) {
-    this.#native = native;
     this.#memory = memory;
     this.#model = model;
     this.#batching = config.max_batch_size > 0;
+    this.#decoupled = config.model_transaction_policy?.decoupled ?? false;
     const tensors = tensorsOf(config, 'output');
     this.#outputs = tensors.map(({ name, datatype }) => {
       const wire = datatype === 'BYTES' ? 'Uint8Array' : elementTypes[datatype].wire;
@@ -83,6 +57,7 @@ export class ResultWriter {
         isBytes: datatype === 'BYTES',
       };
     });
+    this.words = new ResultWords(native, memory, model, this.#outputs);
     this.#encoder = new InputEncoder({
       model,
       maxBatchSize: config.max_batch_size,
@@ -93,13 +68,17 @@ export class ResultWriter {
 
   /** Fails all requests of a batch, and ends it. */
   fail(batch: Batch, failure: Failure): void {
-    this.#begin();
-    this.#putFailure(-1, failure);
-    this.#send(batch, true);
+    this.words.begin();
+    this.words.putFailure(batch, -1, failure);
+    this.words.send(batch, true);
   }
 
-  /** Gives the results of a batch, and ends it. */
-  give(batch: Batch, results: unknown): void {
+  /**
+   * Gives the results of a batch, and ends it.
+   *
+   * @returns The streams among the results of a decoupled model. If there are some, the batch goes on with them.
+   */
+  give(batch: Batch, results: unknown): readonly OpenedStream[] {
     const { requests } = batch;
     if (!Array.isArray(results) || results.length !== requests.length) {
       const got = Array.isArray(results) ? `an array of ${results.length}` : typeof results;
@@ -107,13 +86,18 @@ export class ResultWriter {
         code: 'INTERNAL',
         message: `model '${this.#model}': expected execute to return an array of ${requests.length} results, one for each request, but it returned ${got}`,
       });
-      return;
+      return [];
     }
     const list: readonly unknown[] = results;
-    if (this.#batching && this.#giveTogether(batch, list)) return;
-    this.#begin();
-    for (let i = 0; i < list.length; i++) this.#giveOne(batch, i, list[i]);
-    this.#send(batch, true);
+    const hasStreams = this.#decoupled && list.some(iterates);
+    if (!hasStreams && this.#batching && this.#giveTogether(batch, list)) return [];
+    this.words.begin();
+    const streams = hasStreams ? this.#open(batch, list) : [];
+    for (let i = 0; i < list.length; i++) {
+      if (!hasStreams || !iterates(list[i])) this.#giveOne(batch, i, list[i]);
+    }
+    this.words.send(batch, streams.length === 0);
+    return streams;
   }
 
   #encode(result: unknown, rows: number): EncodedInputs {
@@ -155,12 +139,9 @@ export class ResultWriter {
       this.#encoder.release();
     }
     if (plan === undefined) return false;
-    this.#begin();
-    this.#put(together, plan.outputs.length);
-    for (const { index, tail, rowBytes, offset } of plan.outputs) {
-      this.#put(index, this.#outputs[index]?.datatype ?? 0, tail.length, ...tail, rowBytes * all, offset);
-    }
-    this.#send(batch, true);
+    this.words.begin();
+    this.words.putTogether(plan, all);
+    this.words.send(batch, true);
     return true;
   }
 
@@ -197,93 +178,62 @@ export class ResultWriter {
     return true;
   }
 
+  /** Writes a response; see {@link ResultWords.putResponse}. What is wrong with it is thrown. */
+  #respond(batch: Batch, position: number, result: unknown, isFinal: boolean): boolean {
+    try {
+      const encoded = this.#encode(result, batch.rows[position] ?? 1);
+      return this.words.putResponse(batch, position, encoded, isFinal);
+    } finally {
+      this.#encoder.release();
+    }
+  }
+
   #giveOne(batch: Batch, position: number, result: unknown): void {
     if (result instanceof Error) {
-      this.#putFailure(position, failureOf(this.#model, result), batch);
+      this.words.putFailure(batch, position, failureOf(this.#model, result));
       return;
     }
-    let encoded: EncodedInputs;
     try {
-      encoded = this.#encode(result, batch.rows[position] ?? 1);
+      if (!this.#decoupled && iterates(result)) throw this.#notDecoupled();
+      this.#respond(batch, position, result, true);
     } catch (error) {
-      // What is wrong with it is the model's fault, not the caller's.
-      const message = error instanceof Error ? error.message : String(error);
-      this.#putFailure(position, { code: 'INTERNAL', message }, batch);
-      return;
+      this.words.putFailure(batch, position, this.faultOf(error));
     }
-    let words = 3;
-    let bytes = 0;
-    let count = 0;
-    for (let i = 0; i < encoded.shapes.length; i++) {
-      const shape = encoded.shapes[i];
-      if (shape === undefined) continue;
-      count++;
-      words += 5 + shape.length;
-      const size = encoded.byteLengths[i] ?? 0;
-      if (size < largeBytes) bytes += (size + 7) & ~7;
+  }
+
+  #notDecoupled(): Error {
+    return new Error(
+      `model '${this.#model}': expected outputs by name, but got an iterable; only a model whose configuration says model_transaction_policy { decoupled: true } may give several responses to a request`,
+    );
+  }
+
+  /** What is wrong with a result is the model's fault, not the caller's. */
+  faultOf(error: unknown): Failure {
+    return { code: 'INTERNAL', message: error instanceof Error ? error.message : String(error) };
+  }
+
+  /**
+   * Writes a response that others follow.
+   *
+   * @returns Whether it is to be sent before the model goes on.
+   * @throws An error that says what is wrong with it.
+   */
+  giveNext(batch: Batch, position: number, result: unknown): boolean {
+    return this.#respond(batch, position, result, false);
+  }
+
+  /** Opens the streams among the results. One that cannot be opened has failed. */
+  #open(batch: Batch, results: readonly unknown[]): readonly OpenedStream[] {
+    const opened: OpenedStream[] = [];
+    for (let position = 0; position < results.length; position++) {
+      const result = results[position];
+      if (!iterates(result)) continue;
+      try {
+        opened.push({ position, iterator: iteratorOf(result) });
+      } catch (error) {
+        this.words.putFailure(batch, position, failureOf(this.#model, error));
+      }
     }
-    this.#reserve(batch, words, bytes);
-    this.#put(one, position, count);
-    for (let i = 0; i < encoded.shapes.length; i++) {
-      const shape = encoded.shapes[i];
-      const data = encoded.data[i];
-      const output = this.#outputs[i];
-      if (shape === undefined || data === undefined || output === undefined) continue;
-      const size = encoded.byteLengths[i] ?? 0;
-      this.#put(i, output.datatype, shape.length, ...shape, size, this.#place(data, output, size));
-    }
-    this.#encoder.release();
-  }
-
-  #place(data: WireArray, { wire, elementBytes }: ResultOutput, size: number): number {
-    if (size >= largeBytes) return ~(this.#objects.push(data) - 1);
-    const offset = this.#bytes;
-    copyInto(this.#memory.bytes.of(wire), data, offset / elementBytes);
-    this.#bytes += (size + 7) & ~7;
-    return offset;
-  }
-
-  #putFailure(position: number, failure: Failure, batch?: Batch): void {
-    if (batch !== undefined) this.#reserve(batch, 4, 0);
-    const message = engineMessage(failure);
-    this.#put(failed, position, codeNumber[failure.code], ~(this.#objects.push(message) - 1));
-  }
-
-  #begin(): void {
-    this.#words = this.#bytes = 0;
-    this.#objects = [];
-  }
-
-  /** Makes room: what is written goes to the engine first, if there is too much of it. */
-  #reserve(batch: Batch, words: number, bytes: number): void {
-    const { words: list, bytes: memory } = this.#memory;
-    if (this.#words + words <= list.length && this.#bytes + bytes <= memory.buffer.byteLength) return;
-    this.#send(batch, false);
-    this.#begin();
-    if (words > list.length || bytes > memory.buffer.byteLength) this.#memory.grow(words, bytes);
-  }
-
-  #put(...words: readonly number[]): void {
-    const list = this.#memory.words;
-    for (const word of words) list[this.#words++] = word;
-  }
-
-  #send(batch: Batch, last: boolean): void {
-    if (!this.#native.answer(batch.slot, this.#words, this.#objects, last)) {
-      throw new Error(`model '${this.#model}': malformed results`);
-    }
-    this.#objects = [];
+    return opened;
   }
 }
-
-/** Numbers of `native/engine/base/status.h`. */
-const codeNumber: Readonly<Record<Failure['code'], number>> = {
-  UNKNOWN: 1,
-  INTERNAL: 2,
-  NOT_FOUND: 3,
-  INVALID_ARG: 4,
-  UNAVAILABLE: 5,
-  UNSUPPORTED: 6,
-  ALREADY_EXISTS: 7,
-  CANCELLED: 8,
-};

@@ -18,10 +18,16 @@ export type Outputs = Readonly<Record<string, TensorInput | undefined>>;
  * What `execute` returns: one result for each request, in their order. An `Error` fails that request only. A
  * TritonError keeps its code, and any other error is INTERNAL.
  *
+ * The result of a decoupled model may be an iterable, such as a generator: each item is one response, and its end
+ * ends the request. It is asked for the next item when the caller has at most 15 to read. A caller that leaves has
+ * its `return()` called.
+ *
  * @example
  * const results: Results = requests.map(({ inputs }) => ({ y: inputs.x }));
  */
-export type Results = readonly (Outputs | Error)[];
+export type Results = readonly (
+  Outputs | Error | Iterable<Outputs | Error> | AsyncIterable<Outputs | Error>
+)[];
 
 /**
  * Writes to the server's `logger`, with the model's name in front of each message and in its context. What the

@@ -1,5 +1,6 @@
 #include "backends/javascript/inbox.h"
 
+#include <new>
 #include <thread>
 #include <utility>
 
@@ -14,20 +15,26 @@ Inbox::Inbox(std::string model, std::string name, uint32_t concurrency)
                                        "' ended while it ran this request")),
       unanswered_status_(Status::Internal("model '" + model_ + "': instance '" + name_ +
                                           "' gave no result for this request")),
+      concurrency_(concurrency),
       slots_(concurrency) {
   waiting_.reserve(concurrency);
+  for (uint32_t i = concurrency; i > 0; i--) free_.push_back(i - 1);
 }
 
-RunRef Inbox::Vacate(Slot* slot) {
-  slot->phase = Phase::kFree;
-  slot->ending = false;
-  busy_--;
-  return std::exchange(slot->run, RunRef());
+Inbox::~Inbox() = default;
+
+RunRef Inbox::Vacate(uint32_t number) {
+  Slot& slot = slots_[number];
+  slot.phase = Phase::kFree;
+  if (!slot.parted) busy_--;
+  slot.ending = slot.parted = false;
+  free_.push_back(number);
+  return std::exchange(slot.run, RunRef());
 }
 
 RunRef Inbox::TakeUnfreed() {
   const bool may = up_ || settling_ || terminated_;
-  return may && busy_ < slots_.size() ? std::exchange(unfreed_, RunRef()) : RunRef();
+  return may && busy_ < concurrency_ ? std::exchange(unfreed_, RunRef()) : RunRef();
 }
 
 void Inbox::Push(Run& run) {
@@ -46,37 +53,49 @@ void Inbox::Push(Run& run) {
     for (uint32_t i = 0; i < count; i++) held->Reschedule(i);
     return;
   }
-  uint32_t free = 0;
-  while (slots_[free].phase != Phase::kFree) free++;
+  const uint32_t free = free_.back();
+  free_.pop_back();
   slots_[free].run = held;
   slots_[free].phase = Phase::kWaiting;
   waiting_.push_back(free);
   busy_++;
-  const bool has_room = busy_ < slots_.size();
+  const bool has_room = busy_ < concurrency_;
   if (!has_room) unfreed_ = held;
   rung_.store(true, std::memory_order_release);
   Wake(&lock);
   if (has_room) held->InstanceFree();
 }
 
-void Inbox::Wake(Lock* lock) {
-  const bool wake = asleep_ && attached_;
-  if (wake) {
-    asleep_ = false;
-    waking_.fetch_add(1);
-  }
+void Inbox::Signal(Lock* lock) {
+  waking_.fetch_add(1);
   lock->unlock();
-  if (!wake) return;
   wake_();
   waking_.fetch_sub(1);
 }
 
+void Inbox::Wake(Lock* lock) {
+  if (!asleep_ || !attached_) return lock->unlock();
+  asleep_ = false;
+  Signal(lock);
+}
+
+// It may wait for the model's results and not be asleep, so that it looks for no batch.
+void Inbox::WakeForReaders(Lock* lock) {
+  rung_.store(true, std::memory_order_release);
+  if (told_of_readers_ || !attached_) return lock->unlock();
+  told_of_readers_ = true;
+  asleep_ = false;
+  Signal(lock);
+}
+
 void Inbox::EndAll(const Status& status, bool again, Lock* lock) {
-  for (Slot& slot : slots_) {
+  // The environment's thread may add slots while the lock is released.
+  for (uint32_t i = 0; i < slots_.size(); i++) {
+    Slot& slot = slots_[i];
     if (slot.phase == Phase::kEntered) slot.ending = true;
     if (slot.phase != Phase::kTaken && slot.phase != Phase::kWaiting) continue;
     const bool requeue = again && slot.phase == Phase::kWaiting;
-    const RunRef run = Vacate(&slot);
+    const RunRef run = Vacate(i);
     lock->unlock();
     if (requeue) {
       const auto count = static_cast<uint32_t>(run->requests().size());
@@ -94,7 +113,8 @@ void Inbox::Terminate() {
   terminated_ = true;
   EndAll(terminated_status_, false, &lock);
   const RunRef free = TakeUnfreed();
-  Wake(&lock);
+  ended_all_ = true;
+  WakeForReaders(&lock);
   if (free) free->InstanceFree();
 }
 
@@ -134,11 +154,12 @@ void Inbox::Detach() {
   Lock lock(mutex_);
   if (!attached_) return;
   attached_ = up_ = asleep_ = false;
+  DropReaders();
   // While it settles, nobody takes what is queued again: it waits here for the next environment.
   if (settling_) {
-    for (Slot& slot : slots_) {
-      if (slot.phase != Phase::kTaken && slot.phase != Phase::kEntered) continue;
-      const RunRef run = Vacate(&slot);
+    for (uint32_t i = 0; i < slots_.size(); i++) {
+      if (slots_[i].phase != Phase::kTaken && slots_[i].phase != Phase::kEntered) continue;
+      const RunRef run = Vacate(i);
       const RunRef free = TakeUnfreed();
       lock.unlock();
       run->RespondAll(died_status_);
@@ -184,7 +205,7 @@ bool Inbox::Leave(uint32_t slot, bool last) {
       left.phase = Phase::kTaken;
       return true;
     }
-    run = Vacate(&left);
+    run = Vacate(slot);
     free = TakeUnfreed();
   }
   run->RespondAll(ending ? terminated_status_ : unanswered_status_);
@@ -192,9 +213,87 @@ bool Inbox::Leave(uint32_t slot, bool last) {
   return false;
 }
 
+void Inbox::Part(uint32_t slot) {
+  RunRef free;
+  {
+    const Lock lock(mutex_);
+    if (slot >= slots_.size() || slots_[slot].phase != Phase::kTaken || slots_[slot].parted) return;
+    if (free_.size() < concurrency_ - busy_ + 1) {
+      try {
+        // All of them may be free once.
+        if (free_.capacity() <= slots_.size()) free_.reserve(2 * slots_.size());
+        slots_.emplace_back();
+      } catch (const std::bad_alloc&) {
+        return;
+      }
+      free_.push_back(static_cast<uint32_t>(slots_.size() - 1));
+    }
+    slots_[slot].parted = true;
+    busy_--;
+    free = TakeUnfreed();
+  }
+  if (free) free->InstanceFree();
+}
+
+struct Inbox::Reader final : ReadListener, std::enable_shared_from_this<Reader> {
+  Reader(std::shared_ptr<Inbox> from, uint32_t in, uint32_t at)
+      : inbox(std::move(from)), slot(in), request(at) {}
+  // Once: a listener is given for one wait.
+  void OnRead() override { inbox->List(shared_from_this()); }
+
+  const std::shared_ptr<Inbox> inbox;
+  const uint32_t slot;
+  const uint32_t request;
+  std::shared_ptr<Reader> next;
+};
+
+std::shared_ptr<ReadListener> Inbox::MakeReader(uint32_t slot, uint32_t request) {
+  return std::make_shared<Reader>(shared_from_this(), slot, request);
+}
+
+void Inbox::List(std::shared_ptr<Reader> reader) {
+  Lock lock(mutex_);
+  if (!attached_) return;
+  Reader* const last = reader.get();
+  (last_reader_ ? last_reader_->next : readers_) = std::move(reader);
+  last_reader_ = last;
+  WakeForReaders(&lock);
+}
+
+void Inbox::DropReaders() {
+  // One after the other, so that the stack does not grow with the list. The caller holds the inbox.
+  while (readers_) readers_ = std::move(readers_->next);
+  last_reader_ = nullptr;
+  ended_all_ = told_of_readers_ = false;
+}
+
+Inbox::Readers Inbox::TakeReader(uint32_t* slot, uint32_t* request) {
+  std::shared_ptr<Reader> taken;  // dropped without the lock
+  const Lock lock(mutex_);
+  if (ended_all_) {
+    ended_all_ = false;
+    return Readers::kAll;
+  }
+  if (!readers_) {
+    told_of_readers_ = false;
+    return Readers::kNone;
+  }
+  taken = std::move(readers_);
+  readers_ = std::move(taken->next);
+  if (!readers_) last_reader_ = nullptr;
+  *slot = taken->slot;
+  *request = taken->request;
+  return Readers::kOne;
+}
+
+bool Inbox::has_readers() {
+  const Lock lock(mutex_);
+  return readers_ || ended_all_;
+}
+
 bool Inbox::Sleep() {
   const Lock lock(mutex_);
-  if (!waiting_.empty() || closed_) return false;
+  if (!waiting_.empty() || closed_ || readers_ || ended_all_) return false;
   asleep_ = true;
   return true;
 }

@@ -51,6 +51,7 @@ class StreamCount {
     responses_.store(0, std::memory_order_relaxed);
     bytes_.store(0, std::memory_order_relaxed);
     lost_.store(false, std::memory_order_relaxed);
+    permitted_.store(0, std::memory_order_relaxed);
     in_flight_ = in_flight;
     most_ = most;
   }
@@ -66,7 +67,21 @@ class StreamCount {
                    (in_flight_ && in_flight_->load(std::memory_order_relaxed) > most_));
     return unread;
   }
+  // The same. Unless it is full, the next `next` responses are permitted, so that what others send
+  // between this question and the response ends nothing.
+  Unread Ask(uint32_t next) {
+    const Unread unread = this->unread();
+    if (!unread.full) permitted_.store(next, std::memory_order_relaxed);
+    return unread;
+  }
+  // Whether the next response is too much.
+  bool ends_next() const {
+    return permitted_.load(std::memory_order_relaxed) == 0 && unread().full;
+  }
+  // One thread at a time sends.
   void NoteSent(uint64_t bytes) {
+    const uint32_t permitted = permitted_.load(std::memory_order_relaxed);
+    if (permitted > 0) permitted_.store(permitted - 1, std::memory_order_relaxed);
     bytes_.fetch_add(bytes, std::memory_order_relaxed);
     responses_.fetch_add(1);
   }
@@ -113,6 +128,7 @@ class StreamCount {
   std::atomic<uint32_t> responses_{0};
   std::atomic<uint64_t> bytes_{0};
   std::atomic<bool> lost_{false};
+  std::atomic<uint32_t> permitted_{0};  // responses that are sent however much is unread
   const std::atomic<uint64_t>* in_flight_ = nullptr;
   uint64_t most_ = 0;
   SpinLock lock_;  // guards all below

@@ -151,7 +151,7 @@ class PooledRun final : public Run, private OrderedRun {
   void Release(uint32_t request) override;
   void EndResponses(uint32_t request) override;
   void Reschedule(uint32_t request) override;
-  std::optional<Unread> UnreadOf(uint32_t request) override;
+  std::optional<Unread> UnreadOf(uint32_t request, uint32_t next = 1) override;
   bool AwaitRead(uint32_t request, uint32_t at_most,
                  std::shared_ptr<ReadListener> listener) override;
   void InstanceFree() override;

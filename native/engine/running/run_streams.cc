@@ -23,7 +23,7 @@ bool PooledRun::AnyFull(uint32_t request) {
   for (size_t i = request == kAll ? 0 : request; i < past && i < phases_.size(); i++) {
     if (phases_[i] == Phase::kDone) continue;
     const Request& one = *requests_[i];
-    if (one.header->streams && one.header->streams[one.position].unread().full) return true;
+    if (one.header->streams && one.header->streams[one.position].ends_next()) return true;
   }
   return false;
 }
@@ -51,12 +51,12 @@ void PooledRun::EndResponses(uint32_t request) {
   Send(request, not_single_, true, false);
 }
 
-std::optional<Unread> PooledRun::UnreadOf(uint32_t request) {
+std::optional<Unread> PooledRun::UnreadOf(uint32_t request, uint32_t next) {
   std::lock_guard lock(lock_);
   if (request >= phases_.size() || phases_[request] == Phase::kDone) return std::nullopt;
   const Request& one = *requests_[request];
   if (one.cancelled.load(std::memory_order_relaxed)) return std::nullopt;
-  return one.header->streams ? one.header->streams[one.position].unread() : Unread();
+  return one.header->streams ? one.header->streams[one.position].Ask(next) : Unread();
 }
 
 bool PooledRun::AwaitRead(uint32_t request, uint32_t at_most,

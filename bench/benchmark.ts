@@ -18,6 +18,7 @@ import { measureForms } from './forms.js';
 import { measureJavaScript } from './javascript.js';
 import { measureMetrics } from './metrics.js';
 import { measureEnsembles } from './ensembles.js';
+import { measureStreams } from './streams.js';
 import { measureQueues } from './queues.js';
 import { measureShapes } from './shapes.js';
 import { measureStrings } from './strings.js';
@@ -122,6 +123,10 @@ export class Benchmark {
     if (wants(this.#options, 'queues')) {
       this.#progress('queues');
       this.#measured.push(...(await measureQueues(this.#folder, rounds)), ...(await measureShapes(rounds)));
+    }
+    if (wants(this.#options, 'streams')) {
+      this.#progress('streams');
+      this.#measured.push(...(await measureStreams(join(this.#folder, 'streams'), rounds)));
     }
     if (wants(this.#options, 'strings')) {
       this.#progress('strings');

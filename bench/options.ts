@@ -37,6 +37,7 @@ const parts: readonly string[] = [
   'javascript',
   'metrics',
   'queues',
+  'streams',
   'strings',
   'weights',
 ];

@@ -86,6 +86,7 @@ test('the second part is measured as the first one, under the required loads', (
     'javascript',
     'metrics',
     'queues',
+    'streams',
     'strings',
     'weights',
   ])

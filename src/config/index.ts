@@ -4,7 +4,7 @@ export { deepFreeze } from './schema/expand.js';
 export { fieldPath, indexPath, keyPath } from './schema/paths.js';
 export type * from './schema/types.js';
 export { maxConfigBytes, tooManyBytes } from './text/decode.js';
-export { printConfig } from './text/print.js';
+export { printConfig, printConfigJson } from './text/print.js';
 export { fieldError, problemsError, unplaced, type ConfigSource } from './text/problems.js';
 export { readModelConfig, type ParsedConfig } from './text/read.js';
 export { readModelConfigJson } from './text/read-json.js';

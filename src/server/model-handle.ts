@@ -104,18 +104,37 @@ export class ModelHandle implements Model {
   ): AsyncIterableIterator<InferResult> {
     const iterator = new StreamIterator(this.name);
     try {
-      const checked = options === undefined ? this.#sharedOptions.none : this.check(options);
-      if (checked.into !== undefined) {
-        throw invalidArgument(
-          `model '${this.name}': options.into has no meaning for a stream, each of whose results would overwrite the one before; copy the outputs' data instead`,
-          { model: this.name },
-        );
-      }
-      iterator.sent(this.#sendStream(inputs, checked, iterator, origin), checked.request.signal);
+      this.#begin(
+        iterator,
+        inputs,
+        options === undefined ? this.#sharedOptions.none : this.check(options),
+        origin,
+      );
     } catch (error) {
       iterator.reject(withCaller(error, origin));
     }
     return iterator;
+  }
+
+  /**
+   * {@link stream} with checked options, for endpoints.
+   *
+   * @throws {@link TritonError} Whatever is wrong with the request, which the iterator of {@link stream} throws.
+   */
+  openStream(inputs: Inputs, checked: CheckedOptions): AsyncIterableIterator<InferResult> {
+    const iterator = new StreamIterator(this.name);
+    this.#begin(iterator, inputs, checked, '');
+    return iterator;
+  }
+
+  #begin(iterator: StreamIterator, inputs: Inputs, checked: CheckedOptions, origin: Origin): void {
+    if (checked.into !== undefined) {
+      throw invalidArgument(
+        `model '${this.name}': options.into has no meaning for a stream, each of whose results would overwrite the one before; copy the outputs' data instead`,
+        { model: this.name },
+      );
+    }
+    iterator.sent(this.#sendStream(inputs, checked, iterator, origin), checked.request.signal);
   }
 
   map(

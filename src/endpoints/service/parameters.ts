@@ -1,0 +1,60 @@
+/** Request parameters of a protocol: which of them mean something, and what is passed on to the model. */
+
+import { TritonError, type TritonErrorCode } from '../../errors.js';
+import type { InferOptions } from '../../server/results.js';
+
+/** A parameter's value. */
+export type ParameterValue = string | number | bigint | boolean;
+
+/** A request's parameters by name. */
+export type Parameters = ReadonlyMap<string, ParameterValue>;
+
+/** What they say, as options of a request. */
+export type ParameterOptions = Pick<InferOptions, 'priority' | 'timeoutUs' | 'parameters'>;
+
+const none: ParameterOptions = Object.freeze({});
+
+/** An unsigned integer of 64 bits, as a number where that is exact. */
+function unsigned(name: string, value: ParameterValue, wrongType: TritonErrorCode): number {
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value;
+  if (typeof value === 'bigint' && value >= 0n) {
+    if (value <= BigInt(Number.MAX_SAFE_INTEGER)) return Number(value);
+    throw new TritonError('INVALID_ARG', `parameter '${name}' is ${value}, which is over 2^53 - 1`);
+  }
+  throw new TritonError(
+    wrongType,
+    `expected an unsigned integer for parameter '${name}' but received ${String(value)} of type ${typeof value}`,
+  );
+}
+
+/** Sequences are not built: a request that says it is part of one must not run as if it were not. */
+function refuseSequence(name: string, value: ParameterValue): void {
+  // As in Triton, 0 and '' are no sequence, and false is no mark of one.
+  if (value === 0 || value === '' || value === false) return;
+  throw new TritonError(
+    'UNSUPPORTED',
+    `parameter '${name}': sequences are not supported; send the request without it`,
+  );
+}
+
+/**
+ * Reads a request's parameters.
+ *
+ * @param wrongType - The code for a parameter of the wrong type, which depends on the protocol.
+ * @throws {@link TritonError} `wrongType` for those, UNSUPPORTED for parts of a sequence.
+ */
+export function readParameters(given: Parameters, wrongType: TritonErrorCode): ParameterOptions {
+  if (given.size === 0) return none;
+  let priority: number | undefined;
+  let timeoutUs: number | undefined;
+  const rest: [string, ParameterValue][] = [];
+  for (const [name, value] of given) {
+    if (name === 'priority') priority = unsigned(name, value, wrongType);
+    else if (name === 'timeout') timeoutUs = unsigned(name, value, wrongType);
+    else if (name === 'sequence_id' || name === 'sequence_start' || name === 'sequence_end')
+      refuseSequence(name, value);
+    else rest.push([name, value]);
+  }
+  // fromEntries defines what it is given, so `__proto__` is a name like others.
+  return { priority, timeoutUs, parameters: rest.length > 0 ? Object.fromEntries(rest) : undefined };
+}

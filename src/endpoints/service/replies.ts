@@ -1,0 +1,30 @@
+/** Replies that are Triton's in words or form, made of what the library says. */
+
+import { TritonError } from '../../errors.js';
+import type { ModelStatistics } from '../../server/metadata.js';
+
+/** Triton's reply to a question for statistics. */
+export interface ServiceStatistics {
+  readonly model_stats: readonly Omit<ModelStatistics, 'fail_reasons' | 'refused' | 'reruns'>[];
+}
+
+/** Leaves out what Triton's message does not have. */
+export function tritonStatistics(all: readonly ModelStatistics[]): ServiceStatistics {
+  return {
+    model_stats: all.map(({ fail_reasons: _reasons, refused: _refused, reruns: _reruns, ...rest }) => rest),
+  };
+}
+
+/** The error of a load, with Triton's codes: a model that is not there is INTERNAL, one that is wrong INVALID_ARG. */
+export function loadFailure(model: string, error: unknown): unknown {
+  if (!(error instanceof TritonError)) return error;
+  if (error.code === 'NOT_FOUND') {
+    const text = `failed to load '${model}', failed to poll from model repository: ${error.message}`;
+    return new TritonError('INTERNAL', text, { model, cause: error });
+  }
+  return new TritonError('INVALID_ARG', `load failed for model '${model}': ${error.message}`, {
+    model,
+    cause: error,
+    location: error.location,
+  });
+}

@@ -1,0 +1,221 @@
+/**
+ * What the calls of KServe v2 do, whatever protocol they come by: each is written once here, over an InferenceServer. HTTP
+ * and gRPC translate.
+ */
+
+import { printConfigJson, type ModelConfig } from '../../config/index.js';
+import type { Waiter } from '../../dispatch/types.js';
+import { TritonError, type TritonErrorCode } from '../../errors.js';
+import type { InferenceServer } from '../../server/inference-server.js';
+import type { ModelMetadata, ModelStatus } from '../../server/metadata.js';
+import { ModelHandle } from '../../server/model-handle.js';
+import type { InferResult, RequestedOutput } from '../../server/results.js';
+import type { Inputs } from '../../tensor/inputs.js';
+import type { Client } from './client.js';
+import { readParameters, type Parameters } from './parameters.js';
+import { loadFailure, tritonStatistics, type ServiceStatistics } from './replies.js';
+import { Job, Submitter } from './submitter.js';
+
+/** A request as a protocol carries it. */
+export interface ServiceRequest {
+  readonly model: string;
+  /** Undefined: the newest ready one. */
+  readonly version: string | undefined;
+  readonly id: string;
+  readonly inputs: Inputs;
+  readonly parameters: Parameters;
+  /** Undefined: all. */
+  readonly outputs: readonly RequestedOutput[] | undefined;
+}
+
+/** Reply of `GET /v2`, `ServerMetadata`. */
+export interface ServiceMetadata {
+  readonly name: string;
+  readonly version: string;
+  readonly extensions: readonly string[];
+}
+
+/** What a model is loaded with. */
+export interface LoadRequest {
+  /** A configuration as JSON text. */
+  readonly config: string | undefined;
+  /** Files by their path in the model's folder. */
+  readonly files: ReadonlyMap<string, Uint8Array>;
+}
+
+/** See the head of this file. */
+export class InferenceService {
+  readonly #server: InferenceServer;
+  readonly #submitter: Submitter = new Submitter();
+
+  constructor(server: InferenceServer) {
+    this.#server = server;
+  }
+
+  /** @throws {@link TritonError} UNAVAILABLE while the server ends. */
+  live(): boolean {
+    this.#server.metadata();
+    return true;
+  }
+
+  /** @throws {@link TritonError} UNAVAILABLE while the server ends. */
+  ready(): boolean {
+    this.#server.metadata();
+    return this.#server.ready;
+  }
+
+  /** @throws {@link TritonError} NOT_FOUND for a model that no repository knows, UNAVAILABLE while the server ends. */
+  modelReady(model: string, version: string | undefined): boolean {
+    return this.#handle(model, version).ready;
+  }
+
+  /** The extensions are those of Triton's list, in its order, that this server has. */
+  metadata(): ServiceMetadata {
+    const { name, version, extensions } = this.#server.metadata();
+    const controlled = extensions.includes('model_repository');
+    return {
+      name,
+      version,
+      extensions: [
+        'classification',
+        ...(controlled ? ['model_repository', 'model_repository(unload_dependents)'] : []),
+        'schedule_policy',
+        'model_configuration',
+        'binary_tensor_data',
+        'parameters',
+        'statistics',
+      ],
+    };
+  }
+
+  /** @throws {@link TritonError} NOT_FOUND or UNAVAILABLE for a model or version that is not served. */
+  modelMetadata(model: string, version: string | undefined): ModelMetadata {
+    return this.#handle(model, version).metadata;
+  }
+
+  /** @throws {@link TritonError} As {@link modelMetadata}. */
+  modelConfig(model: string, version: string | undefined): ModelConfig {
+    return this.#handle(model, version).config;
+  }
+
+  /** {@link modelConfig} as JSON text with Triton's field names. */
+  modelConfigJson(model: string, version: string | undefined): string {
+    return printConfigJson(this.modelConfig(model, version), 0);
+  }
+
+  /** @throws {@link TritonError} UNAVAILABLE while the server ends. */
+  index(ready: boolean): ModelStatus[] {
+    return this.#server.index({ ready });
+  }
+
+  /**
+   * @throws {@link TritonError} INVALID_ARG for a model or version that nobody knows, as in Triton; UNAVAILABLE for one that
+   *   is not ready.
+   */
+  statistics(model: string | undefined, version: string | undefined): ServiceStatistics {
+    try {
+      return tritonStatistics(this.#server.statistics(model, version));
+    } catch (error) {
+      throw recoded(error, 'NOT_FOUND', 'INVALID_ARG');
+    }
+  }
+
+  /**
+   * Loads a model.
+   *
+   * @throws {@link TritonError} UNAVAILABLE where models are not controlled from outside, INTERNAL for a model that no
+   *   repository has, INVALID_ARG for one that cannot be loaded, as in Triton.
+   */
+  async load(model: string, { config, files }: LoadRequest): Promise<void> {
+    this.#checkControl();
+    try {
+      await this.#server.loadModel(model, {
+        config,
+        files: files.size > 0 ? Object.fromEntries(files) : undefined,
+      });
+    } catch (error) {
+      this.#server.metadata(); // A server that has been closed meanwhile says that.
+      throw loadFailure(model, error);
+    }
+  }
+
+  /**
+   * Unloads a model; one that nobody knows is no error.
+   *
+   * @throws {@link TritonError} UNAVAILABLE where models are not controlled from outside, INVALID_ARG for a model that an
+   *   ensemble needs.
+   */
+  async unload(model: string, unloadDependents: boolean): Promise<void> {
+    this.#checkControl();
+    await this.#server.unloadModel(model, { unloadDependents });
+  }
+
+  /**
+   * Runs a request. It goes to the engine with the others of this turn of the event loop.
+   *
+   * @param client - Whose request it is: when that ends, the request is cancelled.
+   * @param wrongType - The code for parameters of the wrong type, which depends on the protocol.
+   * @param waiter - Called once, with the result or what went wrong, and never before this has returned.
+   * @throws {@link TritonError} For a request that makes no sense; the waiter is not called then.
+   */
+  infer(
+    request: ServiceRequest,
+    client: Client,
+    wrongType: TritonErrorCode,
+    waiter: Waiter<InferResult>,
+  ): void {
+    const handle = this.#handle(request.model, request.version);
+    if (isDecoupled(handle)) {
+      throw new TritonError(
+        'UNSUPPORTED',
+        `this call doesn't support models with decoupled transaction policy, as model '${request.model}' has`,
+        { model: request.model },
+      );
+    }
+    this.#submitter.add(new Job(client, handle, request.inputs, check(handle, request, wrongType), waiter));
+  }
+
+  /**
+   * Runs a request with any number of responses; one of an ordinary model has one.
+   *
+   * @returns The responses. Whoever leaves them early cancels the request.
+   * @throws {@link TritonError} For a request that makes no sense. What comes later is thrown by the iterator.
+   */
+  stream(request: ServiceRequest, wrongType: TritonErrorCode): AsyncIterableIterator<InferResult> {
+    const handle = this.#handle(request.model, request.version);
+    return handle.openStream(request.inputs, check(handle, request, wrongType));
+  }
+
+  /** @throws {@link TritonError} NOT_FOUND for a model that no repository knows, UNAVAILABLE while the server ends. */
+  #handle(model: string, version: string | undefined): ModelHandle {
+    const handle = this.#server.model(model, version);
+    if (handle instanceof ModelHandle) return handle;
+    throw new TritonError('INTERNAL', `model '${model}': expected a server of this copy of the package`);
+  }
+
+  /** In Triton, too, it is the mode that decides, before the model is looked at. */
+  #checkControl(): void {
+    if (this.#server.metadata().extensions.includes('model_repository')) return;
+    throw new TritonError(
+      'UNAVAILABLE',
+      "explicit model load / unload is not allowed: the server was not created with modelControlMode: 'explicit'",
+    );
+  }
+}
+
+function isDecoupled(handle: ModelHandle): boolean {
+  return handle.config.model_transaction_policy?.decoupled === true;
+}
+
+function check(
+  handle: ModelHandle,
+  { id, outputs, parameters }: ServiceRequest,
+  wrongType: TritonErrorCode,
+): ReturnType<ModelHandle['check']> {
+  return handle.check({ id, outputs, ...readParameters(parameters, wrongType) });
+}
+
+function recoded(error: unknown, from: TritonErrorCode, to: TritonErrorCode): unknown {
+  if (!(error instanceof TritonError) || error.code !== from) return error;
+  return new TritonError(to, error.message, { cause: error, model: error.model });
+}

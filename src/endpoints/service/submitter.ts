@@ -1,0 +1,81 @@
+/**
+ * Sends requests to the engine once a turn of the event loop.
+ *
+ * Node runs the callbacks of sockets one by one, with the ticks in between, so requests that arrive together on several
+ * connections would come to the engine in one call each. Here they wait until all sockets of the turn were read
+ * (`setImmediate`), and go to it in one tick: they run in one batch. Nothing waits for a time.
+ */
+
+import { TritonError } from '../../errors.js';
+import type { Waiter } from '../../dispatch/types.js';
+import type { CheckedOptions } from '../../server/infer-options.js';
+import type { ModelHandle } from '../../server/model-handle.js';
+import type { InferResult } from '../../server/results.js';
+import type { Inputs } from '../../tensor/inputs.js';
+import type { Client } from './client.js';
+
+/** A request on its way, and what waits for it. */
+export class Job implements Waiter<InferResult> {
+  readonly #client: Client;
+  readonly #handle: ModelHandle;
+  readonly #inputs: Inputs;
+  readonly #options: CheckedOptions;
+  readonly #waiter: Waiter<InferResult>;
+
+  constructor(
+    client: Client,
+    handle: ModelHandle,
+    inputs: Inputs,
+    options: CheckedOptions,
+    waiter: Waiter<InferResult>,
+  ) {
+    this.#client = client;
+    this.#handle = handle;
+    this.#inputs = inputs;
+    this.#options = { ...options, request: { ...options.request, owner: client } };
+    this.#waiter = waiter;
+  }
+
+  send(): void {
+    const client = this.#client;
+    client.inFlight++;
+    if (client.gone) {
+      this.reject(new TritonError('CANCELLED', 'the client has closed the connection'));
+      return;
+    }
+    client.sentBy(this.#handle);
+    try {
+      this.#handle.sendChecked(this.#inputs, this.#options, this, origin);
+    } catch (error) {
+      this.reject(error);
+    }
+  }
+
+  resolve(result: InferResult): void {
+    this.#client.inFlight--;
+    this.#waiter.resolve(result);
+  }
+
+  reject(error: unknown): void {
+    this.#client.inFlight--;
+    this.#waiter.reject(error);
+  }
+}
+
+/** Messages need no lines of a program's code. */
+const origin = '';
+
+/** See the head of this file. A service has one. */
+export class Submitter {
+  #jobs: Job[] = [];
+
+  add(job: Job): void {
+    if (this.#jobs.push(job) === 1) setImmediate(this.#sendAll);
+  }
+
+  readonly #sendAll = (): void => {
+    const jobs = this.#jobs;
+    this.#jobs = [];
+    for (const job of jobs) job.send();
+  };
+}

@@ -8,7 +8,9 @@ import { dts } from 'rollup-plugin-dts';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const folder = join(root, 'dist', 'src');
-const entries = ['index', 'javascript/index', 'metrics/serve'];
+const entries = ['index', 'javascript/index', 'metrics/serve', 'endpoints/http/serve'];
+/** As endpoints import it. */
+const mainEntry = '../../index.js';
 const targetOf = (entry) => join(folder, `${entry}.d.ts`);
 // Without types (`"types": []`, the default from TypeScript 6 on) a compiler would not know Buffer.
 const head = '/// <reference types="node" />\n';
@@ -32,18 +34,21 @@ const compilerOptions = { stripInternal: true, incremental: false, tsBuildInfoFi
 const isServer = (id) => /\/inference-server\.(js|ts|d\.ts)$/.test(id);
 
 async function roll(entry) {
-  const isModels = entry === 'javascript/index';
+  const toMain = `${'../'.repeat(entry.split('/').length - 1)}index.js`;
   const bundle = await rollup({
     input: join(root, 'src', `${entry}.ts`),
     plugins: [dts({ tsconfig: join(root, 'tsconfig.json'), compilerOptions })],
-    external: (id) => id.startsWith('node:') || (isModels && isServer(id)),
+    // What a program passes is the main entry's, so its types are the main entry's, too.
+    external: (id) =>
+      id.startsWith('node:') || id === mainEntry || (entry !== 'index' && isServer(id)),
+    makeAbsoluteExternalsRelative: false,
     onwarn(warning) {
       throw new Error(warning.message);
     },
   });
   const {
     output: [{ code }],
-  } = await bundle.generate({ format: 'es', paths: (id) => (isServer(id) ? '../index.js' : id) });
+  } = await bundle.generate({ format: 'es', paths: (id) => (isServer(id) ? toMain : id) });
   await bundle.close();
   return code;
 }

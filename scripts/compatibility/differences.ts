@@ -12,6 +12,31 @@ export interface Difference {
 export const differences: readonly Difference[] = [
   {
     triton:
+      'HTTP: elements of JSON that do not fit their datatype, such as 300 for UINT8 or 1e39 for FP32, are cut to its width or become infinite.',
+    here: 'INVALID_ARG, with the element. Nothing is cast in silence.',
+  },
+  {
+    triton: 'HTTP: a client that disconnects is not noticed while its request waits.',
+    here: 'Its requests are cancelled.',
+  },
+  {
+    triton: 'HTTP: BYTES outputs are put into JSON as they are, also where they are no text.',
+    here: 'INVALID_ARG: ask for them as binary data. What is sent as JSON is JSON.',
+  },
+  {
+    triton: 'HTTP: of a key that is written twice in JSON the first counts.',
+    here: 'The last, as in JavaScript. An input or output that is listed twice is INVALID_ARG in both.',
+  },
+  {
+    triton: 'HTTP: an unload is answered when it has begun.',
+    here: "When the model's requests have ended and its memory is free, as from `unloadModel`.",
+  },
+  {
+    triton: 'HTTP: parameters of sequences are ignored by models without a sequence batcher.',
+    here: 'UNSUPPORTED, as long as there are no sequences; 0, an empty id and false are no sequence.',
+  },
+  {
+    triton:
       'A configuration that cannot be read, or that breaks a rule checked right after, fails with INTERNAL `failed to poll from model repository`; the cause is in the log only.',
     here: 'INVALID_ARG with file, line and field in the message and in `error.location`, with all problems that were found and a suggestion for misspelt names. Whoever wrote the file needs to know.',
   },

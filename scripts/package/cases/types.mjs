@@ -9,6 +9,8 @@ export async function shapes(): Promise<readonly number[]> {
   const data: Float32Array = (outputs['scores'] as AnyTensor).as('FP32').data;
   const endpoint: MetricsEndpoint = await serveMetrics(server, { port: 0 });
   await endpoint.close();
+  const http: HttpEndpoint = await serveHttp(server, { port: 0 });
+  await http.close();
   const tensor: Tensor<'FP32'> = (outputs['scores'] as AnyTensor).as('FP32');
   await server.close();
   return [...tensor.shape, data.length];
@@ -20,12 +22,16 @@ export function codeOf(error: unknown): string {
 }
 `;
 const esm = `import { createServer, TritonError, type AnyTensor, type InferenceServer, type InferResult, type Tensor } from 'tritonts';
+import { serveHttp, type HttpEndpoint } from 'tritonts/http';
 import { serveMetrics, type MetricsEndpoint } from 'tritonts/metrics';${body}`;
 const cjs = `import tritonts = require('tritonts');
 import type { AnyTensor, InferenceServer, InferResult, Tensor } from 'tritonts';
+import http_ = require('tritonts/http');
+import type { HttpEndpoint } from 'tritonts/http';
 import metrics = require('tritonts/metrics');
 import type { MetricsEndpoint } from 'tritonts/metrics';
 const { createServer, TritonError } = tritonts;
+const { serveHttp } = http_;
 const { serveMetrics } = metrics;${body}`;
 
 /** Kinds of modules by the kind of resolution. `bundler` has no CommonJS of its own. */

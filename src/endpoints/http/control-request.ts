@@ -1,0 +1,59 @@
+/** Reads the bodies of calls that control the repository. All may be empty. */
+
+import { invalidArgument, TritonError } from '../../errors.js';
+import type { LoadRequest } from '../service/service.js';
+import { JsonText, member, readFlag, readObject, readString, type JsonObject } from './json.js';
+
+function readRoot(body: Buffer): JsonObject {
+  return body.length === 0 ? {} : readObject('request', new JsonText(body).parse());
+}
+
+/**
+ * Reads `{ ready }`.
+ *
+ * @throws {@link TritonError} INTERNAL for what is no such JSON.
+ */
+export function readIndexRequest(body: Buffer): boolean {
+  const ready = member(readRoot(body), 'ready');
+  return ready !== undefined && readFlag('ready', ready);
+}
+
+const filePrefix = 'file:';
+
+/**
+ * Reads `{ parameters: { config, 'file:<path>' } }`.
+ *
+ * @throws {@link TritonError} INTERNAL, as in Triton, for what is no such JSON and for other parameters; INVALID_ARG for
+ *   files that are not base64.
+ */
+export function readLoadRequest(body: Buffer): LoadRequest {
+  const given = member(readRoot(body), 'parameters');
+  const files = new Map<string, Uint8Array>();
+  let config: string | undefined;
+  for (const [name, value] of Object.entries(given === undefined ? {} : readObject('parameters', given))) {
+    if (name === 'config') config = readString('parameters.config', value);
+    else if (name.startsWith(filePrefix)) {
+      const text = readString(`parameters.${name}`, value);
+      if (!/^[A-Za-z0-9+/\s]*=*\s*$/.test(text)) throw invalidArgument(`parameter '${name}' is not base64`);
+      files.set(name.slice(filePrefix.length), Buffer.from(text, 'base64'));
+    } else {
+      throw new TritonError(
+        'INTERNAL',
+        `unexpected error on creating Triton parameter: '${name}' is neither 'config' nor 'file:<path>'`,
+      );
+    }
+  }
+  return { config, files };
+}
+
+/** Reads `{ parameters: { unload_dependents } }`. As in Triton, what cannot be read counts as not written. */
+export function readUnloadRequest(body: Buffer): boolean {
+  try {
+    const given = member(readRoot(body), 'parameters');
+    const asked =
+      given === undefined ? undefined : member(readObject('parameters', given), 'unload_dependents');
+    return asked !== undefined && readFlag('unload_dependents', asked);
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,179 @@
+/** The generate extension: one flat JSON object in, JSON objects out, alone or as server-sent events. */
+
+import { invalidArgument, TritonError } from '../../errors.js';
+import type { ModelMetadata, TensorMetadata } from '../../server/metadata.js';
+import type { InferResult } from '../../server/results.js';
+import type { TensorInput } from '../../tensor/inputs.js';
+import type { ParameterValue, Parameters } from '../service/parameters.js';
+import { asTritonError } from '../service/statuses.js';
+import type { Exchange } from './exchange.js';
+import { JsonText, member, readObject, readParameter, readString, wrongType } from './json.js';
+import { elementTexts, parameterText } from './json-output.js';
+import { readTensor, takesIntegers } from './json-tensor.js';
+
+/** A request to generate, without the model's name. */
+export interface GenerateRequest {
+  readonly id: string;
+  readonly inputs: Readonly<Record<string, TensorInput>>;
+  readonly parameters: Parameters;
+}
+
+/** The members of the object and of its `parameters`, which count as if they were beside them. */
+function flatten(root: unknown): Map<string, unknown> {
+  const object = readObject('request', root);
+  const flat = new Map<string, unknown>();
+  const put = (name: string, value: unknown): void => {
+    if (flat.has(name)) throw invalidArgument(`'${name}' is given twice, one of them in 'parameters'`);
+    flat.set(name, value);
+  };
+  for (const [name, value] of Object.entries(object)) if (name !== 'parameters') put(name, value);
+  const parameters = member(object, 'parameters');
+  if (parameters !== undefined) {
+    for (const [name, value] of Object.entries(readObject('parameters', parameters))) put(name, value);
+  }
+  return flat;
+}
+
+/** The last variable dim takes what there is, others are 1. */
+function shapeFor({ name, shape }: TensorMetadata, count: number): number[] {
+  const fixed = shape.reduce((product, dim) => (dim === -1 ? product : product * dim), 1);
+  const last = shape.lastIndexOf(-1);
+  const rest = count / fixed;
+  if (!Number.isInteger(rest) || (last < 0 && rest !== 1)) {
+    throw invalidArgument(
+      `The schema can not convert input '${name}' to a tensor: ${count} elements do not fill shape [${shape.join(',')}]`,
+      { tensor: name },
+    );
+  }
+  return shape.map((dim, i) => (dim !== -1 ? dim : i === last ? rest : 1));
+}
+
+function readInput(input: TensorMetadata, value: unknown): TensorInput {
+  const list: readonly unknown[] = Array.isArray(value) ? value : [value];
+  const nested = list.find((one) => Array.isArray(one));
+  if (nested !== undefined) throw wrongType(input.name, 'an element or a flat array of elements', nested);
+  return readTensor(input.name, input.datatype, shapeFor(input, list.length), list);
+}
+
+/**
+ * Reads a body.
+ *
+ * @throws {@link TritonError} INTERNAL, as in Triton, for what is no JSON and wrong types; INVALID_ARG for what is wrong in
+ *   meaning.
+ */
+export function readGenerateRequest(body: Buffer, { inputs }: ModelMetadata): GenerateRequest {
+  const json = new JsonText(body);
+  let flat = flatten(json.parse());
+  const named = inputs.filter(({ name }) => flat.has(name));
+  if (json.hidesFractions && named.some(({ datatype }) => takesIntegers(datatype)))
+    flat = flatten(json.parseExactly());
+  const id = flat.get('id');
+  const tensors: [string, TensorInput][] = [];
+  const parameters = new Map<string, ParameterValue>();
+  for (const [name, value] of flat) {
+    const input = named.find((one) => one.name === name);
+    if (input !== undefined) tensors.push([name, readInput(input, value)]);
+    else if (name !== 'id') parameters.set(name, readParameter(name, value));
+  }
+  return {
+    id: id === undefined ? '' : readString('id', id),
+    inputs: Object.fromEntries(tensors),
+    parameters,
+  };
+}
+
+/**
+ * A response as one object: every output and parameter by its name, an output of one element as that.
+ *
+ * @throws {@link TritonError} INVALID_ARG for outputs that JSON cannot carry.
+ */
+export function writeGenerated({ id, model, outputs, parameters }: InferResult): string {
+  const members = id === '' ? [] : [`"id":${JSON.stringify(id)}`];
+  members.push(`"model_name":${JSON.stringify(model.name)}`, `"model_version":"${model.version}"`);
+  for (const [name, tensor] of Object.entries(outputs)) {
+    const texts = elementTexts(name, tensor);
+    members.push(`${JSON.stringify(name)}:${texts.length === 1 ? texts[0] : `[${texts.join(',')}]`}`);
+  }
+  for (const [name, value] of Object.entries(parameters))
+    members.push(`${JSON.stringify(name)}:${parameterText(value)}`);
+  return `{${members.join(',')}}`;
+}
+
+const oneResponse = (count: string): TritonError =>
+  new TritonError(
+    'INTERNAL',
+    `generate expects model to produce exactly 1 response, but it produced ${count}; use generate_stream`,
+  );
+
+/** Answers with the only response. What goes wrong once the model has the request is 400, whatever its code, as in Triton. */
+export async function sendGenerated(
+  exchange: Exchange,
+  responses: AsyncIterableIterator<InferResult>,
+): Promise<void> {
+  let text: string | undefined;
+  try {
+    for await (const response of responses) {
+      if (text !== undefined) {
+        exchange.sendError(oneResponse('more'), 200);
+        return; // This ends the request.
+      }
+      text = writeGenerated(response);
+    }
+    if (text === undefined) exchange.sendError(oneResponse('none'), 200);
+    else exchange.sendJson(200, text);
+  } catch (error) {
+    exchange.sendError(error, 400);
+  }
+}
+
+const eventHeaders: readonly string[] = [
+  'Content-Type',
+  'text/event-stream; charset=utf-8',
+  'Cache-Control',
+  'no-cache',
+];
+
+/**
+ * Sends each response as an event. While the socket takes no more, none is read: then the model waits. The status is that of
+ * the first event.
+ */
+export async function sendEvents(
+  exchange: Exchange,
+  responses: AsyncIterableIterator<InferResult>,
+): Promise<void> {
+  const { response, client } = exchange;
+  let begun = false;
+  const begin = (status: number): void => {
+    if (!begun) exchange.head(status, [...eventHeaders]);
+    begun = true;
+  };
+  try {
+    for await (const result of responses) {
+      const event = `data: ${writeGenerated(result)}\n\n`;
+      begin(200);
+      if (client.gone) return;
+      if (!response.write(event)) await drained(exchange);
+    }
+    begin(200);
+  } catch (error) {
+    const event = `data: ${JSON.stringify({ error: asTritonError(error).message })}\n\n`;
+    begin(400);
+    if (!client.gone) response.write(event);
+  }
+  response.end();
+  exchange.finish();
+}
+
+/** Resolves when the socket takes more, or is gone. */
+function drained({ response, client }: Exchange): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      response.off('drain', done);
+      forget();
+      resolve();
+    };
+    const forget = client.onGone(done);
+    response.once('drain', done);
+    if (client.gone) done();
+  });
+}

@@ -1,0 +1,253 @@
+/** Reads the body of `infer`: JSON, JSON with binary tensors behind it, or the bytes of the only input. */
+
+import { invalidArgument, TritonError } from '../../errors.js';
+import type { ModelMetadata } from '../../server/metadata.js';
+import type { RequestedOutput } from '../../server/results.js';
+import { datatypeSize, type Datatype } from '../../tensor/datatype.js';
+import type { TensorInput } from '../../tensor/inputs.js';
+import type { Parameters, ParameterValue } from '../service/parameters.js';
+import { datatypeOfName, oneElement, tensorOfBytes, type Bytes } from '../service/tensors.js';
+import {
+  JsonText,
+  member,
+  readArray,
+  readCount,
+  readFlag,
+  readObject,
+  readParameterObject,
+  readString,
+  wrongType,
+  type JsonObject,
+} from './json.js';
+import { readTensor, takesIntegers } from './json-tensor.js';
+
+/** Which outputs come as binary data. */
+export interface BinaryOutputs {
+  /** Of outputs that were not listed. */
+  readonly others: boolean;
+  readonly listed: ReadonlyMap<string, boolean>;
+}
+
+/** A request to infer, without the model's name. */
+export interface HttpInferRequest {
+  readonly id: string;
+  readonly inputs: Readonly<Record<string, TensorInput>>;
+  readonly parameters: Parameters;
+  readonly outputs: readonly RequestedOutput[] | undefined;
+  readonly binary: BinaryOutputs;
+}
+
+const noneListed: ReadonlyMap<string, boolean> = new Map();
+const allJson: BinaryOutputs = Object.freeze({ others: false, listed: noneListed });
+const allBinary: BinaryOutputs = Object.freeze({ others: true, listed: noneListed });
+const noParameters: Parameters = new Map();
+
+/** The binary part of a body, of which inputs take their bytes one after the other. */
+class BinaryPart {
+  readonly #bytes: Bytes;
+  #at = 0;
+
+  constructor(bytes: Bytes) {
+    this.#bytes = bytes;
+  }
+
+  take(name: string, size: number): Bytes {
+    const { length } = this.#bytes;
+    if (size > length - this.#at) {
+      throw invalidArgument(
+        `unexpected size for input '${name}': binary_data_size is ${size}, but the body has ${length - this.#at} bytes left`,
+        { tensor: name },
+      );
+    }
+    this.#at += size;
+    return this.#bytes.subarray(this.#at - size, this.#at);
+  }
+
+  checkEmpty(): void {
+    const left = this.#bytes.length - this.#at;
+    if (left === 0) return;
+    throw invalidArgument(`unexpected additional input data: ${left} bytes behind those of the inputs`);
+  }
+}
+
+function refuseSharedMemory(tensor: string, parameters: JsonObject): void {
+  const name = Object.keys(parameters).find((key) => key.startsWith('shared_memory_'));
+  if (name === undefined) return;
+  throw new TritonError('UNSUPPORTED', `tensor '${tensor}', ${name}: shared memory is not supported`, {
+    tensor,
+  });
+}
+
+function readShape(name: string, value: unknown): number[] {
+  return readArray(`inputs.${name}.shape`, value).map((dim) => {
+    if (typeof dim !== 'number' || !Number.isSafeInteger(dim))
+      throw wrongType(`inputs.${name}.shape`, 'integers', dim);
+    if (dim >= 0) return dim;
+    throw invalidArgument(`input '${name}': expected dims of 0 or more in its shape but received ${dim}`, {
+      tensor: name,
+    });
+  });
+}
+
+function readInput(given: unknown, binary: BinaryPart): [string, TensorInput] {
+  const input = readObject('inputs[]', given);
+  const name = readString('inputs[].name', member(input, 'name'));
+  const datatype = datatypeOfName(readString(`inputs.${name}.datatype`, member(input, 'datatype')), name);
+  const shape = readShape(name, member(input, 'shape'));
+  const data = member(input, 'data');
+  const given_ = member(input, 'parameters');
+  let size: number | undefined;
+  if (given_ !== undefined) {
+    const parameters = readObject(`inputs.${name}.parameters`, given_);
+    refuseSharedMemory(name, parameters);
+    const asked = member(parameters, 'binary_data_size');
+    if (asked !== undefined) size = readCount(`inputs.${name}.parameters.binary_data_size`, asked);
+  }
+  if ((data === undefined) === (size === undefined)) {
+    const what = data === undefined ? 'neither' : 'both';
+    throw invalidArgument(
+      `input '${name}': expected either 'data' or the parameter 'binary_data_size' but received ${what}`,
+      { tensor: name },
+    );
+  }
+  if (size !== undefined) return [name, tensorOfBytes(name, datatype, shape, binary.take(name, size))];
+  return [name, readTensor(name, datatype, shape, readArray(`inputs.${name}.data`, data))];
+}
+
+function readInputs(list: readonly unknown[], part: BinaryPart): Record<string, TensorInput> {
+  const entries = list.map((given) => readInput(given, part));
+  part.checkEmpty();
+  // fromEntries defines what it is given, so `__proto__` is a name like others.
+  const inputs = Object.fromEntries(entries);
+  if (entries.length === 1 || Object.keys(inputs).length === entries.length) return inputs;
+  const names = entries.map(([name]) => name);
+  const twice = names.find((name, i) => names.indexOf(name) !== i);
+  throw invalidArgument(`input '${twice}' is given twice`, { tensor: twice });
+}
+
+function readOutput(given: unknown, listed: Map<string, boolean>): RequestedOutput {
+  const output = readObject('outputs[]', given);
+  const name = readString('outputs[].name', member(output, 'name'));
+  const asked = member(output, 'parameters');
+  if (asked === undefined) {
+    listed.set(name, false);
+    return { name };
+  }
+  const path = `outputs.${name}.parameters`;
+  const parameters = readObject(path, asked);
+  refuseSharedMemory(name, parameters);
+  const binary = member(parameters, 'binary_data');
+  listed.set(name, binary !== undefined && readFlag(`${path}.binary_data`, binary));
+  const classes = member(parameters, 'classification');
+  if (classes === undefined) return { name };
+  return { name, classification: readCount(`${path}.classification`, classes) };
+}
+
+/** Whether inputs are integers in JSON, of which 1.0 is none. */
+function hasIntegers(list: readonly unknown[]): boolean {
+  return list.some((given) => {
+    if (typeof given !== 'object' || given === null) return false;
+    const input = given as JsonObject;
+    return takesIntegers(member(input, 'datatype')) && member(input, 'data') !== undefined;
+  });
+}
+
+/**
+ * Reads a body.
+ *
+ * @param jsonSize - How many of its bytes are JSON.
+ * @throws {@link TritonError} INTERNAL, as in Triton, for what is no JSON, a missing member and a wrong type; INVALID_ARG for
+ *   what is wrong in meaning; UNSUPPORTED for shared memory.
+ */
+export function readInferRequest(body: Buffer, jsonSize: number): HttpInferRequest {
+  const json = new JsonText(body.subarray(0, jsonSize));
+  let root = readObject('request', json.parse());
+  let list = readArray('inputs', member(root, 'inputs'));
+  if (json.hidesFractions && hasIntegers(list)) {
+    root = readObject('request', json.parseExactly());
+    list = readArray('inputs', member(root, 'inputs'));
+  }
+  const id = member(root, 'id');
+  const binary = new BinaryPart(binaryPart(body, jsonSize));
+  const inputs = readInputs(list, binary);
+  let parameters = readParameterObject('parameters', member(root, 'parameters'));
+  let others = false;
+  const wantsBinary = parameters.get('binary_data_output');
+  if (wantsBinary !== undefined) {
+    others = readFlag('parameters.binary_data_output', wantsBinary);
+    const rest = new Map<string, ParameterValue>(parameters);
+    rest.delete('binary_data_output');
+    parameters = rest;
+  }
+  const asked = member(root, 'outputs');
+  const wanted = asked === undefined ? [] : readArray('outputs', asked);
+  const listed = wanted.length === 0 ? noneListed : new Map<string, boolean>();
+  return {
+    id: id === undefined ? '' : readString('id', id),
+    inputs,
+    parameters,
+    // In `listed` only where it is a Map of this request.
+    outputs:
+      wanted.length === 0 ? undefined : wanted.map((one) => readOutput(one, listed as Map<string, boolean>)),
+    binary: wanted.length === 0 && !others ? allJson : { others, listed },
+  };
+}
+
+/** Bodies are in memory of their own or of Node's sockets, which no other thread has. */
+function binaryPart(body: Buffer, from: number): Bytes {
+  return body.subarray(from) as Bytes;
+}
+
+/** The shape that bytes have for an input: the batch is 1, and one variable dim is the rest. */
+function shapeOfRaw(
+  name: string,
+  datatype: Datatype,
+  dims: readonly number[],
+  batched: boolean,
+  size: number,
+): number[] {
+  const shape = batched ? [1, ...dims.slice(1)] : [...dims];
+  const fail = (text: string): TritonError =>
+    invalidArgument(`input '${name}' cannot be sent as a raw binary request: ${text}`, { tensor: name });
+  const variable = shape.filter((dim) => dim === -1).length;
+  if (datatype === 'BYTES') {
+    if (shape.some((dim) => dim !== 1 && dim !== -1))
+      throw fail(`it is one element, but the shape is [${shape.join(',')}]`);
+    return shape.map(() => 1);
+  }
+  if (variable > 1) throw fail(`its shape [${shape.join(',')}] has ${variable} variable dims`);
+  if (variable === 0) return shape;
+  const rest = shape.reduce((product, dim) => (dim === -1 ? product : product * dim), datatypeSize[datatype]);
+  if (size % rest !== 0) throw fail(`expected a multiple of ${rest} bytes but received ${size}`);
+  return shape.map((dim) => (dim === -1 ? size / rest : dim));
+}
+
+/**
+ * Reads a raw binary request: the whole body is the data of the model's only input, and all outputs come as binary data.
+ *
+ * @throws {@link TritonError} INVALID_ARG for a model or body that this does not fit.
+ */
+export function readRawRequest(
+  body: Buffer,
+  { name: model, inputs }: ModelMetadata,
+  batched: boolean,
+): HttpInferRequest {
+  const [input] = inputs;
+  if (input === undefined || inputs.length !== 1) {
+    throw invalidArgument(
+      `model '${model}': a raw binary request is for models with one input, and it has ${inputs.length}`,
+      { model },
+    );
+  }
+  const { name, datatype, shape: dims } = input;
+  const bytes = binaryPart(body, 0);
+  const shape = shapeOfRaw(name, datatype, dims, batched, bytes.length);
+  const tensor = tensorOfBytes(name, datatype, shape, datatype === 'BYTES' ? oneElement(bytes) : bytes);
+  return {
+    id: '',
+    inputs: Object.fromEntries([[name, tensor]]),
+    parameters: noParameters,
+    outputs: undefined,
+    binary: allBinary,
+  };
+}

@@ -1,0 +1,46 @@
+/** Writes the answer of `infer`: JSON, and outputs as binary data behind it. */
+
+import type { InferResult } from '../../server/results.js';
+import { bytesOfTensor } from '../service/tensors.js';
+import type { BinaryOutputs } from './infer-request.js';
+import { elementTexts, parameterText } from './json-output.js';
+
+/** An answer that has not been sent. */
+export interface InferAnswer {
+  readonly json: string;
+  /** Outputs, in their order; empty if all are in the JSON. */
+  readonly blobs: readonly Buffer[];
+}
+
+function headOf({ id, model, parameters }: InferResult): string {
+  const idText = id === '' ? '' : `"id":${JSON.stringify(id)},`;
+  const names = Object.entries(parameters);
+  const told = names.map(([name, value]) => `${JSON.stringify(name)}:${parameterText(value)}`).join(',');
+  const parametersText = names.length === 0 ? '' : `"parameters":{${told}},`;
+  return `{${idText}"model_name":${JSON.stringify(model.name)},"model_version":"${model.version}",${parametersText}"outputs":[`;
+}
+
+/**
+ * Writes a result.
+ *
+ * @throws {@link TritonError} INVALID_ARG for outputs that JSON cannot carry.
+ */
+export function writeInferAnswer(result: InferResult, { others, listed }: BinaryOutputs): InferAnswer {
+  let json = headOf(result);
+  const blobs: Buffer[] = [];
+  let separator = '';
+  for (const name of Object.keys(result.outputs)) {
+    const tensor = result.outputs[name];
+    if (tensor === undefined) continue;
+    json += `${separator}{"name":${JSON.stringify(name)},"datatype":"${tensor.datatype}","shape":[${tensor.shape.join(',')}],`;
+    separator = ',';
+    if (listed.get(name) ?? others) {
+      const blob = bytesOfTensor(tensor);
+      json += `"parameters":{"binary_data_size":${blob.length}}}`;
+      if (blob.length > 0) blobs.push(blob);
+    } else {
+      json += `"data":[${elementTexts(name, tensor).join(',')}]}`;
+    }
+  }
+  return { json: `${json}]}`, blobs };
+}

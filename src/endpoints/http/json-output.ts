@@ -1,0 +1,57 @@
+/** Outputs as JSON text, as Triton writes them: flat, floats with a point, NaN and Infinity as bare words. */
+
+import { isUtf8 } from 'node:buffer';
+import { invalidArgument } from '../../errors.js';
+import type { AnyTensor } from '../../tensor/tensor.js';
+
+/** A float: `1.0`, `0.25`, `1e21`, `NaN`. FP32 is written with the digits of the FP64 that it is. */
+function float(value: number): string {
+  const text = String(value);
+  if (Number.isInteger(value) && !text.includes('e')) return Object.is(value, -0) ? '-0.0' : `${text}.0`;
+  return text;
+}
+
+/**
+ * The elements, in row-major order.
+ *
+ * @throws {@link TritonError} INVALID_ARG for FP16 and BF16, as in Triton, and for BYTES that are no text: these go as
+ *   binary data.
+ */
+export function elementTexts(name: string, tensor: AnyTensor): string[] {
+  switch (tensor.datatype) {
+    case 'FP32':
+    case 'FP64':
+      return Array.from(tensor.data, float);
+    case 'BOOL':
+      return Array.from(tensor.data, (byte) => (byte === 0 ? 'false' : 'true'));
+    case 'INT64':
+    case 'UINT64':
+      return Array.from(tensor.data, String);
+    case 'INT8':
+    case 'INT16':
+    case 'INT32':
+    case 'UINT8':
+    case 'UINT16':
+    case 'UINT32':
+      return Array.from(tensor.data, String);
+    case 'BYTES':
+      return tensor.data.map((element, index) => {
+        if (isUtf8(element)) return JSON.stringify(element.toString('utf8'));
+        throw invalidArgument(
+          `output '${name}', element ${index} is not UTF-8, which JSON takes: ask for it as binary data`,
+          { tensor: name },
+        );
+      });
+    case 'FP16':
+    case 'BF16':
+      throw invalidArgument(
+        `output '${name}': ${tensor.datatype} cannot be sent as JSON; ask for it as binary data`,
+        { tensor: name },
+      );
+  }
+}
+
+/** A parameter's value: bigints as digits, numbers that JSON lacks as bare words. */
+export function parameterText(value: string | number | bigint | boolean): string {
+  return typeof value === 'string' ? JSON.stringify(value) : String(value);
+}

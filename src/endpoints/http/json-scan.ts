@@ -1,0 +1,84 @@
+/** Looks through JSON text before it is parsed: whether that is safe, and whether the quick parser reads it exactly. */
+
+import { isUtf8 } from 'node:buffer';
+import { invalidArgument, TritonError } from '../../errors.js';
+
+/** How deep arrays and objects may be in each other. As in Triton. */
+const mostDepth = 100;
+/** How many arrays, objects and members there may be: each takes some hundred bytes once it is parsed. */
+const mostParts = 1 << 20;
+/** Integers of fewer digits are exact as numbers. */
+const exactDigits = 15;
+
+/** What was found. */
+export interface JsonTraits {
+  /** There are integers that a number may not hold exactly. */
+  readonly longIntegers: boolean;
+  /** There are numbers with a point or an exponent, such as 1.0, which no integer tensor takes. */
+  readonly fractions: boolean;
+  /** There is an N or an I outside of strings: NaN or Infinity, which JSON does not have and Triton writes. */
+  readonly notFinite: boolean;
+}
+
+/**
+ * Looks through a text.
+ *
+ * @throws {@link TritonError} INVALID_ARG for one that is too deep, has too many parts, or is not UTF-8. What is no JSON at
+ *   all is left to the parser.
+ */
+export function scanJson(bytes: Uint8Array): JsonTraits {
+  const end = bytes.length;
+  let depth = 0;
+  let parts = 0;
+  let longIntegers = false;
+  let fractions = false;
+  let notFinite = false;
+  let bits = 0;
+  let i = 0;
+  while (i < end) {
+    const byte = bytes[i++] ?? 0;
+    if (byte >= 0x30 && byte <= 0x39) {
+      let digits = 1;
+      while (i < end && isDigit(bytes[i] ?? 0)) {
+        digits++;
+        i++;
+      }
+      const next = bytes[i] ?? 0;
+      if (next === 0x2e || next === 0x65 || next === 0x45) {
+        fractions = true;
+        while (i < end && isOfNumber(bytes[i] ?? 0)) i++;
+      } else if (digits > exactDigits) longIntegers = true;
+    } else if (byte === 0x22) {
+      for (; i < end; i++) {
+        const one = bytes[i] ?? 0;
+        bits |= one;
+        if (one === 0x5c) i++;
+        else if (one === 0x22) break;
+      }
+      i++;
+    } else if (byte === 0x5b || byte === 0x7b) {
+      parts++;
+      if (++depth > mostDepth)
+        throw invalidArgument(`the JSON is nested more than ${mostDepth} levels deep, which is the limit`);
+    } else if (byte === 0x5d || byte === 0x7d) depth--;
+    else if (byte === 0x3a) parts++;
+    else if (byte === 0x4e || byte === 0x49) notFinite = true;
+    else bits |= byte;
+  }
+  if (parts > mostParts) {
+    throw invalidArgument(
+      `the JSON has more than ${mostParts} arrays, objects and members, which is the limit: send tensors flat, or as binary data`,
+    );
+  }
+  if (bits >= 0x80 && !isUtf8(bytes)) throw new TritonError('INTERNAL', 'the JSON is not UTF-8');
+  return { longIntegers, fractions, notFinite };
+}
+
+function isDigit(byte: number): boolean {
+  return byte >= 0x30 && byte <= 0x39;
+}
+
+/** Of the rest of a number behind its integer part. */
+function isOfNumber(byte: number): boolean {
+  return isDigit(byte) || byte === 0x2e || byte === 0x65 || byte === 0x45 || byte === 0x2b || byte === 0x2d;
+}

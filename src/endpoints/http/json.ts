@@ -1,0 +1,126 @@
+/** Reads the JSON of requests: quickly, or exactly where that makes a difference. Wrong types are INTERNAL, as in Triton. */
+
+import { TritonError } from '../../errors.js';
+import type { ParameterValue, Parameters } from '../service/parameters.js';
+import { Fraction, parseExactly } from './json-exact.js';
+import { scanJson, type JsonTraits } from './json-scan.js';
+
+/** An object of a request. Only its own members count. */
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/** A JSON text of a request. */
+export class JsonText {
+  readonly #text: string;
+  readonly #traits: JsonTraits;
+  #exact = false;
+
+  /** @throws {@link TritonError} INVALID_ARG beyond the limits of {@link scanJson}. */
+  constructor(bytes: Buffer) {
+    this.#traits = scanJson(bytes);
+    this.#text = bytes.toString('utf8');
+  }
+
+  /** Whether it has numbers such as 1.0, which {@link parse} may not tell from integers. */
+  get hidesFractions(): boolean {
+    return this.#traits.fractions && !this.#exact;
+  }
+
+  /**
+   * The value.
+   *
+   * @throws {@link TritonError} INTERNAL, as in Triton, for what is no JSON.
+   */
+  parse(): unknown {
+    const { longIntegers, notFinite } = this.#traits;
+    if (longIntegers || notFinite) return this.parseExactly();
+    try {
+      return JSON.parse(this.#text);
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      throw new TritonError('INTERNAL', `failed to parse the JSON: ${why}`);
+    }
+  }
+
+  /** The same with every number as it was written. */
+  parseExactly(): unknown {
+    this.#exact = true;
+    return parseExactly(this.#text);
+  }
+}
+
+/** The error for a value of the wrong type. */
+export function wrongType(path: string, expected: string, value: unknown): TritonError {
+  return new TritonError('INTERNAL', `expected ${expected} for '${path}' but received ${show(value)}`);
+}
+
+function show(value: unknown): string {
+  if (value === undefined) return 'nothing';
+  if (value instanceof Fraction) return `${value.value} with a point or an exponent`;
+  if (typeof value === 'string') return `a string of ${value.length} characters`;
+  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object';
+  return typeof value === 'number' || typeof value === 'boolean' || typeof value === 'bigint'
+    ? String(value)
+    : 'null';
+}
+
+/** Checks that it is an object. */
+export function readObject(path: string, value: unknown): JsonObject {
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || value instanceof Fraction)
+    throw wrongType(path, 'an object', value);
+  return value as JsonObject;
+}
+
+/** An own member of an object; undefined if there is none. */
+export function member(object: JsonObject, name: string): unknown {
+  return Object.hasOwn(object, name) ? object[name] : undefined;
+}
+
+/** Checks that it is a string. */
+export function readString(path: string, value: unknown): string {
+  if (typeof value !== 'string') throw wrongType(path, 'a string', value);
+  return value;
+}
+
+/** Checks that it is an array. */
+export function readArray(path: string, value: unknown): readonly unknown[] {
+  if (!Array.isArray(value)) throw wrongType(path, 'an array', value);
+  return value;
+}
+
+/** Checks that it is true or false. */
+export function readFlag(path: string, value: unknown): boolean {
+  if (typeof value !== 'boolean') throw wrongType(path, 'true or false', value);
+  return value;
+}
+
+/** Checks that it is an unsigned integer that a number holds exactly. */
+export function readCount(path: string, value: unknown): number {
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0)
+    throw wrongType(path, 'an unsigned integer', value);
+  return value;
+}
+
+/**
+ * A parameter's value.
+ *
+ * @throws {@link TritonError} INVALID_ARG, as in Triton, for arrays, objects and null.
+ */
+export function readParameter(path: string, value: unknown): ParameterValue {
+  if (value instanceof Fraction) return value.value;
+  if (typeof value === 'string' || typeof value === 'number') return value;
+  if (typeof value === 'bigint' || typeof value === 'boolean') return value;
+  throw new TritonError(
+    'INVALID_ARG',
+    `expected a string, a number or a boolean for parameter '${path}' but received ${show(value)}`,
+  );
+}
+
+const none: Parameters = new Map();
+
+/** An object of parameters, which may be missing. */
+export function readParameterObject(path: string, value: unknown): Parameters {
+  if (value === undefined) return none;
+  return new Map(
+    Object.entries(readObject(path, value)).map(([name, one]) => [name, readParameter(name, one)]),
+  );
+}

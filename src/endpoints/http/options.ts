@@ -1,0 +1,171 @@
+/** The options of the HTTP endpoint. */
+
+import type { TlsOptions } from 'node:tls';
+import { checkKeys, checkObject, expected } from '../../argument-checks.js';
+import { invalidArgument } from '../../errors.js';
+import { restrictedGroups, type RestrictedGroup } from './routes.js';
+
+/**
+ * Calls that only those may make who know a secret.
+ *
+ * @example
+ * const admin: RestrictedCalls = { protocols: ['model-repository'], header: 'admin-key', value: process.env.ADMIN_KEY! };
+ */
+export interface RestrictedCalls {
+  /** The groups of calls. A group may be in one entry only. */
+  readonly protocols: readonly RestrictedGroup[];
+  /** Name of the header that the secret comes in. */
+  readonly header: string;
+  /** The secret. It is compared in constant time. */
+  readonly value: string;
+}
+
+/** Options of {@link httpHandler}. */
+export interface HttpHandlerOptions {
+  /**
+   * The most bytes of a request's body, as it comes and decompressed (default 64 MiB). All bodies under way together may
+   * have 16 times that; beyond, requests are answered with 503. Triton: `--http-max-input-size`.
+   */
+  readonly maxRequestBytes?: number | undefined;
+  /** Calls that need a secret (default: none). Triton: `--http-restricted-api`. */
+  readonly restricted?: readonly RestrictedCalls[] | undefined;
+  /**
+   * Headers whose name this matches become parameters of `infer`, `generate` and `generate_stream` (default: none do).
+   * Write the flag `i` to match in any case, as Triton does by default. Triton: `--http-header-forward-pattern`.
+   */
+  readonly headerForwardPattern?: RegExp | undefined;
+}
+
+/** Options of {@link serveHttp}. */
+export interface ServeHttpOptions extends HttpHandlerOptions {
+  /** Where to listen (default 8000); 0: wherever there is room. Triton: `--http-port`. */
+  readonly port?: number | undefined;
+  /** On which address (default 127.0.0.1, which other machines do not reach). Triton: `--http-address`. */
+  readonly host?: string | undefined;
+  /** Certificate, key and whatever else `tls.createServer` takes (default: no TLS). */
+  readonly tls?: TlsOptions | undefined;
+  /** How long a request may take to arrive, in milliseconds (default 300,000); slower ones are answered with 408. */
+  readonly requestTimeoutMs?: number | undefined;
+  /** Closes the endpoint as {@link HttpEndpoint.close} does (default: nothing does). */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Checked options of a handler. */
+export interface CheckedHandlerOptions {
+  readonly maxRequestBytes: number;
+  readonly restricted: readonly RestrictedCalls[];
+  readonly headerForwardPattern: RegExp | undefined;
+}
+
+/** Checked options of an endpoint. */
+export interface CheckedServeOptions extends CheckedHandlerOptions {
+  readonly port: number;
+  readonly host: string;
+  readonly tls: TlsOptions | undefined;
+  readonly requestTimeoutMs: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+const handlerKeys = [
+  'maxRequestBytes',
+  'restricted',
+  'headerForwardPattern',
+] as const satisfies readonly (keyof HttpHandlerOptions)[];
+const serveKeys = [
+  ...handlerKeys,
+  'port',
+  'host',
+  'tls',
+  'requestTimeoutMs',
+  'signal',
+] as const satisfies readonly (keyof ServeHttpOptions)[];
+
+/** 64 MiB, as Triton's. */
+const defaultRequestBytes = 64 << 20;
+/** The longest text that V8 makes of a body. */
+const mostRequestBytes = 2 ** 29 - 25;
+/** As Node's. */
+const defaultRequestTimeoutMs = 300_000;
+
+/** What a program in JavaScript may have passed. */
+type Given<T> = { readonly [K in keyof T]?: unknown };
+
+function readRestricted(given: unknown): RestrictedCalls[] {
+  if (given === undefined) return [];
+  if (!Array.isArray(given)) throw expected('an array', 'options.restricted', given);
+  const seen = new Set<string>();
+  return given.map((one: unknown, i) => {
+    const path = `options.restricted[${i}]`;
+    checkObject(one, path);
+    checkKeys(one, ['protocols', 'header', 'value'], path);
+    const { protocols, header, value }: Given<RestrictedCalls> = one;
+    if (!Array.isArray(protocols) || protocols.length === 0)
+      throw expected('an array of groups of calls', `${path}.protocols`, protocols);
+    const groups = protocols.map((group: unknown) => {
+      const found = restrictedGroups.find((known) => known === group);
+      if (found === undefined)
+        throw expected(`one of ${restrictedGroups.join(', ')}`, `${path}.protocols`, group);
+      if (seen.has(found)) throw invalidArgument(`${path}: '${found}' is restricted twice`);
+      seen.add(found);
+      return found;
+    });
+    if (typeof header !== 'string' || !/^[!#$%&'*+.^_`|~0-9a-z-]+$/i.test(header))
+      throw expected("a header's name", `${path}.header`, header);
+    // What is secret is not shown.
+    if (typeof value !== 'string' || value === '')
+      throw invalidArgument(`expected a text that is not empty for ${path}.value`);
+    return { protocols: groups, header: header.toLowerCase(), value };
+  });
+}
+
+function readHandlerOptions(options: object): CheckedHandlerOptions {
+  const {
+    maxRequestBytes = defaultRequestBytes,
+    restricted,
+    headerForwardPattern,
+  }: Given<HttpHandlerOptions> = options;
+  if (
+    typeof maxRequestBytes !== 'number' ||
+    !Number.isInteger(maxRequestBytes) ||
+    maxRequestBytes < 1 ||
+    maxRequestBytes > mostRequestBytes
+  )
+    throw expected(`an integer from 1 to ${mostRequestBytes}`, 'options.maxRequestBytes', maxRequestBytes);
+  if (headerForwardPattern !== undefined && !(headerForwardPattern instanceof RegExp))
+    throw expected('a RegExp', 'options.headerForwardPattern', headerForwardPattern);
+  if (headerForwardPattern?.global === true || headerForwardPattern?.sticky === true) {
+    throw invalidArgument(
+      'expected a RegExp without the flags g and y for options.headerForwardPattern: they make it depend on the header before',
+    );
+  }
+  return { maxRequestBytes, restricted: readRestricted(restricted), headerForwardPattern };
+}
+
+/** @throws {@link TritonError} INVALID_ARG for wrong options. */
+export function checkHandlerOptions(options: unknown): CheckedHandlerOptions {
+  checkObject(options, 'HTTP options');
+  checkKeys(options, handlerKeys, 'HTTP options');
+  return readHandlerOptions(options);
+}
+
+/** @throws {@link TritonError} INVALID_ARG for wrong options. */
+export function checkServeOptions(options: unknown): CheckedServeOptions {
+  checkObject(options, 'HTTP options');
+  checkKeys(options, serveKeys, 'HTTP options');
+  const {
+    port = 8000,
+    host = '127.0.0.1',
+    tls,
+    requestTimeoutMs = defaultRequestTimeoutMs,
+    signal,
+  }: Given<ServeHttpOptions> = options;
+  if (typeof port !== 'number' || !Number.isInteger(port) || port < 0 || port > 65535)
+    throw expected('an integer from 0 to 65535', 'options.port', port);
+  if (typeof host !== 'string' || host === '') throw expected('a host name or address', 'options.host', host);
+  if (tls !== undefined) checkObject(tls, 'options.tls');
+  if (typeof requestTimeoutMs !== 'number' || !(requestTimeoutMs >= 1 && requestTimeoutMs < 2 ** 31))
+    throw expected('milliseconds from 1 on', 'options.requestTimeoutMs', requestTimeoutMs);
+  if (signal !== undefined && !(signal instanceof AbortSignal))
+    throw expected('an AbortSignal', 'options.signal', signal);
+  return { ...readHandlerOptions(options), port, host, tls, requestTimeoutMs, signal };
+}

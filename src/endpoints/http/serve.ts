@@ -1,0 +1,224 @@
+/** KServe v2 over HTTP: `tritonts/http`. */
+
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { checkKeys, checkObject, expected } from '../../argument-checks.js';
+import { TritonError } from '../../errors.js';
+import type { InferenceServer } from '../../index.js';
+import { InferenceServer as ServerClass } from '../../server/inference-server.js';
+import { HttpHandler } from './handler.js';
+import {
+  checkHandlerOptions,
+  checkServeOptions,
+  type CheckedServeOptions,
+  type HttpHandlerOptions,
+  type ServeHttpOptions,
+} from './options.js';
+
+export type { HttpHandlerOptions, RestrictedCalls, ServeHttpOptions } from './options.js';
+export type { RestrictedGroup } from './routes.js';
+
+/** Options of {@link HttpEndpoint.close}. */
+export interface HttpCloseOptions {
+  /** How long answers that are under way may take, in milliseconds (default 30,000); 0 ends them now. */
+  readonly timeoutMs?: number | undefined;
+}
+
+/**
+ * Where a server is served over HTTP.
+ *
+ * @example
+ * const endpoint: HttpEndpoint = await serveHttp(server, { port: 0 });
+ * console.log(endpoint.address.port);
+ */
+export interface HttpEndpoint extends AsyncDisposable {
+  /** The address that it listens on, and the port. */
+  readonly address: { readonly host: string; readonly port: number };
+  /**
+   * Stops to listen, and lets requests that are under way end within a time limit; then it cancels them. The server goes on.
+   * Idempotent: the limit of the first call counts.
+   *
+   * @throws {@link TritonError} INVALID_ARG for wrong options.
+   */
+  close(options?: HttpCloseOptions): Promise<void>;
+}
+
+/**
+ * A handler of requests: for `node:http`, for Express, or for whatever else hands these two over.
+ *
+ * @param next - Called for paths that are no call of the protocol; without it they are answered with 404.
+ */
+export type HttpRequestHandler = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  next?: () => void,
+) => void;
+
+function checkServer(server: unknown, caller: string): asserts server is InferenceServer {
+  if (!(server instanceof ServerClass)) throw expected('an InferenceServer', caller, server);
+}
+
+/**
+ * Makes a handler that answers KServe v2's calls, with Triton's extensions, in an HTTP server of the program's own. It has to
+ * get bodies unread: put it before body parsers.
+ *
+ * @param server - Whose models. When it is closed, the calls are answered with 503.
+ * @throws {@link TritonError} INVALID_ARG for wrong options.
+ *
+ * @example
+ * import { httpHandler } from 'tritonts/http';
+ * const app = express();
+ * app.use(httpHandler(server)); // paths under /v2
+ */
+export function httpHandler(server: InferenceServer, options: HttpHandlerOptions = {}): HttpRequestHandler {
+  checkServer(server, 'httpHandler');
+  const handler = new HttpHandler(server, checkHandlerOptions(options), () => false);
+  return (request, response, next) => {
+    handler.handle(request, response, next);
+  };
+}
+
+/**
+ * Serves a server over HTTP/1.1 as Triton does: KServe v2 with the extensions for binary tensors, classification, generate,
+ * statistics and model control. Triton's clients work unchanged. Requests that arrive together run in one batch; a client
+ * that disconnects cancels its requests.
+ *
+ * @param server - Whose models. It goes on when the endpoint is closed; close the endpoint first.
+ * @returns The endpoint, which listens.
+ * @throws {@link TritonError} INVALID_ARG for wrong options, UNAVAILABLE where the port cannot be had, CANCELLED where the
+ *   signal has fired before.
+ *
+ * @example
+ * import { serveHttp } from 'tritonts/http';
+ * const endpoint = await serveHttp(server, { port: 8000 });
+ */
+export async function serveHttp(
+  server: InferenceServer,
+  options: ServeHttpOptions = {},
+): Promise<HttpEndpoint> {
+  checkServer(server, 'serveHttp');
+  const checked = checkServeOptions(options);
+  const { signal } = checked;
+  let closing: Promise<void> | undefined;
+  const handler = new HttpHandler(server, checked, () => closing !== undefined);
+  const http = createHttpServer(checked, (request, response) => {
+    handler.handle(request, response, undefined);
+  });
+  http.on('clientError', answerBroken);
+  const isAborted = (): boolean => signal?.aborted === true;
+  if (isAborted()) throw cancelled(signal);
+  await listen(http, checked);
+  const close = (timeoutMs: number): Promise<void> => (closing ??= drain(http, timeoutMs));
+  const onAbort = (): void => {
+    void close(defaultCloseMs);
+  };
+  if (isAborted()) {
+    await close(0);
+    throw cancelled(signal);
+  }
+  signal?.addEventListener('abort', onAbort, { once: true });
+  http.once('close', () => signal?.removeEventListener('abort', onAbort));
+  // Not a pipe's name: it listens on a port.
+  const bound = http.address() as AddressInfo;
+  return {
+    address: Object.freeze({ host: bound.address, port: bound.port }),
+    async close(given: HttpCloseOptions = {}) {
+      await close(checkCloseOptions(given));
+    },
+    async [Symbol.asyncDispose]() {
+      await close(defaultCloseMs);
+    },
+  };
+}
+
+const defaultCloseMs = 30_000;
+
+function checkCloseOptions(options: unknown): number {
+  checkObject(options, 'close options');
+  checkKeys(options, ['timeoutMs'], 'close options');
+  const { timeoutMs = defaultCloseMs }: { readonly timeoutMs?: unknown } = options;
+  if (typeof timeoutMs === 'number' && timeoutMs >= 0) return timeoutMs;
+  throw expected('milliseconds, 0 or more,', 'close options.timeoutMs', timeoutMs);
+}
+
+function cancelled(signal: AbortSignal | undefined): TritonError {
+  return new TritonError('CANCELLED', 'serveHttp was cancelled by its signal', { cause: signal?.reason });
+}
+
+/** How long an idle connection is kept. Longer than clients keep theirs, so that it is they who close it. */
+const keepAliveMs = 75_000;
+
+function createHttpServer(
+  { tls, requestTimeoutMs }: CheckedServeOptions,
+  listener: (request: IncomingMessage, response: ServerResponse) => void,
+): Server {
+  const options = {
+    keepAliveTimeout: keepAliveMs,
+    requestTimeout: requestTimeoutMs,
+    headersTimeout: Math.min(requestTimeoutMs, 60_000),
+    // How often Node looks for requests that take too long.
+    connectionsCheckingInterval: Math.min(requestTimeoutMs, 10_000),
+  };
+  if (tls === undefined) return createServer(options, listener);
+  try {
+    return createTlsServer({ ...tls, ...options }, listener);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new TritonError('INVALID_ARG', `options.tls cannot be used: ${why}`, { cause });
+  }
+}
+
+/** What Node's parser says, by its codes; everything else is 400. */
+const brokenStatuses: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+};
+
+/** Answers what is no HTTP. After it nothing on the connection can be trusted, so that ends. */
+function answerBroken(error: Error & { code?: string }, socket: Duplex): void {
+  if (!socket.writable || error.code === 'ECONNRESET') {
+    socket.destroy();
+    return;
+  }
+  const status = brokenStatuses[error.code ?? ''] ?? '400 Bad Request';
+  const body = JSON.stringify({ error: `the request is not valid HTTP: ${error.message}` });
+  socket.end(
+    `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+    () => {
+      socket.destroy();
+    },
+  );
+}
+
+function listen(http: Server, { port, host }: CheckedServeOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    // It stays: later errors, as of a connection that cannot be accepted, end neither the endpoint nor the process.
+    http.on('error', (cause) => {
+      reject(
+        new TritonError('UNAVAILABLE', `HTTP cannot be served on ${host}, port ${port}: ${cause.message}`, {
+          cause,
+        }),
+      );
+    });
+    http.listen(port, host, resolve);
+  });
+}
+
+function drain(http: Server, timeoutMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    // 2^31 - 1 is the longest that a timer takes.
+    const timer = setTimeout(
+      () => {
+        http.closeAllConnections();
+      },
+      Math.min(timeoutMs, 2 ** 31 - 1),
+    );
+    http.close(() => {
+      clearTimeout(timer);
+      resolve();
+    });
+    http.closeIdleConnections();
+  });
+}

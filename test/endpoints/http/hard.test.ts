@@ -1,0 +1,290 @@
+/** Input that no honest client sends. Each is answered with a coded error, and the next request works. */
+
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+import type { HttpEndpoint } from '../../../src/endpoints/http/serve.js';
+import { identity, row, serve, type Context } from '../../support/harness.js';
+import { ask, binaryBody, endpointOf, errorOf, exchange, json, open } from './harness.js';
+
+const path = '/v2/models/m/infer';
+const good = { inputs: [{ name: 'x', datatype: 'FP32', shape: [1, 16], data: [...row()] }] };
+
+/** An endpoint that takes 64 KiB. */
+async function small(t: Context, requestTimeoutMs = 60_000): Promise<HttpEndpoint> {
+  return endpointOf(t, await serve(t, { m: identity() }), { maxRequestBytes: 65_536, requestTimeoutMs });
+}
+
+async function works(endpoint: HttpEndpoint): Promise<void> {
+  json(await ask(endpoint, path, { body: good }));
+}
+
+void suite('JSON', () => {
+  const deep = (levels: number): string => `${'['.repeat(levels)}${']'.repeat(levels)}`;
+  for (const [name, body, status, message] of [
+    ['101 levels', `{"a":${deep(100)},"inputs":[]}`, 400, /100 levels/],
+    ['a million brackets', '['.repeat(60_000), 400, /100 levels/],
+    ['an end too much', '{}}', 500, /JSON/],
+    ['bytes that are no UTF-8', Buffer.from('7b2261223a22ff227d', 'hex'), 500, /UTF-8/],
+    ['NUL', Buffer.from('{"inputs":[]}\0'), 500, /JSON/],
+    ['NaN as a key', '{NaN:1}', 500, /JSON/],
+    ['a string without an end, and NaN', '{"inputs":NaN,"a":"', 500, /no end/],
+    ['a control character in a string, and NaN', '{"inputs":NaN,"a":"\n"}', 500, /JSON/],
+    ['words that nearly are', '{"inputs":Infinit}', 500, /JSON/],
+    ['a number with a zero before it, and NaN', '[NaN,01]', 500, /JSON/],
+    ['a comma too much, and NaN', '[NaN,]', 500, /JSON/],
+    ['inputs by __proto__', '{"__proto__":{"inputs":[]}}', 500, /'inputs'/],
+    ['a name by __proto__', '{"inputs":[{"__proto__":{"name":"x"}}]}', 500, /name/],
+    [
+      'an input named __proto__',
+      '{"inputs":[{"name":"__proto__","datatype":"FP32","shape":[1],"data":[1]}]}',
+      400,
+      /__proto__/,
+    ],
+  ] as const) {
+    test(name, async (t) => {
+      const endpoint = await small(t);
+      assert.match(errorOf(await ask(endpoint, path, { body }), status), message);
+      assert.equal(({} as { inputs?: unknown }).inputs, undefined);
+      await works(endpoint);
+    });
+  }
+
+  test('100 levels are read', async (t) => {
+    const endpoint = await small(t);
+    json(await ask(endpoint, path, { body: { a: JSON.parse(deep(99)) as unknown, ...good } }));
+  });
+
+  test('of a key that is written twice the last counts, whichever parser reads it', async (t) => {
+    const endpoint = await small(t);
+    const data = `[${[...row()].join(',')}]`;
+    for (const more of ['', ',"parameters":{"a":NaN}']) {
+      const body = `{"id":"a","inputs":[{"name":"x","datatype":"FP32","shape":[1,16],"data":[],"data":${data}}],"id":"b"${more}}`;
+      const answer = await ask(endpoint, path, { body });
+      assert.equal((json(answer) as { id: string }).id, 'b');
+    }
+  });
+
+  test('more parts than the limit', async (t) => {
+    const endpoint = await endpointOf(t, await serve(t, { m: identity() }));
+    const body = `{"inputs":[${'[],'.repeat(1 << 20)}[]]}`;
+    assert.match(errorOf(await ask(endpoint, path, { body }), 400), /more than 1048576/);
+    await works(endpoint);
+  });
+
+  test('a number of a million digits', async (t) => {
+    const endpoint = await endpointOf(t, await serve(t, { m: identity() }));
+    const body = `{"inputs":[{"name":"x","datatype":"FP32","shape":[1,16],"data":[${'9'.repeat(1 << 20)}]}]}`;
+    errorOf(await ask(endpoint, path, { body }), 500);
+    await works(endpoint);
+  });
+});
+
+void suite('sizes', () => {
+  const half = { name: 'x', datatype: 'FP32', shape: [1, 16] };
+
+  test('a body over the limit, by its length and in chunks', async (t) => {
+    const endpoint = await small(t);
+    const body = Buffer.alloc(65_537, 32);
+    assert.match(errorOf(await ask(endpoint, path, { body }), 400), /65536 bytes/);
+    const headers = { 'Transfer-Encoding': 'chunked' };
+    assert.match(errorOf(await ask(endpoint, path, { body, headers }), 400), /65536 bytes/);
+    await works(endpoint);
+  });
+
+  test('a length that is never sent is refused at once', async (t) => {
+    const endpoint = await small(t);
+    const text = await exchange(
+      t,
+      endpoint,
+      `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 9999999999999\r\n\r\n`,
+      /limit/,
+    );
+    assert.match(text, /^HTTP\/1\.1 400 /);
+    await works(endpoint);
+  });
+
+  test('more chunks than the limit', async (t) => {
+    const endpoint = await endpointOf(t, await serve(t, { m: identity() }));
+    const text = await exchange(
+      t,
+      endpoint,
+      `POST ${path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n${'1\r\n \r\n'.repeat(65_537)}0\r\n\r\n`,
+      /"error"/,
+    );
+    assert.match(text, /^HTTP\/1\.1 400 [^]*65536 chunks/);
+    await works(endpoint);
+  });
+
+  for (const [name, value] of [
+    ['beyond the body', '99999'],
+    ['negative', '-1'],
+    ['beyond 2^53', '99999999999999999999'],
+  ] as const) {
+    test(`Inference-Header-Content-Length ${name}`, async (t) => {
+      const endpoint = await small(t);
+      const headers = { 'Inference-Header-Content-Length': value };
+      assert.match(
+        errorOf(await ask(endpoint, path, { body: good, headers }), 400),
+        /Inference-Header-Content-Length/,
+      );
+      await works(endpoint);
+    });
+  }
+
+  for (const [name, size, bytes, message] of [
+    ['more than the body has', 64, 60, /unexpected size/],
+    ['other than the shape’s', 60, 60, /unexpected size for input 'x': expected 64 bytes/],
+    ['0', 0, 0, /unexpected size/],
+    ['bytes left over', 64, 65, /unexpected additional input data/],
+    ['bytes that no input takes', undefined, 1, /unexpected additional input data/],
+  ] as const) {
+    test(`binary_data_size: ${name}`, async (t) => {
+      const endpoint = await small(t);
+      const input = size === undefined ? good.inputs[0] : { ...half, parameters: { binary_data_size: size } };
+      const sent = binaryBody({ inputs: [input] }, Buffer.alloc(bytes));
+      assert.match(errorOf(await ask(endpoint, path, sent), 400), message);
+      await works(endpoint);
+    });
+  }
+
+  test('strings whose lengths do not fit', async (t) => {
+    const dims = [-1];
+    const text = identity({
+      maxBatchSize: 0,
+      batching: false,
+      inputs: [{ name: 'x', datatype: 'BYTES', dims }],
+      outputs: [{ name: 'y', datatype: 'BYTES', dims }],
+    });
+    const endpoint = await endpointOf(t, await serve(t, { m: text }));
+    for (const bytes of ['01', '05000000aa', 'ffffffffaa', '', '0000000000000000', '01000000aa00']) {
+      const data = Buffer.from(bytes, 'hex');
+      const head = {
+        inputs: [{ name: 'x', datatype: 'BYTES', shape: [1], parameters: { binary_data_size: data.length } }],
+      };
+      errorOf(await ask(endpoint, path, binaryBody(head, data)), 400);
+    }
+  });
+
+  test('bodies that are small only while they are compressed', async (t) => {
+    const endpoint = await small(t);
+    const bomb = gzipSync(Buffer.alloc(32 << 20));
+    const headers = { 'Content-Encoding': 'gzip' };
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => ask(endpoint, path, { body: bomb, headers })),
+    );
+    for (const answer of answers) assert.match(errorOf(answer, 400), /65536 bytes/);
+    await works(endpoint);
+  });
+
+  test('bodies under way are bounded together', async (t) => {
+    const endpoint = await small(t);
+    // Each announces 64 KiB, and sends a byte.
+    const head = `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 65536\r\n\r\n{`;
+    const sockets = Array.from({ length: 16 }, () => open(t, endpoint));
+    for (const socket of sockets) socket.write(head);
+    let refused = '';
+    // They arrive when they arrive.
+    while (!refused.includes('503')) {
+      refused = await exchange(t, endpoint, head, /"error"/);
+      assert.match(refused, /^HTTP\/1\.1 503 [^]*together/);
+    }
+    for (const socket of sockets) socket.destroy();
+    for (;;) {
+      const { status } = await ask(endpoint, path, { body: good });
+      if (status === 200) break;
+      assert.equal(status, 503);
+    }
+  });
+});
+
+void suite('what is no HTTP, or more than one kind of it', () => {
+  const body = JSON.stringify(good);
+  for (const [name, sent, status] of [
+    ['garbage', '\0\x01\x02\r\n\r\n', 400],
+    [
+      'a length and chunks',
+      `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+      400,
+    ],
+    [
+      'two lengths',
+      `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n{}{}{}`,
+      400,
+    ],
+    ['a list of lengths', `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 5, 5\r\n\r\n{}{}{}`, 400],
+    ['a length that is none', `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: -5\r\n\r\n`, 400],
+    ['a length with a plus', `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: +5\r\n\r\n{}{}{}`, 400],
+    [
+      'chunks hidden by a tab',
+      `POST ${path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding:\x0bchunked\r\n\r\n0\r\n\r\n`,
+      400,
+    ],
+    [
+      'another coding before chunks’',
+      `POST ${path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n`,
+      400,
+    ],
+    [
+      'a chunk’s size that is none',
+      `POST ${path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n`,
+      400,
+    ],
+    [
+      'a space in a header’s name',
+      `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length : 5\r\n\r\n{}{}{}`,
+      400,
+    ],
+    ['no host', `POST ${path} HTTP/1.1\r\nContent-Length: 0\r\n\r\n`, 400],
+    ['headers without an end', `GET /v2 HTTP/1.1\r\nHost: x\r\nA: ${'a'.repeat(40_000)}`, 431],
+    ['thousands of headers', `GET /v2 HTTP/1.1\r\nHost: x\r\n${'a: b\r\n'.repeat(20_000)}\r\n`, 431],
+  ] as const) {
+    test(name, async (t) => {
+      const endpoint = await small(t);
+      // What follows must not be taken for a request.
+      const text = await exchange(t, endpoint, `${sent}GET /v2/hidden HTTP/1.1\r\nHost: x\r\n\r\n`);
+      assert.match(text, new RegExp(`^HTTP/1\\.1 ${status} `));
+      assert.doesNotMatch(text, /HTTP\/1\.1 (200|404)/);
+      await works(endpoint);
+    });
+  }
+
+  test('a body that is cut off', async (t) => {
+    const endpoint = await small(t);
+    const socket = open(t, endpoint);
+    socket.end(
+      `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 40)}`,
+    );
+    await new Promise((resolve) => socket.resume().once('close', resolve));
+    await works(endpoint);
+  });
+
+  test('a body byte by byte is read, and one that takes too long is answered with 408', async (t) => {
+    const endpoint = await small(t, 1000);
+    const head = `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n`;
+    const socket = open(t, endpoint);
+    let text = '';
+    socket.on('data', (chunk: Buffer) => (text += chunk.toString('latin1')));
+    for (const byte of head + body) {
+      socket.write(byte);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    while (!text.includes('outputs')) await wait(1);
+    assert.match(text, /^HTTP\/1\.1 200 /);
+    const slow = await exchange(t, endpoint, `${head}{`);
+    assert.match(slow, /^HTTP\/1\.1 408 /);
+    await works(endpoint);
+  });
+});
+
+test('many connections, idle and busy', async (t) => {
+  const server = await serve(t, { m: identity() });
+  const endpoint = await endpointOf(t, server);
+  const idle = Array.from({ length: 500 }, () => open(t, endpoint));
+  await Promise.all(idle.map((socket) => new Promise((resolve) => socket.once('connect', resolve))));
+  const answers = await Promise.all(Array.from({ length: 200 }, () => ask(endpoint, path, { body: good })));
+  for (const answer of answers) json(answer);
+  for (const socket of idle) socket.destroy();
+  await works(endpoint);
+});

@@ -231,8 +231,8 @@ Napi::Value ToJs(Napi::Env env, const BatchHistory& history) {
   Napi::Array batches = Napi::Array::New(env, history.records.size());
   uint32_t index = 0;
   for (const BatchRecord& record : history.records) {
-    const bool ended = record.started_ns != 0;
-    const uint64_t end = ended ? std::max(record.ended_ns, record.started_ns) : history.now_ns;
+    const bool ended = record.ended_ns != 0;
+    const uint64_t end = ended ? record.ended_ns : history.now_ns;
     Napi::Object batch = Napi::Object::New(env);
     number(batch, "rows", record.rows);
     number(batch, "requests", record.requests);

@@ -6,6 +6,7 @@
 
 #include "check.h"
 #include "engine/scheduling/batch_rule.h"
+#include "engine/scheduling/dynamic_scheduler.h"
 #include "engine/scheduling/policy_scheduler.h"
 
 namespace tritonts::test {
@@ -159,6 +160,35 @@ TEST(a_batch_passes_over_so_many_and_no_more) {
     CHECK_EQ(decision.take.size(), others == BatchRule::kMostPassed ? 2u : 1u);
     CHECK(decision.closed_by == ClosedBy::kShape);
   }
+}
+
+TEST(a_request_that_was_late_elsewhere_is_passed_over_and_passes_as_any_other) {
+  // Its sink uses the same memory for the next request, to a model without deadlines.
+  QueuePolicies policies;
+  policies.general = {QueuePolicy::OnTimeout::kDelay, 10, false, 0};
+  PolicyScheduler levelled({8, {}, 0, false}, std::make_shared<const QueuePolicies>(policies), "m");
+  DynamicScheduler plain({8, {}, 0, true});
+  RequestHeader a, b;
+  a.shape_key = {'a'};
+  b.shape_key = {'b'};
+  Request requests[3];
+  for (size_t i = 0; i < 3; i++) requests[i].header = i == 1 ? &b : &a;
+  a.deadline_ns = 10;
+  CHECK(levelled.Enqueue(&requests[2], 0).ok());
+  Decision decision;
+  levelled.Expire(20, &decision);
+  levelled.Next(0, 20, &decision);
+  CHECK_EQ(decision.take.size(), 1u);
+  CHECK(requests[2].delayed);
+  a.deadline_ns = 0;
+  for (Request& request : requests) {
+    request.Prepare();
+    CHECK(plain.Enqueue(&request, 30).ok());
+  }
+  decision.Clear();
+  plain.Next(0, 30, &decision);
+  CHECK_EQ(decision.take, (std::vector<Request*>{&requests[0], &requests[2]}));
+  CHECK(decision.closed_by == ClosedBy::kShape);
 }
 
 TEST(a_queue_is_whole_after_requests_were_taken_from_the_middle) {

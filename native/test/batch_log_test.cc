@@ -15,7 +15,7 @@ std::vector<uint32_t> RowsOf(const std::vector<BatchRecord>& records) {
 
 bool AllEnded(const BatchHistory& history) {
   return std::all_of(history.records.begin(), history.records.end(),
-                     [](const BatchRecord& record) { return record.started_ns != 0; });
+                     [](const BatchRecord& record) { return record.ended_ns != 0; });
 }
 
 }  // namespace
@@ -112,6 +112,43 @@ TEST(version_tells_of_a_batch_that_failed_and_not_of_its_halves) {
   }));
   CHECK_EQ(bench.version().statistics().reruns, 2u);
   CHECK_EQ(RowsOf(history.records), (std::vector<uint32_t>{1, 2}));
+}
+
+TEST(version_tells_of_a_batch_as_long_as_its_halves_run) {
+  auto runs = std::make_shared<Runs>();
+  std::atomic<int> count{0};
+  Script script;
+  script.execute = [runs, &count](uint32_t instance, Run& run) {
+    if (++count == 2) return run.RespondAll(Status::Internal("too many"));
+    runs->Execute(instance, run);
+  };
+  runs->Shut();
+  script.may_run_again = true;
+  VersionConfig config = ConfigOf(FloatIo(), 1, Dynamic(4));
+  config.rerun_in_halves = true;
+  VersionBench bench(std::move(script), std::move(config));
+  bench.Send({0});
+  CHECK(runs->Started(1));
+  for (const float value : {1.f, 2.f, 3.f}) bench.Send({value});
+  runs->Open();
+  CHECK(bench.sink.Wait(1));
+  runs->Shut();
+  CHECK(Eventually([&] { return runs->runs().size() >= 2; }));
+  BatchHistory history = bench.version().batches();
+  // Its second half may be through by now where the gate was still open for the first.
+  CHECK_EQ(RowsOf(history.records), (std::vector<uint32_t>{1, 3}));
+  CHECK_EQ(history.records[1].requests, 3u);
+  runs->Open();
+  CHECK(bench.sink.Wait(4));
+  CHECK(Eventually([&] {
+    history = bench.version().batches();
+    return AllEnded(history);
+  }));
+  CHECK_EQ(RowsOf(history.records), (std::vector<uint32_t>{1, 3}));
+  const uint64_t last = bench.sink.Of(3).timings.exec_end_ns;
+  CHECK_EQ(history.records[1].ended_ns, last);
+  CHECK(history.records[1].started_ns < bench.sink.Of(1).timings.exec_start_ns);
+  CHECK(!history.records[1].ran_inline);
 }
 
 TEST(version_tells_of_its_batches_while_others_run_them) {

@@ -137,6 +137,34 @@ TEST(inline_leaves_what_is_slow_to_the_thread) {
   CHECK(!here);
 }
 
+TEST(inline_does_not_learn_from_what_fails_early_how_long_others_take) {
+  Script script;
+  std::atomic<bool> here{false};
+  script.execute = [&here, thread = std::this_thread::get_id()](uint32_t, Run& run) {
+    float value = 0;
+    std::memcpy(&value, run.requests()[0]->chunk(*run.requests()[0]->input(0)).data, sizeof(value));
+    if (value < 0) return run.RespondAll(Status::Internal("out of range"));
+    if (std::this_thread::get_id() == thread) here = true;
+    const uint64_t end = NowNs() + 3 * kMs;
+    while (NowNs() < end) std::this_thread::yield();
+    run.RespondAll(Status::Ok());
+  };
+  VersionBench bench(std::move(script), Inline(ConfigOf(FloatIo()), 2 * kMs));
+  size_t sent = 0;
+  const auto send = [&](float value) {
+    InlineTick tick;
+    bench.Submit({bench.requests.Floats({value})}, &tick);
+    CHECK(bench.sink.Wait(++sent));
+    CHECK(Eventually([&] { return bench.version().statistics().execution_count == sent; }));
+  };
+  send(-1);
+  send(1);
+  // What is known to be slow stays so, however many fail.
+  for (int i = 0; i < 40; i++) send(-1);
+  send(1);
+  CHECK(!here);
+}
+
 TEST(inline_leaves_models_whose_time_depends_on_data_to_their_threads) {
   std::atomic<bool> here{false};
   Script script;

@@ -62,16 +62,39 @@ struct Rig {
     by_level.queue = QueuePolicies{
         3, 2, {QueuePolicy::OnTimeout::kDelay, 1000, true, 100'000}, {{1, QueuePolicy()}}};
     levelled = serve(&identity, std::move(by_level));
+    // What has several requests fails, and its halves do until each is alone.
+    Script alone;
+    alone.may_run_again = true;
+    alone.execute = [](uint32_t, Run& run) {
+      static const Status failure = Status::Internal("a message of what was scarce");
+      if (run.requests().size() > 1) return run.RespondAll(failure);
+      const InputTensor& input = *run.requests()[0]->input(0);
+      const Buffer chunk = run.requests()[0]->chunk(input);
+      run.SetRequestOutput(0, 0, input.datatype, input.shape, chunk.data, chunk.size, nullptr);
+      run.RespondAll(Status::Ok());
+    };
+    halving_backend = std::make_unique<ScriptedBackend>(std::move(alone));
+    VersionConfig in_halves = ConfigOf(FloatIo(), 2, {8, {}, 0});
+    in_halves.rerun_in_halves = true;
+    halving = serve(halving_backend.get(), in_halves);
+    in_halves.preserve_ordering = true;
+    halving_ordered = serve(halving_backend.get(), std::move(in_halves));
+    ModelIo any_width = FloatIo();
+    any_width.inputs[0].dims = any_width.outputs[0].dims = {-1, -1};
+    VersionConfig across = ConfigOf(any_width, 1, {8, {}, 0, true});
+    across.queue = QueuePolicies{0, 0, {QueuePolicy::OnTimeout::kDelay, 1000, true, 0}, {}};
+    mixed = serve(&identity, std::move(across));
     held_backend = std::make_unique<ScriptedBackend>(ScriptOf(runs));
     held = serve(held_backend.get(), ConfigOf(FloatIo(), 1, {1, {}, 0}));
     if (!warm) return;
     PortClient client(server.shared());
     for (int i = 0; i < 3; i++) {
-      for (const uint32_t uid : {fast, delayed, wide, ordered, levelled, held}) {
+      for (const uint32_t uid :
+           {fast, delayed, wide, ordered, levelled, held, halving, halving_ordered, mixed}) {
         for (int k = 0; k < 20; k++) client.Write(uid, 1, {{0, {1, 1}, "abcd"}});
       }
       client.Write(large, 0, {{0, {40'000}, std::string(160'000, 'z')}});
-      client.Take(121);
+      client.Take(181);
     }
   }
 
@@ -79,8 +102,10 @@ struct Rig {
   IdentityBackend identity;
   std::unique_ptr<ScriptedBackend> wide_backend;
   std::unique_ptr<ScriptedBackend> held_backend;
+  std::unique_ptr<ScriptedBackend> halving_backend;
   ServerBench server;
   uint32_t fast = 0, delayed = 0, large = 0, wide = 0, ordered = 0, levelled = 0, held = 0;
+  uint32_t halving = 0, halving_ordered = 0, mixed = 0;
 };
 
 // The life of an environment.
@@ -107,6 +132,9 @@ class Life {
       WriteGroup(rig_->wide, 1);
       for (int i = 0; i < 4; i++) WriteGroup(rig_->ordered, 1);
       WriteGroup(rig_->levelled, 10);
+      WriteGroup(rig_->halving, 6);
+      WriteGroup(rig_->halving_ordered, 6);
+      for (int i = 0; i < 6; i++) WriteGroup(rig_->mixed, 2, 1 + i % 2);
       WriteLarge(40'000);
       WriteLarge(20'000);
       Submit(round > 0);
@@ -143,6 +171,9 @@ class Life {
     WriteGroup(rig_->delayed, 3);
     WriteGroup(rig_->ordered, 1);
     WriteGroup(rig_->levelled, 3);
+    WriteGroup(rig_->halving, 5);
+    WriteGroup(rig_->halving_ordered, 5);
+    WriteGroup(rig_->mixed, 3);
     WriteLarge(40'000);
     Submit(false);
     InEngine engine;
@@ -157,7 +188,7 @@ class Life {
     std::vector<std::string> expected;  // by position; empty: not compared
   };
 
-  void WriteGroup(uint32_t uid, int32_t count) {
+  void WriteGroup(uint32_t uid, int32_t count, int32_t width = 1) {
     if (!slab_) return;
     const int32_t slot = next_slot_++;
     Group& group = written_[slot];
@@ -165,13 +196,14 @@ class Life {
     group.left = static_cast<uint32_t>(count);
     const int32_t offset = slot * 128;
     for (int32_t i = 0; i < count; i++) {
-      const std::string bytes = BytesOf<int32_t>({slot * 1000 + i});
-      std::memcpy(slab_ + offset + i * 4, bytes.data(), 4);
+      const std::string bytes =
+          BytesOf(std::vector<int32_t>(static_cast<size_t>(width), slot * 1000 + i));
+      std::memcpy(slab_ + offset + i * 4 * width, bytes.data(), bytes.size());
       const bool wide = uid == rig_->wide || uid == rig_->ordered;
       group.expected.push_back(wide ? std::string(100'000, 'x') : bytes);
     }
     words_.insert(words_.end(), {static_cast<int32_t>(uid), slot, group.generation, count, 1, 0, 1,
-                                 0, layout::kSlab, 0, offset, 4, 2, 1, 1});
+                                 0, layout::kSlab, 0, offset, 4 * width, 2, 1, width});
   }
 
   void WriteLarge(int32_t floats) {
@@ -270,7 +302,8 @@ bool Play(int number, const Scarcity& scarcity) {
   CHECK(Eventually([&] { return rig.server.server().in_flight_bytes() == 0; }));
   Disarm();
   // Later requests are served.
-  const uint32_t uids[] = {rig.fast, rig.delayed, rig.ordered, rig.levelled, rig.held};
+  const uint32_t uids[] = {rig.fast, rig.delayed, rig.ordered,         rig.levelled,
+                           rig.held, rig.halving, rig.halving_ordered, rig.mixed};
   PortClient client(rig.server.shared());
   for (const uint32_t uid : uids) client.Write(uid, 1, {{0, {1, 1}, "abcd"}});
   for (const PortResponse& response : client.Take(std::size(uids)))

@@ -37,7 +37,7 @@ export interface ExplainedBatch {
   readonly left: number;
   /** How long its first request had waited when an instance took it, in microseconds. */
   readonly waitUs: number;
-  /** How long its instance had it, in microseconds; of one that runs, so far. */
+  /** How long its instance had it, with its halves if it failed, in microseconds; of one that runs, so far. */
   readonly runUs: number;
   /** The number of the instance, from 0. */
   readonly instance: number;

@@ -167,6 +167,8 @@ class Request {
   // Makes an idle request ready to be submitted. Only for its sink.
   void Prepare(bool is_charged = true) {
     bound = kUnbound;
+    // Of a queue that it was in before, maybe another version's: not all queues look at it.
+    delayed = false;
     released = unserved = abandoned = false;
     charged = is_charged;
     cancelled.store(false, std::memory_order_relaxed);

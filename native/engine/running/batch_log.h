@@ -3,7 +3,8 @@
 //
 // Part of the dispatcher and guarded by its version's lock, which is held at both moments anyway.
 // Nothing is allocated, and a batch costs the same however many requests it has. Batches of a
-// warm-up, and the halves of one that failed, are left out: no scheduler made them.
+// warm-up are left out, as no scheduler made them. The halves of one that failed are its time, and
+// no batches of their own.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +20,8 @@ namespace tritonts {
 struct BatchRecord {
   uint64_t given_ns = 0;    // when its instance got it
   uint64_t waited_ns = 0;   // how long its first request had waited by then
-  uint64_t started_ns = 0;  // when Execute was called; 0: its run is not done
-  uint64_t ended_ns = 0;    // its last response
+  uint64_t started_ns = 0;  // when Execute was called
+  uint64_t ended_ns = 0;    // its last response; 0: its run is not done
   uint32_t rows = 0;
   uint32_t requests = 0;  // 0: it is not written down
   uint32_t left = 0;      // requests that went on waiting when it was taken
@@ -28,9 +29,10 @@ struct BatchRecord {
   ClosedBy closed_by = ClosedBy::kNothingMore;
   bool ran_inline = false;
 
+  // Of a batch that ran again in halves: the last of them.
   void Ran(uint64_t from_ns, uint64_t to_ns) {
-    started_ns = from_ns;
-    ended_ns = to_ns;
+    if (started_ns == 0) started_ns = from_ns;
+    ended_ns = std::max(to_ns, started_ns);
   }
 };
 

@@ -176,7 +176,7 @@ void Dispatcher::Forget(PooledRun* run) {
 size_t Dispatcher::Account(PooledRun* run, Statistics* statistics, Latencies* latencies) {
   Forget(run);
   const size_t ended = run->Account(statistics, latencies);
-  // An idle run has none: the halves of a batch are runs that no scheduler decided about.
+  // An idle run has none, nor have the halves of a batch, but for the last one.
   const BatchRecord record = std::exchange(run->record, {});
   if (record.requests > 0) log_.Add(record);
   run->DropLocked();

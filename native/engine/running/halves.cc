@@ -49,6 +49,11 @@ void PooledRun::ListOpen(std::vector<Request*>* requests) {
   }
 }
 
+uint64_t PooledRun::began_ns() {
+  std::lock_guard lock(lock_);
+  return timings_.exec_start_ns;
+}
+
 void PooledRun::GiveUp(std::span<Request* const> requests) {
   std::lock_guard lock(lock_);
   uint32_t position = 0;
@@ -101,6 +106,11 @@ void Dispatcher::Halve(PooledRun* run, const std::shared_ptr<RunOwner>& owner) {
   }
   // Only now: an order may not pass the run before its halves have their places.
   run->LetGoOf(requests);
+  // The batch is over for the log when the last of its halves is.
+  if (behind != run) {
+    behind->record = std::exchange(run->record, {});
+    behind->record.started_ns = run->began_ns();
+  }
   InstanceRunner* const runner = run->runner();
   for (size_t i = halves.size(); i-- > 0;) {
     if (!halves[i]) continue;

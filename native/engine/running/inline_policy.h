@@ -45,11 +45,14 @@ class InlinePolicy {
   // Says whether batches belong to a warm-up.
   void SetWarming(bool warming) { warming_ = warming; }
   // Notes how long a batch of the class took. With a tick, the batch ran on the tick's thread.
-  void Note(uint64_t batch_class, uint64_t ns, InlineTick* tick) {
+  // `failed`: it answered nobody. Such a batch mostly fails early: that it was short says nothing
+  // of one that goes through.
+  void Note(uint64_t batch_class, uint64_t ns, bool failed, InlineTick* tick) {
+    if (tick) tick->spent_ns += ns;
+    if (failed && times_.IsShort(ns)) return;
     if (warming_) return times_.NoteWarm(batch_class, ns);
     if (!tick) return times_.Note(batch_class, ns);
     times_.NoteHere(batch_class, ns, tick->watch);
-    tick->spent_ns += ns;
   }
 
  private:

@@ -44,6 +44,7 @@ ModelVersion::Ran ModelVersion::RunBatch(InstanceRunner* runner, PooledRun** run
   // The time without the responses counts: delivering them costs the JS thread more than making
   // them here.
   const uint64_t ran_ns = current->ran_ns();
+  const bool failed = !current->answered();
   const uint64_t batch_class = current->batch_class;
   free = free || current->FreeInstance();
   const bool done = current->EndExecute(free);
@@ -54,7 +55,7 @@ ModelVersion::Ran ModelVersion::RunBatch(InstanceRunner* runner, PooledRun** run
     lock->unlock();
     return Ran::kAbandoned;
   }
-  dispatcher_->inline_policy().Note(batch_class, ran_ns, tick);
+  dispatcher_->inline_policy().Note(batch_class, ran_ns, failed, tick);
   if (done) AccountLocked(current);
   if (free && !dispatcher_->TakeHalf(runner, now)) dispatcher_->Free(runner, now);
   Dispatch(now, free ? runner : nullptr, &orders);
@@ -64,7 +65,7 @@ ModelVersion::Ran ModelVersion::RunBatch(InstanceRunner* runner, PooledRun** run
     if (tick && !dispatcher_->inline_policy().MayRun(*runner, *runner->next, *tick)) {
       orders.wake.Add(runner);
     } else if ((*run = dispatcher_->TakeBatch(runner))) {
-      (*run)->record.ran_inline = tick != nullptr;
+      (*run)->record.ran_inline |= tick != nullptr;
       ran = Ran::kHasNext;
     }
   }

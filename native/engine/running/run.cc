@@ -109,6 +109,11 @@ uint64_t PooledRun::ran_ns() {
   return timings_.compute_end_ns - timings_.exec_start_ns;
 }
 
+bool PooledRun::answered() {
+  std::lock_guard lock(lock_);
+  return totals_.ok > 0;
+}
+
 bool PooledRun::LetGo(uint32_t holds) {
   if (holds_.fetch_sub(holds, std::memory_order_acq_rel) != holds) return false;
   // Later calls find every request done.

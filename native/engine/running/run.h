@@ -89,6 +89,8 @@ class PooledRun final : public Run, private OrderedRun {
   // The time from Begin until the outputs were computed. Called while the thread has Execute's
   // hold.
   uint64_t ran_ns();
+  // Whether a request got a response that is ok. Called then, too.
+  bool answered();
   // Called last: drops Execute's hold and, with `free`, the instance's. True: these were the last
   // holds.
   bool EndExecute(bool free) { return LetGo(free ? 2 : 1); }
@@ -102,6 +104,8 @@ class PooledRun final : public Run, private OrderedRun {
   // The rest is called with the version's lock. Lists the requests that are open and not cancelled.
   // Throws std::bad_alloc only if there is no room for them.
   void ListOpen(std::vector<Request*>* requests);
+  // When its Execute was called.
+  uint64_t began_ns();
   // Queues those requests again; and, when they are in other runs, drops their holds.
   void GiveUp(std::span<Request* const> requests);
   void LetGoOf(std::span<Request* const> requests);

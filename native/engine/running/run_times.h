@@ -34,6 +34,8 @@ class RunTimes {
   static uint64_t Class(std::span<const Request* const> requests, uint32_t rows, bool by_bytes);
   // Whether a batch of the class is known to end within the budget, of which `spent_ns` are spent.
   bool Fits(uint64_t batch_class, uint64_t spent_ns) const;
+  // Whether a run of that time is within the budget.
+  bool IsShort(uint64_t ns) const { return ns <= budget_ns_; }
   void Note(uint64_t batch_class, uint64_t ns);
   // The same for a run of a warm-up. It replaces what was known of the class: the first run of a
   // shape is often slow, and the last run tells most about the next one.

@@ -1,7 +1,9 @@
 // What the dynamic batcher decides under priority levels and queue policies, as tables.
 #include "engine/scheduling/policy_scheduler.h"
 
+#include <algorithm>
 #include <deque>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -255,6 +257,90 @@ TEST(policy_scheduler_finds_the_shortest_time_wherever_it_waits) {
   CHECK_EQ(bench.Expire(50), Names{"long"});
   CHECK_EQ(bench.wake_us, 0u);
   CHECK_EQ(bench.Next(60), Names{"ever"});
+}
+
+TEST(policy_scheduler_expires_in_few_steps_whatever_order_the_deadlines_have) {
+  constexpr uint32_t kCount = 4096;  // a walk over all of them at each expiry: 8 million
+  constexpr uint64_t kSteps = uint64_t{kCount} * 4 * 13;
+  for (const OnTimeout action : {OnTimeout::kReject, OnTimeout::kDelay}) {
+    LevelQueue queue(std::make_shared<const QueuePolicies>(Levels(2, 1, Policy(action, 0, true))),
+                     "m");
+    std::deque<RequestHeader> headers;
+    std::deque<Request> requests;
+    std::mt19937 dice(7);
+    std::vector<uint64_t> times(kCount);
+    for (uint32_t i = 0; i < kCount; i++) times[i] = i + 1;
+    std::shuffle(times.begin(), times.end(), dice);
+    for (const uint64_t at_ns : times) {
+      RequestHeader& header = headers.emplace_back();
+      header.level = 1 + at_ns % 2;
+      header.deadline_ns = at_ns;
+      Request& request = requests.emplace_back();
+      request.header = &header;
+      CHECK(queue.Append(&request).ok());
+    }
+    for (uint64_t now = 1; now <= kCount; now++) {
+      // A quarter leaves before, from anywhere.
+      Request& early = requests[dice() % kCount];
+      if (now % 4 == 0 && early.queued) queue.Remove(&early);
+      Decision decision;
+      queue.Expire(now, &decision);
+      for (const Request* one : decision.expire) CHECK_EQ(one->header->deadline_ns, now);
+      CHECK(decision.wake_at_ns == 0 || decision.wake_at_ns > now);
+    }
+    CHECK(queue.work() < kSteps);
+    uint64_t last = 0;
+    for (const Request* one = queue.front(); one; one = one->next) {
+      // Delayed ones are in the order of their deadlines, level by level.
+      CHECK(one->delayed);
+      if (one->previous && one->previous->header->level != one->header->level) last = 0;
+      CHECK(one->header->deadline_ns > last);
+      last = one->header->deadline_ns;
+    }
+    if (action == OnTimeout::kReject) CHECK(queue.empty());
+  }
+}
+
+TEST(policy_scheduler_expires_requests_of_one_header_wherever_they_wait) {
+  using Take = std::vector<size_t>;
+  // Two headers of three requests each, a and b: a0 a1 a2 b0 b1 b2, and some that were queued again
+  // behind the others. Which are taken out before, and how.
+  for (const Take& again : {Take{}, Take{0}, Take{0, 4}, Take{2, 1}, Take{3, 0, 5}}) {
+    for (const Take& out : {Take{}, Take{0}, Take{1, 2}, Take{0, 1, 2}, Take{4, 0}}) {
+      LevelQueue queue(
+          std::make_shared<const QueuePolicies>(Levels(1, 1, Policy(OnTimeout::kReject, 0, true))),
+          "m");
+      RequestHeader headers[2];
+      Request requests[6];
+      std::vector<Request*> waiting;
+      for (size_t i = 0; i < 6; i++) {
+        RequestHeader& header = headers[i / 3];
+        header.level = 1;
+        header.deadline_ns = 10 - i / 3;
+        requests[i].header = &header;
+        CHECK(queue.Append(&requests[i]).ok());
+      }
+      for (const size_t i : again) {
+        queue.Remove(&requests[i]);
+        CHECK(queue.Append(&requests[i]).ok());
+      }
+      for (const size_t i : out) queue.Remove(&requests[i]);
+      Request* taken = nullptr;
+      queue.TakeNeighbours(queue.front(), 1, &taken);
+      size_t left[2] = {0, 0};
+      for (const Request* one = queue.front(); one; one = one->next) {
+        left[one->header == &headers[1]]++;
+      }
+      for (const size_t which : {1u, 0u}) {
+        Decision decision;
+        queue.Expire(headers[which].deadline_ns, &decision);
+        CHECK_EQ(decision.expire.size(), left[which]);
+        for (const Request* one : decision.expire) CHECK(one->header == &headers[which]);
+        CHECK_EQ(headers[which].waiting.count, 0u);
+      }
+      CHECK(queue.empty());
+    }
+  }
 }
 
 TEST(policy_scheduler_serves_what_is_delayed_behind_its_level_and_before_the_next_one) {

@@ -30,6 +30,7 @@
 namespace tritonts {
 
 class Executor;
+class Request;
 class ResponseSink;
 class StreamCount;
 
@@ -78,6 +79,14 @@ struct RequestHeader {
   uint64_t level = 0;
   uint64_t deadline_ns = 0;
   uint32_t requests = 1;  // how many share the header
+  // For the queue that its requests wait in until their deadline (level_queue.h): how many do, the
+  // first of them, and the header's place in the heap of deadlines.
+  struct Waiting {
+    uint32_t count = 0;
+    Request* first = nullptr;
+    size_t place = 0;
+  };
+  Waiting waiting = {};
   // Of a decoupled model: by position, what the caller has not read (stream_count.h). Null: nobody
   // counts, and any number of responses may be sent. Not owned.
   StreamCount* streams = nullptr;

@@ -72,10 +72,24 @@ void LevelQueue::Insert(Request* request, Level* level) {
   part.last = request;
 }
 
-void LevelQueue::NoteDeadline(uint64_t at_ns, Level* level) {
-  level->earliest_ns = std::min(level->earliest_ns, at_ns);
-  level->ascending = level->ascending && at_ns >= level->latest_ns;
-  level->latest_ns = at_ns;
+void LevelQueue::NoteDeadline(Request* request, const Level& level) {
+  RequestHeader::Waiting& waiting = request->header->waiting;
+  if (waiting.count == 0) {
+    HeapOf(level).Add(request->header);
+    waiting.first = request;
+  }
+  waiting.count++;
+}
+
+void LevelQueue::ForgetDeadline(Request* first, size_t count) {
+  RequestHeader* const header = first->header;
+  RequestHeader::Waiting& waiting = header->waiting;
+  waiting.count -= static_cast<uint32_t>(count);
+  if (waiting.count == 0) return HeapOf(LevelOf(*first)).Remove(header);
+  if (waiting.first != first) return;
+  for (; count > 0; count--) first = first->next;
+  for (looked_++; first->header != header; looked_++) first = first->next;
+  waiting.first = first;
 }
 
 Status LevelQueue::Append(Request* request) {
@@ -83,14 +97,7 @@ Status LevelQueue::Append(Request* request) {
   const uint64_t most = level.policy->max_queue_size;
   if (most > 0 && level.size() >= most) return level.full;
   request->delayed = false;
-  if (has_deadlines_) {
-    if (level.in_time.size == 0) {
-      level.earliest_ns = kNever;
-      level.latest_ns = 0;
-      level.ascending = true;
-    }
-    NoteDeadline(DeadlineOf(*request), &level);
-  }
+  if (has_deadlines_ && Expires(*request)) NoteDeadline(request, level);
   Insert(request, &level);
   return Status::Ok();
 }
@@ -102,12 +109,23 @@ void LevelQueue::Leave(Part* part, const Request* first, const Request* last, si
 }
 
 void LevelQueue::Remove(Request* request) {
+  if (has_deadlines_ && Expires(*request)) ForgetDeadline(request, 1);
   Leave(&PartOf(*request, &LevelOf(*request)), request, request, 1);
   list_.Remove(request);
 }
 
 void LevelQueue::TakeNeighbours(Request* first, size_t count, Request** taken) {
   Request* begin = first;
+  for (size_t left = has_deadlines_ ? count : 0; left > 0;) {
+    Request* const one = begin;
+    size_t alike = 0;  // requests of its header
+    for (; left > 0 && begin->header == one->header && begin->delayed == one->delayed; left--) {
+      alike++;
+      begin = begin->next;
+    }
+    if (Expires(*one)) ForgetDeadline(one, alike);
+  }
+  begin = first;
   for (size_t left = count; left > 0;) {
     Part& part = PartOf(*begin, &LevelOf(*begin));
     // All of a part, or as many of it as there are to take.
@@ -125,27 +143,21 @@ void LevelQueue::TakeNeighbours(Request* first, size_t count, Request** taken) {
   list_.TakeNeighbours(first, count, taken);
 }
 
-void LevelQueue::ExpireLevel(uint64_t now_ns, Level* level, Decision* decision) {
-  const bool first_only = level->ascending;
-  level->earliest_ns = kNever;
-  level->latest_ns = 0;
-  level->ascending = true;
-  Request* request = level->in_time.first;
-  for (size_t left = level->in_time.size; left > 0; left--) {
+void LevelQueue::ExpireHeader(RequestHeader* header, Decision* decision) {
+  Request* request = header->waiting.first;
+  Level& level = LevelOf(*request);
+  HeapOf(level).Remove(header);
+  const bool delays = level.policy->on_timeout == QueuePolicy::OnTimeout::kDelay;
+  for (; header->waiting.count > 0; looked_++) {
+    // All of them are in time, before what is delayed.
     Request* const next = request->next;
-    const uint64_t at = DeadlineOf(*request);
-    if (at > now_ns) {
-      NoteDeadline(at, level);
-      if (first_only) {
-        level->latest_ns = DeadlineOf(*level->in_time.last);
-        return;
-      }
-    } else {
-      Leave(&level->in_time, request, request, 1);
+    if (request->header == header) {
+      header->waiting.count--;
+      Leave(&level.in_time, request, request, 1);
       list_.Remove(request);
-      if (level->policy->on_timeout == QueuePolicy::OnTimeout::kDelay) {
+      if (delays) {
         request->delayed = true;
-        Insert(request, level);
+        Insert(request, &level);
       } else {
         decision->expire.push_back(request);
       }
@@ -155,19 +167,11 @@ void LevelQueue::ExpireLevel(uint64_t now_ns, Level* level, Decision* decision) 
 }
 
 void LevelQueue::Expire(uint64_t now_ns, Decision* decision) {
-  if (!has_deadlines_) return;
-  for (recent_ = levels_.begin(); recent_ != levels_.end(); ++recent_) {
-    Level& level = recent_->second;
-    if (level.in_time.size == 0) continue;
-    if (level.ascending) level.earliest_ns = DeadlineOf(*level.in_time.first);
-    if (level.earliest_ns <= now_ns) ExpireLevel(now_ns, &level, decision);
-    // What is delayed is so when somebody next looks at the queue; of that nobody is to be told.
-    if (level.policy->on_timeout == QueuePolicy::OnTimeout::kDelay) continue;
-    if (level.in_time.size == 0 || level.earliest_ns == kNever) continue;
-    if (decision->wake_at_ns == 0 || level.earliest_ns < decision->wake_at_ns) {
-      decision->wake_at_ns = level.earliest_ns;
-    }
+  for (DeadlineHeap* const heap : {&rejected_, &delayed_}) {
+    while (!heap->empty() && heap->first_ns() <= now_ns) ExpireHeader(heap->first(), decision);
   }
+  // What is delayed is so when somebody next looks at the queue; of that nobody is to be told.
+  if (!rejected_.empty()) decision->wake_at_ns = rejected_.first_ns();
 }
 
 }  // namespace tritonts

@@ -7,12 +7,16 @@
 // All of them are one list, in the order in which they are served, so that who makes batches walks
 // it as it walks any queue. A *part* is what one level has in time, or delayed.
 //
-// Deadlines of a part mostly ascend, and then its first ones are all that is looked at. Where
-// requests bring their own, a part is gone through, but not before the earliest of its deadlines.
+// What has a deadline is in a heap, too, with one entry for all that share a header. So an expiry
+// takes as long as the logarithm of how many wait, whichever order the deadlines have. Requests are
+// delayed in the order of their deadlines.
 //
-// Memory is asked for at the first request of a level. Levels stay for the next ones, but not in
-// any number: each request that ever came may have named another one. Not thread-safe: the lock of
-// its scheduler's owner.
+// Requests of a header mostly follow each other in their part. Where some of them were queued again
+// later, behind others, the next one is looked for when those before have left.
+//
+// Memory is asked for at the first request of a level or header. Levels stay for the next ones, but
+// not in any number: each request that ever came may have named another one. Not thread-safe: the
+// lock of its scheduler's owner.
 #pragma once
 
 #include <cstddef>
@@ -23,6 +27,7 @@
 
 #include "engine/base/status.h"
 #include "engine/request/request_queue.h"
+#include "engine/scheduling/deadline_heap.h"
 #include "engine/scheduling/queue_policy.h"
 #include "engine/scheduling/scheduler.h"
 
@@ -46,9 +51,10 @@ class LevelQueue {
   void TakeNeighbours(Request* first, size_t count, Request** taken);
   // See Scheduler::Expire.
   void Expire(uint64_t now_ns, Decision* decision);
+  // How much Expire and the bookkeeping for it have done so far: what a test counts.
+  uint64_t work() const { return looked_ + rejected_.moves() + delayed_.moves(); }
 
  private:
-  static constexpr uint64_t kNever = UINT64_MAX;
   static constexpr size_t kMostKept = 64;
 
   struct Part {
@@ -61,17 +67,18 @@ class LevelQueue {
     Status full;  // what is said then
     Part in_time;
     Part delayed;
-    uint64_t earliest_ns = kNever;  // none of those in time has a deadline before
-    uint64_t latest_ns = 0;         // the last deadline that was appended, while they ascend
-    bool ascending = true;
 
     size_t size() const { return in_time.size + delayed.size; }
   };
   using Levels = std::map<uint64_t, Level>;
 
-  static uint64_t DeadlineOf(const Request& request) {
-    const uint64_t at = request.header->deadline_ns;
-    return at == 0 ? kNever : at;
+  // Whether its deadline is still to come.
+  static bool Expires(const Request& request) {
+    return request.header->deadline_ns != 0 && !request.delayed;
+  }
+  // Where the deadlines of a level are.
+  DeadlineHeap& HeapOf(const Level& level) {
+    return level.policy->on_timeout == QueuePolicy::OnTimeout::kDelay ? delayed_ : rejected_;
   }
   static Part& PartOf(const Request& request, Level* level) {
     return request.delayed ? level->delayed : level->in_time;
@@ -84,14 +91,24 @@ class LevelQueue {
   void ForgetEmpty();
   // Behind the last one of its part.
   void Insert(Request* request, Level* level);
-  static void NoteDeadline(uint64_t at_ns, Level* level);
+  // Notes the deadline of a request that is to be appended. Throws std::bad_alloc.
+  void NoteDeadline(Request* request, const Level& level);
+  // `count` requests of one header, which follow each other and are in the queue still, leave it
+  // before their deadline.
+  void ForgetDeadline(Request* first, size_t count);
   // `first` to `last`, of which there are `count` in the part, leave it.
   static void Leave(Part* part, const Request* first, const Request* last, size_t count);
-  void ExpireLevel(uint64_t now_ns, Level* level, Decision* decision);
+  // All of its requests have missed their deadline.
+  void ExpireHeader(RequestHeader* header, Decision* decision);
 
   const std::shared_ptr<const QueuePolicies> policies_;
   const std::string model_;
   bool has_deadlines_ = false;  // some level may have one
+  // The deadlines of those in time: of levels that reject, and of those that delay, for which
+  // nobody is to be woken.
+  DeadlineHeap rejected_;
+  DeadlineHeap delayed_;
+  uint64_t looked_ = 0;  // requests that were looked at for their deadlines
   RequestQueue list_;
   Levels levels_;
   size_t most_kept_ = kMostKept;  // with more, those without requests are forgotten

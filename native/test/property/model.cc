@@ -116,7 +116,13 @@ std::vector<Life*> VersionModel::BatchOf(const std::vector<Life*>& eligible) con
 }
 
 void VersionModel::Expire() {
-  for (Life* life : queue()) {
+  // In the order of their deadlines; of equal ones, in that of their headers.
+  std::vector<Life*> all = queue();
+  std::stable_sort(all.begin(), all.end(), [this](const Life* one, const Life* other) {
+    return std::pair(ExpiresAt(*one), header_turns_.at(one->header)) <
+           std::pair(ExpiresAt(*other), header_turns_.at(other->header));
+  });
+  for (Life* life : all) {
     Waiting& waiting = waiting_[LevelOf(*life)];
     const uint64_t at = ExpiresAt(*life);
     if (at == 0 || at > now_ns || std::erase(waiting.in_time, life) == 0) continue;
@@ -144,22 +150,60 @@ void VersionModel::Offer(uint32_t instance) {
   if (instances_[instance].occupied) return;
   std::vector<Life*> batch = BatchOf(EligibleFor(instance));
   if (batch.empty()) return;
-  auto run = std::make_unique<ModelRun>();
-  run->id = static_cast<uint32_t>(runs_.size());
+  for (Life* life : batch) Forget(life);
+  ModelRun* const run = MakeRun(instance, std::move(batch), turns_.end());
+  instances_[instance].occupied = true;
+  instances_[instance].next = run;
+}
+
+ModelRun* VersionModel::MakeRun(uint32_t instance, std::vector<Life*> batch,
+                                std::deque<Turn>::iterator turn) {
+  ModelRun* const run = runs_.emplace_back(std::make_unique<ModelRun>()).get();
+  run->id = static_cast<uint32_t>(runs_.size() - 1);
   run->instance = instance;
   for (Life* life : batch) {
-    Forget(life);
-    life->run = run.get();
+    life->run = run;
     run->rows += life->rows;
   }
   run->passed = !setup_.ordered;
   for (uint32_t i = 0; setup_.ordered && i < batch.size(); i++) {
-    turns_.push_back({run.get(), i, {}, false});
+    turn = turns_.insert(turn, {run, i, {}, false}) + 1;
   }
   run->done.assign(batch.size(), false);
+  run->repeatable = setup_.halves && !setup_.asynchronous[instance] && batch.size() > 1;
   run->batch = std::move(batch);
-  instances_[instance] = {true, run.get()};
-  runs_.push_back(std::move(run));
+  return run;
+}
+
+void VersionModel::Halve(ModelRun* run) {
+  std::vector<Life*> left;
+  for (uint32_t i = 0; i < run->batch.size(); i++) {
+    if (!run->batch[i]->cancelled) left.push_back(run->batch[i]);
+  }
+  for (uint32_t i = 0; i < run->batch.size(); i++) {
+    if (run->batch[i]->cancelled) continue;
+    run->done[i] = true;
+    if (setup_.ordered) TurnOf(run, i).over = true;
+  }
+  std::deque<ModelRun*> halves;
+  const size_t first = (left.size() + 1) / 2;
+  for (size_t from = 0; from < left.size(); from += first) {
+    const size_t to = std::min(from + first, left.size());
+    const ModelRun* const before = halves.empty() ? run : halves.back();
+    auto turn = turns_.begin();
+    // Behind the last turn of the one before.
+    for (auto one = turns_.begin(); one != turns_.end(); ++one) {
+      if (one->run == before) turn = one + 1;
+    }
+    const auto begin = left.begin();
+    std::vector<Life*> part(begin + static_cast<ptrdiff_t>(from),
+                            begin + static_cast<ptrdiff_t>(to));
+    halves.push_back(MakeRun(run->instance, std::move(part), turn));
+    halves.back()->half = true;
+  }
+  std::deque<ModelRun*>& all = instances_[run->instance].halves;
+  all.insert(all.begin(), halves.begin(), halves.end());
+  GiveHeld(true);
 }
 
 uint64_t VersionModel::wake_ns() const {
@@ -187,6 +231,10 @@ bool VersionModel::Queue(Life* life) {
   Waiting& waiting = waiting_[LevelOf(*life)];
   const uint32_t most = SetupOf(LevelOf(*life)).most;
   if (most > 0 && waiting.in_time.size() + waiting.delayed.size() >= most) return false;
+  const bool alone =
+      std::none_of(waiting.in_time.begin(), waiting.in_time.end(),
+                   [life](const Life* other) { return other->header == life->header; });
+  if (alone) header_turns_[life->header] = ++turns_given_;
   waiting.in_time.push_back(life);
   return true;
 }
@@ -281,6 +329,10 @@ void VersionModel::Returned(ModelRun* run, bool threw) {
   const bool blocking = !setup_.asynchronous[run->instance];
   run->returned = true;
   if (!blocking && !threw) return;
+  if (std::exchange(run->repeatable, false) && threw) run->failed_whole = true;
+  if (std::exchange(run->failed_whole, false) && !run->freed && !terminated_ && !abandoned_) {
+    Halve(run);
+  }
   Expected left{Code::kInternal};
   left.ran = left.quiet = true;
   for (uint32_t i = 0; i < run->batch.size(); i++) RespondTo(run, i, left);
@@ -294,7 +346,13 @@ void VersionModel::Returned(ModelRun* run, bool threw) {
 void VersionModel::SetFree(ModelRun* run, uint32_t awake) {
   if (abandoned_) return;
   run->freed = true;
-  instances_[run->instance].occupied = false;
+  InstanceState& instance = instances_[run->instance];
+  if (instance.halves.empty()) {
+    instance.occupied = false;
+  } else {
+    instance.next = instance.halves.front();
+    instance.halves.pop_front();
+  }
   Ask(awake);
 }
 
@@ -359,6 +417,11 @@ void VersionModel::RespondTo(ModelRun* run, uint32_t position, const Expected& r
 
 void VersionModel::Respond(ModelRun* run, uint32_t position, Code code, bool final,
                            const std::vector<std::vector<float>>& values) {
+  if (run->failed_whole || (position == kAll ? run->all_done() : run->done[position])) return;
+  if (std::exchange(run->repeatable, false) && position == kAll && code == Code::kInternal) {
+    run->failed_whole = true;
+    return;
+  }
   for (uint32_t i = 0; i < run->batch.size(); i++) {
     if (position != kAll && position != i) continue;
     Expected response{code, final};
@@ -369,13 +432,17 @@ void VersionModel::Respond(ModelRun* run, uint32_t position, Code code, bool fin
 }
 
 void VersionModel::Release(ModelRun* run, uint32_t position) {
+  if (run->failed_whole) return;
   for (uint32_t i = 0; i < run->batch.size(); i++) {
-    if ((position == kAll || position == i) && !run->done[i]) run->batch[i]->released = true;
+    if ((position != kAll && position != i) || run->done[i]) continue;
+    run->batch[i]->released = true;
+    run->repeatable = false;
   }
 }
 
 void VersionModel::Reschedule(ModelRun* run, uint32_t position) {
-  if (run->done[position]) return;
+  if (run->done[position] || run->failed_whole) return;
+  run->repeatable = false;
   run->done[position] = true;
   Life* const life = run->batch[position];
   if (setup_.ordered) {
@@ -409,7 +476,10 @@ Counts VersionModel::counts() const {
     counts.rows += run->ok_rows;
     counts.fail += run->failed;
     counts.cancelled += run->cancelled;
-    if (run->over() || run->ok + run->failed > 0) counts.executions++;
+    if (run->over() || run->ok + run->failed > 0) {
+      counts.executions++;
+      if (run->half) counts.reruns++;
+    }
     if (run->ok > 0) counts.batches[run->rows]++;
   }
   return counts;

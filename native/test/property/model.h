@@ -42,6 +42,7 @@ struct Setup {
   std::optional<QueueSetup> queue;
   bool across = false;   // requests of other shapes are passed over
   bool ordered = false;  // responses leave in the order of their requests
+  bool halves = false;   // a batch that fails as a whole is run again in halves
   bool runs_inline = false;
   bool has_device = false;
   // Whether a request may get several responses. Such versions never run inline, and of blocking
@@ -71,6 +72,7 @@ struct ModelRun;
 struct Life {
   static constexpr uint32_t kUnbound = ~0u;
   uint32_t id = 0;
+  uint32_t header = 0;  // the first id of those that share its header
   uint32_t rows = 1;
   uint32_t width = 1;  // only requests of one width run together
   uint32_t bound = kUnbound;
@@ -92,9 +94,12 @@ struct ModelRun {
   std::vector<bool> done;  // by position
   uint32_t rows = 0;
   bool begun = false;
-  bool returned = false;  // Execute has
-  bool freed = false;     // its instance is
-  bool passed = true;     // it keeps no later responses back
+  bool returned = false;      // Execute has
+  bool freed = false;         // its instance is
+  bool passed = true;         // it keeps no later responses back
+  bool half = false;          // of a batch that failed
+  bool repeatable = false;    // it may fail as a whole, and nothing was said to it yet
+  bool failed_whole = false;  // it did, and Execute has not returned
   uint32_t ok = 0;
   uint32_t ok_rows = 0;
   uint32_t failed = 0;
@@ -114,6 +119,7 @@ struct Counts {
   uint64_t refused = 0;
   uint64_t rows = 0;
   uint64_t executions = 0;
+  uint64_t reruns = 0;
   std::map<uint32_t, uint64_t> batches;  // by rows
   bool operator==(const Counts&) const = default;
 };
@@ -168,6 +174,7 @@ class VersionModel {
   struct InstanceState {
     bool occupied = false;
     ModelRun* next = nullptr;
+    std::deque<ModelRun*> halves;  // what it runs before the next batch
   };
 
   // The requests of a level that wait.
@@ -204,6 +211,9 @@ class VersionModel {
   bool SamePart(const Life* one, const Life* other) const;
   void Ask(uint32_t awake);
   void Offer(uint32_t instance);
+  // A run of these requests, whose turns are at `turn`.
+  ModelRun* MakeRun(uint32_t instance, std::vector<Life*> batch, std::deque<Turn>::iterator turn);
+  void Halve(ModelRun* run);
   bool Queue(Life* life);
   // Ends requests that no run has.
   void Fail(Life* life, Code code, bool quiet = false);
@@ -218,6 +228,9 @@ class VersionModel {
   std::vector<uint32_t> preferred_;
   std::vector<InstanceState> instances_;
   std::map<uint32_t, Waiting> waiting_;  // by level
+  // By header: since when some of its requests wait in time.
+  std::map<uint32_t, uint64_t> header_turns_;
+  uint64_t turns_given_ = 0;
   std::deque<Turn> turns_;
   std::vector<std::unique_ptr<ModelRun>> runs_;
   uint64_t open_ = 0;  // accepted, and not ended

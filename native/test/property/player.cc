@@ -36,6 +36,7 @@ class Player::PlayedModel final : public Model {
  public:
   explicit PlayedModel(Player* player) : player_(player) {}
   ModelDescription Describe() const override { return {}; }
+  bool may_run_again() const override { return true; }
   Status Configure(const ModelIo&) override { return Status::Ok(); }
   StatusOr<std::unique_ptr<Instance>> CreateInstance(const InstanceSpec& spec) override {
     return std::unique_ptr<Instance>(new PlayedInstance(player_, spec.index));
@@ -92,6 +93,7 @@ bool Player::Start() {
   // Whatever was measured once fits.
   if (setup.runs_inline) config.inline_budget_ns = uint64_t{3600} * 1'000'000'000;
   config.preserve_ordering = setup.ordered;
+  config.rerun_in_halves = setup.halves;
   config.decoupled = setup.decoupled();
   const DynamicPolicy policy{setup.max_batch_size, setup.preferred, setup.delay_ns,
                              setup.across && !setup.ordered};
@@ -237,6 +239,7 @@ std::string Player::Difference() {
       differs(statistics.refused, counts.refused, "refused") ||
       differs(statistics.inference_count, counts.rows, "inference_count") ||
       differs(statistics.execution_count, counts.executions, "execution_count") ||
+      differs(statistics.reruns, counts.reruns, "reruns") ||
       differs(statistics.queue.count, counts.success, "queue") ||
       differs(statistics.compute_input.count, counts.success, "compute_input") ||
       differs(statistics.compute_infer.count, counts.success, "compute_infer") ||

@@ -64,6 +64,7 @@ Life* Player::MakeLife(Group* group, uint32_t position, uint32_t hash) {
   RequestHeader& header = group->header;
   Life* const life = lives_.emplace_back(std::make_unique<Life>()).get();
   life->id = header.slot + position;
+  life->header = header.slot;
   life->rows = header.batch_size;
   life->width = static_cast<uint32_t>(header.input(0)->shape[1]);
   const auto instances = static_cast<uint32_t>(schedule_.setup.asynchronous.size());

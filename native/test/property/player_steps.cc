@@ -85,7 +85,8 @@ void Player::Do(const Step& step) {
         locked([&] {
           for (uint32_t i = 0; i < played->model->batch.size(); i++) {
             if (position != tritonts::Run::kAll && position != i) continue;
-            if (!played->model->done[i]) Spoil(*SlotOf(*played->model->batch[i]));
+            if (played->model->batch[i]->released && !played->model->done[i])
+              Spoil(*SlotOf(*played->model->batch[i]));
           }
         });
       });
@@ -169,7 +170,7 @@ void Player::Respond(PlayedRun* played, const Step& step) {
   bool open = false;
   {
     std::lock_guard lock(mutex_);
-    open = !played->model->done[position];
+    open = !played->model->done[position] && !played->model->failed_whole;
     std::vector<std::vector<float>> all(played->model->batch.size());
     if (how > 3) all[position] = values;
     model_.Respond(played->model, position, code, final, all);
@@ -218,7 +219,7 @@ void Player::RespondToAll(PlayedRun* played, const Step& step) {
   const bool declares = how > 1;
   {
     std::lock_guard lock(mutex_);
-    open = !model.all_done();
+    open = !model.all_done() && !model.failed_whole;
     for (const Life* life : model.batch) {
       values.push_back(declares ? Values(*life, step.c) : std::vector<float>());
       whole.insert(whole.end(), values.back().begin(), values.back().end());

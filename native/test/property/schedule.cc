@@ -96,6 +96,7 @@ Schedule DrawSchedule(uint64_t seed) {
   if (draw.Once(2)) setup.queue = DrawQueue(&draw);
   setup.ordered = draw.Once(3);
   setup.across = draw.Once(2);
+  setup.halves = draw.Once(2);
   setup.runs_inline = draw.Once(2);
   setup.has_device = draw.Once(2);
 
@@ -163,6 +164,7 @@ Schedule Shorten(Schedule schedule, const std::function<bool(const Schedule&)>& 
     });
     plainer([](Schedule* one) { one->setup.ordered = false; });
     plainer([](Schedule* one) { one->setup.across = false; });
+    plainer([](Schedule* one) { one->setup.halves = false; });
     plainer([](Schedule* one) { one->setup.has_device = false; });
     plainer([](Schedule* one) { one->setup.runs_inline = false; });
     for (size_t i = 0; i < schedule.steps.size(); i++) {
@@ -187,7 +189,7 @@ std::string Show(const Setup& setup) {
     out << ", ";
   }
   out << (setup.ordered ? "ordered, " : "") << (setup.across ? "across shapes, " : "")
-      << "instances";
+      << (setup.halves ? "halves, " : "") << "instances";
   for (const bool asynchronous : setup.asynchronous) out << (asynchronous ? " async" : " blocking");
   if (setup.runs_inline) out << ", inline";
   if (setup.has_device) out << ", with a device";

@@ -1,8 +1,8 @@
 // Lets Prometheus itself read the metrics: `promtool check metrics`, a scrape of a process that serves a text classifier,
 // and the queries of dashboards written for Triton, each with an answer that is right.
 //
-// Prometheus is Debian's package, which is installed where it is missing. Where that is not possible, this says so and
-// skips.
+// Prometheus is Debian's package. Where it is missing, apt-get installs it, as root. Where that is not possible, or takes
+// longer than some minutes, this says what was skipped, and is no failure.
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer as createNetServer } from 'node:net';
@@ -29,18 +29,29 @@ const allowed = [
 
 const has = (program) => spawnSync(program, ['--version'], { stdio: 'ignore' }).status === 0;
 
-/** Whether Prometheus is there, perhaps only now. */
-function install() {
-  if (has('prometheus') && has('promtool')) return true;
+/** How long apt-get may take at each step, in milliseconds. */
+const patienceMs = 180_000;
+
+/** Why Prometheus is not here, though this tried to install it; undefined: it is. */
+function missing() {
+  const isThere = () => has('prometheus') && has('promtool');
+  if (isThere()) return undefined;
+  if (!has('apt-get')) return 'there is no apt-get';
+  if (process.getuid?.() !== 0) return 'only root may install it';
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' };
   for (const args of [
     ['update', '-qq'],
     ['install', '-qq', '-y', '--no-install-recommends', 'prometheus'],
   ]) {
-    const { status } = spawnSync('apt-get', args, { stdio: ['ignore', 'ignore', 'inherit'], env });
-    if (status !== 0) return false;
+    const { status, error } = spawnSync('apt-get', args, {
+      stdio: ['ignore', 'ignore', 'inherit'],
+      env,
+      timeout: patienceMs,
+    });
+    if (status !== 0)
+      return `apt-get ${args[0]} ${error ? `took longer than ${patienceMs / 1000} s` : `ended with ${status}`}`;
   }
-  return has('prometheus') && has('promtool');
+  return isThere() ? undefined : 'the package brings no prometheus and promtool';
 }
 
 function freePort() {
@@ -185,8 +196,9 @@ async function main(folder) {
   }
 }
 
-if (!install()) {
-  console.warn('SKIPPED: there is no Prometheus, and apt-get does not install it. Nothing was checked.');
+const why = missing();
+if (why !== undefined) {
+  console.warn(`SKIPPED: Prometheus is not installed: ${why}. Whether it reads the metrics was not checked.`);
 } else {
   const folder = mkdtempSync(join(tmpdir(), 'tritonts-prometheus-'));
   try {

@@ -77,7 +77,7 @@ export const differences: readonly Difference[] = [
   },
   {
     triton: 'A batch that the runtime refuses fails all of its requests.',
-    here: 'It is run again in halves, so that only those at fault fail. The parameter `rerun_in_halves` switches that off for a model.',
+    here: 'It is run again in halves, so that only those at fault fail, and `tritonts_inference_reruns` counts them. The parameter `rerun_in_halves` switches that off for a model.',
   },
   {
     triton: 'Two inputs or two outputs of one name load; the first wins.',

@@ -116,6 +116,7 @@ function declare(text: Exposition): void {
     'counter',
     'Requests that were never taken in, mostly because the queue was full',
   );
+  text.family('tritonts_inference_reruns', 'counter', 'Batches that were halves of one that failed');
 }
 
 function addCounters(text: Exposition, sample: VersionSample, labels: Labels): void {
@@ -130,6 +131,7 @@ function addCounters(text: Exposition, sample: VersionSample, labels: Labels): v
   text.add('nv_inference_pending_request_count', plain, pending);
   text.add('nv_model_load_duration_secs', plain, sample.loadSeconds);
   text.add('tritonts_inference_request_refused', plain, statistics.refused);
+  text.add('tritonts_inference_reruns', plain, statistics.reruns);
 }
 
 function addLatencies(

@@ -143,7 +143,8 @@ export interface ModelStatistics {
    */
   readonly reruns: number;
   /**
-   * By response number, for models with several responses a request. It is always empty: there are none yet.
+   * By response number, for models with several responses a request. It is always empty, because responses are not
+   * timed one by one.
    */
   readonly response_stats: Readonly<Record<string, never>>;
   /** One entry for each batch size that ran. */

@@ -98,6 +98,8 @@ test('the text of a server after known requests', async (t) => {
       'Requests that were never taken in, mostly because the queue was full',
     ),
     `tritonts_inference_request_refused${labels} 0`,
+    ...family('tritonts_inference_reruns', 'counter', 'Batches that were halves of one that failed'),
+    `tritonts_inference_reruns${labels} 0`,
     ...family('nv_cpu_utilization', 'gauge', 'Share of their time that the processors work, 0 to 1'),
     'nv_cpu_utilization TIME',
     ...family('nv_cpu_memory_total_bytes', 'gauge', 'Memory that may be used'),

@@ -48,6 +48,7 @@ test('of four requests one is bad: three are answered, and one has the error of 
   const [statistics] = server.statistics('m');
   assert.equal(statistics?.reruns, 4);
   assert.equal(statistics.execution_count, 5);
+  assert.match(server.metrics(), /^tritonts_inference_reruns\{model="m",version="1"\} 4$/m);
   assert.equal(statistics.inference_count, 3);
   assert.equal(statistics.inference_stats.success.count, 3);
   assert.equal(statistics.inference_stats.fail.count, 1);

@@ -39,8 +39,7 @@ async function roll(entry) {
     input: join(root, 'src', `${entry}.ts`),
     plugins: [dts({ tsconfig: join(root, 'tsconfig.json'), compilerOptions })],
     // What a program passes is the main entry's, so its types are the main entry's, too.
-    external: (id) =>
-      id.startsWith('node:') || id === mainEntry || (entry !== 'index' && isServer(id)),
+    external: (id) => id.startsWith('node:') || id === mainEntry || (entry !== 'index' && isServer(id)),
     makeAbsoluteExternalsRelative: false,
     onwarn(warning) {
       throw new Error(warning.message);

@@ -95,11 +95,11 @@ async function create(
   await checkBackendDirectory(resolved);
   const native = createEngine(resolved);
   // Models do not keep a server that the program has dropped.
-  let weak: WeakRef<InferenceServer> | undefined;
+  const made: { server?: WeakRef<InferenceServer> } = {};
   const registry = new Registry(native, resolved, {
     handle: ownHandle(native, resolved),
     server: () => {
-      const known = weak?.deref();
+      const known = made.server?.deref();
       if (known) return known;
       throw new TritonError('UNAVAILABLE', 'the server is closed');
     },
@@ -115,7 +115,7 @@ async function create(
     repositories: [...resolved.repositories, ...resolved.models.keys()],
     devices: () => usableDevices(resolved),
   });
-  weak = new WeakRef(server);
+  made.server = new WeakRef(server);
   const cancel = (): void => {
     registry.cancelLoads();
     // This also ends loads that do not return. The caller gets the signal's error, not that of the close.

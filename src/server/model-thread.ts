@@ -9,11 +9,13 @@ import {
   type ServeTask,
   type TaskOutcome,
 } from '../javascript/worker.js';
+import type * as attaching from './attach-server.js';
+import type * as devices from './devices.js';
 
 /** What {@link connect} imports. */
 interface Connecting {
-  readonly connect: typeof import('./attach-server.js').connect;
-  readonly usableDevices: typeof import('./devices.js').usableDevices;
+  readonly connect: typeof attaching.connect;
+  readonly usableDevices: typeof devices.usableDevices;
 }
 
 /**

@@ -39,6 +39,8 @@ export class InstanceThread {
   #port: MessagePort | undefined;
   #ended: Promise<void> = Promise.resolve();
   #readRest: () => void = () => undefined;
+  /** Whether it would learn that its instance is closed, and finalize. */
+  #serves = false;
   #ending = false;
   #timer: NodeJS.Timeout | undefined;
   #deaths = 0;
@@ -87,6 +89,9 @@ export class InstanceThread {
     const levels = levelsOf(this.#log);
     const connection = this.#connection;
     await this.#do({ kind: 'serve', url: this.#url, spec, levels, port: port2, connection }, [port2]);
+    // It was ended meanwhile.
+    if (this.#ending) return;
+    this.#serves = true;
     const began = performance.now();
     const [worker] = this.#pool?.threads ?? [];
     let reason = 'its thread has ended';
@@ -127,9 +132,11 @@ export class InstanceThread {
     this.#ending = true;
     clearTimeout(this.#timer);
     if (this.#pool === undefined) return;
-    let timer: NodeJS.Timeout | undefined;
-    await Promise.race([this.#ended, new Promise((resolve) => (timer = setTimeout(resolve, endMs)))]);
-    clearTimeout(timer);
+    if (this.#serves) {
+      let timer: NodeJS.Timeout | undefined;
+      await Promise.race([this.#ended, new Promise((resolve) => (timer = setTimeout(resolve, endMs)))]);
+      clearTimeout(timer);
+    }
     await this.kill();
   }
 
@@ -148,6 +155,7 @@ export class InstanceThread {
   #died(spec: InstanceSpec, reason: string): void {
     const pool = this.#pool;
     this.#pool = undefined;
+    this.#serves = false;
     this.#readRest();
     this.#port?.close();
     pool?.destroy().catch(() => undefined);

@@ -6,8 +6,10 @@ import {
   attachServer,
   createServer,
   InferenceServer,
+  registerBackend,
   type InferenceServer as Server,
 } from '../../src/index.js';
+import { byFirst, executing, script } from '../javascript/harness.js';
 import { asking, readAll, streaming } from '../streams/harness.js';
 import { failingModel } from '../support/models.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';
@@ -19,6 +21,7 @@ import {
   onnx,
   row,
   statisticsAfter,
+  turn,
   type Context,
 } from '../support/harness.js';
 
@@ -26,12 +29,21 @@ import {
 export interface Scene {
   /**
    * A server in explicit mode with models `echo` (y = x, FP32 [16], batches of at most 64), `slow`, which
-   * takes a minute, `failing`, and `writer`, which is decoupled.
+   * takes a minute, `failing`, `writer`, which is decoupled, and `scripted`, in JavaScript.
    */
   readonly server: Server;
   /** A folder of its own. */
   readonly folder: string;
 }
+
+/** What the model `scripted` does, by the first number that it gets. */
+const scripted = byFirst({
+  1: 'process.exit(1);',
+  2: 'return [];',
+  3: 'return [{ y: new Int32Array(16) }];',
+  4: 'return [{ z: new Float32Array(16) }];',
+  5: "throw new Error('no more words');",
+});
 
 /** Starts the server of {@link Scene}. */
 export async function startScene(context: Context): Promise<Scene> {
@@ -40,6 +52,7 @@ export async function startScene(context: Context): Promise<Scene> {
     slow: identity({ delayMs: 60_000 }),
     spare: identity(),
     writer: streaming(),
+    scripted: script(executing(scripted)),
     failing: onnx(failingModel(), {
       inputs: [{ name: 'index', datatype: 'INT64', dims: [1] }],
       outputs: [{ name: 'value', dims: [1] }],
@@ -47,7 +60,7 @@ export async function startScene(context: Context): Promise<Scene> {
   });
   const server = await createServer(repository, {
     modelControlMode: 'explicit',
-    loadModels: ['echo', 'slow', 'failing', 'writer'],
+    loadModels: ['echo', 'slow', 'failing', 'writer', 'scripted'],
     maxInFlightBytes: 100_000,
   });
   context.after(() => server.close({ timeoutMs: 0 }));
@@ -125,6 +138,10 @@ export const errorSituations: Readonly<Record<string, readonly Situation[]>> = {
         configText({ backend: 'identity', more: 'model_transaction_policy { decoupled: true }' }),
       ),
     async ({ server }) => (await server.infer('echo', { x: row() })).outputs['y']?.as('INT64'),
+    () => {
+      registerBackend('onnxruntime', { execute: () => [] });
+    },
+    async ({ folder }) => createServer(await writeRepository(folder, { mood: script('export default 7;') })),
     () => Reflect.construct(InferenceServer, []),
   ),
   NOT_FOUND: list(
@@ -168,6 +185,7 @@ export const errorSituations: Readonly<Record<string, readonly Situation[]>> = {
     },
     ({ folder }) => askThrice(folder, 'max_queue_size: 1'),
     ({ folder }) => askThrice(folder, 'default_timeout_microseconds: 1000'),
+    ({ server }) => server.infer('scripted', { x: row(1) }),
     ({ folder }) =>
       writeRepository(folder, { add: onnx() }).then((repository) =>
         createServer(repository, { backendConfig: { onnxruntime: { library: '/no/such/library.so' } } }),
@@ -190,7 +208,24 @@ export const errorSituations: Readonly<Record<string, readonly Situation[]>> = {
         .model('echo')
         .map([{ x: row() }], { signal: AbortSignal.abort() })
         .next(),
+    async ({ folder }) => {
+      const repository = await writeRepository(folder, { endless: script(executing('for (;;);')) });
+      const server = await createServer(repository);
+      const asked = server.infer('endless', { x: row() });
+      // Its error is the one that this is about.
+      await Promise.allSettled([asked, turn().then(() => server.close({ timeoutMs: 20 }))]);
+      return asked;
+    },
     () => createServer('./models', { signal: AbortSignal.abort() }),
   ),
-  INTERNAL: list(({ server }) => server.infer('failing', { index: [[99n]] })),
+  INTERNAL: list(
+    ({ server }) => server.infer('failing', { index: [[99n]] }),
+    ({ server }) => server.infer('scripted', { x: row(2) }),
+    ({ server }) => server.infer('scripted', { x: row(3) }),
+    ({ server }) => server.infer('scripted', { x: row(4) }),
+    ({ server }) => server.infer('scripted', { x: row(5) }),
+  ),
+  ALREADY_EXISTS: list(() => {
+    for (let i = 0; i < 2; i++) registerBackend('twice', { execute: () => [] });
+  }),
 };

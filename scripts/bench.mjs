@@ -34,6 +34,11 @@ launch('npm run bench', {
     run: ['dist/bench/outputs.js'],
     builds: ['ts'],
   },
+  endpoints: {
+    does: 'A server over HTTP beside a bare handler that answers with an equal body.',
+    options: rounds,
+    run: ['dist/bench/endpoints.js'],
+  },
   start: {
     does: 'The time of the import beside that of onnxruntime-node.',
     options: '[--rounds <n>]',

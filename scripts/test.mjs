@@ -54,6 +54,11 @@ launch('npm test', {
     run: ['dist/test/config/fuzz.js'],
     builds: ['ts'],
   },
+  'fuzz-http': {
+    does: 'Random and damaged bodies of requests over HTTP.',
+    options: '[--seconds <n>] [--seed <n>]',
+    run: ['dist/test/endpoints/http/fuzz.js'],
+  },
   soak: {
     does: 'A million requests; fails where memory grows.',
     options: '[--requests <n>] [--seed <n>] [--out <folder>]',
@@ -70,6 +75,10 @@ launch('npm test', {
     does: 'The cases that the Python package onnx publishes.',
     options: '[--raise] [--all] [part of a case’s name]…',
     run: ['scripts/onnx-conformance.mjs'],
+  },
+  clients: {
+    does: 'Triton’s Python client, from PyPI, calls everything over HTTP.',
+    run: ['scripts/clients.mjs'],
   },
   prometheus: {
     does: 'Prometheus itself reads the metrics; its program comes from a Debian package.',

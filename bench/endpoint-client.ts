@@ -1,0 +1,88 @@
+/** A client that costs little: it writes requests as bytes, and counts the bytes of answers. */
+import { connect, type Socket } from 'node:net';
+
+/** What is sent, and how much of it at once. */
+export interface Load {
+  readonly port: number;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+  /** Connections, each with one request under way. */
+  readonly atOnce: number;
+}
+
+/** How fast answers came. */
+export interface Pace {
+  readonly requests: number;
+  /** Requests a second. */
+  readonly rate: number;
+  readonly p99Ms: number;
+}
+
+function bytesOf({ path, headers, body }: Load): Buffer {
+  const lines = Object.entries({ Host: 'localhost', ...headers, 'Content-Length': String(body.length) });
+  const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('');
+  return Buffer.concat([Buffer.from(`POST ${path} HTTP/1.1\r\n${head}\r\n`), body]);
+}
+
+/** The size of the first answer, of which all others are like. */
+function answerSize(text: string): number | undefined {
+  const end = text.indexOf('\r\n\r\n');
+  if (end < 0) return undefined;
+  const [, status] = /^HTTP\/1\.1 (\d+)/.exec(text) ?? [];
+  const [, length] = /\r\ncontent-length: (\d+)/i.exec(text) ?? [];
+  if (status !== '200' || length === undefined) throw new Error(`unexpected answer: ${text.slice(0, 500)}`);
+  return end + 4 + Number(length);
+}
+
+/** One connection that asks again as soon as it is answered, until `end`. Resolves with the latencies. */
+function ask(load: Load, bytes: Buffer, end: number): Promise<number[]> {
+  return new Promise((resolve, reject) => {
+    const latencies: number[] = [];
+    let size: number | undefined;
+    let head = '';
+    let got = 0;
+    let sent = 0;
+    const socket: Socket = connect(load.port, '127.0.0.1', () => {
+      socket.setNoDelay(true);
+      sent = performance.now();
+      socket.write(bytes);
+    });
+    socket.on('error', reject);
+    socket.on('data', (chunk: Buffer) => {
+      got += chunk.length;
+      if (size === undefined) {
+        head += chunk.toString('latin1');
+        size = answerSize(head);
+      }
+      if (size === undefined || got < size) return;
+      if (got > size) {
+        reject(new Error(`an answer has ${got} bytes, and the first one ${size}`));
+        return;
+      }
+      got = 0;
+      const now = performance.now();
+      latencies.push(now - sent);
+      if (now > end) {
+        socket.destroy();
+        resolve(latencies);
+        return;
+      }
+      sent = now;
+      socket.write(bytes);
+    });
+  });
+}
+
+/** Asks for so long, on all connections. */
+export async function connections(load: Load, windowMs: number): Promise<Pace> {
+  const bytes = bytesOf(load);
+  const start = performance.now();
+  const lists = await Promise.all(
+    Array.from({ length: load.atOnce }, () => ask(load, bytes, start + windowMs)),
+  );
+  const seconds = (performance.now() - start) / 1000;
+  const latencies = lists.flat().sort((a, b) => a - b);
+  const p99Ms = latencies[Math.floor(latencies.length * 0.99)] ?? 0;
+  return { requests: latencies.length, rate: latencies.length / seconds, p99Ms };
+}

@@ -1,0 +1,87 @@
+/**
+ * `npm run bench -- endpoints`: a server over HTTP beside a bare `node:http` handler that collects the same body and answers
+ * with an equal one. Each is a process of its own; the client is this one. Windows of both take turns.
+ */
+import { parseArgs } from 'node:util';
+import { Child } from './child.js';
+import { connections, type Load, type Pace } from './endpoint-client.js';
+import { endpointLoads, type ServerQuestion } from './endpoint-server.js';
+import { median } from './statistics.js';
+
+const { values } = parseArgs({
+  options: { rounds: { type: 'string', default: '7' }, window: { type: 'string', default: '500' } },
+});
+const rounds = Number(values.rounds);
+const windowMs = Number(values.window);
+if (!(rounds >= 1) || !(windowMs >= 1))
+  throw new RangeError('expected numbers from 1 on for --rounds and --window');
+
+/** What a server did in a window. */
+interface Window extends Pace {
+  /** Microseconds of CPU a request. */
+  readonly cpuUs: number;
+}
+
+async function measure(child: Child<ServerQuestion>, load: Load): Promise<Window> {
+  const before = await child.ask({ ask: 'cpu' });
+  const pace = await connections(load, windowMs);
+  return { ...pace, cpuUs: ((await child.ask({ ask: 'cpu' })) - before) / pace.requests };
+}
+
+const file = new URL('endpoint-server.js', import.meta.url);
+const show = (value: number, digits = 2): string => value.toFixed(digits);
+
+for (const [name, { atOnce, body, headers }] of Object.entries(endpointLoads)) {
+  const ours = new Child<ServerQuestion>(file, ['ours', name]);
+  const bare = new Child<ServerQuestion>(file, ['bare', name]);
+  try {
+    const loadOf = async (child: Child<ServerQuestion>): Promise<Load> => ({
+      port: await child.answer(),
+      path: `/v2/models/${name}/infer`,
+      headers,
+      body: body(),
+      atOnce,
+    });
+    const ourLoad = await loadOf(ours);
+    const bareLoad = await loadOf(bare);
+    // Both are warm before anything counts.
+    await connections(ourLoad, windowMs);
+    await connections(bareLoad, windowMs);
+    const batchesBefore = await ours.ask({ ask: 'batches' });
+    const rowsBefore = await ours.ask({ ask: 'rows' });
+    const measured: { ours: Window; bare: Window }[] = [];
+    for (let round = 0; round < rounds; round++) {
+      const first = await measure(bare, bareLoad);
+      const second = await measure(ours, ourLoad);
+      measured.push({ ours: second, bare: first });
+    }
+    const batches = (await ours.ask({ ask: 'batches' })) - batchesBefore;
+    const rows = (await ours.ask({ ask: 'rows' })) - rowsBefore;
+    const of = (pick: (one: { ours: Window; bare: Window }) => number): number => median(measured.map(pick));
+    console.log(`${name}, ${atOnce} at once, medians of ${rounds} windows of ${windowMs} ms`);
+    console.log(
+      `  requests/s: ${show(
+        of((one) => one.ours.rate),
+        0,
+      )}, bare ${show(
+        of((one) => one.bare.rate),
+        0,
+      )}: ${show(of((one) => one.ours.rate / one.bare.rate))} x (wanted: 0.75 and more)`,
+    );
+    console.log(
+      `  CPU of the server a request: ${show(
+        of((one) => one.ours.cpuUs),
+        1,
+      )} µs, bare ${show(
+        of((one) => one.bare.cpuUs),
+        1,
+      )} µs: ${show(of((one) => one.ours.cpuUs / one.bare.cpuUs))} x (wanted: 1.4 and less)`,
+    );
+    console.log(
+      `  p99: ${show(of((one) => one.ours.p99Ms))} ms, bare ${show(of((one) => one.bare.p99Ms))} ms: ${show(of((one) => one.ours.p99Ms / one.bare.p99Ms))} x (wanted: 1.5 and less); mean batch ${show(rows / batches, 1)}`,
+    );
+  } finally {
+    await ours.close();
+    await bare.close();
+  }
+}

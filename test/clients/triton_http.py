@@ -1,0 +1,282 @@
+"""Calls everything in tritonclient.http, and in its aio form, that has a meaning here. Ends with code 1 where an answer is wrong.
+
+Usage: triton_http.py <port> <file of a model with y = x + 1, FP32 [N, 16]>
+"""
+
+import asyncio
+import inspect
+import json
+import sys
+
+import ml_dtypes
+import numpy as np
+import tritonclient.http as triton
+import tritonclient.http.aio as aio
+from tritonclient.http import InferInput, InferRequestedOutput
+from tritonclient.utils import InferenceServerException, np_to_triton_dtype
+
+URL = f"127.0.0.1:{sys.argv[1]}"
+MODEL = sys.argv[2]
+
+# What a client may call. The rest is named below, with what it must answer.
+REFUSED = {
+    "update_trace_settings": dict(settings={"trace_rate": "1"}),
+    "get_trace_settings": {},
+    "update_log_settings": dict(settings={"log_info": True}),
+    "get_log_settings": {},
+    "register_system_shared_memory": dict(name="r", key="/r", byte_size=8),
+    "unregister_system_shared_memory": {},
+    "register_cuda_shared_memory": dict(name="r", raw_handle=b"x", device_id=0, byte_size=8),
+    "unregister_cuda_shared_memory": {},
+}
+# Not calls to a server.
+LOCAL = {"close", "plugin", "register_plugin", "unregister_plugin"}
+
+DATATYPES = {
+    "BOOL": np.array([True, False, True]),
+    "INT8": np.array([-128, 0, 127], np.int8),
+    "INT16": np.array([-32768, 0, 32767], np.int16),
+    "INT32": np.array([-(2**31), 0, 2**31 - 1], np.int32),
+    "INT64": np.array([-(2**63), 2**53 + 1, 2**63 - 1], np.int64),
+    "UINT8": np.array([0, 1, 255], np.uint8),
+    "UINT16": np.array([0, 1, 65535], np.uint16),
+    "UINT32": np.array([0, 1, 2**32 - 1], np.uint32),
+    "UINT64": np.array([0, 2**53 + 1, 2**64 - 1], np.uint64),
+    "FP16": np.array([0.5, -1, 65504], np.float16),
+    "FP32": np.array([0.1, -1, 3e38], np.float32),
+    "FP64": np.array([0.1, -1, 1e308], np.float64),
+    "BYTES": np.array(["a", "h\u00e9", ""], dtype=object),
+    "BF16": np.array([0.5, -1, 2], ml_dtypes.bfloat16),
+}
+
+calls = 0
+
+
+def equal(got, expected, what):
+    global calls
+    calls += 1
+    same = np.array_equal(got, expected) if isinstance(expected, np.ndarray) else got == expected
+    if not same:
+        raise AssertionError(f"{what}: expected {expected!r} but got {got!r}")
+
+
+def as_input(name, values, datatype=None, binary=True):
+    tensor = InferInput(name, list(values.shape), datatype or np_to_triton_dtype(values.dtype))
+    return tensor.set_data_from_numpy(values, binary_data=binary)
+
+
+def texts(array):
+    return [one.decode() if isinstance(one, bytes) else one for one in array.reshape(-1)]
+
+
+class Blocking:
+    """The blocking client, with the face of the other one."""
+
+    def __init__(self, **options):
+        self.client = triton.InferenceServerClient(URL, concurrency=4, **options)
+
+    def __getattr__(self, name):
+        async def call(*args, **kwargs):
+            return getattr(self.client, name)(*args, **kwargs)
+
+        return call
+
+
+class Later:
+    """infer by async_infer."""
+
+    def __init__(self):
+        self.client = triton.InferenceServerClient(URL, concurrency=4)
+
+    async def infer(self, *args, **kwargs):
+        return self.client.async_infer(*args, **kwargs).get_result()
+
+    async def close(self):
+        self.client.close()
+
+
+async def refused(call, status, what):
+    global calls
+    calls += 1
+    try:
+        await call
+    except InferenceServerException as error:
+        if str(error.status()) != str(status) or not error.message():
+            raise AssertionError(f"{what}: expected {status} but got {error}") from error
+        return error.message()
+    raise AssertionError(f"{what}: expected an error")
+
+
+async def requests(client, name):
+    for datatype, values in DATATYPES.items():
+        model = f"echo_{datatype.lower()}"
+        for binary_in in (True, False):
+            for binary_out in (True, False):
+                if datatype in ("FP16", "BF16") and not (binary_in and binary_out):
+                    continue
+                what = f"{name} {datatype}, binary {binary_in}, {binary_out}"
+                result = await client.infer(
+                    model,
+                    [as_input("x", values, datatype, binary_in)],
+                    outputs=[InferRequestedOutput("y", binary_data=binary_out)],
+                    request_id="7",
+                )
+                answer = result.as_numpy("y")
+                if datatype == "BYTES":
+                    equal(texts(answer), texts(values), what)
+                else:
+                    equal(answer, values, what)
+                response = result.get_response()
+                equal((response["id"], response["model_name"]), ("7", model), what)
+                equal(result.get_output("y")["datatype"], datatype, what)
+
+    x = np.arange(32, dtype=np.float32).reshape(2, 16)
+    plain = dict(inputs=[as_input("x", x)])
+    equal((await client.infer("add", **plain)).as_numpy("y"), x + 1, f"{name}: all outputs")
+    equal((await client.infer("add", **plain, model_version="1")).as_numpy("y"), x + 1, f"{name}: a version")
+    for zipped in ("gzip", "deflate"):
+        result = await client.infer(
+            "add",
+            **plain,
+            request_compression_algorithm=zipped,
+            response_compression_algorithm=zipped,
+        )
+        equal(result.as_numpy("y"), x + 1, f"{name}: {zipped}")
+    wanted = [InferRequestedOutput("y", class_count=2)]
+    result = await client.infer("add", **plain, outputs=wanted)
+    best = ["16.000000:15", "15.000000:14", "32.000000:15", "31.000000:14"]
+    equal(texts(result.as_numpy("y")), best, f"{name}: classes")
+    result = await client.infer(
+        "add", **plain, priority=1, timeout=1_000_000, parameters={"a": 1, "b": "c", "d": True}
+    )
+    equal(result.as_numpy("y"), x + 1, f"{name}: parameters")
+    equal(
+        (await client.infer("add", **plain, headers={"forwarded-key": "v"}, query_params={"a": "b"})).as_numpy("y"),
+        x + 1,
+        f"{name}: headers and query",
+    )
+    large = np.arange(16 * 4096, dtype=np.float32).reshape(4096, 16)
+    equal((await client.infer("add", [as_input("x", large)])).as_numpy("y"), large + 1, f"{name}: large")
+
+    await refused(client.infer("nobody", **plain), 404, f"{name}: an unknown model")
+    await refused(client.infer("add", **plain, model_version="9"), 404, f"{name}: an unknown version")
+    await refused(client.infer("add", [as_input("x", x.astype(np.float64))]), 400, f"{name}: a wrong type")
+    await refused(client.infer("add", [as_input("x", x[:, :8])]), 400, f"{name}: a wrong shape")
+    await refused(client.infer("add", [as_input("z", x)]), 400, f"{name}: a wrong name")
+    await refused(
+        client.infer("add", **plain, outputs=[InferRequestedOutput("z")]), 400, f"{name}: a wrong output"
+    )
+    await refused(
+        client.infer("add", **plain, sequence_id=5, sequence_start=True), 501, f"{name}: a sequence"
+    )
+    region = InferInput("x", [2, 16], "FP32")
+    region.set_shared_memory("r", 128)
+    await refused(client.infer("add", [region]), 501, f"{name}: shared memory")
+
+
+async def control(client, name):
+    equal(await client.is_server_live(), True, f"{name}: live")
+    equal(await client.is_server_ready(), True, f"{name}: ready")
+    equal(await client.is_model_ready("add"), True, f"{name}: a model is ready")
+    equal(await client.is_model_ready("add", "1"), True, f"{name}: a version is ready")
+    equal(await client.is_model_ready("nobody"), False, f"{name}: an unknown model is not ready")
+    metadata = await client.get_server_metadata()
+    equal(metadata["name"], "tritonts", f"{name}: server metadata")
+    equal("binary_tensor_data" in metadata["extensions"], True, f"{name}: extensions")
+    tensors = (await client.get_model_metadata("add", "1"))["inputs"]
+    equal(tensors, [{"name": "x", "datatype": "FP32", "shape": [-1, 16]}], f"{name}: model metadata")
+    equal((await client.get_model_config("add"))["max_batch_size"], 8192, f"{name}: model config")
+    statistics = await client.get_inference_statistics("add")
+    equal(statistics["model_stats"][0]["name"], "add", f"{name}: statistics")
+    equal(len((await client.get_inference_statistics())["model_stats"]) > 5, True, f"{name}: all statistics")
+    index = await client.get_model_repository_index()
+    equal({"name": "add", "version": "1", "state": "READY"} in index, True, f"{name}: index")
+
+    await client.unload_model("spare")
+    equal(await client.is_model_ready("spare"), False, f"{name}: unloaded")
+    await client.unload_model("spare", unload_dependents=True)
+    await client.load_model("spare")
+    equal(await client.is_model_ready("spare"), True, f"{name}: loaded")
+    config = {"backend": "onnxruntime", "max_batch_size": 3}
+    await client.load_model("spare", config=json.dumps(config))
+    equal((await client.get_model_config("spare"))["max_batch_size"], 3, f"{name}: another config")
+    with open(MODEL, "rb") as file:
+        content = file.read()
+    await client.load_model("spare", config=json.dumps({**config, "max_batch_size": 5}), files={"file:1/model.onnx": content})
+    equal((await client.get_model_config("spare"))["max_batch_size"], 5, f"{name}: files")
+    await refused(client.load_model("nobody"), 500, f"{name}: load of an unknown model")
+    await refused(client.load_model("spare", config="{"), 400, f"{name}: load with a broken config")
+    equal(await client.is_model_ready("spare"), True, f"{name}: goes on after a failed load")
+    await client.load_model("spare")
+
+    equal(await client.get_system_shared_memory_status(), [], f"{name}: shared memory")
+    equal(await client.get_cuda_shared_memory_status(), [], f"{name}: CUDA shared memory")
+    for method, arguments in REFUSED.items():
+        await refused(getattr(client, method)(**arguments), 501, f"{name}: {method}")
+
+
+async def bodies():
+    """A body that one made, and an answer that one parsed by oneself."""
+    x = np.ones((1, 16), np.float32)
+    body, size = triton.InferenceServerClient.generate_request_body(
+        [as_input("x", x)], outputs=[InferRequestedOutput("y")]
+    )
+    from urllib3 import PoolManager
+
+    headers = {} if size is None else {"Inference-Header-Content-Length": str(size)}
+    answer = PoolManager().request("POST", f"http://{URL}/v2/models/add/infer", body=body, headers=headers)
+    size = answer.headers.get("Inference-Header-Content-Length")
+    parsed = triton.InferenceServerClient.parse_response_body(
+        answer.data, header_length=None if size is None else int(size)
+    )
+    equal(parsed.as_numpy("y"), x + 1, "a body of one's own")
+
+
+async def many():
+    """Requests at once, and a client that goes before its answer."""
+    x = np.zeros((1, 16), np.float32)
+    async with aio.InferenceServerClient(URL, conn_limit=64) as client:
+        results = await asyncio.gather(
+            *[client.infer("add", [as_input("x", x + i)]) for i in range(512)]
+        )
+        for i, result in enumerate(results):
+            equal(result.as_numpy("y"), x + i + 1, f"request {i} of many")
+        try:
+            await asyncio.wait_for(client.infer("slow", [as_input("x", x)]), 0.2)
+            raise AssertionError("the slow model has answered")
+        except asyncio.TimeoutError:
+            pass
+    client = triton.InferenceServerClient(URL, concurrency=8)
+    pending = [client.async_infer("add", [as_input("x", x + i)]) for i in range(200)]
+    for i, one in enumerate(pending):
+        equal(one.get_result().as_numpy("y"), x + i + 1, f"async_infer {i}")
+    client.close()
+
+
+def check_complete(kind, client):
+    """Nothing of the client is forgotten here."""
+    source = inspect.getsource(sys.modules[__name__])
+    public = {name for name, _ in inspect.getmembers(client, callable) if not name.startswith("_")}
+    used = {name for name in public if f".{name}(" in source or name in REFUSED or name in LOCAL}
+    equal(sorted(public - used), [], f"{kind}: methods that are not called")
+
+
+async def main():
+    check_complete("http", triton.InferenceServerClient)
+    check_complete("aio", aio.InferenceServerClient)
+    blocking = Blocking()
+    await control(blocking, "http")
+    await requests(blocking, "http")
+    await blocking.close()
+    later = Later()
+    await requests(later, "async_infer")
+    await later.close()
+    async with aio.InferenceServerClient(URL) as client:
+        await control(client, "aio")
+        await requests(client, "aio")
+    await bodies()
+    await many()
+    print(f"{calls} answers are right")
+
+
+asyncio.run(main())

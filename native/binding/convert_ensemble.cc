@@ -67,7 +67,7 @@ EnsemblePlan EnsemblePlanOf(const Napi::Value& value) {
     if (!entry.IsObject()) continue;
     const Napi::Object step = entry.As<Napi::Object>();
     plan.steps.push_back({StringOf(step.Get("model")), MappingsOf(step.Get("inputs")),
-                          MappingsOf(step.Get("outputs"))});
+                          MappingsOf(step.Get("outputs")), FlagOf(step.Get("decoupled"))});
   }
   return Fits(plan) ? plan : EnsemblePlan();
 }

@@ -113,6 +113,8 @@ export interface NativeEnsemblePlan {
     readonly model: string;
     readonly inputs: readonly NativeMapping[];
     readonly outputs: readonly NativeMapping[];
+    /** Whether each of its responses starts the steps behind it. */
+    readonly decoupled: boolean;
   }[];
   /** The most requests in each step, over all requests of the ensemble; 0: no limit. */
   readonly maxInflight: number;

@@ -3,6 +3,7 @@
 import { fieldPath, indexPath, keyPath, type ModelConfig } from '../config/index.js';
 import { didYouMean } from '../suggest.js';
 import type { ComposingVersion, FindComposing } from './composing.js';
+import { checkOrigins } from './origins.js';
 
 /** Notes a problem at a field. */
 export type Note = (path: string, text: string, code?: 'INVALID_ARG' | 'UNSUPPORTED' | 'UNAVAILABLE') => void;
@@ -86,13 +87,6 @@ export function checkSteps(
       return undefined;
     }
     const model = chosen.config;
-    if (model.model_transaction_policy?.decoupled) {
-      note(
-        fieldPath(path, 'model_name'),
-        `model '${step.model_name}' is decoupled, and decoupled steps are not built yet`,
-        'UNSUPPORTED',
-      );
-    }
     if (model.max_batch_size > 0 && config.max_batch_size > model.max_batch_size) {
       note(
         'max_batch_size',
@@ -152,5 +146,6 @@ export function checkSteps(
       );
     });
   }
+  checkOrigins(config, versions, note);
   return versions;
 }

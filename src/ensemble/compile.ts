@@ -13,6 +13,7 @@ import {
 } from '../config/index.js';
 import { datatypeNumber } from '../tensor/datatype.js';
 import { checkSteps, type Note } from './check-steps.js';
+import { isDecoupled, withPolicy } from './origins.js';
 import { graphText, type ComposingVersion, type FindComposing } from './composing.js';
 
 /** A compiled ensemble. */
@@ -22,6 +23,10 @@ export interface CompiledEnsemble {
   readonly versions: readonly ComposingVersion[];
   /** Labels of classes by output: those of the models that produce them. */
   readonly labels: Readonly<Record<string, readonly string[]>>;
+  /** The configuration, with what follows from the models. */
+  readonly config: ModelConfig;
+  /** What was completed. */
+  readonly notes: readonly string[];
 }
 
 /** A graph may be nested in others, and each step of a chain takes some stack. */
@@ -52,7 +57,14 @@ export function compileEnsemble(
     throw problemsError([...problems, withGraph], source, config.name);
   }
   const found = versions.filter((version) => version !== undefined);
-  return { plan: planOf(config), versions: found, labels: labelsOf(config, found) };
+  const { config: complete, notes } = withPolicy(config, found);
+  return {
+    plan: planOf(config, found),
+    versions: found,
+    labels: labelsOf(config, found),
+    config: complete,
+    notes,
+  };
 }
 
 /** An ensemble's error when a model of it could not be loaded. */
@@ -67,7 +79,7 @@ export function failedStep(config: ModelConfig, source: ConfigSource, model: str
   );
 }
 
-function planOf(config: ModelConfig): NativeEnsemblePlan {
+function planOf(config: ModelConfig, versions: readonly ComposingVersion[]): NativeEnsemblePlan {
   const batch = config.max_batch_size > 0 ? [-1] : [];
   const spec = (
     tensor: ModelConfig['input'][number] | ModelConfig['output'][number],
@@ -91,10 +103,11 @@ function planOf(config: ModelConfig): NativeEnsemblePlan {
   for (const { name } of config.input) numberOf(name);
   const mappings = (map: Readonly<Record<string, string>>): { name: string; tensor: number }[] =>
     Object.entries(map).map(([name, tensor]) => ({ name, tensor: numberOf(tensor) }));
-  const steps = (config.ensemble_scheduling?.step ?? []).map((step) => ({
+  const steps = (config.ensemble_scheduling?.step ?? []).map((step, index) => ({
     model: step.model_name,
     inputs: mappings(step.input_map),
     outputs: mappings(step.output_map),
+    decoupled: isDecoupled(versions[index]),
   }));
   return {
     maxBatchSize: config.max_batch_size,

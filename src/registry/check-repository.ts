@@ -95,8 +95,8 @@ async function checkEnsemble(
         : [],
     );
   }
-  compileEnsemble(config, prepared.source, (name) => parts.get(name));
-  return { config, notes };
+  const compiled = compileEnsemble(config, prepared.source, (name) => parts.get(name));
+  return { config: compiled.config, notes: [...notes, ...compiled.notes] };
 }
 
 /**

@@ -158,9 +158,12 @@ export class Ensembles {
   open(prepared: PreparedConfig): VersionDescriptor {
     const begin = performance.now();
     const { server } = this.#host;
-    const { config, notes, batchSizeCompleted } = finishConfig(prepared, undefined, tritonDefaults);
+    const finished = finishConfig(prepared, undefined, tritonDefaults);
     const { source } = prepared;
-    const { plan, versions, labels } = compileEnsemble(config, source, (model) => this.#find(model));
+    const compiled = compileEnsemble(finished.config, source, (model) => this.#find(model));
+    const { config, plan, versions, labels } = compiled;
+    const { batchSizeCompleted } = finished;
+    const notes = [...finished.notes, ...compiled.notes];
     const uid = server.addEnsemble(config.name, plan);
     this.#open.set(uid, { name: config.name, uid, config, source, models: composingModels(config) });
     const uids = versions.map((version) => version.uid);

@@ -37,6 +37,7 @@ Ensemble::Ensemble(uint32_t uid, std::string name, EnsemblePlan plan,
       name_(std::move(name)),
       plan_(std::move(plan)),
       graph_(plan_),
+      decoupled_(plan_.decoupled()),
       on_drained_(std::move(on_drained)),
       unloaded_(Status::Unavailable("model '" + name_ + "': is being unloaded")),
       exits_(Status::Unavailable("model '" + name_ + "': the process is exiting")),
@@ -84,6 +85,7 @@ Flight* Ensemble::TakeFlight(std::span<Request* const> requests,
       flight = std::exchange(free_, free_->next);
       number = ++begun_;
     }
+    flight->root = flight;
     flight->Reserve(requests.size());
     flight->Begin(requests, bindings, number);
   } catch (const std::bad_alloc&) {
@@ -160,7 +162,10 @@ void Ensemble::Cancel(std::span<Request* const> requests) noexcept {
       // A flight that lands meanwhile lets go of its own.
       bindings = flight->bindings();
     }
-    flight->Cancel(position, *bindings);
+    if (decoupled_)
+      CancelTree(flight, *bindings);
+    else
+      flight->Cancel(position, *bindings);
     Unpin(flight);
   }
 }

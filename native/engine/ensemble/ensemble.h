@@ -44,6 +44,7 @@ class Ensemble final : public Served,
   uint32_t uid() const override { return uid_; }
   const std::string& name() const override { return name_; }
   const ModelIo& io() const override { return plan_.io; }
+  bool decoupled() const override { return decoupled_; }
   uint64_t KnownOutputBytes(uint64_t rows) const override;
   // It has no queue: its steps have.
   void SetQueueKeys(RequestHeader* header) const override;
@@ -86,6 +87,12 @@ class Ensemble final : public Served,
     uint64_t queue_ns = 0;
   };
   void NoteLanding(const Landing& landing, std::span<Request* const> requests);
+  // A flight for a response of a decoupled step. Null: there is no memory.
+  Flight* TakeChild(FlightStep* from, const Response& response);
+  // Cancels what is under way for a root and its children. The caller holds the bindings.
+  void CancelTree(const Flight* root, const EnsembleBindings& bindings);
+  // The caller of a root has read. The flight may have ended, and be another one by now.
+  void Resume(Flight* flight, uint64_t number);
   // A flight's requests have been answered. `keep`: it is abandoned, and never used again.
   void Return(Flight* flight, uint32_t requests, bool keep);
 
@@ -102,6 +109,7 @@ class Ensemble final : public Served,
   const std::string name_;
   const EnsemblePlan plan_;
   const EnsembleGraph graph_;
+  const bool decoupled_;
   const std::function<void()> on_drained_;
   const Status unloaded_;
   const Status exits_;

@@ -101,6 +101,11 @@ size_t Flight::Prepare(FlightStep* step, uint64_t now_ns, Request** out) try {
   } else {
     Fill(*step, 0, now_ns, &step->header);
     step->header.requests = count_;
+    step->header.streams = nullptr;
+    if (ensemble_->plan().steps[step->number].decoupled) {
+      step->stream.Begin(nullptr, 0);
+      step->header.streams = &step->stream;
+    }
     Request& any = step->requests[0];
     any.header = &step->header;
     any.position = 0;
@@ -199,6 +204,7 @@ void Flight::Fail(const Status& status) {
     FailOne(i, status, false, false);
     Cancel(i, *bindings_);
   }
+  if (root == this && ensemble_->decoupled()) Speak();
   Land();
 }
 
@@ -213,6 +219,7 @@ void Flight::Cancel(uint32_t position, const EnsembleBindings& bindings) {
     // The pin keeps the flight, so the request's memory is this step's.
     if (!request || request->state() == Request::State::kIdle) continue;
     bindings.steps()[i].version->Cancel({&request, 1});
+    if (ensemble_->plan().steps[i].decoupled) step.stream.Wake();
   }
 }
 

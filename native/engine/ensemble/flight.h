@@ -6,13 +6,22 @@
 // errors), their tensors are kept apart, and the next step has a header for each of them. A step of
 // a flight ends when all requests that it sent have been answered.
 //
+// Each response of a decoupled step begins a flight of its own, a child, in which the steps behind
+// that step run (flight_streams.cc). A step ends when its children have landed. Children respond to
+// the caller in the order in which they began, while the caller has few responses to read; the
+// root, which the caller's request began, responds last. Requests of such ensembles fly alone.
+//
+//   root   a --> D                        final
+//                |==> child: b --> y      response 0
+//                `==> child: b --> y      response 1
+//
 // Ownership: the ensemble pools its flights. A flight in the air owns the requests of its steps,
 // and keeps its tensors' memory until their last reader has answered. The inputs of the ensemble's
 // requests stay their senders' until these are answered.
 //
 // Threads: a flight is begun by the thread that submits. From then on whoever holds the last answer
 // to a step acts for the flight. Several steps may end at the same time: what they share is atomic.
-// `lock_` guards only what a cancellation looks at.
+// `lock_` guards only what a cancellation looks at; the root's `tree_lock_` the lists of children.
 #pragma once
 
 #include <atomic>
@@ -25,6 +34,7 @@
 #include "engine/ensemble/plan.h"
 #include "engine/request/request.h"
 #include "engine/request/response_sink.h"
+#include "engine/request/stream_count.h"
 
 namespace tritonts {
 
@@ -48,8 +58,15 @@ struct FlightStep {
   std::atomic<bool> apart{false};  // some request was answered on its own
   BatchTimings times;              // of all its requests, unless they are apart
   uint32_t admitted = 0;           // requests that count against max_inflight
-  bool sent = false;               // guarded by the flight's lock
-  StepHeader header;               // of all its requests, if their inputs are alike
+  // Of a decoupled step: its responses whose children have not landed, these in their order, and
+  // what it failed with, which is told behind them.
+  StreamCount stream;
+  Flight* first_child = nullptr;
+  Flight* last_child = nullptr;
+  Status failure;
+  bool limited = false;
+  bool sent = false;  // guarded by the flight's lock
+  StepHeader header;  // of all its requests, if their inputs are alike
   std::vector<std::unique_ptr<StepHeader>> headers;  // of each one, if they are apart
   std::unique_ptr<Request[]> requests;
 };
@@ -66,8 +83,12 @@ class Flight {
              uint64_t number);
   // Forgets its tensors and bindings.
   void Reset();
+  // Begins with a response of a decoupled step.
+  void BeginChild(FlightStep* from, const Response& response, uint64_t number) noexcept;
   // Notes which steps can be submitted at once.
   void Start();
+  // Lets the children that have landed respond, in their order. Only of a root; it may have landed.
+  void Speak();
 
   // Prepares a step, and writes the requests to submit to `out`. Returns how many there are. None:
   // the step has ended.
@@ -98,6 +119,8 @@ class Flight {
   Ensemble* ensemble() const { return ensemble_; }
   const std::shared_ptr<const EnsembleBindings>& bindings() const { return bindings_; }
   const Request* request(uint32_t position) const { return outer_[position]; }
+  uint64_t number() const { return number_; }
+  Flight* root = this;  // set while it is idle
 
   Flight* next = nullptr;  // in a relay, or in the pool
   uint32_t pins = 0;       // guarded by the ensemble's lock
@@ -142,8 +165,18 @@ class Flight {
 
   bool Dead(uint32_t position) const {
     return outcomes_[position].failed.load(std::memory_order_acquire) ||
+           root->outcomes_[root == this ? position : 0].failed.load(std::memory_order_acquire) ||
            outer_[position]->cancelled.load(std::memory_order_acquire);
   }
+  // Takes a response of a decoupled step.
+  void TakeOfMany(FlightStep* step, const Response& response);
+  void TakeOutput(FlightStep* from, const Response& response);
+  void LandChild();
+  Flight* NextToSpeak();
+  // Responds, as a child whose turn it is. False: the caller is to read first.
+  bool Say();
+  bool HasReader();
+  void FailRoot(const Status& status, bool limited, bool in_step);
   void FailOne(uint32_t position, const Status& status, bool limited, bool in_step);
   void FailStep(FlightStep* step, const Status& status);
   const Part& PartOf(uint32_t tensor, uint32_t position) const {
@@ -192,6 +225,16 @@ class Flight {
   std::atomic<uint32_t> under_way_{0};  // steps that are ready or sent
   std::atomic<bool> abandoned_{false};
   SpinLock lock_;
+  // Of a child: the step whose response it is, and what that counts as unread.
+  FlightStep* from_ = nullptr;
+  uint64_t counted_ = 0;
+  uint32_t region_ = EnsembleGraph::kRoot;  // whose steps run in it
+  bool responds_ = true;                    // its tensors are the response's
+  SpinLock tree_lock_;                      // the root's; guards all below, and the steps' children
+  Flight* sibling_ = nullptr;
+  bool landed_ = false;
+  bool speaking_ = false;  // a thread is in Speak
+  bool again_ = false;     // another one was
 };
 
 }  // namespace tritonts

@@ -25,6 +25,7 @@ BatchTimings Flight::TimingsOf(uint32_t position) const {
 }
 
 void Flight::Answer() {
+  if (from_) return LandChild();
   const std::shared_ptr<Ensemble> ensemble = ensemble_->shared_from_this();
   const uint32_t count = count_;
   const bool keep = abandoned_.load(std::memory_order_relaxed);
@@ -114,6 +115,9 @@ void Flight::AnswerEach() {
         }
         response.status = telling;
       }
+    } else if (!responds_) {
+      // Its children have.
+      response.empty = true;
     } else {
       for (uint32_t k = 0; k < plan.outputs.size(); k++) {
         if (!header_->Wants(k)) continue;

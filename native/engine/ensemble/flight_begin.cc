@@ -67,6 +67,16 @@ void Flight::Choose(const RequestHeader& header) {
       }
     }
   }
+  // A flight runs the steps of its region, and responds if the outputs come from there.
+  uint32_t origin = EnsembleGraph::kRoot;
+  for (uint32_t i = 0; i < plan.outputs.size(); i++) {
+    const uint32_t of = graph.origin[plan.outputs[i]];
+    if (header.Wants(i) && of != EnsembleGraph::kRoot) origin = of;
+  }
+  responds_ = origin == region_;
+  for (uint32_t i = 0; i < plan.steps.size(); i++) {
+    if (graph.region[i] != region_) steps_[i].needed = false;
+  }
   for (uint32_t i = 0; i < plan.steps.size(); i++) {
     FlightStep& step = steps_[i];
     step.next = nullptr;
@@ -100,6 +110,8 @@ void Flight::Begin(std::span<Request* const> requests,
     outcome.limited = outcome.in_step = false;
     outcome.queue_ns = outcome.input_ns = outcome.infer_ns = outcome.output_ns = 0;
   }
+  from_ = nullptr;
+  region_ = EnsembleGraph::kRoot;
   Choose(header);
   for (const InputTensor& input : header.inputs()) {
     Part& part = tensors_[input.index].all;
@@ -125,7 +137,12 @@ void Flight::Start() {
   // This one keeps the flight until all inputs are settled.
   under_way_.store(1, std::memory_order_relaxed);
   const EnsemblePlan& plan = ensemble_->plan();
-  for (uint32_t i = 0; i < plan.io.inputs.size(); i++) Settle(i);
+  if (from_) {
+    for (const uint32_t tensor : ensemble_->graph().carried[region_]) Settle(tensor);
+    for (const auto& mapping : plan.steps[region_].outputs) Settle(mapping.tensor);
+  } else {
+    for (uint32_t i = 0; i < plan.io.inputs.size(); i++) Settle(i);
+  }
   Land();
 }
 

@@ -48,7 +48,11 @@ void Flight::AddTimes(uint32_t position, const RequestHeader& header, const Batc
 void Flight::Take(FlightStep* step, const Response& response) {
   const auto position = static_cast<uint32_t>(response.request - step->requests.get());
   if (count_ > 1) step->apart.store(true, std::memory_order_relaxed);
-  if (response.abandoned) abandoned_.store(true, std::memory_order_relaxed);
+  if (response.abandoned) {
+    abandoned_.store(true, std::memory_order_relaxed);
+    root->abandoned_.store(true, std::memory_order_relaxed);
+  }
+  if (ensemble_->plan().steps[step->number].decoupled) return TakeOfMany(step, response);
   if (response.timings) AddTimes(position, *response.request->header, *response.timings);
   if (!response.status.ok()) {
     FailOne(position, response.status, response.limited, true);
@@ -137,12 +141,19 @@ void Flight::End(FlightStep* step) {
     step->sent = false;
   }
   ensemble_->Leave(step);
+  const bool decoupled = ensemble_->plan().steps[step->number].decoupled;
+  if (decoupled) {
+    step->stream.Forget();
+    const Status failure = std::exchange(step->failure, Status());
+    if (!failure.ok()) FailOne(0, failure, step->limited, true);
+  }
   for (const uint32_t input : ensemble_->graph().inputs[step->number]) {
     Tensor& tensor = tensors_[input];
     if (tensor.unread.fetch_sub(1, std::memory_order_acq_rel) == 1) tensor.Clear();
   }
   // Where no request goes on, nothing more is sent.
-  if (Alive() > 0) EndProduction(*step);
+  // The tensors of a decoupled step are its children's.
+  if (Alive() > 0 && !decoupled) EndProduction(*step);
   Land();
 }
 

@@ -27,13 +27,66 @@ int32_t IndexOf(const Specs& specs, const std::string& name) {
 }  // namespace
 
 EnsembleGraph::EnsembleGraph(const EnsemblePlan& plan)
-    : readers(plan.tensors), producers(plan.tensors), inputs(plan.steps.size()) {
+    : readers(plan.tensors),
+      producers(plan.tensors),
+      inputs(plan.steps.size()),
+      region(plan.steps.size(), kRoot),
+      origin(plan.tensors, kRoot),
+      carried(plan.steps.size()) {
   for (uint32_t step = 0; step < plan.steps.size(); step++) {
     for (const auto& mapping : plan.steps[step].inputs) {
       AddOnce(&readers[mapping.tensor], step);
       AddOnce(&inputs[step], mapping.tensor);
     }
     for (const auto& mapping : plan.steps[step].outputs) AddOnce(&producers[mapping.tensor], step);
+  }
+  if (!plan.decoupled()) return;
+  FindRegions(plan);
+  FindCarried(plan);
+}
+
+bool EnsemblePlan::decoupled() const {
+  return std::any_of(steps.begin(), steps.end(), [](const auto& step) { return step.decoupled; });
+}
+
+bool EnsembleGraph::IsWithin(uint32_t region_of, uint32_t step) const {
+  for (; region_of != kRoot; region_of = region[region_of]) {
+    if (region_of == step) return true;
+  }
+  return false;
+}
+
+void EnsembleGraph::FindRegions(const EnsemblePlan& plan) {
+  // Steps may be listed in any order, and what is known of one goes one step further each time.
+  for (size_t round = 0; round <= plan.steps.size(); round++) {
+    for (uint32_t step = 0; step < plan.steps.size(); step++) {
+      for (const uint32_t input : inputs[step]) {
+        // TypeScript has checked that there is one such origin.
+        if (origin[input] != kRoot && origin[input] != step) region[step] = origin[input];
+      }
+      for (const auto& mapping : plan.steps[step].outputs) {
+        origin[mapping.tensor] = plan.steps[step].decoupled ? step : region[step];
+      }
+    }
+  }
+}
+
+void EnsembleGraph::FindCarried(const EnsemblePlan& plan) {
+  for (uint32_t one = 0; one < plan.steps.size(); one++) {
+    if (!plan.steps[one].decoupled) continue;
+    for (uint32_t step = 0; step < plan.steps.size(); step++) {
+      if (!IsWithin(region[step], one)) continue;
+      for (const auto& mapping : plan.steps[step].inputs) {
+        if (!IsWithin(origin[mapping.tensor], one)) AddOnce(&carried[one], mapping.tensor);
+      }
+    }
+    for (const uint32_t output : plan.outputs) {
+      if (!IsWithin(origin[output], one)) AddOnce(&carried[one], output);
+    }
+    for (const uint32_t tensor : carried[one]) {
+      AddOnce(&readers[tensor], one);
+      AddOnce(&inputs[one], tensor);
+    }
   }
 }
 
@@ -68,12 +121,19 @@ std::shared_ptr<const EnsembleBindings> EnsembleBindings::Make(
       step.wanted.push_back(static_cast<uint32_t>(index));
       step.mapping_of[static_cast<size_t>(index)] = static_cast<int32_t>(k);
     }
+    if (versions[i]->decoupled() != wanted.decoupled) {
+      *reason = Status::InvalidArg("model '" + ensemble + "': the model '" + wanted.model +
+                                   "' of a step is " +
+                                   (wanted.decoupled ? "not decoupled any more" : "decoupled now") +
+                                   ": reload the ensemble");
+      return nullptr;
+    }
     bindings->most_rows_ = std::min(bindings->most_rows_, io.max_batch_size);
     step.version = std::move(versions[i]);
     step.version->Use();
     bindings->steps_.push_back(std::move(step));
   }
-  if (plan.conditional) bindings->most_rows_ = 0;
+  if (plan.conditional || plan.decoupled()) bindings->most_rows_ = 0;
   return bindings;
 }
 

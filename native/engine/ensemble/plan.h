@@ -22,6 +22,8 @@ struct EnsembleStep {
   std::string model;
   std::vector<Mapping> inputs;
   std::vector<Mapping> outputs;
+  // Whether the model gives any number of responses. The steps behind it run once for each.
+  bool decoupled = false;
 };
 
 struct EnsemblePlan {
@@ -32,15 +34,34 @@ struct EnsemblePlan {
   uint32_t max_inflight = 0;  // of each step, over all requests; 0: no limit
   // Several steps may produce one tensor, and a step without a required input is skipped.
   bool conditional = false;
+
+  bool decoupled() const;
 };
 
-// What follows from a plan alone: who reads and produces which tensor.
+// What follows from a plan alone: who reads and produces which tensor, and what runs once for each
+// response of a decoupled step.
+//
+//   x --> a --> D ==> b --> y         region of b: D; origin of y: D; D carries z, because the
+//          `---------> z              responses to the caller have it
 struct EnsembleGraph {
   explicit EnsembleGraph(const EnsemblePlan& plan);
 
+  // No decoupled step: what runs once for the request.
+  static constexpr uint32_t kRoot = ~0u;
+
   std::vector<std::vector<uint32_t>> readers;    // by tensor: the steps, each once
   std::vector<std::vector<uint32_t>> producers;  // by tensor
-  std::vector<std::vector<uint32_t>> inputs;     // by step: the tensors, each once
+  // By step: the tensors, each once. A decoupled step also waits for those that it carries.
+  std::vector<std::vector<uint32_t>> inputs;
+  std::vector<uint32_t> region;  // by step: the decoupled step for whose responses it runs
+  std::vector<uint32_t> origin;  // by tensor: the same
+  // By decoupled step: tensors from before it that what runs for its responses needs.
+  std::vector<std::vector<uint32_t>> carried;
+
+ private:
+  bool IsWithin(uint32_t region_of, uint32_t step) const;
+  void FindRegions(const EnsemblePlan& plan);
+  void FindCarried(const EnsemblePlan& plan);
 };
 
 // An ensemble's steps with the versions that serve them. It never changes: to bind the ensemble

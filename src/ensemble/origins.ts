@@ -1,0 +1,81 @@
+/**
+ * Decoupled steps of an ensemble: each of their responses starts the steps behind them on its own, so no step may
+ * need responses of two of them.
+ */
+
+import { fieldPath, indexPath, keyPath, type ModelConfig } from '../config/index.js';
+import type { Note } from './check-steps.js';
+import type { ComposingVersion } from './composing.js';
+
+/** Whether a step's model gives any number of responses. */
+export function isDecoupled(version: ComposingVersion | undefined): boolean {
+  return version?.config.model_transaction_policy?.decoupled ?? false;
+}
+
+/**
+ * Checks the paths of decoupled steps' responses.
+ *
+ * @param versions - The version of each step.
+ */
+export function checkOrigins(
+  config: ModelConfig,
+  versions: readonly (ComposingVersion | undefined)[],
+  note: Note,
+): void {
+  if (!versions.some(isDecoupled)) return;
+  const steps = config.ensemble_scheduling?.step ?? [];
+  /** The decoupled step, by its number, for each of whose responses there is a tensor of this name. */
+  const origins = new Map<string, number>();
+  const originsOf = (tensors: readonly string[], but?: number): number[] => [
+    ...new Set(tensors.flatMap((name) => origins.get(name) ?? []).filter((origin) => origin !== but)),
+  ];
+  // Steps may be listed in any order, and what is known of one goes one step further each time.
+  for (let round = 0; round <= steps.length; round++) {
+    for (const [index, step] of steps.entries()) {
+      const [origin] = originsOf(Object.values(step.input_map), index);
+      const own = isDecoupled(versions[index]) ? index : origin;
+      if (own === undefined) continue;
+      for (const name of Object.values(step.output_map)) origins.set(name, own);
+    }
+  }
+  const named = (found: readonly number[]): string =>
+    found.map((index) => `'${steps[index]?.model_name ?? ''}' (step ${index})`).join(' and ');
+  for (const [index, step] of steps.entries()) {
+    const found = originsOf(Object.values(step.input_map), index);
+    if (found.length < 2) continue;
+    note(
+      fieldPath(indexPath('ensemble_scheduling.step', index), 'input_map'),
+      `model '${step.model_name}' reads tensors that come from the responses of different decoupled models: ${named(found)}; each response starts the steps behind it on its own`,
+    );
+  }
+  const found = originsOf(config.output.map(({ name }) => name));
+  if (found.length > 1) {
+    note(
+      'output',
+      `the outputs come from the responses of different decoupled models: ${named(found)}; a response has the outputs of one`,
+    );
+  }
+  if (config.parameters['conditional']?.string_value === 'true') {
+    note(
+      keyPath('parameters', 'conditional'),
+      'branches cannot be left out in an ensemble with a decoupled model',
+      'UNSUPPORTED',
+    );
+  }
+}
+
+/** The configuration of an ensemble with these steps: it is decoupled if one of them is. */
+export function withPolicy(
+  config: ModelConfig,
+  versions: readonly ComposingVersion[],
+): { readonly config: ModelConfig; readonly notes: readonly string[] } {
+  const index = versions.findIndex(isDecoupled);
+  if (index < 0 || config.model_transaction_policy?.decoupled === true) return { config, notes: [] };
+  const model = config.ensemble_scheduling?.step[index]?.model_name ?? '';
+  return {
+    config: Object.freeze({ ...config, model_transaction_policy: Object.freeze({ decoupled: true }) }),
+    notes: [
+      `model_transaction_policy.decoupled: completed to true, because the model '${model}' is decoupled`,
+    ],
+  };
+}

@@ -85,6 +85,8 @@ export class OutputStreams {
       };
       this.#enqueue(stream);
     }
+    // The others have their responses.
+    for (const request of batch.requests) if (!this.#open.has(request)) request.end();
   }
 
   /** Looks who may go on. */

@@ -99,6 +99,26 @@ test('requests of a batch get streams, outputs and errors side by side', async (
   assert.equal(stats.fail.count, 1);
 });
 
+test('the signal of a request that has its response stays as it is while its batch goes on', async (t) => {
+  const body = `
+    const [first] = requests;
+    if (first.inputs.count.data[0] === 9) return requests.map(() => ({ y: [[globalThis.aborted ?? 0]] }));
+    return requests.map((request) => {
+      request.signal.addEventListener('abort', () => { globalThis.aborted = 1; });
+      const { data: [count] } = request.inputs.count;
+      return count === 0 ? { y: [[0]] } : (async function* () {
+        for (let k = 0; k < count; k++) { await new Promise((resolve) => setTimeout(resolve, 20)); yield { y: [[k]] }; }
+      })();
+    });`;
+  const server = await serve(t, { m: streamingModule(executing(body)) });
+  const all = await Promise.all([
+    readAll(server.stream('m', asking(0))),
+    readAll(server.stream('m', asking(4))),
+  ]);
+  assert.deepEqual(all[1], { numbers: upTo(4), error: undefined });
+  assert.deepEqual((await readAll(server.stream('m', asking(9)))).numbers, [0]);
+});
+
 test('streams of a batch, and those of later batches, interleave', async (t) => {
   const body = `for (let k = 0; k < count; k++) { await sleep(1); yield y(k); }`;
   const server = await serve(t, { m: generating(body) });

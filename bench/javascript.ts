@@ -12,6 +12,9 @@ const windowMs = 250;
 /** Number of FP32 values of an image of 602 KB. */
 const pixels = 3 * 224 * 224;
 
+/** How many calls a request of the model that calls makes, one after the other. */
+const callsAtOnce = 500;
+
 const functions = `
   const add = (x) => { const y = new Float32Array(x.length); for (let i = 0; i < x.length; i++) y[i] = x[i] + 1; return y; };
   const read = (x) => { let sum = 0; for (let i = 0; i < x.length; i += 16) sum += x[i]; return sum; };
@@ -35,6 +38,21 @@ export default { execute: (requests) => requests.map(({ inputs: { x } }) => ({ y
 const repository = {
   js_add: model('add(x.data)', 16, 16),
   js_image: model('Float32Array.of(read(x.data))', pixels, 1),
+  js_calls: {
+    ...model('x', 1, 1),
+    versions: {
+      '1': {
+        'model.mjs': `export default class {
+  initialize({ server }) { this.add = server.model('js_add'); }
+  async execute(requests) {
+    const x = new Float32Array(16);
+    for (let i = 0; i < ${callsAtOnce}; i++) await this.add.infer({ x }, { parent: requests[0] });
+    return requests.map(({ inputs: { x } }) => ({ y: x }));
+  }
+}`,
+      },
+    },
+  },
   js_compute: model('Float32Array.of(compute())', 16, 1),
 };
 
@@ -131,6 +149,26 @@ async function delayOf(work: () => Promise<unknown>): Promise<number> {
   return watch.stop().p99;
 }
 
+/** How long a model waits for a call of a tiny model, beside the main thread's time for the same call. */
+async function callTimes(server: InferenceServer, rounds: number): Promise<Measured> {
+  const ratios: number[] = [];
+  const x = new Float32Array(16);
+  for (let round = -1; round < rounds; round++) {
+    const start = performance.now();
+    for (let i = 0; i < callsAtOnce; i++) await server.infer('js_add', { x });
+    const middle = performance.now();
+    await server.infer('js_calls', { x: new Float32Array(1) });
+    if (round >= 0) ratios.push((performance.now() - middle) / (middle - start));
+  }
+  return {
+    what: 'JavaScript, a call of a model by a model, with its parent',
+    value: estimate(ratios),
+    unit: 'x',
+    limit: { atMost: 2 },
+    detail: 'of the time of infer on the main thread',
+  };
+}
+
 /**
  * Measures all of it in each round.
  *
@@ -164,6 +202,7 @@ export async function measureJavaScript(folder: string, rounds: number): Promise
         detail: `of the calls/s of piscina.run, one worker${row.many ? ', concurrentTasksPerWorker: 64' : ''}`,
       });
     }
+    measured.push(await callTimes(server, rounds));
     const late: number[] = [];
     for (let round = 0; round < rounds; round++) {
       const idle = await delayOf(() => new Promise((resolve) => setTimeout(resolve, 400)));

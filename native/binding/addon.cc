@@ -105,9 +105,9 @@ Napi::Value ReserveInstances(const Napi::CallbackInfo& info) {
 Napi::Value AttachInstance(const Napi::CallbackInfo& info) {
   const auto inboxes = JavaScriptBackend::Get().Find(static_cast<uint32_t>(NumberOf(info[0])));
   const auto index = static_cast<size_t>(NumberOf(info[1]));
-  if (!inboxes || index >= inboxes->size() || !info[2].IsFunction()) return info.Env().Undefined();
+  if (!inboxes || index >= inboxes->list.size() || !info[2].IsFunction()) return info.Env().Undefined();
   const Napi::Value made =
-      InstanceWrap::Create(info.Env(), (*inboxes)[index], info[2].As<Napi::Function>(),
+      InstanceWrap::Create(info.Env(), inboxes->list[index], info[2].As<Napi::Function>(),
                            FlagOf(info[3]), static_cast<uint32_t>(NumberOf(info[4])));
   return made.IsEmpty() ? info.Env().Undefined() : made;
 }
@@ -117,7 +117,7 @@ Napi::Value AttachInstance(const Napi::CallbackInfo& info) {
 void SettleInstances(const Napi::CallbackInfo& info) {
   const auto inboxes = JavaScriptBackend::Get().Find(static_cast<uint32_t>(NumberOf(info[0])));
   if (!inboxes) return;
-  for (const auto& inbox : *inboxes) {
+  for (const auto& inbox : inboxes->list) {
     inbox->Settle();
     if (FlagOf(info[1])) inbox->Terminate();
   }
@@ -127,7 +127,7 @@ void SettleInstances(const Napi::CallbackInfo& info) {
 void ReleaseInstances(const Napi::CallbackInfo& info) {
   const auto number = static_cast<uint32_t>(NumberOf(info[0]));
   if (const auto inboxes = JavaScriptBackend::Get().Find(number)) {
-    for (const auto& inbox : *inboxes) inbox->Close();
+    for (const auto& inbox : inboxes->list) inbox->Close();
   }
   JavaScriptBackend::Get().Forget(number);
 }

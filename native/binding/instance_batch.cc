@@ -138,6 +138,7 @@ bool InstanceWrap::Write(Napi::Env env, const Run& run, Napi::Array objects) {
   put(entered_);
   int32_t* const stretches = word++;
   *stretches = 0;
+  std::vector<ServedCall> served;
   size_t offset = 0;
   for (size_t at = 0; at < requests.size();) {
     const size_t count = StretchAt(requests, at);
@@ -168,9 +169,15 @@ bool InstanceWrap::Write(Napi::Env env, const Run& run, Napi::Array objects) {
       }
       offset += Aligned(count * size);
     }
+    if (header.call) {
+      header.call->Took(requests[at]->position, static_cast<uint32_t>(count));
+      served.push_back(
+          {static_cast<uint32_t>(at), static_cast<uint32_t>(count), header.call});
+    }
     (*stretches)++;
     at += count;
   }
+  if (!served.empty()) inbox_->NoteServed(entered_, std::move(served));
   return true;
 }
 

@@ -40,6 +40,7 @@ Napi::Function InstanceWrap::Define(Napi::Env env) {
       {"cancelled", &InstanceWrap::Cancelled}, {"detachBuffers", &InstanceWrap::DetachBuffers},
       {"detach", &InstanceWrap::DetachFromJs}, {"part", &InstanceWrap::Part},
       {"room", &InstanceWrap::Room},           {"readers", &InstanceWrap::Readers},
+      {"caller", &InstanceWrap::CallerOf},
   };
   return DefineWrapped(env, "NativeInstance", kMethods);
 }
@@ -241,6 +242,18 @@ Napi::Value InstanceWrap::Readers(const Napi::CallbackInfo& info) {
     count++;
   }
   return Napi::Number::New(env, count);
+}
+
+Napi::Value InstanceWrap::CallerOf(const Napi::CallbackInfo& info) {
+  int32_t position = -1;
+  napi_get_value_int32(info.Env(), info[1], &position);
+  uint32_t number = 0;
+  try {
+    if (!detached_) number = inbox_->NameCaller(Word(info, 0), static_cast<uint32_t>(position));
+  } catch (const std::bad_alloc&) {
+    ThrowNoMemory(info.Env());
+  }
+  return Napi::Number::New(info.Env(), number);
 }
 
 void InstanceWrap::DetachBuffers(const Napi::CallbackInfo& info) {

@@ -58,6 +58,7 @@ class InstanceWrap : public Wrapped<InstanceWrap> {
   // Writes slot and position of requests whose callers have read, or have left, and returns how
   // many. -1: any may have.
   Napi::Value Readers(const Napi::CallbackInfo& info);
+  Napi::Value CallerOf(const Napi::CallbackInfo& info);
   void DetachBuffers(const Napi::CallbackInfo& info);
   void DetachFromJs(const Napi::CallbackInfo& info);
 

@@ -27,6 +27,7 @@
 #include "engine/memory/buffer.h"
 #include "engine/memory/memory_copier.h"
 #include "engine/memory/pool.h"
+#include "engine/request/call_graph.h"
 #include "engine/request/request.h"
 #include "engine/request/response_sink.h"
 #include "engine/request/stream_count.h"
@@ -276,6 +277,8 @@ class Model {
   // Facts about the runtime for users: "library", "version", "intra_op_threads", … Any thread may
   // call it.
   virtual std::map<std::string, std::string> Info() const { return {}; }
+  // The places of its instances, if its batches may make calls; null: they do not.
+  virtual std::shared_ptr<CallPlaces> call_places() const { return nullptr; }
 };
 
 // A runtime. It lives as long as the process.

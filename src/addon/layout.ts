@@ -33,6 +33,10 @@ export const parameterString = 0;
 export const parameterInteger = 1;
 export const parameterDouble = 2;
 export const parameterFlag = 3;
+/** No parameter of the model's: the number of the batch that makes the requests. */
+export const parameterCaller = 4;
+/** In such a number: that its batch makes them was not said. `native/engine/request/call_graph.h` has the same. */
+export const guessedCaller: number = 1 << 30;
 
 /** First word of a timing record. */
 export const recordTimings = -1;

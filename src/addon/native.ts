@@ -436,6 +436,8 @@ export interface NativeInstance {
    * @returns How many there are. -1: each one is to be looked at.
    */
   readers(): number;
+  /** A number for calls that a request (-1: any) of a batch makes, until that ends; 0: it has ended. */
+  caller(slot: number, request: number): number;
   /** Detaches large inputs. */
   detachBuffers(buffers: readonly ArrayBuffer[]): void;
   /** Ends the connection. What it has not answered fails. */

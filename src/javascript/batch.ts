@@ -8,6 +8,7 @@ import { namedValues, type NamedValuesConstructor } from '../tensor/named-values
 import { OutputShapes } from '../tensor/output-shapes.js';
 import { tensorCutter, tensorFactory, type TensorCutter, type TensorFactory } from '../tensor/output.js';
 import type { AnyTensor } from '../tensor/tensor.js';
+import { CallingRequest } from './calling-request.js';
 import type { ModelRequest } from './types.js';
 import { tensorsOf } from './version-spec.js';
 
@@ -28,9 +29,12 @@ interface Extra {
   readonly parameters: readonly (readonly [string, string | number | bigint | boolean])[];
 }
 
-/** Watches for requests that are cancelled. */
-export interface SignalWatch {
+/** What requests need of their instance. */
+export interface RequestHost {
+  /** Watches for a request to be cancelled. */
   watch(request: BatchRequest): void;
+  /** The engine's number for calls of a request, or of any request of its batch (-1); 0: the batch has ended. */
+  caller(batch: Batch, position: number): number;
 }
 
 /** A batch. */
@@ -44,6 +48,8 @@ export class Batch {
   ended = false;
   /** How many of its requests are streams that have not ended. */
   open = 0;
+  /** The engine's numbers for calls of its requests, by position; -1: of any. */
+  readonly callers: Map<number, number> = new Map();
 
   constructor(
     slot: number,
@@ -59,10 +65,10 @@ export class Batch {
 }
 
 /** A request, as the model sees it. */
-export class BatchRequest implements ModelRequest {
+export class BatchRequest extends CallingRequest implements ModelRequest {
   readonly inputs: Readonly<Record<string, AnyTensor>>;
   readonly #said: Said;
-  readonly #watch: SignalWatch;
+  readonly #host: RequestHost;
   #controller: AbortController | undefined;
   /** Its position in the batch. */
   readonly position: number;
@@ -72,10 +78,11 @@ export class BatchRequest implements ModelRequest {
   onCancel: (() => void) | undefined;
   #ended = false;
 
-  constructor(inputs: Readonly<Record<string, AnyTensor>>, said: Said, position: number, watch: SignalWatch) {
+  constructor(inputs: Readonly<Record<string, AnyTensor>>, said: Said, position: number, host: RequestHost) {
+    super();
     this.inputs = inputs;
     this.#said = said;
-    this.#watch = watch;
+    this.#host = host;
     this.position = position;
   }
 
@@ -97,7 +104,7 @@ export class BatchRequest implements ModelRequest {
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
-      this.#watch.watch(this);
+      this.#host.watch(this);
     }
     return this.#controller.signal;
   }
@@ -111,6 +118,10 @@ export class BatchRequest implements ModelRequest {
   end(): void {
     this.#ended = true;
     this.onCancel = undefined;
+  }
+
+  get caller(): number {
+    return this.batch === undefined ? 0 : this.#host.caller(this.batch, this.position);
   }
 
   /** Aborts its signal, if that was asked for. */
@@ -134,9 +145,9 @@ export class BatchReader {
   readonly #batching: boolean;
   readonly #Inputs: NamedValuesConstructor = namedValues();
   readonly #plain: Said;
-  readonly #watch: SignalWatch;
+  readonly #host: RequestHost;
 
-  constructor(config: ModelConfig, watch: SignalWatch) {
+  constructor(config: ModelConfig, host: RequestHost) {
     this.#inputs = tensorsOf(config, 'input').map(({ name, datatype }) => ({
       name,
       cut: tensorCutter(datatype),
@@ -145,7 +156,7 @@ export class BatchReader {
     }));
     this.#outputs = Object.freeze(config.output.map(({ name }) => name));
     this.#batching = config.max_batch_size > 0;
-    this.#watch = watch;
+    this.#host = host;
     this.#plain = { id: '', wanted: this.#outputs, priority: 0, timeoutUs: 0, parameters: Object.freeze({}) };
   }
 
@@ -177,7 +188,7 @@ export class BatchReader {
         made.push(values);
         // Its tensors are put in below.
         const given = values as Record<string, AnyTensor>;
-        requests.push(new BatchRequest(given, said, first + k, this.#watch));
+        requests.push(new BatchRequest(given, said, first + k, this.#host));
       }
       for (let i = 0; i < inputs; i++) {
         const input = this.#inputs[words[at] ?? 0];
@@ -229,7 +240,7 @@ export class BatchReader {
 const watchMs = 10;
 
 /** Aborts the signals of requests whose callers gave them up. An instance has one. */
-export class Signals implements SignalWatch {
+export class Signals implements RequestHost {
   readonly #native: NativeInstance;
   readonly #watched: Set<BatchRequest> = new Set();
   #timer: NodeJS.Timeout | undefined;
@@ -244,6 +255,15 @@ export class Signals implements SignalWatch {
     this.#timer ??= setInterval(() => {
       this.#look();
     }, watchMs).unref();
+  }
+
+  caller(batch: Batch, position: number): number {
+    if (batch.ended) return 0;
+    const known = batch.callers.get(position);
+    if (known !== undefined) return known;
+    const number = this.#native.caller(batch.slot, position);
+    batch.callers.set(position, number);
+    return number;
   }
 
   #look(): void {

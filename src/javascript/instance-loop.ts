@@ -4,6 +4,7 @@
  */
 
 import { performance } from 'node:perf_hooks';
+import { guessedCaller } from '../addon/layout.js';
 import { addon } from '../addon/load.js';
 import {
   instanceAgain,
@@ -35,6 +36,8 @@ export class InstanceLoop {
   readonly #reader: BatchReader;
   readonly #writer: ResultWriter;
   readonly #streams: OutputStreams;
+  readonly #signals: Signals;
+  readonly #underWay: Set<Batch> = new Set();
   /** What belongs to the batch that is being taken. */
   readonly #objects: unknown[] = [];
   /** Batches whose results are awaited. */
@@ -63,15 +66,15 @@ export class InstanceLoop {
     }
     this.#native = native;
     this.#memory = new InstanceMemory(native);
-    const signals = new Signals(native);
-    this.#reader = new BatchReader(config, signals);
+    this.#signals = new Signals(native);
+    this.#reader = new BatchReader(config, this.#signals);
     this.#writer = new ResultWriter(native, this.#memory, spec.model, config);
     this.#streams = new OutputStreams({
       model: spec.model,
       native,
       memory: this.#memory,
       writer: this.#writer,
-      signals,
+      signals: this.#signals,
       wake: this.#drainSoon,
       onEnd: (batch) => {
         this.#finish(batch);
@@ -96,6 +99,14 @@ export class InstanceLoop {
     this.#closed = true;
     this.#native.detach();
     this.#end();
+  }
+
+  /** The engine's number for a call that says no parent: of the batch under way, if that is the only one; else 0. */
+  get caller(): number {
+    const [only] = this.#underWay;
+    if (only === undefined || this.#underWay.size > 1) return 0;
+    const number = this.#signals.caller(only, -1);
+    return number === 0 ? 0 : number | guessedCaller;
   }
 
   readonly #wake = (): void => {
@@ -160,6 +171,7 @@ export class InstanceLoop {
   #run(objects: readonly unknown[]): void {
     const batch = this.#read(objects);
     if (batch === undefined) return;
+    this.#underWay.add(batch);
     let results: unknown;
     try {
       results = this.#model.execute(batch.requests);
@@ -229,6 +241,7 @@ export class InstanceLoop {
 
   #finish(batch: Batch): void {
     batch.ended = true;
+    this.#underWay.delete(batch);
     if (batch.buffers.length > 0) this.#native.detachBuffers(batch.buffers);
   }
 }

@@ -44,8 +44,12 @@ export type TaskOutcome =
   | { readonly failure: Failure }
   | { readonly failure?: undefined; readonly completed?: ModelConfigInput | undefined };
 
-/** Connects this thread to its server. Returns undefined if that is closed. */
-export type Connect = (connection: Connection) => ModelServer | undefined;
+/**
+ * Connects this thread to its server. Returns undefined if that is closed.
+ *
+ * @param caller - Returns the engine's number for calls that say no parent; 0: none.
+ */
+export type Connect = (connection: Connection, caller: () => number) => ModelServer | undefined;
 
 /** Does a task. */
 export async function work(task: CompleteTask | ServeTask, connect: Connect): Promise<TaskOutcome> {
@@ -70,12 +74,13 @@ async function serve(
   prefixOutput(spec.instance.name);
   const model = makeModel(await importModel(spec.model, url));
   let server: ModelServer | undefined;
+  let running: InstanceLoop | undefined;
   await initializeModel(model, spec, portLogger(port, levels), () => {
-    server ??= connection && connect(connection);
+    server ??= connection && connect(connection, () => running?.caller ?? 0);
     if (server) return server;
     throw unreachable(spec.model, connection !== undefined);
   });
-  const loop = new InstanceLoop(spec, model, true);
+  const loop = (running = new InstanceLoop(spec, model, true));
   loop.start();
   void end(loop, model, spec.model, port, () => server);
   return {};

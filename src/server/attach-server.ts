@@ -46,10 +46,15 @@ export async function attachServer(handle: ServerHandle): Promise<InferenceServe
   throw new TritonError('UNAVAILABLE', 'the server is closed');
 }
 
-/** Connects this environment to a server of this process; undefined if it is closed. */
+/**
+ * Connects this environment to a server of this process; undefined if it is closed.
+ *
+ * @param caller - Returns the engine's number of the batch that makes a call, where the call does not say it; 0: none.
+ */
 export function connect(
   { id, captureStacks, metrics }: OwnHandle,
   devices: () => readonly string[],
+  caller?: () => number,
 ): InferenceServer | undefined {
   const native = addon().findServer(id);
   if (!native) return undefined;
@@ -63,6 +68,7 @@ export function connect(
     metrics,
     repositories: undefined,
     devices,
+    caller,
   });
   if (!dispatcher.closed) return server;
   void server.close({ timeoutMs: 0 });

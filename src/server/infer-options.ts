@@ -2,8 +2,9 @@
 
 import { checkKeys, checkObject } from '../argument-checks.js';
 import type { DispatchRequest } from '../dispatch/types.js';
-import { invalidArgument } from '../errors.js';
-import { encodeAttributes } from './request-attributes.js';
+import { invalidArgument, TritonError } from '../errors.js';
+import { CallingRequest } from '../javascript/calling-request.js';
+import { encodeAttributes, withCaller } from './request-attributes.js';
 import type { InferOptions } from './results.js';
 
 const inferKeys: readonly string[] = [
@@ -15,6 +16,7 @@ const inferKeys: readonly string[] = [
   'priority',
   'timeoutUs',
   'parameters',
+  'parent',
 ] satisfies readonly (keyof InferOptions)[];
 
 /** Checked options of requests. Wanted outputs are looked up for the version that serves each request. */
@@ -63,16 +65,19 @@ export class SharedOptions {
  * Checks whatever does not depend on the version.
  *
  * @param shared - The model's.
+ * @param caller - Returns the engine's number of the batch that makes the call, where `parent` is not given; 0: none.
  * @throws {@link TritonError} INVALID_ARG for unknown keys and wrong values.
  */
 export function checkInferOptions(
   model: string,
   options: InferOptions,
   shared: SharedOptions,
+  caller?: () => number,
 ): CheckedOptions {
   checkObject(options, 'infer options');
   checkKeys(options, inferKeys, 'infer options');
-  const { id = '', outputs, signal, ownOutputs = false, into } = options;
+  const { id = '', outputs, ownOutputs = false, into, parent } = options;
+  let { signal } = options;
   const { priority, timeoutUs, parameters } = options;
   const { none } = shared;
   const { pinned } = none.request;
@@ -88,8 +93,20 @@ export function checkInferOptions(
   if (typeof (ownOutputs as unknown) !== 'boolean') {
     throw invalidArgument(`model '${model}': expected true or false for options.ownOutputs`, { model });
   }
+  let called = 0;
+  if (parent !== undefined) {
+    called = callerOf(model, parent);
+    signal = signal ? AbortSignal.any([signal, parent.signal]) : parent.signal;
+  } else if (caller !== undefined) {
+    called = caller();
+  }
   const isPlain =
-    id === '' && outputs === undefined && signal === undefined && !ownOutputs && into === undefined;
+    called === 0 &&
+    id === '' &&
+    outputs === undefined &&
+    signal === undefined &&
+    !ownOutputs &&
+    into === undefined;
   const sharable = isPlain && parameters === undefined;
   const known = sharable ? shared.find(priority, timeoutUs) : undefined;
   if (known !== undefined) return known;
@@ -97,6 +114,7 @@ export function checkInferOptions(
   if (priority !== undefined || timeoutUs !== undefined || parameters !== undefined) {
     attributes = encodeAttributes(model, { priority, timeoutUs, parameters });
   }
+  if (called !== 0) attributes = withCaller(attributes, called);
   if (into !== undefined) {
     checkObject(into, 'infer options.into');
     return { request: request(id, signal, ownOutputs, pinned, attributes), outputs, into: { ...into } };
@@ -108,6 +126,30 @@ export function checkInferOptions(
   const checked = { request: request(id, signal, ownOutputs, pinned, attributes), outputs, into };
   if (sharable) shared.keep(priority, timeoutUs, checked);
   return checked;
+}
+
+/**
+ * The engine's number for calls that a model makes for a request.
+ *
+ * @throws {@link TritonError} INVALID_ARG for something that is no request of a model here, CANCELLED for one that has
+ *   ended.
+ */
+function callerOf(model: string, parent: unknown): number {
+  if (!(parent instanceof CallingRequest)) {
+    throw invalidArgument(
+      `model '${model}': expected a request that execute got, in the same thread, for options.parent`,
+      { model },
+    );
+  }
+  const number = parent.caller;
+  if (number !== 0) return number;
+  throw new TritonError(
+    'CANCELLED',
+    `model '${model}': the request that makes this call (options.parent) has ended`,
+    {
+      model,
+    },
+  );
 }
 
 function request(

@@ -97,10 +97,11 @@ export class InferenceServer implements AsyncDisposable {
         'InferenceServer has no public constructor: use await createServer(modelRepository)',
       );
     }
-    const { native, dispatcher, registry, explicit, captureStacks, metrics, repositories, devices } = parts;
+    const { native, dispatcher, registry, explicit, captureStacks, metrics, repositories, devices, caller } =
+      parts;
     this.#native = native;
     this.#dispatcher = dispatcher;
-    this.#table = new ModelTable(native, dispatcher);
+    this.#table = new ModelTable(native, dispatcher, caller);
     this.#handles = new ModelHandles(native, this.#table);
     this.#registry = registry;
     this.#explicit = explicit;

@@ -78,14 +78,14 @@ export class MapIterator implements AsyncIterableIterator<Yielded>, ItemConsumer
     origin: string,
   ) {
     const { concurrency, outputs, signal, ordered = true, onError = 'throw' } = options;
-    const { priority, timeoutUs, parameters } = options;
+    const { priority, timeoutUs, parameters, parent } = options;
     this.#model = model;
     this.#origin = origin;
     this.#ordered = ordered;
     this.#yieldsErrors = onError === 'yield';
     this.#concurrency = concurrency ?? model.defaultConcurrency;
     this.#refillAt = this.#concurrency - Math.max(1, Math.min(mostAtOnce, this.#concurrency >> 3));
-    const checked = model.check({ outputs, priority, timeoutUs, parameters });
+    const checked = model.check({ outputs, priority, timeoutUs, parameters, parent });
     this.#options = { ...checked, request: { ...checked.request, owner: this } };
     this.#source = new ItemSource(items, this);
     if (!signal) return;

@@ -16,6 +16,7 @@ const mapKeys: readonly string[] = [
   'priority',
   'timeoutUs',
   'parameters',
+  'parent',
 ] satisfies readonly (keyof MapOptions)[];
 
 /**
@@ -32,7 +33,7 @@ export function mapModel(
 ): AsyncIterableIterator<Yielded> {
   checkObject(options, 'map options');
   checkKeys(options, mapKeys, 'map options');
-  const { concurrency, outputs, signal, ordered, onError, priority, timeoutUs, parameters } = options;
+  const { concurrency, outputs, signal, ordered, onError, priority, timeoutUs, parameters, parent } = options;
   if (concurrency !== undefined && (!Number.isSafeInteger(concurrency) || concurrency < 1)) {
     throw new TritonError(
       'INVALID_ARG',
@@ -68,7 +69,17 @@ export function mapModel(
   return new MapIterator(
     model,
     items,
-    { concurrency, outputs: copied(outputs), signal, ordered, onError, priority, timeoutUs, parameters },
+    {
+      concurrency,
+      outputs: copied(outputs),
+      signal,
+      ordered,
+      onError,
+      priority,
+      timeoutUs,
+      parameters,
+      parent,
+    },
     origin,
   );
 }

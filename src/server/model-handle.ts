@@ -30,6 +30,7 @@ export class ModelHandle implements Model {
   readonly #table: ModelTable;
   readonly #server: NativeServer;
   readonly #sharedOptions: SharedOptions;
+  readonly #caller: (() => number) | undefined;
   /** The request of all that only choose the outputs that were chosen last. */
   #lastWanting: { readonly wanted: WantedOutputs; readonly request: DispatchRequest } | undefined;
   #ready: ReadyVersion | undefined;
@@ -41,6 +42,7 @@ export class ModelHandle implements Model {
     this.#server = server;
     this.#table = table;
     this.#sharedOptions = new SharedOptions(version !== undefined);
+    this.#caller = table.caller;
   }
 
   get ready(): boolean {
@@ -84,7 +86,7 @@ export class ModelHandle implements Model {
     const promise = makePromise();
     const settler = takeSettler();
     try {
-      const checked = options === undefined ? this.#sharedOptions.none : this.check(options);
+      const checked = options === undefined ? this.#unsaid() : this.check(options);
       this.sendChecked(inputs, checked, settler, origin);
     } catch (error) {
       settler.reject(withCaller(error, origin));
@@ -107,7 +109,7 @@ export class ModelHandle implements Model {
       this.#begin(
         iterator,
         inputs,
-        options === undefined ? this.#sharedOptions.none : this.check(options),
+        options === undefined ? this.#unsaid() : this.check(options),
         origin,
       );
     } catch (error) {
@@ -307,7 +309,12 @@ export class ModelHandle implements Model {
    * @throws {@link TritonError} INVALID_ARG for unknown keys and wrong values.
    */
   check(options: InferOptions): CheckedOptions {
-    return checkInferOptions(this.name, options, this.#sharedOptions);
+    return checkInferOptions(this.name, options, this.#sharedOptions, this.#caller);
+  }
+
+  /** The options of a request without any. */
+  #unsaid(): CheckedOptions {
+    return this.#caller === undefined ? this.#sharedOptions.none : this.check({});
   }
 }
 

@@ -26,8 +26,12 @@ export class ModelTable {
   /** Requests in flight refer to the table weakly, so that they do not keep a dropped server alive. */
   readonly #self: WeakRef<ModelTable> = new WeakRef(this);
 
-  constructor(server: NativeServer, dispatcher: Dispatcher) {
+  /** Of {@link ServerParts}. */
+  readonly caller: (() => number) | undefined;
+
+  constructor(server: NativeServer, dispatcher: Dispatcher, caller?: () => number) {
     this.#server = server;
+    this.caller = caller;
     this.dispatcher = dispatcher;
   }
 

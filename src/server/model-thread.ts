@@ -29,9 +29,9 @@ function connecting(): Connecting {
   return { connect, usableDevices };
 }
 
-const connectHere: Connect = ({ handle, options }): ModelServer | undefined => {
+const connectHere: Connect = ({ handle, options }, caller): ModelServer | undefined => {
   const { connect, usableDevices } = connecting();
-  return connect(handle, () => usableDevices(options));
+  return connect(handle, () => usableDevices(options), caller);
 };
 
 /** Does a task. */

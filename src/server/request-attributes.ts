@@ -1,6 +1,12 @@
 /** What a request says besides its inputs, as words of its record; `native/engine/port/port_layout.h` has the layout. */
 
-import { parameterDouble, parameterFlag, parameterInteger, parameterString } from '../addon/layout.js';
+import {
+  parameterCaller,
+  parameterDouble,
+  parameterFlag,
+  parameterInteger,
+  parameterString,
+} from '../addon/layout.js';
 import { invalidArgument } from '../errors.js';
 import type { RequestParameters } from './results.js';
 
@@ -67,6 +73,16 @@ export function withId(attributes: Int32Array | undefined, id: string): Int32Arr
   words.set(before);
   words.set(own, before.length);
   words[headWords - 1] = (before[headWords - 1] ?? 0) + 1;
+  return words;
+}
+
+/** The same, and the number of the batch that makes the request. */
+export function withCaller(attributes: Int32Array | undefined, caller: number): Int32Array {
+  const before = attributes?.length ?? headWords;
+  const words = new Int32Array(before + 4);
+  if (attributes) words.set(attributes);
+  words[headWords - 1] = (words[headWords - 1] ?? 0) + 1;
+  words.set([parameterCaller, 0, 4, caller], before);
   return words;
 }
 

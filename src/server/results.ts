@@ -2,6 +2,7 @@
 
 import type { Timings } from '../dispatch/types.js';
 import type { TritonError } from '../errors.js';
+import type { ModelRequest } from '../javascript/types.js';
 import type { AnyTensor } from '../tensor/tensor.js';
 import type { TypedArray } from '../tensor/types.js';
 
@@ -108,6 +109,15 @@ export interface InferOptions<
    * is not interrupted. Other models do not look at it. Triton: `timeout`.
    */
   readonly timeoutUs?: number | undefined;
+  /**
+   * Only for JavaScript models (default: none): the request, as `execute` got it, that the call is made for. When that
+   * is cancelled, so is the call. A call that could be answered only after a request that waits for it rejects at once
+   * with UNAVAILABLE and the models in its message, and one within 32 others with INVALID_ARG. Triton: BLS.
+   *
+   * @example
+   * const { outputs } = await server.infer('encoder', { ids }, { parent: request });
+   */
+  readonly parent?: ModelRequest | undefined;
   /** What the model is told besides. Integers may have 64 bits. Triton: request parameters. */
   readonly parameters?: RequestParameters | undefined;
 }
@@ -154,6 +164,8 @@ export interface MapOptions<
   readonly timeoutUs?: number | undefined;
   /** As in {@link InferOptions}, of every item. */
   readonly parameters?: RequestParameters | undefined;
+  /** As in {@link InferOptions}, of every item. */
+  readonly parent?: ModelRequest | undefined;
 }
 
 /**

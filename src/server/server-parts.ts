@@ -13,6 +13,8 @@ export interface ServerParts {
   readonly registry: Registry | undefined;
   /** Whether models are loaded and unloaded on request. */
   readonly explicit: boolean;
+  /** Returns the engine's number of the batch of a model that makes a call, where the call does not say it; 0: none. */
+  readonly caller?: (() => number) | undefined;
   readonly captureStacks: boolean;
   readonly metrics: ResolvedMetrics;
   /** The repositories of the server, for messages; undefined for a connection. */

@@ -10,6 +10,7 @@ import {
   type InferenceServer as Server,
 } from '../../src/index.js';
 import { byFirst, executing, script } from '../javascript/harness.js';
+import type { ModelRequest, Results } from '../../src/javascript/index.js';
 import { asking, readAll, streaming } from '../streams/harness.js';
 import { failingModel } from '../support/models.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';
@@ -91,6 +92,54 @@ async function askThrice(folder: string, policy: string): Promise<unknown> {
   }
 }
 
+/** A model that calls itself is asked, with so many of its batches at once. */
+async function callsItself(batches: number): Promise<unknown> {
+  const tensor = (name: string) => [{ name, data_type: 'TYPE_FP32', dims: [16] }] as const;
+  const server: Server = await createServer({
+    models: {
+      self: {
+        config: {
+          max_batch_size: 4,
+          input: tensor('x'),
+          output: tensor('y'),
+          parameters: { max_concurrency: { string_value: String(batches) } },
+        },
+        execute: (requests): Promise<Results> =>
+          Promise.all(
+            requests.map(async (parent) => {
+              const { outputs } = await server.infer('self', { x: parent.inputs['x'] }, { parent });
+              return { y: outputs['y'] };
+            }),
+          ),
+      },
+    },
+  });
+  try {
+    return await server.infer('self', { x: row() });
+  } finally {
+    await server.close({ timeoutMs: 0 });
+  }
+}
+
+/** A model is asked, and a call is made for its request when that was answered. */
+async function callsLate(server: Server): Promise<unknown> {
+  let last: ModelRequest | undefined;
+  const tensor = (name: string) => [{ name, data_type: 'TYPE_FP32', dims: [16] }] as const;
+  await using other = await createServer({
+    models: {
+      m: {
+        config: { max_batch_size: 4, input: tensor('x'), output: tensor('y') },
+        execute: (requests) => {
+          [last] = requests;
+          return requests.map(({ inputs }) => ({ y: inputs['x'] }));
+        },
+      },
+    },
+  });
+  await other.infer('m', { x: row() });
+  return server.infer('echo', { x: row() }, { parent: last });
+}
+
 /** For each code, one situation for each message. */
 export const errorSituations: Readonly<Record<string, readonly Situation[]>> = {
   INVALID_ARG: list(
@@ -142,6 +191,9 @@ export const errorSituations: Readonly<Record<string, readonly Situation[]>> = {
       registerBackend('onnxruntime', { execute: () => [] });
     },
     async ({ folder }) => createServer(await writeRepository(folder, { mood: script('export default 7;') })),
+    // JavaScript programs can pass anything.
+    ({ server }) => server.infer('echo', { x: row() }, { parent: {} } as object),
+    () => callsItself(40),
     () => Reflect.construct(InferenceServer, []),
   ),
   NOT_FOUND: list(
@@ -186,6 +238,7 @@ export const errorSituations: Readonly<Record<string, readonly Situation[]>> = {
     ({ folder }) => askThrice(folder, 'max_queue_size: 1'),
     ({ folder }) => askThrice(folder, 'default_timeout_microseconds: 1000'),
     ({ server }) => server.infer('scripted', { x: row(1) }),
+    () => callsItself(1),
     ({ folder }) =>
       writeRepository(folder, { add: onnx() }).then((repository) =>
         createServer(repository, { backendConfig: { onnxruntime: { library: '/no/such/library.so' } } }),
@@ -217,6 +270,7 @@ export const errorSituations: Readonly<Record<string, readonly Situation[]>> = {
       return asked;
     },
     () => createServer('./models', { signal: AbortSignal.abort() }),
+    ({ server }) => callsLate(server),
   ),
   INTERNAL: list(
     ({ server }) => server.infer('failing', { index: [[99n]] }),

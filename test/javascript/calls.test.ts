@@ -8,25 +8,10 @@ import type { InferenceServer, Model } from '../../src/index.js';
 import { createServer } from '../../src/index.js';
 import { floats, onnx, rejection, row, serve, thrown, turn } from '../support/harness.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';
+import { callOf, calling } from './calls.js';
 import { adds, executing, script } from './harness.js';
 
 const explicit = { modelControlMode: 'explicit' } as const;
-
-/** Text of a model that answers each request with what these statements return, which see `server` and `request`. */
-export function calling(body: string, initialize = ''): string {
-  return `export default class {
-    async initialize(context) { this.context = context; const { server } = context; ${initialize} }
-    async execute(requests) {
-      const { server } = this.context;
-      return Promise.all(requests.map(async (request) => { ${body} }));
-    }
-  };`;
-}
-
-/** Statements that call a model with the request's input, and return its output. */
-export const callOf = (model: string, options = ''): string =>
-  `const { outputs } = await server.infer('${model}', { x: request.inputs.x }, { ${options} });
-   return { y: outputs.y };`;
 
 void test('a model calls others by infer, model, stream and map, from execute', async (t) => {
   const server = await serve(t, {

@@ -6,7 +6,8 @@
 
 namespace tritonts {
 
-Inbox::Inbox(std::string model, std::string name, uint32_t concurrency)
+Inbox::Inbox(std::string model, std::string name, uint32_t concurrency,
+             std::shared_ptr<CallPlaces> places)
     : model_(std::move(model)),
       name_(std::move(name)),
       terminated_status_(
@@ -16,6 +17,7 @@ Inbox::Inbox(std::string model, std::string name, uint32_t concurrency)
       unanswered_status_(Status::Internal("model '" + model_ + "': instance '" + name_ +
                                           "' gave no result for this request")),
       concurrency_(concurrency),
+      places_(std::move(places)),
       slots_(concurrency) {
   waiting_.reserve(concurrency);
   for (uint32_t i = concurrency; i > 0; i--) free_.push_back(i - 1);
@@ -26,6 +28,8 @@ Inbox::~Inbox() = default;
 RunRef Inbox::Vacate(uint32_t number) {
   Slot& slot = slots_[number];
   slot.phase = Phase::kFree;
+  slot.served.clear();
+  if (slot.caller) std::exchange(slot.caller, nullptr)->End();
   if (!slot.parted) busy_--;
   slot.ending = slot.parted = false;
   free_.push_back(number);
@@ -145,6 +149,7 @@ bool Inbox::Attach(std::function<void()> wake) {
 void Inbox::Up() {
   Lock lock(mutex_);
   up_ = true;
+  if (!std::exchange(was_up_, true)) places_->Add(concurrency_);
   const RunRef free = TakeUnfreed();
   lock.unlock();
   if (free) free->InstanceFree();
@@ -193,6 +198,23 @@ Run* Inbox::Enter(uint32_t slot) {
   return &*slots_[slot].run;
 }
 
+void Inbox::NoteServed(uint32_t slot, std::vector<ServedCall> served) {
+  const Lock lock(mutex_);
+  slots_[slot].served = std::move(served);
+}
+
+uint32_t Inbox::NameCaller(uint32_t slot, uint32_t position) {
+  const Lock lock(mutex_);
+  if (slot >= slots_.size() || slots_[slot].phase != Phase::kTaken) return 0;
+  Slot& taken = slots_[slot];
+  CallGraph& graph = CallGraph::Get();
+  if (!taken.caller) {
+    taken.caller = graph.Begin(places_, taken.served);
+    if (taken.parted) taken.caller->LeavePlace();
+  }
+  return graph.Name(taken.caller, position);
+}
+
 bool Inbox::Leave(uint32_t slot, bool last) {
   RunRef run;
   RunRef free;
@@ -229,6 +251,7 @@ void Inbox::Part(uint32_t slot) {
       free_.push_back(static_cast<uint32_t>(slots_.size() - 1));
     }
     slots_[slot].parted = true;
+    if (slots_[slot].caller) slots_[slot].caller->LeavePlace();
     busy_--;
     free = TakeUnfreed();
   }

@@ -40,8 +40,10 @@ namespace tritonts {
 
 class Inbox : public std::enable_shared_from_this<Inbox> {
  public:
-  // At most `concurrency` batches are under way at once. Throws std::bad_alloc.
-  Inbox(std::string model, std::string name, uint32_t concurrency);
+  // At most `concurrency` batches are under way at once, in the version's places for batches. Throws
+  // std::bad_alloc.
+  Inbox(std::string model, std::string name, uint32_t concurrency,
+        std::shared_ptr<CallPlaces> places);
   Inbox(const Inbox&) = delete;
   Inbox& operator=(const Inbox&) = delete;
   ~Inbox();
@@ -72,6 +74,11 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
   Next Take(uint32_t* slot, Run** run);
   // Enters a batch that was taken. Null: it has ended.
   Run* Enter(uint32_t slot);
+  // Inside of a batch: notes which of its requests are calls.
+  void NoteServed(uint32_t slot, std::vector<ServedCall> served);
+  // A number for calls that a request of a batch makes (~0u: any of them). 0: the batch has ended.
+  // Throws std::bad_alloc.
+  uint32_t NameCaller(uint32_t slot, uint32_t position);
   // Leaves a batch. With `last` it has ended: what is not answered fails, and the instance may get
   // another one. Returns whether the batch goes on.
   bool Leave(uint32_t slot, bool last);
@@ -99,6 +106,8 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
     Phase phase = Phase::kFree;
     bool ending = false;  // Terminate came while the environment was inside
     bool parted = false;
+    std::vector<ServedCall> served;
+    std::shared_ptr<Caller> caller;  // null: it has made no calls
   };
   // Lists its request in the inbox, which then owns it.
   struct Reader;
@@ -126,6 +135,7 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
   const Status unanswered_status_;
 
   const size_t concurrency_;
+  const std::shared_ptr<CallPlaces> places_;
 
   std::mutex mutex_;                 // guards all below
   std::deque<Slot> slots_;           // as many as may be busy, and the parted ones
@@ -139,6 +149,7 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
   RunRef unfreed_;                // has not said yet that the instance is free
   bool attached_ = false;
   bool up_ = false;
+  bool was_up_ = false;
   bool settling_ = false;
   bool terminated_ = false;
   bool closed_ = false;

@@ -29,13 +29,14 @@ class JavaScriptModel final : public Model {
   ModelDescription Describe() const override { return {}; }
   Status Configure(const ModelIo&) override { return Status::Ok(); }
   bool starts_at_once() const override { return true; }
+  std::shared_ptr<CallPlaces> call_places() const override { return inboxes_->places; }
 
   StatusOr<std::unique_ptr<Instance>> CreateInstance(const InstanceSpec& spec) override {
-    if (spec.index >= inboxes_->size()) {
+    if (spec.index >= inboxes_->list.size()) {
       return Status::Internal("model '" + name_ + "': no inbox is reserved for instance '" +
                               spec.name + "'");
     }
-    return std::unique_ptr<Instance>(new JavaScriptInstance((*inboxes_)[spec.index]));
+    return std::unique_ptr<Instance>(new JavaScriptInstance(inboxes_->list[spec.index]));
   }
 
  private:
@@ -66,9 +67,10 @@ StatusOr<std::unique_ptr<Model>> JavaScriptBackend::Load(const ModelSpec& spec) 
 uint32_t JavaScriptBackend::Reserve(const std::string& model, const std::vector<std::string>& names,
                                     uint32_t concurrency) {
   Inboxes inboxes;
-  inboxes.reserve(names.size());
+  inboxes.places = std::make_shared<CallPlaces>(model);
+  inboxes.list.reserve(names.size());
   for (const std::string& name : names) {
-    inboxes.push_back(std::make_shared<Inbox>(model, name, concurrency));
+    inboxes.list.push_back(std::make_shared<Inbox>(model, name, concurrency, inboxes.places));
   }
   auto shared = std::make_shared<const Inboxes>(std::move(inboxes));
   const std::lock_guard lock(mutex_);

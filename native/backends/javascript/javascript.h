@@ -17,7 +17,11 @@
 
 namespace tritonts {
 
-using Inboxes = std::vector<std::shared_ptr<Inbox>>;
+// Of a version.
+struct Inboxes {
+  std::vector<std::shared_ptr<Inbox>> list;
+  std::shared_ptr<CallPlaces> places;
+};
 
 // Any thread may call any function.
 class JavaScriptBackend final : public Backend {

@@ -90,6 +90,8 @@ void Ensemble::NoteLanding(const Landing& landing, std::span<Request* const> req
 }
 
 bool Ensemble::Admit(FlightStep* step, uint32_t requests) {
+  // A call that waited for its turn could wait for itself.
+  if (step->flight->is_call()) return true;
   // It may have had its turn.
   if (plan_.max_inflight == 0 || requests == 0 || step->admitted > 0) return true;
   std::lock_guard lock(mutex_);

@@ -8,6 +8,7 @@
 
 #include "engine/base/rules.h"
 #include "engine/ensemble/ensemble.h"
+#include "engine/request/call_graph.h"
 #include "engine/running/check_request.h"
 
 namespace tritonts {
@@ -49,6 +50,7 @@ void Flight::Fill(const FlightStep& step, uint32_t position, uint64_t now_ns,
   header->batch_size = 1;
   header->arrival_ns = now_ns;
   header->flush = header_->flush;
+  if (header_->call) header->call = Call::Step(header_->call, binding.version->name());
   header->priority = header_->priority;
   header->timeout_ns = header_->timeout_ns;
   header->parameters = header_->parameters;

@@ -114,6 +114,8 @@ class Flight {
   // Ends all its requests with this status, unless they have failed or landed before.
   void Fail(const Status& status);
 
+  // Whether a model's batch waits for its requests.
+  bool is_call() const { return header_->call != nullptr; }
   uint32_t count() const { return count_; }
   uint32_t index() const { return index_; }
   Ensemble* ensemble() const { return ensemble_; }

@@ -28,7 +28,11 @@ void Flight::Tensor::Clear() {
 
 void Flight::Reset() {
   for (uint32_t i = 0; i < ensemble_->plan().tensors; i++) tensors_[i].Clear();
-  for (size_t i = 0; i < ensemble_->plan().steps.size(); i++) steps_[i].header.ClearInputs();
+  for (size_t i = 0; i < ensemble_->plan().steps.size(); i++) {
+    steps_[i].header.ClearInputs();
+    steps_[i].header.call.reset();
+    for (const auto& header : steps_[i].headers) header->call.reset();
+  }
   bindings_.reset();
 }
 

@@ -8,6 +8,7 @@
 #include "engine/ensemble/ensemble.h"
 #include "engine/ensemble/flight.h"
 #include "engine/ensemble/relay.h"
+#include "engine/request/call_graph.h"
 
 namespace tritonts {
 
@@ -48,6 +49,8 @@ void Flight::AddTimes(uint32_t position, const RequestHeader& header, const Batc
 void Flight::Take(FlightStep* step, const Response& response) {
   const auto position = static_cast<uint32_t>(response.request - step->requests.get());
   if (count_ > 1) step->apart.store(true, std::memory_order_relaxed);
+  const RequestHeader& header = *response.request->header;
+  if (header.call && response.final) header.call->Ended(response.request->position);
   if (response.abandoned) {
     abandoned_.store(true, std::memory_order_relaxed);
     root->abandoned_.store(true, std::memory_order_relaxed);
@@ -102,6 +105,9 @@ void Flight::TakeAlike(FlightStep* step, const AlikeResponses& alike, size_t fir
   const EnsembleStep& plan = ensemble_->plan().steps[step->number];
   const EnsembleBindings::Step& binding = bindings_->steps()[step->number];
   step->times = *alike.timings;
+  if (step->header.call) {
+    for (uint32_t i = 0; i < count_; i++) step->header.call->Ended(i);
+  }
   try {
     for (OutputTensor output : alike.outputs) {
       const int32_t mapping = binding.mapping_of[output.index];

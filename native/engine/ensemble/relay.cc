@@ -5,6 +5,7 @@
 #include "engine/base/clock.h"
 #include "engine/ensemble/ensemble.h"
 #include "engine/ensemble/flight.h"
+#include "engine/request/call_graph.h"
 
 namespace tritonts {
 
@@ -15,6 +16,34 @@ thread_local Relay* current = nullptr;
 
 // How many requests are submitted together. A flight has fewer.
 constexpr size_t kTogether = 1024;
+
+// Refuses calls that must not be submitted, and moves the others to the front. Returns how many
+// these are.
+size_t AdmitCalls(const Executor& executor, std::span<Request*> requests) {
+  size_t kept = 0;
+  for (size_t at = 0; at < requests.size();) {
+    const RequestHeader& header = *requests[at]->header;
+    size_t count = 1;
+    while (at + count < requests.size() && requests[at + count]->header == &header) count++;
+    Response like;
+    try {
+      if (header.call) {
+        like.status = header.call->Admit(executor.call_places(), requests.subspan(at, count));
+      }
+    } catch (const std::bad_alloc&) {
+      like.status = Status::Unavailable("model '" + executor.name() + "': no memory for the call");
+    }
+    if (like.status.ok()) {
+      for (size_t i = 0; i < count; i++) requests[kept++] = requests[at + i];
+    } else {
+      const std::span<Request* const> refused = requests.subspan(at, count);
+      for (Request* request : refused) request->set_state(Request::State::kDone);
+      DeliverEach(refused, like);
+    }
+    at += count;
+  }
+  return kept;
+}
 
 }  // namespace
 
@@ -88,7 +117,9 @@ void Relay::SubmitReady() {
     ready_ = others;
     if (!last_ready_) last_ready_ = last_other;
   }
-  if (count > 0) executor->Submit(std::span(requests).first(count), now, tick_);
+  if (const size_t left = AdmitCalls(*executor, std::span(requests).first(count)); left > 0) {
+    executor->Submit(std::span(requests).first(left), now, tick_);
+  }
 }
 
 void Relay::AnswerLanded() {

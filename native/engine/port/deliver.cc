@@ -5,6 +5,7 @@
 #include "engine/base/abandon.h"
 #include "engine/port/port.h"
 #include "engine/port/writer.h"
+#include "engine/request/call_graph.h"
 
 namespace tritonts {
 
@@ -32,6 +33,7 @@ size_t FailedAlike(std::span<const Response> responses) {
 void Port::TakeBack(Request* request) {
   const RequestHeader& header = *request->header;
   if (header.streams) header.streams[request->position].Forget();
+  if (header.call) header.call->Ended(request->position);
   request->header->ReleaseChunks();
   request->set_state(Request::State::kIdle);
 }

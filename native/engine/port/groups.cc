@@ -7,6 +7,7 @@
 
 #include "engine/backend.h"
 #include "engine/port/port.h"
+#include "engine/request/call_graph.h"
 #include "engine/request/executor.h"
 #include "engine/server/server.h"
 
@@ -78,6 +79,7 @@ Port::Tick* Port::AddTick(uint32_t uid, std::shared_ptr<Executor> executor) {
   tick->executor = std::move(executor);
   tick->requests.clear();
   tick->bytes = 0;
+  tick->has_calls = false;
   return tick;
 }
 
@@ -131,9 +133,10 @@ Status Port::ParseInputs(SubmissionReader* reader, const GroupRecord& record,
 }
 
 Status Port::ParseAttributes(SubmissionReader* reader, const GroupRecord& record,
-                             RequestHeader* header) {
+                             const std::string& model, RequestHeader* header) {
   header->priority = header->timeout_ns = 0;
   header->parameters.clear();
+  if (header->call) header->call.reset();
   if (record.attributes == 0) return Status::Ok();
   AttributesReader attributes;
   if (const char* cut = reader->Attributes(record, &attributes)) return Malformed(cut);
@@ -147,6 +150,10 @@ Status Port::ParseAttributes(SubmissionReader* reader, const GroupRecord& record
   for (; count > 0; count--) {
     ParameterRecord read;
     if (const char* fault = attributes.Parameter(&read)) return Malformed(fault);
+    if (read.kind == layout::kCallerParameter) {
+      header->call = Call::Make(static_cast<uint32_t>(ValueOf<int32_t>(read.value)), model);
+      continue;
+    }
     RequestParameter& parameter = header->parameters.emplace_back();
     parameter.name = read.name;
     if (read.kind == layout::kStringParameter) {
@@ -201,8 +208,10 @@ Status Port::ParseGroup(SubmissionReader* reader, const char* const* slab_source
   std::span<const int32_t> wanted;
   if (const char* cut = reader->Wanted(record, &wanted)) return Malformed(cut);
   header.wanted.assign(wanted.begin(), wanted.end());
-  status = ParseAttributes(reader, record, &header);
+  static const std::string unknown;
+  status = ParseAttributes(reader, record, executor ? executor->name() : unknown, &header);
   if (!status.ok()) return status;
+  tick->has_calls = tick->has_calls || header.call;
   header.accounted_bytes = bytes;
   if (!executor) return Status::Ok();
   tick->bytes = SumBytes(tick->bytes, bytes * record.requests);

@@ -147,6 +147,7 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
     std::shared_ptr<Executor> executor;  // null: the version is gone
     std::vector<Request*> requests;
     uint64_t bytes;  // their charge in the budget
+    bool has_calls;  // some were made by a model's batch
   };
   // A staged block that a request of the tick uses.
   struct TickBlock {
@@ -163,7 +164,7 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
                      const char* const* slab_sources, const Slots::Slot& slot, uint64_t* bytes);
   // What a group says besides its inputs.
   static Status ParseAttributes(SubmissionReader* reader, const GroupRecord& record,
-                                RequestHeader* header);
+                                const std::string& model, RequestHeader* header);
   // The tick's requests for a version. Null: there never was such a version.
   Tick* TickOf(uint32_t uid);
   Tick* AddTick(uint32_t uid, std::shared_ptr<Executor> executor);
@@ -173,6 +174,8 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   void DropTick();
   // Refuses requests to versions that are gone.
   void RefuseGone();
+  // Refuses calls of models that must not be submitted (call_graph.h).
+  void AdmitCalls(Tick* tick);
   // Charges the requests of this tick, and refuses those beyond the limit.
   void Charge();
   // The same for the requests for one version, one by one.

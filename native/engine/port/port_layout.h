@@ -72,6 +72,8 @@ constexpr int32_t kStringParameter = 0;
 constexpr int32_t kIntegerParameter = 1;
 constexpr int32_t kDoubleParameter = 2;
 constexpr int32_t kFlagParameter = 3;
+// No parameter of the model's: the number of the batch that makes the requests (call_graph.h).
+constexpr int32_t kCallerParameter = 4;
 
 // First words of records.
 constexpr int32_t kTimings = -1;

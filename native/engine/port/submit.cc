@@ -6,6 +6,7 @@
 
 #include "engine/base/clock.h"
 #include "engine/port/port.h"
+#include "engine/request/call_graph.h"
 #include "engine/request/executor.h"
 #include "engine/server/server.h"
 
@@ -106,6 +107,32 @@ void Port::Charge() {
   for (size_t i = 0; i < tick_count_; i++) ChargeEach(&ticks_[i]);
 }
 
+void Port::AdmitCalls(Tick* tick) {
+  std::vector<Request*>& requests = tick->requests;
+  size_t kept = 0;
+  for (size_t at = 0; at < requests.size();) {
+    RequestHeader& header = *requests[at]->header;
+    size_t count = 1;
+    while (at + count < requests.size() && requests[at + count]->header == &header) count++;
+    Response like;
+    try {
+      if (header.call) {
+        like.status = header.call->Admit(tick->executor->call_places(),
+                                         std::span(requests).subspan(at, count));
+      }
+    } catch (const std::bad_alloc&) {
+      like.status = no_memory_;
+    }
+    if (like.status.ok()) {
+      for (size_t i = 0; i < count; i++) requests[kept++] = requests[at + i];
+    } else {
+      Refuse(std::span(requests).subspan(at, count), like);
+    }
+    at += count;
+  }
+  requests.resize(kept);
+}
+
 Status Port::Submit(const int32_t* words, size_t count, const char* const* slab_sources, bool run,
                     bool* responded) {
   CheckThread();
@@ -139,6 +166,7 @@ Status Port::Submit(const int32_t* words, size_t count, const char* const* slab_
   inline_tick_.spent_ns = 0;
   for (size_t i = 0; i < tick_count_; i++) {
     Tick& tick = ticks_[i];
+    if (tick.has_calls) AdmitCalls(&tick);
     if (!tick.requests.empty()) {
       tick.executor->Submit(tick.requests, now, run ? &inline_tick_ : nullptr);
     }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -10,6 +11,7 @@
 
 namespace tritonts {
 
+class CallPlaces;
 struct InlineTick;
 struct ModelIo;
 
@@ -29,6 +31,10 @@ class Executor {
   // Fills in what a scheduler goes by: shape_key, level and deadline_ns. Inputs, priority, time-out
   // and arrival must be set.
   virtual void SetQueueKeys(RequestHeader* header) const = 0;
+
+  // Where its batches are that may make calls themselves (call_graph.h); null: none do. Calls are
+  // admitted there before they are submitted.
+  virtual std::shared_ptr<CallPlaces> call_places() const { return nullptr; }
 
   // --- Requests. Takes prepared requests (kSubmitted) of one tick that arrived at `now_ns`. Each
   // one ends with a final response, even if it is refused here. With `tick`, which belongs to the

@@ -16,6 +16,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,6 +30,7 @@
 
 namespace tritonts {
 
+class Call;
 class Executor;
 class Request;
 class ResponseSink;
@@ -74,6 +76,9 @@ struct RequestHeader {
   uint64_t priority = 0;
   uint64_t timeout_ns = 0;
   std::vector<RequestParameter> parameters;
+  // Who waits for the requests, if a model made them while it ran a batch (call_graph.h). Null: no
+  // model did.
+  std::shared_ptr<Call> call;
   // What the executor made of priority and time-out (queue_policy.h): where the requests wait, and
   // until when (NowNs' clock; 0: for ever).
   uint64_t level = 0;

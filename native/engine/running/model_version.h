@@ -86,6 +86,7 @@ class ModelVersion final : public Served,
 
   uint32_t uid() const override { return uid_; }
   const std::string& name() const override { return name_; }
+  std::shared_ptr<CallPlaces> call_places() const override { return call_places_; }
   int64_t version() const { return version_; }
   // Facts about the runtime (Model::Info). Empty if the model is gone or throws.
   std::map<std::string, std::string> Info() const override;
@@ -218,6 +219,7 @@ class ModelVersion final : public Served,
   Backend* const backend_;
   std::unique_ptr<Model> model_;
   const bool starts_at_once_;
+  const std::shared_ptr<CallPlaces> call_places_;  // null: its batches make no calls
   Timer* const timer_;
   const std::function<void()> on_drained_;
   // The statuses of requests that end without a run, made beforehand.

@@ -32,6 +32,7 @@ ModelVersion::ModelVersion(uint32_t uid, std::string name, int64_t version, Back
       backend_(backend),
       model_(std::move(model)),
       starts_at_once_(model_->starts_at_once()),
+      call_places_(model_->call_places()),
       timer_(timer),
       on_drained_(std::move(on_drained)),
       unloaded_(Status::Unavailable("model '" + name_ + "', version " + std::to_string(version_) +

@@ -137,7 +137,7 @@ async function callsLate(server: Server): Promise<unknown> {
     },
   });
   await other.infer('m', { x: row() });
-  return server.infer('echo', { x: row() }, { parent: last });
+  return await server.infer('echo', { x: row() }, { parent: last });
 }
 
 /** For each code, one situation for each message. */

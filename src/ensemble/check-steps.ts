@@ -2,11 +2,8 @@
 
 import { fieldPath, indexPath, keyPath, type ModelConfig } from '../config/index.js';
 import { didYouMean } from '../suggest.js';
-import type { ComposingVersion, FindComposing } from './composing.js';
+import type { ComposingVersion, FindComposing, Note } from './composing.js';
 import { checkOrigins } from './origins.js';
-
-/** Notes a problem at a field. */
-export type Note = (path: string, text: string, code?: 'INVALID_ARG' | 'UNSUPPORTED' | 'UNAVAILABLE') => void;
 
 type Tensor = ModelConfig['input'][number] | ModelConfig['output'][number];
 

@@ -12,9 +12,9 @@ import {
   type ModelConfig,
 } from '../config/index.js';
 import { datatypeNumber } from '../tensor/datatype.js';
-import { checkSteps, type Note } from './check-steps.js';
+import { checkSteps } from './check-steps.js';
 import { isDecoupled, withPolicy } from './origins.js';
-import { graphText, type ComposingVersion, type FindComposing } from './composing.js';
+import { graphText, type ComposingVersion, type FindComposing, type Note } from './composing.js';
 
 /** A compiled ensemble. */
 export interface CompiledEnsemble {

@@ -17,6 +17,9 @@ export interface ComposingVersion {
 /** Finds the served versions of a model, newest first. Undefined: no repository knows the model. */
 export type FindComposing = (model: string) => readonly ComposingVersion[] | undefined;
 
+/** Notes a problem at a field. */
+export type Note = (path: string, text: string, code?: 'INVALID_ARG' | 'UNSUPPORTED' | 'UNAVAILABLE') => void;
+
 /** Names of the models that an ensemble is composed of, each once. */
 export function composingModels(config: ModelConfig): string[] {
   return [...new Set((config.ensemble_scheduling?.step ?? []).map(({ model_name: name }) => name))];

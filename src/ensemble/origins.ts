@@ -4,8 +4,7 @@
  */
 
 import { fieldPath, indexPath, keyPath, type ModelConfig } from '../config/index.js';
-import type { Note } from './check-steps.js';
-import type { ComposingVersion } from './composing.js';
+import type { ComposingVersion, Note } from './composing.js';
 
 /** Whether a step's model gives any number of responses. */
 export function isDecoupled(version: ComposingVersion | undefined): boolean {

@@ -105,7 +105,8 @@ Napi::Value ReserveInstances(const Napi::CallbackInfo& info) {
 Napi::Value AttachInstance(const Napi::CallbackInfo& info) {
   const auto inboxes = JavaScriptBackend::Get().Find(static_cast<uint32_t>(NumberOf(info[0])));
   const auto index = static_cast<size_t>(NumberOf(info[1]));
-  if (!inboxes || index >= inboxes->list.size() || !info[2].IsFunction()) return info.Env().Undefined();
+  if (!inboxes || index >= inboxes->list.size() || !info[2].IsFunction())
+    return info.Env().Undefined();
   const Napi::Value made =
       InstanceWrap::Create(info.Env(), inboxes->list[index], info[2].As<Napi::Function>(),
                            FlagOf(info[3]), static_cast<uint32_t>(NumberOf(info[4])));

@@ -171,8 +171,7 @@ bool InstanceWrap::Write(Napi::Env env, const Run& run, Napi::Array objects) {
     }
     if (header.call) {
       header.call->Took(requests[at]->position, static_cast<uint32_t>(count));
-      served.push_back(
-          {static_cast<uint32_t>(at), static_cast<uint32_t>(count), header.call});
+      served.push_back({static_cast<uint32_t>(at), static_cast<uint32_t>(count), header.call});
     }
     (*stretches)++;
     at += count;

@@ -151,7 +151,8 @@ class World {
     for (int i = 0; i < 12; i++) queue_roots_++;
     while (Act()) {
     }
-    return live_.empty() && std::ranges::all_of(models_, [](const auto& m) { return m.queue.empty(); });
+    return live_.empty() &&
+           std::ranges::all_of(models_, [](const auto& m) { return m.queue.empty(); });
   }
   size_t refused() const { return refused_; }
   size_t admitted() const { return admitted_; }
@@ -199,8 +200,8 @@ class World {
     asking->second = second;
     Model& to = models_[model];
     if (ensemble) {
-      asking->asked = std::make_unique<Asked>(
-          Call::Step(ensemble->asked->header.call, to.places->model()));
+      asking->asked =
+          std::make_unique<Asked>(Call::Step(ensemble->asked->header.call, to.places->model()));
     } else {
       asking->asked = std::make_unique<Asked>(
           Call::Make(CallGraph::Get().Name(by->caller, 0), to.places->model()));

@@ -106,12 +106,7 @@ export class ModelHandle implements Model {
   ): AsyncIterableIterator<InferResult> {
     const iterator = new StreamIterator(this.name);
     try {
-      this.#begin(
-        iterator,
-        inputs,
-        options === undefined ? this.#unsaid() : this.check(options),
-        origin,
-      );
+      this.#begin(iterator, inputs, options === undefined ? this.#unsaid() : this.check(options), origin);
     } catch (error) {
       iterator.reject(withCaller(error, origin));
     }

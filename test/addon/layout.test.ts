@@ -29,6 +29,7 @@ void suite('the layout is that of native/engine/port/port_layout.h', () => {
     parameterInteger: 'IntegerParameter',
     parameterDouble: 'DoubleParameter',
     parameterFlag: 'FlagParameter',
+    parameterCaller: 'CallerParameter',
   } satisfies Partial<Record<keyof typeof layout, string>>;
 
   for (const [name, native] of Object.entries(pairs) as [keyof typeof pairs, string][]) {
@@ -41,12 +42,16 @@ void suite('the layout is that of native/engine/port/port_layout.h', () => {
     const known = new Set(Object.keys(pairs));
     const rest = Object.keys(layout).filter((name) => !known.has(name));
     // Only TypeScript decides how requests are cut into ranges.
-    assert.deepEqual(rest, ['slabMostBytes', 'slabRangeBytes', 'slabUnit', 'streamedBytes']);
+    assert.deepEqual(rest, ['guessedCaller', 'slabMostBytes', 'slabRangeBytes', 'slabUnit', 'streamedBytes']);
   });
 
   test('a response counts as the engine counts it', async () => {
     const counts = await header('request/stream_count.h');
     assert.equal(layout.streamedBytes, constantOf(counts, 'ResponseBytes'));
+  });
+
+  test("a guess of who calls is the engine's", async () => {
+    assert.equal(layout.guessedCaller, constantOf(await header('request/call_graph.h'), 'Guess'));
   });
 
   test('a range of a slab never crosses it', () => {

@@ -19,7 +19,7 @@ export function enumOf(text: string, name: string): Record<string, number> {
 /** The value of `constexpr … kName = …;`: a number, a shift of two numbers, or a negative number. */
 export function constantOf(text: string, name: string): number {
   const expression = new RegExp(
-    `\\bconstexpr \\w+ k${name} = (?:size_t\\{(\\d+)\\}|(-?\\d+))(?: << (\\d+))?;`,
+    `\\bconstexpr \\w+ k${name} = (?:size_t\\{(\\d+)\\}|(-?\\d+)u?)(?: << (\\d+))?;`,
   ).exec(text);
   assert.ok(expression, `no constant k${name}`);
   return Number(expression[1] ?? expression[2]) * 2 ** Number(expression[3] ?? 0);

@@ -40,8 +40,8 @@ namespace tritonts {
 
 class Inbox : public std::enable_shared_from_this<Inbox> {
  public:
-  // At most `concurrency` batches are under way at once, in the version's places for batches. Throws
-  // std::bad_alloc.
+  // At most `concurrency` batches are under way at once, in the version's places for batches.
+  // Throws std::bad_alloc.
   Inbox(std::string model, std::string name, uint32_t concurrency,
         std::shared_ptr<CallPlaces> places);
   Inbox(const Inbox&) = delete;

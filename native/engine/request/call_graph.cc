@@ -154,9 +154,9 @@ Status Call::Admit(std::shared_ptr<CallPlaces> places, std::span<Request* const>
   waiting_ = left_ = static_cast<uint32_t>(requests.size());
   if (graph.GoesOn(this)) return Status::Ok();
   graph.Close(this);
-  return Status::Unavailable("model '" + model_ +
-                             "': it could answer only after a request that waits for this call: " +
-                             Chain());
+  return Status::Unavailable(
+      "model '" + model_ +
+      "': it could answer only after a request that waits for this call: " + Chain());
 }
 
 void Call::Took(uint32_t first, uint32_t count) {
@@ -192,8 +192,7 @@ void CallGraph::See(Caller* caller) {
 
 bool CallGraph::GoesOn(Call* call) {
   const auto has_place = [](const Call& one) {
-    return one.waiting_ == 0 || !one.places_ ||
-           one.places_->callers_.size() < one.places_->count_;
+    return one.waiting_ == 0 || !one.places_ || one.places_->callers_.size() < one.places_->count_;
   };
   if (has_place(*call) && call->runs_.empty() && call->steps_.empty()) return true;
   search_++;

@@ -70,8 +70,8 @@ class Caller {
   friend class CallGraph;
   std::shared_ptr<CallPlaces> places_;
   std::vector<ServedCall> serves_;  // does not change until the end
-  std::vector<uint32_t> numbers_;  // those that Name gave
-  std::vector<Call*> open_;        // not owned: calls end before their headers are used again
+  std::vector<uint32_t> numbers_;   // those that Name gave
+  std::vector<Call*> open_;         // not owned: calls end before their headers are used again
   bool ended_ = false;
   // Of a search.
   uint64_t seen_ = 0;
@@ -88,8 +88,8 @@ class Call {
   // its batch has ended. Throws std::bad_alloc.
   static std::shared_ptr<Call> Make(uint32_t number, const std::string& model);
 
-  // Lets these requests of its header be submitted to a model with these places (null: batches of it
-  // make no calls). Not ok: why they must not be. Called once. Throws std::bad_alloc.
+  // Lets these requests of its header be submitted to a model with these places (null: batches of
+  // it make no calls). Not ok: why they must not be. Called once. Throws std::bad_alloc.
   Status Admit(std::shared_ptr<CallPlaces> places, std::span<Request* const> requests);
   // Requests from this position on were taken by an instance.
   void Took(uint32_t first, uint32_t count);
@@ -103,10 +103,10 @@ class Call {
   // The models from the first caller to this call.
   std::string Chain() const;
 
-  std::string model_;             // that is called
-  std::string by_;                // that makes the call
-  std::shared_ptr<Call> within_;  // the one that `by_` serves with it; null: it serves others
-  uint32_t depth_ = 1;            // calls of models from the first one on
+  std::string model_;               // that is called
+  std::string by_;                  // that makes the call
+  std::shared_ptr<Call> within_;    // the one that `by_` serves with it; null: it serves others
+  uint32_t depth_ = 1;              // calls of models from the first one on
   std::shared_ptr<Caller> caller_;  // null: a step's
   bool gone_ = false;               // its batch had ended before
   // Guarded by the graph's mutex.

@@ -7,6 +7,7 @@
 
 #include "backends/javascript/inbox.h"
 #include "check.h"
+#include "engine/request/call_graph.h"
 
 namespace tritonts::test {
 
@@ -43,7 +44,7 @@ class CountedRun final : public Run {
   void EndResponses(uint32_t) override {}
   void Release(uint32_t) override {}
   void Reschedule(uint32_t) override { rescheduled++; }
-  std::optional<Unread> UnreadOf(uint32_t) override { return std::nullopt; }
+  std::optional<Unread> UnreadOf(uint32_t, uint32_t) override { return std::nullopt; }
   bool AwaitRead(uint32_t, uint32_t, std::shared_ptr<ReadListener>) override { return false; }
   void InstanceFree() override { freed++; }
 
@@ -65,7 +66,8 @@ class CountedRun final : public Run {
 };
 
 struct Bench {
-  explicit Bench(uint32_t concurrency = 1) : inbox("m", "m_0", concurrency) {}
+  explicit Bench(uint32_t concurrency = 1)
+      : inbox("m", "m_0", concurrency, std::make_shared<CallPlaces>("m")) {}
   // Attaches an environment whose model serves.
   void Serve() {
     CHECK(inbox.Attach([this] { woken++; }));

@@ -163,7 +163,7 @@ struct InboxBench {
     // The instance's end closes the inbox.
   }
   void Begin() {
-    environment = std::make_unique<Environment>((*JavaScriptBackend::Get().Find(number))[0]);
+    environment = std::make_unique<Environment>(JavaScriptBackend::Get().Find(number)->list[0]);
   }
   uint32_t Ask(PortClient* from, int32_t count) {
     return from->Write(bench.uid, 1, {{0, {1, 1}, BytesOf<int32_t>({count})}});

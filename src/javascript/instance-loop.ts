@@ -173,18 +173,21 @@ export class InstanceLoop {
     if (batch === undefined) return;
     this.#underWay.add(batch);
     let results: unknown;
+    let waits: boolean;
     try {
       results = this.#model.execute(batch.requests);
+      waits = isThenable(results);
     } catch (error) {
       this.#fail(batch, error);
       return;
     }
-    if (!isThenable(results)) {
+    if (!waits) {
       this.#give(batch, results);
       return;
     }
     this.#awaited++;
-    results.then(
+    // This makes a promise like any other of a thenable that throws, or settles twice.
+    Promise.resolve(results).then(
       (settled: unknown) => {
         this.#give(batch, settled);
         this.#settled();
@@ -223,7 +226,14 @@ export class InstanceLoop {
   }
 
   #give(batch: Batch, results: unknown): void {
-    const streams = this.#writer.give(batch, results);
+    let streams: ReturnType<ResultWriter['give']>;
+    try {
+      streams = this.#writer.give(batch, results);
+    } catch (error) {
+      // A getter or a proxy among the results has thrown.
+      this.#fail(batch, error);
+      return;
+    }
     if (streams.length === 0) {
       this.#finish(batch);
       return;

@@ -36,6 +36,8 @@ export interface VersionSource {
 }
 
 const unloadMs = 30_000;
+/** How long a model of this environment may take to end when its requests have ended, in milliseconds. */
+const endMs = 1000;
 
 /** See the head of this file. */
 export class JavaScriptVersion {
@@ -134,7 +136,9 @@ export class JavaScriptVersion {
     this.#here = undefined;
     addon().releaseInstances(this.inboxes);
     if (here) {
-      await here.loop.ended;
+      let timer: NodeJS.Timeout | undefined;
+      await Promise.race([here.loop.ended, new Promise((resolve) => (timer = setTimeout(resolve, endMs)))]);
+      clearTimeout(timer);
       here.loop.detach();
       try {
         await here.model.finalize?.();

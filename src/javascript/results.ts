@@ -149,6 +149,7 @@ export class ResultWriter {
   #plan(encoded: EncodedInputs, rows: number, all: number): Together | undefined {
     const outputs = [];
     let offset = 0;
+    let words = 2;
     for (let index = 0; index < this.#outputs.length; index++) {
       const shape = encoded.shapes[index];
       if (shape === undefined) continue;
@@ -156,9 +157,12 @@ export class ResultWriter {
       if (this.#outputs[index]?.isBytes === true || rowBytes * rows >= largeBytes) return undefined;
       outputs.push({ index, tail: shape.slice(1), rowBytes, offset });
       offset += (rowBytes * all + 7) & ~7;
+      words += 4 + shape.length;
     }
     // Whoever grows the memory loses what is in it, and nothing is in it now.
-    if (offset > this.#memory.bytes.buffer.byteLength) this.#memory.grow(0, offset);
+    if (words > this.#memory.words.length || offset > this.#memory.bytes.buffer.byteLength) {
+      this.#memory.grow(words, offset);
+    }
     return { outputs };
   }
 
@@ -209,7 +213,13 @@ export class ResultWriter {
 
   /** What is wrong with a result is the model's fault, not the caller's. */
   faultOf(error: unknown): Failure {
-    return { code: 'INTERNAL', message: error instanceof Error ? error.message : String(error) };
+    let message = 'something that cannot be read';
+    try {
+      message = String(error instanceof Error ? error.message : error);
+    } catch {
+      // Nothing that a model throws may leave this.
+    }
+    return { code: 'INTERNAL', message };
   }
 
   /**

@@ -36,6 +36,12 @@ export class BodyReader {
    *   given back with {@link release}.
    */
   collect(request: IncomingMessage, align: number, done: BodyDone, gone: () => void): void {
+    if (request.readableEnded || request.destroyed) {
+      // No event comes any more: somebody has read it, or the client left before it came here.
+      if (request.readableEnded) done(wasRead(), nothing);
+      else gone();
+      return;
+    }
     const length = request.headers['content-length'];
     const expected = length === undefined ? undefined : Number(length);
     const fail = (error: TritonError): void => {
@@ -129,7 +135,8 @@ export class BodyReader {
       ended = true;
       done(undefined, body ?? nothing);
     });
-    request.on('error', () => {
+    request.on('error', () => undefined); // 'close' comes in any case, and without an error, too.
+    request.on('close', () => {
       if (ended) return;
       this.#held -= expected;
       gone();
@@ -174,7 +181,8 @@ export class BodyReader {
     };
     request.on('data', onData);
     request.on('end', onEnd);
-    request.on('error', () => {
+    request.on('error', () => undefined);
+    request.on('close', () => {
       if (over) return;
       drop();
       gone();
@@ -187,6 +195,10 @@ export class BodyReader {
     if (chunks < mostChunks) return undefined;
     return invalidArgument(`the request's body has more than ${mostChunks} chunks, which is the limit`);
   }
+}
+
+function wasRead(): TritonError {
+  return new TritonError('INTERNAL', 'the body was read before: put the handler before body parsers');
 }
 
 /** Memory of its own in which byte `align` lies at a multiple of 8. */

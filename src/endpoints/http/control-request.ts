@@ -34,7 +34,8 @@ export function readLoadRequest(body: Buffer): LoadRequest {
     if (name === 'config') config = readString('parameters.config', value);
     else if (name.startsWith(filePrefix)) {
       const text = readString(`parameters.${name}`, value);
-      if (!/^[A-Za-z0-9+/\s]*=*\s*$/.test(text)) throw invalidArgument(`parameter '${name}' is not base64`);
+      if (/[^A-Za-z0-9+/=\s]/.test(text) || /=\s*[^=\s]/.test(text))
+        throw invalidArgument(`parameter '${name}' is not base64`);
       files.set(name.slice(filePrefix.length), Buffer.from(text, 'base64'));
     } else {
       throw new TritonError(

@@ -143,22 +143,21 @@ export async function sendEvents(
 ): Promise<void> {
   const { response, client } = exchange;
   let begun = false;
-  const begin = (status: number): void => {
-    if (!begun) exchange.head(status, [...eventHeaders]);
-    begun = true;
+  /** Whether events may follow: nobody else has answered, and the client is there. */
+  const begin = (status: number): boolean => {
+    begun ||= exchange.head(status, [...eventHeaders]);
+    return begun && !client.gone && !response.writableEnded;
   };
   try {
     for await (const result of responses) {
       const event = `data: ${writeGenerated(result)}\n\n`;
-      begin(200);
-      if (client.gone) return;
+      if (!begin(200)) break; // This ends the request.
       if (!response.write(event)) await drained(exchange);
     }
     begin(200);
   } catch (error) {
     const event = `data: ${JSON.stringify({ error: asTritonError(error).message })}\n\n`;
-    begin(400);
-    if (!client.gone) response.write(event);
+    if (begin(400)) response.write(event);
   }
   response.end();
   exchange.finish();
@@ -168,12 +167,12 @@ export async function sendEvents(
 function drained({ response, client }: Exchange): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
-      response.off('drain', done);
+      response.off('drain', done).off('close', done);
       forget();
       resolve();
     };
     const forget = client.onGone(done);
-    response.once('drain', done);
-    if (client.gone) done();
+    response.once('drain', done).once('close', done);
+    if (client.gone || response.destroyed) done();
   });
 }

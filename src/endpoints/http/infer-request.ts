@@ -120,8 +120,8 @@ function readInputs(list: readonly unknown[], part: BinaryPart): Record<string, 
   // fromEntries defines what it is given, so `__proto__` is a name like others.
   const inputs = Object.fromEntries(entries);
   if (entries.length === 1 || Object.keys(inputs).length === entries.length) return inputs;
-  const names = entries.map(([name]) => name);
-  const twice = names.find((name, i) => names.indexOf(name) !== i);
+  const seen = new Set<string>();
+  const [twice] = entries.find(([name]) => seen.size === seen.add(name).size) ?? [];
   throw invalidArgument(`input '${twice}' is given twice`, { tensor: twice });
 }
 

@@ -11,13 +11,22 @@ function float(value: number): string {
   return text;
 }
 
+/** The most elements of a tensor in JSON: each is a string of its own for a moment. */
+const mostElements = 1 << 22;
+
 /**
  * The elements, in row-major order.
  *
- * @throws {@link TritonError} INVALID_ARG for FP16 and BF16, as in Triton, and for BYTES that are no text: these go as
+ * @throws {@link TritonError} INVALID_ARG for a tensor that is too large for JSON, for FP16 and BF16, as in Triton, and for BYTES that are no text: these go as
  *   binary data.
  */
 export function elementTexts(name: string, tensor: AnyTensor): string[] {
+  if (tensor.data.length > mostElements) {
+    throw invalidArgument(
+      `output '${name}' has ${tensor.data.length} elements, and JSON takes at most ${mostElements}: ask for it as binary data`,
+      { tensor: name },
+    );
+  }
   switch (tensor.datatype) {
     case 'FP32':
     case 'FP64':

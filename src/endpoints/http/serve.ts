@@ -2,7 +2,7 @@
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { checkKeys, checkObject, expected } from '../../argument-checks.js';
 import { TritonError } from '../../errors.js';
@@ -103,14 +103,24 @@ export async function serveHttp(
   const { signal } = checked;
   let closing: Promise<void> | undefined;
   const handler = new HttpHandler(server, checked, () => closing !== undefined);
+  const connections = new Connections();
   const http = createHttpServer(checked, (request, response) => {
+    connections.begun(request, response);
     handler.handle(request, response, undefined);
   });
-  http.on('clientError', answerBroken);
+  const onConnection = (socket: Socket): void => {
+    connections.add(socket);
+  };
+  http.on('connection', onConnection).on('secureConnection', onConnection);
+  http.on('clientError', (error, socket) => {
+    // Its bytes would come before, or in the midst of, those of another answer.
+    if (connections.isAnswering(socket)) socket.destroy();
+    else answerBroken(error, socket);
+  });
   const isAborted = (): boolean => signal?.aborted === true;
   if (isAborted()) throw cancelled(signal);
   await listen(http, checked);
-  const close = (timeoutMs: number): Promise<void> => (closing ??= drain(http, timeoutMs));
+  const close = (timeoutMs: number): Promise<void> => (closing ??= drain(http, connections, timeoutMs));
   const onAbort = (): void => {
     void close(defaultCloseMs);
   };
@@ -206,19 +216,71 @@ function listen(http: Server, { port, host }: CheckedServeOptions): Promise<void
   });
 }
 
-function drain(http: Server, timeoutMs: number): Promise<void> {
+/** The connections: who waits for an answer, and whom nobody would miss. */
+class Connections {
+  readonly #all: Set<Socket> = new Set();
+  /** How many answers have not left, by the connection. */
+  readonly #answers: WeakMap<Duplex, number> = new WeakMap();
+  /** What came last, by the connection. */
+  readonly #last: WeakMap<Duplex, { readonly request: IncomingMessage; readonly response: ServerResponse }> =
+    new WeakMap();
+  #closing = false;
+
+  add(socket: Socket): void {
+    this.#all.add(socket);
+    socket.once('close', () => {
+      this.#all.delete(socket);
+    });
+  }
+
+  begun(request: IncomingMessage, response: ServerResponse): void {
+    const { socket } = request;
+    this.#answers.set(socket, (this.#answers.get(socket) ?? 0) + 1);
+    this.#last.set(socket, { request, response });
+    response.once('close', () => {
+      const left = (this.#answers.get(socket) ?? 1) - 1;
+      this.#answers.set(socket, left);
+      if (left === 0 && this.#closing) socket.destroySoon();
+    });
+  }
+
+  /** Whether what is written to it now would be taken for another answer than that of the request that is arriving. */
+  isAnswering(socket: Duplex): boolean {
+    const answers = this.#answers.get(socket) ?? 0;
+    if (answers !== 1) return answers > 1;
+    const last = this.#last.get(socket);
+    return last === undefined || last.request.complete || last.response.headersSent;
+  }
+
+  /** Ends those that have all their answers, and those that never said a word; from now on each ends with its last answer. */
+  endIdle(): void {
+    this.#closing = true;
+    for (const socket of this.#all)
+      if (socket.bytesRead === 0 || this.#answers.get(socket) === 0) socket.destroy();
+  }
+
+  /** Those in their TLS handshake, too, of which `closeAllConnections` does not know. */
+  endAll(): void {
+    for (const socket of this.#all) socket.destroy();
+  }
+}
+
+function drain(http: Server, connections: Connections, timeoutMs: number): Promise<void> {
   return new Promise((resolve) => {
     // 2^31 - 1 is the longest that a timer takes.
     const timer = setTimeout(
       () => {
-        http.closeAllConnections();
+        connections.endAll();
       },
       Math.min(timeoutMs, 2 ** 31 - 1),
     );
+    // Node's, which close() calls, cuts off answers that were handed over and have not left yet.
+    http.closeIdleConnections = () => {
+      connections.endIdle();
+    };
     http.close(() => {
       clearTimeout(timer);
       resolve();
     });
-    http.closeIdleConnections();
   });
 }

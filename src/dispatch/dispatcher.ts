@@ -12,6 +12,7 @@ import { headerEpoch } from '../addon/layout.js';
 import type { NativePort, NativeServer } from '../addon/native.js';
 import { TritonError } from '../errors.js';
 import type { EncodedInputs } from '../tensor/encoded.js';
+import type { WireArray } from '../tensor/views.js';
 import { Cancellation } from './cancellation.js';
 import { Completions, type Owner } from './completions.js';
 import { Delivery } from './delivery.js';
@@ -30,6 +31,9 @@ import { SentStream, type Canceller } from './streams.js';
 import { Submission } from './submission.js';
 import type { DispatcherOptions, DispatchRequest, DispatchTarget, Origin, Waiter } from './types.js';
 
+/** Differs from every epoch. */
+const unread = -2;
+
 /** See the head of this file. `Dispatcher.attach` creates one. */
 export class Dispatcher implements Owner, Canceller {
   readonly #native: NativePort;
@@ -46,6 +50,11 @@ export class Dispatcher implements Owner, Canceller {
   readonly #hold: LoopHold;
   #flushScheduled = false;
   #detached = false;
+  /**
+   * What {@link epoch} was when this tick read it; -2 before. Each request compares it, so it is a plain
+   * property. What a tick misses is seen in the next one.
+   */
+  tickEpoch: number = unread;
 
   private constructor(native: NativePort, { maxInFlightBytes, captureStacks }: DispatcherOptions) {
     this.captureStacks = captureStacks;
@@ -91,7 +100,10 @@ export class Dispatcher implements Owner, Canceller {
    * port was closed. Each request compares it, so nothing else is checked for each request.
    */
   get epoch(): number {
-    return this.#header.epochOf(this.#flushScheduled);
+    const { epoch } = this.#header;
+    // Without a flush ahead, nothing would end the tick.
+    if (this.#flushScheduled) this.tickEpoch = epoch;
+    return epoch;
   }
 
   /** Whether the server closes or is closed. */
@@ -107,6 +119,7 @@ export class Dispatcher implements Owner, Canceller {
   /** Sets `closed`. Requests in flight go on. */
   refuse(): void {
     this.#header.refuse();
+    this.tickEpoch = unread;
   }
 
   /**
@@ -135,6 +148,26 @@ export class Dispatcher implements Owner, Canceller {
     return group;
   }
 
+  /**
+   * As {@link send}, for a request that is like the one before: the tick's last request was for the same
+   * version with the same options and shape. Most requests of a busy tick are.
+   *
+   * @param shape - Of the only input, as the encoder keeps it: equal shapes are one array.
+   * @param data - The elements of the only input, which the version's encoder has checked.
+   * @returns False if it is not like that. Nothing has happened then.
+   * @throws {@link TritonError} INVALID_ARG for an array that another thread has just made longer.
+   */
+  join(
+    target: DispatchTarget,
+    shape: readonly number[],
+    data: WireArray,
+    request: DispatchRequest,
+    waiter: Waiter<unknown>,
+  ): boolean {
+    if (request.signal !== undefined || this.captureStacks) return false;
+    return this.#groups.join(target, shape, data, request, waiter);
+  }
+
   /** The request of a waiter that was just sent, and is in this group. */
   sentStream(group: Group, waiter: Waiter<unknown>): SentStream {
     return new SentStream(this.#native, this, group, waiter);
@@ -148,6 +181,7 @@ export class Dispatcher implements Owner, Canceller {
    */
   flush(run = false): void {
     this.#flushScheduled = false;
+    this.tickEpoch = unread;
     this.#groups.close();
     if (this.#submission.empty || this.#detached) return;
     this.#submit(run);
@@ -194,7 +228,7 @@ export class Dispatcher implements Owner, Canceller {
     this.flush();
     this.#detached = true;
     this.#delivery.detach();
-    this.#header.refuse();
+    this.refuse();
     const reason = { concerns: () => true, error: () => error };
     for (const group of this.#groups.all) {
       if (group.target !== undefined) this.#rejections.add(new DoomedGroup(group, reason));

@@ -7,7 +7,7 @@
 
 import { TritonError } from '../errors.js';
 import type { EncodedInputs } from '../tensor/encoded.js';
-import { copyInto } from '../tensor/views.js';
+import { copyInto, type WireArray } from '../tensor/views.js';
 import { Group, nobody } from './group.js';
 import type { Submission } from './submission.js';
 import type { DispatchRequest, DispatchTarget, Waiter } from './types.js';
@@ -84,6 +84,31 @@ export class Groups {
     }
     group.waiters[group.count++] = waiter;
     return group;
+  }
+
+  /**
+   * Adds a request to the open group if it is like the group's first and has one input, without writing down
+   * what it is like. See `Dispatcher.join`.
+   */
+  join(
+    target: DispatchTarget,
+    shape: readonly number[],
+    data: WireArray,
+    request: DispatchRequest,
+    waiter: Waiter<unknown>,
+  ): boolean {
+    const group = this.#open;
+    if (group === undefined || group.target !== target || group.count === group.room) return false;
+    if (group.request !== request || group.shapes[0] !== shape) return false;
+    const view = group.views[0];
+    if (view === undefined) return false;
+    try {
+      copyInto(view, data, group.count * (group.lengths[0] ?? 0));
+    } catch (error) {
+      throw this.#grown(group, target, error);
+    }
+    group.waiters[group.count++] = waiter;
+    return true;
   }
 
   /** How many requests were sent and have not ended. */

@@ -20,16 +20,10 @@ export class Header {
     this.#epochs = this.#words;
   }
 
-  /**
-   * The number of changes of the table of models; -1 after {@link refuse}.
-   *
-   * @param again - Whether this tick has read it before. The first read of a tick is atomic. The others are
-   *   plain, at a sixth of the cost; what they miss is seen in the next tick.
-   */
-  epochOf(again: boolean): number {
+  /** The number of changes of the table of models; -1 after {@link refuse}. */
+  get epoch(): number {
     const epochs = this.#epochs;
-    if (epochs === undefined) return this.#native.headerWord(headerEpoch);
-    return again ? (epochs[headerEpoch] ?? 0) : Atomics.load(epochs, headerEpoch);
+    return epochs ? Atomics.load(epochs, headerEpoch) : this.#native.headerWord(headerEpoch);
   }
 
   /** Whether the server closes or is closed, or {@link refuse} was called. */

@@ -4,7 +4,8 @@
  */
 
 import { datatypeOf, deepFreeze, type ModelConfig } from '../config/index.js';
-import type { DispatchTarget, Timings } from '../dispatch/types.js';
+import type { Dispatcher } from '../dispatch/dispatcher.js';
+import type { DispatchRequest, DispatchTarget, Origin, Timings, Waiter } from '../dispatch/types.js';
 import { invalidArgument, TritonError } from '../errors.js';
 import type { VersionDescriptor } from '../registry/published.js';
 import { classify } from '../tensor/classification.js';
@@ -16,7 +17,7 @@ import type { Inputs } from '../tensor/inputs.js';
 import type { AnyTensor } from '../tensor/tensor.js';
 import { compileReshape, type Reshape } from '../tensor/reshape.js';
 import type { TypedArray } from '../tensor/types.js';
-import type { ViewKind } from '../tensor/views.js';
+import type { ViewKind, WireArray } from '../tensor/views.js';
 import type { TensorMetadata } from './metadata.js';
 import type { InferOptions, InferResult } from './results.js';
 import { namedValues, type NamedValuesConstructor } from '../tensor/named-values.js';
@@ -48,6 +49,8 @@ export class ReadyVersion implements DispatchTarget {
   readonly decoupled: boolean;
   /** Whether its model is told the ids of requests. */
   readonly takesIds: boolean;
+  /** Whether a request without wanted outputs is sent as it is. */
+  readonly isPlain: boolean;
   readonly notes: readonly string[];
   /** How long it took to load. */
   readonly loadSeconds: number;
@@ -79,6 +82,7 @@ export class ReadyVersion implements DispatchTarget {
     this.config = config;
     this.decoupled = config.model_transaction_policy?.decoupled ?? false;
     this.takesIds = descriptor.takesIds;
+    this.isPlain = !this.decoupled && !this.takesIds;
     this.notes = Object.freeze([...descriptor.notes]);
     this.instances = deepFreeze(descriptor.instances);
     const batch = config.max_batch_size > 0 ? [-1] : [];
@@ -134,6 +138,36 @@ export class ReadyVersion implements DispatchTarget {
       if (shape !== undefined) shapes[i] = this.#reshapes[i]?.(shape) ?? shape;
     }
     return encoded;
+  }
+
+  /**
+   * Sends a request of a version that {@link isPlain}. See `Dispatcher.send`.
+   *
+   * @throws {@link TritonError} Any code, for a request that cannot be sent. Its waiter is not called then.
+   */
+  send(
+    dispatcher: Dispatcher,
+    inputs: Inputs,
+    request: DispatchRequest,
+    waiter: Waiter<unknown>,
+    origin: Origin,
+  ): void {
+    const encoder = this.#encoder;
+    // The inputs must be copied before any code of the caller runs again, so nothing may come in between.
+    if (!encoder.hasOne || this.#reshaped) {
+      dispatcher.send(this, this.encode(inputs), request, waiter, origin);
+      return;
+    }
+    const value = encoder.readOnly(inputs);
+    const shape = encoder.shapeOf(value);
+    if (shape === undefined) {
+      dispatcher.send(this, encoder.encodeValue(value), request, waiter, origin);
+      return;
+    }
+    // It has a shape, so its class is the input's.
+    const data = value as WireArray;
+    if (dispatcher.join(this, shape, data, request, waiter)) return;
+    dispatcher.send(this, encoder.encodeShaped(data, shape), request, waiter, origin);
   }
 
   rowsOf({ shapes }: EncodedInputs): number {

@@ -14,7 +14,7 @@ import { NestedPath, type Nested } from './nested-path.js';
 import { planInputs, type InputPlan, type RequestSpec } from './plan.js';
 import { ShortPath } from './short-path.js';
 import type { Inputs } from './inputs.js';
-import { byteLengthOf, kindOf } from './views.js';
+import { byteLengthOf, kindOf, type WireArray } from './views.js';
 
 /** An input whose objects and lists have been read. */
 class Read {
@@ -64,15 +64,44 @@ export class InputEncoder {
    * @throws {@link TritonError} INVALID_ARG, with model and tensor, for whatever the model does not take.
    */
   encode(inputs: Inputs, rows = 1): EncodedInputs {
+    if (this.#only !== undefined) return this.encodeValue(this.readOnly(inputs), rows);
     const encoded = this.#encoded;
-    const only = this.#only;
-    if (only !== undefined) {
-      const value = this.#reader.readOnly(inputs, this.#onlyName);
-      if (!only.encode(value, rows, encoded, 0)) this.#encodeOnly(only, value);
-      return encoded;
-    }
     const values = this.#reader.readAll(inputs);
     if (!this.#encodeShort(values)) this.#encodeRead(values);
+    return encoded;
+  }
+
+  /** Whether the model has one input. Its requests may then be encoded by the three methods that follow. */
+  get hasOne(): boolean {
+    return this.#only !== undefined;
+  }
+
+  /**
+   * What the caller passed for the only input.
+   *
+   * @throws {@link TritonError} INVALID_ARG for unknown and missing names.
+   */
+  readOnly(inputs: Inputs): unknown {
+    return this.#reader.readOnly(inputs, this.#onlyName);
+  }
+
+  /** The shape of a value that {@link readOnly} returned, if it is a typed array to be copied as it is. */
+  shapeOf(value: unknown): readonly number[] | undefined {
+    return this.#only?.shapeFor(value, 1);
+  }
+
+  /** {@link encode} for a value that has this shape by {@link shapeOf}. */
+  encodeShaped(data: WireArray, shape: readonly number[]): EncodedInputs {
+    const encoded = this.#encoded;
+    encoded.set(0, shape, data, byteLengthOf(data));
+    return encoded;
+  }
+
+  /** {@link encode} for a value that {@link readOnly} returned. */
+  encodeValue(value: unknown, rows = 1): EncodedInputs {
+    const encoded = this.#encoded;
+    const only = this.#only;
+    if (only !== undefined && !only.encode(value, rows, encoded, 0)) this.#encodeOnly(only, value);
     return encoded;
   }
 

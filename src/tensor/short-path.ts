@@ -48,24 +48,37 @@ export class ShortPath {
    * @returns False if the fast path does not handle it.
    */
   encode(value: unknown, batch: number, encoded: EncodedInputs, input: number): boolean {
+    const shape = this.shapeFor(value, batch);
+    if (shape === undefined) return false;
+    // It has a shape, so its class is `wire`.
+    const view = value as WireArray;
+    encoded.set(input, shape, view, lengthOf(view) * this.#elementBytes);
+    return true;
+  }
+
+  /**
+   * The shape of a typed array that can be copied as it is; undefined if the fast path does not handle it.
+   *
+   * @param batch - The batch, if this input is {@link open}.
+   */
+  shapeFor(value: unknown, batch: number): readonly number[] | undefined {
     const kind = kindOf(value);
-    if (kind === undefined || kind !== this.#wire) return false;
+    if (kind === undefined || kind !== this.#wire) return undefined;
     // It has a kind, so it is a typed array.
     const view = value as TypedArray;
     const count = lengthOf(view);
-    let shape: readonly number[];
+    // To ask whether a small array is shared would move it off V8's heap (see views.ts).
+    if (count * this.#elementBytes > onHeapBytes && isShared(view)) return undefined;
     if (this.open) {
       const rest = count / (batch * this.#fixedCount);
       // An empty array may be a detached one.
       if (count === 0 || this.#plan.variableDims > 1 || Math.trunc(rest) !== rest || rest > maxDim)
-        return false;
-      shape = this.#shapes.withVariable(batch, rest);
-    } else {
-      const rows = count / this.#fixedCount;
-      if (!(rows >= 1 && rows <= this.#maxBatch && Math.trunc(rows) === rows)) return false;
-      shape = this.#shapes.ofBatch(rows);
+        return undefined;
+      return this.#shapes.withVariable(batch, rest);
     }
-    return this.#take(view, count, shape, encoded, input);
+    const rows = count / this.#fixedCount;
+    if (!(rows >= 1 && rows <= this.#maxBatch && Math.trunc(rows) === rows)) return undefined;
+    return this.#shapes.ofBatch(rows);
   }
 
   /** The shape of an input; undefined if the fast path does not handle it. Code of the caller may run. */
@@ -86,18 +99,8 @@ export class ShortPath {
     const count = lengthOf(view);
     let expected = 1;
     for (let i = 0; i < shape.length; i++) expected *= shape[i] ?? 0;
-    return count === expected && count > 0 && this.#take(view, count, shape, encoded, input);
-  }
-
-  #take(
-    view: TypedArray,
-    count: number,
-    shape: readonly number[],
-    encoded: EncodedInputs,
-    input: number,
-  ): boolean {
+    if (count !== expected || count === 0) return false;
     const byteLength = count * this.#elementBytes;
-    // To ask whether a small array is shared would move it off V8's heap (see views.ts).
     if (byteLength > onHeapBytes && isShared(view)) return false;
     // Its class is `wire`.
     encoded.set(input, shape, view as WireArray, byteLength);

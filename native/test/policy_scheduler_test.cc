@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <deque>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,12 @@ struct Arrival {
   uint32_t rows = 1;
   int64_t shape = 0;
 };
+
+// Whether the queue took the request.
+bool Append(LevelQueue* queue, Request* request) {
+  Status refused;
+  return queue->Append({&request, 1}, &refused) == 1;
+}
 
 class Bench {
  public:
@@ -259,6 +266,76 @@ TEST(policy_scheduler_finds_the_shortest_time_wherever_it_waits) {
   CHECK_EQ(bench.Next(60), Names{"ever"});
 }
 
+TEST(policy_scheduler_takes_neighbours_in_as_it_takes_one_after_the_other) {
+  std::mt19937 dice(3);
+  for (int round = 0; round < 200; round++) {
+    const OnTimeout action = dice() % 2 ? OnTimeout::kReject : OnTimeout::kDelay;
+    const auto policies =
+        std::make_shared<const QueuePolicies>(Levels(3, 2, Policy(action, dice() % 3 * 9, true)));
+    struct Side {
+      explicit Side(const std::shared_ptr<const QueuePolicies>& policies) : queue(policies, "m") {}
+      LevelQueue queue;
+      std::deque<RequestHeader> headers;
+      std::deque<Request> requests;
+      std::vector<Request*> all;
+    };
+    Side singly(policies);
+    Side together(policies);
+    uint64_t now = 0;
+    for (int step = 0; step < 12; step++) {
+      const uint32_t stretches = 1 + dice() % 3;
+      std::vector<Request*> neighbours;
+      for (uint32_t i = 0; i < stretches; i++) {
+        const uint32_t count = 1 + dice() % 5;
+        const uint64_t level = 1 + dice() % 3;
+        const uint64_t deadline = dice() % 2 ? now + 1 + dice() % 20 : 0;
+        for (Side* side : {&singly, &together}) {
+          RequestHeader& header = side->headers.emplace_back();
+          header.level = level;
+          header.deadline_ns = deadline;
+          for (uint32_t one = 0; one < count; one++) {
+            side->requests.emplace_back().header = &header;
+            side->all.push_back(&side->requests.back());
+            if (side == &together) neighbours.push_back(side->all.back());
+          }
+        }
+      }
+      // As a version does: who is refused is left out, and the next ones are tried.
+      for (size_t i = 0; i < neighbours.size(); i++) {
+        Append(&singly.queue, singly.all[singly.all.size() - neighbours.size() + i]);
+      }
+      for (std::span<Request* const> left = neighbours; !left.empty();) {
+        Status refused;
+        const size_t taken = together.queue.Append(left, &refused);
+        CHECK(taken == left.size() || refused.code() == Code::kUnavailable);
+        left = left.subspan(std::min(left.size(), taken + 1));
+      }
+      now += dice() % 6;
+      for (Side* side : {&singly, &together}) {
+        Decision decision;
+        side->queue.Expire(now, &decision);
+      }
+      if (!singly.queue.empty() && dice() % 2) {
+        singly.queue.Remove(singly.queue.front());
+        together.queue.Remove(together.queue.front());
+      }
+      CHECK_EQ(singly.queue.size(), together.queue.size());
+      for (size_t i = 0; i < singly.all.size(); i++) {
+        CHECK_EQ(singly.all[i]->queued, together.all[i]->queued);
+        CHECK_EQ(singly.all[i]->delayed, together.all[i]->delayed);
+      }
+      const Request* other = together.queue.front();
+      for (const Request* one = singly.queue.front(); one; one = one->next, other = other->next) {
+        const auto place = [](const Side& side, const Request* request) {
+          return std::find(side.all.begin(), side.all.end(), request) - side.all.begin();
+        };
+        CHECK_EQ(place(singly, one), place(together, other));
+      }
+      CHECK(other == nullptr);
+    }
+  }
+}
+
 TEST(policy_scheduler_expires_in_few_steps_whatever_order_the_deadlines_have) {
   constexpr uint32_t kCount = 4096;  // a walk over all of them at each expiry: 8 million
   constexpr uint64_t kSteps = uint64_t{kCount} * 4 * 13;
@@ -277,7 +354,7 @@ TEST(policy_scheduler_expires_in_few_steps_whatever_order_the_deadlines_have) {
       header.deadline_ns = at_ns;
       Request& request = requests.emplace_back();
       request.header = &header;
-      CHECK(queue.Append(&request).ok());
+      CHECK(Append(&queue, &request));
     }
     for (uint64_t now = 1; now <= kCount; now++) {
       // A quarter leaves before, from anywhere.
@@ -318,11 +395,11 @@ TEST(policy_scheduler_expires_requests_of_one_header_wherever_they_wait) {
         header.level = 1;
         header.deadline_ns = 10 - i / 3;
         requests[i].header = &header;
-        CHECK(queue.Append(&requests[i]).ok());
+        CHECK(Append(&queue, &requests[i]));
       }
       for (const size_t i : again) {
         queue.Remove(&requests[i]);
-        CHECK(queue.Append(&requests[i]).ok());
+        CHECK(Append(&queue, &requests[i]));
       }
       for (const size_t i : out) queue.Remove(&requests[i]);
       Request* taken = nullptr;
@@ -407,7 +484,7 @@ TEST(policy_scheduler_keeps_few_levels_that_nobody_waits_in) {
     header.level = level;
     Request* const request = &requests.emplace_back();
     request->header = &header;
-    CHECK(queue.Append(request).ok());
+    CHECK(Append(&queue, request));
     return request;
   };
   for (uint64_t level = 1; level <= 1000; level++) queue.Remove(append(level));

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 
 #include "engine/request/request.h"
 
@@ -24,15 +25,19 @@ class RequestQueue {
     size_++;
   }
 
-  // Puts a request behind another one; null: at the head.
-  void InsertBehind(Request* before, Request* request) {
+  // Puts requests, at least one, behind another one; null: at the head.
+  void InsertBehind(Request* before, std::span<Request* const> requests) {
     Request* const after = before ? before->next : head_;
-    request->previous = before;
-    request->next = after;
-    (before ? before->next : head_) = request;
-    (after ? after->previous : tail_) = request;
-    request->queued = true;
-    size_++;
+    (before ? before->next : head_) = requests.front();
+    (after ? after->previous : tail_) = requests.back();
+    for (Request* request : requests) {
+      request->previous = before;
+      if (before) before->next = request;
+      request->queued = true;
+      before = request;
+    }
+    before->next = after;
+    size_ += requests.size();
   }
 
   // Removes `count` requests that follow each other in the queue, from `first` on, and writes them

@@ -57,28 +57,30 @@ void LevelQueue::ForgetEmpty() {
   most_kept_ = std::max(kMostKept, 2 * levels_.size());
 }
 
-void LevelQueue::Insert(Request* request, Level* level) {
-  Part& part = PartOf(*request, level);
-  const Request* behind = part.last;
-  if (!behind && request->delayed) behind = level->in_time.last;
+void LevelQueue::Insert(std::span<Request* const> requests, Level* level) {
+  Part& part = PartOf(*requests.front(), level);
+  Request* behind = part.last;
+  if (!behind && requests.front()->delayed) behind = level->in_time.last;
   // The first of its level: behind the one before that has any. `level` is the recent one.
   for (auto other = recent_; !behind && other != levels_.begin();) {
     --other;
     const Level& before = other->second;
     behind = before.delayed.last ? before.delayed.last : before.in_time.last;
   }
-  list_.InsertBehind(const_cast<Request*>(behind), request);
-  if (part.size++ == 0) part.first = request;
-  part.last = request;
+  list_.InsertBehind(behind, requests);
+  if (part.size == 0) part.first = requests.front();
+  part.size += requests.size();
+  part.last = requests.back();
 }
 
-void LevelQueue::NoteDeadline(Request* request, const Level& level) {
-  RequestHeader::Waiting& waiting = request->header->waiting;
+void LevelQueue::NoteDeadline(std::span<Request* const> requests, const Level& level) {
+  RequestHeader* const header = requests.front()->header;
+  RequestHeader::Waiting& waiting = header->waiting;
   if (waiting.count == 0) {
-    HeapOf(level).Add(request->header);
-    waiting.first = request;
+    HeapOf(level).Add(header);
+    waiting.first = requests.front();
   }
-  waiting.count++;
+  waiting.count += static_cast<uint32_t>(requests.size());
 }
 
 void LevelQueue::ForgetDeadline(Request* first, size_t count) {
@@ -92,14 +94,35 @@ void LevelQueue::ForgetDeadline(Request* first, size_t count) {
   waiting.first = first;
 }
 
-Status LevelQueue::Append(Request* request) {
-  Level& level = MakeLevel(request->header->level);
-  const uint64_t most = level.policy->max_queue_size;
-  if (most > 0 && level.size() >= most) return level.full;
-  request->delayed = false;
-  if (has_deadlines_ && Expires(*request)) NoteDeadline(request, level);
-  Insert(request, &level);
-  return Status::Ok();
+size_t LevelQueue::Append(std::span<Request* const> requests, Status* refused) noexcept {
+  for (size_t taken = 0; taken < requests.size();) {
+    const RequestHeader* const header = requests[taken]->header;
+    size_t alike = 1;
+    while (taken + alike < requests.size() && requests[taken + alike]->header == header) alike++;
+    size_t count = 0;
+    try {
+      count = AppendAlike(requests.subspan(taken, alike), refused);
+    } catch (const std::bad_alloc&) {
+      *refused = Status::NoMemory();
+    }
+    taken += count;
+    if (count < alike) return taken;
+  }
+  return requests.size();
+}
+
+size_t LevelQueue::AppendAlike(std::span<Request* const> requests, Status* refused) {
+  Level& level = MakeLevel(requests.front()->header->level);
+  if (const uint64_t most = level.policy->max_queue_size; most > 0) {
+    const size_t room = most - std::min<uint64_t>(most, level.size());
+    if (room < requests.size()) *refused = level.full;
+    requests = requests.first(std::min(room, requests.size()));
+    if (requests.empty()) return 0;
+  }
+  for (Request* request : requests) request->delayed = false;
+  if (has_deadlines_ && Expires(*requests.front())) NoteDeadline(requests, level);
+  Insert(requests, &level);
+  return requests.size();
 }
 
 void LevelQueue::Leave(Part* part, const Request* first, const Request* last, size_t count) {
@@ -157,7 +180,7 @@ void LevelQueue::ExpireHeader(RequestHeader* header, Decision* decision) {
       list_.Remove(request);
       if (delays) {
         request->delayed = true;
-        Insert(request, &level);
+        Insert({&request, 1}, &level);
       } else {
         decision->expire.push_back(request);
       }

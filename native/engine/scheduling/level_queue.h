@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "engine/base/status.h"
@@ -44,8 +45,9 @@ class LevelQueue {
   // How many levels are kept.
   size_t levels() const { return levels_.size(); }
 
-  // UNAVAILABLE where the level is full. Throws std::bad_alloc.
-  Status Append(Request* request);
+  // Takes requests in, in order, and returns how many. The one after these was refused, with the
+  // status that `refused` is set to: UNAVAILABLE where its level is full, or no memory.
+  size_t Append(std::span<Request* const> requests, Status* refused) noexcept;
   void Remove(Request* request);
   // Takes `count` requests out from `first` on, which are in the queue one after the other.
   void TakeNeighbours(Request* first, size_t count, Request** taken);
@@ -89,10 +91,12 @@ class LevelQueue {
   Level& MakeLevel(uint64_t number);
   // Forgets the levels that have no requests.
   void ForgetEmpty();
-  // Behind the last one of its part.
-  void Insert(Request* request, Level* level);
-  // Notes the deadline of a request that is to be appended. Throws std::bad_alloc.
-  void NoteDeadline(Request* request, const Level& level);
+  // Append for requests of one header. Throws std::bad_alloc; then none of them was taken in.
+  size_t AppendAlike(std::span<Request* const> requests, Status* refused);
+  // Behind the last one of their part, which is the same for all.
+  void Insert(std::span<Request* const> requests, Level* level);
+  // Notes the deadline of requests of one header that are to be appended. Throws std::bad_alloc.
+  void NoteDeadline(std::span<Request* const> requests, const Level& level);
   // `count` requests of one header, which follow each other and are in the queue still, leave it
   // before their deadline.
   void ForgetDeadline(Request* first, size_t count);

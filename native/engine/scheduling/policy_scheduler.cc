@@ -9,7 +9,13 @@ PolicyScheduler::PolicyScheduler(DynamicPolicy policy, std::shared_ptr<const Que
     : rule_(std::move(policy)), queue_(std::move(queue), std::move(model)) {}
 
 Status PolicyScheduler::Enqueue(Request* request, uint64_t /*now_ns*/) {
-  return queue_.Append(request);
+  Status refused;
+  return queue_.Append({&request, 1}, &refused) == 1 ? Status::Ok() : refused;
+}
+
+size_t PolicyScheduler::EnqueueSome(std::span<Request* const> requests, uint64_t /*now_ns*/,
+                                    Status* refused) {
+  return queue_.Append(requests, refused);
 }
 
 void PolicyScheduler::Expire(uint64_t now_ns, Decision* decision) {

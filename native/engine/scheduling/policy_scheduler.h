@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "engine/scheduling/batch_rule.h"
@@ -21,6 +22,7 @@ class PolicyScheduler final : public Scheduler {
                   std::string model);
 
   Status Enqueue(Request* request, uint64_t now_ns) override;
+  size_t EnqueueSome(std::span<Request* const> requests, uint64_t now_ns, Status* refused) override;
   void Expire(uint64_t now_ns, Decision* decision) override;
   void Next(uint32_t instance, uint64_t now_ns, Decision* decision) override;
   void Finished(uint32_t instance, uint64_t now_ns) override;

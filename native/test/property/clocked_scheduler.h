@@ -28,6 +28,11 @@ class ClockedScheduler final : public Scheduler {
     Note();
     return status;
   }
+  size_t EnqueueSome(std::span<Request* const> requests, uint64_t, Status* refused) override {
+    const size_t taken = inner_->EnqueueSome(requests, view_->now_ns, refused);
+    Note();
+    return taken;
+  }
   void Expire(uint64_t, Decision* decision) override {
     inner_->Expire(view_->now_ns, decision);
     Note();

@@ -85,6 +85,13 @@ export interface ServerOptions {
    * `--load-model`.
    */
   readonly loadModels?: readonly string[] | undefined;
+  /** The server's name in its metadata (default: 'tritonts'). Triton: `--id`. */
+  readonly id?: string | undefined;
+  /**
+   * Whether the server is ready only when every model is that should be served (default true). With false it is
+   * ready while it is up. Triton: `--strict-readiness`.
+   */
+  readonly strictReadiness?: boolean | undefined;
   /**
    * Whether what a configuration leaves out is completed from the model's file (default true). Triton:
    * `--disable-auto-complete-config`.
@@ -175,6 +182,8 @@ export interface ResolvedOptions {
   readonly exitOnError: boolean;
   readonly modelControlMode: 'none' | 'explicit';
   readonly loadModels: readonly string[];
+  readonly id: string;
+  readonly strictReadiness: boolean;
   readonly autoCompleteConfig: boolean;
   readonly instanceKind: 'cpu' | undefined;
   readonly modelLoadConcurrency: number;

@@ -20,6 +20,8 @@ const keys = [
   'exitOnError',
   'modelControlMode',
   'loadModels',
+  'id',
+  'strictReadiness',
   'autoCompleteConfig',
   'instanceKind',
   'modelLoadConcurrency',
@@ -214,6 +216,9 @@ export function resolveOptions(
     );
   }
 
+  const id: unknown = options.id ?? 'tritonts';
+  if (typeof id !== 'string' || id === '') throw expected('a name', 'options.id', id);
+
   const trusted: unknown = options.trustedFolders ?? [];
   if (!Array.isArray(trusted)) throw expected('an array of folders', 'options.trustedFolders', trusted);
 
@@ -232,6 +237,8 @@ export function resolveOptions(
     modelControlMode: mode,
     // Each entry was checked just above.
     loadModels: [...(loadModels as readonly string[])],
+    id,
+    strictReadiness: boolean(options.strictReadiness ?? true, 'options.strictReadiness'),
     autoCompleteConfig: boolean(options.autoCompleteConfig ?? true, 'options.autoCompleteConfig'),
     instanceKind,
     modelLoadConcurrency: integer(options.modelLoadConcurrency ?? 4, 1, 'options.modelLoadConcurrency'),

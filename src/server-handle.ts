@@ -22,6 +22,10 @@ export interface ServerHandle {
   readonly id: number;
   /** The server's option of this name. */
   readonly captureStacks: boolean;
+  /** The server's option `id`. */
+  readonly name: string;
+  /** The server's option of this name. */
+  readonly strictReadiness: boolean;
   /** What {@link InferenceServer.metrics} shows. */
   readonly metrics: ResolvedMetrics;
   /** The same as in {@link ServerMetadata}. */
@@ -31,10 +35,13 @@ export interface ServerHandle {
 /** What a server's own threads need of it. They find its devices themselves, as that takes a while. */
 export type OwnHandle = Omit<ServerHandle, 'devices'>;
 
+/** What every environment's connection to a server has of its options. */
+export type SharedOptions = Pick<ServerHandle, 'captureStacks' | 'name' | 'strictReadiness' | 'metrics'>;
+
 /** The handle of a server, without its devices. */
 export function ownHandle(
   native: NativeServer,
-  { captureStacks, metrics }: Pick<ServerHandle, 'captureStacks' | 'metrics'>,
+  { captureStacks, name, strictReadiness, metrics }: SharedOptions,
 ): OwnHandle {
   return {
     tritonts: 'server',
@@ -42,6 +49,8 @@ export function ownHandle(
     engine: addon().engineId(),
     id: native.id(),
     captureStacks,
+    name,
+    strictReadiness,
     metrics,
   };
 }

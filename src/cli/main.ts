@@ -3,14 +3,12 @@
 
 import { TritonError } from '../errors.js';
 import { packageVersion } from '../version.js';
-import { check } from './check.js';
-import { init } from './init.js';
 import { printable, printableLine } from '../printable.js';
-import { types } from './declare-models.js';
 
 const help = `tritonts ${packageVersion}: an inference server inside a Node.js process
 
 Usage:
+  tritonts serve --model-repository=<folder> …    serve models over the network, with tritonserver's flags
   tritonts check <repository>… [--json]           check every model of a repository as loading it would
   tritonts init digits [repository]               copy an example model, and print a program that uses it
   tritonts types <repository>… [--output <file>]  declare the models to TypeScript, by name
@@ -23,12 +21,15 @@ Run 'tritonts <command> --help' for a command's options.`;
 async function main(args: readonly string[]): Promise<number> {
   const [command, ...rest] = args;
   switch (command) {
+    // A command loads what it needs, and nothing of the others.
+    case 'serve':
+      return (await import('./serve/serve.js')).serve(rest);
     case 'check':
-      return check(rest);
+      return (await import('./check.js')).check(rest);
     case 'init':
-      return init(rest);
+      return (await import('./init.js')).init(rest);
     case 'types':
-      return types(rest);
+      return (await import('./declare-models.js')).types(rest);
     case '--version':
     case '-v':
       console.log(packageVersion);

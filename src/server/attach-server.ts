@@ -52,7 +52,7 @@ export async function attachServer(handle: ServerHandle): Promise<InferenceServe
  * @param caller - Returns the engine's number of the batch that makes a call, where the call does not say it; 0: none.
  */
 export function connect(
-  { id, captureStacks, metrics }: OwnHandle,
+  { id, captureStacks, name, strictReadiness, metrics }: OwnHandle,
   devices: () => readonly string[],
   caller?: () => number,
 ): InferenceServer | undefined {
@@ -65,6 +65,8 @@ export function connect(
     registry: undefined,
     explicit: false,
     captureStacks,
+    name,
+    strictReadiness,
     metrics,
     repositories: undefined,
     devices,

@@ -96,8 +96,10 @@ async function create(
   const native = createEngine(resolved);
   // Models do not keep a server that the program has dropped.
   const made: { server?: WeakRef<InferenceServer> } = {};
+  const { captureStacks, strictReadiness, metrics } = resolved;
+  const shared = { captureStacks, name: resolved.id, strictReadiness, metrics };
   const registry = new Registry(native, resolved, {
-    handle: ownHandle(native, resolved),
+    handle: ownHandle(native, shared),
     server: () => {
       const known = made.server?.deref();
       if (known) return known;
@@ -110,8 +112,7 @@ async function create(
     dispatcher,
     registry,
     explicit: resolved.modelControlMode === 'explicit',
-    captureStacks: resolved.captureStacks,
-    metrics: resolved.metrics,
+    ...shared,
     repositories: [...resolved.repositories, ...resolved.models.keys()],
     devices: () => usableDevices(resolved),
   });

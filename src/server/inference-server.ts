@@ -8,7 +8,6 @@ import { invalidArgument, TritonError } from '../errors.js';
 import type { ServerOptions } from '../options.js';
 import { CustomMetrics, type Metric, type MetricOptions } from '../metrics/custom.js';
 import { Machine } from '../metrics/machine.js';
-import type { ResolvedMetrics } from '../metrics/metrics-config.js';
 import { metricsText } from '../metrics/metrics-text.js';
 import type { LoadModelOptions } from '../registry/override.js';
 import type { Registry } from '../registry/registry.js';
@@ -32,7 +31,7 @@ import {
   type CloseOptions,
   type UnloadModelOptions,
 } from './server-arguments.js';
-import { ownHandle, type ServerHandle } from '../server-handle.js';
+import { ownHandle, type ServerHandle, type SharedOptions } from '../server-handle.js';
 import type { ServerParts } from './server-parts.js';
 import { serverStatistics } from './statistics.js';
 import { failedStream } from './stream-iterator.js';
@@ -76,9 +75,8 @@ export class InferenceServer implements AsyncDisposable {
   }
 
   #handle: ServerHandle | undefined;
-  readonly #captureStacks: boolean;
+  readonly #shared: SharedOptions;
   readonly #devices: () => readonly string[];
-  readonly #metrics: ResolvedMetrics;
   readonly #machine: Machine;
   readonly #custom: CustomMetrics = new CustomMetrics();
   readonly #native: NativeServer;
@@ -97,17 +95,16 @@ export class InferenceServer implements AsyncDisposable {
         'InferenceServer has no public constructor: use await createServer(modelRepository)',
       );
     }
-    const { native, dispatcher, registry, explicit, captureStacks, metrics, repositories, devices, caller } =
-      parts;
+    const { native, dispatcher, registry, explicit, repositories, devices, caller } = parts;
+    const { captureStacks, name, strictReadiness, metrics } = parts;
     this.#native = native;
     this.#dispatcher = dispatcher;
     this.#table = new ModelTable(native, dispatcher, caller);
     this.#handles = new ModelHandles(native, this.#table);
     this.#registry = registry;
     this.#explicit = explicit;
-    this.#captureStacks = captureStacks;
+    this.#shared = { captureStacks, name, strictReadiness, metrics };
     this.#devices = devices;
-    this.#metrics = metrics;
     this.#machine = new Machine(metrics.intervalMs);
     watchServer(this.#table, { native, dispatcher, repositories });
   }
@@ -124,22 +121,22 @@ export class InferenceServer implements AsyncDisposable {
     // Attached connections end on their own.
     if (this.#registry) forgetServer(this.#dispatcher);
     this.#handle ??= Object.freeze({
-      ...ownHandle(this.#native, { captureStacks: this.#captureStacks, metrics: this.#metrics }),
+      ...ownHandle(this.#native, this.#shared),
       devices: Object.freeze([...this.#devices()]),
     });
     return this.#handle;
   }
 
   /**
-   * Whether every model that should be served is ready. Triton: `TRITONSERVER_ServerIsReady` with strict
-   * readiness.
+   * Whether every model that should be served is ready; with `strictReadiness: false`, whether the server is up.
+   * Triton: `TRITONSERVER_ServerIsReady`.
    *
    * @example
    * response.statusCode = server.ready ? 200 : 503;
    */
   get ready(): boolean {
     if (this.#closing || this.#dispatcher.closed) return false;
-    return isReady(indexOf(this.#table));
+    return !this.#shared.strictReadiness || isReady(indexOf(this.#table));
   }
 
   /**
@@ -254,7 +251,7 @@ export class InferenceServer implements AsyncDisposable {
   metadata(): ServerMetadata {
     this.#table.checkOpen();
     return {
-      name: 'tritonts',
+      name: this.#shared.name,
       version: packageVersion,
       extensions: this.#explicit
         ? ['model_repository', 'model_configuration', 'statistics']
@@ -378,12 +375,12 @@ export class InferenceServer implements AsyncDisposable {
       [...(this.#table.entry(model)?.ready ?? [])]
         .reverse()
         .flatMap(({ uid, version, config, loadSeconds }) => {
-          const metrics = this.#native.metrics(uid, this.#metrics.quantiles);
+          const metrics = this.#native.metrics(uid, this.#shared.metrics.quantiles);
           return metrics ? [{ model, version, config, loadSeconds, metrics }] : [];
         }),
     );
     return metricsText({
-      config: this.#metrics,
+      config: this.#shared.metrics,
       boundsNs: addon().latencyBoundsNs(),
       versions,
       machine: this.#machine,

@@ -2,11 +2,11 @@
 
 import type { NativeServer } from '../addon/native.js';
 import type { Dispatcher } from '../dispatch/dispatcher.js';
-import type { ResolvedMetrics } from '../metrics/metrics-config.js';
 import type { Registry } from '../registry/registry.js';
+import type { SharedOptions } from '../server-handle.js';
 
 /** See the head of this file. */
-export interface ServerParts {
+export interface ServerParts extends SharedOptions {
   readonly native: NativeServer;
   readonly dispatcher: Dispatcher;
   /** Loads and unloads models; undefined for a connection to another environment's server. */
@@ -15,8 +15,6 @@ export interface ServerParts {
   readonly explicit: boolean;
   /** Returns the engine's number of the batch of a model that makes a call, where the call does not say it; 0: none. */
   readonly caller?: (() => number) | undefined;
-  readonly captureStacks: boolean;
-  readonly metrics: ResolvedMetrics;
   /** The repositories of the server, for messages; undefined for a connection. */
   readonly repositories: readonly string[] | undefined;
   /**

@@ -2,7 +2,7 @@
 
 import type { TlsOptions } from 'node:tls';
 import { checkKeys, checkObject, expected } from '../../argument-checks.js';
-import { invalidArgument } from '../../errors.js';
+import { invalidArgument, TritonError } from '../../errors.js';
 import { restrictedGroups, type RestrictedGroup } from './routes.js';
 
 /**
@@ -42,6 +42,11 @@ export interface ServeHttpOptions extends HttpHandlerOptions {
   readonly port?: number | undefined;
   /** On which address (default 127.0.0.1, which other machines do not reach). Triton: `--http-address`. */
   readonly host?: string | undefined;
+  /**
+   * Whether other processes may listen on the same port, between which the system distributes connections (default
+   * false). It needs Node 22.12 or newer, and Linux or FreeBSD. Triton: `--reuse-http-port`.
+   */
+  readonly reusePort?: boolean | undefined;
   /** Certificate, key and whatever else `tls.createServer` takes (default: no TLS). */
   readonly tls?: TlsOptions | undefined;
   /** How long a request may take to arrive, in milliseconds (default 300,000); slower ones are answered with 408. */
@@ -61,6 +66,7 @@ export interface CheckedHandlerOptions {
 export interface CheckedServeOptions extends CheckedHandlerOptions {
   readonly port: number;
   readonly host: string;
+  readonly reusePort: boolean;
   readonly tls: TlsOptions | undefined;
   readonly requestTimeoutMs: number;
   readonly signal: AbortSignal | undefined;
@@ -75,6 +81,7 @@ const serveKeys = [
   ...handlerKeys,
   'port',
   'host',
+  'reusePort',
   'tls',
   'requestTimeoutMs',
   'signal',
@@ -148,13 +155,20 @@ export function checkHandlerOptions(options: unknown): CheckedHandlerOptions {
   return readHandlerOptions(options);
 }
 
-/** @throws {@link TritonError} INVALID_ARG for wrong options. */
+/** Older versions of Node ignore the option without a word. */
+function canReusePort(): boolean {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  return major > 23 || (major === 23 && minor >= 1) || (major === 22 && minor >= 12);
+}
+
+/** @throws {@link TritonError} INVALID_ARG for wrong options, UNSUPPORTED for what this Node does not have. */
 export function checkServeOptions(options: unknown): CheckedServeOptions {
   checkObject(options, 'HTTP options');
   checkKeys(options, serveKeys, 'HTTP options');
   const {
     port = 8000,
     host = '127.0.0.1',
+    reusePort = false,
     tls,
     requestTimeoutMs = defaultRequestTimeoutMs,
     signal,
@@ -162,10 +176,17 @@ export function checkServeOptions(options: unknown): CheckedServeOptions {
   if (typeof port !== 'number' || !Number.isInteger(port) || port < 0 || port > 65535)
     throw expected('an integer from 0 to 65535', 'options.port', port);
   if (typeof host !== 'string' || host === '') throw expected('a host name or address', 'options.host', host);
+  if (typeof reusePort !== 'boolean') throw expected('true or false', 'options.reusePort', reusePort);
+  if (reusePort && !canReusePort()) {
+    throw new TritonError(
+      'UNSUPPORTED',
+      `options.reusePort needs Node 22.12 or newer; this is ${process.version}`,
+    );
+  }
   if (tls !== undefined) checkObject(tls, 'options.tls');
   if (typeof requestTimeoutMs !== 'number' || !(requestTimeoutMs >= 1 && requestTimeoutMs < 2 ** 31))
     throw expected('milliseconds from 1 on', 'options.requestTimeoutMs', requestTimeoutMs);
   if (signal !== undefined && !(signal instanceof AbortSignal))
     throw expected('an AbortSignal', 'options.signal', signal);
-  return { ...readHandlerOptions(options), port, host, tls, requestTimeoutMs, signal };
+  return { ...readHandlerOptions(options), port, host, reusePort, tls, requestTimeoutMs, signal };
 }

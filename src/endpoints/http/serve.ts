@@ -2,7 +2,7 @@
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo, ListenOptions, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { checkKeys, checkObject, expected } from '../../argument-checks.js';
 import { TritonError } from '../../errors.js';
@@ -202,7 +202,7 @@ function answerBroken(error: Error & { code?: string }, socket: Duplex): void {
   );
 }
 
-function listen(http: Server, { port, host }: CheckedServeOptions): Promise<void> {
+function listen(http: Server, { port, host, reusePort }: CheckedServeOptions): Promise<void> {
   return new Promise((resolve, reject) => {
     // It stays: later errors, as of a connection that cannot be accepted, end neither the endpoint nor the process.
     http.on('error', (cause) => {
@@ -212,7 +212,13 @@ function listen(http: Server, { port, host }: CheckedServeOptions): Promise<void
         }),
       );
     });
-    http.listen(port, host, resolve);
+    // The types are those of Node 20, which does not know reusePort.
+    const where: ListenOptions & { readonly reusePort?: boolean } = {
+      port,
+      host,
+      ...(reusePort && { reusePort }),
+    };
+    http.listen(where, resolve);
   });
 }
 

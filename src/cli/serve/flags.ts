@@ -1,0 +1,152 @@
+/**
+ * The flags of `tritonts serve`: tritonserver's, and a few of our own. The parser, the help and the table of docs/serve.md are
+ * made of this.
+ */
+
+import { endpointGroups } from './endpoint-flags.js';
+import { alone, bool, choice, hint, integer, only, refuse, text, use, useAll, type Flag } from './flag.js';
+import type { FlagGroup } from './flag.js';
+
+const noGpuMemory = 'devices need no pool of memory here';
+const noTrace = 'tracing is not supported';
+const noCache = 'there is no response cache';
+const noVertex = 'there is no endpoint for Vertex AI';
+const noSageMaker = 'there is no endpoint for SageMaker';
+
+const models: FlagGroup = {
+  title: 'Models',
+  flags: [
+    useAll('model-repository', 'folder', 'a local folder of models; the folder may also stand alone'),
+    useAll('model-store', 'folder', 'the old name of --model-repository'),
+    use(
+      'model-control-mode',
+      choice('none', 'explicit'),
+      'none',
+      "'none' loads all models once; 'explicit' those of --load-model, and more on request",
+    ),
+    useAll('load-model', 'name', "a model to load at the start in mode 'explicit'; '*' alone loads all"),
+    use('exit-on-error', bool, 'true', 'exit with 1 if a model cannot be loaded at the start'),
+    use(
+      'strict-readiness',
+      bool,
+      'true',
+      'ready only when all models are; with false while the server is up',
+    ),
+    use('disable-auto-complete-config', alone, undefined, "complete nothing from the model's file"),
+    use('strict-model-config', bool, 'false', 'the old name of --disable-auto-complete-config, with a value'),
+    use('model-load-thread-count', integer(1), '4', 'how many models are loaded at once'),
+    use(
+      'backend-directory',
+      text('folder'),
+      undefined,
+      'a folder of backends in JavaScript: <name>/model.js',
+    ),
+    useAll(
+      'backend-config',
+      'backend,key=value',
+      'an option of a backend; without a backend, default-max-batch-size of all',
+    ),
+    refuse(
+      'repository-poll-secs',
+      'seconds',
+      'repositories are not polled: load models on request (--model-control-mode=explicit)',
+    ),
+    refuse('model-config-name', 'name', 'a model has one configuration here, config.pbtxt'),
+    only('model-load-retry-count', integer(0), '0', 'a load that failed is not tried again'),
+    only('model-namespacing', bool, 'false', 'a name stands for one model in all repositories'),
+    refuse('model-load-gpu-limit', 'gpu:fraction', 'the memory that loads take of a GPU cannot be limited'),
+    hint('repoagent-directory', text('folder'), 'there are no repository agents'),
+  ],
+};
+
+const process: FlagGroup = {
+  title: 'Process and log',
+  flags: [
+    use('id', text('name'), 'tritonts', "the server's name in its metadata"),
+    use(
+      'exit-timeout-secs',
+      integer(0),
+      '30',
+      'how long requests under way have to end when the server stops',
+    ),
+    use('log-verbose', integer(0), '0', 'from 1 on, a line for each request, and each step of a load'),
+    use('log-info', bool, 'true', 'log what happens'),
+    use('log-warning', bool, 'true', 'log what was not done as it was asked for'),
+    use('log-error', bool, 'true', 'log what went wrong'),
+    use(
+      'log-format',
+      choice('default', 'ISO8601'),
+      'default',
+      "'default' begins with LMMDD hh:mm:ss.ssssss, 'ISO8601' with the date; both are UTC",
+    ),
+    use('log-file', text('file'), undefined, 'append the log to a file (default: stderr)'),
+    use('help', alone, undefined, 'print this'),
+  ],
+};
+
+const own: FlagGroup = {
+  title: 'Not in Triton',
+  flags: [
+    use('instance-kind', choice('cpu'), undefined, 'run KIND_GPU models on the CPU'),
+    use(
+      'threads',
+      integer(1),
+      undefined,
+      'how many cores to use (default: what affinity and cgroup quota leave)',
+    ),
+    use(
+      'max-in-flight-bytes',
+      integer(1),
+      undefined,
+      'bytes that requests under way may hold (default: 1 GiB, or a quarter of the memory limit)',
+    ),
+    useAll('trusted-folder', 'folder', "a folder that models' configurations may name files in"),
+  ],
+};
+
+const elsewhere: FlagGroup = {
+  title: 'What Triton has besides',
+  flags: [
+    only('rate-limit', choice('off', 'execution_count'), 'off', 'the rate limiter is not supported'),
+    refuse('rate-limit-resource', 'name:count[:device]', 'the rate limiter is not supported'),
+    refuse('cache-config', 'cache,key=value', noCache),
+    only('response-cache-byte-size', integer(0), '0', noCache),
+    hint('cache-directory', text('folder'), noCache),
+    refuse('trace-config', 'setting=value', noTrace),
+    refuse('trace-file', 'file', noTrace),
+    only('trace-level', choice('OFF', 'MIN', 'MAX', 'TIMESTAMPS', 'TENSORS'), 'OFF', noTrace),
+    hint('trace-rate', integer(0), noTrace),
+    hint('trace-count', integer(-1), noTrace),
+    hint('trace-log-frequency', integer(0), noTrace),
+    only('allow-client-shm', bool, 'false', 'shared memory is not supported'),
+    only('allow-sagemaker', bool, 'false', noSageMaker),
+    hint('sagemaker-port', integer(0, 65_535), noSageMaker),
+    hint('sagemaker-safe-port-range', text('from-to'), noSageMaker),
+    hint('sagemaker-thread-count', integer(1), noSageMaker),
+    only('allow-vertex-ai', bool, 'false', noVertex),
+    hint('vertex-ai-port', integer(0, 65_535), noVertex),
+    hint('vertex-ai-thread-count', integer(1), noVertex),
+    hint('vertex-ai-default-model', text('name'), noVertex),
+    hint('pinned-memory-pool-byte-size', integer(0), noGpuMemory),
+    hint('cuda-memory-pool-byte-size', text('gpu:bytes'), noGpuMemory),
+    hint('cuda-virtual-address-size', text('gpu:bytes'), noGpuMemory),
+    hint(
+      'min-supported-compute-capability',
+      text('number'),
+      'ONNX Runtime itself refuses GPUs that are too old',
+    ),
+    hint('enable-peer-access', bool, 'GPUs do not read the memory of others'),
+    hint('buffer-manager-thread-count', integer(0), 'instances copy their inputs themselves'),
+    refuse('host-policy', 'policy,setting=value', 'bind the process instead, with taskset or numactl'),
+  ],
+};
+
+/** All flags, in the order of the help. */
+export const flagGroups: readonly FlagGroup[] = [models, ...endpointGroups, process, own, elsewhere];
+
+/** All flags by name. */
+export const flags: ReadonlyMap<string, Flag> = new Map(
+  flagGroups.flatMap((group): [string, Flag][] =>
+    group.flags.map((flag): [string, Flag] => [flag.name, flag]),
+  ),
+);

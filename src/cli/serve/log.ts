@@ -1,0 +1,132 @@
+/** The log of `tritonts serve`, in Triton's form: a head with level, time and process, and the message. */
+
+import { open, type FileHandle } from 'node:fs/promises';
+import { TritonError } from '../../errors.js';
+import type { Log as ServerLog } from '../../logger.js';
+import { printable, printableLine } from '../../printable.js';
+
+/** What is logged, how and where. */
+export interface LogSettings {
+  /** From 1 on, requests and the steps of loads are logged. */
+  readonly verbose: number;
+  readonly info: boolean;
+  readonly warning: boolean;
+  readonly error: boolean;
+  readonly format: 'default' | 'ISO8601';
+  /** Undefined: stderr. */
+  readonly file: string | undefined;
+}
+
+/**
+ * Level, time and process of a line. Times are UTC, as Triton's.
+ *
+ * @param time - Milliseconds since 1970, with their parts.
+ */
+export function lineHead(level: string, time: number, format: LogSettings['format']): string {
+  const iso = new Date(time).toISOString();
+  if (format === 'ISO8601') return `${iso.slice(0, 19)}Z ${level} ${process.pid} tritonts]`;
+  const [, month = '', day = '', clock = ''] = /^\S{4}-(\d\d)-(\d\d)T(\S+)Z$/.exec(iso) ?? [];
+  const microseconds = String(Math.floor((time % 1) * 1000)).padStart(3, '0');
+  return `${level}${month}${day} ${clock}${microseconds} ${process.pid} tritonts]`;
+}
+
+/** See the head of this file. */
+export class Log {
+  readonly #settings: LogSettings;
+  /** Undefined: stderr. */
+  readonly #file: FileHandle | undefined;
+  /** Writes to the file go one after the other. */
+  #written: Promise<void> = Promise.resolve();
+  #waiting = '';
+
+  private constructor(settings: LogSettings, file: FileHandle | undefined) {
+    this.#settings = settings;
+    this.#file = file;
+  }
+
+  /** @throws {@link TritonError} UNAVAILABLE where the file cannot be written. */
+  static async open(settings: LogSettings): Promise<Log> {
+    const { file } = settings;
+    if (file === undefined) {
+      // Whoever read it may be gone. Without a listener that would end the process.
+      process.stderr.on('error', () => undefined);
+      return new Log(settings, undefined);
+    }
+    try {
+      return new Log(settings, await open(file, 'a'));
+    } catch (cause) {
+      const why = cause instanceof Error ? cause.message : String(cause);
+      throw new TritonError('UNAVAILABLE', `the log cannot be written to '${file}': ${why}`, { cause });
+    }
+  }
+
+  error(message: string): void {
+    if (this.#settings.error) this.#line('E', printableLine(message));
+  }
+
+  warning(message: string): void {
+    if (this.#settings.warning) this.#line('W', printableLine(message));
+  }
+
+  info(message: string): void {
+    if (this.#settings.info) this.#line('I', printableLine(message));
+  }
+
+  /** A text of several lines below its head, as Triton prints tables. */
+  table(text: string): void {
+    if (this.#settings.info) this.#line('I', `\n${printable(text)}`);
+  }
+
+  /** Whether {@link verbose} says anything. */
+  get isVerbose(): boolean {
+    return this.#settings.verbose > 0;
+  }
+
+  verbose(message: string): void {
+    if (this.isVerbose) this.#line('I', printableLine(message));
+  }
+
+  /** What a server writes to. */
+  get logger(): ServerLog {
+    return {
+      error: (message) => {
+        this.error(message);
+      },
+      warn: (message) => {
+        this.warning(message);
+      },
+      info: (message) => {
+        this.info(message);
+      },
+      verbose: (message) => {
+        this.verbose(message);
+      },
+    };
+  }
+
+  /** Resolves when all is written; nothing may be logged later. */
+  async close(): Promise<void> {
+    await this.#written;
+    await this.#file?.close();
+  }
+
+  #line(level: string, message: string): void {
+    const line = `${lineHead(level, performance.timeOrigin + performance.now(), this.#settings.format)} ${message}\n`;
+    if (this.#file === undefined) process.stderr.write(line);
+    else {
+      // Lines that come while others are written go together.
+      if (this.#waiting === '') this.#written = this.#written.then(() => this.#write());
+      this.#waiting += line;
+    }
+  }
+
+  async #write(): Promise<void> {
+    const text = this.#waiting;
+    this.#waiting = '';
+    try {
+      await this.#file?.appendFile(text);
+    } catch {
+      // A log that cannot be written changes nothing.
+    }
+  }
+}

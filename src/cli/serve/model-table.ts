@@ -1,0 +1,26 @@
+/** The table of models that is printed at the start, in Triton's form. */
+
+import type { ModelStatus } from '../../server/metadata.js';
+
+const heads = ['Model', 'Version', 'Status'] as const;
+type Row = readonly [string, string, string];
+
+function rowsOf({ name, version, state, reason }: ModelStatus): Row[] {
+  const status = reason === undefined || reason === '' ? (state ?? '') : `${state ?? ''}: ${reason}`;
+  return status.split('\n').map((line, i): Row => (i === 0 ? [name, version ?? '-', line] : ['', '', line]));
+}
+
+/** Whether the start was to load it: in mode 'explicit' most models may be left alone. */
+function isAsked({ state, reason }: ModelStatus): boolean {
+  return state !== undefined && reason !== 'unloaded';
+}
+
+/** See the head of this file. */
+export function modelTable(index: readonly ModelStatus[]): string {
+  const rows = index.filter(isAsked).flatMap(rowsOf);
+  const widths = heads.map((head, i) => Math.max(head.length, ...rows.map((row) => (row[i] ?? '').length)));
+  const rule = `+${widths.map((width) => '-'.repeat(width + 2)).join('+')}+`;
+  const line = (cells: readonly string[]): string =>
+    `|${cells.map((cell, i) => ` ${cell.padEnd(widths[i] ?? 0)} `).join('|')}|`;
+  return [rule, line(heads), rule, ...rows.map(line), ...(rows.length > 0 ? [rule] : [])].join('\n');
+}

@@ -1,0 +1,138 @@
+/** Reads a command line by the table of flags. */
+
+import { invalidArgument } from '../../errors.js';
+import { didYouMean } from '../../suggest.js';
+import type { Flag } from './flag.js';
+import { flags } from './flags.js';
+
+/** What a command line says. */
+export class FlagValues {
+  readonly #given: ReadonlyMap<string, readonly string[]>;
+  /** Flags that have no effect here, as they were given. */
+  readonly hints: readonly Flag[];
+
+  constructor(given: ReadonlyMap<string, readonly string[]>, hints: readonly Flag[]) {
+    this.#given = given;
+    this.hints = hints;
+  }
+
+  /** All values of a flag that may be repeated. */
+  list(name: string): readonly string[] {
+    if (!flags.has(name)) throw new RangeError(`there is no flag --${name}`);
+    return this.#given.get(name) ?? [];
+  }
+
+  /** Whether it is on the command line. */
+  has(name: string): boolean {
+    return this.list(name).length > 0;
+  }
+
+  /** The last value, or the default. */
+  text(name: string): string | undefined {
+    return this.list(name).at(-1) ?? flags.get(name)?.otherwise;
+  }
+
+  boolean(name: string): boolean {
+    return readBoolean(this.text(name) ?? 'false') === true;
+  }
+
+  /** NaN for one that is not given and has no default. */
+  integer(name: string): number {
+    return Number(this.text(name) ?? NaN);
+  }
+
+  /** Undefined for one that is not given. */
+  givenInteger(name: string): number | undefined {
+    return this.has(name) ? this.integer(name) : undefined;
+  }
+}
+
+/** As Triton's: true, false, 1 or 0, in any case. */
+function readBoolean(value: string): boolean | undefined {
+  const lower = value.toLowerCase();
+  if (lower === 'true' || lower === '1') return true;
+  return lower === 'false' || lower === '0' ? false : undefined;
+}
+
+/** What is wrong with a value of a flag; undefined: nothing. */
+function fault({ name, kind, effect, otherwise, text }: Flag, value: string): string | undefined {
+  const expected = (what: string): string => `expected ${what} for --${name} but received '${value}'`;
+  if (kind.type === 'boolean' && readBoolean(value) === undefined) return expected('true or false');
+  if (kind.type === 'integer') {
+    const number = /^[+-]?\d+$/.test(value) ? Number(value) : NaN;
+    const { least, most } = kind;
+    const range = most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`;
+    if (!(number >= least && number <= most)) return expected(`an integer ${range}`);
+  }
+  if (kind.type === 'choice' && !kind.of.includes(value)) {
+    if (name === 'model-control-mode' && value === 'poll')
+      return "--model-control-mode=poll is not supported: repositories are not polled; use 'explicit'";
+    return expected(kind.of.length === 1 ? `'${kind.of.join()}'` : `one of ${kind.of.join(', ')}`);
+  }
+  if (kind.type === 'text' && value === '' && effect === 'used') return expected(kind.shows);
+  if (effect !== 'only' || otherwise === undefined || isEqual(kind.type, value, otherwise)) return undefined;
+  return `--${name}=${value} is not supported, only ${otherwise}: ${text}`;
+}
+
+function isEqual(type: Flag['kind']['type'], a: string, b: string): boolean {
+  if (type === 'boolean') return readBoolean(a) === readBoolean(b);
+  return type === 'integer' ? Number(a) === Number(b) : a === b;
+}
+
+/**
+ * Reads a command line: `--flag=value` or `--flag value`. What stands alone is a model repository.
+ *
+ * @throws {@link TritonError} INVALID_ARG that lists everything that is wrong with it.
+ */
+export function parseFlags(args: readonly string[]): FlagValues {
+  const given = new Map<string, string[]>();
+  const hints: Flag[] = [];
+  const faults: string[] = [];
+  const add = (name: string, value: string): void => {
+    const values = given.get(name);
+    if (values) values.push(value);
+    else given.set(name, [value]);
+  };
+  for (let i = 0; i < args.length; i++) {
+    const arg = args[i] ?? '';
+    if (arg === '-h') {
+      add('help', 'true');
+      continue;
+    }
+    if (!arg.startsWith('--')) {
+      if (arg.startsWith('-')) faults.push(`unknown flag ${arg}`);
+      else add('model-repository', arg);
+      continue;
+    }
+    const equals = arg.indexOf('=');
+    const name = arg.slice(2, equals < 0 ? undefined : equals);
+    const flag = flags.get(name);
+    if (flag === undefined) {
+      faults.push(`unknown flag --${name}${didYouMean(name, flags.keys())}`);
+      // What follows it may be its value: nobody knows.
+      if (equals < 0 && args[i + 1]?.startsWith('-') === false) i++;
+      continue;
+    }
+    let value = equals < 0 ? undefined : arg.slice(equals + 1);
+    if (flag.kind.type === 'switch') {
+      if (value === undefined) add(name, 'true');
+      else faults.push(`--${name} takes no value`);
+      continue;
+    }
+    const next = args[i + 1];
+    if (value === undefined && next !== undefined && !next.startsWith('--')) {
+      value = next;
+      i++;
+    }
+    if (flag.effect === 'refused') {
+      faults.push(`--${name} is not supported: ${flag.text}`);
+      continue;
+    }
+    const wrong = value === undefined ? `--${name} needs a value` : fault(flag, value);
+    if (wrong !== undefined) faults.push(wrong);
+    else add(name, value ?? '');
+    if (flag.effect === 'hint') hints.push(flag);
+  }
+  if (faults.length > 0) throw invalidArgument([...new Set(faults)].join('\n'));
+  return new FlagValues(given, hints);
+}

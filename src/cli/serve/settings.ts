@@ -1,0 +1,200 @@
+/** What the flags set: the options of the server, of its endpoints and of the log. */
+
+import { invalidArgument } from '../../errors.js';
+import { checkServeOptions } from '../../endpoints/http/options.js';
+import type { ServeHttpOptions } from '../../endpoints/http/serve.js';
+import type { MetricsConfig } from '../../metrics/metrics-config.js';
+import type { ServeMetricsOptions } from '../../metrics/serve.js';
+import type { BackendConfig, ServerOptions } from '../../options.js';
+import { grpcSettings, type GrpcSettings } from './grpc-settings.js';
+import type { LogSettings } from './log.js';
+import type { FlagValues } from './parse-flags.js';
+import { readPattern, readRestricted, type RestrictedApis } from './restricted.js';
+
+/** See the head of this file. */
+export interface ServeSettings {
+  readonly server: ServerOptions;
+  readonly exitOnError: boolean;
+  readonly exitTimeoutMs: number;
+  /** Undefined where it is not to be served; so the others. */
+  readonly http: ServeHttpOptions | undefined;
+  readonly grpc: GrpcSettings | undefined;
+  readonly metrics: ServeMetricsOptions | undefined;
+  readonly log: LogSettings;
+  /** What is ignored, for the log. */
+  readonly ignored: readonly string[];
+}
+
+/** Backends of Triton's that are not here. Their options do no harm: a model that needs one cannot be loaded. */
+const otherBackends: readonly string[] = [
+  'dali',
+  'fil',
+  'openvino',
+  'python',
+  'pytorch',
+  'tensorflow',
+  'tensorrt',
+  'tensorrtllm',
+  'vllm',
+];
+
+/** The two sides of a `key=value`. */
+function pair(flag: string, text: string, shape: string): readonly [string, string] {
+  const at = text.indexOf('=');
+  if (at <= 0) throw invalidArgument(`expected ${shape} for --${flag} but received '${text}'`);
+  return [text.slice(0, at), text.slice(at + 1)];
+}
+
+function backendConfig(
+  values: FlagValues,
+  ignored: string[],
+): Readonly<Record<string, BackendConfig>> | undefined {
+  const config = new Map<string, Record<string, string>>();
+  for (const text of values.list('backend-config')) {
+    const [left, value] = pair('backend-config', text, '<backend>,<key>=<value>');
+    const comma = left.indexOf(',');
+    const backend = comma < 0 ? '' : left.slice(0, comma);
+    const key = left.slice(comma + 1);
+    if (otherBackends.includes(backend)) {
+      ignored.push(`--backend-config=${text}: there is no backend '${backend}' here`);
+    } else if (backend === '' && key === 'min-compute-capability') {
+      ignored.push(`--backend-config=${text}: ONNX Runtime itself refuses GPUs that are too old`);
+    } else if (backend === '' && key !== 'default-max-batch-size') {
+      throw invalidArgument(
+        `--backend-config=${text}: without a backend only default-max-batch-size is known; write <backend>,${key}=${value}`,
+      );
+    } else {
+      const name = backend === '' ? 'onnxruntime' : backend;
+      config.set(name, { ...config.get(name), [key]: value });
+    }
+  }
+  return config.size === 0 ? undefined : Object.fromEntries(config);
+}
+
+function metricsFlag(key: string, value: string): boolean {
+  if (value === 'true' || value === 'false') return value === 'true';
+  throw invalidArgument(`expected true or false for --metrics-config=${key} but received '${value}'`);
+}
+
+function quantiles(text: string): [number, number][] {
+  return text.split(',').map((one) => {
+    const [quantile = NaN, error = NaN, ...rest] = one.split(':').map(Number);
+    if (quantile > 0 && quantile < 1 && error > 0 && error < 1 && rest.length === 0) return [quantile, error];
+    throw invalidArgument(
+      `expected <quantile>:<error>,… between 0 and 1 for --metrics-config=summary_quantiles but received '${text}'`,
+    );
+  });
+}
+
+function metricsConfig(values: FlagValues): MetricsConfig {
+  const given = new Map(
+    values.list('metrics-config').map((text) => pair('metrics-config', text, '<setting>=<value>')),
+  );
+  const config = { intervalMs: values.integer('metrics-interval-ms') };
+  return [...given].reduce<MetricsConfig>((all, [key, value]) => {
+    switch (key) {
+      case 'counter_latencies':
+        return { ...all, counterLatencies: metricsFlag(key, value) };
+      case 'histogram_latencies':
+        return { ...all, histogramLatencies: metricsFlag(key, value) };
+      case 'summary_latencies':
+        return { ...all, summaryLatencies: metricsFlag(key, value) };
+      case 'summary_quantiles':
+        // As in Triton, it means nothing where there are no summaries.
+        return given.get('summary_latencies') === 'true'
+          ? { ...all, summaryQuantiles: quantiles(value) }
+          : all;
+      default:
+        throw invalidArgument(
+          `unknown setting '${key}' of --metrics-config; it takes counter_latencies, histogram_latencies, summary_latencies, summary_quantiles`,
+        );
+    }
+  }, config);
+}
+
+function serverOptions(values: FlagValues, ignored: string[]): ServerOptions {
+  const repositories = [...values.list('model-repository'), ...values.list('model-store')];
+  if (repositories.length === 0) throw invalidArgument('--model-repository must be given');
+  const remote = repositories.find((folder) => /^[a-z][a-z0-9+.-]+:\/\//i.test(folder));
+  if (remote !== undefined) {
+    throw invalidArgument(
+      `--model-repository=${remote} is not supported: only local folders are; copy or mount it first`,
+    );
+  }
+  const explicit = values.text('model-control-mode') === 'explicit';
+  const loadModels = values.list('load-model');
+  if (loadModels.length > 0 && !explicit)
+    throw invalidArgument('--load-model needs --model-control-mode=explicit');
+  if (loadModels.length > 1 && loadModels.includes('*'))
+    throw invalidArgument("--load-model='*' loads all models: give it alone");
+  return {
+    modelRepository: repositories,
+    modelControlMode: explicit ? 'explicit' : 'none',
+    ...(explicit && { loadModels }),
+    // A failure ends the start when the table of models has been printed.
+    exitOnError: false,
+    id: values.text('id'),
+    strictReadiness: values.boolean('strict-readiness'),
+    autoCompleteConfig: !(
+      values.boolean('disable-auto-complete-config') || values.boolean('strict-model-config')
+    ),
+    modelLoadConcurrency: values.integer('model-load-thread-count'),
+    backendDirectory: values.text('backend-directory'),
+    backendConfig: backendConfig(values, ignored),
+    metricsConfig: metricsConfig(values),
+    instanceKind: values.has('instance-kind') ? 'cpu' : undefined,
+    threads: values.givenInteger('threads'),
+    maxInFlightBytes: values.givenInteger('max-in-flight-bytes'),
+    trustedFolders: values.list('trusted-folder'),
+  };
+}
+
+function httpOptions(values: FlagValues): ServeHttpOptions | undefined {
+  const restricted: readonly RestrictedApis[] = readRestricted('http-restricted-api', values);
+  const headerForwardPattern = readPattern('http-header-forward-pattern', values);
+  if (!values.boolean('allow-http')) return undefined;
+  const options = {
+    host: values.text('http-address'),
+    port: values.integer('http-port'),
+    reusePort: values.boolean('reuse-http-port'),
+    maxRequestBytes: values.integer('http-max-input-size'),
+    restricted,
+    headerForwardPattern,
+  };
+  // What is wrong with it is said before models are loaded.
+  checkServeOptions(options);
+  return options;
+}
+
+/**
+ * What the flags set.
+ *
+ * @throws {@link TritonError} INVALID_ARG for values that do not fit, or not together.
+ */
+export function settingsOf(values: FlagValues): ServeSettings {
+  const ignored: string[] = [...new Set(values.hints)].map(({ name, text }) => `--${name}: ${text}`);
+  const metrics = values.boolean('allow-metrics')
+    ? {
+        host: values.text('metrics-address') ?? values.text('http-address'),
+        port: values.integer('metrics-port'),
+      }
+    : undefined;
+  const settings: ServeSettings = {
+    server: serverOptions(values, ignored),
+    exitOnError: values.boolean('exit-on-error'),
+    exitTimeoutMs: values.integer('exit-timeout-secs') * 1000,
+    http: httpOptions(values),
+    grpc: grpcSettings(values),
+    metrics,
+    log: {
+      verbose: values.integer('log-verbose'),
+      info: values.boolean('log-info'),
+      warning: values.boolean('log-warning'),
+      error: values.boolean('log-error'),
+      format: values.text('log-format') === 'ISO8601' ? 'ISO8601' : 'default',
+      file: values.text('log-file'),
+    },
+    ignored,
+  };
+  return settings;
+}

@@ -44,7 +44,7 @@ export interface ModelMetadata {
  * const { version, backends, devices } = server.metadata();
  */
 export interface ServerMetadata {
-  /** 'tritonts'. */
+  /** The option `id`; by default 'tritonts'. */
   readonly name: string;
   /** Version of the package. */
   readonly version: string;

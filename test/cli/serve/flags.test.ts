@@ -1,0 +1,197 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { suite, test } from 'node:test';
+import { flagGroups, flags } from '../../../src/cli/serve/flags.js';
+import { flagTable } from '../../../src/cli/serve/help.js';
+import { parseFlags } from '../../../src/cli/serve/parse-flags.js';
+import { settingsOf, type ServeSettings } from '../../../src/cli/serve/settings.js';
+import { thrown } from '../../support/harness.js';
+import { root } from '../../support/project.js';
+import { tritonts } from '../run.js';
+
+/** What a command line sets, with a repository in front. */
+function settings(...args: readonly string[]): ServeSettings {
+  return settingsOf(parseFlags(['--model-repository=/models', ...args]));
+}
+
+/** What is said of a wrong command line. */
+function refused(...args: readonly string[]): string {
+  const { code, message } = thrown(() => settings(...args));
+  assert.equal(code, 'INVALID_ARG');
+  return message;
+}
+
+test('without flags everything is as tritonserver has it', () => {
+  const { server, http, grpc, metrics, exitOnError, exitTimeoutMs, ignored } = settings();
+  assert.deepEqual(server.modelRepository, ['/models']);
+  assert.equal(server.modelControlMode, 'none');
+  assert.equal(server.autoCompleteConfig, true);
+  assert.deepEqual([http?.host, http?.port, http?.maxRequestBytes], ['0.0.0.0', 8000, 64 << 20]);
+  assert.deepEqual([grpc?.host, grpc?.port, grpc?.keepAlive.timeMs], ['0.0.0.0', 8001, 7_200_000]);
+  assert.deepEqual(metrics, { host: '0.0.0.0', port: 8002 });
+  assert.deepEqual([exitOnError, exitTimeoutMs, ignored], [true, 30_000, []]);
+});
+
+test('a value stands behind = or as the next word; the last of several counts; lists collect', () => {
+  const { server, http } = settings(
+    '--http-port',
+    '1',
+    '--http-port=2',
+    '--load-model=a',
+    '--load-model',
+    'b',
+    '--model-control-mode',
+    'explicit',
+    'more',
+  );
+  assert.equal(http?.port, 2);
+  assert.deepEqual(server.loadModels, ['a', 'b']);
+  assert.deepEqual(server.modelRepository, ['/models', 'more']);
+});
+
+test('booleans are true, false, 1 and 0, in any case', () => {
+  for (const [text, value] of [
+    ['true', true],
+    ['TRUE', true],
+    ['1', true],
+    ['False', false],
+    ['0', false],
+  ] as const)
+    assert.equal(settings(`--strict-readiness=${text}`).server.strictReadiness, value);
+  assert.match(
+    refused('--strict-readiness=yes'),
+    /expected true or false for --strict-readiness but received 'yes'/,
+  );
+  assert.match(refused('--strict-readiness'), /--strict-readiness needs a value/);
+  assert.match(refused('--strict-readiness', '--id=x'), /--strict-readiness needs a value/);
+  assert.match(refused('--disable-auto-complete-config=true'), /takes no value/);
+});
+
+test('completion is switched off by either name', () => {
+  assert.equal(settings('--disable-auto-complete-config').server.autoCompleteConfig, false);
+  assert.equal(settings('--strict-model-config=true').server.autoCompleteConfig, false);
+  assert.equal(settings('--strict-model-config=false').server.autoCompleteConfig, true);
+});
+
+test('backends, metrics, restricted calls and patterns are read', () => {
+  const { server, http, grpc } = settings(
+    '--backend-config=onnxruntime,default-max-batch-size=8',
+    '--backend-config=default-max-batch-size=4',
+    '--metrics-config=summary_latencies=true',
+    '--metrics-config=summary_quantiles=0.5:0.1,0.9:0.01',
+    '--http-restricted-api=health,inference:my-key=a=b',
+    '--grpc-restricted-protocol=inference:my-key=secret',
+    '--http-header-forward-pattern=(?-i)X-.*',
+    '--grpc-header-forward-pattern=x-.*',
+  );
+  assert.deepEqual(server.backendConfig, { onnxruntime: { 'default-max-batch-size': '4' } });
+  assert.deepEqual(server.metricsConfig, {
+    intervalMs: 2000,
+    summaryLatencies: true,
+    summaryQuantiles: [
+      [0.5, 0.1],
+      [0.9, 0.01],
+    ],
+  });
+  assert.deepEqual(http?.restricted, [
+    { protocols: ['health', 'inference'], header: 'my-key', value: 'a=b' },
+  ]);
+  assert.deepEqual(grpc?.restricted, [
+    { protocols: ['inference'], header: 'triton-grpc-protocol-my-key', value: 'secret' },
+  ]);
+  assert.deepEqual([http.headerForwardPattern, grpc.headerForwardPattern], [/X-.*/, /x-.*/i]);
+});
+
+void suite('what is wrong is refused by name', () => {
+  for (const [args, text] of [
+    [['--http-prot=1'], /unknown flag --http-prot \(did you mean http-port\?\)/],
+    [['-x'], /unknown flag -x/],
+    [['--http-port=70000'], /expected an integer from 0 to 65535 for --http-port but received '70000'/],
+    [['--exit-timeout-secs=1.5'], /expected an integer of at least 0/],
+    [['--log-format=xml'], /expected one of default, ISO8601 for --log-format/],
+    [['--model-control-mode=poll'], /--model-control-mode=poll is not supported/],
+    [['--repository-poll-secs=5'], /--repository-poll-secs is not supported: repositories are not polled/],
+    [['--rate-limit=execution_count'], /--rate-limit=execution_count is not supported, only off/],
+    [['--cache-config=local,size=1'], /--cache-config is not supported: there is no response cache/],
+    [['--http-thread-count=8'], /--http-thread-count=8 is not supported, only 1: one event loop/],
+    [['--load-model=a'], /--load-model needs --model-control-mode=explicit/],
+    [['--model-control-mode=explicit', '--load-model=a', '--load-model=*'], /give it alone/],
+    [['--model-repository=s3://bucket/models'], /only local folders/],
+    [['--backend-config=threads=4'], /without a backend only default-max-batch-size/],
+    [['--backend-config=onnxruntime'], /expected <backend>,<key>=<value>/],
+    [['--metrics-config=latencies=true'], /unknown setting 'latencies' of --metrics-config/],
+    [
+      ['--metrics-config=counter_latencies=maybe'],
+      /expected true or false for --metrics-config=counter_latencies/,
+    ],
+    [['--http-restricted-api=all:key=secret'], /expected health, .* but received 'all'/],
+    [
+      ['--http-restricted-api=health:key=secret', '--http-restricted-api=health:k=s'],
+      /'health' is restricted twice/,
+    ],
+    [['--http-restricted-api=health'], /expected <apis>:<key>=<value>/],
+    [['--http-header-forward-pattern=('], /expected a pattern for --http-header-forward-pattern/],
+    [['--grpc-use-ssl=true'], /--grpc-use-ssl needs --grpc-server-cert/],
+    [['--grpc-infer-thread-count=1'], /expected an integer from 2 to 128/],
+    [['--allow-client-shm=true'], /shared memory is not supported/],
+    [['--id='], /expected name for --id/],
+  ] as const) {
+    test(args.join(' '), () => {
+      assert.match(refused(...args), text);
+    });
+  }
+});
+
+test('a secret is not shown', () => {
+  assert.doesNotMatch(refused('--http-restricted-api=all:key=hunter2'), /hunter2/);
+  assert.doesNotMatch(refused('--http-restricted-api=health:bad key=hunter2'), /hunter2/);
+});
+
+test('the flags that tritonserver has are all known', () => {
+  const tritons = `help id exit-timeout-secs model-repository model-store exit-on-error disable-auto-complete-config
+    strict-readiness model-control-mode repository-poll-secs load-model model-config-name model-load-thread-count
+    model-load-retry-count model-namespacing enable-peer-access allow-http http-address http-port reuse-http-port
+    http-header-forward-pattern http-thread-count http-max-input-size http-restricted-api allow-grpc grpc-address grpc-port
+    reuse-grpc-port grpc-header-forward-pattern grpc-infer-thread-count grpc-infer-allocation-pool-size
+    grpc-max-response-pool-size grpc-use-ssl grpc-use-ssl-mutual grpc-server-cert grpc-server-key grpc-root-cert
+    grpc-infer-response-compression-level grpc-keepalive-time grpc-keepalive-timeout grpc-keepalive-permit-without-calls
+    grpc-http2-max-pings-without-data grpc-http2-min-recv-ping-interval-without-data grpc-http2-max-ping-strikes
+    grpc-max-connection-age grpc-max-connection-age-grace grpc-restricted-protocol log-verbose log-info log-warning log-error
+    log-format log-file allow-sagemaker sagemaker-port sagemaker-safe-port-range sagemaker-thread-count allow-vertex-ai
+    vertex-ai-port vertex-ai-thread-count vertex-ai-default-model allow-metrics allow-gpu-metrics allow-cpu-metrics
+    metrics-address metrics-port metrics-interval-ms metrics-config trace-config cache-config cache-directory rate-limit
+    rate-limit-resource pinned-memory-pool-byte-size cuda-memory-pool-byte-size cuda-virtual-address-size
+    min-supported-compute-capability buffer-manager-thread-count host-policy model-load-gpu-limit allow-client-shm
+    backend-directory backend-config repoagent-directory strict-model-config response-cache-byte-size trace-file trace-level
+    trace-rate trace-count trace-log-frequency`;
+  for (const name of tritons.split(/\s+/)) assert.ok(flags.has(name), name);
+  // No name is there twice.
+  assert.equal(flags.size, flagGroups.flatMap((group) => group.flags).length);
+});
+
+test('--help lists every flag, in groups', async () => {
+  const { code, stdout, stderr } = await tritonts('serve', '--help');
+  assert.deepEqual([code, stderr], [0, '']);
+  for (const { title } of flagGroups) assert.ok(stdout.includes(`\n${title}:\n`), title);
+  for (const name of flags.keys()) assert.match(stdout, new RegExp(`^  --${name}(=|\\s|$)`, 'm'));
+});
+
+test('a wrong command line ends with 2, and all of it is said at once', async () => {
+  const { code, stdout, stderr } = await tritonts(
+    'serve',
+    '--cache-config',
+    'a,b=c',
+    '--http-port=x',
+    '--whatever',
+  );
+  assert.deepEqual([code, stdout], [2, '']);
+  assert.match(stderr, /--cache-config is not supported.*\n.*--http-port.*\n.*unknown flag --whatever/);
+  assert.match((await tritonts('serve')).stderr, /--model-repository must be given/);
+});
+
+test("the page's table is the one of the command", async () => {
+  const page = await readFile(join(root, 'docs', 'serve.md'), 'utf8');
+  const plain = (text: string): string => text.replaceAll(/ +/g, ' ').replaceAll(/-{3,}/g, '---');
+  assert.ok(plain(page).includes(plain(flagTable())), `docs/serve.md needs this table:\n\n${flagTable()}`);
+});

@@ -1,0 +1,109 @@
+/** Runs `tritonts serve` in a process of its own, and waits until it listens. */
+
+import { spawn, type ChildProcess } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import type { ChildOutcome } from '../../support/child.js';
+import { identity } from '../../support/harness.js';
+import {
+  temporaryFolder,
+  writeRepository,
+  type Context,
+  type RepositoryModel,
+} from '../../support/repository.js';
+
+const main = fileURLToPath(new URL('../../../src/cli/main.js', import.meta.url));
+
+/** Where an endpoint listens, as the helpers of HTTP take it. */
+export interface Place {
+  readonly address: { readonly host: string; readonly port: number };
+}
+
+/** A process that serves. */
+export interface Served {
+  readonly child: ChildProcess;
+  /** What its log says until now. */
+  log(): string;
+  /** Resolves when the log has this. */
+  said(what: RegExp): Promise<void>;
+  /** Where the log says that a service listens. */
+  place(service: 'HTTPService' | 'Metrics Service'): Promise<Place>;
+  readonly ended: Promise<ChildOutcome>;
+}
+
+/** Ports that nobody else has. */
+export const anyPorts: readonly string[] = ['--http-port=0', '--metrics-port=0', '--allow-grpc=false'];
+
+/** Starts `tritonts serve`. It is killed after the test. */
+export function run(t: Context, ...args: readonly string[]): Served {
+  const child = spawn(process.execPath, [main, 'serve', ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  let stdout = '';
+  let stderr = '';
+  const listeners = new Set<() => void>();
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+    for (const listener of listeners) listener();
+  });
+  const ended = new Promise<ChildOutcome>((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', (code, signal) => {
+      resolve({ code, signal, stdout, stderr });
+    });
+  });
+  t.after(async () => {
+    child.kill('SIGKILL');
+    await ended;
+  });
+  const said = (what: RegExp): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const look = (): void => {
+        if (!what.test(stderr)) return;
+        listeners.delete(look);
+        resolve();
+      };
+      listeners.add(look);
+      look();
+      void ended.then(() => {
+        reject(new Error(`it ended without ${String(what)}:\n${stderr}`));
+      });
+    });
+  return {
+    child,
+    ended,
+    said,
+    log: () => stderr,
+    async place(service) {
+      const line = new RegExp(`Started ${service} at (\\S+):(\\d+)\\n`);
+      await said(line);
+      const [, host = '', port = ''] = line.exec(stderr) ?? [];
+      return { address: { host: host === '0.0.0.0' ? '127.0.0.1' : host, port: Number(port) } };
+    },
+  };
+}
+
+/** Runs it until it ends by itself. */
+export function ran(t: Context, ...args: readonly string[]): Promise<ChildOutcome> {
+  return run(t, ...args).ended;
+}
+
+/** A repository in a temporary folder. */
+export async function repositoryOf(
+  t: Context,
+  models: Readonly<Record<string, RepositoryModel>>,
+): Promise<string> {
+  return writeRepository(await temporaryFolder(t), models);
+}
+
+/** A model whose runs take a while. */
+export function slow(delayMs: number): RepositoryModel {
+  return identity({ delayMs });
+}
+
+/** A request for one row of an identity model. */
+export const oneRow: { readonly inputs: readonly [{ readonly data: readonly number[] }] } = {
+  inputs: [
+    { name: 'x', datatype: 'FP32', shape: [1, 16], data: Array.from({ length: 16 }, (_, i) => i) } as {
+      readonly data: readonly number[];
+    },
+  ],
+};

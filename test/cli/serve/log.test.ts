@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { lineHead } from '../../../src/cli/serve/log.js';
+import { ask } from '../../endpoints/http/harness.js';
+import { identity, until } from '../../support/harness.js';
+import { temporaryFolder } from '../../support/repository.js';
+import { anyPorts, oneRow, repositoryOf, run } from './harness.js';
+
+test('--log-verbose tells each request; --log-info=false tells nothing but that', async (t) => {
+  const repository = await repositoryOf(t, { one: identity() });
+  const served = run(t, repository, ...anyPorts, '--log-verbose=1');
+  const http = await served.place('HTTPService');
+  await ask(http, '/v2/models/one/infer', { body: oneRow });
+  await served.said(/HTTP request from 127\.0\.0\.1: POST \/v2\/models\/one\/infer: 200, \d+\.\d{3} ms\n/);
+  await ask(http, '/v2/%1b[31m');
+  await served.said(/GET \/v2\/%1b\[31m: 404/);
+  assert.match(served.log(), /model 'one', version 1: LOADING\n/);
+});
+
+test('with --log-file the log is there, and stderr is empty; the file is appended to', async (t) => {
+  const repository = await repositoryOf(t, { one: identity() });
+  const file = join(await temporaryFolder(t), 'server.log');
+  const read = (): Promise<string> => readFile(file, 'utf8').catch(() => '');
+  for (const starts of [1, 2]) {
+    const served = run(t, repository, ...anyPorts, '--log-file', file, '--log-format=ISO8601');
+    await until(async () => (await read()).split('Started Metrics Service').length === starts + 1);
+    served.child.kill('SIGTERM');
+    const { code, stdout, stderr } = await served.ended;
+    assert.deepEqual([code, stdout, stderr], [0, '', '']);
+  }
+  const text = await read();
+  assert.match(text, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ I \d+ tritonts\] /);
+  assert.equal(text.split('Signal (SIGTERM) received').length, 3);
+});
+
+test('--log-info=false leaves the warnings; what has no effect is told of', async (t) => {
+  const repository = await repositoryOf(t, { one: identity() });
+  const quiet = run(t, repository, '--http-port=0', '--metrics-port=0', '--log-info=false');
+  await quiet.said(/W\d{4} .* gRPC is not served/);
+  assert.doesNotMatch(quiet.log(), /^I/m);
+  const hints = ['--grpc-infer-thread-count=4', '--backend-config=python,shm-default-byte-size=1'];
+  const told = run(t, repository, ...anyPorts, ...hints);
+  await told.place('HTTPService');
+  assert.match(told.log(), /ignored --grpc-infer-thread-count: /);
+  assert.match(told.log(), /ignored --backend-config=python,.*: there is no backend 'python' here/);
+});
+
+test("a line's head is Triton's", () => {
+  const time = Date.UTC(2026, 10, 24, 3, 4, 5, 6) + 0.789;
+  assert.match(lineHead('W', time, 'default'), /^W1124 03:04:05\.00678[89] \d+ tritonts\]$/);
+  assert.equal(lineHead('E', time, 'ISO8601'), `2026-11-24T03:04:05Z E ${process.pid} tritonts]`);
+});

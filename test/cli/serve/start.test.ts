@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ask, errorOf, json } from '../../endpoints/http/harness.js';
+import { identity } from '../../support/harness.js';
+import { temporaryFolder } from '../../support/repository.js';
+import { anyPorts, oneRow, ran, repositoryOf, run } from './harness.js';
+
+test('it serves two repositories over HTTP, with metrics, and prints their models', async (t) => {
+  const first = await repositoryOf(t, { one: identity() });
+  const second = await repositoryOf(t, { second_one: identity() });
+  const served = run(t, `--model-repository=${first}`, '--model-store', second, ...anyPorts);
+  const http = await served.place('HTTPService');
+  const metrics = await served.place('Metrics Service');
+  assert.ok(
+    served.log().includes(`
++------------+---------+--------+
+| Model      | Version | Status |
++------------+---------+--------+
+| one        | 1       | READY  |
+| second_one | 1       | READY  |
++------------+---------+--------+
+`),
+    served.log(),
+  );
+  for (const model of ['one', 'second_one']) {
+    const answer = json(await ask(http, `/v2/models/${model}/infer`, { body: oneRow }));
+    assert.deepEqual((answer as { outputs: { data: unknown }[] }).outputs[0]?.data, oneRow.inputs[0].data);
+  }
+  const { text } = await ask(metrics, '/metrics');
+  assert.match(text, /nv_inference_request_success\{model="second_one",version="1"\} 1/);
+});
+
+test('it listens on all addresses, and says so; it says that gRPC is not there', async (t) => {
+  const repository = await repositoryOf(t, { one: identity() });
+  const served = run(t, repository, '--http-port=0', '--metrics-port=0', '--grpc-port=18001');
+  await served.place('Metrics Service');
+  assert.match(served.log(), /Started HTTPService at 0\.0\.0\.0:\d+\n/);
+  assert.match(served.log(), /Started Metrics Service at 0\.0\.0\.0:\d+\n/);
+  assert.match(served.log(), /W.* gRPC is not served at 0\.0\.0\.0:18001: it is not supported yet/);
+});
+
+test('--http-address is for metrics, too, unless --metrics-address is another', async (t) => {
+  const repository = await repositoryOf(t, { one: identity() });
+  const served = run(t, repository, ...anyPorts, '--http-address=127.0.0.1');
+  await served.place('Metrics Service');
+  assert.match(served.log(), /Started HTTPService at 127\.0\.0\.1:\d+\n/);
+  assert.match(served.log(), /Started Metrics Service at 127\.0\.0\.1:\d+\n/);
+});
+
+test("in mode 'explicit' it loads what it is told, and more on request; --id is its name", async (t) => {
+  const repository = await repositoryOf(t, { one: identity(), two: identity() });
+  const args = ['--model-control-mode=explicit', '--load-model=one', '--id', 'shop'];
+  const served = run(t, `--model-repository=${repository}`, ...anyPorts, ...args);
+  const http = await served.place('HTTPService');
+  assert.doesNotMatch(served.log(), /\| two /);
+  const { name, extensions } = json(await ask(http, '/v2')) as { name: string; extensions: string[] };
+  assert.equal(name, 'shop');
+  assert.ok(extensions.includes('model_repository'));
+  assert.equal((await ask(http, '/v2/models/two/ready')).status, 400);
+  assert.equal((await ask(http, '/v2/repository/models/two/load', { method: 'POST' })).status, 200);
+  assert.equal((await ask(http, '/v2/models/two/ready')).status, 200);
+});
+
+test('restricted calls need their header; bodies are limited; headers become parameters', async (t) => {
+  const repository = await repositoryOf(t, { one: identity() });
+  const served = run(
+    t,
+    repository,
+    ...anyPorts,
+    '--http-restricted-api=metadata,statistics:Admin-Key=secret',
+    '--http-max-input-size=1000',
+    '--http-header-forward-pattern=^x-tenant$',
+  );
+  const http = await served.place('HTTPService');
+  assert.match(errorOf(await ask(http, '/v2'), 403), /expecting header 'admin-key'/);
+  assert.equal((await ask(http, '/v2', { headers: { 'admin-key': 'secret' } })).status, 200);
+  assert.equal((await ask(http, '/v2/health/ready')).status, 200);
+  assert.match(
+    errorOf(await ask(http, '/v2/models/one/infer', { body: ' '.repeat(1001) }), 400),
+    /1001 bytes/,
+  );
+  // A header with the name of a parameter that means something cannot be forwarded: others can.
+  const answer = await ask(http, '/v2/models/one/infer', { body: oneRow, headers: { 'X-Tenant': 'a' } });
+  assert.equal(answer.status, 200, answer.text);
+});
+
+test('without an endpoint, or with an empty repository', async (t) => {
+  const empty = await temporaryFolder(t);
+  const nothing = await ran(t, empty, '--allow-http=0', '--allow-metrics=FALSE');
+  assert.deepEqual(
+    [nothing.code, nothing.stderr],
+    [2, 'tritonts serve: nothing is to be served: neither HTTP nor metrics\n'],
+  );
+  const served = run(t, empty, ...anyPorts);
+  const http = await served.place('HTTPService');
+  assert.equal((await ask(http, '/v2/health/ready')).status, 200);
+  assert.match(served.log(), /\| Model \| Version \| Status \|/);
+});

@@ -3,7 +3,7 @@
 const error = (name, comment, from, to) => ({ name, comment, severity: 'error', from, to });
 const folders = (...names) => `^src/(${names.join('|')})/`;
 
-const outer = ['endpoints', 'cli'];
+const outer = ['endpoints', 'client', 'cli'];
 const middle = ['registry', 'dispatch', 'ensemble', 'javascript', 'metrics'];
 const inner = ['config', 'tensor', 'scheduling', 'backends'];
 

@@ -8,7 +8,7 @@ import { dts } from 'rollup-plugin-dts';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const folder = join(root, 'dist', 'src');
-const entries = ['index', 'javascript/index', 'metrics/serve', 'endpoints/http/serve'];
+const entries = ['index', 'javascript/index', 'metrics/serve', 'endpoints/http/serve', 'client/index'];
 /** As endpoints import it. */
 const mainEntry = '../../index.js';
 const targetOf = (entry) => join(folder, `${entry}.d.ts`);
@@ -39,7 +39,11 @@ async function roll(entry) {
     input: join(root, 'src', `${entry}.ts`),
     plugins: [dts({ tsconfig: join(root, 'tsconfig.json'), compilerOptions })],
     // What a program passes is the main entry's, so its types are the main entry's, too.
-    external: (id) => id.startsWith('node:') || id === mainEntry || (entry !== 'index' && isServer(id)),
+    external: (id) =>
+      id.startsWith('node:') ||
+      id === mainEntry ||
+      (entry === 'client/index' && id === '../index.js') ||
+      (entry !== 'index' && isServer(id)),
     makeAbsoluteExternalsRelative: false,
     onwarn(warning) {
       throw new Error(warning.message);

@@ -33,18 +33,19 @@ for (const [name, target] of [
 }
 
 test('the page has programs', () => {
-  assert.deepEqual([...programs.keys()], ['serve', 'curl', 'python']);
+  assert.deepEqual([...programs.keys()], ['serve', 'curl', 'python', 'client']);
 });
 
-test('the program prints what it says', async () => {
-  const code = programs.get('serve') ?? '';
-  const file = join(folder, 'serve.mjs');
-  await writeFile(file, code);
-  const { stdout, stderr } = await run(process.execPath, [file], { cwd: folder, timeout: 30_000 });
-  assert.equal(stderr, '');
-  const promised = [...code.matchAll(/console\.log\(.*\); \/\/ (.*)$/gm)].map(([, text]) => text);
-  assert.deepEqual(stdout.trim().split('\n'), promised);
-});
+for (const name of ['serve', 'client'])
+  test(`the program '${name}' prints what it says`, async () => {
+    const code = programs.get(name) ?? '';
+    const file = join(folder, `${name}.mjs`);
+    await writeFile(file, code);
+    const { stdout, stderr } = await run(process.execPath, [file], { cwd: folder, timeout: 30_000 });
+    assert.equal(stderr, '');
+    const promised = [...code.matchAll(/console\.log\(.*\); \/\/ (.*)$/gm)].map(([, text]) => text);
+    assert.deepEqual(stdout.trim().split('\n'), promised);
+  });
 
 test('the lines with curl are answered', async (t) => {
   const found = await run('curl', ['--version']).then(

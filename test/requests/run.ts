@@ -8,6 +8,7 @@ import {
   type AnyTensor,
   type InferenceServer,
   type InferOptions,
+  type Inputs,
   type InferResult,
 } from '../../src/index.js';
 import { serve, type Context } from '../support/harness.js';
@@ -18,10 +19,32 @@ import { blank, type Expected, type Numbers } from './tensors.js';
 /** The most requests under way at once. */
 const mostUnderWay = 6000;
 
-/** A server, and why it may refuse requests that are right. */
+/** A model of this process, or of another one. */
+interface AnyModel {
+  infer(inputs: Inputs, options?: InferOptions): Promise<Answer>;
+  map(items: Iterable<Inputs>, options: { readonly concurrency: number }): AsyncIterable<Answer>;
+}
+
+/** What both have. */
+type Answer = Omit<InferResult, 'timings'>;
+
+/** A server of this process, or a connection to one. */
+export interface AnyServer {
+  model(name: string): AnyModel | Promise<AnyModel>;
+  close(): Promise<void>;
+}
+
+/** A server's models, and why it may refuse requests that are right. */
 interface Served {
-  readonly server: InferenceServer;
+  readonly models: ReadonlyMap<string, AnyModel>;
+  readonly server: AnyServer;
   readonly limited: boolean;
+}
+
+function modelOf({ models }: Served, name: string): AnyModel {
+  const model = models.get(name);
+  assert.ok(model, name);
+  return model;
 }
 
 /** The number of requests by outcome. */
@@ -33,7 +56,7 @@ export interface Outcomes {
 
 /** An answer that is checked again later: nobody else may have written to it. */
 interface Kept {
-  readonly result: InferResult;
+  readonly result: Answer;
   readonly expected: Drawn['expected'];
 }
 
@@ -75,14 +98,30 @@ export class RandomRequests {
     this.#servers = servers;
   }
 
-  /** Starts the servers. */
-  static async start(context: Context, seed: number): Promise<RandomRequests> {
+  /**
+   * Starts the servers.
+   *
+   * @param through - Returns what requests are made with (default: the server itself). A server that refuses what is too
+   *   much is then left out: a connection does not send again what was refused.
+   */
+  static async start(
+    context: Context,
+    seed: number,
+    through?: (server: InferenceServer) => Promise<AnyServer>,
+  ): Promise<RandomRequests> {
     const models = Object.fromEntries(Object.entries(kinds).map(([name, { model }]) => [name, model]));
-    const servers: Served[] = [
-      { server: await serve(context, models), limited: false },
-      { server: await serve(context, models, { inline: 'off', captureStacks: true }), limited: false },
-      { server: await serve(context, models, { maxInFlightBytes: 150_000 }), limited: true },
-    ];
+    const servers: Served[] = [];
+    for (const options of [
+      {},
+      { inline: 'off', captureStacks: true } as const,
+      ...(through ? [] : [{ maxInFlightBytes: 150_000 }]),
+    ]) {
+      const own = await serve(context, models, options);
+      const server: AnyServer = through ? await through(own) : own;
+      const handles = new Map<string, AnyModel>();
+      for (const name of Object.keys(kinds)) handles.set(name, await server.model(name));
+      servers.push({ server, models: handles, limited: 'maxInFlightBytes' in options });
+    }
     return new RandomRequests(seed, servers);
   }
 
@@ -163,7 +202,7 @@ export class RandomRequests {
     const drawn = kind.draw(dice, shape, number, aside);
     const { inputs, expected } = drawn;
     const { options, wanted, controller } = this.#options(number, expected);
-    const request = served.server.model(name).infer(inputs, options);
+    const request = modelOf(served, name).infer(inputs, options);
     if (dice.oneIn(3)) drawn.spoil();
     if (controller && dice.oneIn(2)) this.#track(this.#abortSoon(controller));
     const what = `request ${number} of '${name}'`;
@@ -241,9 +280,9 @@ export class RandomRequests {
 
   /** Passes an answer on as the next request's input. */
   async #passOn(
-    { server }: Served,
+    served: Served,
     name: string,
-    { outputs }: InferResult,
+    { outputs }: Answer,
     expected: Drawn['expected'],
   ): Promise<void> {
     this.#made++;
@@ -251,7 +290,7 @@ export class RandomRequests {
       Object.keys(expected).map((output) => [output.replace('y', 'x'), outputs[output]]),
     );
     try {
-      const again = await server.model(name).infer(inputs);
+      const again = await modelOf(served, name).infer(inputs);
       for (const [output, copy] of Object.entries(expected)) checkTensor(again.outputs[output], copy, name);
       this.outcomes.answered++;
     } catch (error) {
@@ -261,7 +300,7 @@ export class RandomRequests {
   }
 
   /** Maps a data set. Its reader may leave early. */
-  async #map({ server }: Served): Promise<void> {
+  async #map(served: Served): Promise<void> {
     const dice = this.#dice;
     const [name, kind] = dice.pick(Object.entries(kinds));
     const drawn: Drawn[] = [];
@@ -282,7 +321,7 @@ export class RandomRequests {
     const leaveAt = dice.oneIn(3) ? dice.below(count + 1) : Infinity;
     let at = 0;
     try {
-      for await (const { outputs } of server.model(name).map(items.call(this), {
+      for await (const { outputs } of modelOf(served, name).map(items.call(this), {
         concurrency: 1 + dice.below(100),
       })) {
         for (const [output, copy] of Object.entries(drawn[at]?.expected ?? {})) {

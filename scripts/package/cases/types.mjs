@@ -22,15 +22,19 @@ export function codeOf(error: unknown): string {
 }
 `;
 const esm = `import { createServer, TritonError, type AnyTensor, type InferenceServer, type InferResult, type Tensor } from 'tritonts';
+import { connectServer, type RemoteServer } from 'tritonts/client';
 import { serveHttp, type HttpEndpoint } from 'tritonts/http';
 import { serveMetrics, type MetricsEndpoint } from 'tritonts/metrics';${body}`;
 const cjs = `import tritonts = require('tritonts');
 import type { AnyTensor, InferenceServer, InferResult, Tensor } from 'tritonts';
+import client = require('tritonts/client');
+import type { RemoteServer } from 'tritonts/client';
 import http_ = require('tritonts/http');
 import type { HttpEndpoint } from 'tritonts/http';
 import metrics = require('tritonts/metrics');
 import type { MetricsEndpoint } from 'tritonts/metrics';
 const { createServer, TritonError } = tritonts;
+const { connectServer } = client;
 const { serveHttp } = http_;
 const { serveMetrics } = metrics;${body}`;
 

@@ -1,0 +1,86 @@
+/** The options of a connection to a server. */
+
+import type { OutgoingHttpHeaders } from 'node:http';
+import type { SecureContextOptions } from 'node:tls';
+import { checkKeys, checkObject, expected } from '../argument-checks.js';
+
+/**
+ * Options of {@link connectServer}.
+ *
+ * @example
+ * const server = await connectServer('http://localhost:8000', { headers: { 'admin-key': secret }, timeoutMs: 5000 });
+ */
+export interface ConnectOptions {
+  /** Headers of each request, such as the secrets of restricted calls (default: none). */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** How many connections are open at most; requests beyond wait for one (default 64). */
+  readonly maxConnections?: number | undefined;
+  /**
+   * How long a call may take, in milliseconds (default 60,000; 0: any time). Then it rejects with UNAVAILABLE, and a
+   * server that notices cancels it. For one request use `signal: AbortSignal.timeout(ms)`.
+   */
+  readonly timeoutMs?: number | undefined;
+  /**
+   * How often a call that only reads is tried again where there is no connection, or it breaks (default 2). `infer`, `loadModel` and
+   * `unloadModel` never are: the server may have done them.
+   */
+  readonly retries?: number | undefined;
+  /** For `https:` certificates and keys, as `tls.connect` takes them (default: Node's). */
+  readonly tls?: (SecureContextOptions & { readonly rejectUnauthorized?: boolean | undefined }) | undefined;
+  /** Closes the connection as `close({ timeoutMs: 0 })` does (default: nothing does). */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Options with every default in place. */
+export interface CheckedConnectOptions {
+  readonly headers: OutgoingHttpHeaders;
+  readonly maxConnections: number;
+  readonly timeoutMs: number;
+  readonly retries: number;
+  readonly tls: NonNullable<ConnectOptions['tls']>;
+  readonly signal: AbortSignal | undefined;
+}
+
+const keys = [
+  'headers',
+  'maxConnections',
+  'timeoutMs',
+  'retries',
+  'tls',
+  'signal',
+] as const satisfies readonly (keyof ConnectOptions)[];
+
+function integer(value: unknown, least: number, path: string): number {
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least) return value;
+  throw expected(`an integer of at least ${least}`, path, value);
+}
+
+/** @throws {@link TritonError} INVALID_ARG for wrong options. */
+export function checkConnectOptions(options: unknown): CheckedConnectOptions {
+  checkObject(options, 'connect options');
+  checkKeys(options, keys, 'connect options');
+  const {
+    headers = {},
+    maxConnections = 64,
+    timeoutMs = 60_000,
+    retries = 2,
+    tls = {},
+    signal,
+  }: { readonly [K in keyof ConnectOptions]?: unknown } = options;
+  checkObject(headers, 'options.headers');
+  for (const [name, value] of Object.entries(headers) as [string, unknown][])
+    if (typeof value !== 'string') throw expected('a string', `options.headers['${name}']`, value);
+  checkObject(tls, 'options.tls');
+  if (signal !== undefined && !(signal instanceof AbortSignal))
+    throw expected('an AbortSignal', 'options.signal', signal);
+  return {
+    // Their values were checked just above.
+    headers: { ...(headers as Readonly<Record<string, string>>) },
+    maxConnections: integer(maxConnections, 1, 'options.maxConnections'),
+    // 2^31 - 1 is the longest that a timer takes.
+    timeoutMs: Math.min(integer(timeoutMs, 0, 'options.timeoutMs'), 2 ** 31 - 1),
+    retries: integer(retries, 0, 'options.retries'),
+    tls: { ...tls },
+    signal,
+  };
+}

@@ -1,0 +1,138 @@
+/** What is known of a remote model's version: enough to check and encode requests as in its own process. */
+
+import { deepFreeze, type ModelConfig } from '../config/index.js';
+import { TritonError } from '../errors.js';
+import { Fraction } from '../endpoints/http/json-exact.js';
+import { OutputChoice } from '../server/wanted-outputs.js';
+import { targetMemory, tensorInto } from '../tensor/into.js';
+import { InputEncoder } from '../tensor/input.js';
+import type { Inputs } from '../tensor/inputs.js';
+import { namedValues, type NamedValuesConstructor } from '../tensor/named-values.js';
+import { tensorFactory } from '../tensor/output.js';
+import type { AnyTensor, Tensor } from '../tensor/tensor.js';
+import type { Datatype } from '../tensor/datatype.js';
+import type { TensorSpec } from '../tensor/plan.js';
+import { bytesAt } from '../tensor/views.js';
+import type { ModelMetadata } from '../index.js';
+import { readAnswer, writeRequest, type RequestBody, type WireOutput } from './infer-message.js';
+import type { RemoteInferOptions, RemoteResult } from './types.js';
+
+export type { RequestBody } from './infer-message.js';
+
+/** See the head of this file. */
+export class RemoteVersion {
+  readonly #model: string;
+  readonly #inputs: readonly TensorSpec[];
+  readonly #encoder: InputEncoder;
+  readonly #choice: OutputChoice;
+  readonly #outputNames: readonly string[];
+  readonly #Outputs: NamedValuesConstructor = namedValues();
+  readonly decoupled: boolean;
+
+  /** @param config - Undefined where the server has none: then the metadata's shapes are all that is known. */
+  constructor(model: string, metadata: ModelMetadata, config: ModelConfig | undefined) {
+    this.#model = model;
+    const maxBatchSize = config?.max_batch_size ?? 0;
+    this.#inputs = metadata.inputs.map(({ name, datatype, shape }) => ({
+      name,
+      datatype,
+      // A shape in metadata begins with the batch.
+      dims: (maxBatchSize > 0 ? shape.slice(1) : shape).map(Number),
+      optional: config?.input.find((input) => input.name === name)?.optional ?? false,
+    }));
+    this.#encoder = new InputEncoder({ model, maxBatchSize, inputs: this.#inputs });
+    this.#choice = new OutputChoice(model, metadata.outputs);
+    this.#outputNames = metadata.outputs.map(({ name }) => name);
+    this.decoupled = config?.model_transaction_policy?.decoupled ?? false;
+  }
+
+  /**
+   * Checks a request, and writes it.
+   *
+   * @throws {@link TritonError} INVALID_ARG for what the model does not take, UNSUPPORTED for a decoupled model.
+   */
+  write(inputs: Inputs, options: RemoteInferOptions): RequestBody {
+    if (this.decoupled) {
+      throw new TritonError(
+        'UNSUPPORTED',
+        `model '${this.#model}' is decoupled: HTTP has no typed stream for its responses`,
+        { model: this.#model },
+      );
+    }
+    const wanted = this.#choice.wanted(options.outputs);
+    if (options.into !== undefined) this.#choice.intoOf(options.into, wanted);
+    const { indices, classes } = wanted;
+    const outputs = indices?.map((index) => {
+      const name = this.#outputNames[index] ?? '';
+      return { name, classes: classes.find((one) => one.name === name)?.count ?? 0 };
+    });
+    try {
+      return writeRequest(this.#inputs, this.#encoder.encode(inputs), options, outputs);
+    } finally {
+      this.#encoder.release();
+    }
+  }
+
+  /**
+   * Reads the answer.
+   *
+   * @throws {@link TritonError} INTERNAL for what is no answer, INVALID_ARG for arrays of `into` that do not fit it.
+   */
+  read(
+    body: Uint8Array<ArrayBuffer>,
+    headSize: number | undefined,
+    { into = {} }: RemoteInferOptions,
+  ): RemoteResult {
+    const { json, outputs: wire, ...rest } = readAnswer(this.#model, body, headSize);
+    const outputs: Record<string, unknown> = new this.#Outputs();
+    for (const output of wire) {
+      const { name, datatype, shape } = output;
+      const listed = json.get(name);
+      const bytes = listed === undefined ? output.bytes : this.#bytesOfJson(output, listed);
+      const target = into[name];
+      if (target === undefined) outputs[name] = tensorFactory(datatype)(shape, bytes);
+      else {
+        targetMemory(name, datatype, shape, bytes.byteLength, target).set(new Uint8Array(bytes));
+        outputs[name] = tensorInto(datatype, shape, target);
+      }
+    }
+    // Only the loop above fills it, with tensors.
+    return { ...rest, outputs: outputs as Record<string, Tensor> as Record<string, AnyTensor> };
+  }
+
+  /** The elements of an output that came as JSON, from a server without the extension for binary data. */
+  #bytesOfJson({ name, datatype, shape }: WireOutput, data: readonly unknown[]): ArrayBuffer {
+    const plain = (value: unknown): unknown => {
+      if (Array.isArray(value)) return value.flatMap(plain);
+      if (value instanceof Fraction) return value.value;
+      // JSON writes integers that are floats, too.
+      return isFloat(datatype) && typeof value === 'bigint' ? Number(value) : value;
+    };
+    const spec = { name, datatype, dims: shape, optional: false };
+    const encoder = new InputEncoder({ model: this.#model, maxBatchSize: 0, inputs: [spec], noun: 'output' });
+    const elements = data.flatMap(plain) as (number | bigint | boolean | string)[]; // The encoder checks each.
+    const { data: encoded } = encoder.encode({ [name]: { data: elements, shape } });
+    const bytes = encoded[0] && bytesAt(encoded[0]);
+    return bytes === undefined ? new ArrayBuffer(0) : new Uint8Array(bytes).buffer;
+  }
+}
+
+function isFloat(datatype: Datatype): boolean {
+  return datatype.startsWith('FP') || datatype === 'BF16';
+}
+
+/**
+ * Reads a configuration, some of whose integers may be texts.
+ *
+ * @throws {@link TritonError} INTERNAL for what is no configuration.
+ */
+export function readConfig(model: string, text: string): ModelConfig {
+  // It is the server's, in the form that Triton documents; what is read of it is checked below.
+  const config = JSON.parse(text) as ModelConfig;
+  const { input, max_batch_size }: { readonly input?: unknown; readonly max_batch_size?: unknown } = config;
+  if (!Array.isArray(input))
+    throw new TritonError('INTERNAL', `model '${model}': the server's configuration has no inputs`, {
+      model,
+    });
+  return deepFreeze({ ...config, max_batch_size: Number(max_batch_size ?? 0) });
+}

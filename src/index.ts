@@ -43,6 +43,7 @@ export type {
   RuntimeInfo,
   ServerMetadata,
   StatisticDuration,
+  ResponseStatistic,
   TensorMetadata,
 } from './server/metadata.js';
 export type { Timings } from './dispatch/types.js';

@@ -193,6 +193,19 @@ Napi::Value ToJs(Napi::Env env, const Statistics& statistics) {
     batches.Set(i++, entry);
   }
   object.Set("batches", batches);
+  Napi::Array responses = Napi::Array::New(env, statistics.responses.size());
+  for (uint32_t k = 0; k < statistics.responses.size(); k++) {
+    const ResponseStatistics& response = statistics.responses[k];
+    Napi::Object entry = Napi::Object::New(env);
+    entry.Set("computeInfer", DurationToJs(env, response.compute_infer));
+    entry.Set("computeOutput", DurationToJs(env, response.compute_output));
+    entry.Set("success", DurationToJs(env, response.success));
+    entry.Set("fail", DurationToJs(env, response.fail));
+    entry.Set("emptyResponse", DurationToJs(env, response.empty_response));
+    entry.Set("cancel", DurationToJs(env, response.cancel));
+    responses.Set(k, entry);
+  }
+  object.Set("responses", responses);
   return object;
 }
 

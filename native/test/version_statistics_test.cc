@@ -1,4 +1,5 @@
 // The statistics of a version.
+#include "engine/running/response_counts.h"
 #include "version_fixture.h"
 
 namespace tritonts::test {
@@ -95,6 +96,35 @@ TEST(version_counts_batches_rows_and_requests) {
   CHECK_EQ(statistics.batches.at(1).compute_infer.count, 1u);
   CHECK_EQ(statistics.batches.at(3).compute_infer.count, 1u);
   CHECK(statistics.success.ns >= statistics.queue.ns);
+}
+
+TEST(response_counts_are_tritons) {
+  using Kind = ResponseCounts::Kind;
+  const auto counts = std::make_unique<ResponseCounts>();
+  CHECK_EQ(counts->Read().size(), 0u);
+  counts->Add(0, Kind::kSuccess, 10, 1);
+  counts->Add(0, Kind::kSuccess, 20, 2);
+  counts->Add(0, Kind::kFail, 100, 5);
+  counts->Add(1, Kind::kEmpty, 40, 0);
+  counts->Add(1, Kind::kCancel, 7, 0);
+  counts->Add(ResponseCounts::kMost, Kind::kSuccess, 1, 1);  // has no counts
+  const auto read = counts->Read();
+  CHECK_EQ(read.size(), 2u);
+  const auto is = [](const Duration& one, uint64_t count, uint64_t ns) {
+    return one.count == count && one.ns == ns;
+  };
+  CHECK(is(read[0].success, 2, 33));
+  CHECK(is(read[0].fail, 1, 105));
+  CHECK(is(read[0].empty_response, 0, 0));
+  CHECK(is(read[0].cancel, 0, 0));
+  CHECK(is(read[0].compute_infer, 3, 130));
+  CHECK(is(read[0].compute_output, 3, 8));
+  CHECK(is(read[1].empty_response, 1, 40));
+  CHECK(is(read[1].cancel, 1, 7));
+  CHECK(is(read[1].compute_infer, 1, 40));  // not of what was cancelled
+  CHECK(is(read[1].compute_output, 0, 0));
+  for (uint32_t k = 0; k < ResponseCounts::kMost; k++) counts->Add(k, Kind::kSuccess, 1, 0);
+  CHECK_EQ(counts->Read().size(), size_t{ResponseCounts::kMost});
 }
 
 }  // namespace tritonts::test

@@ -184,6 +184,15 @@ export interface NativeStatistics {
     readonly computeInfer: NativeDuration;
     readonly computeOutput: NativeDuration;
   }[];
+  /** By the number of the response within its request; empty unless the version is decoupled. */
+  readonly responses: readonly {
+    readonly computeInfer: NativeDuration;
+    readonly computeOutput: NativeDuration;
+    readonly success: NativeDuration;
+    readonly fail: NativeDuration;
+    readonly emptyResponse: NativeDuration;
+    readonly cancel: NativeDuration;
+  }[];
 }
 
 /** Statistics of a version and everything else that its metrics show. */

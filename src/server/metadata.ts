@@ -88,6 +88,29 @@ export interface StatisticDuration {
 }
 
 /**
+ * Statistics of the k-th responses of a decoupled model's requests, with Triton's names. Times are counted from the request's
+ * response before, or, for the first one, from when its batch had its inputs. So they include what a model waits for its caller to read.
+ *
+ * @example
+ * const first = model.statistics().response_stats['0'];
+ * if (first) console.log(`${first.success.ns / first.success.count / 1e6} ms until the first response`);
+ */
+export interface ResponseStatistic {
+  /** Computing the response: of those that succeeded, failed or were empty. */
+  readonly compute_infer: StatisticDuration;
+  /** Taking its outputs from the model: of those that succeeded or failed. */
+  readonly compute_output: StatisticDuration;
+  /** Responses with outputs, and both times together. */
+  readonly success: StatisticDuration;
+  /** Responses that were an error, and both times together. */
+  readonly fail: StatisticDuration;
+  /** Ends without a response: the model said that no more come. */
+  readonly empty_response: StatisticDuration;
+  /** Ends because the request was cancelled. */
+  readonly cancel: StatisticDuration;
+}
+
+/**
  * Triton's statistics of a model version (`GET /v2/models/M/stats`), with counts and nanoseconds as numbers.
  *
  * @example
@@ -143,10 +166,11 @@ export interface ModelStatistics {
    */
   readonly reruns: number;
   /**
-   * By response number, for models with several responses a request. It is always empty, because responses are not
-   * timed one by one.
+   * For a decoupled model, by the number of the response within its request: `'0'` has the first responses of all
+   * requests. The first 256 responses of a request are counted; what comes after them is in no entry. Empty for other
+   * models, and for ensembles, as in Triton. See docs/streams.md.
    */
-  readonly response_stats: Readonly<Record<string, never>>;
+  readonly response_stats: Readonly<Record<string, ResponseStatistic>>;
   /** One entry for each batch size that ran. */
   readonly batch_stats: readonly {
     /** Rows of the batches. */

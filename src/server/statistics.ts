@@ -33,7 +33,19 @@ export function statisticsOf(
     fail_reasons: failureReasons(native ?? nothing),
     refused: native?.refused ?? 0,
     reruns: native?.reruns ?? 0,
-    response_stats: {},
+    response_stats: Object.fromEntries(
+      (native?.responses ?? []).map((response, number) => [
+        String(number),
+        {
+          compute_infer: response.computeInfer,
+          compute_output: response.computeOutput,
+          success: response.success,
+          fail: response.fail,
+          empty_response: response.emptyResponse,
+          cancel: response.cancel,
+        },
+      ]),
+    ),
     batch_stats: (native?.batches ?? []).map((batch) => ({
       batch_size: batch.batchSize,
       compute_input: batch.computeInput,

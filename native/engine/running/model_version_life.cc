@@ -83,6 +83,7 @@ Status ModelVersion::CreateInstances(VersionConfig config) {
   io_ = std::move(config.io);
   context_ = RunContext(name_, io_.max_batch_size > 0, &io_);
   context_.decoupled = config.decoupled;
+  if (config.decoupled) context_.responses = std::make_shared<ResponseCounts>();
   if (config.preserve_ordering) context_.order = std::make_shared<ResponseOrder>();
   context_.rerun_in_halves = config.rerun_in_halves && model_->may_run_again() && !config.decoupled;
   NoteSizes();

@@ -10,6 +10,7 @@ namespace tritonts {
 Statistics ModelVersion::StatisticsLocked() const {
   Statistics statistics = statistics_;
   if (dispatcher_) dispatcher_->AddAnswered(&statistics);
+  if (context_.responses) statistics.responses = context_.responses->Read();
   return statistics;
 }
 

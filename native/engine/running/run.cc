@@ -19,7 +19,7 @@ void PooledRun::MakeRoom(size_t requests, const RunContext* context) {
   phases_.reserve(requests);
   totals_.Reserve(requests);
   outputs_.Reserve(requests);
-  if (context->decoupled) first_ns_.reserve(requests);
+  if (context->decoupled) streamed_.reserve(requests);
   if (!context->order) return;
   ReservePlaces(requests);
   lost_.reserve(requests);
@@ -52,7 +52,7 @@ void PooledRun::Assign(std::span<Request* const> batch, uint64_t number, const R
   timings_.batch_size = total_batch_size_;
   totals_.Clear();
   phases_.assign(requests_.size(), Phase::kOpen);
-  first_ns_.assign(context->decoupled ? requests_.size() : 0, 0);
+  streamed_.assign(context->decoupled ? requests_.size() : 0, Streamed());
   undone_ = requests_.size();
   delivering_ = rescheduled_ = 0;
   abandoned_ = spoke_ = false;
@@ -165,6 +165,7 @@ bool PooledRun::Abandon(const Status& status) {
         few[count].request = requests_[i];
         few[count].status = status;
         few[count++].abandoned = true;
+        NoteResponse(i, few[count - 1], false, timings);
         totals_.AddFailed(*requests_[i]->header, timings, RunTotals::Failure::kOther);
       }
     }

@@ -33,6 +33,7 @@
 #include "engine/request/request_chain.h"
 #include "engine/running/batch_log.h"
 #include "engine/running/latencies.h"
+#include "engine/running/response_counts.h"
 #include "engine/running/response_order.h"
 #include "engine/running/run_outputs.h"
 #include "engine/running/run_totals.h"
@@ -224,10 +225,12 @@ class PooledRun final : public Run, private OrderedRun {
   bool PrepareAlike(Delivery* delivery);
   RunTotals::Failure FailureOf(const Status& status, bool cancelled) const;
   void Count(const Response& response, bool cancelled, uint64_t first_ns);
-  // Notes the time of a decoupled request's first response.
+  // Notes the time of a response to a decoupled request, and counts it by its number.
   void NoteFirst(uint32_t position, const BatchTimings& timings);
+  void NoteResponse(uint32_t position, const Response& response, bool cancelled,
+                    const BatchTimings& timings);
   uint64_t FirstOf(uint32_t position) const {
-    return position < first_ns_.size() ? first_ns_[position] : 0;
+    return position < streamed_.size() ? streamed_[position].first_ns : 0;
   }
   Response& AddResponse(uint32_t position, bool final, Delivery* delivery);
   // Hands the responses to their sinks, and drops the holds of requests that are done. Without the
@@ -294,7 +297,13 @@ class PooledRun final : public Run, private OrderedRun {
   BatchTimings timings_;  // those of the last response
   RunTotals totals_;
   std::vector<Phase> phases_;
-  std::vector<uint64_t> first_ns_;  // by position, of a decoupled model only; 0: no response yet
+  // What a decoupled request was sent so far. Zero: no response yet.
+  struct Streamed {
+    uint64_t first_ns = 0;
+    uint64_t last_ns = 0;
+    uint32_t responses = 0;
+  };
+  std::vector<Streamed> streamed_;  // by position, of a decoupled model only
   std::vector<Status> lost_;        // by position, with an order only: what is said in its turn
   bool spoke_ = false;              // some request has had a response of its own
   size_t undone_ = 0;

@@ -21,6 +21,7 @@ void PooledRun::Fetch(Delivery* delivery) {
   std::lock_guard lock(lock_);
   for (const auto [i, position] : delivery->uncounted) {
     const Response& response = delivery->responses[i];
+    NoteResponse(position, response, false, delivery->timings);
     if (response.final) Count(response, false, FirstOf(position));
   }
 }

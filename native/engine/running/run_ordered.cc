@@ -89,6 +89,9 @@ void PooledRun::RespondInOrderWithoutMemory(uint32_t request, const Status& stat
       const bool cancelled = requests_[i]->cancelled.load(std::memory_order_relaxed);
       lost_[i] = cancelled ? context_->cancelled : status.ok() ? context_->no_response : status;
       End(i, Request::State::kDone);
+      Response response;
+      response.status = lost_[i];
+      NoteResponse(i, response, cancelled, timings_);
       totals_.AddFailed(*requests_[i]->header, timings_, FailureOf(lost_[i], cancelled));
     }
     lock->unlock();

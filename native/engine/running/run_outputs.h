@@ -15,6 +15,7 @@
 
 namespace tritonts {
 
+class ResponseCounts;
 class ResponseOrder;
 
 // What the runs of a version have in common. The version owns it.
@@ -28,7 +29,8 @@ struct RunContext {
   bool decoupled = false;                // whether a request gets any number of responses
   const ModelIo* io = nullptr;           // the outputs' indexes and datatypes; null: not checked
   std::shared_ptr<ResponseOrder> order;  // of the responses; null: they leave as they come
-  bool rerun_in_halves = false;          // whether a batch that fails as a whole is run again
+  std::shared_ptr<ResponseCounts> responses;  // by their number; null: they are not counted
+  bool rerun_in_halves = false;               // whether a batch that fails as a whole is run again
   // Made beforehand, because there may be no memory when they are needed.
   Status cancelled;
   Status left_open;    // a blocking Execute left a request open

@@ -163,6 +163,7 @@ void PooledRun::Prepare(uint32_t position, const Status& status, bool final, Del
     response.status = status;
     outputs_.Drop(position, &delivery->blocks);
   }
+  NoteResponse(position, response, cancelled, delivery->timings);
   if (final) Count(response, cancelled, FirstOf(position));
 }
 

@@ -35,6 +35,7 @@ void PooledRun::RespondWithoutMemory(uint32_t request, const Status& status, boo
       response.final = final;
       response.status = status.ok() ? context_->no_response : status;
       if (cancelled) response.status = context_->cancelled;
+      NoteResponse(next, response, cancelled, timings);
       if (final) {
         End(next, Request::State::kDone);
         Count(response, cancelled, FirstOf(next));

@@ -14,7 +14,34 @@ void PooledRun::NoteSent(Response* response, std::span<const OutputTensor> outpu
 }
 
 void PooledRun::NoteFirst(uint32_t position, const BatchTimings& timings) {
-  if (FirstOf(position) == 0 && !first_ns_.empty()) first_ns_[position] = timings.exec_end_ns;
+  if (!streamed_.empty() && streamed_[position].first_ns == 0) {
+    streamed_[position].first_ns = timings.exec_end_ns;
+  }
+}
+
+void PooledRun::NoteResponse(uint32_t position, const Response& response, bool cancelled,
+                             const BatchTimings& timings) {
+  if (streamed_.empty()) return;
+  Streamed& streamed = streamed_[position];
+  const uint64_t end = timings.exec_end_ns;
+  const uint64_t ready = inputs_ready_ns_.load(std::memory_order_relaxed);
+  uint64_t start = streamed.last_ns;
+  if (start == 0) start = ready != 0 ? ready : timings.exec_start_ns;
+  start = std::min(start, end);
+  auto kind = ResponseCounts::Kind::kSuccess;
+  if (response.empty) kind = ResponseCounts::Kind::kEmpty;
+  if (!response.status.ok()) kind = ResponseCounts::Kind::kFail;
+  if (cancelled) kind = ResponseCounts::Kind::kCancel;
+  // What was marked before this response's time belongs to an earlier one.
+  const uint64_t computed = computed_ns_.load(std::memory_order_relaxed);
+  const bool outputs =
+      kind == ResponseCounts::Kind::kSuccess || kind == ResponseCounts::Kind::kFail;
+  const uint64_t infer_end = outputs && computed > start && computed < end ? computed : end;
+  if (context_->responses) {
+    context_->responses->Add(streamed.responses, kind, infer_end - start, end - infer_end);
+  }
+  streamed.responses++;
+  streamed.last_ns = end;
 }
 
 bool PooledRun::AnyFull(uint32_t request) {

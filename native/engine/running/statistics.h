@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <vector>
 
 namespace tritonts {
 
@@ -19,6 +20,16 @@ struct BatchStatistics {
   Duration compute_input;
   Duration compute_infer;
   Duration compute_output;
+};
+
+// Of the k-th responses of a decoupled model's requests.
+struct ResponseStatistics {
+  Duration compute_infer;   // of those that succeeded, failed or were empty
+  Duration compute_output;  // of those that succeeded or failed
+  Duration success;
+  Duration fail;
+  Duration empty_response;
+  Duration cancel;
 };
 
 struct Statistics {
@@ -39,6 +50,7 @@ struct Statistics {
   Duration compute_infer;
   Duration compute_output;
   std::map<uint32_t, BatchStatistics> batches;  // by rows
+  std::vector<ResponseStatistics> responses;    // by number; empty unless decoupled
 };
 
 }  // namespace tritonts

@@ -206,6 +206,16 @@ Napi::Value ToJs(Napi::Env env, const Statistics& statistics) {
     responses.Set(k, entry);
   }
   object.Set("responses", responses);
+  Napi::Array memory = Napi::Array::New(env, statistics.memory.size());
+  for (uint32_t k = 0; k < statistics.memory.size(); k++) {
+    const MemoryUse& use = statistics.memory[k];
+    Napi::Object entry = Napi::Object::New(env);
+    entry.Set("type", Napi::String::New(env, IsHostMemory(use.kind) ? "CPU" : "GPU"));
+    entry.Set("id", Napi::Number::New(env, use.device));
+    entry.Set("byteSize", Napi::Number::New(env, static_cast<double>(use.bytes)));
+    memory.Set(k, entry);
+  }
+  object.Set("memory", memory);
   return object;
 }
 

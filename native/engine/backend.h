@@ -254,6 +254,13 @@ class Instance {
   virtual MemoryCopier* memory() { return nullptr; }
 };
 
+// Memory of one device that a model holds until it is unloaded.
+struct MemoryUse {
+  MemoryKind kind = MemoryKind::kHost;
+  int device = 0;
+  uint64_t bytes = 0;
+};
+
 class Model {
  public:
   virtual ~Model() = default;
@@ -277,6 +284,8 @@ class Model {
   // Facts about the runtime for users: "library", "version", "intra_op_threads", … Any thread may
   // call it.
   virtual std::map<std::string, std::string> Info() const { return {}; }
+  // What it holds by now, where the runtime tells. Any thread may call it.
+  virtual std::vector<MemoryUse> Memory() const { return {}; }
   // The places of its instances, if its batches may make calls; null: they do not.
   virtual std::shared_ptr<CallPlaces> call_places() const { return nullptr; }
 };

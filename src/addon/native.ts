@@ -193,6 +193,11 @@ export interface NativeStatistics {
     readonly emptyResponse: NativeDuration;
     readonly cancel: NativeDuration;
   }[];
+  readonly memory: readonly {
+    readonly type: 'CPU' | 'GPU';
+    readonly id: number;
+    readonly byteSize: number;
+  }[];
 }
 
 /** Statistics of a version and everything else that its metrics show. */

@@ -182,7 +182,11 @@ export interface ModelStatistics {
     /** Distributing their outputs. */
     readonly compute_output: StatisticDuration;
   }[];
-  /** Memory that the model takes. It is always empty, because it is not measured. */
+  /**
+   * Memory that the runtime holds for the version until it is unloaded, one entry for each device: weights, and what its arena keeps for
+   * intermediate results. ONNX Runtime tells it from 1.23 on, unless `enable_mem_arena` is 0. Empty where nobody tells, and for
+   * other backends. See docs/models.md.
+   */
   readonly memory_usage: readonly {
     /** 'CPU' or 'GPU'. */
     readonly type: string;

@@ -52,7 +52,7 @@ export function statisticsOf(
       compute_infer: batch.computeInfer,
       compute_output: batch.computeOutput,
     })),
-    memory_usage: [],
+    memory_usage: (native?.memory ?? []).map(({ type, id, byteSize }) => ({ type, id, byte_size: byteSize })),
   };
 }
 

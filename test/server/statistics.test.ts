@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { InferResult, ModelStatistics, Timings } from '../../src/index.js';
 import { addModel } from '../support/models.js';
+import { mlpModel, mlpWidths } from '../support/models/mlp.js';
 import {
   configText,
   identity,
@@ -157,6 +158,37 @@ test('statistics of what is not served say why', async (t) => {
   assert.equal(thrown(() => server.statistics('bad')).code, 'UNAVAILABLE');
   assert.equal(thrown(() => server.statistics('good', 2)).code, 'NOT_FOUND');
   assert.equal(thrown(() => server.statistics('good', 'latest')).code, 'INVALID_ARG');
+});
+
+test('memory_usage has what ONNX Runtime holds for a version', async (t) => {
+  const tensors = (width: number): { readonly name: string; readonly dims: number[] }[] => [
+    { name: 'x', dims: [width] },
+  ];
+  const [inputs = 0, outputs = 0] = [mlpWidths[0], mlpWidths.at(-1)];
+  const mlp = { inputs: tensors(inputs), outputs: [{ name: 'y', dims: [outputs] }] };
+  const server = await serve(t, {
+    mlp: onnx(mlpModel(), mlp),
+    bare: onnx(mlpModel(), { ...mlp, parameters: { enable_mem_arena: 0 } }),
+    two: onnx(mlpModel(), { ...mlp, instances: 2 }),
+  });
+  let weights = 0;
+  for (const [i, width] of mlpWidths.slice(1).entries()) weights += 4 * width * (mlpWidths[i] ?? 0);
+  const held = (name: string): number => {
+    const { memory_usage: uses } = server.model(name).statistics();
+    assert.deepEqual(
+      uses.map(({ type, id }) => [type, id]),
+      [['CPU', 0]],
+    );
+    return uses[0]?.byte_size ?? 0;
+  };
+  const loaded = held('mlp');
+  assert.ok(loaded >= weights && loaded < 1.1 * weights + 2 ** 20, `${loaded} bytes`);
+  // Instances of a version share the weights.
+  assert.equal(held('two'), loaded);
+  await server.infer('mlp', { x: row(0, 64 * inputs) });
+  // The arena keeps what intermediate results needed.
+  assert.ok(held('mlp') > loaded);
+  assert.deepEqual(server.model('bare').statistics().memory_usage, []);
 });
 
 test('what is refused before it is queued is not counted', async (t) => {

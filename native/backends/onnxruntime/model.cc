@@ -93,6 +93,24 @@ std::map<std::string, std::string> OnnxModel::Info() const {
   return info;
 }
 
+std::vector<MemoryUse> OnnxModel::Memory() const {
+  std::vector<MemoryUse> uses;
+  uint64_t host = 0;
+  for (const auto& session : sessions_) {
+    std::vector<MemoryUse> one;
+    session->AddMemory(&one);
+    for (const MemoryUse& use : one) {
+      if (IsHostMemory(use.kind)) {
+        host += use.bytes;
+      } else {
+        uses.push_back(use);
+      }
+    }
+  }
+  if (host > 0) uses.insert(uses.begin(), {MemoryKind::kHost, 0, host});
+  return uses;
+}
+
 StatusOr<std::unique_ptr<Instance>> OnnxModel::CreateInstance(const InstanceSpec& spec) {
   const int device = spec.memory == MemoryKind::kDevice ? spec.device : kCpu;
   const auto session = std::find_if(sessions_.begin(), sessions_.end(),

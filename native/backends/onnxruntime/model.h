@@ -62,6 +62,7 @@ class OnnxModel final : public Model {
   bool may_run_again() const override { return true; }
   bool time_depends_on_data() const override { return !time_varies_.empty(); }
   std::map<std::string, std::string> Info() const override;
+  std::vector<MemoryUse> Memory() const override;
 
  private:
   const std::string name_;

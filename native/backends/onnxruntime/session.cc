@@ -1,5 +1,7 @@
 #include "session.h"
 
+#include <cstdlib>
+
 #include "../../platform/dynamic_library.h"
 #include "cuda_provider.h"
 
@@ -180,6 +182,39 @@ std::map<std::string, std::string> Session::Info() const {
       {"intra_op_threads", std::to_string(threads)},  // 0: the runtime chooses
       {"spinning", spinning && threads != 1 ? "1" : "0"},
   };
+}
+
+uint64_t Session::Allocated(const OrtMemoryInfo* memory) const {
+  const Table& api = table();
+  Handle<OrtAllocator, kReleaseAllocator> allocator(api);
+  Handle<OrtKeyValuePairs, kReleaseKeyValuePairs> told(api);
+  // A session without an allocator for this memory is no error.
+  if (!library_.Take(api.Call(kCreateAllocator, session_, memory, allocator.out())).ok() ||
+      !library_.Take(api.Call(kAllocatorGetStats, allocator.get(), told.out())).ok() ||
+      !told.get()) {
+    return 0;
+  }
+  const char* text = api.Call(kGetKeyValue, told.get(), "TotalAllocated");
+  return text ? std::strtoull(text, nullptr, 10) : 0;
+}
+
+void Session::AddMemory(std::vector<MemoryUse>* uses) const {
+  const Table& api = table();
+  if (!api.Has(kAllocatorGetStats)) return;
+  if (const uint64_t bytes = Allocated(environment_.cpu_memory)) {
+    uses->push_back({MemoryKind::kHost, 0, bytes});
+  }
+  if (device_ == kCpu) return;
+  Handle<OrtMemoryInfo, kReleaseMemoryInfo> memory(api);
+  if (!library_
+           .Take(api.Call(kCreateMemoryInfo, "Cuda", kDeviceAllocator, device_, kDefaultMemory,
+                          memory.out()))
+           .ok()) {
+    return;
+  }
+  if (const uint64_t bytes = Allocated(memory.get())) {
+    uses->push_back({MemoryKind::kDevice, device_, bytes});
+  }
 }
 
 }  // namespace tritonts::onnxruntime

@@ -40,6 +40,9 @@ class Session {
   // The facts that model.runtimeInfo() shows: library, version, shared_pool, intra_op_threads,
   // spinning.
   std::map<std::string, std::string> Info() const;
+  // Adds the memory that it holds: weights, and what its arenas took from the system. Nothing where
+  // the runtime does not tell.
+  void AddMemory(std::vector<MemoryUse>* uses) const;
 
  private:
   Session(Library* library, const Environment* environment, Settings settings, int device)
@@ -49,6 +52,8 @@ class Session {
         device_(device) {}
 
   Status Load(const ModelSpec& spec);
+  // Bytes of what it allocated in this memory; 0: none, or it is not known.
+  uint64_t Allocated(const OrtMemoryInfo* memory) const;
   Status LoadFromMemory(const ModelSpec& spec, OrtSessionOptions* options);
   // Chooses the threads, and writes the choice back to the settings.
   Status SetThreads(OrtSessionOptions* options);

@@ -29,6 +29,7 @@ struct OrtTypeInfo;
 struct OrtTensorInfo;  // OrtTensorTypeAndShapeInfo
 struct OrtMemoryInfo;
 struct OrtAllocator;
+struct OrtKeyValuePairs;
 struct OrtCudaProviderOptions;  // OrtCUDAProviderOptionsV2
 
 // char, or wchar_t on Windows.
@@ -85,6 +86,18 @@ inline constexpr Entry<69, OrtStatus*(int32_t allocator, int32_t memory, OrtMemo
     kCreateCpuMemoryInfo;
 inline constexpr Entry<78, OrtStatus*(OrtAllocator**)> kGetDefaultAllocator;
 inline constexpr Entry<76, OrtStatus*(OrtAllocator*, void*)> kAllocatorFree;
+inline constexpr Entry<68, OrtStatus*(const char* name, int32_t allocator, int id, int32_t memory,
+                                      OrtMemoryInfo**)>
+    kCreateMemoryInfo;
+inline constexpr Entry<94, void(OrtMemoryInfo*)> kReleaseMemoryInfo;
+// What a session allocates with.
+inline constexpr Entry<131, OrtStatus*(const OrtSession*, const OrtMemoryInfo*, OrtAllocator**)>
+    kCreateAllocator;
+inline constexpr Entry<132, void(OrtAllocator*)> kReleaseAllocator;
+inline constexpr Entry<319, OrtStatus*(const OrtAllocator*, OrtKeyValuePairs**), 23>
+    kAllocatorGetStats;
+inline constexpr Entry<297, const char*(const OrtKeyValuePairs*, const char* key), 22> kGetKeyValue;
+inline constexpr Entry<300, void(OrtKeyValuePairs*), 22> kReleaseKeyValuePairs;
 
 // Session options
 inline constexpr Entry<10, OrtStatus*(OrtSessionOptions**)> kCreateSessionOptions;

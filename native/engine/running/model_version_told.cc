@@ -15,8 +15,20 @@ Statistics ModelVersion::StatisticsLocked() const {
 }
 
 Statistics ModelVersion::statistics() const {
-  std::lock_guard lock(mutex_);
-  return StatisticsLocked();
+  Statistics statistics;
+  {
+    std::lock_guard lock(mutex_);
+    statistics = StatisticsLocked();
+    if (stop_ || !model_) return statistics;
+    BeginCall();
+  }
+  try {
+    statistics.memory = model_->Memory();
+  } catch (...) {
+    // Then it is not told.
+  }
+  EndCall();
+  return statistics;
 }
 
 VersionMetrics ModelVersion::metrics(std::span<const double> quantiles) const {

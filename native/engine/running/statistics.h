@@ -5,6 +5,8 @@
 #include <map>
 #include <vector>
 
+#include "engine/backend.h"
+
 namespace tritonts {
 
 struct Duration {
@@ -51,6 +53,7 @@ struct Statistics {
   Duration compute_output;
   std::map<uint32_t, BatchStatistics> batches;  // by rows
   std::vector<ResponseStatistics> responses;    // by number; empty unless decoupled
+  std::vector<MemoryUse> memory;
 };
 
 }  // namespace tritonts

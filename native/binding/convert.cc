@@ -114,6 +114,7 @@ std::vector<TensorSpec> SpecsOf(const Napi::Value& value) {
     spec.datatype = static_cast<DataType>(NumberOf(object.Get("datatype")));
     spec.dims = DimsOf(object.Get("dims"));
     spec.optional = FlagOf(object.Get("optional"));
+    spec.outer = DimsOf(object.Get("outer"));
     specs.push_back(std::move(spec));
   }
   return specs;

@@ -41,6 +41,9 @@ struct TensorSpec {
   DataType datatype = DataType::kInvalid;
   std::vector<int64_t> dims;
   bool optional = false;
+  // What callers see, where the configuration has a reshape: the same elements, and as many -1.
+  // Empty: `dims`.
+  std::vector<int64_t> outer = {};
 };
 
 // One input or output as the runtime describes it.

@@ -37,6 +37,8 @@ export interface NativeTensorSpec {
   readonly datatype: number;
   readonly dims: readonly number[];
   readonly optional: boolean;
+  /** What callers see, where that is not `dims`. */
+  readonly outer?: readonly number[] | undefined;
 }
 
 /** How requests of a level wait; see `native/engine/scheduling/queue_policy.h`. */

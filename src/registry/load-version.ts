@@ -82,9 +82,10 @@ function versionConfig(
     return {
       name: tensor.name,
       datatype: datatype ? datatypeNumber[datatype] : 0,
-      // These are the model's dims. Callers see `dims`.
+      // These are the model's dims. Callers see `outer`.
       dims: [...batch, ...(tensor.reshape?.shape ?? tensor.dims)],
       optional,
+      outer: tensor.reshape && [...batch, ...tensor.dims],
     };
   };
   return {

@@ -8,30 +8,11 @@
 
 #include "engine/base/rules.h"
 #include "engine/ensemble/ensemble.h"
+#include "engine/ensemble/shapes.h"
 #include "engine/request/call_graph.h"
 #include "engine/running/check_request.h"
 
 namespace tritonts {
-
-namespace {
-
-// Adds or takes away a batch dimension of 1, where a tensor goes between models of which only one
-// batches.
-void Adapt(const std::vector<int64_t>& dims, bool batches, SmallVector<int64_t, 4>* shape) {
-  if (shape->size() == dims.size()) return;
-  if (batches && shape->size() + 1 == dims.size()) {
-    SmallVector<int64_t, 4> longer;
-    longer.push_back(1);
-    for (const int64_t dim : *shape) longer.push_back(dim);
-    *shape = std::move(longer);
-  } else if (!batches && shape->size() == dims.size() + 1 && (*shape)[0] == 1) {
-    SmallVector<int64_t, 4> shorter;
-    shorter.assign(shape->begin() + 1, shape->end());
-    *shape = std::move(shorter);
-  }
-}
-
-}  // namespace
 
 uint32_t Flight::Alive() const {
   uint32_t alive = 0;
@@ -39,8 +20,8 @@ uint32_t Flight::Alive() const {
   return alive;
 }
 
-void Flight::Fill(const FlightStep& step, uint32_t position, uint64_t now_ns,
-                  StepHeader* header) const {
+Status Flight::Fill(const FlightStep& step, uint32_t position, uint64_t now_ns,
+                    StepHeader* header) const {
   const EnsembleStep& plan = ensemble_->plan().steps[step.number];
   const EnsembleBindings::Step& binding = bindings_->steps()[step.number];
   const ModelIo& io = binding.version->io();
@@ -70,7 +51,8 @@ void Flight::Fill(const FlightStep& step, uint32_t position, uint64_t now_ns,
     input.index = binding.inputs[i];
     input.datatype = part.datatype;
     input.shape = part.shape;
-    Adapt(io.inputs[input.index].dims, io.max_batch_size > 0, &input.shape);
+    Status status = ToModelShape(plan.model, io, input.index, &input.shape);
+    if (!status.ok()) return status;
     // What the requests have together begins with the first one's part.
     const size_t before = tensors_[plan.inputs[i].tensor].apart ? 0 : position;
     for (const Buffer& chunk : part.chunks) {
@@ -83,6 +65,7 @@ void Flight::Fill(const FlightStep& step, uint32_t position, uint64_t now_ns,
     }
   }
   binding.version->SetQueueKeys(header);
+  return Status::Ok();
 }
 
 size_t Flight::Prepare(FlightStep* step, uint64_t now_ns, Request** out) try {
@@ -101,7 +84,7 @@ size_t Flight::Prepare(FlightStep* step, uint64_t now_ns, Request** out) try {
       step->headers.back()->step = step;
     }
   } else {
-    Fill(*step, 0, now_ns, &step->header);
+    Status status = Fill(*step, 0, now_ns, &step->header);
     step->header.requests = count_;
     step->header.streams = nullptr;
     if (ensemble_->plan().steps[step->number].decoupled) {
@@ -112,7 +95,7 @@ size_t Flight::Prepare(FlightStep* step, uint64_t now_ns, Request** out) try {
     any.header = &step->header;
     any.position = 0;
     any.released = false;
-    const Status status = check(any);
+    if (status.ok()) status = check(any);
     if (!status.ok()) {
       FailStep(step, status);
       return 0;
@@ -134,12 +117,12 @@ size_t Flight::Prepare(FlightStep* step, uint64_t now_ns, Request** out) try {
     request.header = &step->header;
     if (apart) {
       StepHeader* const header = step->headers[i].get();
-      Fill(*step, i, now_ns, header);
+      Status status = Fill(*step, i, now_ns, header);
       request.position = 0;
       request.header = header;
       header->requests = 1;
       request.released = false;
-      const Status status = check(request);
+      if (status.ok()) status = check(request);
       if (!status.ok()) {
         FailOne(i, status, false, true);
         continue;
@@ -175,7 +158,8 @@ void Flight::AdaptOutputs() {
   for (size_t i = 0; i < plan.outputs.size(); i++) {
     Tensor& tensor = tensors_[plan.outputs[i]];
     const auto adapt = [&](Part* part) {
-      if (part->present) Adapt(plan.io.outputs[i].dims, plan.io.max_batch_size > 0, &part->shape);
+      if (part->present)
+        AdaptBatch(plan.io.outputs[i].dims, plan.io.max_batch_size > 0, &part->shape);
     };
     adapt(&tensor.all);
     for (uint32_t k = 0; tensor.apart && k < count_; k++) adapt(&tensor.parts[k]);

@@ -186,7 +186,8 @@ class Flight {
     return one.apart ? one.parts[position] : one.all;
   }
   // Fills a header with the inputs of a step: of all requests, or of one.
-  void Fill(const FlightStep& step, uint32_t position, uint64_t now_ns, StepHeader* header) const;
+  // Not ok: one of them does not fit.
+  Status Fill(const FlightStep& step, uint32_t position, uint64_t now_ns, StepHeader* header) const;
   void Choose(const RequestHeader& header);
   // Notes a step that ended, and what is ready now.
   void End(FlightStep* step);
@@ -206,6 +207,8 @@ class Flight {
     return tensor->producer.compare_exchange_strong(none, step, std::memory_order_acq_rel) ||
            none == step;
   }
+  // Makes an output a tensor. Not ok: it does not have the shape that its configuration says.
+  Status Put(const FlightStep& from, const OutputTensor& output, Buffer buffer, Part* part) const;
   // Where an output's bytes are kept. Not ok: there is no memory.
   StatusOr<Buffer> Keep(const FlightStep& step, const OutputTensor& output, size_t size);
   void AnswerEach();

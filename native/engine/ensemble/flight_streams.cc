@@ -127,14 +127,10 @@ void Flight::TakeOutput(FlightStep* from, const Response& response) {
     const int32_t mapping = binding.mapping_of[output.index];
     if (mapping < 0) continue;
     auto kept = from->flight->Keep(*from, output, output.size);
-    if (!kept.ok()) return FailOne(0, kept.status(), false, true);
+    Status status = kept.status();
     Part& part = tensors_[plan.outputs[static_cast<size_t>(mapping)].tensor].all;
-    part.Clear();
-    part.datatype = output.datatype;
-    if (output.batch >= 0) part.shape.push_back(output.batch);
-    for (const int64_t dim : output.tail) part.shape.push_back(dim);
-    part.chunks.push_back(kept.take());
-    part.present = true;
+    if (status.ok()) status = Put(*from, output, kept.take(), &part);
+    if (!status.ok()) return FailOne(0, status, false, true);
   }
 }
 

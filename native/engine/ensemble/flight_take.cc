@@ -8,6 +8,7 @@
 #include "engine/ensemble/ensemble.h"
 #include "engine/ensemble/flight.h"
 #include "engine/ensemble/relay.h"
+#include "engine/ensemble/shapes.h"
 #include "engine/request/call_graph.h"
 
 namespace tritonts {
@@ -32,6 +33,22 @@ StatusOr<Buffer> Flight::Keep(const FlightStep& step, const OutputTensor& output
   if (!block) return ensemble_->no_memory();
   std::memcpy(block->data(), data, size);
   return Buffer{block->data(), size, MemoryKind::kHost, 0, block};
+}
+
+Status Flight::Put(const FlightStep& from, const OutputTensor& output, Buffer buffer,
+                   Part* part) const {
+  part->Clear();
+  part->datatype = output.datatype;
+  if (output.batch >= 0) part->shape.push_back(output.batch);
+  for (const int64_t dim : output.tail) part->shape.push_back(dim);
+  const ModelIo& io = bindings_->steps()[from.number].version->io();
+  const std::string& model = ensemble_->plan().steps[from.number].model;
+  if (Status status = ToCallerShape(model, io, output.index, &part->shape); !status.ok()) {
+    return status;
+  }
+  part->chunks.push_back(std::move(buffer));
+  part->present = true;
+  return Status::Ok();
 }
 
 void Flight::AddTimes(uint32_t position, const RequestHeader& header, const BatchTimings& timings) {
@@ -79,14 +96,10 @@ void Flight::Take(FlightStep* step, const Response& response) {
       if (!Claim(&tensor, step->number)) continue;
       if (count_ > 1) tensor.touched.store(true, std::memory_order_relaxed);
       Part& part = count_ > 1 ? tensor.parts[position] : tensor.all;
-      part.Clear();
       auto kept = Keep(*step, output, output.size);
-      if (!kept.ok()) return FailOne(position, kept.status(), false, true);
-      part.datatype = output.datatype;
-      if (output.batch >= 0) part.shape.push_back(output.batch);
-      for (const int64_t dim : output.tail) part.shape.push_back(dim);
-      part.chunks.push_back(kept.take());
-      part.present = true;
+      Status status = kept.status();
+      if (status.ok()) status = Put(*step, output, kept.take(), &part);
+      if (!status.ok()) return FailOne(position, status, false, true);
     }
   } catch (const std::bad_alloc&) {
     FailOne(position, ensemble_->no_memory(), false, true);
@@ -116,19 +129,16 @@ void Flight::TakeAlike(FlightStep* step, const AlikeResponses& alike, size_t fir
       if (!Claim(&tensor, step->number)) continue;
       output.data = static_cast<const char*>(output.data) + first * output.size;
       auto kept = Keep(*step, output, output.size * count_);
-      if (!kept.ok()) {
-        for (uint32_t i = 0; i < count_; i++) FailOne(i, kept.status(), false, true);
+      Status status = kept.status();
+      if (status.ok()) {
+        Buffer buffer = kept.take();
+        buffer.size = output.size;
+        status = Put(*step, output, std::move(buffer), &tensor.all);
+      }
+      if (!status.ok()) {
+        for (uint32_t i = 0; i < count_; i++) FailOne(i, status, false, true);
         return;
       }
-      Buffer buffer = kept.take();
-      buffer.size = output.size;
-      Part& part = tensor.all;
-      part.Clear();
-      part.datatype = output.datatype;
-      if (output.batch >= 0) part.shape.push_back(output.batch);
-      for (const int64_t dim : output.tail) part.shape.push_back(dim);
-      part.chunks.push_back(std::move(buffer));
-      part.present = true;
     }
   } catch (const std::bad_alloc&) {
     for (uint32_t i = 0; i < count_; i++) FailOne(i, ensemble_->no_memory(), false, true);

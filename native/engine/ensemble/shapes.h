@@ -1,0 +1,26 @@
+// The shapes of tensors on their way between the models of an ensemble. A tensor has the shape that
+// callers of its model see. A step's model may have another one (Triton's `reshape`).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "engine/backend.h"
+#include "engine/base/small_vector.h"
+
+namespace tritonts {
+
+using TensorShape = SmallVector<int64_t, 4>;
+
+// Adds or takes away a batch dimension of 1, where a tensor goes between models of which only one
+// batches. `dims` are the receiver's. Throws std::bad_alloc, as all of these.
+void AdaptBatch(const std::vector<int64_t>& dims, bool batches, TensorShape* shape);
+
+// Makes the shape that callers see the model's, and back. Not ok: it does not have the dims that
+// the configuration says.
+Status ToModelShape(const std::string& model, const ModelIo& io, uint32_t input,
+                    TensorShape* shape);
+Status ToCallerShape(const std::string& model, const ModelIo& io, uint32_t output,
+                     TensorShape* shape);
+
+}  // namespace tritonts

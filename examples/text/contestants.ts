@@ -14,7 +14,7 @@ export function served(model: Model): Contestant<Text, string> {
   return {
     name: 'tritonts',
     classify: async ({ text }) => {
-      const { outputs } = await model.infer({ text: [[text]] });
+      const { outputs } = await model.infer({ text: [text] });
       return outputs.label?.strings()[0] ?? '';
     },
   };

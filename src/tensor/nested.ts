@@ -71,12 +71,38 @@ class NestedWalk {
       return;
     }
     for (let i = 0; i < length; i++) {
-      this.#path.push(i);
       const child = array[i];
+      if (i === 0 && level === 0 && this.plan.flatRows && this.#isElement(child)) {
+        this.#walkRows(array, length, child);
+        return;
+      }
+      this.#path.push(i);
       if (Array.isArray(child)) this.walk(child, level + 1);
       else this.#walkLeaf(child, level + 1);
       this.#path.pop();
     }
+  }
+
+  /** Whether a value is an element here, and no row in a typed array. */
+  #isElement(value: unknown): boolean {
+    return isElement(value) && (this.plan.elements === undefined || kindOf(value) === undefined);
+  }
+
+  /** Takes an array of elements as so many rows of one element. */
+  #walkRows(array: readonly unknown[], length: number, first: unknown): void {
+    this.shape.push(1);
+    // Before the others are read: there may be more than a batch has.
+    const sink = this.#openSink();
+    const row = [first];
+    for (let i = 1; i < length; i++) {
+      const child = array[i];
+      if (Array.isArray(child)) {
+        this.#path.push(i);
+        throw this.#ragged(describe(child), 'an element');
+      }
+      row.push(child);
+    }
+    sink.appendRow(row, length, this.#refuse);
   }
 
   finish(): WireArray {

@@ -116,6 +116,15 @@ test('what is wrong with a text is said, and the next one is answered', { skip }
   assert.equal(await served(server.model('language')).classify({ text: 'Bonsoir !', label: '' }), 'French');
 });
 
+test('several texts are one request of as many rows', { skip }, async () => {
+  assert.ok(server);
+  const { outputs } = await server.infer('language', {
+    text: ['Guten Abend, wie geht es Ihnen?', 'Bonsoir, comment ça va ?'],
+  });
+  assert.deepEqual(outputs['label']?.shape, [2, 1]);
+  assert.deepEqual(outputs['label'].as('BYTES').strings(), ['German', 'French']);
+});
+
 test('the program of the example prints labels and probabilities', { skip }, async () => {
   const { stdout, stderr } = await promisify(execFile)(process.execPath, ['main.mjs'], { cwd: folder });
   assert.equal(stderr, '');

@@ -1,7 +1,7 @@
 // Lets clients that others wrote call a server: npm test -- clients
 //
 // Triton's Python client comes from PyPI into an ignored folder. It calls everything in its HTTP API that has a meaning here,
-// blocking, asynchronous and aio, and the program of docs/endpoints.md.
+// blocking, asynchronous and aio, and the program of docs/endpoints.md. That of the README calls `tritonts serve`.
 import { spawnSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -67,6 +67,37 @@ async function main(folder) {
     writeFileSync(file, code.replace('localhost:8000', `127.0.0.1:${port}`));
     await run(python, [file]);
   });
+  await readme(python, folder);
+}
+
+/** Runs the README's program against the command that the README starts. */
+async function readme(python, folder) {
+  const main = join(root, 'dist', 'src', 'cli', 'main.js');
+  const models = join(root, 'examples', 'digits', 'models');
+  const flags = [`--model-repository=${models}`, '--http-port=0', '--metrics-port=0', '--allow-grpc=false'];
+  const child = spawn(process.execPath, [main, 'serve', ...flags], { stdio: ['ignore', 'ignore', 'pipe'] });
+  try {
+    let log = '';
+    let port;
+    for await (const text of child.stderr.setEncoding('utf8')) {
+      log += text;
+      port = /Started HTTPService at \S+:(\d+)\n/.exec(log)?.[1];
+      if (port !== undefined) break;
+    }
+    const page = readFileSync(join(root, 'README.md'), 'utf8');
+    const [, code] = /<!-- test: python -->\s*```python\n([^]*?)```/.exec(page) ?? [];
+    const file = join(folder, 'readme.py');
+    writeFileSync(file, code.replace('localhost:8000', `127.0.0.1:${port}`));
+    const { stdout, status } = spawnSync(python, [file], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    if (status !== 0 || stdout !== 'The image shows a 7\n')
+      throw new Error(`the README's program printed ${stdout}`);
+    process.stdout.write(`ok README: ${stdout}`);
+  } finally {
+    child.kill('SIGKILL');
+  }
 }
 
 if (spawnSync('python3', ['--version'], { stdio: 'ignore' }).status !== 0) {

@@ -11,15 +11,18 @@ const bodiesAtOnce = 16;
 /** How many bodies are decompressed at once: libuv has so many threads. */
 const mostUnzips = 4;
 
-/** A body, or why there is none. */
-export type BodyDone = (error: TritonError | undefined, body: Buffer) => void;
+/** Gets a body, or why there is none; unless the connection ends before. One of them is called once. */
+export interface BodyTaker {
+  take(error: TritonError | undefined, body: Buffer): void;
+  gone(): void;
+}
 
 const nothing = Buffer.alloc(0);
 
 /** Reads the bodies of an endpoint's requests. */
 export class BodyReader {
   readonly #maxBytes: number;
-  /** Bytes of bodies that are being collected or wait for their answers. */
+  /** Bytes of bodies that have come, and wait for their rest or their answers. */
   #held = 0;
   #unzips = 0;
   readonly #waiting: (() => void)[] = [];
@@ -28,45 +31,45 @@ export class BodyReader {
     this.#maxBytes = maxBytes;
   }
 
+  get maxBytes(): number {
+    return this.#maxBytes;
+  }
+
   /**
-   * Collects a body.
+   * Collects a body. Its bytes count as they come, until they are given back with {@link release}.
    *
    * @param align - Where, from its start, bytes begin that should lie at a multiple of 8.
-   * @param done - Called once, unless the connection ends before: then `gone` is. The body's bytes count until they are
-   *   given back with {@link release}.
    */
-  collect(request: IncomingMessage, align: number, done: BodyDone, gone: () => void): void {
+  collect(request: IncomingMessage, align: number, taker: BodyTaker): void {
     if (request.readableEnded || request.destroyed) {
       // No event comes any more: somebody has read it, or the client left before it came here.
-      if (request.readableEnded) done(wasRead(), nothing);
-      else gone();
+      if (request.readableEnded) taker.take(wasRead(), nothing);
+      else taker.gone();
       return;
     }
     const length = request.headers['content-length'];
     const expected = length === undefined ? undefined : Number(length);
-    const fail = (error: TritonError): void => {
-      // What still comes is thrown away, so that the connection stays in step.
-      request.resume();
-      done(error, nothing);
-    };
     if (expected !== undefined && expected > this.#maxBytes) {
-      fail(this.#tooLarge(`${expected} bytes`));
-      return;
-    }
-    if (expected === undefined && request.headers['transfer-encoding'] === undefined) {
+      // What comes is thrown away, so that the connection stays in step.
       request.resume();
-      done(undefined, nothing);
-      return;
-    }
-    if (this.#held + (expected ?? 0) > bodiesAtOnce * this.#maxBytes) {
-      fail(this.#full());
-      return;
-    }
-    if (expected === undefined) this.#collectChunks(request, align, done, fail, gone);
-    else this.#collectLength(request, expected, align, done, gone);
+      taker.take(this.#tooLarge(`${expected} bytes`), nothing);
+    } else if (expected === undefined && request.headers['transfer-encoding'] === undefined) {
+      request.resume();
+      taker.take(undefined, nothing);
+    } else new Collector(this, request, expected, align, taker);
   }
 
-  /** The body of an answered request is gone. */
+  /** Counts bytes of a body, or says why it must not go on. */
+  hold(size: number, more: number, chunks: number): TritonError | undefined {
+    if (size > this.#maxBytes) return this.#tooLarge('more');
+    if (this.#held + more > bodiesAtOnce * this.#maxBytes) return this.#full();
+    if (chunks > mostChunks)
+      return invalidArgument(`the request's body has more than ${mostChunks} chunks, which is the limit`);
+    this.#held += more;
+    return undefined;
+  }
+
+  /** Counted bytes of a body are gone. */
   release(size: number): void {
     this.#held -= size;
   }
@@ -74,17 +77,15 @@ export class BodyReader {
   /**
    * Decompresses a body; gzip and deflate are told apart by their bytes. It is held in place of the compressed one.
    */
-  unzip(body: Buffer, done: BodyDone): void {
+  unzip(body: Buffer, done: (error: TritonError | undefined, body: Buffer) => void): void {
     const start = (): void => {
       this.#unzips++;
       unzip(body, { maxOutputLength: this.#maxBytes }, (error, plain) => {
         this.#unzips--;
         this.#waiting.shift()?.();
-        this.#held -= body.length;
-        if (error === null) {
-          this.#held += plain.length;
-          done(undefined, plain);
-        } else done(this.#unzipError(error), nothing);
+        this.release(body.length);
+        const why = error === null ? this.hold(plain.length, plain.length, 0) : this.#unzipError(error);
+        done(why, why === undefined ? plain : nothing);
       });
     };
     if (this.#unzips < mostUnzips) start();
@@ -110,91 +111,96 @@ export class BodyReader {
       `the bodies of requests under way have ${this.#held} bytes together; the limit is ${limit}`,
     );
   }
+}
 
-  #collectLength(
+/** Up to this size a body gets all its memory at once: what is not written to costs nothing. */
+const allAtOnce = 1 << 20;
+/** The first memory of a body of unknown size. */
+const firstChunks = 1 << 16;
+/** How much larger memory becomes that is too small: what was only announced makes it no larger. */
+const growth = 8;
+
+/** Collects one body. */
+class Collector {
+  readonly #reader: BodyReader;
+  readonly #expected: number | undefined;
+  readonly #align: number;
+  readonly #taker: BodyTaker;
+  /** The first chunk; memory of its own from the second on. */
+  #body: Buffer = nothing;
+  #size = 0;
+  #chunks = 0;
+  #over = false;
+
+  constructor(
+    reader: BodyReader,
     request: IncomingMessage,
-    expected: number,
+    expected: number | undefined,
     align: number,
-    done: BodyDone,
-    gone: () => void,
-  ): void {
-    this.#held += expected;
-    let body: Buffer | undefined;
-    let at = 0;
+    taker: BodyTaker,
+  ) {
+    this.#reader = reader;
+    this.#expected = expected;
+    this.#align = align;
+    this.#taker = taker;
     request.on('data', (chunk: Buffer) => {
-      // Most bodies come in one piece, which is used as it is.
-      if (at === 0 && chunk.length === expected) body = chunk;
-      else {
-        body ??= allocate(expected, align);
-        body.set(chunk, at);
-      }
-      at += chunk.length;
+      if (!this.#over) this.#add(chunk);
     });
-    let ended = false;
     request.on('end', () => {
-      ended = true;
-      done(undefined, body ?? nothing);
+      if (!this.#over) this.#finish(undefined);
     });
-    request.on('error', () => undefined); // 'close' comes in any case, and without an error, too.
+    request.on('error', ignore);
     request.on('close', () => {
-      if (ended) return;
-      this.#held -= expected;
-      gone();
+      if (this.#over) return;
+      this.#over = true;
+      this.#reader.release(this.#size);
+      this.#taker.gone();
     });
   }
 
-  #collectChunks(
-    request: IncomingMessage,
-    align: number,
-    done: BodyDone,
-    fail: (error: TritonError) => void,
-    gone: () => void,
-  ): void {
-    const chunks: Buffer[] = [];
-    let size = 0;
-    let over = false;
-    const drop = (): void => {
-      over = true;
-      this.#held -= size;
-    };
-    const onData = (chunk: Buffer): void => {
-      const error = this.#chunkError(size + chunk.length, chunk.length, chunks.length);
-      if (error !== undefined) {
-        drop();
-        request.off('data', onData).off('end', onEnd);
-        fail(error);
-        return;
-      }
-      size += chunk.length;
-      this.#held += chunk.length;
-      chunks.push(chunk);
-    };
-    const onEnd = (): void => {
-      over = true;
-      const body = allocate(size, align);
-      let at = 0;
-      for (const chunk of chunks) {
-        body.set(chunk, at);
-        at += chunk.length;
-      }
-      done(undefined, body);
-    };
-    request.on('data', onData);
-    request.on('end', onEnd);
-    request.on('error', () => undefined);
-    request.on('close', () => {
-      if (over) return;
-      drop();
-      gone();
-    });
+  #add(chunk: Buffer): void {
+    const expected = this.#expected;
+    const start = this.#size;
+    const size = start + chunk.length;
+    if (expected === undefined) this.#chunks++;
+    const error = this.#reader.hold(size, chunk.length, this.#chunks);
+    if (error !== undefined) {
+      this.#reader.release(start);
+      this.#body = nothing;
+      this.#size = 0;
+      this.#finish(error);
+      return;
+    }
+    // Most bodies come in one piece, which is used as it is.
+    if (start === 0) this.#body = chunk;
+    else {
+      if (this.#body.length < size) this.#grow(size);
+      this.#body.set(chunk, start);
+    }
+    this.#size = size;
+    if (size === expected) this.#finish(undefined);
   }
 
-  #chunkError(size: number, more: number, chunks: number): TritonError | undefined {
-    if (size > this.#maxBytes) return this.#tooLarge('more');
-    if (this.#held + more > bodiesAtOnce * this.#maxBytes) return this.#full();
-    if (chunks < mostChunks) return undefined;
-    return invalidArgument(`the request's body has more than ${mostChunks} chunks, which is the limit`);
+  #grow(size: number): void {
+    const most = this.#expected ?? this.#reader.maxBytes;
+    const first = this.#expected === undefined ? firstChunks : allAtOnce;
+    const room = Math.min(most, Math.max(first, size * growth));
+    const body = allocate(room, this.#align);
+    body.set(this.#body.subarray(0, this.#size));
+    this.#body = body;
   }
+
+  /** What still comes is thrown away, so that the connection stays in step. */
+  #finish(error: TritonError | undefined): void {
+    this.#over = true;
+    const body = this.#body;
+    this.#taker.take(error, body.length === this.#size ? body : body.subarray(0, this.#size));
+  }
+}
+
+/** 'close' comes in any case, and without an error, too. */
+function ignore(): void {
+  // Nothing is to be done.
 }
 
 function wasRead(): TritonError {

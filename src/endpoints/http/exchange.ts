@@ -1,11 +1,13 @@
 /** A request and its answer. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { TritonError } from '../../errors.js';
 import type { Client } from '../service/client.js';
 import { asTritonError, httpStatus } from '../service/statuses.js';
 import type { InferAnswer } from './infer-response.js';
+import type { BodyReader } from './body.js';
 import { compress, type Encoding } from './compression.js';
-import type { Route } from './routes.js';
+import type { Connection } from './connection.js';
 
 /** Headers as names and values in turn. */
 type HeaderList = string[];
@@ -14,41 +16,60 @@ type HeaderList = string[];
 export class Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  readonly route: Route;
   readonly client: Client;
+  readonly #connection: Connection;
   /** Whether the endpoint is closing, so that the connection ends with this answer. */
   readonly #closing: () => boolean;
-  #done: (() => void) | undefined;
+  /** Bytes of the answer that were counted. */
+  #answerBytes = 0;
+  /** Who holds the request's body, and how much that is. */
+  #bodies: BodyReader | undefined;
+  #bodyBytes = 0;
 
   constructor(
     request: IncomingMessage,
     response: ServerResponse,
-    route: Route,
-    client: Client,
+    connection: Connection,
     closing: () => boolean,
   ) {
     this.request = request;
     this.response = response;
-    this.route = route;
-    this.client = client;
+    this.client = connection.client;
+    this.#connection = connection;
     this.#closing = closing;
+    connection.begin(request, response);
+    response.on('close', () => {
+      connection.end(this.#answerBytes);
+    });
   }
 
-  /** Calls `done` when it is answered, or cannot be any more. */
-  whenDone(done: () => void): void {
-    this.#done = done;
+  /** Its body counts until it is answered, or cannot be any more. */
+  holds(bodies: BodyReader, size: number): void {
+    this.#bodies = bodies;
+    this.#bodyBytes = size;
   }
 
   /** It needs no answer any more, or has one. */
   finish(): void {
-    const done = this.#done;
-    this.#done = undefined;
-    done?.();
+    this.#bodies?.release(this.#bodyBytes);
+    this.#bodies = undefined;
   }
 
   /** Whether an answer would be heard, which had none before. */
   get open(): boolean {
     return !this.client.gone && !this.response.headersSent && !this.response.destroyed;
+  }
+
+  /** Counts bytes of the answer that wait for the client to read them. */
+  wrote(size: number): void {
+    this.#answerBytes += size;
+    this.#connection.wrote(size);
+  }
+
+  /** Counted bytes have been read. */
+  left(size: number): void {
+    this.#answerBytes -= size;
+    this.#connection.left(size);
   }
 
   /** Writes status and headers. Returns whether an answer may follow. */
@@ -65,56 +86,85 @@ export class Exchange {
   }
 
   sendJson(status: number, text: string, more: HeaderList = []): void {
-    const length = String(Buffer.byteLength(text));
-    if (this.head(status, ['Content-Type', 'application/json', 'Content-Length', length, ...more]))
-      this.response.end(text);
-    this.finish();
+    if (this.#mayAnswer()) this.#sendText(status, text, more);
   }
 
   /** Answers with an error's text, and the status of its code or another one. */
   sendError(error: unknown, status?: number, more: HeaderList = []): void {
     const { code, message } = asTritonError(error);
-    this.sendJson(status ?? httpStatus(code), JSON.stringify({ error: message }), more);
+    this.#sendText(status ?? httpStatus(code), JSON.stringify({ error: message }), more);
+  }
+
+  /** Answers what is no call, or must not be made. Node throws a body away. */
+  refuse(status: number, text: string, headers: HeaderList = []): void {
+    this.request.resume();
+    this.#sendText(status, JSON.stringify({ error: text }), headers);
+  }
+
+  /** Why no answer must be made, as clients read too little; undefined where one may. */
+  refusal(): TritonError | undefined {
+    return this.#connection.refusal();
+  }
+
+  #sendText(status: number, text: string, more: HeaderList): void {
+    const size = Buffer.byteLength(text);
+    if (this.head(status, ['Content-Type', 'application/json', 'Content-Length', String(size), ...more])) {
+      this.wrote(size);
+      this.response.end(text);
+    }
+    this.finish();
+  }
+
+  /** Where clients read too little, that is the answer. */
+  #mayAnswer(): boolean {
+    const refusal = this.refusal();
+    if (refusal !== undefined) this.sendError(refusal);
+    return refusal === undefined;
   }
 
   sendInfer({ json, blobs }: InferAnswer, encoding: Encoding): void {
+    if (!this.#mayAnswer()) return;
+    if (encoding === 'identity' && blobs.length === 0) {
+      this.#sendText(200, json, []);
+      return;
+    }
+    const size = Buffer.byteLength(json);
+    const total = blobs.reduce((sum, blob) => sum + blob.length, size);
     if (encoding !== 'identity') {
+      // It counts as it is also while it waits to be compressed.
+      this.wrote(total);
       const parts = [Buffer.from(json), ...blobs];
       compress(encoding, parts, (bytes) => {
-        const headers = this.#inferHeaders(json, blobs, bytes?.length);
+        const headers = inferHeaders(size, total, bytes?.length);
         if (bytes !== undefined) headers.push('Content-Encoding', encoding);
         if (this.head(200, headers)) this.response.end(bytes ?? Buffer.concat(parts));
         this.finish();
       });
       return;
     }
-    if (this.head(200, this.#inferHeaders(json, blobs, undefined))) {
+    if (this.head(200, inferHeaders(size, total, undefined))) {
+      this.wrote(total);
       const { response } = this;
-      if (blobs.length === 0) response.end(json);
-      else {
-        // One system call for all parts, which go to the socket as they are.
-        response.cork();
-        response.write(json);
-        for (const blob of blobs) response.write(blob);
-        response.end();
-        response.uncork();
-      }
+      // One system call for all parts, which go to the socket as they are.
+      response.cork();
+      response.write(json);
+      for (const blob of blobs) response.write(blob);
+      response.end();
+      response.uncork();
     }
     this.finish();
   }
+}
 
-  #inferHeaders(json: string, blobs: readonly Buffer[], compressed: number | undefined): HeaderList {
-    const size = Buffer.byteLength(json);
-    if (blobs.length === 0)
-      return ['Content-Type', 'application/json', 'Content-Length', String(compressed ?? size)];
-    const total = blobs.reduce((sum, blob) => sum + blob.length, size);
-    return [
-      'Content-Type',
-      'application/octet-stream',
-      'Inference-Header-Content-Length',
-      String(size),
-      'Content-Length',
-      String(compressed ?? total),
-    ];
-  }
+function inferHeaders(json: number, total: number, compressed: number | undefined): HeaderList {
+  const length = String(compressed ?? total);
+  if (total === json) return ['Content-Type', 'application/json', 'Content-Length', length];
+  return [
+    'Content-Type',
+    'application/octet-stream',
+    'Inference-Header-Content-Length',
+    String(json),
+    'Content-Length',
+    length,
+  ];
 }

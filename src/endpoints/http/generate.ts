@@ -152,7 +152,7 @@ export async function sendEvents(
     for await (const result of responses) {
       const event = `data: ${writeGenerated(result)}\n\n`;
       if (!begin(200)) break; // This ends the request.
-      if (!response.write(event)) await drained(exchange);
+      await written(exchange, event);
     }
     begin(200);
   } catch (error) {
@@ -163,9 +163,12 @@ export async function sendEvents(
   exchange.finish();
 }
 
-/** Resolves when the socket takes more, or is gone. */
-function drained({ response, client }: Exchange): Promise<void> {
-  return new Promise((resolve) => {
+/** Writes an event. Resolves when the socket takes more, or is gone. */
+async function written(exchange: Exchange, event: string): Promise<void> {
+  const { response, client } = exchange;
+  if (response.write(event)) return;
+  exchange.wrote(event.length);
+  await new Promise<void>((resolve) => {
     const done = (): void => {
       response.off('drain', done).off('close', done);
       forget();
@@ -175,4 +178,5 @@ function drained({ response, client }: Exchange): Promise<void> {
     response.once('drain', done).once('close', done);
     if (client.gone || response.destroyed) done();
   });
+  exchange.left(event.length);
 }

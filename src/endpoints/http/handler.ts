@@ -5,19 +5,19 @@ import type { Socket } from 'node:net';
 import { invalidArgument, TritonError } from '../../errors.js';
 import type { InferenceServer } from '../../server/inference-server.js';
 import type { InferResult } from '../../server/results.js';
-import { Client } from '../service/client.js';
 import type { Parameters, ParameterValue } from '../service/parameters.js';
 import { InferenceService } from '../service/service.js';
 import { Access } from './access.js';
 import { BodyReader } from './body.js';
 import { answerEncoding, requestEncoding } from './compression.js';
+import { AnswerBytes, Connections, type Connection } from './connection.js';
 import { readIndexRequest, readLoadRequest, readUnloadRequest } from './control-request.js';
 import { Exchange } from './exchange.js';
 import { readGenerateRequest, sendEvents, sendGenerated } from './generate.js';
 import { readInferRequest, readRawRequest, type HttpInferRequest } from './infer-request.js';
 import { writeInferAnswer } from './infer-response.js';
 import type { CheckedHandlerOptions } from './options.js';
-import { Routes, type Call } from './routes.js';
+import { Routes, type Call, type Route } from './routes.js';
 
 /** Calls that are refused, and what they are about. */
 const missing: Readonly<Partial<Record<Call, string>>> = {
@@ -28,13 +28,18 @@ const missing: Readonly<Partial<Record<Call, string>>> = {
   repositoryLoad: "'repository_name' specification is not supported",
 };
 
+/** So many bytes of answers may wait for clients to read them, at least. */
+const leastAnswerBytes = 256 << 20;
+/** All answers together may have so many times the limit of a request's body, as bodies may. */
+const answersAtOnce = 16;
+
 /** See the head of this file. */
 export class HttpHandler {
   readonly #service: InferenceService;
   readonly #access: Access;
   readonly #bodies: BodyReader;
   readonly #routes: Routes = new Routes();
-  readonly #clients: WeakMap<Socket, Client> = new WeakMap();
+  readonly #connections: Connections;
   readonly #forwarded: RegExp | undefined;
   readonly #closing: () => boolean;
 
@@ -42,8 +47,15 @@ export class HttpHandler {
     this.#service = new InferenceService(server);
     this.#access = new Access(options.restricted);
     this.#bodies = new BodyReader(options.maxRequestBytes);
+    const answerBytes = Math.max(leastAnswerBytes, answersAtOnce * options.maxRequestBytes);
+    this.#connections = new Connections(new AnswerBytes(answerBytes, answerBytes / answersAtOnce));
     this.#forwarded = options.headerForwardPattern;
     this.#closing = closing;
+  }
+
+  /** What is known of a connection. */
+  connectionOf(socket: Socket): Connection {
+    return this.#connections.of(socket);
   }
 
   /**
@@ -53,77 +65,60 @@ export class HttpHandler {
    */
   handle(request: IncomingMessage, response: ServerResponse, next: (() => void) | undefined): void {
     const route = this.#routes.of(request.url ?? '');
-    if (route === undefined) {
-      if (next !== undefined) next();
-      else refuse(request, response, 404, 'Not Found');
+    if (route === undefined && next !== undefined) {
+      next();
       return;
     }
-    if (!route.methods.includes(request.method ?? '')) {
-      refuse(request, response, 405, 'Method Not Allowed', ['Allow', route.methods.join(', ')]);
+    const exchange = new Exchange(request, response, this.#connections.of(request.socket), this.#closing);
+    if (route === undefined) {
+      exchange.refuse(404, 'Not Found');
+      return;
+    }
+    const { methods } = route;
+    if (request.method !== methods[0] && !methods.includes(request.method ?? '')) {
+      exchange.refuse(405, 'Method Not Allowed', ['Allow', methods.join(', ')]);
       return;
     }
     const header = this.#access.refusedFor(route.group, request.headers);
-    if (header !== undefined) {
-      refuse(request, response, 403, `This API is restricted, expecting header '${header}'`);
-      return;
-    }
-    const client = this.#clientOf(request.socket);
-    this.#answer(new Exchange(request, response, route, client, this.#closing));
+    if (header === undefined) this.#answer(exchange, route);
+    else exchange.refuse(403, `This API is restricted, expecting header '${header}'`);
   }
 
-  #clientOf(socket: Socket): Client {
-    let client = this.#clients.get(socket);
-    if (client === undefined) {
-      const made = new Client();
-      client = made;
-      this.#clients.set(socket, made);
-      socket.once('close', () => {
-        made.end();
-      });
-      if (socket.destroyed) made.end();
-    }
-    return client;
-  }
-
-  #answer(exchange: Exchange): void {
-    const { call } = exchange.route;
+  #answer(exchange: Exchange, route: Route): void {
+    const { call } = route;
     try {
       const why = missing[call];
       if (why !== undefined) throw new TritonError('UNSUPPORTED', why);
       const answer = this.#withoutBody[call];
-      if (answer !== undefined) answer(exchange);
-      else this.#answerWithBody(exchange);
+      if (answer !== undefined) answer(exchange, route);
+      else this.#answerWithBody(exchange, route);
     } catch (error) {
       exchange.sendError(error);
     }
   }
 
   /** Calls that have no body. */
-  readonly #withoutBody: Readonly<Partial<Record<Call, (exchange: Exchange) => void>>> = {
+  readonly #withoutBody: Readonly<Partial<Record<Call, (exchange: Exchange, route: Route) => void>>> = {
     live: (exchange) => {
       exchange.sendEmpty(this.#service.live() ? 200 : 400);
     },
     ready: (exchange) => {
       exchange.sendEmpty(this.#service.ready() ? 200 : 400);
     },
-    modelReady: (exchange) => {
-      const { model, version } = exchange.route;
+    modelReady: (exchange, { model, version }) => {
       if (this.#service.modelReady(model, version)) exchange.sendEmpty(200);
       else exchange.sendJson(400, '{"error":"Model version not ready"}');
     },
     metadata: (exchange) => {
       exchange.sendJson(200, JSON.stringify(this.#service.metadata()));
     },
-    modelMetadata: (exchange) => {
-      const { model, version } = exchange.route;
+    modelMetadata: (exchange, { model, version }) => {
       exchange.sendJson(200, JSON.stringify(this.#service.modelMetadata(model, version)));
     },
-    config: (exchange) => {
-      const { model, version } = exchange.route;
+    config: (exchange, { model, version }) => {
       exchange.sendJson(200, this.#service.modelConfigJson(model, version));
     },
-    statistics: (exchange) => {
-      const { model, version } = exchange.route;
+    statistics: (exchange, { model, version }) => {
       const statistics = this.#service.statistics(model === '' ? undefined : model, version);
       exchange.sendJson(200, JSON.stringify(statistics));
     },
@@ -132,79 +127,64 @@ export class HttpHandler {
     },
   };
 
-  #answerWithBody(exchange: Exchange): void {
-    const { request, route } = exchange;
+  #answerWithBody(exchange: Exchange, route: Route): void {
+    const { request } = exchange;
+    const { call } = route;
+    // Before anything is read that would not be used.
+    if (call === 'load' || call === 'unload') this.#service.checkControl();
+    const refusal = exchange.refusal();
+    if (refusal !== undefined) throw refusal;
     const encoding = requestEncoding(request.headers['content-encoding']);
-    if (encoding === 'unknown' || (encoding !== 'plain' && route.call !== 'infer')) {
+    if (encoding === 'unknown' || (encoding !== 'plain' && call !== 'infer')) {
       const error = new TritonError('UNSUPPORTED', 'Unsupported compression type');
       exchange.sendError(error, undefined, [
         'Accept-Encoding',
-        route.call === 'infer' ? 'gzip, deflate' : 'identity',
+        call === 'infer' ? 'gzip, deflate' : 'identity',
       ]);
       return;
     }
-    const jsonSize = route.call === 'infer' ? headerSize(request) : undefined;
-    const fail = (error: unknown): void => {
-      exchange.sendError(error);
-    };
+    const jsonSize = call === 'infer' ? headerSize(request) : undefined;
     const use = (error: TritonError | undefined, body: Buffer): void => {
       if (error !== undefined) {
-        fail(error);
+        exchange.sendError(error);
         return;
       }
-      exchange.whenDone(() => {
-        this.#bodies.release(body.length);
-      });
+      exchange.holds(this.#bodies, body.length);
       try {
-        this.#useBody(exchange, body, jsonSize);
+        this.#useBody(exchange, route, body, jsonSize);
       } catch (thrown) {
-        fail(thrown);
+        exchange.sendError(thrown);
       }
     };
-    const gone = (): void => {
-      exchange.finish();
-    };
-    this.#bodies.collect(
-      request,
-      encoding === 'plain' ? (jsonSize ?? 0) : 0,
-      (error, body) => {
+    this.#bodies.collect(request, encoding === 'plain' ? (jsonSize ?? 0) : 0, {
+      take: (error, body) => {
         if (error !== undefined || encoding === 'plain') use(error, body);
         else this.#bodies.unzip(body, use);
       },
-      gone,
-    );
+      gone: () => {
+        exchange.finish();
+      },
+    });
   }
 
-  #useBody(exchange: Exchange, body: Buffer, jsonSize: number | undefined): void {
-    const { call, model } = exchange.route;
-    if (call === 'infer') this.#infer(exchange, body, jsonSize);
-    else if (call === 'generate' || call === 'generateStream') this.#generate(exchange, body);
-    else if (call === 'load') this.#finishWith(exchange, this.#service.load(model, readLoadRequest(body)));
-    else if (call === 'unload')
-      this.#finishWith(exchange, this.#service.unload(model, readUnloadRequest(body)));
+  #useBody(exchange: Exchange, route: Route, body: Buffer, jsonSize: number | undefined): void {
+    const { call, model } = route;
+    if (call === 'infer') this.#infer(exchange, route, body, jsonSize);
+    else if (call === 'generate' || call === 'generateStream') this.#generate(exchange, route, body);
+    else if (call === 'load') finishWith(exchange, this.#service.load(model, readLoadRequest(body)));
+    else if (call === 'unload') finishWith(exchange, this.#service.unload(model, readUnloadRequest(body)));
     else exchange.sendJson(200, JSON.stringify(this.#service.index(readIndexRequest(body))));
   }
 
-  #finishWith(exchange: Exchange, action: Promise<void>): void {
-    action.then(
-      () => {
-        exchange.sendEmpty(200);
-      },
-      (error: unknown) => {
-        exchange.sendError(error);
-      },
-    );
-  }
-
-  #infer(exchange: Exchange, body: Buffer, jsonSize: number | undefined): void {
-    const { model, version } = exchange.route;
+  #infer(exchange: Exchange, route: Route, body: Buffer, jsonSize: number | undefined): void {
+    const { model, version } = route;
     const { headers } = exchange.request;
     if (jsonSize !== undefined && jsonSize > body.length) {
       throw invalidArgument(
         `Inference-Header-Content-Length is ${jsonSize}, but the body has ${body.length} bytes`,
       );
     }
-    const read = jsonSize === 0 ? this.#raw(exchange, body) : readInferRequest(body, jsonSize ?? body.length);
+    const read = jsonSize === 0 ? this.#raw(route, body) : readInferRequest(body, jsonSize ?? body.length);
     const encoding = answerEncoding(headers['accept-encoding']);
     const { id, inputs, outputs, binary } = read;
     const parameters = this.#withHeaders(exchange.request, read.parameters);
@@ -222,14 +202,13 @@ export class HttpHandler {
     });
   }
 
-  #raw({ route: { model, version } }: Exchange, body: Buffer): HttpInferRequest {
+  #raw({ model, version }: Route, body: Buffer): HttpInferRequest {
     const metadata = this.#service.modelMetadata(model, version);
     const { max_batch_size: most } = this.#service.modelConfig(model, version);
     return readRawRequest(body, metadata, most > 0);
   }
 
-  #generate(exchange: Exchange, body: Buffer): void {
-    const { model, version, call } = exchange.route;
+  #generate(exchange: Exchange, { model, version, call }: Route, body: Buffer): void {
     const metadata = this.#service.modelMetadata(model, version);
     const { id, inputs, parameters: given } = readGenerateRequest(body, metadata);
     const parameters = this.#withHeaders(exchange.request, given);
@@ -275,17 +254,13 @@ function headerSize({ headers }: IncomingMessage): number | undefined {
   throw invalidArgument(`Inference-Header-Content-Length is ${text}, which is no size`);
 }
 
-/** Answers a request that is for no call. Node throws its body away. */
-function refuse(
-  request: IncomingMessage,
-  response: ServerResponse,
-  status: number,
-  text: string,
-  headers: string[] = [],
-): void {
-  request.resume();
-  const body = JSON.stringify({ error: text });
-  const length = String(Buffer.byteLength(body));
-  response.writeHead(status, ['Content-Type', 'application/json', 'Content-Length', length, ...headers]);
-  response.end(body);
+function finishWith(exchange: Exchange, action: Promise<void>): void {
+  action.then(
+    () => {
+      exchange.sendEmpty(200);
+    },
+    (error: unknown) => {
+      exchange.sendError(error);
+    },
+  );
 }

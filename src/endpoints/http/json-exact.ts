@@ -15,19 +15,13 @@ export class Fraction {
   }
 }
 
-const number = /-?(?:Infinity|0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?/y;
 /** Of an integer that is read as one. */
 const mostDigits = 40;
 
-const space = /[ \t\n\r]*/y;
-
-const literals = [
-  ['true', true],
-  ['false', false],
-  ['null', null],
-  ['NaN', NaN],
-  ['Infinity', Infinity],
-] as const;
+const quote = 0x22;
+const minus = 0x2d;
+const point = 0x2e;
+const zero = 0x30;
 
 /** Reads one text. It recurses as deep as scanJson lets texts be. */
 class Reader {
@@ -47,32 +41,72 @@ class Reader {
 
   #value(): unknown {
     this.#skip();
-    const character = this.#text[this.#at];
-    if (character === '{') return this.#object();
-    if (character === '[') return this.#array();
-    if (character === '"') return this.#string();
-    for (const [word, value] of literals) {
-      if (!this.#text.startsWith(word, this.#at)) continue;
-      this.#at += word.length;
-      return value;
+    switch (this.#text[this.#at]) {
+      case '{':
+        return this.#object();
+      case '[':
+        return this.#array();
+      case '"':
+        return this.#string();
+      case 't':
+        return this.#word('true', true);
+      case 'f':
+        return this.#word('false', false);
+      case 'n':
+        return this.#word('null', null);
+      case 'N':
+        return this.#word('NaN', NaN);
+      case 'I':
+        return this.#word('Infinity', Infinity);
+      case '-':
+        return this.#text[this.#at + 1] === 'I' ? this.#word('-Infinity', -Infinity) : this.#number();
+      default:
+        return this.#number();
     }
-    return this.#number();
+  }
+
+  #word(word: string, value: boolean | number | null): unknown {
+    if (!this.#text.startsWith(word, this.#at)) throw this.#unexpected();
+    this.#at += word.length;
+    return value;
   }
 
   #number(): unknown {
-    const match = this.#match(number);
-    if (match === undefined) throw this.#unexpected();
-    const [text, fraction, exponent] = match;
-    if (fraction !== undefined || exponent !== undefined) return new Fraction(Number(text));
-    const value = Number(text);
-    if (Number.isSafeInteger(value) || !Number.isFinite(value)) return value;
-    // No tensor takes longer ones as integers, and to read a million digits takes a while.
-    return text.length > mostDigits ? new Fraction(value) : BigInt(text);
+    const text = this.#text;
+    const start = this.#at;
+    let end = start + (text.charCodeAt(start) === minus ? 1 : 0);
+    // Behind a zero at its start there is no digit.
+    end = text.charCodeAt(end) === zero ? end + 1 : this.#digits(end);
+    const integerEnd = end;
+    if (text.charCodeAt(end) === point) end = this.#digits(end + 1);
+    if (text[end] === 'e' || text[end] === 'E') {
+      end++;
+      if (text[end] === '+' || text[end] === '-') end++;
+      end = this.#digits(end);
+    }
+    const written = text.slice(start, end);
+    const value = Number(written);
+    if (!Number.isFinite(value))
+      throw new TritonError('INTERNAL', `failed to parse the JSON: the number at ${start} is too large`);
+    this.#at = end;
+    if (end > integerEnd) return new Fraction(value);
+    if (Number.isSafeInteger(value)) return value;
+    // No tensor takes longer ones as integers.
+    return written.length > mostDigits ? new Fraction(value) : BigInt(written);
+  }
+
+  /** Where the digits end, of which one at least must be there. */
+  #digits(from: number): number {
+    let at = from;
+    while (isDigit(this.#text.charCodeAt(at))) at++;
+    if (at > from) return at;
+    this.#at = from;
+    throw this.#unexpected();
   }
 
   #string(): string {
     const start = this.#at;
-    if (this.#text[start] !== '"') throw this.#unexpected();
+    if (this.#text.charCodeAt(start) !== quote) throw this.#unexpected();
     let end = this.#text.indexOf('"', start + 1);
     while (end > 0 && this.#isEscaped(end)) end = this.#text.indexOf('"', end + 1);
     if (end < 0) throw new TritonError('INTERNAL', 'failed to parse the JSON: a string has no end');
@@ -87,10 +121,10 @@ class Reader {
   }
 
   /** Whether the quote there has an odd number of backslashes before it. */
-  #isEscaped(quote: number): boolean {
-    let before = quote;
+  #isEscaped(end: number): boolean {
+    let before = end;
     while (this.#text[before - 1] === '\\') before--;
-    return (quote - before) % 2 === 1;
+    return (end - before) % 2 === 1;
   }
 
   #array(): unknown[] {
@@ -132,15 +166,7 @@ class Reader {
   }
 
   #skip(): void {
-    this.#match(space);
-  }
-
-  #match(pattern: RegExp): RegExpExecArray | undefined {
-    pattern.lastIndex = this.#at;
-    const match = pattern.exec(this.#text);
-    if (match === null) return undefined;
-    this.#at = pattern.lastIndex;
-    return match;
+    while (isSpace(this.#text.charCodeAt(this.#at))) this.#at++;
   }
 
   #unexpected(): TritonError {
@@ -148,6 +174,14 @@ class Reader {
     const what = found === undefined ? 'its end' : `'${found}'`;
     return new TritonError('INTERNAL', `failed to parse the JSON: unexpected ${what} at ${this.#at}`);
   }
+}
+
+function isDigit(code: number): boolean {
+  return code >= zero && code <= 0x39;
+}
+
+function isSpace(code: number): boolean {
+  return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
 }
 
 /**

@@ -7,13 +7,18 @@ import { invalidArgument, TritonError } from '../../errors.js';
 const mostDepth = 100;
 /** How many arrays, objects and members there may be: each takes some hundred bytes once it is parsed. */
 const mostParts = 1 << 20;
+/** How many elements there may be, all arrays together: each is a number, or more, once it is parsed. */
+const mostElements = 1 << 22;
 /** Integers of fewer digits are exact as numbers. */
 const exactDigits = 15;
 
+/** Numbers of fewer digits are finite, also with an exponent of two digits. */
+const finiteDigits = 200;
+
 /** What was found. */
 export interface JsonTraits {
-  /** There are integers that a number may not hold exactly. */
-  readonly longIntegers: boolean;
+  /** There are numbers that a number may not hold: integers not exactly, others not at all. */
+  readonly longNumbers: boolean;
   /** There are numbers with a point or an exponent, such as 1.0, which no integer tensor takes. */
   readonly fractions: boolean;
   /** There is an N or an I outside of strings: NaN or Infinity, which JSON does not have and Triton writes. */
@@ -30,7 +35,8 @@ export function scanJson(bytes: Uint8Array): JsonTraits {
   const end = bytes.length;
   let depth = 0;
   let parts = 0;
-  let longIntegers = false;
+  let commas = 0;
+  let longNumbers = false;
   let fractions = false;
   let notFinite = false;
   let bits = 0;
@@ -46,8 +52,11 @@ export function scanJson(bytes: Uint8Array): JsonTraits {
       const next = bytes[i] ?? 0;
       if (next === 0x2e || next === 0x65 || next === 0x45) {
         fractions = true;
-        while (i < end && isOfNumber(bytes[i] ?? 0)) i++;
-      } else if (digits > exactDigits) longIntegers = true;
+        let exponent = end;
+        for (; i < end && isOfNumber(bytes[i] ?? 0); i++) if (isExponent(bytes[i] ?? 0)) exponent = i + 1;
+        // An exponent of one or two digits behind fewer than 200 makes no infinity.
+        if (digits > finiteDigits || i - exponent > 2) longNumbers = true;
+      } else if (digits > exactDigits) longNumbers = true;
     } else if (byte === 0x22) {
       for (; i < end; i++) {
         const one = bytes[i] ?? 0;
@@ -60,7 +69,8 @@ export function scanJson(bytes: Uint8Array): JsonTraits {
       parts++;
       if (++depth > mostDepth)
         throw invalidArgument(`the JSON is nested more than ${mostDepth} levels deep, which is the limit`);
-    } else if (byte === 0x5d || byte === 0x7d) depth--;
+    } else if (byte === 0x2c) commas++;
+    else if (byte === 0x5d || byte === 0x7d) depth--;
     else if (byte === 0x3a) parts++;
     else if (byte === 0x4e || byte === 0x49) notFinite = true;
     else bits |= byte;
@@ -70,12 +80,22 @@ export function scanJson(bytes: Uint8Array): JsonTraits {
       `the JSON has more than ${mostParts} arrays, objects and members, which is the limit: send tensors flat, or as binary data`,
     );
   }
+  if (commas > mostElements) {
+    throw invalidArgument(
+      `the JSON has more than ${mostElements} elements, which is the limit: send tensors as binary data`,
+    );
+  }
   if (bits >= 0x80 && !isUtf8(bytes)) throw new TritonError('INTERNAL', 'the JSON is not UTF-8');
-  return { longIntegers, fractions, notFinite };
+  return { longNumbers, fractions, notFinite };
 }
 
 function isDigit(byte: number): boolean {
   return byte >= 0x30 && byte <= 0x39;
+}
+
+/** What an exponent's digits stand behind. */
+function isExponent(byte: number): boolean {
+  return byte === 0x65 || byte === 0x45 || byte === 0x2b || byte === 0x2d;
 }
 
 /** Of the rest of a number behind its integer part. */

@@ -31,8 +31,8 @@ export class JsonText {
    * @throws {@link TritonError} INTERNAL, as in Triton, for what is no JSON.
    */
   parse(): unknown {
-    const { longIntegers, notFinite } = this.#traits;
-    if (longIntegers || notFinite) return this.parseExactly();
+    const { longNumbers, notFinite } = this.#traits;
+    if (longNumbers || notFinite) return this.parseExactly();
     try {
       return JSON.parse(this.#text);
     } catch (error) {

@@ -121,6 +121,10 @@ function readRestricted(given: unknown): RestrictedCalls[] {
     // What is secret is not shown.
     if (typeof value !== 'string' || value === '')
       throw invalidArgument(`expected a text that is not empty for ${path}.value`);
+    if (/^\s|\s$|[\0-\x08\x0a-\x1f\x7f]/.test(value))
+      throw invalidArgument(
+        `${path}.value has spaces at an end or a control character, which no header brings: nobody could make the calls`,
+      );
     return { protocols: groups, header: header.toLowerCase(), value };
   });
 }
@@ -161,6 +165,16 @@ function canReusePort(): boolean {
   return major > 23 || (major === 23 && minor >= 1) || (major === 22 && minor >= 12);
 }
 
+/** Without one of these there is nothing to show a client, and no handshake succeeds. */
+const identities: readonly string[] = ['cert', 'pfx', 'SNICallback', 'pskCallback'];
+
+function checkTls(tls: unknown): asserts tls is TlsOptions {
+  checkObject(tls, 'options.tls');
+  const given: Readonly<Record<string, unknown>> = { ...tls };
+  if (!identities.some((name) => given[name] !== undefined))
+    throw invalidArgument(`expected one of ${identities.join(', ')} in options.tls`);
+}
+
 /** @throws {@link TritonError} INVALID_ARG for wrong options, UNSUPPORTED for what this Node does not have. */
 export function checkServeOptions(options: unknown): CheckedServeOptions {
   checkObject(options, 'HTTP options');
@@ -183,7 +197,7 @@ export function checkServeOptions(options: unknown): CheckedServeOptions {
       `options.reusePort needs Node 22.12 or newer; this is ${process.version}`,
     );
   }
-  if (tls !== undefined) checkObject(tls, 'options.tls');
+  if (tls !== undefined) checkTls(tls);
   if (typeof requestTimeoutMs !== 'number' || !(requestTimeoutMs >= 1 && requestTimeoutMs < 2 ** 31))
     throw expected('milliseconds from 1 on', 'options.requestTimeoutMs', requestTimeoutMs);
   if (signal !== undefined && !(signal instanceof AbortSignal))

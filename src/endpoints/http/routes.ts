@@ -165,8 +165,10 @@ export class Routes {
   of(url: string): Route | undefined {
     const kept = this.#kept.get(url);
     if (kept !== undefined) return kept;
-    const query = url.indexOf('?');
-    const found = routeOf(query < 0 ? url : url.slice(0, query));
+    // A client may write the whole address, as if this were a proxy.
+    const target = url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?]*/i, '');
+    const query = target.indexOf('?');
+    const found = routeOf(query < 0 ? target : target.slice(0, query));
     if (found === undefined || url.length > 1024) return found;
     if (this.#kept.size === mostKept) this.#kept.clear();
     this.#kept.set(url, found);

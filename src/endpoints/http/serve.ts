@@ -3,11 +3,11 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, ListenOptions, Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
 import { checkKeys, checkObject, expected } from '../../argument-checks.js';
 import { TritonError } from '../../errors.js';
 import type { InferenceServer } from '../../index.js';
 import { InferenceServer as ServerClass } from '../../server/inference-server.js';
+import type { Connection } from './connection.js';
 import { HttpHandler } from './handler.js';
 import {
   checkHandlerOptions,
@@ -103,19 +103,29 @@ export async function serveHttp(
   const { signal } = checked;
   let closing: Promise<void> | undefined;
   const handler = new HttpHandler(server, checked, () => closing !== undefined);
-  const connections = new Connections();
+  const connections = new Set<Connection>();
   const http = createHttpServer(checked, (request, response) => {
-    connections.begun(request, response);
     handler.handle(request, response, undefined);
   });
   const onConnection = (socket: Socket): void => {
-    connections.add(socket);
+    const connection = handler.connectionOf(socket);
+    connections.add(connection);
+    socket.once('close', () => connections.delete(connection));
   };
   http.on('connection', onConnection).on('secureConnection', onConnection);
-  http.on('clientError', (error, socket) => {
+  http.on('clientError', (error: Error & { code?: string }, stream) => {
+    // Those of an HTTP server are.
+    const socket = stream as Socket;
+    const connection = handler.connectionOf(socket);
+    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && connection.paused) return;
     // Its bytes would come before, or in the midst of, those of another answer.
-    if (connections.isAnswering(socket)) socket.destroy();
+    if (connection.answering) socket.destroy();
     else answerBroken(error, socket);
+  });
+  http.setTimeout(checked.requestTimeoutMs, (socket) => {
+    // Nothing came or left for so long. Others than these wait for their model, or Node tells them that they are slow.
+    if (socket.writableLength > 0 || handler.connectionOf(socket).idle) socket.destroy();
+    else socket.setTimeout(checked.requestTimeoutMs);
   });
   const isAborted = (): boolean => signal?.aborted === true;
   if (isAborted()) throw cancelled(signal);
@@ -187,7 +197,7 @@ const brokenStatuses: Readonly<Record<string, string>> = {
 };
 
 /** Answers what is no HTTP. After it nothing on the connection can be trusted, so that ends. */
-function answerBroken(error: Error & { code?: string }, socket: Duplex): void {
+function answerBroken(error: Error & { code?: string }, socket: Socket): void {
   if (!socket.writable || error.code === 'ECONNRESET') {
     socket.destroy();
     return;
@@ -222,67 +232,19 @@ function listen(http: Server, { port, host, reusePort }: CheckedServeOptions): P
   });
 }
 
-/** The connections: who waits for an answer, and whom nobody would miss. */
-class Connections {
-  readonly #all: Set<Socket> = new Set();
-  /** How many answers have not left, by the connection. */
-  readonly #answers: WeakMap<Duplex, number> = new WeakMap();
-  /** What came last, by the connection. */
-  readonly #last: WeakMap<Duplex, { readonly request: IncomingMessage; readonly response: ServerResponse }> =
-    new WeakMap();
-  #closing = false;
-
-  add(socket: Socket): void {
-    this.#all.add(socket);
-    socket.once('close', () => {
-      this.#all.delete(socket);
-    });
-  }
-
-  begun(request: IncomingMessage, response: ServerResponse): void {
-    const { socket } = request;
-    this.#answers.set(socket, (this.#answers.get(socket) ?? 0) + 1);
-    this.#last.set(socket, { request, response });
-    response.once('close', () => {
-      const left = (this.#answers.get(socket) ?? 1) - 1;
-      this.#answers.set(socket, left);
-      if (left === 0 && this.#closing) socket.destroySoon();
-    });
-  }
-
-  /** Whether what is written to it now would be taken for another answer than that of the request that is arriving. */
-  isAnswering(socket: Duplex): boolean {
-    const answers = this.#answers.get(socket) ?? 0;
-    if (answers !== 1) return answers > 1;
-    const last = this.#last.get(socket);
-    return last === undefined || last.request.complete || last.response.headersSent;
-  }
-
-  /** Ends those that have all their answers, and those that never said a word; from now on each ends with its last answer. */
-  endIdle(): void {
-    this.#closing = true;
-    for (const socket of this.#all)
-      if (socket.bytesRead === 0 || this.#answers.get(socket) === 0) socket.destroy();
-  }
-
-  /** Those in their TLS handshake, too, of which `closeAllConnections` does not know. */
-  endAll(): void {
-    for (const socket of this.#all) socket.destroy();
-  }
-}
-
-function drain(http: Server, connections: Connections, timeoutMs: number): Promise<void> {
+function drain(http: Server, connections: ReadonlySet<Connection>, timeoutMs: number): Promise<void> {
   return new Promise((resolve) => {
     // 2^31 - 1 is the longest that a timer takes.
     const timer = setTimeout(
       () => {
-        connections.endAll();
+        // Those in their TLS handshake, too, of which `closeAllConnections` does not know.
+        for (const connection of connections) connection.destroy();
       },
       Math.min(timeoutMs, 2 ** 31 - 1),
     );
     // Node's, which close() calls, cuts off answers that were handed over and have not left yet.
     http.closeIdleConnections = () => {
-      connections.endIdle();
+      for (const connection of connections) connection.endSoon();
     };
     http.close(() => {
       clearTimeout(timer);

@@ -24,8 +24,12 @@ export class Client {
     this.#canceller = canceller;
   }
 
-  /** Calls `listener` when the connection ends. Returns what undoes this. */
+  /** Calls `listener` when the connection ends; soon, if it has ended. Returns what undoes this. */
   onGone(listener: () => void): () => void {
+    if (this.#gone)
+      queueMicrotask(() => {
+        if (this.#listeners.delete(listener)) listener();
+      });
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }

@@ -127,7 +127,7 @@ export class InferenceService {
    *   repository has, INVALID_ARG for one that cannot be loaded, as in Triton.
    */
   async load(model: string, { config, files }: LoadRequest): Promise<void> {
-    this.#checkControl();
+    this.checkControl();
     try {
       await this.#server.loadModel(model, {
         config,
@@ -146,7 +146,7 @@ export class InferenceService {
    *   ensemble needs.
    */
   async unload(model: string, unloadDependents: boolean): Promise<void> {
-    this.#checkControl();
+    this.checkControl();
     await this.#server.unloadModel(model, { unloadDependents });
   }
 
@@ -193,8 +193,13 @@ export class InferenceService {
     throw new TritonError('INTERNAL', `model '${model}': expected a server of this copy of the package`);
   }
 
-  /** In Triton, too, it is the mode that decides, before the model is looked at. */
-  #checkControl(): void {
+  /**
+   * Checks whether models are loaded and unloaded from outside. In Triton, too, it is the mode that decides, before the model
+   * is looked at.
+   *
+   * @throws {@link TritonError} UNAVAILABLE if they are not, and while the server ends.
+   */
+  checkControl(): void {
     if (this.#server.metadata().extensions.includes('model_repository')) return;
     throw new TritonError(
       'UNAVAILABLE',

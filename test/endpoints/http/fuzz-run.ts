@@ -133,8 +133,14 @@ function attempt<T>(action: () => T): T | undefined {
   }
 }
 
+function hasInfinity(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return value === Infinity || value === -Infinity;
+  return Object.values(value).some(hasInfinity);
+}
+
 function compareParsers(json: Buffer): void {
-  if (attempt(() => scanJson(json)) === undefined) return;
+  const traits = attempt(() => scanJson(json));
+  if (traits === undefined) return;
   const written = json.toString('utf8');
   const exact = attempt(() => ({ value: plain(parseExactly(written)) }));
   let quick: { value: unknown } | undefined;
@@ -146,6 +152,8 @@ function compareParsers(json: Buffer): void {
   // Only what JSON does not have may be read by one alone.
   if (quick === undefined && exact !== undefined && !/NaN|Infinity/.test(written))
     throw new Error('the exact parser reads what JSON.parse does not');
+  // JSON.parse takes 1e400 for infinity, and scanJson leads such texts around it.
+  if (exact === undefined && quick !== undefined && traits.longNumbers && hasInfinity(quick.value)) return;
   if (quick !== undefined && !isDeepStrictEqual(quick, exact)) throw new Error('the parsers differ');
 }
 

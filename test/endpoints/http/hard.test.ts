@@ -177,26 +177,6 @@ void suite('sizes', () => {
     for (const answer of answers) assert.match(errorOf(answer, 400), /65536 bytes/);
     await works(endpoint);
   });
-
-  test('bodies under way are bounded together', async (t) => {
-    const endpoint = await small(t);
-    // Each announces 64 KiB, and sends a byte.
-    const head = `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 65536\r\n\r\n{`;
-    const sockets = Array.from({ length: 16 }, () => open(t, endpoint));
-    for (const socket of sockets) socket.write(head);
-    let refused = '';
-    // They arrive when they arrive.
-    while (!refused.includes('503')) {
-      refused = await exchange(t, endpoint, head, /"error"/);
-      assert.match(refused, /^HTTP\/1\.1 503 [^]*together/);
-    }
-    for (const socket of sockets) socket.destroy();
-    for (;;) {
-      const { status } = await ask(endpoint, path, { body: good });
-      if (status === 200) break;
-      assert.equal(status, 503);
-    }
-  });
 });
 
 void suite('what is no HTTP, or more than one kind of it', () => {

@@ -18,7 +18,9 @@ function digestOf(text: string, encoding: 'latin1' | 'utf8'): Buffer {
 /** Node gives a header's bytes as Latin-1. Some clients write UTF-8, and some Latin-1, in which not every secret can be written. */
 function encodings(secret: string): Buffer[] {
   const utf8 = digestOf(secret, 'utf8');
-  return Array.from(secret).every((character) => character <= '\xff') ? [utf8, digestOf(secret, 'latin1')] : [utf8];
+  return Array.from(secret).every((character) => character <= '\xff')
+    ? [utf8, digestOf(secret, 'latin1')]
+    : [utf8];
 }
 
 /** See the head of this file. */

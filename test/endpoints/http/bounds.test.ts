@@ -30,7 +30,11 @@ function textOf(socket: Socket): () => string {
 /** A server whose model `gate` answers when it is opened, and `large` with 16 MiB. */
 async function gated(
   t: Context,
-): Promise<{ readonly server: InferenceServer; readonly pass: () => void; readonly large: { runs: number } }> {
+): Promise<{
+  readonly server: InferenceServer;
+  readonly pass: () => void;
+  readonly large: { runs: number };
+}> {
   let pass: () => void = () => undefined;
   const gate = new Promise<void>((resolve) => {
     pass = resolve;
@@ -217,7 +221,10 @@ void suite('answers that are not read', () => {
       'HTTP/1.1 200',
       ...Array<string>(3).fill('HTTP/1.1 503'),
     ]);
-    assert.match(text(), /clients have not read \d+ bytes of answers of this connection; the limit is 16777216/);
+    assert.match(
+      text(),
+      /clients have not read \d+ bytes of answers of this connection; the limit is 16777216/,
+    );
   });
 
   test('of all connections, beyond the limit: 503, before a request is run', async (t) => {

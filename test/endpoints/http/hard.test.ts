@@ -1,6 +1,8 @@
 /** Input that no honest client sends. Each is answered with a coded error, and the next request works. */
 
 import assert from 'node:assert/strict';
+import { Agent, request } from 'node:http';
+import type { Socket } from 'node:net';
 import { suite, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
@@ -71,6 +73,55 @@ void suite('JSON', () => {
     const body = `{"inputs":[${'[],'.repeat(1 << 20)}[]]}`;
     assert.match(errorOf(await ask(endpoint, path, { body }), 400), /more than 1048576/);
     await works(endpoint);
+  });
+
+  test('more elements than the limit, whichever parser would read them', async (t) => {
+    const endpoint = await endpointOf(t, await serve(t, { m: identity() }));
+    for (const element of ['1,', '1.0,', '"",']) {
+      const body = `{"inputs":[{"name":"x","datatype":"INT32","shape":[1,16],"data":[${element.repeat(1 << 22)}1,1]}]}`;
+      assert.match(errorOf(await ask(endpoint, path, { body }), 400), /more than 4194304 elements/);
+    }
+    await works(endpoint);
+  });
+
+  test('numbers that JSON does not have, or that are beyond what a number holds', async (t) => {
+    const endpoint = await small(t);
+    const shown = (one: string): string => one.slice(0, 20);
+    for (const wrong of [
+      ...['1e400', '-1e400', '1E+400', '1e0400', `1${'0'.repeat(309)}`, `-${'9'.repeat(309)}.0`],
+      ...[
+        '-Infinity.5',
+        'Infinity.5',
+        'Infinity1',
+        '-NaN',
+        '+1',
+        '.5',
+        '1.',
+        '-',
+        '--1',
+        '1e',
+        '1e+',
+        '-.5',
+        '01',
+        '-01',
+      ],
+      ...['1e5.5', '0x10', '1_0', '-Inf', 'INFINITY', 'nan'],
+    ]) {
+      for (const other of ['0', 'NaN', '12345678901234567890']) {
+        const data = [wrong, other, ...Array<string>(14).fill('1')].join(',');
+        const body = `{"inputs":[{"name":"x","datatype":"FP32","shape":[1,16],"data":[${data}]}]}`;
+        const parameter = `{"parameters":{"a":${wrong},"b":${other}},${JSON.stringify(good).slice(1)}`;
+        for (const text of [body, parameter]) {
+          const answer = await ask(endpoint, path, { body: text });
+          assert.match(errorOf(answer, 500), /failed to parse the JSON/, `${shown(wrong)} beside ${other}`);
+        }
+      }
+    }
+    for (const right of ['1e38', '0.0e999', '1e-400', '-0', '-Infinity', 'NaN', `0.${'1'.repeat(400)}`]) {
+      const data = [right, ...Array<string>(15).fill('1')].join(',');
+      const body = `{"inputs":[{"name":"x","datatype":"FP32","shape":[1,16],"data":[${data}]}]}`;
+      assert.equal((await ask(endpoint, path, { body })).status, 200, shown(right));
+    }
   });
 
   test('a number of a million digits', async (t) => {
@@ -216,6 +267,31 @@ void suite('what is no HTTP, or more than one kind of it', () => {
       `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length : 5\r\n\r\n{}{}{}`,
       400,
     ],
+    [
+      'a header on two lines',
+      `POST ${path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding:\r\n chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n`,
+      400,
+    ],
+    ['line feeds alone', `POST ${path} HTTP/1.1\nHost: x\nContent-Length: 0\n\n`, 400],
+    ['a line feed alone before a header', `POST ${path} HTTP/1.1\r\nHost: x\nContent-Length: 0\r\n\r\n`, 400],
+    ['a carriage return alone', `POST ${path} HTTP/1.1\r\nHost: x\rContent-Length: 5\r\n\r\n`, 400],
+    [
+      'two codings',
+      `POST ${path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n`,
+      400,
+    ],
+    [
+      'a chunk longer than it says',
+      `POST ${path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{}\r\n0\r\n\r\n`,
+      400,
+    ],
+    [
+      'a chunk’s size beyond 2^64',
+      `POST ${path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n${'f'.repeat(17)}\r\n{}`,
+      400,
+    ],
+    ['NUL in a header', `POST ${path} HTTP/1.1\r\nHost: x\r\nA: \0\r\n\r\n`, 400],
+    ['a version that is none', `GET /v2 HTTP/9.9\r\nHost: x\r\n\r\n`, 400],
     ['no host', `POST ${path} HTTP/1.1\r\nContent-Length: 0\r\n\r\n`, 400],
     ['headers without an end', `GET /v2 HTTP/1.1\r\nHost: x\r\nA: ${'a'.repeat(40_000)}`, 431],
     ['thousands of headers', `GET /v2 HTTP/1.1\r\nHost: x\r\n${'a: b\r\n'.repeat(20_000)}\r\n`, 431],
@@ -258,13 +334,126 @@ void suite('what is no HTTP, or more than one kind of it', () => {
   });
 });
 
+void suite('names', () => {
+  for (const name of [
+    ...[
+      '..',
+      '%2e%2e',
+      '..%2f..%2fm',
+      '%2fetc%2fpasswd',
+      'm%00',
+      'm%',
+      '%ff',
+      '__proto__',
+      'constructor',
+      'toString',
+    ],
+    'a'.repeat(2000),
+  ]) {
+    test(`a model named ${name.slice(0, 20)}`, async (t) => {
+      const server = await serve(t, { m: identity() }, { modelControlMode: 'explicit', loadModels: ['m'] });
+      const endpoint = await endpointOf(t, server, { maxRequestBytes: 65_536 });
+      for (const [call, given] of [
+        ['infer', { body: good }],
+        ['generate', { body: { x: 1 } }],
+        ['config', {}],
+        ['stats', {}],
+        ['ready', {}],
+        ['versions/1', {}],
+      ] as const) {
+        const { status: got, text } = await ask(endpoint, `/v2/models/${name}/${call}`, given);
+        assert.ok(got === 404 || got === 400, `${call}: ${got} ${text}`);
+      }
+      for (const call of ['load', 'unload']) {
+        const { status: got, text } = await ask(endpoint, `/v2/repository/models/${name}/${call}`, {
+          body: {},
+        });
+        assert.ok(
+          [400, 404, 500].includes(got) || (call === 'unload' && got === 200),
+          `${call}: ${got} ${text}`,
+        );
+        assert.doesNotMatch(text, /root:/);
+      }
+      await works(endpoint);
+    });
+  }
+
+  test('files of a load stay in the model', async (t) => {
+    const server = await serve(t, { m: identity() }, { modelControlMode: 'explicit', loadModels: ['m'] });
+    const endpoint = await endpointOf(t, server);
+    for (const file of ['../m/config.pbtxt', '/etc/x', '1/../../x', '..', '', '__proto__', '1/\0']) {
+      const parameters = { config: '{"backend":"identity"}', [`file:${file}`]: 'AAAA' };
+      const { status, text } = await ask(endpoint, '/v2/repository/models/m/load', { body: { parameters } });
+      assert.ok(status === 400 || status === 500, `${file}: ${status} ${text}`);
+    }
+    await works(endpoint);
+  });
+
+  test('keys of prototypes change no object', async (t) => {
+    const endpoint = await small(t);
+    for (const key of ['__proto__', 'constructor', 'prototype']) {
+      const more = `"${key}":{"polluted":1,"prototype":{"polluted":1}}`;
+      const input = JSON.stringify(good.inputs[0]).slice(1);
+      const body = `{${more},"parameters":{"${key}":"a"},"inputs":[{${more},"parameters":{${more}},${input}]}`;
+      await ask(endpoint, path, { body });
+      await ask(endpoint, path, { body: body.replace('"a"', 'NaN') });
+      assert.equal(({} as { polluted?: unknown }).polluted, undefined);
+    }
+    await works(endpoint);
+  });
+});
+
+// With a check that goes back and forth these would take days.
+test('texts of a load that nearly are base64', async (t) => {
+  const server = await serve(t, { m: identity() }, { modelControlMode: 'explicit', loadModels: ['m'] });
+  const endpoint = await endpointOf(t, server);
+  for (const text of [' ', '=', 'A', 'A ', 'A= ', '= ']) {
+    const file = `${text.repeat((8 << 20) / text.length)}!`;
+    const body = { parameters: { config: '{}', 'file:1/model.onnx': file } };
+    const answer = await ask(endpoint, '/v2/repository/models/m/load', { body });
+    assert.match(errorOf(answer, 400), /is not base64/);
+  }
+  await works(endpoint);
+});
+
 test('many connections, idle and busy', async (t) => {
   const server = await serve(t, { m: identity() });
   const endpoint = await endpointOf(t, server);
-  const idle = Array.from({ length: 500 }, () => open(t, endpoint));
-  await Promise.all(idle.map((socket) => new Promise((resolve) => socket.once('connect', resolve))));
-  const answers = await Promise.all(Array.from({ length: 200 }, () => ask(endpoint, path, { body: good })));
-  for (const answer of answers) json(answer);
+  const idle: Socket[] = [];
+  // As many as a system lets wait to be accepted at once.
+  while (idle.length < 2000) {
+    const some = Array.from({ length: 100 }, () => open(t, endpoint));
+    await Promise.all(some.map((socket) => new Promise((resolve) => socket.once('connect', resolve))));
+    idle.push(...some);
+  }
+  const agent = new Agent({ keepAlive: true, maxSockets: 500 });
+  const { host, port } = endpoint.address;
+  const text = JSON.stringify(good);
+  const sockets = new Set<Socket>();
+  const statuses = await Promise.all(
+    Array.from(
+      { length: 2000 },
+      () =>
+        new Promise((resolve, reject) => {
+          const sent = request({ host, port, path, method: 'POST', agent }, (response) => {
+            sockets.add(response.socket);
+            response.resume().on('end', () => {
+              resolve(response.statusCode);
+            });
+          });
+          sent.on('error', reject).end(text);
+        }),
+    ),
+  );
+  assert.deepEqual([...new Set(statuses)], [200]);
+  assert.equal(sockets.size, 500);
+  agent.destroy();
+  // None of the idle ones was given up for them.
+  for (const socket of idle) assert.ok(!socket.destroyed);
+  const last = idle[1999];
+  const answer = new Promise((resolve) => last?.once('data', resolve));
+  last?.write('GET /v2 HTTP/1.1\r\nHost: x\r\n\r\n');
+  assert.match(String(await answer), /^HTTP\/1\.1 200 /);
   for (const socket of idle) socket.destroy();
   await works(endpoint);
 });

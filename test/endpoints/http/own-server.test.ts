@@ -134,7 +134,10 @@ void suite('a handler that comes late', () => {
         handler(request, response);
       });
     });
-    assert.match(errorOf(await ask(endpoint, path, { body: good }), 500), /put the handler before body parsers/);
+    assert.match(
+      errorOf(await ask(endpoint, path, { body: good }), 500),
+      /put the handler before body parsers/,
+    );
   });
 
   test('when somebody has answered it stays silent', async (t) => {

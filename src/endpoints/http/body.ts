@@ -11,11 +11,8 @@ const bodiesAtOnce = 16;
 /** How many bodies are decompressed at once: libuv has so many threads. */
 const mostUnzips = 4;
 
-/** Gets a body, or why there is none; unless the connection ends before. One of them is called once. */
-export interface BodyTaker {
-  take(error: TritonError | undefined, body: Buffer): void;
-  gone(): void;
-}
+/** Gets a body, or why there is none, once; never where the connection ends before. */
+export type BodyTaker = (error: TritonError | undefined, body: Buffer) => void;
 
 const nothing = Buffer.alloc(0);
 
@@ -40,11 +37,10 @@ export class BodyReader {
    *
    * @param align - Where, from its start, bytes begin that should lie at a multiple of 8.
    */
-  collect(request: IncomingMessage, align: number, taker: BodyTaker): void {
+  collect(request: IncomingMessage, align: number, take: BodyTaker): void {
     if (request.readableEnded || request.destroyed) {
       // No event comes any more: somebody has read it, or the client left before it came here.
-      if (request.readableEnded) taker.take(wasRead(), nothing);
-      else taker.gone();
+      if (request.readableEnded) take(wasRead(), nothing);
       return;
     }
     const length = request.headers['content-length'];
@@ -52,11 +48,11 @@ export class BodyReader {
     if (expected !== undefined && expected > this.#maxBytes) {
       // What comes is thrown away, so that the connection stays in step.
       request.resume();
-      taker.take(this.#tooLarge(`${expected} bytes`), nothing);
+      take(this.#tooLarge(`${expected} bytes`), nothing);
     } else if (expected === undefined && request.headers['transfer-encoding'] === undefined) {
       request.resume();
-      taker.take(undefined, nothing);
-    } else new Collector(this, request, expected, align, taker);
+      take(undefined, nothing);
+    } else new Collector(this, request, expected, align, take);
   }
 
   /** Counts bytes of a body, or says why it must not go on. */
@@ -77,7 +73,7 @@ export class BodyReader {
   /**
    * Decompresses a body; gzip and deflate are told apart by their bytes. It is held in place of the compressed one.
    */
-  unzip(body: Buffer, done: (error: TritonError | undefined, body: Buffer) => void): void {
+  unzip(body: Buffer, done: BodyTaker): void {
     const start = (): void => {
       this.#unzips++;
       unzip(body, { maxOutputLength: this.#maxBytes }, (error, plain) => {
@@ -123,9 +119,10 @@ const growth = 8;
 /** Collects one body. */
 class Collector {
   readonly #reader: BodyReader;
+  readonly #request: IncomingMessage;
   readonly #expected: number | undefined;
   readonly #align: number;
-  readonly #taker: BodyTaker;
+  readonly #take: BodyTaker;
   /** The first chunk; memory of its own from the second on. */
   #body: Buffer = nothing;
   #size = 0;
@@ -137,24 +134,31 @@ class Collector {
     request: IncomingMessage,
     expected: number | undefined,
     align: number,
-    taker: BodyTaker,
+    take: BodyTaker,
   ) {
     this.#reader = reader;
     this.#expected = expected;
     this.#align = align;
-    this.#taker = taker;
+    this.#take = take;
+    this.#request = request;
     request.on('data', (chunk: Buffer) => {
       if (!this.#over) this.#add(chunk);
     });
-    request.on('end', () => {
-      if (!this.#over) this.#finish(undefined);
-    });
-    request.on('error', ignore);
-    request.on('close', () => {
+    // A body with a length has ended when that has come, which saves most requests a listener.
+    if (expected === undefined || expected === 0) {
+      request.on('end', () => {
+        if (!this.#over) this.#finish(undefined);
+      });
+    }
+  }
+
+  /** What has come is given back if the rest does not. Node says so by 'close', and by 'error' only if somebody listens. */
+  #awaitRest(): void {
+    this.#request.on('close', () => {
       if (this.#over) return;
       this.#over = true;
       this.#reader.release(this.#size);
-      this.#taker.gone();
+      this.#body = nothing;
     });
   }
 
@@ -179,6 +183,7 @@ class Collector {
     }
     this.#size = size;
     if (size === expected) this.#finish(undefined);
+    else if (start === 0) this.#awaitRest();
   }
 
   #grow(size: number): void {
@@ -194,13 +199,8 @@ class Collector {
   #finish(error: TritonError | undefined): void {
     this.#over = true;
     const body = this.#body;
-    this.#taker.take(error, body.length === this.#size ? body : body.subarray(0, this.#size));
+    this.#take(error, body.length === this.#size ? body : body.subarray(0, this.#size));
   }
-}
-
-/** 'close' comes in any case, and without an error, too. */
-function ignore(): void {
-  // Nothing is to be done.
 }
 
 function wasRead(): TritonError {

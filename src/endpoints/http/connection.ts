@@ -60,7 +60,8 @@ export class Connection {
   #answers = 0;
   /** Their bytes. */
   #unread = 0;
-  #last: { readonly request: IncomingMessage; readonly response: ServerResponse } | undefined;
+  #lastRequest: IncomingMessage | undefined;
+  #lastResponse: ServerResponse | undefined;
   #paused = false;
   #listens = false;
   #ending = false;
@@ -80,7 +81,8 @@ export class Connection {
 
   /** A request has come. */
   begin(request: IncomingMessage, response: ServerResponse): void {
-    this.#last = { request, response };
+    this.#lastRequest = request;
+    this.#lastResponse = response;
     if (++this.#answers < mostRequests || this.#paused) return;
     this.#paused = true;
     this.#socket.pause();
@@ -130,14 +132,13 @@ export class Connection {
 
   /** Whether it had an answer to every request, and had one. */
   get idle(): boolean {
-    return this.#answers === 0 && this.#last !== undefined;
+    return this.#answers === 0 && this.#lastRequest !== undefined;
   }
 
   /** Whether what is written to it now would be taken for another answer than that of the request that is arriving. */
   get answering(): boolean {
     if (this.#answers !== 1) return this.#answers > 1;
-    const last = this.#last;
-    return last === undefined || last.request.complete || last.response.headersSent;
+    return this.#lastRequest?.complete !== false || this.#lastResponse?.headersSent !== false;
   }
 
   /** It ends with its last answer; now, if it has them all or never said a word. */

@@ -110,7 +110,8 @@ export class Exchange {
     const size = Buffer.byteLength(text);
     if (this.head(status, ['Content-Type', 'application/json', 'Content-Length', String(size), ...more])) {
       this.wrote(size);
-      this.response.end(text);
+      // As many bytes as characters are ASCII, which Node writes faster if it knows.
+      this.response.end(text, size === text.length ? 'latin1' : 'utf8');
     }
     this.finish();
   }

@@ -156,14 +156,9 @@ export class HttpHandler {
         exchange.sendError(thrown);
       }
     };
-    this.#bodies.collect(request, encoding === 'plain' ? (jsonSize ?? 0) : 0, {
-      take: (error, body) => {
-        if (error !== undefined || encoding === 'plain') use(error, body);
-        else this.#bodies.unzip(body, use);
-      },
-      gone: () => {
-        exchange.finish();
-      },
+    this.#bodies.collect(request, encoding === 'plain' ? (jsonSize ?? 0) : 0, (error, body) => {
+      if (error !== undefined || encoding === 'plain') use(error, body);
+      else this.#bodies.unzip(body, use);
     });
   }
 

@@ -3,7 +3,7 @@
 import type { InferResult } from '../../server/results.js';
 import { bytesOfTensor } from '../service/tensors.js';
 import type { BinaryOutputs } from './infer-request.js';
-import { elementTexts, parameterText } from './json-output.js';
+import { elementTexts, parameterText, quoted } from './json-output.js';
 
 /** An answer that has not been sent. */
 export interface InferAnswer {
@@ -13,11 +13,11 @@ export interface InferAnswer {
 }
 
 function headOf({ id, model, parameters }: InferResult): string {
-  const idText = id === '' ? '' : `"id":${JSON.stringify(id)},`;
+  const idText = id === '' ? '' : `"id":${quoted(id)},`;
   const names = Object.entries(parameters);
-  const told = names.map(([name, value]) => `${JSON.stringify(name)}:${parameterText(value)}`).join(',');
+  const told = names.map(([name, value]) => `${quoted(name)}:${parameterText(value)}`).join(',');
   const parametersText = names.length === 0 ? '' : `"parameters":{${told}},`;
-  return `{${idText}"model_name":${JSON.stringify(model.name)},"model_version":"${model.version}",${parametersText}"outputs":[`;
+  return `{${idText}"model_name":${quoted(model.name)},"model_version":"${model.version}",${parametersText}"outputs":[`;
 }
 
 /**
@@ -32,7 +32,7 @@ export function writeInferAnswer(result: InferResult, { others, listed }: Binary
   for (const name of Object.keys(result.outputs)) {
     const tensor = result.outputs[name];
     if (tensor === undefined) continue;
-    json += `${separator}{"name":${JSON.stringify(name)},"datatype":"${tensor.datatype}","shape":[${tensor.shape.join(',')}],`;
+    json += `${separator}{"name":${quoted(name)},"datatype":"${tensor.datatype}","shape":[${tensor.shape.join(',')}],`;
     separator = ',';
     if (listed.get(name) ?? others) {
       const blob = bytesOfTensor(tensor);

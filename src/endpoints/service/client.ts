@@ -11,8 +11,8 @@ export class Client {
   inFlight = 0;
   #gone = false;
   #canceller: Canceller | undefined;
-  /** What else ends with the connection. */
-  readonly #listeners: Set<() => void> = new Set();
+  /** What else ends with the connection; undefined: nothing did yet. */
+  #listeners: Set<() => void> | undefined;
 
   /** Whether the connection has ended. */
   get gone(): boolean {
@@ -26,20 +26,21 @@ export class Client {
 
   /** Calls `listener` when the connection ends; soon, if it has ended. Returns what undoes this. */
   onGone(listener: () => void): () => void {
+    const listeners = (this.#listeners ??= new Set());
     if (this.#gone)
       queueMicrotask(() => {
-        if (this.#listeners.delete(listener)) listener();
+        if (listeners.delete(listener)) listener();
       });
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    listeners.add(listener);
+    return () => listeners.delete(listener);
   }
 
   /** The connection has ended: its requests are cancelled. Idempotent. */
   end(): void {
     if (this.#gone) return;
     this.#gone = true;
-    for (const listener of this.#listeners) listener();
-    this.#listeners.clear();
+    for (const listener of this.#listeners ?? []) listener();
+    this.#listeners = undefined;
     if (this.inFlight > 0) this.#canceller?.cancelAll(this);
   }
 }

@@ -98,6 +98,11 @@ export class InferenceService {
     return this.#handle(model, version).config;
   }
 
+  /** Whether requests of a model get any number of responses. @throws {@link TritonError} As {@link modelMetadata}. */
+  isDecoupled(model: string, version: string | undefined): boolean {
+    return isDecoupled(this.#handle(model, version));
+  }
+
   /** {@link modelConfig} as JSON text with Triton's field names. */
   modelConfigJson(model: string, version: string | undefined): string {
     return printConfigJson(this.modelConfig(model, version), 0);

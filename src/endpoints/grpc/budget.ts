@@ -1,0 +1,41 @@
+/** How many bytes of messages an endpoint holds. */
+
+import { TritonError } from '../../errors.js';
+
+/** See the head of this file. */
+export class Budget {
+  readonly #max: number;
+  #held = 0;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  get left(): number {
+    return Math.max(0, this.#max - this.#held);
+  }
+
+  /**
+   * Counts bytes of requests.
+   *
+   * @throws {@link TritonError} UNAVAILABLE beyond the limit; they are not counted then.
+   */
+  take(bytes: number): void {
+    if (this.#held + bytes > this.#max) {
+      throw new TritonError(
+        'UNAVAILABLE',
+        `the messages under way have ${this.#held} bytes together, and ${bytes} would come to them; the limit is ${this.#max} (maxHeldBytes)`,
+      );
+    }
+    this.#held += bytes;
+  }
+
+  /** Counts bytes of answers, which are there in any case. */
+  add(bytes: number): void {
+    this.#held += bytes;
+  }
+
+  give(bytes: number): void {
+    this.#held -= bytes;
+  }
+}

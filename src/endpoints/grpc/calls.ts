@@ -1,0 +1,113 @@
+/** The unary calls but ModelInfer: what each takes and returns. */
+
+import { invalidArgument, TritonError } from '../../errors.js';
+import type { InferenceService, LoadRequest } from '../service/service.js';
+import { packageSchema } from './protobuf/files.js';
+import { Codec, type Message } from './protobuf/schema.js';
+import { versionOf } from './version.js';
+
+const codec = new Codec(packageSchema('inference'));
+
+/** What a call returns: the fields of its response. */
+type Call = (service: InferenceService, request: Message) => object | Promise<object>;
+
+const nothing = {};
+
+const missing =
+  (why: string): Call =>
+  () => {
+    throw new TritonError('UNSUPPORTED', why);
+  };
+
+const sharedMemory = missing('shared memory is not supported');
+const tracing = missing('trace settings: tracing is not supported');
+const logSettings = missing(
+  'log settings cannot be read or changed over the network; the program that made the server has them',
+);
+
+function checkRepository(request: Message): void {
+  if (request.text('repository_name') === '') return;
+  throw new TritonError('UNSUPPORTED', "'repository_name' specification is not supported");
+}
+
+const filePrefix = 'file:';
+
+function readLoad(request: Message): LoadRequest {
+  const files = new Map<string, Uint8Array>();
+  let config: string | undefined;
+  for (const [name, value] of request.entries('parameters')) {
+    if (name === 'config') {
+      if (!value.has('string_param')) throw invalidArgument("parameter 'config': expected string_param");
+      config = value.text('string_param');
+    } else if (name.startsWith(filePrefix)) {
+      if (!value.has('bytes_param')) throw invalidArgument(`parameter '${name}': expected bytes_param`);
+      files.set(name.slice(filePrefix.length), value.bytes('bytes_param'));
+    } else throw invalidArgument(`parameter '${name}' is neither 'config' nor 'file:<path>'`);
+  }
+  return { config, files };
+}
+
+function readUnload(request: Message): boolean {
+  let dependents = false;
+  for (const [name, value] of request.entries('parameters')) {
+    if (name !== 'unload_dependents') continue;
+    if (!value.has('bool_param')) throw invalidArgument("parameter 'unload_dependents': expected bool_param");
+    dependents = value.flag('bool_param');
+  }
+  return dependents;
+}
+
+const model = (request: Message): [string, string | undefined] => [
+  request.text('name'),
+  versionOf(request.text('version')),
+];
+
+const calls: Readonly<Record<string, Call>> = {
+  ServerLive: (service) => ({ live: service.live() }),
+  ServerReady: (service) => ({ ready: service.ready() }),
+  ModelReady: (service, request) => ({ ready: service.modelReady(...model(request)) }),
+  ServerMetadata: (service) => service.metadata(),
+  ModelMetadata: (service, request) => service.modelMetadata(...model(request)),
+  ModelConfig: (service, request) => ({ config: service.modelConfig(...model(request)) }),
+  ModelStatistics: (service, request) => {
+    const [name, version] = model(request);
+    return service.statistics(name === '' ? undefined : name, version);
+  },
+  RepositoryIndex: (service, request) => {
+    checkRepository(request);
+    return { models: service.index(request.flag('ready')) };
+  },
+  RepositoryModelLoad: async (service, request) => {
+    checkRepository(request);
+    await service.load(request.text('model_name'), readLoad(request));
+    return nothing;
+  },
+  RepositoryModelUnload: async (service, request) => {
+    checkRepository(request);
+    await service.unload(request.text('model_name'), readUnload(request));
+    return nothing;
+  },
+  // No region can be registered.
+  SystemSharedMemoryStatus: () => nothing,
+  SystemSharedMemoryRegister: sharedMemory,
+  SystemSharedMemoryUnregister: sharedMemory,
+  CudaSharedMemoryStatus: () => nothing,
+  CudaSharedMemoryRegister: sharedMemory,
+  CudaSharedMemoryUnregister: sharedMemory,
+  TraceSetting: tracing,
+  LogSettings: logSettings,
+};
+
+/**
+ * Makes a call.
+ *
+ * @param name - The name of the RPC, which is one of the service's.
+ * @throws {@link TritonError} What went wrong, at once or by the promise.
+ */
+export function answerCall(service: InferenceService, name: string, bytes: Buffer): Buffer | Promise<Buffer> {
+  const call = calls[name];
+  if (call === undefined) throw new TritonError('UNSUPPORTED', `RPC ${name} is not supported`);
+  const done = call(service, codec.read(`${name}Request`, bytes));
+  const write = (fields: object): Buffer => codec.write(`${name}Response`, fields);
+  return done instanceof Promise ? done.then(write) : write(done);
+}

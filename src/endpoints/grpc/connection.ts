@@ -1,0 +1,137 @@
+/** What an endpoint does for each connection: pings, limits of pings, its age, its end. */
+
+import { constants, type Http2Session } from 'node:http2';
+import type { CheckedGrpcOptions } from './options.js';
+
+/** Without calls a client may ping so often, unless it is allowed to. As in gRPC. */
+const idlePingMs = 7_200_000;
+/** How long a connection may take to say that it speaks HTTP/2. */
+const prefaceMs = 60_000;
+/** The bytes of all streams of a connection that may come before they are acknowledged. */
+const connectionWindow = 8 << 20;
+
+/** See the head of this file. */
+export class Connection {
+  readonly #session: Http2Session;
+  readonly #options: CheckedGrpcOptions;
+  #calls = 0;
+  #lastReceived: number;
+  /** Pings of ours since a message came or went. */
+  #pings = 0;
+  #lastPing = -Infinity;
+  #strikes = 0;
+  #keepalive: NodeJS.Timeout;
+  #pong: NodeJS.Timeout | undefined;
+  #age: NodeJS.Timeout | undefined;
+  readonly #preface: NodeJS.Timeout;
+
+  constructor(session: Http2Session, options: CheckedGrpcOptions) {
+    this.#session = session;
+    this.#options = options;
+    this.#lastReceived = performance.now();
+    const { keepaliveTimeMs, maxConnectionAgeMs, requestTimeoutMs } = options;
+    this.#keepalive = setTimeout(this.#onKeepalive, keepaliveTimeMs).unref();
+    if (maxConnectionAgeMs !== undefined) this.#age = setTimeout(this.#onAge, maxConnectionAgeMs).unref();
+    this.#preface = setTimeout(
+      () => {
+        session.destroy();
+      },
+      Math.min(prefaceMs, requestTimeoutMs),
+    ).unref();
+    session.on('error', ignore); // Its 'close' comes in any case.
+    session.once('remoteSettings', () => {
+      clearTimeout(this.#preface);
+    });
+    session.on('ping', this.#onPing);
+    session.once('close', this.#onClose);
+    session.setLocalWindowSize(connectionWindow);
+  }
+
+  /** A call has begun. */
+  began(): void {
+    this.#calls++;
+  }
+
+  /** It has ended. */
+  ended(): void {
+    this.#calls--;
+  }
+
+  /** Bytes of a call came. */
+  received(): void {
+    this.#lastReceived = performance.now();
+    this.#pings = 0;
+  }
+
+  /** Bytes of a call were sent. */
+  sent(): void {
+    this.#pings = 0;
+    this.#strikes = 0;
+    this.#lastPing = -Infinity;
+  }
+
+  /** Takes no more calls, and ends with its last one. */
+  drain(): void {
+    if (!this.#session.closed) this.#session.close();
+  }
+
+  /** Ends at once. */
+  destroy(): void {
+    this.#session.destroy();
+  }
+
+  readonly #onKeepalive = (): void => {
+    const { keepaliveTimeMs, keepalivePermitWithoutCalls, maxPingsWithoutData } = this.#options;
+    const left = this.#lastReceived + keepaliveTimeMs - performance.now();
+    const mayPing =
+      (this.#calls > 0 || keepalivePermitWithoutCalls) &&
+      (maxPingsWithoutData === 0 || this.#pings < maxPingsWithoutData);
+    if (left <= 0 && mayPing) this.#ping();
+    this.#keepalive = setTimeout(this.#onKeepalive, left > 0 ? Math.ceil(left) : keepaliveTimeMs).unref();
+  };
+
+  #ping(): void {
+    const session = this.#session;
+    if (session.destroyed || this.#pong !== undefined) return;
+    this.#pings++;
+    this.#pong = setTimeout(() => {
+      session.destroy();
+    }, this.#options.keepaliveTimeoutMs).unref();
+    session.ping(() => {
+      clearTimeout(this.#pong);
+      this.#pong = undefined;
+    });
+  }
+
+  /** The client has sent a ping; Node answers it. */
+  readonly #onPing = (): void => {
+    const { keepalivePermitWithoutCalls, minPingIntervalWithoutDataMs, maxPingStrikes } = this.#options;
+    const isIdle = this.#calls === 0 && !keepalivePermitWithoutCalls;
+    const least = isIdle ? Math.max(idlePingMs, minPingIntervalWithoutDataMs) : minPingIntervalWithoutDataMs;
+    const now = performance.now();
+    const isEarly = now - this.#lastPing < least;
+    this.#lastPing = now;
+    if (!isEarly || maxPingStrikes === 0 || ++this.#strikes <= maxPingStrikes) return;
+    this.#session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM, 0, Buffer.from('too_many_pings'));
+    setImmediate(() => {
+      this.#session.destroy();
+    });
+  };
+
+  readonly #onAge = (): void => {
+    this.drain();
+    const { maxConnectionAgeGraceMs } = this.#options;
+    if (maxConnectionAgeGraceMs === undefined) return;
+    this.#age = setTimeout(() => {
+      this.#session.destroy();
+    }, maxConnectionAgeGraceMs).unref();
+  };
+
+  readonly #onClose = (): void => {
+    for (const timer of [this.#keepalive, this.#pong, this.#age, this.#preface]) clearTimeout(timer);
+  };
+}
+
+function ignore(): void {
+  // See where it is used.
+}

@@ -1,0 +1,218 @@
+/**
+ * gRPC over HTTP/2: https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md. A call is a stream; each message has a
+ * prefix of one byte that tells whether it is compressed, and four with its size; the status comes in trailers.
+ */
+
+import { TritonError } from '../../errors.js';
+import { asTritonError, grpcStatus } from '../service/statuses.js';
+import type { Budget } from './budget.js';
+
+/** The size of a message's prefix. */
+export const prefixBytes = 5;
+
+/** Statuses that no code of ours has. https://grpc.io/docs/guides/status-codes/ */
+export const status = {
+  ok: 0,
+  cancelled: 1,
+  deadlineExceeded: 4,
+  resourceExhausted: 8,
+  unimplemented: 12,
+  internal: 13,
+  unavailable: 14,
+} as const;
+
+/** An error with a gRPC status. */
+export class RpcError extends Error {
+  readonly status: number;
+
+  constructor(code: number, message: string) {
+    super(message);
+    this.status = code;
+  }
+}
+
+/** The status and the text of what was thrown. */
+export function statusOf(error: unknown): { readonly code: number; readonly message: string } {
+  if (error instanceof RpcError) return { code: error.status, message: error.message };
+  const { code, message } = asTritonError(error);
+  return { code: grpcStatus(code), message };
+}
+
+/** Clients take 8 KiB of headers, so texts of errors are cut before that. */
+const longestText = 4 << 10;
+
+/** A status's text as a header carries it: bytes beyond printable ASCII, and %, are percent-encoded UTF-8. */
+export function encodeText(text: string): string {
+  if (text.length <= longestText && /^[ -$&-~]*$/.test(text)) return text;
+  let encoded = '';
+  for (const byte of Buffer.from(text)) {
+    if (encoded.length >= longestText) break;
+    const isPlain = byte >= 0x20 && byte <= 0x7e && byte !== 0x25;
+    encoded += isPlain ? String.fromCharCode(byte) : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
+  }
+  return encoded;
+}
+
+/** Milliseconds of each unit of `grpc-timeout`. */
+const units: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1000, m: 1, u: 1e-3, n: 1e-6 };
+
+/**
+ * The time of a `grpc-timeout`, in milliseconds.
+ *
+ * @throws {@link RpcError} INTERNAL for what is none.
+ */
+export function readTimeout(text: string): number {
+  const [, digits, unit = ''] = /^(\d{1,8})([HMSmun])$/.exec(text) ?? [];
+  if (digits !== undefined) return Number(digits) * (units[unit] ?? 0);
+  throw new RpcError(
+    status.internal,
+    `expected up to 8 digits and a unit in grpc-timeout but received '${text}'`,
+  );
+}
+
+/** Whether a content type is gRPC's with Protocol Buffers. */
+export function isGrpc(contentType: string | undefined): boolean {
+  return contentType !== undefined && /^application\/grpc(\+proto)?\s*(;|$)/i.test(contentType);
+}
+
+/** Takes what {@link MessageReader} reads. */
+export interface MessageSink {
+  /** The bytes count as held until whoever takes them gives them back. */
+  message(bytes: Buffer, compressed: boolean): void;
+}
+
+/** A message's buffer begins with this, and grows as bytes arrive: a size alone gets no memory. */
+const firstBytes = 64 << 10;
+/** By how much it grows. */
+const growth = 4;
+
+/** Finds the messages in a stream's bytes. Those that come in one piece are views of it. */
+export class MessageReader {
+  readonly #limit: number;
+  readonly #budget: Budget;
+  readonly #sink: MessageSink;
+  /** The prefix, as far as it came alone. */
+  #prefix: Buffer | undefined;
+  #prefixed = 0;
+  #compressed = false;
+  /** The size of the message that is collected; -1: none is. */
+  #size = -1;
+  #buffer: Buffer = nothing;
+  #at = 0;
+
+  /** @param limit - The most bytes of a message. */
+  constructor(limit: number, budget: Budget, sink: MessageSink) {
+    this.#limit = limit;
+    this.#budget = budget;
+    this.#sink = sink;
+  }
+
+  /** Whether a message has begun and not ended. */
+  get within(): boolean {
+    return this.#size >= 0 || this.#prefixed > 0;
+  }
+
+  /** Forgets a message that has begun. */
+  drop(): void {
+    this.#budget.give(this.#buffer.length);
+    this.#buffer = nothing;
+    this.#at = 0;
+    this.#size = -1;
+  }
+
+  /**
+   * Takes bytes, and hands on the messages that end in them.
+   *
+   * @throws {@link RpcError} RESOURCE_EXHAUSTED for a message over the limit, INTERNAL for a wrong flag.
+   * @throws {@link TritonError} UNAVAILABLE where too many bytes are held.
+   */
+  push(chunk: Buffer): void {
+    let at = 0;
+    while (at < chunk.length) {
+      if (this.#size < 0) {
+        at = this.#readPrefix(chunk, at);
+        if (this.#size < 0) return;
+        const end = at + this.#size;
+        if (end <= chunk.length) {
+          this.#budget.take(this.#size);
+          this.#emit(chunk.subarray(at, end));
+          at = end;
+          continue;
+        }
+      }
+      at = this.#collect(chunk, at);
+    }
+  }
+
+  #readPrefix(chunk: Buffer, from: number): number {
+    if (this.#prefixed === 0 && chunk.length - from >= prefixBytes) {
+      this.#begin(chunk, from);
+      return from + prefixBytes;
+    }
+    const prefix = (this.#prefix ??= Buffer.alloc(prefixBytes));
+    const taken = Math.min(prefixBytes - this.#prefixed, chunk.length - from);
+    chunk.copy(prefix, this.#prefixed, from, from + taken);
+    this.#prefixed += taken;
+    if (this.#prefixed === prefixBytes) {
+      this.#prefixed = 0;
+      this.#begin(prefix, 0);
+    }
+    return from + taken;
+  }
+
+  #begin(prefix: Buffer, at: number): void {
+    const flag = prefix[at];
+    if (flag !== 0 && flag !== 1)
+      throw new RpcError(status.internal, `a message's prefix begins with ${flag}, which is neither 0 nor 1`);
+    const size = prefix.readUInt32BE(at + 1);
+    if (size > this.#limit) {
+      throw new RpcError(
+        status.resourceExhausted,
+        `a message has ${size} bytes, over the limit of ${this.#limit} bytes (maxRequestBytes)`,
+      );
+    }
+    this.#compressed = flag === 1;
+    this.#size = size;
+  }
+
+  /** Takes bytes of a message that comes in pieces. */
+  #collect(chunk: Buffer, from: number): number {
+    const taken = Math.min(this.#size - this.#at, chunk.length - from);
+    const needed = this.#at + taken;
+    if (needed > this.#buffer.length) this.#grow(needed);
+    chunk.copy(this.#buffer, this.#at, from, from + taken);
+    this.#at = needed;
+    if (needed === this.#size) {
+      const message = this.#buffer;
+      this.#buffer = nothing;
+      this.#at = 0;
+      this.#emit(message);
+    }
+    return from + taken;
+  }
+
+  #grow(needed: number): void {
+    const capacity = Math.min(this.#size, Math.max(firstBytes, growth * needed));
+    this.#budget.take(capacity - this.#buffer.length);
+    // The end lies at a multiple of 8: what comes last in a message are tensors, whose sizes mostly are, too.
+    const pad = (8 - (capacity % 8)) % 8;
+    const buffer = allocate(pad + capacity).subarray(pad);
+    this.#buffer.copy(buffer, 0, 0, this.#at);
+    this.#buffer = buffer;
+  }
+
+  #emit(bytes: Buffer): void {
+    this.#size = -1;
+    this.#sink.message(bytes, this.#compressed);
+  }
+}
+
+const nothing = Buffer.alloc(0);
+
+function allocate(size: number): Buffer {
+  try {
+    return Buffer.allocUnsafeSlow(size);
+  } catch (cause) {
+    throw new TritonError('UNAVAILABLE', `there is no memory for a message of ${size} bytes`, { cause });
+  }
+}

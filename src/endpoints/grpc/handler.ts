@@ -1,0 +1,113 @@
+/** Answers calls: which RPC it is, whether it may be made, and what makes it. */
+
+import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
+import { invalidArgument } from '../../errors.js';
+import type { InferenceServer } from '../../server/inference-server.js';
+import { GroupAccess } from '../service/access.js';
+import type { Parameters, ParameterValue } from '../service/parameters.js';
+import { InferenceService } from '../service/service.js';
+import { Budget } from './budget.js';
+import { Inflater } from './compression.js';
+import type { CallContext } from './context.js';
+import { isGrpc, RpcError, status } from './framing.js';
+import { HealthCheck, HealthWatch } from './health.js';
+import { InferStream } from './infer-stream.js';
+import { methods, type Method } from './methods.js';
+import type { CheckedGrpcOptions } from './options.js';
+import { Rpc, type RpcHandler, type RpcShared, type Traffic } from './rpc.js';
+import { ReflectionStream, UnaryCall, UnaryInfer } from './unary.js';
+
+/** See the head of this file. */
+export class GrpcHandler implements CallContext {
+  readonly service: InferenceService;
+  readonly shared: RpcShared;
+  readonly #access: GroupAccess;
+  readonly #forwarded: RegExp | undefined;
+  readonly #closing: () => boolean;
+
+  constructor(server: InferenceServer, options: CheckedGrpcOptions, closing: () => boolean) {
+    this.service = new InferenceService(server);
+    this.#forwarded = options.headerForwardPattern;
+    this.#access = new GroupAccess(options.restricted);
+    this.#closing = closing;
+    const { maxRequestBytes, maxHeldBytes, responseCompression: level } = options;
+    const budget = new Budget(maxHeldBytes);
+    const inflater = new Inflater(maxRequestBytes, budget);
+    this.shared = { maxRequestBytes, budget, inflater, level, calls: new Set(), tick: 0 };
+  }
+
+  /** Answers a call. */
+  handle(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, connection: Traffic): void {
+    if (headers[':method'] !== 'POST') {
+      refuse(stream, 405);
+      return;
+    }
+    if (!isGrpc(headers['content-type'])) {
+      refuse(stream, 415);
+      return;
+    }
+    const rpc = new Rpc(stream, headers, this.shared, connection);
+    try {
+      const handler = this.#handlerOf(rpc, headers);
+      rpc.start(handler);
+    } catch (error) {
+      rpc.fail(error);
+    }
+  }
+
+  #handlerOf(rpc: Rpc, headers: IncomingHttpHeaders): RpcHandler {
+    const path = headers[':path'] ?? '';
+    const method = methods.get(path);
+    if (method === undefined)
+      throw new RpcError(status.unimplemented, `there is no RPC '${path.slice(0, 256)}'`);
+    const header = this.#access.refusedFor(method.group, headers);
+    if (header !== undefined)
+      throw new RpcError(status.unavailable, `This protocol is restricted, expecting header '${header}'`);
+    if (this.#closing())
+      throw new RpcError(
+        status.unavailable,
+        'GRPC server is shutting down and has stopped accepting new requests',
+      );
+    const encoding = headers['grpc-encoding'];
+    if (encoding !== undefined && encoding !== 'identity' && encoding !== 'gzip' && encoding !== 'deflate')
+      throw new RpcError(
+        status.unimplemented,
+        `grpc-encoding '${String(encoding).slice(0, 64)}' is not supported`,
+      );
+    return this.#make(rpc, method);
+  }
+
+  #make(rpc: Rpc, { service, name }: Method): RpcHandler {
+    if (name === 'ModelInfer') return new UnaryInfer(rpc, this);
+    if (name === 'ModelStreamInfer') return new InferStream(rpc, this);
+    if (name === 'Check') return new HealthCheck(rpc, this.service);
+    if (name === 'Watch') return new HealthWatch(rpc, this.service);
+    if (service !== 'inference.GRPCInferenceService') return new ReflectionStream(rpc);
+    return new UnaryCall(rpc, this.service, name);
+  }
+
+  withHeaders(headers: IncomingHttpHeaders, parameters: Parameters): Parameters {
+    const pattern = this.#forwarded;
+    if (pattern === undefined) return parameters;
+    const all = new Map<string, ParameterValue>(parameters);
+    for (const [name, value] of Object.entries(headers)) {
+      if (name.startsWith(':') || value === undefined || !pattern.test(name)) continue;
+      if (reserved.test(name))
+        throw invalidArgument(
+          `metadata '${name}' cannot be forwarded: it has the name of a parameter that means something`,
+        );
+      all.set(name, Array.isArray(value) ? value.join(', ') : value);
+    }
+    return all;
+  }
+}
+
+/** Names of parameters that mean something to the server, so that metadata must not be taken for them. */
+const reserved = /^(triton_.*|priority|timeout|sequence_(id|start|end)|headers)$/i;
+
+/** Answers what is no gRPC with a status of HTTP. */
+function refuse(stream: ServerHttp2Stream, code: number): void {
+  stream.on('error', () => undefined);
+  stream.respond({ ':status': code }, { endStream: true });
+  stream.close(constants.NGHTTP2_NO_ERROR);
+}

@@ -1,0 +1,74 @@
+/** The health service: https://github.com/grpc/grpc/blob/master/doc/health-checking.md. As in Triton, it tells the server's readiness. */
+
+import type { InferenceService } from '../service/service.js';
+import { packageSchema } from './protobuf/files.js';
+import { Codec } from './protobuf/schema.js';
+import type { Rpc } from './rpc.js';
+import { framed, OneMessage } from './unary.js';
+
+const codec = new Codec(packageSchema('grpc.health.v1'));
+
+/** How often a watched server is looked at. */
+const watchMs = 500;
+
+function isServing(service: InferenceService): boolean {
+  try {
+    return service.ready();
+  } catch {
+    return false; // It is being closed.
+  }
+}
+
+function answerOf(serving: boolean): ReturnType<typeof framed> {
+  return framed(codec.write('HealthCheckResponse', { status: serving ? 'SERVING' : 'NOT_SERVING' }));
+}
+
+/** Check. */
+export class HealthCheck extends OneMessage {
+  readonly #rpc: Rpc;
+  readonly #service: InferenceService;
+
+  constructor(rpc: Rpc, service: InferenceService) {
+    super();
+    this.#rpc = rpc;
+    this.#service = service;
+  }
+
+  protected override one(bytes: Buffer): void {
+    codec.read('HealthCheckRequest', bytes);
+    this.#rpc.finish(answerOf(isServing(this.#service)));
+  }
+}
+
+/** Watch. It tells what is, and then every change, until the client leaves. */
+export class HealthWatch extends OneMessage {
+  readonly #rpc: Rpc;
+  readonly #service: InferenceService;
+  #timer: NodeJS.Timeout | undefined;
+  #last: boolean | undefined;
+
+  constructor(rpc: Rpc, service: InferenceService) {
+    super();
+    this.#rpc = rpc;
+    this.#service = service;
+  }
+
+  protected override one(bytes: Buffer): void {
+    codec.read('HealthCheckRequest', bytes);
+    this.#look();
+    this.#timer = setInterval(() => {
+      this.#look();
+    }, watchMs).unref();
+  }
+
+  override gone(): void {
+    clearInterval(this.#timer);
+  }
+
+  #look(): void {
+    const serving = isServing(this.#service);
+    if (serving === this.#last || this.#rpc.congested) return;
+    this.#last = serving;
+    this.#rpc.send(answerOf(serving));
+  }
+}

@@ -1,0 +1,273 @@
+/** Reads `ModelInferRequest`. It is read by hand, because most requests are of this kind: tensors are views of its bytes. */
+
+import { invalidArgument, TritonError } from '../../errors.js';
+import type { RequestedOutput } from '../../server/results.js';
+import type { Datatype } from '../../tensor/datatype.js';
+import type { TensorInput } from '../../tensor/inputs.js';
+import { elementCount } from '../../tensor/shape.js';
+import type { Parameters, ParameterValue } from '../service/parameters.js';
+import type { ServiceRequest } from '../service/service.js';
+import { datatypeOfName, tensorOfBytes, type Bytes } from '../service/tensors.js';
+import { readContents } from './protobuf/contents.js';
+import { unreadable, wireType, type ProtoReader } from './protobuf/reader.js';
+import { versionOf } from './version.js';
+
+/** A request, and what it says to the endpoint itself. */
+export interface GrpcInferRequest extends ServiceRequest {
+  readonly parameters: Parameters;
+  /** Whether an empty response is wanted at the end of a decoupled model's. */
+  readonly emptyFinal: boolean;
+}
+
+const noParameters: Parameters = new Map();
+const noBytes: Bytes = new Uint8Array(0);
+
+function checkBytes(tag: number, what: string): void {
+  if ((tag & 7) !== wireType.bytes) throw unreadable(`field ${what} has the wire type ${tag & 7}`);
+}
+
+/** Kinds of `InferParameter`, by the number of the field. */
+type ParameterKind = 'none' | 'bool' | 'int64' | 'string' | 'double' | 'uint64';
+
+interface Parameter {
+  readonly kind: ParameterKind;
+  readonly value: ParameterValue;
+}
+
+function readParameter(reader: ProtoReader): Parameter {
+  let found: Parameter = { kind: 'none', value: '' };
+  while (!reader.done) {
+    const tag = reader.tag();
+    if (tag === ((1 << 3) | wireType.varint)) found = { kind: 'bool', value: reader.bool() };
+    else if (tag === ((2 << 3) | wireType.varint)) found = { kind: 'int64', value: reader.varint64(true) };
+    else if (tag === ((3 << 3) | wireType.bytes)) found = { kind: 'string', value: reader.text() };
+    else if (tag === ((4 << 3) | wireType.fixed64)) found = { kind: 'double', value: reader.double() };
+    else if (tag === ((5 << 3) | wireType.varint)) found = { kind: 'uint64', value: reader.varint64(false) };
+    else reader.skip(tag);
+  }
+  return found;
+}
+
+/** Reads an entry of a map of parameters into `into`. */
+function readEntry(reader: ProtoReader, into: Map<string, Parameter>): void {
+  let key = '';
+  let value: Parameter = { kind: 'none', value: '' };
+  while (!reader.done) {
+    const tag = reader.tag();
+    if (tag === ((1 << 3) | wireType.bytes)) key = reader.text();
+    else if (tag === ((2 << 3) | wireType.bytes)) value = readParameter(reader.message());
+    else reader.skip(tag);
+  }
+  into.set(key, value);
+}
+
+function wrongKind(what: string, expected: string, { kind }: Parameter): TritonError {
+  return invalidArgument(
+    `${what}: expected ${expected} but received ${kind === 'none' ? 'no value' : `${kind}_param`}`,
+  );
+}
+
+/** What a parameter may be to mean something; by name. */
+const kinds: ReadonlyMap<string, readonly ParameterKind[]> = new Map([
+  ['sequence_id', ['int64', 'string']],
+  ['sequence_start', ['bool']],
+  ['sequence_end', ['bool']],
+  ['priority', ['int64', 'uint64']],
+  ['timeout', ['int64']],
+]);
+
+const others: readonly ParameterKind[] = ['bool', 'int64', 'string', 'double'];
+
+/** The name of the parameter that asks for an empty response at the end of a decoupled model's. */
+const emptyFinalName = 'triton_enable_empty_final_response';
+
+function checkParameters(given: ReadonlyMap<string, Parameter>): {
+  parameters: Parameters;
+  emptyFinal: boolean;
+} {
+  const parameters = new Map<string, ParameterValue>();
+  let emptyFinal = false;
+  for (const [name, one] of given) {
+    if (name === emptyFinalName) {
+      if (one.kind !== 'bool') throw wrongKind(`parameter '${name}'`, 'bool_param', one);
+      emptyFinal = one.value === true;
+      continue;
+    }
+    if (name.startsWith('triton_')) {
+      throw invalidArgument(
+        `parameter '${name}': names that begin with 'triton_' are reserved, and of those there is only ${emptyFinalName}`,
+      );
+    }
+    const allowed = kinds.get(name) ?? others;
+    if (!allowed.includes(one.kind))
+      throw wrongKind(`parameter '${name}'`, allowed.map((kind) => `${kind}_param`).join(' or '), one);
+    parameters.set(name, one.value);
+  }
+  return { parameters, emptyFinal };
+}
+
+function refuseSharedMemory(tensor: string, parameters: ReadonlyMap<string, Parameter> | undefined): void {
+  for (const name of parameters?.keys() ?? []) {
+    if (!name.startsWith('shared_memory_')) continue;
+    throw new TritonError('UNSUPPORTED', `tensor '${tensor}', ${name}: shared memory is not supported`, {
+      tensor,
+    });
+  }
+}
+
+/** An input without its bytes. */
+interface Input {
+  readonly name: string;
+  readonly datatype: Datatype;
+  readonly shape: readonly number[];
+  readonly contents: ProtoReader | undefined;
+}
+
+function readShape(tag: number, reader: ProtoReader, shape: number[]): void {
+  const part = (tag & 7) === wireType.bytes ? reader.message() : undefined;
+  if (part === undefined && (tag & 7) !== wireType.varint)
+    throw unreadable(`field shape has the wire type ${tag & 7}`);
+  do {
+    if (part?.done === true) return;
+    const dim = (part ?? reader).varint64(true);
+    if (typeof dim === 'bigint') throw invalidArgument(`a shape has the dim ${dim}, which is over 2^53 - 1`);
+    shape.push(dim);
+  } while (part !== undefined);
+}
+
+function readInput(reader: ProtoReader): Input {
+  let name = '';
+  let datatype = '';
+  const shape: number[] = [];
+  let contents: ProtoReader | undefined;
+  let parameters: Map<string, Parameter> | undefined;
+  while (!reader.done) {
+    const tag = reader.tag();
+    const field = tag >>> 3;
+    if (field === 3) {
+      readShape(tag, reader, shape);
+      continue;
+    }
+    if (field > 5) {
+      reader.skip(tag);
+      continue;
+    }
+    checkBytes(tag, 'of an input');
+    if (field === 1) name = reader.text();
+    else if (field === 2) datatype = reader.text();
+    else if (field === 4) readEntry(reader.message(), (parameters ??= new Map()));
+    else contents = reader.message();
+  }
+  refuseSharedMemory(name, parameters);
+  const negative = shape.find((dim) => dim < 0);
+  if (negative !== undefined) {
+    throw invalidArgument(
+      `input '${name}': expected dims of 0 or more in its shape but received ${negative}`,
+      {
+        tensor: name,
+      },
+    );
+  }
+  return { name, datatype: datatypeOfName(datatype, name), shape, contents };
+}
+
+function readOutput(reader: ProtoReader): RequestedOutput {
+  let name = '';
+  let parameters: Map<string, Parameter> | undefined;
+  while (!reader.done) {
+    const tag = reader.tag();
+    if (tag === ((1 << 3) | wireType.bytes)) name = reader.text();
+    else if (tag === ((2 << 3) | wireType.bytes)) readEntry(reader.message(), (parameters ??= new Map()));
+    else reader.skip(tag);
+  }
+  refuseSharedMemory(name, parameters);
+  const classes = parameters?.get('classification');
+  if (classes === undefined) return { name };
+  const what = `output '${name}', parameter 'classification'`;
+  if (classes.kind !== 'int64') throw wrongKind(what, 'int64_param', classes);
+  if (typeof classes.value !== 'number' || classes.value <= 0)
+    throw invalidArgument(`${what}: expected 1 or more but received ${classes.value}`, { tensor: name });
+  return { name, classification: classes.value };
+}
+
+/** Gives each input its bytes. */
+function tensorsOf(inputs: readonly Input[], raw: readonly Bytes[]): Record<string, TensorInput> {
+  const entries = inputs.map((input, i): [string, TensorInput] => {
+    const { name, datatype, shape, contents } = input;
+    const isTyped = contents !== undefined && !contents.done;
+    if (isTyped && raw.length > 0) {
+      throw invalidArgument(
+        `input '${name}': expected either 'contents' or raw_input_contents in a request but received both`,
+        { tensor: name },
+      );
+    }
+    if (isTyped) return [name, readContents(name, datatype, shape, contents)];
+    const bytes = raw[i] ?? (raw.length === 0 && elementCount(shape) === 0 ? noBytes : undefined);
+    if (bytes !== undefined) return [name, tensorOfBytes(name, datatype, shape, bytes)];
+    throw invalidArgument(
+      `unable to find data for input tensor '${name}': raw_input_contents has ${raw.length} entries and 'contents' is empty`,
+      { tensor: name },
+    );
+  });
+  if (entries.length === 1) {
+    const [[name, tensor] = ['', []]] = entries;
+    if (name !== '__proto__') return { [name]: tensor };
+  }
+  // fromEntries defines what it is given, so `__proto__` is a name like others.
+  const tensors = Object.fromEntries(entries);
+  const twice = inputs.find(({ name }, i) => inputs.findIndex((one) => one.name === name) < i);
+  if (twice === undefined) return tensors;
+  throw invalidArgument(`input '${twice.name}' is in the request twice`, { tensor: twice.name });
+}
+
+/**
+ * What of a request could be read before something was wrong with it, so that an answer can name it. A stream needs it.
+ */
+export class InferRequestReader {
+  id = '';
+  model = '';
+
+  /**
+   * Reads a request. Its tensors are views of `reader`'s bytes.
+   *
+   * @throws {@link TritonError} INTERNAL for what is no message; INVALID_ARG for what is wrong in meaning; UNSUPPORTED for
+   *   shared memory.
+   */
+  read(reader: ProtoReader): GrpcInferRequest {
+    let version = '';
+    let parameters: Map<string, Parameter> | undefined;
+    const inputs: ProtoReader[] = [];
+    const outputs: ProtoReader[] = [];
+    const raw: Bytes[] = [];
+    while (!reader.done) {
+      const tag = reader.tag();
+      const field = tag >>> 3;
+      if (field > 7) {
+        reader.skip(tag);
+        continue;
+      }
+      checkBytes(tag, 'of the request');
+      if (field === 1) this.model = reader.text();
+      else if (field === 2) version = reader.text();
+      else if (field === 3) this.id = reader.text();
+      else if (field === 4) readEntry(reader.message(), (parameters ??= new Map()));
+      else if (field === 5) inputs.push(reader.message());
+      else if (field === 6) outputs.push(reader.message());
+      // No other thread has the memory that bodies are collected in.
+      else raw.push(reader.view() as Bytes);
+    }
+    const { model, id } = this;
+    const checked =
+      parameters === undefined
+        ? { parameters: noParameters, emptyFinal: false }
+        : checkParameters(parameters);
+    return {
+      model,
+      version: versionOf(version),
+      id,
+      inputs: tensorsOf(inputs.map(readInput), raw),
+      outputs: outputs.length === 0 ? undefined : outputs.map(readOutput),
+      ...checked,
+    };
+  }
+}

@@ -1,0 +1,166 @@
+/** Writes `ModelInferResponse` and `ModelStreamInferResponse`, with gRPC's prefix before them. */
+
+import type { InferResult, RequestParameters } from '../../server/results.js';
+import { bytesOfTensor } from '../service/tensors.js';
+import { wireType } from './protobuf/reader.js';
+import { ProtoWriter } from './protobuf/writer.js';
+import { prefixBytes } from './framing.js';
+
+/** Outputs up to this size are copied behind their head, which is cheaper than another piece to write. */
+const smallOutput = 4 << 10;
+
+const key = (field: number, type: number): number => (field << 3) | type;
+const writer = new ProtoWriter();
+
+/** What an answer says besides the outputs. */
+export interface ResponseHead {
+  readonly id: string;
+  readonly model: string;
+  readonly version: string;
+  readonly parameters: RequestParameters;
+}
+
+function writeText(field: number, value: string): void {
+  if (value === '') return;
+  writer.varint(key(field, wireType.bytes));
+  writer.text(value);
+}
+
+function writeParameter(name: string, value: string | number | bigint | boolean): void {
+  writer.varint(key(4, wireType.bytes));
+  const entry = writer.open();
+  writer.varint(key(1, wireType.bytes));
+  writer.text(name);
+  writer.varint(key(2, wireType.bytes));
+  const parameter = writer.open();
+  if (typeof value === 'boolean') {
+    writer.varint(key(1, wireType.varint));
+    writer.varint(value ? 1 : 0);
+  } else if (typeof value === 'string') {
+    writer.varint(key(3, wireType.bytes));
+    writer.text(value);
+  } else if (typeof value === 'bigint' && value > 2n ** 63n - 1n) {
+    writer.varint(key(5, wireType.varint));
+    writer.integer(value);
+  } else if (typeof value === 'bigint' || Number.isSafeInteger(value)) {
+    writer.varint(key(2, wireType.varint));
+    writer.integer(value);
+  } else {
+    writer.varint(key(4, wireType.fixed64));
+    writer.double(value);
+  }
+  writer.close(parameter);
+  writer.close(entry);
+}
+
+function writeHead({ id, model, version, parameters }: ResponseHead, final: boolean | undefined): void {
+  writeText(1, model);
+  writeText(2, version);
+  writeText(3, id);
+  for (const name in parameters) {
+    const value = parameters[name];
+    if (value !== undefined) writeParameter(name, value);
+  }
+  if (final !== undefined) writeParameter('triton_final_response', final);
+}
+
+function writeOutput(name: string, datatype: string, shape: readonly number[]): void {
+  writer.varint(key(5, wireType.bytes));
+  const output = writer.open();
+  writeText(1, name);
+  writeText(2, datatype);
+  writer.varint(key(3, wireType.bytes));
+  const dims = writer.open();
+  for (const dim of shape) writer.varint(dim);
+  writer.close(dims);
+  writer.close(output);
+}
+
+/** Writes a response's fields. Returns the pieces, of which large outputs are ones of their own. */
+function writeFields(result: InferResult, final: boolean | undefined, pieces: Buffer[]): number {
+  const { id, model, parameters, outputs } = result;
+  writeHead({ id, model: model.name, version: model.version, parameters }, final);
+  for (const name in outputs) {
+    const tensor = outputs[name];
+    if (tensor !== undefined) writeOutput(name, tensor.datatype, tensor.shape);
+  }
+  let size = 0;
+  for (const name in outputs) {
+    const tensor = outputs[name];
+    if (tensor === undefined) continue;
+    const bytes = bytesOfTensor(tensor);
+    writer.varint(key(6, wireType.bytes));
+    writer.varint(bytes.length);
+    if (bytes.length <= smallOutput) writer.raw(bytes);
+    else {
+      size += writer.size + bytes.length;
+      pieces.push(writer.take(), bytes);
+    }
+  }
+  size += writer.size;
+  if (writer.size > 0) pieces.push(writer.take());
+  return size;
+}
+
+/** A message, in pieces that go out one after the other, and its size with the prefix. */
+export interface Answer {
+  readonly pieces: readonly Buffer[];
+  readonly size: number;
+}
+
+/** Runs `write`; where it throws, what it has written is dropped. */
+function written<T>(write: () => T): T {
+  try {
+    return write();
+  } catch (error) {
+    writer.drop();
+    throw error;
+  }
+}
+
+/** Writes the size of a message into its prefix. */
+function sized(pieces: readonly Buffer[], size: number): Answer {
+  pieces[0]?.writeUInt32BE(size - prefixBytes, 1);
+  return { pieces, size };
+}
+
+function leavePrefix(): void {
+  writer.leave(prefixBytes);
+  writer.patchByte(0, 0);
+}
+
+/** `ModelInferResponse`. */
+export function writeInferResponse(result: InferResult): Answer {
+  return written(() => {
+    const pieces: Buffer[] = [];
+    leavePrefix();
+    return sized(pieces, writeFields(result, undefined, pieces));
+  });
+}
+
+/** `ModelStreamInferResponse` with a result. */
+export function writeStreamResponse(result: InferResult, final: boolean): Answer {
+  return written(() => {
+    const parts: Buffer[] = [];
+    const inner = writeFields(result, final, parts);
+    leavePrefix();
+    writer.varint(key(2, wireType.bytes));
+    writer.varint(inner);
+    const size = writer.size + inner;
+    return sized([writer.take(), ...parts], size);
+  });
+}
+
+/** `ModelStreamInferResponse` without outputs: the end of a decoupled model's responses, or an error. */
+export function writeStreamEnd(head: ResponseHead, error: string | undefined): Answer {
+  return written(() => {
+    leavePrefix();
+    if (error !== undefined) writeText(1, error);
+    writer.varint(key(2, wireType.bytes));
+    const from = writer.open();
+    writeHead(head, true);
+    writer.close(from);
+    const { size } = writer;
+    return sized([writer.take()], size);
+  });
+}

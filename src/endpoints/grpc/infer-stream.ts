@@ -1,0 +1,244 @@
+/**
+ * ModelStreamInfer: requests and responses in one stream. Those of ordinary models come in the order of their requests; those of
+ * decoupled models when they are made. An error is a response, and the stream goes on.
+ *
+ * A client that does not read holds itself back: responses of decoupled models wait in the engine, and no more requests are
+ * taken.
+ */
+
+import type { InferResult } from '../../server/results.js';
+import { Queue } from '../../queue.js';
+import { Client } from '../service/client.js';
+import { asTritonError } from '../service/statuses.js';
+import type { Compression } from './compression.js';
+import type { CallContext } from './context.js';
+import { InferRequestReader, type GrpcInferRequest } from './infer-request.js';
+import { writeStreamEnd, writeStreamResponse, type Answer } from './infer-response.js';
+import { ProtoReader, UnreadableMessage } from './protobuf/reader.js';
+import type { Rpc, RpcHandler } from './rpc.js';
+
+/** The most requests of a stream under way. Further ones are read when one of these has ended. */
+export const mostUnderWay = 256;
+
+/** A request of an ordinary model, and what has come of it. */
+interface Place {
+  readonly bytes: number;
+  answer: Answer | undefined;
+  /** In place of an answer, where the stream ends with its first error. */
+  error: unknown;
+}
+
+/** See the head of this file. */
+export class InferStream implements RpcHandler {
+  readonly endless = true;
+  readonly #rpc: Rpc;
+  readonly #context: CallContext;
+  readonly #compression: Compression | undefined;
+  /** Whether the first error ends the stream. */
+  readonly #strict: boolean;
+  readonly #client: Client = new Client();
+  readonly #places: Queue<Place> = new Queue();
+  readonly #streams: Set<AsyncIterableIterator<InferResult>> = new Set();
+  /** What waits until the client has read. */
+  #readers: (() => void)[] = [];
+  #underWay = 0;
+  #inputEnded = false;
+  #gone = false;
+  #watching = false;
+
+  constructor(rpc: Rpc, context: CallContext) {
+    this.#rpc = rpc;
+    this.#context = context;
+    this.#compression = rpc.compression;
+    this.#strict = rpc.headers['triton_grpc_error'] === 'true';
+  }
+
+  message(bytes: Buffer): void {
+    const reader = new InferRequestReader();
+    this.#underWay++;
+    try {
+      const request = this.#read(reader, bytes);
+      if (this.#context.service.isDecoupled(request.model, request.version)) {
+        const responses = this.#context.service.stream(request, 'INVALID_ARG');
+        this.#streams.add(responses);
+        void this.#forward(request, responses, bytes.length);
+      } else this.#infer(request, bytes.length);
+    } catch (error) {
+      // Bytes that are no message end the call.
+      if (error instanceof UnreadableMessage) throw error;
+      const place: Place = { bytes: bytes.length, answer: undefined, error: undefined };
+      this.#places.push(place);
+      this.#settle(place, reader, error);
+    }
+    this.#setFlow();
+  }
+
+  ended(): void {
+    this.#inputEnded = true;
+    this.#endIfDone();
+  }
+
+  gone(): void {
+    this.#gone = true;
+    this.#client.end();
+    for (const stream of this.#streams) void stream.return?.();
+    this.#goOn();
+  }
+
+  #read(reader: InferRequestReader, bytes: Buffer): GrpcInferRequest {
+    const request = reader.read(new ProtoReader(bytes));
+    const parameters = this.#context.withHeaders(this.#rpc.headers, request.parameters);
+    return parameters === request.parameters ? request : { ...request, parameters };
+  }
+
+  #infer(request: GrpcInferRequest, bytes: number): void {
+    const place: Place = { bytes, answer: undefined, error: undefined };
+    this.#context.service.infer(request, this.#client, 'INVALID_ARG', {
+      resolve: (result) => {
+        if (this.#gone) return;
+        try {
+          place.answer = writeStreamResponse(result, true);
+        } catch (error) {
+          this.#settle(place, request, error);
+          return;
+        }
+        this.#flush();
+      },
+      reject: (error) => {
+        if (!this.#gone) this.#settle(place, request, error);
+      },
+    });
+    this.#places.push(place);
+  }
+
+  /** A request has failed. */
+  #settle(place: Place, request: { readonly id: string; readonly model: string }, error: unknown): void {
+    if (this.#strict) place.error = error;
+    else place.answer = errorAnswer(request, error);
+    this.#flush();
+  }
+
+  /** Sends the answers up to the first that is not there. */
+  #flush(): void {
+    for (let first = this.#places.peek(); first !== undefined; first = this.#places.peek()) {
+      const { answer, error, bytes } = first;
+      if (error !== undefined) {
+        this.#failWith(error);
+        return;
+      }
+      if (answer === undefined) return;
+      this.#places.shift();
+      this.#send(answer);
+      this.#done(bytes);
+    }
+  }
+
+  /** Sends the responses of a decoupled model as they come. */
+  async #forward(
+    request: GrpcInferRequest,
+    responses: AsyncIterableIterator<InferResult>,
+    bytes: number,
+  ): Promise<void> {
+    let version = request.version ?? '';
+    let isFinal = false;
+    try {
+      let next: IteratorResult<InferResult, unknown> = await responses.next();
+      while (next.done !== true) {
+        const result = next.value;
+        ({ version } = result.model);
+        const { known, following } = await lookAhead(responses);
+        isFinal = known?.done === true;
+        this.#send(writeStreamResponse(result, isFinal));
+        await this.#taken();
+        next = known ?? (await following);
+      }
+      if (!isFinal && request.emptyFinal) {
+        const { id, model } = request;
+        this.#send(writeStreamEnd({ id, model, version, parameters: {} }, undefined));
+      }
+    } catch (error) {
+      void responses.return?.();
+      if (this.#strict) this.#failWith(error);
+      else this.#send(errorAnswer(request, error));
+    }
+    this.#streams.delete(responses);
+    this.#done(bytes);
+  }
+
+  #failWith(error: unknown): void {
+    if (this.#gone) return;
+    this.#rpc.fail(error);
+    this.gone();
+  }
+
+  #send(answer: Answer): void {
+    if (!this.#gone) this.#rpc.send(answer, this.#compression);
+  }
+
+  #done(bytes: number): void {
+    this.#underWay--;
+    this.#rpc.release(bytes);
+    if (this.#gone) return;
+    this.#setFlow();
+    this.#endIfDone();
+  }
+
+  #endIfDone(): void {
+    if (this.#inputEnded && this.#underWay === 0) this.#rpc.finish();
+  }
+
+  /** Whether requests are read. */
+  #setFlow(): void {
+    const { congested } = this.#rpc;
+    this.#rpc.pause(congested || this.#underWay >= mostUnderWay);
+    if (congested) this.#watch();
+  }
+
+  /** Resolves when the client has taken what was sent, or the call has ended; undefined: it is so. */
+  #taken(): Promise<void> | undefined {
+    if (this.#gone || !this.#rpc.congested) return undefined;
+    return new Promise((resolve) => {
+      this.#readers.push(resolve);
+      this.#watch();
+    });
+  }
+
+  #watch(): void {
+    if (this.#watching) return;
+    this.#watching = true;
+    this.#rpc.onDrain(() => {
+      this.#watching = false;
+      this.#goOn();
+      if (!this.#gone) this.#setFlow();
+    });
+  }
+
+  #goOn(): void {
+    const readers = this.#readers;
+    this.#readers = [];
+    for (const goOn of readers) goOn();
+  }
+}
+
+/** Asks for the next response. Where it is there, or the end has come with the last one, it is known at once. */
+async function lookAhead(responses: AsyncIterator<InferResult>): Promise<{
+  readonly known: IteratorResult<InferResult, unknown> | undefined;
+  readonly following: Promise<IteratorResult<InferResult, unknown>>;
+}> {
+  const following = responses.next();
+  let known: IteratorResult<InferResult, unknown> | undefined;
+  following.then(
+    (next) => {
+      known = next;
+    },
+    () => undefined, // It is thrown to whoever awaits it.
+  );
+  await Promise.resolve();
+  return { known, following };
+}
+
+function errorAnswer({ id, model }: { readonly id: string; readonly model: string }, error: unknown): Answer {
+  const { message } = asTritonError(error);
+  // An empty text would be no error.
+  return writeStreamEnd({ id, model, version: '', parameters: {} }, message === '' ? 'unknown' : message);
+}

@@ -1,0 +1,238 @@
+/** The options of the gRPC endpoint. */
+
+import type { SecureServerOptions } from 'node:http2';
+import type { TlsOptions } from 'node:tls';
+import { checkKeys, checkObject, expected } from '../../argument-checks.js';
+import { invalidArgument } from '../../errors.js';
+import { readRestrictions } from '../service/access.js';
+import type { Restriction } from '../service/access.js';
+import type { CompressionLevel } from './compression.js';
+import { grpcRestrictedGroups, type GrpcRestrictedGroup } from './methods.js';
+
+/**
+ * RPCs that only those may call who know a secret.
+ *
+ * @example
+ * const admin: RestrictedRpcs = { protocols: ['model-repository'], header: 'admin-key', value: process.env.ADMIN_KEY! };
+ */
+export interface RestrictedRpcs {
+  /** The groups of RPCs. A group may be in one entry only. */
+  readonly protocols: readonly GrpcRestrictedGroup[];
+  /**
+   * Name of the metadata that the secret comes in, as it is sent. tritonserver puts `triton-grpc-protocol-` before the key
+   * of its flag; write that here if clients send it.
+   */
+  readonly header: string;
+  /** The secret. It is compared in constant time. */
+  readonly value: string;
+}
+
+/**
+ * Options of {@link serveGrpc}.
+ *
+ * @example
+ * const options: ServeGrpcOptions = { port: 8001, host: '0.0.0.0', maxRequestBytes: 64 << 20 };
+ */
+export interface ServeGrpcOptions {
+  /** Where to listen (default 8001); 0: wherever there is room. Triton: `--grpc-port`. */
+  readonly port?: number | undefined;
+  /** On which address (default 127.0.0.1, which other machines do not reach). Triton: `--grpc-address`. */
+  readonly host?: string | undefined;
+  /**
+   * Certificate, key and whatever else `tls.createServer` takes (default: no TLS). With `ca` and `requestCert: true` clients
+   * need certificates, too. Triton: `--grpc-use-ssl`, `--grpc-use-ssl-mutual`, `--grpc-server-cert`, `--grpc-server-key`,
+   * `--grpc-root-cert`.
+   */
+  readonly tls?: TlsOptions | undefined;
+  /** The most bytes of a message, as it comes and decompressed (default 2^31 - 1, as in Triton). */
+  readonly maxRequestBytes?: number | undefined;
+  /**
+   * The most bytes of messages that are held at once: requests that arrive or wait for their answers, and answers that were not
+   * sent (default 2 GiB). Beyond, requests are answered with UNAVAILABLE.
+   */
+  readonly maxHeldBytes?: number | undefined;
+  /**
+   * How long a message may take to arrive, and an answer to be taken, in milliseconds (default 300,000), to an eighth. After
+   * that the call ends: with DEADLINE_EXCEEDED, or without a status where it is the answer that nobody takes.
+   */
+  readonly requestTimeoutMs?: number | undefined;
+  /** The most calls under way on a connection (default 1000); clients wait with further ones. */
+  readonly maxConcurrentStreams?: number | undefined;
+  /** RPCs that need a secret (default: none). Triton: `--grpc-restricted-protocol`. */
+  readonly restricted?: readonly RestrictedRpcs[] | undefined;
+  /**
+   * Metadata whose name this matches become parameters of ModelInfer and ModelStreamInfer (default: none do). Names are lower
+   * case. Triton: `--grpc-header-forward-pattern`.
+   */
+  readonly headerForwardPattern?: RegExp | undefined;
+  /**
+   * How hard answers of ModelInfer and ModelStreamInfer are compressed for clients that accept it (default 'none'). Triton:
+   * `--grpc-infer-response-compression-level`.
+   */
+  readonly responseCompression?: 'none' | 'low' | 'medium' | 'high' | undefined;
+  /** A connection on which nothing came for so many milliseconds is pinged (default 7,200,000). Triton: `--grpc-keepalive-time`. */
+  readonly keepaliveTimeMs?: number | undefined;
+  /** It ends when the ping is not answered within so many milliseconds (default 20,000). Triton: `--grpc-keepalive-timeout`. */
+  readonly keepaliveTimeoutMs?: number | undefined;
+  /**
+   * Whether connections without calls are pinged, and may ping (default false). Triton:
+   * `--grpc-keepalive-permit-without-calls`.
+   */
+  readonly keepalivePermitWithoutCalls?: boolean | undefined;
+  /**
+   * How many pings are sent while no message comes or goes (default 2; 0: no limit). Triton:
+   * `--grpc-http2-max-pings-without-data`.
+   */
+  readonly maxPingsWithoutData?: number | undefined;
+  /**
+   * The least time between a client's pings while nothing is sent to it, in milliseconds (default 300,000). Triton:
+   * `--grpc-http2-min-recv-ping-interval-without-data`.
+   */
+  readonly minPingIntervalWithoutDataMs?: number | undefined;
+  /**
+   * How many pings may come too early before the connection ends (default 2; 0: no limit). Triton:
+   * `--grpc-http2-max-ping-strikes`.
+   */
+  readonly maxPingStrikes?: number | undefined;
+  /** How old a connection may become, in milliseconds (default: any age). Triton: `--grpc-max-connection-age`. */
+  readonly maxConnectionAgeMs?: number | undefined;
+  /**
+   * How long its calls may then go on, in milliseconds (default: as long as they like). Triton:
+   * `--grpc-max-connection-age-grace`.
+   */
+  readonly maxConnectionAgeGraceMs?: number | undefined;
+  /** Closes the endpoint as {@link GrpcEndpoint.close} does (default: nothing does). */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Checked options. */
+export interface CheckedGrpcOptions {
+  readonly port: number;
+  readonly host: string;
+  readonly tls: SecureServerOptions | undefined;
+  readonly maxRequestBytes: number;
+  readonly maxHeldBytes: number;
+  readonly requestTimeoutMs: number;
+  readonly maxConcurrentStreams: number;
+  readonly restricted: readonly Restriction[];
+  readonly headerForwardPattern: RegExp | undefined;
+  readonly responseCompression: CompressionLevel;
+  readonly keepaliveTimeMs: number;
+  readonly keepaliveTimeoutMs: number;
+  readonly keepalivePermitWithoutCalls: boolean;
+  readonly maxPingsWithoutData: number;
+  readonly minPingIntervalWithoutDataMs: number;
+  readonly maxPingStrikes: number;
+  readonly maxConnectionAgeMs: number | undefined;
+  readonly maxConnectionAgeGraceMs: number | undefined;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** What a program in JavaScript may have passed. */
+type Given = { readonly [K in keyof ServeGrpcOptions]?: unknown };
+
+const keys = [
+  ...([
+    'port',
+    'host',
+    'tls',
+    'maxRequestBytes',
+    'maxHeldBytes',
+    'requestTimeoutMs',
+    'maxConcurrentStreams',
+  ] as const),
+  ...([
+    'restricted',
+    'headerForwardPattern',
+    'responseCompression',
+    'keepaliveTimeMs',
+    'keepaliveTimeoutMs',
+  ] as const),
+  ...([
+    'keepalivePermitWithoutCalls',
+    'maxPingsWithoutData',
+    'minPingIntervalWithoutDataMs',
+    'maxPingStrikes',
+  ] as const),
+  ...(['maxConnectionAgeMs', 'maxConnectionAgeGraceMs', 'signal'] as const),
+] satisfies readonly (keyof ServeGrpcOptions)[];
+
+/** As Triton's. */
+const mostMessageBytes = 2 ** 31 - 1;
+const defaultHeldBytes = 2 ** 31;
+/** The longest that a timer takes. */
+const longestMs = 2 ** 31 - 1;
+
+function integer(name: keyof ServeGrpcOptions, value: unknown, least: number, most: number): number {
+  if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return value;
+  throw expected(`an integer from ${least} to ${most}`, `options.${name}`, value);
+}
+
+function milliseconds(name: keyof ServeGrpcOptions, value: unknown, least: number): number {
+  if (typeof value === 'number' && value >= least && value <= longestMs) return value;
+  throw expected(`milliseconds from ${least} to 2^31 - 1`, `options.${name}`, value);
+}
+
+function pattern(value: unknown): RegExp | undefined {
+  if (value === undefined) return undefined;
+  if (!(value instanceof RegExp)) throw expected('a RegExp', 'options.headerForwardPattern', value);
+  if (!value.global && !value.sticky) return value;
+  throw invalidArgument(
+    'expected a RegExp without the flags g and y for options.headerForwardPattern: they make it depend on the metadata before',
+  );
+}
+
+const levels = ['none', 'low', 'medium', 'high'] as const satisfies readonly CompressionLevel[];
+
+/** @throws {@link TritonError} INVALID_ARG for wrong options. */
+export function checkGrpcOptions(options: unknown): CheckedGrpcOptions {
+  checkObject(options, 'gRPC options');
+  checkKeys(options, keys, 'gRPC options');
+  const given: Given = options;
+  const { port = 8001, host = '127.0.0.1', tls, signal } = given;
+  const { maxRequestBytes = mostMessageBytes, maxHeldBytes = defaultHeldBytes } = given;
+  const { requestTimeoutMs = 300_000, maxConcurrentStreams = 1000, responseCompression = 'none' } = given;
+  const {
+    keepaliveTimeMs = 7_200_000,
+    keepaliveTimeoutMs = 20_000,
+    keepalivePermitWithoutCalls = false,
+  } = given;
+  const { maxPingsWithoutData = 2, minPingIntervalWithoutDataMs = 300_000, maxPingStrikes = 2 } = given;
+  const { maxConnectionAgeMs, maxConnectionAgeGraceMs } = given;
+  if (typeof host !== 'string' || host === '') throw expected('a host name or address', 'options.host', host);
+  if (tls !== undefined) checkObject(tls, 'options.tls');
+  const level = levels.find((one) => one === responseCompression);
+  if (level === undefined)
+    throw expected(`one of ${levels.join(', ')}`, 'options.responseCompression', responseCompression);
+  if (typeof keepalivePermitWithoutCalls !== 'boolean')
+    throw expected('true or false', 'options.keepalivePermitWithoutCalls', keepalivePermitWithoutCalls);
+  if (signal !== undefined && !(signal instanceof AbortSignal))
+    throw expected('an AbortSignal', 'options.signal', signal);
+  const time = (name: keyof ServeGrpcOptions, value: unknown, least: number): number | undefined =>
+    value === undefined ? undefined : milliseconds(name, value, least);
+  return {
+    port: integer('port', port, 0, 65535),
+    host,
+    tls,
+    maxRequestBytes: integer('maxRequestBytes', maxRequestBytes, 1, mostMessageBytes),
+    maxHeldBytes: integer('maxHeldBytes', maxHeldBytes, 1, Number.MAX_SAFE_INTEGER),
+    requestTimeoutMs: milliseconds('requestTimeoutMs', requestTimeoutMs, 1),
+    maxConcurrentStreams: integer('maxConcurrentStreams', maxConcurrentStreams, 1, longestMs),
+    restricted: readRestrictions(given.restricted, grpcRestrictedGroups),
+    headerForwardPattern: pattern(given.headerForwardPattern),
+    responseCompression: level,
+    keepaliveTimeMs: milliseconds('keepaliveTimeMs', keepaliveTimeMs, 1),
+    keepaliveTimeoutMs: milliseconds('keepaliveTimeoutMs', keepaliveTimeoutMs, 1),
+    keepalivePermitWithoutCalls,
+    maxPingsWithoutData: integer('maxPingsWithoutData', maxPingsWithoutData, 0, longestMs),
+    minPingIntervalWithoutDataMs: milliseconds(
+      'minPingIntervalWithoutDataMs',
+      minPingIntervalWithoutDataMs,
+      0,
+    ),
+    maxPingStrikes: integer('maxPingStrikes', maxPingStrikes, 0, longestMs),
+    maxConnectionAgeMs: time('maxConnectionAgeMs', maxConnectionAgeMs, 1),
+    maxConnectionAgeGraceMs: time('maxConnectionAgeGraceMs', maxConnectionAgeGraceMs, 0),
+    signal,
+  };
+}

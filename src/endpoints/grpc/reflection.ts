@@ -1,0 +1,90 @@
+/** Server reflection: https://github.com/grpc/grpc/blob/master/doc/server-reflection.md */
+
+import { describeFiles, type DescribedFile } from './protobuf/descriptors.js';
+import { packageSchema, protoFiles } from './protobuf/files.js';
+import { Codec, Message } from './protobuf/schema.js';
+import { status } from './framing.js';
+
+/** Both versions of the protocol have the same messages. */
+const codec = new Codec(packageSchema('grpc.reflection.v1'));
+
+/** Described when somebody asks first: most servers are never asked. */
+let described: readonly DescribedFile[] | undefined;
+
+/** A file and those that it needs. */
+function withDependencies(files: readonly DescribedFile[], { file, bytes }: DescribedFile): Buffer[] {
+  const others = file.dependencies.flatMap((name) => {
+    const other = files.find((one) => one.file.name === name);
+    return other === undefined ? [] : withDependencies(files, other);
+  });
+  return [bytes, ...others];
+}
+
+function notFound(what: string): object {
+  return { error_response: { error_code: 5, error_message: `${what} is not known` } };
+}
+
+function reply(request: Message): object {
+  const files = (described ??= describeFiles());
+  const describe = (file: DescribedFile | undefined, what: string): object =>
+    file === undefined
+      ? notFound(what)
+      : { file_descriptor_response: { file_descriptor_proto: withDependencies(files, file) } };
+  if (request.has('list_services')) {
+    const names = protoFiles.flatMap((file) =>
+      Object.keys(file.services).map((service) => ({ name: `${file.package}.${service}` })),
+    );
+    return { list_services_response: { service: names } };
+  }
+  if (request.has('file_by_filename')) {
+    const name = request.text('file_by_filename');
+    return describe(
+      files.find(({ file }) => file.name === name),
+      `file '${name}'`,
+    );
+  }
+  if (request.has('file_containing_symbol')) {
+    const name = request.text('file_containing_symbol');
+    return describe(
+      files.find(({ symbols }) => symbols.has(name)),
+      `symbol '${name}'`,
+    );
+  }
+  if (request.has('all_extension_numbers_of_type')) {
+    const name = request.text('all_extension_numbers_of_type');
+    const known = protoFiles.some((file) =>
+      Object.keys(file.messages).some((one) => `${file.package}.${one}` === name),
+    );
+    return known ? { all_extension_numbers_response: { base_type_name: name } } : notFound(`type '${name}'`);
+  }
+  if (request.has('file_containing_extension')) return notFound('the extension');
+  return {
+    error_response: {
+      error_code: status.unimplemented,
+      error_message: 'the request asks for nothing that is known',
+    },
+  };
+}
+
+/** The request as a member of its answer. */
+function echo(request: Message): object {
+  return Object.fromEntries(
+    [...request.names()]
+      .filter((name) => name !== 'file_containing_extension')
+      .map((name) => [name, request.text(name)]),
+  );
+}
+
+/**
+ * Answers a `ServerReflectionRequest`.
+ *
+ * @throws {@link TritonError} INTERNAL for what is none.
+ */
+export function answerReflection(bytes: Buffer): Buffer {
+  const request = codec.read('ServerReflectionRequest', bytes);
+  return codec.write('ServerReflectionResponse', {
+    valid_host: request.text('host'),
+    original_request: echo(request),
+    ...reply(request),
+  });
+}

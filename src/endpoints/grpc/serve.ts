@@ -1,0 +1,219 @@
+/** KServe v2 over gRPC: `tritonts/grpc`. */
+
+import {
+  createSecureServer,
+  createServer,
+  type Http2Server,
+  type IncomingHttpHeaders,
+  type Http2Session,
+  type ServerHttp2Stream,
+} from 'node:http2';
+import type { AddressInfo, Socket } from 'node:net';
+import { checkKeys, checkObject, expected } from '../../argument-checks.js';
+import { TritonError } from '../../errors.js';
+import type { InferenceServer } from '../../index.js';
+import { InferenceServer as ServerClass } from '../../server/inference-server.js';
+import { Connection } from './connection.js';
+import { GrpcHandler } from './handler.js';
+import { checkGrpcOptions, type CheckedGrpcOptions, type ServeGrpcOptions } from './options.js';
+import { mostTicks } from './rpc.js';
+
+export type { GrpcRestrictedGroup } from './methods.js';
+export type { RestrictedRpcs, ServeGrpcOptions } from './options.js';
+
+/** Options of {@link GrpcEndpoint.close}. */
+export interface GrpcCloseOptions {
+  /** How long calls that are under way may take, in milliseconds (default 30,000); 0 ends them now. */
+  readonly timeoutMs?: number | undefined;
+}
+
+/**
+ * Where a server is served over gRPC.
+ *
+ * @example
+ * const endpoint: GrpcEndpoint = await serveGrpc(server, { port: 0 });
+ * console.log(endpoint.address.port);
+ */
+export interface GrpcEndpoint extends AsyncDisposable {
+  /** The address that it listens on, and the port. */
+  readonly address: { readonly host: string; readonly port: number };
+  /**
+   * Stops to listen, tells clients to go elsewhere (GOAWAY), and lets calls that are under way end within a time limit; then it
+   * cancels them. The server goes on. Idempotent: the limit of the first call counts.
+   *
+   * @throws {@link TritonError} INVALID_ARG for wrong options.
+   */
+  close(options?: GrpcCloseOptions): Promise<void>;
+}
+
+/**
+ * Serves a server over gRPC as Triton does: `inference.GRPCInferenceService` with ModelStreamInfer and Triton's extensions, the
+ * health service and server reflection. Triton's clients work unchanged. Requests that arrive together run in one batch; a
+ * client that cancels a call, or whose deadline passes, cancels its request.
+ *
+ * @param server - Whose models. It goes on when the endpoint is closed; close the endpoint first.
+ * @returns The endpoint, which listens.
+ * @throws {@link TritonError} INVALID_ARG for wrong options, UNAVAILABLE where the port cannot be had, CANCELLED where the
+ *   signal has fired before.
+ *
+ * @example
+ * import { serveGrpc } from 'tritonts/grpc';
+ * const endpoint = await serveGrpc(server, { port: 8001 });
+ */
+export async function serveGrpc(
+  server: InferenceServer,
+  options: ServeGrpcOptions = {},
+): Promise<GrpcEndpoint> {
+  if (!((server as unknown) instanceof ServerClass))
+    throw expected('an InferenceServer', 'serveGrpc', server);
+  const checked = checkGrpcOptions(options);
+  const { signal } = checked;
+  const isAborted = (): boolean => signal?.aborted === true;
+  if (isAborted()) throw cancelled(signal);
+  let closing: Promise<void> | undefined;
+  const handler = new GrpcHandler(server, checked, () => closing !== undefined);
+  const http = createHttp2Server(checked);
+  const connections = new Connections(checked, handler);
+  connections.watch(http);
+  await listen(http, checked);
+  const close = (timeoutMs: number): Promise<void> => (closing ??= drain(http, connections, timeoutMs));
+  const onAbort = (): void => {
+    void close(defaultCloseMs);
+  };
+  if (isAborted()) {
+    await close(0);
+    throw cancelled(signal);
+  }
+  signal?.addEventListener('abort', onAbort, { once: true });
+  http.once('close', () => signal?.removeEventListener('abort', onAbort));
+  // Not a pipe's name: it listens on a port.
+  const bound = http.address() as AddressInfo;
+  return {
+    address: Object.freeze({ host: bound.address, port: bound.port }),
+    async close(given: GrpcCloseOptions = {}) {
+      await close(checkCloseOptions(given));
+    },
+    async [Symbol.asyncDispose]() {
+      await close(defaultCloseMs);
+    },
+  };
+}
+
+const defaultCloseMs = 30_000;
+
+function checkCloseOptions(options: unknown): number {
+  checkObject(options, 'close options');
+  checkKeys(options, ['timeoutMs'], 'close options');
+  const { timeoutMs = defaultCloseMs }: { readonly timeoutMs?: unknown } = options;
+  if (typeof timeoutMs === 'number' && timeoutMs >= 0) return timeoutMs;
+  throw expected('milliseconds, 0 or more,', 'close options.timeoutMs', timeoutMs);
+}
+
+function cancelled(signal: AbortSignal | undefined): TritonError {
+  return new TritonError('CANCELLED', 'serveGrpc was cancelled by its signal', { cause: signal?.reason });
+}
+
+/** What a stream may send before it is read. Streams that are held back have so much in memory. */
+const streamWindow = 256 << 10;
+/** The most bytes of a frame that a client sends. */
+const frameBytes = 256 << 10;
+/** The most bytes of a call's headers. */
+const headerBytes = 16 << 10;
+
+function createHttp2Server({ tls, maxConcurrentStreams, maxHeldBytes }: CheckedGrpcOptions): Http2Server {
+  const options = {
+    settings: {
+      enablePush: false,
+      initialWindowSize: streamWindow,
+      maxFrameSize: frameBytes,
+      maxHeaderListSize: headerBytes,
+      maxConcurrentStreams,
+    },
+    // In megabytes. Node refuses calls beyond, without a word; maxHeldBytes does it with one.
+    maxSessionMemory: Math.ceil(maxHeldBytes / 1e6) + 10,
+  };
+  if (tls === undefined) return createServer(options);
+  try {
+    return createSecureServer({ ...tls, ...options });
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new TritonError('INVALID_ARG', `options.tls cannot be used: ${why}`, { cause });
+  }
+}
+
+function listen(http: Http2Server, { port, host }: CheckedGrpcOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    // It stays: later errors, as of a connection that cannot be accepted, end neither the endpoint nor the process.
+    http.on('error', (cause) => {
+      reject(
+        new TritonError('UNAVAILABLE', `gRPC cannot be served on ${host}, port ${port}: ${cause.message}`, {
+          cause,
+        }),
+      );
+    });
+    http.listen(port, host, resolve);
+  });
+}
+
+/** The connections of an endpoint, and the clock of their calls. */
+class Connections {
+  readonly #options: CheckedGrpcOptions;
+  readonly #handler: GrpcHandler;
+  readonly #bySession: Map<Http2Session, Connection> = new Map();
+  /** Those in their TLS handshake, too. */
+  readonly #sockets: Set<Socket> = new Set();
+
+  constructor(options: CheckedGrpcOptions, handler: GrpcHandler) {
+    this.#options = options;
+    this.#handler = handler;
+  }
+
+  watch(http: Http2Server): void {
+    http.on('connection', (socket: Socket) => {
+      this.#sockets.add(socket);
+      socket.once('close', () => this.#sockets.delete(socket));
+    });
+    http.on('session', (session) => {
+      this.#bySession.set(session, new Connection(session, this.#options));
+      session.once('close', () => this.#bySession.delete(session));
+    });
+    http.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
+      const { session } = stream;
+      const connection = session === undefined ? undefined : this.#bySession.get(session);
+      if (connection !== undefined) this.#handler.handle(stream, headers, connection);
+    });
+    const { shared } = this.#handler;
+    const clock = setInterval(() => {
+      shared.tick++;
+      for (const call of shared.calls) call.checkProgress();
+    }, this.#options.requestTimeoutMs / mostTicks).unref();
+    http.once('close', () => {
+      clearInterval(clock);
+    });
+  }
+
+  /** Each ends with its last call. Those that never said a word end now. */
+  drain(): void {
+    for (const connection of this.#bySession.values()) connection.drain();
+  }
+
+  destroy(): void {
+    for (const connection of this.#bySession.values()) connection.destroy();
+    for (const socket of this.#sockets) socket.destroy();
+  }
+}
+
+function drain(http: Http2Server, connections: Connections, timeoutMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    const end = (): void => {
+      connections.destroy();
+    };
+    // 2^31 - 1 is the longest that a timer takes.
+    const timer = setTimeout(end, Math.min(timeoutMs, 2 ** 31 - 1));
+    http.close(() => {
+      clearTimeout(timer);
+      resolve();
+    });
+    connections.drain();
+  });
+}

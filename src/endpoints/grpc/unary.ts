@@ -1,0 +1,151 @@
+/** Calls with one message in: ModelInfer, and those of calls.ts; and reflection, which answers each message with one. */
+
+import type { InferResult } from '../../server/results.js';
+import { Client } from '../service/client.js';
+import type { InferenceService } from '../service/service.js';
+import type { Waiter } from '../../dispatch/types.js';
+import { answerCall } from './calls.js';
+import { prefixBytes, RpcError, status } from './framing.js';
+import { InferRequestReader } from './infer-request.js';
+import { writeInferResponse, type Answer } from './infer-response.js';
+import { ProtoReader } from './protobuf/reader.js';
+import { answerReflection } from './reflection.js';
+import type { CallContext } from './context.js';
+import type { Rpc, RpcHandler } from './rpc.js';
+
+/** The error for a call with another number of messages than it takes. */
+function notOne(got: string): RpcError {
+  return new RpcError(status.unimplemented, `the RPC takes one message, and the request has ${got}`);
+}
+
+/** A message with its prefix. */
+export function framed(message: Buffer): Answer {
+  const prefix = Buffer.alloc(prefixBytes);
+  prefix.writeUInt32BE(message.length, 1);
+  const size = prefixBytes + message.length;
+  // They are small: one piece costs less than two.
+  return { pieces: [Buffer.concat([prefix, message], size)], size };
+}
+
+/** A call that takes one message. */
+export abstract class OneMessage implements RpcHandler {
+  readonly endless = false;
+  #received = false;
+
+  message(bytes: Buffer): void {
+    if (this.#received) {
+      this.gone();
+      throw notOne('more');
+    }
+    this.#received = true;
+    this.one(bytes);
+  }
+
+  ended(): void {
+    if (!this.#received) throw notOne('none');
+  }
+
+  gone(): void {
+    // Most calls are done at once.
+  }
+
+  protected abstract one(bytes: Buffer): void;
+}
+
+/** ModelInfer. */
+export class UnaryInfer extends OneMessage implements Waiter<InferResult> {
+  readonly #rpc: Rpc;
+  readonly #context: CallContext;
+  readonly #client: Client = new Client();
+
+  constructor(rpc: Rpc, context: CallContext) {
+    super();
+    this.#rpc = rpc;
+    this.#context = context;
+  }
+
+  protected override one(bytes: Buffer): void {
+    const request = new InferRequestReader().read(new ProtoReader(bytes));
+    const parameters = this.#context.withHeaders(this.#rpc.headers, request.parameters);
+    const asked = parameters === request.parameters ? request : { ...request, parameters };
+    this.#context.service.infer(asked, this.#client, 'INVALID_ARG', this);
+  }
+
+  override gone(): void {
+    this.#client.end();
+  }
+
+  resolve(result: InferResult): void {
+    const rpc = this.#rpc;
+    if (rpc.finished) return;
+    try {
+      rpc.finish(writeInferResponse(result), rpc.compression);
+    } catch (error) {
+      rpc.fail(error);
+    }
+  }
+
+  reject(error: unknown): void {
+    this.#rpc.fail(error);
+  }
+}
+
+/** A call of calls.ts. */
+export class UnaryCall extends OneMessage {
+  readonly #rpc: Rpc;
+  readonly #service: InferenceService;
+  readonly #name: string;
+
+  constructor(rpc: Rpc, service: InferenceService, name: string) {
+    super();
+    this.#rpc = rpc;
+    this.#service = service;
+    this.#name = name;
+  }
+
+  protected override one(bytes: Buffer): void {
+    const done = answerCall(this.#service, this.#name, bytes);
+    if (!(done instanceof Promise)) {
+      this.#rpc.finish(framed(done));
+      return;
+    }
+    done.then(
+      (message) => {
+        this.#rpc.finish(framed(message));
+      },
+      (error: unknown) => {
+        this.#rpc.fail(error);
+      },
+    );
+  }
+}
+
+/** ServerReflectionInfo. */
+export class ReflectionStream implements RpcHandler {
+  readonly endless = true;
+  readonly #rpc: Rpc;
+
+  constructor(rpc: Rpc) {
+    this.#rpc = rpc;
+  }
+
+  message(bytes: Buffer): void {
+    const rpc = this.#rpc;
+    rpc.send(framed(answerReflection(bytes)));
+    rpc.release(bytes.length);
+    if (!rpc.congested) return;
+    // A client that does not read is not read.
+    rpc.pause(true);
+    rpc.onDrain(() => {
+      rpc.pause(false);
+    });
+  }
+
+  ended(): void {
+    this.#rpc.finish();
+  }
+
+  gone(): void {
+    // Nothing is under way.
+  }
+}

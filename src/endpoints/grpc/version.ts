@@ -1,0 +1,15 @@
+/** Versions of models as requests write them. */
+
+import { invalidArgument } from '../../errors.js';
+
+/**
+ * The version that a request is for; undefined: the newest that is ready, for '' and '-1'.
+ *
+ * @throws {@link TritonError} INVALID_ARG for what is no number.
+ */
+export function versionOf(text: string): string | undefined {
+  if (text === '' || text === '-1') return undefined;
+  // Version 01 is version 1.
+  if (/^\d{1,19}$/.test(text)) return text.replace(/^0+(?=\d)/, '');
+  throw invalidArgument(`expected a number, '' or '-1' for the version but received '${text.slice(0, 64)}'`);
+}

@@ -2,7 +2,7 @@
 
 import { constants, deflate, gzip, unzip } from 'node:zlib';
 import type { Budget } from './budget.js';
-import { RpcError, status } from './framing.js';
+import { RpcError, status } from './status.js';
 
 /** What is in `grpc-accept-encoding`. */
 export const acceptedEncodings = 'identity,deflate,gzip';

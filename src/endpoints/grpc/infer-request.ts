@@ -230,7 +230,8 @@ export class InferRequestReader {
   /**
    * Reads a request. Its tensors are views of `reader`'s bytes.
    *
-   * @throws {@link TritonError} INTERNAL for what is no message; INVALID_ARG for what is wrong in meaning; UNSUPPORTED for
+   * @throws {@link UnreadableMessage} For what is no message.
+   * @throws {@link TritonError} INVALID_ARG for what is wrong in meaning; UNSUPPORTED for
    *   shared memory.
    */
   read(reader: ProtoReader): GrpcInferRequest {

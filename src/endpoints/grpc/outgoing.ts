@@ -3,7 +3,8 @@
 import { constants, type ServerHttp2Stream } from 'node:http2';
 import type { Budget } from './budget.js';
 import { compress, type Compression, type CompressionLevel } from './compression.js';
-import { encodeText, prefixBytes, status, statusOf } from './framing.js';
+import { encodeText, prefixBytes } from './framing.js';
+import { status, statusOf } from './status.js';
 import { acceptedEncodings } from './compression.js';
 import type { Answer } from './infer-response.js';
 

@@ -3,7 +3,7 @@
 import { describeFiles, type DescribedFile } from './protobuf/descriptors.js';
 import { packageSchema, protoFiles } from './protobuf/files.js';
 import { Codec, Message } from './protobuf/schema.js';
-import { status } from './framing.js';
+import { status } from './status.js';
 
 /** Both versions of the protocol have the same messages. */
 const codec = new Codec(packageSchema('grpc.reflection.v1'));
@@ -78,7 +78,7 @@ function echo(request: Message): object {
 /**
  * Answers a `ServerReflectionRequest`.
  *
- * @throws {@link TritonError} INTERNAL for what is none.
+ * @throws {@link UnreadableMessage} For what is none.
  */
 export function answerReflection(bytes: Buffer): Buffer {
   const request = codec.read('ServerReflectionRequest', bytes);

@@ -3,7 +3,8 @@
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import type { Budget } from './budget.js';
 import { compressionFor, type Compression, type CompressionLevel, type Inflater } from './compression.js';
-import { MessageReader, readTimeout, RpcError, status } from './framing.js';
+import { MessageReader, readTimeout } from './framing.js';
+import { RpcError, status } from './status.js';
 import type { Answer } from './infer-response.js';
 import { Outgoing } from './outgoing.js';
 

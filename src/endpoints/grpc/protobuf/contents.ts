@@ -124,7 +124,8 @@ function forEach(
  * Reads the elements of an input.
  *
  * @throws {@link TritonError} INVALID_ARG for a list of another datatype and for another number of elements than the shape
- *   has; INTERNAL for what cannot be read.
+ *   has.
+ * @throws {@link UnreadableMessage} For what cannot be read.
  */
 export function readContents(
   name: string,

@@ -1,14 +1,14 @@
 /** Reads the wire format of Protocol Buffers: https://protobuf.dev/programming-guides/encoding/ */
 
-import { TritonError } from '../../../errors.js';
+import { RpcError, status } from '../status.js';
 
 /** How a field's value is written. */
 export const wireType = { varint: 0, fixed64: 1, bytes: 2, fixed32: 5 } as const;
 
 /** Bytes are no message: INTERNAL. */
-export class UnreadableMessage extends TritonError {
+export class UnreadableMessage extends RpcError {
   constructor(why: string) {
-    super('INTERNAL', `the message cannot be read: ${why}`);
+    super(status.internal, `the message cannot be read: ${why}`);
   }
 }
 

@@ -131,7 +131,7 @@ export class Codec {
   /**
    * Reads a message.
    *
-   * @throws {@link TritonError} INTERNAL for bytes that are none.
+   * @throws {@link UnreadableMessage} For bytes that are none.
    */
   read(type: string, bytes: Buffer): Message {
     return this.#read(type, new ProtoReader(bytes));

@@ -1,0 +1,31 @@
+/** Statuses of calls. */
+
+import { asTritonError, grpcStatus } from '../service/statuses.js';
+
+/** Statuses that no code of ours has. https://grpc.io/docs/guides/status-codes/ */
+export const status = {
+  ok: 0,
+  cancelled: 1,
+  deadlineExceeded: 4,
+  resourceExhausted: 8,
+  unimplemented: 12,
+  internal: 13,
+  unavailable: 14,
+} as const;
+
+/** An error with a gRPC status. */
+export class RpcError extends Error {
+  readonly status: number;
+
+  constructor(code: number, message: string) {
+    super(message);
+    this.status = code;
+  }
+}
+
+/** The status and the text of what was thrown. */
+export function statusOf(error: unknown): { readonly code: number; readonly message: string } {
+  if (error instanceof RpcError) return { code: error.status, message: error.message };
+  const { code, message } = asTritonError(error);
+  return { code: grpcStatus(code), message };
+}

@@ -1,15 +1,20 @@
 /**
- * `npm run bench -- endpoints`: a server over HTTP beside a bare `node:http` handler that collects the same body and answers
+ * `npm run bench -- endpoints [--only http | grpc]`: a server over HTTP beside a bare `node:http` handler that collects the same body and answers
  * with an equal one. Each is a process of its own; the client is this one. Windows of both take turns.
  */
 import { parseArgs } from 'node:util';
 import { Child } from './child.js';
 import { connections, type Load, type Pace } from './endpoint-client.js';
+import { measureGrpc } from './grpc-endpoints.js';
 import { endpointLoads, type ServerQuestion } from './endpoint-server.js';
 import { median } from './statistics.js';
 
 const { values } = parseArgs({
-  options: { rounds: { type: 'string', default: '7' }, window: { type: 'string', default: '500' } },
+  options: {
+    only: { type: 'string' },
+    rounds: { type: 'string', default: '7' },
+    window: { type: 'string', default: '500' },
+  },
 });
 const rounds = Number(values.rounds);
 const windowMs = Number(values.window);
@@ -31,7 +36,9 @@ async function measure(child: Child<ServerQuestion>, load: Load): Promise<Window
 const file = new URL('endpoint-server.js', import.meta.url);
 const show = (value: number, digits = 2): string => value.toFixed(digits);
 
-for (const [name, { atOnce, body, headers }] of Object.entries(endpointLoads)) {
+const isWanted = (protocol: string): boolean => values.only === undefined || values.only === protocol;
+
+for (const [name, { atOnce, body, headers }] of isWanted('http') ? Object.entries(endpointLoads) : []) {
   const ours = new Child<ServerQuestion>(file, ['ours', name]);
   const bare = new Child<ServerQuestion>(file, ['bare', name]);
   try {
@@ -85,3 +92,5 @@ for (const [name, { atOnce, body, headers }] of Object.entries(endpointLoads)) {
     await bare.close();
   }
 }
+
+if (isWanted('grpc')) await measureGrpc(rounds, windowMs);

@@ -8,7 +8,14 @@ import { dts } from 'rollup-plugin-dts';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const folder = join(root, 'dist', 'src');
-const entries = ['index', 'javascript/index', 'metrics/serve', 'endpoints/http/serve', 'client/index'];
+const entries = [
+  'index',
+  'javascript/index',
+  'metrics/serve',
+  'endpoints/http/serve',
+  'endpoints/grpc/serve',
+  'client/index',
+];
 /** As endpoints import it. */
 const mainEntry = '../../index.js';
 const targetOf = (entry) => join(folder, `${entry}.d.ts`);

@@ -56,7 +56,7 @@ export interface MessageSink {
 /** A message's buffer begins with this, and grows as bytes arrive: a size alone gets no memory. */
 const firstBytes = 64 << 10;
 /** By how much it grows. */
-const growth = 4;
+const growth = 64;
 
 /** Finds the messages in a stream's bytes. Those that come in one piece are views of it. */
 export class MessageReader {

@@ -1,4 +1,7 @@
-/** `npm run bench -- start`: how long the import of the package takes, beside that of onnxruntime-node. */
+/**
+ * `npm run bench -- start`: how long the import of the package takes, beside that of onnxruntime-node; and how long
+ * `tritonts serve` takes from its start to its first answer, beside a bare `node:http` server.
+ */
 import { execFile } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
@@ -7,9 +10,13 @@ import { describeMachine } from './machine.js';
 import { count } from './options.js';
 import { significant } from './numbers.js';
 import { machineText } from './report.js';
+import { servers, firstAnswer } from './serve-start.js';
 import { turnOrder } from './rounds.js';
 import { estimate, ratio, staysBelow } from './statistics.js';
 import { table } from './table.js';
+
+/** How many milliseconds a server without models may take until it answers. */
+const serveLimitMs = 250;
 
 /** How many times as long as the other import this package's may take. */
 const limit = 1.5;
@@ -45,19 +52,37 @@ async function main(rounds: number): Promise<void> {
       if (round >= 0) milliseconds.push(time);
     }
   }
+  const starts = servers.map((entry) => ({ ...entry, milliseconds: [] as number[] }));
+  for (let round = -1; round < rounds; round++) {
+    for (const { args, milliseconds } of turnOrder(starts, round + 1)) {
+      const time = await firstAnswer(args);
+      if (round >= 0) milliseconds.push(time);
+    }
+  }
   const [ours = [], theirs = []] = times.map(({ milliseconds }) => milliseconds);
   const share = ratio(ours, theirs);
   const rows = times.map(({ name, milliseconds }) => {
     const { median, spread } = estimate(milliseconds);
     return [name, significant(median), significant(spread)];
   });
+  const startRows = starts.map(({ name, milliseconds }) => {
+    const { median, spread } = estimate(milliseconds);
+    return [name, significant(median), significant(spread)];
+  });
+  const startMedians = starts.map(({ milliseconds }) => estimate(milliseconds).median);
   const verdict = staysBelow(share, limit) ? 'met' : 'MISSED';
   console.log(`${machineText(describeMachine())}
 import in fresh processes, ${rounds} rounds, interleaved; medians ± median deviation
 
 ${table(['package', 'import ms', '±'], rows)}
 
-tritonts / onnxruntime-node: ${significant(share.median)} ± ${significant(share.spread)}, required ≤ ${limit}: ${verdict}`);
+tritonts / onnxruntime-node: ${significant(share.median)} ± ${significant(share.spread)}, required ≤ ${limit}: ${verdict}
+
+from the start of a process to its first answer over HTTP, without models
+
+${table(['server', 'ms', '±'], startRows)}
+
+tritonts serve: required ≤ ${serveLimitMs} ms: ${(startMedians[0] ?? Infinity) <= serveLimitMs ? 'met' : 'MISSED'}`);
 }
 
 try {

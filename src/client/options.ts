@@ -1,7 +1,7 @@
 /** The options of a connection to a server. */
 
 import type { OutgoingHttpHeaders } from 'node:http';
-import type { SecureContextOptions } from 'node:tls';
+import type { ConnectionOptions } from 'node:tls';
 import { checkKeys, checkObject, expected } from '../argument-checks.js';
 
 /**
@@ -26,7 +26,7 @@ export interface ConnectOptions {
    */
   readonly retries?: number | undefined;
   /** For `https:` certificates and keys, as `tls.connect` takes them (default: Node's). */
-  readonly tls?: (SecureContextOptions & { readonly rejectUnauthorized?: boolean | undefined }) | undefined;
+  readonly tls?: ConnectionOptions | undefined;
   /** Closes the connection as `close({ timeoutMs: 0 })` does (default: nothing does). */
   readonly signal?: AbortSignal | undefined;
 }

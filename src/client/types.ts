@@ -7,6 +7,7 @@ import type {
   Inputs,
   LoadModelOptions,
   MapOptions,
+  MapOutcome,
   Model,
   ModelConfig,
   ModelMetadata,
@@ -28,10 +29,8 @@ export type RemoteInferOptions = Omit<InferOptions, 'parent'>;
 /** Options of {@link RemoteModel.map}: those of the library but `parent`. `concurrency` is 64 by default. */
 export type RemoteMapOptions = Omit<MapOptions, 'parent'>;
 
-/** What `map` yields with `ordered: false` or `onError: 'yield'`. */
-export type RemoteOutcome =
-  | { readonly index: number; readonly result: RemoteResult; readonly error?: undefined }
-  | { readonly index: number; readonly result?: undefined; readonly error: Error };
+/** What `map` yields with `ordered: false` or `onError: 'yield'`: the outcomes of the library. */
+export type RemoteOutcome = MapOutcome<RemoteResult>;
 
 /** Triton's statistics of a version, without what tritonts adds in its own process. */
 export type RemoteStatistics = Omit<ModelStatistics, 'fail_reasons' | 'refused' | 'reruns'>;

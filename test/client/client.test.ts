@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { createServer as createHttp, type RequestListener } from 'node:http';
-import { once } from 'node:events';
+import { execFile } from 'node:child_process';
+import { getEventListeners, once } from 'node:events';
 import { suite, test } from 'node:test';
+import { promisify } from 'node:util';
 import { connectServer, type ConnectOptions, type RemoteServer } from '../../src/client/index.js';
 import type { InferenceServer } from '../../src/index.js';
 import { endpointOf } from '../endpoints/http/harness.js';
@@ -298,4 +300,22 @@ test('addresses and options that make no sense', async (t) => {
   assert.match((await rejection(stranger.infer('add', { x: row() }))).message, /expecting header 'key'/);
   const friend = await connected(t, address.port, { headers: { key: 'secret' } });
   assert.deepEqual(floats(await friend.infer('add', { x: row() })), [...row(1)]);
+});
+
+test('nothing native is loaded', async () => {
+  const url = new URL('../../src/client/index.js', import.meta.url).href;
+  const script = `await import(${JSON.stringify(url)});
+console.log(process.report.getReport().sharedObjects.some((file) => file.endsWith('.node')));`;
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script]);
+  assert.equal(stdout, 'false\n');
+});
+
+test('many calls share a signal with one listener, and leave none', async (t) => {
+  const { remote } = await both(t, { slow: identity({ delayMs: 50 }) });
+  const model = await remote.model('slow');
+  const { signal } = new AbortController();
+  const running = Array.from({ length: 30 }, () => model.infer({ x: row() }, { signal }));
+  assert.equal(getEventListeners(signal, 'abort').length, 1);
+  await Promise.all(running);
+  assert.equal(getEventListeners(signal, 'abort').length, 0);
 });

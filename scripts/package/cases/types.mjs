@@ -11,6 +11,8 @@ export async function shapes(): Promise<readonly number[]> {
   await endpoint.close();
   const http: HttpEndpoint = await serveHttp(server, { port: 0 });
   await http.close();
+  const remote: RemoteServer = await connectServer('http://localhost:8000');
+  await remote.close();
   const tensor: Tensor<'FP32'> = (outputs['scores'] as AnyTensor).as('FP32');
   await server.close();
   return [...tensor.shape, data.length];

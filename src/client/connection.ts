@@ -67,6 +67,8 @@ export class Connection {
   readonly #url: URL;
   readonly #options: CheckedConnectOptions;
   readonly #agent: HttpAgent;
+  /** Name and password of the address. */
+  readonly #auth: string | undefined;
   readonly #send: typeof httpRequest;
   /** Those that have no answer yet. */
   readonly #underWay: Set<() => void> = new Set();
@@ -77,6 +79,9 @@ export class Connection {
   constructor(url: URL, options: CheckedConnectOptions) {
     this.#url = url;
     this.#options = options;
+    const { username, password } = url;
+    this.#auth =
+      username === '' ? undefined : `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
     const kept = { keepAlive: true, maxSockets: options.maxConnections };
     const secure = url.protocol === 'https:';
     this.#agent = secure ? new HttpsAgent({ ...kept, ...options.tls }) : new HttpAgent(kept);
@@ -108,6 +113,25 @@ export class Connection {
         );
       }
     }
+  }
+
+  /**
+   * Waits for something that a call needs first, such as an answer that several calls wait for.
+   *
+   * @throws {@link TritonError} CANCELLED by the call's signal; then what is waited for goes on.
+   */
+  unlessCancelled<T>(waited: Promise<T>, signal: AbortSignal | undefined, model: string): Promise<T> {
+    if (signal === undefined) return waited;
+    return new Promise((resolve, reject) => {
+      const cancel = (): void => {
+        reject(cancelled(signal, model));
+      };
+      if (signal.aborted) cancel();
+      else this.#signals.add(signal, cancel);
+      waited.then(resolve, reject).finally(() => {
+        this.#signals.remove(signal, cancel);
+      });
+    });
   }
 
   /**
@@ -145,6 +169,7 @@ export class Connection {
         port: this.#url.port,
         path: `${this.#url.pathname.replace(/\/$/, '')}${path}`,
         method,
+        ...(this.#auth !== undefined && { auth: this.#auth }),
         headers: {
           ...this.#options.headers,
           ...headers,

@@ -24,6 +24,8 @@ function addressOf(url: unknown): URL {
   if (typeof given !== 'string' || !URL.canParse(given))
     throw expected("a URL such as 'http://localhost:8000'", 'connectServer', given);
   const address = new URL(given);
+  if (address.search !== '' || address.hash !== '')
+    throw expected('a URL without a query', 'connectServer', given);
   if (address.protocol === 'http:' || address.protocol === 'https:') return address;
   if (address.protocol === 'grpc:' || address.protocol === 'grpcs:')
     throw new TritonError('UNSUPPORTED', `'${given}': gRPC is not supported yet; use the server's HTTP port`);
@@ -35,7 +37,8 @@ function addressOf(url: unknown): URL {
  * binary data. It has the names, results and errors of {@link InferenceServer}, with promises for answers. Nothing native is
  * loaded.
  *
- * @param url - The server's address: `http://localhost:8000`; a path in it comes before `/v2`.
+ * @param url - The server's address: `http://localhost:8000`. A path in it comes before `/v2`; a name and a password are sent as
+ *   basic authorization.
  * @param options - See {@link ConnectOptions}.
  * @returns The server, which has answered.
  * @throws {@link TritonError} INVALID_ARG for wrong options, UNSUPPORTED for gRPC, UNAVAILABLE if nobody answers there.

@@ -185,7 +185,7 @@ export class HttpModel implements RemoteModel {
   async #infer(inputs: Inputs, options: RemoteInferOptions): Promise<RemoteResult> {
     const known = this.#described;
     if (known === undefined) {
-      const first = await this.#describe();
+      const first = await this.#connection.unlessCancelled(this.#describe(), options.signal, this.name);
       return this.#send(first, first.write(inputs, options), options);
     }
     let body: RequestBody;
@@ -258,7 +258,7 @@ function once(result: Promise<RemoteResult>, cancel: () => void): AsyncIterableI
       return { done: false, value: await result };
     },
     return() {
-      if (!asked) cancel();
+      cancel(); // What is answered is not touched by it.
       asked = true;
       return Promise.resolve({ done: true, value: undefined });
     },

@@ -187,6 +187,19 @@ test('a signal cancels with its reason, before and while', async (t) => {
   assert.equal(own.ready, true);
 });
 
+test('a signal cancels before the model is known; a path and a password of the address are used', async (t) => {
+  const seen: (string | undefined)[] = [];
+  const port = await strange(t, (request, response) => {
+    seen.push(request.url, request.headers.authorization);
+    if (request.url === '/base/v2/health/live') response.end();
+  });
+  const remote = await connectServer(`http://me:s%40fe@127.0.0.1:${port}/base/`);
+  t.after(() => remote.close({ timeoutMs: 0 }));
+  assert.deepEqual(seen, ['/base/v2/health/live', `Basic ${Buffer.from('me:s@fe').toString('base64')}`]);
+  const error = await rejection(remote.infer('m', { x: row() }, { signal: AbortSignal.timeout(20) }));
+  assert.equal(error.code, 'CANCELLED');
+});
+
 test('close lets requests end, or cancels them; later calls are refused', async (t) => {
   const { remote } = await both(t, { slow: identity({ delayMs: 100 }) });
   const model = await remote.model('slow');
@@ -282,6 +295,7 @@ test('addresses and options that make no sense', async (t) => {
   for (const [url, options, code, text] of [
     ['localhost:8000', {}, 'INVALID_ARG', /http: or https:/],
     ['not a url', {}, 'INVALID_ARG', /a URL such as/],
+    ['http://localhost:8000/?a=b', {}, 'INVALID_ARG', /without a query/],
     ['grpc://localhost:8001', {}, 'UNSUPPORTED', /gRPC is not supported yet/],
     ['http://localhost:1', { timeout: 1 }, 'INVALID_ARG', /did you mean timeoutMs/],
     ['http://localhost:1', { retries: -1 }, 'INVALID_ARG', /options\.retries/],

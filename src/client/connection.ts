@@ -41,6 +41,9 @@ const codes: Readonly<Partial<Record<number, TritonErrorCode>>> = {
   504: 'UNAVAILABLE',
 };
 
+/** Bodies up to this size are copied into one piece: several pieces are as many calls of the system. */
+const inOnePiece = 65_536;
+
 /** Waits before a second try, in milliseconds; each one more waits twice as long. */
 const firstPauseMs = 50;
 
@@ -221,8 +224,11 @@ export class Connection {
         });
         response.on('error', broken);
       });
-      for (const part of body ?? []) sent.write(part);
-      sent.end();
+      if (length !== undefined && length <= inOnePiece) sent.end(joined(body ?? []));
+      else {
+        for (const part of body ?? []) sent.write(part);
+        sent.end();
+      }
     });
   }
 }
@@ -252,7 +258,12 @@ function cancelled(signal: AbortSignal | undefined, model: string | undefined): 
   });
 }
 
-/** Collects a body in memory of its own: of one piece, where its length is known. */
+function joined(parts: readonly Uint8Array[]): Uint8Array {
+  const [first] = parts;
+  return parts.length === 1 && first !== undefined ? first : Buffer.concat(parts);
+}
+
+/** Collects a body in memory of its own. */
 function collect(response: IncomingMessage, done: (body: Uint8Array<ArrayBuffer>) => void): void {
   const chunks: Buffer[] = [];
   let size = 0;

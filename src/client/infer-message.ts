@@ -124,7 +124,9 @@ export function readAnswer(
   if (!(size <= body.byteLength)) throw unreadable(model, `${size} bytes of JSON in ${body.byteLength}`);
   let head: unknown;
   try {
-    head = parseExactly(Buffer.from(body.buffer, body.byteOffset, size).toString('utf8'));
+    const text = Buffer.from(body.buffer, body.byteOffset, size).toString('utf8');
+    // JSON.parse is several times as fast, and wrong about the others.
+    head = /[0-9]{16}|NaN|Infinity/.test(text) ? parseExactly(text) : JSON.parse(text);
   } catch (error) {
     throw unreadable(model, error instanceof Error ? error.message : String(error), error);
   }

@@ -1,7 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ask, json } from '../../endpoints/http/harness.js';
-import { anyPorts, oneRow, repositoryOf, run, slow } from './harness.js';
+import { until } from '../../support/harness.js';
+import { anyPorts, oneRow, repositoryOf, run, slow, type Place } from './harness.js';
+
+/** Waits until a request of the model runs. */
+async function underWay(metrics: Place): Promise<void> {
+  await until(async () => {
+    const { text } = await ask(metrics, '/metrics');
+    const waiting = /^nv_inference_pending_request_count\{model="slow",version="1"\} (\d+)$/m.exec(text)?.[1];
+    return waiting === '0' && /^tritonts_in_flight_bytes [1-9]/m.test(text);
+  });
+}
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   test(`${signal} ends it with 0`, async (t) => {
@@ -16,20 +26,12 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
 }
 
 test('a request under way is answered; meanwhile readiness is 503, new requests are, and a second signal changes nothing', async (t) => {
-  const repository = await repositoryOf(t, { slow: slow(1500) });
+  const repository = await repositoryOf(t, { slow: slow(3000) });
   const served = run(t, repository, ...anyPorts);
   const http = await served.place('HTTPService');
   const metrics = await served.place('Metrics Service');
   const answer = ask(http, '/v2/models/slow/infer', { body: oneRow });
-  // It runs when nobody waits for it any more, and it is not done.
-  for (;;) {
-    const { text } = await ask(metrics, '/metrics');
-    if (
-      /nv_inference_pending_request_count\{model="slow",version="1"\} 0/.test(text) &&
-      /tritonts_in_flight_bytes [1-9]/.test(text)
-    )
-      break;
-  }
+  await underWay(metrics);
   served.child.kill('SIGTERM');
   await served.said(/Signal \(SIGTERM\) received/);
   assert.equal((await ask(http, '/v2/health/ready')).status, 503);
@@ -44,15 +46,12 @@ test('a request under way is answered; meanwhile readiness is 503, new requests 
 });
 
 test('with --exit-timeout-secs=0 what is under way is cancelled', async (t) => {
-  const repository = await repositoryOf(t, { slow: slow(1500) });
+  const repository = await repositoryOf(t, { slow: slow(3000) });
   const served = run(t, repository, ...anyPorts, '--exit-timeout-secs=0');
   const http = await served.place('HTTPService');
   const metrics = await served.place('Metrics Service');
   const answer = ask(http, '/v2/models/slow/infer', { body: oneRow });
-  for (;;) {
-    const { text } = await ask(metrics, '/metrics');
-    if (/tritonts_in_flight_bytes [1-9]/.test(text)) break;
-  }
+  await underWay(metrics);
   served.child.kill('SIGTERM');
   const { status } = await answer;
   assert.ok(status === 400 || status === 503, String(status));

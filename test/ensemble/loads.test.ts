@@ -1,7 +1,10 @@
 /** Loads and unloads of models that depend on each other. */
 
 import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { pathToFileURL } from 'node:url';
 import { checkRepository } from '../../src/registry/check-repository.js';
 import { chain, ensemble, floats, onnx, rejection, row, serve } from '../support/harness.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';
@@ -77,6 +80,46 @@ void test('requests go on while a step is loaded again', async (t) => {
   traffic.stop = true;
   await sending;
   assert.ok(answered > 0);
+});
+
+void test('a step may be loaded again as a model in JavaScript, and back, while requests go on', async (t) => {
+  const server = await serve(t, models, explicit);
+  await server.loadModel('f');
+  const traffic = { stop: false };
+  const seen = new Set<number>();
+  const sending = (async (): Promise<void> => {
+    while (!traffic.stop) {
+      const results = await Promise.all([0, 1, 2, 3].map((i) => server.infer('f', { x: row(i) })));
+      // Each request has one version of each step: x + 1 by the first, the reloaded one twice as much.
+      for (const [i, result] of results.entries()) {
+        const [first = 0] = floats(result);
+        seen.add(first - i);
+      }
+    }
+  })();
+  const tensors = (name: string): { name: string; data_type: 'TYPE_FP32'; dims: number[] }[] => [
+    { name, data_type: 'TYPE_FP32', dims: [16] },
+  ];
+  const config = { max_batch_size: 64, input: tensors('x'), output: tensors('y') };
+  const text = `export default class {
+    execute(requests) { return requests.map(({ inputs: { x } }) => ({ y: x.data.map((value) => value + 100) })); }
+  }`;
+  const file = join(await temporaryFolder(t), 'b.mjs');
+  await writeFile(file, text);
+  const module = pathToFileURL(file);
+  for (let i = 0; i < 3; i++) {
+    await server.loadModel('b', { config, module });
+    assert.deepEqual(floats(await server.infer('f', { x: row() })), [...row(102)]);
+    await server.loadModel('b', { config: { ...config, parameters: { round: { string_value: `${i}` } } } });
+    assert.deepEqual(floats(await server.infer('f', { x: row() })), [...row(3)]);
+  }
+  traffic.stop = true;
+  await sending;
+  assert.deepEqual(
+    [...seen].sort((a, b) => a - b).filter((sum) => sum !== 3 && sum !== 102),
+    [],
+  );
+  assert.ok(seen.size > 0);
 });
 
 void test('an ensemble that a reloaded step no longer fits is served no more, and says why', async (t) => {

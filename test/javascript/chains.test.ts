@@ -144,6 +144,43 @@ void test('a parent is a request that runs in this thread', async (t) => {
   );
 });
 
+void test('a request whose stream has ended is no parent, and one whose stream goes on is', async (t) => {
+  const text = `
+    let ended;
+    export default class {
+      initialize({ server }) { this.server = server; }
+      execute(requests) { return requests.map((request) => this.stream(request)); }
+      async *stream(request) {
+        const ask = (parent) => this.server.infer('b', { x: request.inputs.x }, { parent })
+          .then(({ outputs }) => outputs.y.data[0], ({ code, message }) => code + ' ' + message);
+        // Of this stream: its execute has returned, but it goes on.
+        const own = await ask(request);
+        if (typeof own !== 'number') throw new Error(own);
+        yield { y: new Float32Array(16).fill(own) };
+        if (ended !== undefined) throw new Error(await ask(ended));
+        ended = request;
+      }
+    }`;
+  const more = 'model_transaction_policy { decoupled: true }';
+  const server = await serve(t, {
+    b: script(executing(adds)),
+    a: script(text, { batching: false, maxBatchSize: 1, more }),
+  });
+  const read = async (): Promise<{ values: number[]; error: Error | undefined }> => {
+    const values: number[] = [];
+    try {
+      for await (const result of server.stream('a', { x: row(4) })) values.push(floats(result)[0] ?? -1);
+    } catch (error) {
+      return { values, error: error instanceof Error ? error : undefined };
+    }
+    return { values, error: undefined };
+  };
+  assert.deepEqual(await read(), { values: [5], error: undefined });
+  const { values, error } = await read();
+  assert.deepEqual(values, [5]);
+  assert.match(error?.message ?? '', /CANCELLED .*has ended/);
+});
+
 void test('map and stream take a parent, and models of the program do', async () => {
   const tensors = (name: string) => [{ name, data_type: 'TYPE_FP32', dims: [16] }] as const;
   const config = { max_batch_size: 4, input: tensors('x'), output: tensors('y') };

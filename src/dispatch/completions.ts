@@ -52,6 +52,13 @@ export interface Owner {
    * @returns Why the successor does not take it; undefined if it does, or if there is to be none.
    */
   resend(group: Group): TritonError | undefined;
+  /**
+   * The same for `count` neighbours of a group whose other requests the version took, or which were refused for
+   * another reason. They become requests of other groups.
+   *
+   * @returns Whether they are sent again, or why the successor does not take them.
+   */
+  resendSome(group: Group, first: number, count: number): TritonError | boolean;
 }
 
 const utf8 = new TextDecoder();
@@ -192,6 +199,15 @@ export class Completions {
         this.#groups.unstage(group);
         if (why !== undefined) {
           this.#fail(group, first, first, first + all, why.code, why.message, false);
+          this.#groups.ended(group, all);
+          return count;
+        }
+      } else if (unserved) {
+        const outcome = this.#owner.resendSome(group, first, all);
+        if (outcome !== false) {
+          if (outcome !== true) {
+            this.#fail(group, first, first, first + all, outcome.code, outcome.message, false);
+          }
           this.#groups.ended(group, all);
           return count;
         }

@@ -19,6 +19,8 @@ export interface StreamWaiter<T> extends Waiter<T> {
   push(result: T, bytes: number): void;
   /** There are no more responses. */
   end(): void;
+  /** The request has been sent again, before its first response. */
+  moved(stream: SentStream): void;
 }
 
 /** Whether a waiter takes more than one response. */

@@ -1,6 +1,6 @@
 /** A request that wants some of its outputs as classes. */
 
-import type { StreamWaiter } from '../dispatch/streams.js';
+import type { SentStream, StreamWaiter } from '../dispatch/streams.js';
 import type { Waiter } from '../dispatch/types.js';
 import type { ReadyVersion } from './ready-version.js';
 import type { InferResult } from './results.js';
@@ -53,6 +53,10 @@ export class ClassifyingStream implements StreamWaiter<InferResult> {
 
   end(): void {
     this.#waiter.end();
+  }
+
+  moved(stream: SentStream): void {
+    this.#waiter.moved(stream);
   }
 
   resolve(result: InferResult): void {

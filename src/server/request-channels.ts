@@ -1,7 +1,7 @@
 /** Tells `node:diagnostics_channel` of requests. Without a subscriber, three flags are read for each request. */
 
 import { channel } from 'node:diagnostics_channel';
-import type { StreamWaiter } from '../dispatch/streams.js';
+import type { SentStream, StreamWaiter } from '../dispatch/streams.js';
 import type { Waiter } from '../dispatch/types.js';
 import type { InferResult } from './results.js';
 
@@ -88,5 +88,9 @@ export class StreamObserver
   end(): void {
     this.ended();
     this.waiter.end();
+  }
+
+  moved(stream: SentStream): void {
+    this.waiter.moved(stream);
   }
 }

@@ -89,6 +89,10 @@ export class StreamIterator implements AsyncIterableIterator<InferResult>, Strea
     return Promise.reject(error);
   }
 
+  moved(stream: SentStream): void {
+    this.#sent = stream;
+  }
+
   push(result: InferResult, bytes: number): void {
     if (this.#ended) return;
     if (!this.#begun) {

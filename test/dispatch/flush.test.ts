@@ -169,3 +169,79 @@ test('a version that was unloaded hands its requests to the next one, of which e
     [[0], [1], [2], [3]],
   );
 });
+
+/** A group of eight requests: the first two are refused by the limit, and no version took the others. */
+async function partly(options?: { readonly pinned?: boolean; readonly signal?: AbortSignal }): Promise<{
+  readonly bench: Bench;
+  readonly other: Bench['version'];
+  readonly asked: readonly Asked[];
+}> {
+  const bench = new Bench();
+  bench.version.groupRoom = 8;
+  const other = new Bench().version;
+  bench.version.next = () => other;
+  const asked = await bench.askMany(8, options);
+  const [group, ...more] = bench.port.sent.splice(0);
+  assert.ok(group?.count === 8 && more.length === 0);
+  bench.port.answer(
+    { to: group, first: 2, count: 6, code: 5, message: 'unloaded', unserved: true },
+    { to: group, first: 0, count: 2, code: 5, message: 'too much', limited: true },
+  );
+  await turn();
+  return { bench, other, asked };
+}
+
+test('those of a group that no version took are sent again, though others of it were refused', async () => {
+  const { bench, asked } = await partly();
+  assert.deepEqual(
+    bench.port.sent.map(({ inputs: [input] }) => input?.floats.flat()).flat(),
+    [2, 3, 4, 5, 6, 7],
+  );
+  bench.echo();
+  await bench.settled([...asked]);
+  assert.deepEqual(
+    asked.map(({ outcome }) => outcome),
+    ['UNAVAILABLE', 'UNAVAILABLE', [2], [3], [4], [5], [6], [7]],
+  );
+  await bench.idle();
+});
+
+test('they go to the successor, which says so where it does not take them, and not where they are pinned', async () => {
+  const bench = new Bench();
+  bench.version.groupRoom = 4;
+  bench.version.next = () => {
+    throw new TritonError('NOT_FOUND', 'no such version', { model: 'fake' });
+  };
+  const asked = await bench.askMany(4);
+  const [group] = bench.port.sent.splice(0);
+  assert.ok(group);
+  bench.port.answer(
+    { to: group, first: 0, count: 1, outputs: [{ index: 0, floats: [[9]] }] },
+    { to: group, first: 1, count: 3, code: 5, message: 'unloaded', unserved: true },
+  );
+  await bench.settled(asked);
+  assert.deepEqual(
+    asked.map(({ outcome }) => outcome),
+    [[9], 'NOT_FOUND', 'NOT_FOUND', 'NOT_FOUND'],
+  );
+  const pinned = await partly({ pinned: true });
+  await pinned.bench.settled([...pinned.asked]);
+  assert.deepEqual(new Set(pinned.asked.map(({ outcome }) => outcome)), new Set(['UNAVAILABLE']));
+  assert.equal(pinned.bench.port.sent.length, 0);
+  await pinned.bench.idle();
+});
+
+test('their signals still cancel them, and are let go of', async () => {
+  const controller = new AbortController();
+  const { bench, asked } = await partly({ signal: controller.signal });
+  await turn();
+  controller.abort();
+  await bench.settled([...asked]);
+  assert.deepEqual(
+    asked.map(({ outcome }) => outcome),
+    ['UNAVAILABLE', 'UNAVAILABLE', ...new Array<string>(6).fill('CANCELLED')],
+  );
+  assert.equal(getEventListeners(controller.signal, 'abort').length, 0);
+  bench.echo();
+  await bench.idle();
+});

@@ -9,6 +9,7 @@ import {
   registerBackend,
   type InferenceServer as Server,
 } from '../../src/index.js';
+import { serveHttp } from '../../src/endpoints/http/serve.js';
 import { byFirst, executing, script } from '../javascript/harness.js';
 import type { ModelRequest, Results } from '../../src/javascript/index.js';
 import { asking, readAll, streaming } from '../streams/harness.js';
@@ -181,6 +182,15 @@ export const errorSituations: Readonly<Record<string, readonly Situation[]>> = {
     ({ server }) => server.infer('echo', { x: row() }, { outputs: ['z'] }),
     ({ server }) => server.infer('echo', { x: row() }, { into: { y: new Int32Array(16) } }),
     ({ server }) => server.stream('writer', asking(1), { into: { y: new Int32Array(1) } }).next(),
+    async ({ folder }) => {
+      const tensor = (name: string) => ({ name, datatype: 'INT32', dims: [-1] }) as const;
+      const step = (to: string) =>
+        ({ model: 'writer', from: { count: 'count', how: 'how', size: 'size' }, to: { y: to } }) as const;
+      const inputs = (['count', 'how', 'size'] as const).map((name) => ({ ...tensor(name), dims: [1] }));
+      const outputs = [tensor('y'), tensor('z')];
+      const both = ensemble([step('y'), step('z')], { maxBatchSize: 0, inputs, outputs });
+      return createServer(await writeRepository(folder, { writer: streaming(), both }));
+    },
     ({ folder }) =>
       configured(
         folder,
@@ -243,6 +253,14 @@ export const errorSituations: Readonly<Record<string, readonly Situation[]>> = {
       writeRepository(folder, { add: onnx() }).then((repository) =>
         createServer(repository, { backendConfig: { onnxruntime: { library: '/no/such/library.so' } } }),
       ),
+    async ({ server }) => {
+      const first = await serveHttp(server, { port: 0 });
+      try {
+        await serveHttp(server, { port: first.address.port });
+      } finally {
+        await first.close();
+      }
+    },
   ),
   UNSUPPORTED: list(
     ({ folder }) =>
@@ -271,6 +289,7 @@ export const errorSituations: Readonly<Record<string, readonly Situation[]>> = {
     },
     () => createServer('./models', { signal: AbortSignal.abort() }),
     ({ server }) => callsLate(server),
+    ({ server }) => serveHttp(server, { port: 0, signal: AbortSignal.abort() }),
   ),
   INTERNAL: list(
     ({ server }) => server.infer('failing', { index: [[99n]] }),

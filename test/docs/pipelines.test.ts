@@ -21,7 +21,7 @@ test('the models of the page run, and its programs print what they say', async (
     if (kind === 'program')
       programs.push({ path, promised: /console\.log\(.*\); \/\/ (.*)$/m.exec(text)?.[1] });
   }
-  assert.equal(programs.length, 2);
+  assert.equal(programs.length, 3);
   await mkdir(join(folder, 'node_modules'));
   await symlink(root, join(folder, 'node_modules', 'tritonts'), 'dir');
   for (const { path, promised } of programs) {

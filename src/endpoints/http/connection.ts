@@ -130,6 +130,11 @@ export class Connection {
     return this.#paused;
   }
 
+  /** If nothing leaves for so many milliseconds of what its client has not read, Node says so by 'timeout'. */
+  watch(timeoutMs: number): void {
+    if (this.#unread > 0 && this.#socket.timeout !== timeoutMs) this.#socket.setTimeout(timeoutMs);
+  }
+
   /** Whether it had an answer to every request, and had one. */
   get idle(): boolean {
     return this.#answers === 0 && this.#lastRequest !== undefined;

@@ -122,14 +122,20 @@ export async function serveHttp(
     if (connection.answering) socket.destroy();
     else answerBroken(error, socket);
   });
-  http.setTimeout(checked.requestTimeoutMs, (socket) => {
-    // Nothing came or left for so long. Others than these wait for their model, or Node tells them that they are slow.
+  http.on('timeout', (socket) => {
+    // Nothing came or left for so long. Others than these wait for their model.
     if (socket.writableLength > 0 || handler.connectionOf(socket).idle) socket.destroy();
-    else socket.setTimeout(checked.requestTimeoutMs);
   });
   const isAborted = (): boolean => signal?.aborted === true;
   if (isAborted()) throw cancelled(signal);
   await listen(http, checked);
+  // To watch every answer would cost each something, and few clients leave theirs unread.
+  const sweep = setInterval(() => {
+    for (const connection of connections) connection.watch(checked.requestTimeoutMs);
+  }, checked.requestTimeoutMs).unref();
+  http.once('close', () => {
+    clearInterval(sweep);
+  });
   const close = (timeoutMs: number): Promise<void> => (closing ??= drain(http, connections, timeoutMs));
   const onAbort = (): void => {
     void close(defaultCloseMs);

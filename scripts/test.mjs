@@ -65,6 +65,12 @@ launch('npm test', {
     node: ['--expose-gc'],
     run: ['dist/test/soak/main.js'],
   },
+  'soak-http': {
+    does: 'A million requests over HTTP, one in twenty damaged or cut off; fails where memory grows.',
+    options: '[--seconds <n>] [--requests <n>] [--seed <n>] [--out <folder>]',
+    node: ['--expose-gc'],
+    run: ['dist/test/soak/http.js'],
+  },
   leak: {
     does: 'Thousands of cycles of load, use and close; fails where memory grows.',
     options: '[--cycles <n>] [--warm-up <n>] [--out <folder>]',

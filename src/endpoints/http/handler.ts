@@ -5,9 +5,9 @@ import type { Socket } from 'node:net';
 import { invalidArgument, TritonError } from '../../errors.js';
 import type { InferenceServer } from '../../server/inference-server.js';
 import type { InferResult } from '../../server/results.js';
+import { GroupAccess } from '../service/access.js';
 import type { Parameters, ParameterValue } from '../service/parameters.js';
 import { InferenceService } from '../service/service.js';
-import { Access } from './access.js';
 import { BodyReader } from './body.js';
 import { answerEncoding, requestEncoding } from './compression.js';
 import { AnswerBytes, Connections, type Connection } from './connection.js';
@@ -36,7 +36,7 @@ const answersAtOnce = 16;
 /** See the head of this file. */
 export class HttpHandler {
   readonly #service: InferenceService;
-  readonly #access: Access;
+  readonly #access: GroupAccess;
   readonly #bodies: BodyReader;
   readonly #routes: Routes = new Routes();
   readonly #connections: Connections;
@@ -45,7 +45,7 @@ export class HttpHandler {
 
   constructor(server: InferenceServer, options: CheckedHandlerOptions, closing: () => boolean) {
     this.#service = new InferenceService(server);
-    this.#access = new Access(options.restricted);
+    this.#access = new GroupAccess(options.restricted);
     this.#bodies = new BodyReader(options.maxRequestBytes);
     const answerBytes = Math.max(leastAnswerBytes, answersAtOnce * options.maxRequestBytes);
     this.#connections = new Connections(new AnswerBytes(answerBytes, answerBytes / answersAtOnce));

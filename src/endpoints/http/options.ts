@@ -2,7 +2,9 @@
 
 import type { TlsOptions } from 'node:tls';
 import { checkKeys, checkObject, expected } from '../../argument-checks.js';
-import { invalidArgument, TritonError } from '../../errors.js';
+import { invalidArgument } from '../../errors.js';
+import { readRestrictions } from '../service/access.js';
+import { checkReusePort } from '../service/listen.js';
 import { restrictedGroups, type RestrictedGroup } from './routes.js';
 
 /**
@@ -97,38 +99,6 @@ const defaultRequestTimeoutMs = 300_000;
 /** What a program in JavaScript may have passed. */
 type Given<T> = { readonly [K in keyof T]?: unknown };
 
-function readRestricted(given: unknown): RestrictedCalls[] {
-  if (given === undefined) return [];
-  if (!Array.isArray(given)) throw expected('an array', 'options.restricted', given);
-  const seen = new Set<string>();
-  return given.map((one: unknown, i) => {
-    const path = `options.restricted[${i}]`;
-    checkObject(one, path);
-    checkKeys(one, ['protocols', 'header', 'value'], path);
-    const { protocols, header, value }: Given<RestrictedCalls> = one;
-    if (!Array.isArray(protocols) || protocols.length === 0)
-      throw expected('an array of groups of calls', `${path}.protocols`, protocols);
-    const groups = protocols.map((group: unknown) => {
-      const found = restrictedGroups.find((known) => known === group);
-      if (found === undefined)
-        throw expected(`one of ${restrictedGroups.join(', ')}`, `${path}.protocols`, group);
-      if (seen.has(found)) throw invalidArgument(`${path}: '${found}' is restricted twice`);
-      seen.add(found);
-      return found;
-    });
-    if (typeof header !== 'string' || !/^[!#$%&'*+.^_`|~0-9a-z-]+$/i.test(header))
-      throw expected("a header's name", `${path}.header`, header);
-    // What is secret is not shown.
-    if (typeof value !== 'string' || value === '')
-      throw invalidArgument(`expected a text that is not empty for ${path}.value`);
-    if (/^\s|\s$|[\0-\x08\x0a-\x1f\x7f]/.test(value))
-      throw invalidArgument(
-        `${path}.value has spaces at an end or a control character, which no header brings: nobody could make the calls`,
-      );
-    return { protocols: groups, header: header.toLowerCase(), value };
-  });
-}
-
 function readHandlerOptions(options: object): CheckedHandlerOptions {
   const {
     maxRequestBytes = defaultRequestBytes,
@@ -149,7 +119,11 @@ function readHandlerOptions(options: object): CheckedHandlerOptions {
       'expected a RegExp without the flags g and y for options.headerForwardPattern: they make it depend on the header before',
     );
   }
-  return { maxRequestBytes, restricted: readRestricted(restricted), headerForwardPattern };
+  return {
+    maxRequestBytes,
+    restricted: readRestrictions(restricted, restrictedGroups),
+    headerForwardPattern,
+  };
 }
 
 /** @throws {@link TritonError} INVALID_ARG for wrong options. */
@@ -157,12 +131,6 @@ export function checkHandlerOptions(options: unknown): CheckedHandlerOptions {
   checkObject(options, 'HTTP options');
   checkKeys(options, handlerKeys, 'HTTP options');
   return readHandlerOptions(options);
-}
-
-/** Older versions of Node ignore the option without a word. */
-function canReusePort(): boolean {
-  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-  return major > 23 || (major === 23 && minor >= 1) || (major === 22 && minor >= 12);
 }
 
 /** Without one of these there is nothing to show a client, and no handshake succeeds. */
@@ -190,17 +158,18 @@ export function checkServeOptions(options: unknown): CheckedServeOptions {
   if (typeof port !== 'number' || !Number.isInteger(port) || port < 0 || port > 65535)
     throw expected('an integer from 0 to 65535', 'options.port', port);
   if (typeof host !== 'string' || host === '') throw expected('a host name or address', 'options.host', host);
-  if (typeof reusePort !== 'boolean') throw expected('true or false', 'options.reusePort', reusePort);
-  if (reusePort && !canReusePort()) {
-    throw new TritonError(
-      'UNSUPPORTED',
-      `options.reusePort needs Node 22.12 or newer; this is ${process.version}`,
-    );
-  }
   if (tls !== undefined) checkTls(tls);
   if (typeof requestTimeoutMs !== 'number' || !(requestTimeoutMs >= 1 && requestTimeoutMs < 2 ** 31))
     throw expected('milliseconds from 1 on', 'options.requestTimeoutMs', requestTimeoutMs);
   if (signal !== undefined && !(signal instanceof AbortSignal))
     throw expected('an AbortSignal', 'options.signal', signal);
-  return { ...readHandlerOptions(options), port, host, reusePort, tls, requestTimeoutMs, signal };
+  return {
+    ...readHandlerOptions(options),
+    port,
+    host,
+    reusePort: checkReusePort(reusePort),
+    tls,
+    requestTimeoutMs,
+    signal,
+  };
 }

@@ -2,10 +2,11 @@
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo, ListenOptions, Socket } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { checkKeys, checkObject, expected } from '../../argument-checks.js';
 import { TritonError } from '../../errors.js';
 import type { InferenceServer } from '../../index.js';
+import { listen } from '../service/listen.js';
 import { InferenceServer as ServerClass } from '../../server/inference-server.js';
 import type { Connection } from './connection.js';
 import { HttpHandler } from './handler.js';
@@ -128,7 +129,7 @@ export async function serveHttp(
   });
   const isAborted = (): boolean => signal?.aborted === true;
   if (isAborted()) throw cancelled(signal);
-  await listen(http, checked);
+  await listen('HTTP', http, checked);
   // To watch every answer would cost each something, and few clients leave theirs unread.
   const sweep = setInterval(() => {
     for (const connection of connections) connection.watch(checked.requestTimeoutMs);
@@ -216,26 +217,6 @@ function answerBroken(error: Error & { code?: string }, socket: Socket): void {
       socket.destroy();
     },
   );
-}
-
-function listen(http: Server, { port, host, reusePort }: CheckedServeOptions): Promise<void> {
-  return new Promise((resolve, reject) => {
-    // It stays: later errors, as of a connection that cannot be accepted, end neither the endpoint nor the process.
-    http.on('error', (cause) => {
-      reject(
-        new TritonError('UNAVAILABLE', `HTTP cannot be served on ${host}, port ${port}: ${cause.message}`, {
-          cause,
-        }),
-      );
-    });
-    // The types are those of Node 20, which does not know reusePort.
-    const where: ListenOptions & { readonly reusePort?: boolean } = {
-      port,
-      host,
-      ...(reusePort && { reusePort }),
-    };
-    http.listen(where, resolve);
-  });
 }
 
 function drain(http: Server, connections: ReadonlySet<Connection>, timeoutMs: number): Promise<void> {

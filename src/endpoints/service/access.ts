@@ -6,8 +6,8 @@ import { checkKeys, checkObject, expected } from '../../argument-checks.js';
 import { invalidArgument } from '../../errors.js';
 
 /** Groups of calls and the secret that they need. */
-export interface Restriction {
-  readonly protocols: readonly string[];
+export interface Restriction<Group extends string = string> {
+  readonly protocols: readonly Group[];
   /** Lower case. */
   readonly header: string;
   readonly value: string;
@@ -19,7 +19,10 @@ export interface Restriction {
  * @param groups - The groups that there are.
  * @throws {@link TritonError} INVALID_ARG for anything else.
  */
-export function readRestrictions(given: unknown, groups: readonly string[]): Restriction[] {
+export function readRestrictions<Group extends string>(
+  given: unknown,
+  groups: readonly Group[],
+): Restriction<Group>[] {
   if (given === undefined) return [];
   if (!Array.isArray(given)) throw expected('an array', 'options.restricted', given);
   const seen = new Set<string>();
@@ -30,9 +33,9 @@ export function readRestrictions(given: unknown, groups: readonly string[]): Res
     const { protocols, header, value }: { readonly [K in keyof Restriction]?: unknown } = one;
     if (!Array.isArray(protocols) || protocols.length === 0)
       throw expected('an array of groups of calls', `${path}.protocols`, protocols);
-    const found = protocols.map((group: unknown) => {
-      if (typeof group !== 'string' || !groups.includes(group))
-        throw expected(`one of ${groups.join(', ')}`, `${path}.protocols`, group);
+    const found = protocols.map((name: unknown) => {
+      const group = groups.find((known) => known === name);
+      if (group === undefined) throw expected(`one of ${groups.join(', ')}`, `${path}.protocols`, name);
       if (seen.has(group)) throw invalidArgument(`${path}: '${group}' is restricted twice`);
       seen.add(group);
       return group;
@@ -42,24 +45,41 @@ export function readRestrictions(given: unknown, groups: readonly string[]): Res
     // What is secret is not shown.
     if (typeof value !== 'string' || value === '')
       throw invalidArgument(`expected a text that is not empty for ${path}.value`);
+    if (/^\s|\s$|[\0-\x08\x0a-\x1f\x7f]/.test(value))
+      throw invalidArgument(
+        `${path}.value has spaces at an end or a control character, which no header brings: nobody could make the calls`,
+      );
     return { protocols: found, header: header.toLowerCase(), value };
   });
 }
 
 /** Digests have one length, so that comparing them tells nothing of the secret's. */
-function digestOf(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
+function digestOf(text: string, encoding: 'latin1' | 'utf8'): Buffer {
+  return createHash('sha256').update(text, encoding).digest();
+}
+
+/** Node gives a header's bytes as Latin-1. Some clients write UTF-8, and some Latin-1, in which not every secret can be written. */
+function encodings(secret: string): Buffer[] {
+  const utf8 = digestOf(secret, 'utf8');
+  return Array.from(secret).every((character) => character <= '\xff')
+    ? [utf8, digestOf(secret, 'latin1')]
+    : [utf8];
+}
+
+interface Secret {
+  readonly header: string;
+  readonly digests: readonly Buffer[];
 }
 
 /** See the head of this file. */
 export class GroupAccess {
-  readonly #secrets: ReadonlyMap<string, { readonly header: string; readonly digest: Buffer }>;
+  readonly #secrets: ReadonlyMap<string, Secret>;
 
   constructor(restrictions: readonly Restriction[]) {
     this.#secrets = new Map(
       restrictions.flatMap(({ protocols, header, value }) => {
-        const secret = { header, digest: digestOf(value) };
-        return protocols.map((group): [string, typeof secret] => [group, secret]);
+        const secret = { header, digests: encodings(value) };
+        return protocols.map((group): [string, Secret] => [group, secret]);
       }),
     );
   }
@@ -69,7 +89,9 @@ export class GroupAccess {
     const secret = this.#secrets.get(group);
     if (secret === undefined) return undefined;
     const given = headers[secret.header];
-    const allowed = typeof given === 'string' && timingSafeEqual(digestOf(given), secret.digest);
-    return allowed ? undefined : secret.header;
+    if (typeof given !== 'string') return secret.header;
+    const digest = digestOf(given, 'latin1');
+    const equal = secret.digests.filter((one) => timingSafeEqual(digest, one));
+    return equal.length > 0 ? undefined : secret.header;
   }
 }

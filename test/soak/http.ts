@@ -100,8 +100,7 @@ const bad: readonly (readonly [Buffer, 'answered' | 'ended' | 'cut'])[] = [
 
 const counts = { sent: 0, damaged: 0, wrong: 0 };
 const begin = performance.now();
-const isOver = (): boolean =>
-  counts.sent >= requests || performance.now() - begin > seconds * 1000;
+const isOver = (): boolean => counts.sent >= requests || performance.now() - begin > seconds * 1000;
 
 /** The status of an answer that has come as a whole. */
 function statusOf(bytes: Buffer): number | undefined {
@@ -115,7 +114,7 @@ function statusOf(bytes: Buffer): number | undefined {
 function open(): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, host, () => {
-      resolve(socket.on('error', () => undefined));
+      resolve(socket.setNoDelay().on('error', () => undefined));
     }).once('error', reject);
   });
 }

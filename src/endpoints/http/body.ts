@@ -3,6 +3,7 @@
 import type { IncomingMessage } from 'node:http';
 import { unzip } from 'node:zlib';
 import { invalidArgument, TritonError } from '../../errors.js';
+import { BodyMemory } from './body-memory.js';
 
 /** The most pieces of a body without a length. As in Triton. */
 const mostChunks = 65_536;
@@ -18,6 +19,7 @@ const nothing = Buffer.alloc(0);
 
 /** Reads the bodies of an endpoint's requests. */
 export class BodyReader {
+  readonly memory: BodyMemory = new BodyMemory();
   readonly #maxBytes: number;
   /** Bytes of bodies that have come, and wait for their rest or their answers. */
   #held = 0;
@@ -70,6 +72,12 @@ export class BodyReader {
     this.#held -= size;
   }
 
+  /** A body is gone: nobody reads it any more. */
+  giveBack(body: Buffer): void {
+    this.release(body.length);
+    this.memory.giveBack(body);
+  }
+
   /**
    * Decompresses a body; gzip and deflate are told apart by their bytes. It is held in place of the compressed one.
    */
@@ -79,7 +87,7 @@ export class BodyReader {
       unzip(body, { maxOutputLength: this.#maxBytes }, (error, plain) => {
         this.#unzips--;
         this.#waiting.shift()?.();
-        this.release(body.length);
+        this.giveBack(body);
         const why = error === null ? this.hold(plain.length, plain.length, 0) : this.#unzipError(error);
         done(why, why === undefined ? plain : nothing);
       });
@@ -157,9 +165,15 @@ class Collector {
     this.#request.on('close', () => {
       if (this.#over) return;
       this.#over = true;
-      this.#reader.release(this.#size);
-      this.#body = nothing;
+      this.#drop();
     });
+  }
+
+  #drop(): void {
+    this.#reader.release(this.#size);
+    this.#reader.memory.giveBack(this.#body);
+    this.#body = nothing;
+    this.#size = 0;
   }
 
   #add(chunk: Buffer): void {
@@ -169,9 +183,7 @@ class Collector {
     if (expected === undefined) this.#chunks++;
     const error = this.#reader.hold(size, chunk.length, this.#chunks);
     if (error !== undefined) {
-      this.#reader.release(start);
-      this.#body = nothing;
-      this.#size = 0;
+      this.#drop();
       this.#finish(error);
       return;
     }
@@ -190,8 +202,10 @@ class Collector {
     const most = this.#expected ?? this.#reader.maxBytes;
     const first = this.#expected === undefined ? firstChunks : allAtOnce;
     const room = Math.min(most, Math.max(first, size * growth));
-    const body = allocate(room, this.#align);
+    const { memory } = this.#reader;
+    const body = memory.take(room, this.#align);
     body.set(this.#body.subarray(0, this.#size));
+    memory.giveBack(this.#body);
     this.#body = body;
   }
 
@@ -205,10 +219,4 @@ class Collector {
 
 function wasRead(): TritonError {
   return new TritonError('INTERNAL', 'the body was read before: put the handler before body parsers');
-}
-
-/** Memory of its own in which byte `align` lies at a multiple of 8. */
-function allocate(size: number, align: number): Buffer {
-  const pad = (8 - (align % 8)) % 8;
-  return Buffer.allocUnsafeSlow(pad + size).subarray(pad);
 }

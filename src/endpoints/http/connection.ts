@@ -6,7 +6,7 @@ import { Client } from '../service/client.js';
 import { TritonError } from '../../errors.js';
 
 /**
- * From so many requests under way on, a connection is not read any further. Each holds about 4 KiB in Node until its answer
+ * From so many requests under way on, a connection is not read any further. Each holds about 6 KiB until its answer
  * has left, and answers leave in the order of their requests.
  */
 const mostRequests = 1024;

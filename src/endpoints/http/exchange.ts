@@ -22,9 +22,9 @@ export class Exchange {
   readonly #closing: () => boolean;
   /** Bytes of the answer that were counted. */
   #answerBytes = 0;
-  /** Who holds the request's body, and how much that is. */
+  /** The request's body, and whose it is. */
+  #body: Buffer | undefined;
   #bodies: BodyReader | undefined;
-  #bodyBytes = 0;
 
   constructor(
     request: IncomingMessage,
@@ -44,15 +44,15 @@ export class Exchange {
   }
 
   /** Its body counts until it is answered, or cannot be any more. */
-  holds(bodies: BodyReader, size: number): void {
+  holds(bodies: BodyReader, body: Buffer): void {
     this.#bodies = bodies;
-    this.#bodyBytes = size;
+    this.#body = body;
   }
 
   /** It needs no answer any more, or has one. */
   finish(): void {
-    this.#bodies?.release(this.#bodyBytes);
-    this.#bodies = undefined;
+    if (this.#body !== undefined) this.#bodies?.giveBack(this.#body);
+    this.#body = undefined;
   }
 
   /** Whether an answer would be heard, which had none before. */

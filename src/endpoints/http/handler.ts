@@ -149,7 +149,7 @@ export class HttpHandler {
         exchange.sendError(error);
         return;
       }
-      exchange.holds(this.#bodies, body.length);
+      exchange.holds(this.#bodies, body);
       try {
         this.#useBody(exchange, route, body, jsonSize);
       } catch (thrown) {

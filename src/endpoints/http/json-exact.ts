@@ -41,7 +41,7 @@ class Reader {
 
   #value(): unknown {
     this.#skip();
-    switch (this.#text[this.#at]) {
+    switch (this.#text.charAt(this.#at)) {
       case '{':
         return this.#object();
       case '[':

@@ -123,7 +123,7 @@ export async function serveHttp(
     if (connection.answering) socket.destroy();
     else answerBroken(error, socket);
   });
-  http.on('timeout', (socket) => {
+  http.on('timeout', (socket: Socket) => {
     // Nothing came or left for so long. Others than these wait for their model.
     if (socket.writableLength > 0 || handler.connectionOf(socket).idle) socket.destroy();
   });

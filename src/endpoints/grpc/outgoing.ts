@@ -9,6 +9,9 @@ import { acceptedEncodings } from './compression.js';
 import type { Answer } from './infer-response.js';
 
 const responseHeaders = { ':status': 200, 'content-type': 'application/grpc' };
+/** No client of gRPC looks at a date. */
+const messagesFollow = { waitForTrailers: true, sendDate: false };
+const nothingFollows = { endStream: true, sendDate: false };
 const okTrailers = { 'grpc-status': '0' };
 
 /** See the head of this file. Nothing is sent after {@link end} and {@link fail}. */
@@ -69,7 +72,7 @@ export class Outgoing {
     const trailers = { 'grpc-status': String(code), 'grpc-message': encodeText(message) };
     if (!stream.headersSent) {
       const more = code === status.unimplemented ? { 'grpc-accept-encoding': acceptedEncodings } : undefined;
-      stream.respond({ ...responseHeaders, ...more, ...trailers }, { endStream: true });
+      stream.respond({ ...responseHeaders, ...more, ...trailers }, nothingFollows);
       return;
     }
     this.#trailers = trailers;
@@ -90,7 +93,7 @@ export class Outgoing {
     stream.on('wantTrailers', this.#sendTrailers);
     const headers =
       compression === undefined ? responseHeaders : { ...responseHeaders, 'grpc-encoding': compression };
-    stream.respond(headers, { waitForTrailers: true });
+    stream.respond(headers, messagesFollow);
     return true;
   }
 

@@ -1,0 +1,308 @@
+/** Input that is wrong, too large or too much. Each is answered with a status, or ends its connection, and the next request works. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { deflateSync, gzipSync } from 'node:zlib';
+import type { InferenceServer } from '../../../src/index.js';
+import type { GrpcEndpoint, ServeGrpcOptions } from '../../../src/endpoints/grpc/serve.js';
+import { identity, onnx, row, serve, until, type Context } from '../../support/harness.js';
+import { endpointOf, foreign, type Foreign } from './harness.js';
+import { answerOf, ask, closed, constants, frame, framed, open, preface, session, socketOf } from './raw.js';
+
+const fields = {
+  model_name: 'm',
+  inputs: [{ name: 'x', datatype: 'FP32', shape: [1, 16] }],
+  raw_input_contents: [Buffer.from(row().buffer)],
+};
+const streamPath = '/inference.GRPCInferenceService/ModelStreamInfer';
+
+interface Setup {
+  readonly server: InferenceServer;
+  readonly endpoint: GrpcEndpoint;
+  readonly client: Foreign;
+  readonly good: Buffer;
+  /** The next request works. */
+  readonly works: () => Promise<void>;
+}
+
+async function setup(t: Context, options: ServeGrpcOptions = {}): Promise<Setup> {
+  const server = await serve(t, { m: onnx(), slow: identity({ delayMs: 60_000, batching: false }) });
+  const endpoint = await endpointOf(t, server, options);
+  const client = await foreign(t, endpoint);
+  const good = client.messages.write('inference.ModelInferRequest', fields);
+  const works = async (): Promise<void> => {
+    const answer = await client.call('ModelInfer', fields);
+    assert.equal((answer['outputs'] as unknown[]).length, 1);
+  };
+  return { server, endpoint, client, good, works };
+}
+
+test('statuses of what is no call', async (t) => {
+  const { endpoint, good, works } = await setup(t);
+  const raw = session(t, endpoint);
+  const body = framed(good);
+  const expected: readonly [Record<string, string>, number, number | undefined][] = [
+    [{ 'content-type': 'text/plain' }, 415, undefined],
+    [{ 'content-type': 'application/grpc+json' }, 415, undefined],
+    [{ 'content-type': 'application/grpc-web' }, 415, undefined],
+    [{ ':method': 'PUT' }, 405, undefined],
+    [{ ':path': '/' }, 200, 12],
+    [{ ':path': `/${'x'.repeat(8000)}` }, 200, 12],
+    [{ ':path': '/inference.GRPCInferenceService/modelinfer' }, 200, 12],
+    [{ 'grpc-encoding': 'br' }, 200, 12],
+    [{ 'grpc-timeout': '1' }, 200, 13],
+    [{ 'grpc-timeout': '123456789S' }, 200, 13],
+    [{ 'content-type': 'application/grpc+proto' }, 200, 0],
+    [{ 'content-type': 'application/grpc; charset=utf-8' }, 200, 0],
+    [{ 'grpc-encoding': 'identity', 'grpc-timeout': '99999999H' }, 200, 0],
+  ];
+  for (const [headers, http, status] of expected) {
+    const answer = await ask(raw, body, headers);
+    assert.deepEqual([answer.http, answer.status], [http, status], JSON.stringify(headers).slice(0, 100));
+  }
+  assert.equal(
+    (await ask(raw, body, { 'grpc-encoding': 'br' })).headers['grpc-accept-encoding'],
+    'identity,deflate,gzip',
+  );
+  await works();
+});
+
+test('messages that are none', async (t) => {
+  const { endpoint, good, works } = await setup(t);
+  const raw = session(t, endpoint);
+  const expected: readonly [Uint8Array, number][] = [
+    [Buffer.alloc(0), 12],
+    [Buffer.concat([framed(good), framed(good)]), 12],
+    [Buffer.concat([framed(good), Buffer.from([0])]), 13],
+    [Buffer.alloc(3), 13],
+    [framed(good, 0, good.length + 1), 13],
+    [framed(good, 0, good.length - 1), 13],
+    [framed(good, 2), 13],
+    [framed(good, 1), 13],
+    [framed(Buffer.alloc(0)), 5],
+    [framed(good.subarray(0, -1)), 13],
+    [framed(Buffer.from([0x0a])), 13],
+    [framed(Buffer.from([0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f])), 13],
+    [framed(Buffer.alloc(12, 0xff)), 13],
+    [framed(Buffer.from([0x0a, 2, 0xc3, 0x28])), 13],
+    [framed(Buffer.from([0x0b, 0x0c])), 13],
+    [framed(Buffer.from([0x00, 0x00])), 13],
+    [framed(Buffer.from([0x08, 0x01])), 13],
+  ];
+  for (const [body, status] of expected) {
+    const answer = await ask(raw, body);
+    assert.equal(answer.status, status, `${Buffer.from(body).toString('hex').slice(0, 60)}: ${answer.text}`);
+  }
+  await works();
+});
+
+test('messages byte by byte, and many in one piece', async (t) => {
+  const { endpoint, good, client, works } = await setup(t);
+  const raw = session(t, endpoint);
+  const stream = open(raw);
+  const answer = answerOf(stream);
+  for (const byte of framed(good)) {
+    stream.write(Buffer.from([byte]));
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  stream.end();
+  assert.equal((await answer).status, 0);
+  const many = Buffer.concat(Array.from({ length: 1000 }, () => framed(good)));
+  const answers = await ask(raw, many, { ':path': streamPath });
+  assert.equal(answers.status, 0);
+  let count = 0;
+  for (let at = 0; at < answers.body.length; at += 5 + answers.body.readUInt32BE(at + 1)) count++;
+  assert.equal(count, 1000);
+  const empty = await ask(raw, Buffer.alloc(5 * 2000), { ':path': streamPath });
+  assert.equal(empty.status, 0);
+  const broken = await ask(raw, Buffer.concat([framed(good), framed(Buffer.from([7]))]), {
+    ':path': streamPath,
+  });
+  assert.equal(broken.status, 13);
+  assert.ok(client.messages.root.lookup('inference.ModelInferRequest') !== null);
+  await works();
+});
+
+test('compressed messages, and bombs', async (t) => {
+  const { endpoint, good, works } = await setup(t, { maxRequestBytes: 1 << 20 });
+  const raw = session(t, endpoint);
+  const gzip = { 'grpc-encoding': 'gzip' };
+  const statusOf = async (body: Uint8Array, headers: Record<string, string>): Promise<number | undefined> =>
+    (await ask(raw, body, headers)).status;
+  assert.equal(await statusOf(framed(gzipSync(good), 1), gzip), 0);
+  assert.equal(await statusOf(framed(deflateSync(good), 1), { 'grpc-encoding': 'deflate' }), 0);
+  assert.equal(await statusOf(framed(good, 0), gzip), 0);
+  assert.equal(await statusOf(framed(gzipSync(good).subarray(0, -9), 1), gzip), 13);
+  assert.equal(await statusOf(framed(good, 1), gzip), 13);
+  assert.equal(await statusOf(framed(gzipSync(Buffer.alloc(64 << 20)), 1), gzip), 8);
+  const messages = [framed(gzipSync(good), 1), framed(good), framed(gzipSync(good), 1), framed(good)];
+  const answer = await ask(raw, Buffer.concat(messages), { ...gzip, ':path': streamPath });
+  assert.equal(answer.status, 0);
+  assert.equal(answer.body.filter((_, i, body) => body.subarray(i, i + 4).toString() === 'FP32').length, 4);
+  await works();
+});
+
+test('answers are compressed for those who take it', async (t) => {
+  const { endpoint, good } = await setup(t, { responseCompression: 'high' });
+  const raw = session(t, endpoint);
+  const plain = await ask(raw, framed(good));
+  assert.equal(plain.body[0], 0);
+  const zipped = await ask(raw, framed(good), { 'grpc-accept-encoding': 'identity, gzip' });
+  assert.equal(zipped.headers['grpc-encoding'], 'gzip');
+  assert.equal(zipped.body[0], 1);
+  const { gunzipSync } = await import('node:zlib');
+  assert.ok(gunzipSync(zipped.body.subarray(5)).equals(plain.body.subarray(5)));
+  const many = Buffer.concat([framed(good), framed(good)]);
+  const stream = await ask(raw, many, { ':path': streamPath, 'grpc-accept-encoding': 'deflate' });
+  assert.equal(stream.status, 0);
+  assert.equal(stream.headers['grpc-encoding'], 'deflate');
+});
+
+test('limits of a message and of all together', async (t) => {
+  const { endpoint, good, client, works } = await setup(t, {
+    maxRequestBytes: 100_000,
+    maxHeldBytes: 150_000,
+  });
+  const raw = session(t, endpoint);
+  const large = await ask(raw, framed(Buffer.alloc(100_001)));
+  assert.equal(large.status, 8);
+  assert.match(large.text, /100001.*maxRequestBytes/);
+  // A size alone gets no memory.
+  const begun = Array.from({ length: 50 }, () => open(raw));
+  for (const stream of begun) stream.write(framed(Buffer.alloc(0), 0, 100_000));
+  await works();
+  // Bytes do.
+  for (const stream of begun.slice(0, 2)) stream.write(Buffer.alloc(99_000));
+  const refused = answerOf(begun[1] ?? open(raw));
+  assert.equal((await refused).status, 14);
+  assert.match((await refused).text, /maxHeldBytes/);
+  for (const stream of begun) stream.close(constants.NGHTTP2_CANCEL);
+  await until(() => begun.every((stream) => stream.destroyed));
+  await ask(raw, framed(good));
+  assert.equal((await ask(raw, framed(Buffer.alloc(99_000)))).status, 13);
+  assert.ok(client.messages.root.lookup('inference.ModelInferRequest') !== null);
+  await works();
+});
+
+const pending = (server: InferenceServer): number =>
+  Number(/^nv_inference_pending_request_count\{model="slow"[^}]*\} (\d+)$/m.exec(server.metrics())?.[1] ?? 0);
+
+test('a reset, a cut connection and a deadline cancel the request', async (t) => {
+  const { endpoint, client, server, works } = await setup(t);
+  const slow = framed(
+    client.messages.write('inference.ModelInferRequest', { ...fields, model_name: 'slow' }),
+  );
+  const first = open(session(t, endpoint));
+  first.write(slow); // It runs, and the others wait.
+  await until(() => (server.statistics('slow')[0] === undefined ? false : true));
+  const raw = session(t, endpoint);
+  const reset = open(raw);
+  reset.end(slow);
+  const late = open(raw, { 'grpc-timeout': '200m' });
+  late.end(slow);
+  const answer = answerOf(late);
+  await until(() => pending(server) >= 2);
+  reset.close(constants.NGHTTP2_CANCEL);
+  const { status, text } = await answer;
+  assert.equal(status, 4);
+  assert.match(text, /200 ms/);
+  await until(() => pending(server) === 0);
+  const cut = session(t, endpoint);
+  open(cut).end(slow);
+  open(cut).end(slow);
+  await until(() => pending(server) === 2);
+  cut.destroy();
+  await until(() => pending(server) === 0);
+  // A deadline that has passed before it could run.
+  const none = await ask(raw, slow, { 'grpc-timeout': '1n' });
+  assert.equal(none.status, 4);
+  await until(() => pending(server) === 0);
+  await works();
+});
+
+test('slow requests and answers that nobody takes end', async (t) => {
+  const { endpoint, good, works } = await setup(t, { requestTimeoutMs: 400 });
+  const raw = session(t, endpoint);
+  const silent = open(raw);
+  const half = open(raw);
+  half.write(framed(good).subarray(0, 20));
+  const idleStream = open(raw, { ':path': streamPath });
+  assert.equal((await answerOf(silent)).status, 4);
+  assert.equal((await answerOf(half)).status, 4);
+  // A stream may wait for its first message.
+  idleStream.end(framed(good));
+  assert.equal((await answerOf(idleStream)).status, 0);
+  // Bytes that are no HTTP/2, and none at all.
+  const mute = socketOf(t, endpoint);
+  const http1 = socketOf(t, endpoint);
+  http1.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+  await closed(http1);
+  await closed(mute);
+  await works();
+});
+
+test('resets without end, pings without end, broken frames', async (t) => {
+  const { endpoint, works } = await setup(t);
+  const headers = Buffer.concat(
+    [
+      [':method', 'POST'],
+      [':scheme', 'http'],
+      [':path', '/inference.GRPCInferenceService/ModelInfer'],
+      [':authority', 'x'],
+      ['content-type', 'application/grpc'],
+    ].map(([name = '', value = '']) =>
+      Buffer.concat([
+        Buffer.from([0, name.length]),
+        Buffer.from(name),
+        Buffer.from([value.length]),
+        Buffer.from(value),
+      ]),
+    ),
+  );
+  const storm = socketOf(t, endpoint);
+  storm.write(preface);
+  const pair = (id: number): Buffer =>
+    Buffer.concat([frame(1, 4, id, headers), frame(3, 0, id, Buffer.from([0, 0, 0, 8]))]);
+  for (let i = 0; i < 20_000 && !storm.destroyed; i += 100) {
+    storm.write(Buffer.concat(Array.from({ length: 100 }, (_, k) => pair(2 * (i + k) + 1))));
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  await closed(storm);
+  const pings = socketOf(t, endpoint);
+  pings.write(preface);
+  for (let i = 0; i < 10; i++) pings.write(frame(6, 0, 0, Buffer.alloc(8)));
+  await closed(pings);
+  for (const wrong of [
+    frame(0, 0, 1, Buffer.alloc(4)), // data of no call
+    frame(1, 4, 2, headers), // an even stream
+    frame(1, 4, 1, Buffer.alloc(20, 0xff)), // no headers
+    frame(9, 0, 1, headers), // a continuation of nothing
+    Buffer.concat([frame(4, 0, 0, Buffer.alloc(5))]), // settings of a wrong size
+    frame(8, 0, 0, Buffer.alloc(4)), // a window of 0
+    Buffer.concat([Buffer.from([0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 1]), Buffer.alloc(100)]), // a huge frame
+  ]) {
+    const socket = socketOf(t, endpoint);
+    socket.write(Buffer.concat([preface, wrong]));
+    await closed(socket);
+  }
+  const huge = await ask(session(t, endpoint), Buffer.alloc(0), { 'x-huge': 'a'.repeat(20_000) }).catch(
+    () => undefined,
+  );
+  assert.notEqual(huge?.status, 0);
+  await works();
+});
+
+test('more calls than a connection may have wait; answers that are not read are bounded', async (t) => {
+  const { endpoint, client, works, server } = await setup(t, { maxConcurrentStreams: 4 });
+  const raw = session(t, endpoint);
+  const slow = framed(
+    client.messages.write('inference.ModelInferRequest', { ...fields, model_name: 'slow' }),
+  );
+  const calls = Array.from({ length: 12 }, () => open(raw));
+  for (const call of calls) call.end(slow);
+  await until(() => pending(server) === 3);
+  const answers = calls.map(answerOf);
+  raw.destroy();
+  await Promise.all(answers);
+  await works();
+});

@@ -1,0 +1,144 @@
+/** Clients that make mistakes: calls of `node:http2` with bytes of the test's own, and sockets that frames are written to. */
+
+import {
+  connect as connectHttp2,
+  constants,
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+} from 'node:http2';
+import { connect, type Socket } from 'node:net';
+import type { GrpcEndpoint } from '../../../src/endpoints/grpc/serve.js';
+import type { Context } from '../../support/harness.js';
+
+/** What came of a call. */
+export interface RawAnswer {
+  /** The status of HTTP. */
+  readonly http: number | undefined;
+  /** The status of gRPC, of trailers or of headers alone. */
+  readonly status: number | undefined;
+  readonly text: string;
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly body: Buffer;
+}
+
+/** A message with a prefix. */
+export function framed(message: Uint8Array, flag = 0, size: number = message.length): Buffer {
+  const prefix = Buffer.alloc(5);
+  prefix[0] = flag;
+  prefix.writeUInt32BE(size, 1);
+  return Buffer.concat([prefix, message]);
+}
+
+/** A connection, which is closed after the test. */
+export function session(t: Context, { address }: GrpcEndpoint): ClientHttp2Session {
+  const made = connectHttp2(`http://${address.host}:${address.port}`);
+  made.on('error', () => undefined);
+  t.after(() => {
+    made.destroy();
+    return Promise.resolve();
+  });
+  return made;
+}
+
+const infer = '/inference.GRPCInferenceService/ModelInfer';
+
+/** Begins a call. */
+export function open(
+  client: ClientHttp2Session,
+  headers: Record<string, string | string[]> = {},
+): ClientHttp2Stream {
+  const stream = client.request({
+    ':method': 'POST',
+    ':path': infer,
+    'content-type': 'application/grpc',
+    te: 'trailers',
+    ...headers,
+  });
+  stream.on('error', () => undefined);
+  return stream;
+}
+
+/** What a call is answered with. */
+export function answerOf(stream: ClientHttp2Stream): Promise<RawAnswer> {
+  return new Promise((resolve) => {
+    let headers: Record<string, unknown> = {};
+    let trailers: Record<string, unknown> = {};
+    const chunks: Buffer[] = [];
+    stream.on('response', (given) => {
+      headers = given;
+    });
+    stream.on('trailers', (given) => {
+      trailers = given;
+    });
+    stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+    stream.on('close', () => {
+      const all = { ...headers, ...trailers };
+      const status = all['grpc-status'];
+      resolve({
+        http: typeof headers[':status'] === 'number' ? headers[':status'] : undefined,
+        status: status === undefined ? undefined : Number(status),
+        text: decodeURIComponent(String(all['grpc-message'] ?? '')),
+        headers,
+        body: Buffer.concat(chunks),
+      });
+    });
+  });
+}
+
+/** Makes a call with these bytes. */
+export function ask(
+  client: ClientHttp2Session,
+  body: Uint8Array,
+  headers: Record<string, string | string[]> = {},
+): Promise<RawAnswer> {
+  const stream = open(client, headers);
+  const answer = answerOf(stream);
+  stream.end(body);
+  return answer;
+}
+
+/** A socket that bytes are written to as they are. */
+export function socketOf(t: Context, { address }: GrpcEndpoint): Socket {
+  const socket = connect(address.port, address.host);
+  socket.on('error', () => undefined);
+  socket.resume();
+  t.after(() => {
+    socket.destroy();
+    return Promise.resolve();
+  });
+  return socket;
+}
+
+/** Resolves when a socket has ended. */
+export function closed(socket: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    if (socket.destroyed) resolve();
+    else
+      socket.once('close', () => {
+        resolve();
+      });
+  });
+}
+
+/** A frame of HTTP/2. */
+export function frame(
+  type: number,
+  flags: number,
+  stream: number,
+  payload: Uint8Array = Buffer.alloc(0),
+): Buffer {
+  const bytes = Buffer.alloc(9);
+  bytes.writeUIntBE(payload.length, 0, 3);
+  bytes[3] = type;
+  bytes[4] = flags;
+  bytes.writeUInt32BE(stream, 5);
+  return Buffer.concat([bytes, payload]);
+}
+
+/** What every connection begins with. */
+export const preface: Buffer = Buffer.concat([
+  Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'),
+  frame(4, 0, 0),
+]);
+
+export { constants };

@@ -10,6 +10,13 @@ const prefaceMs = 60_000;
 /** The bytes of all streams of a connection that may come before they are acknowledged. */
 const connectionWindow = 8 << 20;
 
+/**
+ * How many calls a client may cancel at once, and a second after that: CVE-2023-44487. nghttp2 has a limit that is a little
+ * higher, but leaves the connection open, on which nothing happens any more.
+ */
+const mostResets = 900;
+const resetsPerSecond = 30;
+
 /** See the head of this file. */
 export class Connection {
   readonly #session: Http2Session;
@@ -20,6 +27,9 @@ export class Connection {
   #pings = 0;
   #lastPing = -Infinity;
   #strikes = 0;
+  #resets = 0;
+  #calmed = false;
+  #lastReset = 0;
   #keepalive: NodeJS.Timeout;
   #pong: NodeJS.Timeout | undefined;
   #age: NodeJS.Timeout | undefined;
@@ -55,6 +65,14 @@ export class Connection {
   /** It has ended. */
   ended(): void {
     this.#calls--;
+  }
+
+  /** The client has cancelled a call. */
+  cancelled(): void {
+    const now = performance.now();
+    this.#resets = Math.max(0, this.#resets - ((now - this.#lastReset) / 1000) * resetsPerSecond);
+    this.#lastReset = now;
+    if (++this.#resets > mostResets) this.#calm('too_many_resets');
   }
 
   /** Bytes of a call came. */
@@ -112,11 +130,19 @@ export class Connection {
     const isEarly = now - this.#lastPing < least;
     this.#lastPing = now;
     if (!isEarly || maxPingStrikes === 0 || ++this.#strikes <= maxPingStrikes) return;
-    this.#session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM, 0, Buffer.from('too_many_pings'));
-    setImmediate(() => {
-      this.#session.destroy();
-    });
+    this.#calm('too_many_pings');
   };
+
+  /** Ends it, and tells the client why. */
+  #calm(why: string): void {
+    const session = this.#session;
+    if (session.destroyed || this.#calmed) return;
+    this.#calmed = true;
+    session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM, 0, Buffer.from(why));
+    setImmediate(() => {
+      session.destroy();
+    });
+  }
 
   readonly #onAge = (): void => {
     this.drain();

@@ -40,6 +40,7 @@ export interface RpcShared {
 export interface Traffic {
   began(): void;
   ended(): void;
+  cancelled(): void;
   received(): void;
   sent(): void;
 }
@@ -73,6 +74,8 @@ export class Rpc {
   #inputEnded = false;
   #finished = false;
   #closed = false;
+  /** Whether it was this side that reset the stream. */
+  #aborted = false;
   #paused = false;
   /** The tick in which it moved last. */
   #since: number;
@@ -169,6 +172,7 @@ export class Rpc {
 
   /** Ends it at once, without a status. */
   abort(): void {
+    this.#aborted = true;
     this.#outgoing.abort();
   }
 
@@ -288,6 +292,7 @@ export class Rpc {
   readonly #onClose = (): void => {
     this.#closed = true;
     this.#traffic.ended();
+    if (this.#stream.rstCode !== constants.NGHTTP2_NO_ERROR && !this.#aborted) this.#traffic.cancelled();
     this.#shared.calls.delete(this);
     this.#reader.drop();
     this.#shared.budget.give(this.#held);

@@ -5,7 +5,6 @@ import {
   createServer,
   type Http2Server,
   type IncomingHttpHeaders,
-  type Http2Session,
   type ServerHttp2Stream,
 } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
@@ -159,7 +158,7 @@ function listen(http: Http2Server, { port, host }: CheckedGrpcOptions): Promise<
 class Connections {
   readonly #options: CheckedGrpcOptions;
   readonly #handler: GrpcHandler;
-  readonly #bySession: Map<Http2Session, Connection> = new Map();
+  readonly #all: Set<Connection> = new Set();
   /** Those in their TLS handshake, too. */
   readonly #sockets: Set<Socket> = new Set();
 
@@ -174,13 +173,14 @@ class Connections {
       socket.once('close', () => this.#sockets.delete(socket));
     });
     http.on('session', (session) => {
-      this.#bySession.set(session, new Connection(session, this.#options));
-      session.once('close', () => this.#bySession.delete(session));
-    });
-    http.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
-      const { session } = stream;
-      const connection = session === undefined ? undefined : this.#bySession.get(session);
-      if (connection !== undefined) this.#handler.handle(stream, headers, connection);
+      const connection = new Connection(session, this.#options);
+      this.#all.add(connection);
+      session.once('close', () => this.#all.delete(connection));
+      session.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
+        // Whoever cancels at once is too early for its 'close'.
+        if (stream.destroyed) connection.cancelled();
+        else this.#handler.handle(stream, headers, connection);
+      });
     });
     const { shared } = this.#handler;
     const clock = setInterval(() => {
@@ -194,11 +194,11 @@ class Connections {
 
   /** Each ends with its last call. Those that never said a word end now. */
   drain(): void {
-    for (const connection of this.#bySession.values()) connection.drain();
+    for (const connection of this.#all) connection.drain();
   }
 
   destroy(): void {
-    for (const connection of this.#bySession.values()) connection.destroy();
+    for (const connection of this.#all) connection.destroy();
     for (const socket of this.#sockets) socket.destroy();
   }
 }

@@ -2,6 +2,7 @@
 
 import { lazy } from '../../lazy.js';
 import type { InferenceServer } from '../../server/inference-server.js';
+import { grpcOptions } from './grpc-settings.js';
 import type { Log } from './log.js';
 import type { ServeSettings } from './settings.js';
 
@@ -13,12 +14,14 @@ export interface Endpoint {
 /** Starts an endpoint, and says where it listens; undefined where it is not to be served. */
 type Starter = (server: InferenceServer, settings: ServeSettings, log: Log) => Promise<Endpoint | undefined>;
 
+const grpcModule = lazy(() => import('../../endpoints/grpc/serve.js'));
 const httpModule = lazy(() => import('../../endpoints/http/serve.js'));
 const metricsModule = lazy(() => import('../../metrics/serve.js'));
 
 /** Begins to import what the endpoints need, which takes a while, in which models are loaded. */
-export function prepareEndpoints({ http, metrics }: ServeSettings): void {
+export function prepareEndpoints({ grpc, http, metrics }: ServeSettings): void {
   const nothing = (): void => undefined; // It is told of where it is used.
+  if (grpc !== undefined) grpcModule().catch(nothing);
   if (http !== undefined) httpModule().catch(nothing);
   if (metrics !== undefined) metricsModule().catch(nothing);
 }
@@ -35,17 +38,16 @@ async function startHttp(
   return { close: (timeoutMs) => endpoint.close({ timeoutMs }) };
 }
 
-/** There is no gRPC endpoint yet: this is the place to start it. Nobody is to wait for it in vain. */
-function startGrpc(
-  _server: InferenceServer,
+async function startGrpc(
+  server: InferenceServer,
   { grpc }: ServeSettings,
   log: Log,
 ): Promise<Endpoint | undefined> {
-  if (grpc !== undefined) {
-    const where = place({ host: grpc.host, port: grpc.port });
-    log.warning(`gRPC is not served at ${where}: it is not supported yet (--allow-grpc=false says so, too)`);
-  }
-  return Promise.resolve(undefined);
+  if (grpc === undefined) return undefined;
+  const { serveGrpc } = await grpcModule();
+  const endpoint = await serveGrpc(server, await grpcOptions(grpc));
+  log.info(`Started GRPCInferenceService at ${place(endpoint.address)}`);
+  return { close: (timeoutMs) => endpoint.close({ timeoutMs }) };
 }
 
 async function startMetrics(

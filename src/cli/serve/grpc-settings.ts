@@ -1,28 +1,18 @@
 /** What the flags set of the gRPC endpoint. */
 
+import { readFile } from 'node:fs/promises';
+import { checkGrpcOptions } from '../../endpoints/grpc/options.js';
+import { grpcRestrictedGroups } from '../../endpoints/grpc/methods.js';
+import type { ServeGrpcOptions } from '../../endpoints/grpc/serve.js';
 import { invalidArgument } from '../../errors.js';
 import type { FlagValues } from './parse-flags.js';
-import { readPattern, readRestricted, type RestrictedApis } from './restricted.js';
+import { readPattern, readRestricted } from './restricted.js';
 
-/** See the head of this file. Files are named, not read. */
+/** See the head of this file. */
 export interface GrpcSettings {
-  readonly host: string;
-  readonly port: number;
-  readonly reusePort: boolean;
-  readonly restricted: readonly RestrictedApis[];
-  readonly headerForwardPattern: RegExp | undefined;
-  readonly compression: 'none' | 'low' | 'medium' | 'high';
+  readonly options: ServeGrpcOptions;
+  /** Files of certificate, key, and of who signs clients' certificates; undefined: no TLS. */
   readonly tls: { readonly cert: string; readonly key: string; readonly ca: string | undefined } | undefined;
-  readonly keepAlive: {
-    readonly timeMs: number;
-    readonly timeoutMs: number;
-    readonly permitWithoutCalls: boolean;
-    readonly maxPingsWithoutData: number;
-    readonly minPingIntervalMs: number;
-    readonly maxPingStrikes: number;
-  };
-  readonly maxConnectionAgeMs: number | undefined;
-  readonly maxConnectionAgeGraceMs: number | undefined;
 }
 
 function tlsFiles(values: FlagValues): GrpcSettings['tls'] {
@@ -44,25 +34,57 @@ const levels = ['none', 'low', 'medium', 'high'] as const;
 
 /** @throws {@link TritonError} INVALID_ARG for values that do not fit together. */
 export function grpcSettings(values: FlagValues): GrpcSettings | undefined {
-  const settings: GrpcSettings = {
-    host: values.text('grpc-address') ?? '',
+  const options: ServeGrpcOptions = {
+    host: values.text('grpc-address'),
     port: values.integer('grpc-port'),
     reusePort: values.boolean('reuse-grpc-port'),
-    restricted: readRestricted('grpc-restricted-protocol', values, 'triton-grpc-protocol-'),
+    restricted: readRestricted(
+      'grpc-restricted-protocol',
+      values,
+      grpcRestrictedGroups,
+      'triton-grpc-protocol-',
+    ),
     headerForwardPattern: readPattern('grpc-header-forward-pattern', values),
-    compression:
-      levels.find((level) => level === values.text('grpc-infer-response-compression-level')) ?? 'none',
-    tls: tlsFiles(values),
-    keepAlive: {
-      timeMs: values.integer('grpc-keepalive-time'),
-      timeoutMs: values.integer('grpc-keepalive-timeout'),
-      permitWithoutCalls: values.boolean('grpc-keepalive-permit-without-calls'),
-      maxPingsWithoutData: values.integer('grpc-http2-max-pings-without-data'),
-      minPingIntervalMs: values.integer('grpc-http2-min-recv-ping-interval-without-data'),
-      maxPingStrikes: values.integer('grpc-http2-max-ping-strikes'),
-    },
-    maxConnectionAgeMs: values.givenInteger('grpc-max-connection-age'),
+    responseCompression: levels.find(
+      (level) => level === values.text('grpc-infer-response-compression-level'),
+    ),
+    keepaliveTimeMs: values.integer('grpc-keepalive-time'),
+    keepaliveTimeoutMs: values.integer('grpc-keepalive-timeout'),
+    keepalivePermitWithoutCalls: values.boolean('grpc-keepalive-permit-without-calls'),
+    maxPingsWithoutData: values.integer('grpc-http2-max-pings-without-data'),
+    minPingIntervalWithoutDataMs: values.integer('grpc-http2-min-recv-ping-interval-without-data'),
+    maxPingStrikes: values.integer('grpc-http2-max-ping-strikes'),
+    // As in gRPC, 0 sets no limit.
+    maxConnectionAgeMs: values.givenInteger('grpc-max-connection-age') || undefined,
     maxConnectionAgeGraceMs: values.givenInteger('grpc-max-connection-age-grace'),
   };
-  return values.boolean('allow-grpc') ? settings : undefined;
+  const tls = tlsFiles(values);
+  if (!values.boolean('allow-grpc')) return undefined;
+  // What is wrong with it is said before models are loaded.
+  checkGrpcOptions(options);
+  return { options, tls };
+}
+
+async function read(file: string): Promise<Buffer> {
+  try {
+    return await readFile(file);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw invalidArgument(`cannot read '${file}': ${why}`, { cause });
+  }
+}
+
+/**
+ * The options with the content of the files that they name.
+ *
+ * @throws {@link TritonError} INVALID_ARG for a file that cannot be read.
+ */
+export async function grpcOptions({ options, tls }: GrpcSettings): Promise<ServeGrpcOptions> {
+  if (tls === undefined) return options;
+  const [cert, key] = await Promise.all([read(tls.cert), read(tls.key)]);
+  const ca = tls.ca === undefined ? undefined : await read(tls.ca);
+  return {
+    ...options,
+    tls: { cert, key, ...(ca !== undefined && { ca, requestCert: true, rejectUnauthorized: true }) },
+  };
 }

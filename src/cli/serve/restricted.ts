@@ -1,12 +1,11 @@
 /** Flags that HTTP and gRPC have both: restricted calls, forwarded headers. */
 
 import { invalidArgument } from '../../errors.js';
-import { restrictedGroups, type RestrictedGroup } from '../../endpoints/http/routes.js';
 import type { FlagValues } from './parse-flags.js';
 
 /** Calls that need a header with a secret. */
-export interface RestrictedApis {
-  readonly protocols: readonly RestrictedGroup[];
+export interface RestrictedApis<Group extends string> {
+  readonly protocols: readonly Group[];
   readonly header: string;
   readonly value: string;
 }
@@ -14,20 +13,26 @@ export interface RestrictedApis {
 /**
  * Reads `<apis>:<key>=<value>`, each time that it is given.
  *
+ * @param groups - The groups of calls that there are.
  * @param prefix - What comes before the key in the header's name.
  * @throws {@link TritonError} INVALID_ARG for another form, an unknown group, or one that is given twice. The secret is not
  *   shown.
  */
-export function readRestricted(flag: string, values: FlagValues, prefix = ''): RestrictedApis[] {
+export function readRestricted<Group extends string>(
+  flag: string,
+  values: FlagValues,
+  groups: readonly Group[],
+  prefix = '',
+): RestrictedApis<Group>[] {
   const seen = new Set<string>();
   return values.list(flag).map((text) => {
     const [, apis = '', key = '', value = ''] = /^([^:]*):([^=]*)=(.*)$/.exec(text) ?? [];
     if (value === '' || !/^[!#$%&'*+.^_`|~0-9a-z-]+$/i.test(key))
       throw invalidArgument(`expected <apis>:<key>=<value> for --${flag}, where <key> is a header's name`);
     const protocols = apis.split(',').map((name) => {
-      const group = restrictedGroups.find((known) => known === name.trim());
+      const group = groups.find((known) => known === name.trim());
       if (group === undefined)
-        throw invalidArgument(`--${flag}: expected ${restrictedGroups.join(', ')} but received '${name}'`);
+        throw invalidArgument(`--${flag}: expected ${groups.join(', ')} but received '${name}'`);
       if (seen.has(group)) throw invalidArgument(`--${flag}: '${group}' is restricted twice`);
       seen.add(group);
       return group;

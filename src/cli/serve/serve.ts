@@ -158,8 +158,8 @@ export async function serve(args: readonly string[]): Promise<number> {
     console.log((await import('./help.js')).helpText());
     return 0;
   }
-  if (settings.http === undefined && settings.metrics === undefined) {
-    console.error('tritonts serve: nothing is to be served: neither HTTP nor metrics');
+  if (settings.http === undefined && settings.grpc === undefined && settings.metrics === undefined) {
+    console.error('tritonts serve: nothing is to be served: neither HTTP nor gRPC nor metrics');
     return 2;
   }
   let log: Log;

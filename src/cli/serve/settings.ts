@@ -2,6 +2,7 @@
 
 import { invalidArgument } from '../../errors.js';
 import { checkServeOptions } from '../../endpoints/http/options.js';
+import { restrictedGroups } from '../../endpoints/http/routes.js';
 import type { ServeHttpOptions } from '../../endpoints/http/serve.js';
 import type { MetricsConfig } from '../../metrics/metrics-config.js';
 import type { ServeMetricsOptions } from '../../metrics/serve.js';
@@ -9,7 +10,7 @@ import type { BackendConfig, ServerOptions } from '../../options.js';
 import { grpcSettings, type GrpcSettings } from './grpc-settings.js';
 import type { LogSettings } from './log.js';
 import type { FlagValues } from './parse-flags.js';
-import { readPattern, readRestricted, type RestrictedApis } from './restricted.js';
+import { readPattern, readRestricted } from './restricted.js';
 
 /** See the head of this file. */
 export interface ServeSettings {
@@ -150,7 +151,7 @@ function serverOptions(values: FlagValues, ignored: string[]): ServerOptions {
 }
 
 function httpOptions(values: FlagValues): ServeHttpOptions | undefined {
-  const restricted: readonly RestrictedApis[] = readRestricted('http-restricted-api', values);
+  const restricted = readRestricted('http-restricted-api', values, restrictedGroups);
   const headerForwardPattern = readPattern('http-header-forward-pattern', values);
   if (!values.boolean('allow-http')) return undefined;
   const options = {

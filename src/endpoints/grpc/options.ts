@@ -5,6 +5,7 @@ import type { TlsOptions } from 'node:tls';
 import { checkKeys, checkObject, expected } from '../../argument-checks.js';
 import { invalidArgument } from '../../errors.js';
 import { readRestrictions } from '../service/access.js';
+import { checkReusePort } from '../service/listen.js';
 import type { Restriction } from '../service/access.js';
 import type { CompressionLevel } from './compression.js';
 import { grpcRestrictedGroups, type GrpcRestrictedGroup } from './methods.js';
@@ -38,6 +39,11 @@ export interface ServeGrpcOptions {
   readonly port?: number | undefined;
   /** On which address (default 127.0.0.1, which other machines do not reach). Triton: `--grpc-address`. */
   readonly host?: string | undefined;
+  /**
+   * Whether other processes may listen on the same port, among which the system shares connections (default false). Needs
+   * Node 22.12 or newer, and Linux or BSD. Triton: `--reuse-grpc-port`.
+   */
+  readonly reusePort?: boolean | undefined;
   /**
    * Certificate, key and whatever else `tls.createServer` takes (default: no TLS). With `ca` and `requestCert: true` clients
    * need certificates, too. Triton: `--grpc-use-ssl`, `--grpc-use-ssl-mutual`, `--grpc-server-cert`, `--grpc-server-key`,
@@ -109,6 +115,7 @@ export interface ServeGrpcOptions {
 export interface CheckedGrpcOptions {
   readonly port: number;
   readonly host: string;
+  readonly reusePort: boolean;
   readonly tls: SecureServerOptions | undefined;
   readonly maxRequestBytes: number;
   readonly maxHeldBytes: number;
@@ -137,6 +144,7 @@ const keys = [
     'host',
     'tls',
     'maxRequestBytes',
+    'reusePort',
     'maxHeldBytes',
     'requestTimeoutMs',
     'maxConcurrentStreams',
@@ -213,6 +221,7 @@ export function checkGrpcOptions(options: unknown): CheckedGrpcOptions {
   return {
     port: integer('port', port, 0, 65535),
     host,
+    reusePort: checkReusePort(given.reusePort ?? false),
     tls,
     maxRequestBytes: integer('maxRequestBytes', maxRequestBytes, 1, mostMessageBytes),
     maxHeldBytes: integer('maxHeldBytes', maxHeldBytes, 1, Number.MAX_SAFE_INTEGER),

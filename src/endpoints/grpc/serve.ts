@@ -11,6 +11,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { checkKeys, checkObject, expected } from '../../argument-checks.js';
 import { TritonError } from '../../errors.js';
 import type { InferenceServer } from '../../index.js';
+import { listen } from '../service/listen.js';
 import { InferenceServer as ServerClass } from '../../server/inference-server.js';
 import { Connection } from './connection.js';
 import { GrpcHandler } from './handler.js';
@@ -74,7 +75,7 @@ export async function serveGrpc(
   const http = createHttp2Server(checked);
   const connections = new Connections(checked, handler);
   connections.watch(http);
-  await listen(http, checked);
+  await listen('gRPC', http, checked);
   const close = (timeoutMs: number): Promise<void> => (closing ??= drain(http, connections, timeoutMs));
   const onAbort = (): void => {
     void close(defaultCloseMs);
@@ -138,20 +139,6 @@ function createHttp2Server({ tls, maxConcurrentStreams, maxHeldBytes }: CheckedG
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new TritonError('INVALID_ARG', `options.tls cannot be used: ${why}`, { cause });
   }
-}
-
-function listen(http: Http2Server, { port, host }: CheckedGrpcOptions): Promise<void> {
-  return new Promise((resolve, reject) => {
-    // It stays: later errors, as of a connection that cannot be accepted, end neither the endpoint nor the process.
-    http.on('error', (cause) => {
-      reject(
-        new TritonError('UNAVAILABLE', `gRPC cannot be served on ${host}, port ${port}: ${cause.message}`, {
-          cause,
-        }),
-      );
-    });
-    http.listen(port, host, resolve);
-  });
 }
 
 /** The connections of an endpoint, and the clock of their calls. */

@@ -28,7 +28,8 @@ test('without flags everything is as tritonserver has it', () => {
   assert.equal(server.modelControlMode, 'none');
   assert.equal(server.autoCompleteConfig, true);
   assert.deepEqual([http?.host, http?.port, http?.maxRequestBytes], ['0.0.0.0', 8000, 64 << 20]);
-  assert.deepEqual([grpc?.host, grpc?.port, grpc?.keepAlive.timeMs], ['0.0.0.0', 8001, 7_200_000]);
+  const { host, port, keepaliveTimeMs } = grpc?.options ?? {};
+  assert.deepEqual([host, port, keepaliveTimeMs], ['0.0.0.0', 8001, 7_200_000]);
   assert.deepEqual(metrics, { host: '0.0.0.0', port: 8002 });
   assert.deepEqual([exitOnError, exitTimeoutMs, ignored], [true, 30_000, []]);
 });
@@ -97,10 +98,10 @@ test('backends, metrics, restricted calls and patterns are read', () => {
   assert.deepEqual(http?.restricted, [
     { protocols: ['health', 'inference'], header: 'my-key', value: 'a=b' },
   ]);
-  assert.deepEqual(grpc?.restricted, [
+  assert.deepEqual(grpc?.options.restricted, [
     { protocols: ['inference'], header: 'triton-grpc-protocol-my-key', value: 'secret' },
   ]);
-  assert.deepEqual([http.headerForwardPattern, grpc.headerForwardPattern], [/X-.*/, /x-.*/i]);
+  assert.deepEqual([http.headerForwardPattern, grpc.options.headerForwardPattern], [/X-.*/, /x-.*/i]);
 });
 
 void suite('what is wrong is refused by name', () => {

@@ -26,7 +26,7 @@ export interface Served {
   /** Resolves when the log has this. */
   said(what: RegExp): Promise<void>;
   /** Where the log says that a service listens. */
-  place(service: 'HTTPService' | 'Metrics Service'): Promise<Place>;
+  place(service: 'GRPCInferenceService' | 'HTTPService' | 'Metrics Service'): Promise<Place>;
   readonly ended: Promise<ChildOutcome>;
 }
 

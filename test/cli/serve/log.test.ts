@@ -37,8 +37,12 @@ test('with --log-file the log is there, and stderr is empty; the file is appende
 
 test('--log-info=false leaves the warnings; what has no effect is told of', async (t) => {
   const repository = await repositoryOf(t, { one: identity() });
-  const quiet = run(t, repository, '--http-port=0', '--metrics-port=0', '--log-info=false');
-  await quiet.said(/W\d{4} .* gRPC is not served/);
+  const failing = await repositoryOf(t, {
+    one: identity(),
+    bad: { config: 'backend: "nobody"', versions: { '1': {} } },
+  });
+  const quiet = run(t, failing, ...anyPorts, '--log-info=false', '--exit-on-error=false');
+  await quiet.said(/^E\d{4} .*bad/m);
   assert.doesNotMatch(quiet.log(), /^I/m);
   const hints = ['--grpc-infer-thread-count=4', '--backend-config=python,shm-default-byte-size=1'];
   const told = run(t, repository, ...anyPorts, ...hints);

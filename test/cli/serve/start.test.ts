@@ -30,13 +30,13 @@ test('it serves two repositories over HTTP, with metrics, and prints their model
   assert.match(text, /nv_inference_request_success\{model="second_one",version="1"\} 1/);
 });
 
-test('it listens on all addresses, and says so; it says that gRPC is not there', async (t) => {
+test('it listens on all addresses, and says so', async (t) => {
   const repository = await repositoryOf(t, { one: identity() });
-  const served = run(t, repository, '--http-port=0', '--metrics-port=0', '--grpc-port=18001');
+  const served = run(t, repository, '--http-port=0', '--metrics-port=0', '--grpc-port=0');
   await served.place('Metrics Service');
   assert.match(served.log(), /Started HTTPService at 0\.0\.0\.0:\d+\n/);
   assert.match(served.log(), /Started Metrics Service at 0\.0\.0\.0:\d+\n/);
-  assert.match(served.log(), /W.* gRPC is not served at 0\.0\.0\.0:18001: it is not supported yet/);
+  assert.match(served.log(), /Started GRPCInferenceService at 0\.0\.0\.0:\d+\n/);
 });
 
 test('--http-address is for metrics, too, unless --metrics-address is another', async (t) => {

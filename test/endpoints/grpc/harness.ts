@@ -191,7 +191,7 @@ export async function reflect(client: Client, ask: Fields, version = 'v1'): Prom
 /** A client, which is closed after the test. */
 export async function foreign(
   t: Context,
-  { address }: GrpcEndpoint,
+  { address }: Pick<GrpcEndpoint, 'address'>,
   options: ClientOptions = {},
   creds: ChannelCredentials = credentials.createInsecure(),
 ): Promise<Foreign> {

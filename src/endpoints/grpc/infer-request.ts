@@ -155,7 +155,7 @@ function readInput(reader: ProtoReader): Input {
     checkBytes(tag, 'of an input');
     if (field === 1) name = reader.text();
     else if (field === 2) datatype = reader.text();
-    else if (field === 4) readEntry(reader.message(), (parameters ??= new Map()));
+    else if (field === 4) readEntry(reader.message(), (parameters ??= new Map<string, Parameter>()));
     else contents = reader.message();
   }
   refuseSharedMemory(name, parameters);
@@ -177,7 +177,8 @@ function readOutput(reader: ProtoReader): RequestedOutput {
   while (!reader.done) {
     const tag = reader.tag();
     if (tag === ((1 << 3) | wireType.bytes)) name = reader.text();
-    else if (tag === ((2 << 3) | wireType.bytes)) readEntry(reader.message(), (parameters ??= new Map()));
+    else if (tag === ((2 << 3) | wireType.bytes))
+      readEntry(reader.message(), (parameters ??= new Map<string, Parameter>()));
     else reader.skip(tag);
   }
   refuseSharedMemory(name, parameters);
@@ -251,7 +252,7 @@ export class InferRequestReader {
       if (field === 1) this.model = reader.text();
       else if (field === 2) version = reader.text();
       else if (field === 3) this.id = reader.text();
-      else if (field === 4) readEntry(reader.message(), (parameters ??= new Map()));
+      else if (field === 4) readEntry(reader.message(), (parameters ??= new Map<string, Parameter>()));
       else if (field === 5) inputs.push(reader.message());
       else if (field === 6) outputs.push(reader.message());
       // No other thread has the memory that bodies are collected in.

@@ -2,7 +2,7 @@
 
 import { describeFiles, type DescribedFile } from './protobuf/descriptors.js';
 import { packageSchema, protoFiles } from './protobuf/files.js';
-import { Codec, Message } from './protobuf/schema.js';
+import { Codec, type Message } from './protobuf/schema.js';
 import { status } from './status.js';
 
 /** Both versions of the protocol have the same messages. */

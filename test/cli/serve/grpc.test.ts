@@ -11,7 +11,9 @@ import { ran, repositoryOf, run } from './harness.js';
 const ports: readonly string[] = ['--http-port=0', '--metrics-port=0', '--grpc-port=0'];
 
 test('a request is answered, restricted calls need their secret, and the end is said', async (t) => {
-  const repository = await repositoryOf(t, { one: identity() });
+  const repository = await repositoryOf(t, {
+    one: identity({ inputs: [{ name: 'x', dims: [4] }], outputs: [{ name: 'y', dims: [4] }] }),
+  });
   const secret = '--grpc-restricted-protocol=statistics:key=abc';
   const served = run(t, repository, ...ports, '--grpc-address=127.0.0.1', secret);
   const client = await foreign(t, await served.place('GRPCInferenceService'));

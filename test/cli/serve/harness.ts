@@ -30,12 +30,16 @@ export interface Served {
   readonly ended: Promise<ChildOutcome>;
 }
 
+/** A child that has not ended by then will not end by itself. It is killed, and the signal of its outcome is SIGKILL. */
+const limitMs = 120_000;
+
 /** Ports that nobody else has. */
 export const anyPorts: readonly string[] = ['--http-port=0', '--metrics-port=0', '--allow-grpc=false'];
 
 /** Starts `tritonts serve`. It is killed after the test. */
 export function run(t: Context, ...args: readonly string[]): Served {
   const child = spawn(process.execPath, [main, 'serve', ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const timer = setTimeout(() => child.kill('SIGKILL'), limitMs);
   let stdout = '';
   let stderr = '';
   const listeners = new Set<() => void>();
@@ -47,6 +51,7 @@ export function run(t: Context, ...args: readonly string[]): Served {
   const ended = new Promise<ChildOutcome>((resolve, reject) => {
     child.on('error', reject);
     child.on('close', (code, signal) => {
+      clearTimeout(timer);
       resolve({ code, signal, stdout, stderr });
     });
   });

@@ -89,10 +89,10 @@ test('restricted calls need their header; bodies are limited; headers become par
 
 test('without an endpoint, or with an empty repository', async (t) => {
   const empty = await temporaryFolder(t);
-  const nothing = await ran(t, empty, '--allow-http=0', '--allow-metrics=FALSE');
+  const nothing = await ran(t, empty, '--allow-http=0', '--allow-grpc=0', '--allow-metrics=FALSE');
   assert.deepEqual(
     [nothing.code, nothing.stderr],
-    [2, 'tritonts serve: nothing is to be served: neither HTTP nor metrics\n'],
+    [2, 'tritonts serve: nothing is to be served: neither HTTP nor gRPC nor metrics\n'],
   );
   const served = run(t, empty, ...anyPorts);
   const http = await served.place('HTTPService');

@@ -183,7 +183,7 @@ export async function reflect(client: Client, ask: Fields, version = 'v1'): Prom
     (bytes) => messages.read('Response', bytes),
   );
   stream.write(ask);
-  const [answer = {}] = await responses(stream, 1);
+  const [answer = {}] = await responses<Fields>(stream, 1);
   stream.end();
   return answer;
 }

@@ -64,20 +64,21 @@ export function answerOf(stream: ClientHttp2Stream): Promise<RawAnswer> {
     let headers: Record<string, unknown> = {};
     let trailers: Record<string, unknown> = {};
     const chunks: Buffer[] = [];
-    stream.on('response', (given) => {
+    stream.on('response', (given: Record<string, unknown>) => {
       headers = given;
     });
-    stream.on('trailers', (given) => {
+    stream.on('trailers', (given: Record<string, unknown>) => {
       trailers = given;
     });
     stream.on('data', (chunk: Buffer) => chunks.push(chunk));
     stream.on('close', () => {
       const all = { ...headers, ...trailers };
       const status = all['grpc-status'];
+      const message = all['grpc-message'];
       resolve({
         http: typeof headers[':status'] === 'number' ? headers[':status'] : undefined,
         status: status === undefined ? undefined : Number(status),
-        text: decodeURIComponent(String(all['grpc-message'] ?? '')),
+        text: typeof message === 'string' ? decodeURIComponent(message) : '',
         headers,
         body: Buffer.concat(chunks),
       });

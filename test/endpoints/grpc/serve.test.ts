@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { credentials, status } from '@grpc/grpc-js';
 import type { InferenceServer } from '../../../src/index.js';
-import { serveGrpc, type ServeGrpcOptions } from '../../../src/endpoints/grpc/serve.js';
+import { serveGrpc } from '../../../src/endpoints/grpc/serve.js';
 import { identity, rejection, row, serve, until } from '../../support/harness.js';
 import { temporaryFolder } from '../../support/repository.js';
 import { endpointOf, failure, foreign, responses } from './harness.js';
@@ -220,7 +220,7 @@ test('options are checked', async (t) => {
     [{ signal: 1 }, /signal/],
   ];
   for (const [options, text] of wrong) {
-    const error = await rejection(serveGrpc(server, options as ServeGrpcOptions));
+    const error = await rejection(serveGrpc(server, options));
     assert.equal(error.code, 'INVALID_ARG');
     assert.match(error.message, text);
   }

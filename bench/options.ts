@@ -39,7 +39,6 @@ const parts: readonly string[] = [
   'queues',
   'streams',
   'strings',
-  'warmup',
   'weights',
 ];
 

@@ -6,6 +6,7 @@
 // --plain        without all that only makes things faster: --no-inline and --no-spin
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -46,7 +47,9 @@ if (wrong !== undefined) {
 
 // Of a test that hangs there is a message in the end. Limits of time are for nothing else.
 const patience = '--test-timeout=600000';
-const flags = ['--enable-source-maps', '--test', patience, ...options];
+// One file more than there are cores: many tests wait for processes, threads and timers. Node leaves a core free.
+const atOnce = `--test-concurrency=${availableParallelism() + 1}`;
+const flags = ['--enable-source-maps', '--test', patience, atOnce, ...options];
 const result = spawnSync(process.execPath, [...flags, ...files], {
   cwd: root,
   stdio: 'inherit',

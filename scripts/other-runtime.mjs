@@ -20,6 +20,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { createRequire } from 'node:module';
+import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -94,7 +95,11 @@ for (const version of versions) {
         TRITONTS_TEST_ORT_LIBRARY: library,
       }),
     'tests where it is installed': () =>
-      run(['--enable-source-maps', '--test', ...files], folder, { TRITONTS_OTHER_ORT: developed }),
+      run(
+        ['--enable-source-maps', '--test', `--test-concurrency=${availableParallelism() + 1}`, ...files],
+        folder,
+        { TRITONTS_OTHER_ORT: developed },
+      ),
     'tests beside the installed one': () =>
       run([join(root, 'scripts', 'node-tests.mjs'), 'ending/onnxruntime'], root, {
         TRITONTS_OTHER_ORT: library,

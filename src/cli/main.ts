@@ -1,57 +1,6 @@
 #!/usr/bin/env node
 /** The command `npx tritonts …`. */
 
-import { TritonError } from '../errors.js';
-import { packageVersion } from '../version.js';
-import { printable, printableLine } from '../printable.js';
+import { runCommand } from './commands.js';
 
-const help = `tritonts ${packageVersion}: an inference server inside a Node.js process
-
-Usage:
-  tritonts serve --model-repository=<folder> …    serve models over the network, with tritonserver's flags
-  tritonts check <repository>… [--json]           check every model of a repository as loading it would
-  tritonts init digits [repository]               copy an example model, and print a program that uses it
-  tritonts types <repository>… [--output <file>]  declare the models to TypeScript, by name
-  tritonts --version
-  tritonts --help
-
-Run 'tritonts <command> --help' for a command's options.`;
-
-/** Runs a command line. Returns the exit code. */
-async function main(args: readonly string[]): Promise<number> {
-  const [command, ...rest] = args;
-  switch (command) {
-    // A command loads what it needs, and nothing of the others.
-    case 'serve':
-      return (await import('./serve/serve.js')).serve(rest);
-    case 'check':
-      return (await import('./check.js')).check(rest);
-    case 'init':
-      return (await import('./init.js')).init(rest);
-    case 'types':
-      return (await import('./declare-models.js')).types(rest);
-    case '--version':
-    case '-v':
-      console.log(packageVersion);
-      return 0;
-    case '--help':
-    case '-h':
-    case 'help':
-      console.log(help);
-      return 0;
-    case undefined:
-      console.error(help);
-      return 2;
-    default:
-      console.error(`tritonts: unknown command '${printableLine(command)}'\n\n${help}`);
-      return 2;
-  }
-}
-
-try {
-  process.exitCode = await main(process.argv.slice(2));
-} catch (error) {
-  const text = error instanceof TritonError ? `${error.code}: ${error.message}` : String(error);
-  console.error(printable(`tritonts: ${text}`));
-  process.exitCode = 2;
-}
+process.exitCode = await runCommand(process.argv.slice(2));

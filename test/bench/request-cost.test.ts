@@ -20,7 +20,7 @@ for (const inline of ['auto', 'off'] as const) {
     const server = await createServer({ modelRepository, inline, metricsConfig: allMetrics });
     t.after(() => server.close());
     for (const [model, outstanding] of countedLoads) {
-      const cost = await countRequests(server, model, outstanding, 100, 200);
+      const cost = await countRequests(server, model, outstanding, 50, 100);
       assert.deepEqual(overLimits(cost), [], `${model}, ${outstanding} outstanding`);
       // Every batch locks its model, so fewer locks mean that nothing was counted.
       assert.ok(cost.counts.locks >= cost.batches, `${model}: ${JSON.stringify(cost)}`);

@@ -9,7 +9,7 @@ import type { CheckedModel } from '../../src/registry/check-repository.js';
 import { addModel, detectionModel } from '../support/models.js';
 import { temporaryFolder, writeRepository, type RepositoryModel } from '../support/repository.js';
 import { configText, identity, onnx, type ConfigOptions, type Context } from '../support/harness.js';
-import { tritonts } from './run.js';
+import { command, tritonts } from './run.js';
 
 const repository = async (t: Context, models: Readonly<Record<string, RepositoryModel>>): Promise<string> =>
   writeRepository(await temporaryFolder(t), models);
@@ -55,7 +55,7 @@ test('a written batch size for a model that may return other rows causes a warni
     completed: { versions: { '1': detectionModel() } },
     written: onnx(detectionModel(), dets),
   });
-  const { code, stdout } = await tritonts('check', folder);
+  const { code, stdout } = await command(t, 'check', folder);
   assert.equal(code, 0);
   const dims =
     'because the first dimension of output "dets", [num_dets,2], is not that of input "x", [batch,3];';
@@ -98,7 +98,7 @@ test('a bad model is followed by all of its problems, with file and line; exit c
 
 test('--json prints one object with all of it', async (t) => {
   const folder = await repository(t, { completed, faulty });
-  const { code, stdout } = await tritonts('check', folder, '--json');
+  const { code, stdout } = await command(t, 'check', folder, '--json');
   assert.equal(code, 1);
   const { ok, models } = JSON.parse(stdout) as { ok: boolean; models: readonly CheckedModel[] };
   assert.equal(ok, false);
@@ -121,11 +121,11 @@ test('--json prints one object with all of it', async (t) => {
 
 test('--config prints complete configurations, which read back equal', async (t) => {
   const folder = await repository(t, { completed });
-  const { stdout } = await tritonts('check', folder, '--config');
+  const { stdout } = await command(t, 'check', folder, '--config');
   const begin = stdout.indexOf('       name: "completed"');
   const text = stdout.slice(begin, stdout.indexOf('1 model, 0 with problems'));
   const { value } = readModelConfig({ file: 'printed', text });
-  const json = JSON.parse((await tritonts('check', folder, '--json')).stdout) as {
+  const json = JSON.parse((await command(t, 'check', folder, '--json')).stdout) as {
     models: readonly CheckedModel[];
   };
   assert.deepEqual(JSON.parse(JSON.stringify(expandConfig(value))), json.models[0]?.config);
@@ -136,14 +136,15 @@ test('several repositories are one, and a name in two of them is a problem', asy
     await repository(t, { a: completed, b: completed }),
     await repository(t, { b: identity(), c: identity() }),
   ];
-  const { code, stdout } = await tritonts('check', first, second);
+  const { code, stdout } = await command(t, 'check', first, second);
   assert.equal(code, 1);
   assert.deepEqual(stdout.match(/^(ok|FAILED) +\w/gm), ['ok     a', 'FAILED b', 'ok     c']);
   assert.ok(stdout.includes(`${first}/b, ${second}/b`), stdout);
 });
 
 test('--disable-auto-complete-config completes nothing', async (t) => {
-  const { code, stdout } = await tritonts(
+  const { code, stdout } = await command(
+    t,
     'check',
     await repository(t, { completed }),
     '--disable-auto-complete-config',
@@ -153,7 +154,8 @@ test('--disable-auto-complete-config completes nothing', async (t) => {
 });
 
 test('--library names the runtime to look with', async (t) => {
-  const { code, stdout } = await tritonts(
+  const { code, stdout } = await command(
+    t,
     'check',
     await repository(t, { completed }),
     '--library',
@@ -169,10 +171,10 @@ test('--backend-directory has the backends in JavaScript that models name', asyn
   const backends = await temporaryFolder(t);
   await mkdir(join(backends, 'own'));
   await writeFile(join(backends, 'own', 'model.mjs'), 'export default class { execute() {} }');
-  const { code, stdout } = await tritonts('check', folder, '--backend-directory', backends);
+  const { code, stdout } = await command(t, 'check', folder, '--backend-directory', backends);
   assert.equal(code, 0, stdout);
   assert.match(stdout, /^ok {5}own \(own, version 1\)$/m);
-  const without = await tritonts('check', folder);
+  const without = await command(t, 'check', folder);
   assert.equal(without.code, 1);
   assert.match(without.stdout, /unknown backend 'own'; there are onnxruntime, identity, javascript$/m);
 });
@@ -181,10 +183,18 @@ test('--trusted-folder names folders that configurations may use, as the option 
   const folder = await temporaryFolder(t);
   const models = { m: onnx(undefined, { parameters: { profile_file_prefix: join(folder, 'run') } }) };
   const path = await repository(t, models);
-  const { code, stdout } = await tritonts('check', path);
+  const { code, stdout } = await command(t, 'check', path);
   assert.equal(code, 1);
   assert.match(stdout, /INVALID_ARG: .*parameters\["profile_file_prefix"\]: .*trustedFolders/);
-  const trusting = await tritonts('check', path, '--trusted-folder', '/nowhere', '--trusted-folder', folder);
+  const trusting = await command(
+    t,
+    'check',
+    path,
+    '--trusted-folder',
+    '/nowhere',
+    '--trusted-folder',
+    folder,
+  );
   assert.equal(trusting.code, 0, trusting.stdout);
 });
 
@@ -195,15 +205,15 @@ for (const [args, message] of [
   [['.', '--instance-kind', 'gpu'], /expected 'cpu' for --instance-kind but received 'gpu'/],
   [['.', '--library'], /--library/],
 ] as const) {
-  test(`'check ${args.join(' ')}' is a wrong command line; exit code 2`, async () => {
-    const { code, stdout, stderr } = await tritonts('check', ...args);
+  test(`'check ${args.join(' ')}' is a wrong command line; exit code 2`, async (t) => {
+    const { code, stdout, stderr } = await command(t, 'check', ...args);
     assert.deepEqual([code, stdout], [2, '']);
     assert.match(stderr, message);
   });
 }
 
-test('--help tells options and exit codes', async () => {
-  const { code, stdout } = await tritonts('check', '--help');
+test('--help tells options and exit codes', async (t) => {
+  const { code, stdout } = await command(t, 'check', '--help');
   assert.equal(code, 0);
   for (const text of ['--json', '--config', '--library', 'Exit code']) assert.ok(stdout.includes(text));
 });

@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { cp, mkdir, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { identity, rejection, serve, start, type Context } from '../support/harness.js';
 import { addModel } from '../support/models.js';
+import { copyCode, root } from '../support/project.js';
 import { temporaryFolder, writeRepository, type RepositoryModel } from '../support/repository.js';
-import { tritonts } from './run.js';
+import { command, tritonts } from './run.js';
 
 const pointer = `version https://git-lfs.github.com/spec/v1
 oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393
@@ -73,7 +74,7 @@ for (const [what, model, told] of models) {
     const wrong = /model 'm', version \d+: /.test(error.message) ? 'INTERNAL' : 'INVALID_ARG';
     assert.deepEqual([error.code, error.model], [wrong, 'm']);
     assert.match(error.message, told as RegExp);
-    const { code, stdout } = await tritonts('check', folder);
+    const { code, stdout } = await command(t, 'check', folder);
     assert.equal(code, 1);
     assert.match(stdout.split('\n')[1] ?? '', told as RegExp);
   });
@@ -125,7 +126,7 @@ for (const [what, files, give, told] of repositories) {
     const error = await rejection(start(t, repository));
     assert.equal(error.code, 'INVALID_ARG');
     assert.match(error.message, told);
-    const { code, stdout, stderr } = await tritonts('check', repository);
+    const { code, stdout, stderr } = await command(t, 'check', repository);
     assert.deepEqual([code, stdout], [2, '']);
     assert.equal(stderr, `tritonts: INVALID_ARG: ${error.message}\n`);
   });
@@ -142,12 +143,8 @@ test('a model that is called 1 is a model', async (t) => {
 /** A copy of the package's code in a folder that finds no onnxruntime-node. */
 async function packageAlone(t: Context): Promise<string> {
   const folder = await temporaryFolder(t);
-  const root = new URL('../../../', import.meta.url);
-  await cp(new URL('dist/src', root), join(folder, 'dist', 'src'), { recursive: true });
-  await cp(new URL('package.json', root), join(folder, 'package.json'));
-  await symlink(new URL('build', root), join(folder, 'build'));
-  await mkdir(join(folder, 'node_modules'));
-  await symlink(new URL('node_modules/protobufjs', root), join(folder, 'node_modules', 'protobufjs'));
+  await copyCode(folder);
+  await symlink(join(root, 'build'), join(folder, 'build'));
   return folder;
 }
 
@@ -202,9 +199,9 @@ test('control characters in names, files and messages do not reach the terminal'
     assert.doesNotMatch(stdout, control);
     assert.doesNotMatch(stderr, control);
   }
-  const { stdout } = await tritonts('check', folder);
+  const { stdout } = await command(t, 'check', folder);
   assert.match(stdout, /^ok {5}a\\u001b\[2J\\u009b31m\\nb\\u202e \(onnxruntime, version 1\)$/m);
-  const { models } = JSON.parse((await tritonts('check', folder, '--json')).stdout) as {
+  const { models } = JSON.parse((await command(t, 'check', folder, '--json')).stdout) as {
     models: readonly { name: string }[];
   };
   assert.equal(models[0]?.name, evil);

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { digitsProgram } from '../../src/cli/init.js';
 import { linkPackages, root } from '../support/project.js';
 import { temporaryFolder } from '../support/repository.js';
-import { tritonts } from './run.js';
+import { command, tritonts } from './run.js';
 
 const source = join(root, 'examples', 'digits', 'models', 'digits');
 const files = ['config.pbtxt', join('1', 'model.onnx')];
@@ -35,25 +35,25 @@ test('init copies the model into a repository; the program that it prints tells 
 test('init leaves a model that is there as it is, and adds to a repository that has others', async (t) => {
   const repository = await temporaryFolder(t);
   await mkdir(join(repository, 'digits'));
-  const { code, stdout, stderr } = await tritonts('init', 'digits', repository);
+  const { code, stdout, stderr } = await command(t, 'init', 'digits', repository);
   assert.deepEqual([code, stdout], [2, '']);
   assert.match(stderr, /^tritonts: ALREADY_EXISTS: '.*digits' is there already; it was left as it is\n$/);
   assert.deepEqual(await readdir(join(repository, 'digits')), []);
 
   const another = await temporaryFolder(t);
   await mkdir(join(another, 'others'));
-  assert.equal((await tritonts('init', 'digits', another)).code, 0);
+  assert.equal((await command(t, 'init', 'digits', another)).code, 0);
   assert.deepEqual((await readdir(another)).sort(), ['digits', 'others']);
 });
 
-test('a wrong command line is reported; exit code 2', async () => {
+test('a wrong command line is reported; exit code 2', async (t) => {
   for (const [args, message] of [
     [[], /init needs the name of an example/],
     [['dogs'], /unknown example 'dogs'/],
     [['digits', 'a', 'b'], /init takes one repository, not 'b', too/],
     [['digits', '--force'], /Unknown option '--force'/],
   ] as const) {
-    const { code, stdout, stderr } = await tritonts('init', ...args);
+    const { code, stdout, stderr } = await command(t, 'init', ...args);
     assert.deepEqual([code, stdout], [2, '']);
     assert.match(stderr, message);
   }

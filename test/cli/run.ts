@@ -1,10 +1,36 @@
-/** Runs the command in a process of its own. */
+/** Runs the command, in a process of its own or in that of the test. */
 
+import type { TestContext } from 'node:test';
+import { formatWithOptions } from 'node:util';
+import { runCommand } from '../../src/cli/commands.js';
 import { runChild, type ChildOutcome } from '../support/child.js';
 
 const main = new URL('../../src/cli/main.js', import.meta.url);
 
-/** Runs `tritonts` with these arguments. */
+/** Runs `tritonts` with these arguments in a process of its own, which takes half a second of a core. */
 export function tritonts(...args: readonly string[]): Promise<ChildOutcome> {
   return runChild(main, args);
+}
+
+/** What a command said, and its exit code. */
+export interface CommandOutcome {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs the same command in this process. What it says through `console` is caught. */
+export async function command(t: TestContext, ...args: readonly string[]): Promise<CommandOutcome> {
+  const said = { log: '', error: '' };
+  const mocks = (['log', 'error'] as const).map((method) =>
+    t.mock.method(console, method, (...values: unknown[]) => {
+      said[method] += `${formatWithOptions({}, ...values)}\n`;
+    }),
+  );
+  try {
+    const code = await runCommand(args);
+    return { code, stdout: said.log, stderr: said.error };
+  } finally {
+    for (const { mock } of mocks) mock.restore();
+  }
 }

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { configText, identity } from '../support/harness.js';
 import { compile, linkPackages, root } from '../support/project.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';
-import { tritonts } from './run.js';
+import { command, tritonts } from './run.js';
 
 const tensors = [{ name: 'x' }, { name: 'some words', datatype: 'BYTES', dims: [1] }] as const;
 const outputs = [{ name: 'y' }, { name: 'some words', datatype: 'BYTES', dims: [1] }] as const;
@@ -45,7 +45,7 @@ declare module 'tritonts' {
 test("a program is compiled with what types wrote, and with the package's own types", async (t) => {
   const folder = await temporaryFolder(t);
   const repository = await writeRepository(await temporaryFolder(t), { typed });
-  const { code } = await tritonts('types', repository, '--output', join(folder, 'models.d.ts'));
+  const { code } = await command(t, 'types', repository, '--output', join(folder, 'models.d.ts'));
   assert.equal(code, 0);
   await linkPackages(folder, 'onnxruntime-node', 'onnxruntime-common', '@types');
   await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
@@ -54,14 +54,9 @@ test("a program is compiled with what types wrote, and with the package's own ty
   // ONNX Runtime's own types need the lib of the DOM.
   const libraries = ['--lib', 'es2023,esnext.disposable,dom'];
   const files = ['use.ts', 'models.d.ts'];
-  const said = await Promise.all(
-    [
-      ['--module', 'nodenext'],
-      ['--module', 'node16', '--exactOptionalPropertyTypes'],
-      ['--module', 'esnext', '--moduleResolution', 'bundler'],
-    ].map((modules) => compile(folder, ...options, ...libraries, ...modules, ...files)),
-  );
-  assert.deepEqual(said, ['', '', '']);
+  // Other kinds of modules are tried with the tarball, by npm test -- package: a compiler takes seconds.
+  const modules = ['--module', 'nodenext', '--exactOptionalPropertyTypes'];
+  assert.equal(await compile(folder, ...options, ...libraries, ...modules, ...files), '');
 });
 
 test('the types of the package are one file that names nothing internal', async () => {
@@ -83,14 +78,14 @@ test('a model that would not load is reported, and nothing is written; exit code
     wrong: { config: 'max_batch_size: -1', versions: { '1': {} } },
   });
   const output = join(folder, 'models.d.ts');
-  const { code, stdout, stderr } = await tritonts('types', repository, '--output', output);
+  const { code, stdout, stderr } = await command(t, 'types', repository, '--output', output);
   assert.deepEqual([code, stdout], [1, '']);
   assert.match(stderr, /^tritonts: wrong: INVALID_ARG: /);
   await assert.rejects(readFile(output), { code: 'ENOENT' });
 });
 
-test('a wrong command line is reported; exit code 2', async () => {
-  const { code, stderr } = await tritonts('types');
+test('a wrong command line is reported; exit code 2', async (t) => {
+  const { code, stderr } = await command(t, 'types');
   assert.equal(code, 2);
   assert.match(stderr, /types needs a repository/);
 });

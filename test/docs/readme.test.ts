@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { cp, readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { digitsProgram } from '../../src/cli/init.js';
@@ -26,6 +26,7 @@ const expected: Readonly<Record<string, RegExp>> = {
   digits: /^The image shows a 7\n$/,
   batching: /\b64\b[^]*batch_size: 64\b/,
   into: /^true \[ 1, 10 \]\n$/,
+  pipeline: /^\[ 'a \d' \]\n$/,
   types: /^\[ 1, 10 \] 10\n$/,
   commonjs: /^\[ 1, 10 \]\n$/,
   worker: /^\[ 1, 10 \]\n$/,
@@ -57,10 +58,22 @@ async function compileMain(folder: string): Promise<void> {
   assert.equal(await compile(folder, ...options.split(' '), 'main.ts', 'models.d.ts'), '');
 }
 
+/** Writes the models that the README shows, and the folder that it asks for. */
+async function addPipeline(folder: string): Promise<void> {
+  const files = [...readme.matchAll(/<!-- file: (\S+) -->\s*```\w+\n([^]*?)```/g)];
+  assert.equal(files.length, 3);
+  await mkdir(join(folder, 'models', 'reader', '1'), { recursive: true });
+  for (const [, path = '', text = ''] of files) {
+    await mkdir(dirname(join(folder, path)), { recursive: true });
+    await writeFile(join(folder, path), text);
+  }
+}
+
 for (const { name, language, code } of found) {
   test(`the README's example '${name}' runs`, async (t) => {
     const folder = await temporaryFolder(t);
     await cp(join(root, 'examples', 'digits', 'models'), join(folder, 'models'), { recursive: true });
+    if (name === 'pipeline') await addPipeline(folder);
     await linkPackages(folder, 'onnxruntime-node', 'onnxruntime-common', '@types');
     await writeFile(
       join(folder, 'package.json'),

@@ -4,16 +4,16 @@ import assert from 'node:assert/strict';
 import { cp, mkdir, symlink } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { test } from 'node:test';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { pathToFileURL } from 'node:url';
 import { addon as loadAddon } from '../../src/addon/load.js';
 import * as original from '../../src/index.js';
 import { floats, identity, onnx, rejection, row, serve, type Context } from '../support/harness.js';
 import { runChild } from '../support/child.js';
+import { copyCode, root } from '../support/project.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';
 
 type Package = typeof original;
 
-const root = fileURLToPath(new URL('../../../', import.meta.url));
 const chosen = process.env['TRITONTS_ADDON'] ?? '';
 /**
  * The addon under test. The copies, which look only in their own folder, are made after the original has
@@ -26,8 +26,7 @@ delete process.env['TRITONTS_ADDON'];
 /** Copies the built package, with an addon file of its own or a link to the same. */
 async function copyOf(context: Context, addon: 'copied' | 'shared'): Promise<Package> {
   const folder = await temporaryFolder(context);
-  await cp(join(root, 'dist/src'), join(folder, 'dist/src'), { recursive: true });
-  await cp(join(root, 'package.json'), join(folder, 'package.json'));
+  await copyCode(folder);
   await symlink(join(root, 'node_modules'), join(folder, 'node_modules'));
   await mkdir(join(folder, 'build/Release'), { recursive: true });
   const target = join(folder, 'build/Release/tritonts.node');
@@ -89,10 +88,10 @@ test('copies with an addon of their own say why they do not', async (t) => {
   assert.match(error.message, /belongs to another copy of the package in this process/);
 });
 
-test('a process that loads the package twenty times ends in silence', async (t) => {
+test('a process that loads the package ten times ends in silence', async (t) => {
   const program = new URL('children/reloads.js', import.meta.url);
   const repository = await writeRepository(await temporaryFolder(t), { echo: identity() });
-  const { code, stdout, stderr } = await runChild(program, [repository, root, await temporaryFolder(t)], {
+  const { code, stdout, stderr } = await runChild(program, [repository, await temporaryFolder(t)], {
     env: { TRITONTS_ADDON: chosen },
   });
   assert.deepEqual([code, stdout, stderr], [0, 'ready\n', '']);

@@ -204,16 +204,17 @@ test('a thousand streams at once come whole', async (t) => {
   for (const [i, read] of all.entries()) assert.deepEqual(read, { numbers: upTo(i % 200), error: undefined });
 });
 
-test('a stream of a million responses keeps the memory flat', { timeout: 300_000 }, async (t) => {
+// test/streams has one of a million.
+test('a stream of 300,000 responses keeps the memory flat', { timeout: 300_000 }, async (t) => {
   const server = await serve(t, { m: generating(counts, 'function*') });
   const samples: number[] = [];
   let next = 0;
-  for await (const result of server.stream('m', asking(1_000_000))) {
+  for await (const result of server.stream('m', asking(300_000))) {
     assert.equal(numberOf(result), next++);
-    if (next % 100_000 === 0) samples.push(process.memoryUsage.rss());
+    if (next % 30_000 === 0) samples.push(process.memoryUsage.rss());
   }
-  assert.equal(next, 1_000_000);
+  assert.equal(next, 300_000);
   // After the first tenths, in which heaps and pools come to their size.
   const [early = 0, last = 0] = [samples[2], samples.at(-1)];
-  assert.ok(last - early < 64 << 20, `grew by ${(last - early) >> 20} MiB: ${samples.join()}`);
+  assert.ok(last - early < 32 << 20, `grew by ${(last - early) >> 20} MiB: ${samples.join()}`);
 });

@@ -55,7 +55,7 @@ async function check<T>(
 }
 
 test('the batches are those of the model, request by request, and so are the counters', (t) =>
-  check(t, heldSchedule, 400, (schedule) => runHeld(bench, schedule)));
+  check(t, heldSchedule, 200, (schedule) => runHeld(bench, schedule)));
 
 test('every request ends once with its own rows or its own error, in batches that break no rule', (t) =>
-  check(t, freeSchedule, 600, (schedule) => runFree(bench, schedule)));
+  check(t, freeSchedule, 300, (schedule) => runFree(bench, schedule)));

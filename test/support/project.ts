@@ -28,6 +28,13 @@ export async function linkPackages(folder: string, ...packages: readonly string[
     await symlink(join(root, 'node_modules', name), join(folder, 'node_modules', name), 'dir');
 }
 
+/** Copies the built code of this checkout to a folder, without what only tools read. */
+export async function copyCode(folder: string): Promise<void> {
+  const filter = (path: string): boolean => !/\.(map|d\.c?ts)$/.test(path);
+  await cp(join(root, 'dist', 'src'), join(folder, 'dist', 'src'), { recursive: true, filter });
+  await cp(join(root, 'package.json'), join(folder, 'package.json'));
+}
+
 /** Copies an example to a folder, and does as {@link linkPackages}. */
 export async function layOut(example: string, folder: string, ...packages: readonly string[]): Promise<void> {
   await cp(join(root, 'examples', example), folder, { recursive: true });

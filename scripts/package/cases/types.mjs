@@ -1,4 +1,5 @@
 // The types, with users' compilers from the oldest supported one to the newest, and every kind of module.
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { run, write } from '../project.mjs';
 
@@ -9,6 +10,8 @@ export async function shapes(): Promise<readonly number[]> {
   const data: Float32Array = (outputs['scores'] as AnyTensor).as('FP32').data;
   const endpoint: MetricsEndpoint = await serveMetrics(server, { port: 0 });
   await endpoint.close();
+  const grpc: GrpcEndpoint = await serveGrpc(server, { port: 0 });
+  await grpc.close();
   const http: HttpEndpoint = await serveHttp(server, { port: 0 });
   await http.close();
   const remote: RemoteServer = await connectServer('http://localhost:8000');
@@ -16,6 +19,12 @@ export async function shapes(): Promise<readonly number[]> {
   const tensor: Tensor<'FP32'> = (outputs['scores'] as AnyTensor).as('FP32');
   await server.close();
   return [...tensor.shape, data.length];
+}
+export async function named(server: InferenceServer): Promise<Float32Array> {
+  const digits = server.model('digits');
+  // @ts-expect-error the model has no input of that name
+  await digits.infer({ picture: new Float32Array(64) });
+  return (await digits.infer({ image: new Float32Array(64) })).outputs.scores.data;
 }
 export function codeOf(error: unknown): string {
   // @ts-expect-error an error of another class has no code
@@ -25,18 +34,22 @@ export function codeOf(error: unknown): string {
 `;
 const esm = `import { createServer, TritonError, type AnyTensor, type InferenceServer, type InferResult, type Tensor } from 'tritonts';
 import { connectServer, type RemoteServer } from 'tritonts/client';
+import { serveGrpc, type GrpcEndpoint } from 'tritonts/grpc';
 import { serveHttp, type HttpEndpoint } from 'tritonts/http';
 import { serveMetrics, type MetricsEndpoint } from 'tritonts/metrics';${body}`;
 const cjs = `import tritonts = require('tritonts');
 import type { AnyTensor, InferenceServer, InferResult, Tensor } from 'tritonts';
 import client = require('tritonts/client');
 import type { RemoteServer } from 'tritonts/client';
+import grpc_ = require('tritonts/grpc');
+import type { GrpcEndpoint } from 'tritonts/grpc';
 import http_ = require('tritonts/http');
 import type { HttpEndpoint } from 'tritonts/http';
 import metrics = require('tritonts/metrics');
 import type { MetricsEndpoint } from 'tritonts/metrics';
 const { createServer, TritonError } = tritonts;
 const { connectServer } = client;
+const { serveGrpc } = grpc_;
 const { serveHttp } = http_;
 const { serveMetrics } = metrics;${body}`;
 
@@ -47,7 +60,7 @@ const kinds = {
   bundler: { module: 'esnext', moduleResolution: 'bundler', files: ['use.mts'] },
 };
 
-async function compile({ base, main, binary }, version) {
+async function compile({ app, base, main, binary }, version) {
   const folder = join(base, `typescript-${version}`);
   write(folder, {
     'package.json': { private: true },
@@ -55,6 +68,9 @@ async function compile({ base, main, binary }, version) {
     'use.cts': cjs,
     'import.cts': esm,
   });
+  // The models of a repository, by name. They are completed by the runtime, which the empty project has.
+  if (!existsSync(join(app, 'models', 'digits'))) await run(app, 'npx', ['tritonts', 'init', 'digits']);
+  await run(app, 'npx', ['tritonts', 'types', 'models', '--output', join(folder, 'models.d.ts')]);
   const npm = ['install', '--no-audit', '--no-fund', `typescript@${version}`, '@types/node@20'];
   await run(folder, 'npm', [...npm, main, binary]);
   for (const [name, { files, ...options }] of Object.entries(kinds)) {
@@ -69,7 +85,7 @@ async function compile({ base, main, binary }, version) {
           skipLibCheck: false,
           types: ['node'],
         },
-        files,
+        files: [...files, 'models.d.ts'],
       },
     });
     await run(folder, process.execPath, ['node_modules/typescript/bin/tsc', '-p', `tsconfig.${name}.json`]);

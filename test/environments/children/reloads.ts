@@ -1,25 +1,21 @@
-/**
- * Loads the package again and again, as test runners do. Arguments: a repository, the package, and a folder
- * for copies.
- */
+/** Loads the package again and again, as test runners do. Arguments: a repository, and a folder for copies. */
 
-import { cp, symlink } from 'node:fs/promises';
+import { symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type * as tritonts from '../../../src/index.js';
 import { row } from '../../support/harness.js';
+import { copyCode, root } from '../../support/project.js';
 
-const [repository = '', root = '', folder = ''] = process.argv.slice(2);
+const [repository = '', folder = ''] = process.argv.slice(2);
 
 /** Servers that are not closed. They are kept to the end, because dropped servers cause warnings. */
 const left: tritonts.InferenceServer[] = [];
 process.once('exit', () => left.length);
-for (let i = 0; i < 20; i++) {
+for (let i = 0; i < 10; i++) {
   const copy = join(folder, String(i));
-  await cp(join(root, 'dist/src'), join(copy, 'dist/src'), { recursive: true });
-  for (const shared of ['package.json', 'node_modules', 'build']) {
-    await symlink(join(root, shared), join(copy, shared));
-  }
+  await copyCode(copy);
+  for (const shared of ['node_modules', 'build']) await symlink(join(root, shared), join(copy, shared));
   const { createServer } = (await import(
     pathToFileURL(join(copy, 'dist/src/index.js')).href
   )) as typeof tritonts;

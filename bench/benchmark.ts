@@ -21,6 +21,7 @@ import { measureEnsembles } from './ensembles.js';
 import { measureStreams } from './streams.js';
 import { measureQueues } from './queues.js';
 import { measureShapes } from './shapes.js';
+import { measureWarmup } from './warmup.js';
 import { measureStrings } from './strings.js';
 import { measureWeights } from './weights/figures.js';
 
@@ -131,6 +132,10 @@ export class Benchmark {
     if (wants(this.#options, 'strings')) {
       this.#progress('strings');
       this.#measured.push(...(await measureStrings(this.#folder, rounds)));
+    }
+    if (wants(this.#options, 'warmup')) {
+      this.#progress('warmup');
+      this.#measured.push(...(await measureWarmup(rounds)));
     }
     if (wants(this.#options, 'weights')) {
       // Memory varies less than time, so few rounds are enough.

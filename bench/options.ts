@@ -39,6 +39,7 @@ const parts: readonly string[] = [
   'queues',
   'streams',
   'strings',
+  'warmup',
   'weights',
 ];
 

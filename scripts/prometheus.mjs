@@ -64,6 +64,25 @@ function freePort() {
   });
 }
 
+/** Values of labels that the format has to escape, or that a reader may stumble over. */
+const strange = [
+  'a "b"',
+  'back\\slash',
+  '\\n',
+  'two\nlines',
+  'two\r\nlines',
+  'tab\t',
+  ' ',
+  '{a="b"} 1',
+  '# HELP strange',
+  '\u0000',
+  '\u007f',
+  '\u2028',
+  '\ufffe',
+  'é😀',
+  'x'.repeat(10_000),
+];
+
 const failures = [];
 const expect = (holds, text) => {
   console.log(`${holds ? 'ok' : 'FAILED'}: ${text}`);
@@ -109,7 +128,10 @@ const show = (result) => result?.map(({ value }) => value).join(', ') ?? 'none i
 
 async function main(folder) {
   const repository = await writeRepository(join(folder, 'models'), {
-    text_classifier: identity({ delayMs: 3 }),
+    text_classifier: identity({
+      delayMs: 3,
+      more: `metric_tags { key: "team" value: "\\"a\\\\\\nb\\"" }`,
+    }),
   });
   const server = await createServer(repository, {
     metricsConfig: { summaryLatencies: true, histogramLatencies: true },
@@ -117,6 +139,10 @@ async function main(folder) {
   server
     .metric({ name: 'orders', help: 'Orders', type: 'histogram', labels: { shop: 'a "b"\\' } })
     .observe(3);
+  strange.forEach((value, i) => {
+    const name = 'strange';
+    server.metric({ name, help: 'Values\nof "labels" \\', type: 'gauge', labels: { value } }).set(i);
+  });
   const endpoint = await serveMetrics(server, { port: 0 });
   const model = server.model('text_classifier');
   const ask = (signal) => model.infer({ x: new Float32Array(16) }, { signal });
@@ -185,6 +211,14 @@ async function main(folder) {
       `${failure} is ${JSON.stringify(byReason)}`,
     );
     expect(cancelled > 0, `${cancelled} requests were cancelled`);
+    const labels = (await query(port, 'strange')).map(({ metric, value }) => [metric.value, value]);
+    const wrong = strange.filter((text, i) => !labels.some(([has, value]) => has === text && value === i));
+    expect(
+      wrong.length === 0 && labels.length === strange.length,
+      `labels have the values that they were given, however strange ${JSON.stringify(wrong)}`,
+    );
+    const tag = (await query(port, count))[0]?.metric._team;
+    expect(tag === '"a\\\nb"', `the tag of the model is ${JSON.stringify(tag)}`);
   } finally {
     prometheus.kill();
     await new Promise((resolve) => {

@@ -333,6 +333,18 @@ ModelFiles FilesOf(const Napi::Value& value) {
   return files;
 }
 
+LatencyPolicy LatencyPolicyOf(const Napi::Value& value) {
+  LatencyPolicy policy;
+  if (!value.IsObject()) return policy;
+  const Napi::Object object = value.As<Napi::Object>();
+  policy.histograms = FlagOf(object.Get("histograms"));
+  policy.window_bits = static_cast<uint32_t>(NumberOf(object.Get("windowBits")));
+  const Napi::Value bounds = object.Get("firstResponseMs");
+  policy.first_responses = bounds.IsArray();
+  policy.first_response_ms = DoublesOf(bounds);
+  return policy;
+}
+
 VersionConfig VersionConfigOf(const Napi::Object& object) {
   VersionConfig config;
   config.io.max_batch_size = static_cast<uint32_t>(NumberOf(object.Get("maxBatchSize")));
@@ -353,15 +365,7 @@ VersionConfig VersionConfigOf(const Napi::Object& object) {
   config.decoupled = FlagOf(object.Get("decoupled"));
   const Napi::Value queue = object.Get("queue");
   if (queue.IsObject()) config.queue = QueuePoliciesOf(queue.As<Napi::Object>());
-  const Napi::Value latencies = object.Get("latencies");
-  if (latencies.IsObject()) {
-    const Napi::Object policy = latencies.As<Napi::Object>();
-    config.latencies.histograms = FlagOf(policy.Get("histograms"));
-    config.latencies.window_bits = static_cast<uint32_t>(NumberOf(policy.Get("windowBits")));
-    const Napi::Value bounds = policy.Get("firstResponseMs");
-    config.latencies.first_responses = bounds.IsArray();
-    config.latencies.first_response_ms = DoublesOf(bounds);
-  }
+  config.latencies = LatencyPolicyOf(object.Get("latencies"));
   config.inline_budget_ns = static_cast<uint64_t>(NumberOf(object.Get("inlineBudgetNs")));
   config.warmup = WarmupOf(object.Get("warmup"));
   const Napi::Value instances = object.Get("instances");

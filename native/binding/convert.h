@@ -35,6 +35,7 @@ std::vector<TensorSpec> SpecsOf(const Napi::Value& value);
 std::vector<double> DoublesOf(const Napi::Value& value);
 // Files of NativeBytes by path.
 ModelFiles FilesOf(const Napi::Value& value);
+LatencyPolicy LatencyPolicyOf(const Napi::Value& value);
 VersionConfig VersionConfigOf(const Napi::Object& object);
 
 // An ArrayBuffer over `block`, which it keeps. Empty where the runtime forbids external buffers.

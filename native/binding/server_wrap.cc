@@ -162,7 +162,9 @@ void ServerWrap::Start(const Napi::CallbackInfo& info) {
 }
 
 Napi::Value ServerWrap::AddEnsemble(const Napi::CallbackInfo& info) {
-  const uint32_t uid = server_->AddEnsemble(StringOf(info[0]), EnsemblePlanOf(info[1]));
+  EnsemblePlan plan = EnsemblePlanOf(info[1]);
+  plan.latencies = LatencyPolicyOf(info[2]);
+  const uint32_t uid = server_->AddEnsemble(StringOf(info[0]), std::move(plan));
   return Napi::Number::New(info.Env(), uid);
 }
 

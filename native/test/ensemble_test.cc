@@ -20,6 +20,40 @@ TEST(ensemble_passes_a_request_through_its_steps) {
   CHECK_EQ(bench.ensemble().statistics().inference_count, 2u);
 }
 
+TEST(ensemble_keeps_the_latencies_of_its_requests) {
+  EnsemblePlan plan = ChainOf(2);
+  plan.latencies = {true, 7, true, {1000}};
+  Script failing;
+  failing.execute = [](uint32_t, Run& run) {
+    const InputTensor* const input = run.requests()[0]->input(0);
+    const Buffer chunk = run.requests()[0]->chunk(*input);
+    if (*static_cast<const float*>(chunk.data) < 0) {
+      return run.RespondAll(Status::InvalidArg("it is negative"));
+    }
+    AddTo(run, 1);
+  };
+  EnsembleBench bench(std::move(plan),
+                      {{Adding(1), ConfigOf(FloatIo())}, {failing, ConfigOf(FloatIo())}});
+  for (const float value : {1.f, 2.f, -5.f}) bench.Send({value});
+  CHECK(bench.sink.Wait(3));
+  const double median = 0.5;
+  const VersionMetrics metrics = bench.ensemble().metrics({&median, 1});
+  CHECK(metrics.histograms);
+  const Statistics& statistics = metrics.statistics;
+  CHECK_EQ(statistics.success.count, 2u);
+  CHECK_EQ(statistics.backend_failed, 1u);
+  for (const LatencyHistogram& histogram : metrics.latencies.phases) {
+    uint64_t all = 0;
+    for (const uint64_t count : histogram.counts()) all += count;
+    CHECK_EQ(all, 2u);
+  }
+  // Of all requests, the one that failed among them.
+  CHECK_EQ(metrics.latencies.first_responses, (std::vector<uint64_t>{3, 0}));
+  CHECK_EQ(metrics.quantiles.size(), kLatencyPhases);
+  const double request = metrics.quantiles[static_cast<size_t>(LatencyPhase::kRequest)];
+  CHECK(request > 0 && request <= static_cast<double>(statistics.success.ns) * 1.01);
+}
+
 TEST(ensemble_sends_what_one_delivery_made_ready_together) {
   EnsembleBench bench(ChainOf(3, 64), {{Adding(1), ConfigOf(FloatIo(64), 1, Dynamic(64))},
                                        {Adding(1), ConfigOf(FloatIo(64), 1, Dynamic(64))},

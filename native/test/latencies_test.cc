@@ -139,7 +139,7 @@ TEST(latencies_a_batch_counts_by_request_and_a_phase_once_for_all) {
   totals.AddFailed(late, timings, RunTotals::Failure::kBackend);
   CHECK_EQ(totals.parts.size(), size_t{3});
   CHECK_EQ(totals.backend_failed, uint64_t{1});
-  latencies.Add(totals, timings);
+  latencies.Add(totals.parts, timings.exec_end_ns);
 
   const LatencyCounts& counts = latencies.counts();
   const auto expect = [&](LatencyPhase phase, uint64_t bound_ns, uint64_t count) {
@@ -170,7 +170,7 @@ TEST(latencies_what_is_not_asked_for_is_not_kept) {
   RunTotals totals;
   totals.Reserve(1);
   totals.AddOk(header, 1, timings);
-  latencies.Add(totals, timings);
+  latencies.Add(totals.parts, timings.exec_end_ns);
   CHECK(latencies.window() == nullptr);
   CHECK(latencies.counts().first_responses.empty());
   for (const LatencyHistogram& histogram : latencies.counts().phases) {

@@ -31,6 +31,47 @@ TEST(version_counts_what_is_responded_to_while_its_run_goes_on) {
   CHECK_EQ(statistics.batches.at(3).compute_infer.count, 1u);
 }
 
+TEST(version_counts_a_request_with_the_times_of_its_answer) {
+  auto rest = std::make_shared<Runs>();
+  rest->Shut();
+  Script script;
+  script.execute = [rest](uint32_t instance, Run& run) {
+    run.MarkInputsReady();
+    run.Respond(0, Status::Ok());
+    rest->Execute(instance, run);  // waits with the other one
+  };
+  VersionConfig config = ConfigOf(FloatIo(), 1, Dynamic(8));
+  config.latencies = {true, 7, false, {}};
+  VersionBench bench(std::move(script), std::move(config));
+  bench.Submit({bench.requests.Floats({1}), bench.requests.Floats({2})});
+  CHECK(bench.sink.Wait(1));
+  const VersionMetrics before = bench.version().metrics({});
+  // Long enough for another class of the histograms.
+  const uint64_t began = NowNs();
+  CHECK(Eventually([&] { return NowNs() - began > 20'000'000; }));
+  CHECK_EQ(bench.version().statistics().last_inference_ms, before.statistics.last_inference_ms);
+  rest->Open();
+  CHECK(bench.sink.Wait(2));
+  CHECK(Eventually([&] { return bench.version().batches().records.back().ended_ns != 0; }));
+  const VersionMetrics after = bench.version().metrics({});
+  // What Prometheus was told never becomes less.
+  for (size_t phase = 0; phase < kLatencyPhases; phase++) {
+    uint64_t earlier = 0;
+    uint64_t later = 0;
+    for (size_t i = 0; i < LatencyHistogram::kClasses; i++) {
+      earlier += before.latencies.phases[phase].counts()[i];
+      later += after.latencies.phases[phase].counts()[i];
+      CHECK(later >= earlier);
+    }
+    CHECK_EQ(later, 2u);
+  }
+  uint64_t infer = 0;
+  for (const SeenResponse& seen : bench.sink.responses()) {
+    infer += seen.timings.compute_end_ns - seen.timings.compute_start_ns;
+  }
+  CHECK_EQ(after.statistics.compute_infer.ns, infer);
+}
+
 TEST(version_counts_every_response_before_it_is_delivered) {
   class CountingSink final : public ResponseSink {
    public:

@@ -166,6 +166,25 @@ export const differences: readonly Difference[] = [
     here: 'They are `refused` in the statistics, and `tritonts_inference_request_refused` in the metrics; `fail` has the same numbers as in Triton.',
   },
   {
+    triton:
+      'Settings of `--metrics-config` that it does not know are ignored, and so are values that make no sense.',
+    here: 'INVALID_ARG, with the setting.',
+  },
+  {
+    triton: 'Utilization, memory and energy of GPUs are metrics (`nv_gpu_…`), by DCGM.',
+    here: 'They have no series: exporters of their own tell them. Nor has the pool of pinned memory, as there is none.',
+  },
+  {
+    triton:
+      'A load that changes nothing but instances or the version policy changes them in place, and the statistics go on.',
+    here: 'Every load that finds a change opens its versions anew, and their statistics and metrics begin at 0. One that finds none changes nothing.',
+  },
+  {
+    triton:
+      'Requests of a model without a batcher, and those that run, are answered though they were cancelled.',
+    here: 'They reject at once, and count as CANCELED. A run goes on, and the rows of a cancelled request are dropped.',
+  },
+  {
     triton: 'Latencies have counters and summaries, and no histogram that `histogram_quantile` could use.',
     here: 'Beside each counter of a latency stands a family with `_bucket` at the end of its name and the label `le`.',
   },

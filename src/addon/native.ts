@@ -376,7 +376,7 @@ export interface NativeServer {
   /** Lets a version serve. `done` may be called before this returns. */
   start(uid: number, config: NativeVersionConfig, done: (error: NativeStatus | null) => void): void;
   /** Adds an ensemble, which serves once it is bound. Returns its uid. */
-  addEnsemble(name: string, plan: NativeEnsemblePlan): number;
+  addEnsemble(name: string, plan: NativeEnsemblePlan, latencies: NativeLatencyPolicy): number;
   /** Binds an ensemble to the versions of its steps. Requests under way keep those that they began with. */
   bindEnsemble(uid: number, versions: readonly number[]): NativeStatus | null;
   /** Cancels loads that have not ended, and the reading of folders. */

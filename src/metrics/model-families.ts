@@ -129,7 +129,8 @@ function addCounters(text: Exposition, sample: VersionSample, labels: Labels): v
   text.add('nv_inference_count', plain, statistics.inferenceCount);
   text.add('nv_inference_exec_count', plain, statistics.executionCount);
   text.add('nv_inference_pending_request_count', plain, pending);
-  text.add('nv_model_load_duration_secs', plain, sample.loadSeconds);
+  // An ensemble has nothing to load but its models, and none in Triton.
+  if (!sample.config.ensemble_scheduling) text.add('nv_model_load_duration_secs', plain, sample.loadSeconds);
   text.add('tritonts_inference_request_refused', plain, statistics.refused);
   text.add('tritonts_inference_reruns', plain, statistics.reruns);
 }

@@ -4,7 +4,7 @@
  * but these call them by their names, and nothing happens to them.
  */
 
-import type { NativeServer } from '../addon/native.js';
+import type { NativeLatencyPolicy, NativeServer } from '../addon/native.js';
 import { statusError } from '../addon/status.js';
 import {
   fieldError,
@@ -27,6 +27,8 @@ import type { VersionDescriptor } from './published.js';
 export interface EnsembleHost {
   readonly server: NativeServer;
   readonly entryOf: (model: string) => ModelEntry | undefined;
+  /** What is kept of the latencies of a model with this configuration. */
+  readonly latenciesOf: (config: ModelConfig) => NativeLatencyPolicy;
   /** Loads a model, if it is not loaded yet. */
   readonly loadPart: (model: string) => Promise<void>;
 }
@@ -164,7 +166,7 @@ export class Ensembles {
     const { config, plan, versions, labels } = compiled;
     const { batchSizeCompleted } = finished;
     const notes = [...finished.notes, ...compiled.notes];
-    const uid = server.addEnsemble(config.name, plan);
+    const uid = server.addEnsemble(config.name, plan, this.#host.latenciesOf(config));
     this.#open.set(uid, { name: config.name, uid, config, source, models: composingModels(config) });
     const uids = versions.map((version) => version.uid);
     const error = server.bindEnsemble(uid, uids);

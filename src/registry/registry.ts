@@ -13,6 +13,7 @@ import { listModels } from './local-source.js';
 import type { ModelFolder } from './model-folder.js';
 import { ModelEntry, servedVersions } from './model-entry.js';
 import { ModelEvents } from './model-events.js';
+import { latencyPolicy } from '../metrics/metrics-config.js';
 import {
   readGivenModel,
   readOverride,
@@ -60,6 +61,7 @@ export class Registry {
       server,
       entryOf: (model) => this.#entries.get(model),
       loadPart: (model) => this.#loadPart(model),
+      latenciesOf: (config) => latencyPolicy(config, options.metrics),
     });
     for (const [name, given] of options.models) {
       this.#entries.set(name, new ModelEntry(server, name, [], given));

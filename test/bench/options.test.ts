@@ -88,6 +88,7 @@ test('the second part is measured as the first one, under the required loads', (
     'queues',
     'streams',
     'strings',
+    'warmup',
     'weights',
   ])
     assert.equal(wants(second, part), false, part);
@@ -100,7 +101,7 @@ test('threads are either said or left to everybody', () => {
 test('what it does not know is refused with what it knows', () => {
   assert.throws(
     () => readOptions(['--only', 'ad']),
-    /--only takes add, .*delay, ensembles, forms, javascript, metrics, queues, streams, strings, weights, not 'ad'/,
+    /--only takes add, .*delay, ensembles, forms, javascript, metrics, queues, streams, strings, warmup, weights, not 'ad'/,
   );
   assert.throws(() => readOptions(['--rounds', '0']), /--rounds takes a whole number of at least 1, not '0'/);
   assert.throws(() => readOptions(['--fast']), /--fast/);

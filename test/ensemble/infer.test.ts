@@ -52,7 +52,29 @@ void test('an ensemble is listed, described and counted like any model', async (
   const sum = (of: 'queue' | 'compute_infer'): number => steps.reduce((ns, step) => ns + step[of].ns, 0);
   assert.equal(stats.compute_infer.ns, sum('compute_infer'));
   assert.equal(stats.queue.ns, sum('queue'));
-  assert.match(server.metrics(), /nv_inference_request_success\{model="e",version="1"\} 5/);
+  const text = server.metrics();
+  assert.match(text, /nv_inference_request_success\{model="e",version="1"\} 5/);
+  for (const phase of ['request', 'queue', 'compute_input', 'compute_infer', 'compute_output']) {
+    const bucket = `nv_inference_${phase}_duration_us_bucket{le="+Inf",model="e",version="1"} 5`;
+    assert.ok(text.includes(`${bucket}\n`), bucket);
+  }
+  // As in Triton: it loads nothing but its models.
+  assert.match(text, /nv_model_load_duration_secs\{model="a"/);
+  assert.doesNotMatch(text, /nv_model_load_duration_secs\{model="e"/);
+});
+
+void test('summaries and first responses of an ensemble are those of its requests', async (t) => {
+  const server = await serve(t, three, {
+    metricsConfig: { summaryLatencies: true, histogramLatencies: true },
+  });
+  await Promise.all(Array.from({ length: 5 }, () => server.infer('e', { x: row() })));
+  const { inference_stats: stats } = await statisticsAfter(server, 'e', 5);
+  const text = server.metrics();
+  const median = /nv_inference_request_summary_us\{model="e",quantile="0\.5",version="1"\} ([\d.]+)/.exec(
+    text,
+  );
+  assert.ok(Number(median?.[1]) > 0 && Number(median?.[1]) <= (stats.success.ns / 1000) * 1.01);
+  assert.match(text, /nv_inference_first_response_histogram_ms_count\{model="e",version="1"\} 5/);
 });
 
 void test('the requests of a tick are one batch in each step', async (t) => {

@@ -44,7 +44,8 @@ Ensemble::Ensemble(uint32_t uid, std::string name, EnsemblePlan plan,
       cancelled_(Status::Cancelled("model '" + name_ + "': the request was cancelled")),
       no_memory_(Status::Unavailable("model '" + name_ + "': no memory for the request")),
       pool_(kIdleBytes),
-      turns_(plan_.steps.size()) {}
+      turns_(plan_.steps.size()),
+      latencies_(plan_.latencies) {}
 
 Ensemble::~Ensemble() {
   TRITONTS_ASSERT(in_flight_ == 0, "an ensemble was freed with requests in flight");

@@ -85,6 +85,9 @@ class Ensemble final : public Served,
     uint32_t batch_size = 0;
     BatchStatistics times;
     uint64_t queue_ns = 0;
+    // The same by request, and when that was.
+    std::span<const RunTotals::Part> parts;
+    uint64_t now_ns = 0;
   };
   void NoteLanding(const Landing& landing, std::span<Request* const> requests);
   // A flight for a response of a decoupled step. Null: there is no memory.
@@ -128,6 +131,7 @@ class Ensemble final : public Served,
   };
   std::vector<Turn> turns_;  // by step
   Statistics statistics_;
+  Latencies latencies_;
   uint64_t in_flight_ = 0;  // requests without a final response
   uint64_t pinned_ = 0;
   uint64_t begun_ = 0;

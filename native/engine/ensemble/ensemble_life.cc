@@ -68,6 +68,7 @@ void Ensemble::NoteLanding(const Landing& landing, std::span<Request* const> req
   statistics_.fail.Add(landing.fail.count, landing.fail.ns);
   statistics_.cancelled += landing.cancelled;
   statistics_.backend_failed += landing.step_failed;
+  latencies_.Add(landing.parts, landing.now_ns);
   const uint64_t ok = landing.success.count;
   if (ok == 0) return;
   statistics_.last_inference_ms = WallMs();
@@ -142,9 +143,16 @@ Statistics Ensemble::statistics() const {
   return statistics_;
 }
 
-VersionMetrics Ensemble::metrics(std::span<const double>) const {
+VersionMetrics Ensemble::metrics(std::span<const double> quantiles) const {
   VersionMetrics metrics;
-  metrics.statistics = statistics();
+  {
+    std::lock_guard lock(mutex_);
+    metrics.statistics = statistics_;
+    metrics.latencies = latencies_.counts();
+  }
+  metrics.histograms = latencies_.policy().histograms;
+  const LatencyWindow* const window = latencies_.window();
+  if (window) metrics.quantiles = window->AllQuantiles(NowNs(), quantiles);
   return metrics;
 }
 

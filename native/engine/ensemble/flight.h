@@ -214,6 +214,8 @@ class Flight {
   void AnswerEach();
   bool AnswerAlike();
   BatchTimings TimingsOf(uint32_t position) const;
+  // Notes how long a request took that ends at `now_ns`.
+  void AddPart(uint32_t position, uint64_t now_ns, bool ok);
 
   Ensemble* const ensemble_;
   const uint32_t index_;
@@ -227,6 +229,7 @@ class Flight {
   std::unique_ptr<FlightStep[]> steps_;
   std::unique_ptr<Outcome[]> outcomes_;
   std::vector<OutputTensor> outputs_;   // kept allocated
+  std::vector<RunTotals::Part> parts_;  // likewise: how long its requests took
   std::atomic<uint32_t> under_way_{0};  // steps that are ready or sent
   std::atomic<bool> abandoned_{false};
   SpinLock lock_;
@@ -239,6 +242,7 @@ class Flight {
   Flight* sibling_ = nullptr;
   bool landed_ = false;
   bool speaking_ = false;  // a thread is in Speak
+  uint64_t first_ns_ = 0;  // when the root was responded to first, by a child; 0: not yet
   bool again_ = false;     // another one was
 };
 

@@ -24,13 +24,27 @@ BatchTimings Flight::TimingsOf(uint32_t position) const {
   return timings;
 }
 
+void Flight::AddPart(uint32_t position, uint64_t now_ns, bool ok) {
+  const Outcome& outcome = outcomes_[position];
+  RunTotals::Times times;
+  times.request_ns = now_ns - header_->arrival_ns;
+  times.queue_ns = outcome.queue_ns;
+  times.input_ns = outcome.input_ns;
+  times.infer_ns = outcome.infer_ns;
+  times.output_ns = outcome.output_ns;
+  times.first_ns = (first_ns_ != 0 ? first_ns_ : now_ns) - header_->arrival_ns;
+  RunTotals::AddPart(&parts_, times, 1, ok);
+}
+
 void Flight::Answer() {
   if (from_) return LandChild();
   const std::shared_ptr<Ensemble> ensemble = ensemble_->shared_from_this();
   const uint32_t count = count_;
   const bool keep = abandoned_.load(std::memory_order_relaxed);
   Ensemble::Landing landing;
-  const uint64_t elapsed = NowNs() - header_->arrival_ns;
+  landing.now_ns = NowNs();
+  const uint64_t elapsed = landing.now_ns - header_->arrival_ns;
+  parts_.clear();
   landing.batch_size = header_->batch_size;
   AddSharedTimes();
   AdaptOutputs();
@@ -42,6 +56,7 @@ void Flight::Answer() {
     const Outcome& outcome = outcomes_[i];
     if (outcome.failed.load(std::memory_order_relaxed)) {
       landing.fail.Add(1, elapsed);
+      AddPart(i, landing.now_ns, false);
       if (cancelled) {
         landing.cancelled++;
       } else if (outcome.in_step) {
@@ -50,12 +65,14 @@ void Flight::Answer() {
       continue;
     }
     landing.success.Add(1, elapsed);
+    AddPart(i, landing.now_ns, true);
     landing.rows += header_->batch_size;
     landing.queue_ns += outcome.queue_ns;
     landing.times.compute_input.Add(1, outcome.input_ns);
     landing.times.compute_infer.Add(1, outcome.infer_ns);
     landing.times.compute_output.Add(1, outcome.output_ns);
   }
+  landing.parts = parts_;
   ensemble->NoteLanding(landing, outer_);
   for (Request* request : outer_) request->set_state(Request::State::kDone);
   if (landing.fail.count > 0 || !AnswerAlike()) AnswerEach();

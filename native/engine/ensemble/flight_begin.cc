@@ -39,6 +39,7 @@ void Flight::Reset() {
 void Flight::Reserve(size_t requests) {
   if (requests <= capacity_) return;
   outer_.reserve(requests);
+  parts_.reserve(requests);
   outcomes_ = std::make_unique<Outcome[]>(requests);
   for (size_t i = 0; i < ensemble_->plan().steps.size(); i++) {
     steps_[i].requests = std::make_unique<Request[]>(requests);
@@ -115,6 +116,7 @@ void Flight::Begin(std::span<Request* const> requests,
     outcome.queue_ns = outcome.input_ns = outcome.infer_ns = outcome.output_ns = 0;
   }
   from_ = nullptr;
+  first_ns_ = 0;
   region_ = EnsembleGraph::kRoot;
   Choose(header);
   for (const InputTensor& input : header.inputs()) {

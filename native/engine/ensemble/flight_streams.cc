@@ -4,6 +4,7 @@
 #include <new>
 #include <utility>
 
+#include "engine/base/clock.h"
 #include "engine/base/rules.h"
 #include "engine/ensemble/ensemble.h"
 #include "engine/ensemble/flight.h"
@@ -279,6 +280,7 @@ bool Flight::Say() {
     if (stream) response.counted += chunk.size;
   }
   response.outputs = outputs_;
+  if (root->first_ns_ == 0) root->first_ns_ = NowNs();
   if (stream) stream->NoteSent(response.counted);
   header_->sink->Deliver({&response, 1});
   return true;

@@ -34,6 +34,7 @@ struct EnsemblePlan {
   uint32_t max_inflight = 0;  // of each step, over all requests; 0: no limit
   // Several steps may produce one tensor, and a step without a required input is skipped.
   bool conditional = false;
+  LatencyPolicy latencies = {};
 
   bool decoupled() const;
 };

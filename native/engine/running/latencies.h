@@ -1,5 +1,5 @@
-// How long a version's requests took, beyond the sums of its statistics: histograms and quantiles.
-// Added up once for each batch; nothing is allocated for it.
+// How long the requests of a version or an ensemble took, beyond the sums of its statistics:
+// histograms and quantiles. Added up once for each batch; nothing is allocated for it.
 //
 // The version's lock, but for the window (latency_window.h).
 #pragma once
@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -48,22 +49,22 @@ class Latencies {
   // Null: it is not kept.
   const LatencyWindow* window() const { return window_.get(); }
 
-  // Adds a run that is done.
-  void Add(const RunTotals& totals, const BatchTimings& timings) {
-    AddTo(&counts_, totals, timings);
-    if (!window_ || totals.ok == 0) return;
-    window_->Advance(timings.exec_end_ns);
-    ForEach(totals, timings, [this](LatencyPhase phase, uint64_t ns, uint64_t count) {
+  // Adds requests that have ended, at `now_ns`.
+  void Add(std::span<const RunTotals::Part> parts, uint64_t now_ns) {
+    AddTo(&counts_, parts);
+    if (!window_) return;
+    window_->Advance(now_ns);
+    ForEach(parts, [this](LatencyPhase phase, uint64_t ns, uint64_t count) {
       window_->Add(phase, ns, count);
     });
   }
 
   // Adds to a copy what a run under way has answered.
-  void AddTo(LatencyCounts* counts, const RunTotals& totals, const BatchTimings& timings) const {
+  void AddTo(LatencyCounts* counts, std::span<const RunTotals::Part> parts) const {
     if (policy_.first_responses) {
-      for (const RunTotals::Part& part : totals.parts) {
+      for (const RunTotals::Part& part : parts) {
         // Whole milliseconds, as Triton.
-        const uint64_t ms = part.first_ns / 1'000'000;
+        const uint64_t ms = part.times.first_ns / 1'000'000;
         size_t index = 0;
         while (index < policy_.first_response_ms.size() &&
                policy_.first_response_ms[index] < static_cast<double>(ms)) {
@@ -73,24 +74,39 @@ class Latencies {
         counts->first_response_ms += ms * part.count;
       }
     }
-    if (!policy_.histograms || totals.ok == 0) return;
-    ForEach(totals, timings, [counts](LatencyPhase phase, uint64_t ns, uint64_t count) {
+    if (!policy_.histograms) return;
+    ForEach(parts, [counts](LatencyPhase phase, uint64_t ns, uint64_t count) {
       counts->phases[static_cast<size_t>(phase)].Add(ns, count);
     });
   }
 
  private:
-  // Calls `add` with each phase's time and how many requests had it: of the phases of a run, all.
+  // Calls `add` with each phase's time and how many requests had it.
   template <typename Add>
-  static void ForEach(const RunTotals& totals, const BatchTimings& timings, Add add) {
-    for (const RunTotals::Part& part : totals.parts) {
+  static void ForEach(std::span<const RunTotals::Part> parts, Add add) {
+    // Requests that were answered together ran together, though they came one by one.
+    const RunTotals::Times* ran = nullptr;
+    uint64_t count = 0;
+    const auto add_ran = [&] {
+      if (count == 0) return;
+      add(LatencyPhase::kComputeInput, ran->input_ns, count);
+      add(LatencyPhase::kComputeInfer, ran->infer_ns, count);
+      add(LatencyPhase::kComputeOutput, ran->output_ns, count);
+    };
+    for (const RunTotals::Part& part : parts) {
       if (!part.ok) continue;
-      add(LatencyPhase::kRequest, part.request_ns, part.count);
-      add(LatencyPhase::kQueue, part.queue_ns, part.count);
+      const RunTotals::Times& times = part.times;
+      add(LatencyPhase::kRequest, times.request_ns, part.count);
+      add(LatencyPhase::kQueue, times.queue_ns, part.count);
+      if (count > 0 && (ran->input_ns != times.input_ns || ran->infer_ns != times.infer_ns ||
+                        ran->output_ns != times.output_ns)) {
+        add_ran();
+        count = 0;
+      }
+      ran = &times;
+      count += part.count;
     }
-    add(LatencyPhase::kComputeInput, timings.compute_start_ns - timings.exec_start_ns, totals.ok);
-    add(LatencyPhase::kComputeInfer, timings.compute_end_ns - timings.compute_start_ns, totals.ok);
-    add(LatencyPhase::kComputeOutput, timings.exec_end_ns - timings.compute_end_ns, totals.ok);
+    add_ran();
   }
 
   const LatencyPolicy policy_;

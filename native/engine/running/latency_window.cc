@@ -116,4 +116,14 @@ void LatencyWindow::Quantiles(LatencyPhase phase, uint64_t now_ns,
   }
 }
 
+std::vector<double> LatencyWindow::AllQuantiles(uint64_t now_ns,
+                                                std::span<const double> quantiles) const {
+  std::vector<double> values(kLatencyPhases * quantiles.size());
+  for (size_t phase = 0; phase < kLatencyPhases; phase++) {
+    Quantiles(static_cast<LatencyPhase>(phase), now_ns, quantiles,
+              std::span(values).subspan(phase * quantiles.size(), quantiles.size()));
+  }
+  return values;
+}
+
 }  // namespace tritonts

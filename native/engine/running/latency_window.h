@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "engine/running/latency_phase.h"
 
@@ -41,6 +42,8 @@ class LatencyWindow {
   // Throws std::bad_alloc.
   void Quantiles(LatencyPhase phase, uint64_t now_ns, std::span<const double> quantiles,
                  std::span<double> values) const;
+  // The same of all phases, one after the other.
+  std::vector<double> AllQuantiles(uint64_t now_ns, std::span<const double> quantiles) const;
 
  private:
   // What is longer counts as so long: 4.8 hours.

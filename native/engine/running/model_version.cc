@@ -62,11 +62,16 @@ void ModelVersion::TakeIn(std::span<Request* const> requests, uint64_t now_ns, R
       Dispatch(now_ns, nullptr, orders);
       continue;
     }
-    Request* const request = requests.front();
-    requests = requests.subspan(1);
-    request->set_state(Request::State::kSubmitted);
-    statistics_.refused++;
-    refusals->Add(request, refused);
+    // What there is no room for is no other for those of its header: to ask for each of very many
+    // would take as long as their square.
+    const RequestHeader* const header = requests.front()->header;
+    do {
+      Request* const request = requests.front();
+      requests = requests.subspan(1);
+      request->set_state(Request::State::kSubmitted);
+      statistics_.refused++;
+      refusals->Add(request, refused);
+    } while (!requests.empty() && requests.front()->header == header);
   }
 }
 

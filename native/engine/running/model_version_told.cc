@@ -46,14 +46,7 @@ VersionMetrics ModelVersion::metrics(std::span<const double> quantiles) const {
       dispatcher_->AddAnswered(*latencies_, &metrics.latencies);
     }
   }
-  if (!window) return metrics;
-  metrics.quantiles.resize(kLatencyPhases * quantiles.size());
-  const uint64_t now = NowNs();
-  for (size_t phase = 0; phase < kLatencyPhases; phase++) {
-    window->Quantiles(
-        static_cast<LatencyPhase>(phase), now, quantiles,
-        std::span(metrics.quantiles).subspan(phase * quantiles.size(), quantiles.size()));
-  }
+  if (window) metrics.quantiles = window->AllQuantiles(NowNs(), quantiles);
   return metrics;
 }
 

@@ -130,19 +130,25 @@ size_t PooledRun::Account(Statistics* statistics, Latencies* latencies) {
   std::lock_guard lock(lock_);
   owner_.reset();
   totals_.AddTo(statistics, timings_);
+  statistics->last_inference_ms = WallMs();
   record.Ran(timings_.exec_start_ns, timings_.exec_end_ns);
-  if (latencies) latencies->Add(totals_, timings_);
+  if (latencies) latencies->Add(totals_.parts, timings_.exec_end_ns);
   return requests_.size() - rescheduled_;
 }
 
 void PooledRun::AddAnswered(Statistics* statistics) {
   std::lock_guard lock(lock_);
-  if (totals_.ended() > 0) totals_.AddTo(statistics, timings_);
+  if (totals_.ended() == 0) return;
+  totals_.AddTo(statistics, timings_);
+  // Not when it is asked: that goes on.
+  const uint64_t ago_ns = timings_.exec_end_ns == 0 ? 0 : NowNs() - timings_.exec_end_ns;
+  statistics->last_inference_ms =
+      std::max(statistics->last_inference_ms, WallMs() - ago_ns / 1'000'000);
 }
 
 void PooledRun::AddAnswered(const Latencies& latencies, LatencyCounts* counts) {
   std::lock_guard lock(lock_);
-  if (totals_.ended() > 0) latencies.AddTo(counts, totals_, timings_);
+  if (totals_.ended() > 0) latencies.AddTo(counts, totals_.parts);
 }
 
 bool PooledRun::Abandon(const Status& status) {

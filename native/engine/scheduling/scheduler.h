@@ -54,7 +54,8 @@ class Scheduler {
   // request was not taken, and nothing has changed.
   virtual Status Enqueue(Request* request, uint64_t now_ns) = 0;
   // Takes requests into the queue as Enqueue does, in order, and returns how many; the one after
-  // these was refused, with the status that `refused` is set to. Does not throw.
+  // these was refused, with the status that `refused` is set to, and those of its header behind it
+  // would be as well. Does not throw.
   virtual size_t EnqueueSome(std::span<Request* const> requests, uint64_t now_ns, Status* refused) {
     for (size_t i = 0; i < requests.size(); i++) {
       try {

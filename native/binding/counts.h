@@ -1,7 +1,7 @@
 // Counts what the engine asks of the system: proof that the path of a request allocates nothing and
 // takes few locks. With TRITONTS_COUNTS, which the tests' addon has where the linker can send calls
 // elsewhere (Linux, without a sanitizer); without it nothing is counted and nothing defined. There,
-// TRITONTS_TEST_SAFE_FUNCTIONS=<number> lets the process make so many thread-safe functions.
+// TRITONTS_TEST_SAFE_FUNCTIONS=<number> limits the thread-safe functions that the process may make.
 #pragma once
 
 #include "setup.h"

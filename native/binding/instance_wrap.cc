@@ -20,7 +20,7 @@ constexpr int32_t kAgain = -3;
 // InstanceWrap::Room, InstanceWrap::Readers.
 constexpr int32_t kNobody = -1;
 constexpr int32_t kAll = -1;
-// A stream is at most so many responses ahead of its reader. When so few are left it goes on.
+// The most responses that a stream is ahead of its reader, and how few are left when it goes on.
 constexpr uint32_t kMostAhead = 16;
 constexpr uint32_t kFewAhead = 8;
 constexpr const char* kTag = "tritonts instance";

@@ -31,8 +31,8 @@ namespace tritonts {
 class InstanceWrap : public Wrapped<InstanceWrap> {
  public:
   static Napi::Function Define(Napi::Env env);
-  // Attaches to an inbox. `wake` is called with nothing when there may be something to take. With
-  // `cores` its thread may spin on so many of the process. Empty where that cannot be.
+  // Attaches to an inbox. `wake` is called with nothing when there may be something to take.
+  // `cores` is how many of the process's its thread may spin on. Empty where that cannot be.
   static Napi::Value Create(Napi::Env env, std::shared_ptr<Inbox> inbox, const Napi::Function& wake,
                             bool holds_loop, uint32_t cores);
 

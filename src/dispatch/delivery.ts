@@ -67,7 +67,7 @@ export class Delivery {
     else this.#deliverSoon();
   }
 
-  /** Delivers what there is, unless a delivery is going on already. */
+  /** Delivers what is ready, unless a delivery is going on already. */
   deliverNow(): void {
     if (!this.#delivering) this.#drain();
   }

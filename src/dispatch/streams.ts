@@ -57,7 +57,7 @@ export class SentStream {
     this.#generation = this.#group.generation;
   }
 
-  /** Tells the engine that the caller has read responses, which counted so many bytes. */
+  /** Tells the engine that the caller has read responses, and how many bytes these counted. */
   read(responses: number, bytes: number): void {
     this.#native.read(this.#group.index, this.#generation, this.#position, responses, bytes);
   }

@@ -256,7 +256,7 @@ export class InstanceLoop {
   }
 }
 
-/** Resolves when all have settled, or after so many milliseconds. */
+/** Resolves when all have settled, or after this number of milliseconds. */
 async function endsWithin(all: readonly Promise<unknown>[], ms: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   await Promise.race([Promise.allSettled(all), new Promise((resolve) => (timer = setTimeout(resolve, ms)))]);

@@ -19,7 +19,7 @@ export class InstanceMemory {
     native.setMemory(this.words.buffer, this.bytes.buffer);
   }
 
-  /** Makes room for so many words and bytes. What is in the memory is lost. */
+  /** Makes room for these numbers of words and bytes. What is in the memory is lost. */
   grow(words: number, bytes: number): void {
     if (words > this.words.length) this.words = new Int32Array(2 ** Math.ceil(Math.log2(words)));
     const length = this.bytes.buffer.byteLength;

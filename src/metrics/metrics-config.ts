@@ -23,7 +23,7 @@ export interface MetricsConfig {
    * and 0.001). The smallest of these chooses how precise times are kept. Triton: `summary_quantiles`.
    */
   readonly summaryQuantiles?: readonly (readonly [quantile: number, error: number])[] | undefined;
-  /** The load of the processors is an average over at least so many milliseconds (default 2000). */
+  /** The load of the processors is an average over at least this number of milliseconds (default 2000). */
   readonly intervalMs?: number | undefined;
 }
 

@@ -114,7 +114,7 @@ export interface BatchingConfig {
 const busyShare = 0.8;
 /** From this share of max_batch_size on, batches count as large. */
 const largeShare = 0.75;
-/** `console.log` shows so many of the last batches' sizes. */
+/** How many of the last batches' sizes `console.log` shows. */
 const mostShown = 12;
 
 /** What a version tells of its batches, as {@link Explanation}; undefined: it is unloaded meanwhile. */

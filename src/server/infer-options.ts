@@ -29,7 +29,7 @@ export interface CheckedOptions {
 /** The most characters of a request id, as in Triton's clients. */
 const longestId = 4096;
 
-/** So many are kept: a program has few priorities and time-outs. */
+/** How many are kept: a program has few priorities and time-outs. */
 const mostShared = 16;
 
 /**

@@ -20,7 +20,7 @@ interface Reader {
   readonly reject: (error: unknown) => void;
 }
 
-/** After so many responses, or so many bytes of them, the engine is told that they were read. */
+/** The engine is told that responses were read after this number of them, or of their bytes. */
 const toldResponses = 8;
 const toldBytes = 256 << 10;
 

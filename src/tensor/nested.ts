@@ -88,7 +88,7 @@ class NestedWalk {
     return isElement(value) && (this.plan.elements === undefined || kindOf(value) === undefined);
   }
 
-  /** Takes an array of elements as so many rows of one element. */
+  /** Takes an array of elements as rows of one element each. */
   #walkRows(array: readonly unknown[], length: number, first: unknown): void {
     this.shape.push(1);
     // Before the others are read: there may be more than a batch has.

@@ -71,7 +71,7 @@ test('models with one library load, unload and load again', async (t) => {
   assert.deepEqual(floats(await server.infer('a', { x: [[1, 1, 1, 1]] })), [3, 3, 3, 3]);
 });
 
-test('a library that is missing, and a file that is none, are named', async (t) => {
+test('a library that is missing, and a file that is no library, are named', async (t) => {
   const none = join(await temporaryFolder(t), 'nowhere.so');
   const cases: readonly (readonly [RepositoryModel, string])[] = [
     [triple([none]), none],

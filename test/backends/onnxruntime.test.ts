@@ -57,7 +57,7 @@ for (const [level, expected] of [
   });
 }
 
-test('another graph level is refused, with what there is', async (t) => {
+test('another graph level is refused, with the levels that exist', async (t) => {
   const error = await rejection(
     serve(t, { m: onnx(gelu(), { more: 'optimization { graph { level: 3 } }' }) }),
   );

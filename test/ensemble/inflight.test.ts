@@ -55,7 +55,7 @@ function graph(maxInflight: number): RepositoryModel {
 
 void suite('max_inflight_requests with a decoupled step', () => {
   for (const limit of [1, 2, 3]) {
-    test(`${limit}: so many of its responses are in the step behind it, and all streams come whole`, async (t) => {
+    test(`${limit}: that many of its responses are in the step behind it, and all streams come whole`, async (t) => {
       const server = await serve(t, { many, twice, e: graph(limit) });
       const all = await Promise.all(upTo(24).map((count) => readAll(server.stream('e', asking(count)))));
       for (const [count, { numbers, error }] of all.entries()) {

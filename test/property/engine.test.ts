@@ -10,7 +10,7 @@ import { runFree } from './free.js';
 import { runHeld } from './held.js';
 import { freeSchedule, heldSchedule } from './schedule.js';
 
-/** For so long instead of so many schedules. */
+/** The time to run for, in place of a number of schedules. */
 const seconds = process.env['TRITONTS_PROPERTY_SECONDS'];
 const seed = Number(process.env['TRITONTS_PROPERTY_SEED'] ?? 1);
 const bench = await openBench({ after });

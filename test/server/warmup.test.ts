@@ -363,7 +363,7 @@ for (const [what, content, message] of [
     /string 2 is said to have 3 bytes but the file has 2 more/,
   ],
   [
-    'a length that is none',
+    'a length that cannot be read',
     Uint8Array.of(255, 255, 255, 255, 0, 0, 0, 0, 0, 0, 0, 0),
     /string 0 is said to have 4294967295 bytes/,
   ],

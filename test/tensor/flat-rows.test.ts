@@ -1,4 +1,4 @@
-/** An array of elements for a tensor of dims [1] with a batch dimension: so many rows. */
+/** An array of elements for a tensor of dims [1] with a batch dimension: one row for each. */
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -66,7 +66,7 @@ describe('refused', () => {
       /shape \[3,1\]: a batch of 3 is over max_batch_size/,
     ],
     [
-      'an element that is none',
+      'a value that is no element',
       'FP32',
       [1],
       8,

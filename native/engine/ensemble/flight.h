@@ -75,7 +75,7 @@ class Flight {
  public:
   Flight(Ensemble* ensemble, uint32_t index);
 
-  // Makes room for so many requests. Throws std::bad_alloc.
+  // Makes room for `requests`. Throws std::bad_alloc.
   void Reserve(size_t requests);
   // Begins with requests of one header, which follow each other in it. If it throws std::bad_alloc,
   // it has to be reset.

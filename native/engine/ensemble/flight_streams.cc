@@ -14,7 +14,7 @@ namespace tritonts {
 
 namespace {
 
-// While the caller has so many responses to read, no child responds. With so few left they go on.
+// How many responses to read make a caller hold children back, and with how few they go on.
 constexpr uint32_t kMostUnread = 16;
 constexpr uint32_t kFewUnread = 8;
 

@@ -109,8 +109,8 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   // Drops a large output, which JavaScript has taken from a page that was handed out.
   void ReleaseLarge(CompletionPage* page, size_t number) { pages_.ReleaseLarge(page, number); }
 
-  // JavaScript's callers have read so many responses to a request of a decoupled model, of so many
-  // bytes (StreamCount). The request may have ended, and its slot may be another one's.
+  // JavaScript's callers have read `responses` of `bytes` to a request of a decoupled model
+  // (StreamCount). The request may have ended, and its slot may be another one's.
   void Read(uint32_t slot, uint32_t generation, uint32_t position, uint32_t responses,
             uint64_t bytes);
 

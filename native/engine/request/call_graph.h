@@ -39,7 +39,7 @@ class CallPlaces {
  public:
   explicit CallPlaces(std::string model) : model_(std::move(model)) {}
   const std::string& model() const { return model_; }
-  // There are so many more.
+  // There are `places` more of them.
   void Add(size_t places);
 
  private:

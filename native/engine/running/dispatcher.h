@@ -52,7 +52,7 @@ class Dispatcher {
   const Scheduler& scheduler() const { return *scheduler_; }
   InlinePolicy& inline_policy() { return inline_policy_; }
 
-  // Makes room for so many requests more. False: there is no memory for them.
+  // Makes room for `more` requests. False: there is no memory for them.
   bool MakeRoom(size_t more);
   // Queues a request that there is room for, or refuses it.
   Status Enqueue(Request* request, uint64_t now_ns);

@@ -32,7 +32,7 @@ class LatencyHistogram {
   }
 
  private:
-  // By the number of bits: the class of the smallest value that has so many.
+  // By the number of bits: the class of the smallest value that has this number.
   static constexpr std::array<uint8_t, 65> kFirstOf = [] {
     std::array<uint8_t, 65> first{};
     for (size_t bits = 0; bits < first.size(); bits++) {

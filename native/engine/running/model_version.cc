@@ -62,8 +62,8 @@ void ModelVersion::TakeIn(std::span<Request* const> requests, uint64_t now_ns, R
       Dispatch(now_ns, nullptr, orders);
       continue;
     }
-    // What there is no room for is no other for those of its header: to ask for each of very many
-    // would take as long as their square.
+    // Without room for one request there is none for the others of its header, and none of them is
+    // asked for: with very many requests that would take as long as their square.
     const RequestHeader* const header = requests.front()->header;
     do {
       Request* const request = requests.front();

@@ -41,7 +41,7 @@ class OrderedRun {
   friend class ResponseOrder;
   ~OrderedRun() = default;
 
-  // Room for the places of so many requests; throws std::bad_alloc.
+  // Makes room for the places of `requests`. Throws std::bad_alloc.
   void ReservePlaces(size_t requests) { places_.reserve(requests); }
 
   // All without a lock of the order.
@@ -97,7 +97,8 @@ class ResponseOrder {
   // The first of the run's that begin with the request `turn`, and what is held before it.
   static bool Holds(const OrderedRun& run, uint32_t position);
   static OrderedResponses* HeldAt(const OrderedRun& run, size_t turn, OrderedResponses** before);
-  // Those whose turn it is, so many from the first-th on, which are passed then; null: none.
+  // Those whose turn it is; null: none. Of these `count` are due from `first` on, and are passed
+  // then.
   static OrderedResponses* Due(OrderedRun* run, size_t* first, size_t* count);
   static void Pass(OrderedRun* run, const OrderedResponses& responses, size_t count);
 

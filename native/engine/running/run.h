@@ -71,7 +71,7 @@ class PooledRun final : public Run, private OrderedRun {
   // behind those of all other runs, or right behind those of `behind`.
   void Assign(std::span<Request* const> batch, uint64_t number, const RunContext* context,
               InstanceRunner* runner, std::shared_ptr<RunOwner> owner, PooledRun* behind = nullptr);
-  // Makes room for so many requests: then Assign does not throw. Throws std::bad_alloc.
+  // Makes room for `requests`: then Assign does not throw. Throws std::bad_alloc.
   void MakeRoom(size_t requests, const RunContext* context);
   size_t size() const { return requests_.size(); }
   // Takes the batch back from a run that has not begun, so that its requests can be queued again.

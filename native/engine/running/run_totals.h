@@ -49,7 +49,7 @@ struct RunTotals {
 
   uint64_t ended() const { return ok + failed; }
 
-  // Begins anew, with room for a batch of so many requests. Throws std::bad_alloc.
+  // Begins anew, with room for a batch of `requests`. Throws std::bad_alloc.
   void Reserve(size_t requests) { parts.reserve(requests); }
   void Clear() {
     parts.clear();

@@ -42,7 +42,7 @@ struct DynamicPolicy {
 // What an instance is to do.
 struct BatchChoice {
   Request* first = nullptr;
-  size_t take = 0;          // so many; 0: none
+  size_t take = 0;          // how many; 0: none
   bool neighbours = true;   // they are in the queue one after the other; else they are listed
   uint64_t wake_at_ns = 0;  // with none to take: ask again then; 0: only when something changes
   ClosedBy closed_by = ClosedBy::kNothingMore;
@@ -74,13 +74,13 @@ class BatchRule {
  private:
   // How many requests a walk from the first one found to run together.
   struct Walk {
-    size_t fits = 0;       // so many fit together
-    size_t preferred = 0;  // so many up to the largest preferred size reached; 0: none
+    size_t fits = 0;       // how many fit together
+    size_t preferred = 0;  // how many up to the largest preferred size reached; 0: none
     bool closed = false;   // waiting cannot improve it
     ClosedBy closed_by = ClosedBy::kNothingMore;
     bool neighbours = true;                  // nobody is between them
     uint64_t oldest_ns = 0;                  // when the first of them arrived
-    size_t passed = 0;                       // so many of other shapes were passed over
+    size_t passed = 0;                       // how many of other shapes were passed over
     uint64_t passed_oldest_ns = UINT64_MAX;  // when the first of these arrived
 
     Walk& Close(ClosedBy why) {

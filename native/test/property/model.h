@@ -23,7 +23,7 @@ struct LevelSetup {
   bool delays = false;        // those that waited too long go behind the others; else they end
   uint64_t timeout_ns = 0;    // 0: they may wait for ever
   bool may_override = false;  // with a time of their own, if that is shorter or the only one
-  uint32_t most = 0;          // so many may wait; 0: any number
+  uint32_t most = 0;          // how many may wait; 0: any number
 };
 
 struct QueueSetup {

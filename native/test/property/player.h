@@ -41,7 +41,7 @@ class Player {
   struct Group {
     RequestHeader header;
     std::unique_ptr<float[]> input;  // their bytes, one after the other
-    uint32_t open = 0;               // so many have not ended
+    uint32_t open = 0;               // how many have not ended
   };
   // A request's memory, used for one request after the other.
   struct Slot {

@@ -45,7 +45,7 @@ export function compress(
   });
 }
 
-/** How many messages are decompressed at once: libuv has so many threads. */
+/** How many messages are decompressed at once: libuv has four threads. */
 const mostAtOnce = 4;
 /** Each may take so much of what is left of the budget, and this in any case. */
 const partOfBudget = 1 / mostAtOnce;

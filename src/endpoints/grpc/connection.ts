@@ -23,7 +23,7 @@ export class Connection {
   readonly #options: CheckedGrpcOptions;
   #calls = 0;
   #lastReceived: number;
-  /** Pings of ours since a message came or went. */
+  /** Pings that this side has sent since a message came or went. */
   #pings = 0;
   #lastPing = -Infinity;
   #strikes = 0;

@@ -76,9 +76,9 @@ export interface ServeGrpcOptions {
    * `--grpc-infer-response-compression-level`.
    */
   readonly responseCompression?: 'none' | 'low' | 'medium' | 'high' | undefined;
-  /** A connection on which nothing came for so many milliseconds is pinged (default 7,200,000). Triton: `--grpc-keepalive-time`. */
+  /** A connection is pinged after this number of milliseconds without a message (default 7,200,000). Triton: `--grpc-keepalive-time`. */
   readonly keepaliveTimeMs?: number | undefined;
-  /** It ends when the ping is not answered within so many milliseconds (default 20,000). Triton: `--grpc-keepalive-timeout`. */
+  /** It ends if the ping is not answered within this number of milliseconds (default 20,000). Triton: `--grpc-keepalive-timeout`. */
   readonly keepaliveTimeoutMs?: number | undefined;
   /**
    * Whether connections without calls are pinged, and may ping (default false). Triton:

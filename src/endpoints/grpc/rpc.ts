@@ -97,7 +97,7 @@ export class Rpc {
   /**
    * Starts to read; `handler` gets what comes.
    *
-   * @throws {@link RpcError} INTERNAL for a deadline that is none.
+   * @throws {@link RpcError} INTERNAL for a deadline that cannot be read.
    */
   start(handler: RpcHandler): void {
     const timeout = this.headers['grpc-timeout'];

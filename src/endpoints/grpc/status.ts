@@ -2,7 +2,7 @@
 
 import { asTritonError, grpcStatus } from '../service/statuses.js';
 
-/** Statuses that no code of ours has. https://grpc.io/docs/guides/status-codes/ */
+/** Statuses that no TritonErrorCode maps to. https://grpc.io/docs/guides/status-codes/ */
 export const status = {
   ok: 0,
   cancelled: 1,

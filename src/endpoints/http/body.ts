@@ -7,9 +7,9 @@ import { BodyMemory } from './body-memory.js';
 
 /** The most pieces of a body without a length. As in Triton. */
 const mostChunks = 65_536;
-/** All bodies under way together may have so many times the limit of one. */
+/** The limit of all bodies under way together, in limits of one body. */
 const bodiesAtOnce = 16;
-/** How many bodies are decompressed at once: libuv has so many threads. */
+/** How many bodies are decompressed at once: libuv has four threads. */
 const mostUnzips = 4;
 
 /** Gets a body, or why there is none, once; never where the connection ends before. */

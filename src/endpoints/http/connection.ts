@@ -6,11 +6,11 @@ import { Client } from '../service/client.js';
 import { TritonError } from '../../errors.js';
 
 /**
- * From so many requests under way on, a connection is not read any further. Each holds about 6 KiB until its answer
+ * With this number of requests under way, a connection is not read any further. Each holds about 6 KiB until its answer
  * has left, and answers leave in the order of their requests.
  */
 const mostRequests = 1024;
-/** It is read again from so many on. */
+/** It is read again when only this number is left. */
 const fewRequests = mostRequests / 2;
 
 /** Bytes of answers that have not left, of an endpoint. */
@@ -130,7 +130,7 @@ export class Connection {
     return this.#paused;
   }
 
-  /** If nothing leaves for so many milliseconds of what its client has not read, Node says so by 'timeout'. */
+  /** Node emits 'timeout' if the client reads nothing of what waits for it for this number of milliseconds. */
   watch(timeoutMs: number): void {
     if (this.#unread > 0 && this.#socket.timeout !== timeoutMs) this.#socket.setTimeout(timeoutMs);
   }

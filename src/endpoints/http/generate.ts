@@ -34,7 +34,7 @@ function flatten(root: unknown): Map<string, unknown> {
   return flat;
 }
 
-/** The last variable dim takes what there is, others are 1. */
+/** The last variable dim takes the rest of the elements, others are 1. */
 function shapeFor({ name, shape }: TensorMetadata, count: number): number[] {
   const fixed = shape.reduce((product, dim) => (dim === -1 ? product : product * dim), 1);
   const last = shape.lastIndexOf(-1);

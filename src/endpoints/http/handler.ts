@@ -28,9 +28,9 @@ const missing: Readonly<Partial<Record<Call, string>>> = {
   repositoryLoad: "'repository_name' specification is not supported",
 };
 
-/** So many bytes of answers may wait for clients to read them, at least. */
+/** The least limit of the bytes of answers that wait for clients to read them. */
 const leastAnswerBytes = 256 << 20;
-/** All answers together may have so many times the limit of a request's body, as bodies may. */
+/** The limit of all answers together, in limits of a request's body, as for bodies. */
 const answersAtOnce = 16;
 
 /** See the head of this file. */

@@ -36,7 +36,7 @@ export function grpcStatus(code: TritonErrorCode): number {
   return grpcStatuses[code];
 }
 
-/** What was thrown, as a TritonError: anything else is a fault of ours, INTERNAL. */
+/** What was thrown, as a TritonError: anything else is a fault of this package, INTERNAL. */
 export function asTritonError(error: unknown): TritonError {
   if (error instanceof TritonError) return error;
   return new TritonError('INTERNAL', error instanceof Error ? error.message : String(error), {

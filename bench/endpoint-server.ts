@@ -4,6 +4,7 @@ import { createServer as createHttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { fileURLToPath } from 'node:url';
 import { createServer } from '../src/index.js';
 import { serveHttp } from '../src/endpoints/http/serve.js';
@@ -12,8 +13,11 @@ import { writeRepository } from '../test/support/repository.js';
 
 /** What the process is asked. */
 export interface ServerQuestion {
-  /** Microseconds of CPU so far; batches that ran; rows in them. */
-  readonly ask: 'cpu' | 'batches' | 'rows';
+  /**
+   * Microseconds of CPU so far; batches that ran; rows in them; the 99th percentile, in milliseconds, of how late the event loop
+   * was since it was asked before. Of that the first answer means nothing: to watch the loop costs something, and begins then.
+   */
+  readonly ask: 'cpu' | 'batches' | 'rows' | 'delay';
 }
 
 /** A load: how much at once, and what is sent. */
@@ -95,7 +99,14 @@ async function main(kind: string | undefined, name: string): Promise<void> {
       return { batches, rows };
     };
   }
+  const loop = monitorEventLoopDelay({ resolution: 1 });
   process.on('message', ({ ask }: ServerQuestion) => {
+    if (ask === 'delay') {
+      process.send?.(loop.percentile(99) / 1e6);
+      loop.enable();
+      loop.reset();
+      return;
+    }
     const { user, system } = process.cpuUsage();
     process.send?.(ask === 'cpu' ? user + system : statistics()[ask]);
   });

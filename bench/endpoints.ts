@@ -33,6 +33,13 @@ async function measure(child: Child<ServerQuestion>, load: Load): Promise<Window
   return { ...pace, cpuUs: ((await child.ask({ ask: 'cpu' })) - before) / pace.requests };
 }
 
+/** How late a server's event loop is under the load: the 99th percentile, in milliseconds. */
+async function loopDelay(child: Child<ServerQuestion>, load: Load): Promise<number> {
+  await child.ask({ ask: 'delay' });
+  await connections(load, 2 * windowMs);
+  return child.ask({ ask: 'delay' });
+}
+
 const warmUpMs = 3000;
 const file = new URL('endpoint-server.js', import.meta.url);
 const show = (value: number, digits = 2): string => value.toFixed(digits);
@@ -65,6 +72,8 @@ for (const [name, { atOnce, body, headers }] of isWanted('http') ? Object.entrie
     }
     const batches = (await ours.ask({ ask: 'batches' })) - batchesBefore;
     const rows = (await ours.ask({ ask: 'rows' })) - rowsBefore;
+    const bareDelay = await loopDelay(bare, bareLoad);
+    const ourDelay = await loopDelay(ours, ourLoad);
     const of = (pick: (one: { ours: Window; bare: Window }) => number): number => median(measured.map(pick));
     console.log(`${name}, ${atOnce} at once, medians of ${rounds} windows of ${windowMs} ms`);
     console.log(
@@ -87,6 +96,9 @@ for (const [name, { atOnce, body, headers }] of isWanted('http') ? Object.entrie
     );
     console.log(
       `  p99: ${show(of((one) => one.ours.p99Ms))} ms, bare ${show(of((one) => one.bare.p99Ms))} ms: ${show(of((one) => one.ours.p99Ms / one.bare.p99Ms))} x (wanted: 1.5 and less); mean batch ${show(rows / batches, 1)}`,
+    );
+    console.log(
+      `  event loop late, p99 beside ${atOnce} clients: ${show(ourDelay, 1)} ms, bare ${show(bareDelay, 1)} ms`,
     );
   } finally {
     await ours.close();

@@ -10,6 +10,7 @@ import { parse } from 'yaml';
 import { parseFlags } from '../../src/cli/serve/parse-flags.js';
 import { settingsOf, type ServeSettings } from '../../src/cli/serve/settings.js';
 import { run as runServe } from '../cli/serve/harness.js';
+import { foreign } from '../endpoints/grpc/harness.js';
 import { ask } from '../endpoints/http/harness.js';
 import { compile, linkPackages, root } from '../support/project.js';
 import { temporaryFolder } from '../support/repository.js';
@@ -144,11 +145,12 @@ void suite('the manifests agree with each other and with the command', () => {
       [...ports],
       [
         ['http', http?.port],
+        ['grpc', grpc?.options.port],
         ['metrics', metrics?.port],
       ],
     );
-    assert.equal(grpc, undefined);
-    for (const { name, port, targetPort } of service.spec?.ports ?? [])
+    assert.equal(service.spec?.ports.length, 3);
+    for (const { name, port, targetPort } of service.spec.ports)
       assert.deepEqual([port, targetPort], [ports.get(name), name]);
     const annotations = deployment.spec?.template.metadata.annotations ?? {};
     assert.equal(annotations['prometheus.io/port'], String(metrics?.port));
@@ -205,7 +207,7 @@ test('the image runs the command as somebody who is not root, and has no tools t
 test('a process with the flags of the deployment passes its probes, and its metrics are there', async (t) => {
   const models = join(root, 'examples', 'digits', 'models');
   const args = (container?.args ?? []).map((arg) =>
-    arg.replace('/models', models).replace(/^(--(http|metrics)-port)=.*/, '$1=0'),
+    arg.replace('/models', models).replace(/^(--(http|grpc|metrics)-port)=.*/, '$1=0'),
   );
   const served = runServe(t, ...args);
   const http = await served.place('HTTPService');
@@ -213,6 +215,8 @@ test('a process with the flags of the deployment passes its probes, and its metr
     const path = probe?.httpGet?.path ?? '';
     assert.equal((await ask(http, path)).status, 200, path);
   }
+  const client = await foreign(t, await served.place('GRPCInferenceService'));
+  assert.equal((await client.call('ServerReady'))['ready'], true);
   const path = deployment.spec?.template.metadata.annotations?.['prometheus.io/path'] ?? '';
   const { text } = await ask(await served.place('Metrics Service'), path);
   assert.match(text, /^nv_inference_queue_duration_us\{/m);

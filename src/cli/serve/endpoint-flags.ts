@@ -1,8 +1,10 @@
 /** The flags of endpoints: HTTP, gRPC, metrics. */
 
-import { bool, choice, hint, integer, only, port, text, use, useAll, type FlagGroup } from './flag.js';
+import { bool, choice, hint, integer, port, text, use, useAll, type FlagGroup } from './flag.js';
 
-const oneLoop = 'one event loop serves it; its answers are computed by native threads';
+/** Each has an event loop, and memory, of its own. */
+const mostThreads = 128;
+const threads = 'threads that read and write it, on one port; more than 1 need Node 22.12 or newer';
 const apis = 'apis:key=value';
 
 const http: FlagGroup = {
@@ -29,7 +31,7 @@ const http: FlagGroup = {
       undefined,
       'headers whose name matches become request parameters',
     ),
-    only('http-thread-count', integer(1), '1', `${oneLoop}. Start more processes for more`),
+    use('http-thread-count', integer(1, mostThreads), '1', threads),
   ],
 };
 
@@ -81,7 +83,7 @@ const grpc: FlagGroup = {
     use('grpc-http2-max-ping-strikes', integer(0), '2', 'pings that may come too early; 0 is any number'),
     use('grpc-max-connection-age', integer(0), undefined, 'milliseconds after which a connection is ended'),
     use('grpc-max-connection-age-grace', integer(0), undefined, 'milliseconds that its calls then have'),
-    hint('grpc-infer-thread-count', integer(2, 128), oneLoop),
+    use('grpc-infer-thread-count', integer(1, mostThreads), '1', threads),
     hint('grpc-infer-allocation-pool-size', integer(0), 'states of requests are not pooled'),
     hint('grpc-max-response-pool-size', integer(1), 'responses are not pooled'),
   ],

@@ -1,22 +1,32 @@
 /** Starts the endpoints of a server, and ends them. Each is an entry of one list. */
 
+import type { ServeGrpcOptions } from '../../endpoints/grpc/serve.js';
+import type { ServeHttpOptions } from '../../endpoints/http/serve.js';
+import { provideHost } from '../../endpoints/service/host.js';
 import { lazy } from '../../lazy.js';
+import type { ServeMetricsOptions } from '../../metrics/serve.js';
 import type { InferenceServer } from '../../server/inference-server.js';
+import type { Endpoint } from './endpoint.js';
 import { grpcOptions } from './grpc-settings.js';
 import type { Log } from './log.js';
 import type { ServeSettings } from './settings.js';
 
-/** An endpoint that listens. */
-export interface Endpoint {
-  close(timeoutMs: number): Promise<void>;
+/** The options of those that are to be served. */
+interface Options {
+  readonly grpc: ServeGrpcOptions | undefined;
+  readonly http: ServeHttpOptions | undefined;
+  readonly metrics: ServeMetricsOptions | undefined;
 }
 
 /** Starts an endpoint, and says where it listens; undefined where it is not to be served. */
-type Starter = (server: InferenceServer, settings: ServeSettings, log: Log) => Promise<Endpoint | undefined>;
+type Starter = (server: InferenceServer, options: Options, log: Log) => Promise<Endpoint | undefined>;
 
 const grpcModule = lazy(() => import('../../endpoints/grpc/serve.js'));
 const httpModule = lazy(() => import('../../endpoints/http/serve.js'));
 const metricsModule = lazy(() => import('../../metrics/serve.js'));
+/** Few ask for threads. */
+const threadsModule = lazy(() => import('./threads/endpoint-thread.js'));
+const portsModule = lazy(() => import('./threads/shared-ports.js'));
 
 /** Begins to import what the endpoints need, which takes a while, in which models are loaded. */
 export function prepareEndpoints({ grpc, http, metrics }: ServeSettings): void {
@@ -28,7 +38,7 @@ export function prepareEndpoints({ grpc, http, metrics }: ServeSettings): void {
 
 async function startHttp(
   server: InferenceServer,
-  { http }: ServeSettings,
+  { http }: Options,
   log: Log,
 ): Promise<Endpoint | undefined> {
   if (http === undefined) return undefined;
@@ -40,19 +50,19 @@ async function startHttp(
 
 async function startGrpc(
   server: InferenceServer,
-  { grpc }: ServeSettings,
+  { grpc }: Options,
   log: Log,
 ): Promise<Endpoint | undefined> {
   if (grpc === undefined) return undefined;
   const { serveGrpc } = await grpcModule();
-  const endpoint = await serveGrpc(server, await grpcOptions(grpc));
+  const endpoint = await serveGrpc(server, grpc);
   log.info(`Started GRPCInferenceService at ${place(endpoint.address)}`);
   return { close: (timeoutMs) => endpoint.close({ timeoutMs }) };
 }
 
 async function startMetrics(
   server: InferenceServer,
-  { metrics }: ServeSettings,
+  { metrics }: Options,
   log: Log,
 ): Promise<Endpoint | undefined> {
   if (metrics === undefined) return undefined;
@@ -68,6 +78,58 @@ function place({ host, port }: { readonly host: string; readonly port: number })
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
+/** The options, with ports that threads can share where there are to be several. */
+async function optionsOf({ http, grpc, metrics, threads }: ServeSettings): Promise<Options> {
+  const { sharedPort } = threads.http > 1 || threads.grpc > 1 ? await portsModule() : {};
+  const shared = async <T extends ServeHttpOptions | ServeGrpcOptions>(
+    what: string,
+    count: number,
+    options: T | undefined,
+  ): Promise<T | undefined> =>
+    options === undefined || count < 2 || sharedPort === undefined
+      ? options
+      : { ...options, ...(await sharedPort(what, options)) };
+  return {
+    http: await shared('HTTP', threads.http, http),
+    grpc: await shared('gRPC', threads.grpc, grpc && (await grpcOptions(grpc))),
+    metrics,
+  };
+}
+
+/** Starts the threads beside this one. */
+async function startThreads(
+  server: InferenceServer,
+  { http, grpc }: Options,
+  { threads, server: { modelControlMode } }: ServeSettings,
+  log: Log,
+): Promise<Endpoint[]> {
+  const httpThreads = http === undefined ? 1 : threads.http;
+  const grpcThreads = grpc === undefined ? 1 : threads.grpc;
+  const count = Math.max(httpThreads, grpcThreads) - 1;
+  if (count === 0) return [];
+  const { EndpointThread } = await threadsModule();
+  const started = await Promise.allSettled(
+    Array.from({ length: count }, (_, i) => {
+      const data = {
+        handle: server.handle,
+        http: i + 1 < httpThreads ? http : undefined,
+        grpc: i + 1 < grpcThreads ? grpc : undefined,
+        controlled: modelControlMode === 'explicit',
+        verbose: log.isVerbose,
+      };
+      return EndpointThread.start(server, data, log);
+    }),
+  );
+  const running = started.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+  const failed = started.find((one) => one.status === 'rejected');
+  if (failed !== undefined) {
+    await closeEndpoints(running, 0);
+    throw failed.reason;
+  }
+  log.info(`Started ${count} more threads of endpoints: ${httpThreads} serve HTTP, ${grpcThreads} gRPC`);
+  return running;
+}
+
 /**
  * Starts all endpoints that are to be served.
  *
@@ -80,10 +142,13 @@ export async function startEndpoints(
 ): Promise<readonly Endpoint[]> {
   const started: Endpoint[] = [];
   try {
+    provideHost(server, { log });
+    const options = await optionsOf(settings);
     for (const start of starters) {
-      const endpoint = await start(server, settings, log);
+      const endpoint = await start(server, options, log);
       if (endpoint !== undefined) started.push(endpoint);
     }
+    started.push(...(await startThreads(server, options, settings, log)));
     return started;
   } catch (error) {
     await closeEndpoints(started, 0);

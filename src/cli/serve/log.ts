@@ -2,6 +2,11 @@
 
 import { open, type FileHandle } from 'node:fs/promises';
 import { TritonError } from '../../errors.js';
+import type {
+  LogChanges,
+  LogControl,
+  LogSettings as ToldSettings,
+} from '../../endpoints/service/log-settings.js';
 import type { Log as ServerLog } from '../../logger.js';
 import { printable, printableLine } from '../../printable.js';
 
@@ -31,13 +36,14 @@ export function lineHead(level: string, time: number, format: LogSettings['forma
 }
 
 /** See the head of this file. */
-export class Log {
-  readonly #settings: LogSettings;
+export class Log implements LogControl {
+  #settings: LogSettings;
   /** Undefined: stderr. */
   readonly #file: FileHandle | undefined;
   /** Writes to the file go one after the other. */
   #written: Promise<void> = Promise.resolve();
   #waiting = '';
+  #onChange: () => void = () => undefined;
 
   private constructor(settings: LogSettings, file: FileHandle | undefined) {
     this.#settings = settings;
@@ -75,6 +81,39 @@ export class Log {
   /** A text of several lines below its head, as Triton prints tables. */
   table(text: string): void {
     if (this.#settings.info) this.#line('I', `\n${printable(text)}`);
+  }
+
+  /** Changes settings while it is written, and returns all by Triton's names. */
+  change(changes: LogChanges): ToldSettings {
+    const { verbose, info, warning, error, format, file = '' } = this.#settings;
+    const all = {
+      log_file: file,
+      log_info: info,
+      log_warning: warning,
+      log_error: error,
+      log_verbose_level: verbose,
+      log_format: format,
+      ...changes,
+    };
+    this.#settings = {
+      ...this.#settings,
+      verbose: all.log_verbose_level,
+      info: all.log_info,
+      warning: all.log_warning,
+      error: all.log_error,
+      format: all.log_format,
+    };
+    this.#onChange();
+    return all;
+  }
+
+  /** Calls `listener` after each {@link change}. */
+  onChange(listener: () => void): void {
+    const before = this.#onChange;
+    this.#onChange = () => {
+      before();
+      listener();
+    };
   }
 
   /** Whether {@link verbose} says anything. */

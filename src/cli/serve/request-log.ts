@@ -1,34 +1,72 @@
-/** Logs each request over HTTP when it has its answer, or cannot have one any more. */
+/** Logs each request over HTTP and gRPC when it has its answer, or cannot have one any more. */
 
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Log } from './log.js';
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import type { ServerHttp2Stream } from 'node:http2';
+import { callStarted, type StartedCall } from '../../endpoints/grpc/call-channel.js';
 
 /** Node says this of all its HTTP servers; this process has those of the endpoints alone. */
-const started = 'http.server.request.start';
+const requestStarted = 'http.server.request.start';
 
-interface Started {
+interface StartedRequest {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
 }
 
-/** Starts to log. Returns what ends it. */
-export function logRequests(log: Log): () => void {
-  const onStart = (message: unknown): void => {
+function since(begun: number): string {
+  return `${(performance.now() - begun).toFixed(3)} ms`;
+}
+
+function from(address: string | undefined): string {
+  return `request from ${address ?? 'nowhere'}`;
+}
+
+/** The status of a call, in its trailers, or in its headers where it has nothing else. */
+function statusOf({ sentTrailers, sentHeaders }: ServerHttp2Stream): string | undefined {
+  // A call that was reset has no headers, whatever their type says.
+  const sent: readonly (OutgoingHttpHeaders | undefined)[] = [sentTrailers, sentHeaders];
+  const [status] = sent.flatMap((headers) => headers?.['grpc-status'] ?? []);
+  return status === undefined ? undefined : String(status);
+}
+
+/** See the head of this file. */
+export class RequestLog {
+  readonly #say: (line: string) => void;
+  #on = false;
+
+  constructor(say: (line: string) => void) {
+    this.#say = say;
+  }
+
+  /** Begins to log, or ends it. */
+  set(on: boolean): void {
+    if (on === this.#on) return;
+    this.#on = on;
+    const change = on ? subscribe : unsubscribe;
+    change(requestStarted, this.#onRequest);
+    change(callStarted, this.#onCall);
+  }
+
+  readonly #onRequest = (message: unknown): void => {
     // Node's own message, which its documents describe.
-    const { request, response } = message as Started;
+    const { request, response } = message as StartedRequest;
     const begun = performance.now();
     response.once('close', () => {
       const { method = '', url = '', socket } = request;
-      const took = (performance.now() - begun).toFixed(3);
       const outcome = response.writableFinished ? String(response.statusCode) : 'the client left';
-      log.verbose(
-        `HTTP request from ${socket.remoteAddress ?? 'nowhere'}: ${method} ${url}: ${outcome}, ${took} ms`,
-      );
+      this.#say(`HTTP ${from(socket.remoteAddress)}: ${method} ${url}: ${outcome}, ${since(begun)}`);
     });
   };
-  subscribe(started, onStart);
-  return () => {
-    unsubscribe(started, onStart);
+
+  readonly #onCall = (message: unknown): void => {
+    const { stream, path } = message as StartedCall;
+    const begun = performance.now();
+    // Both are gone when it has closed.
+    const address = stream.session?.socket.remoteAddress;
+    stream.once('close', () => {
+      const status = statusOf(stream);
+      const outcome = status === undefined ? 'the client left' : `status ${status}`;
+      this.#say(`gRPC ${from(address)}: ${path}: ${outcome}, ${since(begun)}`);
+    });
   };
 }

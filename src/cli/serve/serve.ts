@@ -4,10 +4,12 @@ import { TritonError } from '../../errors.js';
 import { printable } from '../../printable.js';
 import { createServer } from '../../server/create-server.js';
 import type { InferenceServer } from '../../server/inference-server.js';
-import { closeEndpoints, prepareEndpoints, startEndpoints, type Endpoint } from './endpoints.js';
+import type { Endpoint } from './endpoint.js';
+import { closeEndpoints, prepareEndpoints, startEndpoints } from './endpoints.js';
 import { Log } from './log.js';
 import { modelTable } from './model-table.js';
 import { parseFlags } from './parse-flags.js';
+import { RequestLog } from './request-log.js';
 import { settingsOf, type ServeSettings } from './settings.js';
 
 /** How long answers have to leave when their requests have ended, in milliseconds. */
@@ -95,7 +97,12 @@ async function run(settings: ServeSettings, log: Log): Promise<number> {
     );
     loading.abort(new Error(signal));
   });
-  let stopLog = (): void => undefined;
+  const requests = new RequestLog((line) => {
+    log.verbose(line);
+  });
+  log.onChange(() => {
+    requests.set(log.isVerbose);
+  });
   try {
     for (const text of settings.ignored) log.info(`ignored ${text}`);
     prepareEndpoints(settings);
@@ -107,7 +114,7 @@ async function run(settings: ServeSettings, log: Log): Promise<number> {
       await loaded.server.close({ timeoutMs: 0 });
       return 1;
     }
-    if (log.isVerbose) stopLog = (await import('./request-log.js')).logRequests(log);
+    requests.set(log.isVerbose);
     let endpoints: readonly Endpoint[];
     try {
       endpoints = await startEndpoints(loaded.server, settings, log);
@@ -122,7 +129,7 @@ async function run(settings: ServeSettings, log: Log): Promise<number> {
     log.error(`creating server: ${textOf(error)}`);
     return 1;
   } finally {
-    stopLog();
+    requests.set(false);
     forget();
   }
 }

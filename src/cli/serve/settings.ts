@@ -4,6 +4,7 @@ import { invalidArgument } from '../../errors.js';
 import { checkServeOptions } from '../../endpoints/http/options.js';
 import { restrictedGroups } from '../../endpoints/http/routes.js';
 import type { ServeHttpOptions } from '../../endpoints/http/serve.js';
+import { canReusePort } from '../../endpoints/service/listen.js';
 import type { MetricsConfig } from '../../metrics/metrics-config.js';
 import type { ServeMetricsOptions } from '../../metrics/serve.js';
 import type { BackendConfig, ServerOptions } from '../../options.js';
@@ -21,6 +22,8 @@ export interface ServeSettings {
   readonly http: ServeHttpOptions | undefined;
   readonly grpc: GrpcSettings | undefined;
   readonly metrics: ServeMetricsOptions | undefined;
+  /** How many event loops serve each. */
+  readonly threads: { readonly http: number; readonly grpc: number };
   readonly log: LogSettings;
   /** What is ignored, for the log. */
   readonly ignored: readonly string[];
@@ -167,6 +170,15 @@ function httpOptions(values: FlagValues): ServeHttpOptions | undefined {
   return options;
 }
 
+/** How many threads serve an endpoint. */
+function threadCount(flag: string, values: FlagValues): number {
+  const count = values.integer(flag);
+  if (count === 1 || canReusePort()) return count;
+  throw invalidArgument(
+    `--${flag}=${count} needs Node 22.12 or newer, where threads can share a port; this is ${process.version}`,
+  );
+}
+
 /**
  * What the flags set.
  *
@@ -187,6 +199,10 @@ export function settingsOf(values: FlagValues): ServeSettings {
     http: httpOptions(values),
     grpc: grpcSettings(values),
     metrics,
+    threads: {
+      http: threadCount('http-thread-count', values),
+      grpc: threadCount('grpc-infer-thread-count', values),
+    },
     log: {
       verbose: values.integer('log-verbose'),
       info: values.boolean('log-info'),

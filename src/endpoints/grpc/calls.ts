@@ -1,6 +1,7 @@
 /** The unary calls but ModelInfer: what each takes and returns. */
 
 import { invalidArgument, TritonError } from '../../errors.js';
+import { readLogChanges } from '../service/log-settings.js';
 import type { InferenceService, LoadRequest } from '../service/service.js';
 import { packageSchema } from './protobuf/files.js';
 import { Codec, type Message } from './protobuf/schema.js';
@@ -21,9 +22,20 @@ const missing =
 
 const sharedMemory = missing('shared memory is not supported');
 const tracing = missing('trace settings: tracing is not supported');
-const logSettings = missing(
-  'log settings cannot be read or changed over the network; the program that made the server has them',
-);
+
+const logSettings: Call = async (service, request) => {
+  const given = Array.from(request.entries('settings'), ([name, value]): [string, unknown] => {
+    if (value.has('bool_param')) return [name, value.flag('bool_param')];
+    if (value.has('uint32_param')) return [name, Number(value.number('uint32_param'))];
+    return [name, value.has('string_param') ? value.text('string_param') : undefined];
+  });
+  const settings = await service.changeLog(readLogChanges(given, 'INVALID_ARG'));
+  const fields = Object.entries(settings).map(([name, value]: [string, string | number | boolean]) => {
+    if (typeof value === 'boolean') return [name, { bool_param: value }] as const;
+    return [name, typeof value === 'number' ? { uint32_param: value } : { string_param: value }] as const;
+  });
+  return { settings: new Map<string, object>(fields) };
+};
 
 function checkRepository(request: Message): void {
   if (request.text('repository_name') === '') return;

@@ -7,6 +7,7 @@ import { GroupAccess } from '../service/access.js';
 import type { Parameters, ParameterValue } from '../service/parameters.js';
 import { InferenceService } from '../service/service.js';
 import { Budget } from './budget.js';
+import { tellOfCall } from './call-channel.js';
 import { Inflater } from './compression.js';
 import type { CallContext } from './context.js';
 import { isGrpc } from './framing.js';
@@ -39,6 +40,7 @@ export class GrpcHandler implements CallContext {
 
   /** Answers a call. */
   handle(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, connection: Traffic): void {
+    tellOfCall(stream, headers[':path']);
     if (headers[':method'] !== 'POST') {
       refuse(stream, 405);
       return;

@@ -1,6 +1,7 @@
-/** Reads the bodies of calls that control the repository. All may be empty. */
+/** Reads the bodies of calls that control the repository and the log. All may be empty. */
 
 import { invalidArgument, TritonError } from '../../errors.js';
+import { readLogChanges, type LogChanges } from '../service/log-settings.js';
 import type { LoadRequest } from '../service/service.js';
 import { JsonText, member, readFlag, readObject, readString, type JsonObject } from './json.js';
 
@@ -57,4 +58,13 @@ export function readUnloadRequest(body: Buffer): boolean {
   } catch {
     return false;
   }
+}
+
+/**
+ * Reads changes of the log's settings.
+ *
+ * @throws {@link TritonError} As {@link readLogChanges}; INTERNAL for what is no JSON and for wrong types.
+ */
+export function readLogRequest(body: Buffer): LogChanges {
+  return readLogChanges(Object.entries(readRoot(body)), 'INTERNAL');
 }

@@ -6,12 +6,13 @@ import { invalidArgument, TritonError } from '../../errors.js';
 import type { InferenceServer } from '../../server/inference-server.js';
 import type { InferResult } from '../../server/results.js';
 import { GroupAccess } from '../service/access.js';
+import type { LogChanges } from '../service/log-settings.js';
 import type { Parameters, ParameterValue } from '../service/parameters.js';
 import { InferenceService } from '../service/service.js';
 import { BodyReader } from './body.js';
 import { answerEncoding, requestEncoding } from './compression.js';
 import { AnswerBytes, Connections, type Connection } from './connection.js';
-import { readIndexRequest, readLoadRequest, readUnloadRequest } from './control-request.js';
+import { readIndexRequest, readLoadRequest, readLogRequest, readUnloadRequest } from './control-request.js';
 import { Exchange } from './exchange.js';
 import { readGenerateRequest, sendEvents, sendGenerated } from './generate.js';
 import { readInferRequest, readRawRequest, type HttpInferRequest } from './infer-request.js';
@@ -22,8 +23,6 @@ import { Routes, type Call, type Route } from './routes.js';
 /** Calls that are refused, and what they are about. */
 const missing: Readonly<Partial<Record<Call, string>>> = {
   trace: 'tracing is not supported',
-  logging:
-    'log settings cannot be read or changed over the network; the program that made the server has them',
   sharedMemory: 'shared memory is not supported',
   repositoryLoad: "'repository_name' specification is not supported",
 };
@@ -91,6 +90,7 @@ export class HttpHandler {
       if (why !== undefined) throw new TritonError('UNSUPPORTED', why);
       const answer = this.#withoutBody[call];
       if (answer !== undefined) answer(exchange, route);
+      else if (call === 'logging' && exchange.request.method === 'GET') this.#changeLog(exchange, {});
       else this.#answerWithBody(exchange, route);
     } catch (error) {
       exchange.sendError(error);
@@ -168,18 +168,25 @@ export class HttpHandler {
     else if (call === 'generate' || call === 'generateStream') this.#generate(exchange, route, body);
     else if (call === 'load') finishWith(exchange, this.#service.load(model, readLoadRequest(body)));
     else if (call === 'unload') finishWith(exchange, this.#service.unload(model, readUnloadRequest(body)));
+    else if (call === 'logging') this.#changeLog(exchange, readLogRequest(body));
     else exchange.sendJson(200, JSON.stringify(this.#service.index(readIndexRequest(body))));
+  }
+
+  #changeLog(exchange: Exchange, changes: LogChanges): void {
+    this.#service.changeLog(changes).then(
+      (settings) => {
+        exchange.sendJson(200, JSON.stringify(settings));
+      },
+      (error: unknown) => {
+        exchange.sendError(error);
+      },
+    );
   }
 
   #infer(exchange: Exchange, route: Route, body: Buffer, jsonSize: number | undefined): void {
     const { model, version } = route;
     const { headers } = exchange.request;
-    if (jsonSize !== undefined && jsonSize > body.length) {
-      throw invalidArgument(
-        `Inference-Header-Content-Length is ${jsonSize}, but the body has ${body.length} bytes`,
-      );
-    }
-    const read = jsonSize === 0 ? this.#raw(route, body) : readInferRequest(body, jsonSize ?? body.length);
+    const read = this.#read(route, body, jsonSize);
     const encoding = answerEncoding(headers['accept-encoding']);
     const { id, inputs, outputs, binary } = read;
     const parameters = this.#withHeaders(exchange.request, read.parameters);
@@ -195,6 +202,21 @@ export class HttpHandler {
         exchange.sendError(error);
       },
     });
+  }
+
+  #read(route: Route, body: Buffer, jsonSize: number | undefined): HttpInferRequest {
+    try {
+      if (jsonSize !== undefined && jsonSize > body.length) {
+        throw invalidArgument(
+          `Inference-Header-Content-Length is ${jsonSize}, but the body has ${body.length} bytes`,
+        );
+      }
+      return jsonSize === 0 ? this.#raw(route, body) : readInferRequest(body, jsonSize ?? body.length);
+    } catch (error) {
+      // As in Triton, a model that cannot be asked is told of whatever the body is.
+      this.#service.checkInferable(route.model, route.version);
+      throw error;
+    }
   }
 
   #raw({ model, version }: Route, body: Buffer): HttpInferRequest {

@@ -9,7 +9,8 @@
  * - `model-config`: configurations
  * - `model-repository`: index, load, unload
  * - `statistics`: of models
- * - `shared-memory`, `trace`, `logging`: calls that are refused in any case
+ * - `logging`: settings of the log
+ * - `shared-memory`, `trace`: calls that are refused in any case
  */
 export type RestrictedGroup =
   | 'health'

@@ -12,8 +12,8 @@ export interface Listening {
   readonly reusePort: boolean;
 }
 
-/** Older versions of Node ignore the option without a word. */
-function canReusePort(): boolean {
+/** Whether this Node can share a port. Older versions ignore the option without a word. */
+export function canReusePort(): boolean {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
   return major > 23 || (major === 23 && minor >= 1) || (major === 22 && minor >= 12);
 }

@@ -12,6 +12,8 @@ import { ModelHandle } from '../../server/model-handle.js';
 import type { InferResult, RequestedOutput } from '../../server/results.js';
 import type { Inputs } from '../../tensor/inputs.js';
 import type { Client } from './client.js';
+import { hostOf, type ServiceHost } from './host.js';
+import type { LogChanges, LogSettings } from './log-settings.js';
 import { readParameters, type Parameters } from './parameters.js';
 import { loadFailure, tritonStatistics, type ServiceStatistics } from './replies.js';
 import { Job, Submitter } from './submitter.js';
@@ -46,10 +48,12 @@ export interface LoadRequest {
 /** See the head of this file. */
 export class InferenceService {
   readonly #server: InferenceServer;
+  readonly #host: ServiceHost;
   readonly #submitter: Submitter = new Submitter();
 
   constructor(server: InferenceServer) {
     this.#server = server;
+    this.#host = hostOf(server);
   }
 
   /** @throws {@link TritonError} UNAVAILABLE while the server ends. */
@@ -71,8 +75,8 @@ export class InferenceService {
 
   /** The extensions are those of Triton's list, in its order, that this server has. */
   metadata(): ServiceMetadata {
-    const { name, version, extensions } = this.#server.metadata();
-    const controlled = extensions.includes('model_repository');
+    const { name, version } = this.#server.metadata();
+    const controlled = this.#isControlled();
     return {
       name,
       version,
@@ -84,6 +88,7 @@ export class InferenceService {
         'binary_tensor_data',
         'parameters',
         'statistics',
+        ...(this.#host.log === undefined ? [] : ['logging']),
       ],
     };
   }
@@ -133,11 +138,14 @@ export class InferenceService {
    */
   async load(model: string, { config, files }: LoadRequest): Promise<void> {
     this.checkControl();
+    const { control } = this.#host;
     try {
-      await this.#server.loadModel(model, {
-        config,
-        files: files.size > 0 ? Object.fromEntries(files) : undefined,
-      });
+      if (control !== undefined) await control.load(model, config, files);
+      else
+        await this.#server.loadModel(model, {
+          config,
+          files: files.size > 0 ? Object.fromEntries(files) : undefined,
+        });
     } catch (error) {
       this.#server.metadata(); // A server that has been closed meanwhile says that.
       throw loadFailure(model, error);
@@ -152,7 +160,24 @@ export class InferenceService {
    */
   async unload(model: string, unloadDependents: boolean): Promise<void> {
     this.checkControl();
-    await this.#server.unloadModel(model, { unloadDependents });
+    const { control } = this.#host;
+    if (control !== undefined) await control.unload(model, unloadDependents);
+    else await this.#server.unloadModel(model, { unloadDependents });
+  }
+
+  /**
+   * Changes settings of the log, and returns all.
+   *
+   * @throws {@link TritonError} UNSUPPORTED where the log is the program's own; UNAVAILABLE while the server ends.
+   */
+  async changeLog(changes: LogChanges): Promise<LogSettings> {
+    this.#server.metadata();
+    const { log } = this.#host;
+    if (log !== undefined) return log.change(changes);
+    throw new TritonError(
+      'UNSUPPORTED',
+      'log settings cannot be read or changed over the network; the program that made the server has them',
+    );
   }
 
   /**
@@ -169,15 +194,17 @@ export class InferenceService {
     wrongType: TritonErrorCode,
     waiter: Waiter<InferResult>,
   ): void {
-    const handle = this.#handle(request.model, request.version);
-    if (isDecoupled(handle)) {
-      throw new TritonError(
-        'UNSUPPORTED',
-        `this call doesn't support models with decoupled transaction policy, as model '${request.model}' has`,
-        { model: request.model },
-      );
-    }
+    const handle = this.#ordinary(request.model, request.version);
     this.#submitter.add(new Job(client, handle, request.inputs, check(handle, request, wrongType), waiter));
+  }
+
+  /**
+   * Checks whether {@link infer} is for this model.
+   *
+   * @throws {@link TritonError} As that, for whatever is in a request.
+   */
+  checkInferable(model: string, version: string | undefined): void {
+    this.#ordinary(model, version);
   }
 
   /**
@@ -189,6 +216,16 @@ export class InferenceService {
   stream(request: ServiceRequest, wrongType: TritonErrorCode): AsyncIterableIterator<InferResult> {
     const handle = this.#handle(request.model, request.version);
     return handle.openStream(request.inputs, check(handle, request, wrongType));
+  }
+
+  #ordinary(model: string, version: string | undefined): ModelHandle {
+    const handle = this.#handle(model, version);
+    if (!isDecoupled(handle)) return handle;
+    throw new TritonError(
+      'UNSUPPORTED',
+      `this call doesn't support models with decoupled transaction policy, as model '${model}' has`,
+      { model },
+    );
   }
 
   /** @throws {@link TritonError} NOT_FOUND for a model that no repository knows, UNAVAILABLE while the server ends. */
@@ -205,11 +242,16 @@ export class InferenceService {
    * @throws {@link TritonError} UNAVAILABLE if they are not, and while the server ends.
    */
   checkControl(): void {
-    if (this.#server.metadata().extensions.includes('model_repository')) return;
+    if (this.#isControlled()) return;
     throw new TritonError(
       'UNAVAILABLE',
       "explicit model load / unload is not allowed: the server was not created with modelControlMode: 'explicit'",
     );
+  }
+
+  #isControlled(): boolean {
+    const { extensions } = this.#server.metadata();
+    return this.#host.control !== undefined || extensions.includes('model_repository');
   }
 }
 

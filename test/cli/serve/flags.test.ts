@@ -6,6 +6,7 @@ import { flagGroups, flags } from '../../../src/cli/serve/flags.js';
 import { flagTable } from '../../../src/cli/serve/help.js';
 import { parseFlags } from '../../../src/cli/serve/parse-flags.js';
 import { settingsOf, type ServeSettings } from '../../../src/cli/serve/settings.js';
+import { canReusePort } from '../../../src/endpoints/service/listen.js';
 import { thrown } from '../../support/harness.js';
 import { root } from '../../support/project.js';
 import { tritonts } from '../run.js';
@@ -104,6 +105,17 @@ test('backends, metrics, restricted calls and patterns are read', () => {
   assert.deepEqual([http.headerForwardPattern, grpc.options.headerForwardPattern], [/X-.*/, /x-.*/i]);
 });
 
+test('several threads share a port where this Node can do it, and are refused by name elsewhere', () => {
+  for (const [flag, which] of [
+    ['http-thread-count', 'http'],
+    ['grpc-infer-thread-count', 'grpc'],
+  ] as const) {
+    if (canReusePort()) assert.equal(settings(`--${flag}=3`).threads[which], 3);
+    else assert.match(refused(`--${flag}=3`), new RegExp(`--${flag}=3 needs Node 22\\.12 or newer`));
+    assert.deepEqual(settings(`--${flag}=1`).threads, { http: 1, grpc: 1 });
+  }
+});
+
 void suite('what is wrong is refused by name', () => {
   for (const [args, text] of [
     [['--http-prot=1'], /unknown flag --http-prot \(did you mean http-port\?\)/],
@@ -115,7 +127,7 @@ void suite('what is wrong is refused by name', () => {
     [['--repository-poll-secs=5'], /--repository-poll-secs is not supported: repositories are not polled/],
     [['--rate-limit=execution_count'], /--rate-limit=execution_count is not supported, only off/],
     [['--cache-config=local,size=1'], /--cache-config is not supported: there is no response cache/],
-    [['--http-thread-count=8'], /--http-thread-count=8 is not supported, only 1: one event loop/],
+    [['--http-thread-count=0'], /expected an integer from 1 to 128 for --http-thread-count but received '0'/],
     [['--load-model=a'], /--load-model needs --model-control-mode=explicit/],
     [['--model-control-mode=explicit', '--load-model=a', '--load-model=*'], /give it alone/],
     [['--model-repository=s3://bucket/models'], /only local folders/],
@@ -134,7 +146,7 @@ void suite('what is wrong is refused by name', () => {
     [['--http-restricted-api=health'], /expected <apis>:<key>=<value>/],
     [['--http-header-forward-pattern=('], /expected a pattern for --http-header-forward-pattern/],
     [['--grpc-use-ssl=true'], /--grpc-use-ssl needs --grpc-server-cert/],
-    [['--grpc-infer-thread-count=1'], /expected an integer from 2 to 128/],
+    [['--grpc-infer-thread-count=129'], /expected an integer from 1 to 128/],
     [['--allow-client-shm=true'], /shared memory is not supported/],
     [['--id='], /expected name for --id/],
   ] as const) {

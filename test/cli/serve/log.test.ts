@@ -3,7 +3,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { lineHead } from '../../../src/cli/serve/log.js';
-import { ask } from '../../endpoints/http/harness.js';
+import { foreign } from '../../endpoints/grpc/harness.js';
+import { ask, errorOf, json } from '../../endpoints/http/harness.js';
 import { identity, until } from '../../support/harness.js';
 import { temporaryFolder } from '../../support/repository.js';
 import { anyPorts, oneRow, repositoryOf, run } from './harness.js';
@@ -17,6 +18,59 @@ test('--log-verbose tells each request; --log-info=false tells nothing but that'
   await ask(http, '/v2/%1b[31m');
   await served.said(/GET \/v2\/%1b\[31m: 404/);
   assert.match(served.log(), /model 'one', version 1: LOADING\n/);
+});
+
+test('settings of the log are read and changed over HTTP and gRPC, by their names in Triton', async (t) => {
+  const repository = await repositoryOf(t, { one: identity() });
+  const served = run(t, repository, '--http-port=0', '--metrics-port=0', '--grpc-port=0');
+  const http = await served.place('HTTPService');
+  const client = await foreign(t, await served.place('GRPCInferenceService'));
+  const first = {
+    log_file: '',
+    log_info: true,
+    log_warning: true,
+    log_error: true,
+    log_verbose_level: 0,
+    log_format: 'default',
+  };
+  assert.deepEqual(json(await ask(http, '/v2/logging')), first);
+  const { extensions } = json(await ask(http, '/v2')) as { extensions: string[] };
+  assert.equal(extensions.at(-1), 'logging');
+  await ask(http, '/v2/health/live');
+  assert.doesNotMatch(served.log(), /request from/);
+  const changes = { log_verbose_level: 1, log_format: 'ISO8601', log_file: null, whatever: [] };
+  const changed = { ...first, log_verbose_level: 1, log_format: 'ISO8601' };
+  assert.deepEqual(json(await ask(http, '/v2/logging', { body: changes })), changed);
+  await ask(http, '/v2/health/ready');
+  await served.said(
+    /^\d{4}-\S+Z I \d+ tritonts\] HTTP request from 127\.0\.0\.1: GET \/v2\/health\/ready: 200/m,
+  );
+  await client.call('ServerLive');
+  await served.said(
+    /gRPC request from 127\.0\.0\.1: \/inference\.GRPCInferenceService\/ServerLive: status 0, /,
+  );
+  for (const [body, status, text] of [
+    [{ log_file: '/etc/passwd' }, 501, /log_file/],
+    [{ log_info: 1 }, 500, /expected true or false for log setting 'log_info'/],
+    [{ log_verbose_level: -1 }, 500, /log_verbose_level/],
+    [{ log_verbose_level: 2 ** 32 }, 500, /log_verbose_level/],
+    [{ log_format: 'xml' }, 503, /expected one of default, ISO8601/],
+    [[], 500, /expected an object/],
+  ] as const)
+    assert.match(errorOf(await ask(http, '/v2/logging', { body }), status), text);
+  assert.deepEqual(json(await ask(http, '/v2/logging', { body: {} })), changed);
+  const { settings } = await client.call('LogSettings', {
+    settings: { log_verbose_level: { uint32_param: 0 }, log_info: { bool_param: false } },
+  });
+  const told = settings as Record<string, Record<string, unknown>>;
+  assert.equal(told['log_verbose_level']?.['uint32_param'], 0);
+  assert.equal(told['log_info']?.['bool_param'], false);
+  assert.equal(told['log_format']?.['string_param'], 'ISO8601');
+  assert.deepEqual(json(await ask(http, '/v2/logging')), {
+    ...changed,
+    log_verbose_level: 0,
+    log_info: false,
+  });
 });
 
 test('with --log-file the log is there, and stderr is empty; the file is appended to', async (t) => {
@@ -44,10 +98,10 @@ test('--log-info=false leaves the warnings; what has no effect is told of', asyn
   const quiet = run(t, failing, ...anyPorts, '--log-info=false', '--exit-on-error=false');
   await quiet.said(/^E\d{4} .*bad/m);
   assert.doesNotMatch(quiet.log(), /^I/m);
-  const hints = ['--grpc-infer-thread-count=4', '--backend-config=python,shm-default-byte-size=1'];
+  const hints = ['--grpc-infer-allocation-pool-size=4', '--backend-config=python,shm-default-byte-size=1'];
   const told = run(t, repository, ...anyPorts, ...hints);
   await told.place('HTTPService');
-  assert.match(told.log(), /ignored --grpc-infer-thread-count: /);
+  assert.match(told.log(), /ignored --grpc-infer-allocation-pool-size: /);
   assert.match(told.log(), /ignored --backend-config=python,.*: there is no backend 'python' here/);
 });
 

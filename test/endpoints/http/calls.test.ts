@@ -257,6 +257,19 @@ void suite('the repository', () => {
   });
 });
 
+test('a model that cannot be asked is told of, whatever the body is', async (t) => {
+  const endpoint = await endpointOf(t, await serve(t, { echo: identity() }));
+  for (const body of ['{', '{}', Buffer.alloc(8)]) {
+    assert.match(
+      errorOf(await ask(endpoint, '/v2/models/none/infer', { body }), 404),
+      /unknown model 'none'/,
+    );
+    const headers = { 'Inference-Header-Content-Length': '9' };
+    assert.match(errorOf(await ask(endpoint, '/v2/models/none/infer', { body, headers }), 404), /'none'/);
+    assert.equal((await ask(endpoint, '/v2/models/echo/infer', { body })).status, 500);
+  }
+});
+
 test('what this server does not have is refused by name', async (t) => {
   const endpoint = await endpointOf(t, await serve(t, { echo: identity() }));
   for (const [method, path, message] of [

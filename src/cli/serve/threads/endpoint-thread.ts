@@ -1,0 +1,109 @@
+/** A thread of endpoints, as the main thread sees it. */
+
+import { Worker } from 'node:worker_threads';
+import type { LogControl } from '../../../endpoints/service/log-settings.js';
+import { TritonError } from '../../../errors.js';
+import type { InferenceServer } from '../../../server/inference-server.js';
+import type { Endpoint } from '../endpoint.js';
+import type { Log } from '../log.js';
+import {
+  receivedError,
+  sentError,
+  type ThreadData,
+  type ToMain,
+  type ToThread,
+  type Wish,
+} from './messages.js';
+
+/** How long a thread has to end when its endpoints have, in milliseconds. */
+const endMs = 1000;
+
+/** Does what a thread cannot do itself. */
+async function grant(server: InferenceServer, log: LogControl, wish: Wish): Promise<unknown> {
+  switch (wish.does) {
+    case 'load': {
+      const { model, config, files } = wish;
+      await server.loadModel(model, {
+        config,
+        files: files.size > 0 ? Object.fromEntries(files) : undefined,
+      });
+      return undefined;
+    }
+    case 'unload':
+      await server.unloadModel(wish.model, { unloadDependents: wish.dependents });
+      return undefined;
+    case 'change log':
+      return log.change(wish.changes);
+  }
+}
+
+/** See the head of this file. */
+export class EndpointThread implements Endpoint {
+  readonly #worker: Worker;
+  readonly #ended: Promise<void>;
+  #closing = false;
+
+  private constructor(worker: Worker) {
+    this.#worker = worker;
+    this.#ended = new Promise((resolve) => {
+      worker.once('exit', () => {
+        resolve();
+        // With its port half of the requests would go on, and half would wait for ever.
+        if (!this.#closing) throw new TritonError('INTERNAL', 'a thread of endpoints ended by itself');
+      });
+    });
+  }
+
+  /**
+   * Starts a thread. Resolves when it listens.
+   *
+   * @throws {@link TritonError} UNAVAILABLE where it cannot.
+   */
+  static async start(server: InferenceServer, data: ThreadData, log: Log): Promise<EndpointThread> {
+    const worker = new Worker(new URL('thread.js', import.meta.url), { workerData: data });
+    const thread = new EndpointThread(worker);
+    log.onChange(() => {
+      thread.#send({ says: 'verbose', on: log.isVerbose });
+    });
+    await new Promise<void>((resolve, reject) => {
+      worker.on('message', (message: ToMain) => {
+        switch (message.says) {
+          case 'listening':
+            resolve();
+            break;
+          case 'failed':
+            thread.#closing = true;
+            reject(receivedError(message.error));
+            break;
+          case 'line':
+            log.verbose(message.line);
+            break;
+          case 'wish': {
+            const { id, wish } = message;
+            grant(server, log, wish).then(
+              (value) => {
+                thread.#send({ says: 'granted', id, value });
+              },
+              (error: unknown) => {
+                thread.#send({ says: 'refused', id, error: sentError(error) });
+              },
+            );
+          }
+        }
+      });
+    });
+    return thread;
+  }
+
+  async close(timeoutMs: number): Promise<void> {
+    this.#closing = true;
+    this.#send({ says: 'close', timeoutMs });
+    const timer = setTimeout(() => void this.#worker.terminate(), timeoutMs + endMs);
+    await this.#ended;
+    clearTimeout(timer);
+  }
+
+  #send(message: ToThread): void {
+    this.#worker.postMessage(message);
+  }
+}

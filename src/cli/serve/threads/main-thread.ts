@@ -1,0 +1,66 @@
+/** The main thread, as threads of endpoints see it: it loads models, and has the log. */
+
+import type { MessagePort } from 'node:worker_threads';
+import type { ServiceHost } from '../../../endpoints/service/host.js';
+import type { LogSettings } from '../../../endpoints/service/log-settings.js';
+import { receivedError, type SentError, type ToMain, type Wish } from './messages.js';
+
+interface Waiting {
+  resolve(value: unknown): void;
+  reject(error: unknown): void;
+}
+
+/** See the head of this file. */
+export class MainThread {
+  readonly #port: MessagePort;
+  readonly #waiting: Map<number, Waiting> = new Map();
+  #lastId = 0;
+
+  constructor(port: MessagePort) {
+    this.#port = port;
+  }
+
+  say(message: ToMain): void {
+    this.#port.postMessage(message);
+  }
+
+  /** What a service uses in place of the server. */
+  host(controlled: boolean): ServiceHost {
+    return {
+      // What comes back is what the main thread's own service returns.
+      log: { change: (changes) => this.#wish({ does: 'change log', changes }) as Promise<LogSettings> },
+      control: controlled
+        ? {
+            load: async (model, config, files) => {
+              await this.#wish({ does: 'load', model, config, files });
+            },
+            unload: async (model, dependents) => {
+              await this.#wish({ does: 'unload', model, dependents });
+            },
+          }
+        : undefined,
+    };
+  }
+
+  granted(id: number, value: unknown): void {
+    this.#take(id)?.resolve(value);
+  }
+
+  refused(id: number, error: SentError): void {
+    this.#take(id)?.reject(receivedError(error));
+  }
+
+  #take(id: number): Waiting | undefined {
+    const found = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    return found;
+  }
+
+  #wish(wish: Wish): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const id = ++this.#lastId;
+      this.#waiting.set(id, { resolve, reject });
+      this.say({ says: 'wish', id, wish });
+    });
+  }
+}

@@ -1,0 +1,72 @@
+/** Settings of a log that clients may read and change, by Triton's names. */
+
+import { TritonError, type TritonErrorCode } from '../../errors.js';
+
+/** The forms of a line's head. */
+const formats = ['default', 'ISO8601'] as const;
+
+/** What Triton's calls tell of a log. */
+export interface LogSettings {
+  /** Empty: stderr. */
+  readonly log_file: string;
+  readonly log_info: boolean;
+  readonly log_warning: boolean;
+  readonly log_error: boolean;
+  readonly log_verbose_level: number;
+  readonly log_format: (typeof formats)[number];
+}
+
+/** What may be changed. */
+export type LogChanges = Partial<Omit<LogSettings, 'log_file'>>;
+
+/** A log whose settings clients may read and change. */
+export interface LogControl {
+  /** Changes what is given, and returns all. */
+  change(changes: LogChanges): LogSettings | Promise<LogSettings>;
+}
+
+const mostLevel = 2 ** 32 - 1;
+
+/**
+ * Reads changes. As in Triton, names that are not known count for nothing, and the file cannot be changed.
+ *
+ * @param wrongType - The code for a value of the wrong type, which depends on the protocol.
+ * @throws {@link TritonError} `wrongType` for those, UNSUPPORTED for the file, UNAVAILABLE for a format that there is not.
+ */
+export function readLogChanges(
+  given: Iterable<readonly [string, unknown]>,
+  wrongType: TritonErrorCode,
+): LogChanges {
+  const changes: { -readonly [K in keyof LogChanges]: LogChanges[K] } = {};
+  const wrong = (name: string, expected: string, value: unknown): TritonError =>
+    new TritonError(wrongType, `expected ${expected} for log setting '${name}' but received ${typeof value}`);
+  for (const [name, value] of given) {
+    switch (name) {
+      case 'log_file':
+        // A client may send back what it was told.
+        if (value === null) break;
+        throw new TritonError('UNSUPPORTED', "log setting 'log_file' cannot be changed over the network");
+      case 'log_info':
+      case 'log_warning':
+      case 'log_error':
+        if (typeof value !== 'boolean') throw wrong(name, 'true or false', value);
+        changes[name] = value;
+        break;
+      case 'log_verbose_level':
+        if (typeof value !== 'number' || !Number.isInteger(value) || value < 0 || value > mostLevel)
+          throw wrong(name, 'an unsigned integer of 32 bits', value);
+        changes[name] = value;
+        break;
+      case 'log_format': {
+        if (typeof value !== 'string') throw wrong(name, 'a string', value);
+        const format = formats.find((known) => known === value);
+        if (format === undefined) {
+          const text = `log setting 'log_format': expected one of ${formats.join(', ')} but received '${value.slice(0, 64)}'`;
+          throw new TritonError('UNAVAILABLE', text);
+        }
+        changes[name] = format;
+      }
+    }
+  }
+  return changes;
+}

@@ -103,6 +103,12 @@ export interface ServerOptions {
    */
   readonly instanceKind?: 'cpu' | undefined;
   /**
+   * The oldest GPUs that instances may be on, by their compute capability (default 6.0; tritonserver's is that of its
+   * build). Others are not among the server's devices, and KIND_GPU that lists one fails. Triton:
+   * `--min-supported-compute-capability`.
+   */
+  readonly minSupportedComputeCapability?: number | undefined;
+  /**
    * How many model versions are loaded at once (default 4). More than there are cores are loaded at once only
    * where loads wait for longer than 20 ms. Triton: `--model-load-thread-count`.
    */
@@ -186,6 +192,7 @@ export interface ResolvedOptions {
   readonly strictReadiness: boolean;
   readonly autoCompleteConfig: boolean;
   readonly instanceKind: 'cpu' | undefined;
+  readonly minSupportedComputeCapability: number;
   readonly modelLoadConcurrency: number;
   readonly backendConfig: Readonly<Record<string, BackendConfig>>;
   readonly trustedFolders: readonly string[];

@@ -24,6 +24,7 @@ const keys = [
   'strictReadiness',
   'autoCompleteConfig',
   'instanceKind',
+  'minSupportedComputeCapability',
   'modelLoadConcurrency',
   'backendConfig',
   'trustedFolders',
@@ -204,6 +205,10 @@ export function resolveOptions(
     throw expected("'cpu'", 'options.instanceKind', instanceKind);
   }
 
+  const capability: unknown = options.minSupportedComputeCapability ?? 6;
+  if (typeof capability !== 'number' || !(capability >= 0 && capability < 1000))
+    throw expected('a compute capability such as 7.5', 'options.minSupportedComputeCapability', capability);
+
   const loadModels: unknown = options.loadModels ?? [];
   if (!Array.isArray(loadModels)) throw expected('an array of model names', 'options.loadModels', loadModels);
   for (const [i, name] of loadModels.entries()) {
@@ -241,6 +246,7 @@ export function resolveOptions(
     strictReadiness: boolean(options.strictReadiness ?? true, 'options.strictReadiness'),
     autoCompleteConfig: boolean(options.autoCompleteConfig ?? true, 'options.autoCompleteConfig'),
     instanceKind,
+    minSupportedComputeCapability: capability,
     modelLoadConcurrency: integer(options.modelLoadConcurrency ?? 4, 1, 'options.modelLoadConcurrency'),
     backendConfig: checkBackendConfig(options.backendConfig ?? {}, base),
     trustedFolders: trusted.map((folder: unknown, i) =>

@@ -39,6 +39,12 @@ Backend* FindBackend(const std::string& name) {
   return known == Entries().end() ? nullptr : known->second;
 }
 
+StatusOr<std::map<std::string, std::string>> OpenRuntime(
+    const std::string& name, const std::map<std::string, std::string>& settings) {
+  if (name == "onnxruntime") return OpenOnnxRuntime(settings);
+  return std::map<std::string, std::string>();
+}
+
 std::vector<std::string> BackendNames() {
   std::vector<std::string> names;
   for (const Entry& entry : Entries()) names.push_back(entry.first);

@@ -6,7 +6,6 @@
 
 #include "../backends/javascript/javascript.h"
 #include "../backends/registry.h"
-#include "../device/cuda.h"
 #include "../platform/cores.h"
 #include "../platform/dynamic_library.h"
 #include "bytes_wrap.h"
@@ -15,6 +14,7 @@
 #include "engine/base/clock.h"
 #include "engine/base/exit.h"
 #include "engine/base/insist.h"
+#include "gpus.h"
 #include "guard.h"
 #include "instance_wrap.h"
 #include "port_wrap.h"
@@ -143,17 +143,6 @@ Napi::Value LatencyBoundsNs(const Napi::CallbackInfo& info) {
   return array;
 }
 
-// { devices: string[], reason: string }
-Napi::Value Gpus(const Napi::CallbackInfo& info) {
-  const device::CudaDevices& found = device::FindCudaDevices();
-  Napi::Array names = Napi::Array::New(info.Env(), found.names.size());
-  for (uint32_t i = 0; i < found.names.size(); i++) names.Set(i, found.names[i]);
-  Napi::Object object = Napi::Object::New(info.Env());
-  object.Set("devices", names);
-  object.Set("reason", found.reason);
-  return object;
-}
-
 Napi::Value Backends(const Napi::CallbackInfo& info) {
   const std::vector<std::string> names = BackendNames();
   Napi::Array array = Napi::Array::New(info.Env(), names.size());
@@ -212,7 +201,7 @@ Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   Export<Cores>(env, exports, "cores");
   Export<Memory>(env, exports, "memory");
   Export<LatencyBoundsNs>(env, exports, "latencyBoundsNs");
-  Export<Gpus>(env, exports, "gpus");
+  ExportGpus(env, exports);
   Export<Backends>(env, exports, "backends");
   Export<EngineId>(env, exports, "engineId");
   Export<PrepareForExit>(env, exports, "prepareExit");

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <map>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -9,9 +11,12 @@
 #include <vector>
 
 #include "../backends/registry.h"
+#include "../device/cuda.h"
+#include "../device/gpu_watch.h"
 #include "addon.h"
 #include "convert.h"
 #include "convert_ensemble.h"
+#include "gpus.h"
 #include "port_wrap.h"
 
 namespace tritonts {
@@ -79,11 +84,15 @@ Napi::Function ServerWrap::Define(Napi::Env env) {
       {"attach", &ServerWrap::Attach},
       {"readFolder", &ServerWrap::ReadFolder},
       {"open", &ServerWrap::Open},
+      {"openRuntime", &ServerWrap::OpenRuntime},
       {"start", &ServerWrap::Start},
       {"addEnsemble", &ServerWrap::AddEnsemble},
       {"bindEnsemble", &ServerWrap::BindEnsemble},
       {"returnMemory", &ServerWrap::ReturnMemory},
       {"cancelLoads", &ServerWrap::CancelLoads},
+      {"findGpus", &ServerWrap::FindGpus},
+      {"findNvml", &ServerWrap::FindNvml},
+      {"watchGpus", &ServerWrap::WatchGpus},
       {"publish", &ServerWrap::Publish},
       {"withdraw", &ServerWrap::Withdraw},
       {"read", &ServerWrap::Read},
@@ -181,6 +190,49 @@ void ServerWrap::ReturnMemory(const Napi::CallbackInfo& info) {
 
 void ServerWrap::CancelLoads(const Napi::CallbackInfo&) {
   server_->CancelLoads();
+}
+
+void ServerWrap::OpenRuntime(const Napi::CallbackInfo& info) {
+  const std::string name = StringOf(info[0]);
+  using Facts = std::map<std::string, std::string>;
+  const auto opened = std::make_shared<StatusOr<Facts>>(Facts());
+  Awaited awaited(info, 2);
+  server_->Do(
+      name,
+      [name, opened, settings = StringsOf(info[1])] {
+        *opened = tritonts::OpenRuntime(name, settings);
+      },
+      awaited.Then([opened](Napi::Env env, const Status& status) {
+        const Status& failed = status.ok() ? opened->status() : status;
+        return std::array<napi_value, 2>{ToJs(env, failed),
+                                         ToJs(env, failed.ok() ? opened->value() : Facts())};
+      }));
+  awaited.Taken();
+}
+
+void ServerWrap::FindGpus(const Napi::CallbackInfo& info) {
+  Awaited awaited(info, 0);
+  server_->Do(
+      "the CUDA driver", [] { device::FindCudaDevices(); },
+      awaited.Then([](Napi::Env env, const Status& status) {
+        return std::array<napi_value, 1>{ToJs(env, status)};
+      }));
+  awaited.Taken();
+}
+
+void ServerWrap::FindNvml(const Napi::CallbackInfo& info) {
+  Awaited awaited(info, 0);
+  const auto found = std::make_shared<FoundNvml>();
+  server_->Do(
+      "NVML", [found] { *found = LookForNvml(); },
+      awaited.Then([found](Napi::Env env, const Status& status) {
+        return std::array<napi_value, 2>{ToJs(env, status), ToJs(env, *found)};
+      }));
+  awaited.Taken();
+}
+
+void ServerWrap::WatchGpus(const Napi::CallbackInfo& info) {
+  server_->Keep(device::GpuWatch::Share(std::chrono::milliseconds(NumberOf(info[0]))));
 }
 
 void ServerWrap::Publish(const Napi::CallbackInfo& info) {

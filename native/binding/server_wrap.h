@@ -23,11 +23,15 @@ class ServerWrap : public Wrapped<ServerWrap> {
   Napi::Value Attach(const Napi::CallbackInfo& info);
   void ReadFolder(const Napi::CallbackInfo& info);
   void Open(const Napi::CallbackInfo& info);
+  void OpenRuntime(const Napi::CallbackInfo& info);
   void Start(const Napi::CallbackInfo& info);
   Napi::Value AddEnsemble(const Napi::CallbackInfo& info);
   Napi::Value BindEnsemble(const Napi::CallbackInfo& info);
   void ReturnMemory(const Napi::CallbackInfo& info);
   void CancelLoads(const Napi::CallbackInfo& info);
+  void FindGpus(const Napi::CallbackInfo& info);
+  void FindNvml(const Napi::CallbackInfo& info);
+  void WatchGpus(const Napi::CallbackInfo& info);
   void Publish(const Napi::CallbackInfo& info);
   void Withdraw(const Napi::CallbackInfo& info);
   Napi::Value Read(const Napi::CallbackInfo& info);

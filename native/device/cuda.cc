@@ -1,91 +1,98 @@
 #include "cuda.h"
 
+#include <atomic>
 #include <utility>
-
-#include "../platform/dynamic_library.h"
-#include "engine/base/exit.h"
 
 namespace tritonts::device {
 
 namespace {
 
-#if defined(_WIN32)
-constexpr char kDriverFile[] = "nvcuda.dll";
-#else
-constexpr char kDriverFile[] = "libcuda.so.1";
-#endif
-
-// The driver's functions return a number, 0 for success.
-using InitFunction = int (*)(unsigned flags);
-using CountFunction = int (*)(int* count);
-using DeviceFunction = int (*)(int* device, int id);
-using NameFunction = int (*)(char* name, int size, int device);
-using ErrorFunction = int (*)(int result, const char** text);
-
 CudaDevices None(std::string reason) {
-  return {{}, std::move(reason)};
+  return {{}, std::move(reason), nullptr};
 }
 
-// A message such as "cuInit failed with 100 (no CUDA-capable device is detected)".
-std::string Failure(ErrorFunction get_error, const char* function, int result) {
-  std::string text = std::string(function) + " failed with " + std::to_string(result);
-  const char* words = nullptr;
-  if (get_error && get_error(result, &words) == 0 && words) text += std::string(" (") + words + ")";
+std::string TextOf(const cuda::Uuid& uuid) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string text = "GPU-";
+  for (int i = 0; i < 16; i++) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += kDigits[uuid.bytes[i] >> 4];
+    text += kDigits[uuid.bytes[i] & 15];
+  }
   return text;
+}
+
+// Reads what the driver tells of a device. Not ok: it cannot be used.
+Status Read(const Driver& driver, int id, CudaDevice* told) {
+  const cuda::Functions& call = driver.call();
+  cuda::Device device = 0;
+  Status status = driver.Check(call.DeviceGet(&device, id), "cuDeviceGet");
+  if (!status.ok()) return status;
+  char name[256] = "";
+  status = driver.Check(call.DeviceGetName(name, sizeof(name), device), "cuDeviceGetName");
+  if (!status.ok()) return status;
+  name[sizeof(name) - 1] = '\0';
+  told->name = name;
+  cuda::Uuid uuid{};
+  status = driver.Check(call.DeviceGetUuid(&uuid, device), "cuDeviceGetUuid");
+  if (!status.ok()) return status;
+  told->uuid = TextOf(uuid);
+  size_t bytes = 0;
+  status = driver.Check(call.DeviceTotalMem(&bytes, device), "cuDeviceTotalMem");
+  if (!status.ok()) return status;
+  told->memory_bytes = bytes;
+  for (const auto& [attribute, value] : {std::pair{cuda::kComputeCapabilityMajor, &told->major},
+                                         std::pair{cuda::kComputeCapabilityMinor, &told->minor}}) {
+    status =
+        driver.Check(call.DeviceGetAttribute(value, attribute, device), "cuDeviceGetAttribute");
+    if (!status.ok()) return status;
+  }
+  return status;
+}
+
+// Set when the system's driver has been asked, and never destroyed, as the driver is never closed.
+std::atomic<const CudaDevices*>& Known() {
+  static std::atomic<const CudaDevices*> known{nullptr};
+  return known;
 }
 
 }  // namespace
 
 CudaDevices AskCudaDriver(const std::string& file) {
-  auto driver = platform::DynamicLibrary::Open(file);
-  if (!driver.ok()) {
-    return None("the CUDA driver " + file + " can't be opened (" + driver.status().message() +
-                "): it comes with NVIDIA's driver for the GPU");
-  }
-  const auto symbol = [&](const char* name) { return driver.value().Symbol(name); };
-  const auto init = reinterpret_cast<InitFunction>(symbol("cuInit"));
-  const auto get_count = reinterpret_cast<CountFunction>(symbol("cuDeviceGetCount"));
-  const auto get_device = reinterpret_cast<DeviceFunction>(symbol("cuDeviceGet"));
-  const auto get_name = reinterpret_cast<NameFunction>(symbol("cuDeviceGetName"));
-  const auto get_error = reinterpret_cast<ErrorFunction>(symbol("cuGetErrorString"));
-  if (!init || !get_count || !get_device || !get_name) {
-    return None(file + " is a library, but not the CUDA driver");
-  }
-
-  int result = init(0);
-  if (result != 0) {
-    return None("the CUDA driver " + file +
-                " finds no usable GPU: " + Failure(get_error, "cuInit", result));
-  }
+  auto opened = Driver::Open(file);
+  if (!opened.ok()) return None(opened.status().message());
+  const Driver& driver = *opened.value();
   int count = 0;
-  result = get_count(&count);
-  if (result != 0) {
-    return None("the CUDA driver " + file +
-                " can't count the GPUs: " + Failure(get_error, "cuDeviceGetCount", result));
+  const Status status = driver.Check(driver.call().DeviceGetCount(&count), "cuDeviceGetCount");
+  if (!status.ok()) {
+    return None("the CUDA driver " + file + " can't count the GPUs: " + status.message());
   }
   if (count <= 0) {
     return None("the CUDA driver " + file +
                 " offers no GPU (CUDA_VISIBLE_DEVICES may hide what is there)");
   }
-  CudaDevices devices;
+  CudaDevices found;
+  found.driver = &driver;
   for (int id = 0; id < count; id++) {
-    int device = 0;
-    char name[256] = "";
-    const bool named =
-        get_device(&device, id) == 0 && get_name(name, static_cast<int>(sizeof(name)), device) == 0;
-    devices.names.emplace_back(named ? name : "unnamed GPU");
+    CudaDevice device;
+    // One that is broken keeps its id, and the others are used.
+    device.fault = Read(driver, id, &device).message();
+    found.devices.push_back(std::move(device));
   }
-  return devices;
+  return found;
 }
 
 const CudaDevices& FindCudaDevices() {
-  // It is never destroyed, as the driver is never closed.
   static const auto* const devices = [] {
-    auto* found = new CudaDevices(AskCudaDriver(kDriverFile));
-    if (!found->names.empty()) OnRuntimeLibraryOpened();
+    auto* found = new CudaDevices(AskCudaDriver(Driver::kFile));
+    Known().store(found, std::memory_order_release);
     return found;
   }();
   return *devices;
+}
+
+const CudaDevices* KnownCudaDevices() {
+  return Known().load(std::memory_order_acquire);
 }
 
 }  // namespace tritonts::device

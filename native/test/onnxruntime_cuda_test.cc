@@ -66,11 +66,16 @@ TEST(onnxruntime_refuses_gpus_that_are_not_there) {
   CHECK_EQ(none.code(), Code::kUnavailable);
   CHECK(Contains(none, "the driver is gone"));
   CHECK(Contains(none, "instanceKind: 'cpu'"));
-  const device::CudaDevices two = {{"a", "b"}, ""};
+  const device::CudaDevices two = {{{"a", "", 0, 9, 0}, {"b", "", 0, 9, 0}}, ""};
   CHECK(onnxruntime::CheckDevices({onnxruntime::kCpu, 0, 1}, two).ok());
   const auto third = onnxruntime::CheckDevices({1, 2}, two);
   CHECK_EQ(third.code(), Code::kInvalidArg);
   CHECK(Contains(third, "there is no GPU 2; available are 0, 1"));
+  const device::CudaDevices broken = {{{"a", "", 0, 9, 0}, {"b", "", 0, 0, 0, "it is lost"}}, ""};
+  CHECK(onnxruntime::CheckDevices({0}, broken).ok());
+  const auto lost = onnxruntime::CheckDevices({0, 1}, broken);
+  CHECK_EQ(lost.code(), Code::kUnavailable);
+  CHECK(Contains(lost, "GPU 1 can't be used: it is lost"));
 }
 
 TEST(onnxruntime_refuses_devices_that_make_no_sense) {

@@ -382,6 +382,24 @@ export interface NativeServer {
   /** Cancels loads that have not ended, and the reading of folders. */
   cancelLoads(): void;
   /**
+   * Opens a backend's runtime on a loader thread, without a model. `done` gets what {@link NativeServer.info} says of the
+   * library.
+   */
+  openRuntime(
+    backend: string,
+    settings: Readonly<Record<string, string>>,
+    done: (error: NativeStatus | null, info: Readonly<Record<string, string>>) => void,
+  ): void;
+  /**
+   * Asks the CUDA driver for its GPUs, once in a process, on a loader thread: it takes tenths of a second. `done` gets
+   * null, or why the driver was not asked.
+   */
+  findGpus(done: (error: NativeStatus | null) => void): void;
+  /** Opens NVIDIA's management library on a loader thread. */
+  findNvml(done: (error: NativeStatus | null, found: NativeNvml) => void): void;
+  /** Watches the GPUs that were found, from a thread of its own, until the server ends. */
+  watchGpus(intervalMs: number): void;
+  /**
    * Reads a folder on a loader thread. Its configuration is read only if the folder's stamp is not
    * `knownStamp`.
    */
@@ -469,12 +487,50 @@ export const instanceNeedsMemory = -2;
 /** `NativeInstance.next`: the batch has ended meanwhile. Ask again. */
 export const instanceAgain = -3;
 
+/** A GPU, as the CUDA driver describes it. */
+export interface NativeGpu {
+  readonly name: string;
+  /** As nvidia-smi writes it. */
+  readonly uuid: string;
+  readonly memoryBytes: number;
+  /** The compute capability is major.minor. */
+  readonly major: number;
+  readonly minor: number;
+  /** Why it cannot be used although the driver lists it; empty: it can. The rest may be empty then. */
+  readonly fault: string;
+}
+
 /** The GPUs of this machine, as the CUDA driver lists them. */
 export interface NativeGpus {
-  /** Names, by id. */
-  readonly devices: readonly string[];
+  /** By id. */
+  readonly devices: readonly NativeGpu[];
   /** Why there is none, and what helps; empty if there is one. */
   readonly reason: string;
+  /** The file of the driver; empty if there is none, or it offers no GPU. */
+  readonly driver: string;
+  /** The newest version of CUDA that the driver serves, as 1000 times the major and 10 times the minor number. */
+  readonly cudaVersion: number;
+}
+
+/** NVIDIA's management library; see `native/device/nvml.h`. */
+export interface NativeNvml {
+  readonly path: string;
+  readonly version: string;
+  readonly driverVersion: string;
+  /** Why it cannot be used; empty: it can. */
+  readonly reason: string;
+}
+
+/** What a GPU does. What it does not tell is absent. */
+export interface NativeGpuSample {
+  /** 0 to 1. */
+  readonly utilization?: number;
+  readonly memoryTotalBytes?: number;
+  readonly memoryUsedBytes?: number;
+  readonly powerWatts?: number;
+  readonly powerLimitWatts?: number;
+  /** Since the watch began. */
+  readonly energyJoules?: number;
 }
 
 /** How often the engine's own code used the system, in all threads; see `native/binding/counts.h`. */
@@ -548,11 +604,10 @@ export interface NativeAddon {
   memory(): number;
   /** Upper bounds of the classes of latencies, in nanoseconds; there is one more class above the last. */
   latencyBoundsNs(): number[];
-  /**
-   * Asks the CUDA driver for its GPUs, once in a process. The call initialises the driver, which takes tenths
-   * of a second.
-   */
-  gpus(): NativeGpus;
+  /** What {@link NativeServer.findGpus} has found, of any server of the process; undefined: nothing yet. */
+  gpus(): NativeGpus | undefined;
+  /** What the GPUs did when {@link NativeServer.watchGpus} looked last, by id; empty if nobody watches. */
+  gpuSamples(): readonly NativeGpuSample[];
   /** Names of the backends that this build has. */
   backends(): string[];
   /** A number that tells this engine from those of other copies of the addon's file in this process. */

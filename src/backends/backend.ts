@@ -1,6 +1,6 @@
 /** The interface of a backend in TypeScript: its library, its options, its instances. */
 
-import type { Gpus, ModelConfig } from '../config/index.js';
+import type { ModelConfig } from '../config/index.js';
 import type { TritonError } from '../errors.js';
 import type { BackendConfig } from '../options.js';
 
@@ -30,6 +30,24 @@ export interface BackendContext {
 /** Stands for the CPU among the ids of devices. */
 export const cpu: number = -1;
 
+/** What a backend needs to run on GPUs. */
+export interface OnGpus {
+  /** What is missing for that, beside GPUs, and what helps; undefined: nothing is. */
+  missing(options: BackendConfig): string | undefined;
+}
+
+/** The runtime of a backend, which is not part of the package. */
+export interface Runtime {
+  /** What it is called, such as `ONNX Runtime`. */
+  readonly title: string;
+  /**
+   * The settings that open its library without a model, as those of {@link Backend.settings}.
+   *
+   * @throws {@link TritonError} UNAVAILABLE that says what was looked for, where, and what to install.
+   */
+  settings(options: BackendConfig): Record<string, string>;
+}
+
 /** The decisions of a backend that are made once a model. `native/backends/<name>/` runs the requests. */
 export interface Backend {
   readonly name: string;
@@ -48,8 +66,10 @@ export interface Backend {
    * library's name without a folder.
    */
   readonly paths?: Readonly<Partial<Record<string, 'path' | 'library'>>>;
-  /** The GPUs that its instances can use with these options. A backend without this runs on the CPU only. */
-  gpus?(options: BackendConfig): Gpus;
+  /** Its runtime. A backend without this needs nothing but Node. */
+  readonly runtime?: Runtime;
+  /** What it needs to run on GPUs. A backend without this runs on the CPU only. */
+  readonly onGpus?: OnGpus;
   /**
    * Settings for the native side, whose header documents them.
    *

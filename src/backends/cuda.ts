@@ -1,9 +1,7 @@
-/** ONNX Runtime on GPUs: whether it finds its CUDA provider and a GPU, and the provider's options. */
+/** ONNX Runtime on GPUs: whether it finds its CUDA provider, and the provider's options. */
 
 import { existsSync, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { addon } from '../addon/load.js';
-import type { Gpus, MissingGpus } from '../config/index.js';
 import { TritonError } from '../errors.js';
 import type { BackendConfig } from '../options.js';
 import { cpu, type BackendContext } from './backend.js';
@@ -18,8 +16,12 @@ const providerFiles: Readonly<Partial<Record<NodeJS.Platform, readonly string[]>
   win32: ['onnxruntime_providers_cuda.dll', 'onnxruntime_providers_shared.dll'],
 };
 
-/** Why the library that the options name has no CUDA provider; undefined if it has one. */
-function missingProvider(options: BackendConfig): string | undefined {
+/**
+ * Why the library that the options name has no CUDA provider; undefined if it has one.
+ *
+ * @param options - `backendConfig.onnxruntime`.
+ */
+export function missingProvider(options: BackendConfig): string | undefined {
   const files = providerFiles[process.platform];
   if (files === undefined) return `ONNX Runtime has no CUDA provider for ${process.platform}`;
   let folder: string;
@@ -35,27 +37,6 @@ function missingProvider(options: BackendConfig): string | undefined {
     ? undefined
     : `there is no ${missing} in '${folder}', the folder of the ONNX Runtime library: install a GPU build of ONNX ` +
         'Runtime and name its library with backendConfig.onnxruntime.library';
-}
-
-/**
- * The GPUs that the runtime can use: those of the CUDA driver if the CUDA provider lies beside the library,
- * else none. The driver takes long to start. Without the provider it is asked only for a message that names
- * both problems.
- *
- * @param options - `backendConfig.onnxruntime`.
- */
-export function gpusOfLibrary(options: BackendConfig): Gpus {
-  const provider = missingProvider(options);
-  const count = provider === undefined ? addon().gpus().devices.length : 0;
-  const missing = (): MissingGpus => {
-    const { reason } = addon().gpus();
-    const gpu = reason === '' ? [] : [`there is no GPU to use: ${reason}`];
-    return {
-      code: 'UNAVAILABLE',
-      text: [...(provider === undefined ? [] : [provider]), ...gpu].join('; and '),
-    };
-  };
-  return { count, missing };
 }
 
 /** The runtime's names for the numbers of Triton's deprecated parameters. */

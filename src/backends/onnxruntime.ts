@@ -4,11 +4,18 @@
 
 import { dirname, isAbsolute } from 'node:path';
 import { indexPath, keyPath } from '../config/index.js';
+import type { BackendConfig } from '../options.js';
 import { cpu, type Backend, type BackendContext } from './backend.js';
-import { cudaSettings, gpusOfLibrary } from './cuda.js';
+import { cudaSettings, missingProvider } from './cuda.js';
 import { libraryToOpenFirst, onnxRuntimeLibrary } from './library.js';
 import { confined, confinedPrefix, ownPlaces, realPath } from './trusted-places.js';
 import { SettingsReader } from './settings-reader.js';
+
+/** The settings that choose the library. */
+function librarySettings(options: BackendConfig): Record<string, string> {
+  const first = libraryToOpenFirst(options);
+  return { library: onnxRuntimeLibrary(options), ...(first !== undefined && { open_first: first }) };
+}
 
 /** ONNX Runtime's numbers for the levels of a config's `optimization.graph.level`. */
 const graphLevels: ReadonlyMap<number, string> = new Map([
@@ -136,12 +143,13 @@ export const onnxruntime: Backend = {
     'profile_file_prefix',
   ],
   paths: { library: 'library', profile_file_prefix: 'path' },
-  gpus: gpusOfLibrary,
+  runtime: { title: 'ONNX Runtime', settings: librarySettings },
+  onGpus: { missing: missingProvider },
   settings(context: BackendContext): Record<string, string> {
     const { options } = context;
     const read = new SettingsReader(context);
     const settings: Record<string, string> = {
-      library: onnxRuntimeLibrary(options),
+      ...librarySettings(options),
       graph_optimization_level: graphLevel(context),
       ...threads(read, context),
       ...cudaSettings(read, context),
@@ -149,7 +157,6 @@ export const onnxruntime: Backend = {
     const set = (key: string, value: string | undefined): void => {
       if (value !== undefined) settings[key] = value;
     };
-    set('open_first', libraryToOpenFirst(options));
     set('enable_cpu_mem_arena', read.flag('enable_mem_arena'));
     set('enable_mem_pattern', read.flag('enable_mem_pattern'));
     set('profile_prefix', profilePrefix(read, context));

@@ -9,6 +9,7 @@ const help = `tritonts ${packageVersion}: an inference server inside a Node.js p
 Usage:
   tritonts serve --model-repository=<folder> …    serve models over the network, with tritonserver's flags
   tritonts check <repository>… [--json]           check every model of a repository as loading it would
+  tritonts backends [--json]                      list the runtimes and devices of this machine, and what to install
   tritonts init digits [repository]               copy an example model, and print a program that uses it
   tritonts types <repository>… [--output <file>]  declare the models to TypeScript, by name
   tritonts --version
@@ -24,6 +25,8 @@ async function run(args: readonly string[]): Promise<number> {
       return (await import('./serve/serve.js')).serve(rest);
     case 'check':
       return (await import('./check.js')).check(rest);
+    case 'backends':
+      return (await import('./backends.js')).backends(rest);
     case 'init':
       return (await import('./init.js')).init(rest);
     case 'types':

@@ -26,5 +26,5 @@ export interface ModelHost {
 export interface Connection {
   readonly handle: OwnHandle;
   /** How to find the server's devices. */
-  readonly options: Pick<ResolvedOptions, 'backendConfig' | 'instanceKind'>;
+  readonly options: Pick<ResolvedOptions, 'backendConfig' | 'instanceKind' | 'minSupportedComputeCapability'>;
 }

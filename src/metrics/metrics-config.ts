@@ -23,7 +23,12 @@ export interface MetricsConfig {
    * and 0.001). The smallest of these chooses how precise times are kept. Triton: `summary_quantiles`.
    */
   readonly summaryQuantiles?: readonly (readonly [quantile: number, error: number])[] | undefined;
-  /** The load of the processors is an average over at least this number of milliseconds (default 2000). */
+  /** `nv_gpu_…` and `nv_energy_consumption`, where instances can be on GPUs (default true). Triton: `--allow-gpu-metrics`. */
+  readonly gpus?: boolean | undefined;
+  /**
+   * The load of the processors is an average over at least this number of milliseconds, and the GPUs are looked at so often
+   * (default 2000). The servers of a process share the look at the GPUs, as often as the first of them wants.
+   */
   readonly intervalMs?: number | undefined;
 }
 
@@ -35,6 +40,7 @@ export interface ResolvedMetrics {
   readonly quantiles: readonly number[];
   /** See {@link NativeLatencyPolicy}. */
   readonly windowBits: number;
+  readonly gpus: boolean;
   readonly intervalMs: number;
 }
 
@@ -88,6 +94,7 @@ export function resolveMetrics(given: unknown): ResolvedMetrics {
     'histogramLatencies',
     'summaryLatencies',
     'summaryQuantiles',
+    'gpus',
     'intervalMs',
   ] as const satisfies readonly (keyof MetricsConfig)[];
   checkKeys(given, known, path);
@@ -111,6 +118,7 @@ export function resolveMetrics(given: unknown): ResolvedMetrics {
     summaryLatencies,
     quantiles: Object.freeze(pairs.map(([quantile]) => quantile)),
     windowBits: summaryLatencies ? bitsFor(Math.min(...pairs.map(([, error]) => error))) : 0,
+    gpus: flag('gpus', true),
     intervalMs,
   });
 }

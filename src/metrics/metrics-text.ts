@@ -2,6 +2,7 @@
 
 import type { CustomMetrics } from './custom.js';
 import { Exposition } from './exposition.js';
+import { addGpus, type GpuInUse } from './gpu-families.js';
 import type { Machine } from './machine.js';
 import type { ResolvedMetrics } from './metrics-config.js';
 import { addModels, type VersionSample } from './model-families.js';
@@ -12,13 +13,14 @@ export interface MetricsSources {
   readonly boundsNs: readonly number[];
   readonly versions: readonly VersionSample[];
   readonly machine: Machine;
+  readonly gpus: readonly GpuInUse[];
   readonly inFlightBytes: number;
   readonly custom: CustomMetrics;
 }
 
 /** Prometheus' text format, version 0.0.4: models, machine, server, application. */
 export function metricsText(sources: MetricsSources): string {
-  const { config, boundsNs, versions, machine, inFlightBytes, custom } = sources;
+  const { config, boundsNs, versions, machine, gpus, inFlightBytes, custom } = sources;
   const text = new Exposition();
   addModels(text, versions, config, boundsNs);
   const { utilization, totalBytes, usedBytes } = machine.sample();
@@ -29,6 +31,7 @@ export function metricsText(sources: MetricsSources): string {
   gauge('nv_cpu_utilization', 'Share of their time that the processors work, 0 to 1', utilization);
   gauge('nv_cpu_memory_total_bytes', 'Memory that may be used', totalBytes);
   gauge('nv_cpu_memory_used_bytes', 'Memory that is used', usedBytes);
+  addGpus(text, gpus);
   gauge('tritonts_in_flight_bytes', 'Bytes that requests in flight hold', inFlightBytes);
   custom.addTo(text);
   return text.toString();

@@ -155,7 +155,7 @@ async function checkModel(
   }
   let prepared: PreparedModel;
   try {
-    prepared = await prepareModel(folder, await readModel(native, folder), options);
+    prepared = await prepareModel(native, folder, await readModel(native, folder), options);
   } catch (error) {
     return failed(problemsOf(error));
   }

@@ -1,7 +1,7 @@
 /** Backends in JavaScript that are not the package's: registered by the program, or in the backend directory. */
 
 import { existsSync } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Backend } from '../backends/backend.js';
@@ -31,6 +31,20 @@ export function customCode(name: string, options: CustomOptions): ModelCode | un
   if (registered !== undefined) return registered;
   const file = fileOf(options.backendDirectory, name);
   return file === undefined ? undefined : { url: pathToFileURL(file).href };
+}
+
+/** The backends in JavaScript besides the package's, and where their code is. */
+export async function listCustomBackends({
+  registeredBackends,
+  backendDirectory,
+}: CustomOptions): Promise<{ readonly name: string; readonly place: string }[]> {
+  const registered = [...registeredBackends.keys()].map((name) => ({ name, place: 'registered' }));
+  const folders = backendDirectory === undefined ? [] : (await readdir(backendDirectory)).sort();
+  const found = folders.flatMap((name) => {
+    const place = fileOf(backendDirectory, name);
+    return place === undefined ? [] : [{ name, place }];
+  });
+  return [...registered, ...found];
 }
 
 /** What the server has to know of such a backend. */

@@ -169,7 +169,7 @@ async function loadVersions(
   loaded: Loaded[],
 ): Promise<readonly number[]> {
   const { server, options } = context;
-  const model = await prepareModel(folder, files, options, override?.config);
+  const model = await prepareModel(server, folder, files, options, override?.config);
   const { versions } = model;
   const composed = isEnsemble(model.prepared.config);
   const unserved = (version: number): boolean => !servedVersions(before).includes(version);

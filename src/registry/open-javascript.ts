@@ -133,6 +133,10 @@ function readOwn(model: string, value: unknown): ParsedConfig {
 }
 
 /** What threads need of the options, which can be cloned. */
-function connectionOptions({ backendConfig, instanceKind }: ResolvedOptions): Connection['options'] {
-  return { backendConfig, instanceKind };
+function connectionOptions({
+  backendConfig,
+  instanceKind,
+  minSupportedComputeCapability,
+}: ResolvedOptions): Connection['options'] {
+  return { backendConfig, instanceKind, minSupportedComputeCapability };
 }

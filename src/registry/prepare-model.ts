@@ -1,6 +1,7 @@
 /** Prepares a model's configuration and chooses its versions, from the content of its folder. */
 
-import { gpuFinder } from '../backends/gpu-finder.js';
+import type { NativeServer } from '../addon/native.js';
+import { askForGpus, gpuFinder } from '../backends/gpu-finder.js';
 import {
   prepareConfig,
   readModelConfig,
@@ -29,12 +30,14 @@ export interface PreparedModel {
 /**
  * Reads and prepares a model's configuration.
  *
+ * @param server - Its threads ask for GPUs.
  * @param files - The content of its folder.
  * @param override - Replaces the configuration.
  * @throws {@link TritonError} INVALID_ARG, UNSUPPORTED or UNAVAILABLE with all problems of the
  *   configuration, or with the reason why no version is chosen.
  */
 export async function prepareModel(
+  server: NativeServer,
   folder: ModelFolder,
   files: ModelFiles,
   options: ResolvedOptions,
@@ -52,6 +55,7 @@ export async function prepareModel(
   // If there is a configuration, its problems are reported first.
   if (hasNoFolder && !override && !files.config) throw await noVersionError(folder);
   const parsed = override ?? (files.config && readConfig(folder.name, files.config));
+  await askForGpus(server, options, wantsGpu(parsed));
   const prepared = prepareConfig(parsed, context);
   if (hasNoFolder) throw await noVersionError(folder);
   return {
@@ -60,6 +64,11 @@ export async function prepareModel(
     file: folder.file,
     versions: chooseVersions(prepared.config, prepared.source, files.versions),
   };
+}
+
+/** Whether instances are to be on GPUs and nowhere else. */
+function wantsGpu(parsed: ParsedConfig | undefined): boolean {
+  return parsed?.value.instance_group?.some(({ kind }) => kind === 'KIND_GPU') ?? false;
 }
 
 function readConfig(model: string, { file, bytes }: NonNullable<ModelFiles['config']>): ParsedConfig {

@@ -62,6 +62,7 @@ const creation = lazy(() =>
     import('../registry/registry.js'),
     import('../registry/custom-backends.js'),
     import('./devices.js'),
+    import('../backends/gpu-finder.js'),
   ]),
 );
 
@@ -87,8 +88,14 @@ async function create(
     : (source as ServerOptions);
   const taken = takeOptions(given);
   const registered = registeredBackends();
-  const [{ resolveOptions }, { createEngine }, { Registry }, { checkBackendDirectory }, { usableDevices }] =
-    await creation();
+  const [
+    { resolveOptions },
+    { createEngine },
+    { Registry },
+    { checkBackendDirectory },
+    { usableDevices },
+    { askForGpus, asksForGpus },
+  ] = await creation();
   const resolved = resolveOptions(taken.options, taken.workingDirectory, registered);
   const { signal } = resolved;
   throwIfAborted(signal);
@@ -124,8 +131,10 @@ async function create(
   };
   signal?.addEventListener('abort', cancel, { once: true });
   try {
-    await registry.scan();
+    // Metadata and metrics tell of GPUs also if no model wants one.
+    await Promise.all([registry.scan(), askForGpus(native, resolved)]);
     throwIfAborted(signal);
+    if (metrics.gpus && asksForGpus(resolved)) native.watchGpus(metrics.intervalMs);
     await registry.loadAll();
     throwIfAborted(signal);
     return server;

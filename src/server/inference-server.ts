@@ -7,6 +7,7 @@ import type { Dispatcher } from '../dispatch/dispatcher.js';
 import { invalidArgument, TritonError } from '../errors.js';
 import type { ServerOptions } from '../options.js';
 import { CustomMetrics, type Metric, type MetricOptions } from '../metrics/custom.js';
+import { gpusInUse } from '../metrics/gpu-families.js';
 import { Machine } from '../metrics/machine.js';
 import { metricsText } from '../metrics/metrics-text.js';
 import type { LoadModelOptions } from '../registry/override.js';
@@ -384,6 +385,7 @@ export class InferenceServer implements AsyncDisposable {
       boundsNs: addon().latencyBoundsNs(),
       versions,
       machine: this.#machine,
+      gpus: this.#shared.metrics.gpus ? gpusInUse(this.#devices()) : [],
       inFlightBytes: this.#native.inFlightBytes(),
       custom: this.#custom,
     });

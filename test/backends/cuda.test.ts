@@ -6,15 +6,15 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { gpuFinder } from '../../src/backends/gpu-finder.js';
 import { floats, row, serve } from '../support/harness.js';
+import { gpuOptions, onnxGpus } from '../support/gpus.js';
 import { addModel, convNetModel, identityModel, mlpModel } from '../support/models.js';
 import type { RepositoryModel } from '../support/repository.js';
 
 const library = process.env['TRITONTS_TEST_ORT_GPU_LIBRARY'];
 const backendConfig = library === undefined ? {} : { onnxruntime: { library } };
-const gpus = gpuFinder({ backendConfig })('onnxruntime');
-const options = { skip: gpus && gpus.count > 0 ? false : (gpus?.missing().text ?? 'no such backend') };
+const gpus = await onnxGpus(gpuOptions({ backendConfig }));
+const options = { skip: gpus.usable.length > 0 ? false : gpus.missing().text };
 
 /** A model with instances on GPUs, or as `group` says. Its config is completed from its file. */
 function onGpu(model: Uint8Array, group = '{ kind: KIND_GPU }', more = ''): RepositoryModel {
@@ -39,7 +39,7 @@ test('a model runs on every GPU, and answers many requests at once', options, as
   const server = await serve(t, { add: onGpu(addModel(), '{ kind: KIND_GPU count: 2 }') }, { backendConfig });
   const model = server.model('add');
   const devices = model.runtimeInfo().instances.map(({ kind, device }) => [kind, device]);
-  const all = Array.from({ length: gpus?.count ?? 0 }, (_, device) => ['KIND_GPU', device]);
+  const all = gpus.usable.map((device) => ['KIND_GPU', device]);
   assert.deepEqual(devices, [...all, ...all]);
   const results = await Promise.all(
     Array.from({ length: 500 }, (_, i) => model.infer({ x: { data: row(i), shape: [1, 16] } })),

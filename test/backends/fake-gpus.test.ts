@@ -157,3 +157,127 @@ test('a provider that cannot be loaded makes a model UNAVAILABLE, with its reaso
   assert.match(reason, /instanceKind: 'cpu' runs the model on the CPU$/);
   assert.equal(models['cpu']?.state, 'READY');
 });
+
+test(
+  'a GPU of a lower compute capability than the least is left out, and refused by name',
+  options,
+  async () => {
+    assert.ok(fakes);
+    const machine = { gpus: 3, capabilities: '9.0,5.2,12.1' };
+    const { devices, models } = await fakes.serve(machine, { repository });
+    const all = ['cpu', 'gpu:0', 'gpu:2'];
+    assert.deepEqual(devices, [all, all]);
+    assert.deepEqual(
+      models['every']?.instances.map(({ device }) => device),
+      [0, 2, 0, 2],
+    );
+    const old =
+      'GPU 1 cannot be used: Fake GPU 1 has compute capability 5.2, and minSupportedComputeCapability is 6.0';
+    assert.ok(models['mixed']?.reason.endsWith(`instance_group[0].gpus: ${old}; available are 0, 2`));
+    assert.ok(
+      models['auto_listed']?.reason.endsWith(
+        `must not list GPUs but found [1] (KIND_AUTO means KIND_CPU here: ${old})`,
+      ),
+    );
+    const newest = await fakes.serve(machine, { repository, minSupportedComputeCapability: 12.1 });
+    assert.deepEqual(newest.devices[0], ['cpu', 'gpu:2']);
+    const none = await fakes.serve(machine, { repository, minSupportedComputeCapability: 13 });
+    assert.deepEqual(none.devices[0], ['cpu']);
+    assert.equal(none.models['auto']?.instances[0]?.kind, 'KIND_CPU');
+    assert.match(
+      none.models['every']?.reason ?? '',
+      /KIND_GPU, but there is no GPU to use: GPU 0: Fake GPU 0 has compute capability 9\.0, and .* 13\.0; GPU 1: /,
+    );
+  },
+);
+
+test(
+  'a GPU that is lost is left out with what the driver says, and the other one is used',
+  options,
+  async () => {
+    assert.ok(fakes);
+    const { devices, models } = await fakes.serve({ lost: 0 }, { repository });
+    assert.deepEqual(devices[0], ['cpu', 'gpu:1']);
+    assert.equal(models['mixed']?.state, 'READY');
+    assert.ok(
+      models['options']?.reason.endsWith(
+        'GPU 0 cannot be used: cuDeviceGetName failed with 79; available are 1',
+      ),
+    );
+  },
+);
+
+test(
+  'the survey of a machine tells of runtimes and GPUs, and metrics what the GPUs do',
+  options,
+  async () => {
+    assert.ok(fakes);
+    const { survey, metrics, silent } = await fakes.survey({ capabilities: '9.0,5.2' }, repository);
+    const onnx = survey.backends.find(({ name }) => name === 'onnxruntime');
+    assert.deepEqual(
+      [onnx?.ok, onnx?.runtime, onnx?.onGpus, onnx?.lacksOnGpus],
+      [true, 'ONNX Runtime', true, ''],
+    );
+    assert.match(onnx?.library?.version ?? '', /^1\.\d+\.\d+$/);
+    assert.deepEqual(
+      [survey.cudaDriver.ok, survey.cudaDriver.version, survey.nvml.version],
+      [true, 'CUDA 13.0', '13.580.65, driver 580.65.06'],
+    );
+    assert.match(survey.cudaDriver.path, /libcuda\.so\.1$/);
+    const gpus = survey.devices.slice(1).map(({ id, name, ok, computeCapability, memoryBytes }) => ({
+      ...{ id, name, ok, computeCapability },
+      gib: memoryBytes / 2 ** 30,
+    }));
+    assert.deepEqual(gpus, [
+      { id: 'gpu:0', name: 'Fake GPU 0', ok: true, computeCapability: '9.0', gib: 8 },
+      { id: 'gpu:1', name: 'Fake GPU 1', ok: false, computeCapability: '5.2', gib: 16 },
+    ]);
+    const uuid = '{gpu_uuid="GPU-00102030-4050-6070-8090-a0b0c0d0e0f0"}';
+    const energy = metrics.find((line) => line.startsWith('nv_energy_consumption'));
+    assert.ok(energy?.startsWith(`nv_energy_consumption${uuid} `));
+    assert.equal(Number(energy?.split(' ')[1]) % 3, 0);
+    assert.deepEqual(
+      metrics.filter((line) => line !== energy),
+      [
+        `nv_gpu_utilization${uuid} 0.25`,
+        `nv_gpu_memory_total_bytes${uuid} ${8 * 2 ** 30}`,
+        `nv_gpu_memory_used_bytes${uuid} ${2 ** 30}`,
+        `nv_gpu_power_usage${uuid} 61.5`,
+        `nv_gpu_power_limit${uuid} 300`,
+      ],
+    );
+    assert.equal(silent, 0);
+  },
+);
+
+test('tritonts backends lists what is there, and what to install for the rest', options, async () => {
+  assert.ok(fakes);
+  const found = await fakes.run({ capabilities: '9.0,5.2' }, 'backends');
+  assert.match(
+    found,
+    /^ok {5} onnxruntime: ONNX Runtime 1\.\d+\.\d+, on GPUs, too\n {10}\/.*libonnxruntime\.so\.1$/m,
+  );
+  assert.match(found, /^ok {5} identity: needs no runtime$/m);
+  assert.match(found, /^ok {5} javascript: Node\.js \d+/m);
+  assert.match(found, /^ok {5} CUDA driver: CUDA 13\.0\n {10}\/.*libcuda\.so\.1$/m);
+  assert.match(found, /^ok {5} NVML: 13\.580\.65, driver 580\.65\.06$/m);
+  assert.match(found, /^ok {5} cpu: .*, \d+ cores?, \d+\.\d GiB$/m);
+  assert.match(
+    found,
+    /^ok {5} gpu:0: Fake GPU 0, compute capability 9\.0, 8\.0 GiB, GPU-00102030-4050-6070-8090-a0b0c0d0e0f0$/m,
+  );
+  assert.match(found, /^UNUSED {2}gpu:1: Fake GPU 1, .*\n {10}Fake GPU 1 has compute capability 5\.2, and/m);
+  const old = await fakes.run(
+    { capabilities: '9.0,5.2' },
+    'backends',
+    '--min-supported-compute-capability',
+    '5.2',
+  );
+  assert.match(old, /^ok {5} gpu:1: /m);
+  const without = await fakes.run({ gpus: 0, provider: false }, 'backends');
+  assert.match(
+    without,
+    /^ {10}on the CPU only: there is no libonnxruntime_providers_cuda\.so in '.*install a GPU build/m,
+  );
+  assert.match(without, /^MISSING CUDA driver\n {10}the CUDA driver libcuda\.so\.1 offers no GPU/m);
+});

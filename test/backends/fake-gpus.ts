@@ -9,10 +9,13 @@ import { findOnnxRuntimeLibrary } from '../../src/backends/library.js';
 import { temporaryFolder } from '../support/repository.js';
 import type { Context } from '../support/harness.js';
 import type { Asked, Told } from './programs/serve-once.js';
+import type { Surveyed } from './programs/survey.js';
 
 const run = promisify(execFile);
 const sources = fileURLToPath(new URL('../../../native/test/fakes/', import.meta.url));
 const program = fileURLToPath(new URL('programs/serve-once.js', import.meta.url));
+const surveyProgram = fileURLToPath(new URL('programs/survey.js', import.meta.url));
+const command = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
 
 /** Files of the CUDA provider. */
 export const providerFiles: readonly string[] = [
@@ -26,6 +29,10 @@ export interface Machine {
   readonly gpus?: number;
   /** Whether the runtime has its CUDA provider (default true). */
   readonly provider?: boolean;
+  /** Their compute capabilities, by id (default 9.0). */
+  readonly capabilities?: string;
+  /** Id of a GPU that is lost (default: none). */
+  readonly lost?: number;
   /** Why that provider cannot be loaded. */
   readonly providerError?: string;
 }
@@ -42,6 +49,10 @@ export interface Answer extends Told {
 export interface FakeGpus {
   /** Starts a server in a process of its own, and makes one request to each of its models. */
   serve(machine: Machine, asked: Omit<Asked, 'library'>): Promise<Answer>;
+  /** Looks for GPUs, and serves a repository. */
+  survey(machine: Machine, repository: string): Promise<Surveyed>;
+  /** Runs `tritonts` with arguments, and `--library`. Returns its output. */
+  run(machine: Machine, ...args: readonly string[]): Promise<string>;
 }
 
 /** Compiles the fakes; undefined without a compiler or without Linux. */
@@ -53,6 +64,7 @@ export async function fakeGpus(context: Context): Promise<FakeGpus | undefined> 
   try {
     await Promise.all([
       build('cuda_driver.cc', 'libcuda.so.1'),
+      build('nvml.cc', 'libnvidia-ml.so.1'),
       build('onnxruntime.cc', 'libonnxruntime.so.1'),
     ]);
   } catch (error) {
@@ -60,27 +72,48 @@ export async function fakeGpus(context: Context): Promise<FakeGpus | undefined> 
     throw error;
   }
   let count = 0;
+  /** Runs a program on the machine. A call of the driver on the main thread ends it. */
+  const runOn = async (
+    { gpus = 2, provider = true, providerError, capabilities, lost }: Machine,
+    args: (library: string) => readonly string[],
+  ): Promise<{ stdout: string; folder: string; providers: string[] }> => {
+    const runtime = join(folder, `runtime${count++}`);
+    const library = join(runtime, 'libonnxruntime.so.1');
+    const log = join(runtime, 'log');
+    await mkdir(runtime);
+    await copyFile(join(folder, 'libonnxruntime.so.1'), library);
+    await writeFile(log, '');
+    if (provider) for (const file of providerFiles) await writeFile(join(runtime, file), '');
+    const { stdout } = await run(process.execPath, [...args(library)], {
+      env: {
+        ...process.env,
+        LD_LIBRARY_PATH: folder,
+        TRITONTS_FAKE_GPUS: String(gpus),
+        TRITONTS_FAKE_OFF_MAIN: '1',
+        TRITONTS_FAKE_CUDA_LOG: log,
+        TRITONTS_TEST_ORT_LIBRARY: findOnnxRuntimeLibrary(),
+        ...(capabilities === undefined ? {} : { TRITONTS_FAKE_CAPABILITIES: capabilities }),
+        ...(lost === undefined ? {} : { TRITONTS_FAKE_CUDA_LOST: String(lost) }),
+        ...(providerError === undefined ? {} : { TRITONTS_FAKE_CUDA_ERROR: providerError }),
+      },
+    });
+    const providers = (await readFile(log, 'utf8')).split('\n').filter((line) => line !== '');
+    return { stdout, folder: runtime, providers };
+  };
   return {
-    async serve({ gpus = 2, provider = true, providerError }, asked) {
-      const runtime = join(folder, `runtime${count++}`);
-      const library = join(runtime, 'libonnxruntime.so.1');
-      const log = join(runtime, 'log');
-      await mkdir(runtime);
-      await copyFile(join(folder, 'libonnxruntime.so.1'), library);
-      await writeFile(log, '');
-      if (provider) for (const file of providerFiles) await writeFile(join(runtime, file), '');
-      const { stdout } = await run(process.execPath, [program, JSON.stringify({ ...asked, library })], {
-        env: {
-          ...process.env,
-          LD_LIBRARY_PATH: folder,
-          TRITONTS_FAKE_GPUS: String(gpus),
-          TRITONTS_FAKE_CUDA_LOG: log,
-          TRITONTS_TEST_ORT_LIBRARY: findOnnxRuntimeLibrary(),
-          ...(providerError === undefined ? {} : { TRITONTS_FAKE_CUDA_ERROR: providerError }),
-        },
-      });
-      const providers = (await readFile(log, 'utf8')).split('\n').filter((line) => line !== '');
-      return { ...(JSON.parse(stdout) as Told), folder: runtime, providers };
+    async serve(machine, asked) {
+      const { stdout, ...rest } = await runOn(machine, (library) => [
+        program,
+        JSON.stringify({ ...asked, library }),
+      ]);
+      return { ...(JSON.parse(stdout) as Told), ...rest };
+    },
+    async survey(machine, repository) {
+      const { stdout } = await runOn(machine, (library) => [surveyProgram, library, repository]);
+      return JSON.parse(stdout) as Surveyed;
+    },
+    async run(machine, ...args) {
+      return (await runOn(machine, (library) => [command, ...args, '--library', library])).stdout;
     },
   };
 }

@@ -3,8 +3,9 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { addon } from '../../src/addon/load.js';
-import { gpuFinder } from '../../src/backends/gpu-finder.js';
+import { gpuFinder, usableGpus } from '../../src/backends/gpu-finder.js';
 import { floats, identity, onnx, rejection, row, serve } from '../support/harness.js';
+import { askDriver, gpuOptions } from '../support/gpus.js';
 import { addModel } from '../support/models.js';
 import { temporaryFolder } from '../support/repository.js';
 import { providerFiles } from './fake-gpus.js';
@@ -24,9 +25,9 @@ function grouped(group: string, more = ''): ReturnType<typeof onnx> {
 }
 
 test('a backend that is not known says nothing of GPUs, one that runs on the CPU has none', () => {
-  const find = gpuFinder({ backendConfig: {} });
+  const find = gpuFinder(gpuOptions());
   assert.equal(find('other'), undefined);
-  assert.equal(find('identity')?.count, 0);
+  assert.deepEqual(find('identity')?.usable, []);
   assert.deepEqual(find('identity')?.missing(), {
     code: 'UNSUPPORTED',
     text: 'the identity backend runs on the CPU only',
@@ -39,25 +40,32 @@ test('the CUDA provider is looked for in the folder of the library, where links 
   await mkdir(real);
   await writeFile(join(real, 'libonnxruntime.so.1'), '');
   await symlink(join(real, 'libonnxruntime.so.1'), join(folder, 'libonnxruntime.so'));
-  const find = gpuFinder({ backendConfig: { onnxruntime: { library: join(folder, 'libonnxruntime.so') } } });
+  const options = gpuOptions({
+    backendConfig: { onnxruntime: { library: join(folder, 'libonnxruntime.so') } },
+  });
+  const find = gpuFinder(options);
+  await askDriver(options, true);
   for (const file of providerFiles) {
     const found = find('onnxruntime');
-    assert.equal(found?.count, 0);
+    assert.deepEqual(found?.usable, []);
     const { code, text } = found.missing();
     assert.equal(code, 'UNAVAILABLE');
     assert.ok(text.startsWith(`there is no ${file} in '${real}'`), text);
     assert.match(text, /install a GPU build of ONNX Runtime .* backendConfig\.onnxruntime\.library/);
     await writeFile(join(real, file), '');
   }
-  const { devices, reason } = addon().gpus();
   const found = find('onnxruntime');
-  assert.equal(found?.count, devices.length);
+  assert.deepEqual(found?.usable, usableGpus(options).usable);
+  const { devices, reason } = addon().gpus() ?? {};
+  assert.ok(devices);
   if (devices.length === 0) assert.equal(found.missing().text, `there is no GPU to use: ${reason}`);
 });
 
 test('a library that is not there has no provider', () => {
-  const find = gpuFinder({ backendConfig: { onnxruntime: { library: '/nowhere/libonnxruntime.so' } } });
-  assert.equal(find('onnxruntime')?.count, 0);
+  const find = gpuFinder(
+    gpuOptions({ backendConfig: { onnxruntime: { library: '/nowhere/libonnxruntime.so' } } }),
+  );
+  assert.deepEqual(find('onnxruntime')?.usable, []);
   assert.match(
     find('onnxruntime')?.missing().text ?? '',
     /library '\/nowhere\/libonnxruntime\.so' cannot be read/,

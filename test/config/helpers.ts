@@ -19,12 +19,18 @@ export function whole(text: string): ModelConfig {
 
 /** The same with Triton's defaults, for a machine without a GPU. */
 export function normalized(text: string, gpuCount = 0): ModelConfig {
-  return normalizeConfig(whole(text), gpuCount);
+  return normalizeConfig(whole(text), gpus(gpuCount).usable);
 }
 
-/** The GPUs that a backend can use, or why it can use none. */
-export function gpus(count: number): Gpus {
-  return { count, missing: () => ({ code: 'UNAVAILABLE', text: 'there is no GPU in this test' }) };
+/** The GPUs that a backend can use, or why it can use none; and others that it cannot. */
+export function gpus(count: number, unusable: Readonly<Record<number, string>> = {}): Gpus {
+  return {
+    usable: Array.from({ length: count + Object.keys(unusable).length }, (_, id) => id).filter(
+      (id) => !(id in unusable),
+    ),
+    unusable: new Map(Object.entries(unusable).map(([id, reason]) => [Number(id), reason])),
+    missing: () => ({ code: 'UNAVAILABLE', text: 'there is no GPU in this test' }),
+  };
 }
 
 /** The problems that a check reports, as `CODE path: text`. */

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import test, { after } from 'node:test';
 import { promisify } from 'node:util';
 import { createServer } from '../../src/index.js';
-import { gpusOfLibrary } from '../../src/backends/cuda.js';
+import { gpuCount } from '../support/gpus.js';
 import { dataTypeOf } from '../../src/config/rules/description.js';
 import { datatypeOfNumber, type Datatype } from '../../src/tensor/datatype.js';
 import { elementTypes } from '../../src/tensor/elements.js';
@@ -58,7 +58,7 @@ for (const [name, code] of blocks('test')) {
 }
 
 const messages = blocks('message');
-const canUseGpus = gpusOfLibrary({}).count > 0;
+const canUseGpus = (await gpuCount()) > 0;
 
 test('each message that the page explains can be produced, and the other way round', () => {
   assert.deepEqual([...messages.keys()].sort(), Object.keys(situations).sort());

@@ -10,6 +10,7 @@ test('the defaults are those of Triton', () => {
     summaryLatencies: false,
     quantiles: [0.5, 0.9, 0.95, 0.99, 0.999],
     windowBits: 0,
+    gpus: true,
     intervalMs: 2000,
   });
 });

@@ -40,12 +40,17 @@ Status FindCudaProvider(const std::string& library_path) {
 }
 
 Status CheckDevices(const std::vector<int>& devices, const device::CudaDevices& found) {
-  const int count = static_cast<int>(found.names.size());
+  const int count = static_cast<int>(found.devices.size());
   if (count == 0) {
     return Status::Unavailable("an instance on a GPU needs one: " + found.reason + kOnTheCpu);
   }
   for (const int device : devices) {
-    if (device < count) continue;
+    if (device < count) {
+      const std::string& fault =
+          device >= 0 ? found.devices[static_cast<size_t>(device)].fault : std::string();
+      if (fault.empty()) continue;
+      return Status::Unavailable(NameOf(device) + " can't be used: " + fault + kOnTheCpu);
+    }
     std::string available = "0";
     for (int id = 1; id < count; id++) available += ", " + std::to_string(id);
     return Status::InvalidArg("there is no " + NameOf(device) + "; available are " + available);

@@ -1,7 +1,9 @@
 #include "onnxruntime.h"
 
 #include <algorithm>
+#include <map>
 #include <mutex>
+#include <string>
 #include <utility>
 
 #include "../../platform/dynamic_library.h"
@@ -37,6 +39,11 @@ void OpenFirst(const std::string& path) {
   });
 }
 
+StatusOr<Library*> OpenLibrary(const Settings& settings) {
+  if (!settings.open_first.empty()) OpenFirst(settings.open_first);
+  return Library::Open(settings.library);
+}
+
 // The facts that follow from the operators of a loaded model.
 GraphFacts FactsOf(const ModelSpec& spec, const Settings& settings) {
   if (!settings.custom_op_libraries.empty()) {
@@ -52,8 +59,7 @@ class OnnxBackend final : public Backend {
   StatusOr<std::unique_ptr<Model>> Load(const ModelSpec& spec) override {
     auto settings = ReadSettings(spec.settings);
     if (!settings.ok()) return settings.status();
-    if (!settings.value().open_first.empty()) OpenFirst(settings.value().open_first);
-    auto library = Library::Open(settings.value().library);
+    auto library = OpenLibrary(settings.value());
     if (!library.ok()) return library.status();
     const std::vector<int>& devices = settings.value().devices;
     if (Status status = CheckGpus(*library.value(), devices); !status.ok()) return status;
@@ -78,6 +84,16 @@ class OnnxBackend final : public Backend {
 }  // namespace
 
 }  // namespace onnxruntime
+
+StatusOr<std::map<std::string, std::string>> OpenOnnxRuntime(
+    const std::map<std::string, std::string>& settings) {
+  auto read = onnxruntime::ReadSettings(settings);
+  if (!read.ok()) return read.status();
+  auto library = onnxruntime::OpenLibrary(read.value());
+  if (!library.ok()) return library.status();
+  return std::map<std::string, std::string>{{"library", library.value()->path()},
+                                            {"version", library.value()->version()}};
+}
 
 Backend* OnnxRuntimeBackend() {
   static auto* const backend = new onnxruntime::OnnxBackend();

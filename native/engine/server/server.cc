@@ -141,8 +141,15 @@ void Server::Join() {
   destroyer_.Join();
   timer_.Stop();
   std::shared_ptr<Server> self;  // not the last reference: the caller has one
+  std::vector<std::shared_ptr<const void>> companions;
   std::lock_guard lock(mutex_);
   self.swap(self_);
+  companions.swap(companions_);
+}
+
+void Server::Keep(std::shared_ptr<const void> companion) {
+  std::lock_guard lock(mutex_);
+  companions_.push_back(std::move(companion));
 }
 
 std::shared_ptr<Port> Server::Attach(std::function<void()> wake) {

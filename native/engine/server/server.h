@@ -89,6 +89,8 @@ class Server : public std::enable_shared_from_this<Server> {
   Status BindEnsemble(uint32_t uid, std::span<const uint32_t> steps);
   // Returns memory that loading has freed to the system, after the queued tasks.
   void ReturnMemory(std::function<void()> done);
+  // Does work that waits for something other than a model, which `what` names.
+  void Do(std::string what, std::function<void()> work, std::function<void(Status)> done);
   // Ends queued loads, the reading of folders, and warm-ups after the run that is under way, with
   // CANCELLED. Other running loads go on.
   void CancelLoads();
@@ -114,6 +116,9 @@ class Server : public std::enable_shared_from_this<Server> {
   // Joins all threads, and ends the server's ownership of itself. Called when everything has ended
   // after Close, not on one of the server's threads.
   void Join();
+
+  // Keeps something alive until Join, which drops it.
+  void Keep(std::shared_ptr<const void> companion);
 
   // --- Environments. Makes a port; null: there is no memory.
   std::shared_ptr<Port> Attach(std::function<void()> wake);
@@ -165,8 +170,9 @@ class Server : public std::enable_shared_from_this<Server> {
   Destroyer destroyer_;
   Reaper reaper_;
 
-  std::mutex mutex_;  // guards self_
+  std::mutex mutex_;  // guards all below
   std::shared_ptr<Server> self_;
+  std::vector<std::shared_ptr<const void>> companions_;
 };
 
 }  // namespace tritonts

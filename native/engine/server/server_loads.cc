@@ -165,4 +165,18 @@ void Server::ReturnMemory(std::function<void()> done) {
   });
 }
 
+void Server::Do(std::string what, std::function<void()> work, std::function<void(Status)> done) {
+  Queue(done, [&] {
+    Loaders::Task task;
+    task.model = std::move(what);
+    task.refuse = done;
+    task.discard = [] {};
+    task.run = [work = std::move(work), done]() -> std::function<void()> {
+      work();
+      return [done] { done(Status::Ok()); };
+    };
+    return task;
+  });
+}
+
 }  // namespace tritonts

@@ -1,5 +1,5 @@
 // The paths of the fakes, and how tests control them. The test program finds the fake CUDA driver
-// before any real one.
+// and management library before any real ones.
 #pragma once
 
 #include <cstdlib>
@@ -10,6 +10,9 @@ namespace tritonts::test {
 
 inline std::string FakeCudaDriver() {
   return std::string(TRITONTS_FAKES) + "/libcuda.so.1";
+}
+inline std::string FakeNvml() {
+  return std::string(TRITONTS_FAKES) + "/libnvidia-ml.so.1";
 }
 inline std::string FakeOnnxRuntime() {
   return std::string(TRITONTS_FAKES) + "/libfakeonnxruntime.so";

@@ -101,7 +101,7 @@ const metrics: FlagGroup = {
       'setting=value',
       'counter_latencies, histogram_latencies, summary_latencies, summary_quantiles',
     ),
-    hint('allow-gpu-metrics', bool, 'there are no metrics of GPUs'),
+    use('allow-gpu-metrics', bool, 'true', 'nv_gpu_… metrics, where instances can be on GPUs'),
     hint('allow-cpu-metrics', bool, 'metrics of the machine cost nothing until somebody asks'),
   ],
 };

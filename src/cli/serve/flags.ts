@@ -46,6 +46,12 @@ const models: FlagGroup = {
       'backend,key=value',
       'an option of a backend; without a backend, default-max-batch-size of all',
     ),
+    use(
+      'min-supported-compute-capability',
+      text('number'),
+      '6.0',
+      'GPUs of a lower compute capability are not used',
+    ),
     refuse(
       'repository-poll-secs',
       'seconds',
@@ -130,11 +136,6 @@ const elsewhere: FlagGroup = {
     hint('pinned-memory-pool-byte-size', integer(0), noGpuMemory),
     hint('cuda-memory-pool-byte-size', text('gpu:bytes'), noGpuMemory),
     hint('cuda-virtual-address-size', text('gpu:bytes'), noGpuMemory),
-    hint(
-      'min-supported-compute-capability',
-      text('number'),
-      'ONNX Runtime itself refuses GPUs that are too old',
-    ),
     hint('enable-peer-access', bool, 'GPUs do not read the memory of others'),
     hint('buffer-manager-thread-count', integer(0), 'instances copy their inputs themselves'),
     refuse('host-policy', 'policy,setting=value', 'bind the process instead, with taskset or numactl'),

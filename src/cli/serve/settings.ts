@@ -62,7 +62,7 @@ function backendConfig(
     if (otherBackends.includes(backend)) {
       ignored.push(`--backend-config=${text}: there is no backend '${backend}' here`);
     } else if (backend === '' && key === 'min-compute-capability') {
-      ignored.push(`--backend-config=${text}: ONNX Runtime itself refuses GPUs that are too old`);
+      ignored.push(`--backend-config=${text}: --min-supported-compute-capability says it for all backends`);
     } else if (backend === '' && key !== 'default-max-batch-size') {
       throw invalidArgument(
         `--backend-config=${text}: without a backend only default-max-batch-size is known; write <backend>,${key}=${value}`,
@@ -94,7 +94,10 @@ function metricsConfig(values: FlagValues): MetricsConfig {
   const given = new Map(
     values.list('metrics-config').map((text) => pair('metrics-config', text, '<setting>=<value>')),
   );
-  const config = { intervalMs: values.integer('metrics-interval-ms') };
+  const config = {
+    gpus: values.boolean('allow-gpu-metrics'),
+    intervalMs: values.integer('metrics-interval-ms'),
+  };
   return [...given].reduce<MetricsConfig>((all, [key, value]) => {
     switch (key) {
       case 'counter_latencies':
@@ -114,6 +117,13 @@ function metricsConfig(values: FlagValues): MetricsConfig {
         );
     }
   }, config);
+}
+
+function capability(given: string | undefined): number {
+  if (given !== undefined && /^\d{1,3}(\.\d)?$/.test(given)) return Number(given);
+  throw invalidArgument(
+    `expected a number such as 7.5 for --min-supported-compute-capability but received '${given ?? ''}'`,
+  );
 }
 
 function serverOptions(values: FlagValues, ignored: string[]): ServerOptions {
@@ -146,6 +156,7 @@ function serverOptions(values: FlagValues, ignored: string[]): ServerOptions {
     backendDirectory: values.text('backend-directory'),
     backendConfig: backendConfig(values, ignored),
     metricsConfig: metricsConfig(values),
+    minSupportedComputeCapability: capability(values.text('min-supported-compute-capability')),
     instanceKind: values.has('instance-kind') ? 'cpu' : undefined,
     threads: values.givenInteger('threads'),
     maxInFlightBytes: values.givenInteger('max-in-flight-bytes'),

@@ -21,9 +21,9 @@ const defaultSequenceIdle = 1_000_000;
  * one instance with all cores is not slower than two with half of them.
  *
  * @param config - Filled from the files.
- * @param gpuCount - Number of usable GPUs.
+ * @param gpus - Ids of the usable GPUs.
  */
-export function normalizeConfig(config: ModelConfig, gpuCount: number): ModelConfig {
+export function normalizeConfig(config: ModelConfig, gpus: readonly number[]): ModelConfig {
   const normal = {
     ...config,
     ...schedulersOf(config),
@@ -31,7 +31,7 @@ export function normalizeConfig(config: ModelConfig, gpuCount: number): ModelCon
   };
   if (isEnsemble(config)) return normal;
   const optimization = config.optimization ? withPinnedMemory(config.optimization) : unwritten.optimization;
-  return withInstances({ ...normal, optimization }, gpuCount);
+  return withInstances({ ...normal, optimization }, gpus);
 }
 
 /** Ensembles have no instances of their own; their steps have. */
@@ -40,8 +40,8 @@ function isEnsemble(config: ModelConfig): boolean {
 }
 
 /** The configuration with its instance groups as they are served. */
-function withInstances(config: ModelConfig, gpuCount: number): ModelConfig {
-  return { ...config, instance_group: normalizeGroups(config, gpuCount) };
+function withInstances(config: ModelConfig, gpus: readonly number[]): ModelConfig {
+  return { ...config, instance_group: normalizeGroups(config, gpus) };
 }
 
 /**
@@ -91,38 +91,29 @@ function withPinnedMemory(optimization: ModelOptimizationPolicy): ModelOptimizat
   };
 }
 
-function normalizeGroups(config: ModelConfig, gpuCount: number): readonly ModelInstanceGroup[] {
+function normalizeGroups(config: ModelConfig, gpus: readonly number[]): readonly ModelInstanceGroup[] {
   const groups =
     config.instance_group.length > 0
       ? config.instance_group
       : unwritten.instance_group.map((group) => ({ ...group, name: config.name }));
   const normal = groups.map((group, index) => {
-    const kind = resolveKind(group, gpuCount);
+    const kind = resolveKind(group, gpus);
     return Object.freeze({
       ...group,
       name: group.name === '' ? `${config.name}_${index}` : group.name,
       kind,
       // A negative count stays, for the rules to refuse.
       count: group.count === 0 ? 1 : group.count,
-      gpus: Object.freeze(
-        kind === 'KIND_GPU' && group.gpus.length === 0
-          ? Array.from({ length: gpuCount }, (_, gpu) => gpu)
-          : group.gpus,
-      ),
+      gpus: Object.freeze(kind === 'KIND_GPU' && group.gpus.length === 0 ? [...gpus] : group.gpus),
     });
   });
   return Object.freeze(normal);
 }
 
-/** KIND_AUTO becomes KIND_GPU only if there is a GPU and every listed one is there. */
-function resolveKind(group: ModelInstanceGroup, gpuCount: number): ModelInstanceGroupKind {
+/** KIND_AUTO becomes KIND_GPU only if there is a usable GPU and every listed one is usable. */
+function resolveKind(group: ModelInstanceGroup, gpus: readonly number[]): ModelInstanceGroupKind {
   if (group.kind !== 'KIND_AUTO') return group.kind;
-  return gpuCount > 0 && group.gpus.every((gpu) => isGpu(gpu, gpuCount)) ? 'KIND_GPU' : 'KIND_CPU';
-}
-
-/** Whether a GPU with this id exists. */
-export function isGpu(id: number, gpuCount: number): boolean {
-  return id >= 0 && id < gpuCount;
+  return gpus.length > 0 && group.gpus.every((gpu) => gpus.includes(gpu)) ? 'KIND_GPU' : 'KIND_CPU';
 }
 
 /** The configuration that was not written, and an instance group without fields, to take defaults from. */

@@ -90,8 +90,7 @@ export function prepareConfig(parsed: ParsedConfig | undefined, context: ConfigC
   const onCpu = context.instanceKind === 'cpu';
   const placed = onCpu ? placeOnCpu(filled) : { config: filled, notes: [] };
   const gpus = !onCpu && mayUseGpus(filled) ? context.gpus(filled.backend) : undefined;
-  const gpuCount = gpus?.count ?? 0;
-  const config = normalizeConfig(placed.config, gpuCount);
+  const config = normalizeConfig(placed.config, gpus?.usable ?? []);
   // The meaning of a field may depend on where the instances are, and KIND_AUTO leaves that open.
   const found = findUnsupported(placed.config, hasGpu(config));
   validateConfig(config, { modelName, gpus }, report);

@@ -2,12 +2,11 @@
 
 /** The GPUs that instances of a backend can use. */
 export interface Gpus {
-  /** How many there are; their ids are 0 to count − 1. */
-  readonly count: number;
-  /**
-   * Returns why there is none, and what helps. It is called only for an error, because finding out may take a
-   * while.
-   */
+  /** Their ids, ascending. */
+  readonly usable: readonly number[];
+  /** Why others that are there are not among these, by id. */
+  readonly unusable: ReadonlyMap<number, string>;
+  /** Returns why none can be used, and what helps. It is called only for an error. */
   readonly missing: () => MissingGpus;
 }
 

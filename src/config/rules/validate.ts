@@ -8,7 +8,6 @@ import { backendOfPlatform } from './fill.js';
 import { inlineExpected, readInline } from './inline-option.js';
 import { readSwitch, switchExpected } from './switch.js';
 import type { Gpus } from './usable-gpus.js';
-import { isGpu } from './normalize.js';
 import { validateBatchTensors, validateTensors } from './validate-tensors.js';
 import { validateWarmup } from './validate-warmup.js';
 import { validateEnsemble } from './validate-ensemble.js';
@@ -126,7 +125,7 @@ function validateInstanceGroups(config: ModelConfig, context: ValidationContext,
       report(
         fieldPath(path, 'gpus'),
         `instances of ${group.kind} must not list GPUs but found ${shapeText(group.gpus)}` +
-          (gpus?.count === 0 ? ' (KIND_AUTO means KIND_CPU on a machine without a GPU)' : ''),
+          autoOnCpu(group, gpus),
       );
     }
     group.gpus.forEach((gpu, position) => {
@@ -152,18 +151,35 @@ function validateInstanceGroups(config: ModelConfig, context: ValidationContext,
 }
 
 function validateGpus(group: ModelInstanceGroup, gpus: Gpus, path: string, report: Report): void {
-  if (gpus.count === 0) {
+  if (gpus.usable.length === 0) {
     const { code, text } = gpus.missing();
     const help = "instanceKind: 'cpu' runs the model on the CPU";
     report(fieldPath(path, 'kind'), `KIND_GPU, but ${text}; ${help}`, code);
     return;
   }
-  const missing = group.gpus.filter((gpu) => gpu >= 0 && !isGpu(gpu, gpus.count));
-  if (missing.length === 0) return;
-  const available = Array.from({ length: gpus.count }, (_, gpu) => gpu);
+  const refused = group.gpus.filter((gpu) => gpu >= 0 && !gpus.usable.includes(gpu));
+  if (refused.length === 0) return;
+  const missing = refused.filter((gpu) => !gpus.unusable.has(gpu));
   const listed = missing.slice(0, mostListed).join(', ') + (missing.length > mostListed ? ', …' : '');
-  const text = `no GPU with id ${listed}; available are ${available.join(', ')}`;
-  report(fieldPath(path, 'gpus'), text);
+  const reasons = [
+    ...(missing.length === 0 ? [] : [`no GPU with id ${listed}`]),
+    ...refused.flatMap((gpu) => reasonOf(gpu, gpus)),
+  ];
+  report(fieldPath(path, 'gpus'), `${reasons.join('; ')}; available are ${gpus.usable.join(', ')}`);
+}
+
+/** Why a GPU that is there cannot be used. */
+function reasonOf(gpu: number, { unusable }: Gpus): string[] {
+  const reason = unusable.get(gpu);
+  return reason === undefined ? [] : [`GPU ${gpu} cannot be used: ${reason}`];
+}
+
+/** Why a group that lists GPUs came to be on the CPU, if it was not written so. */
+function autoOnCpu({ gpus: listed }: ModelInstanceGroup, gpus: Gpus | undefined): string {
+  if (gpus === undefined) return '';
+  if (gpus.usable.length === 0) return ' (KIND_AUTO means KIND_CPU on a machine without a GPU)';
+  const reasons = listed.flatMap((gpu) => reasonOf(gpu, gpus));
+  return reasons.length === 0 ? '' : ` (KIND_AUTO means KIND_CPU here: ${reasons.join('; ')})`;
 }
 
 function validateMetrics(config: ModelConfig, report: Report): void {

@@ -8,6 +8,7 @@ export interface Asked {
   /** Path of ONNX Runtime's library. */
   readonly library: string;
   readonly instanceKind?: 'cpu';
+  readonly minSupportedComputeCapability?: number;
 }
 
 /** The output of the program, by model. */
@@ -34,10 +35,11 @@ export interface Told {
 }
 
 const [, , argument = ''] = process.argv;
-const { repository, library, instanceKind } = JSON.parse(argument) as Asked;
+const { repository, library, instanceKind, minSupportedComputeCapability } = JSON.parse(argument) as Asked;
 const server = await createServer(repository, {
   exitOnError: false,
   instanceKind,
+  minSupportedComputeCapability,
   backendConfig: { onnxruntime: { library } },
 });
 const models: Record<string, Told['models'][string]> = {};

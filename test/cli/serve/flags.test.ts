@@ -76,6 +76,17 @@ test('completion is switched off by either name', () => {
   assert.equal(settings('--strict-model-config=false').server.autoCompleteConfig, true);
 });
 
+test('which GPUs are used and watched is read', () => {
+  const given = settings('--min-supported-compute-capability=7.5', '--allow-gpu-metrics=false').server;
+  assert.equal(given.minSupportedComputeCapability, 7.5);
+  assert.equal(given.metricsConfig?.gpus, false);
+  assert.equal(settings().server.minSupportedComputeCapability, 6);
+  assert.throws(
+    () => settings('--min-supported-compute-capability=new'),
+    /expected a number such as 7\.5 for --min-supported-compute-capability but received 'new'/,
+  );
+});
+
 test('backends, metrics, restricted calls and patterns are read', () => {
   const { server, http, grpc } = settings(
     '--backend-config=onnxruntime,default-max-batch-size=8',
@@ -89,6 +100,7 @@ test('backends, metrics, restricted calls and patterns are read', () => {
   );
   assert.deepEqual(server.backendConfig, { onnxruntime: { 'default-max-batch-size': '4' } });
   assert.deepEqual(server.metricsConfig, {
+    gpus: true,
     intervalMs: 2000,
     summaryLatencies: true,
     summaryQuantiles: [

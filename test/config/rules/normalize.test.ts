@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { normalizeConfig } from '../../../src/config/rules/normalize.js';
-import { normalized } from '../helpers.js';
+import { normalized, whole } from '../helpers.js';
 
 const groups = (text: string, gpuCount = 0): unknown[] =>
   normalized(`name: "m" backend: "onnxruntime" ${text}`, gpuCount).instance_group.map(
@@ -78,5 +78,14 @@ test('an ensemble gets neither instances nor optimization', () => {
 
 test('what is normalised stays as it is when it is normalised again', () => {
   const once = normalized('name: "m" max_batch_size: 4 dynamic_batching { } instance_group { count: 2 }', 1);
-  assert.deepEqual(normalizeConfig(once, 1), once);
+  assert.deepEqual(normalizeConfig(once, [0]), once);
+});
+
+test('GPUs that cannot be used are left out: of all GPUs, and of what KIND_AUTO may mean', () => {
+  const usable = [1, 3];
+  const kinds = (text: string): readonly unknown[] =>
+    normalizeConfig(whole(text), usable).instance_group.map(({ kind, gpus: ids }) => [kind, ...ids]);
+  assert.deepEqual(kinds('name: "m" instance_group { kind: KIND_GPU }'), [['KIND_GPU', 1, 3]]);
+  assert.deepEqual(kinds('name: "m" instance_group { gpus: 3 }'), [['KIND_GPU', 3]]);
+  assert.deepEqual(kinds('name: "m" instance_group { gpus: 2 }'), [['KIND_CPU', 2]]);
 });

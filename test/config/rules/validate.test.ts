@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { validateConfig } from '../../../src/config/rules/validate.js';
-import { gpus, normalized, reported } from '../helpers.js';
+import { gpus, normalized, reported, whole } from '../helpers.js';
 
 /** The faults of a configuration of model `m` with the text added. */
 function faults(text: string, gpuCount = 0): string[] {
@@ -164,6 +164,14 @@ test('a name other than the directory is refused', () => {
 test('a GPU that is not there is refused with the ids that are', () => {
   const found = faults('backend: "identity" instance_group { kind: KIND_GPU gpus: [ 0, 5 ] }', 2);
   assert.match(found.join(), /instance_group\[0\]\.gpus: no GPU with id 5; available are 0, 1$/);
+});
+
+test('a GPU that is there and cannot be used is refused with its reason', () => {
+  const text = 'name: "dir" backend: "identity" instance_group { kind: KIND_GPU gpus: [ 0, 1, 7 ] }';
+  const found = reported((report) => {
+    validateConfig(whole(text), { modelName: 'dir', gpus: gpus(2, { 1: 'it is lost' }) }, report);
+  });
+  assert.match(found.join(), /gpus: no GPU with id 7; GPU 1 cannot be used: it is lost; available are 0, 2$/);
 });
 
 test('each GPU has its instances', () => {

@@ -1,0 +1,88 @@
+#include "gpus.h"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "../device/cuda.h"
+#include "../device/gpu_watch.h"
+#include "guard.h"
+
+namespace tritonts {
+
+namespace {
+
+Napi::Value NumberFrom(Napi::Env env, uint64_t value) {
+  return Napi::Number::New(env, static_cast<double>(value));
+}
+
+Napi::Value ToJs(Napi::Env env, const device::CudaDevice& device) {
+  Napi::Object object = Napi::Object::New(env);
+  object.Set("name", device.name);
+  object.Set("uuid", device.uuid);
+  object.Set("memoryBytes", NumberFrom(env, device.memory_bytes));
+  object.Set("major", Napi::Number::New(env, device.major));
+  object.Set("minor", Napi::Number::New(env, device.minor));
+  object.Set("fault", device.fault);
+  return object;
+}
+
+// What the driver was found to offer; undefined: nobody has asked it, or it has not answered yet.
+Napi::Value Gpus(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  const device::CudaDevices* found = device::KnownCudaDevices();
+  if (!found) return env.Undefined();
+  Napi::Array devices = Napi::Array::New(env, found->devices.size());
+  for (uint32_t i = 0; i < found->devices.size(); i++) devices.Set(i, ToJs(env, found->devices[i]));
+  Napi::Object object = Napi::Object::New(env);
+  object.Set("devices", devices);
+  object.Set("reason", found->reason);
+  object.Set("driver", found->driver ? found->driver->path() : "");
+  object.Set("cudaVersion", Napi::Number::New(env, found->driver ? found->driver->version() : 0));
+  return object;
+}
+
+// What the process' watch saw last, by id.
+Napi::Value GpuSamples(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  const std::vector<device::GpuSample> samples = device::GpuWatch::Latest();
+  Napi::Array array = Napi::Array::New(env, samples.size());
+  for (uint32_t i = 0; i < samples.size(); i++) {
+    Napi::Object object = Napi::Object::New(env);
+    const auto set = [&](const char* name, const auto& value) {
+      if (value) object.Set(name, Napi::Number::New(env, static_cast<double>(*value)));
+    };
+    set("utilization", samples[i].utilization);
+    set("memoryTotalBytes", samples[i].memory_total_bytes);
+    set("memoryUsedBytes", samples[i].memory_used_bytes);
+    set("powerWatts", samples[i].power_watts);
+    set("powerLimitWatts", samples[i].power_limit_watts);
+    set("energyJoules", samples[i].energy_joules);
+    array.Set(i, object);
+  }
+  return array;
+}
+
+}  // namespace
+
+FoundNvml LookForNvml() {
+  auto nvml = device::Nvml::Open(device::Nvml::kFile);
+  if (!nvml.ok()) return {"", "", "", nvml.status().message()};
+  return {nvml.value()->path(), nvml.value()->version(), nvml.value()->driver_version(), ""};
+}
+
+Napi::Value ToJs(Napi::Env env, const FoundNvml& found) {
+  Napi::Object object = Napi::Object::New(env);
+  object.Set("path", found.path);
+  object.Set("version", found.version);
+  object.Set("driverVersion", found.driver_version);
+  object.Set("reason", found.reason);
+  return object;
+}
+
+void ExportGpus(Napi::Env env, Napi::Object exports) {
+  Export<Gpus>(env, exports, "gpus");
+  Export<GpuSamples>(env, exports, "gpuSamples");
+}
+
+}  // namespace tritonts

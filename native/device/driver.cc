@@ -1,0 +1,100 @@
+#include "driver.h"
+
+#include <memory>
+
+#include "../platform/dynamic_library.h"
+#include "engine/base/exit.h"
+
+namespace tritonts::device {
+
+#if defined(_WIN32)
+const char* const Driver::kFile = "nvcuda.dll";
+#else
+const char* const Driver::kFile = "libcuda.so.1";
+#endif
+
+namespace {
+
+// Looks functions up by their symbols, and notes the first that is missing.
+class Symbols {
+ public:
+  explicit Symbols(const platform::DynamicLibrary& library) : library_(library) {}
+  template <typename Function>
+  void Take(Function** function, const char* symbol) {
+    *function = reinterpret_cast<Function*>(library_.Symbol(symbol));
+    if (!*function && !missing_) missing_ = symbol;
+  }
+  const char* missing() const { return missing_; }
+
+ private:
+  const platform::DynamicLibrary& library_;
+  const char* missing_ = nullptr;
+};
+
+// Returns the symbol that is missing; null: none.
+const char* TakeAll(const platform::DynamicLibrary& library, cuda::Functions* functions) {
+  Symbols symbols(library);
+  symbols.Take(&functions->Init, "cuInit");
+  symbols.Take(&functions->GetErrorName, "cuGetErrorName");
+  symbols.Take(&functions->GetErrorString, "cuGetErrorString");
+  symbols.Take(&functions->DriverGetVersion, "cuDriverGetVersion");
+  symbols.Take(&functions->DeviceGetCount, "cuDeviceGetCount");
+  symbols.Take(&functions->DeviceGet, "cuDeviceGet");
+  symbols.Take(&functions->DeviceGetName, "cuDeviceGetName");
+  symbols.Take(&functions->DeviceGetUuid, "cuDeviceGetUuid_v2");
+  symbols.Take(&functions->DeviceGetAttribute, "cuDeviceGetAttribute");
+  symbols.Take(&functions->DeviceTotalMem, "cuDeviceTotalMem_v2");
+  return symbols.missing();
+}
+
+}  // namespace
+
+StatusOr<const Driver*> Driver::Open(const std::string& file) {
+  auto library = platform::DynamicLibrary::Open(file);
+  if (!library.ok()) {
+    return Status::Unavailable("the CUDA driver " + file + " can't be opened (" +
+                               library.status().message() +
+                               "): it comes with NVIDIA's driver for the GPU");
+  }
+  std::unique_ptr<Driver> driver(new Driver());
+  if (const char* missing = TakeAll(library.value(), &driver->functions_)) {
+    // A file of another kind has none of them, a driver before 11.4 lacks the newest.
+    return Status::Unavailable(file +
+                               (library.value().Symbol("cuInit")
+                                    ? " is a CUDA driver that is too old: it has no "
+                                    : " is a library, but not the CUDA driver: it has no ") +
+                               missing);
+  }
+  driver->path_ =
+      platform::DynamicLibrary::PathOf(reinterpret_cast<const void*>(driver->functions_.Init));
+  // Before its first call, which starts what may have to end before the process does.
+  OnRuntimeLibraryOpened();
+  const cuda::Result result = driver->functions_.Init(0);
+  if (result != 0) {
+    return Status::Unavailable("the CUDA driver " + file +
+                               " finds no usable GPU: " + driver->Failure(result, "cuInit"));
+  }
+  // A driver that does not tell its version serves no less.
+  if (driver->functions_.DriverGetVersion(&driver->version_) != 0) driver->version_ = 0;
+  return static_cast<const Driver*>(driver.release());
+}
+
+Status Driver::Check(cuda::Result result, const char* function) const {
+  if (result == 0) return Status::Ok();
+  return MakeStatus([&] { return Status::Internal(Failure(result, function)); });
+}
+
+std::string Driver::Failure(cuda::Result result, const char* function) const {
+  const char* name = nullptr;
+  const char* words = nullptr;
+  // A driver leaves these null for numbers that are newer than it is.
+  if (functions_.GetErrorName(result, &name) != 0) name = nullptr;
+  if (functions_.GetErrorString(result, &words) != 0) words = nullptr;
+  std::string text = std::string(function) + " failed with ";
+  if (name) text += std::string(name) + " (";
+  text += std::to_string(result);
+  if (words) text += std::string(name ? ": " : " (") + words + (name ? "" : ")");
+  return name ? text + ")" : text;
+}
+
+}  // namespace tritonts::device

@@ -1,0 +1,75 @@
+// NVIDIA's CUDA driver: a library that is opened while the process runs, so neither building nor
+// starting needs CUDA. Its functions are called through a table.
+//
+// A driver is opened once and never closed. Until cuInit has succeeded, nothing but cuInit and the
+// names of errors is called. Any thread may call any function, of this and of the table; most wait
+// for the driver, so a JS thread calls none.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "engine/base/status.h"
+
+namespace tritonts::device {
+
+// The driver's types, as its interface has them.
+namespace cuda {
+
+using Result = int;  // 0: success
+using Device = int;  // a handle, which need not be the id
+
+// cuDeviceGetAttribute
+inline constexpr int kComputeCapabilityMajor = 75;
+inline constexpr int kComputeCapabilityMinor = 76;
+
+struct Uuid {
+  unsigned char bytes[16];
+};
+
+// The functions, named as the driver names them, without `cu` and the version of the symbol.
+struct Functions {
+  Result (*Init)(unsigned flags);
+  Result (*GetErrorName)(Result result, const char** name);
+  Result (*GetErrorString)(Result result, const char** text);
+  Result (*DriverGetVersion)(int* version);
+  Result (*DeviceGetCount)(int* count);
+  Result (*DeviceGet)(Device* device, int id);
+  Result (*DeviceGetName)(char* name, int size, Device device);
+  Result (*DeviceGetUuid)(Uuid* uuid, Device device);
+  Result (*DeviceGetAttribute)(int* value, int attribute, Device device);
+  Result (*DeviceTotalMem)(size_t* bytes, Device device);
+};
+
+}  // namespace cuda
+
+class Driver {
+ public:
+  // The name by which the system's loader finds the driver.
+  static const char* const kFile;
+
+  // Opens the driver in the library `file`, a path or a name that the system looks up, and
+  // initialises it, which takes tenths of a second. UNAVAILABLE: why there is none, and what helps.
+  static StatusOr<const Driver*> Open(const std::string& file);
+
+  const cuda::Functions& call() const { return functions_; }
+  // The file that the library was opened from.
+  const std::string& path() const { return path_; }
+  // The newest version of CUDA that it serves, such as 13000 for 13.0.
+  int version() const { return version_; }
+
+  // Ok, or INTERNAL with the driver's own name and words, such as "cuMemAlloc failed with
+  // CUDA_ERROR_OUT_OF_MEMORY (2: out of memory)".
+  Status Check(cuda::Result result, const char* function) const;
+
+ private:
+  Driver() = default;
+  // The words alone.
+  std::string Failure(cuda::Result result, const char* function) const;
+
+  cuda::Functions functions_{};
+  std::string path_;
+  int version_ = 0;
+};
+
+}  // namespace tritonts::device

@@ -1,0 +1,126 @@
+#include "nvml.h"
+
+#include <memory>
+
+#include "../platform/dynamic_library.h"
+#include "engine/base/exit.h"
+
+namespace tritonts::device {
+
+#if defined(_WIN32)
+const char* const Nvml::kFile = "nvml.dll";
+#else
+const char* const Nvml::kFile = "libnvidia-ml.so.1";
+#endif
+
+struct Nvml::Utilization {
+  unsigned gpu;  // in percent
+  unsigned memory;
+};
+
+struct Nvml::Memory {
+  unsigned long long total;
+  unsigned long long free;
+  unsigned long long used;
+};
+
+// As the library names them. Powers are in milliwatts, energy is in millijoules.
+struct Nvml::Functions {
+  int (*init)();
+  const char* (*error_string)(int result);
+  int (*nvml_version)(char* text, unsigned size);
+  int (*driver_version)(char* text, unsigned size);
+  int (*find)(const char* uuid, Gpu** gpu);
+  int (*utilization)(Gpu* gpu, Utilization* rates);
+  int (*memory)(Gpu* gpu, Memory* memory);
+  int (*power)(Gpu* gpu, unsigned* milliwatts);
+  int (*power_limit)(Gpu* gpu, unsigned* milliwatts);
+  int (*energy)(Gpu* gpu, unsigned long long* millijoules);
+};
+
+namespace {
+
+std::string TextOf(int (*tell)(char*, unsigned)) {
+  char text[96] = "";
+  if (tell(text, sizeof(text)) != 0) return "";
+  text[sizeof(text) - 1] = '\0';
+  return text;
+}
+
+}  // namespace
+
+StatusOr<const Nvml*> Nvml::Open(const std::string& file) {
+  auto library = platform::DynamicLibrary::Open(file);
+  if (!library.ok()) {
+    return Status::Unavailable(file + " can't be opened (" + library.status().message() +
+                               "): it comes with NVIDIA's driver for the GPU");
+  }
+  auto functions = std::make_unique<Functions>();
+  const char* missing = nullptr;
+  const auto take = [&](auto** function, const char* symbol) {
+    *function = reinterpret_cast<std::remove_reference_t<decltype(*function)>>(
+        library.value().Symbol(symbol));
+    if (!*function && !missing) missing = symbol;
+  };
+  take(&functions->init, "nvmlInit_v2");
+  take(&functions->error_string, "nvmlErrorString");
+  take(&functions->nvml_version, "nvmlSystemGetNVMLVersion");
+  take(&functions->driver_version, "nvmlSystemGetDriverVersion");
+  take(&functions->find, "nvmlDeviceGetHandleByUUID");
+  take(&functions->utilization, "nvmlDeviceGetUtilizationRates");
+  take(&functions->memory, "nvmlDeviceGetMemoryInfo");
+  take(&functions->power, "nvmlDeviceGetPowerUsage");
+  take(&functions->power_limit, "nvmlDeviceGetEnforcedPowerLimit");
+  take(&functions->energy, "nvmlDeviceGetTotalEnergyConsumption");
+  if (missing) return Status::Unavailable(file + " has no " + missing);
+
+  std::unique_ptr<Nvml> nvml(new Nvml());
+  nvml->path_ = platform::DynamicLibrary::PathOf(reinterpret_cast<const void*>(functions->init));
+  nvml->functions_ = functions.release();
+  OnRuntimeLibraryOpened();
+  if (const int result = nvml->functions_->init(); result != 0)
+    return Status::Unavailable(file + ": " + nvml->Failure(result, "nvmlInit"));
+  nvml->version_ = TextOf(nvml->functions_->nvml_version);
+  nvml->driver_version_ = TextOf(nvml->functions_->driver_version);
+  return static_cast<const Nvml*>(nvml.release());
+}
+
+StatusOr<Nvml::Gpu*> Nvml::Find(const std::string& uuid) const {
+  Gpu* gpu = nullptr;
+  int result = functions_->find(uuid.c_str(), &gpu);
+  // The CUDA driver gives a part of a divided GPU the same kind of number, without saying that it
+  // is a part.
+  if (result != 0 && uuid.starts_with("GPU-") &&
+      functions_->find(("MIG-" + uuid.substr(4)).c_str(), &gpu) == 0) {
+    result = 0;
+  }
+  if (result != 0) return Status::NotFound(Failure(result, "nvmlDeviceGetHandleByUUID"));
+  return gpu;
+}
+
+GpuSample Nvml::Sample(Gpu* gpu) const {
+  GpuSample sample;
+  Utilization rates{};
+  if (functions_->utilization(gpu, &rates) == 0) sample.utilization = rates.gpu / 100.0;
+  Memory memory{};
+  if (functions_->memory(gpu, &memory) == 0) {
+    sample.memory_total_bytes = memory.total;
+    sample.memory_used_bytes = memory.used;
+  }
+  unsigned milliwatts = 0;
+  if (functions_->power(gpu, &milliwatts) == 0) sample.power_watts = milliwatts / 1000.0;
+  if (functions_->power_limit(gpu, &milliwatts) == 0)
+    sample.power_limit_watts = milliwatts / 1000.0;
+  unsigned long long millijoules = 0;
+  if (functions_->energy(gpu, &millijoules) == 0)
+    sample.energy_joules = static_cast<double>(millijoules) / 1000.0;
+  return sample;
+}
+
+std::string Nvml::Failure(int result, const char* function) const {
+  const char* words = functions_->error_string(result);
+  return std::string(function) + " failed with " + std::to_string(result) +
+         (words ? " (" + std::string(words) + ")" : "");
+}
+
+}  // namespace tritonts::device

@@ -1,0 +1,50 @@
+/** What GPUs do, as Triton's gauges tell it. */
+
+import { knownGpus } from '../addon/gpus.js';
+import { addon } from '../addon/load.js';
+import type { NativeGpuSample } from '../addon/native.js';
+import { labelText, type Exposition, type MetricType } from './exposition.js';
+
+/** A GPU and what it did when it was looked at last. */
+export interface GpuInUse {
+  readonly uuid: string;
+  readonly sample: NativeGpuSample;
+}
+
+/**
+ * The GPUs among a server's devices, and what they did when they were looked at last. Those that nobody has looked at yet
+ * are left out.
+ */
+export function gpusInUse(devices: readonly string[]): GpuInUse[] {
+  if (devices.length < 2) return [];
+  const samples = addon().gpuSamples();
+  return knownGpus().devices.flatMap(({ uuid }, id) => {
+    const sample = samples[id];
+    return sample !== undefined && devices.includes(`gpu:${id}`) ? [{ uuid, sample }] : [];
+  });
+}
+
+const families: readonly (readonly [name: string, MetricType, help: string, keyof NativeGpuSample])[] = [
+  ['nv_gpu_utilization', 'gauge', 'Share of its time that the GPU works, 0 to 1', 'utilization'],
+  ['nv_gpu_memory_total_bytes', 'gauge', 'Memory of the GPU', 'memoryTotalBytes'],
+  ['nv_gpu_memory_used_bytes', 'gauge', 'Memory of the GPU that is used', 'memoryUsedBytes'],
+  ['nv_gpu_power_usage', 'gauge', 'Power that the GPU takes, in watts', 'powerWatts'],
+  ['nv_gpu_power_limit', 'gauge', 'Most power that the GPU may take, in watts', 'powerLimitWatts'],
+  [
+    'nv_energy_consumption',
+    'counter',
+    'Energy that the GPU has taken since the server began, in joules',
+    'energyJoules',
+  ],
+];
+
+/** Adds the families of GPUs. What a GPU does not tell has no series. */
+export function addGpus(text: Exposition, gpus: readonly GpuInUse[]): void {
+  for (const [name, type, help, key] of families) {
+    text.family(name, type, help);
+    for (const { uuid, sample } of gpus) {
+      const value = sample[key];
+      if (value !== undefined) text.add(name, labelText({ gpu_uuid: uuid }), value);
+    }
+  }
+}

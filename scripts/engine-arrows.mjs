@@ -1,5 +1,5 @@
-// Checks the structure of native/: which folder may include which, no circles between folders or headers, and
-// no file that is too long to read in one go.
+// Checks the structure of native/: which folder may include which, no circles between folders or headers,
+// no file that is too long to read in one go, and no part of the standard library that usual compilers lack.
 //
 //   node scripts/engine-arrows.mjs
 //
@@ -45,25 +45,43 @@ const allowed = {
 };
 /** The most lines of a file. */
 const mostLines = 320;
+/**
+ * What C++20 has and libc++ before 19 has not, as that of the usual compilers for macOS; and std::thread, which throws
+ * where the system has no thread, and gives it the system's stack.
+ */
+const lacking =
+  /\bstd::(atomic_ref|jthread|stop_token|thread\((?!\))|thread [a-z_]|format\(|source_location)/;
 
-/** Files of the engine, by their paths below `root`. */
-const files = ['engine', 'device', 'platform']
-  .flatMap((folder) =>
-    readdirSync(join(root, folder), { recursive: true }).map((name) => join(folder, String(name))),
-  )
-  .filter((file) => /\.(h|cc)$/.test(file))
-  .map((file) => file.split(sep).join('/'));
+/** Source files below folders, by their paths below `root`. */
+const filesOf = (...folders) =>
+  folders
+    .flatMap((folder) =>
+      readdirSync(join(root, folder), { recursive: true }).map((name) => join(folder, String(name))),
+    )
+    .filter((file) => /\.(h|cc)$/.test(file))
+    .map((file) => file.split(sep).join('/'));
+
+const files = filesOf('engine', 'device', 'platform');
 
 const folderOf = (file) => dirname(file);
 const faults = [];
 /** Headers by the header that includes them. */
 const includes = new Map();
 
-for (const file of files) {
+for (const file of [...files, ...filesOf('backends', 'binding')]) {
   const text = readFileSync(join(root, file), 'utf8');
   const lines = text.split('\n').length - 1;
   if (lines > mostLines)
     faults.push(`${file}: ${lines} lines, at most ${mostLines} can be read in one sitting`);
+  const named = lacking.exec(text);
+  if (named)
+    faults.push(
+      `${file}: ${named[0]} is not everywhere, or not what it seems (see scripts/engine-arrows.mjs)`,
+    );
+}
+
+for (const file of files) {
+  const text = readFileSync(join(root, file), 'utf8');
   const own = [];
   for (const [, path] of text.matchAll(/^#include "([^"]+)"/gm)) {
     const target = files.includes(path)

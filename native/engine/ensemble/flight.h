@@ -159,10 +159,16 @@ class Flight {
     Status status;  // written by whoever set `failed`
     bool limited = false;
     bool in_step = false;  // the status is a step's
-    uint64_t queue_ns = 0;
-    uint64_t input_ns = 0;
-    uint64_t infer_ns = 0;
-    uint64_t output_ns = 0;
+    // Steps that run at the same time may add to these at once.
+    std::atomic<uint64_t> queue_ns{0};
+    std::atomic<uint64_t> input_ns{0};
+    std::atomic<uint64_t> infer_ns{0};
+    std::atomic<uint64_t> output_ns{0};
+    void ClearTimes() {
+      for (std::atomic<uint64_t>* const sum : {&queue_ns, &input_ns, &infer_ns, &output_ns}) {
+        sum->store(0, std::memory_order_relaxed);
+      }
+    }
   };
 
   bool Dead(uint32_t position) const {

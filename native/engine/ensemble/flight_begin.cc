@@ -113,7 +113,7 @@ void Flight::Begin(std::span<Request* const> requests,
     outcome.failed.store(false, std::memory_order_relaxed);
     outcome.status = Status();
     outcome.limited = outcome.in_step = false;
-    outcome.queue_ns = outcome.input_ns = outcome.infer_ns = outcome.output_ns = 0;
+    outcome.ClearTimes();
   }
   from_ = nullptr;
   first_ns_ = 0;

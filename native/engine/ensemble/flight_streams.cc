@@ -102,7 +102,7 @@ void Flight::BeginChild(FlightStep* from, const Response& response, uint64_t num
   outcome.failed.store(false, std::memory_order_relaxed);
   outcome.status = Status();
   outcome.limited = outcome.in_step = false;
-  outcome.queue_ns = outcome.input_ns = outcome.infer_ns = outcome.output_ns = 0;
+  outcome.ClearTimes();
   sibling_ = nullptr;
   landed_ = false;
   bindings_ = parent->bindings_;

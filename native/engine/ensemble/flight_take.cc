@@ -53,9 +53,8 @@ Status Flight::Put(const FlightStep& from, const OutputTensor& output, Buffer bu
 
 void Flight::AddTimes(uint32_t position, const RequestHeader& header, const BatchTimings& timings) {
   Outcome& outcome = outcomes_[position];
-  // Steps that run at the same time may add to one request's sums at once.
-  const auto add = [](uint64_t* sum, uint64_t ns) {
-    std::atomic_ref<uint64_t>(*sum).fetch_add(ns, std::memory_order_relaxed);
+  const auto add = [](std::atomic<uint64_t>* sum, uint64_t ns) {
+    sum->fetch_add(ns, std::memory_order_relaxed);
   };
   add(&outcome.queue_ns, timings.exec_start_ns - header.arrival_ns);
   add(&outcome.input_ns, timings.compute_start_ns - timings.exec_start_ns);

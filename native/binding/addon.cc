@@ -163,34 +163,43 @@ void PrepareForExit(const Napi::CallbackInfo& info) {
   WaitForRuntimes();
 }
 
-// Throws where the addon cannot work in this environment: then nothing of it is left there.
-Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
-  const auto refuse = [&](const char* reason) {
-    if (!env.IsExceptionPending()) Napi::Error::New(env, reason).ThrowAsJavaScriptException();
-    return exports;
-  };
+// What the environment has of the addon; null, and JavaScript has an error, where it cannot have
+// that. Then nothing of it is left there. Throws std::bad_alloc likewise.
+std::unique_ptr<AddonData> MakeData(Napi::Env env) {
   // The engine belongs to the process: it outlives the worker that loaded it.
   if (!platform::DynamicLibrary::Pin(reinterpret_cast<const void*>(&DataOf))) {
-    return refuse("the system does not keep the addon loaded");
+    ThrowFault(env, "the system does not keep the addon loaded");
+    return nullptr;
   }
   auto data = std::make_unique<AddonData>();
-  data->poster = Poster::Create(env);
-  if (!data->poster) return refuse("the environment has no thread-safe function for the addon");
   const Napi::Function port = PortWrap::Define(env);
   const Napi::Function server = ServerWrap::Define(env);
   const Napi::Function bytes = BytesWrap::Define(env);
   const Napi::Function instance = InstanceWrap::Define(env);
   if (port.IsEmpty() || server.IsEmpty() || bytes.IsEmpty() || instance.IsEmpty()) {
-    data->poster->Close();
-    return refuse("the environment cannot have the addon's classes");
+    ThrowFault(env, "the environment cannot have the addon's classes");
+    return nullptr;
   }
   data->port_class = Napi::Persistent(port);
   data->server_class = Napi::Persistent(server);
   data->bytes_class = Napi::Persistent(bytes);
   data->instance_class = Napi::Persistent(instance);
+  // Last, because nothing may throw once the environment has it.
+  data->poster = Poster::Create(env);
+  if (!data->poster) {
+    ThrowFault(env, "the environment has no thread-safe function for the addon");
+    return nullptr;
+  }
+  return data;
+}
+
+void DefineExports(Napi::Env env, Napi::Object exports) {
+  std::unique_ptr<AddonData> data = MakeData(env);
+  if (!data) return;
+  const napi_cleanup_hook hook = [](void* known) { CleanUp(static_cast<AddonData*>(known)); };
   AddonData* kept = data.release();  // the environment's
   env.SetInstanceData<AddonData>(kept);
-  env.AddCleanupHook(CleanUp, kept);
+  napi_add_env_cleanup_hook(env, hook, kept);
   Export<CreateServer>(env, exports, "createServer");
   Export<FindServer>(env, exports, "findServer");
   Export<KeepBytes>(env, exports, "keepBytes");
@@ -207,7 +216,14 @@ Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   Export<PrepareForExit>(env, exports, "prepareExit");
   Export<OnNoMemory>(env, exports, "onNoMemory");
   DefineCounts(env, exports);
-  return exports;
+}
+
+Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
+  BeginCounts();
+  return {env, Guarded(env, [&]() -> napi_value {
+            DefineExports(env, exports);
+            return exports;
+          })};
 }
 
 }  // namespace
@@ -218,13 +234,19 @@ AddonData& DataOf(Napi::Env env) {
 
 void ThrowNoMemory(Napi::Env env) {
   napi_value error = nullptr;
-  const Napi::FunctionReference& make = DataOf(env).no_memory;
-  if (!make.IsEmpty() &&
-      napi_call_function(env, env.Undefined(), make.Value(), 0, nullptr, &error) == napi_ok) {
+  // While the addon is loaded there is no data yet.
+  const auto* data = env.GetInstanceData<AddonData>();
+  if (data && !data->no_memory.IsEmpty() &&
+      napi_call_function(env, env.Undefined(), data->no_memory.Value(), 0, nullptr, &error) ==
+          napi_ok) {
     napi_throw(env, error);
-  } else if (!env.IsExceptionPending()) {
-    napi_throw_error(env, nullptr, "no memory");
+  } else {
+    ThrowFault(env, "no memory");
   }
+}
+
+void ThrowFault(Napi::Env env, const char* what) {
+  if (!env.IsExceptionPending()) napi_throw_error(env, nullptr, what);
 }
 
 NODE_API_MODULE(NODE_GYP_MODULE_NAME, Initialize)

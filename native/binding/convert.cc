@@ -38,13 +38,6 @@ Napi::Array TensorsToJs(Napi::Env env, const std::vector<TensorDescription>& ten
   return array;
 }
 
-Napi::Object DurationToJs(Napi::Env env, const Duration& duration) {
-  Napi::Object object = Napi::Object::New(env);
-  object.Set("count", Napi::Number::New(env, static_cast<double>(duration.count)));
-  object.Set("ns", Napi::Number::New(env, static_cast<double>(duration.ns)));
-  return object;
-}
-
 // Of microseconds; what is beyond all time is most of it.
 uint64_t NanosecondsOf(const Napi::Value& value) {
   const auto us = static_cast<uint64_t>(std::max<int64_t>(NumberOf(value), 0));
@@ -164,121 +157,30 @@ Napi::Value ToJs(Napi::Env env, const ModelFolder& folder) {
   return object;
 }
 
-Napi::Value ToJs(Napi::Env env, const Statistics& statistics) {
-  Napi::Object object = Napi::Object::New(env);
-  const auto number = [&](const char* key, uint64_t value) {
-    object.Set(key, Napi::Number::New(env, static_cast<double>(value)));
-  };
-  number("lastInferenceMs", statistics.last_inference_ms);
-  number("inferenceCount", statistics.inference_count);
-  number("executionCount", statistics.execution_count);
-  number("cancelled", statistics.cancelled);
-  number("rejected", statistics.rejected);
-  number("backendFailed", statistics.backend_failed);
-  number("refused", statistics.refused);
-  number("reruns", statistics.reruns);
-  object.Set("success", DurationToJs(env, statistics.success));
-  object.Set("fail", DurationToJs(env, statistics.fail));
-  object.Set("queue", DurationToJs(env, statistics.queue));
-  object.Set("computeInput", DurationToJs(env, statistics.compute_input));
-  object.Set("computeInfer", DurationToJs(env, statistics.compute_infer));
-  object.Set("computeOutput", DurationToJs(env, statistics.compute_output));
-  Napi::Array batches = Napi::Array::New(env, statistics.batches.size());
-  uint32_t i = 0;
-  for (const auto& [rows, batch] : statistics.batches) {
-    Napi::Object entry = Napi::Object::New(env);
-    entry.Set("batchSize", Napi::Number::New(env, rows));
-    entry.Set("computeInput", DurationToJs(env, batch.compute_input));
-    entry.Set("computeInfer", DurationToJs(env, batch.compute_infer));
-    entry.Set("computeOutput", DurationToJs(env, batch.compute_output));
-    batches.Set(i++, entry);
-  }
-  object.Set("batches", batches);
-  Napi::Array responses = Napi::Array::New(env, statistics.responses.size());
-  for (uint32_t k = 0; k < statistics.responses.size(); k++) {
-    const ResponseStatistics& response = statistics.responses[k];
-    Napi::Object entry = Napi::Object::New(env);
-    entry.Set("computeInfer", DurationToJs(env, response.compute_infer));
-    entry.Set("computeOutput", DurationToJs(env, response.compute_output));
-    entry.Set("success", DurationToJs(env, response.success));
-    entry.Set("fail", DurationToJs(env, response.fail));
-    entry.Set("emptyResponse", DurationToJs(env, response.empty_response));
-    entry.Set("cancel", DurationToJs(env, response.cancel));
-    responses.Set(k, entry);
-  }
-  object.Set("responses", responses);
-  Napi::Array memory = Napi::Array::New(env, statistics.memory.size());
-  for (uint32_t k = 0; k < statistics.memory.size(); k++) {
-    const MemoryUse& use = statistics.memory[k];
-    Napi::Object entry = Napi::Object::New(env);
-    entry.Set("type", Napi::String::New(env, IsHostMemory(use.kind) ? "CPU" : "GPU"));
-    entry.Set("id", Napi::Number::New(env, use.device));
-    entry.Set("byteSize", Napi::Number::New(env, static_cast<double>(use.bytes)));
-    memory.Set(k, entry);
-  }
-  object.Set("memory", memory);
-  return object;
-}
-
-Napi::Value ToJs(Napi::Env env, const VersionMetrics& metrics) {
-  Napi::Object object = Napi::Object::New(env);
-  const auto numbers = [&](const char* key, const auto& values) {
-    Napi::Array array = Napi::Array::New(env, values.size());
-    for (uint32_t i = 0; i < values.size(); i++) {
-      array.Set(i, Napi::Number::New(env, static_cast<double>(values[i])));
-    }
-    object.Set(key, array);
-  };
-  object.Set("statistics", ToJs(env, metrics.statistics));
-  object.Set("pending", Napi::Number::New(env, static_cast<double>(metrics.pending)));
-  std::vector<uint64_t> counts;
-  if (metrics.histograms) {
-    for (const LatencyHistogram& histogram : metrics.latencies.phases) {
-      counts.insert(counts.end(), histogram.counts().begin(), histogram.counts().end());
-    }
-  }
-  numbers("latencies", counts);
-  numbers("firstResponses", metrics.latencies.first_responses);
-  object.Set("firstResponseMs",
-             Napi::Number::New(env, static_cast<double>(metrics.latencies.first_response_ms)));
-  numbers("quantiles", metrics.quantiles);
-  return object;
-}
-
-Napi::Value ToJs(Napi::Env env, const BatchHistory& history) {
-  Napi::Object object = Napi::Object::New(env);
-  const auto number = [env](Napi::Object to, const char* key, uint64_t value) {
-    to.Set(key, Napi::Number::New(env, static_cast<double>(value)));
-  };
-  number(object, "instances", history.instances);
-  number(object, "waiting", history.waiting);
-  Napi::Array batches = Napi::Array::New(env, history.records.size());
-  uint32_t index = 0;
-  for (const BatchRecord& record : history.records) {
-    const bool ended = record.ended_ns != 0;
-    const uint64_t end = ended ? record.ended_ns : history.now_ns;
-    Napi::Object batch = Napi::Object::New(env);
-    number(batch, "rows", record.rows);
-    number(batch, "requests", record.requests);
-    number(batch, "left", record.left);
-    number(batch, "instance", record.instance);
-    number(batch, "closedBy", static_cast<uint64_t>(record.closed_by));
-    batch.Set("inline", Napi::Boolean::New(env, record.ran_inline));
-    batch.Set("ended", Napi::Boolean::New(env, ended));
-    number(batch, "waitNs", record.waited_ns);
-    number(batch, "runNs", end > record.given_ns ? end - record.given_ns : 0);
-    // Since the clock began they would be more than a double has digits for.
-    number(batch, "endedAgoNs", history.now_ns > end ? history.now_ns - end : 0);
-    batches.Set(index++, batch);
-  }
-  object.Set("batches", batches);
-  return object;
-}
-
 Napi::Value ToJs(Napi::Env env, const std::map<std::string, std::string>& map) {
   Napi::Object object = Napi::Object::New(env);
   for (const auto& [key, value] : map) object.Set(key, value);
   return object;
+}
+
+uint32_t WordOf(const Napi::CallbackInfo& info, size_t index) {
+  uint32_t value = 0;
+  napi_get_value_uint32(info.Env(), info[index], &value);
+  return value;
+}
+
+std::pair<const void*, size_t> ViewOf(const Napi::Value& value) {
+  if (value.IsTypedArray()) {
+    napi_typedarray_type type;
+    size_t length = 0;
+    void* data = nullptr;
+    if (napi_get_typedarray_info(value.Env(), value, &type, &length, &data, nullptr, nullptr) !=
+        napi_ok) {
+      return {nullptr, 0};
+    }
+    return {data, value.As<Napi::TypedArray>().ByteLength()};
+  }
+  return {nullptr, 0};
 }
 
 bool FlagOf(const Napi::Value& value) {

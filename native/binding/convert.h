@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/backend.h"
@@ -27,6 +28,10 @@ Napi::Value ToJs(Napi::Env env, const std::map<std::string, std::string>& map);
 // While a worker is being terminated its JavaScript may still run for some instructions, in which
 // whatever looks into objects fails and gives an empty value. Methods of an empty value that are
 // not made for it abort the process: ask IsObject first, and use these.
+// An argument as a word; 0 for anything else.
+uint32_t WordOf(const Napi::CallbackInfo& info, size_t index);
+// The bytes that a typed array shows; null for anything else.
+std::pair<const void*, size_t> ViewOf(const Napi::Value& value);
 bool FlagOf(const Napi::Value& value);
 std::string StringOf(const Napi::Value& value);
 int64_t NumberOf(const Napi::Value& value);

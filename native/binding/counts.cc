@@ -199,6 +199,12 @@ napi_status __wrap_napi_create_threadsafe_function(napi_env env, napi_value func
 
 namespace tritonts {
 
+void BeginCounts() {
+  if (const char* const number = std::getenv("TRITONTS_TEST_FAIL_AT_LOAD")) {
+    failing = static_cast<uint32_t>(std::atoi(number));
+  }
+}
+
 void DefineCounts(Napi::Env env, Napi::Object exports) {
   const auto read = [](const Napi::CallbackInfo& info) -> Napi::Value {
     Napi::Object object = Napi::Object::New(info.Env());
@@ -231,6 +237,7 @@ void DefineCounts(Napi::Env env, Napi::Object exports) {
 
 namespace tritonts {
 
+void BeginCounts() {}
 void DefineCounts(Napi::Env, Napi::Object) {}
 
 }  // namespace tritonts

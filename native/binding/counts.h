@@ -1,12 +1,16 @@
 // Counts what the engine asks of the system: proof that the path of a request allocates nothing and
 // takes few locks. With TRITONTS_COUNTS, which the tests' addon has where the linker can send calls
 // elsewhere (Linux, without a sanitizer); without it nothing is counted and nothing defined. There,
-// TRITONTS_TEST_SAFE_FUNCTIONS=<number> limits the thread-safe functions that the process may make.
+// TRITONTS_TEST_SAFE_FUNCTIONS=<number> limits the thread-safe functions that the process may make,
+// and TRITONTS_TEST_FAIL_AT_LOAD=<number> lets that allocation of an environment's load fail.
 #pragma once
 
 #include "setup.h"
 
 namespace tritonts {
+
+// JS thread, first of all: the environment loads the addon.
+void BeginCounts();
 
 // JS thread. Adds `counts()` to the addon's exports: of all threads since the process began,
 //   allocations  by `new`, of blocks, of pages and of exceptions

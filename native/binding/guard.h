@@ -1,10 +1,12 @@
 // The addon's functions as JavaScript calls them: want of memory becomes an error there.
 //
 // Node's frames know no C++ exceptions: one that crosses them ends the process. So whatever
-// JavaScript calls goes through Guarded, and std::bad_alloc, which is all that the engine lets out,
-// becomes the error of AddonData::no_memory. JS thread only.
+// JavaScript calls goes through Guarded. std::bad_alloc, which is all that the engine lets out on
+// purpose, becomes the error of AddonData::no_memory; any other exception is a fault of this
+// package, and becomes an error with its text. JS thread only.
 #pragma once
 
+#include <exception>
 #include <new>
 #include <type_traits>
 
@@ -14,6 +16,8 @@ namespace tritonts {
 
 // Throws, in JavaScript, the error for want of memory.
 void ThrowNoMemory(Napi::Env env);
+// The same with a text. Not where something is thrown already.
+void ThrowFault(Napi::Env env, const char* what);
 
 // What `call` returns to JavaScript; nothing, and an error is thrown there, where there is no
 // memory.
@@ -22,14 +26,15 @@ napi_value Guarded(napi_env env, const Call& call) {
   try {
     if constexpr (std::is_void_v<decltype(call())>) {
       call();
-      return nullptr;
     } else {
       return call();
     }
   } catch (const std::bad_alloc&) {
     ThrowNoMemory(env);
-    return nullptr;
+  } catch (const std::exception& fault) {
+    ThrowFault(env, fault.what());
   }
+  return nullptr;
 }
 
 // Adds a function to the addon's exports: `call(info)` returns a value or nothing.

@@ -82,11 +82,11 @@ Napi::Value ExtraOf(Napi::Env env, const RequestHeader& header) {
   extra.Set("timeoutUs", Napi::Number::New(env, static_cast<double>(header.timeout_ns) / 1000));
   // Entries, because `__proto__` is a legal name.
   Napi::Array parameters = Napi::Array::New(env);
-  std::string id;
+  const std::string* id = nullptr;
   uint32_t count = 0;
   for (const RequestParameter& parameter : header.parameters) {
     if (parameter.name == kIdParameter) {
-      if (const auto* text = std::get_if<std::string>(&parameter.value)) id = *text;
+      if (const auto* text = std::get_if<std::string>(&parameter.value)) id = text;
       continue;
     }
     Napi::Array entry = Napi::Array::New(env, 2);
@@ -104,7 +104,7 @@ Napi::Value ExtraOf(Napi::Env env, const RequestHeader& header) {
     }
     parameters.Set(count++, entry);
   }
-  extra.Set("id", id);
+  extra.Set("id", id ? *id : std::string());
   extra.Set("parameters", parameters);
   return extra;
 }
@@ -115,9 +115,11 @@ bool InstanceWrap::Write(Napi::Env env, const Run& run, Napi::Array objects) {
   const auto requests = run.requests();
   size_t words = 2;
   size_t bytes = 0;
+  size_t calls = 0;
   for (size_t at = 0; at < requests.size();) {
     const RequestHeader& header = *requests[at]->header;
     const size_t count = StretchAt(requests, at);
+    if (header.call) calls++;
     words += 4 + header.wanted.size();
     for (const InputTensor& input : requests[at]->inputs()) {
       words += 4 + input.shape.size();
@@ -128,6 +130,8 @@ bool InstanceWrap::Write(Napi::Env env, const Run& run, Napi::Array objects) {
   needs_words_ = words;
   needs_bytes_ = bytes;
   if (words * 4 > words_.size || bytes > bytes_.size) return false;
+  std::vector<ServedCall> served;
+  served.reserve(calls);
   auto* word = reinterpret_cast<int32_t*>(words_.data);
   const auto put = [&](size_t value) { *word++ = static_cast<int32_t>(value); };
   uint32_t shown = 0;
@@ -138,7 +142,6 @@ bool InstanceWrap::Write(Napi::Env env, const Run& run, Napi::Array objects) {
   put(entered_);
   int32_t* const stretches = word++;
   *stretches = 0;
-  std::vector<ServedCall> served;
   size_t offset = 0;
   for (size_t at = 0; at < requests.size();) {
     const size_t count = StretchAt(requests, at);

@@ -22,6 +22,10 @@ bool IsWhole(const int32_t* at, const int32_t* end) {
          end - at >= kOutputWords + at[2];
 }
 
+Status Malformed(const char* what) {
+  return MakeStatus([&] { return Status::Internal(std::string("malformed results: ") + what); });
+}
+
 }  // namespace
 
 bool InstanceWrap::Read(Napi::Env env, Run& run, const int32_t* at, const int32_t* end,
@@ -78,7 +82,7 @@ Status InstanceWrap::Declare(Napi::Env env, Run& run, uint32_t request, const in
   if (place >= 0) {
     const auto offset = static_cast<size_t>(place);
     if (offset > bytes_.size || size > bytes_.size - offset) {
-      return Status::Internal("malformed results: bytes");
+      return Malformed("bytes");
     }
     data = bytes_.data + offset;
   } else {
@@ -88,7 +92,7 @@ Status InstanceWrap::Declare(Napi::Env env, Run& run, uint32_t request, const in
     napi_typedarray_type type = napi_int8_array;
     if (!one.IsTypedArray() || one.As<Napi::TypedArray>().ByteLength() < size ||
         napi_get_typedarray_info(env, one, &type, &length, &found, nullptr, nullptr) != napi_ok) {
-      return Status::Internal("malformed results: an array");
+      return Malformed("an array");
     }
     data = found;
   }
@@ -107,8 +111,7 @@ Status InstanceWrap::Declare(Napi::Env env, Run& run, uint32_t request, const in
   auto target = run.Output(request, index, datatype, shape);
   if (!target.ok()) return target.status();
   if (target.value().size != size) {
-    return Status::Internal("malformed results: an output of " + std::to_string(size) +
-                            " bytes for a place of " + std::to_string(target.value().size));
+    return Malformed("an output of another size than its place");
   }
   if (size > 0) std::memcpy(target.value().data, data, size);
   return Status::Ok();
@@ -156,10 +159,10 @@ bool InstanceWrap::ReadError(Run& run, const int32_t** at, const int32_t* end,
   if (end - *at < 3) return false;
   const int32_t request = (*at)[0];
   const auto code = static_cast<Code>((*at)[1]);
-  const std::string text = StringOf(objects.Get(static_cast<uint32_t>(~(*at)[2])));
+  const Napi::Value text = objects.Get(static_cast<uint32_t>(~(*at)[2]));
   *at += 3;
   run.Respond(request < 0 ? Run::kAll : static_cast<uint32_t>(request),
-              MakeStatus([&] { return Status(code, text); }));
+              MakeStatus([&] { return Status(code, StringOf(text)); }));
   return true;
 }
 

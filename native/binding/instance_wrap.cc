@@ -25,12 +25,6 @@ constexpr uint32_t kMostAhead = 16;
 constexpr uint32_t kFewAhead = 8;
 constexpr const char* kTag = "tritonts instance";
 
-uint32_t Word(const Napi::CallbackInfo& info, size_t index) {
-  uint32_t value = 0;
-  napi_get_value_uint32(info.Env(), info[index], &value);
-  return value;
-}
-
 }  // namespace
 
 Napi::Function InstanceWrap::Define(Napi::Env env) {
@@ -40,7 +34,7 @@ Napi::Function InstanceWrap::Define(Napi::Env env) {
       {"cancelled", &InstanceWrap::Cancelled}, {"detachBuffers", &InstanceWrap::DetachBuffers},
       {"detach", &InstanceWrap::DetachFromJs}, {"part", &InstanceWrap::Part},
       {"room", &InstanceWrap::Room},           {"readers", &InstanceWrap::Readers},
-      {"caller", &InstanceWrap::CallerOf},
+      {"caller", &InstanceWrap::CallerOf},     {"refuse", &InstanceWrap::Refuse},
   };
   return DefineWrapped(env, "NativeInstance", kMethods);
 }
@@ -54,17 +48,17 @@ Napi::Value InstanceWrap::Create(Napi::Env env, std::shared_ptr<Inbox> inbox,
                                       nullptr, nullptr, wrap, Wake, &signal->function) != napi_ok) {
     return {};
   }
+  // From here on the wrap releases the function, whatever happens.
+  wrap->signal_ = signal;
+  wrap->cores_ = cores;
   if (!holds_loop) napi_unref_threadsafe_function(env, signal->function);
   // Not called when Inbox::Detach has returned; the function outlives that.
   if (!inbox->Attach([signal] {
         napi_call_threadsafe_function(signal->function, nullptr, napi_tsfn_nonblocking);
       })) {
-    napi_release_threadsafe_function(signal->function, napi_tsfn_abort);
     return {};
   }
   wrap->inbox_ = std::move(inbox);
-  wrap->signal_ = std::move(signal);
-  wrap->cores_ = cores;
   std::unordered_set<InstanceWrap*>& instances = DataOf(env).instances;
   instances.insert(wrap);
   const Napi::Object object = Wrap(DataOf(env).instance_class, std::move(made));
@@ -83,7 +77,7 @@ void InstanceWrap::Detach() {
     entered_run_ = nullptr;
     inbox_->Leave(entered_, false);
   }
-  inbox_->Detach();
+  if (inbox_) inbox_->Detach();
   napi_release_threadsafe_function(signal_->function, napi_tsfn_abort);
 }
 
@@ -102,6 +96,8 @@ void InstanceWrap::Wake(napi_env env, napi_value wake, void* context, void*) {
 }
 
 Napi::Value InstanceWrap::SetMemory(const Napi::CallbackInfo& info) {
+  // An answer has no more dims than words. So nothing throws while it is read.
+  if (info[0].IsArrayBuffer()) shape_.reserve(info[0].As<Napi::ArrayBuffer>().ByteLength() / 4);
   const auto take = [&](size_t index, Memory* memory) {
     if (!info[index].IsArrayBuffer()) return false;
     auto buffer = info[index].As<Napi::ArrayBuffer>();
@@ -148,7 +144,15 @@ Napi::Value InstanceWrap::Next(const Napi::CallbackInfo& info) {
   if (waiting_since_ns_ != 0) {
     spin_.Note(spun_, NowNs() - std::exchange(waiting_since_ns_, 0));
   }
-  if (!Write(env, *entered_run_, info[0].As<Napi::Array>())) {
+  bool written = false;
+  try {
+    written = Write(env, *entered_run_, info[0].As<Napi::Array>());
+  } catch (const std::bad_alloc&) {
+    // Nothing was shown of it, and the caller asks for the next batch.
+    RefuseEntered();
+    return Napi::Number::New(env, kAgain);
+  }
+  if (!written) {
     auto* words = reinterpret_cast<int32_t*>(words_.data);
     if (words_.size >= 8) {
       words[0] = static_cast<int32_t>(needs_words_);
@@ -164,17 +168,27 @@ Napi::Value InstanceWrap::Next(const Napi::CallbackInfo& info) {
   return Napi::Number::New(env, goes_on ? static_cast<double>(needs_words_) : kAgain);
 }
 
+void InstanceWrap::RefuseEntered() {
+  std::exchange(entered_run_, nullptr)->RespondAll(Status::NoMemory());
+  inbox_->Leave(entered_, true);
+}
+
+void InstanceWrap::Refuse(const Napi::CallbackInfo&) {
+  if (!detached_ && entered_run_) RefuseEntered();
+}
+
 Napi::Value InstanceWrap::Answer(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   if (detached_ || !info[2].IsArray()) return Napi::Boolean::New(env, true);
-  const uint32_t slot = Word(info, 0);
+  const uint32_t slot = WordOf(info, 0);
+  const size_t count = std::min<size_t>(WordOf(info, 1), words_.size / 4);
+  // While it is entered nothing may throw, or it would never be left.
   Run* const run = inbox_->Enter(slot);
   if (!run) return Napi::Boolean::New(env, true);
   bool last = false;
   napi_get_value_bool(env, info[3], &last);
   run->MarkComputed();
   const auto* words = reinterpret_cast<const int32_t*>(words_.data);
-  const size_t count = std::min<size_t>(Word(info, 1), words_.size / 4);
   const bool read = Read(env, *run, words, words + count, info[2].As<Napi::Array>());
   inbox_->Leave(slot, last);
   return Napi::Boolean::New(env, read);
@@ -182,8 +196,8 @@ Napi::Value InstanceWrap::Answer(const Napi::CallbackInfo& info) {
 
 Napi::Value InstanceWrap::Cancelled(const Napi::CallbackInfo& info) {
   bool cancelled = true;
-  const uint32_t slot = Word(info, 0);
-  const uint32_t position = Word(info, 1);
+  const uint32_t slot = WordOf(info, 0);
+  const uint32_t position = WordOf(info, 1);
   if (Run* const run = detached_ ? nullptr : inbox_->Enter(slot)) {
     // A request that is done must not be looked at. The run knows.
     cancelled = !run->UnreadOf(position, kMostAhead);
@@ -193,12 +207,12 @@ Napi::Value InstanceWrap::Cancelled(const Napi::CallbackInfo& info) {
 }
 
 void InstanceWrap::Part(const Napi::CallbackInfo& info) {
-  if (!detached_) inbox_->Part(Word(info, 0));
+  if (!detached_) inbox_->Part(WordOf(info, 0));
 }
 
 Napi::Value InstanceWrap::Room(const Napi::CallbackInfo& info) {
-  const uint32_t slot = Word(info, 0);
-  const uint32_t position = Word(info, 1);
+  const uint32_t slot = WordOf(info, 0);
+  const uint32_t position = WordOf(info, 1);
   int32_t room = kNobody;
   std::shared_ptr<ReadListener> reader;
   Run* run = detached_ ? nullptr : inbox_->Enter(slot);
@@ -210,10 +224,13 @@ Napi::Value InstanceWrap::Room(const Napi::CallbackInfo& info) {
       break;
     }
     if (!reader) {
-      // Without the batch, because there may be no memory for it.
-      inbox_->Leave(slot, false);
-      reader = inbox_->MakeReader(slot, position);
-      run = inbox_->Enter(slot);
+      try {
+        reader = inbox_->MakeReader(slot, position);
+      } catch (const std::bad_alloc&) {
+        // Nobody would tell when there is room again, so the stream ends here.
+        run->Respond(position, Status::NoMemory());
+        break;
+      }
       continue;
     }
     const uint32_t few = unread->full ? unread->responses - 1 : kFewAhead;
@@ -249,7 +266,7 @@ Napi::Value InstanceWrap::CallerOf(const Napi::CallbackInfo& info) {
   napi_get_value_int32(info.Env(), info[1], &position);
   uint32_t number = 0;
   try {
-    if (!detached_) number = inbox_->NameCaller(Word(info, 0), static_cast<uint32_t>(position));
+    if (!detached_) number = inbox_->NameCaller(WordOf(info, 0), static_cast<uint32_t>(position));
   } catch (const std::bad_alloc&) {
     ThrowNoMemory(info.Env());
   }

@@ -48,6 +48,9 @@ class InstanceWrap : public Wrapped<InstanceWrap> {
   void Up(const Napi::CallbackInfo& info);
   // How many words: a batch; or one of the words below.
   Napi::Value Next(const Napi::CallbackInfo& info);
+  // There is no memory for the batch that Next found the memory too small for.
+  void Refuse(const Napi::CallbackInfo& info);
+  void RefuseEntered();
   Napi::Value Answer(const Napi::CallbackInfo& info);
   Napi::Value Cancelled(const Napi::CallbackInfo& info);
   // A batch's execute has returned, and its responses follow.
@@ -62,9 +65,10 @@ class InstanceWrap : public Wrapped<InstanceWrap> {
   void DetachBuffers(const Napi::CallbackInfo& info);
   void DetachFromJs(const Napi::CallbackInfo& info);
 
-  // Writes a batch. False: the memory is too small, and needs_ says what is needed.
+  // Writes a batch. False: the memory is too small, and needs_ says what is needed. Throws
+  // std::bad_alloc, and then no call of the batch has been taken.
   bool Write(Napi::Env env, const Run& run, Napi::Array objects);
-  // Reads results. False: they are malformed.
+  // Reads results. False: they are malformed. Nothing of them throws: `shape_` has room for all.
   bool Read(Napi::Env env, Run& run, const int32_t* at, const int32_t* end, Napi::Array objects);
   bool ReadTogether(Run& run, const int32_t** at, const int32_t* end);
   bool ReadOne(Napi::Env env, Run& run, const int32_t** at, const int32_t* end, Napi::Array objects,

@@ -1,47 +1,15 @@
 #include "port_wrap.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <memory>
 #include <new>
-#include <span>
 
 #include "addon.h"
 #include "convert.h"
 #include "engine/server/server.h"
 
 namespace tritonts {
-
-namespace {
-
-// Outputs that an environment holds in place, together at most; beyond that it gets copies. V8
-// frees what is in place only when it has marked the whole heap, and lets a gigabyte come together
-// before it hurries; its own memory it frees as soon as it looks at young objects.
-constexpr size_t kMostSharedBytes = size_t{256} << 20;
-
-uint32_t Word(const Napi::CallbackInfo& info, size_t index) {
-  uint32_t value = 0;
-  napi_get_value_uint32(info.Env(), info[index], &value);
-  return value;
-}
-
-// The bytes of a typed array or DataView that TypeScript passes; empty for anything else.
-std::pair<const void*, size_t> BytesOf(const Napi::Value& value) {
-  if (value.IsTypedArray()) {
-    napi_typedarray_type type;
-    size_t length = 0;
-    void* data = nullptr;
-    if (napi_get_typedarray_info(value.Env(), value, &type, &length, &data, nullptr, nullptr) !=
-        napi_ok) {
-      return {nullptr, 0};
-    }
-    return {data, value.As<Napi::TypedArray>().ByteLength()};
-  }
-  return {nullptr, 0};
-}
-
-}  // namespace
 
 Napi::Function PortWrap::Define(Napi::Env env) {
   static constexpr Method kMethods[] = {
@@ -135,7 +103,7 @@ Napi::Value PortWrap::AddSlab(const Napi::CallbackInfo& info) {
 }
 
 Napi::Value PortWrap::Slab(const Napi::CallbackInfo& info) {
-  return ExternalBuffer(info.Env(), port_->inputs().slab(Word(info, 0)));
+  return ExternalBuffer(info.Env(), port_->inputs().slab(WordOf(info, 0)));
 }
 
 Napi::Value PortWrap::Header(const Napi::CallbackInfo& info) {
@@ -151,7 +119,7 @@ Napi::Value PortWrap::External(const Napi::CallbackInfo& info) {
 }
 
 Napi::Value PortWrap::Stage(const Napi::CallbackInfo& info) {
-  const auto [data, size] = BytesOf(info[0]);
+  const auto [data, size] = ViewOf(info[0]);
   uint32_t id = 0;
   Block* block = port_->inputs().Stage(size, &id);
   if (!block) return Napi::Number::New(info.Env(), -1);
@@ -160,18 +128,18 @@ Napi::Value PortWrap::Stage(const Napi::CallbackInfo& info) {
 }
 
 void PortWrap::Unstage(const Napi::CallbackInfo& info) {
-  port_->inputs().Unstage(Word(info, 0));
+  port_->inputs().Unstage(WordOf(info, 0));
 }
 
 Napi::Value PortWrap::Submit(const Napi::CallbackInfo& info) {
-  const size_t count = std::min<size_t>(Word(info, 0), layout::kSubmissionWords);
+  const size_t count = std::min<size_t>(WordOf(info, 0), layout::kSubmissionWords);
   return SubmitWords(info.Env(), static_cast<const int32_t*>(port_->submission()->data()), count,
                      nullptr, FlagOf(info[1]));
 }
 
 Napi::Value PortWrap::SubmitCopies(const Napi::CallbackInfo& info) {
-  const size_t count = Word(info, 0);
-  const auto [words, size] = BytesOf(info[2]);
+  const size_t count = WordOf(info, 0);
+  const auto [words, size] = ViewOf(info[2]);
   if (!words || count * 4 > size || !info[3].IsArray()) {
     return ToJs(info.Env(), Status::Internal("malformed submission: no words"));
   }
@@ -183,7 +151,7 @@ Napi::Value PortWrap::SubmitCopies(const Napi::CallbackInfo& info) {
     return ToJs(info.Env(), Status::NoMemory());
   }
   for (uint32_t i = 0; i < slabs.Length(); i++) {
-    const auto [data, bytes] = BytesOf(slabs.Get(i));
+    const auto [data, bytes] = ViewOf(slabs.Get(i));
     // Nothing is read of one that was dropped.
     if (port_->inputs().slab(i) && bytes != layout::kSlabBytes) {
       return ToJs(info.Env(), Status::Internal("malformed submission: a slab of another size"));
@@ -213,25 +181,14 @@ Napi::Value PortWrap::Look(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), looked == Looked::kNothing ? kNothing : kAsleep);
 }
 
-uint32_t PortWrap::TakePages() {
-  std::array<CompletionPage*, layout::kMostPages> pages;
-  const size_t count = port_->TakePages(pages);
-  size_t word = layout::kPages;
-  for (const CompletionPage* page : std::span(pages).first(count)) {
-    port_->header_word(word++) = static_cast<int32_t>(page->id);
-    port_->header_word(word++) = static_cast<int32_t>(page->words);
-  }
-  return static_cast<uint32_t>(count);
-}
-
 void PortWrap::Cancel(const Napi::CallbackInfo& info) {
-  port_->Cancel(Word(info, 0), Word(info, 1), Word(info, 2), Word(info, 3));
+  port_->Cancel(WordOf(info, 0), WordOf(info, 1), WordOf(info, 2), WordOf(info, 3));
 }
 
 void PortWrap::CancelMany(const Napi::CallbackInfo& info) {
-  const size_t count = Word(info, 0);
+  const size_t count = WordOf(info, 0);
   if (info[1].IsTypedArray()) {
-    const auto [words, size] = BytesOf(info[1]);
+    const auto [words, size] = ViewOf(info[1]);
     port_->CancelMany(static_cast<const int32_t*>(words), std::min(count, size / 4));
   } else {
     port_->CancelMany(static_cast<const int32_t*>(port_->submission()->data()),
@@ -240,98 +197,19 @@ void PortWrap::CancelMany(const Napi::CallbackInfo& info) {
 }
 
 void PortWrap::DropSlab(const Napi::CallbackInfo& info) {
-  port_->inputs().DropSlab(Word(info, 0));
+  port_->inputs().DropSlab(WordOf(info, 0));
 }
 
 void PortWrap::Shrink(const Napi::CallbackInfo&) {
   port_->Shrink();
 }
 
-Napi::Value PortWrap::Page(const Napi::CallbackInfo& info) {
-  CompletionPage* page = port_->page(Word(info, 0));
-  return page ? ExternalBuffer(info.Env(), page->memory.get()) : info.Env().Undefined();
-}
-
-void PortWrap::CopyPage(const Napi::CallbackInfo& info) {
-  CompletionPage* page = port_->page(Word(info, 0));
-  const auto [data, size] = BytesOf(info[1]);
-  if (!page || size != layout::kPageBytes) return;
-  auto* target = static_cast<char*>(const_cast<void*>(data));
-  const auto* source = static_cast<const char*>(page->memory->data());
-  std::memcpy(target, source, size_t{page->words} * 4);
-  std::memcpy(target + page->payload, source + page->payload, layout::kPageBytes - page->payload);
-}
-
-CompletionPage::Large* PortWrap::LargeOf(const Napi::CallbackInfo& info) {
-  CompletionPage* page = port_->page(Word(info, 0));
-  const uint32_t number = Word(info, 1);
-  const bool there = page && number < page->large.size() && page->large[number].block;
-  return there ? &page->large[number] : nullptr;
-}
-
-Napi::Value PortWrap::TakeLarge(const Napi::CallbackInfo& info) {
-  CompletionPage::Large* large = LargeOf(info);
-  const std::shared_ptr<size_t>& shared = DataOf(info.Env()).shared_bytes;
-  if (!large || !external_ || *shared + large->size > kMostSharedBytes) {
-    return info.Env().Undefined();
-  }
-  struct Kept {
-    BlockRef block;
-    std::shared_ptr<size_t> shared;
-    size_t size;
-  };
-  // V8 counts the bytes as external memory by itself.
-  auto* kept = new (std::nothrow) Kept{large->block, shared, large->size};
-  if (!kept) return info.Env().Undefined();
-  napi_value value = nullptr;
-  const napi_status status = napi_create_external_arraybuffer(
-      info.Env(), const_cast<void*>(large->data), large->size,
-      [](napi_env, void*, void* hint) {
-        std::unique_ptr<Kept> kept(static_cast<Kept*>(hint));
-        *kept->shared -= kept->size;
-      },
-      kept, &value);
-  if (status != napi_ok) {
-    delete kept;
-    return info.Env().Undefined();
-  }
-  *shared += large->size;
-  port_->ReleaseLarge(port_->page(Word(info, 0)), Word(info, 1));
-  return Napi::Value(info.Env(), value);
-}
-
-Napi::Value PortWrap::LargeBytes(const Napi::CallbackInfo& info) {
-  const CompletionPage::Large* large = LargeOf(info);
-  return Napi::Number::New(info.Env(), large ? static_cast<double>(large->size) : 0);
-}
-
-void PortWrap::CopyLarge(const Napi::CallbackInfo& info) {
-  CompletionPage::Large* large = LargeOf(info);
-  const auto [data, size] = BytesOf(info[2]);
-  if (!large || size != large->size) return;
-  if (size > 0) std::memcpy(const_cast<void*>(data), large->data, size);
-  port_->ReleaseLarge(port_->page(Word(info, 0)), Word(info, 1));
-}
-
-Napi::Value PortWrap::Recycle(const Napi::CallbackInfo& info) {
-  CompletionPage* page = port_->page(Word(info, 0));
-  return Napi::Boolean::New(info.Env(), page && port_->Recycle(page));
-}
-
-void PortWrap::Read(const Napi::CallbackInfo& info) {
-  double bytes = 0;
-  napi_get_value_double(info.Env(), info[4], &bytes);
-  if (!(bytes >= 0 && bytes < 0x1p53)) return;
-  port_->Read(Word(info, 0), Word(info, 1), Word(info, 2), Word(info, 3),
-              static_cast<uint64_t>(bytes));
-}
-
 void PortWrap::Acknowledge(const Napi::CallbackInfo& info) {
-  port_->Acknowledge(Word(info, 0));
+  port_->Acknowledge(WordOf(info, 0));
 }
 
 Napi::Value PortWrap::HeaderWord(const Napi::CallbackInfo& info) {
-  const uint32_t index = Word(info, 0);
+  const uint32_t index = WordOf(info, 0);
   if (index * 4 >= layout::kHeaderBytes) return info.Env().Undefined();
   return Napi::Number::New(info.Env(), port_->header_word(index).load(std::memory_order_acquire));
 }

@@ -448,6 +448,8 @@ export interface NativeInstance {
    *   or {@link instanceAgain}.
    */
   next(objects: unknown[], spin: boolean): number;
+  /** Fails the batch that {@link next} needs memory for, because there is none. */
+  refuse(): void;
   /**
    * Gives results of a batch.
    *

@@ -65,7 +65,13 @@ export class InstanceLoop {
       );
     }
     this.#native = native;
-    this.#memory = new InstanceMemory(native);
+    try {
+      this.#memory = new InstanceMemory(native);
+    } catch (error) {
+      // Nobody would detach it any more.
+      native.detach();
+      throw error;
+    }
     this.#signals = new Signals(native);
     this.#reader = new BatchReader(config, this.#signals);
     this.#writer = new ResultWriter(native, this.#memory, spec.model, config);
@@ -157,7 +163,11 @@ export class InstanceLoop {
       this.#run(objects);
     } else if (words === instanceNeedsMemory) {
       const [needed = 0, bytes = 0] = this.#memory.words;
-      this.#memory.grow(needed, bytes);
+      try {
+        this.#memory.grow(needed, bytes);
+      } catch {
+        this.#native.refuse();
+      }
     } else if (words === instanceClosed) {
       this.#closed = true;
       this.#streams.close();

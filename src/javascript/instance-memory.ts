@@ -12,6 +12,7 @@ export class InstanceMemory {
   bytes: MemoryViews;
   readonly #native: NativeInstance;
 
+  /** @throws An Error if there is no memory. */
   constructor(native: NativeInstance) {
     this.#native = native;
     this.words = new Int32Array(firstWords);
@@ -19,11 +20,20 @@ export class InstanceMemory {
     native.setMemory(this.words.buffer, this.bytes.buffer);
   }
 
-  /** Makes room for these numbers of words and bytes. What is in the memory is lost. */
+  /**
+   * Makes room for these numbers of words and bytes. What is in the memory is lost.
+   *
+   * @throws An Error if there is no memory. Nothing has changed then.
+   */
   grow(words: number, bytes: number): void {
-    if (words > this.words.length) this.words = new Int32Array(2 ** Math.ceil(Math.log2(words)));
-    const length = this.bytes.buffer.byteLength;
-    if (bytes > length) this.bytes = new MemoryViews(new ArrayBuffer(2 ** Math.ceil(Math.log2(bytes))));
-    this.#native.setMemory(this.words.buffer, this.bytes.buffer);
+    let list = this.words;
+    let memory = this.bytes;
+    if (words > list.length) list = new Int32Array(2 ** Math.ceil(Math.log2(words)));
+    if (bytes > memory.buffer.byteLength) {
+      memory = new MemoryViews(new ArrayBuffer(2 ** Math.ceil(Math.log2(bytes))));
+    }
+    this.#native.setMemory(list.buffer, memory.buffer);
+    this.words = list;
+    this.bytes = memory;
   }
 }

@@ -3,10 +3,19 @@
  * one after another. `native/test/scarcity.cc` does the same for the engine's own threads.
  */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { suite, test } from 'node:test';
+import { Worker } from 'node:worker_threads';
 import '../support/fault-addon.js';
 import { addon } from '../../src/addon/load.js';
-import { createServer, TritonError, type InferenceServer } from '../../src/index.js';
+import {
+  createServer,
+  TritonError,
+  type InferenceServer,
+  type InferOptions,
+  type ModelRequest,
+  type TensorInput,
+} from '../../src/index.js';
 import { identity, row } from '../support/harness.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';
 
@@ -34,7 +43,49 @@ async function failEach(call: () => Promise<unknown>, after: () => Promise<unkno
   }
 }
 
+/** Waits for all, and then fails as the first one that failed. */
+async function settled(all: readonly Promise<unknown>[]): Promise<void> {
+  await Promise.allSettled(all);
+  await Promise.all(all);
+}
+
 void suite('where C++ finds no memory on the JS thread', { skip }, () => {
+  test('an environment does not load the addon, and the next one does', async () => {
+    const source = `
+      const { parentPort } = require('node:worker_threads');
+      let outcome;
+      try {
+        outcome = require(process.env.TRITONTS_ADDON).failAllocation(0);
+      } catch (error) {
+        outcome = error.message;
+      }
+      parentPort.postMessage(outcome);`;
+    // How many allocations were left until the one that was to fail; or why there is no addon.
+    const load = async (number: number): Promise<unknown> => {
+      const env = { ...process.env, TRITONTS_TEST_FAIL_AT_LOAD: String(number) };
+      Object.assign(process.env, { TRITONTS_TEST_FAIL_AT_LOAD: String(number) });
+      try {
+        const worker = new Worker(source, { eval: true, env });
+        const [told] = await Promise.all([once(worker, 'message'), once(worker, 'exit')]);
+        return told[0] as unknown;
+      } finally {
+        delete process.env['TRITONTS_TEST_FAIL_AT_LOAD'];
+      }
+    };
+    let told = 0;
+    for (let number = 1; ; number++) {
+      assert.ok(number < 200, 'the load allocates without end');
+      const outcome = await load(number);
+      if (outcome === 'no memory') told++;
+      else if (outcome !== 0) {
+        assert.ok(Number(outcome) > 0, String(outcome));
+        break;
+      }
+    }
+    assert.ok(told > 3, `${told} failures were told`);
+    assert.equal(await load(0), 0);
+  });
+
   test('a server is not made, and the next one is', async (t) => {
     const repository = await writeRepository(await temporaryFolder(t), { tiny: identity() });
     let server: InferenceServer | undefined;
@@ -122,6 +173,110 @@ void suite('where C++ finds no memory on the JS thread', { skip }, () => {
       });
       assert.ok(told > 3, `${name}: ${told} failures were told`);
       await ask(7);
+    }
+  });
+
+  test('models of the program answer or fail each request, and go on', async (t) => {
+    const tensor = { data_type: 'TYPE_FP32' as const, dims: [-1] };
+    const config = {
+      max_batch_size: 64,
+      input: [{ name: 'x', ...tensor }],
+      output: [{ name: 'y', ...tensor }],
+    };
+    const answer = ({ inputs }: ModelRequest): Record<string, TensorInput | undefined> => ({
+      y: inputs['x'],
+    });
+    const server = await createServer({
+      models: {
+        together: {
+          config: { ...config, dynamic_batching: {} },
+          execute: (requests: readonly ModelRequest[]) => requests.map(answer),
+        },
+        apart: {
+          config,
+          execute: async (requests: readonly ModelRequest[]) => {
+            await Promise.resolve();
+            return requests.map((request, i) => {
+              if (request.id === 'fails') throw new Error('a message that is too long for a short string');
+              return { y: [[i]] };
+            });
+          },
+        },
+        // A batch of these has more words than an instance has room for at first.
+        ranks: {
+          config: {
+            max_batch_size: 128,
+            dynamic_batching: {},
+            input: [{ ...config.input[0], dims: new Array<number>(150).fill(1) }],
+            output: config.output,
+          },
+          execute: (requests: readonly ModelRequest[]) => requests.map(() => ({ y: [[1]] })),
+        },
+        many: {
+          config: { ...config, max_batch_size: 0, model_transaction_policy: { decoupled: true } },
+          execute: (requests: readonly ModelRequest[]) =>
+            requests.map(function* (request) {
+              for (let i = 0; i < 40; i++) yield answer(request);
+            }),
+        },
+        stream: {
+          config: { ...config, max_batch_size: 0, model_transaction_policy: { decoupled: true } },
+          execute: (requests: readonly ModelRequest[]) =>
+            requests.map(async function* (request) {
+              for (let i = 0; i < 40; i++) {
+                if (i % 9 === 0) await new Promise(setImmediate);
+                yield answer(request);
+              }
+            }),
+        },
+      },
+    });
+    t.after(() => server.close({ timeoutMs: 0 }));
+    const infer = async (model: string, length: number, options: InferOptions = {}): Promise<void> => {
+      const { outputs } = await server.infer(
+        model,
+        { x: { data: row(1, length), shape: [1, length] } },
+        options,
+      );
+      assert.ok(outputs['y'] !== undefined);
+    };
+    const stream = async (model: string): Promise<void> => {
+      let count = 0;
+      for await (const { outputs } of server.stream(model, { x: row(1, 100) })) {
+        assert.deepEqual(outputs['y']?.data, row(1, 100));
+        // So slowly that the model has to wait for its reader.
+        await new Promise(setImmediate);
+        count++;
+      }
+      assert.equal(count, 40);
+    };
+    const parameters = { text: 'a text that is too long for a short string' };
+    const calls: Readonly<Record<string, () => Promise<unknown>>> = {
+      together: () =>
+        settled(
+          Array.from({ length: 20 }, (_, i) =>
+            infer('together', (i % 3) + 1, i > 9 ? { id: 'b'.repeat(i), parameters } : {}),
+          ),
+        ),
+      large: () => settled([infer('together', 50_000), infer('together', 50_000)]),
+      apart: () => settled([infer('apart', 3), infer('apart', 7, { parameters })]),
+      error: async () => {
+        await assert.rejects(infer('apart', 3, { id: 'fails' }), (error: TritonError) => {
+          if (error.code === 'UNAVAILABLE') throw error;
+          return /too long/.test(error.message);
+        });
+      },
+      ranks: () =>
+        settled(
+          Array.from({ length: 128 }, (_, i) => server.infer('ranks', { x: row(1, 1) }, { id: String(i) })),
+        ),
+      many: () => stream('many'),
+      stream: () => stream('stream'),
+    };
+    for (const [name, call] of Object.entries(calls)) {
+      await call();
+      const told = await failEach(call, call);
+      t.diagnostic(`${name}: ${told} failures were told`);
     }
   });
 

@@ -1,0 +1,61 @@
+// Whose callers have read of the streams of an instance.
+#include "backends/javascript/inbox_readers.h"
+
+#include <utility>
+
+namespace tritonts {
+
+std::shared_ptr<ReadListener> Inbox::MakeReader(uint32_t slot, uint32_t request) {
+  return std::make_shared<Reader>(shared_from_this(), slot, request);
+}
+
+void Inbox::List(std::shared_ptr<Reader> reader) {
+  Lock lock(mutex_);
+  if (!attached_) return;
+  Reader* const last = reader.get();
+  (last_reader_ ? last_reader_->next : readers_) = std::move(reader);
+  last_reader_ = last;
+  WakeForReaders(&lock);
+}
+
+// It may wait for the model's results and not be asleep, so that it looks for no batch.
+void Inbox::WakeForReaders(Lock* lock) {
+  rung_.store(true, std::memory_order_release);
+  if (told_of_readers_ || !attached_) return lock->unlock();
+  told_of_readers_ = true;
+  asleep_ = false;
+  Signal(lock);
+}
+
+void Inbox::DropReaders() {
+  // One after the other, so that the stack does not grow with the list. The caller holds the inbox.
+  while (readers_) readers_ = std::move(readers_->next);
+  last_reader_ = nullptr;
+  ended_all_ = told_of_readers_ = false;
+}
+
+Inbox::Readers Inbox::TakeReader(uint32_t* slot, uint32_t* request) {
+  std::shared_ptr<Reader> taken;  // dropped without the lock
+  const Lock lock(mutex_);
+  if (ended_all_) {
+    ended_all_ = false;
+    return Readers::kAll;
+  }
+  if (!readers_) {
+    told_of_readers_ = false;
+    return Readers::kNone;
+  }
+  taken = std::move(readers_);
+  readers_ = std::move(taken->next);
+  if (!readers_) last_reader_ = nullptr;
+  *slot = taken->slot;
+  *request = taken->request;
+  return Readers::kOne;
+}
+
+bool Inbox::has_readers() {
+  const Lock lock(mutex_);
+  return readers_ || ended_all_;
+}
+
+}  // namespace tritonts

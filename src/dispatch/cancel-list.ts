@@ -24,16 +24,16 @@ export class CancelList {
     this.#submission = submission;
   }
 
-  /** Adds a request that is in flight. */
-  add(group: Group, position: number): void {
-    if (group === this.#group && position === this.#first + this.#count) {
-      this.#count++;
+  /** Adds neighbours in a group that was sent. The engine skips those that have ended. */
+  add(group: Group, first: number, count = 1): void {
+    if (group === this.#group && first === this.#first + this.#count) {
+      this.#count += count;
       return;
     }
     this.#write();
     this.#group = group;
-    this.#first = position;
-    this.#count = 1;
+    this.#first = first;
+    this.#count = count;
   }
 
   /** Hands the list to the engine. */

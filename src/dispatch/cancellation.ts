@@ -89,6 +89,38 @@ class DoomedListeners implements Doomed {
   }
 }
 
+/**
+ * Adds the requests of a group that belong to an owner. Returns whether there may be one that waits. This is rarely called, so
+ * V8 interprets it: to look at each of many thousand requests would take milliseconds.
+ */
+function addOwned(cancels: CancelList, group: Group, owner: object): boolean {
+  if (group.requests === undefined) {
+    if (group.request?.owner !== owner) return false;
+    cancels.add(group, 0, group.count);
+    return true;
+  }
+  let any = false;
+  for (let position = 0; position < group.count; position++) {
+    if (group.waiters[position] === undefined || group.requestOf(position)?.owner !== owner) continue;
+    cancels.add(group, position);
+    any = true;
+  }
+  return any;
+}
+
+/** The same for requests that listened to a signal. */
+function addListening(cancels: CancelList, one: Listening): void {
+  const { group, first, last, left } = one;
+  const count = last - first + 1;
+  if (left === count) {
+    cancels.add(group, first, count);
+    return;
+  }
+  for (let position = first; position <= last; position++) {
+    if (one.has(position)) cancels.add(group, position);
+  }
+}
+
 /** See the head of this file. A dispatcher has one. */
 export class Cancellation {
   readonly #native: NativePort;
@@ -176,13 +208,7 @@ export class Cancellation {
     const cancels = new CancelList(this.#native, this.#submission);
     for (const group of this.#groups.all) {
       if (group.target === undefined) continue;
-      let any = false;
-      for (let position = 0; position < group.count; position++) {
-        if (group.waiters[position] === undefined || group.requestOf(position)?.owner !== owner) continue;
-        cancels.add(group, position);
-        any = true;
-      }
-      if (any) this.#rejections.add(new DoomedGroup(group, reason));
+      if (addOwned(cancels, group, owner)) this.#rejections.add(new DoomedGroup(group, reason));
     }
     cancels.send();
     this.#rejections.run(began);
@@ -192,12 +218,7 @@ export class Cancellation {
     const began = performance.now();
     this.#sender.flush();
     const cancels = new CancelList(this.#native, this.#submission);
-    for (let one = first; one; one = one.next) {
-      const { group } = one;
-      for (let position = one.first; position <= one.last; position++) {
-        if (one.has(position)) cancels.add(group, position);
-      }
-    }
+    for (let one = first; one; one = one.next) addListening(cancels, one);
     cancels.send();
     this.#rejections.add(new DoomedListeners(first));
     this.#rejections.run(began);

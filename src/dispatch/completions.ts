@@ -12,17 +12,17 @@ import {
   unservedBit,
 } from '../addon/layout.js';
 import type { NativePort } from '../addon/native.js';
-import { nativeError } from '../addon/status.js';
-import { TritonError, type TritonErrorCode } from '../errors.js';
 import type { MemoryViews } from '../tensor/memory.js';
-import { cancelled, limitError, unusable, withFrames, withoutStack, withStack } from './request-errors.js';
+import { cancelled, withFrames } from './request-errors.js';
+import { FailedResponses, whyNot } from './failed-responses.js';
+import type { Owner } from './owner.js';
 import type { Group } from './group.js';
 import type { Groups } from './groups.js';
 import { cutInto, hasLarge, readOutputs, skipOutputs, takeOutputs, type RecordOutput } from './outputs.js';
 import type { OpenPage, Pages } from './pages.js';
 import { isAborted } from './signals.js';
 import { isStreamWaiter } from './streams.js';
-import type { Timings, Waiter } from './types.js';
+import type { Timings } from './types.js';
 
 /** Number of responses that are read between two looks at the clock. */
 const portion = 64;
@@ -36,31 +36,6 @@ const noTimings: Timings = Object.freeze({
   cacheHit: false,
 });
 
-/** The owner of the requests that are answered. */
-export interface Owner {
-  /** Removes the waiter of a request, and returns it. */
-  settle(group: Group, position: number): Waiter<unknown> | undefined;
-  /**
-   * Notes that `count` neighbours do not wait any more. `waited` of them had a waiter, which was removed from
-   * the group already.
-   */
-  settled(group: Group, first: number, count: number, waited: number): void;
-  /**
-   * Called if the version was unloaded before it took the group. Sends the group to the version's successor
-   * if that is allowed.
-   *
-   * @returns Why the successor does not take it; undefined if it does, or if there is to be none.
-   */
-  resend(group: Group): TritonError | undefined;
-  /**
-   * The same for `count` neighbours of a group whose other requests the version took, or which were refused for
-   * another reason. They become requests of other groups.
-   *
-   * @returns Whether they are sent again, or why the successor does not take them.
-   */
-  resendSome(group: Group, first: number, count: number): TritonError | boolean;
-}
-
 const utf8 = new TextDecoder();
 
 /** See the head of this file. A port has one. */
@@ -69,6 +44,7 @@ export class Completions {
   readonly #pages: Pages;
   readonly #groups: Groups;
   readonly #owner: Owner;
+  readonly #failed: FailedResponses;
   #timings: Timings = noTimings;
 
   constructor(native: NativePort, pages: Pages, groups: Groups, owner: Owner) {
@@ -76,6 +52,7 @@ export class Completions {
     this.#pages = pages;
     this.#groups = groups;
     this.#owner = owner;
+    this.#failed = new FailedResponses(owner);
   }
 
   /**
@@ -91,7 +68,9 @@ export class Completions {
         if (performance.now() > end) budget = 0;
       }
     });
-    return !this.#pages.empty;
+    const more = !this.#pages.empty;
+    if (!more) this.#failed.allRead();
+    return more;
   }
 
   /** Reads up to `most` responses of a page. Returns how many it read. */
@@ -198,7 +177,7 @@ export class Completions {
         if (group.generation !== generation) return count;
         this.#groups.unstage(group);
         if (why !== undefined) {
-          this.#fail(group, first, first, first + all, why.code, why.message, false);
+          this.#failed.fail(group, first, first + all, why);
           this.#groups.ended(group, all);
           return count;
         }
@@ -206,7 +185,7 @@ export class Completions {
         const outcome = this.#owner.resendSome(group, first, all);
         if (outcome !== false) {
           if (outcome !== true) {
-            this.#fail(group, first, first, first + all, outcome.code, outcome.message, false);
+            this.#failed.fail(group, first, first + all, outcome);
           }
           this.#groups.ended(group, all);
           return count;
@@ -214,7 +193,8 @@ export class Completions {
       }
       const offset = words[position] ?? 0;
       const text = utf8.decode(view.Uint8Array.subarray(offset, offset + (words[position + 1] ?? 0)));
-      this.#fail(group, first, first + begin, first + past, code, text, (flags & limitedBit) !== 0);
+      const failure = { code, message: text, limited: (flags & limitedBit) !== 0 };
+      this.#failed.fail(group, first + begin, first + past, failure);
       // An error in the midst of a stream: nobody waits for the rest.
       if ((flags & finalBit) === 0) this.#native.cancel(group.index, group.generation, first, 1);
     } else if (hasLarge(words, position, end)) {
@@ -276,36 +256,6 @@ export class Completions {
     if (isFinal) waiter.end();
   }
 
-  /** Rejects the waiters of requests `begin` to `end` of a group; `first` is the first one of their record. */
-  #fail(
-    group: Group,
-    first: number,
-    begin: number,
-    end: number,
-    code: number | TritonErrorCode,
-    text: string,
-    limited: boolean,
-  ): void {
-    const { target } = group;
-    if (target === undefined) return;
-    for (let at = begin; at < end; at++) {
-      const waiter = this.#owner.settle(group, at);
-      if (waiter === undefined) continue;
-      const { id = '', signal } = group.requestOf(at) ?? {};
-      const message = id === '' ? text : `[request id: ${id}] ${text}`;
-      const make = (): TritonError => {
-        // The request was cancelled, so its own outcome does not matter any more.
-        if (signal !== undefined && isAborted(signal)) return cancelled(target.name, signal);
-        if (limited) return limitError(message, target.name);
-        return typeof code === 'number'
-          ? nativeError(code, message, { model: target.name })
-          : new TritonError(code, message, { model: target.name });
-      };
-      const error = at - first < withStack ? make() : withoutStack(make);
-      waiter.reject(withFrames(error, group.stacks?.[at]));
-    }
-  }
-
   /**
    * Resolves the waiter of a request with the outputs whose records are in `view` from `position` to `end`.
    */
@@ -335,12 +285,4 @@ export class Completions {
     }
     this.#owner.settle(group, at)?.resolve(result);
   }
-}
-
-/**
- * Why a response is not given to its caller: the request was cancelled, or the response cannot be turned into
- * a result.
- */
-function whyNot(error: unknown, model: string): TritonError {
-  return error instanceof TritonError && error.code === 'CANCELLED' ? error : unusable(error, model);
 }

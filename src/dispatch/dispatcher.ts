@@ -14,7 +14,7 @@ import { TritonError } from '../errors.js';
 import type { EncodedInputs } from '../tensor/encoded.js';
 import type { WireArray } from '../tensor/views.js';
 import { Cancellation } from './cancellation.js';
-import { Completions, type Owner } from './completions.js';
+import { Completions } from './completions.js';
 import { Delivery } from './delivery.js';
 import { cancelled } from './request-errors.js';
 import { scheduleFlush } from './flush-schedule.js';
@@ -27,8 +27,9 @@ import { Refusals } from './refusals.js';
 import { DoomedGroup, Rejections } from './rejections.js';
 import { isAborted } from './signals.js';
 import { keepStack } from './stacks.js';
-import { inputsOf } from './moved.js';
-import { isStreamWaiter, SentStream, type Canceller } from './streams.js';
+import { resendSome } from './moved.js';
+import type { Owner } from './owner.js';
+import { SentStream, type Canceller } from './streams.js';
 import { Submission } from './submission.js';
 import type { DispatcherOptions, DispatchRequest, DispatchTarget, Origin, Waiter } from './types.js';
 
@@ -291,26 +292,7 @@ export class Dispatcher implements Owner, Canceller {
 
   /** @internal */
   resendSome(group: Group, first: number, count: number): TritonError | boolean {
-    const { target } = group;
-    if (target === undefined || group.request?.pinned !== false) return false;
-    let successor: DispatchTarget;
-    try {
-      successor = target.successor(group.shapes);
-    } catch (error) {
-      return error instanceof TritonError ? error : false;
-    }
-    for (let at = first; at < first + count; at++) {
-      const waiter = this.settle(group, at);
-      const request = group.requestOf(at);
-      if (waiter === undefined || request === undefined) continue;
-      try {
-        const next = this.send(successor, inputsOf(group, at), request, waiter, group.stacks?.[at] ?? '');
-        if (isStreamWaiter(waiter)) waiter.moved(this.sentStream(next, waiter));
-      } catch (error) {
-        waiter.reject(error);
-      }
-    }
-    return true;
+    return resendSome(this, group, first, count);
   }
 
   /**

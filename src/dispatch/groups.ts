@@ -227,6 +227,8 @@ export class Groups {
    * short enough for V8 to inline.
    */
   #grown(group: Group, target: DispatchTarget, cause: unknown): TritonError {
+    // The next request has this position, and maybe the options of the group.
+    if (group.requests) group.requests[group.count] = undefined;
     // Nothing was sent with the group, so no flush would free it.
     if (group.count === 0) {
       this.#open = undefined;

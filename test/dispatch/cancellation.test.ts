@@ -77,6 +77,23 @@ test('of many that fail together the first errors have frames', async () => {
   await bench.idle();
 });
 
+test('they count together, however many responses say so, until all are read', async () => {
+  const bench = new Bench();
+  for (const round of [1, 2]) {
+    bench.version.groupRoom = 16;
+    const asked = await bench.askMany(64);
+    const sent = bench.port.sent.splice(0);
+    assert.ok(sent.length > 2, `round ${round}`);
+    bench.port.answer(
+      ...sent.map((to) => ({ to, count: to.count, code: 5, message: 'the server is closing' })),
+    );
+    await bench.settled(asked);
+    const framed = asked.map(({ error }) => error?.stack?.includes('\n    at ') === true);
+    assert.deepEqual(framed, [...new Array(32).fill(true), ...new Array(32).fill(false)]);
+  }
+  await bench.idle();
+});
+
 test('one that is answered or fails after its signal fired is cancelled all the same', async () => {
   const bench = new Bench();
   const controller = new AbortController();

@@ -115,7 +115,8 @@ export class Asked implements Waiter<unknown> {
 /** Options of a request that differ from the defaults. */
 export type Options = Partial<DispatchRequest>;
 
-const usual: DispatchRequest = {
+/** The options of a request that says nothing. */
+export const usual: DispatchRequest = {
   id: '',
   wanted: undefined,
   signal: undefined,

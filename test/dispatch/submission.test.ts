@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { Submission } from '../../src/dispatch/submission.js';
 import { EncodedInputs } from '../../src/tensor/encoded.js';
-import { Asked, Bench, moreThanFits, type Options } from './harness.js';
+import { Asked, Bench, moreThanFits, type Options, usual } from './harness.js';
 
 /** The groups as `length×count`, in the order in which they were sent. */
 function sentOf({ port }: Bench): string[] {
@@ -116,11 +116,9 @@ test('a first input that another thread has made longer meanwhile is refused, an
   const grown = new EncodedInputs(2);
   // The array had four bytes when it was counted.
   grown.set(0, [1, 1], new Float32Array(64), 4);
-  const request = { id: '', wanted: undefined, signal: undefined, attributes: undefined, owner: undefined };
-  const options = { ...request, ownOutputs: false, into: undefined, pinned: false };
   const asked = new Asked();
   assert.throws(() => {
-    dispatcher.send(version, grown, options, asked, () => undefined);
+    dispatcher.send(version, grown, usual, asked, () => undefined);
   }, /fake.*made longer/);
   // It must not wait for a flush, because none is scheduled.
   await dispatcher.idle();
@@ -129,6 +127,29 @@ test('a first input that another thread has made longer meanwhile is refused, an
   assert.deepEqual(sentOf(bench), ['1×1']);
   bench.echo();
   assert.deepEqual([asked.settled, next.outcome], [false, [3]]);
+});
+
+test('what such an input came with is not that of the next request in its group', async () => {
+  const bench = new Bench();
+  const { dispatcher, version } = bench;
+  version.groupRoom = 8;
+  const first = bench.ask([1]);
+  const grown = new EncodedInputs(2);
+  grown.set(0, [1, 1], new Float32Array(64), 4);
+  const options = {
+    ...usual,
+    id: 'the id of a request that was not sent',
+    signal: new AbortController().signal,
+  };
+  assert.throws(() => {
+    dispatcher.send(version, grown, options, new Asked(), () => undefined);
+  }, /made longer/);
+  const next = bench.ask([3]);
+  await turn();
+  assert.deepEqual(sentOf(bench), ['1×2']);
+  bench.echo();
+  assert.deepEqual([first.outcome, next.outcome], [[1], [3]]);
+  assert.equal((next.value as { readonly id: string }).id, '');
 });
 
 test('without memory a request is refused, and the next one is served', async () => {

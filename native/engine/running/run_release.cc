@@ -1,4 +1,4 @@
-// What a run gives up early: inputs of its requests, or a request, which goes back to the queue.
+// What a run gives back early: inputs of its requests, or a request, which goes back to the queue.
 #include <memory>
 #include <mutex>
 

@@ -1,0 +1,91 @@
+// Which batch may run on the thread that submitted it, and what such runs do to the next ones.
+#include "engine/running/inline_policy.h"
+
+#include "run_fixture.h"
+
+namespace tritonts::test {
+
+namespace {
+
+constexpr uint64_t kBudgetNs = 50'000;
+
+// An instance with a batch of one request, which nobody has begun.
+struct Bench {
+  explicit Bench(MemoryKind memory = MemoryKind::kHost)
+      : runner({"m_0", 0, memory, 0}, std::make_unique<IdleInstance>()) {
+    runs.Begin({runs.requests.Floats({1})});
+    runner.next = &runs.run;
+    policy.Classify(&runs.run);
+  }
+  ~Bench() { runs.End(); }
+
+  void Note(uint64_t ns, InlineTick* on = nullptr, bool failed = false) {
+    policy.Note(runs.run.batch_class, ns, failed, on);
+  }
+  bool MayRun() const { return policy.MayRun(runner, runs.run, tick); }
+
+  RunBench runs;
+  InstanceRunner runner;
+  InlinePolicy policy{kBudgetNs};
+  InlineTick tick;
+};
+
+}  // namespace
+
+TEST(inline_policy_allows_what_is_known_to_be_short) {
+  Bench bench;
+  CHECK(!bench.MayRun());
+  bench.Note(1000);
+  CHECK(bench.MayRun());
+  bench.Note(kBudgetNs + 1);
+  CHECK(!bench.MayRun());
+}
+
+TEST(inline_policy_without_a_budget_allows_nothing) {
+  Bench bench;
+  bench.policy = InlinePolicy();
+  bench.Note(1);
+  CHECK(!bench.MayRun());
+}
+
+TEST(inline_policy_allows_nothing_on_a_device_or_where_the_thread_is_in_execute) {
+  Bench device(MemoryKind::kDevice);
+  device.Note(1000);
+  CHECK(!device.MayRun());
+  Bench busy;
+  busy.Note(1000);
+  busy.runner.executing = true;
+  CHECK(!busy.MayRun());
+}
+
+TEST(inline_policy_leaves_the_rest_to_the_thread_when_the_tick_has_spent_its_budget) {
+  Bench bench;
+  bench.Note(kBudgetNs / 2, &bench.tick);
+  CHECK_EQ(bench.tick.spent_ns, kBudgetNs / 2);
+  CHECK(bench.MayRun());
+  bench.Note(kBudgetNs / 2 + 1, &bench.tick);
+  CHECK(!bench.MayRun());
+  bench.tick.spent_ns = 0;
+  CHECK(bench.MayRun());
+}
+
+TEST(inline_policy_learns_nothing_from_a_batch_that_fails_early) {
+  Bench bench;
+  bench.Note(10, nullptr, true);
+  CHECK(!bench.MayRun());
+  bench.Note(1000);
+  bench.Note(kBudgetNs * 2, nullptr, true);
+  CHECK(!bench.MayRun());
+}
+
+TEST(inline_policy_takes_the_first_batch_from_the_thread_that_would_be_woken) {
+  Bench bench;
+  WakeList wake;
+  CHECK(!bench.policy.Choose(bench.tick, &wake));
+  wake.Add(&bench.runner);
+  CHECK(!bench.policy.Choose(bench.tick, &wake));
+  bench.Note(1000);
+  CHECK(bench.policy.Choose(bench.tick, &wake) == &bench.runner);
+}
+
+}  // namespace tritonts::test

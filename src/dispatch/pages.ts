@@ -6,6 +6,7 @@ import { headerPages, pageBytes } from '../addon/layout.js';
 import type { NativePort } from '../addon/native.js';
 import { MemoryViews } from '../tensor/memory.js';
 import type { Header } from './header.js';
+import { allocate } from './request-errors.js';
 
 /** A page of responses, with the position up to which it was read. */
 export interface OpenPage {
@@ -14,8 +15,8 @@ export interface OpenPage {
   position: number;
   /** How many responses of the record at `position` were read. */
   taken: number;
-  /** Whether its bytes were copied, if pages are not shared. */
-  copied: boolean;
+  /** Its bytes, once they were copied, if pages are not shared. */
+  copy: MemoryViews | undefined;
 }
 
 /** See the head of this file. A port has one. */
@@ -25,9 +26,12 @@ export class Pages {
   readonly #header: Pick<Header, 'word'>;
   /** Views of pages by id. */
   readonly #views: (MemoryViews | undefined)[] = [];
+  /** What a page is copied to where there is no memory for one more; only one is read at a time. */
+  readonly #reserve: MemoryViews | undefined;
   #open: OpenPage[] = [];
   #finished = 0;
 
+  /** @throws {@link TritonError} UNAVAILABLE without memory, if pages are not shared. */
   constructor(
     native: Pick<NativePort, 'page' | 'copyPage' | 'recycle'>,
     external: boolean,
@@ -36,6 +40,7 @@ export class Pages {
     this.#native = native;
     this.#external = external;
     this.#header = header;
+    if (!external) this.#reserve = new MemoryViews(allocate(pageBytes));
   }
 
   /** Whether all pages were read. */
@@ -61,7 +66,7 @@ export class Pages {
         words: this.#header.word(word + 1),
         position: 0,
         taken: 0,
-        copied: false,
+        copy: undefined,
       });
     }
   }
@@ -91,15 +96,22 @@ export class Pages {
   }
 
   #view(page: OpenPage): MemoryViews {
-    let view = this.#views[page.id];
-    if (!view) {
-      view = new MemoryViews(this.#external ? this.#native.page(page.id) : new ArrayBuffer(pageBytes));
-      this.#views[page.id] = view;
+    if (this.#external) {
+      return (this.#views[page.id] ??= new MemoryViews(this.#native.page(page.id)));
     }
-    if (!this.#external && !page.copied) {
-      this.#native.copyPage(page.id, view.Uint8Array);
-      page.copied = true;
+    if (page.copy === undefined) {
+      page.copy = this.#memoryFor(page.id);
+      this.#native.copyPage(page.id, page.copy.Uint8Array);
     }
-    return view;
+    return page.copy;
+  }
+
+  #memoryFor(id: number): MemoryViews {
+    try {
+      return (this.#views[id] ??= new MemoryViews(allocate(pageBytes)));
+    } catch (error) {
+      if (this.#reserve === undefined) throw error;
+      return this.#reserve;
+    }
   }
 }

@@ -176,6 +176,29 @@ void suite('where C++ finds no memory on the JS thread', { skip }, () => {
     }
   });
 
+  test('a server of a model of the program is not made, and the next one is', async () => {
+    const tensor = { data_type: 'TYPE_FP32' as const, dims: [16] };
+    const models = {
+      m: {
+        config: { max_batch_size: 0, input: [{ name: 'x', ...tensor }], output: [{ name: 'y', ...tensor }] },
+        execute: (requests: readonly ModelRequest[]) => requests.map(({ inputs }) => ({ y: inputs['x'] })),
+      },
+    };
+    let server: InferenceServer | undefined;
+    const told = await failEach(
+      async () => {
+        server = await createServer({ models });
+      },
+      async () => {
+        server ??= await createServer({ models });
+        await server.infer('m', { x: row(1) });
+        await server.close();
+        server = undefined;
+      },
+    );
+    assert.ok(told > 10, `${told} failures were told`);
+  });
+
   test('models of the program answer or fail each request, and go on', async (t) => {
     const tensor = { data_type: 'TYPE_FP32' as const, dims: [-1] };
     const config = {

@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { pageBytes } from '../../src/addon/layout.js';
 import { TritonError } from '../../src/index.js';
 import { Bench } from './harness.js';
 
@@ -180,6 +181,41 @@ for (const external of [true, false]) {
     assert.deepEqual(next?.outcome, [0]);
   });
 }
+
+test('where there is no memory for a copy of a page, its answers come all the same', async (t) => {
+  const { TRITONTS_NO_EXTERNAL_BUFFERS: before = '' } = process.env;
+  t.after(() => (process.env['TRITONTS_NO_EXTERNAL_BUFFERS'] = before));
+  process.env['TRITONTS_NO_EXTERNAL_BUFFERS'] = '1';
+  const bench = new Bench();
+  bench.port.keepsPages = false;
+  const round = async (): Promise<void> => {
+    const asked = await bench.askMany(3);
+    bench.echo();
+    await bench.settled(asked);
+    assert.deepEqual(
+      asked.map(({ outcome }) => outcome),
+      [[0], [1], [2]],
+    );
+  };
+  await round();
+  const { ArrayBuffer: real } = globalThis;
+  t.after(() => (globalThis.ArrayBuffer = real));
+  let made = 0;
+  let refused = 0;
+  globalThis.ArrayBuffer = new Proxy(real, {
+    construct(target, [bytes]: [number], newTarget): object {
+      // The port's own page comes first, and then the copy of it.
+      if (bytes === pageBytes && ++made % 2 === 0) {
+        refused++;
+        throw new RangeError('Array buffer allocation failed');
+      }
+      return Reflect.construct(target, [bytes], newTarget) as object;
+    },
+  });
+  await round();
+  await round();
+  assert.equal(refused, 2);
+});
 
 test('the epoch is acknowledged after the tick was flushed', () => {
   const bench = new Bench();

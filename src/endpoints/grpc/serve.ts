@@ -7,11 +7,11 @@ import {
   type IncomingHttpHeaders,
   type ServerHttp2Stream,
 } from 'node:http2';
-import type { AddressInfo, Socket } from 'node:net';
-import { checkKeys, checkObject, expected } from '../../argument-checks.js';
+import type { Socket } from 'node:net';
+import { expected } from '../../argument-checks.js';
 import { TritonError } from '../../errors.js';
 import type { InferenceServer } from '../../index.js';
-import { listen } from '../service/listen.js';
+import { openEndpoint } from '../service/life.js';
 import { InferenceServer as ServerClass } from '../../server/inference-server.js';
 import { Connection } from './connection.js';
 import { GrpcHandler } from './handler.js';
@@ -67,50 +67,21 @@ export async function serveGrpc(
   if (!((server as unknown) instanceof ServerClass))
     throw expected('an InferenceServer', 'serveGrpc', server);
   const checked = checkGrpcOptions(options);
-  const { signal } = checked;
-  const isAborted = (): boolean => signal?.aborted === true;
-  if (isAborted()) throw cancelled(signal);
-  let closing: Promise<void> | undefined;
-  const handler = new GrpcHandler(server, checked, () => closing !== undefined);
+  let closing = false;
+  const handler = new GrpcHandler(server, checked, () => closing);
   const http = createHttp2Server(checked);
   const connections = new Connections(checked, handler);
   connections.watch(http);
-  await listen('gRPC', http, checked);
-  const close = (timeoutMs: number): Promise<void> => (closing ??= drain(http, connections, timeoutMs));
-  const onAbort = (): void => {
-    void close(defaultCloseMs);
-  };
-  if (isAborted()) {
-    await close(0);
-    throw cancelled(signal);
-  }
-  signal?.addEventListener('abort', onAbort, { once: true });
-  http.once('close', () => signal?.removeEventListener('abort', onAbort));
-  // Not a pipe's name: it listens on a port.
-  const bound = http.address() as AddressInfo;
-  return {
-    address: Object.freeze({ host: bound.address, port: bound.port }),
-    async close(given: GrpcCloseOptions = {}) {
-      await close(checkCloseOptions(given));
+  return openEndpoint({
+    caller: 'serveGrpc',
+    what: 'gRPC',
+    server: http,
+    listening: checked,
+    drain(timeoutMs) {
+      closing = true;
+      return drain(http, connections, timeoutMs);
     },
-    async [Symbol.asyncDispose]() {
-      await close(defaultCloseMs);
-    },
-  };
-}
-
-const defaultCloseMs = 30_000;
-
-function checkCloseOptions(options: unknown): number {
-  checkObject(options, 'close options');
-  checkKeys(options, ['timeoutMs'], 'close options');
-  const { timeoutMs = defaultCloseMs }: { readonly timeoutMs?: unknown } = options;
-  if (typeof timeoutMs === 'number' && timeoutMs >= 0) return timeoutMs;
-  throw expected('milliseconds, 0 or more,', 'close options.timeoutMs', timeoutMs);
-}
-
-function cancelled(signal: AbortSignal | undefined): TritonError {
-  return new TritonError('CANCELLED', 'serveGrpc was cancelled by its signal', { cause: signal?.reason });
+  });
 }
 
 /** What a stream may send before it is read. Streams that are held back have so much in memory. */

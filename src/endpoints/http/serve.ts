@@ -2,11 +2,11 @@
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
-import { checkKeys, checkObject, expected } from '../../argument-checks.js';
+import type { Socket } from 'node:net';
+import { expected } from '../../argument-checks.js';
 import { TritonError } from '../../errors.js';
 import type { InferenceServer } from '../../index.js';
-import { listen } from '../service/listen.js';
+import { openEndpoint } from '../service/life.js';
 import { InferenceServer as ServerClass } from '../../server/inference-server.js';
 import type { Connection } from './connection.js';
 import { HttpHandler } from './handler.js';
@@ -101,9 +101,8 @@ export async function serveHttp(
 ): Promise<HttpEndpoint> {
   checkServer(server, 'serveHttp');
   const checked = checkServeOptions(options);
-  const { signal } = checked;
-  let closing: Promise<void> | undefined;
-  const handler = new HttpHandler(server, checked, () => closing !== undefined);
+  let closing = false;
+  const handler = new HttpHandler(server, checked, () => closing);
   const connections = new Set<Connection>();
   const http = createHttpServer(checked, (request, response) => {
     handler.handle(request, response, undefined);
@@ -127,51 +126,26 @@ export async function serveHttp(
     // Nothing came or left for so long. Others than these wait for their model.
     if (socket.writableLength > 0 || handler.connectionOf(socket).idle) socket.destroy();
   });
-  const isAborted = (): boolean => signal?.aborted === true;
-  if (isAborted()) throw cancelled(signal);
-  await listen('HTTP', http, checked);
   // To watch every answer would cost each something, and few clients leave theirs unread.
-  const sweep = setInterval(() => {
-    for (const connection of connections) connection.watch(checked.requestTimeoutMs);
-  }, checked.requestTimeoutMs).unref();
+  let sweep: NodeJS.Timeout | undefined;
+  http.once('listening', () => {
+    sweep = setInterval(() => {
+      for (const connection of connections) connection.watch(checked.requestTimeoutMs);
+    }, checked.requestTimeoutMs).unref();
+  });
   http.once('close', () => {
     clearInterval(sweep);
   });
-  const close = (timeoutMs: number): Promise<void> => (closing ??= drain(http, connections, timeoutMs));
-  const onAbort = (): void => {
-    void close(defaultCloseMs);
-  };
-  if (isAborted()) {
-    await close(0);
-    throw cancelled(signal);
-  }
-  signal?.addEventListener('abort', onAbort, { once: true });
-  http.once('close', () => signal?.removeEventListener('abort', onAbort));
-  // Not a pipe's name: it listens on a port.
-  const bound = http.address() as AddressInfo;
-  return {
-    address: Object.freeze({ host: bound.address, port: bound.port }),
-    async close(given: HttpCloseOptions = {}) {
-      await close(checkCloseOptions(given));
+  return openEndpoint({
+    caller: 'serveHttp',
+    what: 'HTTP',
+    server: http,
+    listening: checked,
+    drain(timeoutMs) {
+      closing = true;
+      return drain(http, connections, timeoutMs);
     },
-    async [Symbol.asyncDispose]() {
-      await close(defaultCloseMs);
-    },
-  };
-}
-
-const defaultCloseMs = 30_000;
-
-function checkCloseOptions(options: unknown): number {
-  checkObject(options, 'close options');
-  checkKeys(options, ['timeoutMs'], 'close options');
-  const { timeoutMs = defaultCloseMs }: { readonly timeoutMs?: unknown } = options;
-  if (typeof timeoutMs === 'number' && timeoutMs >= 0) return timeoutMs;
-  throw expected('milliseconds, 0 or more,', 'close options.timeoutMs', timeoutMs);
-}
-
-function cancelled(signal: AbortSignal | undefined): TritonError {
-  return new TritonError('CANCELLED', 'serveHttp was cancelled by its signal', { cause: signal?.reason });
+  });
 }
 
 /** How long an idle connection is kept. Longer than clients keep theirs, so that it is they who close it. */

@@ -1,0 +1,76 @@
+/** The life of an endpoint: it listens, until it is closed or its signal fires. */
+
+import type { AddressInfo, Server } from 'node:net';
+import { checkKeys, checkObject, expected } from '../../argument-checks.js';
+import { TritonError } from '../../errors.js';
+import { listen, type Listening } from './listen.js';
+
+/** What an endpoint is made of. */
+export interface EndpointParts {
+  /** The public function that makes it, for errors. */
+  readonly caller: string;
+  /** What is served, for errors. */
+  readonly what: string;
+  readonly server: Server;
+  readonly listening: Listening & { readonly signal: AbortSignal | undefined };
+  /** Stops to listen. Resolves when all that was under way has ended, or was cancelled after `timeoutMs`. */
+  readonly drain: (timeoutMs: number) => Promise<void>;
+}
+
+/** An endpoint that listens. */
+export interface Endpoint extends AsyncDisposable {
+  readonly address: { readonly host: string; readonly port: number };
+  close(options?: { readonly timeoutMs?: number | undefined }): Promise<void>;
+}
+
+const defaultCloseMs = 30_000;
+
+function checkCloseOptions(options: unknown): number {
+  checkObject(options, 'close options');
+  checkKeys(options, ['timeoutMs'], 'close options');
+  const { timeoutMs = defaultCloseMs }: { readonly timeoutMs?: unknown } = options;
+  if (typeof timeoutMs === 'number' && timeoutMs >= 0) return timeoutMs;
+  throw expected('milliseconds, 0 or more,', 'close options.timeoutMs', timeoutMs);
+}
+
+/**
+ * Opens an endpoint.
+ *
+ * @throws {@link TritonError} UNAVAILABLE where the port cannot be had, CANCELLED where the signal has fired before.
+ */
+export async function openEndpoint({
+  caller,
+  what,
+  server,
+  listening,
+  drain,
+}: EndpointParts): Promise<Endpoint> {
+  const { signal } = listening;
+  const isAborted = (): boolean => signal?.aborted === true;
+  const cancelled = (): TritonError =>
+    new TritonError('CANCELLED', `${caller} was cancelled by its signal`, { cause: signal?.reason });
+  if (isAborted()) throw cancelled();
+  await listen(what, server, listening);
+  let closing: Promise<void> | undefined;
+  const close = (timeoutMs: number): Promise<void> => (closing ??= drain(timeoutMs));
+  if (isAborted()) {
+    await close(0);
+    throw cancelled();
+  }
+  const onAbort = (): void => {
+    void close(defaultCloseMs);
+  };
+  signal?.addEventListener('abort', onAbort, { once: true });
+  server.once('close', () => signal?.removeEventListener('abort', onAbort));
+  // Not a pipe's name: it listens on a port.
+  const bound = server.address() as AddressInfo;
+  return {
+    address: Object.freeze({ host: bound.address, port: bound.port }),
+    async close(given = {}) {
+      await close(checkCloseOptions(given));
+    },
+    async [Symbol.asyncDispose]() {
+      await close(defaultCloseMs);
+    },
+  };
+}

@@ -5,11 +5,10 @@ import { writeRepository } from '../test/support/repository.js';
 import type { Measured } from './limits.js';
 import { allMetrics } from './request-cost.js';
 import { estimate } from './statistics.js';
+import { ratioByTurns, turnMs } from './turns.js';
 
 /** Requests outstanding. */
 const loads: readonly number[] = [1, 64, 512];
-/** How long a server is asked at a time, in milliseconds. */
-const windowMs = 150;
 /** The least ratio of the rates, with 512 requests outstanding. */
 const atLeast = 0.97;
 
@@ -31,7 +30,7 @@ async function rateOf(server: InferenceServer, callers: number): Promise<number>
   const asked = server.model(model);
   let answered = 0;
   const start = performance.now();
-  const end = start + windowMs;
+  const end = start + turnMs;
   const call = async (caller: number): Promise<void> => {
     const x = new Float32Array(16).fill(caller);
     while (performance.now() < end) {
@@ -57,13 +56,13 @@ export async function measureMetrics(folder: string, rounds: number): Promise<Me
     const measured: Measured[] = [];
     for (const callers of loads) {
       const ratios: number[] = [];
-      for (const server of [plain, full]) await rateOf(server, callers);
-      for (let round = 0; round < rounds; round++) {
-        // On both sides of it: the machine's own pace changes.
-        const before = await rateOf(plain, callers);
-        const rate = await rateOf(full, callers);
-        const after = await rateOf(plain, callers);
-        ratios.push((2 * rate) / (before + after));
+      // The first round is not kept.
+      for (let round = -1; round < rounds; round++) {
+        const ratio = await ratioByTurns(
+          () => rateOf(full, callers),
+          () => rateOf(plain, callers),
+        );
+        if (round >= 0) ratios.push(ratio);
       }
       measured.push({
         what: `all metrics, ${callers} outstanding`,

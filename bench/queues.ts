@@ -5,11 +5,10 @@ import { addModel } from '../test/support/models.js';
 import { writeRepository } from '../test/support/repository.js';
 import type { Measured } from './limits.js';
 import { estimate, median } from './statistics.js';
+import { ratioByTurns, turnMs } from './turns.js';
 
 /** Requests outstanding. */
 const loads: readonly number[] = [64, 512];
-/** How long a model is asked at a time, in milliseconds. */
-const windowMs = 150;
 /** How long requests whose lateness is measured may wait, in milliseconds. */
 const deadlineMs = 5;
 /** Deadlines a round. */
@@ -78,7 +77,7 @@ async function rateOf(
   const model = server.model(name);
   let answered = 0;
   const start = performance.now();
-  const end = start + windowMs;
+  const end = start + turnMs;
   const call = async (caller: number): Promise<void> => {
     const x = new Float32Array(16).fill(caller);
     const own = options?.(caller / callers);
@@ -127,14 +126,13 @@ export async function measureQueues(folder: string, rounds: number): Promise<Mea
       for (const { name, model, atLeast, options, alone = false } of comparisons) {
         const plainOptions = alone ? undefined : options;
         const ratios: number[] = [];
-        await rateOf(server, 'plain', callers, plainOptions);
-        await rateOf(server, model, callers, options);
-        for (let round = 0; round < rounds; round++) {
-          // On both sides of it: the machine's own pace changes.
-          const before = await rateOf(server, 'plain', callers, plainOptions);
-          const rate = await rateOf(server, model, callers, options);
-          const after = await rateOf(server, 'plain', callers, plainOptions);
-          ratios.push((2 * rate) / (before + after));
+        // The first round is not kept.
+        for (let round = -1; round < rounds; round++) {
+          const ratio = await ratioByTurns(
+            () => rateOf(server, model, callers, options),
+            () => rateOf(server, 'plain', callers, plainOptions),
+          );
+          if (round >= 0) ratios.push(ratio);
         }
         measured.push({
           what: `${name}, ${callers} outstanding`,

@@ -43,6 +43,10 @@ export class Registry {
   /** The loads of a start by model: an ensemble waits for those of its models. */
   readonly #starts: Map<string, Promise<void>> = new Map();
   readonly #startCall: LoadCall = {};
+  /** The models that the loads under way have warmed up. */
+  readonly #warmed: Set<string> = new Set();
+  /** Is told of models that are served and were warmed up. What it throws is ignored. */
+  onWarmed: ((model: string) => void) | undefined;
   /** The models that a start was asked for. */
   readonly #asked: Set<string> = new Set();
   /** Models that were loaded only because another one needs them. */
@@ -276,9 +280,11 @@ export class Registry {
       const versions = await entry.inTurn(() => this.#load(entry, call, override));
       this.#reports.finish();
       for (const version of versions) this.#report(call, name, version, 'READY');
+      if (this.#warmed.delete(name)) this.#tellWarmed(name);
       this.#events.loaded(name, versions, () => entry.notes());
     } catch (error) {
       this.#reports.finish();
+      this.#warmed.delete(name);
       this.#report(call, name, undefined, 'UNAVAILABLE');
       const entry = this.#entries.get(name);
       const served = entry ? servedVersions(entry.published()) : [];
@@ -323,12 +329,21 @@ export class Registry {
           this.#throwIfCancelled(entry.name);
         },
         report: (version, state): void => {
+          if (state === 'WARMING_UP') this.#warmed.add(entry.name);
           this.#report(call, entry.name, version, state);
         },
       },
       entry,
       override,
     );
+  }
+
+  #tellWarmed(name: string): void {
+    try {
+      this.onWarmed?.(name);
+    } catch {
+      // Without memory, say. The model is served all the same.
+    }
   }
 
   #throwIfCancelled(model: string): void {

@@ -103,6 +103,13 @@ export class InferenceServer implements AsyncDisposable {
     this.#table = new ModelTable(native, dispatcher, caller);
     this.#handles = new ModelHandles(native, this.#table);
     this.#registry = registry;
+    // The first request of a model that was warmed up is not to read what was published of it.
+    const table = new WeakRef(this.#table);
+    if (registry) {
+      registry.onWarmed = (model): void => {
+        table.deref()?.entry(model);
+      };
+    }
     this.#explicit = explicit;
     this.#shared = { captureStacks, name, strictReadiness, metrics };
     this.#devices = devices;

@@ -77,6 +77,26 @@ test('a model without a batch dimension is warmed up with one request at a time'
   assert.equal(server.model('echo').statistics().execution_count, 2);
 });
 
+test('the first request of a model that was warmed up reads nothing that the load left', async (t) => {
+  const warmed = onnx(addModel(), { more: sample(zeros) });
+  const server = await serve(
+    t,
+    { warmed, again: warmed, cold: onnx() },
+    { modelControlMode: 'explicit', loadModels: ['warmed', 'cold'] },
+  );
+  await server.loadModel('again');
+  const parse = t.mock.method(JSON, 'parse');
+  for (const [model, reads] of [
+    ['warmed', 0],
+    ['again', 0],
+    ['cold', 1],
+  ] as const) {
+    parse.mock.resetCalls();
+    await server.infer(model, { x: row() });
+    assert.equal(parse.mock.callCount(), reads, model);
+  }
+});
+
 test('onProgress hears of a warm-up', async (t) => {
   const events: LoadEvent[] = [];
   await serve(

@@ -7,6 +7,8 @@
  * columns from `signals` on are the system calls of a batch: a `contended` lock and a sleep count twice, as a
  * wait and a wake-up. `usage` is a query of a thread that looked for its batch, to find out whether another
  * thread had its core.
+ *
+ * An ensemble copies nothing between its steps: its bytes are those of one step alone. Its batches are its requests.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -17,9 +19,12 @@ import { writeRepository } from '../test/support/repository.js';
 import {
   allMetrics,
   canCount,
+  countedEnsembles,
   countedLoads,
   countedModels,
+  countedStep,
   countRequests,
+  overCopied,
   overLimits,
   systemCalls,
 } from './request-cost.js';
@@ -41,12 +46,14 @@ async function main(): Promise<void> {
     const missed: string[] = [];
     for (const inline of ['auto', 'off'] as const) {
       const server = await createServer({ modelRepository, inline, metricsConfig: allMetrics });
-      for (const [model, outstanding] of countedLoads) {
+      for (const [model, outstanding] of [...countedLoads, ...countedEnsembles]) {
         const cost = await countRequests(server, model, outstanding, rounds, warmUp);
         const { requests, batches, counts } = cost;
-        const over = overLimits(cost).map(
-          (what) => `${model}, inline ${inline}, ${outstanding} outstanding: ${what}`,
-        );
+        const isEnsemble = countedEnsembles.some(([name]) => name === model);
+        const found = isEnsemble
+          ? overCopied(cost, await countRequests(server, countedStep, outstanding, rounds, warmUp))
+          : overLimits(cost);
+        const over = found.map((what) => `${model}, inline ${inline}, ${outstanding} outstanding: ${what}`);
         missed.push(...over);
         const each = (count: number, digits = 2): string => (count / batches).toFixed(digits);
         rows.push([
@@ -66,6 +73,7 @@ async function main(): Promise<void> {
           each(counts.contended),
           each(counts.usages),
           each(counts.yields + counts.maps),
+          (counts.copied / requests).toFixed(0),
         ]);
       }
       await server.close();
@@ -82,6 +90,7 @@ async function main(): Promise<void> {
         'contended',
         'usage',
         'other',
+        'copied bytes/request',
       ],
     ];
     console.log(table(head, rows));

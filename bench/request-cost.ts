@@ -5,6 +5,7 @@
 import { addon } from '../src/addon/load.js';
 import type { NativeCounts } from '../src/addon/native.js';
 import type { InferenceServer, MetricsConfig } from '../src/index.js';
+import { chain, ensemble } from '../test/support/harness.js';
 import { addModel, mlpModel } from '../test/support/models.js';
 import type { RepositoryModel } from '../test/support/repository.js';
 
@@ -22,7 +23,10 @@ function config(backend: string, width: number): string {
 /** All metrics: they are to cost neither allocations nor locks. */
 export const allMetrics: MetricsConfig = { summaryLatencies: true, histogramLatencies: true };
 
-const widths: Readonly<Record<string, number>> = { identity: 16, add: 16, mlp: 512 };
+/** Floats of a row of the model that is each step of the ensemble. */
+const wide = 4096;
+
+const widths: Readonly<Record<string, number>> = { identity: 16, add: 16, mlp: 512, wide, three: wide };
 
 /** The models whose requests are counted, by name. */
 export function countedModels(): Record<string, RepositoryModel> {
@@ -30,6 +34,12 @@ export function countedModels(): Record<string, RepositoryModel> {
     identity: { config: config('identity', 16), versions: { '1': {} } },
     add: { config: config('onnxruntime', 16), versions: { '1': addModel() } },
     mlp: { config: config('onnxruntime', 512), versions: { '1': mlpModel() } },
+    wide: { config: config('onnxruntime', wide), versions: { '1': addModel({ width: wide }) } },
+    three: ensemble(chain(['wide', 'wide', 'wide']), {
+      maxBatchSize: 512,
+      inputs: [{ name: 'x', dims: [wide] }],
+      outputs: [{ name: 'y', dims: [wide] }],
+    }),
   };
 }
 
@@ -38,6 +48,11 @@ export const countedLoads: readonly (readonly [model: string, outstanding: numbe
   ...['identity', 'add'].flatMap((model) => [1, 64, 512].map((outstanding) => [model, outstanding] as const)),
   ...[1, 64].map((outstanding) => ['mlp', outstanding] as const),
 ];
+
+/** The same of an ensemble of three wide steps, of which only the bytes that it copies are limited. */
+export const countedEnsembles: typeof countedLoads = [1, 64].map((outstanding) => ['three', outstanding]);
+/** The model that is each of its steps. */
+export const countedStep = 'wide';
 
 /** The cost of the requests of some rounds. */
 export interface RequestCost {
@@ -66,6 +81,16 @@ export function overLimits({ batches, counts }: RequestCost): string[] {
       ? [`${(counts[what] / batches).toFixed(3)} ${what} a batch, ${limits[what]} are allowed`]
       : [],
   );
+}
+
+/**
+ * In words, whether requests of the ensemble copy more than those of one of its steps alone, which copy them in and
+ * out: nothing is copied between the steps, as requests that were made together lie one after the other.
+ */
+export function overCopied(ensemble: RequestCost, step: RequestCost): string[] {
+  const copied = ensemble.counts.copied / ensemble.requests;
+  const most = step.counts.copied / step.requests + wide / 16;
+  return copied > most ? [`${copied.toFixed(0)} bytes copied a request, ${most} are allowed`] : [];
 }
 
 /**
@@ -110,6 +135,7 @@ export async function countRequests(
       yields: difference('yields'),
       usages: difference('usages'),
       maps: difference('maps'),
+      copied: difference('copied'),
     },
   };
 }

@@ -24,6 +24,7 @@ struct Counts {
   std::atomic<uint64_t> yields{0};
   std::atomic<uint64_t> usages{0};
   std::atomic<uint64_t> maps{0};
+  std::atomic<uint64_t> copied{0};
 };
 Counts counts;
 
@@ -92,6 +93,19 @@ void operator delete(void* memory, size_t, std::align_val_t) noexcept {
 
 // --- The linker sends our calls of these functions here (CMakeLists.txt names them).
 extern "C" {
+
+// Those of a size that the compiler knows, it does itself.
+void* __real_memcpy(void* to, const void* from, size_t size);
+void* __wrap_memcpy(void* to, const void* from, size_t size) {
+  counts.copied.fetch_add(size, std::memory_order_relaxed);
+  return __real_memcpy(to, from, size);
+}
+
+void* __real_memmove(void* to, const void* from, size_t size);
+void* __wrap_memmove(void* to, const void* from, size_t size) {
+  counts.copied.fetch_add(size, std::memory_order_relaxed);
+  return __real_memmove(to, from, size);
+}
 
 void* __real_aligned_alloc(size_t alignment, size_t size);
 void* __wrap_aligned_alloc(size_t alignment, size_t size) {
@@ -220,6 +234,7 @@ void DefineCounts(Napi::Env env, Napi::Object exports) {
     set("yields", counts.yields);
     set("usages", counts.usages);
     set("maps", counts.maps);
+    set("copied", counts.copied);
     return object;
   };
   exports.Set("counts", Napi::Function::New(env, read));

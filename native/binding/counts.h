@@ -22,6 +22,7 @@ void BeginCounts();
 //   yields       of the rest of a thread's time
 //   usages       questions what a thread has used
 //   maps         pages taken from the system or given back
+//   copied       bytes that memcpy and memmove were called for
 // The runtime's own, Node's and V8's are not among them.
 //
 // And `failAllocation(n)`: allocation n of those that this thread makes from now on fails, once; 0

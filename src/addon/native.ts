@@ -555,6 +555,8 @@ export interface NativeCounts {
   readonly usages: number;
   /** Mappings of pages from the system, and their ends. */
   readonly maps: number;
+  /** Bytes that were copied by a call. */
+  readonly copied: number;
 }
 
 /** The exports of the addon. Each environment has its own. */

@@ -16,6 +16,9 @@ const endOfMany = 4;
 /** An output that is at least so long is copied from its own array instead of the memory. */
 export const largeBytes: number = 64 << 10;
 
+/** The most bytes that a word can say. */
+const mostBytes = 2 ** 31 - 1;
+
 /** An output of the model. */
 export interface ResultOutput {
   readonly name: string;
@@ -89,6 +92,12 @@ export class ResultWords {
       count++;
       words += 5 + shape.length;
       const size = encoded.byteLengths[i] ?? 0;
+      if (size > mostBytes) {
+        const name = this.#outputs[i]?.name ?? '';
+        throw new Error(
+          `model '${this.#model}', output '${name}': expected at most ${mostBytes} bytes, but got ${size}`,
+        );
+      }
       if (size < largeBytes) bytes += (size + 7) & ~7;
       else isLarge = true;
     }

@@ -17,6 +17,9 @@ import { largeBytes, ResultWords, type ResultOutput, type Together } from './res
 import { iterates, iteratorOf, type OpenedStream } from './iterators.js';
 import { tensorsOf } from './version-spec.js';
 
+/** Batches with more bytes of outputs are given to the engine in pieces, request by request. */
+const mostTogether = 64 << 20;
+
 const shiftOf: Readonly<Record<string, number>> = {
   Int8Array: 1,
   Uint8Array: 1,
@@ -155,6 +158,7 @@ export class ResultWriter {
       if (shape === undefined) continue;
       const rowBytes = (encoded.byteLengths[index] ?? 0) / rows;
       if (this.#outputs[index]?.isBytes === true || rowBytes * rows >= largeBytes) return undefined;
+      if (offset + rowBytes * all > mostTogether) return undefined;
       outputs.push({ index, tail: shape.slice(1), rowBytes, offset });
       offset += (rowBytes * all + 7) & ~7;
       words += 4 + shape.length;

@@ -3,9 +3,12 @@ import { test } from 'node:test';
 import {
   allMetrics,
   canCount,
+  countedEnsembles,
   countedLoads,
   countedModels,
+  countedStep,
   countRequests,
+  overCopied,
   overLimits,
 } from '../../bench/request-cost.js';
 import { createServer } from '../../src/index.js';
@@ -24,6 +27,11 @@ for (const inline of ['auto', 'off'] as const) {
       assert.deepEqual(overLimits(cost), [], `${model}, ${outstanding} outstanding`);
       // Every batch locks its model, so fewer locks mean that nothing was counted.
       assert.ok(cost.counts.locks >= cost.batches, `${model}: ${JSON.stringify(cost)}`);
+    }
+    for (const [model, outstanding] of countedEnsembles) {
+      const cost = await countRequests(server, model, outstanding, 20, 20);
+      const alone = await countRequests(server, countedStep, outstanding, 20, 20);
+      assert.deepEqual(overCopied(cost, alone), [], `${model}, ${outstanding} outstanding`);
     }
   });
 }

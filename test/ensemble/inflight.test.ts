@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { ensemble, serve, type StepText } from '../support/harness.js';
+import type { Results } from '../../src/javascript/index.js';
+import { ensemble, rejection, serve, until, type StepText } from '../support/harness.js';
 import type { RepositoryModel } from '../support/repository.js';
 import { asking, generating, streamingModule } from '../javascript/decoupled.js';
 import { readAll, upTo } from '../streams/harness.js';
@@ -97,4 +98,37 @@ void suite('max_inflight_requests with a decoupled step', () => {
       await idle.return?.();
     }
   });
+});
+
+void test('close() ends requests that wait for a step whose model never answers', async (t) => {
+  let began = 0;
+  const config = {
+    max_batch_size: 0,
+    input: [{ name: 'count', data_type: 'TYPE_INT32', dims: [1] }],
+    output: [{ name: 'y', data_type: 'TYPE_INT32', dims: [1] }],
+  } as const;
+  const execute = (): Promise<Results> => {
+    began++;
+    return new Promise<Results>(() => undefined);
+  };
+  const server = await serve(
+    t,
+    {
+      e: ensemble([step('never', 'count', 'y')], {
+        maxBatchSize: 0,
+        inputs: [{ name: 'count', ...one }],
+        outputs: [{ name: 'y', ...one }],
+        maxInflight: 1,
+      }),
+    },
+    { models: { never: { config, execute } } },
+  );
+  const asked = [0, 1, 2].map((count) => rejection(server.infer('e', { count: [count] })));
+  await until(() => began === 1);
+  await server.close({ timeoutMs: 50 });
+  const [first, ...others] = await Promise.all(asked);
+  assert.equal(first?.code, 'CANCELLED');
+  // Their turn came when the step's model took no more requests.
+  for (const { code } of others) assert.ok(code === 'CANCELLED' || code === 'UNAVAILABLE', code);
+  assert.equal(began, 1);
 });

@@ -109,3 +109,25 @@ test('close does not wait for an execute of the program that never ends', async 
   await server.close({ timeoutMs: 100 });
   await asked;
 });
+
+test('an output of more than 2 GiB fails its request by name, and the model goes on', async () => {
+  const bytes: ModelConfigInput = {
+    ...io,
+    output: [{ name: 'y', data_type: 'TYPE_UINT8', dims: [-1] }],
+  };
+  const server = await createServer({
+    models: {
+      m: {
+        config: bytes,
+        execute: (requests) =>
+          requests.map(({ inputs }) => ({ y: new Uint8Array(inputs['x']?.data[0] === 1 ? 2 ** 31 : 3) })),
+      },
+    },
+  });
+  await assert.rejects(server.infer('m', { x: [1] }), {
+    code: 'INTERNAL',
+    message: /output 'y'.* 2147483648/,
+  });
+  assert.deepEqual((await server.infer('m', { x: [2] })).outputs['y']?.shape, [3]);
+  await server.close();
+});

@@ -20,6 +20,8 @@ export interface TensorText {
   readonly name: string;
   readonly datatype?: Datatype;
   readonly dims?: readonly number[];
+  /** Of an input: whether it may be left out. */
+  readonly optional?: boolean;
 }
 
 /** Options of {@link configText}. */
@@ -44,8 +46,8 @@ export function configText(options: ConfigOptions = {}): string {
   const { backend = 'onnxruntime', maxBatchSize = 64, batching = '', instances = 1, more = '' } = options;
   const tensors = (section: string, list: readonly TensorText[]): string[] =>
     list.map(
-      ({ name, datatype = 'FP32', dims = [16] }) =>
-        `${section} [ { name: ${JSON.stringify(name)} data_type: TYPE_${datatype === 'BYTES' ? 'STRING' : datatype} dims: [ ${dims.join(', ')} ] } ]`,
+      ({ name, datatype = 'FP32', dims = [16], optional = false }) =>
+        `${section} [ { name: ${JSON.stringify(name)} data_type: TYPE_${datatype === 'BYTES' ? 'STRING' : datatype} dims: [ ${dims.join(', ')} ]${optional ? ' optional: true' : ''} } ]`,
     );
   return [
     `backend: "${backend}"`,

@@ -20,6 +20,14 @@ uint32_t Flight::Alive() const {
   return alive;
 }
 
+bool Flight::ReadsAlone(const EnsembleStep& step, uint32_t tensor) const {
+  const Tensor& one = tensors_[tensor];
+  // What a step that has ended has noted is seen when it counts no more.
+  if (one.unread.load(std::memory_order_acquire) != 1) return false;
+  if (one.shared.load(std::memory_order_relaxed)) return false;
+  return std::ranges::count(step.inputs, tensor, &EnsembleStep::Mapping::tensor) == 1;
+}
+
 Status Flight::Fill(const FlightStep& step, uint32_t position, uint64_t now_ns,
                     StepHeader* header) const {
   const EnsembleStep& plan = ensemble_->plan().steps[step.number];
@@ -54,10 +62,15 @@ Status Flight::Fill(const FlightStep& step, uint32_t position, uint64_t now_ns,
     Status status = ToModelShape(plan.model, io, input.index, &input.shape);
     if (!status.ok()) return status;
     // What the requests have together begins with the first one's part.
-    const size_t before = tensors_[plan.inputs[i].tensor].apart ? 0 : position;
+    const Tensor& tensor = tensors_[plan.inputs[i].tensor];
+    const size_t before = tensor.apart ? 0 : position;
+    // JavaScript may write to memory that comes with its owner (instance_batch.cc). So it goes only
+    // to whoever reads it last and alone; others get a copy.
+    const bool alone = count_ == 1 && ReadsAlone(plan, plan.inputs[i].tensor);
     for (const Buffer& chunk : part.chunks) {
       char* const data = static_cast<char*>(chunk.data) + before * chunk.size;
-      input.first_chunks.push_back({data, chunk.size, chunk.kind, chunk.device, {}});
+      input.first_chunks.push_back(
+          {data, chunk.size, chunk.kind, chunk.device, alone ? chunk.owner : BlockRef()});
     }
     if (first && io.max_batch_size > 0 && !input.shape.empty() && input.shape[0] > 0) {
       header->batch_size = static_cast<uint32_t>(std::min<int64_t>(input.shape[0], UINT32_MAX));

@@ -148,6 +148,7 @@ class Flight {
     std::atomic<uint32_t> unproduced{0};  // steps that may still produce it
     std::atomic<uint32_t> producer{kNone};  // the step that has produced it
     std::atomic<bool> touched{false};       // some of `parts` were written
+    std::atomic<bool> shared{false};        // its memory is also another tensor's
     bool apart = false;
     Part all;
     std::vector<Part> parts;  // by request, if they are apart
@@ -194,6 +195,8 @@ class Flight {
   // Fills a header with the inputs of a step: of all requests, or of one.
   // Not ok: one of them does not fit.
   Status Fill(const FlightStep& step, uint32_t position, uint64_t now_ns, StepHeader* header) const;
+  // Whether nobody but `step` is still to read a tensor, which is one input of it.
+  bool ReadsAlone(const EnsembleStep& step, uint32_t tensor) const;
   void Choose(const RequestHeader& header);
   // Notes a step that ended, and what is ready now.
   void End(FlightStep* step);
@@ -214,9 +217,12 @@ class Flight {
            none == step;
   }
   // Makes an output a tensor. Not ok: it does not have the shape that its configuration says.
-  Status Put(const FlightStep& from, const OutputTensor& output, Buffer buffer, Part* part) const;
+  Status Put(const FlightStep& from, const OutputTensor& output, Buffer buffer, Tensor* tensor,
+             Part* part) const;
   // Where an output's bytes are kept. Not ok: there is no memory.
   StatusOr<Buffer> Keep(const FlightStep& step, const OutputTensor& output, size_t size);
+  // Whether memory of an output is that of an input of the step. Notes that they share it.
+  bool SharesInput(const FlightStep& step, const Buffer& buffer);
   void AnswerEach();
   bool AnswerAlike();
   BatchTimings TimingsOf(uint32_t position) const;

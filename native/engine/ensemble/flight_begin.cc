@@ -20,6 +20,7 @@ Flight::Flight(Ensemble* ensemble, uint32_t index) : ensemble_(ensemble), index_
 
 void Flight::Tensor::Clear() {
   all.Clear();
+  shared.store(false, std::memory_order_relaxed);
   if (touched.exchange(false, std::memory_order_relaxed)) {
     for (Part& part : parts) part.Clear();
   }
@@ -125,13 +126,9 @@ void Flight::Begin(std::span<Request* const> requests,
     part.datatype = input.datatype;
     part.shape = input.shape;
     for (const Buffer& chunk : input.first_chunks) {
-      // Without its owner: the caller's request keeps it.
       part.chunks.push_back(
-          {static_cast<char*>(chunk.data) + requests.front()->position * chunk.size,
-           chunk.size,
-           chunk.kind,
-           chunk.device,
-           {}});
+          {static_cast<char*>(chunk.data) + requests.front()->position * chunk.size, chunk.size,
+           chunk.kind, chunk.device, chunk.owner});
     }
   }
   bindings_ = std::move(bindings);

@@ -113,6 +113,8 @@ void Flight::BeginChild(FlightStep* from, const Response& response, uint64_t num
     // The step keeps them until its children have landed.
     for (const uint32_t tensor : ensemble_->graph().carried[region_]) {
       tensors_[tensor].all = parent->tensors_[tensor].all;
+      tensors_[tensor].shared.store(true, std::memory_order_relaxed);
+      parent->tensors_[tensor].shared.store(true, std::memory_order_relaxed);
     }
     TakeOutput(from, response);
   } catch (const std::bad_alloc&) {
@@ -129,8 +131,8 @@ void Flight::TakeOutput(FlightStep* from, const Response& response) {
     if (mapping < 0) continue;
     auto kept = from->flight->Keep(*from, output, output.size);
     Status status = kept.status();
-    Part& part = tensors_[plan.outputs[static_cast<size_t>(mapping)].tensor].all;
-    if (status.ok()) status = Put(*from, output, kept.take(), &part);
+    Tensor& tensor = tensors_[plan.outputs[static_cast<size_t>(mapping)].tensor];
+    if (status.ok()) status = Put(*from, output, kept.take(), &tensor, &tensor.all);
     if (!status.ok()) return FailOne(0, status, false, true);
   }
 }

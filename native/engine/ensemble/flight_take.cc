@@ -35,8 +35,20 @@ StatusOr<Buffer> Flight::Keep(const FlightStep& step, const OutputTensor& output
   return Buffer{block->data(), size, MemoryKind::kHost, 0, block};
 }
 
+bool Flight::SharesInput(const FlightStep& step, const Buffer& buffer) {
+  bool shares = !buffer.owner;  // then it is the caller's
+  for (const uint32_t input : ensemble_->graph().inputs[step.number]) {
+    for (const Buffer& chunk : tensors_[input].all.chunks) {
+      if (!buffer.owner || chunk.owner.get() != buffer.owner.get()) continue;
+      tensors_[input].shared.store(true, std::memory_order_relaxed);
+      shares = true;
+    }
+  }
+  return shares;
+}
+
 Status Flight::Put(const FlightStep& from, const OutputTensor& output, Buffer buffer,
-                   Part* part) const {
+                   Tensor* tensor, Part* part) const {
   part->Clear();
   part->datatype = output.datatype;
   if (output.batch >= 0) part->shape.push_back(output.batch);
@@ -45,6 +57,10 @@ Status Flight::Put(const FlightStep& from, const OutputTensor& output, Buffer bu
   const std::string& model = ensemble_->plan().steps[from.number].model;
   if (Status status = ToCallerShape(model, io, output.index, &part->shape); !status.ok()) {
     return status;
+  }
+  // Those of several requests are read in place by nobody who may write.
+  if (count_ == 1 && from.flight->SharesInput(from, buffer)) {
+    tensor->shared.store(true, std::memory_order_relaxed);
   }
   part->chunks.push_back(std::move(buffer));
   part->present = true;
@@ -97,7 +113,7 @@ void Flight::Take(FlightStep* step, const Response& response) {
       Part& part = count_ > 1 ? tensor.parts[position] : tensor.all;
       auto kept = Keep(*step, output, output.size);
       Status status = kept.status();
-      if (status.ok()) status = Put(*step, output, kept.take(), &part);
+      if (status.ok()) status = Put(*step, output, kept.take(), &tensor, &part);
       if (!status.ok()) return FailOne(position, status, false, true);
     }
   } catch (const std::bad_alloc&) {
@@ -132,7 +148,7 @@ void Flight::TakeAlike(FlightStep* step, const AlikeResponses& alike, size_t fir
       if (status.ok()) {
         Buffer buffer = kept.take();
         buffer.size = output.size;
-        status = Put(*step, output, std::move(buffer), &tensor.all);
+        status = Put(*step, output, std::move(buffer), &tensor, &tensor.all);
       }
       if (!status.ok()) {
         for (uint32_t i = 0; i < count_; i++) FailOne(i, status, false, true);
@@ -162,6 +178,8 @@ void Flight::End(FlightStep* step) {
     const Status failure = std::exchange(step->failure, Status());
     if (!failure.ok()) FailOne(0, failure, step->limited, true);
   }
+  // What is abandoned may still be read.
+  if (!abandoned_.load(std::memory_order_relaxed)) step->header.ReleaseChunks();
   for (const uint32_t input : ensemble_->graph().inputs[step->number]) {
     Tensor& tensor = tensors_[input];
     if (tensor.unread.fetch_sub(1, std::memory_order_acq_rel) == 1) tensor.Clear();

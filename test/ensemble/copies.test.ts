@@ -1,0 +1,117 @@
+/** What is copied between the steps of an ensemble: nothing, but where a model could change what others read. */
+
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import type { InferenceServer } from '../../src/index.js';
+import { canCount } from '../../bench/request-cost.js';
+import { addon } from '../../src/addon/load.js';
+import { script } from '../javascript/harness.js';
+import '../support/fault-addon.js';
+import { chain, ensemble, identity, onnx, serve, type StepText } from '../support/harness.js';
+import { addModel } from '../support/models.js';
+
+const width = 64 << 10;
+const bytes = 4 * width;
+const wide = {
+  inputs: [{ name: 'x', dims: [width] }],
+  outputs: [{ name: 'y', dims: [width] }],
+} as const;
+const toOne = {
+  inputs: [{ name: 'x', dims: [width] }],
+  outputs: [{ name: 'y', dims: [1] }],
+} as const;
+
+/** y = x + 1, of 256 KiB. */
+const add = onnx(addModel({ width }), wide);
+const sum = 'x.data.reduce((all, value) => all + value, 0)';
+/** The sum of its input. */
+const total = script(
+  `export default { execute: (requests) => requests.map(({ inputs: { x } }) => ({ y: [[${sum}]] })) };`,
+  toOne,
+);
+/** The same, which it then overwrites. */
+const overwriting = script(
+  `export default { execute: (requests) => requests.map(({ inputs: { x } }) => {
+    const y = [[${sum}]];
+    x.data.fill(0);
+    return { y };
+  }) };`,
+  toOne,
+);
+/** The sum of x. It runs when `after` is there, too. */
+const totalAfter = script(
+  `export default { execute: (requests) => requests.map(({ inputs: { x } }) => ({ y: [[${sum}]] })) };`,
+  { inputs: [...toOne.inputs, { name: 'after', dims: [1] }], outputs: toOne.outputs },
+);
+
+/** Bytes that the engine copies for a request, of so many at once. */
+async function copiedBy(server: InferenceServer, model: string, outstanding: number): Promise<number> {
+  const rounds = 8;
+  const ask = async (): Promise<void> => {
+    const x = new Float32Array(width).fill(1);
+    await Promise.all(Array.from({ length: outstanding }, () => server.infer(model, { x })));
+  };
+  await ask();
+  const before = addon().counts?.().copied ?? 0;
+  for (let i = 0; i < rounds; i++) await ask();
+  return ((addon().counts?.().copied ?? 0) - before) / (rounds * outstanding);
+}
+
+void suite(
+  'between the steps of an ensemble',
+  { skip: canCount() ? false : 'the addon does not count' },
+  () => {
+    for (const outstanding of [1, 4]) {
+      test(`nothing is copied, with ${outstanding} requests at once`, async (t) => {
+        const server = await serve(t, { a: add, b: add, c: add, e: ensemble(chain(['a', 'b', 'c']), wide) });
+        const alone = await copiedBy(server, 'a', outstanding);
+        const three = await copiedBy(server, 'e', outstanding);
+        assert.ok(three < alone + bytes / 16, `${three} bytes, of one step ${alone}`);
+      });
+    }
+
+    test('a model in JavaScript that reads a tensor alone gets the memory that it is in', async (t) => {
+      const server = await serve(t, { a: add, total, e: ensemble(chain(['a', 'total']), toOne) });
+      const alone = await copiedBy(server, 'a', 1);
+      assert.ok((await copiedBy(server, 'e', 1)) < alone + bytes / 16);
+    });
+  },
+);
+
+void suite('a model in JavaScript that writes to its input', () => {
+  const steps = (from: string, before: StepText): StepText[] => [
+    before,
+    { model: 'overwriting', from: { x: 't' }, to: { y: 'first' } },
+    { model: 'after', from: { x: from, after: 'first' }, to: { y: 'second' } },
+  ];
+  const outputs = [
+    { name: 'first', dims: [1] },
+    { name: 'second', dims: [1] },
+  ] as const;
+  for (const [what, before, from, expected] of [
+    ['of a step', { model: 'a', from: { x: 'x' }, to: { y: 't' } }, 't', 2 * width],
+    [
+      'of the caller, which a step gave back',
+      { model: 'same', from: { x: 'x' }, to: { y: 't' } },
+      'x',
+      width,
+    ],
+  ] as const) {
+    test(`harms no other reader of the tensor ${what}`, async (t) => {
+      const graph = ensemble(steps(from, before), { inputs: wide.inputs, outputs });
+      const server = await serve(t, {
+        a: add,
+        same: identity(wide),
+        overwriting,
+        after: totalAfter,
+        e: graph,
+      });
+      const x = new Float32Array(width).fill(1);
+      for (let i = 0; i < 3; i++) {
+        const result = await server.infer('e', { x });
+        assert.equal(result.outputs['first']?.data[0], expected);
+        assert.equal(result.outputs['second']?.data[0], expected);
+      }
+    });
+  }
+});

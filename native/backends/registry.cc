@@ -6,6 +6,7 @@
 #include "identity/identity.h"
 #include "javascript/javascript.h"
 #include "onnxruntime/onnxruntime.h"
+#include "python/python.h"
 #if defined(TRITONTS_FAULTS)
 #include "../test/fault_backend.h"
 #include "../test/stream_backend.h"
@@ -23,6 +24,7 @@ const std::vector<Entry>& Entries() {
       {"onnxruntime", OnnxRuntimeBackend()},
       {"identity", new IdentityBackend()},
       {"javascript", &JavaScriptBackend::Get()},
+      {"python", new PythonBackend()},
 #if defined(TRITONTS_FAULTS)
       {"fault", new FaultBackend()},
       {"stream", new StreamBackend()},

@@ -18,6 +18,7 @@
 #include "guard.h"
 #include "instance_wrap.h"
 #include "port_wrap.h"
+#include "python_wrap.h"
 #include "server_wrap.h"
 
 namespace tritonts {
@@ -37,6 +38,8 @@ void CleanUp(AddonData* data) {
   data->ports.clear();
   for (InstanceWrap* instance : data->instances) instance->Detach();
   data->instances.clear();
+  for (PythonWrap* python : data->pythons) python->End();
+  data->pythons.clear();
   for (const auto& server : data->owned) {
     Insist([&] { server->Close(0, [](std::vector<std::string>) {}); });
   }
@@ -89,7 +92,8 @@ Napi::Value Memory(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), static_cast<double>(platform::AvailableMemory()));
 }
 
-// Reserves inboxes for the instances of a JavaScript model: model, names, batches at once.
+// Reserves inboxes for the instances of a model: model, names, batches at once, and what runs them:
+// "thread" or "process".
 Napi::Value ReserveInstances(const Napi::CallbackInfo& info) {
   std::vector<std::string> names;
   if (info[1].IsArray()) {
@@ -97,8 +101,9 @@ Napi::Value ReserveInstances(const Napi::CallbackInfo& info) {
     for (uint32_t i = 0; i < array.Length(); i++) names.push_back(StringOf(array.Get(i)));
   }
   const auto concurrency = static_cast<uint32_t>(std::clamp<int64_t>(NumberOf(info[2]), 1, 1024));
-  return Napi::Number::New(info.Env(),
-                           JavaScriptBackend::Get().Reserve(StringOf(info[0]), names, concurrency));
+  return Napi::Number::New(
+      info.Env(),
+      JavaScriptBackend::Get().Reserve(StringOf(info[0]), names, concurrency, StringOf(info[3])));
 }
 
 // Attaches this environment to an instance: number, index, wake, whether it holds the loop, cores.
@@ -176,7 +181,9 @@ std::unique_ptr<AddonData> MakeData(Napi::Env env) {
   const Napi::Function server = ServerWrap::Define(env);
   const Napi::Function bytes = BytesWrap::Define(env);
   const Napi::Function instance = InstanceWrap::Define(env);
-  if (port.IsEmpty() || server.IsEmpty() || bytes.IsEmpty() || instance.IsEmpty()) {
+  const Napi::Function python = PythonWrap::Define(env);
+  if (port.IsEmpty() || server.IsEmpty() || bytes.IsEmpty() || instance.IsEmpty() ||
+      python.IsEmpty()) {
     ThrowFault(env, "the environment cannot have the addon's classes");
     return nullptr;
   }
@@ -184,6 +191,7 @@ std::unique_ptr<AddonData> MakeData(Napi::Env env) {
   data->server_class = Napi::Persistent(server);
   data->bytes_class = Napi::Persistent(bytes);
   data->instance_class = Napi::Persistent(instance);
+  data->python_class = Napi::Persistent(python);
   // Last, because nothing may throw once the environment has it.
   data->poster = Poster::Create(env);
   if (!data->poster) {
@@ -207,6 +215,7 @@ void DefineExports(Napi::Env env, Napi::Object exports) {
   Export<AttachInstance>(env, exports, "attachInstance");
   Export<SettleInstances>(env, exports, "settleInstances");
   Export<ReleaseInstances>(env, exports, "releaseInstances");
+  Export<PythonWrap::Create>(env, exports, "createPython");
   Export<Cores>(env, exports, "cores");
   Export<Memory>(env, exports, "memory");
   Export<LatencyBoundsNs>(env, exports, "latencyBoundsNs");

@@ -13,18 +13,21 @@ namespace tritonts {
 
 class InstanceWrap;
 class PortWrap;
+class PythonWrap;
 
 struct AddonData {
   Napi::FunctionReference port_class;
   Napi::FunctionReference server_class;
   Napi::FunctionReference bytes_class;
   Napi::FunctionReference instance_class;
+  Napi::FunctionReference python_class;
   Napi::FunctionReference no_memory;  // makes the error for want of memory
   std::shared_ptr<Poster> poster;
   // Bytes of outputs that JavaScript has in place; the JS thread's alone, shared with finalizers.
   std::shared_ptr<size_t> shared_bytes = std::make_shared<size_t>(0);
   std::unordered_set<PortWrap*> ports;          // alive and not detached
   std::unordered_set<InstanceWrap*> instances;  // likewise
+  std::unordered_set<PythonWrap*> pythons;      // likewise
   std::vector<std::shared_ptr<Server>> owned;   // created here and not closed
 };
 

@@ -6,13 +6,28 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { target as targetOf } from '../../dist/src/addon/platform.js';
 import { floors } from '../glibc-floor.mjs';
 import { addresses, manifest, root, staging } from './paths.mjs';
 
 /** The newest glibc whose symbols a published binary may need: that of onnxruntime-node. */
 const newestGlibc = '2.28';
+
+/** What processes of Python models open, on Linux alone. */
+const stubLibrary = 'tritonts_python.so';
+
+/** Takes the symbols away, and checks which systems a binary runs on. */
+function strip(file) {
+  execFileSync('strip', ['--strip-unneeded', file]);
+  const { GLIBC, GLIBCXX } = floors(file);
+  if (GLIBC?.version.localeCompare(newestGlibc, 'en', { numeric: true }) > 0)
+    throw new Error(
+      `${file} needs glibc ${GLIBC.version} (${GLIBC.because}), and ${newestGlibc} is the limit`,
+    );
+  if (GLIBCXX)
+    throw new Error(`${file} needs the libstdc++ of this system: install the static one, and build it anew`);
+}
 
 /** Copies the built addon to a folder without its symbols, and writes its manifest beside it. */
 export function writeBinary(folder) {
@@ -22,16 +37,9 @@ export function writeBinary(folder) {
   const file = join(folder, 'tritonts.node');
   copyFileSync(built, file);
   if (process.platform === 'linux') {
-    execFileSync('strip', ['--strip-unneeded', file]);
-    const { GLIBC, GLIBCXX } = floors(file);
-    if (GLIBC?.version.localeCompare(newestGlibc, 'en', { numeric: true }) > 0)
-      throw new Error(
-        `the addon needs glibc ${GLIBC.version} (${GLIBC.because}), and ${newestGlibc} is the limit`,
-      );
-    if (GLIBCXX)
-      throw new Error(
-        'the addon needs the libstdc++ of this system: install the static one, and build it anew',
-      );
+    const stub = join(folder, stubLibrary);
+    copyFileSync(join(dirname(built), stubLibrary), stub);
+    for (const one of [file, stub]) strip(one);
   }
   const bytes = readFileSync(file);
   const sha256 = createHash('sha256').update(bytes).digest('hex');
@@ -58,7 +66,7 @@ export function writeBinaryPackage() {
     ...(libc ? { libc } : {}),
     // Yarn keeps packages in archives, but this one must be unpacked.
     preferUnplugged: true,
-    files: ['tritonts.node', 'tritonts.node.json'],
+    files: ['tritonts.node', 'tritonts.node.json', ...(process.platform === 'linux' ? [stubLibrary] : [])],
   };
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(own, null, 2)}\n`);
   copyFileSync(join(root, 'LICENSE'), join(folder, 'LICENSE'));

@@ -11,6 +11,7 @@ import { target } from './platform.js';
 
 const require = createRequire(import.meta.url);
 let loaded: NativeAddon | undefined;
+let loadedFile = '';
 
 /**
  * The addon of this environment. It is loaded at first use, with an exit listener that lets running batches
@@ -36,6 +37,7 @@ export function addon(): NativeAddon {
       continue;
     }
     loaded = outcome.addon;
+    loadedFile = outcome.file;
     loaded.onNoMemory(noMemoryError);
     // When a worker exits, the process goes on. The cleanup hook of the worker's environment closes its
     // servers.
@@ -45,14 +47,27 @@ export function addon(): NativeAddon {
   throw loadFailure(wanted, attempts);
 }
 
-function tryPlace({ name, resolve: find }: Place): { readonly addon: NativeAddon } | Attempt {
+/**
+ * The file of the addon.
+ *
+ * @throws {@link TritonError} As {@link addon}.
+ */
+export function addonFile(): string {
+  addon();
+  return loadedFile;
+}
+
+function tryPlace({
+  name,
+  resolve: find,
+}: Place): { readonly addon: NativeAddon; readonly file: string } | Attempt {
   let file: string | undefined;
   try {
     file = find();
     const fault = faultOf(file);
     if (fault !== undefined) return { name, file, kind: 'damaged', reason: fault, cause: new Error(fault) };
     // This is the one place where the addon gets its type.
-    return { addon: require(file) as NativeAddon };
+    return { addon: require(file) as NativeAddon, file };
   } catch (cause) {
     const code = errorCode(cause);
     if (code === 'MODULE_NOT_FOUND' || code === 'ENOENT')

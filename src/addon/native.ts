@@ -559,6 +559,40 @@ export interface NativeCounts {
   readonly copied: number;
 }
 
+/** How an instance of a Python model shares memory with its process; `native/backends/python/channel.h`. */
+export interface NativePythonOptions {
+  /** What lists of the system call the memory. */
+  readonly memoryName: string;
+  readonly queueSize: number;
+  /** Of what each side writes: at first, and in which steps it grows. */
+  readonly initialBytes: number;
+  readonly growthBytes: number;
+  /** On how many cores of the process threads may spin. */
+  readonly cores: number;
+  /** Whether the memory is a file although the system has memory without one. */
+  readonly inFile: boolean;
+}
+
+/** The channel of an instance of a Python model; see `native/binding/python_wrap.h`. */
+export interface NativePython {
+  /** Of the memory, for the process; -1: it was closed. */
+  descriptor(): number;
+  closeDescriptor(): void;
+  /**
+   * Begins.
+   *
+   * @param onBroken - Called once when the process has sent what cannot be.
+   * @returns False: the instance is closed, or there is no thread for it.
+   */
+  start(onBroken: (reason: string) => void): boolean;
+  /** The process takes batches. */
+  up(): void;
+  /** Asks the process to finalize and to end. */
+  askToEnd(): void;
+  /** The process is gone: what it has not answered fails. */
+  stop(): void;
+}
+
 /** The exports of the addon. Each environment has its own. */
 export interface NativeAddon {
   /**
@@ -576,10 +610,17 @@ export interface NativeAddon {
   /** Copies bytes, which must not be shared with other threads; undefined while the environment ends. */
   keepBytes(bytes: Uint8Array): NativeBytes | undefined;
   /**
-   * Reserves places for the instances of a JavaScript model's version, by name. Returns their number, which
-   * the backend's setting `inboxes` names.
+   * Reserves places for the instances of a version of a model in JavaScript or Python, by name. Returns their number,
+   * which the backend's setting `inboxes` names.
+   *
+   * @param runner - What an instance is run by, for messages.
    */
-  reserveInstances(model: string, names: readonly string[], concurrency: number): number;
+  reserveInstances(
+    model: string,
+    names: readonly string[],
+    concurrency: number,
+    runner: 'thread' | 'process',
+  ): number;
   /**
    * Attaches this environment to an instance; undefined if another one has it or it is closed.
    *
@@ -602,6 +643,19 @@ export interface NativeAddon {
   settleInstances(number: number, terminate: boolean): void;
   /** Closes instances, and forgets their number. */
   releaseInstances(number: number): void;
+  /**
+   * Makes the channel of an instance of a Python model.
+   *
+   * @param number - That of {@link reserveInstances}.
+   * @param server - Id of the server that its calls go to.
+   * @returns Undefined: the instance is gone. A text: why there is none.
+   */
+  createPython(
+    number: number,
+    index: number,
+    server: number,
+    options: NativePythonOptions,
+  ): NativePython | string | undefined;
   /** The number of cores that this process may use: the smaller of affinity and cgroup quota. */
   cores(): number;
   /** Bytes of memory this process may use. */

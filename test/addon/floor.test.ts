@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { basename } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { elfHeaders } from '../../src/addon/elf.js';
@@ -24,21 +25,27 @@ const staticLibrary =
     ? 'there is no static libstdc++ on this system'
     : skip;
 
-test('the addon asks for no symbol of a glibc after 2.28', { skip: staticLibrary }, () => {
-  const versions = neededVersions(readFileSync(file));
+for (const one of [file, file.replace('tritonts.node', 'tritonts_python.so')]) {
+  test(
+    `${basename(one)} asks for no symbol of a glibc after 2.28, and no libstdc++`,
+    { skip: staticLibrary },
+    () => {
+      oldEnough(one);
+    },
+  );
+}
+
+function oldEnough(one: string): void {
+  const versions = neededVersions(readFileSync(one));
   const glibc = versions.filter((version) => version.startsWith('GLIBC_'));
   assert.ok(glibc.length > 0, versions.join(' '));
   const newer = glibc.filter((version) => Number(version.split('.')[1]) > 28);
   assert.deepEqual(newer, []);
-});
-
-test('the addon asks for no libstdc++', { skip: staticLibrary }, () => {
-  const versions = neededVersions(readFileSync(file));
   assert.deepEqual(
     versions.filter((version) => /^(GLIBCXX|CXXABI)_/.test(version)),
     [],
   );
-});
+}
 
 test('the versions that are read are those of readelf', { skip }, (t) => {
   let text: string;

@@ -9,13 +9,13 @@
 namespace tritonts {
 
 Inbox::Inbox(std::string model, std::string name, uint32_t concurrency,
-             std::shared_ptr<CallPlaces> places)
+             std::shared_ptr<CallPlaces> places, const std::string& runner)
     : model_(std::move(model)),
       name_(std::move(name)),
       terminated_status_(
           Status::Cancelled("model '" + model_ + "': instance '" + name_ + "' was asked to end")),
-      died_status_(Status::Unavailable("model '" + model_ + "': the thread of instance '" + name_ +
-                                       "' ended while it ran this request")),
+      died_status_(Status::Unavailable("model '" + model_ + "': the " + runner + " of instance '" +
+                                       name_ + "' ended while it ran this request")),
       unanswered_status_(Status::Internal("model '" + model_ + "': instance '" + name_ +
                                           "' gave no result for this request")),
       concurrency_(concurrency),
@@ -194,6 +194,14 @@ Run* Inbox::Enter(uint32_t slot) {
 void Inbox::NoteServed(uint32_t slot, std::vector<ServedCall> served) {
   const Lock lock(mutex_);
   slots_[slot].served = std::move(served);
+}
+
+void Inbox::Untake(uint32_t slot) {
+  const Lock lock(mutex_);
+  if (slot >= slots_.size() || slots_[slot].phase != Phase::kTaken || slots_[slot].parted) return;
+  slots_[slot].phase = Phase::kWaiting;
+  // There is room for all that may be busy.
+  waiting_.push_back(slot);
 }
 
 uint32_t Inbox::NameCaller(uint32_t slot, uint32_t position) {

@@ -41,9 +41,9 @@ namespace tritonts {
 class Inbox : public std::enable_shared_from_this<Inbox> {
  public:
   // At most `concurrency` batches are under way at once, in the version's places for batches.
-  // Throws std::bad_alloc.
+  // `runner` is what the environment is called in messages. Throws std::bad_alloc.
   Inbox(std::string model, std::string name, uint32_t concurrency,
-        std::shared_ptr<CallPlaces> places);
+        std::shared_ptr<CallPlaces> places, const std::string& runner = "thread");
   Inbox(const Inbox&) = delete;
   Inbox& operator=(const Inbox&) = delete;
   ~Inbox();
@@ -76,6 +76,9 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
   Run* Enter(uint32_t slot);
   // Inside of a batch: notes which of its requests are calls.
   void NoteServed(uint32_t slot, std::vector<ServedCall> served);
+  // The model has not seen a batch that was taken: with Detach it is queued again, as one that
+  // waits.
+  void Untake(uint32_t slot);
   // A number for calls that a request of a batch makes (~0u: any of them). 0: the batch has ended.
   // Throws std::bad_alloc.
   uint32_t NameCaller(uint32_t slot, uint32_t position);

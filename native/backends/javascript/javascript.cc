@@ -65,12 +65,13 @@ StatusOr<std::unique_ptr<Model>> JavaScriptBackend::Load(const ModelSpec& spec) 
 }
 
 uint32_t JavaScriptBackend::Reserve(const std::string& model, const std::vector<std::string>& names,
-                                    uint32_t concurrency) {
+                                    uint32_t concurrency, const std::string& runner) {
   Inboxes inboxes;
   inboxes.places = std::make_shared<CallPlaces>(model);
   inboxes.list.reserve(names.size());
   for (const std::string& name : names) {
-    inboxes.list.push_back(std::make_shared<Inbox>(model, name, concurrency, inboxes.places));
+    inboxes.list.push_back(
+        std::make_shared<Inbox>(model, name, concurrency, inboxes.places, runner));
   }
   auto shared = std::make_shared<const Inboxes>(std::move(inboxes));
   const std::lock_guard lock(mutex_);

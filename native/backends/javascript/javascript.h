@@ -33,8 +33,9 @@ class JavaScriptBackend final : public Backend {
   bool may_run_on_js_thread() const override { return false; }
 
   // Makes an inbox for each instance's name. Throws std::bad_alloc.
+  // `runner` as Inbox has it.
   uint32_t Reserve(const std::string& model, const std::vector<std::string>& names,
-                   uint32_t concurrency);
+                   uint32_t concurrency, const std::string& runner = "thread");
   // The inboxes of a number; null: there are none.
   std::shared_ptr<const Inboxes> Find(uint32_t number);
   // Forgets a number. Whoever has its inboxes keeps them.

@@ -1,0 +1,199 @@
+// How the words of an answer become responses (protocol.h). They come from another process: every
+// number is checked.
+#include <cstring>
+#include <span>
+#include <string>
+
+#include "backends/python/channel.h"
+
+namespace tritonts::python {
+
+namespace {
+
+constexpr size_t kMostText = 16 << 10;
+
+enum class Item : int64_t { kResponse = 1, kError = 2, kEnd = 3, kTogether = 4 };
+
+}  // namespace
+
+// Reads the words of one answer.
+struct Channel::Answers {
+  Channel* channel;
+  Run* run;
+  Batch batch;
+  bool together;  // every request has one response, which is ok and final
+  const int64_t* at;
+  const int64_t* end;
+  // For texts of wrong datatypes and bytes.
+  Status status = Status::Ok();
+
+  bool Has(int64_t words) const { return words <= end - at; }
+
+  // The place of data of an answer: in the heap up, or in what the batch was given.
+  const char* Data(int64_t place, int64_t size) const {
+    if (place < 0 || size < 0) return nullptr;
+    const auto offset = static_cast<uint64_t>(place);
+    const auto bytes = static_cast<uint64_t>(size);
+    bool good = channel->IsUp(offset, bytes);
+    if (!good) {
+      const std::lock_guard lock(channel->heap_mutex_);
+      const uint64_t room = channel->heap_.SizeOf(batch.place);
+      good = offset >= batch.place && offset - batch.place <= room &&
+             bytes <= room - (offset - batch.place);
+    }
+    return good ? channel->memory_.data() + offset : nullptr;
+  }
+
+  // One output: index, datatype, rank, dims, bytes, place. False: the words cannot be.
+  bool Output(uint32_t request) {
+    if (!Has(3)) return false;
+    const int64_t index = at[0];
+    const int64_t datatype = at[1];
+    const int64_t rank = at[2];
+    if (index < 0 || index > UINT32_MAX || datatype <= 0 || datatype > 14) return false;
+    if (rank < 0 || rank > kMostDims || !Has(5 + rank)) return false;
+    const int64_t* const dims = at + 3;
+    const int64_t size = dims[rank];
+    const char* const data = Data(dims[rank + 1], size);
+    at += 5 + rank;
+    // Rows of strings differ in size.
+    if (request == Run::kAll && datatype == static_cast<int64_t>(DataType::kBytes)) return false;
+    if (!data || !status.ok()) return data != nullptr;
+    const std::span<const int64_t> shape(dims, static_cast<size_t>(rank));
+    const auto type = static_cast<DataType>(datatype);
+    const auto bytes = static_cast<size_t>(size);
+    if (type == DataType::kBytes) {
+      Strings(request, static_cast<uint32_t>(index), shape, data, bytes);
+    } else if (request == Run::kAll) {
+      run->SetOutput(static_cast<uint32_t>(index), type, shape, data, bytes, nullptr);
+    } else {
+      run->SetRequestOutput(request, static_cast<uint32_t>(index), type, shape, data, bytes,
+                            nullptr);
+    }
+    return true;
+  }
+
+  // Strings are read through, in memory that the stub cannot change meanwhile.
+  void Strings(uint32_t request, uint32_t index, std::span<const int64_t> shape, const char* data,
+               size_t size) {
+    const BlockRef block = run->pool().Acquire(size == 0 ? 1 : size);
+    if (!block) {
+      status = Status::NoMemory();
+      return;
+    }
+    auto* const copy = static_cast<char*>(block->data());
+    if (size > 0) std::memcpy(copy, data, size);
+    uint64_t left = size;
+    uint64_t elements = 0;
+    const char* one = copy;
+    while (left >= 4) {
+      uint32_t length = 0;
+      std::memcpy(&length, one, 4);
+      if (length > left - 4) break;
+      one += 4 + size_t{length};
+      left -= 4 + uint64_t{length};
+      elements++;
+    }
+    uint64_t wanted = 1;
+    for (const int64_t dim : shape) {
+      if (dim == 0) wanted = 0;
+      if (wanted != 0 && dim > 0 && wanted <= (uint64_t{1} << 32))
+        wanted *= static_cast<uint64_t>(dim);
+    }
+    if (left != 0 || elements != wanted) {
+      status = Status::Internal("model '" + channel->model() + "', output " +
+                                std::to_string(index) + ": the strings do not fit its shape");
+      return;
+    }
+    run->SetRequestOutput(request, index, DataType::kBytes, shape, copy, size, block.get());
+  }
+
+  // `outputs` of them, for one request or for all.
+  bool Outputs(uint32_t request, int64_t outputs) {
+    for (int64_t i = 0; i < outputs; i++) {
+      if (!Output(request)) return false;
+    }
+    return outputs >= 0;
+  }
+
+  bool Response() {
+    if (!Has(3)) return false;
+    const int64_t request = at[0];
+    const bool final = at[1] != 0;
+    const int64_t outputs = at[2];
+    at += 3;
+    if (request < 0 || request >= batch.requests) return false;
+    status = Status::Ok();
+    if (!Outputs(static_cast<uint32_t>(request), outputs)) return false;
+    if (together && status.ok()) return true;
+    run->Respond(static_cast<uint32_t>(request), status, final || !status.ok());
+    return true;
+  }
+
+  // The outputs of all requests, one after the other.
+  bool Together() {
+    if (!Has(1)) return false;
+    const int64_t outputs = *at++;
+    status = Status::Ok();
+    if (!Outputs(Run::kAll, outputs)) return false;
+    run->RespondAll(status);
+    return true;
+  }
+
+  bool Error() {
+    if (!Has(4)) return false;
+    const int64_t request = at[0];
+    const int64_t code = at[1];
+    const char* const text = Data(at[3], at[2]);
+    const auto size = std::min<size_t>(static_cast<size_t>(at[2]), kMostText);
+    at += 4;
+    if (!text || request < -1 || request >= batch.requests) return false;
+    const auto known = code > 0 && code <= static_cast<int64_t>(Code::kCancelled)
+                           ? static_cast<Code>(code)
+                           : Code::kInternal;
+    run->Respond(request < 0 ? Run::kAll : static_cast<uint32_t>(request),
+                 MakeStatus([&] { return Status(known, std::string(text, size)); }));
+    return true;
+  }
+
+  bool End() {
+    if (!Has(1) || *at < 0 || *at >= batch.requests) return false;
+    run->EndResponses(static_cast<uint32_t>(*at++));
+    return true;
+  }
+
+  bool Read() {
+    while (at < end) {
+      const auto kind = static_cast<Item>(*at++);
+      const bool good = kind == Item::kResponse   ? Response()
+                        : kind == Item::kError    ? Error()
+                        : kind == Item::kEnd      ? End()
+                        : kind == Item::kTogether ? Together()
+                                                  : false;
+      if (!good) return false;
+    }
+    if (together) run->RespondAll(Status::Ok());
+    return true;
+  }
+};
+
+bool Channel::OnAnswer(const Message& message) {
+  if (!TakeBody(message)) return false;
+  const bool last = (message.word & 1) != 0;
+  Run* const run = inbox_->Enter(message.slot);
+  const Batch batch = BatchOf(message.slot);
+  if (!run) {
+    // It was ended from outside.
+    if (last) FreeBatch(message.slot);
+    return true;
+  }
+  run->MarkComputed();
+  Answers answers{
+      this, run, batch, (message.word & 2) != 0, words_.data(), words_.data() + words_.size()};
+  const bool good = answers.Read();
+  if (last) FreeBatch(message.slot);
+  inbox_->Leave(message.slot, last && good);
+  return good || Break("an answer cannot be read");
+}
+
+}  // namespace tritonts::python

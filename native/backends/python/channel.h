@@ -1,0 +1,202 @@
+// One instance of a Python model, on this process' side: between the inbox that the engine pushes
+// batches to (backends/javascript/inbox.h) and the stub, the process that runs the model.
+//
+//              gate: who pumps                                  the channel's thread
+//   Push --> inbox --Pump: write, send--> | ring down | stub | ring up | --Serve: respond--> run
+//
+// Whoever pushes a batch pumps: it writes the batch into shared memory and wakes the stub, so that
+// a batch takes no way over another thread of this process. Only large batches are left to the
+// channel's thread, because the one that pushes is mostly a JS thread. All responses are given on
+// the channel's thread.
+//
+// Ownership: shared by the environment's wrap, the inbox' wake-up, its thread and its calls. The
+// memory lives as long as the channel. Calls own their requests (python_call.h).
+//
+// Locking: `gate_` is held while batches are taken and sent, but never while something is responded
+// to. `heap_mutex_` guards what is placed in the heap down, briefly; nothing is called with it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backends/javascript/inbox.h"
+#include "backends/python/offset_heap.h"
+#include "backends/python/protocol.h"
+#include "backends/python/ring.h"
+#include "engine/backend.h"
+#include "engine/running/spin.h"
+#include "platform/shared_memory.h"
+#include "platform/thread.h"
+
+namespace tritonts {
+
+class Server;
+
+namespace python {
+
+class PythonCall;
+
+struct ChannelOptions {
+  std::string memory_name = "tritonts";
+  uint32_t queue_size = 1000;
+  // Of each heap.
+  uint64_t initial_bytes = uint64_t{1} << 20;
+  uint64_t growth_bytes = uint64_t{1} << 20;
+  // Addresses to reserve.
+  uint64_t most_bytes = uint64_t{16} << 30;
+  // On how many cores of the process threads may spin.
+  uint32_t cores = 0;
+  platform::SharedMemory::Place place = platform::SharedMemory::Place::kAny;
+};
+
+class Channel : public std::enable_shared_from_this<Channel> {
+ public:
+  // The server is where calls go. Null, and `fault` says why: there is no memory for it.
+  static std::shared_ptr<Channel> Create(const ChannelOptions& options,
+                                         std::shared_ptr<Inbox> inbox, std::weak_ptr<Server> server,
+                                         std::string* fault);
+  ~Channel();
+
+  // The descriptor of the memory, for the stub. This process keeps the memory without it.
+  int descriptor() const { return memory_.descriptor(); }
+  void CloseDescriptor() { memory_.CloseDescriptor(); }
+
+  // --- One thread at a time calls these. Begins. `on_broken` is called on the channel's thread, at
+  // most once, when the stub has sent what no stub sends; the channel then does nothing more.
+  // False: another one has the inbox, it is closed, or there is no thread.
+  bool Start(std::function<void(const std::string& reason)> on_broken);
+  // The stub takes batches.
+  void Up();
+  // Asks the stub to finalize and to end, after what it has.
+  void AskToEnd();
+  // Ends: the stub is gone, or must not matter any more. What it has not answered fails.
+  void Stop();
+
+  // --- For calls. Any thread. Copies an answer to the heap down and returns its place, which the
+  // stub gives back; 0: there is no memory, and `fault` says why.
+  uint64_t Place(const std::vector<uint64_t>& words, std::span<const OutputTensor> outputs,
+                 std::string_view text, std::string* fault);
+  // Fills in the Reply at `word`, which was checked.
+  void Tell(uint64_t word, uint32_t state, uint64_t offset = 0, uint64_t size = 0);
+  // A call has had its last response and was told so.
+  void Forget(uint64_t word);
+  const std::string& model() const { return inbox_->model(); }
+
+ private:
+  // A batch that the stub has.
+  struct Batch {
+    uint64_t place = 0;  // 0: there is none
+    uint64_t size = 0;
+    uint32_t requests = 0;
+    // How many messages the stub has read when it has read this one; unset: it was not sent.
+    std::optional<uint32_t> number;
+  };
+  // The batches that the stub has not seen are queued again with Detach.
+  void UntakeUnread();
+  // The engine's number for calls of a request of a batch; 0: it has ended.
+  uint32_t CallerOf(uint32_t slot, uint32_t position);
+  struct Failed {
+    uint32_t slot = 0;
+    Status status;
+  };
+
+  Channel(const ChannelOptions& options, std::shared_ptr<Inbox> inbox,
+          std::weak_ptr<Server> server);
+  bool Prepare(std::string* fault);
+
+  // Takes batches and sends them. `copies`: also large ones.
+  void Pump(bool copies);
+  void PumpOnce(bool copies);
+  // With the gate.
+  void Write(uint32_t slot, Run* run);
+  Status WriteBatch(uint32_t slot, const Run& run);
+  RingWriter::Result WriteDown(const Message& message);
+  void Send(const Message& message);
+  void Wake();
+
+  // On the channel's thread.
+  void Serve();
+  bool Handle(const Message& message);
+  bool OnAnswer(const Message& message);
+  bool OnCall(const Message& message);
+  bool OnCallMessage(const Message& message);
+  bool OnAskCancelled(const Message& message);
+  bool OnAskRoom(const Message& message);
+  void RespondFailed();
+  void TakeReaders();
+  void AnswerRoom(uint32_t slot, uint32_t request);
+  void Wait(uint64_t idle_since_ns);
+  Spin Look(const SpinCore& core, uint64_t until_ns);
+  bool Break(const char* reason);
+  // Copies the words of a body. False: there is no such body.
+  bool TakeBody(const Message& message);
+  // Whether a range lies in the heap up.
+  bool IsUp(uint64_t offset, uint64_t size);
+  bool IsReply(uint64_t word);
+  Batch BatchOf(uint32_t slot);
+  void FreeBatch(uint32_t slot);
+
+  struct Answers;  // reads the words of answers (answers.cc)
+  friend struct Answers;
+
+  const ChannelOptions options_;
+  const std::shared_ptr<Inbox> inbox_;
+  const std::weak_ptr<Server> server_;
+  platform::SharedMemory memory_;
+  uint64_t heap_up_ = 0;
+  uint64_t size_ = 0;
+  uint64_t up_committed_ = 0;  // thread; only of files
+  std::function<void(const std::string&)> on_broken_;
+
+  std::mutex gate_;  // guards the next ones
+  RingWriter down_;
+  std::deque<Message> unsent_;  // the ring was full
+  std::vector<Failed> failed_;
+  Run* deferred_ = nullptr;  // a large batch that was taken and waits for the thread
+  uint32_t deferred_slot_ = 0;
+  bool closed_ = false;
+  bool stopped_ = false;
+
+  std::atomic<uint32_t> pumps_{0};  // threads that want batches to be taken
+  std::atomic<bool> poked_{false};  // the thread is to look at what is not in the ring
+  std::atomic<bool> ending_{false};
+  std::atomic<bool> broken_{false};
+  std::atomic<uint32_t> under_way_{0};
+
+  std::mutex heap_mutex_;  // guards the next ones
+  OffsetHeap heap_;
+  std::map<uint32_t, Batch> batches_;     // by slot
+  std::map<uint64_t, uint64_t> answers_;  // of calls, that the stub has; sizes by place
+  // The numbers of CallerOf by slot and position.
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> callers_;
+
+  std::mutex calls_mutex_;                                 // guards calls_
+  std::map<uint64_t, std::shared_ptr<PythonCall>> calls_;  // by the place of their Reply
+
+  // The thread's own.
+  RingReader up_;
+  std::vector<int64_t> words_;
+  std::vector<int64_t> dims_;
+  SpinPolicy spin_;
+  struct Room {
+    uint32_t slot;
+    uint32_t request;
+    uint64_t word;
+  };
+  std::vector<Room> rooms_;                // questions for room that wait
+  BlockPool call_pool_{size_t{64} << 20};  // inputs of calls
+
+  platform::Thread thread_;
+  bool attached_ = false;
+};
+
+}  // namespace python
+}  // namespace tritonts

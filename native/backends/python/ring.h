@@ -1,0 +1,118 @@
+// One direction of messages in shared memory: one reader, one writer at a time.
+//
+// Each side keeps its own count, and only reads the other's. A count of the other side that cannot
+// be marks the ring as broken: nothing is read or written any more.
+//
+// A reader that finds nothing sets `sleeping`, looks again, and sleeps on the bell; a writer stores
+// the count, and rings if `sleeping` is set. Both orders are sequentially consistent, so no message
+// is overlooked.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "backends/python/protocol.h"
+#include "platform/futex.h"
+
+namespace tritonts::python {
+
+// Copies words that another process may change meanwhile: each is read once.
+inline void ReadWords(void* to, const void* from, size_t words) {
+  auto* target = static_cast<uint64_t*>(to);
+  const auto* source = static_cast<const uint64_t*>(from);
+  for (size_t i = 0; i < words; i++) target[i] = __atomic_load_n(source + i, __ATOMIC_RELAXED);
+}
+
+// Wakes whoever sleeps on a bell. Any thread may call it.
+inline void Ring(std::atomic<uint32_t>* bell) {
+  bell->fetch_add(1);
+  platform::FutexWake(bell);
+}
+
+class RingWriter {
+ public:
+  RingWriter() = default;
+  RingWriter(char* memory, uint32_t slots)
+      : header_(reinterpret_cast<RingHeader*>(memory)),
+        slots_(reinterpret_cast<Message*>(memory + kRingHeaderBytes)),
+        count_(slots) {}
+
+  enum class Result { kWritten, kFull, kBroken };
+  Result Write(const Message& message) {
+    const uint32_t used = tail_ - header_->head.load(std::memory_order_acquire);
+    if (used > count_) return Result::kBroken;
+    if (used == count_) return Result::kFull;
+    slots_[tail_ & (count_ - 1)] = message;
+    header_->tail.store(++tail_);
+    if (header_->sleeping.load() != 0) {
+      header_->sleeping.store(0);
+      Ring(&header_->bell);
+    }
+    return Result::kWritten;
+  }
+  // Sleeps until there may be room, for at most `timeout_ns`.
+  void AwaitRoom(uint64_t timeout_ns) {
+    const uint32_t bell = header_->room_bell.load();
+    header_->blocked.store(1);
+    if (tail_ - header_->head.load() == count_) {
+      platform::FutexWait(&header_->room_bell, bell, timeout_ns);
+    }
+    header_->blocked.store(0);
+  }
+  // How many messages were written.
+  uint32_t written() const { return tail_; }
+  // How many of them were read, as the reader says.
+  uint32_t read() const { return header_->head.load(std::memory_order_acquire); }
+
+ private:
+  RingHeader* header_ = nullptr;
+  Message* slots_ = nullptr;
+  uint32_t count_ = 0;
+  uint32_t tail_ = 0;
+};
+
+class RingReader {
+ public:
+  RingReader() = default;
+  RingReader(char* memory, uint32_t slots)
+      : header_(reinterpret_cast<RingHeader*>(memory)),
+        slots_(reinterpret_cast<const Message*>(memory + kRingHeaderBytes)),
+        count_(slots) {}
+
+  enum class Result { kMessage, kNone, kBroken };
+  // Copies the next message. It keeps its place until Done.
+  Result Peek(Message* message) const {
+    const uint32_t used = header_->tail.load(std::memory_order_acquire) - head_;
+    if (used > count_) return Result::kBroken;
+    if (used == 0) return Result::kNone;
+    ReadWords(message, slots_ + (head_ & (count_ - 1)), sizeof(Message) / 8);
+    return Result::kMessage;
+  }
+  // The writer may use again whatever belongs to the message.
+  void Done() {
+    header_->head.store(++head_);
+    if (header_->blocked.load() != 0) Ring(&header_->room_bell);
+  }
+  // A hint: whether there is a message.
+  bool HasMessage() const { return header_->tail.load(std::memory_order_acquire) != head_; }
+  // Sleeps until there may be a message, or `stay_awake` says so, or for `timeout_ns`.
+  template <typename StayAwake>
+  void Sleep(uint64_t timeout_ns, const StayAwake& stay_awake) {
+    const uint32_t bell = header_->bell.load();
+    header_->sleeping.store(1);
+    if (header_->tail.load() == head_ && !stay_awake()) {
+      platform::FutexWait(&header_->bell, bell, timeout_ns);
+    }
+    header_->sleeping.store(0);
+  }
+  // Wakes the reader, who has a reason of its own. Any thread may call it.
+  void Wake() { Ring(&header_->bell); }
+
+ private:
+  RingHeader* header_ = nullptr;
+  const Message* slots_ = nullptr;
+  uint32_t count_ = 0;
+  uint32_t head_ = 0;
+};
+
+}  // namespace tritonts::python

@@ -1,0 +1,147 @@
+// How a batch is written into shared memory (protocol.h).
+#include <cstring>
+#include <string>
+#include <variant>
+
+#include "backends/python/channel.h"
+
+namespace tritonts::python {
+
+namespace {
+
+constexpr size_t Aligned(size_t size) {
+  return (size + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+// How many requests, from `at` on, follow each other in one header.
+size_t StretchAt(std::span<Request* const> requests, size_t at) {
+  const Request& first = *requests[at];
+  size_t count = 1;
+  while (at + count < requests.size() && requests[at + count]->header == first.header &&
+         requests[at + count]->position == first.position + count) {
+    count++;
+  }
+  return count;
+}
+
+// A parameter's value as bytes.
+std::string ValueOf(const RequestParameter& parameter, uint32_t* type) {
+  *type = static_cast<uint32_t>(parameter.value.index());
+  if (const auto* text = std::get_if<std::string>(&parameter.value)) return *text;
+  std::string bytes(8, '\0');
+  if (const auto* whole = std::get_if<int64_t>(&parameter.value)) {
+    std::memcpy(bytes.data(), whole, 8);
+  } else if (const auto* real = std::get_if<double>(&parameter.value)) {
+    std::memcpy(bytes.data(), real, 8);
+  } else {
+    bytes[0] = std::get<bool>(parameter.value) ? 1 : 0;
+  }
+  return bytes;
+}
+
+std::string Said(const RequestHeader& header) {
+  std::string said;
+  for (const RequestParameter& parameter : header.parameters) {
+    uint32_t type = 0;
+    const std::string value = ValueOf(parameter, &type);
+    const uint32_t numbers[] = {type, static_cast<uint32_t>(parameter.name.size()),
+                                static_cast<uint32_t>(value.size())};
+    said.append(reinterpret_cast<const char*>(numbers), sizeof(numbers));
+    said += parameter.name;
+    said += value;
+  }
+  return said;
+}
+
+// The bytes of one request's input, one chunk after the other.
+void Copy(const Request& request, const InputTensor& input, char* target) {
+  for (size_t i = 0, count = request.chunks(input); i < count; i++) {
+    const Buffer chunk = request.chunk(input, i);
+    if (chunk.size > 0) std::memcpy(target, chunk.data, chunk.size);
+    target += chunk.size;
+  }
+}
+
+}  // namespace
+
+Status Channel::WriteBatch(uint32_t slot, const Run& run) {
+  const auto requests = run.requests();
+  size_t words = 2;
+  size_t bytes = 0;
+  std::vector<std::string> said;
+  for (size_t at = 0; at < requests.size();) {
+    const RequestHeader& header = *requests[at]->header;
+    const size_t count = StretchAt(requests, at);
+    words += 9 + header.wanted.size();
+    for (const InputTensor& input : header.inputs()) {
+      words += 4 + input.shape.size();
+      bytes += Aligned(count * input.byte_size());
+    }
+    said.push_back(Said(header));
+    bytes += Aligned(said.back().size());
+    at += count;
+  }
+  const size_t head = Aligned(words * 8);
+  std::string fault;
+  uint64_t place = 0;
+  {
+    const std::lock_guard lock(heap_mutex_);
+    place = heap_.Allocate(head + bytes, &fault);
+    if (place == 0) {
+      return Status::Unavailable("model '" + model() + "': " + fault +
+                                 "; the option shm-default-byte-size of the backend and the size "
+                                 "of /dev/shm say how much there is");
+    }
+    batches_[slot] = {place, words, static_cast<uint32_t>(requests.size()), {}};
+    under_way_.fetch_add(1);
+  }
+  auto* word = reinterpret_cast<int64_t*>(memory_.data() + place);
+  uint64_t data = place + head;
+  const auto put = [&](auto value) { *word++ = static_cast<int64_t>(value); };
+  put(requests.size());
+  put(said.size());
+  std::vector<ServedCall> served;
+  size_t stretch = 0;
+  for (size_t at = 0; at < requests.size(); stretch++) {
+    const size_t count = StretchAt(requests, at);
+    const RequestHeader& header = *requests[at]->header;
+    const std::string& text = said[stretch];
+    put(count);
+    put(header.batch_size);
+    put(header.priority);
+    put(header.timeout_ns / 1000);
+    put(text.empty() ? 0 : data);
+    put(text.size());
+    std::memcpy(memory_.data() + data, text.data(), text.size());
+    data += Aligned(text.size());
+    put(header.streams ? 1 : 0);
+    put(header.wanted.size());
+    for (const uint32_t output : header.wanted) put(output);
+    put(header.inputs().size());
+    for (const InputTensor& input : header.inputs()) {
+      const size_t size = input.byte_size();
+      put(input.index);
+      put(input.shape.size());
+      for (const int64_t dim : input.shape) put(dim);
+      put(size);
+      put(data);
+      char* const target = memory_.data() + data;
+      if (input.first_chunks.size() == 1 && !input.first_chunks.front().owner && size > 0) {
+        // The neighbours' bytes follow.
+        std::memcpy(target, requests[at]->chunk(input).data, count * size);
+      } else {
+        for (size_t i = 0; i < count; i++) Copy(*requests[at + i], input, target + i * size);
+      }
+      data += Aligned(count * size);
+    }
+    if (header.call) {
+      header.call->Took(requests[at]->position, static_cast<uint32_t>(count));
+      served.push_back({static_cast<uint32_t>(at), static_cast<uint32_t>(count), header.call});
+    }
+    at += count;
+  }
+  if (!served.empty()) inbox_->NoteServed(slot, std::move(served));
+  return Status::Ok();
+}
+
+}  // namespace tritonts::python

@@ -1,0 +1,158 @@
+#include "shared_memory.h"
+
+#if defined(__linux__)
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <vector>
+#endif
+
+namespace tritonts::platform {
+
+#if defined(__linux__)
+
+namespace {
+
+constexpr size_t kPage = 4096;
+
+std::string TextOf(int error) {
+  return strerror(error);
+}
+
+// A file without a name in a folder, or -1.
+int FileIn(const std::string& folder, const std::string& name) {
+  std::string path = folder + "/" + name + "-XXXXXX";
+  std::vector<char> text(path.begin(), path.end());
+  text.push_back('\0');
+  const int descriptor = mkostemp(text.data(), O_CLOEXEC);
+  if (descriptor >= 0) unlink(text.data());
+  return descriptor;
+}
+
+// The bytes that a folder has left, as text.
+std::string RoomIn(int descriptor) {
+  struct statvfs found{};
+  if (fstatvfs(descriptor, &found) != 0) return "";
+  const uint64_t bytes = uint64_t{found.f_bavail} * found.f_frsize;
+  return ", where " + std::to_string(bytes) + " bytes are left";
+}
+
+}  // namespace
+
+SharedMemory::~SharedMemory() {
+  if (data_) munmap(data_, size_);
+  CloseDescriptor();
+  if (own_ >= 0) close(own_);
+}
+
+void SharedMemory::CloseDescriptor() {
+  if (descriptor_ >= 0) close(descriptor_);
+  descriptor_ = -1;
+}
+
+bool SharedMemory::Create(const std::string& name, size_t size, size_t least, Place place,
+                          std::string* fault) {
+  if (place == Place::kAny) {
+    descriptor_ = memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    where_ = "memory";
+  }
+  const bool in_memory = descriptor_ >= 0;
+  if (!in_memory) {
+    const char* const temporary = getenv("TMPDIR");
+    for (const std::string& folder :
+         {std::string("/dev/shm"), std::string(temporary && *temporary ? temporary : "/tmp")}) {
+      descriptor_ = FileIn(folder, name);
+      where_ = folder;
+      if (descriptor_ >= 0) break;
+      *fault = "no file for shared memory in '" + folder + "': " + TextOf(errno);
+    }
+    if (descriptor_ < 0) return false;
+  }
+  own_ = fcntl(descriptor_, F_DUPFD_CLOEXEC, 0);
+  if (own_ < 0) {
+    *fault = "no second descriptor of shared memory: " + TextOf(errno);
+    return false;
+  }
+  // Beyond the process' limit for files the system would end it.
+  rlimit files{};
+  if (getrlimit(RLIMIT_FSIZE, &files) == 0 && files.rlim_cur != RLIM_INFINITY) {
+    size = std::min<size_t>(size, files.rlim_cur / kPage * kPage);
+  }
+  for (;; size /= 2) {
+    if (size < least) {
+      *fault =
+          "no addresses for " + std::to_string(least) + " bytes of shared memory: " + TextOf(errno);
+      return false;
+    }
+    if (ftruncate(own_, static_cast<off_t>(size)) != 0) continue;
+    void* const data =
+        mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, own_, 0);
+    if (data == MAP_FAILED) continue;
+    data_ = static_cast<char*>(data);
+    size_ = size;
+    break;
+  }
+  // Whoever made the file shorter would end this process when it next looks.
+  if (in_memory) {
+    sealed_ = fcntl(own_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) == 0;
+    if (!sealed_) {
+      *fault = "shared memory cannot be sealed: " + TextOf(errno);
+      return false;
+    }
+  }
+  // A dump of this process' memory would have all of it.
+  madvise(data_, size_, MADV_DONTDUMP);
+  return true;
+}
+
+bool SharedMemory::Commit(size_t offset, size_t size, std::string* fault) {
+  if (size == 0) return true;
+  if (offset > size_ || size > size_ - offset) {
+    *fault = "shared memory has only " + std::to_string(size_) + " bytes";
+    return false;
+  }
+  int error = 0;
+  do {
+    error = posix_fallocate(own_, static_cast<off_t>(offset), static_cast<off_t>(size));
+  } while (error == EINTR);
+  if (error == 0) return true;
+  *fault = "no room for " + std::to_string(size) + " bytes of shared memory in " + where_ +
+           (sealed_ ? "" : RoomIn(own_)) + ": " + TextOf(error);
+  return false;
+}
+
+void SharedMemory::Return(size_t offset, size_t size) {
+  // What others take for committed stays, where it could run out.
+  if (!sealed_) return;
+  const size_t begin = (offset + kPage - 1) / kPage * kPage;
+  const size_t end = (offset + size) / kPage * kPage;
+  if (end <= begin) return;
+  (void)!fallocate(own_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(begin),
+                   static_cast<off_t>(end - begin));
+}
+
+#else
+
+SharedMemory::~SharedMemory() = default;
+void SharedMemory::CloseDescriptor() {}
+bool SharedMemory::Create(const std::string&, size_t, size_t, Place, std::string* fault) {
+  *fault = "this system has no shared memory that is known here";
+  return false;
+}
+bool SharedMemory::Commit(size_t, size_t, std::string* fault) {
+  *fault = "this system has no shared memory that is known here";
+  return false;
+}
+void SharedMemory::Return(size_t, size_t) {}
+
+#endif
+
+}  // namespace tritonts::platform

@@ -1,0 +1,248 @@
+// The stub's side of an instance's shared memory (backends/python/protocol.h), for Python's ctypes.
+//
+// ctypes releases Python's lock while a function here runs, so that one thread may wait for a
+// message while others run. Any thread may call any function, but only one waits in
+// tritonts_next at a time.
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <new>
+#include <string>
+
+#include "backends/python/offset_heap.h"
+#include "backends/python/protocol.h"
+#include "backends/python/ring.h"
+#include "engine/base/clock.h"
+#include "platform/futex.h"
+#include "platform/pause.h"
+
+#define TRITONTS_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace tritonts::python {
+
+namespace {
+
+// Waits are at most so long, so that nothing that is spoilt in the memory is waited for for ever.
+constexpr uint64_t kSleepNs = 1'000'000'000;
+
+struct Stub {
+  char* base = nullptr;
+  size_t size = 0;
+  int file = -1;
+  RingReader down;
+  uint64_t spin_ns = 0;
+  bool last_was_short = true;
+
+  std::mutex write_mutex;  // guards the next ones
+  RingWriter up;
+  // Places to free once the other side has read so many messages.
+  std::deque<std::pair<uint32_t, uint64_t>> sent;
+
+  std::mutex heap_mutex;  // guards the next ones
+  OffsetHeap heap;
+  std::string fault;
+};
+
+bool Refuse(char* fault, size_t room, const std::string& text) {
+  std::snprintf(fault, room, "%s", text.c_str());
+  return false;
+}
+
+bool Open(Stub* stub, int file, char* fault, size_t room) {
+  ControlPage page{};
+  if (pread(file, &page, sizeof(page), 0) != static_cast<ssize_t>(sizeof(page)) ||
+      page.magic != kMagic) {
+    return Refuse(fault, room, "the shared memory is not that of a server");
+  }
+  if (page.protocol != kProtocol) {
+    return Refuse(fault, room,
+                  "the server speaks protocol " + std::to_string(page.protocol) +
+                      ", and this stub " + std::to_string(kProtocol));
+  }
+  void* const memory =
+      mmap(nullptr, page.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
+  if (memory == MAP_FAILED) {
+    return Refuse(fault, room,
+                  "no addresses for " + std::to_string(page.size) +
+                      " bytes of shared memory: " + std::strerror(errno));
+  }
+  stub->base = static_cast<char*>(memory);
+  stub->size = page.size;
+  stub->file = file;
+  stub->spin_ns = page.spin_ns;
+  stub->down = RingReader(stub->base + page.ring_down, page.ring_slots);
+  stub->up = RingWriter(stub->base + page.ring_up, page.ring_slots);
+  const auto commit = [file](uint64_t offset, uint64_t size, std::string* why) {
+    const int error = posix_fallocate(file, static_cast<off_t>(offset), static_cast<off_t>(size));
+    if (error == 0) return true;
+    *why = "no room for " + std::to_string(size) +
+           " bytes of shared memory: " + std::strerror(error) + "; is /dev/shm too small?";
+    return false;
+  };
+  stub->heap = OffsetHeap(page.heap_up, page.size, page.growth_bytes, commit,
+                          [file](uint64_t offset, uint64_t size) {
+                            (void)!fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                                             static_cast<off_t>(offset), static_cast<off_t>(size));
+                          });
+  return true;
+}
+
+// With the lock of what is written.
+void FreeRead(Stub* stub, OffsetHeap* heap) {
+  const uint32_t read = stub->up.read();
+  while (!stub->sent.empty() && static_cast<int32_t>(read - stub->sent.front().first) >= 0) {
+    heap->Free(stub->sent.front().second);
+    stub->sent.pop_front();
+  }
+}
+
+bool LookFor(uint64_t until_ns, const auto& found) {
+  do {
+    for (int i = 0; i < 16; i++) {
+      if (found()) return true;
+      platform::Pause();
+    }
+  } while (NowNs() < until_ns);
+  return found();
+}
+
+// Ends the process when the server's end of a socket is closed, whatever Python does meanwhile.
+void* WatchSocket(void* socket) {
+  pollfd watched{static_cast<int>(reinterpret_cast<intptr_t>(socket)), POLLRDHUP, 0};
+  for (;;) {
+    const int ready = poll(&watched, 1, -1);
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready < 0 || (watched.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)) != 0) _exit(0);
+  }
+}
+
+}  // namespace
+
+}  // namespace tritonts::python
+
+using namespace tritonts;
+using namespace tritonts::python;
+
+// Maps the memory of a descriptor. Null: `fault` says why not.
+TRITONTS_EXPORT void* tritonts_open(int file, char* fault, size_t room) try {
+  auto* const stub = new Stub();
+  if (Open(stub, file, fault, room)) return stub;
+  delete stub;
+  return nullptr;
+} catch (const std::bad_alloc&) {
+  Refuse(fault, room, "no memory");
+  return nullptr;
+}
+
+TRITONTS_EXPORT uint64_t tritonts_base(Stub* stub) {
+  return reinterpret_cast<uint64_t>(stub->base);
+}
+
+TRITONTS_EXPORT uint64_t tritonts_size(Stub* stub) {
+  return stub->size;
+}
+
+// Takes the next message, for which it waits. 1: there is one; 0: not yet, ask again; -1: the ring
+// is spoilt.
+TRITONTS_EXPORT int tritonts_next(Stub* stub, Message* message) {
+  const auto found = [&] { return stub->down.HasMessage(); };
+  if (!found()) {
+    const uint64_t began = NowNs();
+    if (stub->spin_ns == 0 || !stub->last_was_short || !LookFor(began + stub->spin_ns, found)) {
+      stub->down.Sleep(kSleepNs, [] { return false; });
+    }
+    stub->last_was_short = NowNs() - began < 2 * stub->spin_ns;
+  }
+  const RingReader::Result result = stub->down.Peek(message);
+  if (result == RingReader::Result::kNone) return 0;
+  if (result == RingReader::Result::kBroken) return -1;
+  stub->down.Done();
+  return 1;
+}
+
+// Sends a message. `frees`: a place that is free once the message was read; 0: none. Returns -1 if
+// the ring is spoilt.
+TRITONTS_EXPORT int tritonts_send(Stub* stub, uint32_t kind, uint32_t slot, uint64_t offset,
+                                  uint64_t size, uint64_t word, uint64_t frees) try {
+  const Message message{kind, slot, offset, size, word};
+  for (;;) {
+    const std::lock_guard lock(stub->write_mutex);
+    const RingWriter::Result result = stub->up.Write(message);
+    if (result == RingWriter::Result::kBroken) return -1;
+    if (result == RingWriter::Result::kWritten) {
+      if (frees != 0) stub->sent.emplace_back(stub->up.written(), frees);
+      return 0;
+    }
+    stub->up.AwaitRoom(kSleepNs);
+  }
+} catch (const std::bad_alloc&) {
+  return -1;
+}
+
+// The place of `size` bytes; 0: there is none, and tritonts_fault says why.
+TRITONTS_EXPORT uint64_t tritonts_allocate(Stub* stub, uint64_t size) try {
+  const std::lock_guard write_lock(stub->write_mutex);
+  const std::lock_guard lock(stub->heap_mutex);
+  FreeRead(stub, &stub->heap);
+  return stub->heap.Allocate(size, &stub->fault);
+} catch (const std::bad_alloc&) {
+  return 0;
+}
+
+TRITONTS_EXPORT void tritonts_free(Stub* stub, uint64_t place) {
+  const std::lock_guard lock(stub->heap_mutex);
+  stub->heap.Free(place);
+}
+
+// Gives back what is free beyond `keep` bytes.
+TRITONTS_EXPORT void tritonts_shrink(Stub* stub, uint64_t keep) {
+  const std::lock_guard write_lock(stub->write_mutex);
+  const std::lock_guard lock(stub->heap_mutex);
+  FreeRead(stub, &stub->heap);
+  stub->heap.Shrink(keep);
+}
+
+// Why there was no place.
+TRITONTS_EXPORT void tritonts_fault(Stub* stub, char* fault, size_t room) {
+  const std::lock_guard lock(stub->heap_mutex);
+  Refuse(fault, room, stub->fault);
+}
+
+// Waits until a Reply has a state, and returns that; 0: not yet, ask again.
+TRITONTS_EXPORT uint32_t tritonts_await(Stub* stub, uint64_t word) {
+  const auto* const reply = reinterpret_cast<const Reply*>(stub->base + word);
+  const auto found = [&] { return reply->state.load(std::memory_order_acquire) != 0; };
+  if (!found() && (stub->spin_ns == 0 || !LookFor(NowNs() + stub->spin_ns, found))) {
+    platform::FutexWait(&reply->state, 0, kSleepNs);
+  }
+  return reply->state.load(std::memory_order_acquire);
+}
+
+// Sets a Reply back, before it is asked for.
+TRITONTS_EXPORT void tritonts_reset(Stub* stub, uint64_t word) {
+  auto* const reply = reinterpret_cast<Reply*>(stub->base + word);
+  reply->state.store(0, std::memory_order_relaxed);
+}
+
+// Ends this process when the server has gone: when `socket` is closed on its side, or when the
+// thread that started this process ends. Returns 0, or the error number.
+TRITONTS_EXPORT int tritonts_watch(int socket, int server) {
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return errno;
+  if (getppid() != server) _exit(0);
+  pthread_t thread{};
+  const int error =
+      pthread_create(&thread, nullptr, WatchSocket, reinterpret_cast<void*>(intptr_t{socket}));
+  if (error == 0) pthread_detach(thread);
+  return error;
+}

@@ -1,0 +1,426 @@
+// Channels to the processes of Python models, with a thread of this process in place of the stub:
+// one that serves, and ones that send what no stub sends.
+#if defined(__linux__)
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <random>
+#include <thread>
+
+#include "backends/javascript/javascript.h"
+#include "backends/python/channel.h"
+#include "backends/python/python.h"
+#include "port_fixture.h"
+
+namespace tritonts::test {
+
+namespace {
+
+using python::Channel;
+using python::ChannelOptions;
+using python::Kind;
+using python::Message;
+using python::RingReader;
+using python::RingWriter;
+
+// The other side of a channel's memory.
+class FakeStub {
+ public:
+  explicit FakeStub(int descriptor) : descriptor_(dup(descriptor)) {
+    struct stat file{};
+    fstat(descriptor_, &file);
+    size_ = static_cast<size_t>(file.st_size);
+    base_ = static_cast<char*>(
+        mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor_, 0));
+    std::memcpy(&page_, base_, sizeof(page_));
+    down = RingReader(base_ + page_.ring_down, page_.ring_slots);
+    up = RingWriter(base_ + page_.ring_up, page_.ring_slots);
+  }
+  ~FakeStub() {
+    munmap(base_, size_);
+    close(descriptor_);
+  }
+
+  // Waits for a batch. False: it is to stop.
+  bool Take(Message* message, const std::atomic<bool>& stop) {
+    while (!stop) {
+      if (down.Peek(message) == RingReader::Result::kMessage) {
+        down.Done();
+        return message->kind == static_cast<uint32_t>(Kind::kExecute);
+      }
+      down.Sleep(1'000'000, [] { return false; });
+    }
+    return false;
+  }
+  int64_t* words(uint64_t offset) { return reinterpret_cast<int64_t*>(base_ + offset); }
+  // Writes words to the heap up, each body over the one before, which was read.
+  Message Body(Kind kind, uint32_t slot, const std::vector<int64_t>& body, uint64_t word) {
+    if (!body.empty()) std::memcpy(base_ + page_.heap_up, body.data(), body.size() * 8);
+    return {static_cast<uint32_t>(kind), slot, page_.heap_up, body.size(), word};
+  }
+  void Send(const Message& message) {
+    while (up.Write(message) == RingWriter::Result::kFull) up.AwaitRoom(1'000'000);
+  }
+  // Waits until all that was sent is read, or the channel is broken.
+  void Settle(const std::atomic<bool>& stop) {
+    while (!stop && up.read() != up.written()) std::this_thread::yield();
+  }
+
+  // Passes the inputs of a batch of FP32 [N, 1] on, each request for itself or all together.
+  void Echo(const Message& batch, bool together) {
+    const int64_t* word = words(batch.offset);
+    const int64_t requests = word[0];
+    const int64_t stretches = word[1];
+    std::vector<int64_t> body;
+    if (together) body = {4, 1, 0, static_cast<int64_t>(DataType::kFp32), 1, 1, 0, 0};
+    std::vector<char> data;
+    int64_t position = 0;
+    word += 2;
+    for (int64_t i = 0; i < stretches; i++) {
+      const int64_t alike = word[0];
+      const int64_t rows = word[1];
+      word += 8 + word[7];
+      word += 1;
+      const int64_t rank = word[1];
+      const int64_t size = word[2 + rank];
+      const int64_t place = word[3 + rank];
+      word += 4 + rank;
+      for (int64_t k = 0; k < alike; k++) {
+        if (together) {
+          data.insert(data.end(), base_ + place + k * size, base_ + place + (k + 1) * size);
+        } else {
+          const std::vector<int64_t> one = {
+              1,    position,        1, 1, 0, static_cast<int64_t>(DataType::kFp32), 2, rows, 1,
+              size, place + k * size};
+          body.insert(body.end(), one.begin(), one.end());
+        }
+        position++;
+      }
+    }
+    CHECK_EQ(position, requests);
+    if (together) {
+      body[6] = static_cast<int64_t>(data.size());
+      body[7] = static_cast<int64_t>(page_.heap_up + 4096);
+      std::memcpy(base_ + page_.heap_up + 4096, data.data(), data.size());
+    }
+    Send(Body(Kind::kAnswer, batch.slot, body, 1));
+  }
+
+  const python::ControlPage& page() const { return page_; }
+  char* base() { return base_; }
+  size_t size() const { return size_; }
+
+  RingReader down;
+  RingWriter up;
+
+ private:
+  const int descriptor_;
+  size_t size_ = 0;
+  char* base_ = nullptr;
+  python::ControlPage page_{};
+};
+
+struct ChannelBench {
+  explicit ChannelBench(bool decoupled = false) {
+    number = JavaScriptBackend::Get().Reserve("m", {"m_0"}, 1, "process");
+    ModelSpec spec{"m", 1, "", {{"inboxes", std::to_string(number)}}};
+    auto opened = bench.server.Open(&backend, std::move(spec));
+    CHECK(opened.ok());
+    bench.uid = opened.value();
+    ModelIo io;
+    io.max_batch_size = 8;
+    io.inputs = {{"x", DataType::kFp32, {-1, 1}, false}};
+    io.outputs = {{"y", DataType::kFp32, {-1, 1}, false}};
+    VersionConfig config = ConfigOf(io);
+    config.decoupled = decoupled;
+    CHECK(bench.server.Start(bench.uid, std::move(config)).ok());
+  }
+  ~ChannelBench() {
+    if (channel) channel->Stop();
+    bench.client.Detach();
+    bench.server.Close(0);
+    JavaScriptBackend::Get().Forget(number);
+  }
+  // A new channel, for a process that was started anew.
+  FakeStub* Begin(ChannelOptions options = {}) {
+    if (channel) channel->Stop();
+    std::string fault;
+    channel = Channel::Create(options, JavaScriptBackend::Get().Find(number)->list[0],
+                              bench.server.shared(), &fault);
+    CHECK_EQ(fault, std::string());
+    broken = false;
+    CHECK(channel->Start([this](const std::string&) { broken = true; }));
+    stub = std::make_unique<FakeStub>(channel->descriptor());
+    channel->CloseDescriptor();
+    channel->Up();
+    return stub.get();
+  }
+
+  PythonBackend backend;
+  uint32_t number = 0;
+  PortBench bench;
+  std::atomic<bool> broken{false};
+  std::shared_ptr<Channel> channel;
+  std::unique_ptr<FakeStub> stub;
+};
+
+}  // namespace
+
+TEST(python_channel_brings_batches_and_answers) {
+  for (const bool together : {false, true}) {
+    for (const auto place :
+         {platform::SharedMemory::Place::kAny, platform::SharedMemory::Place::kFile}) {
+      ChannelBench bench;
+      ChannelOptions options;
+      options.place = place;
+      FakeStub* const stub = bench.Begin(options);
+      std::atomic<bool> stop{false};
+      std::thread serving([&] {
+        Message message;
+        while (stub->Take(&message, stop)) stub->Echo(message, together);
+      });
+      for (int round = 0; round < 50; round++) {
+        std::map<uint32_t, float> slots;
+        for (int i = 0; i < 5; i++) {
+          const auto value = static_cast<float>(10 * round + i);
+          slots[bench.bench.Write({value, -value})] = value;
+        }
+        CHECK(bench.bench.client.Flush().ok());
+        for (const PortResponse& response : bench.bench.client.Take(5)) {
+          CHECK(response.code == Code::kOk);
+          const float value = slots.at(response.slot);
+          CHECK_EQ(response.outputs.at(0).bytes, BytesOf<float>({value, -value}));
+        }
+      }
+      stop = true;
+      serving.join();
+    }
+  }
+}
+
+TEST(python_channel_memory_cannot_be_made_shorter) {
+  std::string fault;
+  platform::SharedMemory memory;
+  CHECK(memory.Create("test", size_t{1} << 20, size_t{1} << 16, platform::SharedMemory::Place::kAny,
+                      &fault));
+  CHECK(ftruncate(memory.descriptor(), 0) != 0);
+  CHECK(memory.Commit(0, 4096, &fault));
+  CHECK(!memory.Commit(memory.size(), 4096, &fault));
+}
+
+TEST(python_channel_queues_again_what_a_process_that_ended_had_not_read) {
+  ChannelBench bench;
+  FakeStub* stub = bench.Begin();
+  bench.bench.Write({1});
+  CHECK(bench.bench.client.Flush().ok());
+  // It was sent, and nobody has read it.
+  CHECK(Eventually([&] { return stub->down.HasMessage(); }));
+  stub = bench.Begin();
+  std::atomic<bool> stop{false};
+  Message message;
+  CHECK(stub->Take(&message, stop));
+  stub->Echo(message, false);
+  CHECK(bench.bench.client.Take(1)[0].code == Code::kOk);
+  // What was read fails.
+  bench.bench.Write({2});
+  CHECK(bench.bench.client.Flush().ok());
+  CHECK(stub->Take(&message, stop));
+  bench.channel->Stop();
+  CHECK(bench.bench.client.Take(1)[0].code == Code::kUnavailable);
+}
+
+TEST(python_channel_is_broken_by_what_no_stub_sends) {
+  ChannelBench bench;
+  const auto most = static_cast<int64_t>(uint64_t{1} << 62);
+  const auto fp32 = static_cast<int64_t>(DataType::kFp32);
+  const auto bytes = static_cast<int64_t>(DataType::kBytes);
+  const std::vector<std::vector<int64_t>> bodies = {
+      {99},
+      {1},
+      {1, 0, 1},
+      {1, 5, 1, 0},
+      {1, -1, 1, 0},
+      {1, 0, 1, 1},
+      {1, 0, 1, most},
+      {1, 0, 1, 1, 0, fp32, 2, 1, 1, 4},
+      {1, 0, 1, 1, 0, fp32, 2, 1, 1, 4, 0},
+      {1, 0, 1, 1, 0, fp32, 2, 1, 1, 4, most},
+      {1, 0, 1, 1, 0, fp32, 2, 1, 1, -4, 1 << 20},
+      {1, 0, 1, 1, 0, fp32, 2, 1, 1, most, 1 << 20},
+      {1, 0, 1, 1, 0, fp32, most, 1, 1, 4, 0},
+      {1, 0, 1, 1, 0, fp32, -1, 1, 1, 4, 0},
+      {1, 0, 1, 1, 0, 77, 2, 1, 1, 4, 0},
+      {1, 0, 1, 1, most, fp32, 2, 1, 1, 4, 0},
+      {2, 0, 2, 8, 0},
+      {2, 7, 2, 0, 1 << 20},
+      {2, -2, 2, 0, 1 << 20},
+      {2, 0, 2, most, 1 << 20},
+      {3, 4},
+      {3},
+      {4, 1, 0, bytes, 1, 1, 0, 0},
+      {4, -1},
+  };
+  std::atomic<bool> stop{false};
+  for (const std::vector<int64_t>& body : bodies) {
+    FakeStub* const stub = bench.Begin();
+    bench.bench.Write({1});
+    CHECK(bench.bench.client.Flush().ok());
+    Message message;
+    CHECK(stub->Take(&message, stop));
+    stub->Send(stub->Body(Kind::kAnswer, message.slot, body, 1));
+    CHECK(Eventually([&] { return bench.broken.load(); }));
+    bench.channel->Stop();
+    CHECK(bench.bench.client.Take(1)[0].code != Code::kOk);
+  }
+}
+
+TEST(python_channel_tells_of_outputs_that_are_not_the_models) {
+  ChannelBench bench;
+  FakeStub* const stub = bench.Begin();
+  const auto place = static_cast<int64_t>(stub->page().heap_up + 4096);
+  const auto fp32 = static_cast<int64_t>(DataType::kFp32);
+  std::atomic<bool> stop{false};
+  for (const std::vector<int64_t>& body : {
+           std::vector<int64_t>{1, 0, 1, 1, 3, fp32, 2, 1, 1, 4, place},
+           std::vector<int64_t>{1, 0, 1, 1, 0, 8, 2, 1, 1, 4, place},
+           std::vector<int64_t>{1, 0, 1, 1, 0, fp32, 2, 2, 1, 8, place},
+           std::vector<int64_t>{1, 0, 1, 1, 0, fp32, 2, 1, 1, 8, place},
+           std::vector<int64_t>{1, 0, 1, 1, 0, fp32, 2, 1, int64_t{1} << 60, 4, place},
+           std::vector<int64_t>{1, 0, 1, 1, 0, static_cast<int64_t>(DataType::kBytes), 2, 1, 1, 9,
+                                place},
+           std::vector<int64_t>{},
+       }) {
+    bench.bench.Write({1});
+    CHECK(bench.bench.client.Flush().ok());
+    Message message;
+    CHECK(stub->Take(&message, stop));
+    stub->Send(stub->Body(Kind::kAnswer, message.slot, body, 1));
+    CHECK(bench.bench.client.Take(1)[0].code == Code::kInternal);
+    CHECK(!bench.broken);
+  }
+}
+
+TEST(python_channel_survives_garbage) {
+  std::random_device seeds;
+  const auto seed = seeds();
+  std::mt19937 random(seed);
+  const auto up = [&random](uint64_t most) { return random() % (most + 1); };
+  ChannelBench bench(true);
+  for (int round = 0; round < 150; round++) {
+    FakeStub* const stub = bench.Begin();
+    const int count = 1 + static_cast<int>(up(6));
+    PortClient client(bench.bench.server.shared());
+    for (int i = 0; i < count; i++) {
+      client.Write(bench.bench.uid, 1, {Floats({static_cast<float>(i)})});
+    }
+    CHECK(client.Flush().ok());
+    const auto page = stub->page();
+    const auto number = [&]() -> uint64_t {
+      switch (up(6)) {
+        case 0:
+          return up(8);
+        case 1:
+          return page.heap_up + 8 * up(64);
+        case 2:
+          return page.heap_down + 64 * up(64);
+        case 3:
+          return page.size - up(64);
+        case 4:
+          return uint64_t{1} << up(63);
+        case 5:
+          return static_cast<uint64_t>(-static_cast<int64_t>(up(8)));
+        default:
+          return (uint64_t{random()} << 32) | random();
+      }
+    };
+    for (int i = 0; i < 60 && !bench.broken; i++) {
+      std::vector<int64_t> body(up(24));
+      for (int64_t& word : body) word = static_cast<int64_t>(number());
+      // Some of them begin well.
+      if (!body.empty() && up(2) > 0) body[0] = 1 + static_cast<int64_t>(up(3));
+      if (body.size() > 4 && up(1) == 0) {
+        body[1] = static_cast<int64_t>(up(2));
+        body[3] = static_cast<int64_t>(up(2));
+      }
+      Message message = stub->Body(Kind::kAnswer, static_cast<uint32_t>(up(2)), body, up(3));
+      if (up(3) > 0) message.kind = static_cast<uint32_t>(16 + up(8));
+      if (up(4) == 0) message.offset = number();
+      if (up(4) == 0) message.size = number();
+      if (up(1) == 0) message.word = number();
+      if (up(2) == 0) message.word = page.heap_up + 8 * up(512);
+      const uint64_t what = up(40);
+      if (what == 0) {
+        // Counters that cannot be.
+        auto* const ring = reinterpret_cast<python::RingHeader*>(stub->base() + page.ring_up);
+        ring->tail.store(static_cast<uint32_t>(number()));
+      } else if (what == 1) {
+        auto* const ring = reinterpret_cast<python::RingHeader*>(stub->base() + page.ring_down);
+        ring->head.store(static_cast<uint32_t>(number()));
+      } else if (what == 2) {
+        auto* const ring = reinterpret_cast<python::RingHeader*>(stub->base() + page.ring_up);
+        ring->bell.store(static_cast<uint32_t>(number()));
+        ring->sleeping.store(static_cast<uint32_t>(number()));
+      }
+      if (stub->up.Write(message) != RingWriter::Result::kWritten) break;
+      if (up(3) == 0) stub->Settle(bench.broken);
+    }
+    bench.channel->Stop();
+    // What the stub has not seen is queued again, which is no end. So the client leaves.
+    client.Detach();
+  }
+  CHECK(Eventually([&] { return bench.bench.server.server().in_flight_bytes() == 0; }));
+}
+
+TEST(offset_heap_places_are_apart_and_join_again) {
+  uint64_t committed = 0;
+  python::OffsetHeap heap(
+      4096, uint64_t{1} << 24, 4096,
+      [&](uint64_t offset, uint64_t size, std::string*) {
+        CHECK_EQ(offset, 4096 + committed);
+        committed += size;
+        return true;
+      },
+      [&](uint64_t offset, uint64_t size) {
+        CHECK_EQ(offset + size, 4096 + committed);
+        committed -= size;
+      });
+  std::mt19937 random(1);
+  std::map<uint64_t, uint64_t> taken;
+  std::string fault;
+  for (int i = 0; i < 20000; i++) {
+    if (random() % 2 == 0 || taken.empty()) {
+      const uint64_t size = random() % (random() % 8 == 0 ? 300'000 : 3000);
+      const uint64_t place = heap.Allocate(size, &fault);
+      if (place == 0) continue;
+      CHECK(place % 64 == 0 && place >= 4096 && place + size <= 4096 + committed);
+      const auto next = taken.lower_bound(place);
+      CHECK(next == taken.end() || place + size <= next->first);
+      if (next != taken.begin()) {
+        const auto before = std::prev(next);
+        CHECK(before->first + before->second <= place);
+      }
+      taken[place] = size;
+    } else {
+      auto one = taken.begin();
+      std::advance(one, static_cast<long>(random() % taken.size()));
+      CHECK(heap.Free(one->first));
+      CHECK(!heap.Free(one->first));
+      taken.erase(one);
+    }
+    if (random() % 500 == 0) heap.Shrink(64 << 10);
+  }
+  for (const auto& [place, size] : taken) CHECK(heap.Free(place));
+  CHECK_EQ(heap.used(), uint64_t{0});
+  heap.Shrink(0);
+  CHECK_EQ(committed, uint64_t{0});
+  CHECK_EQ(heap.Allocate(uint64_t{1} << 30, &fault), uint64_t{0});
+  CHECK(fault.find("no room") != std::string::npos);
+}
+
+}  // namespace tritonts::test
+
+#endif

@@ -4,7 +4,7 @@ const error = (name, comment, from, to) => ({ name, comment, severity: 'error', 
 const folders = (...names) => `^src/(${names.join('|')})/`;
 
 const outer = ['endpoints', 'client', 'cli'];
-const middle = ['registry', 'dispatch', 'ensemble', 'javascript', 'metrics'];
+const middle = ['registry', 'dispatch', 'ensemble', 'javascript', 'python', 'metrics'];
 const inner = ['config', 'tensor', 'scheduling', 'backends'];
 
 /**

@@ -192,4 +192,25 @@ export const differences: readonly Difference[] = [
     triton: 'A key of `metric_tags` may be any text, and buckets of `model_metrics` any numbers.',
     here: 'INVALID_ARG for a key that makes no label, and for buckets that do not ascend: Prometheus could not read the text.',
   },
+  {
+    triton:
+      'Python: requests that a process runs when it crashes fail with INTERNAL, and it is started for the next request.',
+    here: 'They fail with UNAVAILABLE, and the process is started anew at once, after a pause that grows. Requests that it had not seen are run by the next one.',
+  },
+  {
+    triton: 'Python: a response sender takes any number of responses, however slow their reader is.',
+    here: '`send` waits while its caller has 16 responses or 16 MiB unread.',
+  },
+  {
+    triton: 'Python: a call that waits for its own instance waits for ever.',
+    here: 'UNAVAILABLE, with the chain of models.',
+  },
+  {
+    triton: 'Python: `is_ready()` of a model is asked when its readiness is.',
+    here: 'It is not asked, which the log says when the model is loaded.',
+  },
+  {
+    triton: 'Python: responses have parameters, and a request can be rescheduled.',
+    here: 'UNSUPPORTED from `pb_utils`, as sequence flags and correlation ids of calls are, until sequences exist.',
+  },
 ];

@@ -55,6 +55,8 @@ export interface Backend {
   readonly native?: string | undefined;
   /** Whether its models are JavaScript, with instances that `src/javascript` starts. */
   readonly isJavaScript?: true | undefined;
+  /** Whether its models are Python, with processes that `src/python` starts. */
+  readonly isPython?: true | undefined;
   /** Whether a request of its models may get any number of responses, as configured (default: it gets one). */
   readonly decoupled?: boolean;
   /** Whether it needs the model's file. The identity backend does not. */

@@ -12,6 +12,7 @@ import { logFinalize, ownLogger } from './model-logger.js';
 import type { Connection, ModelServer } from './model-server.js';
 import type { JavaScriptModel, WorkersOptions } from './types.js';
 import type { InstanceSpec } from './version-spec.js';
+import type { RunningVersion } from './versions.js';
 
 /** Where a model's code is: in a file, or in this program. */
 export type ModelCode = { readonly url: string } | { readonly model: ModelExport };
@@ -40,7 +41,7 @@ const unloadMs = 30_000;
 const endMs = 1000;
 
 /** See the head of this file. */
-export class JavaScriptVersion {
+export class JavaScriptVersion implements RunningVersion {
   /** The number of its inboxes. */
   readonly inboxes: number;
   readonly #source: VersionSource;
@@ -57,7 +58,7 @@ export class JavaScriptVersion {
   constructor(source: VersionSource) {
     this.#source = source;
     const names = source.instances.map(({ name }) => name);
-    this.inboxes = addon().reserveInstances(source.model, names, source.concurrency);
+    this.inboxes = addon().reserveInstances(source.model, names, source.concurrency, 'thread');
     this.#cancelled = new Promise((_, reject) => (this.#cancel = reject));
     this.#cancelled.catch(() => undefined);
   }

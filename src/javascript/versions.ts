@@ -1,30 +1,43 @@
-/** The versions of each server that run JavaScript, from their load to their end. */
+/** The versions of each server whose instances are this package's to run, from their load to their end. */
 
 import { addon } from '../addon/load.js';
 import type { NativeServer } from '../addon/native.js';
-import type { JavaScriptVersion } from './javascript-version.js';
+
+/** A version whose instances are threads with JavaScript, or processes with Python. */
+export interface RunningVersion {
+  /** The number of its inboxes. */
+  readonly inboxes: number;
+  /** Called when an instance was started anew, with what the index says of it. */
+  onRestart: (reason: string) => void;
+  /** Gives up what is being loaded. */
+  cancel(): void;
+  /** The version takes no more requests. What does not end in time is ended. */
+  settle(): void;
+  /** Ends the instances. The engine has no more batches for them. */
+  end(): Promise<void>;
+}
 
 /** Those that are loaded, by the engine's id of the version. */
-const versions = new WeakMap<NativeServer, Map<number, JavaScriptVersion>>();
+const versions = new WeakMap<NativeServer, Map<number, RunningVersion>>();
 /** Those that are being loaded. */
-const opening = new WeakMap<NativeServer, Set<JavaScriptVersion>>();
+const opening = new WeakMap<NativeServer, Set<RunningVersion>>();
 
 /** Notes that a version is being loaded. */
-export function noteOpening(server: NativeServer, version: JavaScriptVersion): void {
+export function noteOpening(server: NativeServer, version: RunningVersion): void {
   const known = opening.get(server) ?? new Set();
   opening.set(server, known.add(version));
 }
 
 /** Notes that the load of a version has ended: with the engine's id, or without success. */
-export function noteOpened(server: NativeServer, version: JavaScriptVersion, uid: number | undefined): void {
+export function noteOpened(server: NativeServer, version: RunningVersion, uid: number | undefined): void {
   opening.get(server)?.delete(version);
   if (uid === undefined) return;
-  const known = versions.get(server) ?? new Map<number, JavaScriptVersion>();
+  const known = versions.get(server) ?? new Map<number, RunningVersion>();
   versions.set(server, known.set(uid, version));
 }
 
-/** The version of this id, if it runs JavaScript. */
-export function javaScriptVersion(server: NativeServer, uid: number): JavaScriptVersion | undefined {
+/** The version of this id, if its instances are run here. */
+export function runningVersion(server: NativeServer, uid: number): RunningVersion | undefined {
   return versions.get(server)?.get(uid);
 }
 

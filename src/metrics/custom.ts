@@ -98,6 +98,13 @@ class Series implements Metric {
     this.value += value;
   };
 
+  /** See {@link valueOf}. */
+  single(): number {
+    const { name, type } = this.#family;
+    if (type !== 'histogram') return this.value;
+    throw new TritonError('UNSUPPORTED', `metric '${name}' is a histogram, which has no single value`);
+  }
+
   #check(what: keyof Metric, value: unknown): void {
     const { name, type } = this.#family;
     if (!abilities[type].includes(what)) {
@@ -107,6 +114,16 @@ class Series implements Metric {
     if (typeof value !== 'number' || !Number.isFinite(value))
       throw expected('a finite number', `${what}() of metric '${name}'`, value);
   }
+}
+
+/**
+ * What a counter or a gauge shows now.
+ *
+ * @throws {@link TritonError} UNSUPPORTED for a histogram, which has no single value.
+ */
+export function valueOf(metric: Metric): number {
+  if (!(metric instanceof Series)) throw invalidArgument('expected a metric of a server');
+  return metric.single();
 }
 
 /** The application's metrics of one server. */

@@ -10,7 +10,7 @@ import { requiredModels } from '../backends/javascript.js';
 import type { ModelConfig } from '../config/index.js';
 import { TritonError } from '../errors.js';
 import type { ModelHost } from '../javascript/model-server.js';
-import { javaScriptVersion } from '../javascript/versions.js';
+import { runningVersion } from '../javascript/versions.js';
 import type { LoadEvent, ResolvedOptions } from '../options.js';
 import { isEnsemble } from '../ensemble/composing.js';
 import type { Ensembles } from './ensembles.js';
@@ -115,7 +115,7 @@ export async function loadModel(
 
 /** Publishes it when an instance of a JavaScript model was started anew. */
 function tellRestarts(server: NativeServer, entry: ModelEntry, uid: number): void {
-  const javaScript = javaScriptVersion(server, uid);
+  const javaScript = runningVersion(server, uid);
   if (javaScript === undefined) return;
   javaScript.onRestart = (reason): void => {
     const { versions, ...model } = entry.published();

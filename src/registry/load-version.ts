@@ -14,7 +14,7 @@ import { cpu, type BackendContext } from '../backends/backend.js';
 import { backends } from '../backends/index.js';
 import { javascript, requiredModels } from '../backends/javascript.js';
 import type { ModelHost } from '../javascript/model-server.js';
-import { endVersion, javaScriptVersion } from '../javascript/versions.js';
+import { endVersion, runningVersion } from '../javascript/versions.js';
 import {
   finishConfig,
   type BackendDefaults,
@@ -29,7 +29,8 @@ import { latencyPolicy } from '../metrics/metrics-config.js';
 import type { BackendConfig, ResolvedOptions } from '../options.js';
 import { customBackend, customCode, knownBackends } from './custom-backends.js';
 import { readLabels } from './labels.js';
-import { openJavaScript, type OpenedJavaScript } from './open-javascript.js';
+import { openJavaScript, type OpenedInstances } from './open-javascript.js';
+import { openPython } from './open-python.js';
 import type { PreparedModel } from './prepare-model.js';
 import { versionFiles, type Override } from './override.js';
 import { readWarmup, type Warmup } from './warmup.js';
@@ -141,7 +142,7 @@ function start(server: NativeServer, uid: number, config: NativeVersionConfig): 
 
 /** Ends a version. Resolves when it is destroyed. */
 export async function retire(server: NativeServer, uid: number): Promise<void> {
-  javaScriptVersion(server, uid)?.settle();
+  runningVersion(server, uid)?.settle();
   await insistOnAnswer<boolean>((done) => {
     server.retire(uid, done);
   });
@@ -219,9 +220,9 @@ export async function openVersion(
     const text = `expected false, because models of the backend '${backend.name}' give one response to a request`;
     throw backendContext.fault(field, text);
   }
-  let javaScript: OpenedJavaScript | undefined;
+  let running: OpenedInstances | undefined;
   if (backend.isJavaScript === true) {
-    javaScript = await openJavaScript({
+    running = await openJavaScript({
       server,
       options,
       prepared: written,
@@ -236,8 +237,21 @@ export async function openVersion(
       host,
     });
   }
-  const prepared = javaScript?.prepared ?? written;
-  const settings = { ...backend.settings(backendContext), ...javaScript?.settings };
+  if (backend.isPython === true) {
+    running = await openPython({
+      server,
+      options,
+      prepared: written,
+      parsed,
+      version,
+      backend: backendContext,
+      file: files ? undefined : path,
+      instances,
+      host,
+    });
+  }
+  const prepared = running?.prepared ?? written;
+  const settings = { ...backend.settings(backendContext), ...running?.settings };
   const { uid, description } = await open(
     server,
     backend.native ?? backend.name,
@@ -247,7 +261,7 @@ export async function openVersion(
     settings,
     files,
   ).catch(async (error: unknown) => {
-    await javaScript?.give(undefined);
+    await running?.give(undefined);
     if (!(error instanceof TritonError)) throw error;
     const unfit = backend.needsFile && !files ? await fileFault(path) : undefined;
     if (unfit !== undefined) {
@@ -259,7 +273,7 @@ export async function openVersion(
       ? error
       : fieldError(error.code, source, field, error.message, { model: name, cause: error });
   });
-  await javaScript?.give(uid);
+  await running?.give(uid);
   try {
     const finished = finishConfig(
       prepared,
@@ -268,7 +282,7 @@ export async function openVersion(
     );
     // Where no models are served, one that calls others could not be initialised.
     if (host.handle !== undefined || requiredModels(finished.config).length === 0) {
-      await javaScript?.start(finished.config);
+      await running?.start(finished.config);
     }
     const labels = await readLabels(finished.config, source, context.modelDirectory, override?.files);
     const warmup = await readWarmup(finished.config, {
@@ -277,7 +291,7 @@ export async function openVersion(
       files: override?.files,
       maxInFlightBytes: options.maxInFlightBytes,
     });
-    const takesIds = javaScript !== undefined;
+    const takesIds = running !== undefined;
     return { uid, ...finished, takesIds, labels, instances, warmup };
   } catch (error) {
     await retire(server, uid);

@@ -41,7 +41,7 @@ export interface JavaScriptSource {
 }
 
 /** A version whose code is found. */
-export interface OpenedJavaScript {
+export interface OpenedInstances {
   /** The configuration with what the model says of it. */
   readonly prepared: PreparedConfig;
   /** For the native side. */
@@ -58,7 +58,7 @@ export interface OpenedJavaScript {
  * @throws {@link TritonError} INVALID_ARG, NOT_FOUND and UNSUPPORTED for code that cannot be run, and whatever
  *   the model throws. Nothing of the version is left then.
  */
-export async function openJavaScript(source: JavaScriptSource): Promise<OpenedJavaScript> {
+export async function openJavaScript(source: JavaScriptSource): Promise<OpenedInstances> {
   const { server, options, parsed, version, backend, instances, host } = source;
   const { prepared } = source;
   const { modelName: model, autoComplete } = prepared.context;

@@ -34,7 +34,6 @@ const otherBackends: readonly string[] = [
   'dali',
   'fil',
   'openvino',
-  'python',
   'pytorch',
   'tensorflow',
   'tensorrt',

@@ -105,8 +105,14 @@ export function prepareConfig(parsed: ParsedConfig | undefined, context: ConfigC
   };
 }
 
-/** The fields that a model in JavaScript may complete itself. */
-const ownFields = ['max_batch_size', 'input', 'output', 'dynamic_batching'] as const;
+/** The fields that a model in JavaScript or Python may complete itself. */
+const ownFields = [
+  'max_batch_size',
+  'input',
+  'output',
+  'dynamic_batching',
+  'model_transaction_policy',
+] as const;
 
 /**
  * Completes a configuration with what the model itself says of it, where it does not say it already. It is then
@@ -115,12 +121,14 @@ const ownFields = ['max_batch_size', 'input', 'output', 'dynamic_batching'] as c
  * @param prepared - The result of {@link prepareConfig}.
  * @param parsed - What that was made of; undefined if the model has no `config.pbtxt`.
  * @param own - What the model says.
+ * @param by - The function that says it. That of Python has seen what is written, and may add to it.
  * @throws {@link TritonError} INVALID_ARG for other fields, and as {@link prepareConfig}.
  */
 export function completeWithOwn(
   prepared: PreparedConfig,
   parsed: ParsedConfig | undefined,
   own: ParsedConfig,
+  by: 'completeConfig' | 'auto_complete_config' = 'completeConfig',
 ): PreparedConfig {
   const { context } = prepared;
   const problems: Problem[] = [];
@@ -129,10 +137,11 @@ export function completeWithOwn(
   const notes: string[] = [];
   for (const [field, one] of Object.entries(own.value)) {
     if (!ownFields.some((known) => known === field)) {
-      report(field, `is not for completeConfig, which may complete ${ownFields.join(', ')}`);
-    } else if (value[field] === undefined) {
+      report(field, `is not for ${by}, which may complete ${ownFields.join(', ')}`);
+    } else if (value[field] === undefined || by === 'auto_complete_config') {
+      // What Python's ModelConfig has was made of what is written, and agrees with it.
       value[field] = one;
-      notes.push(`${field}: completed by the model's completeConfig`);
+      notes.push(`${field}: completed by the model's ${by}`);
     }
   }
   throwProblems(problems, own, context.modelName);

@@ -92,6 +92,15 @@ export const backendParameters: Readonly<Record<string, Readonly<Record<string, 
       integer: true,
     }),
   },
+  python: {
+    EXECUTION_ENV_PATH: row(
+      'acted',
+      'the environment whose Python runs the model: a folder, or an archive of conda-pack',
+    ),
+    FORCE_CPU_ONLY_INPUT_TENSORS: row('hint', 'inputs are in the memory of the CPU anyway', {
+      neutral: ['yes'],
+    }),
+  },
   identity: {
     execute_delay_ms: row('acted', 'how long each execution takes', { integer: true }),
     instance_wise_delay_multiplier: row('acted', 'instance i takes i times as long, times this value', {

@@ -1,0 +1,1 @@
+"""What runs a Python model for tritonts: its process, and what `triton_python_backend_utils` is made of."""

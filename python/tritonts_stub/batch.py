@@ -1,0 +1,370 @@
+"""Batches: what is read of them, and what is written for them (protocol.h)."""
+
+import threading
+from array import array
+
+from . import memory as mem
+from .datatypes import BYTES, SIZES, numpy
+from .errors import TritonError, TritonModelException, code_of
+from .request import FINAL, InferenceRequest, InferenceResponse, Said, read_said
+from .tensor import Stretch, write
+
+RESPONSE, ERROR, END, TOGETHER = 1, 2, 3, 4
+#: The server answers "there is room" for so many responses.
+ROOM = 16
+
+
+def read(instance, slot, offset, count):
+    """The batch that a message tells of."""
+    memory = instance.memory
+    words = memory.words(offset, count)
+    batch = Batch(instance, slot, words[0])
+    inputs, names = instance.inputs, instance.output_names
+    requests, at = batch.requests, 2
+    for _ in range(words[1]):
+        alike, rows, priority, timeout, place, size, counted, wanted = words[at : at + 8]
+        at += 8
+        request_id, parameters = read_said(memory.bytes[place : place + size]) if size else ("", {})
+        asked = [names[index] for index in words[at : at + wanted]] if wanted else None
+        at += wanted
+        said = Said(request_id, parameters, priority, timeout, asked, counted == 1, rows)
+        stretches = {}
+        present = words[at]
+        at += 1
+        for _ in range(present):
+            index, rank = words[at], words[at + 1]
+            at += 2
+            shape = tuple(words[at : at + rank])
+            at += rank
+            name, number = inputs[index]
+            stretches[name] = Stretch(memory, number, shape, words[at], words[at + 1], alike, batch=batch)
+            at += 2
+        position = len(requests)
+        requests += [InferenceRequest._received(batch, position + k, stretches, k, said) for k in range(alike)]
+    return batch
+
+
+class Batch:
+    """Requests that are run together."""
+
+    __slots__ = ("instance", "slot", "requests", "lock", "open", "answered", "sent", "senders")
+
+    def __init__(self, instance, slot, count):
+        self.instance, self.slot, self.requests = instance, slot, []
+        self.lock = threading.Lock()
+        #: Requests that have not had their last response.
+        self.open = count
+        self.answered = [False] * count
+        #: Of a model that is not decoupled: requests whose response was sent.
+        self.sent = None
+        self.senders = {}
+
+    # --- Results of execute.
+
+    def fail(self, error):
+        """Fails all requests that are open."""
+        with self.lock:
+            if self.open > 0:
+                body = Body(self)
+                body.error(-1, error.code(), error.message())
+                self._end(body)
+
+    def give(self, results):
+        """Responds with what `execute` has returned."""
+        instance, requests = self.instance, self.requests
+        if instance.decoupled:
+            if results is not None:
+                raise TritonModelException(
+                    "execute() of a decoupled model has to return None, and respond with response senders"
+                )
+            return self.part()
+        if results is None and len(self.senders) == len(requests):
+            return self.part()
+        if not isinstance(results, (list, tuple)) or len(results) != len(requests):
+            got = len(results) if isinstance(results, (list, tuple)) else type(results).__name__
+            raise TritonModelException(
+                "expected execute() to return a list of %d responses, one for each request, but it returned %s"
+                % (len(requests), got)
+            )
+        for position, result in enumerate(results):
+            if result is None and position in self.senders:
+                continue
+            if not isinstance(result, InferenceResponse):
+                raise TritonModelException(
+                    "expected execute() to return InferenceResponses but result %d is %s"
+                    % (position, type(result).__name__)
+                )
+        with self.lock:
+            if self.senders or not self._give_together(results):
+                body = Body(self)
+                for position, result in enumerate(results):
+                    if result is None or self.answered[position]:
+                        continue
+                    body.response(position, result, True)
+                    self._answered(position)
+                self._send(body)
+        self.part()
+
+    def _give_together(self, results):
+        """Writes the outputs of all requests one after the other, if they are alike."""
+        if not self.instance.batching:
+            return False
+        first = results[0]._tensors
+        for result in results:
+            if result._error is not None or len(result._tensors) != len(first):
+                return False
+        columns = []
+        for i, tensor in enumerate(first):
+            name, number, tail = tensor._name, tensor._number, tensor._shape[1:]
+            if number == BYTES or tensor._array is None or tensor._name not in self.instance.outputs:
+                return False
+            arrays = []
+            for request, result in zip(self.requests, results):
+                one = result._tensors[i]
+                shape = one._shape
+                if (
+                    one._name != name
+                    or one._number != number
+                    or one._array is None
+                    or shape[1:] != tail
+                    or not shape
+                    or shape[0] != request._said.rows
+                ):
+                    return False
+                arrays.append(one._array)
+            columns.append((tensor, arrays, tail))
+        self._write_together(columns)
+        return True
+
+    def _write_together(self, columns):
+        np, memory, outputs = numpy(), self.instance.memory, self.instance.outputs
+        rows = sum(request._said.rows for request in self.requests)
+        words, places, size = [TOGETHER, len(columns)], [], 0
+        for tensor, _, tail in columns:
+            items = rows
+            for dim in tail:
+                items *= dim
+            bytes_ = items * SIZES[tensor._number]
+            places.append((len(words) + 4 + len(tail), size, items))
+            words += [outputs[tensor._name][0], tensor._number, len(tail), *tail, bytes_, 0]
+            size += mem.aligned(bytes_)
+        head = mem.aligned(8 * len(words))
+        place = memory.allocate(head + size)
+        for (tensor, arrays, tail), (at, offset, items) in zip(columns, places):
+            begin = words[at] = place + head + offset
+            if items == 0:
+                continue
+            dtype = arrays[0].dtype.newbyteorder("=")
+            target = np.frombuffer(memory.bytes, dtype, items, begin).reshape((rows,) + tail)
+            if len(arrays) == 1:
+                target[...] = arrays[0]
+            else:
+                np.concatenate(arrays, out=target)
+        put_words(memory, place, words)
+        self.open = 0
+        self.answered = [True] * len(self.requests)
+        self.instance.under_way.discard(self)
+        memory.send(mem.ANSWER, self.slot, place, len(words), 1, place)
+
+    def part(self):
+        """`execute` has returned: what is open follows."""
+        with self.lock:
+            if self.open > 0:
+                self.instance.memory.send(mem.PART, self.slot)
+
+    # --- Responses of their own.
+
+    def sender(self, position):
+        with self.lock:
+            self.senders.setdefault(position, None)
+        return InferenceResponseSender(self, position)
+
+    def is_cancelled(self, position):
+        return self.instance.memory.ask(mem.ASK_CANCELLED, self.slot, position) == 1
+
+    def _answered(self, position):
+        if not self.answered[position]:
+            self.answered[position] = True
+            self.open -= 1
+
+    def _end(self, body):
+        self.open = 0
+        self.answered = [True] * len(self.answered)
+        self._send(body)
+
+    def _send(self, body):
+        """With the lock, so that nothing of this batch follows its end."""
+        if self.open == 0:
+            self.instance.under_way.discard(self)
+        body.send(self.open == 0)
+
+    def respond(self, position, response, final):
+        """Sends a response. Returns what is wrong with that."""
+        with self.lock:
+            if self.answered[position]:
+                return "its last response was sent already"
+            single = not self.instance.decoupled
+            if single and response is not None and self.sent and position in self.sent:
+                return "a model that is not decoupled sends one response to a request"
+            body = Body(self)
+            if response is not None:
+                # The one response of a model that is not decoupled is the last one, whatever follows.
+                body.response(position, response, final or single)
+                if single:
+                    self.sent = self.sent or set()
+                    self.sent.add(position)
+            elif not single:
+                body.end(position)
+            elif not (self.sent and position in self.sent):
+                body.error(position, TritonError.INTERNAL, "the model sent no response")
+            if final or (single and response is not None):
+                self._answered(position)
+            self._send(body)
+        return None
+
+
+class InferenceResponseSender:
+    """Sends responses to a request (Triton: `pb_utils.InferenceResponseSender`). Any thread may use it."""
+
+    __slots__ = ("_batch", "_position", "_room", "_gone", "_final")
+
+    def __init__(self, batch, position):
+        self._batch, self._position = batch, position
+        # The first response is always taken.
+        self._room, self._gone, self._final = 1, False, False
+
+    def send(self, response=None, flags=0):
+        """Sends a response, with the flag FINAL or before it. It waits while the caller reads too slowly."""
+        if flags not in (0, FINAL):
+            raise TritonModelException("flags: expected 0 or TRITONSERVER_RESPONSE_COMPLETE_FINAL but got %s" % flags)
+        final = flags == FINAL
+        if response is None and not final:
+            raise TritonModelException("expected a response, or the flag TRITONSERVER_RESPONSE_COMPLETE_FINAL")
+        if response is not None and not isinstance(response, InferenceResponse):
+            raise TritonModelException("expected an InferenceResponse but got %s" % type(response).__name__)
+        if self._final:
+            raise TritonModelException("the response sender has been closed: its last response was sent already")
+        batch = self._batch
+        if not batch.instance.decoupled and final and batch.answered[self._position]:
+            self._final = True
+            return
+        if response is not None and batch.requests[self._position]._said.counted and not self._gone:
+            if self._room == 0:
+                answer = batch.instance.memory.ask(mem.ASK_ROOM, batch.slot, self._position)
+                self._gone, self._room = answer != 1, ROOM
+            self._room -= 1
+        if self._gone and not final:
+            return
+        wrong = batch.respond(self._position, None if self._gone else response, final)
+        self._final = self._final or final
+        if wrong is not None:
+            raise TritonModelException(wrong)
+
+    def is_cancelled(self):
+        return self._batch.is_cancelled(self._position)
+
+
+class Body:
+    """The words of an answer, and what they are about."""
+
+    __slots__ = ("batch", "words", "parts", "size")
+
+    def __init__(self, batch):
+        self.batch, self.words, self.parts, self.size = batch, [], [], 0
+
+    def error(self, position, code, message):
+        text = message.encode(errors="replace")
+        self.words += [ERROR, position, code, len(text), 0]
+        self._add(len(self.words) - 1, text, len(text))
+
+    def end(self, position):
+        self.words += [END, position]
+
+    def response(self, position, response, final):
+        instance = self.batch.instance
+        if response._error is not None:
+            self.error(position, response._error.code(), "model '%s': %s" % (instance.model, response._error.message()))
+            return
+        wanted = self.batch.requests[position]._said.wanted
+        try:
+            outputs = self._outputs(response, wanted)
+        except TritonModelException as error:
+            self.error(position, code_of(error), "model '%s': %s" % (instance.model, error))
+            return
+        self.words += [RESPONSE, position, 1 if final else 0, len(outputs)]
+        for index, tensor, data, size, place in outputs:
+            shape = tensor._shape
+            self.words += [index, tensor._number, len(shape), *shape, size, place or 0]
+            if place is None:
+                self._add(len(self.words) - 1, data, size)
+
+    def _outputs(self, response, wanted):
+        instance, found = self.batch.instance, []
+        for tensor in response._tensors:
+            name = tensor._name
+            known = instance.outputs.get(name)
+            if known is None:
+                raise TritonModelException(
+                    "there is no output '%s'; the configuration has %s" % (name, ", ".join(instance.output_names))
+                )
+            if wanted is not None and name not in wanted:
+                continue
+            stretch = tensor._stretch
+            place = tensor._place(instance.memory) if tensor._number != BYTES and stretch is not None else None
+            if place is not None and stretch.batch is self.batch:
+                # An input that is passed on, where it lies.
+                found.append((known[0], tensor, None, tensor._size(), place))
+                continue
+            data = tensor._data()
+            size = data.nbytes if not isinstance(data, bytes) else len(data)
+            found.append((known[0], tensor, data, size, None))
+        return found
+
+    def _add(self, at, data, size):
+        """Data whose place is to be word `at`."""
+        self.parts.append((at, self.size, data, size))
+        self.size += mem.aligned(size)
+
+    def send(self, last):
+        batch, words = self.batch, self.words
+        memory = batch.instance.memory
+        head = mem.aligned(8 * len(words))
+        try:
+            place = memory.allocate(head + self.size)
+        except mem.MemoryFault as fault:
+            if not self.parts:
+                raise
+            self._send_fault(str(fault), last)
+            return
+        for at, offset, data, size in self.parts:
+            words[at] = place + head + offset
+            write(memory, place + head + offset, size, data)
+        put_words(memory, place, words)
+        memory.send(mem.ANSWER, batch.slot, place, len(words), 1 if last else 0, place)
+
+    def _send_fault(self, text, last):
+        """Instead of outputs that have no room: each request that has some gets an error."""
+        words, instance = self.words, self.batch.instance
+        positions, at = [], 0
+        while at < len(words):
+            kind = words[at]
+            if kind == END:
+                at += 2
+                continue
+            positions.append(words[at + 1])
+            if kind == ERROR:
+                at += 5
+                continue
+            outputs, at = words[at + 3], at + 4
+            for _ in range(outputs):
+                at += 5 + words[at + 2]
+        body = Body(self.batch)
+        for position in positions:
+            body.error(position, TritonError.UNAVAILABLE, "model '%s': %s" % (instance.model, text))
+            if position >= 0:
+                self.batch._answered(position)
+        body.send(last or self.batch.open == 0)
+
+
+def put_words(memory, place, words):
+    memory.bytes[place : place + 8 * len(words)].cast("q")[:] = array("q", words)

@@ -1,0 +1,240 @@
+"""Calls of other models, while a batch is run (Triton: BLS)."""
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+from . import instance as instances
+from . import memory as mem
+from .batch import put_words
+from .errors import TritonError, TritonModelException
+from .request import InferenceResponse, write_said
+from .tensor import Stretch, Tensor, write
+
+ANSWERED, NO_MEMORY, MOVED, ENDED = 1, 2, 3, 4
+MOST_TRIES = 64
+
+_models = {}
+_pool = None
+_pool_lock = threading.Lock()
+
+
+class Model:
+    """A model that is called: what the server says of its version."""
+
+    def __init__(self, found):
+        self.uid, self.revision = found["uid"], found["revision"]
+        self.decoupled = found["decoupled"]
+        self.inputs = {one["name"]: index for index, one in enumerate(found["inputs"])}
+        self.outputs = [one["name"] for one in found["outputs"]]
+
+
+def _model(name, version, again):
+    key = (name, version)
+    found = None if again else _models.get(key)
+    if found is None:
+        answer = instances.current().control.ask("resolve", model=name, version=version)
+        found = _models[key] = Model(answer)
+    return found
+
+
+def call(request, decoupled):
+    """Calls a model, and waits."""
+    try:
+        running = Call(request, decoupled)
+    except TritonModelException as error:
+        return _failed(error, decoupled)
+    if decoupled:
+        return ResponseIterator(running)
+    try:
+        return running.next() or InferenceResponse([], TritonError("the model sent no response"))
+    except TritonModelException as error:
+        return _failed(error, False)
+
+
+def call_later(request, decoupled):
+    """The same on a thread, to be awaited. The pool has as many threads as calls may wait at once."""
+    global _pool
+    with _pool_lock:
+        if _pool is None:
+            _pool = ThreadPoolExecutor(instances.current().threads, "tritonts call")
+    batch = instances.batch.get()
+
+    def run():
+        instances.batch.set(batch)
+        return call(request, decoupled)
+
+    return asyncio.get_running_loop().run_in_executor(_pool, run)
+
+
+def _failed(error, decoupled):
+    code = getattr(TritonError, error.code, TritonError.INTERNAL)
+    response = InferenceResponse([], TritonError(str(error), code))
+    return iter([response]) if decoupled else response
+
+
+class Answer:
+    """An answer in shared memory, which the server gets back when nobody has it any more."""
+
+    __slots__ = ("memory", "place")
+
+    def __init__(self, memory, place):
+        self.memory, self.place = memory, place
+
+    def __del__(self):
+        self.memory.send(mem.READ, 0, self.place)
+
+
+class Call:
+    """A call under way."""
+
+    ended, place = True, 0
+
+    def __init__(self, request, decoupled):
+        instance = instances.current()
+        if not instance.serves:
+            raise TritonModelException("models are called from execute(), not from initialize() or finalize()")
+        if request._model is None:
+            raise TritonModelException("only a request that the model has made itself can be executed")
+        self.memory, self.request, self.decoupled = instance.memory, request, decoupled
+        self.batch = instances.batch.get()
+        if self.batch is None and len(instance.under_way) == 1:
+            (self.batch,) = instance.under_way
+        self.word = 0
+        self.state = None
+        for attempt in range(MOST_TRIES):
+            self.model = _model(request._model, request._version, attempt > 0)
+            self._send()
+            self.state = self.memory.wait_for(self.word)
+            if self.state[0] != MOVED:
+                return
+            self._close()
+        raise TritonModelException("model '%s' is loaded again and again" % request._model, "UNAVAILABLE")
+
+    def _send(self):
+        memory, request, model = self.memory, self.request, self.model
+        said = write_said(request._said.id, request._said.parameters)
+        slot = self.batch.slot if self.batch is not None else -1
+        words = [slot, 0xFFFFFFFF, model.uid, model.revision, 1 if self.decoupled else 0]
+        words += [request._said.priority, request._said.timeout, 0, len(said)]
+        parts, size = [(7, 0, said, len(said))] if said else [], mem.aligned(len(said))
+        wanted = [self._output(name) for name in request._wanted]
+        words.append(len(wanted))
+        words += wanted
+        words.append(len(request._inputs))
+        for tensor in request._inputs:
+            index = model.inputs.get(tensor._name)
+            if index is None:
+                raise TritonModelException(
+                    "model '%s' has no input '%s'; it has %s"
+                    % (request._model, tensor._name, ", ".join(model.inputs)),
+                    "INVALID_ARG",
+                )
+            shape, place = tensor._shape, tensor._place(memory)
+            words += [index, tensor._number, len(shape), *shape]
+            if place is not None:
+                words += [tensor._size(), place]
+                continue
+            data = tensor._data()
+            bytes_ = data.nbytes if not isinstance(data, bytes) else len(data)
+            words += [bytes_, 0]
+            parts.append((len(words) - 1, size, data, bytes_))
+            size += mem.aligned(bytes_)
+        head = mem.REPLY_BYTES + mem.aligned(8 * len(words))
+        place = memory.allocate(head + size)
+        self.word = self.place = place
+        self.ended = False
+        for at, offset, data, bytes_ in parts:
+            words[at] = place + head + offset
+            write(memory, place + head + offset, bytes_, data)
+        put_words(memory, place + mem.REPLY_BYTES, words)
+        memory.reset(place)
+        memory.send(mem.CALL, 0, place + mem.REPLY_BYTES, len(words), place)
+
+    def _output(self, name):
+        try:
+            return self.model.outputs.index(name)
+        except ValueError:
+            raise TritonModelException(
+                "model '%s' has no output '%s'; it has %s"
+                % (self.request._model, name, ", ".join(self.model.outputs)),
+                "INVALID_ARG",
+            ) from None
+
+    def next(self):
+        """The next response; None: there is no further one."""
+        if self.ended:
+            return None
+        if self.state is None:
+            self.memory.reset(self.word)
+            self.memory.send(mem.NEXT, word=self.word)
+            self.state = self.memory.wait_for(self.word)
+        (state, place, count), self.state = self.state, None
+        if state != ANSWERED:
+            self._close()
+            if state == ENDED:
+                return None
+            raise TritonModelException(
+                "the call of model '%s' got no memory for its answer" % self.request._model, "UNAVAILABLE"
+            )
+        memory = self.memory
+        owner = Answer(memory, place)
+        words = memory.words(place, count)
+        code, final, empty, size, text, outputs = words[:6]
+        if final or not self.decoupled:
+            self._close()
+        if code != 0:
+            message = bytes(memory.bytes[text : text + size]).decode(errors="replace").split("\0")[0]
+            return InferenceResponse([], TritonError(message, code))
+        if empty:
+            return None
+        tensors, at = [], 6
+        for _ in range(outputs):
+            index, number, rank = words[at : at + 3]
+            at += 3
+            shape = tuple(words[at : at + rank])
+            at += rank
+            stretch = Stretch(memory, number, shape, words[at], words[at + 1], 1, owner)
+            at += 2
+            tensors.append(Tensor._received(self.model.outputs[index], stretch, 0))
+        return InferenceResponse(tensors)
+
+    def cancel(self):
+        if not self.ended:
+            self.memory.send(mem.CANCEL, word=self.word)
+
+    def _close(self):
+        self.ended = True
+        if self.place:
+            self.memory.free(self.place)
+            self.place = 0
+
+    def __del__(self):
+        # The server may still write to a call that has not ended: its place is kept until it has.
+        if not self.ended and self.place:
+            try:
+                self.cancel()
+                while self.next() is not None:
+                    pass
+            except (TritonModelException, mem.MemoryFault):
+                pass
+
+
+class ResponseIterator:
+    """The responses of a decoupled model, one after the other."""
+
+    def __init__(self, running):
+        self._call = running
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        response = self._call.next()
+        if response is None:
+            raise StopIteration
+        return response
+
+    def cancel(self):
+        """Tells the model that nobody wants further responses."""
+        self._call.cancel()

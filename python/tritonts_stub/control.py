@@ -1,0 +1,59 @@
+"""The socket to the server for what is seldom: how a model starts, its log, its metrics, loads of others.
+
+Each message is a line of JSON. Questions have a number, and are answered one at a time.
+"""
+
+import json
+import socket
+import threading
+
+from .errors import TritonModelException
+
+INFO, WARNING, ERROR, VERBOSE = range(4)
+LEVELS = {INFO: "info", WARNING: "warn", ERROR: "error", VERBOSE: "verbose"}
+MOST_TEXT = 16384
+
+
+class Control:
+    def __init__(self, file):
+        self._socket = socket.socket(fileno=file)
+        self._lines = self._socket.makefile("r", encoding="utf-8", errors="surrogateescape", newline="\n")
+        self._write = threading.Lock()
+        self._asking = threading.Lock()
+        self._asked = 0
+        self.levels = frozenset(LEVELS.values())
+
+    def fileno(self):
+        return self._socket.fileno()
+
+    def tell(self, **message):
+        line = (json.dumps(message) + "\n").encode()
+        with self._write:
+            self._socket.sendall(line)
+
+    def read(self):
+        line = self._lines.readline()
+        if not line:
+            raise EOFError("the server has gone")
+        return json.loads(line)
+
+    def ask(self, what, **arguments):
+        """Asks the server, and returns its answer. Raises what the server says is wrong."""
+        with self._asking:
+            self._asked += 1
+            self.tell(ask=what, number=self._asked, arguments=arguments)
+            while True:
+                answer = self.read()
+                if answer.get("number") == self._asked:
+                    break
+        if "error" in answer:
+            error = answer["error"]
+            raise TritonModelException(error["message"], error.get("code"))
+        return answer.get("value")
+
+    def log(self, level, text):
+        name = LEVELS.get(level)
+        if name is None:
+            raise TritonModelException("the levels of a log are INFO, WARNING, ERROR and VERBOSE")
+        if name in self.levels:
+            self.tell(log=name, text=str(text)[:MOST_TEXT])

@@ -1,0 +1,122 @@
+"""The shared memory of an instance: native/python/stub_memory.cc, and backends/python/protocol.h."""
+
+import ctypes
+
+EXECUTE, STOP = 1, 2
+ANSWER, PART, CALL, NEXT, CANCEL, READ, ASK_CANCELLED, ASK_ROOM = range(16, 24)
+ALIGNMENT = 64
+REPLY_BYTES = 64
+
+
+class Message(ctypes.Structure):
+    _fields_ = [
+        ("kind", ctypes.c_uint32),
+        ("slot", ctypes.c_uint32),
+        ("offset", ctypes.c_uint64),
+        ("size", ctypes.c_uint64),
+        ("word", ctypes.c_uint64),
+    ]
+
+
+class MemoryFault(Exception):
+    """There is no room in the shared memory, or the server has spoilt it."""
+
+
+def aligned(size):
+    return (size + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
+
+
+class Memory:
+    """Messages, and places for what they are about."""
+
+    def __init__(self, library, file):
+        lib = ctypes.CDLL(library)
+        u32, u64, pointer = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p
+        for name, result, arguments in (
+            ("open", pointer, [ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t]),
+            ("base", u64, [pointer]),
+            ("size", u64, [pointer]),
+            ("next", ctypes.c_int, [pointer, ctypes.POINTER(Message)]),
+            ("send", ctypes.c_int, [pointer, u32, u32, u64, u64, u64, u64]),
+            ("allocate", u64, [pointer, u64]),
+            ("free", None, [pointer, u64]),
+            ("shrink", None, [pointer, u64]),
+            ("fault", None, [pointer, ctypes.c_char_p, ctypes.c_size_t]),
+            ("await", u32, [pointer, u64]),
+            ("reset", None, [pointer, u64]),
+            ("watch", ctypes.c_int, [ctypes.c_int, ctypes.c_int]),
+        ):
+            function = getattr(lib, "tritonts_" + name)
+            function.restype, function.argtypes = result, arguments
+        self._lib = lib
+        self._next, self._send = lib.tritonts_next, lib.tritonts_send
+        self._allocate, self._await = lib.tritonts_allocate, lib.tritonts_await
+        fault = ctypes.create_string_buffer(512)
+        self._stub = lib.tritonts_open(file, fault, len(fault))
+        if not self._stub:
+            raise MemoryFault(fault.value.decode(errors="replace"))
+        self.base = lib.tritonts_base(self._stub)
+        self.size = lib.tritonts_size(self._stub)
+        self.bytes = memoryview((ctypes.c_char * self.size).from_address(self.base)).cast("B")
+        self._message = Message()
+        self._message_pointer = ctypes.byref(self._message)
+
+    @staticmethod
+    def watch(library, socket, server):
+        """Ends this process when the server has gone."""
+        lib = ctypes.CDLL(library)
+        error = lib.tritonts_watch(socket, server)
+        if error != 0:
+            raise OSError(error, "the server cannot be watched")
+
+    def next(self):
+        """Waits for the next message. It is valid until the next call."""
+        while True:
+            found = self._next(self._stub, self._message_pointer)
+            if found > 0:
+                return self._message
+            if found < 0:
+                raise MemoryFault("the server's messages are spoilt")
+
+    def send(self, kind, slot=0, offset=0, size=0, word=0, frees=0):
+        """Sends a message. `frees` is a place that is free once the server has read it."""
+        if self._send(self._stub, kind, slot, offset, size, word, frees) != 0:
+            raise MemoryFault("the server's messages are spoilt")
+
+    def allocate(self, size):
+        place = self._allocate(self._stub, size)
+        if place == 0:
+            fault = ctypes.create_string_buffer(512)
+            self._lib.tritonts_fault(self._stub, fault, len(fault))
+            raise MemoryFault(fault.value.decode(errors="replace") or "no memory")
+        return place
+
+    def free(self, place):
+        self._lib.tritonts_free(self._stub, place)
+
+    def words(self, offset, count):
+        """The 64-bit words at a place, as a list."""
+        if offset % 8 != 0 or offset + 8 * count > self.size:
+            raise MemoryFault("the server's message has no body")
+        return self.bytes[offset : offset + 8 * count].cast("q").tolist()
+
+    def wait_for(self, word):
+        """Waits until a Reply has a state. Returns the state, and two words."""
+        while True:
+            state = self._await(self._stub, word)
+            if state != 0:
+                offset, size = self.words(word + 8, 2)
+                return state, offset, size
+
+    def ask(self, kind, slot, request):
+        """Asks the server something about a request of a batch. Returns the state of the reply."""
+        word = self.allocate(REPLY_BYTES)
+        try:
+            self._lib.tritonts_reset(self._stub, word)
+            self.send(kind, slot, 0, request, word)
+            return self.wait_for(word)[0]
+        finally:
+            self.free(word)
+
+    def reset(self, word):
+        self._lib.tritonts_reset(self._stub, word)

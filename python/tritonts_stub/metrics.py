@@ -1,0 +1,55 @@
+"""Metrics of a model, which are shown among those of the server."""
+
+from . import instance as instances
+from .errors import TritonModelException
+
+COUNTER, GAUGE, HISTOGRAM = range(3)
+_kinds = ("counter", "gauge", "histogram")
+
+
+class MetricFamily:
+    """Metrics of one name (Triton: `pb_utils.MetricFamily`)."""
+
+    COUNTER, GAUGE, HISTOGRAM = COUNTER, GAUGE, HISTOGRAM
+
+    def __init__(self, name, description, kind):
+        if kind not in (COUNTER, GAUGE, HISTOGRAM):
+            raise TritonModelException("kind: expected MetricFamily.COUNTER, GAUGE or HISTOGRAM but got %s" % kind)
+        self.name, self.description, self.kind = name, description, kind
+
+    def Metric(self, labels=None, buckets=None):
+        return Metric(self, labels, buckets)
+
+
+class Metric:
+    """One of them, with its labels. What it is given is added in the order of calls."""
+
+    def __init__(self, family, labels=None, buckets=None):
+        self._options = {
+            "name": family.name,
+            "help": family.description,
+            "type": _kinds[family.kind],
+            "labels": {str(key): str(value) for key, value in (labels or {}).items()},
+        }
+        if family.kind == HISTOGRAM:
+            if not buckets:
+                raise TritonModelException("a histogram needs buckets")
+            self._options["buckets"] = [float(bound) for bound in buckets]
+        elif buckets is not None:
+            raise TritonModelException("only a histogram has buckets")
+        self._number = instances.current().control.ask("metric", options=self._options)
+
+    def increment(self, value):
+        self._do("increment", value)
+
+    def set(self, value):
+        self._do("set", value)
+
+    def observe(self, value):
+        self._do("observe", value)
+
+    def value(self):
+        return self._do("value", 0)
+
+    def _do(self, action, value):
+        return instances.current().control.ask("measure", metric=self._number, action=action, by=float(value))

@@ -1,0 +1,240 @@
+"""Requests and responses, as models see and make them."""
+
+import json
+import struct
+
+from . import instance
+from .errors import TritonError, TritonModelException, unsupported
+from .tensor import Tensor
+
+SEQUENCE_START, SEQUENCE_END = 1, 2
+RELEASE_ALL, RELEASE_RESCHEDULE = 1, 2
+FINAL = 1
+ID = "triton_request_id"
+
+_entry = struct.Struct("<III")
+_parameter_kinds = {0: None, 1: struct.Struct("<q"), 2: struct.Struct("<d"), 3: struct.Struct("<q")}
+
+
+def read_said(data):
+    """The id and the parameters of requests (protocol.h)."""
+    at, found = 0, {}
+    while at < len(data):
+        kind, name, size = _entry.unpack_from(data, at)
+        at += _entry.size
+        text = bytes(data[at : at + name]).decode(errors="replace")
+        value = bytes(data[at + name : at + name + size])
+        at += name + size
+        if kind == 0:
+            found[text] = value.decode(errors="replace")
+        else:
+            (number,) = _parameter_kinds[kind].unpack(value)
+            found[text] = number != 0 if kind == 3 else number
+    return found.pop(ID, ""), found
+
+
+def write_said(request_id, parameters):
+    """The reverse of `read_said`."""
+    said = []
+    entries = dict(parameters or {})
+    if request_id:
+        entries[ID] = request_id
+    for name, value in entries.items():
+        if isinstance(value, bool):
+            kind, data = 3, _parameter_kinds[3].pack(int(value))
+        elif isinstance(value, int):
+            kind, data = 1, _parameter_kinds[1].pack(value)
+        elif isinstance(value, float):
+            kind, data = 2, _parameter_kinds[2].pack(value)
+        elif isinstance(value, str):
+            kind, data = 0, value.encode()
+        else:
+            raise TritonModelException(
+                "parameter '%s': expected a str, int, float or bool but got %s" % (name, type(value).__name__)
+            )
+        name = name.encode()
+        said.append(_entry.pack(kind, len(name), len(data)) + name + data)
+    return b"".join(said)
+
+
+class PreferredMemory:
+    """Where a caller wants outputs. Everything is in the memory of the CPU here."""
+
+    def __init__(self, preferred_memory_type, preferred_device_id=0):
+        self.type, self.device = preferred_memory_type, preferred_device_id
+
+
+class InferenceTrace:
+    """The trace of a request. Requests are not traced here."""
+
+    def get_context(self):
+        return None
+
+
+class Said:
+    """What requests that are alike say besides their tensors."""
+
+    __slots__ = ("id", "parameters", "priority", "timeout", "wanted", "counted", "rows")
+
+    def __init__(self, id, parameters, priority, timeout, wanted, counted, rows):
+        self.id, self.parameters, self.priority = id, parameters, priority
+        self.timeout, self.wanted, self.counted, self.rows = timeout, wanted, counted, rows
+
+
+class InferenceRequest:
+    """A request (Triton: `pb_utils.InferenceRequest`): one of a batch, or one for another model."""
+
+    __slots__ = (
+        "_batch", "_position", "_stretches", "_at", "_said", "_inputs", "_model", "_version", "_wanted", "_sender",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        model_name,
+        requested_output_names,
+        inputs,
+        request_id="",
+        correlation_id=0,
+        model_version=-1,
+        flags=0,
+        timeout=0,
+        preferred_memory=None,
+        trace=None,
+        parameters=None,
+    ):
+        if flags != 0 or correlation_id not in (0, ""):
+            raise unsupported("sequences (flags, correlation_id) are not served yet")
+        if isinstance(preferred_memory, PreferredMemory) and preferred_memory.type != 0:
+            raise unsupported("preferred_memory: outputs are in the memory of the CPU here")
+        if isinstance(parameters, str):
+            parameters = json.loads(parameters)
+        for one in inputs:
+            if not isinstance(one, Tensor):
+                raise TritonModelException("inputs: expected Tensors but got %s" % type(one).__name__)
+        self._batch, self._position, self._stretches, self._at, self._sender = None, -1, None, 0, None
+        self._said = Said(str(request_id), dict(parameters or {}), 0, int(timeout), None, False, 0)
+        self._inputs, self._model, self._version = list(inputs), str(model_name), int(model_version)
+        self._wanted = [str(name) for name in requested_output_names]
+
+    @staticmethod
+    def _received(batch, position, stretches, at, said):
+        self = object.__new__(InferenceRequest)
+        self._batch, self._position, self._stretches, self._at = batch, position, stretches, at
+        self._said, self._inputs, self._sender = said, None, None
+        self._model = self._version = self._wanted = None
+        return self
+
+    def inputs(self):
+        """The tensors, in the order of the configuration."""
+        if self._inputs is None:
+            self._inputs = [Tensor._received(name, stretch, self._at) for name, stretch in self._stretches.items()]
+        return self._inputs
+
+    def _input(self, name):
+        if self._inputs is not None:
+            return next((one for one in self._inputs if one._name == name), None)
+        stretch = self._stretches.get(name)
+        return None if stretch is None else Tensor._received(name, stretch, self._at)
+
+    def request_id(self):
+        return self._said.id
+
+    def correlation_id(self):
+        return 0
+
+    def flags(self):
+        return 0
+
+    def set_flags(self, flags):
+        if flags != 0:
+            raise unsupported("sequences (flags) are not served yet")
+
+    def timeout(self):
+        """In microseconds; 0: none was given."""
+        return self._said.timeout
+
+    def priority(self):
+        return self._said.priority
+
+    def parameters(self):
+        """The parameters as JSON."""
+        return json.dumps(self._said.parameters)
+
+    def trace(self):
+        return InferenceTrace()
+
+    def model_name(self):
+        return instance.current().model if self._model is None else self._model
+
+    def requested_output_names(self):
+        if self._model is not None:
+            return list(self._wanted)
+        wanted = self._said.wanted
+        return list(instance.current().output_names) if wanted is None else list(wanted)
+
+    def preferred_memory(self):
+        return PreferredMemory(0, 0)
+
+    def set_release_flags(self, flags):
+        if flags == RELEASE_RESCHEDULE:
+            raise unsupported("TRITONSERVER_REQUEST_RELEASE_RESCHEDULE: sequences are not served yet")
+        if flags != RELEASE_ALL:
+            raise TritonModelException("expected TRITONSERVER_REQUEST_RELEASE_ALL but got %s" % flags, "INVALID_ARG")
+
+    def is_cancelled(self):
+        if self._batch is None:
+            return False
+        return self._batch.is_cancelled(self._position)
+
+    def get_response_sender(self):
+        if self._batch is None:
+            raise TritonModelException("only a request of execute() has a response sender")
+        if self._sender is None:
+            self._sender = self._batch.sender(self._position)
+        return self._sender
+
+    def exec(self, decoupled=False):
+        """Calls the model, and waits for its response, or for an iterator of them."""
+        from .calls import call
+
+        return call(self, decoupled)
+
+    def async_exec(self, decoupled=False):
+        """The same, to be awaited."""
+        from .calls import call_later
+
+        return call_later(self, decoupled)
+
+
+class InferenceResponse:
+    """A response (Triton: `pb_utils.InferenceResponse`)."""
+
+    __slots__ = ("_tensors", "_error")
+
+    def __init__(self, output_tensors=(), error=None, parameters=None):
+        if parameters not in (None, {}, "", "{}"):
+            raise unsupported("responses have no parameters here")
+        if error is not None and not isinstance(error, TritonError):
+            error = TritonError(str(error))
+        self._tensors, self._error = list(output_tensors), error
+
+    def output_tensors(self):
+        return self._tensors
+
+    def has_error(self):
+        return self._error is not None
+
+    def error(self):
+        return self._error
+
+    def parameters(self):
+        return "{}"
+
+
+def input_tensor(request, name):
+    """The input of that name; None if the request has none."""
+    return request._input(name)
+
+
+def output_tensor(response, name):
+    return next((one for one in response._tensors if one._name == name), None)

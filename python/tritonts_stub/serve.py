@@ -1,0 +1,204 @@
+"""The life of an instance: from the server's first line to its last batch."""
+
+import asyncio
+import importlib.util
+import inspect
+import json
+import os
+import signal
+import sys
+import threading
+import traceback
+
+from . import batch as batches
+from . import instance as instances
+from . import memory as mem
+from .control import Control
+from .errors import TritonError, TritonModelException, code_of
+from .model_config import ModelConfig
+
+CONTROL_FILE, MEMORY_FILE = 4, 3
+
+
+def main():
+    # Ctrl-C is the server's: it ends this process.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    control = Control(CONTROL_FILE)
+    control.tell(python="%d.%d.%d" % sys.version_info[:3], executable=sys.executable)
+    start = control.read()
+    mem.Memory.watch(start["library"], control.fileno(), start["server"])
+    control.levels = frozenset(start["levels"])
+    try:
+        if start["task"] == "complete":
+            control.tell(ready=True, completed=_complete(start))
+        else:
+            _serve(control, start)
+    except EOFError:
+        sys.exit(1)
+    except BaseException as error:
+        control.tell(failed=_failure(start, error))
+        sys.exit(1)
+
+
+def _failure(start, error):
+    """What went wrong before the model served."""
+    text = "%s: %s" % (type(error).__name__, error) if not isinstance(error, TritonModelException) else str(error)
+    missing = getattr(error, "name", None) if isinstance(error, ModuleNotFoundError) else None
+    code = "UNAVAILABLE" if missing == "numpy" else getattr(error, "code", "INTERNAL")
+    if missing == "numpy":
+        text = "%s (Python %d.%d.%d) has no numpy, which the model imports: %s -m pip install numpy" % (
+            (sys.executable,) + sys.version_info[:3] + (sys.executable,)
+        )
+    return {"code": code, "message": text, "trace": _trace(error)}
+
+
+def _trace(error):
+    return "".join(traceback.format_exception(type(error), error, error.__traceback__)).rstrip()
+
+
+def _import(start):
+    path = start["path"]
+    for folder in (start["modelDirectory"], os.path.dirname(path)):
+        if folder and folder not in sys.path:
+            sys.path.insert(0, folder)
+    spec = importlib.util.spec_from_file_location("model", path)
+    if spec is None or spec.loader is None:
+        raise TritonModelException("'%s' is no Python module" % path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["model"] = module
+    spec.loader.exec_module(module)
+    model = getattr(module, "TritonPythonModel", None)
+    if not inspect.isclass(model):
+        raise TritonModelException("'%s' has no class TritonPythonModel" % path, "INVALID_ARG")
+    return model
+
+
+def _complete(start):
+    """What the model says of its configuration; None if it says nothing."""
+    complete = getattr(_import(start), "auto_complete_config", None)
+    if complete is None:
+        return None
+    before = json.loads(start["config"])
+    after = complete(ModelConfig(json.loads(start["config"])))
+    if not isinstance(after, ModelConfig):
+        raise TritonModelException("auto_complete_config() has to return the ModelConfig")
+    after = after.as_dict()
+    return {key: value for key, value in after.items() if value != before.get(key)}
+
+
+def _serve(control, start):
+    instance = instances.Instance(control, start)
+    instances.set_current(instance)
+    instance.memory = mem.Memory(start["library"], MEMORY_FILE)
+    kind = _import(start)
+    model = kind()
+    if not callable(getattr(model, "execute", None)):
+        raise TritonModelException("TritonPythonModel has no execute()", "INVALID_ARG")
+    if hasattr(model, "is_ready"):
+        control.log(1, "is_ready() of the model is not asked")
+    initialize = getattr(model, "initialize", None)
+    if initialize is not None:
+        _settle(initialize(start["args"]))
+    loop = Loop(instance, model)
+    instance.serves = True
+    control.tell(ready=True)
+    loop.run()
+    instance.serves = False
+    finalize = getattr(model, "finalize", None)
+    if finalize is None:
+        return
+    try:
+        _settle(finalize())
+    except BaseException as error:
+        control.tell(finalize=_failure(start, error))
+
+
+def _settle(result):
+    if inspect.isawaitable(result):
+        asyncio.run(_await(result))
+
+
+async def _await(result):
+    return await result
+
+
+class Loop:
+    """Takes batches, and has the model execute them."""
+
+    def __init__(self, instance, model):
+        self._instance, self._execute = instance, model.execute
+        self._asynchronous = inspect.iscoroutinefunction(model.execute)
+        self._loop = None
+        # Those that are under way on the loop.
+        self._tasks = set()
+
+    def run(self):
+        memory = self._instance.memory
+        while True:
+            message = memory.next()
+            if message.kind == mem.STOP:
+                break
+            if message.kind == mem.EXECUTE:
+                batch = batches.read(self._instance, message.slot, message.offset, message.size)
+                self._instance.under_way.add(batch)
+                self._run(batch)
+        for task in list(self._tasks):
+            task.result()
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+
+    def _run(self, batch):
+        if self._asynchronous and self._instance.decoupled:
+            self._start(batch)
+            return
+        token = instances.batch.set(batch)
+        try:
+            results = self._execute(batch.requests)
+            if self._asynchronous or inspect.isawaitable(results):
+                results = self._wait_for(results)
+            batch.give(results)
+        except BaseException as error:
+            self._fail(batch, error)
+        finally:
+            instances.batch.reset(token)
+
+    def _wait_for(self, coroutine):
+        """Runs a coroutine to its end, on one loop for all of them."""
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(self._loop)
+        return self._loop.run_until_complete(coroutine)
+
+    def _start(self, batch):
+        """Has a decoupled model run a batch beside others."""
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            threading.Thread(target=self._loop.run_forever, name="tritonts loop", daemon=True).start()
+
+        async def execute():
+            instances.batch.set(batch)
+            try:
+                batch.give(await self._execute(batch.requests))
+            except BaseException as error:
+                self._fail(batch, error)
+
+        task = asyncio.run_coroutine_threadsafe(execute(), self._loop)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        # The instance may get the next batch.
+        batch.part()
+
+    def _fail(self, batch, error):
+        """All requests that have had no last response fail with what the model has raised."""
+        if isinstance(error, (SystemExit, KeyboardInterrupt)):
+            raise error
+        if isinstance(error, mem.MemoryFault):
+            code, text = TritonError.UNAVAILABLE, str(error)
+        else:
+            code = code_of(error)
+            text = str(error) if isinstance(error, TritonModelException) else "%s: %s" % (type(error).__name__, error)
+        text = text[:4096].replace("\0", " ")
+        # The server cuts this into the message and its cause (src/addon/status.ts).
+        length = len(text.encode("utf-16-le", errors="replace")) // 2
+        message = "model '%s': %s\0%d\0%s" % (self._instance.model, text, length, _trace(error)[-4096:])
+        batch.fail(TritonError(message, code))

@@ -1,0 +1,85 @@
+/** The Python backend's decisions. `src/python` has the rest: the processes of its models. */
+
+import { invalidArgument } from '../errors.js';
+import type { BackendConfig } from '../options.js';
+import type { Backend, BackendContext } from './backend.js';
+
+/** Parameter: the environment that a model is run with, a folder or an archive of conda-pack. */
+export const environmentKey = 'EXECUTION_ENV_PATH';
+/** Parameter: whether inputs are in the memory of the CPU. They always are here. */
+const cpuOnlyKey = 'FORCE_CPU_ONLY_INPUT_TENSORS';
+
+/** Runs models that are written in Python. */
+export const python: Backend = {
+  name: 'python',
+  isPython: true,
+  decoupled: true,
+  needsFile: false,
+  optionKeys: [
+    'executable',
+    'shm-default-byte-size',
+    'shm-growth-byte-size',
+    'shm-region-prefix-name',
+    'shm_message_queue_size',
+    'stub-timeout-seconds',
+    'thread-pool-size',
+  ],
+  settings({ config, options, fault }: BackendContext): Record<string, string> {
+    const value = config.parameters[cpuOnlyKey]?.string_value;
+    if (value !== undefined && !['yes', 'no'].includes(value.toLowerCase())) {
+      throw fault(`parameters["${cpuOnlyKey}"]`, `expected 'yes' or 'no' but received '${value}'`);
+    }
+    pythonSettings(options);
+    return {};
+  },
+};
+
+/** The options of the backend, with their defaults, which are Triton's. */
+export interface PythonSettings {
+  /** The interpreter; undefined: `python3` of the PATH. */
+  readonly executable: string | undefined;
+  readonly initialBytes: number;
+  readonly growthBytes: number;
+  readonly memoryName: string;
+  readonly queueSize: number;
+  /** How long a process may take until it runs Python. */
+  readonly startMs: number;
+  /** How many calls of other models may be awaited at once. */
+  readonly threads: number;
+}
+
+const mebibyte = 1 << 20;
+
+/**
+ * Reads the options of the backend.
+ *
+ * @throws {@link TritonError} INVALID_ARG for a value that makes no sense.
+ */
+export function pythonSettings(options: BackendConfig): PythonSettings {
+  const text = (key: string): string | undefined => {
+    const value = options[key];
+    if (value === undefined) return undefined;
+    if (typeof value === 'string' && value !== '') return value;
+    throw invalidArgument(
+      `options.backendConfig.python['${key}']: expected a text but received ${String(value)}`,
+    );
+  };
+  const whole = (key: string, usual: number, least: number, most: number): number => {
+    const value = options[key];
+    if (value === undefined) return usual;
+    const number = typeof value === 'boolean' || value === '' ? Number.NaN : Number(value);
+    if (Number.isInteger(number) && number >= least && number <= most) return number;
+    throw invalidArgument(
+      `options.backendConfig.python['${key}']: expected a whole number from ${least} to ${most} but received ${String(value)}`,
+    );
+  };
+  return {
+    executable: text('executable'),
+    initialBytes: whole('shm-default-byte-size', mebibyte, mebibyte, 2 ** 40),
+    growthBytes: whole('shm-growth-byte-size', mebibyte, 1, 2 ** 40),
+    memoryName: (text('shm-region-prefix-name') ?? 'tritonts').replaceAll('/', '_').slice(0, 200),
+    queueSize: whole('shm_message_queue_size', 1000, 1, 65_536),
+    startMs: whole('stub-timeout-seconds', 30, 1, 86_400) * 1000,
+    threads: whole('thread-pool-size', 32, 1, 1024),
+  };
+}

@@ -1,0 +1,24 @@
+/** The files of this package that processes of Python models run. */
+
+import { dirname, join } from 'node:path';
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { addonFile } from '../addon/load.js';
+import { TritonError } from '../errors.js';
+
+/** The program of such a process. */
+export const stubProgram: string = fileURLToPath(new URL('../../../python/stub.py', import.meta.url));
+
+/**
+ * The library that it shares memory with, which lies beside the addon.
+ *
+ * @throws {@link TritonError} UNAVAILABLE if it is not there.
+ */
+export function stubLibrary(): string {
+  const file = join(dirname(addonFile()), 'tritonts_python.so');
+  if (existsSync(file)) return file;
+  throw new TritonError(
+    'UNAVAILABLE',
+    `there is no '${file}', which Python models need: build or install the addon again`,
+  );
+}

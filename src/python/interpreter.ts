@@ -1,0 +1,93 @@
+/** Which Python runs a model, and what is wrong with one that does not. */
+
+import { execFile } from 'node:child_process';
+import { existsSync, statSync } from 'node:fs';
+import { isAbsolute, join } from 'node:path';
+import { promisify } from 'node:util';
+import { environmentKey, type PythonSettings } from '../backends/python.js';
+import type { ModelConfig } from '../config/index.js';
+import { TritonError } from '../errors.js';
+import { unpacked, type Unpacked } from './environments.js';
+
+const oldest = '3.8';
+/** Of an environment that was not unpacked. */
+const nothing = (): Promise<void> => Promise.resolve();
+const run = promisify(execFile);
+
+/** A Python, and the environment that it belongs to. */
+export interface Interpreter {
+  readonly path: string;
+  /** The folder of its environment; undefined: none was asked for. */
+  readonly environment: string | undefined;
+  /** Gives back an environment that was unpacked for it. */
+  readonly release: () => Promise<void>;
+}
+
+/**
+ * Finds the Python of a model: of its own environment, of the backend's options, or of the PATH.
+ *
+ * @param modelDirectory - What `$$TRITON_MODEL_DIRECTORY` in front of an environment's path stands for.
+ * @throws {@link TritonError} UNAVAILABLE if the environment is not there or has no Python.
+ */
+export async function findInterpreter(
+  config: ModelConfig,
+  settings: PythonSettings,
+  modelDirectory: string,
+): Promise<Interpreter> {
+  const written = config.parameters[environmentKey]?.string_value ?? '';
+  if (written === '') {
+    return { path: settings.executable ?? 'python3', environment: undefined, release: nothing };
+  }
+  const fail = (text: string, cause?: unknown): TritonError =>
+    new TritonError('UNAVAILABLE', `model '${config.name}': ${environmentKey} '${written}': ${text}`, {
+      model: config.name,
+      cause,
+    });
+  const path = placeOf(written, modelDirectory);
+  if (!existsSync(path)) throw fail(`there is no '${path}'`);
+  let found: Unpacked = { folder: path, release: nothing };
+  if (!statSync(path).isDirectory()) {
+    try {
+      found = await unpacked(path);
+    } catch (error) {
+      throw fail(error instanceof Error ? error.message : String(error), error);
+    }
+  }
+  const python = ['python3', 'python']
+    .map((name) => join(found.folder, 'bin', name))
+    .find((one) => existsSync(one));
+  if (python === undefined) {
+    await found.release();
+    throw fail(`'${join(found.folder, 'bin')}' has no python3`);
+  }
+  return { path: python, environment: found.folder, release: found.release };
+}
+
+/** A relative path starts at the model's folder, where nothing of this process changes it. */
+function placeOf(written: string, modelDirectory: string): string {
+  const variable = '$$TRITON_MODEL_DIRECTORY';
+  if (written.startsWith(variable)) return join(modelDirectory, written.slice(variable.length));
+  return isAbsolute(written) ? written : join(modelDirectory, written);
+}
+
+/** Why a Python did not run the stub: asked of it, for messages. */
+export async function whyNot(path: string): Promise<string> {
+  const program = 'import sys; print("%d.%d.%d" % tuple(sys.version_info[:3])); print(sys.executable)';
+  let version: string | undefined;
+  let executable: string | undefined;
+  try {
+    const { stdout } = await run(path, ['-c', program], { timeout: 10_000 });
+    [version, executable] = stdout.trim().split('\n');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'EACCES') {
+      return `there is no '${path}': install Python ${oldest} or newer, such as with \`apt install python3\`, or name one in options.backendConfig.python.executable`;
+    }
+    return `'${path}' does not run: ${error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error)}`;
+  }
+  const [major = 0, minor = 0] = (version ?? '').split('.').map(Number);
+  if (major < 3 || (major === 3 && minor < 8)) {
+    return `'${executable ?? path}' is Python ${version ?? 'of an unknown version'}, and ${oldest} is the oldest that works: name a newer one in options.backendConfig.python.executable`;
+  }
+  return `'${executable ?? path}' (Python ${version ?? '?'}) ended at once`;
+}

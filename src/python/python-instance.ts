@@ -1,0 +1,203 @@
+/** One instance of a Python model: its process, started anew when it has ended, and its channel. */
+
+import { addon } from '../addon/load.js';
+import type { NativePython, NativeServer } from '../addon/native.js';
+import type { PythonSettings } from '../backends/python.js';
+import { TritonError } from '../errors.js';
+import type { ModelHost } from '../javascript/model-server.js';
+import type { Log } from '../logger.js';
+import type { Interpreter } from './interpreter.js';
+import { Questions } from './questions.js';
+import { StubProcess } from './stub-process.js';
+
+/** The pause before a process is started anew: at first, and at most; each is twice the one before. */
+const firstPauseMs = 50;
+const mostPauseMs = 10_000;
+/** After so long a life its deaths before do not count. */
+const longLifeMs = 60_000;
+/** How long a process that was asked to end may take. */
+const endMs = 2000;
+
+/** What an instance is started with. */
+export interface InstanceSource {
+  readonly model: string;
+  readonly name: string;
+  readonly index: number;
+  /** The number of the version's inboxes. */
+  readonly inboxes: number;
+  readonly settings: PythonSettings;
+  readonly cores: number;
+  readonly native: NativeServer;
+  readonly host: ModelHost;
+  readonly log: Log;
+  readonly onRestart: (instance: string, count: number, reason: string) => void;
+}
+
+/** What the stub is told before it imports the model. */
+export type Task = Readonly<Record<string, unknown>>;
+
+/** Starts a process without a channel, for its answer alone. The signal ends it. */
+export async function ask(
+  source: InstanceSource,
+  python: Interpreter,
+  task: Task,
+  signal: AbortSignal,
+): Promise<unknown> {
+  const { model, name, settings, log, native, host } = source;
+  const questions = new Questions(native, host);
+  const stub = new StubProcess({
+    model,
+    name,
+    python,
+    memory: undefined,
+    startMs: settings.startMs,
+    log,
+    answer: questions.answer,
+    env: process.env,
+  });
+  const end = (): void => {
+    stub.kill();
+  };
+  signal.addEventListener('abort', end, { once: true });
+  if (signal.aborted) end();
+  try {
+    return await stub.start(task);
+  } finally {
+    signal.removeEventListener('abort', end);
+    stub.kill();
+    await stub.ended;
+  }
+}
+
+/** See the head of this file. */
+export class PythonInstance {
+  readonly #source: InstanceSource;
+  #python: Interpreter | undefined;
+  #task: Task = {};
+  #stub: StubProcess | undefined;
+  #channel: NativePython | undefined;
+  #ending = false;
+  #timer: NodeJS.Timeout | undefined;
+  #deaths = 0;
+  #restarts = 0;
+  #starting: Promise<void> = Promise.resolve();
+
+  constructor(source: InstanceSource) {
+    this.#source = source;
+  }
+
+  /**
+   * Starts the instance. Resolves when it serves.
+   *
+   * @throws {@link TritonError} With what the model raises; UNAVAILABLE without a Python that runs it, or
+   *   without memory to share.
+   */
+  async start(python: Interpreter, task: Task): Promise<void> {
+    this.#python = python;
+    this.#task = task;
+    await (this.#starting = this.#begin(python));
+  }
+
+  async #begin(python: Interpreter): Promise<void> {
+    const { model, name, settings, native, host, log } = this.#source;
+    const channel = this.#makeChannel();
+    this.#channel = channel;
+    const questions = new Questions(native, host);
+    const stub = new StubProcess({
+      model,
+      name,
+      python,
+      memory: channel.descriptor(),
+      startMs: settings.startMs,
+      log,
+      answer: questions.answer,
+      env: process.env,
+    });
+    this.#stub = stub;
+    channel.closeDescriptor();
+    const began = performance.now();
+    let broken: string | undefined;
+    try {
+      const started = channel.start((reason) => {
+        broken = `its process has sent what cannot be: ${reason}`;
+        stub.kill();
+      });
+      if (!started) throw this.#unavailable(`instance '${name}' is closed, or there is no thread for it`);
+      await stub.start(this.#task);
+    } catch (error) {
+      stub.kill();
+      channel.stop();
+      await stub.ended;
+      throw error;
+    }
+    stub.letGo();
+    channel.up();
+    void stub.ended.then((how) => {
+      channel.stop();
+      if (this.#ending || this.#stub !== stub) return;
+      if (performance.now() - began > longLifeMs) this.#deaths = 0;
+      this.#died(broken ?? how);
+    });
+  }
+
+  #makeChannel(): NativePython {
+    const { inboxes, index, native, settings, cores, name } = this.#source;
+    const { memoryName, queueSize, initialBytes, growthBytes } = settings;
+    const made = addon().createPython(inboxes, index, native.id(), {
+      memoryName,
+      queueSize,
+      initialBytes,
+      growthBytes,
+      cores,
+      inFile: false,
+    });
+    if (typeof made === 'object') return made;
+    throw this.#unavailable(made ?? `instance '${name}' is closed`);
+  }
+
+  #unavailable(text: string): TritonError {
+    const { model } = this.#source;
+    return new TritonError('UNAVAILABLE', `model '${model}': ${text}`, { model });
+  }
+
+  /** Starts the process anew, after a pause. */
+  #died(reason: string): void {
+    const { name, onRestart } = this.#source;
+    const pause = Math.min(mostPauseMs, firstPauseMs * 2 ** this.#deaths++);
+    this.#restarts++;
+    onRestart(name, this.#restarts, reason);
+    this.#timer = setTimeout(() => {
+      const python = this.#python;
+      if (this.#ending || python === undefined) return;
+      this.#starting = this.#begin(python);
+      this.#starting.catch((error: unknown) => {
+        if (!this.#ending) this.#died(error instanceof Error ? error.message : String(error));
+      });
+    }, pause).unref();
+  }
+
+  /** Ends the process: by itself if it has a moment for that, else in the midst of what it does. */
+  async end(): Promise<void> {
+    this.#ending = true;
+    clearTimeout(this.#timer);
+    const stub = this.#stub;
+    if (stub === undefined) return;
+    stub.hold();
+    this.#channel?.askToEnd();
+    let timer: NodeJS.Timeout | undefined;
+    await Promise.race([stub.ended, new Promise((resolve) => (timer = setTimeout(resolve, endMs)))]);
+    clearTimeout(timer);
+    await this.kill();
+  }
+
+  /** Ends the process in the midst of what it does. */
+  async kill(): Promise<void> {
+    this.#ending = true;
+    clearTimeout(this.#timer);
+    const stub = this.#stub;
+    stub?.kill();
+    await stub?.ended;
+    this.#channel?.stop();
+    await this.#starting.catch(() => undefined);
+  }
+}

@@ -1,0 +1,192 @@
+/** A version of a Python model: its instances, from its load to its end. */
+
+import { addon } from '../addon/load.js';
+import type { NativeServer } from '../addon/native.js';
+import type { PythonSettings } from '../backends/python.js';
+import type { ModelConfig } from '../config/index.js';
+import { TritonError } from '../errors.js';
+import type { ModelHost } from '../javascript/model-server.js';
+import { levelsOf } from '../javascript/model-logger.js';
+import type { RunningVersion } from '../javascript/versions.js';
+import type { Log } from '../logger.js';
+import { stubLibrary } from './files.js';
+import { findInterpreter, type Interpreter } from './interpreter.js';
+import { ask, PythonInstance, type InstanceSource, type Task } from './python-instance.js';
+import { stubTensors } from './questions.js';
+
+/** What is known of a version when it is opened. */
+export interface VersionSource {
+  readonly model: string;
+  readonly version: number;
+  /** The model's file. */
+  readonly path: string;
+  readonly modelDirectory: string;
+  readonly instances: readonly { readonly name: string; readonly kind: string; readonly device: number }[];
+  readonly settings: PythonSettings;
+  readonly cores: number;
+  readonly unloadTimeoutMs: number | undefined;
+  readonly log: Log;
+  readonly native: NativeServer;
+  readonly host: ModelHost;
+}
+
+const unloadMs = 30_000;
+
+/** See the head of this file. */
+export class PythonVersion implements RunningVersion {
+  readonly inboxes: number;
+  readonly #source: VersionSource;
+  readonly #instances: PythonInstance[] = [];
+  #python: Promise<Interpreter> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  /** Aborted when it ends, or its load was cancelled: no process is started any more. */
+  readonly #over = new AbortController();
+  #cancel: (error: TritonError) => void = () => undefined;
+  readonly #cancelled: Promise<never>;
+  readonly #restarts: Map<string, string> = new Map();
+  onRestart: (reason: string) => void = () => undefined;
+
+  constructor(source: VersionSource) {
+    this.#source = source;
+    const names = source.instances.map(({ name }) => name);
+    this.inboxes = addon().reserveInstances(source.model, names, 1, 'process');
+    this.#cancelled = new Promise((_, reject) => (this.#cancel = reject));
+    this.#cancelled.catch(() => undefined);
+  }
+
+  /**
+   * Asks the model for its part of the configuration, in a process of its own; undefined if it has none.
+   *
+   * @throws {@link TritonError} With what the model raises; UNAVAILABLE without a Python that runs it.
+   */
+  async complete(config: ModelConfig): Promise<Readonly<Record<string, unknown>> | undefined> {
+    const python = await this.#interpreter(config);
+    const source = this.#instanceSource(0, `${this.#source.model}_complete`);
+    const task = { ...this.#task('complete'), config: configText(config) };
+    const completed = await this.#unlessCancelled(ask(source, python, task, this.#over.signal));
+    // What JSON says of an object is one; its fields are checked as those of a configuration.
+    return typeof completed === 'object' && completed !== null
+      ? (completed as Readonly<Record<string, unknown>>)
+      : undefined;
+  }
+
+  /**
+   * Starts all instances, in parallel. Resolves when they can take batches.
+   *
+   * @throws {@link TritonError} With what the model raises; UNAVAILABLE without a Python that runs it, CANCELLED
+   *   if loading is cancelled.
+   */
+  async start(config: ModelConfig): Promise<void> {
+    const python = await this.#interpreter(config);
+    const { model, version, instances, modelDirectory, settings } = this.#source;
+    if (this.#over.signal.aborted) throw this.#wasCancelled();
+    const text = configText(config);
+    const starts = instances.map(({ name, kind, device }, index) => {
+      const instance = new PythonInstance(this.#instanceSource(index, name));
+      this.#instances.push(instance);
+      return instance.start(python, {
+        ...this.#task('serve'),
+        decoupled: config.model_transaction_policy?.decoupled === true,
+        batching: config.max_batch_size > 0,
+        threads: settings.threads,
+        inputs: stubTensors(config.input),
+        outputs: stubTensors(config.output),
+        instance: name,
+        args: {
+          model_config: text,
+          model_instance_kind: kind.replace(/^KIND_/, ''),
+          model_instance_name: name,
+          model_instance_device_id: String(device),
+          model_repository: modelDirectory,
+          model_version: String(version),
+          model_name: model,
+        },
+      });
+    });
+    // Each of them, so that none is left behind when one fails.
+    const all = Promise.allSettled(starts).then((outcomes) => {
+      for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
+    });
+    await this.#unlessCancelled(all);
+  }
+
+  settle(): void {
+    addon().settleInstances(this.inboxes, false);
+    this.#timer ??= setTimeout(() => {
+      addon().settleInstances(this.inboxes, true);
+      for (const instance of this.#instances) void instance.kill();
+    }, this.#source.unloadTimeoutMs ?? unloadMs).unref();
+  }
+
+  cancel(): void {
+    this.#cancel(this.#wasCancelled());
+    this.#over.abort();
+    for (const instance of this.#instances) void instance.kill();
+  }
+
+  async end(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#over.abort();
+    addon().releaseInstances(this.inboxes);
+    await Promise.all(this.#instances.splice(0).map((instance) => instance.end()));
+    const python = await this.#python?.catch(() => undefined);
+    await python?.release();
+  }
+
+  #wasCancelled(): TritonError {
+    const { model } = this.#source;
+    return new TritonError('CANCELLED', `model '${model}': loading was cancelled`, { model });
+  }
+
+  #interpreter(config: ModelConfig): Promise<Interpreter> {
+    const { settings, modelDirectory } = this.#source;
+    return (this.#python ??= findInterpreter(config, settings, modelDirectory));
+  }
+
+  #task(task: 'complete' | 'serve'): Task {
+    const { model, version, path, modelDirectory, log } = this.#source;
+    return {
+      task,
+      library: stubLibrary(),
+      server: process.pid,
+      levels: levelsOf(log),
+      model,
+      version,
+      path,
+      modelDirectory,
+    };
+  }
+
+  #instanceSource(index: number, name: string): InstanceSource {
+    const { model, settings, cores, native, host, log } = this.#source;
+    return {
+      model,
+      name,
+      index,
+      inboxes: this.inboxes,
+      settings,
+      cores,
+      native,
+      host,
+      log,
+      onRestart: (instance, count, reason) => {
+        const times = count === 1 ? 'once' : `${count} times`;
+        this.#restarts.set(
+          instance,
+          `instance '${instance}' was started anew ${times}, last because ${reason}`,
+        );
+        log.warn(`model '${model}': instance '${instance}' is started anew, because ${reason}`, { model });
+        this.onRestart([...this.#restarts.values()].join('; '));
+      },
+    };
+  }
+
+  #unlessCancelled<T>(promise: Promise<T>): Promise<T> {
+    return Promise.race([promise, this.#cancelled]);
+  }
+}
+
+/** A configuration as Triton gives it to models: JSON with whole numbers, as far as JSON has them. */
+function configText(config: ModelConfig): string {
+  return JSON.stringify(config, (_, value: unknown) => (typeof value === 'bigint' ? Number(value) : value));
+}

@@ -1,0 +1,136 @@
+/** Answers what a model asks the server besides its batches: other models, loads, metrics. */
+
+import { datatypeOf, type ModelConfig } from '../config/index.js';
+import { invalidArgument, TritonError } from '../errors.js';
+import type { NativeServer } from '../addon/native.js';
+import type { ModelHost } from '../javascript/model-server.js';
+import { valueOf, type Metric } from '../metrics/custom.js';
+import { datatypeNumber } from '../tensor/datatype.js';
+import type { Question } from './stub-process.js';
+
+/** What of a published model is read here. */
+interface Published {
+  readonly versions: readonly {
+    readonly version: number;
+    readonly state: string;
+    readonly descriptor?: { readonly uid: number; readonly config: ModelConfig };
+  }[];
+}
+
+/** A tensor as the stub knows it. */
+export interface StubTensor {
+  readonly name: string;
+  readonly datatype: number;
+}
+
+/** Tensors of a configuration for the stub. */
+export function stubTensors(tensors: ModelConfig['input'] | ModelConfig['output']): StubTensor[] {
+  return tensors.map(({ name, data_type }) => {
+    const datatype = datatypeOf(data_type);
+    return { name, datatype: datatype === undefined ? 0 : datatypeNumber[datatype] };
+  });
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+/** See the head of this file. Of one process. */
+export class Questions {
+  readonly #native: NativeServer;
+  readonly #host: ModelHost;
+  readonly #metrics: Metric[] = [];
+
+  constructor(native: NativeServer, host: ModelHost) {
+    this.#native = native;
+    this.#host = host;
+  }
+
+  readonly answer = async ({ ask, arguments: given }: Question): Promise<unknown> => {
+    const model = textOf(given['model']);
+    switch (ask) {
+      case 'resolve':
+        return this.#resolve(model, Number(given['version'] ?? -1));
+      case 'ready':
+        return this.#isReady(model, textOf(given['version']));
+      case 'load':
+        await this.#load(model, given);
+        return null;
+      case 'unload':
+        await this.#host.server().unloadModel(model, { unloadDependents: given['dependents'] === true });
+        return null;
+      case 'metric':
+        // The server checks the options.
+        this.#metrics.push(this.#host.server().metric(given['options'] as never));
+        return this.#metrics.length - 1;
+      case 'measure':
+        return this.#measure(Number(given['metric']), textOf(given['action']), Number(given['by']));
+      default:
+        throw invalidArgument(`unknown question '${ask}'`);
+    }
+  };
+
+  #published(model: string): { revision: number; ready: Published['versions'] } {
+    const read = this.#native.read(model, -1);
+    if (read?.json === undefined) throw this.#notServed(model, undefined);
+    // `Registry` wrote it.
+    const { versions } = JSON.parse(read.json) as Published;
+    const ready = versions.filter(({ state, descriptor }) => state === 'READY' && descriptor !== undefined);
+    return { revision: read.revision, ready };
+  }
+
+  #resolve(model: string, version: number): object {
+    const { revision, ready } = this.#published(model);
+    const found =
+      version < 0
+        ? ready.reduce<(typeof ready)[number] | undefined>(
+            (best, one) => (best === undefined || one.version > best.version ? one : best),
+            undefined,
+          )
+        : ready.find((one) => one.version === version);
+    if (found?.descriptor === undefined) throw this.#notServed(model, version < 0 ? undefined : version);
+    const { uid, config } = found.descriptor;
+    return {
+      uid,
+      revision,
+      decoupled: config.model_transaction_policy?.decoupled === true,
+      inputs: stubTensors(config.input),
+      outputs: stubTensors(config.output),
+    };
+  }
+
+  #notServed(model: string, version: number | undefined): TritonError {
+    const what = version === undefined ? `model '${model}'` : `model '${model}', version ${version}`;
+    return new TritonError('NOT_FOUND', `${what} is not ready, or unknown`, { model });
+  }
+
+  #isReady(model: string, version: string): boolean {
+    try {
+      const { ready } = this.#published(model);
+      return version === '' ? ready.length > 0 : ready.some((one) => String(one.version) === version);
+    } catch {
+      return false;
+    }
+  }
+
+  async #load(model: string, given: Question['arguments']): Promise<void> {
+    const config = textOf(given['config']);
+    const files = Object.entries(given['files'] ?? {}).map(
+      ([path, text]) => [path.replace(/^file:/, ''), Buffer.from(textOf(text), 'base64')] as const,
+    );
+    await this.#host.server().loadModel(model, {
+      ...(config !== '' && { config }),
+      ...(files.length > 0 && { files: Object.fromEntries(files) }),
+    });
+  }
+
+  #measure(number: number, action: string, by: number): number {
+    const metric = this.#metrics[number];
+    if (metric === undefined) throw invalidArgument('unknown metric');
+    if (action === 'increment') metric.increment(by);
+    else if (action === 'set') metric.set(by);
+    else if (action === 'observe') metric.observe(by);
+    else if (action !== 'value') throw invalidArgument(`unknown action '${action}'`);
+    return action === 'value' ? valueOf(metric) : 0;
+  }
+}

@@ -1,0 +1,260 @@
+/** The process of an instance: starts it, speaks to it over a socket of lines, and learns of its end. */
+
+import { spawn, type ChildProcess } from 'node:child_process';
+import { Socket } from 'node:net';
+import type { Duplex, Readable } from 'node:stream';
+import { TritonError, type TritonErrorCode } from '../errors.js';
+import { errorOf } from '../javascript/failures.js';
+import { logMessage } from '../javascript/model-logger.js';
+import type { Log } from '../logger.js';
+import { stubProgram } from './files.js';
+import { whyNot, type Interpreter } from './interpreter.js';
+import { lineReader } from './lines.js';
+
+/** A question of the model. */
+export interface Question {
+  readonly ask: string;
+  readonly number: number;
+  readonly arguments: Readonly<Record<string, unknown>>;
+}
+
+/** What the stub says: see python/tritonts_stub/control.py. Another process has written it, so nothing is taken for granted. */
+type Line = Readonly<Record<string, unknown>>;
+
+/** What a process is started with. */
+export interface StubOptions {
+  readonly model: string;
+  /** Stands before what the model prints. */
+  readonly name: string;
+  readonly python: Interpreter;
+  /** The descriptor of the shared memory; undefined: it has none. */
+  readonly memory: number | undefined;
+  readonly startMs: number;
+  readonly log: Log;
+  /** Answers a question; what it rejects with is the answer, too. */
+  readonly answer: (question: Question) => Promise<unknown>;
+  /** The environment of the process. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+const levels = ['error', 'warn', 'info', 'verbose'] as const;
+const codes = [
+  'UNKNOWN',
+  'INTERNAL',
+  'NOT_FOUND',
+  'INVALID_ARG',
+  'UNAVAILABLE',
+  'UNSUPPORTED',
+  'ALREADY_EXISTS',
+] as const satisfies TritonErrorCode[];
+/** How long a process that has ended is listened to. */
+const lastWordsMs = 500;
+/** How many of its last lines are told when it ends before it serves. */
+const lastLines = 5;
+/** A longer line of the socket ends the process: the longest are files of models, in base64. */
+const longestLine = 2 ** 29;
+
+/** See the head of this file. */
+export class StubProcess {
+  readonly #options: StubOptions;
+  readonly #child: ChildProcess;
+  readonly #control: Duplex;
+  /** Resolves with how it ended. */
+  readonly ended: Promise<string>;
+  #said: string[] = [];
+  #hello: (python: string) => void = () => undefined;
+  #ready: (line: Line) => void = () => undefined;
+  #failed: (error: Error) => void = () => undefined;
+
+  constructor(options: StubOptions) {
+    this.#options = options;
+    const { python, memory, env } = options;
+    this.#child = spawn(python.path, ['-u', stubProgram], {
+      stdio: ['ignore', 'pipe', 'pipe', memory ?? 'ignore', 'pipe'],
+      env: { ...env, ...(python.environment !== undefined && pathOf(python.environment, env)) },
+    });
+    // The descriptor with this number was asked for as a pipe, which is a socket.
+    this.#control = this.#child.stdio[4] as Duplex;
+    const read = lineReader((line) => {
+      this.#take(line);
+    }, longestLine);
+    this.#control.on('data', read);
+    this.#control.on('error', () => undefined);
+    this.#print(this.#child.stdout, 'info');
+    this.#print(this.#child.stderr, 'warn');
+    this.ended = new Promise((resolve) => {
+      this.#child.once('error', (error) => {
+        resolve(error.message);
+      });
+      this.#child.once('exit', (code, signal) => {
+        const how =
+          signal === null
+            ? `its process has ended with code ${code ?? 0}`
+            : `its process was ended by ${signal}`;
+        // What it has said before is still in the socket. A process of its own may keep that open.
+        const timer = setTimeout(resolve, lastWordsMs, how);
+        this.#control.once('close', () => {
+          clearTimeout(timer);
+          resolve(how);
+        });
+      });
+    });
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  /**
+   * Has the process do its task. Resolves when it serves, or has completed the configuration.
+   *
+   * @throws {@link TritonError} With what the model raises; UNAVAILABLE if there is no Python that runs it.
+   */
+  async start(task: Readonly<Record<string, unknown>>): Promise<unknown> {
+    const { model, python, startMs, name } = this.#options;
+    const unavailable = (text: string): TritonError =>
+      new TritonError('UNAVAILABLE', `model '${model}': ${text}`, { model });
+    let timer: NodeJS.Timeout | undefined;
+    const hello = new Promise<string>((resolve) => (this.#hello = resolve));
+    const ready = new Promise<Line>((resolve, reject) => {
+      this.#ready = resolve;
+      this.#failed = reject;
+    });
+    ready.catch(() => undefined);
+    const late = new Promise<undefined>((resolve) => {
+      timer = setTimeout(resolve, startMs, undefined);
+    });
+    const greeted = await Promise.race([hello, late, this.ended.then(() => false as const)]);
+    clearTimeout(timer);
+    if (greeted === undefined) {
+      this.kill();
+      throw unavailable(`'${python.path}' has not begun within ${startMs / 1000} s (stub-timeout-seconds)`);
+    }
+    if (greeted === false) throw unavailable(`${await whyNot(python.path)}${this.#last()}`);
+    this.tell(task);
+    const end = this.ended.then((how) => {
+      throw unavailable(`instance '${name}' could not start: ${how}${this.#last()}`);
+    });
+    return (await Promise.race([ready, end]))['completed'];
+  }
+
+  /** Writes a line. */
+  tell(line: object): void {
+    this.#control.write(`${JSON.stringify(line)}\n`);
+  }
+
+  /** Ends the process at once. */
+  kill(): void {
+    this.hold();
+    this.#child.kill('SIGKILL');
+  }
+
+  /** Until its end it keeps the event loop alive, as at first. */
+  hold(): void {
+    this.#child.ref();
+    for (const socket of this.#sockets) socket.ref();
+  }
+
+  /** It keeps the event loop alive no more: an idle server does not. */
+  letGo(): void {
+    this.#child.unref();
+    for (const socket of this.#sockets) socket.unref();
+  }
+
+  /** All pipes to a process are sockets, which the types of Node do not say. */
+  get #sockets(): readonly Socket[] {
+    return this.#child.stdio.filter((stream) => stream instanceof Socket);
+  }
+
+  #last(): string {
+    const said = this.#said.join('\n').trim();
+    return said === '' ? '' : `: ${said}`;
+  }
+
+  #print(stream: Readable | null, level: 'info' | 'warn'): void {
+    const { log, model, name } = this.#options;
+    const read = lineReader((line) => {
+      this.#said.push(line);
+      if (this.#said.length > lastLines) this.#said.shift();
+      logMessage(log, model, { level, text: `${name}: ${line}` });
+    });
+    stream?.on('data', read);
+    stream?.once('end', () => {
+      read();
+    });
+  }
+
+  #take(text: string): void {
+    const { log, model } = this.#options;
+    const line = parsed(text);
+    if (line === undefined) return;
+    const level = levels.find((one) => one === line['log']);
+    if (level !== undefined) {
+      logMessage(log, model, { level, text: textIn(line, 'text') });
+    } else if (typeof line['number'] === 'number') {
+      const given = objectIn(line, 'arguments') ?? {};
+      void this.#answer({ ask: textIn(line, 'ask'), number: line['number'], arguments: given });
+    } else if (line['ready'] === true) {
+      this.#ready(line);
+    } else if (line['failed'] !== undefined) {
+      this.#failed(this.#errorOf(objectIn(line, 'failed')));
+    } else if (line['finalize'] !== undefined) {
+      const error = this.#errorOf(objectIn(line, 'finalize'));
+      log.warn(`model '${model}': finalize has failed: ${error.message}`, { model, error });
+    } else if (typeof line['python'] === 'string') {
+      this.#hello(line['python']);
+    }
+  }
+
+  async #answer(question: Question): Promise<void> {
+    const { number } = question;
+    try {
+      this.tell({ number, value: (await this.#options.answer(question)) ?? null });
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      const code = error instanceof TritonError ? error.code : 'INTERNAL';
+      this.tell({ number, error: { code, message } });
+    }
+  }
+
+  #errorOf(said: Line | undefined): TritonError {
+    const { model } = this.#options;
+    const message = textIn(said, 'message');
+    return errorOf(
+      {
+        code: codes.find((one) => one === said?.['code']) ?? 'INTERNAL',
+        message: `model '${model}': ${message}`,
+        origin: { message, stack: textIn(said, 'trace') },
+      },
+      model,
+    );
+  }
+}
+
+function isObject(value: unknown): value is Line {
+  return typeof value === 'object' && value !== null;
+}
+
+function parsed(text: string): Line | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function textIn(line: Line | undefined, key: string): string {
+  const value = line?.[key];
+  return typeof value === 'string' ? value : '';
+}
+
+function objectIn(line: Line, key: string): Line | undefined {
+  const value = line[key];
+  return isObject(value) ? value : undefined;
+}
+
+/** The environment of a process that runs in an environment of conda. */
+function pathOf(folder: string, env: StubOptions['env']): Record<string, string> {
+  return { PATH: `${folder}/bin:${env['PATH'] ?? ''}`, CONDA_PREFIX: folder };
+}

@@ -17,6 +17,7 @@ import { isOurs, runDelays, runLoad } from './rounds.js';
 import { measureForms } from './forms.js';
 import { measureJavaScript } from './javascript.js';
 import { measureMetrics } from './metrics.js';
+import { measurePython } from './python.js';
 import { measureEnsembles } from './ensembles.js';
 import { measureStreams } from './streams.js';
 import { measureQueues } from './queues.js';
@@ -120,6 +121,13 @@ export class Benchmark {
     if (wants(this.#options, 'metrics')) {
       this.#progress('metrics');
       this.#measured.push(...(await measureMetrics(this.#folder, rounds)));
+    }
+    if (wants(this.#options, 'python')) {
+      this.#progress('python');
+      const note = (text: string): void => {
+        this.#note(text);
+      };
+      this.#measured.push(...(await measurePython(join(this.#folder, 'python'), rounds, note)));
     }
     if (wants(this.#options, 'queues')) {
       this.#progress('queues');

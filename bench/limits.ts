@@ -10,8 +10,8 @@ import { table } from './table.js';
 export interface Measured {
   readonly what: string;
   readonly value: Estimate;
-  /** 'x' for ratios. */
-  readonly unit: 'x' | '%' | 'ns' | 'ms' | 'KiB' | 'MiB';
+  /** 'x' for ratios, '/s' for requests a second. */
+  readonly unit: 'x' | '%' | 'ns' | 'µs' | 'ms' | '/s' | 'KiB' | 'MiB';
   /** Absent if the value is only shown. */
   readonly limit?: { readonly atLeast: number } | { readonly atMost: number };
   /** How the value came about, in words. */

@@ -36,6 +36,7 @@ const parts: readonly string[] = [
   'forms',
   'javascript',
   'metrics',
+  'python',
   'queues',
   'streams',
   'strings',

@@ -86,6 +86,11 @@ launch('npm test', {
     does: 'Triton’s Python client, from PyPI, calls everything over HTTP.',
     run: ['scripts/clients.mjs'],
   },
+  python: {
+    does: 'The tests of Python models, with a Python and numpy from PyPI in an ignored folder.',
+    options: '[--option=value of node --test]…',
+    run: ['scripts/python-models.mjs'],
+  },
   prometheus: {
     does: 'Prometheus itself reads the metrics; its program comes from a Debian package.',
     run: ['scripts/prometheus.mjs'],

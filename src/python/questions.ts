@@ -4,7 +4,7 @@ import { datatypeOf, type ModelConfig } from '../config/index.js';
 import { invalidArgument, TritonError } from '../errors.js';
 import type { NativeServer } from '../addon/native.js';
 import type { ModelHost } from '../javascript/model-server.js';
-import { valueOf, type Metric } from '../metrics/custom.js';
+import { CustomMetrics, valueOf, type Metric } from '../metrics/custom.js';
 import { datatypeNumber } from '../tensor/datatype.js';
 import type { Question } from './stub-process.js';
 
@@ -61,7 +61,7 @@ export class Questions {
         return null;
       case 'metric':
         // The server checks the options.
-        this.#metrics.push(this.#host.server().metric(given['options'] as never));
+        this.#metrics.push(this.#server().metric(given['options'] as never));
         return this.#metrics.length - 1;
       case 'measure':
         return this.#measure(Number(given['metric']), textOf(given['action']), Number(given['by']));
@@ -69,6 +69,11 @@ export class Questions {
         throw invalidArgument(`unknown question '${ask}'`);
     }
   };
+
+  /** Where metrics go. A model that is only looked at has some that nobody sees. */
+  #server(): Pick<CustomMetrics, 'metric'> {
+    return this.#host.handle === undefined ? new CustomMetrics() : this.#host.server();
+  }
 
   #published(model: string): { revision: number; ready: Published['versions'] } {
     const read = this.#native.read(model, -1);

@@ -176,7 +176,10 @@ test('--backend-directory has the backends in JavaScript that models name', asyn
   assert.match(stdout, /^ok {5}own \(own, version 1\)$/m);
   const without = await command(t, 'check', folder);
   assert.equal(without.code, 1);
-  assert.match(without.stdout, /unknown backend 'own'; there are onnxruntime, identity, javascript$/m);
+  assert.match(
+    without.stdout,
+    /unknown backend 'own'; there are onnxruntime, identity, javascript, python$/m,
+  );
 });
 
 test('--trusted-folder names folders that configurations may use, as the option of a server', async (t) => {

@@ -34,5 +34,12 @@ test('the other models of a server are served', async (t) => {
 
 test('only an addon that has the backend lists it', async (t) => {
   const server = await serve(t, {});
-  assert.deepEqual(server.metadata().backends, ['onnxruntime', 'identity', 'javascript', 'fault', 'stream']);
+  assert.deepEqual(server.metadata().backends, [
+    'onnxruntime',
+    'identity',
+    'javascript',
+    'python',
+    'fault',
+    'stream',
+  ]);
 });

@@ -19,8 +19,9 @@ namespace tritonts::python {
 // Copies words that another process may change meanwhile: each is read once.
 inline void ReadWords(void* to, const void* from, size_t words) {
   auto* target = static_cast<uint64_t*>(to);
-  const auto* source = static_cast<const uint64_t*>(from);
-  for (size_t i = 0; i < words; i++) target[i] = __atomic_load_n(source + i, __ATOMIC_RELAXED);
+  // Volatile: the compiler must not read a word again later.
+  const auto* source = static_cast<const volatile uint64_t*>(from);
+  for (size_t i = 0; i < words; i++) target[i] = source[i];
 }
 
 // Wakes whoever sleeps on a bell. Any thread may call it.

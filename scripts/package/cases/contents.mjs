@@ -35,11 +35,22 @@ export const cases = [
         'dist/src/metrics/serve.cjs',
         'dist/src/metrics/serve.d.cts',
         'dist/src/metrics/serve.d.ts',
+        'python/stub.py',
+        'python/triton_python_backend_utils.py',
+        'python/tritonts_stub/serve.py',
       ];
       const lacking = wanted.filter((file) => !files.includes(`package/${file}`));
       if (lacking.length > 0) throw new Error(`lacking: ${lacking.join(', ')}`);
       const own = (await listing(binary)).sort().join(' ');
-      const expected = ['LICENSE', 'README.md', 'package.json', 'tritonts.node', 'tritonts.node.json'];
+      const python = process.platform === 'linux' ? ['tritonts_python.so'] : [];
+      const expected = [
+        'LICENSE',
+        'README.md',
+        'package.json',
+        'tritonts.node',
+        'tritonts.node.json',
+        ...python,
+      ];
       if (own !== expected.map((file) => `package/${file}`).join(' '))
         throw new Error(`the binary's package: ${own}`);
     },

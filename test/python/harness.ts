@@ -1,0 +1,100 @@
+/** Models in Python for tests, and the Python that runs them. */
+
+import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { InferenceServer, ServerOptions } from '../../src/index.js';
+import { configText, serve, type ConfigOptions, type Context } from '../support/harness.js';
+import type { Files, RepositoryModel } from '../support/repository.js';
+
+/** `npm test -- python` makes it. */
+const made = fileURLToPath(new URL('../../../.venv-python/bin/python', import.meta.url));
+
+/** The Python of the tests, which has numpy. */
+export const python: string = existsSync(made) ? made : 'python3';
+
+/** Why tests that need it are skipped; false: they are not. */
+export const skip: string | false = ((): string | false => {
+  if (process.platform !== 'linux') return 'Python models run on Linux alone';
+  try {
+    execFileSync(python, ['-c', 'import numpy, sys; sys.exit(sys.version_info < (3, 8))'], {
+      stdio: 'ignore',
+    });
+    return false;
+  } catch {
+    return 'there is no Python 3.8 with numpy: npm test -- python makes one';
+  }
+})();
+if (skip !== false) console.error(`skipped: ${skip}`);
+
+const head = `import json
+import os
+import sys
+import time
+import threading
+import triton_python_backend_utils as pb_utils
+
+def tensor(request, name="x"):
+    return pb_utils.get_input_tensor_by_name(request, name)
+
+def array(request, name="x"):
+    return tensor(request, name).as_numpy()
+
+def answer(value, name="y"):
+    return pb_utils.InferenceResponse([pb_utils.Tensor(name, value)])
+
+class TritonPythonModel:
+`;
+
+/** A Python model whose class has this text, indented or not; by default FP32 [N, 16] in and out. */
+export function script(text: string, options: ConfigOptions = {}, files: Files = {}): RepositoryModel {
+  const body = text
+    .split('\n')
+    .map((line) => `    ${line}`)
+    .join('\n');
+  return {
+    config: configText({ ...options, backend: 'python' }),
+    versions: { '1': { 'model.py': `${head}${body}\n`, ...files } },
+  };
+}
+
+/** A file as a model. */
+export function file(text: string, options: ConfigOptions = {}): RepositoryModel {
+  return { config: configText({ ...options, backend: 'python' }), versions: { '1': { 'model.py': text } } };
+}
+
+/** The model that adds 1. */
+export const adds = `def execute(self, requests):
+    return [answer(array(request) + 1) for request in requests]`;
+
+/** A server of these models with the tests' Python. */
+export function serving(
+  context: Context,
+  models: Readonly<Record<string, RepositoryModel>>,
+  options: Omit<ServerOptions, 'modelRepository'> = {},
+): Promise<InferenceServer> {
+  return serve(context, models, withPython(options));
+}
+
+/** Options with the tests' Python. */
+export function withPython<T extends Omit<ServerOptions, 'modelRepository'>>(options: T): T {
+  const { backendConfig = {} } = options;
+  return {
+    ...options,
+    backendConfig: { ...backendConfig, python: { executable: python, ...backendConfig['python'] } },
+  };
+}
+
+/** Takes messages, by level. */
+export function recorded(): { logger: NonNullable<ServerOptions['logger']>; lines: string[] } {
+  const lines: string[] = [];
+  const at =
+    (level: string) =>
+    (message: string): void => {
+      lines.push(`${level}: ${message}`);
+    };
+  return {
+    logger: { error: at('error'), warn: at('warn'), info: at('info'), verbose: at('verbose') },
+    lines,
+  };
+}

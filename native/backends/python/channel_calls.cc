@@ -1,0 +1,266 @@
+// Calls, as the stub asks for them (protocol.h), and where their answers are put. They come from
+// another process: every number is checked.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "backends/python/channel.h"
+#include "backends/python/python_call.h"
+#include "engine/base/clock.h"
+#include "engine/ensemble/shapes.h"
+#include "engine/request/call_graph.h"
+#include "engine/running/check_request.h"
+#include "engine/server/server.h"
+
+namespace tritonts::python {
+
+uint64_t Channel::Place(const std::vector<uint64_t>& words, std::span<const OutputTensor> outputs,
+                        std::string_view text, std::string* fault) {
+  const auto aligned = [](uint64_t size) {
+    return (size + kAlignment - 1) / kAlignment * kAlignment;
+  };
+  uint64_t size = aligned(words.size() * 8) + aligned(text.size());
+  for (const OutputTensor& output : outputs) size += aligned(output.size);
+  uint64_t place = 0;
+  {
+    const std::lock_guard lock(heap_mutex_);
+    place = heap_.Allocate(size, fault);
+    if (place == 0) return 0;
+    answers_.emplace(place, size);
+  }
+  auto* const word = reinterpret_cast<uint64_t*>(memory_.data() + place);
+  std::memcpy(word, words.data(), words.size() * 8);
+  uint64_t data = place + aligned(words.size() * 8);
+  if (!text.empty()) {
+    word[3] = text.size();
+    word[4] = data;
+    std::memcpy(memory_.data() + data, text.data(), text.size());
+    data += aligned(text.size());
+  }
+  size_t at = 6;
+  for (const OutputTensor& output : outputs) {
+    const size_t rank = word[at + 2];
+    word[at + 4 + rank] = data;
+    if (output.size > 0) std::memcpy(memory_.data() + data, output.data, output.size);
+    data += aligned(output.size);
+    at += 5 + rank;
+  }
+  return place;
+}
+
+void Channel::Forget(uint64_t word) {
+  const std::lock_guard lock(calls_mutex_);
+  calls_.erase(word);
+}
+
+uint32_t Channel::CallerOf(uint32_t slot, uint32_t position) {
+  {
+    const std::lock_guard lock(heap_mutex_);
+    const auto batch = batches_.find(slot);
+    if (batch == batches_.end()) return 0;
+    if (position != ~0u && position >= batch->second.requests) return 0;
+    const auto known = callers_.find({slot, position});
+    if (known != callers_.end()) return known->second;
+  }
+  const uint32_t number = inbox_->NameCaller(slot, position);
+  const std::lock_guard lock(heap_mutex_);
+  if (number != 0) callers_[{slot, position}] = number;
+  return number;
+}
+
+bool Channel::OnCallMessage(const Message& message) {
+  std::shared_ptr<PythonCall> call;
+  {
+    const std::lock_guard lock(calls_mutex_);
+    const auto known = calls_.find(message.word);
+    if (known != calls_.end()) call = known->second;
+  }
+  const bool cancels = static_cast<Kind>(message.kind) == Kind::kCancel;
+  if (!call) {
+    if (!IsReply(message.word)) return Break("a call has no place for its answer");
+    // It has ended: whoever waits is told so.
+    if (!cancels) Tell(message.word, PythonCall::kEnded);
+    return true;
+  }
+  if (cancels) call->Cancel();
+  if (!cancels) call->Next();
+  return true;
+}
+
+namespace {
+
+// Reads the words of a call, of which there may be too few.
+class CallWords {
+ public:
+  explicit CallWords(std::span<const int64_t> words) : words_(words) {}
+  int64_t Take() {
+    if (at_ == words_.size()) {
+      good_ = false;
+      return 0;
+    }
+    return words_[at_++];
+  }
+  // A count of things that take at least one word each.
+  size_t TakeCount() {
+    const int64_t count = Take();
+    if (count < 0 || static_cast<uint64_t>(count) > words_.size() - at_) good_ = false;
+    return good_ ? static_cast<size_t>(count) : 0;
+  }
+  bool good() const { return good_; }
+
+ private:
+  std::span<const int64_t> words_;
+  size_t at_ = 0;
+  bool good_ = true;
+};
+
+// Reads parameters from bytes of one's own. False: they cannot be.
+bool ReadParameters(std::string_view bytes, std::vector<RequestParameter>* out) {
+  while (!bytes.empty()) {
+    uint32_t numbers[3];
+    if (bytes.size() < sizeof(numbers)) return false;
+    std::memcpy(numbers, bytes.data(), sizeof(numbers));
+    bytes.remove_prefix(sizeof(numbers));
+    const auto [type, name, size] = numbers;
+    if (name > bytes.size() || size > bytes.size() - name) return false;
+    RequestParameter parameter;
+    parameter.name = std::string(bytes.substr(0, name));
+    const std::string_view value = bytes.substr(name, size);
+    bytes.remove_prefix(size_t{name} + size);
+    if (type != 0 && size != 8) return false;
+    int64_t whole = 0;
+    double real = 0;
+    if (type != 0) {
+      std::memcpy(&whole, value.data(), 8);
+      std::memcpy(&real, value.data(), 8);
+    }
+    if (type == 0) parameter.value = std::string(value);
+    if (type == 1) parameter.value = whole;
+    if (type == 2) parameter.value = real;
+    if (type == 3) parameter.value = whole != 0;
+    if (type > 3) return false;
+    out->push_back(std::move(parameter));
+  }
+  return true;
+}
+
+}  // namespace
+
+bool Channel::OnCall(const Message& message) {
+  if (!IsReply(message.word)) return Break("a call has no place for its answer");
+  if (!TakeBody(message)) return false;
+  CallWords words(words_);
+  const auto slot = static_cast<uint32_t>(words.Take());
+  const auto position = static_cast<uint32_t>(words.Take());
+  const auto uid = static_cast<uint32_t>(words.Take());
+  const auto revision = static_cast<uint64_t>(words.Take());
+  const bool decoupled = words.Take() != 0;
+  auto call = std::make_shared<PythonCall>(shared_from_this(), message.word);
+  RequestHeader& header = call->header();
+  header.sink = call.get();
+  header.priority = static_cast<uint64_t>(words.Take());
+  header.timeout_ns = static_cast<uint64_t>(words.Take()) * 1000;
+  const auto said = static_cast<uint64_t>(words.Take());
+  const auto said_bytes = static_cast<uint64_t>(words.Take());
+  if (!words.good() || (said_bytes > 0 && !IsUp(said, said_bytes))) {
+    return Break("a call cannot be read");
+  }
+  if (said_bytes > (uint64_t{16} << 20)) return Break("a call says too much");
+  const std::string own(memory_.data() + (said_bytes > 0 ? said : 0), said_bytes);
+  if (!ReadParameters(own, &header.parameters)) return Break("a call's parameters cannot be read");
+  for (size_t i = words.TakeCount(); i > 0; i--) {
+    header.wanted.push_back(static_cast<uint32_t>(words.Take()));
+  }
+  for (size_t i = words.TakeCount(); i > 0; i--) {
+    InputTensor& input = header.AddInput();
+    input.index = static_cast<uint32_t>(words.Take());
+    const int64_t datatype = words.Take();
+    input.datatype = datatype > 0 && datatype <= static_cast<int64_t>(DataType::kBf16)
+                         ? static_cast<DataType>(datatype)
+                         : DataType::kInvalid;
+    input.shape.clear();
+    for (size_t rank = words.TakeCount(); rank > 0; rank--) input.shape.push_back(words.Take());
+    const auto size = static_cast<uint64_t>(words.Take());
+    const auto place = static_cast<uint64_t>(words.Take());
+    if (!words.good() || static_cast<int64_t>(input.shape.size()) > kMostDims) {
+      return Break("a call cannot be read");
+    }
+    bool there = IsUp(place, size);
+    if (!there) {
+      // It passes on what an answer or a batch has given it.
+      const std::lock_guard lock(heap_mutex_);
+      const auto held = [&](uint64_t begin, uint64_t room) {
+        return place >= begin && place - begin <= room && size <= room - (place - begin);
+      };
+      for (const auto& [begin, room] : answers_) there = there || held(begin, room);
+      for (const auto& [key, batch] : batches_)
+        there = there || held(batch.place, heap_.SizeOf(batch.place));
+    }
+    if (!there) return Break("a call's input is not in its memory");
+    // Strings are checked and then used: in memory that the stub cannot change meanwhile. So is
+    // everything else, because what it is called with stays as it is until the call has ended.
+    BlockRef block = call_pool_.Acquire(size == 0 ? 1 : size);
+    if (!block) {
+      Tell(message.word, PythonCall::kNoMemory);
+      return true;
+    }
+    std::memcpy(block->data(), memory_.data() + place, size);
+    input.first_chunks.push_back({block->data(), size, MemoryKind::kHost, 0, block});
+  }
+  if (!words.good()) return Break("a call cannot be read");
+  const std::shared_ptr<Server> server = server_.lock();
+  const std::shared_ptr<Executor> executor = server ? server->FindExecutor(uid) : nullptr;
+  if (!executor) {
+    Tell(message.word, PythonCall::kMoved);
+    return true;
+  }
+  const Server::Snapshot snapshot = server->Read(executor->name(), revision);
+  if (!snapshot.found || snapshot.changed) {
+    Tell(message.word, PythonCall::kMoved);
+    return true;
+  }
+  {
+    const std::lock_guard lock(calls_mutex_);
+    if (calls_.size() >= kMostWaiting) return Break("it calls too much at once");
+    if (!calls_.emplace(message.word, call).second) return Break("a call has another one's place");
+  }
+  const ModelIo& io = executor->io();
+  header.executor = executor.get();
+  header.arrival_ns = NowNs();
+  Status status;
+  bool first = true;
+  for (InputTensor& input : header.inputs()) {
+    if (input.index < io.inputs.size() && status.ok())
+      status = ToModelShape(executor->name(), io, input.index, &input.shape);
+    if (first && io.max_batch_size > 0 && !input.shape.empty() && input.shape[0] > 0) {
+      header.batch_size =
+          static_cast<uint32_t>(std::min<int64_t>(input.shape[0], int64_t{UINT32_MAX}));
+      first = false;
+    }
+  }
+  Request& request = call->request();
+  request.header = &header;
+  if (status.ok()) status = CheckRequest(executor->name(), io, request);
+  if (status.ok() && !decoupled && executor->decoupled()) {
+    status = Status::Unsupported("model '" + executor->name() +
+                                 "' is decoupled: call it with decoupled=True");
+  }
+  if (status.ok()) {
+    executor->SetQueueKeys(&header);
+    const uint32_t number = CallerOf(slot, position);
+    if (number != 0) {
+      header.call = Call::Make(number, executor->name());
+      Request* const one = &request;
+      status = header.call->Admit(executor->call_places(), {&one, 1});
+    }
+  }
+  if (status.ok()) {
+    call->Submit(executor, executor->decoupled());
+  } else {
+    header.call.reset();
+    call->Refuse(status);
+  }
+  return true;
+}
+
+}  // namespace tritonts::python

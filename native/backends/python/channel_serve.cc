@@ -1,0 +1,283 @@
+// What the channel's own thread does: it takes what the stub sends, and responds.
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "backends/python/channel.h"
+#include "backends/python/python_call.h"
+#include "engine/base/clock.h"
+#include "platform/pause.h"
+
+namespace tritonts::python {
+
+namespace {
+
+// The thread looks for itself at least so often, so that a stub that spoils the bell delays nothing
+// for longer.
+constexpr uint64_t kSleepNs = 1'000'000'000;
+constexpr uint64_t kSleepWithUnsentNs = 1'000'000;
+// After so long without batches memory is given back.
+constexpr uint64_t kIdleNs = 5'000'000'000;
+
+}  // namespace
+
+bool Channel::Break(const char* reason) {
+  if (!broken_.exchange(true)) on_broken_(reason);
+  return false;
+}
+
+void Channel::Serve() {
+  platform::NameThread("tritonts python");
+  uint64_t idle_since_ns = NowNs();
+  while (!ending_.load()) {
+    bool worked = false;
+    Message message;
+    for (;;) {
+      const RingReader::Result result = up_.Peek(&message);
+      if (result == RingReader::Result::kBroken) Break("the counts of its messages cannot be");
+      if (result != RingReader::Result::kMessage || broken_.load()) break;
+      bool good = false;
+      try {
+        good = Handle(message);
+      } catch (const std::bad_alloc&) {
+        Break("there was no memory for a message");
+      }
+      if (!good || broken_.load()) break;
+      up_.Done();
+      worked = true;
+    }
+    if (broken_.load()) {
+      // What is under way ends with Stop.
+      up_.Sleep(kSleepNs, [this] { return ending_.load(); });
+      continue;
+    }
+    if (poked_.exchange(false)) {
+      RespondFailed();
+      TakeReaders();
+      Pump(true);
+      worked = true;
+    }
+    {
+      const std::lock_guard gate(gate_);
+      auto result = RingWriter::Result::kWritten;
+      while (!unsent_.empty() && result == RingWriter::Result::kWritten) {
+        result = WriteDown(unsent_.front());
+        if (result == RingWriter::Result::kWritten) unsent_.pop_front();
+      }
+      if (result == RingWriter::Result::kBroken) {
+        Break("the counts of what it has read cannot be");
+      }
+    }
+    if (worked) {
+      idle_since_ns = NowNs();
+    } else {
+      Wait(idle_since_ns);
+    }
+  }
+}
+
+Spin Channel::Look(const SpinCore& core, uint64_t until_ns) {
+  uint64_t last = NowNs();
+  for (;;) {
+    bool found = up_.HasMessage() || poked_.load(std::memory_order_relaxed);
+    for (int i = 0; i < 8 && !found; i++) {
+      platform::Pause();
+      found = up_.HasMessage() || poked_.load(std::memory_order_relaxed);
+    }
+    const uint64_t now = NowNs();
+    if (now - last > SpinPolicy::kPreemptionNs) return Spin::kPreempted;
+    if (found) return Spin::kFound;
+    if (now >= until_ns) return Spin::kNotFound;
+    if (core.wanted()) return Spin::kNone;
+    last = now;
+  }
+}
+
+void Channel::Wait(uint64_t idle_since_ns) {
+  const uint64_t began = NowNs();
+  if (under_way_.load() == 0 && began - idle_since_ns > kIdleNs) {
+    const std::lock_guard lock(heap_mutex_);
+    heap_.Shrink(options_.initial_bytes);
+  }
+  Spin spin = Spin::kNone;
+  const bool awaits = under_way_.load() > 0;
+  if (awaits && options_.cores > 0 && spin_.ShouldSpin()) {
+    const SpinCore core(Spinner::kInstance, options_.cores);
+    if (core.taken()) spin = Look(core, began + SpinPolicy::kMostNs);
+  }
+  if (spin != Spin::kFound && !up_.HasMessage()) {
+    uint64_t timeout = kSleepNs;
+    {
+      const std::lock_guard gate(gate_);
+      if (!unsent_.empty()) timeout = kSleepWithUnsentNs;
+    }
+    up_.Sleep(timeout, [this] { return poked_.load() || ending_.load(); });
+  }
+  if (awaits) spin_.Note(spin, NowNs() - began);
+}
+
+void Channel::RespondFailed() {
+  std::vector<Failed> failed;
+  {
+    const std::lock_guard gate(gate_);
+    failed.swap(failed_);
+  }
+  for (const Failed& one : failed) {
+    FreeBatch(one.slot);
+    Run* const run = inbox_->Enter(one.slot);
+    if (!run) continue;
+    run->RespondAll(one.status);
+    inbox_->Leave(one.slot, true);
+  }
+}
+
+Channel::Batch Channel::BatchOf(uint32_t slot) {
+  const std::lock_guard lock(heap_mutex_);
+  const auto known = batches_.find(slot);
+  return known == batches_.end() ? Batch() : known->second;
+}
+
+void Channel::FreeBatch(uint32_t slot) {
+  const std::lock_guard lock(heap_mutex_);
+  const auto known = batches_.find(slot);
+  if (known == batches_.end()) return;
+  heap_.Free(known->second.place);
+  batches_.erase(known);
+  const auto first = callers_.lower_bound({slot, 0});
+  callers_.erase(first, callers_.upper_bound({slot, ~0u}));
+  under_way_.fetch_sub(1);
+}
+
+bool Channel::IsUp(uint64_t offset, uint64_t size) {
+  if (offset < heap_up_ || offset > size_ || size > size_ - offset) return false;
+  // Pages of a file that nobody has taken must not be touched.
+  if (!memory_.may_run_out() || offset + size <= up_committed_) return true;
+  std::string fault;
+  if (!memory_.Commit(up_committed_, offset + size - up_committed_, &fault)) return false;
+  up_committed_ = offset + size;
+  return true;
+}
+
+bool Channel::IsReply(uint64_t word) {
+  return word % alignof(Reply) == 0 && IsUp(word, sizeof(Reply));
+}
+
+bool Channel::TakeBody(const Message& message) {
+  if (message.size > kMostWords || message.offset % 8 != 0 ||
+      !IsUp(message.offset, message.size * 8)) {
+    return Break("a message has no body");
+  }
+  words_.resize(message.size);
+  ReadWords(words_.data(), memory_.data() + message.offset, message.size);
+  return true;
+}
+
+bool Channel::Handle(const Message& message) {
+  switch (static_cast<Kind>(message.kind)) {
+    case Kind::kAnswer:
+      return OnAnswer(message);
+    case Kind::kPart:
+      inbox_->Part(message.slot);
+      return true;
+    case Kind::kCall:
+      return OnCall(message);
+    case Kind::kNext:
+    case Kind::kCancel:
+      return OnCallMessage(message);
+    case Kind::kRead: {
+      const std::lock_guard lock(heap_mutex_);
+      if (answers_.erase(message.offset) == 0) return Break("it gave back what it was not given");
+      heap_.Free(message.offset);
+      return true;
+    }
+    case Kind::kAskCancelled:
+      return OnAskCancelled(message);
+    case Kind::kAskRoom:
+      return OnAskRoom(message);
+    case Kind::kExecute:
+    case Kind::kStop:
+      break;
+  }
+  return Break("there is no message of its kind");
+}
+
+bool Channel::OnAskCancelled(const Message& message) {
+  if (!IsReply(message.word)) return Break("a question has no place for its answer");
+  bool cancelled = true;
+  if (message.size < BatchOf(message.slot).requests) {
+    if (Run* const run = inbox_->Enter(message.slot)) {
+      // A request that is done must not be looked at. The run knows.
+      cancelled = !run->UnreadOf(static_cast<uint32_t>(message.size));
+      inbox_->Leave(message.slot, false);
+    }
+  }
+  Tell(message.word, cancelled ? 1 : 2);
+  return true;
+}
+
+bool Channel::OnAskRoom(const Message& message) {
+  if (!IsReply(message.word)) return Break("a question has no place for its answer");
+  const auto request = static_cast<uint32_t>(message.size);
+  if (message.size >= BatchOf(message.slot).requests) {
+    Tell(message.word, 2);
+    return true;
+  }
+  if (rooms_.size() >= kMostWaiting) return Break("it asks too much at once");
+  rooms_.push_back({message.slot, request, message.word});
+  AnswerRoom(message.slot, request);
+  return true;
+}
+
+void Channel::AnswerRoom(uint32_t slot, uint32_t request) {
+  const auto asked = std::find_if(rooms_.begin(), rooms_.end(), [&](const Room& room) {
+    return room.slot == slot && room.request == request;
+  });
+  if (asked == rooms_.end()) return;
+  Run* const run = inbox_->Enter(slot);
+  uint32_t state = 2;
+  if (run) {
+    std::shared_ptr<ReadListener> reader;
+    for (;;) {
+      const auto unread = run->UnreadOf(request, kMostAhead);
+      if (!unread) break;
+      if (!unread->full && unread->responses < kMostAhead) {
+        state = 1;
+        break;
+      }
+      if (!reader) reader = inbox_->MakeReader(slot, request);
+      // It may have been read between the two.
+      if (!run->AwaitRead(request, std::min(unread->responses - 1, kMostAhead / 2), reader))
+        continue;
+      state = 0;
+      break;
+    }
+    inbox_->Leave(slot, false);
+  }
+  if (state == 0) return;
+  Tell(asked->word, state);
+  rooms_.erase(asked);
+}
+
+void Channel::TakeReaders() {
+  for (;;) {
+    uint32_t slot = 0;
+    uint32_t request = 0;
+    const Inbox::Readers found = inbox_->TakeReader(&slot, &request);
+    if (found == Inbox::Readers::kNone) return;
+    if (found == Inbox::Readers::kOne) {
+      AnswerRoom(slot, request);
+      continue;
+    }
+    for (const Room& room : std::vector<Room>(rooms_)) AnswerRoom(room.slot, room.request);
+  }
+}
+
+void Channel::Tell(uint64_t word, uint32_t state, uint64_t offset, uint64_t size) {
+  auto* const reply = reinterpret_cast<Reply*>(memory_.data() + word);
+  reply->offset = offset;
+  reply->size = size;
+  reply->state.store(state, std::memory_order_release);
+  platform::FutexWake(&reply->state);
+}
+
+}  // namespace tritonts::python

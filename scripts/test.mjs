@@ -59,6 +59,17 @@ launch('npm test', {
     options: '[--seconds <n>] [--seed <n>]',
     run: ['dist/test/endpoints/http/fuzz.js'],
   },
+  'fuzz-binary': {
+    does: 'Binary tensors over HTTP, and lies about their sizes.',
+    options: '[--seconds <n>] [--seed <n>]',
+    run: ['dist/test/endpoints/http/fuzz-binary.js'],
+    builds: ['ts'],
+  },
+  'fuzz-grpc': {
+    does: 'Random and damaged frames and messages of gRPC.',
+    options: '[--seconds <n>] [--seed <n>]',
+    run: ['dist/test/endpoints/grpc/fuzz.js'],
+  },
   soak: {
     does: 'A million requests; fails where memory grows.',
     options: '[--requests <n>] [--seed <n>] [--out <folder>]',
@@ -70,6 +81,12 @@ launch('npm test', {
     options: '[--seconds <n>] [--requests <n>] [--seed <n>] [--out <folder>]',
     node: ['--expose-gc'],
     run: ['dist/test/soak/http.js'],
+  },
+  'soak-grpc': {
+    does: 'A million calls over gRPC, one in twenty damaged, cut off or given up; fails where memory grows.',
+    options: '[--seconds <n>] [--requests <n>] [--seed <n>] [--out <folder>]',
+    node: ['--expose-gc'],
+    run: ['dist/test/soak/grpc.js'],
   },
   leak: {
     does: 'Thousands of cycles of load, use and close; fails where memory grows.',
@@ -83,8 +100,9 @@ launch('npm test', {
     run: ['scripts/onnx-conformance.mjs'],
   },
   clients: {
-    does: 'Triton’s Python client, from PyPI, calls everything over HTTP.',
-    run: ['scripts/clients.mjs'],
+    does: 'Clients that others wrote, from PyPI and the Go module proxy, call a server over HTTP and gRPC.',
+    options: '[python] [go] [perf-analyzer]',
+    run: ['scripts/clients/main.mjs'],
   },
   python: {
     does: 'The tests of Python models, with a Python and numpy from PyPI in an ignored folder.',

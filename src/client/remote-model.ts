@@ -10,8 +10,9 @@ import { mapModel } from '../server/map.js';
 import type { InferOptions, InferResult, MapOptions } from '../server/results.js';
 import { failedStream } from '../server/stream-iterator.js';
 import type { Inputs } from '../tensor/inputs.js';
-import type { Answer, Connection, Refusal } from './connection.js';
-import { readConfig, RemoteVersion, type RequestBody } from './remote-version.js';
+import type { ModelName, Protocol, WireRequest } from './protocol.js';
+import { RemoteStream } from './remote-stream.js';
+import { RemoteVersion } from './remote-version.js';
 import type {
   RemoteInferOptions,
   RemoteMapOptions,
@@ -29,12 +30,18 @@ interface RemoteOptions extends CheckedOptions {
   readonly given: RemoteInferOptions;
 }
 
+/** A request that was checked, and what it was checked by. */
+interface Prepared {
+  readonly version: RemoteVersion;
+  readonly request: WireRequest;
+}
+
 /** See the head of this file. */
-export class HttpModel implements RemoteModel {
+export class ModelOfServer implements RemoteModel {
   readonly name: string;
   readonly version: string | undefined;
-  readonly #connection: Connection;
-  readonly #path: string;
+  readonly #protocol: Protocol;
+  readonly #model: ModelName;
   readonly #shared: SharedOptions;
   readonly #mappable: Mappable;
   /** What cancels the requests of a map. */
@@ -44,13 +51,12 @@ export class HttpModel implements RemoteModel {
   #describedAs = '';
   #describing: Promise<RemoteVersion> | undefined;
 
-  constructor(connection: Connection, name: string, version: string | undefined) {
-    this.#connection = connection;
+  constructor(protocol: Protocol, name: string, version: string | undefined) {
+    this.#protocol = protocol;
+    this.#model = { name, version };
     this.name = name;
     this.version = version;
     this.#shared = new SharedOptions(version !== undefined);
-    const pinned = version === undefined ? '' : `/versions/${version}`;
-    this.#path = `/v2/models/${encodeURIComponent(name)}${pinned}`;
     this.#mappable = {
       name,
       defaultConcurrency,
@@ -66,15 +72,15 @@ export class HttpModel implements RemoteModel {
   }
 
   get ready(): Promise<boolean> {
-    return this.#askReady().then((answer) => !('error' in answer));
+    return this.#protocol.modelReady(this.#model).then(({ ready }) => ready);
   }
 
   get metadata(): Promise<ModelMetadata> {
-    return this.#get<ModelMetadata>('');
+    return this.#protocol.metadata(this.#model);
   }
 
   get config(): Promise<ModelConfig> {
-    return this.#read('/config').then((text) => readConfig(this.name, text));
+    return this.#protocol.config(this.#model);
   }
 
   async infer(inputs: Inputs, options: RemoteInferOptions = {}): Promise<RemoteResult> {
@@ -86,12 +92,27 @@ export class HttpModel implements RemoteModel {
       const text = `model '${this.name}': stream does not take options.into`;
       return failedStream(new TritonError('INVALID_ARG', text, { model: this.name }));
     }
-    const left = new AbortController();
-    const signal =
-      options.signal === undefined ? left.signal : AbortSignal.any([options.signal, left.signal]);
-    return once(this.infer(inputs, { ...options, signal }), () => {
-      left.abort();
-    });
+    let checked: RemoteInferOptions;
+    try {
+      checked = this.#check(options).given;
+    } catch (error) {
+      return failedStream(error);
+    }
+    const stream = new RemoteStream(this.name, checked.signal);
+    const ask = (prepared: Prepared): void => {
+      this.#ask(stream, prepared, checked);
+    };
+    try {
+      const prepared = this.#prepare(inputs, checked);
+      if (prepared instanceof Promise)
+        prepared.then(ask).catch((error: unknown) => {
+          stream.iterator.reject(error);
+        });
+      else ask(prepared);
+    } catch (error) {
+      stream.iterator.reject(error);
+    }
+    return stream.iterator;
   }
 
   map(
@@ -113,9 +134,7 @@ export class HttpModel implements RemoteModel {
   }
 
   async statistics(): Promise<RemoteStatistics> {
-    const { model_stats: all } = await this.#get<{ readonly model_stats: readonly RemoteStatistics[] }>(
-      '/stats',
-    );
+    const all = await this.#protocol.statistics(this.name, this.version);
     const newest = all.at(-1);
     if (newest !== undefined) return newest;
     throw new TritonError('NOT_FOUND', `model '${this.name}' has no statistics`, { model: this.name });
@@ -124,29 +143,9 @@ export class HttpModel implements RemoteModel {
   /** @throws {@link TritonError} NOT_FOUND for a model that the server does not know. */
   async checkKnown(): Promise<void> {
     if (this.#described !== undefined) return;
-    const answer = await this.#askReady();
-    if (!('error' in answer)) await this.#describe();
-    else if (answer.status === 404 || answer.status === 403) throw answer.error;
-  }
-
-  #askReady(): Promise<Answer | Refusal> {
-    return this.#connection.ask({
-      method: 'GET',
-      path: `${this.#path}/ready`,
-      reads: true,
-      model: this.name,
-    });
-  }
-
-  async #read(below: string): Promise<string> {
-    const path = `${this.#path}${below}`;
-    const { body } = await this.#connection.call({ method: 'GET', path, reads: true, model: this.name });
-    return Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
-  }
-
-  async #get<T>(below: string): Promise<T> {
-    // The server's answers have the form that KServe v2 gives them.
-    return JSON.parse(await this.#read(below)) as T;
+    const { ready, refusal } = await this.#protocol.modelReady(this.#model);
+    if (ready) await this.#describe();
+    else if (refusal !== undefined) throw refusal;
   }
 
   #check(given: RemoteInferOptions): RemoteOptions {
@@ -161,13 +160,13 @@ export class HttpModel implements RemoteModel {
 
   /** What the server says of the model now. */
   #describe(): Promise<RemoteVersion> {
-    this.#describing ??= this.#ask().finally(() => {
+    this.#describing ??= this.#askAbout().finally(() => {
       this.#describing = undefined;
     });
     return this.#describing;
   }
 
-  async #ask(): Promise<RemoteVersion> {
+  async #askAbout(): Promise<RemoteVersion> {
     const [metadata, config] = await Promise.all([
       this.metadata,
       // KServe v2 alone has no configurations.
@@ -182,45 +181,68 @@ export class HttpModel implements RemoteModel {
     return this.#described;
   }
 
-  async #infer(inputs: Inputs, options: RemoteInferOptions): Promise<RemoteResult> {
+  /** Checks a request by what is known of the model; what is not known is asked for first. */
+  #prepare(inputs: Inputs, options: RemoteInferOptions): Prepared | Promise<Prepared> {
+    const check = (version: RemoteVersion): Prepared => ({
+      version,
+      request: version.check(inputs, options),
+    });
     const known = this.#described;
     if (known === undefined) {
-      const first = await this.#connection.unlessCancelled(this.#describe(), options.signal, this.name);
-      return this.#send(first, first.write(inputs, options), options);
+      const { calls } = this.#protocol;
+      return calls.unlessCancelled(this.#describe(), options.signal, this.name).then(check);
     }
-    let body: RequestBody;
     try {
-      body = known.write(inputs, options);
+      return check(known);
     } catch (error) {
       // The model may be another one by now.
-      const newest = await this.#describe().catch(() => known);
-      if (newest === known) throw error;
-      return this.#send(newest, newest.write(inputs, options), options);
+      return this.#describe()
+        .catch(() => known)
+        .then((newest) => {
+          if (newest === known) throw error;
+          return check(newest);
+        });
     }
-    return this.#send(known, body, options);
   }
 
-  async #send(version: RemoteVersion, body: RequestBody, options: RemoteInferOptions): Promise<RemoteResult> {
-    const { signal } = options;
-    const answer = await this.#connection.ask({
-      method: 'POST',
-      path: `${this.#path}/infer`,
-      headers: {
-        'Content-Type': 'application/octet-stream',
-        'Inference-Header-Content-Length': String(body[0].byteLength),
-      },
-      body,
-      reads: false,
-      signal,
-      model: this.name,
-    });
-    if ('error' in answer) {
-      // So that the next request is checked by what the model is now. Nobody waits for it.
-      if (answer.error.code === 'INVALID_ARG') this.#describe().catch(() => undefined);
-      throw answer.error;
+  async #infer(inputs: Inputs, options: RemoteInferOptions): Promise<RemoteResult> {
+    const prepared = this.#prepare(inputs, options);
+    return this.#send(prepared instanceof Promise ? await prepared : prepared, options);
+  }
+
+  async #send({ version, request }: Prepared, options: RemoteInferOptions): Promise<RemoteResult> {
+    if (version.decoupled) {
+      const text = `model '${this.name}': its requests get any number of responses; ${this.#protocol.forDecoupled}`;
+      throw new TritonError('UNSUPPORTED', text, { model: this.name });
     }
-    const size = answer.headers['inference-header-content-length'];
-    return version.read(answer.body, typeof size === 'string' ? Number(size) : undefined, options);
+    try {
+      const answer = await this.#protocol.infer(this.#model, request, options.signal);
+      return version.read(answer, options);
+    } catch (error) {
+      this.#learn(error);
+      throw error;
+    }
+  }
+
+  /** Sees to it that after a refusal the next request is checked by what the model is now. Nobody waits for it. */
+  #learn(error: unknown): void {
+    if (error instanceof TritonError && error.code === 'INVALID_ARG') this.#describe().catch(() => undefined);
+  }
+
+  /** Sends a request whose responses come one after the other. */
+  #ask(stream: RemoteStream, prepared: Prepared, options: RemoteInferOptions): void {
+    const { version, request } = prepared;
+    if (!version.decoupled) {
+      stream.answered(this.#send(prepared, { ...options, signal: stream.signal }));
+      return;
+    }
+    stream.open(
+      (sink) => this.#protocol.stream(this.#model, request, options.signal, sink),
+      (answer) => version.read(answer, options),
+      (error) => {
+        this.#learn(error);
+      },
+    );
   }
 
   #sendItem(inputs: Inputs, { request, ...rest }: CheckedOptions, waiter: Waiter<InferResult>): void {
@@ -242,25 +264,4 @@ export class HttpModel implements RemoteModel {
       },
     );
   }
-}
-
-/** An iterator over one result, which cancels it if it is left before. */
-function once(result: Promise<RemoteResult>, cancel: () => void): AsyncIterableIterator<RemoteResult> {
-  let asked = false;
-  result.catch(() => undefined); // Whoever asks is told.
-  return {
-    [Symbol.asyncIterator]() {
-      return this;
-    },
-    async next() {
-      if (asked) return { done: true, value: undefined };
-      asked = true;
-      return { done: false, value: await result };
-    },
-    return() {
-      cancel(); // What is answered is not touched by it.
-      asked = true;
-      return Promise.resolve({ done: true, value: undefined });
-    },
-  };
 }

@@ -10,8 +10,8 @@ import {
   checkVersion,
 } from '../server/server-arguments.js';
 import type { Inputs } from '../tensor/inputs.js';
-import type { Connection } from './connection.js';
-import { HttpModel } from './remote-model.js';
+import type { Protocol } from './protocol.js';
+import { ModelOfServer } from './remote-model.js';
 import type {
   RemoteInferOptions,
   RemoteMetadata,
@@ -25,20 +25,17 @@ import type {
 const mostModels = 1024;
 
 /** See the head of this file. */
-export class HttpServer implements RemoteServer {
-  readonly #connection: Connection;
-  readonly #models: Map<string, HttpModel> = new Map();
+export class ServerOfProtocol implements RemoteServer {
+  readonly #protocol: Protocol;
+  readonly #models: Map<string, ModelOfServer> = new Map();
   #closing: Promise<void> | undefined;
 
-  constructor(connection: Connection) {
-    this.#connection = connection;
+  constructor(protocol: Protocol) {
+    this.#protocol = protocol;
   }
 
   get ready(): Promise<boolean> {
-    return this.#connection.ask({ method: 'GET', path: '/v2/health/ready', reads: true }).then(
-      (answer) => !('error' in answer),
-      () => false,
-    );
+    return this.#protocol.serverReady().catch(() => false);
   }
 
   async model(name: string, version?: string | number): Promise<RemoteModel> {
@@ -58,14 +55,13 @@ export class HttpServer implements RemoteServer {
   }
 
   metadata(): Promise<RemoteMetadata> {
-    return this.#json('GET', '/v2');
+    return this.#protocol.serverMetadata();
   }
 
   async index(options: { readonly ready?: boolean | undefined } = {}): Promise<ModelStatus[]> {
     checkObject(options, 'index options');
     checkKeys(options, ['ready'], 'index options');
-    const body = { ready: options.ready === true };
-    const list = await this.#json<readonly ModelStatus[]>('POST', '/v2/repository/index', body);
+    const list = await this.#protocol.index(options.ready === true);
     // Triton writes empty texts where there is nothing to say.
     return list.map(({ name, version = '', state, reason = '' }) => ({
       name,
@@ -85,72 +81,40 @@ export class HttpServer implements RemoteServer {
         model: name,
       });
     checkObject(files, 'load options.files');
-    const parameters = Object.fromEntries([
-      ...(config === undefined
-        ? []
-        : [['config', typeof config === 'string' ? config : JSON.stringify(config)] as const]),
-      ...Object.entries(files).map(
-        ([path, bytes]) => [`file:${path}`, Buffer.from(bytes).toString('base64')] as const,
-      ),
-    ]);
-    await this.#control(name, 'load', parameters);
+    const text = config === undefined || typeof config === 'string' ? config : JSON.stringify(config);
+    await this.#protocol.load(name, text, Object.entries(files));
   }
 
   async unloadModel(name: string, options: UnloadModelOptions = {}): Promise<void> {
     checkModelName(name);
     checkUnloadOptions(options);
-    await this.#control(name, 'unload', { unload_dependents: options.unloadDependents === true });
+    await this.#protocol.unload(name, options.unloadDependents === true);
   }
 
   async statistics(name?: string, version?: string | number): Promise<RemoteStatistics[]> {
     const pinned = checkVersion(version);
-    const model = name === undefined ? '' : `/${encodeURIComponent(name)}`;
-    const path = `/v2/models${model}${pinned === undefined ? '' : `/versions/${pinned}`}/stats`;
-    const { model_stats: all } = await this.#json<{ readonly model_stats: RemoteStatistics[] }>('GET', path);
-    return all;
+    return this.#protocol.statistics(name, pinned);
   }
 
   async close(options: { readonly timeoutMs?: number | undefined } = {}): Promise<void> {
     const timeoutMs = checkCloseOptions(options);
-    await (this.#closing ??= this.#connection.close(timeoutMs));
+    await (this.#closing ??= this.#protocol.close(timeoutMs));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
 
-  #handle(name: string, given: string | number | undefined): HttpModel {
+  #handle(name: string, given: string | number | undefined): ModelOfServer {
     checkModelName(name);
     const version = checkVersion(given);
     const key = `${version ?? ''}/${name}`;
     let model = this.#models.get(key);
     if (model === undefined) {
       if (this.#models.size === mostModels) this.#models.clear();
-      model = new HttpModel(this.#connection, name, version);
+      model = new ModelOfServer(this.#protocol, name, version);
       this.#models.set(key, model);
     }
     return model;
-  }
-
-  async #json<T>(method: 'GET' | 'POST', path: string, given?: object): Promise<T> {
-    const { body } = await this.#connection.call({
-      method,
-      path,
-      reads: true,
-      ...(given !== undefined && { body: [Buffer.from(JSON.stringify(given))] }),
-    });
-    // The server's answers have the form that KServe v2 gives them.
-    return JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8')) as T;
-  }
-
-  async #control(name: string, what: 'load' | 'unload', parameters: object): Promise<void> {
-    await this.#connection.call({
-      method: 'POST',
-      path: `/v2/repository/models/${encodeURIComponent(name)}/${what}`,
-      headers: { 'Content-Type': 'application/json' },
-      body: [Buffer.from(JSON.stringify({ parameters }))],
-      reads: false,
-      model: name,
-    });
   }
 }

@@ -4,6 +4,7 @@ import { deepFreeze, type ModelConfig } from '../config/index.js';
 import { TritonError } from '../errors.js';
 import { Fraction } from '../endpoints/http/json-exact.js';
 import { OutputChoice } from '../server/wanted-outputs.js';
+import type { EncodedInputs } from '../tensor/encoded.js';
 import { targetMemory, tensorInto } from '../tensor/into.js';
 import { InputEncoder } from '../tensor/input.js';
 import type { Inputs } from '../tensor/inputs.js';
@@ -14,10 +15,8 @@ import type { Datatype } from '../tensor/datatype.js';
 import type { TensorSpec } from '../tensor/plan.js';
 import { bytesAt } from '../tensor/views.js';
 import type { ModelMetadata } from '../index.js';
-import { readAnswer, writeRequest, type RequestBody, type WireOutput } from './infer-message.js';
+import type { ParameterValue, WireAnswer, WireInput, WireOutput, WireRequest } from './protocol.js';
 import type { RemoteInferOptions, RemoteResult } from './types.js';
-
-export type { RequestBody } from './infer-message.js';
 
 /** See the head of this file. */
 export class RemoteVersion {
@@ -47,18 +46,11 @@ export class RemoteVersion {
   }
 
   /**
-   * Checks a request, and writes it.
+   * Checks a request. Its inputs are copied.
    *
-   * @throws {@link TritonError} INVALID_ARG for what the model does not take, UNSUPPORTED for a decoupled model.
+   * @throws {@link TritonError} INVALID_ARG for what the model does not take.
    */
-  write(inputs: Inputs, options: RemoteInferOptions): RequestBody {
-    if (this.decoupled) {
-      throw new TritonError(
-        'UNSUPPORTED',
-        `model '${this.#model}' is decoupled: HTTP has no typed stream for its responses`,
-        { model: this.#model },
-      );
-    }
+  check(inputs: Inputs, options: RemoteInferOptions): WireRequest {
     const wanted = this.#choice.wanted(options.outputs);
     if (options.into !== undefined) this.#choice.intoOf(options.into, wanted);
     const { indices, classes } = wanted;
@@ -66,28 +58,41 @@ export class RemoteVersion {
       const name = this.#outputNames[index] ?? '';
       return { name, classes: classes.find((one) => one.name === name)?.count ?? 0 };
     });
+    const { id = '' } = options;
     try {
-      return writeRequest(this.#inputs, this.#encoder.encode(inputs), options, outputs);
+      const encoded = this.#copied(this.#encoder.encode(inputs));
+      return { id, parameters: parametersOf(options), inputs: encoded, outputs };
     } finally {
       this.#encoder.release();
     }
   }
 
+  #copied({ shapes, data, byteLengths }: EncodedInputs): WireInput[] {
+    return this.#inputs.flatMap(({ name, datatype }, i) => {
+      const shape = shapes[i];
+      const elements = data[i];
+      if (shape === undefined || elements === undefined) return [];
+      const bytes = bytesAt(elements);
+      if (bytes === undefined)
+        throw new TritonError('INVALID_ARG', `input '${name}' has lost its buffer`, {
+          model: this.#model,
+          tensor: name,
+        });
+      // A Buffer's slice would be no copy.
+      const own = Uint8Array.prototype.slice.call(bytes, 0, byteLengths[i] ?? 0);
+      return [{ name, datatype, shape: [...shape], bytes: own }];
+    });
+  }
+
   /**
-   * Reads the answer.
+   * Makes a result of an answer.
    *
-   * @throws {@link TritonError} INTERNAL for what is no answer, INVALID_ARG for arrays of `into` that do not fit it.
+   * @throws {@link TritonError} INVALID_ARG for arrays of `into` that do not fit it.
    */
-  read(
-    body: Uint8Array<ArrayBuffer>,
-    headSize: number | undefined,
-    { into = {} }: RemoteInferOptions,
-  ): RemoteResult {
-    const { json, outputs: wire, ...rest } = readAnswer(this.#model, body, headSize);
+  read({ outputs: wire, ...rest }: WireAnswer, { into = {} }: RemoteInferOptions): RemoteResult {
     const outputs: Record<string, unknown> = new this.#Outputs();
     for (const output of wire) {
-      const { name, datatype, shape } = output;
-      const listed = json.get(name);
+      const { name, datatype, shape, listed } = output;
       const bytes = listed === undefined ? output.bytes : this.#bytesOfJson(output, listed);
       const target = into[name];
       if (target === undefined) outputs[name] = tensorFactory(datatype)(shape, bytes);
@@ -115,6 +120,19 @@ export class RemoteVersion {
     const bytes = encoded[0] && bytesAt(encoded[0]);
     return bytes === undefined ? new ArrayBuffer(0) : new Uint8Array(bytes).buffer;
   }
+}
+
+function parametersOf({
+  priority,
+  timeoutUs,
+  parameters = {},
+}: RemoteInferOptions): [string, ParameterValue][] {
+  const told = Object.entries(parameters).filter(([, value]) => (value as unknown) !== undefined);
+  return [
+    ...(priority === undefined ? [] : [['priority', priority] as [string, ParameterValue]]),
+    ...(timeoutUs === undefined ? [] : [['timeout', timeoutUs] as [string, ParameterValue]]),
+    ...told,
+  ];
 }
 
 function isFloat(datatype: Datatype): boolean {

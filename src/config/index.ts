@@ -1,6 +1,6 @@
 /** All of `src/config` that other folders may import: reading, Triton's rules, completion, printing. */
 
-export { deepFreeze } from './schema/expand.js';
+export { deepFreeze, expandConfig } from './schema/expand.js';
 export { enumTable, messageTable } from './schema/table.js';
 export { fieldPath, indexPath, keyPath } from './schema/paths.js';
 export type * from './schema/types.js';

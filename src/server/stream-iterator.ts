@@ -20,6 +20,9 @@ interface Reader {
   readonly reject: (error: unknown) => void;
 }
 
+/** What is told of the reader: a request of this process, or of another one. */
+export type ToldStream = Pick<SentStream, 'begin' | 'read' | 'cancel'>;
+
 /** The engine is told that responses were read after this number of them, or of their bytes. */
 const toldResponses = 8;
 const toldBytes = 256 << 10;
@@ -30,7 +33,7 @@ const done: Next = Object.freeze({ done: true, value: undefined });
 export class StreamIterator implements AsyncIterableIterator<InferResult>, StreamWaiter<InferResult> {
   readonly #model: string;
   #signal: AbortSignal | undefined;
-  #sent: SentStream | undefined;
+  #sent: ToldStream | undefined;
   #begun = false;
   readonly #results: Queue<InferResult> = new Queue();
   /** What each of these counts. */
@@ -49,7 +52,7 @@ export class StreamIterator implements AsyncIterableIterator<InferResult>, Strea
   }
 
   /** Called when the request was sent; `signal` is its signal. */
-  sent(stream: SentStream | undefined, signal: AbortSignal | undefined): void {
+  sent(stream: ToldStream | undefined, signal: AbortSignal | undefined): void {
     this.#sent = stream;
     this.#signal = signal;
   }
@@ -89,7 +92,7 @@ export class StreamIterator implements AsyncIterableIterator<InferResult>, Strea
     return Promise.reject(error);
   }
 
-  moved(stream: SentStream): void {
+  moved(stream: ToldStream): void {
     this.#sent = stream;
   }
 

@@ -8,12 +8,13 @@ import inspect
 import json
 import sys
 
-import ml_dtypes
+import answers
 import numpy as np
 import tritonclient.http as triton
 import tritonclient.http.aio as aio
+from answers import DATATYPES, check_complete, equal, refused, texts
 from tritonclient.http import InferInput, InferRequestedOutput
-from tritonclient.utils import InferenceServerException, np_to_triton_dtype
+from tritonclient.utils import np_to_triton_dtype
 
 URL = f"127.0.0.1:{sys.argv[1]}"
 MODEL = sys.argv[2]
@@ -32,41 +33,10 @@ REFUSED = {
 # Not calls to a server.
 LOCAL = {"close", "plugin", "register_plugin", "unregister_plugin"}
 
-DATATYPES = {
-    "BOOL": np.array([True, False, True]),
-    "INT8": np.array([-128, 0, 127], np.int8),
-    "INT16": np.array([-32768, 0, 32767], np.int16),
-    "INT32": np.array([-(2**31), 0, 2**31 - 1], np.int32),
-    "INT64": np.array([-(2**63), 2**53 + 1, 2**63 - 1], np.int64),
-    "UINT8": np.array([0, 1, 255], np.uint8),
-    "UINT16": np.array([0, 1, 65535], np.uint16),
-    "UINT32": np.array([0, 1, 2**32 - 1], np.uint32),
-    "UINT64": np.array([0, 2**53 + 1, 2**64 - 1], np.uint64),
-    "FP16": np.array([0.5, -1, 65504], np.float16),
-    "FP32": np.array([0.1, -1, 3e38], np.float32),
-    "FP64": np.array([0.1, -1, 1e308], np.float64),
-    "BYTES": np.array(["a", "h\u00e9", ""], dtype=object),
-    "BF16": np.array([0.5, -1, 2], ml_dtypes.bfloat16),
-}
-
-calls = 0
-
-
-def equal(got, expected, what):
-    global calls
-    calls += 1
-    same = np.array_equal(got, expected) if isinstance(expected, np.ndarray) else got == expected
-    if not same:
-        raise AssertionError(f"{what}: expected {expected!r} but got {got!r}")
-
 
 def as_input(name, values, datatype=None, binary=True):
     tensor = InferInput(name, list(values.shape), datatype or np_to_triton_dtype(values.dtype))
     return tensor.set_data_from_numpy(values, binary_data=binary)
-
-
-def texts(array):
-    return [one.decode() if isinstance(one, bytes) else one for one in array.reshape(-1)]
 
 
 class Blocking:
@@ -93,18 +63,6 @@ class Later:
 
     async def close(self):
         self.client.close()
-
-
-async def refused(call, status, what):
-    global calls
-    calls += 1
-    try:
-        await call
-    except InferenceServerException as error:
-        if str(error.status()) != str(status) or not error.message():
-            raise AssertionError(f"{what}: expected {status} but got {error}") from error
-        return error.message()
-    raise AssertionError(f"{what}: expected an error")
 
 
 async def requests(client, name):
@@ -253,17 +211,10 @@ async def many():
     client.close()
 
 
-def check_complete(kind, client):
-    """Nothing of the client is forgotten here."""
-    source = inspect.getsource(sys.modules[__name__])
-    public = {name for name, _ in inspect.getmembers(client, callable) if not name.startswith("_")}
-    used = {name for name in public if f".{name}(" in source or name in REFUSED or name in LOCAL}
-    equal(sorted(public - used), [], f"{kind}: methods that are not called")
-
-
 async def main():
-    check_complete("http", triton.InferenceServerClient)
-    check_complete("aio", aio.InferenceServerClient)
+    source = inspect.getsource(sys.modules[__name__])
+    check_complete("http", triton.InferenceServerClient, source, {*REFUSED, *LOCAL})
+    check_complete("aio", aio.InferenceServerClient, source, {*REFUSED, *LOCAL})
     blocking = Blocking()
     await control(blocking, "http")
     await requests(blocking, "http")
@@ -276,7 +227,7 @@ async def main():
         await requests(client, "aio")
     await bodies()
     await many()
-    print(f"{calls} answers are right")
+    print(f"HTTP: {answers.right} answers are right")
 
 
 asyncio.run(main())

@@ -15,7 +15,7 @@ const root = fileURLToPath(new URL('../../../', import.meta.url));
 const run = promisify(execFile);
 const page = await readFile(join(root, 'docs', 'endpoints.md'), 'utf8');
 const programs = new Map(
-  [...page.matchAll(/<!-- test: (\w+) -->\s*```\w+\n([^]*?)```/g)].map(([, name = '', code = '']) => [
+  [...page.matchAll(/<!-- test: ([\w-]+) -->\s*```\w+\n([^]*?)```/g)].map(([, name = '', code = '']) => [
     name,
     code,
   ]),
@@ -33,10 +33,10 @@ for (const [name, target] of [
 }
 
 test('the page has programs', () => {
-  assert.deepEqual([...programs.keys()], ['serve', 'curl', 'python', 'client']);
+  assert.deepEqual([...programs.keys()], ['serve', 'curl', 'python', 'python-grpc', 'client', 'grpc']);
 });
 
-for (const name of ['serve', 'client'])
+for (const name of ['serve', 'client', 'grpc'])
   test(`the program '${name}' prints what it says`, async () => {
     const code = programs.get(name) ?? '';
     const file = join(folder, `${name}.mjs`);

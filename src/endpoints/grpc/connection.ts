@@ -17,6 +17,9 @@ const connectionWindow = 8 << 20;
 const mostResets = 900;
 const resetsPerSecond = 30;
 
+/** The answer to a ping: the head of a frame, and eight bytes. */
+const pongBytes = 9 + 8;
+
 /** See the head of this file. */
 export class Connection {
   readonly #session: Http2Session;
@@ -27,6 +30,9 @@ export class Connection {
   #pings = 0;
   #lastPing = -Infinity;
   #strikes = 0;
+  #answeredPings = 0;
+  /** How many bytes went out before the last ping, besides answers to pings. */
+  #sentBytes = 0;
   #resets = 0;
   #calmed = false;
   #lastReset = 0;
@@ -126,6 +132,11 @@ export class Connection {
     const { keepalivePermitWithoutCalls, minPingIntervalWithoutDataMs, maxPingStrikes } = this.#options;
     const isIdle = this.#calls === 0 && !keepalivePermitWithoutCalls;
     const least = isIdle ? Math.max(idlePingMs, minPingIntervalWithoutDataMs) : minPingIntervalWithoutDataMs;
+    // Clients ping to measure how fast data comes. Bytes that went out besides answers to pings are such data.
+    if (this.#session.destroyed) return; // It has no socket.
+    const sent = this.#session.socket.bytesWritten - pongBytes * this.#answeredPings++;
+    if (sent > this.#sentBytes) this.sent();
+    this.#sentBytes = Math.max(this.#sentBytes, sent);
     const now = performance.now();
     const isEarly = now - this.#lastPing < least;
     this.#lastPing = now;

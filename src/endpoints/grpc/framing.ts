@@ -25,6 +25,21 @@ export function encodeText(text: string): string {
   return encoded;
 }
 
+/** A status's text as {@link encodeText} writes it. What is not encoded right is taken as it is. */
+export function decodeText(text: string): string {
+  if (!text.includes('%')) return text;
+  const bytes: number[] = [];
+  for (let i = 0; i < text.length; i++) {
+    const code = /^%[0-9a-f]{2}/i.test(text.slice(i, i + 3)) ? text.slice(i + 1, i + 3) : undefined;
+    if (code === undefined) bytes.push(text.charCodeAt(i) & 255);
+    else {
+      bytes.push(parseInt(code, 16));
+      i += 2;
+    }
+  }
+  return Buffer.from(bytes).toString('utf8');
+}
+
 /** Milliseconds of each unit of `grpc-timeout`. */
 const units: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1000, m: 1, u: 1e-3, n: 1e-6 };
 

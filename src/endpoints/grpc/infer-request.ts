@@ -8,8 +8,16 @@ import { elementCount } from '../../tensor/shape.js';
 import type { Parameters, ParameterValue } from '../service/parameters.js';
 import type { ServiceRequest } from '../service/service.js';
 import { datatypeOfName, tensorOfBytes, type Bytes } from '../service/tensors.js';
+import {
+  checkBytes,
+  checkParts,
+  readEntry,
+  readShape,
+  type Parameter,
+  type ParameterKind,
+} from './infer-fields.js';
 import { readContents } from './protobuf/contents.js';
-import { unreadable, wireType, type ProtoReader } from './protobuf/reader.js';
+import { wireType, type ProtoReader } from './protobuf/reader.js';
 import { versionOf } from './version.js';
 
 /** A request, and what it says to the endpoint itself. */
@@ -21,45 +29,6 @@ export interface GrpcInferRequest extends ServiceRequest {
 
 const noParameters: Parameters = new Map();
 const noBytes: Bytes = new Uint8Array(0);
-
-function checkBytes(tag: number, what: string): void {
-  if ((tag & 7) !== wireType.bytes) throw unreadable(`field ${what} has the wire type ${tag & 7}`);
-}
-
-/** Kinds of `InferParameter`, by the number of the field. */
-type ParameterKind = 'none' | 'bool' | 'int64' | 'string' | 'double' | 'uint64';
-
-interface Parameter {
-  readonly kind: ParameterKind;
-  readonly value: ParameterValue;
-}
-
-function readParameter(reader: ProtoReader): Parameter {
-  let found: Parameter = { kind: 'none', value: '' };
-  while (!reader.done) {
-    const tag = reader.tag();
-    if (tag === ((1 << 3) | wireType.varint)) found = { kind: 'bool', value: reader.bool() };
-    else if (tag === ((2 << 3) | wireType.varint)) found = { kind: 'int64', value: reader.varint64(true) };
-    else if (tag === ((3 << 3) | wireType.bytes)) found = { kind: 'string', value: reader.text() };
-    else if (tag === ((4 << 3) | wireType.fixed64)) found = { kind: 'double', value: reader.double() };
-    else if (tag === ((5 << 3) | wireType.varint)) found = { kind: 'uint64', value: reader.varint64(false) };
-    else reader.skip(tag);
-  }
-  return found;
-}
-
-/** Reads an entry of a map of parameters into `into`. */
-function readEntry(reader: ProtoReader, into: Map<string, Parameter>): void {
-  let key = '';
-  let value: Parameter = { kind: 'none', value: '' };
-  while (!reader.done) {
-    const tag = reader.tag();
-    if (tag === ((1 << 3) | wireType.bytes)) key = reader.text();
-    else if (tag === ((2 << 3) | wireType.bytes)) value = readParameter(reader.message());
-    else reader.skip(tag);
-  }
-  into.set(key, value);
-}
 
 function wrongKind(what: string, expected: string, { kind }: Parameter): TritonError {
   return invalidArgument(
@@ -121,18 +90,6 @@ interface Input {
   readonly datatype: Datatype;
   readonly shape: readonly number[];
   readonly contents: ProtoReader | undefined;
-}
-
-function readShape(tag: number, reader: ProtoReader, shape: number[]): void {
-  const part = (tag & 7) === wireType.bytes ? reader.message() : undefined;
-  if (part === undefined && (tag & 7) !== wireType.varint)
-    throw unreadable(`field shape has the wire type ${tag & 7}`);
-  do {
-    if (part?.done === true) return;
-    const dim = (part ?? reader).varint64(true);
-    if (typeof dim === 'bigint') throw invalidArgument(`a shape has the dim ${dim}, which is over 2^53 - 1`);
-    shape.push(dim);
-  } while (part !== undefined);
 }
 
 function readInput(reader: ProtoReader): Input {
@@ -216,9 +173,12 @@ function tensorsOf(inputs: readonly Input[], raw: readonly Bytes[]): Record<stri
   }
   // fromEntries defines what it is given, so `__proto__` is a name like others.
   const tensors = Object.fromEntries(entries);
-  const twice = inputs.find(({ name }, i) => inputs.findIndex((one) => one.name === name) < i);
-  if (twice === undefined) return tensors;
-  throw invalidArgument(`input '${twice.name}' is in the request twice`, { tensor: twice.name });
+  const names = new Set<string>();
+  for (const { name } of inputs) {
+    if (names.has(name)) throw invalidArgument(`input '${name}' is in the request twice`, { tensor: name });
+    names.add(name);
+  }
+  return tensors;
 }
 
 /**
@@ -257,6 +217,7 @@ export class InferRequestReader {
       else if (field === 6) outputs.push(reader.message());
       // No other thread has the memory that bodies are collected in.
       else raw.push(reader.view() as Bytes);
+      if (field > 4) checkParts(inputs.length + outputs.length + raw.length, 'inputs and outputs');
     }
     const { model, id } = this;
     const checked =

@@ -2,6 +2,7 @@
 
 import type { InferResult, RequestParameters } from '../../server/results.js';
 import { bytesOfTensor } from '../service/tensors.js';
+import { writeParameter, writeTensor, writeText } from './infer-fields.js';
 import { wireType } from './protobuf/reader.js';
 import { ProtoWriter } from './protobuf/writer.js';
 import { prefixBytes } from './framing.js';
@@ -20,60 +21,15 @@ export interface ResponseHead {
   readonly parameters: RequestParameters;
 }
 
-function writeText(field: number, value: string): void {
-  if (value === '') return;
-  writer.varint(key(field, wireType.bytes));
-  writer.text(value);
-}
-
-function writeParameter(name: string, value: string | number | bigint | boolean): void {
-  writer.varint(key(4, wireType.bytes));
-  const entry = writer.open();
-  writer.varint(key(1, wireType.bytes));
-  writer.text(name);
-  writer.varint(key(2, wireType.bytes));
-  const parameter = writer.open();
-  if (typeof value === 'boolean') {
-    writer.varint(key(1, wireType.varint));
-    writer.varint(value ? 1 : 0);
-  } else if (typeof value === 'string') {
-    writer.varint(key(3, wireType.bytes));
-    writer.text(value);
-  } else if (typeof value === 'bigint' && value > 2n ** 63n - 1n) {
-    writer.varint(key(5, wireType.varint));
-    writer.integer(value);
-  } else if (typeof value === 'bigint' || Number.isSafeInteger(value)) {
-    writer.varint(key(2, wireType.varint));
-    writer.integer(value);
-  } else {
-    writer.varint(key(4, wireType.fixed64));
-    writer.double(value);
-  }
-  writer.close(parameter);
-  writer.close(entry);
-}
-
 function writeHead({ id, model, version, parameters }: ResponseHead, final: boolean | undefined): void {
-  writeText(1, model);
-  writeText(2, version);
-  writeText(3, id);
+  writeText(writer, 1, model);
+  writeText(writer, 2, version);
+  writeText(writer, 3, id);
   for (const name in parameters) {
     const value = parameters[name];
-    if (value !== undefined) writeParameter(name, value);
+    if (value !== undefined) writeParameter(writer, 4, name, value);
   }
-  if (final !== undefined) writeParameter('triton_final_response', final);
-}
-
-function writeOutput(name: string, datatype: string, shape: readonly number[]): void {
-  writer.varint(key(5, wireType.bytes));
-  const output = writer.open();
-  writeText(1, name);
-  writeText(2, datatype);
-  writer.varint(key(3, wireType.bytes));
-  const dims = writer.open();
-  for (const dim of shape) writer.varint(dim);
-  writer.close(dims);
-  writer.close(output);
+  if (final !== undefined) writeParameter(writer, 4, 'triton_final_response', final);
 }
 
 /** Writes a response's fields. Returns the pieces, of which large outputs are ones of their own. */
@@ -82,7 +38,7 @@ function writeFields(result: InferResult, final: boolean | undefined, pieces: Bu
   writeHead({ id, model: model.name, version: model.version, parameters }, final);
   for (const name in outputs) {
     const tensor = outputs[name];
-    if (tensor !== undefined) writeOutput(name, tensor.datatype, tensor.shape);
+    if (tensor !== undefined) writeTensor(writer, 5, name, tensor.datatype, tensor.shape);
   }
   let size = 0;
   for (const name in outputs) {
@@ -155,7 +111,7 @@ export function writeStreamResponse(result: InferResult, final: boolean): Answer
 export function writeStreamEnd(head: ResponseHead, error: string | undefined): Answer {
   return written(() => {
     leavePrefix();
-    if (error !== undefined) writeText(1, error);
+    if (error !== undefined) writeText(writer, 1, error);
     writer.varint(key(2, wireType.bytes));
     const from = writer.open();
     writeHead(head, true);

@@ -158,6 +158,56 @@ test('answers are compressed for those who take it', async (t) => {
   assert.equal(stream.headers['grpc-encoding'], 'deflate');
 });
 
+test('millions of parts in a message: refused, or read in one pass', async (t) => {
+  const one = { datatype: 'BOOL', dims: [-1] } as const;
+  const flags = identity({
+    maxBatchSize: 0,
+    batching: false,
+    inputs: [{ name: 'x', ...one }],
+    outputs: [{ name: 'y', ...one }],
+  });
+  const server = await serve(t, { add: onnx(), flags });
+  const endpoint = await endpointOf(t, server);
+  const client = session(t, endpoint);
+  const field = (number: number, value: Uint8Array): Buffer => {
+    const size: number[] = [];
+    let rest = value.length;
+    for (; rest >= 128; rest >>>= 7) size.push((rest & 127) | 128);
+    return Buffer.concat([Buffer.from([number * 8 + 2, ...size, rest]), value]);
+  };
+  const text = (number: number, value: string): Buffer => field(number, Buffer.from(value));
+  const many = (count: number, part: Buffer): Buffer => Buffer.alloc(count * part.length, part);
+  const status = async (...fields: Buffer[]): Promise<number | undefined> =>
+    (await ask(client, framed(Buffer.concat([text(1, 'add'), ...fields])))).status;
+  const empty = Buffer.alloc(0);
+  for (const number of [5, 6, 7]) assert.equal(await status(many(3e6, field(number, empty))), 3);
+  const dims = field(5, Buffer.concat([text(1, 'x'), text(2, 'FP32'), field(3, Buffer.alloc(3e6, 1))]));
+  assert.equal(await status(dims), 3);
+  const named = Array.from({ length: 200_000 }, (_, i) =>
+    field(5, Buffer.concat([text(1, String(i)), text(2, 'FP32'), field(3, Buffer.of(0))])),
+  );
+  assert.equal(await status(...named), 3);
+  const twice = [...named, named[0] ?? empty];
+  assert.match(
+    (await ask(client, framed(Buffer.concat([text(1, 'add'), ...twice])))).text,
+    /'0' is in the request twice/,
+  );
+  const parameters = Array.from({ length: 1_100_000 }, (_, i) => field(4, text(1, i.toString(36))));
+  assert.equal(await status(...parameters), 3);
+
+  // One element after the other, none of them packed: as objects they would not fit into the heap.
+  const count = 20_000_000;
+  const contents = many(count, Buffer.from([1 * 8, 1]));
+  const shape = Buffer.from([0x80, 0xda, 0xc4, 0x09]);
+  const input = Buffer.concat([text(1, 'x'), text(2, 'BOOL'), field(3, shape), field(5, contents)]);
+  const { status: code, body } = await ask(
+    client,
+    framed(Buffer.concat([text(1, 'flags'), field(5, input)])),
+  );
+  assert.equal(code, 0);
+  assert.ok(body.subarray(-count).every((byte) => byte === 1));
+});
+
 test('limits of a message and of all together', async (t) => {
   const { endpoint, good, client, works } = await setup(t, {
     maxRequestBytes: 100_000,
@@ -317,4 +367,40 @@ test('more calls than a connection may have wait', async (t) => {
   raw.destroy();
   await Promise.all(answers);
   await works();
+});
+
+test('pings that measure how fast an answer comes are no strikes', async (t) => {
+  const dims = [-1];
+  const plain = { maxBatchSize: 0, batching: false as const };
+  const same = identity({ ...plain, inputs: [{ name: 'x', dims }], outputs: [{ name: 'y', dims }] });
+  const server = await serve(t, { m: same });
+  const endpoint = await endpointOf(t, server);
+  const { messages } = await foreign(t, endpoint);
+  const count = 4 << 20;
+  const request = messages.write('inference.ModelInferRequest', {
+    model_name: 'm',
+    inputs: [{ name: 'x', datatype: 'FP32', shape: [count] }],
+    raw_input_contents: [Buffer.alloc(4 * count)],
+  });
+  const client = session(t, endpoint);
+  let isSentAway = false;
+  client.on('goaway', () => (isSentAway = true));
+  const stream = open(client);
+  const answer = answerOf(stream);
+  let seen = 0;
+  let pings = 0;
+  stream.on('data', (chunk: Buffer) => {
+    seen += chunk.length;
+    // gRPC in Go and C++ pings about once in a round trip.
+    if (seen < (pings + 1) * (1 << 20)) return;
+    pings++;
+    client.ping(() => undefined);
+  });
+  stream.end(framed(request));
+  const { status: code, text } = await answer;
+  assert.equal(code, 0, text);
+  assert.ok(pings >= 15, String(pings));
+  const other = messages.write('inference.ModelInferRequest', { model_name: 'none' });
+  assert.equal((await ask(client, framed(other))).status, 5);
+  assert.equal(isSentAway, false);
 });

@@ -4,9 +4,8 @@ import { invalidArgument, type TritonError } from '../../../errors.js';
 import { BytesWriter } from '../../../tensor/bytes.js';
 import { BytesTensor } from '../../../tensor/bytes-tensor.js';
 import type { Datatype } from '../../../tensor/datatype.js';
-import type { TensorInput } from '../../../tensor/inputs.js';
 import { elementCount, formatShape } from '../../../tensor/shape.js';
-import { ProtoReader, unreadable, wireType } from './reader.js';
+import { unreadable, wireType, type ProtoReader } from './reader.js';
 
 /** The lists, by their field's number. */
 const lists = [
@@ -66,35 +65,14 @@ const arrays: Readonly<Partial<Record<Datatype, new (count: number) => Elements>
   FP64: Float64Array,
 };
 
-/** The parts of a message that have elements of one list, in their order. */
-interface Found {
-  readonly list: number;
-  readonly parts: { readonly packed: boolean; readonly reader: ProtoReader }[];
-}
-
-function findLists(contents: ProtoReader): Found[] {
-  const found: Found[] = [];
-  while (!contents.done) {
-    const tag = contents.tag();
-    const list = tag >>> 3;
-    const wire = wires[list];
-    if (wire === undefined) {
-      contents.skip(tag);
-      continue;
-    }
-    let entry = found.find((one) => one.list === list);
-    if (entry === undefined) found.push((entry = { list, parts: [] }));
-    const type = tag & 7;
-    if (type === wireType.bytes && wire !== wireType.bytes)
-      entry.parts.push({ packed: true, reader: contents.message() });
-    else if (type === wire) {
-      const { at } = contents;
-      contents.skip(tag);
-      entry.parts.push({ packed: false, reader: new ProtoReader(contents.bytes, at, contents.at) });
-    } else throw unreadable(`field ${lists[list] ?? list} has the wire type ${type}`);
-  }
-  return found.filter(({ parts }) => parts.some(({ packed, reader }) => !packed || !reader.done));
-}
+/** What the elements become. */
+export type ContentsTensor =
+  | BytesTensor
+  | {
+      readonly data: Elements | BigInt64Array<ArrayBuffer> | BigUint64Array<ArrayBuffer>;
+      readonly shape: readonly number[];
+      readonly datatype: Datatype;
+    };
 
 /** Reads one element of a list other than bytes_contents and those of 64 bits. */
 function readElement(list: number, reader: ProtoReader): number {
@@ -103,21 +81,34 @@ function readElement(list: number, reader: ProtoReader): number {
   return list === 7 ? reader.double() : reader.varint32();
 }
 
-/** Calls `take` for every element, of which there must be `count`. */
+/**
+ * Calls `take` with every element of a list where it lies, in one pass: a list that is not packed may have hundreds of millions.
+ *
+ * @param other - The error for an element of another list.
+ */
 function forEach(
-  found: Found | undefined,
-  count: number,
-  fail: (got: string) => TritonError,
-  take: (reader: ProtoReader, i: number) => void,
+  contents: ProtoReader,
+  list: number,
+  other: (list: number) => TritonError,
+  take: (reader: ProtoReader) => void,
 ): void {
-  let i = 0;
-  for (const { reader } of found?.parts ?? []) {
-    while (!reader.done) {
-      if (i === count) throw fail('more');
-      take(reader, i++);
+  while (!contents.done) {
+    const tag = contents.tag();
+    const field = tag >>> 3;
+    const wire = wires[field];
+    if (wire === undefined) {
+      contents.skip(tag);
+      continue;
     }
+    const type = tag & 7;
+    if (type === wireType.bytes && wire !== wireType.bytes) {
+      const packed = contents.message();
+      if (field !== list && !packed.done) throw other(field);
+      while (!packed.done) take(packed);
+    } else if (type !== wire) throw unreadable(`field ${lists[field] ?? field} has the wire type ${type}`);
+    else if (field !== list) throw other(field);
+    else take(contents);
   }
-  if (i < count) throw fail(String(i));
 }
 
 /**
@@ -132,36 +123,46 @@ export function readContents(
   datatype: Datatype,
   shape: readonly number[],
   contents: ProtoReader,
-): TensorInput {
-  const found = findLists(contents);
+): ContentsTensor {
   const list = listOf[datatype];
   const refuse = (text: string): TritonError => invalidArgument(`input '${name}': ${text}`, { tensor: name });
   if (list === undefined)
     throw refuse(`elements of ${datatype} cannot be in 'contents'; send them in raw_input_contents`);
-  const other = found.find((one) => one.list !== list);
-  if (other !== undefined)
-    throw refuse(`expected elements of ${datatype} in ${lists[list]} but received ${lists[other.list]}`);
   const count = elementCount(shape);
-  const [given] = found;
   const fail = (got: string): TritonError =>
     refuse(`expected ${count} elements for shape ${formatShape(shape)} but received ${got}`);
+  const other = (field: number): TritonError =>
+    refuse(`expected elements of ${datatype} in ${lists[list]} but received ${lists[field]}`);
+  let seen = 0;
+  /** Reads all elements, of which there must be as many as the shape has. */
+  const readAll = (take: (reader: ProtoReader, i: number) => void): void => {
+    forEach(contents, list, other, (reader) => {
+      if (seen === count) throw fail('more');
+      take(reader, seen++);
+    });
+    if (seen < count) throw fail(String(seen));
+  };
   // Each element has a byte at least, so an array is never made for a shape that the message cannot fill.
-  const bytes = (given?.parts ?? []).reduce((sum, { reader }) => sum + reader.end - reader.at, 0);
-  if (bytes < count) throw fail(`${bytes} bytes`);
+  if (contents.end - contents.at < count) {
+    readAll((reader) => {
+      if (list === 8) reader.view();
+      else readElement(list, reader);
+    });
+  }
   if (datatype === 'BYTES') {
     const writer = new BytesWriter(count);
-    forEach(given, count, fail, (reader) => writer.append(reader.view()));
+    readAll((reader) => writer.append(reader.view()));
     return new BytesTensor(shape, new Uint8Array(writer.finishOwned()));
   }
   if (datatype === 'INT64' || datatype === 'UINT64') {
     const data = datatype === 'INT64' ? new BigInt64Array(count) : new BigUint64Array(count);
-    forEach(given, count, fail, (reader, i) => {
+    readAll((reader, i) => {
       data[i] = reader.bigint64(datatype === 'INT64');
     });
     return { data, shape, datatype };
   }
   const data = new (arrays[datatype] ?? Uint8Array)(count);
-  forEach(given, count, fail, (reader, i) => {
+  readAll((reader, i) => {
     data[i] = readElement(list, reader);
   });
   return { data, shape, datatype };

@@ -55,7 +55,7 @@ interface Field {
 }
 
 /** A scalar, or a message as {@link Codec.read} returns it. */
-type Single = string | number | bigint | boolean | Buffer | Message;
+export type Single = string | number | bigint | boolean | Buffer | Message;
 
 /** A message that was read. Fields that were not written have their defaults. */
 export class Message {
@@ -78,6 +78,11 @@ export class Message {
     const map = this.#values.get(name);
     if (map instanceof Map) map.set(key, value);
     else this.#values.set(name, new Map([[key, value]]));
+  }
+
+  /** A field as it was read: a list or a map where it is one. */
+  value(name: string): Single | readonly Single[] | ReadonlyMap<string, Single> | undefined {
+    return this.#values.get(name);
   }
 
   has(name: string): boolean {
@@ -118,11 +123,16 @@ export class Message {
   }
 }
 
+/** The most fields of a message, those of messages in it included: each is an object, however few bytes it has. */
+const mostFields = 4 << 20;
+
 /** Reads and writes the messages of a schema. */
 export class Codec {
   readonly schema: Schema;
   readonly #byId: Map<string, ReadonlyMap<number, Field>> = new Map();
   readonly #writer: ProtoWriter = new ProtoWriter();
+  /** Fields of the message that is read. */
+  #parts = 0;
 
   constructor(schema: Schema) {
     this.schema = schema;
@@ -134,6 +144,7 @@ export class Codec {
    * @throws {@link UnreadableMessage} For bytes that are none.
    */
   read(type: string, bytes: Buffer): Message {
+    this.#parts = 0;
     return this.#read(type, new ProtoReader(bytes));
   }
 
@@ -215,6 +226,7 @@ export class Codec {
 
   #readOne(field: Field, tag: number, reader: ProtoReader): Single {
     if ((tag & 7) !== wireOf(field)) throw wrongWire(field, tag);
+    if (++this.#parts > mostFields) throw unreadable(`it has more than ${mostFields} fields`);
     if (field.values !== undefined) return reader.varint32() | 0;
     switch (field.scalar) {
       case 'string':

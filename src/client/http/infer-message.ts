@@ -1,77 +1,33 @@
 /** A request and its answer on the wire: KServe v2's JSON with binary tensors behind it. */
 
-import { TritonError } from '../errors.js';
-import { Fraction, parseExactly } from '../endpoints/http/json-exact.js';
-import type { RequestParameters } from '../index.js';
-import { datatypeNumber, datatypeSize, type Datatype } from '../tensor/datatype.js';
-import type { EncodedInputs } from '../tensor/encoded.js';
-import { elementCount } from '../tensor/shape.js';
-import { bytesAt } from '../tensor/views.js';
-import type { RemoteInferOptions } from './types.js';
-
-/** An input's name and datatype. */
-interface Named {
-  readonly name: string;
-  readonly datatype: Datatype;
-}
+import { Fraction, parseExactly } from '../../endpoints/http/json-exact.js';
+import type { RequestParameters } from '../../index.js';
+import { datatypeNumber, datatypeSize, type Datatype } from '../../tensor/datatype.js';
+import { elementCount } from '../../tensor/shape.js';
+import { unreadable } from '../failures.js';
+import type { ParameterValue, WireAnswer, WireOutput, WireRequest } from '../protocol.js';
 
 /** The parts of a request's body: JSON, and the inputs behind it. */
 export type RequestBody = readonly [json: Uint8Array, ...blobs: Uint8Array[]];
 
-/** An output of an answer, in wire layout. */
-export interface WireOutput extends Named {
-  readonly shape: readonly number[];
-  /** Memory of its own. */
-  readonly bytes: ArrayBuffer;
-}
-
-/** An answer. */
-export interface InferAnswer {
-  readonly model: { readonly name: string; readonly version: string };
-  readonly id: string;
-  readonly parameters: RequestParameters;
-  readonly outputs: readonly WireOutput[];
-}
-
 /** JSON of a value; bigints are written as they are. */
-function valueText(value: string | number | bigint | boolean): string {
+function valueText(value: ParameterValue): string {
   return typeof value === 'bigint' ? value.toString() : JSON.stringify(value);
 }
 
-function parametersText(all: readonly (readonly [string, string | number | bigint | boolean])[]): string {
+function parametersText(all: readonly (readonly [string, ParameterValue])[]): string {
   return `{${all.map(([name, value]) => `${JSON.stringify(name)}:${valueText(value)}`).join(',')}}`;
 }
 
-/**
- * Writes a request. The inputs are copied.
- *
- * @param outputs - Those that are wanted, and as how many classes, 0 being none; undefined: all.
- */
-export function writeRequest(
-  inputs: readonly Named[],
-  { shapes, data, byteLengths }: EncodedInputs,
-  { id = '', priority, timeoutUs, parameters = {} }: RemoteInferOptions,
-  outputs: readonly { readonly name: string; readonly classes: number }[] | undefined,
-): RequestBody {
-  const blobs: Uint8Array[] = [];
-  const described = inputs.flatMap(({ name, datatype }, i) => {
-    const shape = shapes[i];
-    const elements = data[i];
-    if (shape === undefined || elements === undefined) return [];
-    const size = byteLengths[i] ?? 0;
-    const bytes = bytesAt(elements);
-    if (bytes === undefined) throw new TritonError('INVALID_ARG', `input '${name}' has lost its buffer`);
-    // The caller may change it while it waits for a connection.
-    blobs.push(Uint8Array.prototype.slice.call(bytes, 0, size));
+/** Writes a request. */
+export function writeRequest({ id, parameters, inputs, outputs }: WireRequest): RequestBody {
+  const described = inputs.map(({ name, datatype, shape, bytes }) => {
     const head = `"name":${JSON.stringify(name)},"shape":[${shape.join(',')}],"datatype":"${datatype}"`;
-    return [`{${head},"parameters":{"binary_data_size":${size}}}`];
+    return `{${head},"parameters":{"binary_data_size":${bytes.byteLength}}}`;
   });
-  const told = Object.entries(parameters).filter(([, value]) => (value as unknown) !== undefined);
-  const all: (readonly [string, string | number | bigint | boolean])[] = [
+  const all: (readonly [string, ParameterValue])[] = [
     ...(outputs === undefined ? [['binary_data_output', true] as const] : []),
-    ...(priority === undefined ? [] : [['priority', priority] as const]),
-    ...(timeoutUs === undefined ? [] : [['timeout', timeoutUs] as const]),
-    ...told,
+    ...parameters,
   ];
   const wanted = outputs?.map(({ name, classes }) => {
     const how = classes > 0 ? `"classification":${classes},"binary_data":true` : '"binary_data":true';
@@ -83,19 +39,12 @@ export function writeRequest(
     `"inputs":[${described.join(',')}]`,
     ...(wanted === undefined ? [] : [`"outputs":[${wanted.join(',')}]`]),
   ];
-  return [Buffer.from(`{${members.join(',')}}`), ...blobs];
-}
-
-function unreadable(model: string, why: string, cause?: unknown): TritonError {
-  return new TritonError('INTERNAL', `model '${model}': the server's answer cannot be read: ${why}`, {
-    model,
-    ...(cause !== undefined && { cause }),
-  });
+  return [Buffer.from(`{${members.join(',')}}`), ...inputs.map(({ bytes }) => bytes)];
 }
 
 /** Parameters as they are; those that JSON has in other forms are left out. */
 function readParameters(given: unknown): RequestParameters {
-  const read: [string, string | number | bigint | boolean][] = [];
+  const read: [string, ParameterValue][] = [];
   for (const [name, value] of Object.entries(given ?? {}) as [string, unknown][]) {
     if (value instanceof Fraction) read.push([name, value.value]);
     else if (
@@ -119,7 +68,7 @@ export function readAnswer(
   model: string,
   body: Uint8Array<ArrayBuffer>,
   headSize: number | undefined,
-): InferAnswer & { readonly json: ReadonlyMap<string, readonly unknown[]> } {
+): WireAnswer {
   const size = headSize ?? body.byteLength;
   if (!(size <= body.byteLength)) throw unreadable(model, `${size} bytes of JSON in ${body.byteLength}`);
   let head: unknown;
@@ -134,7 +83,6 @@ export function readAnswer(
     ...(head as object),
   };
   if (!Array.isArray(outputs)) throw unreadable(model, 'it has no outputs');
-  const json = new Map<string, readonly unknown[]>();
   let at = size;
   const read = outputs.map((one: unknown): WireOutput => {
     const {
@@ -148,10 +96,7 @@ export function readAnswer(
     };
     if (typeof name !== 'string' || !isDatatype(datatype) || !isShape(shape))
       throw unreadable(model, 'an output has no name, datatype or shape');
-    if (Array.isArray(data)) {
-      json.set(name, data);
-      return { name, datatype, shape, bytes: new ArrayBuffer(0) };
-    }
+    if (Array.isArray(data)) return { name, datatype, shape, bytes: new ArrayBuffer(0), listed: data };
     const { binary_data_size: bytes }: { readonly binary_data_size?: unknown } = { ...(how as object) };
     if (typeof bytes !== 'number' || bytes < 0 || at + bytes > body.byteLength)
       throw unreadable(model, `output '${name}' has no data`);
@@ -169,7 +114,6 @@ export function readAnswer(
     id: typeof id === 'string' ? id : '',
     parameters: readParameters(parameters),
     outputs: read,
-    json,
   };
 }
 

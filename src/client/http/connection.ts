@@ -1,11 +1,11 @@
-/** Calls over HTTP/1.1: connections that are kept, time limits, retries of what only reads, and the end of it all. */
+/** Calls over HTTP/1.1: connections that are kept, time limits, retries of what only reads. */
 
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { TritonError, type TritonErrorCode } from '../errors.js';
-import type { CheckedConnectOptions } from './options.js';
-import { Signals } from './signals.js';
+import { TritonError, type TritonErrorCode } from '../../errors.js';
+import type { Calls } from '../calls.js';
+import { alreadyClosed, Broken, cancelled, causeText, closedUnder, tooLate } from '../failures.js';
+import type { CheckedConnectOptions } from '../options.js';
 
 /** A call. */
 export interface Call {
@@ -44,9 +44,6 @@ const codes: Readonly<Partial<Record<number, TritonErrorCode>>> = {
 /** Bodies up to this size are copied into one piece: several pieces are as many calls of the system. */
 const inOnePiece = 65_536;
 
-/** Waits before a second try, in milliseconds; each one more waits twice as long. */
-const firstPauseMs = 50;
-
 /** An answer whose status is not 200. */
 export interface Refusal {
   readonly status: number;
@@ -73,14 +70,11 @@ export class Connection {
   /** Name and password of the address. */
   readonly #auth: string | undefined;
   readonly #send: typeof httpRequest;
-  /** Those that have no answer yet. */
-  readonly #underWay: Set<() => void> = new Set();
-  readonly #signals: Signals = new Signals();
-  #idle: (() => void) | undefined;
-  #closed = false;
+  readonly #calls: Calls;
 
-  constructor(url: URL, options: CheckedConnectOptions) {
+  constructor(url: URL, options: CheckedConnectOptions, calls: Calls) {
     this.#url = url;
+    this.#calls = calls;
     this.#options = options;
     const { username, password } = url;
     this.#auth =
@@ -95,7 +89,7 @@ export class Connection {
    * Makes a call.
    *
    * @throws {@link TritonError} The server's error by its status; UNAVAILABLE without a connection, in time or at all, and
-   *   after {@link close}; CANCELLED by the call's signal.
+   *   after the end; CANCELLED by the call's signal.
    */
   async call(call: Call): Promise<Answer> {
     const outcome = await this.ask(call);
@@ -104,63 +98,21 @@ export class Connection {
   }
 
   /** The same for calls whose refusal is an answer, too. */
-  async ask(call: Call): Promise<Answer | Refusal> {
-    const attempts = call.reads ? this.#options.retries + 1 : 1;
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await this.#once(call);
-      } catch (error) {
-        if (attempt >= attempts || this.#closed || !isBroken(error)) throw error;
-        await sleep(firstPauseMs * 2 ** (attempt - 1), undefined, { signal: call.signal }).catch(
-          () => undefined, // The next try says that it was cancelled.
-        );
-      }
-    }
+  ask(call: Call): Promise<Answer | Refusal> {
+    return this.#calls.retrying(
+      () => this.#once(call),
+      () => call.reads,
+      call.signal,
+    );
   }
 
-  /**
-   * Waits for something that a call needs first, such as an answer that several calls wait for.
-   *
-   * @throws {@link TritonError} CANCELLED by the call's signal; then what is waited for goes on.
-   */
-  unlessCancelled<T>(waited: Promise<T>, signal: AbortSignal | undefined, model: string): Promise<T> {
-    if (signal === undefined) return waited;
-    return new Promise((resolve, reject) => {
-      const cancel = (): void => {
-        reject(cancelled(signal, model));
-      };
-      if (signal.aborted) cancel();
-      else this.#signals.add(signal, cancel);
-      waited.then(resolve, reject).finally(() => {
-        this.#signals.remove(signal, cancel);
-      });
-    });
-  }
-
-  /**
-   * Refuses new calls, lets those under way end, then cancels the rest and closes all connections.
-   *
-   * @param timeoutMs - How long they have.
-   */
-  async close(timeoutMs: number): Promise<void> {
-    this.#closed = true;
-    if (this.#underWay.size > 0 && timeoutMs > 0) {
-      const stop = new AbortController();
-      const ended = new Promise<void>((resolve) => (this.#idle = resolve));
-      await Promise.race([
-        ended,
-        sleep(Math.min(timeoutMs, 2 ** 31 - 1), undefined, { signal: stop.signal }).catch(() => undefined),
-      ]);
-      stop.abort();
-    }
-    for (const cancel of [...this.#underWay]) cancel();
+  /** Closes all connections. */
+  destroy(): void {
     this.#agent.destroy();
   }
 
   #once({ method, path, headers, body, signal, model }: Call): Promise<Answer | Refusal> {
-    const about = { model };
-    if (this.#closed)
-      return Promise.reject(new TritonError('UNAVAILABLE', 'the connection to the server is closed', about));
+    if (this.#calls.closed) return Promise.reject(alreadyClosed(model));
     if (signal?.aborted === true) return Promise.reject(cancelled(signal, model));
     const { timeoutMs } = this.#options;
     return new Promise((resolve, reject) => {
@@ -181,9 +133,8 @@ export class Connection {
       });
       const done = (): void => {
         clearTimeout(timer);
-        if (signal !== undefined) this.#signals.remove(signal, onAbort);
-        this.#underWay.delete(cancel);
-        if (this.#underWay.size === 0) this.#idle?.();
+        if (signal !== undefined) this.#calls.signals.remove(signal, onAbort);
+        this.#calls.ended(cancel);
       };
       const fail = (error: TritonError): void => {
         done();
@@ -194,24 +145,18 @@ export class Connection {
         fail(cancelled(signal, model));
       };
       const cancel = (): void => {
-        fail(new TritonError('CANCELLED', 'the connection to the server was closed', about));
+        fail(closedUnder(model));
       };
       const timer =
         timeoutMs === 0
           ? undefined
           : setTimeout(() => {
-              fail(
-                new TritonError(
-                  'UNAVAILABLE',
-                  `${this.#url.origin} did not answer within ${timeoutMs} ms`,
-                  about,
-                ),
-              );
+              fail(tooLate(this.#url.origin, timeoutMs, model));
             }, timeoutMs);
-      this.#underWay.add(cancel);
-      if (signal !== undefined) this.#signals.add(signal, onAbort);
+      this.#calls.began(cancel);
+      if (signal !== undefined) this.#calls.signals.add(signal, onAbort);
       const broken = (cause: Error): void => {
-        fail(new Broken(`no answer from ${this.#url.origin}: ${causeText(cause)}`, { ...about, cause }));
+        fail(new Broken(`no answer from ${this.#url.origin}: ${causeText(cause)}`, { model, cause }));
       };
       sent.on('error', broken);
       sent.on('response', (response) => {
@@ -231,31 +176,6 @@ export class Connection {
       }
     });
   }
-}
-
-/** There was no connection, or it broke. */
-class Broken extends TritonError {
-  constructor(message: string, options: ConstructorParameters<typeof TritonError>[2]) {
-    super('UNAVAILABLE', message, options);
-  }
-}
-
-function isBroken(error: unknown): boolean {
-  return error instanceof TritonError && error.constructor === Broken;
-}
-
-/** An AggregateError, of a host with several addresses, has no message. */
-function causeText(cause: Error): string {
-  const { code }: { readonly code?: unknown } = cause as { code?: unknown };
-  return cause.message === '' ? (typeof code === 'string' ? code : cause.name) : cause.message;
-}
-
-function cancelled(signal: AbortSignal | undefined, model: string | undefined): TritonError {
-  const about = model === undefined ? 'the call' : `model '${model}': the request`;
-  return new TritonError('CANCELLED', `${about} was cancelled by options.signal`, {
-    model,
-    cause: signal?.reason,
-  });
 }
 
 function joined(parts: readonly Uint8Array[]): Uint8Array {

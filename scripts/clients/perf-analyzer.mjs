@@ -1,0 +1,91 @@
+// Triton's load generator, perf_analyzer, from the wheel of PyPI that has it. It needs two libraries that the wheel lacks:
+// one comes from PyPI, too, and one from a Debian package, which is unpacked here and not installed.
+import { spawnSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { root } from '../python-environment.mjs';
+import { run, serving } from './serving.mjs';
+
+const packages = ['tritonclient==2.50.0', 'nvidia-cuda-runtime-cu12==12.6.77'];
+const place = join(root, 'build', 'clients', 'perf-analyzer');
+const program = join(place, 'bin', 'perf_analyzer');
+const debian = join(place, 'debian');
+const env = {
+  ...process.env,
+  LD_LIBRARY_PATH: [
+    join(place, 'nvidia', 'cuda_runtime', 'lib'),
+    join(debian, 'usr', 'lib', 'x86_64-linux-gnu'),
+  ].join(':'),
+};
+
+const runs = (file, args, options = {}) =>
+  spawnSync(file, args, { stdio: 'ignore', timeout: 180_000, ...options }).status === 0;
+
+function getLibrary() {
+  mkdirSync(debian, { recursive: true });
+  const get = () => runs('apt-get', ['download', 'libb64-0d'], { cwd: debian });
+  if (!get() && !(runs('apt-get', ['update', '-qq']) && get())) return false;
+  const file = readdirSync(debian).find((name) => name.endsWith('.deb'));
+  return file !== undefined && runs('dpkg', ['-x', join(debian, file), debian]);
+}
+
+export function missing() {
+  if (process.platform !== 'linux' || process.arch !== 'x64') return 'there is one for Linux on x64 alone';
+  const starts = () => runs(program, ['--version'], { env });
+  if (existsSync(program) && starts()) return undefined;
+  mkdirSync(place, { recursive: true });
+  const pip = ['-m', 'pip', 'install', '--quiet', '--no-deps', '--upgrade', '--target', place, ...packages];
+  if (!runs('python3', pip)) return `python3 -m pip cannot install ${packages.join(' and ')}`;
+  chmodSync(program, 0o755);
+  if (!starts() && !getLibrary()) return "apt-get cannot download Debian's package libb64-0d";
+  return starts() ? undefined : `${program} does not start`;
+}
+
+/** What it is asked to do. */
+const loads = [
+  ['-i', 'http'],
+  ['-i', 'http', '--input-tensor-format', 'json', '--output-tensor-format', 'json'],
+  ['-i', 'http', '-b', '4', '--async'],
+  ['-i', 'grpc'],
+  ['-i', 'grpc', '-b', '4', '--async'],
+  ['-i', 'grpc', '--streaming', '--async'],
+  ['-i', 'grpc', '--grpc-compression-algorithm', 'gzip'],
+];
+const levels = [1, 8, 64];
+const requests = 500;
+
+/** Inferences a second, by the table that it writes. */
+function rateOf(table) {
+  const [head, row = ''] = readFileSync(table, 'utf8').trim().split('\n');
+  return Number(row.split(',')[head.split(',').indexOf('Inferences/Second')]);
+}
+
+export async function check(folder, { repository }) {
+  const table = join(folder, 'perf.csv');
+  await serving(repository, {}, async (ports) => {
+    for (const load of loads) {
+      for (const level of levels) {
+        const args = ['-m', 'add', '-u', `127.0.0.1:${ports[load[1]]}`, ...load, '--shared-memory', 'none'];
+        const range = [
+          '--concurrency-range',
+          String(level),
+          '--request-count',
+          String(requests),
+          '-f',
+          table,
+        ];
+        const text = await run(program, [...args, ...range], {
+          env,
+          cwd: folder,
+          stdio: ['ignore', 'pipe', 'inherit'],
+        });
+        // A request that fails ends it with a code.
+        if (!(rateOf(table) > 0))
+          throw new Error(`perf_analyzer ${load.join(' ')} measured nothing:\n${text}`);
+      }
+      console.log(
+        `ok perf_analyzer ${load.join(' ')}: ${requests} requests at concurrency ${levels.join(', ')} each`,
+      );
+    }
+  });
+}

@@ -1,0 +1,85 @@
+// What the clients of npm test -- clients are let loose on: models behind both endpoints of one server.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createServer } from '../../dist/src/index.js';
+import { serveGrpc } from '../../dist/src/endpoints/grpc/serve.js';
+import { serveHttp } from '../../dist/src/endpoints/http/serve.js';
+import { identity, onnx } from '../../dist/test/support/harness.js';
+import { addModel } from '../../dist/test/support/models.js';
+import { writeRepository } from '../../dist/test/support/repository.js';
+
+const datatypes = 'BOOL INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64 FP16 FP32 FP64 BYTES BF16'.split(
+  ' ',
+);
+
+/** Counts from 0 to its input, one response each. */
+const count = {
+  config: `
+backend: "javascript"
+model_transaction_policy { decoupled: true }
+input [ { name: "n" data_type: TYPE_INT32 dims: [ 1 ] } ]
+output [ { name: "y" data_type: TYPE_INT32 dims: [ 1 ] } ]
+`,
+  versions: {
+    1: {
+      'model.js': `
+export default {
+  execute: (requests) => requests.map(async function* ({ inputs }) {
+    const [n] = inputs.n.data;
+    for (let i = 0; i < n; i++) yield { y: Int32Array.of(i) };
+  }),
+};
+`,
+    },
+  },
+};
+
+/** Writes the models, and one model's file by itself. Returns both paths. */
+export async function writeModels(folder) {
+  const dims = [-1];
+  const echoes = datatypes.map((datatype) => [
+    `echo_${datatype.toLowerCase()}`,
+    identity({
+      maxBatchSize: 0,
+      batching: false,
+      inputs: [{ name: 'x', datatype, dims }],
+      outputs: [{ name: 'y', datatype, dims }],
+    }),
+  ]);
+  const repository = await writeRepository(join(folder, 'models'), {
+    ...Object.fromEntries(echoes),
+    add: onnx(addModel(), { maxBatchSize: 8192 }),
+    spare: onnx(),
+    slow: identity({ delayMs: 60_000 }),
+    count,
+  });
+  const model = join(folder, 'add.onnx');
+  writeFileSync(model, addModel());
+  return { repository, model };
+}
+
+/** Calls `use` with the ports of both endpoints, and ends them. */
+export async function serving(repository, options, use) {
+  const server = await createServer(repository, options);
+  const http = await serveHttp(server, { port: 0, headerForwardPattern: /^forwarded-/i });
+  const grpc = await serveGrpc(server, { port: 0, headerForwardPattern: /^forwarded-/i });
+  try {
+    await use({ http: http.address.port, grpc: grpc.address.port });
+  } finally {
+    await http.close({ timeoutMs: 0 });
+    await grpc.close({ timeoutMs: 0 });
+    await server.close({ timeoutMs: 0 });
+  }
+}
+
+/** Runs a program beside this process, which has the server. Returns what it printed, if it is not told to print it itself. */
+export async function run(file, args, options = {}) {
+  const child = spawn(file, args, { stdio: 'inherit', ...options });
+  let text = '';
+  child.stdout?.setEncoding('utf8').on('data', (part) => (text += part));
+  const [code] = await once(child, 'close');
+  if (code !== 0) throw new Error(`${file} ${args.join(' ')} ended with code ${code}\n${text}`);
+  return text;
+}

@@ -1,0 +1,48 @@
+/** What may happen to a call besides the server's answer. */
+
+import { TritonError } from '../errors.js';
+
+/** There was no connection, or it broke: a call that only reads may be made again. */
+export class Broken extends TritonError {
+  constructor(message: string, options: ConstructorParameters<typeof TritonError>[2]) {
+    super('UNAVAILABLE', message, options);
+  }
+}
+
+/** An AggregateError, of a host with several addresses, has no message. */
+export function causeText(cause: Error): string {
+  const { code }: { readonly code?: unknown } = cause as { code?: unknown };
+  return cause.message === '' ? (typeof code === 'string' ? code : cause.name) : cause.message;
+}
+
+/** A call was cancelled by its signal. */
+export function cancelled(signal: AbortSignal | undefined, model: string | undefined): TritonError {
+  const about = model === undefined ? 'the call' : `model '${model}': the request`;
+  return new TritonError('CANCELLED', `${about} was cancelled by options.signal`, {
+    model,
+    cause: signal?.reason,
+  });
+}
+
+/** A call was cancelled because the connection was closed here. */
+export function closedUnder(model: string | undefined): TritonError {
+  return new TritonError('CANCELLED', 'the connection to the server was closed', { model });
+}
+
+/** A call was made after the connection was closed here. */
+export function alreadyClosed(model: string | undefined): TritonError {
+  return new TritonError('UNAVAILABLE', 'the connection to the server is closed', { model });
+}
+
+/** A call took longer than `timeoutMs`. */
+export function tooLate(origin: string, timeoutMs: number, model: string | undefined): TritonError {
+  return new TritonError('UNAVAILABLE', `${origin} did not answer within ${timeoutMs} ms`, { model });
+}
+
+/** The server's answer to a request makes no sense. */
+export function unreadable(model: string, why: string, cause?: unknown): TritonError {
+  return new TritonError('INTERNAL', `model '${model}': the server's answer cannot be read: ${why}`, {
+    model,
+    ...(cause !== undefined && { cause }),
+  });
+}

@@ -1,0 +1,163 @@
+/** A call on a connection: an HTTP/2 stream with one message out, and messages back. */
+
+import { constants, type ClientHttp2Stream, type IncomingHttpHeaders } from 'node:http2';
+import { Budget } from '../../endpoints/grpc/budget.js';
+import { decodeText, isGrpc, MessageReader } from '../../endpoints/grpc/framing.js';
+import { RpcError, status } from '../../endpoints/grpc/status.js';
+import { causeText } from '../failures.js';
+
+/** What has come of a call. */
+export type Outcome =
+  | { readonly status: number; readonly message: string }
+  /** There was no connection, or it broke. `untouched`: the server says that it has not looked at the call. */
+  | { readonly broken: string; readonly cause: Error | undefined; readonly untouched: boolean };
+
+/** Takes what comes back. */
+export interface CallSink {
+  message(bytes: Buffer): void;
+  /** Called last, once, unless the call was cancelled. */
+  done(outcome: Outcome): void;
+}
+
+/** The most bytes of a message, as the server's. */
+const mostMessageBytes = 2 ** 31 - 1;
+
+/** What an HTTP status means where there is none of gRPC: https://github.com/grpc/grpc/blob/master/doc/http-grpc-status-mapping.md */
+const ofHttp: Readonly<Record<number, number>> = {
+  400: 13,
+  401: 16,
+  403: 7,
+  404: 12,
+  429: 14,
+  502: 14,
+  503: 14,
+  504: 14,
+};
+
+/** See the head of this file. */
+export class Call {
+  readonly #stream: ClientHttp2Stream;
+  readonly #sink: CallSink;
+  readonly #reader: MessageReader;
+  #outcome: Outcome | undefined;
+  #answered = false;
+  #ended = false;
+  #done = false;
+  #cause: Error | undefined;
+
+  /** @param pieces - The message, with its prefix. */
+  constructor(stream: ClientHttp2Stream, pieces: readonly Uint8Array[], sink: CallSink) {
+    this.#stream = stream;
+    this.#sink = sink;
+    this.#reader = new MessageReader(mostMessageBytes, new Budget(Infinity), {
+      message: (bytes, compressed) => {
+        if (this.#done) return;
+        // It was not asked for.
+        if (compressed) throw new RpcError(status.internal, 'a message is compressed');
+        this.#sink.message(bytes);
+      },
+    });
+    stream.on('response', this.#onHeaders);
+    stream.on('trailers', this.#onTrailers);
+    stream.on('data', this.#onData);
+    stream.on('end', this.#onEnd);
+    stream.on('error', this.#onError);
+    stream.on('close', this.#onClose);
+    pieces.forEach((piece, i) => {
+      if (i < pieces.length - 1) stream.write(piece);
+      else stream.end(piece);
+    });
+  }
+
+  /** Takes no more messages for now, or goes on. */
+  pause(paused: boolean): void {
+    if (paused) this.#stream.pause();
+    else this.#stream.resume();
+  }
+
+  /** Ends it without a word to the sink. */
+  cancel(): void {
+    if (this.#done) return;
+    this.#done = true;
+    this.#stream.close(constants.NGHTTP2_CANCEL);
+  }
+
+  readonly #onHeaders = (headers: IncomingHttpHeaders & { readonly ':status'?: number }): void => {
+    this.#answered = true;
+    if (this.#readStatus(headers)) return;
+    const { ':status': code = 0, 'content-type': type } = headers;
+    if (code === 200 && isGrpc(type)) return;
+    const message =
+      code === 200
+        ? `the server answered with content-type '${String(type)}', not gRPC's`
+        : `the server answered with HTTP status ${code}`;
+    this.#fail({ status: code === 200 ? 2 : (ofHttp[code] ?? 2), message });
+  };
+
+  readonly #onTrailers = (trailers: IncomingHttpHeaders): void => {
+    if (!this.#readStatus(trailers))
+      this.#outcome ??= { status: 2, message: 'the answer has no grpc-status' };
+    if (this.#ended) this.#finish();
+  };
+
+  #readStatus(headers: IncomingHttpHeaders): boolean {
+    const code = headers['grpc-status'];
+    if (code === undefined) return false;
+    const message = headers['grpc-message'];
+    this.#outcome ??= {
+      status: Number(code),
+      message: message === undefined ? '' : decodeText(String(message)),
+    };
+    return true;
+  }
+
+  readonly #onData = (chunk: Buffer): void => {
+    if (this.#done) return;
+    try {
+      this.#reader.push(chunk);
+    } catch (error) {
+      this.#fail({
+        status: status.internal,
+        message: `the answer cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+      });
+    }
+  };
+
+  readonly #onEnd = (): void => {
+    this.#ended = true;
+    if (this.#outcome !== undefined) this.#finish();
+  };
+
+  readonly #onError = (error: Error): void => {
+    this.#cause = error;
+  };
+
+  readonly #onClose = (): void => {
+    const { rstCode } = this.#stream;
+    const why = this.#cause === undefined ? `the stream ended with code ${rstCode}` : causeText(this.#cause);
+    this.#outcome ??= {
+      broken: why,
+      cause: this.#cause,
+      untouched: !this.#answered && rstCode === constants.NGHTTP2_REFUSED_STREAM,
+    };
+    this.#finish();
+  };
+
+  /** The answer makes no sense, so the rest of it is not wanted. */
+  #fail(outcome: Outcome): void {
+    if (this.#done) return;
+    this.#outcome = outcome;
+    this.#finish();
+    this.#stream.close(constants.NGHTTP2_CANCEL);
+  }
+
+  #finish(): void {
+    if (this.#done) return;
+    this.#done = true;
+    const outcome = this.#outcome ?? { status: 2, message: 'the answer has no status' };
+    const isCut = 'status' in outcome && outcome.status === status.ok && this.#reader.within;
+    this.#sink.done(
+      isCut ? { status: status.internal, message: 'the answer ends within a message' } : outcome,
+    );
+  }
+}

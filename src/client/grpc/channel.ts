@@ -1,0 +1,299 @@
+/** Calls over gRPC: time limits, signals, retries, errors by their status. */
+
+import type { OutgoingHttpHeaders } from 'node:http2';
+import { TritonError, type TritonErrorCode } from '../../errors.js';
+import { status } from '../../endpoints/grpc/status.js';
+import type { Calls } from '../calls.js';
+import { alreadyClosed, Broken, cancelled, closedUnder, tooLate } from '../failures.js';
+import type { CheckedConnectOptions } from '../options.js';
+import { Call, type Outcome } from './call.js';
+import { Sessions } from './sessions.js';
+
+/** What is called, and with what. */
+export interface Asked {
+  /** The name of the RPC. */
+  readonly rpc: string;
+  /** The message, with its prefix, in pieces that go to the socket as they are. */
+  readonly pieces: readonly Uint8Array[];
+  /** Whether it only reads, so that it may be made again. */
+  readonly reads: boolean;
+  readonly signal?: AbortSignal | undefined;
+  /** The model that it is about, for errors. */
+  readonly model?: string | undefined;
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
+  /** Whether an error of the server's is an answer, too: an empty one. */
+  readonly anyStatus?: boolean | undefined;
+}
+
+/** Takes the messages of a stream. `end` or `fail` is called last, once. */
+export interface MessageTaker {
+  message(bytes: Buffer): void;
+  end(): void;
+  fail(error: TritonError): void;
+}
+
+/** A stream under way. */
+export interface OpenedStream {
+  pause(paused: boolean): void;
+  cancel(): void;
+}
+
+/** The codes of statuses. Those that no code of Triton's has are what Triton's clients would have to take them for. */
+const codes: Readonly<Partial<Record<number, TritonErrorCode>>> = {
+  1: 'CANCELLED',
+  2: 'UNKNOWN',
+  3: 'INVALID_ARG',
+  4: 'UNAVAILABLE', // DEADLINE_EXCEEDED
+  5: 'NOT_FOUND',
+  6: 'ALREADY_EXISTS',
+  7: 'UNAVAILABLE', // PERMISSION_DENIED
+  8: 'UNAVAILABLE', // RESOURCE_EXHAUSTED
+  12: 'UNSUPPORTED',
+  13: 'INTERNAL',
+  14: 'UNAVAILABLE',
+  16: 'UNAVAILABLE', // UNAUTHENTICATED
+};
+
+/** Calls that the server says it has not looked at. Any of them may be made again. */
+const untouched = new WeakSet<Broken>();
+
+/** Errors that servers answered with. */
+const answers = new WeakSet<TritonError>();
+
+function answerError(code: TritonErrorCode, message: string, model: string | undefined): TritonError {
+  const error = new TritonError(code, message, { model });
+  answers.add(error);
+  return error;
+}
+
+/** Which calls may be made again after which errors. */
+function mayRepeat({ reads }: Asked): (error: Broken) => boolean {
+  return (error) => reads || untouched.has(error);
+}
+
+/** The longest that `grpc-timeout` says in milliseconds: 8 digits. */
+const longestTimeoutMs = 99_999_999;
+
+function timeoutText(ms: number): string {
+  return ms <= longestTimeoutMs ? `${ms}m` : `${Math.ceil(ms / 1000)}S`;
+}
+
+/** See the head of this file. */
+export class Channel {
+  readonly #origin: string;
+  readonly #headers: OutgoingHttpHeaders;
+  readonly #timeoutMs: number;
+  readonly #sessions: Sessions;
+  readonly #calls: Calls;
+
+  constructor(url: URL, options: CheckedConnectOptions, calls: Calls) {
+    this.#calls = calls;
+    this.#timeoutMs = options.timeoutMs;
+    const isSecure = url.protocol === 'grpcs:';
+    const authority = `${url.hostname}:${url.port === '' ? (isSecure ? 443 : 8001) : url.port}`;
+    this.#origin = `${url.protocol}//${authority}`;
+    const { username, password } = url;
+    const secret = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+    this.#headers = {
+      ...options.headers,
+      ...(username !== '' && { authorization: `Basic ${Buffer.from(secret).toString('base64')}` }),
+      ':method': 'POST',
+      'content-type': 'application/grpc',
+      te: 'trailers',
+      'user-agent': 'tritonts',
+      'grpc-accept-encoding': 'identity',
+    };
+    this.#sessions = new Sessions(`${isSecure ? 'https' : 'http'}://${authority}`, options);
+  }
+
+  /**
+   * Makes a call that has one answer.
+   *
+   * @throws {@link TritonError} The server's error by its status; UNAVAILABLE without a connection, in time or at all, and
+   *   after the end; CANCELLED by the call's signal.
+   */
+  async ask(asked: Asked): Promise<Buffer> {
+    try {
+      return await this.#calls.retrying(() => this.#once(asked), mayRepeat(asked), asked.signal);
+    } catch (error) {
+      if (asked.anyStatus === true && error instanceof TritonError && Channel.isAnswer(error)) return nothing;
+      throw error;
+    }
+  }
+
+  /** Whether it was the server that answered with an error. */
+  static isAnswer(error: TritonError): boolean {
+    return answers.has(error);
+  }
+
+  #once(asked: Asked): Promise<Buffer> {
+    return new Promise((resolve, reject) => {
+      let answer: Buffer | undefined;
+      this.#begin(asked, true, {
+        message: (bytes) => {
+          answer = bytes;
+        },
+        end: () => {
+          if (answer !== undefined) resolve(answer);
+          else reject(answerError('INTERNAL', 'the server answered without a message', asked.model));
+        },
+        fail: reject,
+      });
+    });
+  }
+
+  /**
+   * Makes a call that has any number of answers. `timeoutMs` is the longest that one may take to come. A call that the server
+   * has not looked at is made again, like any other.
+   */
+  open(asked: Asked, taker: MessageTaker): OpenedStream {
+    let opened: OpenedStream | undefined;
+    let left = false;
+    let paused = false;
+    const once = (): Promise<void> =>
+      new Promise((resolve, reject) => {
+        opened = this.#begin(asked, false, {
+          message: (bytes) => {
+            taker.message(bytes);
+          },
+          end: resolve,
+          fail: reject,
+        });
+        if (left) opened.cancel();
+        else if (paused) opened.pause(true);
+      });
+    this.#calls.retrying(once, mayRepeat(asked), asked.signal).then(
+      () => {
+        if (!left) taker.end();
+      },
+      (error: unknown) => {
+        // A call fails with nothing else.
+        if (!left) taker.fail(error as TritonError);
+      },
+    );
+    return {
+      pause: (value) => {
+        paused = value;
+        opened?.pause(value);
+      },
+      cancel: () => {
+        left = true;
+        opened?.cancel();
+      },
+    };
+  }
+
+  /** Closes all connections. */
+  destroy(): void {
+    this.#sessions.destroy();
+  }
+
+  /** @param whole - Whether the time limit is that of the whole call; if not, it begins anew with each message. */
+  #begin({ rpc, pieces, signal, model, metadata }: Asked, whole: boolean, taker: MessageTaker): OpenedStream {
+    const none = { pause: ignore, cancel: ignore };
+    if (this.#calls.closed) {
+      taker.fail(alreadyClosed(model));
+      return none;
+    }
+    if (signal?.aborted === true) {
+      taker.fail(cancelled(signal, model));
+      return none;
+    }
+    const session = this.#sessions.take();
+    const limit = this.#timeoutMs;
+    let began = performance.now();
+    let timer: NodeJS.Timeout | undefined;
+    const stop = (): void => {
+      clearTimeout(timer);
+      if (signal !== undefined) this.#calls.signals.remove(signal, onAbort);
+      this.#calls.ended(onClose);
+      session.ended();
+    };
+    let isDone = false;
+    const fail = (error: TritonError): void => {
+      if (isDone) return;
+      isDone = true;
+      stop();
+      call.cancel();
+      taker.fail(error);
+    };
+    const onAbort = (): void => {
+      fail(cancelled(signal, model));
+    };
+    const onClose = (): void => {
+      fail(closedUnder(model));
+    };
+    const onLate = (): void => {
+      session.doubt(began);
+      fail(tooLate(this.#origin, limit, model));
+    };
+    const startTimer = (): void => {
+      if (limit > 0) timer = setTimeout(onLate, limit);
+    };
+    const stream = session.request({
+      ...this.#headers,
+      ':path': `/inference.GRPCInferenceService/${rpc}`,
+      ...(whole && limit > 0 && { 'grpc-timeout': timeoutText(limit) }),
+      ...metadata,
+    });
+    const call = new Call(stream, pieces, {
+      message: (bytes) => {
+        session.received();
+        if (!whole && timer !== undefined) {
+          began = performance.now();
+          timer.refresh();
+        }
+        taker.message(bytes);
+      },
+      done: (outcome) => {
+        if (isDone) return;
+        isDone = true;
+        stop();
+        const error = this.#errorOf(outcome, model);
+        if (error === undefined) taker.end();
+        else taker.fail(error);
+        if ('status' in outcome) session.received();
+      },
+    });
+    this.#calls.began(onClose);
+    if (signal !== undefined) this.#calls.signals.add(signal, onAbort);
+    startTimer();
+    return {
+      pause: (paused) => {
+        if (isDone) return;
+        // Nobody waits for a message then.
+        clearTimeout(timer);
+        if (!paused) {
+          began = performance.now();
+          startTimer();
+        }
+        call.pause(paused);
+      },
+      cancel: () => {
+        if (isDone) return;
+        isDone = true;
+        stop();
+        call.cancel();
+      },
+    };
+  }
+
+  #errorOf(outcome: Outcome, model: string | undefined): TritonError | undefined {
+    if ('broken' in outcome) {
+      const { broken, cause } = outcome;
+      const error = new Broken(`no answer from ${this.#origin}: ${broken}`, { model, cause });
+      if (outcome.untouched) untouched.add(error);
+      return error;
+    }
+    if (outcome.status === status.ok) return undefined;
+    const message =
+      outcome.message === '' ? `the server answered with status ${outcome.status}` : outcome.message;
+    return answerError(codes[outcome.status] ?? 'UNKNOWN', message, model);
+  }
+}
+
+const nothing = Buffer.alloc(0);
+
+function ignore(): void {
+  // There is no call.
+}

@@ -1,0 +1,224 @@
+/** Requests and answers as messages of `inference.GRPCInferenceService`. */
+
+import { TritonError } from '../../errors.js';
+import { prefixBytes } from '../../endpoints/grpc/framing.js';
+import {
+  checkBytes,
+  readEntry,
+  readShape,
+  writeParameter,
+  writeTensor,
+  writeText,
+  type Parameter,
+} from '../../endpoints/grpc/infer-fields.js';
+import { readContents } from '../../endpoints/grpc/protobuf/contents.js';
+import { packageSchema } from '../../endpoints/grpc/protobuf/files.js';
+import { plainOf } from '../../endpoints/grpc/protobuf/plain.js';
+import { ProtoReader, wireType } from '../../endpoints/grpc/protobuf/reader.js';
+import { Codec } from '../../endpoints/grpc/protobuf/schema.js';
+import { ProtoWriter } from '../../endpoints/grpc/protobuf/writer.js';
+import { BytesTensor, wireOf } from '../../tensor/bytes-tensor.js';
+import { datatypeNumber, datatypeSize, type Datatype } from '../../tensor/datatype.js';
+import { elementCount } from '../../tensor/shape.js';
+import { unreadable } from '../failures.js';
+import type { ModelName, ParameterValue, WireAnswer, WireOutput, WireRequest } from '../protocol.js';
+
+const codec = new Codec(packageSchema('inference'));
+const writer = new ProtoWriter();
+
+/** Inputs up to this size are copied behind their head, which is cheaper than another piece to write. */
+const smallInput = 4 << 10;
+
+const key = (field: number): number => (field << 3) | wireType.bytes;
+
+/** A message by the names of its fields, with its prefix. */
+export function messageOf(type: string, fields: object): Buffer[] {
+  const message = codec.write(type, fields);
+  const prefix = Buffer.alloc(prefixBytes);
+  prefix.writeUInt32BE(message.length, 1);
+  return [Buffer.concat([prefix, message])];
+}
+
+/**
+ * An answer by the names of its fields.
+ *
+ * @param whole - Whether fields that were not written have their defaults.
+ * @throws {@link TritonError} INTERNAL for what is no such message.
+ */
+export function fieldsOf(type: string, bytes: Buffer, whole: boolean): object {
+  try {
+    return plainOf(codec, type, codec.read(type, bytes), whole);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new TritonError('INTERNAL', `the server's answer cannot be read: ${why}`, { cause });
+  }
+}
+
+/** Writes `ModelInferRequest`, with its prefix. */
+export function writeInferRequest({ name, version = '' }: ModelName, request: WireRequest): Buffer[] {
+  const { id, parameters, inputs, outputs = [] } = request;
+  const pieces: Buffer[] = [];
+  let size = 0;
+  try {
+    writer.leave(prefixBytes);
+    writer.patchByte(0, 0);
+    writeText(writer, 1, name);
+    writeText(writer, 2, version);
+    writeText(writer, 3, id);
+    for (const [parameter, value] of parameters) writeParameter(writer, 4, parameter, value);
+    for (const { name: input, datatype, shape } of inputs) writeTensor(writer, 5, input, datatype, shape);
+    for (const output of outputs) {
+      writer.varint(key(6));
+      const from = writer.open();
+      writeText(writer, 1, output.name);
+      if (output.classes > 0) writeParameter(writer, 2, 'classification', output.classes);
+      writer.close(from);
+    }
+    for (const { bytes } of inputs) {
+      writer.varint(key(7));
+      writer.varint(bytes.byteLength);
+      if (bytes.byteLength <= smallInput) writer.raw(bytes);
+      else {
+        size += writer.size + bytes.byteLength;
+        pieces.push(writer.take(), Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+      }
+    }
+    size += writer.size;
+    if (writer.size > 0) pieces.push(writer.take());
+  } catch (error) {
+    writer.drop();
+    throw error;
+  }
+  if (size - prefixBytes > mostMessageBytes)
+    throw new TritonError(
+      'INVALID_ARG',
+      `model '${name}': the request has ${size} bytes; a message of gRPC has ${mostMessageBytes} at most`,
+      { model: name },
+    );
+  pieces[0]?.writeUInt32BE(size - prefixBytes, 1);
+  return pieces;
+}
+
+const mostMessageBytes = 2 ** 31 - 1;
+
+/** An output without its bytes. */
+interface Described {
+  readonly name: string;
+  readonly datatype: string;
+  readonly shape: readonly number[];
+  readonly contents: ProtoReader | undefined;
+}
+
+function readOutput(reader: ProtoReader): Described {
+  let name = '';
+  let datatype = '';
+  let contents: ProtoReader | undefined;
+  const shape: number[] = [];
+  while (!reader.done) {
+    const tag = reader.tag();
+    const field = tag >>> 3;
+    if (field === 3) readShape(tag, reader, shape);
+    else if (field > 5 || field === 4) reader.skip(tag);
+    else {
+      checkBytes(tag, 'of an output');
+      if (field === 1) name = reader.text();
+      else if (field === 2) datatype = reader.text();
+      else contents = reader.message();
+    }
+  }
+  return { name, datatype, shape, contents };
+}
+
+/** The bytes of an output that came as a list of elements, from servers that do not write them raw. */
+function bytesOfContents({ name, shape, contents }: Described, datatype: Datatype): Uint8Array {
+  const tensor = readContents(name, datatype, shape, contents ?? new ProtoReader(Buffer.alloc(0)));
+  if (tensor instanceof BytesTensor) return wireOf(tensor) ?? new Uint8Array(0); // Nobody has read its elements.
+  const { buffer, byteOffset, byteLength } = tensor.data;
+  return new Uint8Array(buffer, byteOffset, byteLength);
+}
+
+function isDatatype(value: string): value is Datatype {
+  return Object.hasOwn(datatypeNumber, value);
+}
+
+function outputOf(model: string, described: Described, raw: Buffer | undefined): WireOutput {
+  const { name, datatype, shape } = described;
+  if (!isDatatype(datatype) || !shape.every((dim) => dim >= 0))
+    throw unreadable(model, `output '${name}' has no datatype or shape`);
+  const bytes = raw ?? bytesOfContents(described, datatype);
+  if (datatype !== 'BYTES' && bytes.byteLength !== elementCount(shape) * datatypeSize[datatype])
+    throw unreadable(model, `output '${name}' has ${bytes.byteLength} bytes, which its shape has not`);
+  return { name, datatype, shape, bytes: new Uint8Array(bytes).buffer };
+}
+
+/** The parameter that each response of a stream has. */
+const finalName = 'triton_final_response';
+
+/**
+ * Reads `ModelInferResponse`.
+ *
+ * @throws {@link TritonError} INTERNAL for what is none.
+ */
+export function readInferResponse(
+  model: string,
+  reader: ProtoReader,
+): WireAnswer & { readonly empty: boolean } {
+  try {
+    let name = '';
+    let version = '';
+    let id = '';
+    const parameters = new Map<string, Parameter>();
+    const outputs: ProtoReader[] = [];
+    const raw: Buffer[] = [];
+    while (!reader.done) {
+      const tag = reader.tag();
+      const field = tag >>> 3;
+      if (field > 6) {
+        reader.skip(tag);
+        continue;
+      }
+      checkBytes(tag, 'of the response');
+      if (field === 1) name = reader.text();
+      else if (field === 2) version = reader.text();
+      else if (field === 3) id = reader.text();
+      else if (field === 4) readEntry(reader.message(), parameters);
+      else if (field === 5) outputs.push(reader.message());
+      else raw.push(reader.view());
+    }
+    const isFinal = parameters.delete(finalName);
+    const told: [string, ParameterValue][] = [...parameters].map(([one, { value }]) => [one, value]);
+    return {
+      model: { name: name === '' ? model : name, version },
+      id,
+      parameters: Object.fromEntries(told),
+      outputs: outputs.map((one, i) => outputOf(model, readOutput(one), raw[i])),
+      // The end of a decoupled model's responses, which is none of them.
+      empty: isFinal && outputs.length === 0 && told.length === 0,
+    };
+  } catch (error) {
+    if (error instanceof TritonError && error.code === 'INTERNAL') throw error;
+    throw unreadable(model, error instanceof Error ? error.message : String(error), error);
+  }
+}
+
+/** Reads `ModelStreamInferResponse`: a response, or what went wrong. */
+export function readStreamResponse(
+  model: string,
+  bytes: Buffer,
+): { readonly error: string } | { readonly answer: ReturnType<typeof readInferResponse> } {
+  const reader = new ProtoReader(bytes);
+  let error = '';
+  let response: ProtoReader | undefined;
+  try {
+    while (!reader.done) {
+      const tag = reader.tag();
+      if (tag === key(1)) error = reader.text();
+      else if (tag === key(2)) response = reader.message();
+      else reader.skip(tag);
+    }
+  } catch (cause) {
+    throw unreadable(model, cause instanceof Error ? cause.message : String(cause), cause);
+  }
+  if (error !== '') return { error };
+  return { answer: readInferResponse(model, response ?? new ProtoReader(Buffer.alloc(0))) };
+}

@@ -1,0 +1,198 @@
+/** KServe v2 over gRPC, with Triton's streams. */
+
+import {
+  expandConfig,
+  printConfigJson,
+  type ModelConfig,
+  type ModelConfigInput,
+} from '../../config/index.js';
+import { ProtoReader } from '../../endpoints/grpc/protobuf/reader.js';
+import { TritonError } from '../../errors.js';
+import type { ModelMetadata, ModelStatus } from '../../index.js';
+import { Calls } from '../calls.js';
+import type { CheckedConnectOptions } from '../options.js';
+import type {
+  AnswerSink,
+  AnswerStream,
+  ModelName,
+  Protocol,
+  Readiness,
+  WireAnswer,
+  WireRequest,
+} from '../protocol.js';
+import { readConfig } from '../remote-version.js';
+import type { RemoteMetadata, RemoteStatistics } from '../types.js';
+import { Channel } from './channel.js';
+import { fieldsOf, messageOf, readInferResponse, readStreamResponse, writeInferRequest } from './messages.js';
+
+/** Errors end a stream with their status then, and are not mere texts. */
+const strict = { triton_grpc_error: 'true' };
+
+/** See the head of this file. */
+export class GrpcProtocol implements Protocol {
+  readonly calls: Calls;
+  readonly forDecoupled: string = 'call stream instead of infer';
+  readonly #channel: Channel;
+
+  constructor(url: URL, options: CheckedConnectOptions) {
+    this.calls = new Calls(options.retries);
+    this.#channel = new Channel(url, options, this.calls);
+  }
+
+  async reach(signal: AbortSignal | undefined): Promise<void> {
+    await this.#channel.ask({
+      rpc: 'ServerLive',
+      pieces: messageOf('ServerLiveRequest', {}),
+      reads: true,
+      anyStatus: true,
+      signal,
+    });
+  }
+
+  async serverReady(): Promise<boolean> {
+    const { ready } = await this.#ask<{ readonly ready: boolean }>('ServerReady', {});
+    return ready;
+  }
+
+  serverMetadata(): Promise<RemoteMetadata> {
+    return this.#ask('ServerMetadata', {});
+  }
+
+  async index(ready: boolean): Promise<readonly ModelStatus[]> {
+    const { models } = await this.#ask<{
+      readonly models: readonly (ModelStatus & { readonly state: string })[];
+    }>('RepositoryIndex', { ready });
+    // An empty text says nothing.
+    return models.map(({ state, ...rest }) => ({ ...rest, ...((state as string) !== '' && { state }) }));
+  }
+
+  async statistics(name: string | undefined, version: string | undefined): Promise<RemoteStatistics[]> {
+    const { model_stats: all } = await this.#ask<{ readonly model_stats: RemoteStatistics[] }>(
+      'ModelStatistics',
+      { name: name ?? '', version: version ?? '' },
+      name,
+    );
+    return all;
+  }
+
+  async load(
+    name: string,
+    config: string | undefined,
+    files: readonly (readonly [path: string, bytes: Uint8Array])[],
+  ): Promise<void> {
+    const parameters = new Map<string, object>(
+      files.map(([path, bytes]) => [`file:${path}`, { bytes_param: bytes }]),
+    );
+    if (config !== undefined) parameters.set('config', { string_param: config });
+    await this.#control('RepositoryModelLoad', name, parameters);
+  }
+
+  async unload(name: string, dependents: boolean): Promise<void> {
+    await this.#control(
+      'RepositoryModelUnload',
+      name,
+      new Map([['unload_dependents', { bool_param: dependents }]]),
+    );
+  }
+
+  async modelReady(model: ModelName): Promise<Readiness> {
+    const fields = { name: model.name, version: model.version ?? '' };
+    try {
+      const { ready } = await this.#ask<{ readonly ready: boolean }>('ModelReady', fields, model.name);
+      return { ready };
+    } catch (error) {
+      if (!(error instanceof TritonError) || !Channel.isAnswer(error)) throw error;
+      const isRefused = error.code === 'NOT_FOUND' || error.code === 'UNAVAILABLE';
+      return { ready: false, ...(isRefused && { refusal: error }) };
+    }
+  }
+
+  metadata({ name, version = '' }: ModelName): Promise<ModelMetadata> {
+    return this.#ask('ModelMetadata', { name, version }, name);
+  }
+
+  async config({ name, version = '' }: ModelName): Promise<ModelConfig> {
+    const bytes = await this.#send('ModelConfig', { name, version }, name);
+    const { config } = fieldsOf('ModelConfigResponse', bytes, false) as {
+      readonly config?: ModelConfigInput;
+    };
+    // The same object that HTTP's text is read to.
+    return readConfig(name, printConfigJson(expandConfig(config ?? {}), 0));
+  }
+
+  async infer(model: ModelName, request: WireRequest, signal: AbortSignal | undefined): Promise<WireAnswer> {
+    const { name } = model;
+    const pieces = writeInferRequest(model, request);
+    const bytes = await this.#channel.ask({ rpc: 'ModelInfer', pieces, reads: false, signal, model: name });
+    const { empty: _empty, ...answer } = readInferResponse(name, new ProtoReader(bytes));
+    return answer;
+  }
+
+  stream(
+    model: ModelName,
+    request: WireRequest,
+    signal: AbortSignal | undefined,
+    sink: AnswerSink,
+  ): AnswerStream {
+    const { name } = model;
+    let failed = false;
+    const fail = (error: TritonError): void => {
+      failed = true;
+      stream.cancel();
+      sink.fail(error);
+    };
+    const stream = this.#channel.open(
+      {
+        rpc: 'ModelStreamInfer',
+        pieces: writeInferRequest(model, request),
+        reads: false,
+        signal,
+        model: name,
+        metadata: strict,
+      },
+      {
+        message: (bytes) => {
+          if (failed) return;
+          try {
+            const read = readStreamResponse(name, bytes);
+            if ('error' in read) fail(new TritonError('UNKNOWN', read.error, { model: name }));
+            else {
+              const { empty, ...answer } = read.answer;
+              if (!empty) sink.answer(answer, bytes.length);
+            }
+          } catch (error) {
+            fail(error as TritonError); // It throws nothing else.
+          }
+        },
+        end: () => {
+          sink.end();
+        },
+        fail: (error) => {
+          sink.fail(error);
+        },
+      },
+    );
+    return stream;
+  }
+
+  async close(timeoutMs: number): Promise<void> {
+    await this.calls.end(timeoutMs);
+    this.#channel.destroy();
+  }
+
+  #send(rpc: string, fields: object, model?: string): Promise<Buffer> {
+    return this.#channel.ask({ rpc, pieces: messageOf(`${rpc}Request`, fields), reads: true, model });
+  }
+
+  /** Makes a call that only reads. */
+  async #ask<T>(rpc: string, fields: object, model?: string): Promise<T> {
+    const bytes = await this.#send(rpc, fields, model);
+    // The messages have the form that KServe v2 gives them.
+    return fieldsOf(`${rpc}Response`, bytes, true) as T;
+  }
+
+  async #control(rpc: string, name: string, parameters: ReadonlyMap<string, object>): Promise<void> {
+    const pieces = messageOf(`${rpc}Request`, { model_name: name, parameters });
+    await this.#channel.ask({ rpc, pieces, reads: false, model: name });
+  }
+}

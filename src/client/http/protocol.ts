@@ -1,0 +1,166 @@
+/** KServe v2 over HTTP, with the extension for binary data. */
+
+import type { ModelConfig } from '../../config/index.js';
+import { TritonError } from '../../errors.js';
+import type { ModelMetadata, ModelStatus } from '../../index.js';
+import { Calls } from '../calls.js';
+import type { CheckedConnectOptions } from '../options.js';
+import type {
+  AnswerSink,
+  AnswerStream,
+  ModelName,
+  Protocol,
+  Readiness,
+  WireAnswer,
+  WireRequest,
+} from '../protocol.js';
+import { readConfig } from '../remote-version.js';
+import type { RemoteMetadata, RemoteStatistics } from '../types.js';
+import { Connection, type Answer } from './connection.js';
+import { readAnswer, writeRequest } from './infer-message.js';
+
+const noStreams = 'HTTP has no typed stream for them; connect to the gRPC port';
+
+function nothing(): void {
+  // There is no stream.
+}
+
+function pathOf({ name, version }: ModelName): string {
+  const pinned = version === undefined ? '' : `/versions/${version}`;
+  return `/v2/models/${encodeURIComponent(name)}${pinned}`;
+}
+
+function textOf({ body }: Answer): string {
+  return Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
+}
+
+/** See the head of this file. */
+export class HttpProtocol implements Protocol {
+  readonly calls: Calls;
+  readonly forDecoupled: string = noStreams;
+  readonly #connection: Connection;
+
+  constructor(url: URL, options: CheckedConnectOptions) {
+    this.calls = new Calls(options.retries);
+    this.#connection = new Connection(url, options, this.calls);
+  }
+
+  async reach(signal: AbortSignal | undefined): Promise<void> {
+    // Whatever the server answers, it is there: it may not be ready, or not tell of its health.
+    await this.#connection.ask({ method: 'GET', path: '/v2/health/live', reads: true, signal });
+  }
+
+  async serverReady(): Promise<boolean> {
+    return !(
+      'error' in (await this.#connection.ask({ method: 'GET', path: '/v2/health/ready', reads: true }))
+    );
+  }
+
+  serverMetadata(): Promise<RemoteMetadata> {
+    return this.#get('/v2');
+  }
+
+  async index(ready: boolean): Promise<readonly ModelStatus[]> {
+    const answer = await this.#connection.call({
+      method: 'POST',
+      path: '/v2/repository/index',
+      reads: true,
+      body: [Buffer.from(JSON.stringify({ ready }))],
+    });
+    return JSON.parse(textOf(answer)) as ModelStatus[]; // As in #get.
+  }
+
+  async statistics(name: string | undefined, version: string | undefined): Promise<RemoteStatistics[]> {
+    const path = name === undefined ? '/v2/models' : pathOf({ name, version });
+    const { model_stats: all } = await this.#get<{ readonly model_stats: RemoteStatistics[] }>(
+      `${path}/stats`,
+    );
+    return all;
+  }
+
+  async load(
+    name: string,
+    config: string | undefined,
+    files: readonly (readonly [path: string, bytes: Uint8Array])[],
+  ): Promise<void> {
+    const parameters = Object.fromEntries([
+      ...(config === undefined ? [] : [['config', config] as const]),
+      ...files.map(([path, bytes]) => [`file:${path}`, Buffer.from(bytes).toString('base64')] as const),
+    ]);
+    await this.#control(name, 'load', parameters);
+  }
+
+  unload(name: string, dependents: boolean): Promise<void> {
+    return this.#control(name, 'unload', { unload_dependents: dependents });
+  }
+
+  async modelReady(model: ModelName): Promise<Readiness> {
+    const answer = await this.#connection.ask({
+      method: 'GET',
+      path: `${pathOf(model)}/ready`,
+      reads: true,
+      model: model.name,
+    });
+    if (!('error' in answer)) return { ready: true };
+    const { status, error } = answer;
+    return { ready: false, ...((status === 404 || status === 403) && { refusal: error }) };
+  }
+
+  metadata(model: ModelName): Promise<ModelMetadata> {
+    return this.#get(pathOf(model), model.name);
+  }
+
+  async config(model: ModelName): Promise<ModelConfig> {
+    const path = `${pathOf(model)}/config`;
+    const answer = await this.#connection.call({ method: 'GET', path, reads: true, model: model.name });
+    return readConfig(model.name, textOf(answer));
+  }
+
+  async infer(model: ModelName, request: WireRequest, signal: AbortSignal | undefined): Promise<WireAnswer> {
+    const body = writeRequest(request);
+    const { headers, body: answer } = await this.#connection.call({
+      method: 'POST',
+      path: `${pathOf(model)}/infer`,
+      headers: {
+        'Content-Type': 'application/octet-stream',
+        'Inference-Header-Content-Length': String(body[0].byteLength),
+      },
+      body,
+      reads: false,
+      signal,
+      model: model.name,
+    });
+    const size = headers['inference-header-content-length'];
+    return readAnswer(model.name, answer, typeof size === 'string' ? Number(size) : undefined);
+  }
+
+  stream({ name }: ModelName, _request: unknown, _signal: unknown, sink: AnswerSink): AnswerStream {
+    const text = `model '${name}': its requests get any number of responses; ${noStreams}`;
+    queueMicrotask(() => {
+      sink.fail(new TritonError('UNSUPPORTED', text, { model: name }));
+    });
+    return { pause: nothing, cancel: nothing };
+  }
+
+  async close(timeoutMs: number): Promise<void> {
+    await this.calls.end(timeoutMs);
+    this.#connection.destroy();
+  }
+
+  async #get<T>(path: string, model?: string): Promise<T> {
+    const answer = await this.#connection.call({ method: 'GET', path, reads: true, model });
+    // The server's answers have the form that KServe v2 gives them.
+    return JSON.parse(textOf(answer)) as T;
+  }
+
+  async #control(name: string, what: 'load' | 'unload', parameters: object): Promise<void> {
+    await this.#connection.call({
+      method: 'POST',
+      path: `/v2/repository/models/${encodeURIComponent(name)}/${what}`,
+      headers: { 'Content-Type': 'application/json' },
+      body: [Buffer.from(JSON.stringify({ parameters }))],
+      reads: false,
+      model: name,
+    });
+  }
+}

@@ -1,0 +1,167 @@
+/** What a client has over either protocol: the interface of the own process. */
+
+import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
+import { suite, test } from 'node:test';
+import type { RemoteServer } from '../../src/client/index.js';
+import type { InferenceServer } from '../../src/index.js';
+import { floats, identity, onnx, rejection, row } from '../support/harness.js';
+import { connectedTo, protocols } from './harness.js';
+
+for (const protocol of protocols) {
+  const both = connectedTo(protocol);
+
+  test(`a result is that of the own process, but for its timings: ${protocol}`, async (t) => {
+    const { own, remote } = await both(t, { add: onnx() });
+    const model = await remote.model('add');
+    const result = await model.infer(
+      { x: row(1) },
+      { id: 'a', parameters: { tenant: 'b', large: 2n ** 60n } },
+    );
+    const { timings: _timings, ...expected } = await own.infer('add', { x: row(1) }, { id: 'a' });
+    // Each has a class of its own for them.
+    const plain = { ...result, outputs: { ...result.outputs } };
+    assert.deepEqual(plain, { ...expected, outputs: { ...expected.outputs } });
+    assert.deepEqual(floats(result), [...row(2)]);
+    assert.deepEqual(
+      (await remote.infer('add', { x: row(1) }, { version: 1 })).outputs['y'],
+      expected.outputs['y'],
+    );
+  });
+
+  test(`what the server says of itself is what it says in its own process: ${protocol}`, async (t) => {
+    const { own, remote } = await both(t, { add: onnx(), same: identity() }, { id: 'shop' });
+    assert.equal(await remote.ready, true);
+    assert.deepEqual(await remote.index(), own.index());
+    assert.deepEqual(await remote.index({ ready: true }), own.index({ ready: true }));
+    const model = await remote.model('add');
+    assert.equal(await model.ready, true);
+    assert.deepEqual(await model.metadata, own.model('add').metadata);
+    assert.deepEqual(await model.config, own.model('add').config);
+    assert.equal((await remote.metadata()).name, 'shop');
+    await model.infer({ x: row() });
+    assert.equal((await model.statistics()).inference_count, 1);
+    assert.deepEqual(
+      (await remote.statistics()).map(({ name }) => name),
+      ['add', 'same'],
+    );
+    assert.equal((await remote.statistics('add', 1))[0]?.execution_count, 1);
+  });
+
+  void suite(`errors have the code and the words that they have in the own process: ${protocol}`, () => {
+    for (const [what, ask] of [
+      ['another length', (server) => server.infer('add', { x: row(0, 15) })],
+      ['a misspelt name', (server) => server.infer('add', { xx: row() })],
+      ['another datatype', (server) => server.infer('add', { x: new Int32Array(16) })],
+      ['an unknown output', (server) => server.infer('add', { x: row() }, { outputs: ['z'] })],
+      ['a wrong id', (server) => server.infer('add', { x: row() }, { id: 'x'.repeat(5000) })],
+      ['a reserved parameter', (server) => server.infer('add', { x: row() }, { parameters: { timeout: 1 } })],
+      [
+        'an unknown option',
+        (server) => server.infer('add', { x: row() }, JSON.parse('{"outputz":[]}') as object),
+      ],
+      ['an unknown model', (server) => server.infer('addd', { x: row() })],
+      ['an unknown version', (server) => server.infer('add', { x: row() }, { version: 7 })],
+    ] as [string, (server: Pick<InferenceServer, 'infer'> | RemoteServer) => Promise<unknown>][]) {
+      test(what, async (t) => {
+        const { own, remote } = await both(t, { add: onnx() });
+        const expected = await rejection(ask(own));
+        const error = await rejection(ask(remote));
+        assert.deepEqual(
+          [error.code, error.message, error.model],
+          [expected.code, expected.message, expected.model],
+        );
+      });
+    }
+  });
+
+  test(`outputs are chosen, classified, and written to arrays of the caller: ${protocol}`, async (t) => {
+    const { remote } = await both(t, { add: onnx() });
+    const y = new Float32Array(16);
+    const result = await remote.infer('add', { x: row() }, { into: { y } });
+    assert.equal(result.outputs['y']?.data, y);
+    assert.deepEqual(y, row(1));
+    const [best] =
+      (await remote.infer('add', { x: row() }, { outputs: [{ name: 'y', classification: 1 }] })).outputs[
+        'y'
+      ]?.strings() ?? [];
+    assert.match(best ?? '', /^16\.0+:15$/);
+    const { code } = await rejection(
+      remote.infer('add', { x: row() }, { into: { y: new Float32Array(15) } }),
+    );
+    assert.equal(code, 'INVALID_ARG');
+  });
+
+  test(`map has its orders, its errors and its end, and stream its one result: ${protocol}`, async (t) => {
+    const { remote } = await both(t, { add: onnx() });
+    const model = await remote.model('add');
+    const items = Array.from({ length: 200 }, (_, i) => ({ x: row(i) }));
+    const sums: number[] = [];
+    for await (const result of model.map(items, { concurrency: 7 })) sums.push(floats(result)[0] ?? NaN);
+    assert.deepEqual(
+      sums,
+      items.map((_, i) => i + 1),
+    );
+    const failed: number[] = [];
+    const bad = items.map((item, i) => (i % 50 === 3 ? { x: row(0, 3) } : item));
+    for await (const { index, error } of model.map(bad, { onError: 'yield' })) if (error) failed.push(index);
+    assert.deepEqual(failed, [3, 53, 103, 153]);
+    for await (const _ of model.map(items)) break;
+    const streamed: number[] = [];
+    for await (const result of model.stream({ x: row(5) })) streamed.push(floats(result)[0] ?? NaN);
+    assert.deepEqual(streamed, [6]);
+  });
+
+  test(`models are loaded and unloaded, and a handle follows: ${protocol}`, async (t) => {
+    const { remote } = await both(t, { add: onnx(), other: identity() }, { modelControlMode: 'explicit' });
+    const model = await remote.model('add');
+    assert.equal(await model.ready, false);
+    await remote.loadModel('add');
+    assert.equal(await model.ready, true);
+    assert.deepEqual((await model.infer({ x: row(0, 32) })).outputs['y']?.shape, [2, 16]);
+    const { dynamic_batching: _batching, ...config } = await model.config;
+    await remote.loadModel('add', { config: JSON.stringify({ ...config, max_batch_size: 1 }) });
+    const error = await rejection(model.infer({ x: row(0, 32) }));
+    assert.equal(error.code, 'INVALID_ARG');
+    await remote.unloadModel('add');
+    assert.equal((await rejection(model.infer({ x: row() }))).code, 'NOT_FOUND');
+    assert.equal((await rejection(remote.model('nobody'))).code, 'NOT_FOUND');
+    assert.equal((await rejection(remote.loadModel('nobody'))).code, 'INTERNAL');
+  });
+
+  test(`a signal cancels with its reason, before and while: ${protocol}`, async (t) => {
+    const { own, remote } = await both(t, { slow: identity({ delayMs: 300 }) });
+    const model = await remote.model('slow');
+    const reason = new Error('enough');
+    const before = await rejection(model.infer({ x: row() }, { signal: AbortSignal.abort(reason) }));
+    assert.deepEqual([before.code, before.cause], ['CANCELLED', reason]);
+    const stop = new AbortController();
+    const running = model.infer({ x: row() }, { signal: stop.signal });
+    setImmediate(() => {
+      stop.abort(reason);
+    });
+    const while_ = await rejection(running);
+    assert.deepEqual([while_.code, while_.cause], ['CANCELLED', reason]);
+    assert.equal(own.ready, true);
+  });
+
+  test(`close lets requests end, or cancels them; later calls are refused: ${protocol}`, async (t) => {
+    const { remote } = await both(t, { slow: identity({ delayMs: 100 }) });
+    const model = await remote.model('slow');
+    const running = model.infer({ x: row() });
+    await remote.close();
+    assert.deepEqual(floats(await running), [...row()]);
+    assert.equal((await rejection(model.infer({ x: row() }))).code, 'UNAVAILABLE');
+    assert.equal(await remote.ready, false);
+  });
+
+  test(`many calls share a signal with one listener, and leave none: ${protocol}`, async (t) => {
+    const { remote } = await both(t, { slow: identity({ delayMs: 50 }) });
+    const model = await remote.model('slow');
+    const { signal } = new AbortController();
+    const running = Array.from({ length: 30 }, () => model.infer({ x: row() }, { signal }));
+    assert.equal(getEventListeners(signal, 'abort').length, 1);
+    await Promise.all(running);
+    assert.equal(getEventListeners(signal, 'abort').length, 0);
+  });
+}

@@ -24,7 +24,13 @@ export function gpusInUse(devices: readonly string[]): GpuInUse[] {
   });
 }
 
-const families: readonly (readonly [name: string, MetricType, help: string, keyof NativeGpuSample])[] = [
+/** The families of GPUs, in their order on the page. */
+export const gpuFamilies: readonly (readonly [
+  name: string,
+  type: MetricType,
+  help: string,
+  key: keyof NativeGpuSample,
+])[] = [
   ['nv_gpu_utilization', 'gauge', 'Share of its time that the GPU works, 0 to 1', 'utilization'],
   ['nv_gpu_memory_total_bytes', 'gauge', 'Memory of the GPU', 'memoryTotalBytes'],
   ['nv_gpu_memory_used_bytes', 'gauge', 'Memory of the GPU that is used', 'memoryUsedBytes'],
@@ -40,7 +46,7 @@ const families: readonly (readonly [name: string, MetricType, help: string, keyo
 
 /** Adds the families of GPUs. What a GPU does not tell has no series. */
 export function addGpus(text: Exposition, gpus: readonly GpuInUse[]): void {
-  for (const [name, type, help, key] of families) {
+  for (const [name, type, help, key] of gpuFamilies) {
     text.family(name, type, help);
     for (const { uuid, sample } of gpus) {
       const value = sample[key];

@@ -66,7 +66,12 @@ function unknownBackend(name: string, line: number, files: Readonly<Record<strin
 }
 
 const otherBackends: Readonly<Record<string, Refused>> = {
-  bls_pipeline: unknownBackend('python', 3, { 'model.py': 'class TritonPythonModel: pass\n' }),
+  bls_pipeline: {
+    reasons: [
+      { code: 'UNAVAILABLE', text: "EXECUTION_ENV_PATH '$$TRITON_MODEL_DIRECTORY/environment.tar.gz'" },
+    ],
+    version: { '1': { 'model.py': 'class TritonPythonModel: pass\n' } },
+  },
   torchscript: unknownBackend('pytorch', 0, { 'model.pt': 'PK' }),
   openvino_model: unknownBackend('openvino', 2, { 'model.xml': '<net/>', 'model.bin': '' }),
   gradient_boosting: unknownBackend('fil', 1, { 'xgboost.json': '{}' }),

@@ -72,7 +72,7 @@ CudaDevices AskCudaDriver(const std::string& file) {
                 " offers no GPU (CUDA_VISIBLE_DEVICES may hide what is there)");
   }
   CudaDevices found;
-  found.driver = &driver;
+  found.driver = opened.value();
   for (int id = 0; id < count; id++) {
     CudaDevice device;
     // One that is broken keeps its id, and the others are used.

@@ -20,9 +20,9 @@ struct CudaDevice {
 };
 
 struct CudaDevices {
-  std::vector<CudaDevice> devices;  // by id
-  std::string reason;               // if there is none: why, and what helps; else ""
-  const Driver* driver = nullptr;   // null: there is none, or it has no GPU to offer
+  std::vector<CudaDevice> devices;                 // by id
+  std::string reason;                              // if there is none: why, and what helps; else ""
+  std::shared_ptr<const Driver> driver = nullptr;  // null: there is none, or it has no GPU to offer
 };
 
 // Asks the driver in the library `file`, a path or a name that the system looks up, for the devices

@@ -49,14 +49,14 @@ const char* TakeAll(const platform::DynamicLibrary& library, cuda::Functions* fu
 
 }  // namespace
 
-StatusOr<const Driver*> Driver::Open(const std::string& file) {
+StatusOr<std::shared_ptr<const Driver>> Driver::Open(const std::string& file) {
   auto library = platform::DynamicLibrary::Open(file);
   if (!library.ok()) {
     return Status::Unavailable("the CUDA driver " + file + " can't be opened (" +
                                library.status().message() +
                                "): it comes with NVIDIA's driver for the GPU");
   }
-  std::unique_ptr<Driver> driver(new Driver());
+  std::shared_ptr<Driver> driver(new Driver());
   if (const char* missing = TakeAll(library.value(), &driver->functions_)) {
     // A file of another kind has none of them, a driver before 11.4 lacks the newest.
     return Status::Unavailable(file +
@@ -76,7 +76,7 @@ StatusOr<const Driver*> Driver::Open(const std::string& file) {
   }
   // A driver that does not tell its version serves no less.
   if (driver->functions_.DriverGetVersion(&driver->version_) != 0) driver->version_ = 0;
-  return static_cast<const Driver*>(driver.release());
+  return std::shared_ptr<const Driver>(std::move(driver));
 }
 
 Status Driver::Check(cuda::Result result, const char* function) const {

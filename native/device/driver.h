@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "engine/base/status.h"
@@ -49,8 +50,9 @@ class Driver {
   static const char* const kFile;
 
   // Opens the driver in the library `file`, a path or a name that the system looks up, and
-  // initialises it, which takes tenths of a second. UNAVAILABLE: why there is none, and what helps.
-  static StatusOr<const Driver*> Open(const std::string& file);
+  // initialises it, which takes tenths of a second. The library stays open when the last owner of
+  // what comes of it is gone. UNAVAILABLE: why there is none, and what helps.
+  static StatusOr<std::shared_ptr<const Driver>> Open(const std::string& file);
 
   const cuda::Functions& call() const { return functions_; }
   // The file that the library was opened from.

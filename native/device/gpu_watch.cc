@@ -67,7 +67,7 @@ class Watcher {
   }
 
  private:
-  const Nvml* nvml_ = nullptr;
+  std::shared_ptr<const Nvml> nvml_;
   std::vector<Nvml::Gpu*> gpus_;  // by id; null: unknown
   std::vector<std::optional<double>> first_joules_;
 };

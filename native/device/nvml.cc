@@ -49,13 +49,13 @@ std::string TextOf(int (*tell)(char*, unsigned)) {
 
 }  // namespace
 
-StatusOr<const Nvml*> Nvml::Open(const std::string& file) {
+StatusOr<std::shared_ptr<const Nvml>> Nvml::Open(const std::string& file) {
   auto library = platform::DynamicLibrary::Open(file);
   if (!library.ok()) {
     return Status::Unavailable(file + " can't be opened (" + library.status().message() +
                                "): it comes with NVIDIA's driver for the GPU");
   }
-  auto functions = std::make_unique<Functions>();
+  auto functions = std::make_shared<Functions>();
   const char* missing = nullptr;
   const auto take = [&](auto** function, const char* symbol) {
     *function = reinterpret_cast<std::remove_reference_t<decltype(*function)>>(
@@ -74,15 +74,15 @@ StatusOr<const Nvml*> Nvml::Open(const std::string& file) {
   take(&functions->energy, "nvmlDeviceGetTotalEnergyConsumption");
   if (missing) return Status::Unavailable(file + " has no " + missing);
 
-  std::unique_ptr<Nvml> nvml(new Nvml());
+  std::shared_ptr<Nvml> nvml(new Nvml());
   nvml->path_ = platform::DynamicLibrary::PathOf(reinterpret_cast<const void*>(functions->init));
-  nvml->functions_ = functions.release();
+  nvml->functions_ = std::move(functions);
   OnRuntimeLibraryOpened();
   if (const int result = nvml->functions_->init(); result != 0)
     return Status::Unavailable(file + ": " + nvml->Failure(result, "nvmlInit"));
   nvml->version_ = TextOf(nvml->functions_->nvml_version);
   nvml->driver_version_ = TextOf(nvml->functions_->driver_version);
-  return static_cast<const Nvml*>(nvml.release());
+  return std::shared_ptr<const Nvml>(std::move(nvml));
 }
 
 StatusOr<Nvml::Gpu*> Nvml::Find(const std::string& uuid) const {

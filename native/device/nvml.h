@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -26,8 +27,9 @@ class Nvml {
   static const char* const kFile;
   struct Gpu;  // the library's handle of a GPU
 
-  // Opens and initialises the library in `file`. UNAVAILABLE: why it cannot be used.
-  static StatusOr<const Nvml*> Open(const std::string& file);
+  // Opens and initialises the library in `file`, which stays open. UNAVAILABLE: why it cannot be
+  // used.
+  static StatusOr<std::shared_ptr<const Nvml>> Open(const std::string& file);
 
   const std::string& path() const { return path_; }
   // Of the library, and of the driver that it belongs to; "": it does not tell.
@@ -45,7 +47,7 @@ class Nvml {
   Nvml() = default;
   std::string Failure(int result, const char* function) const;
 
-  const Functions* functions_ = nullptr;  // never destroyed, as the library is never closed
+  std::shared_ptr<const Functions> functions_;
   std::string path_;
   std::string version_;
   std::string driver_version_;

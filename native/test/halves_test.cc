@@ -262,7 +262,10 @@ TEST(halves_that_wait_for_a_run_that_does_not_return_are_abandoned_with_it) {
   stuck->go.Set();
 }
 
-TEST(halves_of_a_batch_on_the_submitting_thread_stay_in_its_budget_or_go_to_the_instance) {
+namespace {
+
+// How many failing batches ran on the submitting thread.
+int HalvesOnTheSubmittingThread() {
   VersionConfig config = Halving(8);
   config.inline_budget_ns = 1'000'000'000;
   Faulty faulty;
@@ -287,11 +290,18 @@ TEST(halves_of_a_batch_on_the_submitting_thread_stay_in_its_budget_or_go_to_the_
       return statistics.success.count + statistics.fail.count == (round + 1) * 3;
     }));
   }
-  CHECK(failed_here > 0);
   CHECK(Eventually([&] { return bench.version().drained(); }));
   const Statistics statistics = bench.version().statistics();
   CHECK_EQ(statistics.success.count + statistics.fail.count, 120u);
   CHECK_EQ(statistics.fail.count, 20u);
+  return failed_here;
+}
+
+}  // namespace
+
+TEST(halves_of_a_batch_on_the_submitting_thread_stay_in_its_budget_or_go_to_the_instance) {
+  // On a machine that is busy a version may give up running there.
+  CHECK(Eventually([] { return HalvesOnTheSubmittingThread() > 0; }));
 }
 
 TEST(halves_answer_each_request_once_whatever_comes_between) {

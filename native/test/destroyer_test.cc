@@ -34,7 +34,7 @@ TEST(destroyer_makes_every_call_and_tells_of_each) {
   }
 }
 
-TEST(destroyer_makes_short_calls_on_one_thread) {
+TEST(destroyer_makes_short_calls_on_few_threads) {
   std::mutex mutex;
   std::vector<std::thread::id> threads;
   {
@@ -48,9 +48,10 @@ TEST(destroyer_makes_short_calls_on_one_thread) {
     destroyer.Join();
   }
   CHECK_EQ(threads.size(), 50u);
-  // The other thread waits until a call is overdue, or until Join.
+  // One makes them, and another waits until a call is overdue, or until Join. A further one starts
+  // where both are between their calls and their waiting.
   std::sort(threads.begin(), threads.end());
-  CHECK(std::unique(threads.begin(), threads.end()) - threads.begin() <= 2);
+  CHECK(std::unique(threads.begin(), threads.end()) - threads.begin() <= 5);
 }
 
 TEST(destroyer_makes_other_calls_although_some_hang) {

@@ -79,7 +79,7 @@ export async function run(file, args, options = {}) {
   const child = spawn(file, args, { stdio: 'inherit', ...options });
   let text = '';
   child.stdout?.setEncoding('utf8').on('data', (part) => (text += part));
-  const [code] = await once(child, 'close');
-  if (code !== 0) throw new Error(`${file} ${args.join(' ')} ended with code ${code}\n${text}`);
+  const [code, signal] = await once(child, 'close');
+  if (code !== 0) throw new Error(`${file} ${args.join(' ')} ended with ${code ?? signal}\n${text}`);
   return text;
 }

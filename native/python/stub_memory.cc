@@ -35,6 +35,8 @@ namespace {
 
 // Waits are at most so long, so that nothing that is spoilt in the memory is waited for for ever.
 constexpr uint64_t kSleepNs = 1'000'000'000;
+// After so long without a message memory is given back.
+constexpr uint64_t kIdleNs = 5'000'000'000;
 
 struct Stub {
   char* base = nullptr;
@@ -43,6 +45,8 @@ struct Stub {
   RingReader down;
   uint64_t spin_ns = 0;
   bool last_was_short = true;
+  uint64_t idle_since_ns = 0;  // 0: it is not idle
+  uint64_t initial_bytes = 0;
 
   std::mutex write_mutex;  // guards the next ones
   RingWriter up;
@@ -81,6 +85,10 @@ bool Open(Stub* stub, int file, char* fault, size_t room) {
   stub->size = page.size;
   stub->file = file;
   stub->spin_ns = page.spin_ns;
+  stub->initial_bytes = page.initial_bytes;
+  // Where pages could run out, the server must not touch one that was given back.
+  const int seals = fcntl(file, F_GET_SEALS);
+  const bool returns = seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
   stub->down = RingReader(stub->base + page.ring_down, page.ring_slots);
   stub->up = RingWriter(stub->base + page.ring_up, page.ring_slots);
   const auto commit = [file](uint64_t offset, uint64_t size, std::string* why) {
@@ -91,7 +99,8 @@ bool Open(Stub* stub, int file, char* fault, size_t room) {
     return false;
   };
   stub->heap = OffsetHeap(page.heap_up, page.size, page.growth_bytes, commit,
-                          [file](uint64_t offset, uint64_t size) {
+                          [file, returns](uint64_t offset, uint64_t size) {
+                            if (!returns) return;
                             (void)!fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                                              static_cast<off_t>(offset), static_cast<off_t>(size));
                           });
@@ -105,6 +114,14 @@ void FreeRead(Stub* stub, OffsetHeap* heap) {
     heap->Free(stub->sent.front().second);
     stub->sent.pop_front();
   }
+}
+
+// Gives back what is free beyond what the heap begins with.
+void Shrink(Stub* stub) {
+  const std::lock_guard write_lock(stub->write_mutex);
+  const std::lock_guard lock(stub->heap_mutex);
+  FreeRead(stub, &stub->heap);
+  stub->heap.Shrink(stub->initial_bytes);
 }
 
 bool LookFor(uint64_t until_ns, const auto& found) {
@@ -165,7 +182,13 @@ TRITONTS_EXPORT int tritonts_next(Stub* stub, Message* message) {
     stub->last_was_short = NowNs() - began < 2 * stub->spin_ns;
   }
   const RingReader::Result result = stub->down.Peek(message);
-  if (result == RingReader::Result::kNone) return 0;
+  if (result == RingReader::Result::kNone) {
+    const uint64_t now = NowNs();
+    if (stub->idle_since_ns == 0) stub->idle_since_ns = now;
+    if (now - stub->idle_since_ns > kIdleNs) Shrink(stub);
+    return 0;
+  }
+  stub->idle_since_ns = 0;
   if (result == RingReader::Result::kBroken) return -1;
   stub->down.Done();
   return 1;
@@ -203,14 +226,6 @@ TRITONTS_EXPORT uint64_t tritonts_allocate(Stub* stub, uint64_t size) try {
 TRITONTS_EXPORT void tritonts_free(Stub* stub, uint64_t place) {
   const std::lock_guard lock(stub->heap_mutex);
   stub->heap.Free(place);
-}
-
-// Gives back what is free beyond `keep` bytes.
-TRITONTS_EXPORT void tritonts_shrink(Stub* stub, uint64_t keep) {
-  const std::lock_guard write_lock(stub->write_mutex);
-  const std::lock_guard lock(stub->heap_mutex);
-  FreeRead(stub, &stub->heap);
-  stub->heap.Shrink(keep);
 }
 
 // Why there was no place.

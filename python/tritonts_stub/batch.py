@@ -10,6 +10,8 @@ from .request import FINAL, InferenceRequest, InferenceResponse, Said, read_said
 from .tensor import Stretch, write
 
 RESPONSE, ERROR, END, TOGETHER = 1, 2, 3, 4
+#: Arrays of fewer bytes are copied: that costs less than to look where they lie.
+LARGE = 65536
 #: The server answers "there is room" for so many responses.
 ROOM = 16
 
@@ -18,7 +20,7 @@ def read(instance, slot, offset, count):
     """The batch that a message tells of."""
     memory = instance.memory
     words = memory.words(offset, count)
-    batch = Batch(instance, slot, words[0])
+    batch = Batch(instance, slot, words[0], offset)
     inputs, names = instance.inputs, instance.output_names
     requests, at = batch.requests, 2
     for _ in range(words[1]):
@@ -37,7 +39,9 @@ def read(instance, slot, offset, count):
             shape = tuple(words[at : at + rank])
             at += rank
             name, number = inputs[index]
-            stretches[name] = Stretch(memory, number, shape, words[at], words[at + 1], alike, batch=batch)
+            size, place = words[at], words[at + 1]
+            stretches[name] = Stretch(memory, number, shape, size, place, alike, batch=batch)
+            batch.end = max(batch.end, place + alike * size)
             at += 2
         position = len(requests)
         requests += [InferenceRequest._received(batch, position + k, stretches, k, said) for k in range(alike)]
@@ -47,10 +51,12 @@ def read(instance, slot, offset, count):
 class Batch:
     """Requests that are run together."""
 
-    __slots__ = ("instance", "slot", "requests", "lock", "open", "answered", "sent", "senders")
+    __slots__ = ("instance", "slot", "requests", "lock", "open", "answered", "sent", "senders", "begin", "end")
 
-    def __init__(self, instance, slot, count):
+    def __init__(self, instance, slot, count, begin):
         self.instance, self.slot, self.requests = instance, slot, []
+        #: Where its inputs lie.
+        self.begin = self.end = begin
         self.lock = threading.Lock()
         #: Requests that have not had their last response.
         self.open = count
@@ -60,6 +66,13 @@ class Batch:
         self.senders = {}
 
     # --- Results of execute.
+
+    def place_of(self, array):
+        """Where a large array lies if it is an input, or a part of one, as it is; else None."""
+        if array is None or array.nbytes < LARGE or not array.flags.c_contiguous or not array.dtype.isnative:
+            return None
+        place = array.ctypes.data - self.instance.memory.base
+        return place if self.begin <= place and place + array.nbytes <= self.end else None
 
     def fail(self, error):
         """Fails all requests that are open."""
@@ -96,7 +109,7 @@ class Batch:
                 )
         with self.lock:
             if self.senders or not self._give_together(results):
-                body = Body(self)
+                body = Body(self, in_place=True)
                 for position, result in enumerate(results):
                     if result is None or self.answered[position]:
                         continue
@@ -129,6 +142,7 @@ class Batch:
                     or shape[1:] != tail
                     or not shape
                     or shape[0] != request._said.rows
+                    or self.place_of(one._array) is not None
                 ):
                     return False
                 arrays.append(one._array)
@@ -267,10 +281,12 @@ class InferenceResponseSender:
 class Body:
     """The words of an answer, and what they are about."""
 
-    __slots__ = ("batch", "words", "parts", "size")
+    __slots__ = ("batch", "words", "parts", "size", "in_place")
 
-    def __init__(self, batch):
+    def __init__(self, batch, in_place=False):
         self.batch, self.words, self.parts, self.size = batch, [], [], 0
+        #: Inputs that are passed on stay where they lie. A model that goes on may write to them.
+        self.in_place = in_place
 
     def error(self, position, code, message):
         text = message.encode(errors="replace")
@@ -309,16 +325,21 @@ class Body:
                 )
             if wanted is not None and name not in wanted:
                 continue
-            stretch = tensor._stretch
-            place = tensor._place(instance.memory) if tensor._number != BYTES and stretch is not None else None
-            if place is not None and stretch.batch is self.batch:
-                # An input that is passed on, where it lies.
+            place = self._place_of(tensor) if self.in_place and tensor._number != BYTES else None
+            if place is not None:
                 found.append((known[0], tensor, None, tensor._size(), place))
                 continue
             data = tensor._data()
             size = data.nbytes if not isinstance(data, bytes) else len(data)
             found.append((known[0], tensor, data, size, None))
         return found
+
+    def _place_of(self, tensor):
+        """Where an input that is passed on lies."""
+        stretch = tensor._stretch
+        if stretch is None:
+            return self.batch.place_of(tensor._array)
+        return tensor._place(self.batch.instance.memory) if stretch.batch is self.batch else None
 
     def _add(self, at, data, size):
         """Data whose place is to be word `at`."""

@@ -40,7 +40,6 @@ class Memory:
             ("send", ctypes.c_int, [pointer, u32, u32, u64, u64, u64, u64]),
             ("allocate", u64, [pointer, u64]),
             ("free", None, [pointer, u64]),
-            ("shrink", None, [pointer, u64]),
             ("fault", None, [pointer, ctypes.c_char_p, ctypes.c_size_t]),
             ("await", u32, [pointer, u64]),
             ("reset", None, [pointer, u64]),

@@ -72,13 +72,14 @@ function printDevice({
 
 function printSurvey({ backends: found, cudaDriver, nvml, devices }: Survey): void {
   console.log('Backends');
-  for (const { name, ok, runtime, library, reason, lacksOnGpus, onGpus } of found) {
+  for (const { name, ok, runtime, library, reason, besides, lacksOnGpus, onGpus } of found) {
     const version = library === undefined || library.version === '' ? '' : ` ${library.version}`;
     const told =
       runtime === 'none' ? 'needs no runtime' : `${runtime}${version}${onGpus ? ', on GPUs, too' : ''}`;
     print(ok, name, printableLine(told), [
       library?.path ?? '',
       reason,
+      besides,
       lacksOnGpus === '' ? '' : `on the CPU only: ${lacksOnGpus}`,
     ]);
   }

@@ -70,14 +70,30 @@ function placeOf(written: string, modelDirectory: string): string {
   return isAbsolute(written) ? written : join(modelDirectory, written);
 }
 
-/** Why a Python did not run the stub: asked of it, for messages. */
-export async function whyNot(path: string): Promise<string> {
-  const program = 'import sys; print("%d.%d.%d" % tuple(sys.version_info[:3])); print(sys.executable)';
-  let version: string | undefined;
-  let executable: string | undefined;
+/** A Python, as it says itself. */
+export interface FoundPython {
+  /** The path that it names. */
+  readonly executable: string;
+  readonly version: string;
+  /** The version of its numpy; undefined: it has none. */
+  readonly numpy: string | undefined;
+}
+
+const question = `import sys
+print("%d.%d.%d" % tuple(sys.version_info[:3]))
+print(sys.executable)
+try:
+    import numpy
+    print(numpy.__version__)
+except Exception:
+    pass`;
+
+/** Asks a Python what it is. Returns a text that says what is wrong and what helps if it cannot run models. */
+export async function lookAtPython(path: string): Promise<FoundPython | string> {
+  let said: string[];
   try {
-    const { stdout } = await run(path, ['-c', program], { timeout: 10_000 });
-    [version, executable] = stdout.trim().split('\n');
+    const { stdout } = await run(path, ['-c', question], { timeout: 10_000 });
+    said = stdout.trim().split('\n');
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'EACCES') {
@@ -85,9 +101,16 @@ export async function whyNot(path: string): Promise<string> {
     }
     return `'${path}' does not run: ${error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error)}`;
   }
-  const [major = 0, minor = 0] = (version ?? '').split('.').map(Number);
+  const [version = 'of an unknown version', executable = path, numpy] = said;
+  const [major = 0, minor = 0] = version.split('.').map(Number);
   if (major < 3 || (major === 3 && minor < 8)) {
-    return `'${executable ?? path}' is Python ${version ?? 'of an unknown version'}, and ${oldest} is the oldest that works: name a newer one in options.backendConfig.python.executable`;
+    return `'${executable}' is Python ${version}, and ${oldest} is the oldest that works: name a newer one in options.backendConfig.python.executable`;
   }
-  return `'${executable ?? path}' (Python ${version ?? '?'}) ended at once`;
+  return { executable, version, numpy };
+}
+
+/** Why a Python did not run the stub: asked of it, for messages. */
+export async function whyNot(path: string): Promise<string> {
+  const found = await lookAtPython(path);
+  return typeof found === 'string' ? found : `'${found.executable}' (Python ${found.version}) ended at once`;
 }

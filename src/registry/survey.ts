@@ -9,7 +9,9 @@ import { statusError } from '../addon/status.js';
 import type { Backend } from '../backends/backend.js';
 import { backends } from '../backends/index.js';
 import { TritonError } from '../errors.js';
+import { pythonSettings } from '../backends/python.js';
 import type { BackendConfig, ResolvedOptions } from '../options.js';
+import { lookAtPython } from '../python/interpreter.js';
 import { listCustomBackends } from './custom-backends.js';
 
 /** A backend and its runtime. */
@@ -19,10 +21,12 @@ export interface SurveyedBackend {
   readonly ok: boolean;
   /** What runs its models. */
   readonly runtime: string;
-  /** The runtime's library; undefined if the backend needs none, or there is none. */
+  /** The runtime's library or program; undefined if the backend needs none, or there is none. */
   readonly library: { readonly path: string; readonly version: string } | undefined;
   /** Why the runtime cannot be used: what was looked for, where, and what to install. Empty if it can. */
   readonly reason: string;
+  /** What some of its models need besides: what there is, or what to install. Empty if nothing. */
+  readonly besides: string;
   /** Whether it can run on GPUs if there are any. */
   readonly onGpus: boolean;
   /** What it lacks for that, and what to install; empty if nothing, or if it never runs on GPUs. */
@@ -63,11 +67,32 @@ function reasonOf(error: unknown): string {
   throw error;
 }
 
+/** The Python of models that do not bring their own. */
+async function surveyPython({ name }: Backend, options: BackendConfig): Promise<SurveyedBackend> {
+  const common = { name, runtime: 'Python', onGpus: false, lacksOnGpus: '' };
+  const missing = { ...common, ok: false, library: undefined, besides: '' };
+  if (process.platform !== 'linux') return { ...missing, reason: 'Python models run on Linux alone' };
+  const found = await lookAtPython(pythonSettings(options).executable ?? 'python3');
+  if (typeof found === 'string') return { ...missing, reason: found };
+  const { executable: path, version, numpy } = found;
+  return {
+    ...common,
+    ok: true,
+    library: { path, version },
+    reason: '',
+    besides:
+      numpy === undefined
+        ? `without numpy, which models that use arrays need: ${path} -m pip install numpy`
+        : `numpy ${numpy}`,
+  };
+}
+
 async function surveyBackend(
   native: NativeServer,
   backend: Backend,
   options: BackendConfig,
 ): Promise<SurveyedBackend> {
+  if (backend.isPython) return surveyPython(backend, options);
   const { name, runtime, onGpus, isJavaScript } = backend;
   const lacks = onGpus?.missing(options);
   const common = {
@@ -75,6 +100,7 @@ async function surveyBackend(
     runtime: runtime?.title ?? (isJavaScript ? `Node.js ${process.versions.node}` : 'none'),
     onGpus: onGpus !== undefined && lacks === undefined,
     lacksOnGpus: lacks ?? '',
+    besides: '',
   };
   if (runtime === undefined) return { ...common, ok: true, library: undefined, reason: '' };
   try {
@@ -161,7 +187,16 @@ export async function survey(options: ResolvedOptions): Promise<Survey> {
       found.push(await surveyBackend(native, backend, options.backendConfig[name] ?? {}));
     for (const { name, place } of await listCustomBackends(options)) {
       const runtime = `Node.js ${process.versions.node}, ${place}`;
-      found.push({ name, ok: true, runtime, library: undefined, reason: '', onGpus: false, lacksOnGpus: '' });
+      found.push({
+        name,
+        ok: true,
+        runtime,
+        library: undefined,
+        reason: '',
+        besides: '',
+        onGpus: false,
+        lacksOnGpus: '',
+      });
     }
     return { backends: found, ...(await surveyDevices(native, options)) };
   } finally {

@@ -1,5 +1,6 @@
 // How the words of an answer become responses (protocol.h). They come from another process: every
 // number is checked.
+#include <algorithm>
 #include <cstring>
 #include <span>
 #include <string>
@@ -11,6 +12,9 @@ namespace tritonts::python {
 namespace {
 
 constexpr size_t kMostText = 16 << 10;
+// Of one request. Larger outputs leave the shared memory in blocks, which are used again; what is
+// smaller is cut from a page of responses.
+constexpr size_t kOwnBlock = size_t{64} << 10;
 
 enum class Item : int64_t { kResponse = 1, kError = 2, kEnd = 3, kTogether = 4 };
 
@@ -64,13 +68,29 @@ struct Channel::Answers {
     const auto bytes = static_cast<size_t>(size);
     if (type == DataType::kBytes) {
       Strings(request, static_cast<uint32_t>(index), shape, data, bytes);
-    } else if (request == Run::kAll) {
-      run->SetOutput(static_cast<uint32_t>(index), type, shape, data, bytes, nullptr);
     } else {
-      run->SetRequestOutput(request, static_cast<uint32_t>(index), type, shape, data, bytes,
-                            nullptr);
+      Numbers(request, static_cast<uint32_t>(index), type, shape, data, bytes);
     }
     return true;
+  }
+
+  void Numbers(uint32_t request, uint32_t index, DataType type, std::span<const int64_t> shape,
+               const char* data, size_t size) {
+    BlockRef block;
+    if (size / (request == Run::kAll ? std::max(batch.requests, 1u) : 1) >= kOwnBlock) {
+      block = channel->answer_pool_.Acquire(size);
+      if (!block) {
+        status = Status::NoMemory();
+        return;
+      }
+      std::memcpy(block->data(), data, size);
+      data = static_cast<const char*>(block->data());
+    }
+    if (request == Run::kAll) {
+      run->SetOutput(index, type, shape, data, size, block.get());
+    } else {
+      run->SetRequestOutput(request, index, type, shape, data, size, block.get());
+    }
   }
 
   // Strings are read through, in memory that the stub cannot change meanwhile.

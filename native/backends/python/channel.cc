@@ -13,8 +13,9 @@ namespace tritonts::python {
 namespace {
 
 constexpr size_t kLeastBytes = size_t{64} << 20;
-// Batches with more bytes are copied on the channel's thread.
-constexpr size_t kLargeBytes = size_t{256} << 10;
+// Batches with more bytes are copied on the channel's thread: what it costs to wake that is more
+// than the copy of fewer.
+constexpr size_t kLargeBytes = size_t{1} << 20;
 // How long the stub may look for a message before it sleeps, where it may at all.
 constexpr uint32_t kStubSpinNs = 50'000;
 

@@ -193,6 +193,9 @@ class Channel : public std::enable_shared_from_this<Channel> {
   };
   std::vector<Room> rooms_;                // questions for room that wait
   BlockPool call_pool_{size_t{64} << 20};  // inputs of calls
+  // Large outputs. JavaScript gives them back by the hundred, when garbage is collected, and pages
+  // that are new cost more than the copy into them. So many are kept until the instance is idle.
+  BlockPool answer_pool_{size_t{256} << 20};
 
   platform::Thread thread_;
   bool attached_ = false;

@@ -96,6 +96,8 @@ Spin Channel::Look(const SpinCore& core, uint64_t until_ns) {
 void Channel::Wait(uint64_t idle_since_ns) {
   const uint64_t began = NowNs();
   if (under_way_.load() == 0 && began - idle_since_ns > kIdleNs) {
+    answer_pool_.Shrink();
+    call_pool_.Shrink();
     const std::lock_guard lock(heap_mutex_);
     heap_.Shrink(options_.initial_bytes);
   }

@@ -11,7 +11,7 @@ namespace tritonts::onnxruntime {
 namespace {
 
 // Blocks of empty tensors point here.
-char no_bytes[1];
+char no_output[1];
 
 // The memory of a tensor that the runtime allocated. It may outlive the session, because the tensor
 // keeps its allocator.
@@ -69,7 +69,7 @@ Status RunOutput::Declare(Run& run) {
   const size_t size = CountElements(shape_) * ByteSize(output_.datatype);
   if (output_.passthrough) return DeclareCopy(run, data, size);
   block_ = BlockRef::Adopt(new ValueBlock(session_.table(), std::exchange(value_, nullptr),
-                                          data ? data : no_bytes, size));
+                                          data ? data : no_output, size));
   run.SetOutput(index_, output_.datatype, Tail(), block_->data(), size, block_.get());
   return Status::Ok();
 }

@@ -9,7 +9,7 @@ namespace tritonts::onnxruntime {
 namespace {
 
 // Field numbers of onnx.proto.
-constexpr uint64_t kModelGraph = 7;
+constexpr uint64_t kGraphOfModel = 7;
 constexpr uint64_t kGraphInput = 11;
 constexpr uint64_t kGraphOutput = 12;
 constexpr uint64_t kValueName = 1;
@@ -130,7 +130,7 @@ std::set<std::string> UnshapedValues(std::istream& model) {
   Cursor at(model);
   // The size of the file is not known here; reading fails at its end.
   ForFields(&at, std::numeric_limits<int64_t>::max(), [&](uint64_t field, uint64_t length) {
-    if (field != kModelGraph) return;
+    if (field != kGraphOfModel) return;
     ForFields(&at, at.position() + length, [&](uint64_t part, uint64_t bytes) {
       if (part != kGraphInput && part != kGraphOutput) return;
       if (auto name = UnshapedName(&at, at.position() + bytes)) names.insert(*std::move(name));

@@ -16,10 +16,10 @@ namespace tritonts {
 
 namespace {
 
-constexpr size_t kIdleBytes = size_t{8} << 20;
+constexpr size_t kIdleTensorBytes = size_t{8} << 20;
 
 // How many requests, from the first on, follow each other in one header.
-size_t NeighboursOf(std::span<Request* const> requests) {
+size_t NeighboursIn(std::span<Request* const> requests) {
   const Request& first = *requests.front();
   size_t count = 1;
   while (count < requests.size() && requests[count]->header == first.header &&
@@ -43,7 +43,7 @@ Ensemble::Ensemble(uint32_t uid, std::string name, EnsemblePlan plan,
       exits_(Status::Unavailable("model '" + name_ + "': the process is exiting")),
       cancelled_(Status::Cancelled("model '" + name_ + "': the request was cancelled")),
       no_memory_(Status::Unavailable("model '" + name_ + "': no memory for the request")),
-      pool_(kIdleBytes),
+      pool_(kIdleTensorBytes),
       turns_(plan_.steps.size()),
       latencies_(plan_.latencies) {}
 
@@ -126,7 +126,7 @@ void Ensemble::Submit(std::span<Request* const> requests, uint64_t, InlineTick* 
   if (!bindings) return Refuse(requests, none);
   Relay relay(tick);
   while (!requests.empty()) {
-    size_t count = NeighboursOf(requests);
+    size_t count = NeighboursIn(requests);
     count = std::min<size_t>(count, bindings->Together(requests.front()->header->batch_size));
     if (plan_.max_inflight > 0) count = std::min<size_t>(count, plan_.max_inflight);
     const auto some = requests.first(count);

@@ -19,9 +19,9 @@ constexpr uint32_t kMostUnread = 16;
 constexpr uint32_t kFewUnread = 8;
 
 // Lets a root go on when its caller has read. It may come late.
-class Reader final : public ReadListener {
+class StepReader final : public ReadListener {
  public:
-  Reader(std::shared_ptr<Ensemble> ensemble, Flight* flight)
+  StepReader(std::shared_ptr<Ensemble> ensemble, Flight* flight)
       : ensemble_(std::move(ensemble)), flight_(flight), number_(flight->number()) {}
   void OnRead() override { ensemble_->Resume(flight_, number_); }
 
@@ -237,7 +237,7 @@ bool Flight::HasReader() {
   while (!outer_[0]->cancelled.load(std::memory_order_acquire)) {
     const Unread unread = stream.Ask(1);
     if (!unread.full && unread.responses < kMostUnread) return true;
-    if (!reader) reader = std::make_shared<Reader>(ensemble_->shared_from_this(), root);
+    if (!reader) reader = std::make_shared<StepReader>(ensemble_->shared_from_this(), root);
     const uint32_t few = unread.full ? unread.responses - 1 : kFewUnread;
     if (stream.Await(std::min(few, kFewUnread), reader, outer_[0]->cancelled)) return false;
   }

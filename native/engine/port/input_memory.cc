@@ -9,10 +9,10 @@
 namespace tritonts {
 
 namespace {
-constexpr size_t kIdleBytes = size_t{64} << 20;
+constexpr size_t kIdleInputBytes = size_t{64} << 20;
 }  // namespace
 
-InputMemory::InputMemory() : pool_(kIdleBytes) {}
+InputMemory::InputMemory() : pool_(kIdleInputBytes) {}
 
 Block* InputMemory::AddSlab() {
   BlockRef memory = PortMemory::Create(layout::kSlabBytes);

@@ -14,7 +14,7 @@ namespace tritonts {
 
 namespace {
 
-constexpr size_t kFew = 64;  // how many requests are responded to with one delivery
+constexpr size_t kRespondedAtOnce = 64;  // how many requests are responded to with one delivery
 
 }  // namespace
 
@@ -225,7 +225,7 @@ void ModelVersion::Respond(std::span<Request* const> requests, const Response& l
 }
 
 void ModelVersion::Respond(RequestChain* requests, const Response& like) const {
-  std::array<Request*, kFew> few;
+  std::array<Request*, kRespondedAtOnce> few;
   while (!requests->empty()) {
     // Out of the chain before its sink has it.
     size_t taken = 0;

@@ -16,7 +16,7 @@ namespace tritonts {
 
 namespace {
 
-Status Cancelled(const std::string& model) {
+Status LoadCancelled(const std::string& model) {
   return MakeStatus(
       [&] { return Status::Cancelled("model '" + model + "': loading was cancelled"); });
 }
@@ -129,7 +129,7 @@ void Loaders::Add(Task task) {
     }
   }
   if (refused) {
-    load->task.refuse(Cancelled(load->task.model));
+    load->task.refuse(LoadCancelled(load->task.model));
   } else if (start) {
     // If the system has no thread, the existing ones take the task.
     (void)StartThread();
@@ -148,7 +148,7 @@ void Loaders::CancelQueued() {
   for (auto one = queue.begin(); one != queue.end();) {
     const Task& task = (*one)->task;
     try {
-      task.refuse(Cancelled(task.model));
+      task.refuse(LoadCancelled(task.model));
       one = queue.erase(one);
     } catch (const std::bad_alloc&) {
       (*one)->refused = true;
@@ -231,7 +231,7 @@ void Loaders::Run(const std::shared_ptr<State>& state, size_t thread) {
       Status status;
       std::function<void()> tell;
       if (refused || !call.allowed()) {
-        status = Cancelled(task.model);
+        status = LoadCancelled(task.model);
       } else {
         status = MakeStatus([&] {
           tell = task.run();

@@ -9,17 +9,17 @@
 namespace tritonts::test {
 
 inline std::string FakeCudaDriver() {
-  return std::string(TRITONTS_FAKES) + "/libcuda.so.1";
+  return TRITONTS_FAKES "/libcuda.so.1";
 }
 inline std::string FakeNvml() {
-  return std::string(TRITONTS_FAKES) + "/libnvidia-ml.so.1";
+  return TRITONTS_FAKES "/libnvidia-ml.so.1";
 }
 inline std::string FakeOnnxRuntime() {
-  return std::string(TRITONTS_FAKES) + "/libfakeonnxruntime.so";
+  return TRITONTS_FAKES "/libfakeonnxruntime.so";
 }
 // A library that nobody else opens.
 inline std::string PlainLibrary() {
-  return std::string(TRITONTS_FAKES) + "/libfakeplain.so";
+  return TRITONTS_FAKES "/libfakeplain.so";
 }
 
 // Sets an environment variable, and restores it at the end.

@@ -49,7 +49,7 @@ if (wrong !== undefined) {
 const patience = '--test-timeout=600000';
 // One file more than there are cores: many tests wait for processes, threads and timers. Node leaves a core free.
 const atOnce = `--test-concurrency=${availableParallelism() + 1}`;
-const flags = ['--enable-source-maps', '--test', patience, atOnce, ...options];
+const flags = ['--test', patience, atOnce, ...options];
 const result = spawnSync(process.execPath, [...flags, ...files], {
   cwd: root,
   stdio: 'inherit',

@@ -4,6 +4,7 @@ import { findGpus, gpuFault, knownGpus } from '../addon/gpus.js';
 import type { NativeServer } from '../addon/native.js';
 import type { GpuFinder, Gpus } from '../config/index.js';
 import type { ResolvedOptions } from '../options.js';
+import type { Backend } from './backend.js';
 import { backends } from './index.js';
 
 /** The options that say what is used of GPUs. */
@@ -12,19 +13,23 @@ export type GpuOptions = Pick<
   'backendConfig' | 'instanceKind' | 'minSupportedComputeCapability'
 >;
 
-/** Whether a backend could run on GPUs if there were any. */
-function mayUse(name: string, options: GpuOptions): boolean {
-  return (
-    backends()
-      .get(name)
-      ?.onGpus?.missing(options.backendConfig[name] ?? {}) === undefined
-  );
+/** What backends lack, as long as the options of a server exist. Every model asks, and files are looked at for it. */
+const lacking = new WeakMap<GpuOptions, Map<string, string | undefined>>();
+
+/** What a backend lacks to run on GPUs, if there are any. A server asks once, as its runtimes are opened once. */
+function lackOf({ name, onGpus }: Backend, options: GpuOptions): string | undefined {
+  let known = lacking.get(options);
+  if (known === undefined) lacking.set(options, (known = new Map()));
+  if (!known.has(name)) known.set(name, onGpus?.missing(options.backendConfig[name] ?? {}));
+  return known.get(name);
 }
 
 /** Whether it matters to a server with these options which GPUs there are. */
 export function asksForGpus(options: GpuOptions): boolean {
   if (options.instanceKind === 'cpu') return false;
-  return [...backends()].some(([name, { onGpus }]) => onGpus !== undefined && mayUse(name, options));
+  return [...backends().values()].some(
+    (backend) => backend.onGpus !== undefined && lackOf(backend, options) === undefined,
+  );
 }
 
 /**
@@ -69,7 +74,7 @@ export function gpuFinder(options: GpuOptions, isCustom: (name: string) => boole
       const text = `the ${name} backend runs on the CPU only`;
       return { usable: [], unusable: new Map(), missing: () => ({ code: 'UNSUPPORTED', text }) };
     }
-    const lacks = backend.onGpus.missing(options.backendConfig[name] ?? {});
+    const lacks = lackOf(backend, options);
     const gpus = usableGpus(options);
     const missing: Gpus['missing'] = () => {
       const texts = [

@@ -1,6 +1,6 @@
 /**
- * The server that models call. Its type is at home outside of this folder, and knows models itself, because they
- * are among a server's options: this file is where that circle is closed, and nothing is imported at run time.
+ * The server that models call. A server's options name models, and models call a server: the types form a circle. It is
+ * closed in this file, which imports types alone.
  */
 
 import type { InferenceServer } from '../server/inference-server.js';

@@ -57,8 +57,8 @@ const fewestBits = 4;
 const mostBits = 9;
 
 /**
- * So many classes that, for latencies as they are, a class has few enough of them that its quantiles, interpolated
- * within it, have ranks as exact as `error`.
+ * How fine the classes are, for quantiles whose rank is wrong by `error` at most. A quantile is interpolated within its
+ * class, so each class has to hold few of the latencies. This is enough for latencies as they usually spread.
  */
 function bitsFor(error: number): number {
   return Math.min(mostBits, Math.max(fewestBits, Math.ceil(Math.log2(1 / error)) - 3));

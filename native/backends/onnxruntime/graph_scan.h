@@ -1,6 +1,6 @@
-// Scans the operators of a model file, including those of nested graphs and of the model's own
-// functions, for facts that the runtime does not tell: whether the rows of a batch are kept, and
-// whether the time of a run depends on the data. If it is not sure, it assumes the worse.
+// Scans a model file for two facts that the runtime does not tell: whether the rows of a batch are
+// kept, and whether the time of a run depends on the data. They follow from the operators, with
+// those of nested graphs and of the model's own functions. If it is not sure, it assumes the worse.
 //
 // It reads the file once and skips the weights. It copes with any content.
 #pragma once

@@ -13,10 +13,10 @@ struct Row {
   bool time_varies;
 };
 
-// Operators of ONNX and of its domain for classical machine learning. For operators that are
-// missing here, rows and time follow from the shapes of the inputs, or from a shape that is an
-// input, which models nearly always compute from shapes. The rows of an If follow from the
-// operators of its branches.
+// Operators of ONNX and of its domain for classical machine learning. Where an operator is missing
+// here, its rows and time follow from the shapes of its inputs. Some have a shape as an input, and
+// models nearly always compute that from shapes, too. The rows of an If follow from the operators
+// of its branches.
 constexpr std::array kOnnx = std::to_array<Row>({
     {"Compress", true, true},
     {"ConcatFromSequence", true, true},

@@ -80,7 +80,9 @@ export async function check(folder, { repository }) {
         if (!(rateOf(table) > 0))
           throw new Error(`perf_analyzer ${load.join(' ')} measured nothing:\n${text}`);
       }
-      console.log(`ok perf_analyzer ${load.join(' ')}: three windows at concurrency ${levels.join(', ')} each`);
+      console.log(
+        `ok perf_analyzer ${load.join(' ')}: three windows at concurrency ${levels.join(', ')} each`,
+      );
     }
   });
 }

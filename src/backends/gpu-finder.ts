@@ -18,8 +18,8 @@ const lacking = new WeakMap<GpuOptions, Map<string, string | undefined>>();
 
 /** What a backend lacks to run on GPUs, if there are any. A server asks once, as its runtimes are opened once. */
 function lackOf({ name, onGpus }: Backend, options: GpuOptions): string | undefined {
-  let known = lacking.get(options);
-  if (known === undefined) lacking.set(options, (known = new Map()));
+  const known = lacking.get(options) ?? new Map<string, string | undefined>();
+  lacking.set(options, known);
   if (!known.has(name)) known.set(name, onGpus?.missing(options.backendConfig[name] ?? {}));
   return known.get(name);
 }

@@ -54,17 +54,8 @@ export function createServer(
 // The class must not import this module, because this module imports the class.
 Object.defineProperty(InferenceServer, 'create', { value: createServer });
 
-/** This is half of the package's modules. Neither an import nor an attached server needs them. */
-const creation = lazy(() =>
-  Promise.all([
-    import('../resolve-options.js'),
-    import('../addon/engine.js'),
-    import('../registry/registry.js'),
-    import('../registry/custom-backends.js'),
-    import('./devices.js'),
-    import('../backends/gpu-finder.js'),
-  ]),
-);
+/** Neither an import of the package nor an attached server needs it. */
+const creation = lazy(() => import('./creation.js'));
 
 async function create(
   source: string | URL | readonly (string | URL)[] | ServerOptions,
@@ -88,14 +79,15 @@ async function create(
     : (source as ServerOptions);
   const taken = takeOptions(given);
   const registered = registeredBackends();
-  const [
-    { resolveOptions },
-    { createEngine },
-    { Registry },
-    { checkBackendDirectory },
-    { usableDevices },
-    { askForGpus, asksForGpus },
-  ] = await creation();
+  const {
+    askForGpus,
+    asksForGpus,
+    checkBackendDirectory,
+    createEngine,
+    Registry,
+    resolveOptions,
+    usableDevices,
+  } = await creation();
   const resolved = resolveOptions(taken.options, taken.workingDirectory, registered);
   const { signal } = resolved;
   throwIfAborted(signal);

@@ -3,7 +3,7 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { addon } from '../../src/addon/load.js';
-import { gpuFinder, usableGpus } from '../../src/backends/gpu-finder.js';
+import { gpuFinder, usableGpus, type GpuOptions } from '../../src/backends/gpu-finder.js';
 import { floats, identity, onnx, rejection, row, serve } from '../support/harness.js';
 import { askDriver, gpuOptions } from '../support/gpus.js';
 import { addModel } from '../support/models.js';
@@ -40,13 +40,12 @@ test('the CUDA provider is looked for in the folder of the library, where links 
   await mkdir(real);
   await writeFile(join(real, 'libonnxruntime.so.1'), '');
   await symlink(join(real, 'libonnxruntime.so.1'), join(folder, 'libonnxruntime.so'));
-  const options = gpuOptions({
-    backendConfig: { onnxruntime: { library: join(folder, 'libonnxruntime.so') } },
-  });
-  const find = gpuFinder(options);
-  await askDriver(options, true);
+  // A server asks once.
+  const newOptions = (): GpuOptions =>
+    gpuOptions({ backendConfig: { onnxruntime: { library: join(folder, 'libonnxruntime.so') } } });
+  await askDriver(newOptions(), true);
   for (const file of providerFiles) {
-    const found = find('onnxruntime');
+    const found = gpuFinder(newOptions())('onnxruntime');
     assert.deepEqual(found?.usable, []);
     const { code, text } = found.missing();
     assert.equal(code, 'UNAVAILABLE');
@@ -54,7 +53,8 @@ test('the CUDA provider is looked for in the folder of the library, where links 
     assert.match(text, /install a GPU build of ONNX Runtime .* backendConfig\.onnxruntime\.library/);
     await writeFile(join(real, file), '');
   }
-  const found = find('onnxruntime');
+  const options = newOptions();
+  const found = gpuFinder(options)('onnxruntime');
   assert.deepEqual(found?.usable, usableGpus(options).usable);
   const { devices, reason } = addon().gpus() ?? {};
   assert.ok(devices);

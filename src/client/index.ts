@@ -64,16 +64,12 @@ export async function connectServer(url: string | URL, options: ConnectOptions =
   const { signal } = checked;
   const isGrpc = address.protocol.startsWith('grpc');
   const protocol = isGrpc ? new GrpcProtocol(address, checked) : new HttpProtocol(address, checked);
-  const server = new ServerOfProtocol(protocol);
-  const onAbort = (): void => {
-    void server.close({ timeoutMs: 0 });
-  };
-  signal?.addEventListener('abort', onAbort, { once: true });
+  const server = new ServerOfProtocol(protocol, signal);
   try {
     await protocol.reach(signal);
     return server;
   } catch (error) {
-    await protocol.close(0);
+    await server.close({ timeoutMs: 0 });
     throw error;
   }
 }

@@ -28,11 +28,19 @@ const mostModels = 1024;
 export class ServerOfProtocol implements RemoteServer {
   readonly #protocol: Protocol;
   readonly #models: Map<string, ModelOfServer> = new Map();
+  readonly #signal: AbortSignal | undefined;
   #closing: Promise<void> | undefined;
 
-  constructor(protocol: Protocol) {
+  /** @param signal - Closes it. */
+  constructor(protocol: Protocol, signal: AbortSignal | undefined) {
     this.#protocol = protocol;
+    this.#signal = signal;
+    signal?.addEventListener('abort', this.#onAbort, { once: true });
   }
+
+  readonly #onAbort = (): void => {
+    void this.close({ timeoutMs: 0 });
+  };
 
   get ready(): Promise<boolean> {
     return this.#protocol.serverReady().catch(() => false);
@@ -98,6 +106,8 @@ export class ServerOfProtocol implements RemoteServer {
 
   async close(options: { readonly timeoutMs?: number | undefined } = {}): Promise<void> {
     const timeoutMs = checkCloseOptions(options);
+    // A signal may outlive many connections.
+    this.#signal?.removeEventListener('abort', this.#onAbort);
     await (this.#closing ??= this.#protocol.close(timeoutMs));
   }
 

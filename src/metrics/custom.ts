@@ -6,7 +6,7 @@ import { labelText, type Exposition, type Labels } from './exposition.js';
 
 /** What makes a metric of the application's own. Triton: `TRITONSERVER_MetricFamilyNew`, `TRITONSERVER_MetricNew`. */
 export interface MetricOptions {
-  /** Of letters, digits, _ and :, not beginning with nv_ or tritonts_, which are the server's. */
+  /** Of letters, digits, _ and :, not beginning with nv_ or tritonts_, which are the server's; nv_trt_llm_ may be used. */
   readonly name: string;
   /** What it tells. */
   readonly help: string;
@@ -209,7 +209,8 @@ function checkOptions(options: unknown): Checked {
       'options.name',
       name,
     );
-  if (/^(nv|tritonts)_/.test(name))
+  // Triton's backend of LLMs reports those, and load balancers look for them.
+  if (/^(nv_(?!trt_llm_)|tritonts_)/.test(name))
     throw invalidArgument(`metric '${name}': names with nv_ or tritonts_ in front are the server's own`);
   if (typeof help !== 'string' || help.trim() === '')
     throw expected('a text', `options.help of metric '${name}'`, help);

@@ -1,7 +1,7 @@
 /** Metrics over HTTP, for Prometheus: `tritonts/metrics`. */
 
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
 import { checkKeys, checkObject, expected } from '../argument-checks.js';
 import { TritonError } from '../errors.js';
 
@@ -63,9 +63,15 @@ export async function serveMetrics(
   if (typeof (server as Partial<MetricsSource> | null)?.metrics !== 'function')
     throw expected('a server', 'serveMetrics', server);
   const { port, host } = checkOptions(options);
+  const turns = new Turns();
   const http = createServer((request, response) => {
     // Nobody reads what came with it.
     request.resume();
+    turns.take(request.socket, response, () => {
+      answer(request, response);
+    });
+  });
+  const answer = (request: IncomingMessage, response: ServerResponse): void => {
     if (request.method !== 'GET') {
       response.writeHead(405, { Allow: 'GET' }).end();
     } else if (request.url?.split('?', 1)[0] !== '/metrics') {
@@ -74,7 +80,7 @@ export async function serveMetrics(
       const [status, text] = textOf(server);
       response.writeHead(status, { 'Content-Type': contentType }).end(text);
     }
-  });
+  };
   await listen(http, port, host);
   // Not a pipe's name: it listens on a port.
   const bound = http.address() as AddressInfo;
@@ -94,6 +100,39 @@ export async function serveMetrics(
         http.closeIdleConnections();
       })),
   };
+}
+
+/** With this number of requests without an answer, a connection is not read any further. */
+const mostRequests = 64;
+
+/** Answers the requests of each connection one by one: a text is made when the one before it has left. */
+class Turns {
+  readonly #lines: WeakMap<Socket, (() => void)[]> = new WeakMap();
+
+  take(socket: Socket, response: ServerResponse, answer: () => void): void {
+    const line = this.#lineOf(socket);
+    response.once('close', () => {
+      line.shift();
+      if (socket.destroyed) return;
+      if (line.length === mostRequests - 1) socket.resume();
+      line[0]?.();
+    });
+    line.push(answer);
+    if (line.length === 1) answer();
+    else if (line.length >= mostRequests) socket.pause();
+  }
+
+  #lineOf(socket: Socket): (() => void)[] {
+    const known = this.#lines.get(socket);
+    if (known !== undefined) return known;
+    const line: (() => void)[] = [];
+    this.#lines.set(socket, line);
+    // Node resumes it for the bodies of requests.
+    socket.on('resume', () => {
+      if (line.length >= mostRequests) socket.pause();
+    });
+    return line;
+  }
 }
 
 function textOf(server: MetricsSource): [number, string] {

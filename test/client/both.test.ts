@@ -3,10 +3,11 @@
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { suite, test } from 'node:test';
-import type { RemoteServer } from '../../src/client/index.js';
-import type { InferenceServer } from '../../src/index.js';
-import { floats, identity, onnx, rejection, row } from '../support/harness.js';
-import { connectedTo, protocols } from './harness.js';
+import { connectServer, type RemoteServer } from '../../src/client/index.js';
+import type { InferenceServer, TritonError } from '../../src/index.js';
+import { certificate } from '../support/certificate.js';
+import { floats, identity, onnx, rejection, row, serve } from '../support/harness.js';
+import { addressOf, connected, connectedTo, protocols } from './harness.js';
 
 for (const protocol of protocols) {
   const both = connectedTo(protocol);
@@ -163,5 +164,41 @@ for (const protocol of protocols) {
     assert.equal(getEventListeners(signal, 'abort').length, 1);
     await Promise.all(running);
     assert.equal(getEventListeners(signal, 'abort').length, 0);
+  });
+
+  test(`a connection leaves no listener at its signal, whether it was closed or never was: ${protocol}`, async (t) => {
+    const { own } = await both(t, { m: identity() });
+    const { signal } = new AbortController();
+    const remote = await connected(t, await addressOf(t, protocol, own), { signal });
+    assert.equal(getEventListeners(signal, 'abort').length, 1);
+    await remote.close();
+    assert.equal(getEventListeners(signal, 'abort').length, 0);
+    // Nobody listens on port 1.
+    const error = await rejection(connectServer(`${protocol}://127.0.0.1:1`, { signal, retries: 0 }));
+    assert.equal(error.code, 'UNAVAILABLE');
+    assert.equal(getEventListeners(signal, 'abort').length, 0);
+  });
+
+  test(`TLS, with and without a certificate of the client: ${protocol}s`, async (t) => {
+    const made = await certificate(t);
+    if (made === undefined) return;
+    const { key, cert } = made;
+    const own = await serve(t, { add: onnx() });
+    // The certificate is for localhost, and the address has a number.
+    const known = { ca: cert, servername: 'localhost' };
+    const plain = await addressOf(t, protocol, own, { tls: { key, cert } });
+    const remote = await connected(t, plain, { tls: known });
+    assert.deepEqual(floats(await remote.infer('add', { x: row(1) })), [...row(2)]);
+    const asked = (url: string, tls: object): Promise<TritonError> =>
+      rejection(connectServer(url, { tls, retries: 0 }));
+    // Whose certificate nobody has signed that the client trusts.
+    assert.equal((await asked(plain, { servername: 'localhost' })).code, 'UNAVAILABLE');
+    assert.equal((await asked(plain, { ca: cert, servername: 'example.com' })).code, 'UNAVAILABLE');
+
+    const both = { key, cert, ca: cert, requestCert: true, rejectUnauthorized: true };
+    const mutual = await addressOf(t, protocol, own, { tls: both });
+    const member = await connected(t, mutual, { tls: { ...known, key, cert } });
+    assert.deepEqual(floats(await member.infer('add', { x: row(3) })), [...row(4)]);
+    assert.equal((await asked(mutual, known)).code, 'UNAVAILABLE');
   });
 }

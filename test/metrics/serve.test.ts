@@ -143,3 +143,27 @@ test('wrong options are refused', async () => {
   const error = await rejection(serveMetrics({} as MetricsSource));
   assert.match(error.message, /expected a server for serveMetrics/);
 });
+
+test('a text is made when the one before it has been read, however many requests a connection sends at once', async (t) => {
+  const count = 300;
+  const text = `a{b="${'x'.repeat(1 << 18)}"} 1\n`;
+  let asked = 0;
+  const endpoint = await endpointOf(t, {
+    metrics: () => {
+      asked++;
+      return text;
+    },
+  });
+  const socket = connect(endpoint.address.port, endpoint.address.host);
+  t.after(() => socket.destroy());
+  socket.pause();
+  socket.write('GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(count));
+  await until(() => asked > 0);
+  for (let i = 0; i < 50; i++) await fetch(url(endpoint, '/'));
+  // The rest waits; some answers are in the buffers of the system.
+  assert.ok(asked < count / 2, `${asked} texts were made`);
+  let got = 0;
+  socket.on('data', (chunk: Buffer) => (got += chunk.length)).resume();
+  await until(() => got > count * text.length);
+  assert.equal(asked, count);
+});

@@ -25,6 +25,7 @@ export class Exchange {
   /** The request's body, and whose it is. */
   #body: Buffer | undefined;
   #bodies: BodyReader | undefined;
+  #more: (() => readonly string[]) | undefined;
 
   constructor(
     request: IncomingMessage,
@@ -72,10 +73,16 @@ export class Exchange {
     this.#connection.left(size);
   }
 
+  /** The answer has these headers, too; they are asked for when it begins. */
+  adds(headers: () => readonly string[]): void {
+    this.#more = headers;
+  }
+
   /** Writes status and headers. Returns whether an answer may follow. */
   head(status: number, headers: HeaderList): boolean {
     if (!this.open) return false;
     if (this.#closing()) headers.push('Connection', 'close');
+    if (this.#more !== undefined) headers.push(...this.#more());
     this.response.writeHead(status, headers);
     return true;
   }

@@ -17,6 +17,8 @@ import { Exchange } from './exchange.js';
 import { readGenerateRequest, sendEvents, sendGenerated } from './generate.js';
 import { readInferRequest, readRawRequest, type HttpInferRequest } from './infer-request.js';
 import { writeInferAnswer } from './infer-response.js';
+import { KnownForms } from './known-forms.js';
+import { loadFormatHeader, loadHeader } from './load-metrics.js';
 import type { CheckedHandlerOptions } from './options.js';
 import { Routes, type Call, type Route } from './routes.js';
 
@@ -39,6 +41,8 @@ export class HttpHandler {
   readonly #bodies: BodyReader;
   readonly #routes: Routes = new Routes();
   readonly #connections: Connections;
+  /** Routes are remembered, and bounded, where they are found. */
+  readonly #forms: WeakMap<Route, KnownForms> = new WeakMap();
   readonly #forwarded: RegExp | undefined;
   readonly #closing: () => boolean;
 
@@ -211,12 +215,22 @@ export class HttpHandler {
           `Inference-Header-Content-Length is ${jsonSize}, but the body has ${body.length} bytes`,
         );
       }
-      return jsonSize === 0 ? this.#raw(route, body) : readInferRequest(body, jsonSize ?? body.length);
+      return jsonSize === 0 ? this.#raw(route, body) : this.#readJson(route, body, jsonSize ?? body.length);
     } catch (error) {
       // As in Triton, a model that cannot be asked is told of whatever the body is.
       this.#service.checkInferable(route.model, route.version);
       throw error;
     }
+  }
+
+  #readJson(route: Route, body: Buffer, jsonSize: number): HttpInferRequest {
+    let forms = this.#forms.get(route);
+    if (forms === undefined) this.#forms.set(route, (forms = new KnownForms()));
+    const known = forms.read(body, jsonSize);
+    if (known !== undefined) return known;
+    const request = readInferRequest(body, jsonSize);
+    forms.learn(body, jsonSize, request);
+    return request;
   }
 
   #raw({ model, version }: Route, body: Buffer): HttpInferRequest {
@@ -231,6 +245,8 @@ export class HttpHandler {
     const parameters = this.#withHeaders(exchange.request, given);
     const request = { model, version, id, inputs, parameters, outputs: undefined };
     const responses: AsyncIterableIterator<InferResult> = this.#service.stream(request, 'INTERNAL');
+    const format = exchange.request.headers[loadFormatHeader];
+    if (format !== undefined) exchange.adds(() => loadHeader(format, () => this.#service.metrics()));
     const forget = exchange.client.onGone(() => {
       void responses.return?.();
     });

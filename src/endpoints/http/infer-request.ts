@@ -28,10 +28,21 @@ export interface BinaryOutputs {
   readonly listed: ReadonlyMap<string, boolean>;
 }
 
+/** An input without its elements. */
+export interface InputForm {
+  readonly name: string;
+  readonly datatype: Datatype;
+  readonly shape: readonly number[];
+  /** How many bytes it has in the binary part; undefined where its elements are in the JSON. */
+  readonly size: number | undefined;
+}
+
 /** A request to infer, without the model's name. */
 export interface HttpInferRequest {
   readonly id: string;
   readonly inputs: Readonly<Record<string, TensorInput>>;
+  /** The inputs as they were listed. */
+  readonly forms: readonly InputForm[];
   readonly parameters: Parameters;
   readonly outputs: readonly RequestedOutput[] | undefined;
   readonly binary: BinaryOutputs;
@@ -43,16 +54,19 @@ const allBinary: BinaryOutputs = Object.freeze({ others: true, listed: noneListe
 const noParameters: Parameters = new Map();
 
 /** The binary part of a body, of which inputs take their bytes one after the other. */
-class BinaryPart {
-  readonly #bytes: Bytes;
-  #at = 0;
+export class BinaryPart {
+  readonly #body: Buffer;
+  #at: number;
 
-  constructor(bytes: Bytes) {
-    this.#bytes = bytes;
+  /** @param start - Where it begins. */
+  constructor(body: Buffer, start: number) {
+    this.#body = body;
+    this.#at = start;
   }
 
-  take(name: string, size: number): Bytes {
-    const { length } = this.#bytes;
+  /** The tensor whose bytes come next. */
+  take({ name, datatype, shape }: InputForm, size: number): TensorInput {
+    const { length } = this.#body;
     if (size > length - this.#at) {
       throw invalidArgument(
         `unexpected size for input '${name}': binary_data_size is ${size}, but the body has ${length - this.#at} bytes left`,
@@ -60,11 +74,11 @@ class BinaryPart {
       );
     }
     this.#at += size;
-    return this.#bytes.subarray(this.#at - size, this.#at);
+    return tensorOfBytes(name, datatype, shape, bytesOf(this.#body, this.#at - size, this.#at));
   }
 
   checkEmpty(): void {
-    const left = this.#bytes.length - this.#at;
+    const left = this.#body.length - this.#at;
     if (left === 0) return;
     throw invalidArgument(`unexpected additional input data: ${left} bytes behind those of the inputs`);
   }
@@ -89,7 +103,7 @@ function readShape(name: string, value: unknown): number[] {
   });
 }
 
-function readInput(given: unknown, binary: BinaryPart): [string, TensorInput] {
+function readInput(given: unknown, binary: BinaryPart, forms: InputForm[]): [string, TensorInput] {
   const input = readObject('inputs[]', given);
   const name = readString('inputs[].name', member(input, 'name'));
   const datatype = datatypeOfName(readString(`inputs.${name}.datatype`, member(input, 'datatype')), name);
@@ -110,12 +124,18 @@ function readInput(given: unknown, binary: BinaryPart): [string, TensorInput] {
       { tensor: name },
     );
   }
-  if (size !== undefined) return [name, tensorOfBytes(name, datatype, shape, binary.take(name, size))];
+  const form = { name, datatype, shape, size };
+  forms.push(form);
+  if (size !== undefined) return [name, binary.take(form, size)];
   return [name, readTensor(name, datatype, shape, readArray(`inputs.${name}.data`, data))];
 }
 
-function readInputs(list: readonly unknown[], part: BinaryPart): Record<string, TensorInput> {
-  const entries = list.map((given) => readInput(given, part));
+function readInputs(
+  list: readonly unknown[],
+  part: BinaryPart,
+  forms: InputForm[],
+): Record<string, TensorInput> {
+  const entries = list.map((given) => readInput(given, part, forms));
   part.checkEmpty();
   // fromEntries defines what it is given, so `__proto__` is a name like others.
   const inputs = Object.fromEntries(entries);
@@ -168,8 +188,8 @@ export function readInferRequest(body: Buffer, jsonSize: number): HttpInferReque
     list = readArray('inputs', member(root, 'inputs'));
   }
   const id = member(root, 'id');
-  const binary = new BinaryPart(binaryPart(body, jsonSize));
-  const inputs = readInputs(list, binary);
+  const forms: InputForm[] = [];
+  const inputs = readInputs(list, new BinaryPart(body, jsonSize), forms);
   let parameters = readParameterObject('parameters', member(root, 'parameters'));
   let others = false;
   const wantsBinary = parameters.get('binary_data_output');
@@ -185,6 +205,7 @@ export function readInferRequest(body: Buffer, jsonSize: number): HttpInferReque
   return {
     id: id === undefined ? '' : readString('id', id),
     inputs,
+    forms,
     parameters,
     // In `listed` only where it is a Map of this request.
     outputs:
@@ -194,8 +215,8 @@ export function readInferRequest(body: Buffer, jsonSize: number): HttpInferReque
 }
 
 /** Bodies are in memory of their own or of Node's sockets, which no other thread has. */
-function binaryPart(body: Buffer, from: number): Bytes {
-  return body.subarray(from) as Bytes;
+function bytesOf(body: Buffer, start: number, end: number): Bytes {
+  return body.subarray(start, end) as Bytes;
 }
 
 /** The shape that bytes have for an input: the batch is 1, and one variable dim is the rest. */
@@ -240,12 +261,13 @@ export function readRawRequest(
     );
   }
   const { name, datatype, shape: dims } = input;
-  const bytes = binaryPart(body, 0);
+  const bytes = bytesOf(body, 0, body.length);
   const shape = shapeOfRaw(name, datatype, dims, batched, bytes.length);
   const tensor = tensorOfBytes(name, datatype, shape, datatype === 'BYTES' ? oneElement(bytes) : bytes);
   return {
     id: '',
     inputs: Object.fromEntries([[name, tensor]]),
+    forms: [],
     parameters: noParameters,
     outputs: undefined,
     binary: allBinary,

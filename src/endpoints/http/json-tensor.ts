@@ -12,7 +12,8 @@ import { Fraction } from './json-exact.js';
 /** A number that FP32 rounds to infinity: half a step above the largest. */
 const floatOverflow = 2 ** 128 - 2 ** 103;
 
-const integerRanges: Readonly<Partial<Record<Datatype, readonly [number, number]>>> = {
+/** The least and the most of integers that a number holds. */
+export const integerRanges: Readonly<Partial<Record<Datatype, readonly [number, number]>>> = {
   INT8: [-(2 ** 7), 2 ** 7 - 1],
   INT16: [-(2 ** 15), 2 ** 15 - 1],
   INT32: [-(2 ** 31), 2 ** 31 - 1],

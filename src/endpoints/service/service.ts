@@ -113,6 +113,15 @@ export class InferenceService {
     return printConfigJson(this.modelConfig(model, version), 0);
   }
 
+  /** The server's metrics in Prometheus' text format; nothing while the server ends. */
+  metrics(): string {
+    try {
+      return this.#server.metrics();
+    } catch {
+      return '';
+    }
+  }
+
   /** @throws {@link TritonError} UNAVAILABLE while the server ends. */
   index(ready: boolean): ModelStatus[] {
     return this.#server.index({ ready });

@@ -1,15 +1,12 @@
 /** `serveGrpc`: the end, secrets, TLS, connections, options. */
 
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { credentials, status } from '@grpc/grpc-js';
 import type { InferenceServer } from '../../../src/index.js';
 import { serveGrpc } from '../../../src/endpoints/grpc/serve.js';
+import { certificate } from '../../support/certificate.js';
 import { identity, rejection, row, serve, until } from '../../support/harness.js';
-import { temporaryFolder } from '../../support/repository.js';
 import { endpointOf, failure, foreign, responses } from './harness.js';
 import { answerOf, ask, framed, open, session } from './raw.js';
 
@@ -109,31 +106,8 @@ test('restricted groups need their secret', async (t) => {
 });
 
 test('TLS, with and without certificates of clients', async (t) => {
-  const folder = await temporaryFolder(t);
-  const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
-  try {
-    execFileSync(
-      'openssl',
-      [
-        ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'],
-        ...[
-          '-subj',
-          '/CN=localhost',
-          '-addext',
-          'subjectAltName=DNS:localhost',
-          '-keyout',
-          key,
-          '-out',
-          cert,
-        ],
-      ],
-      { stdio: 'ignore' },
-    );
-  } catch {
-    t.skip('there is no openssl to make a certificate with');
-    return;
-  }
-  const tls = { key: readFileSync(key), cert: readFileSync(cert) };
+  const tls = await certificate(t);
+  if (tls === undefined) return;
   const name = { 'grpc.ssl_target_name_override': 'localhost' };
   const server = await serve(t, { m: identity() });
   const client = await foreign(

@@ -152,3 +152,37 @@ void suite('models with any number of responses', () => {
     assert.match(again, /"y":2\}/);
   });
 });
+
+test('answers tell how full the cache of a language model is, where its metrics are kept and the client asks', async (t) => {
+  const server = await serve(t, { echo });
+  const endpoint = await endpointOf(t, server);
+  const header = async (format: string, path = 'generate', text: unknown = 'a'): Promise<unknown> => {
+    const headers = { 'endpoint-load-metrics-format': format };
+    const answer = await ask(endpoint, `/v2/models/echo/${path}`, { body: { text, n: 1 }, headers });
+    return answer.headers['endpoint-load-metrics'];
+  };
+  assert.equal(await header('text'), undefined);
+  const blocks = (type: string, model = 'llm') =>
+    server.metric({
+      name: 'nv_trt_llm_kv_cache_block_metrics',
+      help: 'KV cache block metrics',
+      type: 'gauge',
+      labels: { kv_cache_block_type: type, model, version: '1' },
+    });
+  blocks('max').set(400);
+  blocks('used').set(100);
+  blocks('fraction').set(7);
+  assert.equal(await header('json'), undefined);
+  blocks('tokens_per').set(64);
+  const text = 'TEXT named_metrics.kv_cache_utilization=0.250000, named_metrics.max_token_capacity=25600';
+  const json_ = 'JSON {"named_metrics":{"kv_cache_utilization":0.25,"max_token_capacity":25600}}';
+  assert.equal(await header('text'), text);
+  assert.equal(await header('json'), json_);
+  assert.equal(await header('json', 'generate_stream'), json_);
+  for (const format of ['', 'JSON', 'bin']) assert.equal(await header(format), undefined);
+  blocks('max').set(0);
+  blocks('used').set(0);
+  assert.match(String(await header('json')), /"kv_cache_utilization":0\.0,"max_token_capacity":0\}/);
+  const plain = await ask(endpoint, '/v2/models/echo/generate', { body: { text: 'a', n: 1 } });
+  assert.equal(plain.headers['endpoint-load-metrics'], undefined);
+});

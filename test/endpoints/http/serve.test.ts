@@ -1,15 +1,12 @@
 /** `serveHttp` and `httpHandler`: connections, secrets, TLS, the end, other servers, options. */
 
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { get } from 'node:https';
-import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { TritonError, type InferenceServer } from '../../../src/index.js';
 import { httpHandler, serveHttp, type ServeHttpOptions } from '../../../src/endpoints/http/serve.js';
+import { certificate } from '../../support/certificate.js';
 import { identity, rejection, row, serve, thrown, until } from '../../support/harness.js';
-import { temporaryFolder } from '../../support/repository.js';
 import { ask, endpointOf, errorOf, exchange, json, open } from './harness.js';
 
 const path = '/v2/models/m/infer';
@@ -151,22 +148,8 @@ test('restricted groups need their secret', async (t) => {
 });
 
 test('TLS', async (t) => {
-  const folder = await temporaryFolder(t);
-  const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
-  try {
-    execFileSync(
-      'openssl',
-      [
-        ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'],
-        ...['-subj', '/CN=localhost', '-keyout', key, '-out', cert],
-      ],
-      { stdio: 'ignore' },
-    );
-  } catch {
-    t.skip('there is no openssl to make a certificate with');
-    return;
-  }
-  const tls = { key: readFileSync(key), cert: readFileSync(cert) };
+  const tls = await certificate(t);
+  if (tls === undefined) return;
   const endpoint = await endpointOf(t, await serve(t, { m: identity() }), { tls });
   const { host, port } = endpoint.address;
   const status = await new Promise((resolve, reject) => {

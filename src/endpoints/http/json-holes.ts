@@ -1,0 +1,133 @@
+/** Finds in the JSON of a request what changes from one request to the next: its id, and the data of its inputs. */
+
+/** A stretch of a text. */
+export interface Hole {
+  readonly start: number;
+  readonly end: number;
+  /** Whose data it is, as an index of `inputs`; undefined: the request's id, with its quotes. */
+  readonly input: number | undefined;
+}
+
+/** A text has a member twice, or a name that is written with escapes: which of them counts is not for here to say. */
+class Unclear extends Error {}
+
+/** Walks through a text that is known to be JSON. */
+class Walk {
+  readonly holes: Hole[] = [];
+  readonly #bytes: Buffer;
+  #at = 0;
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+  }
+
+  request(): void {
+    let names = '';
+    this.#object((name) => {
+      if (name !== 'id' && name !== 'inputs') {
+        this.#skip();
+        return;
+      }
+      if (names.includes(name)) throw new Unclear();
+      names += name;
+      if (name === 'inputs') this.#inputs();
+      else if (this.#look() === 0x22) this.#hole(undefined);
+      else this.#skip();
+    });
+  }
+
+  #inputs(): void {
+    if (this.#look() !== 0x5b) throw new Unclear();
+    this.#at++;
+    for (let input = 0; this.#look() !== 0x5d; input++) {
+      if (this.#look() === 0x2c) this.#at++;
+      let seen = false;
+      this.#object((name) => {
+        if (name !== 'data') {
+          this.#skip();
+          return;
+        }
+        if (seen) throw new Unclear();
+        seen = true;
+        this.#hole(input);
+      });
+    }
+    this.#at++;
+  }
+
+  /** Calls `member` with each name, whose value it has to walk over. */
+  #object(member: (name: string) => void): void {
+    if (this.#look() !== 0x7b) throw new Unclear();
+    this.#at++;
+    while (this.#look() !== 0x7d) {
+      if (this.#look() === 0x2c) this.#at++;
+      this.#look();
+      const start = this.#at;
+      this.#skip();
+      const name = this.#bytes.subarray(start + 1, this.#at - 1);
+      if (name.includes(0x5c)) throw new Unclear();
+      this.#look();
+      this.#at++; // The colon.
+      member(name.toString('latin1'));
+    }
+    this.#at++;
+  }
+
+  #hole(input: number | undefined): void {
+    this.#look();
+    const start = this.#at;
+    this.#skip();
+    this.holes.push({ start, end: this.#at, input });
+  }
+
+  /** The byte that comes next, behind spaces. */
+  #look(): number {
+    for (;;) {
+      const byte = this.#bytes[this.#at] ?? 0;
+      if (byte === 0) throw new Unclear();
+      if (byte > 0x20) return byte;
+      this.#at++;
+    }
+  }
+
+  /** Walks over a value. */
+  #skip(): void {
+    const bytes = this.#bytes;
+    let depth = 0;
+    do {
+      const byte = this.#look();
+      this.#at++;
+      if (byte === 0x22) {
+        while (bytes[this.#at] !== 0x22) this.#at += bytes[this.#at] === 0x5c ? 2 : 1;
+        this.#at++;
+      } else if (byte === 0x5b || byte === 0x7b) depth++;
+      else if (byte === 0x5d || byte === 0x7d) depth--;
+      else if (depth === 0) {
+        // A number or a word.
+        while (!isEnd(bytes[this.#at] ?? 0)) this.#at++;
+      }
+    } while (depth > 0);
+  }
+}
+
+/** Whether a number or a word has ended. */
+function isEnd(byte: number): boolean {
+  return byte <= 0x20 || byte === 0x2c || byte === 0x5d || byte === 0x7d;
+}
+
+/**
+ * Finds the holes of a request.
+ *
+ * @param bytes - A text that was parsed as a request.
+ * @returns In their order; undefined where it is not clear which they are.
+ */
+export function findHoles(bytes: Buffer): readonly Hole[] | undefined {
+  const walk = new Walk(bytes);
+  try {
+    walk.request();
+    return walk.holes;
+  } catch (error) {
+    if (error instanceof Unclear) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,211 @@
+/** Requests that are read by the form of an earlier one are read as the parser reads them, or not at all. */
+
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
+import { readInferRequest, type HttpInferRequest } from '../../../src/endpoints/http/infer-request.js';
+import { KnownForms } from '../../../src/endpoints/http/known-forms.js';
+
+function bodyOf(data: string, more = ''): Buffer {
+  const shape = '[2,2]';
+  return Buffer.from(
+    `{"id": "a", "inputs": [{"name": "x", "shape": ${shape}, "datatype": "FP32", "data": ${data}}]${more}}`,
+  );
+}
+
+function read(body: Buffer): HttpInferRequest {
+  return readInferRequest(body, body.length);
+}
+
+/** Forms that know that of a body. */
+function knowing(body: Buffer, jsonSize = body.length): KnownForms {
+  const forms = new KnownForms();
+  forms.learn(body, jsonSize, readInferRequest(body, jsonSize));
+  return forms;
+}
+
+function assertRead(forms: KnownForms, body: Buffer, jsonSize = body.length): void {
+  const request = forms.read(body, jsonSize);
+  assert.ok(request !== undefined, `was not read: ${body.toString('latin1', 0, 300)}`);
+  assert.deepStrictEqual(request, readInferRequest(body, jsonSize));
+}
+
+void suite('requests of a form that is known', () => {
+  test('are read with their own numbers and id', () => {
+    const forms = knowing(bodyOf('[1,2,3,4]'));
+    for (const data of [
+      '[5,6,7,8]',
+      '[[1.5, -2], [0.1, -0.0]]',
+      '[ 0.8414709848078965 ,\n123456789.123456789,-1000000000000000000,0.000000000000000000000012 ]',
+      '[[[[1]],2],[3],[[],4]]',
+    ])
+      assertRead(forms, bodyOf(data));
+    assertRead(forms, Buffer.from(bodyOf('[9,8,7,6]').toString().replace('"a"', '"another id"')));
+  });
+
+  test('numbers of every datatype', () => {
+    for (const datatype of [
+      'FP64',
+      'INT8',
+      'INT16',
+      'INT32',
+      'INT64',
+      'UINT8',
+      'UINT16',
+      'UINT32',
+      'UINT64',
+    ]) {
+      const body = (data: string): Buffer =>
+        Buffer.from(bodyOf(data).toString().replace('FP32', datatype).replace('[2,2]', '[3]'));
+      assertRead(knowing(body('[1,2,3]')), body('[0,-0,127]'));
+    }
+  });
+
+  test('several inputs, of which some have their data in the binary part', () => {
+    const json = (y: string): string =>
+      `{"inputs":[{"name":"0","shape":[2],"datatype":"INT32","parameters":{"binary_data_size":8}},` +
+      `{"data":${y},"name":"__proto__","shape":[1],"datatype":"INT64"}],"parameters":{"binary_data_output":true}}`;
+    const body = (y: string, ...elements: number[]): [Buffer, number] => [
+      Buffer.concat([Buffer.from(json(y)), Buffer.from(Int32Array.from(elements).buffer)]),
+      json(y).length,
+    ];
+    const forms = knowing(...body('[1]', 2, 3));
+    assertRead(forms, ...body('[-77]', 5, 6));
+    assert.throws(() => forms.read(...body('[-77]', 5, 6, 7)), /4 bytes behind/);
+    assert.throws(() => forms.read(...body('[-77]', 5)), /4 bytes left/);
+  });
+
+  test('what is learned is no view of the body, whose memory is used again', () => {
+    const body = bodyOf('[1,2,3,4]');
+    const forms = knowing(body);
+    body.fill(0);
+    assertRead(forms, bodyOf('[4,3,2,1]'));
+  });
+});
+
+void suite('requests that are left to the parser', () => {
+  test('whatever is not quite of the form', () => {
+    const forms = knowing(bodyOf('[1,2,3,4]'));
+    for (const body of [
+      bodyOf('[1,2,3]'),
+      bodyOf('[1,2,3,4,5]'),
+      bodyOf('[1,2,3,4]').subarray(0, -1),
+      Buffer.concat([bodyOf('[1,2,3,4]'), Buffer.from(' ')]),
+      Buffer.from(bodyOf('[1,2,3,4]').toString().replace('"a"', '"\\u0061"')),
+      Buffer.from(bodyOf('[1,2,3,4]').toString().replace('"a"', 'null')),
+      Buffer.from(bodyOf('[1,2,3,4]').toString().replace('"x"', '"y"')),
+      ...[
+        '01',
+        '-',
+        '+1',
+        '1.',
+        '.5',
+        '1e5',
+        '1E-5',
+        'NaN',
+        'Infinity',
+        'null',
+        '"1"',
+        'true',
+        '{}',
+        '1 2',
+        '',
+      ].map((one) => bodyOf(`[1,2,3,${one}]`)),
+      ...['[1,2,3,4', '1,2,3,4', '[1,2,3,4]]', '[[1,2,3,4]', '[,1,2,3,4]', '[1,2,,3,4]', '[1,2,3,4,]'].map(
+        (one) => bodyOf(one),
+      ),
+    ])
+      assert.equal(forms.read(body, body.length), undefined, body.toString());
+  });
+
+  test('integers out of range, with a point or of many digits', () => {
+    const body = (datatype: string, data: string): Buffer =>
+      Buffer.from(bodyOf(data).toString().replace('FP32', datatype).replace('[2,2]', '[1]'));
+    for (const [datatype, data] of [
+      ['INT8', '[128]'],
+      ['INT8', '[-129]'],
+      ['UINT32', '[-1]'],
+      ['UINT64', '[-1]'],
+      ['INT64', '[9007199254740993]'],
+      ['INT32', '[1.0]'],
+    ] as const) {
+      const wrong = body(datatype, data);
+      assert.equal(
+        knowing(body(datatype, '[1]')).read(wrong, wrong.length),
+        undefined,
+        `${datatype} ${data}`,
+      );
+    }
+  });
+
+  test('a text in which it is not clear what changes, or whose other numbers are not plain', () => {
+    for (const body of [
+      bodyOf('[1,2,3,4]', ',"id":"b"'),
+      Buffer.from(bodyOf('[1,2,3,4]').toString().replace('"data"', '"d\\u0061ta"')),
+      Buffer.from(
+        bodyOf('[9,9]').toString().replace('"data"', '"data": [1,2,3,4], "data"').replace('[2,2]', '[2]'),
+      ),
+      bodyOf('[1,2,3,4]', ',"parameters":{"a":1.5}'),
+      bodyOf('[1,2,3,4]', `,"parameters":{"a":"${'b'.repeat(3000)}"}`),
+    ])
+      assert.equal(knowing(body).read(body, body.length), undefined, body.toString('latin1', 0, 200));
+  });
+});
+
+test('a path knows a few forms, and those that are used stay beside any number that are not', () => {
+  const forms = knowing(bodyOf('[1,2,3,4]'));
+  assertRead(forms, bodyOf('[2,2,2,2]'));
+  for (let i = 0; i < 5000; i++) {
+    const body = bodyOf('[1,2,3,4]', `,"parameters":{"a":${i}}`);
+    forms.learn(body, body.length, read(body));
+  }
+  assertRead(forms, bodyOf('[3,3,3,3]'));
+});
+
+test('10,000 damaged texts are read as the parser reads them, or not', () => {
+  const good = bodyOf('[10, -2.5,\n[3.25e0, 4], 0]', ',"parameters":{"p":1}');
+  const like = bodyOf(
+    '[10, -2.5,\n[3.25, 4], 0]'.replace('[3.25, 4], 0', '3.25, 4'),
+    ',"parameters":{"p":1}',
+  );
+  const forms = knowing(like);
+  const tokens = [
+    '[',
+    ']',
+    ',',
+    '.',
+    '-',
+    '0',
+    '1',
+    '12',
+    'e',
+    ' ',
+    '"',
+    '\\',
+    '{',
+    '}',
+    'N',
+    '\n',
+    '\0',
+    ':',
+  ];
+  let state = 12345;
+  const dice = (sides: number): number => {
+    state = (state * 1103515245 + 12345) % 2 ** 31;
+    return Math.floor((state / 2 ** 31) * sides);
+  };
+  let wasRead = 0;
+  for (let i = 0; i < 10_000; i++) {
+    let text = (i % 2 === 0 ? good : like).toString('latin1');
+    for (let n = dice(3); n >= 0; n--) {
+      const at = dice(4) === 0 ? dice(text.length) : text.indexOf('[10') + dice(24);
+      text = text.slice(0, at) + (tokens[dice(tokens.length)] ?? '') + text.slice(at + dice(3));
+    }
+    const body = Buffer.from(text, 'latin1');
+    const known = forms.read(body, body.length);
+    if (known === undefined) continue;
+    wasRead++;
+    assert.ok(isDeepStrictEqual(known, read(body)), text);
+  }
+  assert.ok(wasRead > 100, `${wasRead} were read`);
+});

@@ -8,6 +8,7 @@ import type { Parameters, ParameterValue } from '../service/parameters.js';
 import { InferenceService } from '../service/service.js';
 import { Budget } from './budget.js';
 import { tellOfCall } from './call-channel.js';
+import { CallList } from './call-list.js';
 import { Inflater } from './compression.js';
 import type { CallContext } from './context.js';
 import { isGrpc } from './framing.js';
@@ -35,7 +36,7 @@ export class GrpcHandler implements CallContext {
     const { maxRequestBytes, maxHeldBytes, responseCompression: level } = options;
     const budget = new Budget(maxHeldBytes);
     const inflater = new Inflater(maxRequestBytes, budget);
-    this.shared = { maxRequestBytes, budget, inflater, level, calls: new Set(), tick: 0 };
+    this.shared = { maxRequestBytes, budget, inflater, level, calls: new CallList(), tick: 0 };
   }
 
   /** Answers a call. */

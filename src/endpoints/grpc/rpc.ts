@@ -2,6 +2,7 @@
 
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import type { Budget } from './budget.js';
+import type { CallList, Listed } from './call-list.js';
 import { compressionFor, type Compression, type CompressionLevel, type Inflater } from './compression.js';
 import { MessageReader, readTimeout } from './framing.js';
 import { RpcError, status } from './status.js';
@@ -31,7 +32,7 @@ export interface RpcShared {
   readonly inflater: Inflater;
   readonly level: CompressionLevel;
   /** Calls that have not ended, for {@link Rpc.checkProgress}. */
-  readonly calls: Set<Rpc>;
+  readonly calls: CallList<Rpc>;
   /** Counts up. What does not move for {@link mostTicks} has stopped. */
   tick: number;
 }
@@ -58,7 +59,8 @@ interface Waiting {
 }
 
 /** See the head of this file. */
-export class Rpc {
+export class Rpc implements Listed {
+  place = -1;
   readonly headers: IncomingHttpHeaders;
   readonly #stream: ServerHttp2Stream;
   readonly #shared: RpcShared;

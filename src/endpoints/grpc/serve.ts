@@ -143,7 +143,7 @@ class Connections {
     const { shared } = this.#handler;
     const clock = setInterval(() => {
       shared.tick++;
-      for (const call of shared.calls) call.checkProgress();
+      for (const call of shared.calls.list()) call.checkProgress();
     }, this.#options.requestTimeoutMs / mostTicks).unref();
     http.once('close', () => {
       clearInterval(clock);

@@ -106,4 +106,4 @@ for (const [name, { atOnce, body, headers }] of isWanted('http') ? Object.entrie
   }
 }
 
-if (isWanted('grpc')) await measureGrpc(rounds, windowMs);
+if (isWanted('grpc')) await measureGrpc(rounds, windowMs, warmUpMs);

@@ -28,7 +28,7 @@ async function measure(child: Child<GrpcQuestion>, load: GrpcLoad, windowMs: num
 const show = (value: number, digits = 2): string => value.toFixed(digits);
 
 /** Measures all loads, and prints what came of it. */
-export async function measureGrpc(rounds: number, windowMs: number): Promise<void> {
+export async function measureGrpc(rounds: number, windowMs: number, warmUpMs: number): Promise<void> {
   const file = new URL('grpc-server.js', import.meta.url);
   for (const [name, { connections, streams, message }] of Object.entries(grpcLoads)) {
     const make = (kind: Kind): Child<GrpcQuestion> => new Child<GrpcQuestion>(file, [kind, name]);
@@ -38,7 +38,7 @@ export async function measureGrpc(rounds: number, windowMs: number): Promise<voi
         const port = await children[kind].answer();
         const load = { port, path: inferPath, message: message(), connections, streams };
         // All are warm before anything counts.
-        await grpcConnections(load, windowMs);
+        await grpcConnections(load, warmUpMs);
         return load;
       };
       const loads = {

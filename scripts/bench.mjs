@@ -35,8 +35,8 @@ launch('npm run bench', {
     builds: ['ts'],
   },
   endpoints: {
-    does: 'A server over HTTP beside a bare handler that answers with an equal body.',
-    options: rounds,
+    does: 'A server over HTTP and gRPC beside bare ones that answer with an equal body.',
+    options: `[--only http|grpc] ${rounds}`,
     run: ['dist/bench/endpoints.js'],
   },
   start: {

@@ -6,13 +6,14 @@ export interface Sharp {
   greyscale(): Sharp;
   resize(width: number, height: number, options: { readonly fit?: string; readonly kernel?: string }): Sharp;
   raw(): Sharp;
+  png(): Sharp;
   jpeg(options: { readonly quality: number }): Sharp;
   toBuffer(): Promise<Buffer>;
 }
 
 /** Bytes without a header. */
 export interface RawImage {
-  readonly raw: { readonly width: number; readonly height: number; readonly channels: 1 };
+  readonly raw: { readonly width: number; readonly height: number; readonly channels: 1 | 3 };
 }
 
 /** The package's function. */

@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -134,13 +135,24 @@ bool LookFor(uint64_t until_ns, const auto& found) {
   return found();
 }
 
-// Ends the process when the server's end of a socket is closed, whatever Python does meanwhile.
-void* WatchSocket(void* socket) {
-  pollfd watched{static_cast<int>(reinterpret_cast<intptr_t>(socket)), POLLRDHUP, 0};
+struct Watched {
+  int socket;
+  int server;  // a descriptor of the process; -1: the system has none
+};
+
+// Ends the process, and those that the model has started, when the server has gone, whatever Python
+// does meanwhile.
+void* Watch(void* argument) {
+  const auto* const watched = static_cast<const Watched*>(argument);
+  pollfd ends[] = {{watched->socket, POLLRDHUP, 0}, {watched->server, POLLIN, 0}};
   for (;;) {
-    const int ready = poll(&watched, 1, -1);
+    const int ready = poll(ends, 2, -1);
     if (ready < 0 && errno == EINTR) continue;
-    if (ready < 0 || (watched.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)) != 0) _exit(0);
+    const bool closed = (ends[0].revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)) != 0;
+    if (ready >= 0 && !closed && ends[1].revents == 0) continue;
+    // Of a group of its own, in which this process is, too.
+    if (getpgrp() == getpid()) kill(0, SIGKILL);
+    _exit(0);
   }
 }
 
@@ -250,14 +262,24 @@ TRITONTS_EXPORT void tritonts_reset(Stub* stub, uint64_t word) {
   reply->state.store(0, std::memory_order_relaxed);
 }
 
-// Ends this process when the server has gone: when `socket` is closed on its side, or when the
-// thread that started this process ends. Returns 0, or the error number.
+// Ends this process when the server has gone: when `socket` is closed on its side, or when its
+// process ends. Returns 0, or the error number.
 TRITONTS_EXPORT int tritonts_watch(int socket, int server) {
-  if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return errno;
+  int process = -1;
+#if defined(SYS_pidfd_open)
+  process = static_cast<int>(syscall(SYS_pidfd_open, server, 0));
+#endif
+  // The system's own way ends this process alone.
+  if (process < 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return errno;
   if (getppid() != server) _exit(0);
+  auto* const watched = new (std::nothrow) Watched{socket, process};
+  if (!watched) return ENOMEM;
   pthread_t thread{};
-  const int error =
-      pthread_create(&thread, nullptr, WatchSocket, reinterpret_cast<void*>(intptr_t{socket}));
-  if (error == 0) pthread_detach(thread);
+  const int error = pthread_create(&thread, nullptr, Watch, watched);
+  if (error == 0) {
+    pthread_detach(thread);
+  } else {
+    delete watched;
+  }
   return error;
 }

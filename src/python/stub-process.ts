@@ -72,6 +72,8 @@ export class StubProcess {
     this.#child = spawn(python.path, ['-u', stubProgram], {
       stdio: ['ignore', 'pipe', 'pipe', memory ?? 'ignore', 'pipe'],
       env: { ...env, ...(python.environment !== undefined && pathOf(python.environment, env)) },
+      // The head of a group of processes, with those that the model starts.
+      detached: true,
     });
     // The descriptor with this number was asked for as a pipe, which is a socket.
     this.#control = this.#child.stdio[4] as Duplex;
@@ -87,6 +89,7 @@ export class StubProcess {
         resolve(error.message);
       });
       this.#child.once('exit', (code, signal) => {
+        this.#killGroup();
         const how =
           signal === null
             ? `its process has ended with code ${code ?? 0}`
@@ -146,7 +149,19 @@ export class StubProcess {
   /** Ends the process at once. */
   kill(): void {
     this.hold();
+    this.#killGroup();
     this.#child.kill('SIGKILL');
+  }
+
+  /** Ends what the model has started, too. */
+  #killGroup(): void {
+    const { pid } = this.#child;
+    if (pid === undefined) return;
+    try {
+      process.kill(-pid, 'SIGKILL');
+    } catch {
+      // There is nobody any more.
+    }
   }
 
   /** Until its end it keeps the event loop alive, as at first. */

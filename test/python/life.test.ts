@@ -48,12 +48,14 @@ function memories(): number {
   }).length;
 }
 
+// A sanitizer that the tests run under would report what the model does to itself.
+const quietly = 'import signal; signal.signal(signal.SIGSEGV, signal.SIG_DFL)';
 const deaths = {
   'os._exit': 'os._exit(7)',
-  SIGSEGV: 'import signal; os.kill(os.getpid(), signal.SIGSEGV)',
+  SIGSEGV: `${quietly}; os.kill(os.getpid(), signal.SIGSEGV)`,
   SIGKILL: 'import signal; os.kill(os.getpid(), signal.SIGKILL)',
   'sys.exit': 'sys.exit(3)',
-  'an end in the midst of a C function': 'import ctypes; ctypes.string_at(1)',
+  'an end in the midst of a C function': `${quietly}; import ctypes; ctypes.string_at(1)`,
 } as const;
 for (const [how, way] of Object.entries(deaths)) {
   test(
@@ -175,6 +177,53 @@ test('the processes of a Node that is killed end within a second', { skip }, asy
   child.kill('SIGKILL');
   await exit;
   await until(() => pids.every((pid) => !lives(pid)), 10_000);
+});
+
+test('what a model has started ends with it: at an unload, and when Node is killed', { skip }, async (t) => {
+  const text = `def initialize(self, args):
+    import subprocess
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"])
+    print("started", child.pid)
+    forked = os.fork()
+    if forked == 0:
+        time.sleep(3600)
+        os._exit(0)
+    print("started", forked)
+${adds}`;
+  const pidsOf = (said: string): number[] =>
+    [...said.matchAll(/started (\d+)/g)].map(([, pid]) => Number(pid));
+  const { logger, lines } = recorded();
+  const server = await serving(
+    t,
+    { add: script(text) },
+    { logger, modelControlMode: 'explicit', loadModels: ['add'] },
+  );
+  await until(() => pidsOf(lines.join('\n')).length === 2);
+  const started = pidsOf(lines.join('\n'));
+  assert.deepEqual(started.filter(lives), started);
+  await server.unloadModel('add');
+  await until(() => !started.some(lives));
+
+  const repository = await writeRepository(await temporaryFolder(t), { add: script(text) });
+  const file = join(await temporaryFolder(t), 'program.mjs');
+  await writeFile(
+    file,
+    `
+    import { createServer } from ${JSON.stringify(new URL('../../src/index.js', import.meta.url).href)};
+    const logger = { info: console.log, warn: console.log, error: console.log };
+    await createServer(${JSON.stringify(repository)}, { logger, backendConfig: { python: { executable: ${JSON.stringify(python)} } } });
+    setInterval(() => undefined, 1000);`,
+  );
+  const child = spawn(process.execPath, [file], { stdio: ['ignore', 'pipe', 'inherit'] });
+  let said = '';
+  child.stdout.on('data', (chunk: Buffer) => (said += chunk.toString()));
+  await until(() => pidsOf(said).length === 2);
+  const others = pidsOf(said);
+  assert.deepEqual(others.filter(lives), others);
+  const exit = once(child, 'exit');
+  child.kill('SIGKILL');
+  await exit;
+  await until(() => !others.some(lives));
 });
 
 test('loads and unloads leave no process, descriptor or shared memory', { skip }, async (t) => {

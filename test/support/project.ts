@@ -51,13 +51,13 @@ export function compile(folder: string, ...options: readonly string[]): Promise<
 }
 
 /** What the first program of an example's README prints, run in the example's folder. It must print nothing to stderr. */
-export async function readmeProgram(folder: string): Promise<string> {
+export async function readmeProgram(folder: string, env: NodeJS.ProcessEnv = process.env): Promise<string> {
   const readme = await readFile(join(folder, 'README.md'), 'utf8');
   const [, program = ''] = /```js\n([^]*?)```/.exec(readme) ?? [];
   const { stdout, stderr } = await promisify(execFile)(
     process.execPath,
     ['--input-type=module', '--eval', program],
-    { cwd: folder },
+    { cwd: folder, env },
   );
   if (stderr !== '') throw new Error(stderr);
   return stdout;

@@ -129,6 +129,12 @@ bool SharedMemory::Commit(size_t offset, size_t size, std::string* fault) {
   return false;
 }
 
+size_t SharedMemory::TakenBytes() const {
+  struct stat found{};
+  if (fstat(own_, &found) != 0) return size_;
+  return static_cast<size_t>(found.st_blocks) * 512;
+}
+
 void SharedMemory::Return(size_t offset, size_t size) {
   // What others take for committed stays, where it could run out.
   if (!sealed_) return;
@@ -150,6 +156,9 @@ bool SharedMemory::Create(const std::string&, size_t, size_t, Place, std::string
 bool SharedMemory::Commit(size_t, size_t, std::string* fault) {
   *fault = "this system has no shared memory that is known here";
   return false;
+}
+size_t SharedMemory::TakenBytes() const {
+  return size_;
 }
 void SharedMemory::Return(size_t, size_t) {}
 

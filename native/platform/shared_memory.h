@@ -32,6 +32,10 @@ class SharedMemory {
   // Gives whole pages of a range back, if nobody can be harmed by that.
   void Return(size_t offset, size_t size);
 
+  // Bytes for which there are pages, of both processes; what the system does not tell counts as
+  // all.
+  size_t TakenBytes() const;
+
   char* data() const { return data_; }
   size_t size() const { return size_; }
   int descriptor() const { return descriptor_; }

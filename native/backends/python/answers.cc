@@ -2,6 +2,7 @@
 // number is checked.
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -15,6 +16,8 @@ constexpr size_t kMostText = 16 << 10;
 // Of one request. Larger outputs leave the shared memory in blocks, which are used again; what is
 // smaller is cut from a page of responses.
 constexpr size_t kOwnBlock = size_t{64} << 10;
+// So often an answer may give the inputs of its batch as outputs.
+constexpr uint64_t kMostRepeats = 64;
 
 enum class Item : int64_t { kResponse = 1, kError = 2, kEnd = 3, kTogether = 4 };
 
@@ -28,24 +31,39 @@ struct Channel::Answers {
   bool together;  // every request has one response, which is ok and final
   const int64_t* at;
   const int64_t* end;
+  // What outputs in the heap up may still have, and those that are inputs; unset: not looked at.
+  std::optional<uint64_t> left_up = std::nullopt;
+  std::optional<uint64_t> left_inputs = std::nullopt;
   // For texts of wrong datatypes and bytes.
   Status status = Status::Ok();
 
   bool Has(int64_t words) const { return words <= end - at; }
 
   // The place of data of an answer: in the heap up, or in what the batch was given.
-  const char* Data(int64_t place, int64_t size) const {
+  const char* Data(int64_t place, int64_t size) {
     if (place < 0 || size < 0) return nullptr;
     const auto offset = static_cast<uint64_t>(place);
     const auto bytes = static_cast<uint64_t>(size);
     bool good = channel->IsUp(offset, bytes);
-    if (!good) {
+    if (good) {
+      // There are addresses for far more than there is memory: only who has written takes pages.
+      if (bytes < kOwnBlock) return channel->memory_.data() + offset;
+      if (!left_up) left_up = channel->memory_.TakenBytes();
+      good = Take(&*left_up, bytes);
+    } else {
       const std::lock_guard lock(channel->heap_mutex_);
       const uint64_t room = channel->heap_.SizeOf(batch.place);
+      if (!left_inputs) left_inputs = room * kMostRepeats;
       good = offset >= batch.place && offset - batch.place <= room &&
-             bytes <= room - (offset - batch.place);
+             bytes <= room - (offset - batch.place) && Take(&*left_inputs, bytes);
     }
     return good ? channel->memory_.data() + offset : nullptr;
+  }
+
+  static bool Take(uint64_t* left, uint64_t bytes) {
+    if (bytes > *left) return false;
+    *left -= bytes;
+    return true;
   }
 
   // One output: index, datatype, rank, dims, bytes, place. False: the words cannot be.

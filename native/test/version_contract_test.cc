@@ -201,6 +201,16 @@ TEST(version_that_closes_says_that_it_never_took_a_request) {
   CHECK(bench.sink.Of(0).status.code() == Code::kUnavailable);
 }
 
+TEST(version_that_was_aborted_ends_what_comes_later_as_what_waited) {
+  VersionBench bench(ScriptOf(std::make_shared<Runs>()), ConfigOf(FloatIo()));
+  bench.version().Close();
+  bench.version().Abort(Status::Cancelled("closed"));
+  bench.Send({1});
+  CHECK(bench.sink.Of(0).unserved);
+  CHECK_EQ(bench.sink.Of(0).status.message(), "closed");
+  CHECK(bench.sink.Of(0).status.code() == Code::kCancelled);
+}
+
 // --- What is called without the lock.
 
 TEST(version_asks_its_backend_for_anything_without_its_own_lock) {

@@ -114,7 +114,7 @@ void Ensemble::Submit(std::span<Request* const> requests, uint64_t, InlineTick* 
     std::lock_guard lock(mutex_);
     if (closed_ || !bindings_) {
       none.unserved = true;
-      none.status = unloaded_;
+      none.status = aborted_.ok() ? unloaded_ : aborted_;
     } else if (!aborted_.ok() || Exiting()) {
       none.status = aborted_.ok() ? exits_ : aborted_;
       statistics_.refused += requests.size();

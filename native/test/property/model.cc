@@ -243,6 +243,7 @@ void VersionModel::Submit(const std::vector<Life*>& lives) {
   for (Life* life : lives) {
     Expected refusal{Code::kUnavailable};
     refusal.unserved = closed_;
+    if (closed_ && aborted_ != Code::kOk) refusal.code = aborted_;
     refusal.limited = !closed_ && !terminated_;
     life->accepted = refusal.limited && Queue(life);
     if (refusal.limited && !life->accepted) {

@@ -99,8 +99,6 @@ StatusOr<Library*> Library::Open(const std::string& path) {
     return NotUsable(path, "(" + version + ") does not offer version " + std::to_string(api) +
                                " of its interface");
   }
-  // A later require of another version of onnxruntime-node then gets the library of that version.
-  opened.value().HideName();
   std::string loaded = DynamicLibrary::PathOf(reinterpret_cast<const void*>(get_base));
   if (loaded.empty()) loaded = key;
 
@@ -109,6 +107,9 @@ StatusOr<Library*> Library::Open(const std::string& path) {
     std::lock_guard lock(libraries.mutex);
     Library*& entry = libraries.by_path[key];
     if (!entry) {
+      // A later require of another version of onnxruntime-node then gets the library of that
+      // version. Under the lock: two threads that open it first would both write to it.
+      opened.value().HideName();
       entry = new Library(std::move(loaded), std::move(version), Table(functions, api));
     }
     library = entry;

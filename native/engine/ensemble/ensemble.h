@@ -72,7 +72,7 @@ class Ensemble final : public Served,
   const Status& cancelled() const { return cancelled_; }
   const Status& no_memory() const { return no_memory_; }
   // Whether a step may send its requests now. False: it waits, and comes to a relay later.
-  bool Admit(FlightStep* step, uint32_t requests);
+  bool Admit(FlightStep* step);
   // A step has ended: others may be sent.
   void Leave(FlightStep* step);
   // A flight's requests are about to be answered.

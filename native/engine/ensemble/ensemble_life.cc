@@ -90,14 +90,16 @@ void Ensemble::NoteLanding(const Landing& landing, std::span<Request* const> req
   }
 }
 
-bool Ensemble::Admit(FlightStep* step, uint32_t requests) {
+bool Ensemble::Admit(FlightStep* step) {
+  // It may have had its turn.
+  if (plan_.max_inflight == 0 || step->admitted > 0) return true;
   // A call that waited for its turn could wait for itself.
   if (step->flight->is_call()) return true;
   // A decoupled step ends when its reader has all responses, also of the steps behind it: one that
   // waited for its turn could wait for itself.
   if (plan_.steps[step->number].decoupled) return true;
-  // It may have had its turn.
-  if (plan_.max_inflight == 0 || requests == 0 || step->admitted > 0) return true;
+  const uint32_t requests = step->flight->Alive();
+  if (requests == 0) return true;
   std::lock_guard lock(mutex_);
   Turn& turn = turns_[step->number];
   const bool fits = turn.in_flight + requests <= plan_.max_inflight && !turn.first;

@@ -20,6 +20,13 @@ uint32_t Flight::Alive() const {
   return alive;
 }
 
+bool Flight::AnyAlive() const {
+  for (uint32_t i = 0; i < count_; i++) {
+    if (!Dead(i)) return true;
+  }
+  return false;
+}
+
 bool Flight::ReadsAlone(const EnsembleStep& step, uint32_t tensor) const {
   const Tensor& one = tensors_[tensor];
   // What a step that has ended has noted is seen when it counts no more.

@@ -95,6 +95,7 @@ class Flight {
   size_t Prepare(FlightStep* step, uint64_t now_ns, Request** out);
   // How many of its requests a step would send.
   uint32_t Alive() const;
+  bool AnyAlive() const;
 
   // Takes a response to one request of a step.
   void Take(FlightStep* step, const Response& response);

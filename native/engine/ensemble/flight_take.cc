@@ -13,6 +13,25 @@
 
 namespace tritonts {
 
+namespace {
+
+// Times of batches, added up.
+struct BatchTimes {
+  uint64_t queue_ns = 0;
+  uint64_t input_ns = 0;
+  uint64_t infer_ns = 0;
+  uint64_t output_ns = 0;
+
+  void Add(uint64_t arrival_ns, const BatchTimings& timings) {
+    queue_ns += timings.exec_start_ns - arrival_ns;
+    input_ns += timings.compute_start_ns - timings.exec_start_ns;
+    infer_ns += timings.compute_end_ns - timings.compute_start_ns;
+    output_ns += timings.exec_end_ns - timings.compute_end_ns;
+  }
+};
+
+}  // namespace
+
 StatusOr<Buffer> Flight::Keep(const FlightStep& step, const OutputTensor& output, size_t size) {
   const auto* const data = static_cast<const char*>(output.data);
   void* const place = const_cast<char*>(data);
@@ -68,14 +87,16 @@ Status Flight::Put(const FlightStep& from, const OutputTensor& output, Buffer bu
 }
 
 void Flight::AddTimes(uint32_t position, const RequestHeader& header, const BatchTimings& timings) {
+  BatchTimes times;
+  times.Add(header.arrival_ns, timings);
   Outcome& outcome = outcomes_[position];
   const auto add = [](std::atomic<uint64_t>* sum, uint64_t ns) {
     sum->fetch_add(ns, std::memory_order_relaxed);
   };
-  add(&outcome.queue_ns, timings.exec_start_ns - header.arrival_ns);
-  add(&outcome.input_ns, timings.compute_start_ns - timings.exec_start_ns);
-  add(&outcome.infer_ns, timings.compute_end_ns - timings.compute_start_ns);
-  add(&outcome.output_ns, timings.exec_end_ns - timings.compute_end_ns);
+  add(&outcome.queue_ns, times.queue_ns);
+  add(&outcome.input_ns, times.input_ns);
+  add(&outcome.infer_ns, times.infer_ns);
+  add(&outcome.output_ns, times.output_ns);
 }
 
 void Flight::Take(FlightStep* step, const Response& response) {
@@ -186,7 +207,7 @@ void Flight::End(FlightStep* step) {
   }
   // Where no request goes on, nothing more is sent.
   // The tensors of a decoupled step are its children's.
-  if (Alive() > 0 && !decoupled) EndProduction(*step);
+  if (!decoupled && AnyAlive()) EndProduction(*step);
   Land();
 }
 
@@ -202,10 +223,21 @@ void Flight::EndProduction(const FlightStep& step) {
 }
 
 void Flight::AddSharedTimes() {
+  BatchTimes shared;
   for (size_t i = 0; i < ensemble_->plan().steps.size(); i++) {
     const FlightStep& step = steps_[i];
-    if (step.times.exec_end_ns == 0) continue;
-    for (uint32_t k = 0; k < count_; k++) AddTimes(k, step.header, step.times);
+    if (step.times.exec_end_ns != 0) shared.Add(step.header.arrival_ns, step.times);
+  }
+  // No step runs any more, so nobody else adds.
+  const auto add = [](std::atomic<uint64_t>* sum, uint64_t ns) {
+    sum->store(sum->load(std::memory_order_relaxed) + ns, std::memory_order_relaxed);
+  };
+  for (uint32_t k = 0; k < count_; k++) {
+    Outcome& outcome = outcomes_[k];
+    add(&outcome.queue_ns, shared.queue_ns);
+    add(&outcome.input_ns, shared.input_ns);
+    add(&outcome.infer_ns, shared.infer_ns);
+    add(&outcome.output_ns, shared.output_ns);
   }
 }
 

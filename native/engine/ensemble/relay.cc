@@ -105,7 +105,7 @@ void Relay::SubmitReady() {
       last_other = step;
     } else {
       Flight* const flight = step->flight;
-      if (flight->ensemble()->Admit(step, flight->Alive())) {
+      if (flight->ensemble()->Admit(step)) {
         count += flight->Prepare(step, now, requests.data() + count);
       }
     }

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { writeRepository } from '../test/support/repository.js';
-import { buildBareLoop } from './contestants/bare-loop.js';
+import { buildProgram } from './contestants/bare-loop.js';
 import type { Caller, Contestant, Threads } from './contestants/contestant.js';
 import { checkAnswers, describeHow, openRivals } from './contestants/open.js';
 import { openSetImmediate } from './contestants/set-immediate.js';
@@ -184,7 +184,7 @@ export class Benchmark {
     if (this.#program === undefined) {
       this.#progress('building the bare C++ loop');
       try {
-        this.#program = await buildBareLoop();
+        this.#program = await buildProgram('bare_loop');
       } catch (error) {
         this.#program = false;
         this.#note(`The bare C++ loop could not be built: ${String(error)}`);

@@ -1,8 +1,12 @@
-/** An ensemble of three tiny models, beside the same three called one after the other from JavaScript. */
+/** An ensemble of three tiny models, beside the same three called one after the other, from JavaScript and from C++. */
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { createServer, type InferenceServer } from '../src/index.js';
 import { addModel } from '../test/support/models.js';
 import { chain, ensemble, onnx } from '../test/support/harness.js';
 import { writeRepository } from '../test/support/repository.js';
+import { buildProgram } from './contestants/bare-loop.js';
 import type { Measured } from './limits.js';
 import { estimate } from './statistics.js';
 
@@ -42,6 +46,49 @@ async function rateOf(server: InferenceServer, way: Way): Promise<number> {
   return (answered * 1000) / (performance.now() - start);
 }
 
+/** What `bench/native/ensemble_loop.cc` prints for a line of its input. */
+interface Answer {
+  readonly requests: number;
+  readonly batches: number;
+  readonly seconds: number;
+}
+
+/**
+ * The ensemble's requests/s, divided by those of its steps one after the other, both from C++.
+ *
+ * @param library - The runtime's library file.
+ * @param path - The model file of each step.
+ * @param together - How many requests share a header, as those of one tick do.
+ */
+async function nativeRatios(
+  library: string,
+  path: string,
+  together: number,
+  rounds: number,
+): Promise<number[]> {
+  const child = spawn(await buildProgram('ensemble_loop'), [library, path, String(together)], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const sides = ['apart', 'ensemble', 'apart'] as const;
+  for (let round = -1; round < rounds; round++) {
+    for (const side of sides) child.stdin.write(`${side} ${windowMs}\n`);
+  }
+  child.stdin.end();
+  const rates: number[] = [];
+  for await (const line of createInterface({ input: child.stdout })) {
+    // The program printed it.
+    const { requests, seconds } = JSON.parse(line) as Answer;
+    rates.push(requests / seconds);
+  }
+  if (rates.length < sides.length * (rounds + 1)) throw new Error('ensemble_loop ended early');
+  const ratios: number[] = [];
+  for (let at = sides.length; at < rates.length; at += sides.length) {
+    const [before = 0, rate = 0, after = 0] = rates.slice(at, at + sides.length);
+    ratios.push((2 * rate) / (before + after));
+  }
+  return ratios;
+}
+
 /**
  * Measures ensembles.
  *
@@ -51,6 +98,7 @@ export async function measureEnsembles(folder: string, rounds: number): Promise<
   const model = onnx(addModel());
   await writeRepository(folder, { a: model, b: model, c: model, e: ensemble(chain(steps)) });
   const measured: Measured[] = [];
+  let library: string | undefined;
   for (const inline of ['auto', 'off'] as const) {
     const server = await createServer(folder, {
       inline,
@@ -58,6 +106,7 @@ export async function measureEnsembles(folder: string, rounds: number): Promise<
       loadModels: ['e'],
     });
     try {
+      library = server.model('a').runtimeInfo().library?.path;
       const ratios: number[] = [];
       await rateOf(server, chained);
       await rateOf(server, asEnsemble);
@@ -78,6 +127,17 @@ export async function measureEnsembles(folder: string, rounds: number): Promise<
     } finally {
       await server.close();
     }
+  }
+  if (library === undefined) throw new Error('the steps run without ONNX Runtime');
+  for (const together of [callers, 1]) {
+    const ratios = await nativeRatios(library, join(folder, 'a', '1', 'model.onnx'), together, rounds);
+    measured.push({
+      what: `ensemble of three from C++, ${callers} outstanding, ${together === 1 ? 'each alone' : 'of one tick'}`,
+      value: estimate(ratios),
+      unit: 'x',
+      ...(together > 1 && { limit: { atLeast: 0.8 } }),
+      detail: 'of the requests/s of its three steps one after the other with full batches, from C++',
+    });
   }
   return measured;
 }

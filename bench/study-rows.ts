@@ -6,7 +6,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { createServer } from '../src/index.js';
 import { writeRepository } from '../test/support/repository.js';
-import { BareLoopProgram, buildBareLoop, sizes } from './contestants/bare-loop.js';
+import { BareLoopProgram, buildProgram, sizes } from './contestants/bare-loop.js';
 import { configOf, models } from './models.js';
 import { significant } from './numbers.js';
 import { estimate, ratio } from './statistics.js';
@@ -42,7 +42,7 @@ export async function studyRows(
   folder: string,
   { rounds, windowMs }: { readonly rounds: number; readonly windowMs: number },
 ): Promise<void> {
-  const program = await buildBareLoop();
+  const program = await buildProgram('bare_loop');
   const cores = availableParallelism();
   const rows: string[][] = [];
   for (const model of models.filter(({ name }) => Object.hasOwn(operations, name))) {

@@ -20,15 +20,15 @@ const source = fileURLToPath(new URL('bench/native', root));
 const build = fileURLToPath(new URL('build/bench-native', root));
 
 /**
- * Builds the program with CMake, or finds it built. It links parts of the addon's build, which therefore
- * comes first.
+ * Builds a program of `bench/native` with CMake, or finds it built. It links parts of the addon's build, which
+ * therefore comes first.
  *
  * @returns Its path.
  */
-export async function buildBareLoop(): Promise<string> {
+export async function buildProgram(name: 'bare_loop' | 'ensemble_loop'): Promise<string> {
   await run('cmake', ['-S', source, '-B', build, '-DCMAKE_BUILD_TYPE=Release']);
-  await run('cmake', ['--build', build, '--config', 'Release', '--target', 'bare_loop', '--parallel']);
-  return `${build}/bin/bare_loop`;
+  await run('cmake', ['--build', build, '--config', 'Release', '--target', name, '--parallel']);
+  return `${build}/bin/${name}`;
 }
 
 /** What the program prints for a line of its input; see bench/native/bare_loop.cc. */
@@ -96,7 +96,7 @@ export class BareLoopProgram {
 
 /** Arguments of the program. */
 export interface BareLoopOptions {
-  /** From {@link buildBareLoop}. */
+  /** From {@link buildProgram}. */
   readonly program: string;
   /** The runtime's library file. */
   readonly library: string;

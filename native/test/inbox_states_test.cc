@@ -2,6 +2,7 @@
 // lost, none ends twice, and an instance is free only when a batch could be taken.
 #include <atomic>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <thread>
 
@@ -40,6 +41,7 @@ class CountedRun final : public Run {
       code = status.code();
       text = status.message();
     }
+    if (on_response) on_response();
   }
   void EndResponses(uint32_t) override {}
   void Release(uint32_t) override {}
@@ -56,6 +58,7 @@ class CountedRun final : public Run {
   std::atomic<int> references{0};
   Code code = Code::kOk;
   std::string text;
+  std::function<void()> on_response;
 
  private:
   void Retain() override { references++; }
@@ -92,6 +95,27 @@ struct Bench {
 };
 
 }  // namespace
+
+TEST(inbox_does_not_give_a_batch_that_it_is_ending) {
+  Bench bench(2);
+  CountedRun first;
+  CountedRun second;
+  bench.Serve();
+  bench.inbox.Push(first);
+  bench.inbox.Push(second);
+  // The environment looks for work while another thread responds.
+  uint32_t slot = 99;
+  Run* run = nullptr;
+  Inbox::Next next = Inbox::Next::kClosed;
+  second.on_response = [&] { next = bench.inbox.Take(&slot, &run); };
+  bench.inbox.Terminate();
+  CHECK(next == Inbox::Next::kNone);
+  CHECK(run == nullptr);
+  bench.inbox.Settle();
+  bench.inbox.Detach();
+  CHECK_EQ(first.responses.load(), 1);
+  CHECK_EQ(second.responses.load(), 1);
+}
 
 TEST(inbox_gives_batches_in_their_order_and_frees_the_instance_when_one_has_ended) {
   Bench bench(2);

@@ -92,6 +92,8 @@ void Inbox::EndAll(const Status& status, bool again, Lock* lock) {
     if (slot.phase == Phase::kEntered) slot.ending = true;
     if (slot.phase != Phase::kTaken && slot.phase != Phase::kWaiting) continue;
     const bool requeue = again && slot.phase == Phase::kWaiting;
+    // Before the lock is released, or the environment would take a slot without a run.
+    if (slot.phase == Phase::kWaiting) std::erase(waiting_, i);
     const RunRef run = Vacate(i);
     lock->unlock();
     if (requeue) {
@@ -102,7 +104,6 @@ void Inbox::EndAll(const Status& status, bool again, Lock* lock) {
     }
     lock->lock();
   }
-  waiting_.clear();
 }
 
 void Inbox::Terminate() {

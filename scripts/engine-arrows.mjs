@@ -40,7 +40,8 @@ const allowed = {
     'engine/port',
   ],
   // Code that opens libraries reports why it could not, and asks for time when the process exits.
-  device: ['engine/base'],
+  // Pinned memory is handed out in blocks.
+  device: ['engine/base', 'engine/memory'],
   platform: ['engine/base'],
 };
 /** The most lines of a file. */

@@ -7,6 +7,7 @@
 #include "javascript/javascript.h"
 #include "onnxruntime/onnxruntime.h"
 #include "python/python.h"
+#include "tensorrt/tensorrt.h"
 #if defined(TRITONTS_FAULTS)
 #include "../test/fault_backend.h"
 #include "../test/stream_backend.h"
@@ -25,6 +26,7 @@ const std::vector<Entry>& Entries() {
       {"identity", new IdentityBackend()},
       {"javascript", &JavaScriptBackend::Get()},
       {"python", new PythonBackend()},
+      {"tensorrt", new TensorRtBackend()},
 #if defined(TRITONTS_FAULTS)
       {"fault", new FaultBackend()},
       {"stream", new StreamBackend()},
@@ -44,6 +46,7 @@ Backend* FindBackend(const std::string& name) {
 StatusOr<std::map<std::string, std::string>> OpenRuntime(
     const std::string& name, const std::map<std::string, std::string>& settings) {
   if (name == "onnxruntime") return OpenOnnxRuntime(settings);
+  if (name == "tensorrt") return OpenTensorRt(settings);
   return std::map<std::string, std::string>();
 }
 

@@ -44,6 +44,24 @@ const char* TakeAll(const platform::DynamicLibrary& library, cuda::Functions* fu
   symbols.Take(&functions->DeviceGetUuid, "cuDeviceGetUuid_v2");
   symbols.Take(&functions->DeviceGetAttribute, "cuDeviceGetAttribute");
   symbols.Take(&functions->DeviceTotalMem, "cuDeviceTotalMem_v2");
+  symbols.Take(&functions->DevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain");
+  symbols.Take(&functions->DevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2");
+  symbols.Take(&functions->CtxPushCurrent, "cuCtxPushCurrent_v2");
+  symbols.Take(&functions->CtxPopCurrent, "cuCtxPopCurrent_v2");
+  symbols.Take(&functions->MemAlloc, "cuMemAlloc_v2");
+  symbols.Take(&functions->MemFree, "cuMemFree_v2");
+  symbols.Take(&functions->MemHostAlloc, "cuMemHostAlloc");
+  symbols.Take(&functions->MemFreeHost, "cuMemFreeHost");
+  symbols.Take(&functions->MemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2");
+  symbols.Take(&functions->MemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2");
+  symbols.Take(&functions->StreamCreate, "cuStreamCreate");
+  symbols.Take(&functions->StreamDestroy, "cuStreamDestroy_v2");
+  symbols.Take(&functions->StreamSynchronize, "cuStreamSynchronize");
+  symbols.Take(&functions->EventCreate, "cuEventCreate");
+  symbols.Take(&functions->EventDestroy, "cuEventDestroy_v2");
+  symbols.Take(&functions->EventRecord, "cuEventRecord");
+  symbols.Take(&functions->EventQuery, "cuEventQuery");
+  symbols.Take(&functions->LaunchHostFunc, "cuLaunchHostFunc");
   return symbols.missing();
 }
 

@@ -17,8 +17,24 @@ namespace tritonts::device {
 // The driver's types, as its interface has them.
 namespace cuda {
 
-using Result = int;  // 0: success
-using Device = int;  // a handle, which need not be the id
+using Result = int;        // 0: success
+using Device = int;        // a handle, which need not be the id
+using Address = uint64_t;  // of device memory; the processor must not read it
+struct ContextImpl;
+struct StreamImpl;
+struct EventImpl;
+using Context = ContextImpl*;
+using Stream = StreamImpl*;
+using Event = EventImpl*;
+
+inline constexpr Result kNotReady = 600;  // work that an event waits for is not done
+
+// cuStreamCreate: does not wait for the default stream.
+inline constexpr unsigned kNonBlocking = 1;
+// cuMemHostAlloc: pinned for all contexts.
+inline constexpr unsigned kPortable = 1;
+// cuEventCreate: only says whether it has passed, which is cheaper.
+inline constexpr unsigned kWithoutTiming = 2;
 
 // cuDeviceGetAttribute
 inline constexpr int kComputeCapabilityMajor = 75;
@@ -40,6 +56,25 @@ struct Functions {
   Result (*DeviceGetUuid)(Uuid* uuid, Device device);
   Result (*DeviceGetAttribute)(int* value, int attribute, Device device);
   Result (*DeviceTotalMem)(size_t* bytes, Device device);
+  // Those below need a current context, except for PrimaryCtx and Push.
+  Result (*DevicePrimaryCtxRetain)(Context* context, Device device);
+  Result (*DevicePrimaryCtxRelease)(Device device);
+  Result (*CtxPushCurrent)(Context context);
+  Result (*CtxPopCurrent)(Context* context);
+  Result (*MemAlloc)(Address* address, size_t bytes);
+  Result (*MemFree)(Address address);
+  Result (*MemHostAlloc)(void** memory, size_t bytes, unsigned flags);
+  Result (*MemFreeHost)(void* memory);
+  Result (*MemcpyHtoDAsync)(Address to, const void* from, size_t bytes, Stream stream);
+  Result (*MemcpyDtoHAsync)(void* to, Address from, size_t bytes, Stream stream);
+  Result (*StreamCreate)(Stream* stream, unsigned flags);
+  Result (*StreamDestroy)(Stream stream);
+  Result (*StreamSynchronize)(Stream stream);
+  Result (*EventCreate)(Event* event, unsigned flags);
+  Result (*EventDestroy)(Event event);
+  Result (*EventRecord)(Event event, Stream stream);
+  Result (*EventQuery)(Event event);
+  Result (*LaunchHostFunc)(Stream stream, void (*function)(void*), void* data);
 };
 
 }  // namespace cuda

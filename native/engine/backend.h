@@ -253,7 +253,7 @@ class Instance {
   // Any thread may call it.
   virtual void Terminate() {}
   // Allocates and copies the kinds of memory that the instance works on, besides host memory. Not
-  // owned; lives as long as the process. Any thread may call it.
+  // owned; lives as long as the instance. Any thread may call it.
   virtual MemoryCopier* memory() { return nullptr; }
 };
 

@@ -6,9 +6,10 @@ import { identity } from './identity.js';
 import { javascript } from './javascript.js';
 import { onnxruntime } from './onnxruntime.js';
 import { python } from './python.js';
+import { tensorrt } from './tensorrt.js';
 
 const described: ReadonlyMap<string, Backend> = new Map(
-  [onnxruntime, identity, javascript, python].map((backend) => [backend.name, backend]),
+  [onnxruntime, identity, javascript, python, tensorrt].map((backend) => [backend.name, backend]),
 );
 
 /** A backend that only a test build of the addon has. It gets a model's parameters as they are. */

@@ -80,7 +80,7 @@ function printSurvey({ backends: found, cudaDriver, nvml, devices }: Survey): vo
       library?.path ?? '',
       reason,
       besides,
-      lacksOnGpus === '' ? '' : `on the CPU only: ${lacksOnGpus}`,
+      lacksOnGpus === '' || lacksOnGpus === reason ? '' : `on the CPU only: ${lacksOnGpus}`,
     ]);
   }
   console.log('\nNVIDIA');

@@ -47,6 +47,8 @@ export interface Answer extends Told {
 
 /** The compiled fakes. */
 export interface FakeGpus {
+  /** Path of TensorRT's library. */
+  readonly tensorrt: string;
   /** Starts a server in a process of its own, and makes one request to each of its models. */
   serve(machine: Machine, asked: Omit<Asked, 'library'>): Promise<Answer>;
   /** Looks for GPUs, and serves a repository. */
@@ -59,13 +61,26 @@ export interface FakeGpus {
 export async function fakeGpus(context: Context): Promise<FakeGpus | undefined> {
   if (process.platform !== 'linux') return undefined;
   const folder = await temporaryFolder(context);
-  const build = (source: string, target: string): Promise<unknown> =>
-    run('c++', ['-std=c++20', '-shared', '-fPIC', '-o', join(folder, target), join(sources, source), '-ldl']);
+  const build = (target: string, ...files: readonly string[]): Promise<unknown> => {
+    const paths = files.map((file) => join(sources, file));
+    return run('c++', [
+      '-std=c++20',
+      '-shared',
+      '-fPIC',
+      '-pthread',
+      '-o',
+      join(folder, target),
+      ...paths,
+      '-ldl',
+    ]);
+  };
   try {
     await Promise.all([
-      build('cuda_driver.cc', 'libcuda.so.1'),
-      build('nvml.cc', 'libnvidia-ml.so.1'),
-      build('onnxruntime.cc', 'libonnxruntime.so.1'),
+      build('libcuda.so.1', 'cuda_driver.cc', 'cuda_work.cc'),
+      build('libnvidia-ml.so.1', 'nvml.cc'),
+      build('libonnxruntime.so.1', 'onnxruntime.cc'),
+      // Servers find it only where they are told its place.
+      build('libfakenvinfer.so', 'nvinfer.cc'),
     ]);
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
@@ -101,6 +116,7 @@ export async function fakeGpus(context: Context): Promise<FakeGpus | undefined> 
     return { stdout, folder: runtime, providers };
   };
   return {
+    tensorrt: join(folder, 'libfakenvinfer.so'),
     async serve(machine, asked) {
       const { stdout, ...rest } = await runOn(machine, (library) => [
         program,

@@ -19,7 +19,8 @@ struct Gathered {
 // `device`, the instance's. Rows that lie next to each other in such memory (of one request, or of
 // neighbours in a group) are used in place; others are copied into a block. INVALID_ARG: requests
 // disagree about dims other than the first. UNAVAILABLE: there is no memory. UNSUPPORTED: nothing
-// copies between the kinds of memory. Only the thread on which Execute was called may call it.
+// copies between the kinds of memory. Only the thread on which Execute was called may call it, or
+// the one that an asynchronous instance has handed the run to.
 Status Gather(Run& run, uint32_t index, bool batching, Gathered* out,
               MemoryKind wanted = MemoryKind::kHost, int device = 0);
 

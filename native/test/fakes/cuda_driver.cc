@@ -7,6 +7,8 @@
 //   TRITONTS_FAKE_OFF_MAIN       1: a call on the process' main thread aborts
 //
 // As the real driver may, it crashes where something is called before cuInit has succeeded.
+#include "cuda_driver.h"
+
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -15,18 +17,23 @@
 #include <cstdlib>
 #include <cstring>
 
-#define EXPORTED extern "C" __attribute__((visibility("default")))
-
 namespace {
 
-constexpr int kInvalidValue = 1;
+using namespace tritonts::fakes;
+
 constexpr int kNoDevice = 100;
 constexpr int kInvalidDevice = 101;
 constexpr int kLost = 79;          // a number that this driver has no name for
 constexpr int kFirstHandle = 100;  // handles differ from the ids
+constexpr int kLaunchFailed = 719;
+constexpr int kOutOfMemory = 2;
 constexpr size_t kGiB = size_t{1} << 30;
 
 std::atomic<bool> initialized{false};
+
+}  // namespace
+
+namespace tritonts::fakes {
 
 int Number(const char* variable, int otherwise) {
   const char* text = std::getenv(variable);
@@ -38,18 +45,24 @@ void Abort(const char* function, const char* why) {
   std::abort();
 }
 
-// At the beginning of each call.
-void Enter(const char* function, bool first = false) {
+void Enter(const char* function, bool first) {
   if (Number("TRITONTS_FAKE_OFF_MAIN", 0) != 0 && getpid() == syscall(SYS_gettid))
     Abort(function, "on the main thread");
   if (!first && !initialized) Abort(function, "before cuInit succeeded");
 }
 
-// The id of a handle; -1: there is no such device.
 int IdOf(int handle) {
   const int id = handle - kFirstHandle;
   return id >= 0 && id < Number("TRITONTS_FAKE_GPUS", 2) ? id : -1;
 }
+
+bool Initialized() {
+  return initialized;
+}
+
+}  // namespace tritonts::fakes
+
+namespace {
 
 // What a question about a device returns before it looks at anything else.
 int Ask(const char* function, int handle) {
@@ -135,14 +148,35 @@ EXPORTED int cuDeviceTotalMem_v2(size_t* bytes, int device) {
   return 0;
 }
 
+namespace {
+
+struct Error {
+  int result;
+  const char* name;
+  const char* text;
+};
+constexpr Error kErrors[] = {
+    {kNoDevice, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
+    {kOutOfMemory, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
+    {kLaunchFailed, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
+};
+
+}  // namespace
+
 EXPORTED int cuGetErrorName(int result, const char** name) {
-  if (result != kNoDevice) return kInvalidValue;
-  *name = "CUDA_ERROR_NO_DEVICE";
-  return 0;
+  for (const Error& error : kErrors) {
+    if (error.result != result) continue;
+    *name = error.name;
+    return 0;
+  }
+  return kInvalidValue;
 }
 
 EXPORTED int cuGetErrorString(int result, const char** text) {
-  if (result != kNoDevice) return kInvalidValue;
-  *text = "no CUDA-capable device is detected";
-  return 0;
+  for (const Error& error : kErrors) {
+    if (error.result != result) continue;
+    *text = error.text;
+    return 0;
+  }
+  return kInvalidValue;
 }

@@ -11,6 +11,9 @@ namespace tritonts::test {
 inline std::string FakeCudaDriver() {
   return TRITONTS_FAKES "/libcuda.so.1";
 }
+inline std::string FakeTensorRt() {
+  return std::string(TRITONTS_FAKES) + "/libnvinfer.so.10";
+}
 inline std::string FakeNvml() {
   return TRITONTS_FAKES "/libnvidia-ml.so.1";
 }

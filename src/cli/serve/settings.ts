@@ -36,7 +36,6 @@ const otherBackends: readonly string[] = [
   'openvino',
   'pytorch',
   'tensorflow',
-  'tensorrt',
   'tensorrtllm',
   'vllm',
 ];

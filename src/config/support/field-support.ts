@@ -48,7 +48,7 @@ const accelerator = acted("a provider of the runtime's; see below");
 
 const noLevels = hint('without priority_levels nobody looks at it, as in Triton');
 
-const tensorRt = 'used by TensorRT only';
+const tensorRt = 'for TensorRT, and not built yet';
 
 /** The class of every field, by path without indices. */
 export const supportTable: Readonly<Record<string, Support>> = {

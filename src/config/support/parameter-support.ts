@@ -101,6 +101,7 @@ export const backendParameters: Readonly<Record<string, Readonly<Record<string, 
       neutral: ['yes'],
     }),
   },
+  tensorrt: {},
   identity: {
     execute_delay_ms: row('acted', 'how long each execution takes', { integer: true }),
     instance_wise_delay_multiplier: row('acted', 'instance i takes i times as long, times this value', {

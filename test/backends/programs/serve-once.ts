@@ -7,6 +7,8 @@ export interface Asked {
   readonly repository: string;
   /** Path of ONNX Runtime's library. */
   readonly library: string;
+  /** Path of TensorRT's library (default: it is looked for). */
+  readonly tensorrt?: string;
   readonly instanceKind?: 'cpu';
   readonly minSupportedComputeCapability?: number;
 }
@@ -35,12 +37,17 @@ export interface Told {
 }
 
 const [, , argument = ''] = process.argv;
-const { repository, library, instanceKind, minSupportedComputeCapability } = JSON.parse(argument) as Asked;
+const { repository, library, tensorrt, instanceKind, minSupportedComputeCapability } = JSON.parse(
+  argument,
+) as Asked;
 const server = await createServer(repository, {
   exitOnError: false,
   instanceKind,
   minSupportedComputeCapability,
-  backendConfig: { onnxruntime: { library } },
+  backendConfig: {
+    onnxruntime: { library },
+    ...(tensorrt !== undefined && { tensorrt: { library: tensorrt } }),
+  },
 });
 const models: Record<string, Told['models'][string]> = {};
 for (const { name, state = '', reason = '' } of server.index()) {

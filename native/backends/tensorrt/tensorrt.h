@@ -1,0 +1,26 @@
+// Plans of TensorRT, on GPUs.
+//
+// Settings:
+//   library   TensorRT's library, a path or a name that the system looks up
+//   devices   ids of the GPUs that instances are on, separated by commas
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "engine/backend.h"
+
+namespace tritonts {
+
+class TensorRtBackend final : public Backend {
+ public:
+  StatusOr<std::unique_ptr<Model>> Load(const ModelSpec& spec) override;
+  // Enqueueing may wait for the driver.
+  bool may_run_on_js_thread() const override { return false; }
+};
+
+// Opens the library alone. Returns "library" and "version".
+StatusOr<std::map<std::string, std::string>> OpenTensorRt(
+    const std::map<std::string, std::string>& settings);
+
+}  // namespace tritonts

@@ -1,0 +1,180 @@
+// A GPU that models run on: its primary context, two threads, and pinned memory.
+//
+// The process has one Gpu a device, which its models share. Work is enqueued by the submission
+// thread alone, because the driver may block there. What the device has done is finished by the
+// other thread, because the driver's own threads, which tell of it, must call nothing of the
+// driver.
+//
+//   any thread     Submit(job)
+//   submission     job.Enqueue: copies, kernels, then Notify(&ticket)
+//   driver         the stream has come to the ticket: it is put on a list
+//   finishing      ticket.Finish
+//
+// The driver does not tell of work that it gives up. So while tickets are open, the finishing
+// thread asks for their events from time to time. An error there means that the device is lost for
+// this process: all open tickets fail, and so does all later work.
+#pragma once
+
+#include <array>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../platform/thread.h"
+#include "driver.h"
+#include "engine/memory/buffer.h"
+
+namespace tritonts::device {
+
+class Gpu : public std::enable_shared_from_this<Gpu> {
+ public:
+  // Something to enqueue. It is its owner's again when Enqueue is called.
+  class Job {
+   public:
+    // Called on the submission thread, with the context current. It must not throw.
+    virtual void Enqueue() = 0;
+
+   protected:
+    ~Job() = default;
+
+   private:
+    friend class Gpu;
+    Job* next_ = nullptr;
+  };
+
+  // Follows one batch to its end. Its owner keeps it until Finish was called.
+  class Ticket {
+   public:
+    // Called on the finishing thread, with the context current. It must not throw.
+    virtual void Finish(const Status& status) = 0;
+
+   protected:
+    ~Ticket() = default;
+  };
+
+  // Opens device `id` of the driver, or returns the one that is open. Takes as long as creating a
+  // context does. Not on a JS thread.
+  static StatusOr<std::shared_ptr<Gpu>> Open(std::shared_ptr<const Driver> driver, int id);
+  // Joins the threads and frees the memory, which nobody may use any more.
+  ~Gpu();
+  Gpu(const Gpu&) = delete;
+  Gpu& operator=(const Gpu&) = delete;
+
+  const cuda::Functions& call() const { return driver_->call(); }
+  int id() const { return id_; }
+  // As Driver::Check; names the device.
+  Status Check(cuda::Result result, const char* function) const;
+
+  // Makes the context current on the calling thread, and the one before that at the end.
+  class Current {
+   public:
+    explicit Current(const Gpu& gpu);
+    ~Current();
+    Current(const Current&) = delete;
+    Current& operator=(const Current&) = delete;
+    const Status& status() const { return status_; }
+
+   private:
+    const Gpu& gpu_;
+    Status status_;
+  };
+
+  // Any thread may call it; it does not wait.
+  void Submit(Job* job);
+  // Has the ticket finished when all that was put on the stream until now is done. `event` is the
+  // caller's, for this stream. For the submission thread. If it fails, Finish is not called.
+  Status Notify(Ticket* ticket, cuda::Event event, cuda::Stream stream);
+  // Waits for a stream whose batch could not be enqueued wholly. Rare. For the submission thread.
+  void Drain(cuda::Stream stream);
+  // Why it takes no work any more; ok: it does.
+  Status fault() const;
+
+  // Host memory that the device copies to and from directly. Where the limit of the process is
+  // reached, or the driver has none, it is plain memory, which is slower and counted. Null: there
+  // is no memory. Needs the context current, except to drop it.
+  BlockRef Pinned(size_t size);
+
+  // The limit of pinned memory of the process, Triton's default.
+  static constexpr size_t kMostPinnedBytes = size_t{256} << 20;
+  static void LimitPinned(size_t bytes);
+  // How often plain memory had to do, in the process.
+  static uint64_t plain_blocks();
+
+ private:
+  struct Entry;  // of an open ticket
+  // Open tickets. Shared with their entries, because the driver may come to one later than the GPU
+  // is gone, if the device was lost.
+  struct Tickets {
+    std::mutex mutex;  // guards all
+    std::condition_variable changed;
+    std::vector<std::shared_ptr<Entry>> open;
+    std::vector<std::shared_ptr<Entry>> reached;  // has capacity for all that are open
+    bool end = false;
+    Status fault;
+
+    // Gives all open tickets up. With the lock.
+    void Lose(const Status& status);
+  };
+  class PinnedBlock;
+  // Pinned memory that nobody uses: lists by size, linked through the blocks, so that giving one
+  // back needs no memory. Shared with the blocks.
+  struct Pool {
+    static constexpr size_t kSizes = 64;
+    std::mutex mutex;  // guards idle
+    std::array<PinnedBlock*, kSizes> idle{};
+  };
+
+  Gpu(std::shared_ptr<const Driver> driver, int id) : driver_(std::move(driver)), id_(id) {}
+  Status Start();
+  void RunSubmission();
+  void RunFinishing();
+  // Looks at the events of open tickets, and gives all up if the device is lost. With the lock.
+  void Look();
+  void FreePool();
+  static void OnReached(void* entry);
+
+  const std::shared_ptr<const Driver> driver_;
+  const int id_;
+  cuda::Device device_ = 0;
+  cuda::Context context_ = nullptr;
+  const std::shared_ptr<Pool> pool_ = std::make_shared<Pool>();
+
+  std::mutex jobs_mutex_;  // guards the three below
+  std::condition_variable jobs_changed_;
+  Job* first_job_ = nullptr;
+  Job* last_job_ = nullptr;
+  bool jobs_end_ = false;
+
+  const std::shared_ptr<Tickets> tickets_ = std::make_shared<Tickets>();
+
+  platform::Thread submission_;
+  platform::Thread finishing_;
+};
+
+// Device memory, which grows as asked for. All functions need the context current.
+class DeviceMemory {
+ public:
+  explicit DeviceMemory(std::shared_ptr<Gpu> gpu) : gpu_(std::move(gpu)) {}
+  DeviceMemory(DeviceMemory&& other) noexcept
+      : gpu_(std::move(other.gpu_)),
+        address_(std::exchange(other.address_, 0)),
+        size_(std::exchange(other.size_, 0)) {}
+  DeviceMemory& operator=(DeviceMemory&&) = delete;
+  ~DeviceMemory() { Free(); }
+
+  // Makes it at least this large. What it held is gone then. Nothing on the device may use it.
+  Status Reserve(size_t size);
+  cuda::Address address() const { return address_; }
+  size_t size() const { return size_; }
+
+ private:
+  void Free();
+  std::shared_ptr<Gpu> gpu_;
+  cuda::Address address_ = 0;
+  size_t size_ = 0;
+};
+
+}  // namespace tritonts::device

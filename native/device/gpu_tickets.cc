@@ -1,0 +1,135 @@
+// How the end of a GPU's work is noticed.
+#include <chrono>
+#include <new>
+
+#include "engine/base/exit.h"
+#include "gpu.h"
+
+namespace tritonts::device {
+
+namespace {
+
+// How long work may be silent before its event is asked for. Only a lost device needs this.
+constexpr auto kLook = std::chrono::milliseconds(100);
+
+}  // namespace
+
+struct Gpu::Entry {
+  std::shared_ptr<Tickets> tickets;
+  Ticket* ticket = nullptr;
+  cuda::Event event = nullptr;
+  // The driver's reference, until it has come to the entry.
+  std::shared_ptr<Entry> self;
+  bool given_up = false;
+};
+
+Status Gpu::Notify(Ticket* ticket, cuda::Event event, cuda::Stream stream) try {
+  auto entry = std::make_shared<Entry>();
+  entry->tickets = tickets_;
+  entry->ticket = ticket;
+  entry->event = event;
+  Status status = Check(call().EventRecord(event, stream), "cuEventRecord");
+  if (!status.ok()) return status;
+  {
+    const std::lock_guard lock(tickets_->mutex);
+    // The driver's thread must not need memory.
+    tickets_->reached.reserve(tickets_->reached.size() + tickets_->open.size() + 1);
+    tickets_->open.push_back(entry);
+  }
+  entry->self = entry;
+  status = Check(call().LaunchHostFunc(stream, OnReached, entry.get()), "cuLaunchHostFunc");
+  if (!status.ok()) {
+    entry->self.reset();
+    const std::lock_guard lock(tickets_->mutex);
+    // It may have been given up meanwhile, and then it finishes.
+    return std::erase(tickets_->open, entry) == 0 ? Status::Ok() : status;
+  }
+  tickets_->changed.notify_one();
+  return status;
+} catch (const std::bad_alloc&) {
+  return Status::NoMemory();
+}
+
+void Gpu::OnReached(void* data) {
+  const std::shared_ptr<Entry> entry = std::move(static_cast<Entry*>(data)->self);
+  Tickets& tickets = *entry->tickets;
+  const std::lock_guard lock(tickets.mutex);
+  if (std::erase(tickets.open, entry) == 0) return;  // it was given up
+  tickets.reached.push_back(entry);
+  tickets.changed.notify_one();
+}
+
+void Gpu::RunFinishing() {
+  platform::NameThread("tritonts-gpu-f");
+  const Current current(*this);
+  Tickets& tickets = *tickets_;
+  std::unique_lock lock(tickets.mutex);
+  while (true) {
+    const auto ready = [&] { return !tickets.reached.empty() || tickets.end; };
+    if (tickets.open.empty()) {
+      tickets.changed.wait(lock, [&] { return ready() || !tickets.open.empty(); });
+    } else if (!tickets.changed.wait_for(lock, kLook, ready)) {
+      Look();
+    }
+    while (!tickets.reached.empty()) {
+      const std::shared_ptr<Entry> entry = std::move(tickets.reached.front());
+      tickets.reached.erase(tickets.reached.begin());
+      Status status = entry->given_up ? tickets.fault : Status::Ok();
+      lock.unlock();
+      if (status.ok()) {
+        const RuntimeCall runtime;
+        // The event is the driver's word on how the work ended.
+        status = runtime.allowed() ? Check(call().EventQuery(entry->event), "cuEventQuery")
+                                   : Status::Unavailable("the process is exiting");
+      }
+      if (!status.ok() && !entry->given_up) {
+        const std::lock_guard losing(tickets.mutex);
+        tickets.Lose(status);
+        status = tickets.fault;
+      }
+      entry->ticket->Finish(status);
+      lock.lock();
+    }
+    if (tickets.end) return;
+  }
+}
+
+void Gpu::Look() {
+  const RuntimeCall runtime;
+  if (!runtime.allowed()) return;
+  for (const auto& entry : tickets_->open) {
+    const cuda::Result result = call().EventQuery(entry->event);
+    if (result == 0 || result == cuda::kNotReady) continue;
+    return tickets_->Lose(Check(result, "cuEventQuery"));
+  }
+}
+
+void Gpu::Tickets::Lose(const Status& status) {
+  // What the driver may still come to, or not. It is kept for the life of the process.
+  static auto* const kept = new std::vector<std::shared_ptr<Entry>>();
+  static auto* const kept_mutex = new std::mutex();
+  if (fault.ok()) {
+    fault = MakeStatus([&] {
+      return Status::Unavailable("the GPU is lost for this process: " + status.message());
+    });
+  }
+  const std::lock_guard lock(*kept_mutex);
+  for (const auto& entry : open) {
+    entry->given_up = true;
+    reached.push_back(entry);
+    try {
+      kept->push_back(entry);
+    } catch (const std::bad_alloc&) {
+      // Its reference to itself keeps it, too. This one only tells leak checkers so.
+    }
+  }
+  open.clear();
+  changed.notify_one();
+}
+
+Status Gpu::fault() const {
+  const std::lock_guard lock(tickets_->mutex);
+  return tickets_->fault;
+}
+
+}  // namespace tritonts::device

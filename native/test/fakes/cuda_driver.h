@@ -1,0 +1,21 @@
+// What the files of the fake CUDA driver share.
+#pragma once
+
+#define EXPORTED extern "C" __attribute__((visibility("default")))
+
+namespace tritonts::fakes {
+
+inline constexpr int kInvalidValue = 1;
+inline constexpr int kMostGpus = 16;
+
+// The number in an environment variable.
+int Number(const char* variable, int otherwise);
+// Ends the process, and says who did what.
+[[noreturn]] void Abort(const char* function, const char* why);
+// At the beginning of each call.
+void Enter(const char* function, bool first = false);
+// The id of a handle; -1: there is no such device.
+int IdOf(int handle);
+bool Initialized();
+
+}  // namespace tritonts::fakes

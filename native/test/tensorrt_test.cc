@@ -1,0 +1,314 @@
+// Plans on GPUs: answers, refusals, failures, and that nothing is left of them. Driver, GPUs and
+// TensorRT are fakes; what they do is in test/fakes.
+#include "../backends/tensorrt/tensorrt.h"
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+
+#include "../backends/tensorrt/library.h"
+#include "../device/cuda.h"
+#include "../device/gpu.h"
+#include "../platform/dynamic_library.h"
+#include "fakes/fakes.h"
+#include "onnxruntime_fixture.h"
+#include "version_fixture.h"
+
+namespace tritonts::test {
+
+namespace {
+
+template <typename Function>
+Function* OfDriver(const char* name) {
+  return reinterpret_cast<Function*>(
+      platform::DynamicLibrary::Open(FakeCudaDriver()).value().Symbol(name));
+}
+
+void FailOnce(const char* function, int result, int after = 0) {
+  OfDriver<void(const char*, int, int)>("fakeCudaFail")(function, result, after);
+}
+void LoseGpu(int id) {
+  OfDriver<void(int)>("fakeCudaLose")(id);
+}
+
+// Contexts, device memory, pinned memory, streams and events of the driver, and TensorRT's objects.
+std::array<int, 6> Objects() {
+  std::array<int, 6> counts{};
+  OfDriver<void(int*)>("fakeCudaCount")(counts.data());
+  counts[5] = reinterpret_cast<int (*)()>(
+      platform::DynamicLibrary::Open(FakeTensorRt()).value().Symbol("fakeInferLive"))();
+  return counts;
+}
+constexpr std::array<int, 6> kNone{};
+
+// y = x + 1, with 1 to 8 rows of 4.
+std::string PlanText(const std::string& op = "add", const std::string& input = "0 0 0 -1 4") {
+  return "fake-plan 10\nop " + op + "\ninput x " + input +
+         "\noutput y 0 0 0 -1 4\nprofile x 1 4 4 4 8 4\n";
+}
+
+ModelIo Io(uint32_t most = 8, DataType type = DataType::kFp32) {
+  return {most, {{"x", type, {-1, 4}}}, {{"y", DataType::kFp32, {-1, 4}}}};
+}
+
+ModelSpec Spec(const std::string& plan, const std::string& devices = "0") {
+  ModelSpec spec{"m", 1, "model.plan", {{"library", FakeTensorRt()}, {"devices", devices}}};
+  spec.files["model.plan"] = std::make_shared<const std::string>(plan);
+  return spec;
+}
+
+VersionConfig OnGpus(const std::vector<int>& devices, const ModelIo& io = Io()) {
+  VersionConfig config = ConfigOf(io, 0, Dynamic(std::max(1u, io.max_batch_size)));
+  for (const int device : devices) {
+    const auto index = static_cast<uint32_t>(config.instances.size());
+    config.instances.push_back({"m_" + std::to_string(index), index, MemoryKind::kDevice, device});
+  }
+  return config;
+}
+
+std::vector<float> Row(float first) {
+  return {first, first + 1, first + 2, first + 3};
+}
+
+// A served plan.
+class PlanBench : public VersionBench {
+ public:
+  explicit PlanBench(const std::string& plan = PlanText(), const std::vector<int>& devices = {0},
+                     const std::string& listed = "0")
+      : VersionBench(std::make_unique<TensorRtBackend>(), Spec(plan, listed)) {
+    const Status status = version().Start(OnGpus(devices));
+    CHECK_EQ(status.message(), "");
+  }
+  // Submits rows that begin with these numbers.
+  void Ask(const std::vector<float>& firsts) {
+    std::vector<float> values;
+    for (const float first : firsts)
+      for (const float value : Row(first)) values.push_back(value);
+    Request* const request = requests.Add(static_cast<uint32_t>(firsts.size()));
+    requests.Input(request, 0, DataType::kFp32, {static_cast<int64_t>(firsts.size()), 4},
+                   tritonts::test::BytesOf(values));
+    Submit({request});
+  }
+  Status StatusOf(uint32_t slot) { return sink.Of(slot).status; }
+  bool Answered(uint32_t slot, float first) {
+    return sink.Of(slot).outputs[0].bytes == tritonts::test::BytesOf(Row(first + 1));
+  }
+};
+
+Status LoadStatus(const std::string& plan) {
+  return TensorRtBackend().Load(Spec(plan)).status();
+}
+
+Status ConfigureStatus(const ModelIo& io) {
+  auto model = TensorRtBackend().Load(Spec(PlanText()));
+  CHECK(model.ok());
+  return model.value()->Configure(io);
+}
+
+}  // namespace
+
+TEST(tensorrt_answers_many_requests_in_batches_through_pinned_and_device_memory) {
+  const ScopedVariable delay("TRITONTS_FAKE_DELAY_US", "200");
+  {
+    PlanBench bench(PlanText(), {0, 0, 1}, "0,1");
+    for (int i = 0; i < 200; i++) bench.Ask({static_cast<float>(i)});
+    CHECK(bench.sink.Wait(200));
+    for (uint32_t i = 0; i < 200; i++) {
+      CHECK_EQ(bench.StatusOf(i).message(), "");
+      CHECK(bench.Answered(i, static_cast<float>(i)));
+    }
+  }
+  CHECK(Objects() == kNone);
+}
+
+TEST(tensorrt_takes_rows_of_several_shapes_one_after_the_other) {
+  PlanBench bench;
+  bench.Ask({1, 2, 3});
+  bench.Ask({4, 5, 6, 7, 8, 9, 10, 11});
+  bench.Ask({12});
+  CHECK(bench.sink.Wait(3));
+  for (const auto& [slot, rows] : {std::pair{0u, 3}, std::pair{1u, 8}, std::pair{2u, 1}}) {
+    const SeenResponse seen = bench.sink.Of(slot);
+    CHECK(seen.status.ok());
+    CHECK(seen.outputs.at(0).shape == (std::vector<int64_t>{rows, 4}));
+  }
+  CHECK(bench.Answered(2, 12));
+}
+
+TEST(tensorrt_leaves_no_object_of_the_driver_or_of_itself) {
+  for (int i = 0; i < 100; i++) {
+    PlanBench bench;
+    bench.Ask({1});
+    CHECK(bench.sink.Wait(1));
+  }
+  CHECK(Objects() == kNone);
+}
+
+TEST(tensorrt_describes_the_plan) {
+  auto model = TensorRtBackend().Load(Spec(PlanText()));
+  CHECK(model.ok());
+  const ModelDescription told = model.value()->Describe();
+  CHECK_EQ(told.inputs.size(), 1u);
+  CHECK_EQ(told.inputs[0].name, "x");
+  CHECK(told.inputs[0].datatype == DataType::kFp32);
+  CHECK(told.inputs[0].dims == (std::vector<int64_t>{-1, 4}));
+  CHECK_EQ(told.outputs[0].name, "y");
+  CHECK_EQ(model.value()->Info().at("version"), "10.0.1");
+}
+
+TEST(tensorrt_refuses_plans_that_it_cannot_run) {
+  const Status none = LoadStatus("no plan at all");
+  CHECK_EQ(none.code(), Code::kInvalidArg);
+  CHECK(Contains(none, "can't read the plan"));
+  CHECK(Contains(none, "magicTag"));
+  const Status shape = LoadStatus(PlanText("add", "8 1 0 -1 4"));
+  CHECK_EQ(shape.code(), Code::kUnsupported);
+  CHECK(Contains(shape, "input 'x' is a shape tensor"));
+  const Status vectorised = LoadStatus(PlanText("add", "0 0 4 -1 4"));
+  CHECK_EQ(vectorised.code(), Code::kUnsupported);
+  CHECK(Contains(vectorised, "input 'x' has the vectorised format 4"));
+  CHECK(Objects() == kNone);
+}
+
+TEST(tensorrt_refuses_configurations_that_are_not_the_plan_s) {
+  const Status type = ConfigureStatus(Io(8, DataType::kInt32));
+  CHECK_EQ(type.message(), "input 'x' is configured as INT32, but the plan has float32");
+  const Status rows = ConfigureStatus(Io(9));
+  CHECK(Contains(rows, "max_batch_size is 9, but profile 0 of the plan takes at most 8"));
+  ModelIo renamed = Io();
+  renamed.outputs[0].name = "z";
+  CHECK_EQ(ConfigureStatus(renamed).message(), "the plan has no output 'z'");
+  ModelIo fewer = Io();
+  fewer.outputs.clear();
+  CHECK_EQ(ConfigureStatus(fewer).message(), "the plan's output 'y' is not configured");
+}
+
+TEST(tensorrt_names_the_shapes_that_a_profile_takes) {
+  VersionBench bench(std::make_unique<TensorRtBackend>(), Spec(PlanText()));
+  CHECK(bench.version().Start(OnGpus({0}, Io(0))).ok());
+  Request* const request = bench.requests.Add(1);
+  bench.requests.Input(request, 0, DataType::kFp32, {9, 4}, std::string(9 * 16, '\0'));
+  bench.Submit({request});
+  CHECK(bench.sink.Wait(1));
+  const Status status = bench.sink.Of(0).status;
+  CHECK_EQ(status.code(), Code::kInvalidArg);
+  CHECK_EQ(status.message(),
+           "model 'm': input 'x': the batch has shape [9,4], but profile 0 of the plan takes [1,4] "
+           "to [8,4]");
+}
+
+TEST(tensorrt_tells_why_a_batch_was_not_enqueued) {
+  PlanBench failing(PlanText("fail"));
+  failing.Ask({1});
+  CHECK(failing.sink.Wait(1));
+  CHECK(Contains(failing.StatusOf(0), "can't enqueue the batch: this plan always fails"));
+  PlanBench varying(PlanText("data"));
+  varying.Ask({1});
+  CHECK(varying.sink.Wait(1));
+  CHECK_EQ(varying.StatusOf(0).code(), Code::kUnsupported);
+  CHECK(Contains(varying.StatusOf(0), "output 'y': its shape [-1,4] depends on data"));
+}
+
+// Whichever call of the driver fails, its batch fails with the driver's words, and the next is
+// answered.
+TEST(tensorrt_survives_the_failure_of_each_call_of_the_driver) {
+  for (const char* function : {"cuMemAlloc_v2", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2",
+                               "cuEventRecord", "cuLaunchHostFunc", "fakeCudaLaunch"}) {
+    PlanBench bench;
+    FailOnce(function, 2);
+    bench.Ask({1});
+    CHECK(bench.sink.Wait(1));
+    const Status status = bench.StatusOf(0);
+    CHECK(!status.ok());
+    if (function != std::string("fakeCudaLaunch"))
+      CHECK(Contains(status, "CUDA_ERROR_OUT_OF_MEMORY (2: out of memory)"));
+    bench.Ask({2});
+    CHECK(bench.sink.Wait(2));
+    CHECK(bench.Answered(1, 2));
+  }
+  CHECK(Objects() == kNone);
+}
+
+TEST(tensorrt_fails_to_load_without_leaving_anything) {
+  for (const char* function : {"cuDevicePrimaryCtxRetain", "cuStreamCreate", "cuEventCreate"}) {
+    FailOnce(function, 2);
+    auto model = TensorRtBackend().Load(Spec(PlanText()));
+    Status status = model.status();
+    if (status.ok()) status = model.value()->Configure(Io());
+    if (status.ok())
+      status = model.value()->CreateInstance({"m_0", 0, MemoryKind::kDevice, 0}).status();
+    CHECK(Contains(status, "CUDA_ERROR_OUT_OF_MEMORY"));
+  }
+  CHECK(Objects() == kNone);
+}
+
+TEST(tensorrt_fails_what_a_lost_gpu_has_and_serves_on_the_others) {
+  {
+    PlanBench lost(PlanText(), {0}, "0");
+    PlanBench other(PlanText(), {1}, "1");
+    const ScopedVariable delay("TRITONTS_FAKE_DELAY_US", "20000");
+    PlanBench slow(PlanText(), {0}, "0");
+    slow.Ask({1});
+    LoseGpu(0);
+    CHECK(slow.sink.Wait(1));
+    CHECK(!slow.StatusOf(0).ok());
+    lost.Ask({1});
+    CHECK(lost.sink.Wait(1));
+    CHECK(Contains(lost.StatusOf(0), "CUDA_ERROR_LAUNCH_FAILED"));
+    lost.Ask({2});
+    CHECK(lost.sink.Wait(2));
+    CHECK_EQ(lost.StatusOf(1).code(), Code::kUnavailable);
+    CHECK(Contains(lost.StatusOf(1), "the GPU is lost for this process: GPU 0: "));
+    CHECK(!LoadStatus(PlanText()).ok());
+    other.Ask({3});
+    CHECK(other.sink.Wait(1));
+    CHECK(other.Answered(0, 3));
+  }
+  CHECK(Objects() == kNone);
+}
+
+TEST(tensorrt_does_with_plain_memory_where_pinned_memory_is_used_up) {
+  const uint64_t before = device::Gpu::plain_blocks();
+  device::Gpu::LimitPinned(0);
+  {
+    PlanBench bench;
+    bench.Ask({1});
+    CHECK(bench.sink.Wait(1));
+    CHECK(bench.Answered(0, 1));
+    CHECK_EQ(Objects()[2], 0);
+  }
+  device::Gpu::LimitPinned(device::Gpu::kMostPinnedBytes);
+  CHECK_EQ(device::Gpu::plain_blocks(), before + 2);
+}
+
+// The real library returns what looks like an object, and crashes with it.
+TEST(tensorrt_does_not_take_garbage_for_a_runtime) {
+  auto library = tensorrt::Library::Open(FakeTensorRt());
+  CHECK(library.ok());
+  {
+    const ScopedVariable failing("TRITONTS_FAKE_CUDA", "100");
+    CHECK(device::AskCudaDriver(FakeCudaDriver()).devices.empty());
+    const auto runtime = library.value()->MakeRuntime();
+    CHECK_EQ(runtime.status().code(), Code::kUnavailable);
+    CHECK(Contains(runtime.status(), "can't start: CUDA initialization failure with error: 35"));
+  }
+  CHECK_EQ(device::AskCudaDriver(FakeCudaDriver()).devices.size(), 2u);
+}
+
+TEST(tensorrt_refuses_libraries_of_other_versions) {
+  const auto missing = tensorrt::Library::Open("libnosuchinfer.so");
+  CHECK_EQ(missing.status().code(), Code::kUnavailable);
+  CHECK(Contains(missing.status(), "backendConfig.tensorrt.library"));
+  CHECK(Contains(tensorrt::Library::Open(PlainLibrary()).status(), "has no getInferLibVersion"));
+  const TemporaryFolder folder;
+  for (const auto& [number, text] : {std::pair{"8600", "8.6.0"}, std::pair{"110100", "11.1.0"}}) {
+    const std::string file = (folder.path() / number).string();
+    std::filesystem::copy_file(FakeTensorRt(), file);
+    const ScopedVariable version("TRITONTS_FAKE_NVINFER_VERSION", number);
+    const auto refused = tensorrt::Library::Open(file);
+    CHECK_EQ(refused.status().code(), Code::kUnsupported);
+    CHECK(Contains(refused.status(), std::string("is TensorRT ") + text));
+  }
+}
+
+}  // namespace tritonts::test

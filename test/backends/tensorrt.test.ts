@@ -1,0 +1,86 @@
+/**
+ * Plans of TensorRT, as far as they can be tested without a GPU: driver and TensorRT are fakes. The driver ends
+ * the process if it is called on the main thread, or device memory is read by the processor.
+ */
+
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import test, { after } from 'node:test';
+import { temporaryFolder, writeRepository, type RepositoryModel } from '../support/repository.js';
+import { fakeGpus } from './fake-gpus.js';
+
+const fakes = await fakeGpus({ after });
+const options = { skip: fakes ? false : 'needs Linux and a C++ compiler' };
+
+const plan = `fake-plan 10
+op add
+input x 0 0 0 -1 16
+output y 0 0 0 -1 16
+profile x 1 16 4 16 8 16
+`;
+
+/** A model y = x + 1 of a plan that takes up to 8 rows. */
+function model(config: string, content = plan): RepositoryModel {
+  return { config, versions: { '1': { 'model.plan': content } } };
+}
+
+/** The configuration in docs/gpu.md. */
+const documented = /```protobuf\n(.*?)```/s.exec(
+  await readFile(new URL('../../../docs/gpu.md', import.meta.url), 'utf8'),
+)?.[1];
+assert.ok(documented);
+
+const repository = await writeRepository(await temporaryFolder({ after }), {
+  auto: model(documented),
+  two: model('backend: "tensorrt" max_batch_size: 8 instance_group { kind: KIND_GPU gpus: 1 count: 2 }'),
+  rows: model('platform: "tensorrt_plan" max_batch_size: 9'),
+  cpu: model('platform: "tensorrt_plan" instance_group { kind: KIND_CPU }'),
+  other: model('platform: "tensorrt_plan"', 'another version'),
+  profile: model('platform: "tensorrt_plan" instance_group { kind: KIND_GPU profile: "1" }'),
+});
+
+const answers = (count: number): number[][][] =>
+  Array.from({ length: count }, (_, i) => [Array.from({ length: 16 }, () => i + 1)]);
+
+test('a plan is served on each GPU, with a config that is completed from it', options, async () => {
+  assert.ok(fakes);
+  const { devices, models } = await fakes.serve({}, { repository, tensorrt: fakes.tensorrt });
+  assert.deepEqual(devices[0], ['cpu', 'gpu:0', 'gpu:1']);
+  for (const [name, gpus] of [
+    ['auto', [0, 1]],
+    ['two', [1, 1]],
+  ] as const) {
+    const told = models[name];
+    assert.deepEqual([told?.state, told?.reason], ['READY', ''], name);
+    assert.deepEqual(
+      told?.instances.map(({ kind, device }) => [kind, device]),
+      gpus.map((gpu) => ['KIND_GPU', gpu]),
+    );
+    assert.deepEqual(told.answers, answers(2), name);
+  }
+  assert.match(
+    models['auto']?.notes.join('\n') ?? '',
+    /input\[0\]: completed from the model: "x", TYPE_FP32/,
+  );
+});
+
+test('plans and configurations that cannot be served say why', options, async () => {
+  assert.ok(fakes);
+  const { models } = await fakes.serve({}, { repository, tensorrt: fakes.tensorrt });
+  for (const [name, reason] of Object.entries({
+    rows: /max_batch_size is 9, but profile 0 of the plan takes at most 8 for input 'x'/,
+    cpu: /plans run on GPUs only/,
+    other: /TensorRT 10\.0\.1 can't read the plan.*magicTag/,
+    profile: /instance_group\[0\]\.profile/,
+  })) {
+    assert.equal(models[name]?.state, 'UNAVAILABLE', name);
+    assert.match(models[name].reason, reason);
+  }
+});
+
+test('without TensorRT the error says where it was looked for', options, async () => {
+  assert.ok(fakes);
+  const { models } = await fakes.serve({}, { repository });
+  const reason = models['two']?.reason ?? '';
+  assert.match(reason, /there is no libnvinfer\.so\.10 in .*\/usr\/lib64.*backendConfig\.tensorrt\.library/);
+});

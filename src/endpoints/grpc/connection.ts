@@ -17,6 +17,9 @@ const connectionWindow = 8 << 20;
 const mostResets = 900;
 const resetsPerSecond = 30;
 
+/** How long a client that is sent away has to read why. */
+const goodbyeMs = 1000;
+
 /** The answer to a ping: the head of a frame, and eight bytes. */
 const pongBytes = 9 + 8;
 
@@ -39,6 +42,7 @@ export class Connection {
   #keepalive: NodeJS.Timeout;
   #pong: NodeJS.Timeout | undefined;
   #age: NodeJS.Timeout | undefined;
+  #end: NodeJS.Timeout | undefined;
   readonly #preface: NodeJS.Timeout;
 
   constructor(session: Http2Session, options: CheckedGrpcOptions) {
@@ -144,15 +148,23 @@ export class Connection {
     this.#calm('too_many_pings');
   };
 
-  /** Ends it, and tells the client why. */
+  /** Whether its end was announced. No call begins any more. */
+  get calmed(): boolean {
+    return this.#calmed;
+  }
+
+  /**
+   * Ends it, and tells the client why. A socket that is closed with bytes in it that nobody has read resets the connection,
+   * which can take the reason from a client that has not read it yet. So the client has a moment to read it, and to close.
+   */
   #calm(why: string): void {
     const session = this.#session;
     if (session.destroyed || this.#calmed) return;
     this.#calmed = true;
     session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM, 0, Buffer.from(why));
-    setImmediate(() => {
+    this.#end = setTimeout(() => {
       session.destroy();
-    });
+    }, goodbyeMs).unref();
   }
 
   readonly #onAge = (): void => {
@@ -165,7 +177,8 @@ export class Connection {
   };
 
   readonly #onClose = (): void => {
-    for (const timer of [this.#keepalive, this.#pong, this.#age, this.#preface]) clearTimeout(timer);
+    for (const timer of [this.#keepalive, this.#pong, this.#age, this.#end, this.#preface])
+      clearTimeout(timer);
   };
 }
 

@@ -1,6 +1,7 @@
 /** KServe v2 over gRPC: `tritonts/grpc`. */
 
 import {
+  constants,
   createSecureServer,
   createServer,
   type Http2Server,
@@ -112,6 +113,10 @@ function createHttp2Server({ tls, maxConcurrentStreams, maxHeldBytes }: CheckedG
   }
 }
 
+function ignore(): void {
+  // The error says that the call was refused.
+}
+
 /** The connections of an endpoint, and the clock of their calls. */
 class Connections {
   readonly #options: CheckedGrpcOptions;
@@ -137,6 +142,7 @@ class Connections {
       session.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
         // Whoever cancels at once is too early for its 'close'.
         if (stream.destroyed) connection.cancelled();
+        else if (connection.calmed) stream.on('error', ignore).close(constants.NGHTTP2_REFUSED_STREAM);
         else this.#handler.handle(stream, headers, connection);
       });
     });

@@ -160,6 +160,9 @@ test('early pings are counted', async (t) => {
     strict.once('goaway', (_code, _last, data) => {
       resolve(String(data));
     });
+    strict.once('close', () => {
+      resolve('closed without a reason');
+    });
   });
   await new Promise((resolve) => strict.once('remoteSettings', resolve));
   for (let i = 0; i < 3; i++) strict.ping(() => undefined);

@@ -75,7 +75,10 @@ const otherBackends: Readonly<Record<string, Refused>> = {
   torchscript: unknownBackend('pytorch', 0, { 'model.pt': 'PK' }),
   openvino_model: unknownBackend('openvino', 2, { 'model.xml': '<net/>', 'model.bin': '' }),
   gradient_boosting: unknownBackend('fil', 1, { 'xgboost.json': '{}' }),
-  tensorrt_engine: unknownBackend('tensorrt', 0, { 'model.plan': 'ptrt' }),
+  tensorrt_engine: {
+    reasons: [{ code: 'UNAVAILABLE', text: 'install TensorRT 10' }],
+    version: { '1': { 'model.plan': 'ptrt' } },
+  },
   mistake_backend: unknownBackend('onnxruntime_onnx', 2, { 'model.onnx': '' }),
 };
 

@@ -39,6 +39,7 @@ test('only an addon that has the backend lists it', async (t) => {
     'identity',
     'javascript',
     'python',
+    'tensorrt',
     'fault',
     'stream',
   ]);

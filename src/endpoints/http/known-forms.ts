@@ -98,15 +98,18 @@ interface Part {
   readonly read: Reader | undefined;
 }
 
+/** What a request says besides its inputs' elements. Those would keep its body in memory. */
+type FormFields = Omit<HttpInferRequest, 'inputs'>;
+
 /** What requests have in common. */
 class Form {
   /** Whether another request than the one it was learned of had it. */
   used = false;
-  readonly #like: HttpInferRequest;
+  readonly #like: FormFields;
   readonly #parts: readonly Part[];
   readonly #rest: Buffer;
 
-  constructor(like: HttpInferRequest, parts: readonly Part[], rest: Buffer) {
+  constructor(like: FormFields, parts: readonly Part[], rest: Buffer) {
     this.#like = like;
     this.#parts = parts;
     this.#rest = rest;
@@ -165,7 +168,9 @@ function formOf(json: Buffer, request: HttpInferRequest): Form | undefined {
   const { longNumbers, fractions, notFinite } = scanJson(
     Buffer.concat([...parts.map(({ before }) => before), rest]),
   );
-  return longNumbers || fractions || notFinite ? undefined : new Form(request, parts, rest);
+  if (longNumbers || fractions || notFinite) return undefined;
+  const { id, forms, parameters, outputs, binary } = request;
+  return new Form({ id, forms, parameters, outputs, binary }, parts, rest);
 }
 
 /** See the head of this file. Each path of requests has its own. */

@@ -62,7 +62,7 @@ function prepare(version) {
   // These are no links, because Node looks modules up from the real path of their importer.
   rmSync(join(folder, 'dist'), { recursive: true, force: true });
   cpSync(join(root, 'dist'), join(folder, 'dist'), { recursive: true });
-  for (const name of ['build', 'native', 'test', 'examples']) {
+  for (const name of ['build', 'docs', 'native', 'test', 'examples']) {
     if (!existsSync(join(folder, name))) symlinkSync(join(root, name), join(folder, name));
   }
   return { folder, library: libraryOf(carrier) };

@@ -58,7 +58,13 @@ const server = await createServer({
     },
   },
 });
-const endpoint = await serveGrpc(server, { port: 0, maxRequestBytes: 1 << 20, responseCompression: 'low' });
+const endpoint = await serveGrpc(server, {
+  port: 0,
+  maxRequestBytes: 1 << 20,
+  responseCompression: 'low',
+  // So that connections are looked at every second.
+  requestTimeoutMs: 8000,
+});
 const { host, port } = endpoint.address;
 
 const codec = new Codec(packageSchema('inference'));
@@ -185,6 +191,12 @@ async function client(dice: Dice, isRoundOver: () => boolean): Promise<void> {
   session.destroy();
 }
 
+/** Waits for the endpoint to end the connections of clients that broke the rules, half a minute at most. */
+async function settled(): Promise<void> {
+  const isOpen = (): boolean => process.getActiveResourcesInfo().includes('TCPSocketWrap');
+  for (let i = 0; i < 300 && isOpen(); i++) await new Promise((resolve) => setTimeout(resolve, 100));
+}
+
 const samples: Sample[] = [];
 const clients = 32;
 for (let round = 1; !isOver(); round++) {
@@ -193,6 +205,7 @@ for (let round = 1; !isOver(); round++) {
   const isRoundOver = (): boolean => counts.sent >= most || performance.now() > end;
   const seed = Number(values.seed) + round * clients;
   await Promise.all(Array.from({ length: clients }, (_, i) => client(new Dice(seed + i), isRoundOver)));
+  if (round % 10 === 0 || isOver()) await settled();
   samples.push(await sample(counts.sent, begin));
 }
 await endpoint.close();

@@ -2,6 +2,7 @@
 
 import { constants, type Http2Session } from 'node:http2';
 import type { CheckedGrpcOptions } from './options.js';
+import { pongBytes, Probe } from './probe.js';
 
 /** Without calls a client may ping so often, unless it is allowed to. As in gRPC. */
 const idlePingMs = 7_200_000;
@@ -20,13 +21,11 @@ const resetsPerSecond = 30;
 /** How long a client that is sent away has to read why. */
 const goodbyeMs = 1000;
 
-/** The answer to a ping: the head of a frame, and eight bytes. */
-const pongBytes = 9 + 8;
-
 /** See the head of this file. */
 export class Connection {
   readonly #session: Http2Session;
   readonly #options: CheckedGrpcOptions;
+  readonly #probe: Probe;
   #calls = 0;
   #lastReceived: number;
   /** Pings that this side has sent since a message came or went. */
@@ -48,6 +47,7 @@ export class Connection {
   constructor(session: Http2Session, options: CheckedGrpcOptions) {
     this.#session = session;
     this.#options = options;
+    this.#probe = new Probe(session);
     this.#lastReceived = performance.now();
     const { keepaliveTimeMs, maxConnectionAgeMs, requestTimeoutMs } = options;
     this.#keepalive = setTimeout(this.#onKeepalive, keepaliveTimeMs).unref();
@@ -101,6 +101,11 @@ export class Connection {
   /** Takes no more calls, and ends with its last one. */
   drain(): void {
     if (!this.#session.closed) this.#session.close();
+  }
+
+  /** See {@link Probe.look}. */
+  probe(now: number): number {
+    return this.#probe.look(now);
   }
 
   /** Ends at once. */

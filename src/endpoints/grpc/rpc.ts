@@ -64,7 +64,7 @@ export class Rpc implements Listed {
   readonly headers: IncomingHttpHeaders;
   readonly #stream: ServerHttp2Stream;
   readonly #shared: RpcShared;
-  readonly #traffic: Traffic;
+  readonly traffic: Traffic;
   readonly #reader: MessageReader;
   readonly #outgoing: Outgoing;
   #handler: RpcHandler | undefined;
@@ -86,7 +86,7 @@ export class Rpc implements Listed {
     this.#stream = stream;
     this.headers = headers;
     this.#shared = shared;
-    this.#traffic = traffic;
+    this.traffic = traffic;
     traffic.began();
     this.#reader = new MessageReader(shared.maxRequestBytes, shared.budget, this);
     this.#outgoing = new Outgoing(stream, shared.budget, shared.level);
@@ -120,6 +120,11 @@ export class Rpc implements Listed {
     return this.#outgoing.congested;
   }
 
+  /** Whether an answer has been given whose end was not seen. */
+  get isSending(): boolean {
+    return this.#finished || this.congested;
+  }
+
   /** Calls `drained` once, when nothing waits any more; never if the call ends before. */
   onDrain(drained: () => void): void {
     this.#outgoing.onDrain(drained);
@@ -150,7 +155,7 @@ export class Rpc implements Listed {
   send(answer: Answer, compression?: Compression): void {
     if (this.#finished) return;
     this.#since = this.#shared.tick;
-    this.#traffic.sent();
+    this.traffic.sent();
     this.#outgoing.send(checked(answer), compression);
   }
 
@@ -159,7 +164,7 @@ export class Rpc implements Listed {
     if (this.#finished) return;
     const last = answer === undefined ? undefined : checked(answer);
     this.#finish();
-    this.#traffic.sent();
+    this.traffic.sent();
     this.#outgoing.end(last, compression);
   }
 
@@ -181,7 +186,7 @@ export class Rpc implements Listed {
   /** Looks whether it still moves: what has stopped for too long ends. */
   checkProgress(): void {
     const { tick } = this.#shared;
-    const isSending = this.#finished || this.congested;
+    const { isSending } = this;
     if (!isSending && !this.#isArriving()) {
       this.#since = tick;
       return;
@@ -268,7 +273,7 @@ export class Rpc implements Listed {
   readonly #onData = (chunk: Buffer): void => {
     if (this.#finished) return; // Nobody waits for it.
     this.#since = this.#shared.tick;
-    this.#traffic.received();
+    this.traffic.received();
     try {
       this.#reader.push(chunk);
     } catch (error) {
@@ -293,8 +298,8 @@ export class Rpc implements Listed {
 
   readonly #onClose = (): void => {
     this.#closed = true;
-    this.#traffic.ended();
-    if (this.#stream.rstCode !== constants.NGHTTP2_NO_ERROR && !this.#aborted) this.#traffic.cancelled();
+    this.traffic.ended();
+    if (this.#stream.rstCode !== constants.NGHTTP2_NO_ERROR && !this.#aborted) this.traffic.cancelled();
     this.#shared.calls.delete(this);
     this.#reader.drop();
     this.#shared.budget.give(this.#held);

@@ -1,23 +1,14 @@
 /** KServe v2 over gRPC: `tritonts/grpc`. */
 
-import {
-  constants,
-  createSecureServer,
-  createServer,
-  type Http2Server,
-  type IncomingHttpHeaders,
-  type ServerHttp2Stream,
-} from 'node:http2';
-import type { Socket } from 'node:net';
+import { createSecureServer, createServer, type Http2Server } from 'node:http2';
 import { expected } from '../../argument-checks.js';
 import { TritonError } from '../../errors.js';
 import type { InferenceServer } from '../../index.js';
 import { openEndpoint } from '../service/life.js';
 import { InferenceServer as ServerClass } from '../../server/inference-server.js';
-import { Connection } from './connection.js';
+import { Connections } from './connections.js';
 import { GrpcHandler } from './handler.js';
 import { checkGrpcOptions, type CheckedGrpcOptions, type ServeGrpcOptions } from './options.js';
-import { mostTicks } from './rpc.js';
 
 export type { GrpcRestrictedGroup } from './methods.js';
 export type { RestrictedRpcs, ServeGrpcOptions } from './options.js';
@@ -110,60 +101,6 @@ function createHttp2Server({ tls, maxConcurrentStreams, maxHeldBytes }: CheckedG
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new TritonError('INVALID_ARG', `options.tls cannot be used: ${why}`, { cause });
-  }
-}
-
-function ignore(): void {
-  // The error says that the call was refused.
-}
-
-/** The connections of an endpoint, and the clock of their calls. */
-class Connections {
-  readonly #options: CheckedGrpcOptions;
-  readonly #handler: GrpcHandler;
-  readonly #all: Set<Connection> = new Set();
-  /** Those in their TLS handshake, too. */
-  readonly #sockets: Set<Socket> = new Set();
-
-  constructor(options: CheckedGrpcOptions, handler: GrpcHandler) {
-    this.#options = options;
-    this.#handler = handler;
-  }
-
-  watch(http: Http2Server): void {
-    http.on('connection', (socket: Socket) => {
-      this.#sockets.add(socket);
-      socket.once('close', () => this.#sockets.delete(socket));
-    });
-    http.on('session', (session) => {
-      const connection = new Connection(session, this.#options);
-      this.#all.add(connection);
-      session.once('close', () => this.#all.delete(connection));
-      session.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
-        // Whoever cancels at once is too early for its 'close'.
-        if (stream.destroyed) connection.cancelled();
-        else if (connection.calmed) stream.on('error', ignore).close(constants.NGHTTP2_REFUSED_STREAM);
-        else this.#handler.handle(stream, headers, connection);
-      });
-    });
-    const { shared } = this.#handler;
-    const clock = setInterval(() => {
-      shared.tick++;
-      for (const call of shared.calls.list()) call.checkProgress();
-    }, this.#options.requestTimeoutMs / mostTicks).unref();
-    http.once('close', () => {
-      clearInterval(clock);
-    });
-  }
-
-  /** Each ends with its last call. Those that never said a word end now. */
-  drain(): void {
-    for (const connection of this.#all) connection.drain();
-  }
-
-  destroy(): void {
-    for (const connection of this.#all) connection.destroy();
-    for (const socket of this.#sockets) socket.destroy();
   }
 }
 

@@ -7,7 +7,19 @@ import type { InferenceServer } from '../../../src/index.js';
 import type { GrpcEndpoint, ServeGrpcOptions } from '../../../src/endpoints/grpc/serve.js';
 import { identity, onnx, row, serve, until, type Context } from '../../support/harness.js';
 import { endpointOf, foreign, type Foreign } from './harness.js';
-import { answerOf, ask, closed, constants, frame, framed, open, preface, session, socketOf } from './raw.js';
+import {
+  answerOf,
+  ask,
+  closed,
+  constants,
+  frame,
+  framed,
+  headerBlock,
+  open,
+  preface,
+  session,
+  socketOf,
+} from './raw.js';
 
 const fields = {
   model_name: 'm',
@@ -296,22 +308,7 @@ test('slow requests and answers that nobody takes end', async (t) => {
 
 test('resets without end, pings without end, broken frames', async (t) => {
   const { endpoint, works } = await setup(t);
-  const headers = Buffer.concat(
-    [
-      [':method', 'POST'],
-      [':scheme', 'http'],
-      [':path', '/inference.GRPCInferenceService/ModelInfer'],
-      [':authority', 'x'],
-      ['content-type', 'application/grpc'],
-    ].map(([name = '', value = '']) =>
-      Buffer.concat([
-        Buffer.from([0, name.length]),
-        Buffer.from(name),
-        Buffer.from([value.length]),
-        Buffer.from(value),
-      ]),
-    ),
-  );
+  const headers = headerBlock();
   const storm = socketOf(t, endpoint);
   storm.write(preface);
   const pair = (id: number): Buffer =>

@@ -4,6 +4,7 @@ import {
   connect as connectHttp2,
   constants,
   type ClientHttp2Session,
+  type ClientSessionOptions,
   type ClientHttp2Stream,
 } from 'node:http2';
 import { connect, type Socket } from 'node:net';
@@ -30,8 +31,12 @@ export function framed(message: Uint8Array, flag = 0, size: number = message.len
 }
 
 /** A connection, which is closed after the test. */
-export function session(t: Context, { address }: GrpcEndpoint): ClientHttp2Session {
-  const made = connectHttp2(`http://${address.host}:${address.port}`);
+export function session(
+  t: Context,
+  { address }: Pick<GrpcEndpoint, 'address'>,
+  options: ClientSessionOptions = {},
+): ClientHttp2Session {
+  const made = connectHttp2(`http://${address.host}:${address.port}`, options);
   made.on('error', () => undefined);
   t.after(() => {
     made.destroy();
@@ -134,6 +139,25 @@ export function frame(
   bytes[4] = flags;
   bytes.writeUInt32BE(stream, 5);
   return Buffer.concat([bytes, payload]);
+}
+
+/** The headers of a call of ModelInfer as HPACK has them, without tables. */
+export function headerBlock(): Buffer {
+  const headers: readonly (readonly [string, string])[] = [
+    [':method', 'POST'],
+    [':scheme', 'http'],
+    [':path', infer],
+    [':authority', 'x'],
+    ['content-type', 'application/grpc'],
+  ];
+  return Buffer.concat(
+    headers.flatMap(([name, value]) => [
+      Buffer.from([0, name.length]),
+      Buffer.from(name),
+      Buffer.from([value.length]),
+      Buffer.from(value),
+    ]),
+  );
 }
 
 /** What every connection begins with. */

@@ -205,7 +205,7 @@ for (let round = 1; !isOver(); round++) {
   const isRoundOver = (): boolean => counts.sent >= most || performance.now() > end;
   const seed = Number(values.seed) + round * clients;
   await Promise.all(Array.from({ length: clients }, (_, i) => client(new Dice(seed + i), isRoundOver)));
-  if (round % 10 === 0 || isOver()) await settled();
+  if (round % 10 === 1 || isOver()) await settled();
   samples.push(await sample(counts.sent, begin));
 }
 await endpoint.close();

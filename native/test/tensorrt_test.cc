@@ -1,106 +1,19 @@
 // Plans on GPUs: answers, refusals, failures, and that nothing is left of them. Driver, GPUs and
 // TensorRT are fakes; what they do is in test/fakes.
-#include "../backends/tensorrt/tensorrt.h"
-
-#include <array>
-#include <filesystem>
-#include <fstream>
-
-#include "../backends/tensorrt/library.h"
 #include "../device/cuda.h"
 #include "../device/gpu.h"
-#include "../platform/dynamic_library.h"
-#include "fakes/fakes.h"
-#include "onnxruntime_fixture.h"
-#include "version_fixture.h"
+#include "tensorrt_fixture.h"
 
 namespace tritonts::test {
 
 namespace {
 
-template <typename Function>
-Function* OfDriver(const char* name) {
-  return reinterpret_cast<Function*>(
-      platform::DynamicLibrary::Open(FakeCudaDriver()).value().Symbol(name));
-}
-
-void FailOnce(const char* function, int result, int after = 0) {
-  OfDriver<void(const char*, int, int)>("fakeCudaFail")(function, result, after);
-}
-void LoseGpu(int id) {
-  OfDriver<void(int)>("fakeCudaLose")(id);
-}
-
-// Contexts, device memory, pinned memory, streams and events of the driver, and TensorRT's objects.
-std::array<int, 6> Objects() {
-  std::array<int, 6> counts{};
-  OfDriver<void(int*)>("fakeCudaCount")(counts.data());
-  counts[5] = reinterpret_cast<int (*)()>(
-      platform::DynamicLibrary::Open(FakeTensorRt()).value().Symbol("fakeInferLive"))();
-  return counts;
-}
-constexpr std::array<int, 6> kNone{};
-
-// y = x + 1, with 1 to 8 rows of 4.
-std::string PlanText(const std::string& op = "add", const std::string& input = "0 0 0 -1 4") {
-  return "fake-plan 10\nop " + op + "\ninput x " + input +
-         "\noutput y 0 0 0 -1 4\nprofile x 1 4 4 4 8 4\n";
-}
-
-ModelIo Io(uint32_t most = 8, DataType type = DataType::kFp32) {
-  return {most, {{"x", type, {-1, 4}}}, {{"y", DataType::kFp32, {-1, 4}}}};
-}
-
-ModelSpec Spec(const std::string& plan, const std::string& devices = "0") {
-  ModelSpec spec{"m", 1, "model.plan", {{"library", FakeTensorRt()}, {"devices", devices}}};
-  spec.files["model.plan"] = std::make_shared<const std::string>(plan);
-  return spec;
-}
-
-VersionConfig OnGpus(const std::vector<int>& devices, const ModelIo& io = Io()) {
-  VersionConfig config = ConfigOf(io, 0, Dynamic(std::max(1u, io.max_batch_size)));
-  for (const int device : devices) {
-    const auto index = static_cast<uint32_t>(config.instances.size());
-    config.instances.push_back({"m_" + std::to_string(index), index, MemoryKind::kDevice, device});
-  }
-  return config;
-}
-
-std::vector<float> Row(float first) {
-  return {first, first + 1, first + 2, first + 3};
-}
-
-// A served plan.
-class PlanBench : public VersionBench {
- public:
-  explicit PlanBench(const std::string& plan = PlanText(), const std::vector<int>& devices = {0},
-                     const std::string& listed = "0")
-      : VersionBench(std::make_unique<TensorRtBackend>(), Spec(plan, listed)) {
-    const Status status = version().Start(OnGpus(devices));
-    CHECK_EQ(status.message(), "");
-  }
-  // Submits rows that begin with these numbers.
-  void Ask(const std::vector<float>& firsts) {
-    std::vector<float> values;
-    for (const float first : firsts)
-      for (const float value : Row(first)) values.push_back(value);
-    Request* const request = requests.Add(static_cast<uint32_t>(firsts.size()));
-    requests.Input(request, 0, DataType::kFp32, {static_cast<int64_t>(firsts.size()), 4},
-                   tritonts::test::BytesOf(values));
-    Submit({request});
-  }
-  Status StatusOf(uint32_t slot) { return sink.Of(slot).status; }
-  bool Answered(uint32_t slot, float first) {
-    return sink.Of(slot).outputs[0].bytes == tritonts::test::BytesOf(Row(first + 1));
-  }
-};
-
 Status LoadStatus(const std::string& plan) {
-  return TensorRtBackend().Load(Spec(plan)).status();
+  return TensorRtBackend().Load(PlanSpec(plan)).status();
 }
 
 Status ConfigureStatus(const ModelIo& io) {
-  auto model = TensorRtBackend().Load(Spec(PlanText()));
+  auto model = TensorRtBackend().Load(PlanSpec(PlanText()));
   CHECK(model.ok());
   return model.value()->Configure(io);
 }
@@ -145,7 +58,7 @@ TEST(tensorrt_leaves_no_object_of_the_driver_or_of_itself) {
 }
 
 TEST(tensorrt_describes_the_plan) {
-  auto model = TensorRtBackend().Load(Spec(PlanText()));
+  auto model = TensorRtBackend().Load(PlanSpec(PlanText()));
   CHECK(model.ok());
   const ModelDescription told = model.value()->Describe();
   CHECK_EQ(told.inputs.size(), 1u);
@@ -184,7 +97,7 @@ TEST(tensorrt_refuses_configurations_that_are_not_the_plan_s) {
 }
 
 TEST(tensorrt_names_the_shapes_that_a_profile_takes) {
-  VersionBench bench(std::make_unique<TensorRtBackend>(), Spec(PlanText()));
+  VersionBench bench(std::make_unique<TensorRtBackend>(), PlanSpec(PlanText()));
   CHECK(bench.version().Start(OnGpus({0}, Io(0))).ok());
   Request* const request = bench.requests.Add(1);
   bench.requests.Input(request, 0, DataType::kFp32, {9, 4}, std::string(9 * 16, '\0'));
@@ -202,7 +115,7 @@ TEST(tensorrt_tells_why_a_batch_was_not_enqueued) {
   failing.Ask({1});
   CHECK(failing.sink.Wait(1));
   CHECK(Contains(failing.StatusOf(0), "can't enqueue the batch: this plan always fails"));
-  PlanBench varying(PlanText("data"));
+  PlanBench varying(PlanText("positive"));
   varying.Ask({1});
   CHECK(varying.sink.Wait(1));
   CHECK_EQ(varying.StatusOf(0).code(), Code::kUnsupported);
@@ -232,7 +145,7 @@ TEST(tensorrt_survives_the_failure_of_each_call_of_the_driver) {
 TEST(tensorrt_fails_to_load_without_leaving_anything) {
   for (const char* function : {"cuDevicePrimaryCtxRetain", "cuStreamCreate", "cuEventCreate"}) {
     FailOnce(function, 2);
-    auto model = TensorRtBackend().Load(Spec(PlanText()));
+    auto model = TensorRtBackend().Load(PlanSpec(PlanText()));
     Status status = model.status();
     if (status.ok()) status = model.value()->Configure(Io());
     if (status.ok())
@@ -279,36 +192,6 @@ TEST(tensorrt_does_with_plain_memory_where_pinned_memory_is_used_up) {
   }
   device::Gpu::LimitPinned(device::Gpu::kMostPinnedBytes);
   CHECK_EQ(device::Gpu::plain_blocks(), before + 2);
-}
-
-// The real library returns what looks like an object, and crashes with it.
-TEST(tensorrt_does_not_take_garbage_for_a_runtime) {
-  auto library = tensorrt::Library::Open(FakeTensorRt());
-  CHECK(library.ok());
-  {
-    const ScopedVariable failing("TRITONTS_FAKE_CUDA", "100");
-    CHECK(device::AskCudaDriver(FakeCudaDriver()).devices.empty());
-    const auto runtime = library.value()->MakeRuntime();
-    CHECK_EQ(runtime.status().code(), Code::kUnavailable);
-    CHECK(Contains(runtime.status(), "can't start: CUDA initialization failure with error: 35"));
-  }
-  CHECK_EQ(device::AskCudaDriver(FakeCudaDriver()).devices.size(), 2u);
-}
-
-TEST(tensorrt_refuses_libraries_of_other_versions) {
-  const auto missing = tensorrt::Library::Open("libnosuchinfer.so");
-  CHECK_EQ(missing.status().code(), Code::kUnavailable);
-  CHECK(Contains(missing.status(), "backendConfig.tensorrt.library"));
-  CHECK(Contains(tensorrt::Library::Open(PlainLibrary()).status(), "has no getInferLibVersion"));
-  const TemporaryFolder folder;
-  for (const auto& [number, text] : {std::pair{"8600", "8.6.0"}, std::pair{"110100", "11.1.0"}}) {
-    const std::string file = (folder.path() / number).string();
-    std::filesystem::copy_file(FakeTensorRt(), file);
-    const ScopedVariable version("TRITONTS_FAKE_NVINFER_VERSION", number);
-    const auto refused = tensorrt::Library::Open(file);
-    CHECK_EQ(refused.status().code(), Code::kUnsupported);
-    CHECK(Contains(refused.status(), std::string("is TensorRT ") + text));
-  }
 }
 
 }  // namespace tritonts::test

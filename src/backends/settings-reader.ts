@@ -72,10 +72,10 @@ export class SettingsReader {
   #general(key: string): Written | undefined {
     const value = this.#context.options[key];
     if (value === undefined) return undefined;
-    const { name } = this.#context.config;
+    const { name, backend } = this.#context.config;
     const fault = (expected: string): TritonError =>
       invalidArgument(
-        `model '${name}': expected ${expected} for backendConfig.onnxruntime['${key}'] but received '${String(value)}'`,
+        `model '${name}': expected ${expected} for backendConfig.${backend}['${key}'] but received '${String(value)}'`,
         { model: name },
       );
     return { value, fault };

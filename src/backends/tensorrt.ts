@@ -1,37 +1,36 @@
 /** The TensorRT backend's decisions: which library, and on which GPUs. */
 
-import { existsSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
 import { TritonError } from '../errors.js';
 import type { BackendConfig } from '../options.js';
 import { cpu, type Backend, type BackendContext } from './backend.js';
+import { findLibrary } from './system-libraries.js';
 
-/** The library of the versions that can be used. */
-const fileName = 'libnvinfer.so.10';
-
-/** Where packages of the systems and NVIDIA's archives put it, after the folders of LD_LIBRARY_PATH. */
-const usualFolders: readonly string[] = [
-  '/usr/lib/x86_64-linux-gnu',
-  '/usr/lib/aarch64-linux-gnu',
-  '/usr/lib64',
-  '/usr/local/lib',
-  '/usr/local/tensorrt/lib',
-  '/opt/tensorrt/lib',
+/**
+ * The libraries that can be used. The whole of TensorRT is looked for first, then the runtimes that read
+ * version-compatible plans only, and TensorRT for RTX, whose plans are others. Newer versions come first.
+ */
+const fileNames: readonly string[] = [
+  ...['libnvinfer', 'libnvinfer_lean', 'libnvinfer_dispatch'].flatMap((name) => [
+    `${name}.so.11`,
+    `${name}.so.10`,
+  ]),
+  'libtensorrt_rtx.so.1',
 ];
+
+/** Where NVIDIA's archives are usually unpacked. */
+const usualFolders: readonly string[] = ['/usr/local/tensorrt/lib', '/opt/tensorrt/lib'];
 
 /** Path of the library, or why there is none. */
 function find(options: BackendConfig): { readonly path: string } | { readonly missing: string } {
   const named = options['library'];
   if (named !== undefined) return { path: String(named) };
   if (process.platform !== 'linux') return { missing: `TensorRT is not used on ${process.platform}` };
-  const own = (process.env['LD_LIBRARY_PATH'] ?? '').split(delimiter).filter((folder) => folder !== '');
-  const folders = [...own, ...usualFolders];
-  const path = folders.map((folder) => join(folder, fileName)).find((file) => existsSync(file));
-  if (path !== undefined) return { path };
+  const found = findLibrary(fileNames, usualFolders);
+  if ('path' in found) return found;
   return {
     missing:
-      `there is no ${fileName} in ${folders.join(', ')}: install TensorRT 10, ` +
-      'or name its library with backendConfig.tensorrt.library',
+      `there is no TensorRT: none of ${fileNames.join(', ')} is in ${found.lookedIn.join(', ')}. Install the ` +
+      'version that the plans were built with, or name its library with backendConfig.tensorrt.library',
   };
 }
 

@@ -57,13 +57,27 @@ export interface FakeGpus {
   run(machine: Machine, ...args: readonly string[]): Promise<string>;
 }
 
-/** Compiles the fakes; undefined without a compiler or without Linux. */
-export async function fakeGpus(context: Context): Promise<FakeGpus | undefined> {
+const nvinferFiles = ['nvinfer', 'nvinfer_plan', 'nvinfer_engine', 'nvinfer_context', 'nvinfer_compute'].map(
+  (name) => `${name}.cc`,
+);
+const nvinferKind = '-DFAKE_NVINFER_KIND="full"';
+
+/**
+ * Compiles the fakes; undefined without a compiler or without Linux.
+ *
+ * @param tensorrt - The version of TensorRT, as its library tells it (default: there is none).
+ */
+export async function fakeGpus(context: Context, tensorrt?: 101601 | 110100): Promise<FakeGpus | undefined> {
   if (process.platform !== 'linux') return undefined;
   const folder = await temporaryFolder(context);
-  const build = (target: string, ...files: readonly string[]): Promise<unknown> => {
+  const build = (
+    target: string,
+    files: readonly string[],
+    more: readonly string[] = [],
+  ): Promise<unknown> => {
     const paths = files.map((file) => join(sources, file));
     return run('c++', [
+      ...more,
       '-std=c++20',
       '-shared',
       '-fPIC',
@@ -76,11 +90,13 @@ export async function fakeGpus(context: Context): Promise<FakeGpus | undefined> 
   };
   try {
     await Promise.all([
-      build('libcuda.so.1', 'cuda_driver.cc', 'cuda_work.cc'),
-      build('libnvidia-ml.so.1', 'nvml.cc'),
-      build('libonnxruntime.so.1', 'onnxruntime.cc'),
-      // Servers find it only where they are told its place.
-      build('libfakenvinfer.so', 'nvinfer.cc'),
+      build('libcuda.so.1', ['cuda_driver.cc', 'cuda_work.cc']),
+      build('libnvidia-ml.so.1', ['nvml.cc']),
+      build('libonnxruntime.so.1', ['onnxruntime.cc']),
+      ...(tensorrt === undefined
+        ? []
+        : // Servers find it only where they are told its place.
+          [build('libfakenvinfer.so', nvinferFiles, [`-DFAKE_NVINFER_VERSION=${tensorrt}`, nvinferKind])]),
     ]);
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;

@@ -9,7 +9,7 @@ import test, { after } from 'node:test';
 import { temporaryFolder, writeRepository, type RepositoryModel } from '../support/repository.js';
 import { fakeGpus } from './fake-gpus.js';
 
-const fakes = await fakeGpus({ after });
+const fakes = await fakeGpus({ after }, 101601);
 const options = { skip: fakes ? false : 'needs Linux and a C++ compiler' };
 
 const plan = `fake-plan 10
@@ -70,7 +70,7 @@ test('plans and configurations that cannot be served say why', options, async ()
   for (const [name, reason] of Object.entries({
     rows: /max_batch_size is 9, but profile 0 of the plan takes at most 8 for input 'x'/,
     cpu: /plans run on GPUs only/,
-    other: /TensorRT 10\.0\.1 can't read the plan.*magicTag/,
+    other: /TensorRT 10\.16\.1 can't read the plan.*magicTag/,
     profile: /instance_group\[0\]\.profile/,
   })) {
     assert.equal(models[name]?.state, 'UNAVAILABLE', name);
@@ -82,5 +82,8 @@ test('without TensorRT the error says where it was looked for', options, async (
   assert.ok(fakes);
   const { models } = await fakes.serve({}, { repository });
   const reason = models['two']?.reason ?? '';
-  assert.match(reason, /there is no libnvinfer\.so\.10 in .*\/usr\/lib64.*backendConfig\.tensorrt\.library/);
+  assert.match(
+    reason,
+    /none of libnvinfer\.so\.11, libnvinfer\.so\.10, .* is in .*\/etc\/ld\.so\.cache, .*\/usr\/lib64.*backendConfig\.tensorrt\.library/,
+  );
 });

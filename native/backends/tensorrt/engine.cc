@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "log.h"
+
 namespace tritonts::tensorrt {
 
 namespace {
@@ -22,14 +24,14 @@ StatusOr<std::shared_ptr<const Engine>> Engine::Read(const Library* library,
   auto runtime = library->MakeRuntime();
   if (!runtime.ok()) return runtime.status();
   engine->runtime_ = runtime.value();
-  Library::ForgetLog();
+  ForgetLog();
   engine->engine_ = Call<Object*>(engine->runtime_, library->table().runtime.deserializeCudaEngine,
                                   static_cast<const void*>(plan.data()), plan.size());
   if (!engine->engine_) {
-    return Library::Failure(Code::kInvalidArg,
-                            "TensorRT " + library->version() +
-                                " can't read the plan, which must have been built by this version "
-                                "for this kind of GPU");
+    return Failure(Code::kInvalidArg,
+                   "TensorRT " + library->version().text +
+                       " can't read the plan, which must have been built by this version "
+                       "for this kind of GPU");
   }
   if (Status status = engine->ReadTensors(); !status.ok()) return status;
   return std::shared_ptr<const Engine>(std::move(engine));
@@ -84,10 +86,10 @@ const PlanTensor* Engine::Find(const std::string& name, bool is_input) const {
 }
 
 StatusOr<Object*> Engine::MakeContext() const {
-  Library::ForgetLog();
+  ForgetLog();
   Object* const context =
       Call<Object*>(engine_, table().engine.createExecutionContext, int32_t{kStaticMemory});
-  if (!context) return Library::Failure(Code::kUnavailable, "TensorRT makes no execution context");
+  if (!context) return Failure(Code::kUnavailable, "TensorRT makes no execution context");
   return context;
 }
 

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "engine/base/exit.h"
+#include "log.h"
 
 namespace tritonts::tensorrt {
 
@@ -125,7 +126,7 @@ void TensorRtInstance::Enqueue() {
 }
 
 Status TensorRtInstance::EnqueueBatch(Run& run) {
-  Library::ForgetLog();
+  ForgetLog();
   for (uint32_t i = 0; i < inputs_.size(); i++) {
     Status status = EnqueueInput(run, i);
     if (!status.ok()) return About("input", plan_->inputs[i].name, status);
@@ -133,13 +134,13 @@ Status TensorRtInstance::EnqueueBatch(Run& run) {
   run.MarkInputsReady();
   const auto& at = engine_->table().context;
   if (Call<int32_t>(context_, at.inferShapes, int32_t{0}, static_cast<const char**>(nullptr)) != 0)
-    return Library::Failure(Code::kInternal, "TensorRT can't tell the shapes of the outputs");
+    return Failure(Code::kInternal, "TensorRT can't tell the shapes of the outputs");
   for (uint32_t i = 0; i < outputs_.size(); i++) {
     Status status = PlaceOutput(run, i);
     if (!status.ok()) return About("output", plan_->outputs[i].name, status);
   }
   if (!Call<bool>(context_, at.enqueueV3, stream_))
-    return Library::Failure(Code::kInternal, "TensorRT can't enqueue the batch");
+    return Failure(Code::kInternal, "TensorRT can't enqueue the batch");
   for (uint32_t i = 0; i < outputs_.size(); i++) {
     Status status = EnqueueOutput(i);
     if (!status.ok()) return About("output", plan_->outputs[i].name, status);
@@ -175,7 +176,7 @@ Status TensorRtInstance::EnqueueInput(Run& run, uint32_t index) {
   const char* const name = spec.name.c_str();
   if (!Call<bool>(context_, at.setInputShape, name, static_cast<const Dims*>(&dims)) ||
       !Call<bool>(context_, at.setTensorAddress, name, input.device.address())) {
-    return Library::Failure(Code::kInternal, "TensorRT does not take it");
+    return Failure(Code::kInternal, "TensorRT does not take it");
   }
   return status;
 }
@@ -198,7 +199,7 @@ Status TensorRtInstance::PlaceOutput(Run& run, uint32_t index) {
   Status status = output.device.Reserve(std::max<size_t>(1, output.bytes));
   if (!status.ok()) return status;
   if (!Call<bool>(context_, at.setTensorAddress, name, output.device.address()))
-    return Library::Failure(Code::kInternal, "TensorRT does not take its place");
+    return Failure(Code::kInternal, "TensorRT does not take its place");
   const auto requests = run.requests();
   output.wanted = std::any_of(requests.begin(), requests.end(), [index](const Request* request) {
     return request->header->Wants(index);

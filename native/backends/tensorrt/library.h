@@ -1,11 +1,11 @@
 // TensorRT's library. It is opened once a file, and never closed. Not for JS threads.
 #pragma once
 
-#include <map>
 #include <string>
+#include <utility>
 
 #include "engine/base/status.h"
-#include "table.h"
+#include "version.h"
 
 namespace tritonts::tensorrt {
 
@@ -16,25 +16,18 @@ class Library {
   static StatusOr<const Library*> Open(const std::string& file);
 
   const std::string& path() const { return path_; }
-  const std::string& version() const { return version_; }
-  const Table& table() const { return kTable10; }
+  const Version& version() const { return version_; }
+  const Table& table() const { return version_.table; }
 
   // Makes a runtime. Only where the CUDA driver was started and has a GPU: otherwise the library
   // returns what looks like an object, and crashes with it.
   StatusOr<Object*> MakeRuntime() const;
 
-  // `what` has failed: says so, with what the library has logged on this thread since it was last
-  // asked.
-  static Status Failure(Code code, const std::string& what);
-  // Forgets what was logged on this thread.
-  static void ForgetLog();
-
  private:
-  Library() = default;
+  explicit Library(Version version) : version_(std::move(version)) {}
 
   std::string path_;
-  std::string version_;
-  int32_t number_ = 0;
+  const Version version_;
   Object* (*create_runtime_)(void* logger, int32_t version) = nullptr;
 };
 

@@ -27,23 +27,77 @@ struct Object {
   void* impl;
 };
 
-// The places of the functions of one major version, named as TensorRT names them.
+// Stands for a function that a version does not have.
+inline constexpr size_t kAbsent = ~size_t{0};
+
+// The places of the functions of a version, named as TensorRT names them. New versions append
+// functions; a new major version moves them.
 struct Table {
   struct {
     size_t deserializeCudaEngine;
+    size_t setEngineHostCodeAllowed;
   } runtime;
   struct {
-    size_t createExecutionContext, getNbOptimizationProfiles, getTensorShape, getTensorDataType,
-        getTensorLocation, isShapeInferenceIO, getTensorIOMode, getTensorFormat, getProfileShape,
-        getNbIOTensors, getIOTensorName;
+    size_t createExecutionContext;
+    size_t getNbOptimizationProfiles;
+    size_t getTensorShape;
+    size_t getTensorDataType;
+    size_t getTensorLocation;
+    size_t isShapeInferenceIO;
+    size_t getTensorIOMode;
+    size_t getTensorFormat;
+    size_t getProfileShape;
+    size_t getNbIOTensors;
+    size_t getIOTensorName;
   } engine;
   struct {
-    size_t setInputShape, getTensorShape, setTensorAddress, inferShapes, enqueueV3;
+    size_t setInputShape;
+    size_t getTensorShape;
+    size_t setTensorAddress;
+    size_t inferShapes;
+    size_t enqueueV3;
   } context;
 };
 
 inline constexpr Table kTable10 = {
-    {3}, {5, 10, 19, 20, 21, 22, 23, 26, 29, 30, 31}, {21, 22, 24, 28, 37}};
+    .runtime = {.deserializeCudaEngine = 3, .setEngineHostCodeAllowed = 21},
+    .engine = {.createExecutionContext = 5,
+               .getNbOptimizationProfiles = 10,
+               .getTensorShape = 19,
+               .getTensorDataType = 20,
+               .getTensorLocation = 21,
+               .isShapeInferenceIO = 22,
+               .getTensorIOMode = 23,
+               .getTensorFormat = 26,
+               .getProfileShape = 29,
+               .getNbIOTensors = 30,
+               .getIOTensorName = 31},
+    .context = {.setInputShape = 21,
+                .getTensorShape = 22,
+                .setTensorAddress = 24,
+                .inferShapes = 28,
+                .enqueueV3 = 37},
+};
+
+inline constexpr Table kTable11 = {
+    .runtime = {.deserializeCudaEngine = 3, .setEngineHostCodeAllowed = 20},
+    .engine = {.createExecutionContext = 5,
+               .getNbOptimizationProfiles = 8,
+               .getTensorShape = 15,
+               .getTensorDataType = 16,
+               .getTensorLocation = 17,
+               .isShapeInferenceIO = 18,
+               .getTensorIOMode = 19,
+               .getTensorFormat = 22,
+               .getProfileShape = 25,
+               .getNbIOTensors = 26,
+               .getIOTensorName = 27},
+    .context = {.setInputShape = 20,
+                .getTensorShape = 21,
+                .setTensorAddress = 23,
+                .inferShapes = 27,
+                .enqueueV3 = 36},
+};
 
 // Calls the function in a place of an object's table.
 template <typename Result, typename... Args>

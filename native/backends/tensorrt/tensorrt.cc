@@ -74,7 +74,7 @@ class TensorRtModel final : public Model {
   }
 
   std::map<std::string, std::string> Info() const override {
-    return {{"library", library_->path()}, {"version", library_->version()}};
+    return {{"library", library_->path()}, {"version", library_->version().text}};
   }
 
  private:
@@ -169,7 +169,7 @@ StatusOr<std::map<std::string, std::string>> OpenTensorRt(
   auto library = tensorrt::Library::Open(tensorrt::SettingOf(settings, "library"));
   if (!library.ok()) return library.status();
   return std::map<std::string, std::string>{{"library", library.value()->path()},
-                                            {"version", library.value()->version()}};
+                                            {"version", library.value()->version().text}};
 }
 
 }  // namespace tritonts

@@ -11,8 +11,14 @@ namespace tritonts::test {
 inline std::string FakeCudaDriver() {
   return TRITONTS_FAKES "/libcuda.so.1";
 }
-inline std::string FakeTensorRt() {
-  return std::string(TRITONTS_FAKES) + "/libnvinfer.so.10";
+// TensorRT 10.0.1, unless another one is named: "10.16", "11", "lean", "dispatch", "rtx".
+inline std::string FakeTensorRt(const std::string& which = "10") {
+  const std::string file = which == "10.16"      ? "10.16/libnvinfer.so.10"
+                           : which == "lean"     ? "10.16/libnvinfer_lean.so.10"
+                           : which == "dispatch" ? "libnvinfer_dispatch.so.11"
+                           : which == "rtx"      ? "libtensorrt_rtx.so.1"
+                                                 : "libnvinfer.so." + which;
+  return std::string(TRITONTS_FAKES) + "/" + file;
 }
 inline std::string FakeNvml() {
   return TRITONTS_FAKES "/libnvidia-ml.so.1";

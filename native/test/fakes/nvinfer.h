@@ -1,0 +1,149 @@
+// What the files of the fake TensorRT share.
+//
+// It is built once a version: FAKE_NVINFER_VERSION is what getInferLibVersion returns, and
+// FAKE_NVINFER_KIND is "full", "lean", "dispatch" or "rtx". What the real library makes undefined
+// ends the process, with the reason.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#define EXPORTED extern "C" __attribute__((visibility("default")))
+
+namespace tritonts::fakes::infer {
+
+inline constexpr std::string_view kKind = FAKE_NVINFER_KIND;
+// TensorRT for RTX counts its versions anew; its objects are those of 11.
+inline constexpr int kLayout = kKind == "rtx" ? 11 : FAKE_NVINFER_VERSION / 10000;
+inline constexpr int kMinor = kKind == "rtx" ? 1 : FAKE_NVINFER_VERSION / 100 % 100;
+
+[[noreturn]] void Die(const std::string& why);
+
+struct Dims {
+  int32_t count = -1;
+  int64_t d[8] = {};
+};
+
+enum Type : int32_t { kFloat, kHalf, kInt8, kInt32, kBool, kUint8, kFp8, kBf16, kInt64, kInt4 };
+// Bytes of an element.
+size_t SizeOf(int32_t type);
+
+// --- Plans
+
+struct Tensor {
+  std::string name;
+  bool input = false;
+  int32_t type = kFloat;
+  bool host = false;
+  int32_t format = 0;
+  Dims dims;
+  // By profile: smallest, best and largest dims; of a shape tensor also values.
+  std::vector<std::array<Dims, 3>> profiles;
+  std::vector<std::array<Dims, 3>> values;
+};
+
+struct Plan {
+  int major = 0;  // of the library that reads it
+  bool compatible = false;
+  std::string plugin;
+  std::string op;
+  std::vector<float> weights;
+  std::vector<Tensor> tensors;
+  int32_t profiles = 1;
+  size_t memory = 1024;  // of a context, for each profile up to its own
+
+  const Tensor& Find(const char* name) const;
+};
+
+// Null: the text is no plan.
+std::shared_ptr<const Plan> ReadPlan(const std::string& text);
+
+// --- Objects, as the headers have them: a table of their own for the destructor, and what does the
+// work.
+
+struct Impl {
+  void* const* table;
+  void (*destroy)(Impl*);
+};
+struct Object {
+  void* const* own;
+  Impl* impl;
+};
+
+// Makes an object around an Impl that was made with `new`.
+Object* Make(Impl* impl);
+
+// A function's place in the tables of versions 10 and 11, and the minor of 10 that it came with.
+// -1: it is not there.
+struct Place {
+  const char* name;
+  int in10;
+  int in11;
+  int since;  // minor version of 10
+  void* function;
+};
+// The table of this version. Each other place ends the process.
+void* const* TableOf(std::initializer_list<Place> places);
+template <typename Function>
+void* At(Function* function) {
+  return reinterpret_cast<void*>(function);
+}
+
+struct Runtime : Impl {
+  void* logger = nullptr;
+  bool host_code = false;
+};
+Runtime* MakeRuntime(void* logger);
+
+struct Engine : Impl {
+  void* logger = nullptr;
+  std::shared_ptr<const Plan> plan;
+  std::shared_ptr<int> uses = std::make_shared<int>(0);  // shared with its contexts
+};
+Engine* MakeEngine(void* logger, std::shared_ptr<const Plan> plan);
+
+struct Context : Impl {
+  void* logger = nullptr;
+  std::shared_ptr<const Plan> plan;
+  std::shared_ptr<int> uses;
+  bool owns_memory = false;
+  uint64_t memory = 0;
+  size_t memory_size = 0;
+  int32_t profile = 0;
+  std::map<std::string, Dims> shapes;
+  std::map<std::string, uint64_t> addresses;
+  std::map<std::string, void*> allocators;
+};
+Context* MakeContext(const Engine& engine, bool owns_memory);
+// Bytes of device memory that a context needs with a profile.
+size_t MemoryFor(const Plan& plan, int32_t profile);
+
+// Computes a batch of a context on a stream.
+bool Compute(Context* self, void* stream);
+// The shape of an output, -1 where it depends on data.
+Dims OutputShape(Context* self, const Tensor& tensor);
+
+// --- The world outside
+
+// Writes to a logger, an object of the caller's.
+void Log(void* logger, int severity, const char* text);
+// A function of the fake CUDA driver; null: that is not open.
+void* OfDriver(const char* name);
+template <typename Function>
+Function* Driver(const char* name) {
+  return reinterpret_cast<Function*>(OfDriver(name));
+}
+bool HasPlugin(const std::string& name);
+
+extern std::atomic<int> live;  // runtimes, engines and contexts
+
+}  // namespace tritonts::fakes::infer

@@ -1,0 +1,139 @@
+// Execution contexts of the fake TensorRT. They insist on the order of calls that the real ones
+// need.
+#include "nvinfer.h"
+
+namespace tritonts::fakes::infer {
+
+namespace {
+
+constexpr uint64_t kAlignment = 256;
+
+bool Within(const Dims& dims, const std::vector<std::array<Dims, 3>>& profiles, int32_t profile) {
+  if (profiles.empty()) return true;
+  const auto& bounds = profiles.at(static_cast<size_t>(profile));
+  for (int i = 0; i < dims.count; i++)
+    if (dims.d[i] < bounds[0].d[i] || dims.d[i] > bounds[2].d[i]) return false;
+  return true;
+}
+
+bool SetProfile(Context* self, int32_t profile, void* stream) {
+  if (!stream) Die("a profile was set on no stream");
+  if (profile < 0 || profile >= self->plan->profiles) {
+    Log(self->logger, 1, "there is no such profile");
+    return false;
+  }
+  self->profile = profile;
+  self->shapes.clear();
+  return true;
+}
+
+bool SetInputShape(Context* self, const char* name, const Dims* dims) {
+  const Tensor& tensor = self->plan->Find(name);
+  if (!tensor.input || dims->count != tensor.dims.count) return false;
+  for (int i = 0; i < dims->count; i++) {
+    if (tensor.dims.d[i] >= 0 && tensor.dims.d[i] != dims->d[i]) {
+      Log(self->logger, 1, "the shape is not the plan's");
+      return false;
+    }
+  }
+  if (!Within(*dims, tensor.profiles, self->profile)) {
+    Log(self->logger, 1, "the shape is outside of the profile");
+    return false;
+  }
+  self->shapes[name] = *dims;
+  return true;
+}
+
+Dims ShapeOf(Context* self, const char* name) {
+  const Tensor& tensor = self->plan->Find(name);
+  if (!tensor.input) return OutputShape(self, tensor);
+  return self->shapes.contains(name) ? self->shapes[name] : tensor.dims;
+}
+
+bool SetTensorAddress(Context* self, const char* name, uint64_t address) {
+  const Tensor& tensor = self->plan->Find(name);
+  if (!tensor.host && address % kAlignment != 0) Die("an address is not aligned");
+  self->addresses[name] = address;
+  return true;
+}
+
+bool SetOutputAllocator(Context* self, const char* name, void* allocator) {
+  if (self->plan->Find(name).input) return false;
+  self->allocators[name] = allocator;
+  return true;
+}
+
+int32_t InferShapes(Context* self, int32_t, const char**) {
+  int32_t missing = 0;
+  for (const Tensor& tensor : self->plan->tensors) {
+    if (!tensor.input) continue;
+    // The values of a shape tensor are read here.
+    if (!self->shapes.contains(tensor.name) ||
+        (tensor.host && !self->addresses.contains(tensor.name))) {
+      missing++;
+      continue;
+    }
+    if (!tensor.host) continue;
+    Dims values;
+    values.count = static_cast<int32_t>(self->shapes[tensor.name].d[0]);
+    for (int i = 0; i < values.count; i++) {
+      const uint64_t at = self->addresses[tensor.name];
+      values.d[i] = tensor.type == kInt64 ? reinterpret_cast<const int64_t*>(at)[i]
+                                          : reinterpret_cast<const int32_t*>(at)[i];
+    }
+    if (!Within(values, tensor.values, self->profile)) {
+      Log(self->logger, 1, "a value of a shape tensor is outside of the profile");
+      return -1;
+    }
+  }
+  return missing;
+}
+
+void SetMemory(Context* self, uint64_t memory) {
+  if (self->owns_memory) Die("a context with memory of its own was given some");
+  self->memory = memory;
+  self->memory_size = MemoryFor(*self->plan, self->plan->profiles - 1);
+}
+void SetSizedMemory(Context* self, uint64_t memory, int64_t size) {
+  SetMemory(self, memory);
+  self->memory_size = static_cast<size_t>(size);
+}
+
+bool Enqueue(Context* self, void* stream) {
+  if (self->plan->op == "fail") {
+    Log(self->logger, 1, "this plan always fails");
+    return false;
+  }
+  if (!self->owns_memory) {
+    const size_t needed = MemoryFor(*self->plan, self->profile);
+    if (self->memory == 0 || self->memory % kAlignment != 0 || self->memory_size < needed)
+      Die("a context has too little device memory");
+  }
+  return Compute(self, stream);
+}
+
+}  // namespace
+
+Context* MakeContext(const Engine& engine, bool owns_memory) {
+  static void* const* const table = TableOf({
+      {"setDeviceMemory", 10, -1, 0, At(SetMemory)},
+      {"setOptimizationProfileAsync", 17, 16, 0, At(SetProfile)},
+      {"setInputShape", 21, 20, 0, At(SetInputShape)},
+      {"getTensorShape", 22, 21, 0, At(ShapeOf)},
+      {"setTensorAddress", 24, 23, 0, At(SetTensorAddress)},
+      {"inferShapes", 28, 27, 0, At(InferShapes)},
+      {"setOutputAllocator", 32, 31, 0, At(SetOutputAllocator)},
+      {"enqueueV3", 37, 36, 0, At(Enqueue)},
+      {"setDeviceMemoryV2", 49, 48, 9, At(SetSizedMemory)},
+  });
+  auto* const context = new Context();
+  context->table = table;
+  context->destroy = [](Impl* self) { delete static_cast<Context*>(self); };
+  context->logger = engine.logger;
+  context->plan = engine.plan;
+  context->uses = engine.uses;
+  context->owns_memory = owns_memory;
+  return context;
+}
+
+}  // namespace tritonts::fakes::infer

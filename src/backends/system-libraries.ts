@@ -1,0 +1,79 @@
+/**
+ * Looks for libraries where the system's loader would find them, without opening them: opening one may take
+ * most of a second, and its code runs.
+ */
+
+import { existsSync, readFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+
+const cacheFile = '/etc/ld.so.cache';
+
+/** What glibc's cache writes in front of its entries. */
+const cacheMagic = 'glibc-ld.so.cache1.1';
+
+/** How the cache marks libraries for this processor. */
+const cacheFlags: Readonly<Partial<Record<NodeJS.Architecture, number>>> = { x64: 0x0303, arm64: 0x0a03 };
+
+/** Folders that the loader knows without a cache, and those that archives are usually unpacked to. */
+const usualFolders: readonly string[] = ['/lib64', '/usr/lib64', '/lib', '/usr/lib', '/usr/local/lib'];
+
+/**
+ * The libraries in a cache of `ldconfig` that are for this processor: their files, by name.
+ *
+ * @param cache - The content of the file. One that has another form has no libraries.
+ */
+export function readLoaderCache(cache: Buffer): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  const start = cache.indexOf(cacheMagic, 0, 'latin1');
+  const table = start < 0 ? Buffer.alloc(0) : cache.subarray(start);
+  const header = 48;
+  const size = 24;
+  if (table.length < header) return found;
+  const text = (offset: number): string => {
+    const end = table.indexOf(0, offset);
+    return end < 0 ? '' : table.toString('utf8', offset, end);
+  };
+  const count = Math.min(table.readUInt32LE(20), Math.floor((table.length - header) / size));
+  for (let at = header; at < header + count * size; at += size) {
+    if (table.readInt32LE(at) !== cacheFlags[process.arch]) continue;
+    const name = text(table.readUInt32LE(at + 4));
+    // The loader takes the first.
+    if (!found.has(name)) found.set(name, text(table.readUInt32LE(at + 8)));
+  }
+  return found;
+}
+
+function loaderCache(): ReadonlyMap<string, string> {
+  try {
+    return readLoaderCache(readFileSync(cacheFile));
+  } catch {
+    return new Map(); // Systems with another loader have none.
+  }
+}
+
+/**
+ * The first of some libraries that is there: in the folders of `LD_LIBRARY_PATH`, in the loader's cache, or in
+ * the usual folders. If none is, the places that were looked at.
+ *
+ * @param names - Their file names, the best one first.
+ * @param moreFolders - Folders to look in besides.
+ */
+export function findLibrary(
+  names: readonly string[],
+  moreFolders: readonly string[] = [],
+): { readonly path: string } | { readonly lookedIn: readonly string[] } {
+  const own = (process.env['LD_LIBRARY_PATH'] ?? '').split(delimiter).filter((folder) => folder !== '');
+  const others = [...usualFolders, ...moreFolders];
+  const cache = loaderCache();
+  const inFolders = (folders: readonly string[], name: string): string | undefined =>
+    folders.map((folder) => join(folder, name)).find((file) => existsSync(file));
+  for (const name of names) {
+    const cached = cache.get(name);
+    const path =
+      inFolders(own, name) ??
+      (cached !== undefined && existsSync(cached) ? cached : undefined) ??
+      inFolders(others, name);
+    if (path !== undefined) return { path };
+  }
+  return { lookedIn: [...own, cacheFile, ...others] };
+}

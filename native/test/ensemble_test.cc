@@ -299,6 +299,26 @@ TEST(ensemble_skips_branches_whose_tensors_never_come) {
   CHECK_EQ(bench.step(2).statistics().success.count, 1u);
 }
 
+TEST(ensemble_whose_next_step_is_about_to_be_aborted_ends_as_cancelled) {
+  Handed handed;
+  EnsembleBench bench(ChainOf(2),
+                      {{handed.Of(true), ConfigOf(FloatIo())}, {Adding(1), ConfigOf(FloatIo())}});
+  bench.Send({1});
+  bench.step(1).Close(Status::Cancelled("cut off"));
+  AddTo(handed.run(0), 0);
+  CHECK(bench.sink.Wait(1));
+  CHECK_EQ(bench.sink.Of(0).status.message(), "in ensemble 'e', cut off");
+  CHECK(bench.sink.Of(0).status.code() == Code::kCancelled);
+}
+
+TEST(ensemble_that_is_closed_to_be_aborted_ends_what_comes_before_that_no_differently) {
+  EnsembleBench bench(ChainOf(1), {{Adding(1), ConfigOf(FloatIo())}});
+  bench.ensemble().Close(Status::Cancelled("cut off"));
+  bench.Send({1});
+  CHECK(bench.sink.Of(0).unserved);
+  CHECK_EQ(bench.sink.Of(0).status.message(), "cut off");
+}
+
 TEST(ensemble_ends_its_requests_when_it_is_aborted) {
   Handed handed;
   EnsembleBench bench(ChainOf(2),

@@ -211,6 +211,17 @@ TEST(version_that_was_aborted_ends_what_comes_later_as_what_waited) {
   CHECK(bench.sink.Of(0).status.code() == Code::kCancelled);
 }
 
+TEST(version_that_is_closed_to_be_aborted_ends_what_comes_before_that_no_differently) {
+  VersionBench bench(ScriptOf(std::make_shared<Runs>()), ConfigOf(FloatIo()));
+  bench.version().Close(Status::Cancelled("cut off"));
+  bench.Send({1});
+  CHECK(bench.sink.Of(0).unserved);
+  CHECK_EQ(bench.sink.Of(0).status.message(), "cut off");
+  bench.version().Abort(Status::Cancelled("aborted"));
+  bench.Send({1});
+  CHECK_EQ(bench.sink.Of(1).status.message(), "aborted");
+}
+
 // --- What is called without the lock.
 
 TEST(version_asks_its_backend_for_anything_without_its_own_lock) {

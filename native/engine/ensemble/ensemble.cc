@@ -45,7 +45,8 @@ Ensemble::Ensemble(uint32_t uid, std::string name, EnsemblePlan plan,
       no_memory_(Status::Unavailable("model '" + name_ + "': no memory for the request")),
       pool_(kIdleTensorBytes),
       turns_(plan_.steps.size()),
-      latencies_(plan_.latencies) {}
+      latencies_(plan_.latencies),
+      refusal_(unloaded_) {}
 
 Ensemble::~Ensemble() {
   TRITONTS_ASSERT(in_flight_ == 0, "an ensemble was freed with requests in flight");
@@ -114,7 +115,7 @@ void Ensemble::Submit(std::span<Request* const> requests, uint64_t, InlineTick* 
     std::lock_guard lock(mutex_);
     if (closed_ || !bindings_) {
       none.unserved = true;
-      none.status = aborted_.ok() ? unloaded_ : aborted_;
+      none.status = closed_ ? refusal_ : unloaded_;
     } else if (!aborted_.ok() || Exiting()) {
       none.status = aborted_.ok() ? exits_ : aborted_;
       statistics_.refused += requests.size();

@@ -55,7 +55,7 @@ class Ensemble final : public Served,
   VersionMetrics metrics(std::span<const double> quantiles) const override;
 
   bool started() const override;
-  void Close() override;
+  void Close(const Status& reason = {}) override;
   bool drained() const override;
   void Abort(const Status& status) override;
   void Destroy() override;
@@ -135,6 +135,7 @@ class Ensemble final : public Served,
   uint64_t in_flight_ = 0;  // requests without a final response
   uint64_t pinned_ = 0;
   uint64_t begun_ = 0;
+  Status refusal_;  // of requests that come when it is closed
   Status aborted_;
   bool closed_ = false;
   bool destroyed_ = false;

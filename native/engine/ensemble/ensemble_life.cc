@@ -31,7 +31,7 @@ void Ensemble::Abort(const Status& status) {
   FlightStep* waiting = nullptr;
   {
     std::lock_guard lock(mutex_);
-    aborted_ = status;
+    aborted_ = refusal_ = status;
     for (Turn& turn : turns_) {
       while (FlightStep* step = turn.first) {
         turn.first = step->next;
@@ -163,11 +163,12 @@ bool Ensemble::started() const {
   return bindings_ != nullptr;
 }
 
-void Ensemble::Close() {
+void Ensemble::Close(const Status& reason) {
   bool drained = false;
   {
     std::lock_guard lock(mutex_);
     closed_ = true;
+    if (!reason.ok()) refusal_ = reason;
     drained = DrainedLocked();
   }
   if (drained) on_drained_();

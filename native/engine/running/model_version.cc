@@ -88,7 +88,7 @@ void ModelVersion::Submit(std::span<Request* const> requests, uint64_t now_ns,
       none.unserved = true;
       // What comes to a version that was aborted ends as those that waited in it. Requests come so
       // late from an ensemble, whose earlier steps go on.
-      none.status = aborted_.ok() ? unloaded_ : aborted_;
+      none.status = refusal_;
     } else if (terminated_ || Exiting()) {
       none.status = exits_;
       statistics_.refused += requests.size();

@@ -126,8 +126,9 @@ class ModelVersion final : public Served,
   void OnTimer(uint64_t now_ns) override;
 
   // --- Ending. These are for the server's reaper and destroyer, except Terminate. Refuses requests
-  // from now on. Any thread may call it.
-  void Close() override;
+  // from now on. Whoever is about to call Abort gives its status as the reason, so that what comes
+  // between the two ends no differently. Any thread may call it.
+  void Close(const Status& reason = {}) override;
   bool drained() const override;
   // Ends all waiting requests with `status`, and asks runs under way to end.
   void Abort(const Status& status) override;
@@ -223,7 +224,6 @@ class ModelVersion final : public Served,
   Timer* const timer_;
   const std::function<void()> on_drained_;
   // The statuses of requests that end without a run, made beforehand.
-  const Status unloaded_;
   const Status exits_;
   const Status expired_;
   const Status no_thread_;
@@ -247,6 +247,7 @@ class ModelVersion final : public Served,
   std::unique_ptr<Latencies> latencies_;  // made with the dispatcher, and kept from then on
   uint64_t in_flight_ = 0;                // accepted requests that have not ended
   uint64_t timer_at_ns_ = 0;  // when the timer calls, at the latest; 0: it was not asked to
+  Status refusal_;            // of requests that come when it is closed
   Status aborted_;            // not ok: nothing is queued any more, for this reason
   bool closed_ = false;
   bool stop_ = false;        // threads return when they have nothing to do

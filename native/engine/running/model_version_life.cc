@@ -35,15 +35,15 @@ ModelVersion::ModelVersion(uint32_t uid, std::string name, int64_t version, Back
       call_places_(model_->call_places()),
       timer_(timer),
       on_drained_(std::move(on_drained)),
-      unloaded_(Status::Unavailable("model '" + name_ + "', version " + std::to_string(version_) +
-                                    ": is being unloaded")),
       exits_(Status::Unavailable("model '" + name_ + "': the process is exiting")),
       expired_(Status::Unavailable("model '" + name_ + "': request timeout expired")),
       no_thread_(
           Status::Unavailable("model '" + name_ + "': the system has no thread for its instances")),
       did_not_return_(Status::Internal("model '" + name_ +
                                        "': a run did not return; its instance was abandoned")),
-      context_(name_, false, nullptr) {}
+      context_(name_, false, nullptr),
+      refusal_(Status::Unavailable("model '" + name_ + "', version " + std::to_string(version_) +
+                                   ": is being unloaded")) {}
 
 ModelVersion::~ModelVersion() {
   TRITONTS_ASSERT(runners_.empty(), "a version was not destroyed");
@@ -165,11 +165,12 @@ void ModelVersion::EndCall() const {
   if (--calls_ == 0) calls_changed_.notify_all();
 }
 
-void ModelVersion::Close() {
+void ModelVersion::Close(const Status& reason) {
   bool drained = false;
   {
     std::lock_guard lock(mutex_);
     closed_ = true;
+    if (!reason.ok()) refusal_ = reason;
     drained = DrainedLocked();
   }
   if (drained) on_drained_();
@@ -184,7 +185,7 @@ void ModelVersion::Abort(const Status& status) {
   RequestChain waiting;
   {
     std::lock_guard lock(mutex_);
-    aborted_ = status;
+    aborted_ = refusal_ = status;
     terminated_ = true;
     if (dispatcher_) dispatcher_->scheduler().Drain(&waiting);
   }

@@ -44,7 +44,7 @@ class Served : public Executor {
   virtual bool warming() const { return false; }
 
   // --- Ending; see model_version.h.
-  virtual void Close() = 0;
+  virtual void Close(const Status& reason = {}) = 0;
   virtual bool drained() const = 0;
   virtual void Abort(const Status& status) = 0;
   virtual void Destroy() = 0;

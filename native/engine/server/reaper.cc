@@ -141,6 +141,18 @@ Retirement::Facts Reaper::FactsOf(const Ending& ending) const {
   return facts;
 }
 
+namespace {
+
+// What waiting requests end with at the limit.
+Status CutOff(const Served& version) {
+  return MakeStatus([&] {
+    return Status::Cancelled("model '" + version.name() +
+                             "': the server was closed before the request ran");
+  });
+}
+
+}  // namespace
+
 template <typename Body>
 std::shared_ptr<Destroyer::Call> Reaper::Call(const Body& body) {
   return Insist([&] { return parts_.destroyer->Add(body); });
@@ -154,15 +166,12 @@ bool Reaper::GoOn(Ending* ending) {
       case Retirement::Step::kWait:
         return false;
       case Retirement::Step::kClose:
-        version->Close();
+        // Ensembles send requests until the very moment, and another thread calls Abort.
+        version->Close(ending->steps.over(NowNs()) ? CutOff(*version) : Status::Ok());
         break;
       case Retirement::Step::kAbort:
-        ending->call = Call([version, server = parts_.server()] {
-          version->Abort(MakeStatus([&] {
-            return Status::Cancelled("model '" + version->name() +
-                                     "': the server was closed before the request ran");
-          }));
-        });
+        ending->call =
+            Call([version, server = parts_.server()] { version->Abort(CutOff(*version)); });
         break;
       case Retirement::Step::kDestroy:
         ending->destroying = true;

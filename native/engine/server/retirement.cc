@@ -29,7 +29,7 @@ Retirement::Step Retirement::Next(const Facts& facts) {
   switch (phase_) {
     case Phase::kAwaitingPorts:
       used_ = facts.used;
-      if (used_ && facts.now_ns < limit_ns_) return Step::kWait;
+      if (used_ && !over(facts.now_ns)) return Step::kWait;
       if (!facts.ports_have_seen && facts.now_ns < std::min(ports_until_ns_, limit_ns_)) {
         return Step::kWait;
       }
@@ -41,7 +41,7 @@ Retirement::Step Retirement::Next(const Facts& facts) {
         phase_ = Phase::kDestroying;
         return Step::kDestroy;
       }
-      if (phase_ == Phase::kDraining && facts.now_ns >= limit_ns_) {
+      if (phase_ == Phase::kDraining && over(facts.now_ns)) {
         phase_ = Phase::kAborting;
         aborted_ns_ = facts.now_ns;
         return Step::kAbort;

@@ -51,6 +51,9 @@ class Retirement {
   // Sets another limit; the earlier one holds.
   void Limit(uint64_t limit_ns);
 
+  // Whether the limit is over: what is closed now is aborted next.
+  bool over(uint64_t now_ns) const { return now_ns >= limit_ns_; }
+
   // The next step. Called until it returns kWait, kEnd or kAbandon.
   Step Next(const Facts& facts);
 

@@ -241,9 +241,8 @@ bool VersionModel::Queue(Life* life) {
 
 void VersionModel::Submit(const std::vector<Life*>& lives) {
   for (Life* life : lives) {
-    Expected refusal{Code::kUnavailable};
+    Expected refusal{closed_ ? refusal_ : Code::kUnavailable};
     refusal.unserved = closed_;
-    if (closed_ && aborted_ != Code::kOk) refusal.code = aborted_;
     refusal.limited = !closed_ && !terminated_;
     life->accepted = refusal.limited && Queue(life);
     if (refusal.limited && !life->accepted) {
@@ -283,7 +282,7 @@ void VersionModel::Cancel(const std::vector<Life*>& lives) {
 }
 
 void VersionModel::Abort(Code code) {
-  aborted_ = code;
+  aborted_ = refusal_ = code;
   Terminate();
   const std::vector<Life*> waiting = queue();
   waiting_.clear();

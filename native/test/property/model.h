@@ -134,7 +134,11 @@ class VersionModel {
   void Submit(const std::vector<Life*>& lives);
   void Cancel(const std::vector<Life*>& lives);
   void OnTimer() { Ask(kNobody); }
-  void Close() { closed_ = true; }
+  // With the reason that it is to be aborted for; kOk: it is not.
+  void Close(Code reason = Code::kOk) {
+    closed_ = true;
+    if (reason != Code::kOk) refusal_ = reason;
+  }
   void Abort(Code code);
   void Terminate();
   void Abandon();
@@ -239,6 +243,7 @@ class VersionModel {
   uint64_t expired_ = 0;  // of failed_
   uint64_t refused_ = 0;
   Code aborted_ = Code::kOk;
+  Code refusal_ = Code::kUnavailable;  // of what comes when it is closed
   bool closed_ = false;
   bool terminated_ = false;
   bool abandoned_ = false;

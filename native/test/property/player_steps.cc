@@ -111,9 +111,11 @@ void Player::Do(const Step& step) {
       return Advance(step);
     case Do::kTimer:
       return FireTimer();
-    case Do::kClose:
-      locked([&] { model_.Close(); });
-      return version_->Close();
+    case Do::kClose: {
+      const Code reason = step.a % 2 == 0 ? Code::kOk : Code::kCancelled;
+      locked([&] { model_.Close(reason); });
+      return version_->Close(reason == Code::kOk ? Status::Ok() : Status(reason, "cut off"));
+    }
     case Do::kTerminate:
       locked([&] { model_.Terminate(); });
       return version_->Terminate();

@@ -142,7 +142,10 @@ Napi::Value InstanceWrap::Next(const Napi::CallbackInfo& info) {
     }
   }
   if (waiting_since_ns_ != 0) {
-    spin_.Note(spun_, NowNs() - std::exchange(waiting_since_ns_, 0));
+    // Until the batch came. How long this thread took to wake says nothing about whether a look
+    // would have found it.
+    const uint64_t since = std::exchange(waiting_since_ns_, 0);
+    spin_.Note(spun_, std::max(inbox_->pushed_ns(), since) - since);
   }
   bool written = false;
   try {

@@ -43,6 +43,24 @@ TEST(waker_asks_for_no_turn_of_the_event_loop_where_runs_take_long) {
   }
 }
 
+TEST(waker_counts_a_wait_from_when_the_batch_had_its_thread) {
+  // An asynchronous instance has its batch at once, and its thread takes long to wake.
+  Waker waker([] {}, 8);
+  uint64_t now = NowNs();
+  bool looks = false;
+  for (int i = 0; i < 20 && !looks; i++) {
+    waker.BeginWait(now);
+    looks = waker.Look() == Looked::kNothing;
+    BatchTimings timings;
+    timings.exec_start_ns = now + 1000;
+    timings.compute_start_ns = now + 200'000;
+    timings.compute_end_ns = timings.exec_end_ns = now += 240'000;
+    waker.Signal(&timings);
+    CHECK(waker.TakeSignal());
+  }
+  CHECK(looks);
+}
+
 TEST(waker_wakes_nobody_when_it_is_closed) {
   for (int round = 0; round < 200; round++) {
     std::atomic<int> wakes{0};

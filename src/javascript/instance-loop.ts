@@ -43,6 +43,8 @@ export class InstanceLoop {
   /** Batches whose results are awaited. */
   #awaited = 0;
   #scheduled = false;
+  /** Whether memory of batches was detached in this turn of the event loop. */
+  #hasDetached = false;
   #draining = false;
   #closed = false;
   readonly #ended: Promise<void>;
@@ -140,7 +142,10 @@ export class InstanceLoop {
         // An instance that has all the batches it may have gets none.
         const ran = this.#awaited < this.#spec.concurrency && this.#runNext(!streamed);
         if (!streamed && !ran) return;
-        if (performance.now() <= end) continue;
+        // Node gives detached memory back in a turn of the event loop. Meanwhile the next batches would come in
+        // memory that no cache has.
+        if (performance.now() <= end && !this.#hasDetached) continue;
+        this.#hasDetached = false;
         this.#drainSoon();
         return;
       }
@@ -262,7 +267,9 @@ export class InstanceLoop {
   #finish(batch: Batch): void {
     batch.ended = true;
     this.#underWay.delete(batch);
-    if (batch.buffers.length > 0) this.#native.detachBuffers(batch.buffers);
+    if (batch.buffers.length === 0) return;
+    this.#native.detachBuffers(batch.buffers);
+    this.#hasDetached = true;
   }
 }
 

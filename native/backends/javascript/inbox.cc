@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "backends/javascript/inbox_readers.h"
+#include "engine/base/clock.h"
 
 namespace tritonts {
 
@@ -67,6 +68,7 @@ void Inbox::Push(Run& run) {
   busy_++;
   const bool has_room = busy_ < concurrency_;
   if (!has_room) unfreed_ = held;
+  pushed_ns_.store(NowNs(), std::memory_order_relaxed);
   rung_.store(true, std::memory_order_release);
   Wake(&lock);
   if (has_room) held->InstanceFree();

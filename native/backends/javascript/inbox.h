@@ -101,6 +101,8 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
   bool has_readers();
   // A hint, without the lock: something may be there to take.
   const std::atomic<bool>& rung() const { return rung_; }
+  // When the last batch came, by the clock of NowNs.
+  uint64_t pushed_ns() const { return pushed_ns_.load(std::memory_order_relaxed); }
 
  private:
   enum class Phase : uint8_t { kFree, kWaiting, kTaken, kEntered };
@@ -161,6 +163,7 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
   std::atomic<uint32_t> waking_{
       0};  // threads that are about to call `wake_`; Detach waits for them
   std::atomic<bool> rung_{false};
+  std::atomic<uint64_t> pushed_ns_{0};
 };
 
 }  // namespace tritonts

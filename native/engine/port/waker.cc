@@ -17,7 +17,11 @@ constexpr uint64_t kLookNs = 2'000;
 
 void Waker::Signal(const BatchTimings* timings) {
   if (!signalled_.load(std::memory_order_relaxed)) {
-    batch_began_ns_.store(timings ? timings->exec_start_ns : 0, std::memory_order_relaxed);
+    // A batch of an asynchronous instance begins when it is handed over. The thread that runs it
+    // may have to wake first, and says by its inputs when it has.
+    const bool told = timings && timings->compute_start_ns < timings->compute_end_ns;
+    const uint64_t began = told ? timings->compute_start_ns : timings ? timings->exec_start_ns : 0;
+    batch_began_ns_.store(began, std::memory_order_relaxed);
     batch_ended_ns_.store(timings ? timings->exec_end_ns : 0, std::memory_order_relaxed);
   }
   if (signalled_.exchange(true)) return;

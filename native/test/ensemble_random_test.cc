@@ -192,6 +192,7 @@ class RandomGraph {
       }
       VersionConfig config = ConfigOf(io, 1 + Any(2), Dynamic(node.max_batch_size));
       if (Any(2) == 0) config.inline_budget_ns = 1'000'000;
+      config.guest_budget_ns = Any(2) == 0 ? 0 : 1'000'000'000;
       versions.emplace_back(ScriptOf(node, late), std::move(config));
     }
     return versions;

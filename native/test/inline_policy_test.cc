@@ -69,6 +69,44 @@ TEST(inline_policy_leaves_the_rest_to_the_thread_when_the_tick_has_spent_its_bud
   CHECK(bench.MayRun());
 }
 
+TEST(inline_policy_has_a_budget_of_its_own_for_guests) {
+  Bench bench;
+  bench.policy = InlinePolicy(0, false, kBudgetNs);
+  bench.policy.Classify(&bench.runs.run);
+  InlineTick guests;
+  guests.of_instance = true;
+  bench.Note(1000);
+  CHECK(!bench.policy.MayRun(bench.runner, bench.runs.run, guests));
+  // Times are kept once a guest came.
+  bench.policy.ExpectGuests();
+  bench.policy.Classify(&bench.runs.run);
+  bench.Note(1000);
+  CHECK(bench.policy.MayRun(bench.runner, bench.runs.run, guests));
+  CHECK(!bench.MayRun());
+  bench.Note(kBudgetNs - 500, &guests);
+  CHECK(!bench.policy.MayRun(bench.runner, bench.runs.run, guests));
+  guests.spent_ns = 0;
+  CHECK(bench.policy.MayRun(bench.runner, bench.runs.run, guests));
+  bench.policy.ExpectGuests();
+  CHECK(bench.policy.MayRun(bench.runner, bench.runs.run, guests));
+}
+
+TEST(inline_policy_never_takes_a_guest_again_after_one_that_took_far_too_long) {
+  Bench bench;
+  bench.policy = InlinePolicy(kBudgetNs, false, kBudgetNs);
+  bench.policy.ExpectGuests();
+  bench.policy.Classify(&bench.runs.run);
+  InlineTick guests;
+  guests.of_instance = true;
+  bench.Note(1000);
+  bench.Note(10'000'000'000, &guests);
+  guests.spent_ns = 0;
+  for (int i = 0; i < 100; i++) bench.Note(1000);
+  bench.policy.ExpectGuests();
+  CHECK(!bench.policy.MayRun(bench.runner, bench.runs.run, guests));
+  CHECK(bench.MayRun());
+}
+
 TEST(inline_policy_learns_nothing_from_a_batch_that_fails_early) {
   Bench bench;
   bench.Note(10, nullptr, true);

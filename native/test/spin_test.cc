@@ -184,6 +184,23 @@ TEST(spin_core_of_a_js_thread_is_its_own_while_something_runs) {
   CHECK(!SpinCore(Spinner::kJs, 1).taken());
 }
 
+TEST(spin_cores_count_a_thread_with_a_run_within_a_run_once) {
+  const SpinCore first(Spinner::kInstance, 2);
+  const uint32_t before = RunsUnderWay();
+  const RuntimeCall call;
+  {
+    const RuntimeCall guest;
+    CHECK_EQ(RunsUnderWay(), before + 1);
+    CHECK(!first.wanted());
+    std::thread([&] {
+      const RuntimeCall other;
+      CHECK_EQ(RunsUnderWay(), before + 2);
+      CHECK(first.wanted());
+    }).join();
+  }
+  CHECK_EQ(RunsUnderWay(), before + 1);
+}
+
 TEST(spin_ends_when_the_bell_is_rung) {
   Bell bell;
   const SpinCore core(Spinner::kInstance, 1);

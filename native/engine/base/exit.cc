@@ -24,6 +24,8 @@ constexpr uint64_t kExitWaitNs = 2'000'000'000;
 // The exit of the process concerns the whole process, so this state has file scope.
 std::atomic<int> runtime_calls{0};
 std::atomic<int> abandoned_calls{0};
+std::atomic<int> inner_calls{0};
+thread_local int depth = 0;  // of calls on this thread
 std::atomic<bool> exiting{false};
 std::atomic<int> exit_code{0};
 std::atomic<uint64_t> exit_deadline_ns{UINT64_MAX};
@@ -57,8 +59,10 @@ void LeaveRuntimes(int code) {
 RuntimeCall::RuntimeCall() {
   runtime_calls.fetch_add(1);
   allowed_ = !exiting.load();
+  if (depth++ > 0) inner_calls.fetch_add(1, std::memory_order_relaxed);
 }
 RuntimeCall::~RuntimeCall() {
+  if (--depth > 0) inner_calls.fetch_sub(1, std::memory_order_relaxed);
   runtime_calls.fetch_sub(1);
 }
 void CountAbandonedCalls(int change) {
@@ -67,8 +71,9 @@ void CountAbandonedCalls(int change) {
 
 uint32_t RunsUnderWay() {
   const int calls = runtime_calls.load(std::memory_order_relaxed);
-  return static_cast<uint32_t>(
-      std::max(0, calls - abandoned_calls.load(std::memory_order_relaxed)));
+  const int uncounted =
+      inner_calls.load(std::memory_order_relaxed) + abandoned_calls.load(std::memory_order_relaxed);
+  return static_cast<uint32_t>(std::max(0, calls - uncounted));
 }
 
 void PrepareExit(int code) {

@@ -34,7 +34,7 @@ class RuntimeCall {
 // may call it.
 void CountAbandonedCalls(int change);
 
-// The number of calls that are under way and not abandoned. Any thread may call it.
+// The number of threads that have a call under way which is not abandoned. Any thread may call it.
 uint32_t RunsUnderWay();
 
 // From now on no new call starts, and calls under way have 2 s to return. The process will exit

@@ -11,6 +11,7 @@
 #include "engine/base/exit.h"
 #include "engine/base/rules.h"
 #include "engine/ensemble/relay.h"
+#include "engine/running/inline_tick.h"
 
 namespace tritonts {
 
@@ -202,7 +203,7 @@ void Ensemble::Return(Flight* flight, uint32_t requests, bool keep) {
 }
 
 void Ensemble::Deliver(std::span<const Response> responses) {
-  Relay relay;
+  Relay relay(InlineTick::OfInstance());
   for (const Response& response : responses) {
     FlightStep* const step = static_cast<StepHeader*>(response.request->header)->step;
     step->flight->Take(step, response);
@@ -213,7 +214,7 @@ void Ensemble::Deliver(std::span<const Response> responses) {
 }
 
 void Ensemble::DeliverAlike(const AlikeResponses& alike) {
-  Relay relay;
+  Relay relay(InlineTick::OfInstance());
   std::array<OutputTensor, 16> few;
   std::vector<OutputTensor> many;
   std::span<OutputTensor> outputs = few;

@@ -1,5 +1,4 @@
-// Decides whether a batch runs on the JS thread that submitted it (docs/architecture.md, "On the JS
-// thread").
+// Decides whether a batch runs on the thread that submitted it, as inline_tick.h says.
 //
 // It does if its instance is on the CPU, and batches of its shapes and size are known to end within
 // what is left of the tick's budget. The version's dispatcher owns the policy; the version's lock
@@ -7,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "engine/running/inline_tick.h"
 #include "engine/running/instance.h"
@@ -18,13 +18,20 @@ namespace tritonts {
 
 class InlinePolicy {
  public:
-  // With a `budget_ns` of 0 nothing runs on a JS thread. `has_strings`: whether an input is BYTES.
-  explicit InlinePolicy(uint64_t budget_ns = 0, bool has_strings = false)
-      : times_(budget_ns), has_strings_(has_strings) {}
+  // With a `budget_ns` of 0 nothing runs on a JS thread. `guest_ns`: the budget on instances'
+  // threads. `has_strings`: whether an input is BYTES.
+  explicit InlinePolicy(uint64_t budget_ns = 0, bool has_strings = false, uint64_t guest_ns = 0)
+      : times_(budget_ns), guest_ns_(guest_ns), has_strings_(has_strings) {}
+
+  // A step of an ensemble comes from an instance's thread. Times for guests are kept from the first
+  // one on, as most models are no ensemble's.
+  void ExpectGuests() {
+    if (guest_ns_ > 0) guest_times_ = RunTimes(std::exchange(guest_ns_, 0));
+  }
 
   // Computes the class of the batch now, because its requests must not be looked at later.
   void Classify(PooledRun* run) const {
-    if (!times_.enabled()) return;
+    if (!times_.enabled() && !guest_times_.enabled()) return;
     const auto requests = std::as_const(*run).requests();
     run->batch_class = RunTimes::Class(requests, run->total_batch_size(), has_strings_);
   }
@@ -32,7 +39,7 @@ class InlinePolicy {
   // called InstanceFree there.
   bool MayRun(const InstanceRunner& runner, const PooledRun& run, const InlineTick& tick) const {
     return runner.memory == MemoryKind::kHost && !runner.executing &&
-           times_.Fits(run.batch_class, tick.spent_ns);
+           TimesFor(tick).Fits(run.batch_class, tick.spent_ns);
   }
   // If the first batch of `wake` may run here, takes it from the thread that would be woken for it,
   // and returns its instance. Else returns null.
@@ -49,14 +56,25 @@ class InlinePolicy {
   // of one that goes through.
   void Note(uint64_t batch_class, uint64_t ns, bool failed, InlineTick* tick) {
     if (tick) tick->spent_ns += ns;
-    if (failed && times_.IsShort(ns)) return;
-    if (warming_) return times_.NoteWarm(batch_class, ns);
-    if (!tick) return times_.Note(batch_class, ns);
-    times_.NoteHere(batch_class, ns, tick->watch);
+    Note(&times_, batch_class, ns, failed, tick && !tick->of_instance ? tick : nullptr);
+    Note(&guest_times_, batch_class, ns, failed, tick && tick->of_instance ? tick : nullptr);
   }
 
  private:
+  const RunTimes& TimesFor(const InlineTick& tick) const {
+    return tick.of_instance ? guest_times_ : times_;
+  }
+  void Note(RunTimes* times, uint64_t batch_class, uint64_t ns, bool failed,
+            const InlineTick* tick) const {
+    if (!times->enabled() || (failed && times->IsShort(ns))) return;
+    if (warming_) return times->NoteWarm(batch_class, ns);
+    if (!tick) return times->Note(batch_class, ns);
+    times->NoteHere(batch_class, ns, tick->watch);
+  }
+
   RunTimes times_;
+  RunTimes guest_times_;
+  uint64_t guest_ns_;  // 0: they are kept, or there are none
   bool has_strings_;
   bool warming_ = false;
 };

@@ -4,6 +4,25 @@
 
 namespace tritonts {
 
+namespace {
+
+thread_local InlineTick* instance_tick = nullptr;
+
+}  // namespace
+
+InlineTick* InlineTick::OfInstance() {
+  return instance_tick;
+}
+
+InstanceTickScope::InstanceTickScope(InlineTick* tick) {
+  tick->of_instance = true;
+  instance_tick = tick;
+}
+
+InstanceTickScope::~InstanceTickScope() {
+  instance_tick = nullptr;
+}
+
 void ThreadWatch::Begin(uint64_t now_ns) {
   began_ns_ = now_ns;
   if (read_at_ns_ != 0 && now_ns - read_at_ns_ < kStaleNs) return;

@@ -1,5 +1,9 @@
-// What a tick's inline runs cost (docs/architecture.md, "On the JS thread"): how long the
-// submitting thread has run batches since its tick began, and how long it had a core for them.
+// What the batches cost that a thread runs for others: how long it has run them since its tick
+// began, and how long it had a core for them. There are two kinds of such batches:
+// - inline ones run on the JS thread that submitted them. Its tick is a turn of the event loop.
+// - guests run on the thread of an instance whose answers made them ready: steps of an ensemble.
+//   Its tick is one of the instance's own batches.
+// docs/architecture.md has more of both ("Inline runs", "Ensembles").
 //
 // Owned and used by that thread alone.
 #pragma once
@@ -35,6 +39,19 @@ class ThreadWatch {
 struct InlineTick {
   uint64_t spent_ns = 0;
   ThreadWatch watch = ThreadWatch();
+  bool of_instance = false;  // its batches are guests
+
+  // The tick of the instance whose thread this is; null on other threads.
+  static InlineTick* OfInstance();
+};
+
+// Makes a tick that of this thread, which is an instance's, until it returns.
+class InstanceTickScope {
+ public:
+  explicit InstanceTickScope(InlineTick* tick);
+  ~InstanceTickScope();
+  InstanceTickScope(const InstanceTickScope&) = delete;
+  InstanceTickScope& operator=(const InstanceTickScope&) = delete;
 };
 
 }  // namespace tritonts

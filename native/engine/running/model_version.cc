@@ -101,10 +101,11 @@ void ModelVersion::Submit(std::span<Request* const> requests, uint64_t now_ns,
       TakeIn(requests, now_ns, &refusals, &orders);
       dispatcher_->RetryThreads();
       Dispatch(now_ns, nullptr, &orders);
+      if (tick && tick->of_instance) dispatcher_->inline_policy().ExpectGuests();
       if (tick && first) mine = dispatcher_->inline_policy().Choose(*tick, &orders.wake);
       if (mine) {
         run = dispatcher_->TakeBatch(mine);
-        run->record.ran_inline = true;
+        run->record.ran_inline = !tick->of_instance;
       }
     }
   }

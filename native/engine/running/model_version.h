@@ -67,6 +67,9 @@ struct VersionConfig {
   std::vector<WarmupSample> warmup = {};
   // The budget of a tick for batches on the JS thread that submits them; 0: none runs there.
   uint64_t inline_budget_ns = 0;
+  // The same for guests, on the threads of other instances (inline_tick.h). It is about what it
+  // costs to wake a thread: beyond that, threads that work at the same time gain more.
+  uint64_t guest_budget_ns = 25'000;
   LatencyPolicy latencies = {};
   // Makes the scheduler; empty: it is made from the policy. Tests use this.
   std::function<std::unique_ptr<Scheduler>()> scheduler = {};

@@ -103,8 +103,9 @@ Status ModelVersion::CreateInstances(VersionConfig config) {
   const bool may_run_inline =
       backend_->may_run_on_js_thread() && !model_->time_depends_on_data() && !config.decoupled;
   const uint64_t budget = may_run_inline ? config.inline_budget_ns : 0;
+  const uint64_t guest_budget = may_run_inline ? config.guest_budget_ns : 0;
   auto dispatcher = std::make_unique<Dispatcher>(MakeScheduler(&config), std::move(all), &context_,
-                                                 InlinePolicy(budget, has_strings));
+                                                 InlinePolicy(budget, has_strings, guest_budget));
   auto latencies = std::make_unique<Latencies>(std::move(config.latencies));
   std::lock_guard lock(mutex_);
   runners_ = std::move(runners);

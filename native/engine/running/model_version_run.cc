@@ -65,7 +65,7 @@ ModelVersion::Ran ModelVersion::RunBatch(InstanceRunner* runner, PooledRun** run
     if (tick && !dispatcher_->inline_policy().MayRun(*runner, *runner->next, *tick)) {
       orders.wake.Add(runner);
     } else if ((*run = dispatcher_->TakeBatch(runner))) {
-      (*run)->record.ran_inline |= tick != nullptr;
+      (*run)->record.ran_inline |= tick && !tick->of_instance;
       ran = Ran::kHasNext;
     }
   }
@@ -81,6 +81,8 @@ ModelVersion::Ran ModelVersion::RunBatch(InstanceRunner* runner, PooledRun** run
 void ModelVersion::RunInstance(InstanceRunner* runner) {
   platform::NameThread("tritonts-model");
   platform::UseLongSlices();
+  InlineTick guests;
+  const InstanceTickScope scope(&guests);
   std::unique_lock lock(mutex_);
   while (true) {
     const uint64_t began = NowNs();
@@ -92,7 +94,10 @@ void ModelVersion::RunInstance(InstanceRunner* runner) {
     runner->executing = true;
     lock.unlock();
     Ran ran = Ran::kHasNext;
-    while (ran == Ran::kHasNext) ran = RunBatch(runner, &run, nullptr, &lock);
+    while (ran == Ran::kHasNext) {
+      guests.spent_ns = 0;
+      ran = RunBatch(runner, &run, nullptr, &lock);
+    }
     if (ran == Ran::kAbandoned) return;
     if (!lock.owns_lock()) lock.lock();
   }

@@ -109,6 +109,22 @@ export interface ServerOptions {
    */
   readonly minSupportedComputeCapability?: number | undefined;
   /**
+   * Bytes of memory of the host that are pinned for copies to GPUs and back (default 268,435,456, 256 MiB). Where they
+   * do not suffice, copies use plain memory, which is slower, and counted in the metrics. The pool is the process':
+   * of several servers, the one that was created last says it. Triton: `--pinned-memory-pool-byte-size`.
+   */
+  readonly pinnedMemoryPoolByteSize?: number | undefined;
+  /**
+   * Bytes of the memory of each GPU that are kept for tensors of batches (default 67,108,864, 64 MiB), or bytes by
+   * the GPU's id; those that are not named have the default. Where they do not suffice, the driver is asked each
+   * time, which is slower, and counted in the metrics. The pools are the process': of several servers, the one that was
+   * created last says it. Triton: `--cuda-memory-pool-byte-size`.
+   *
+   * @example
+   * const cudaMemoryPoolByteSize = { 0: 2 ** 30 };
+   */
+  readonly cudaMemoryPoolByteSize?: number | Readonly<Record<number, number>> | undefined;
+  /**
    * How many model versions are loaded at once (default 4). More than there are cores are loaded at once only
    * where loads wait for longer than 20 ms. Triton: `--model-load-thread-count`.
    */
@@ -180,6 +196,14 @@ export interface ServerOptions {
   readonly logger?: Logger | undefined;
 }
 
+/** The limits of the pools of memory for GPUs. */
+export interface GpuMemoryLimits {
+  readonly pinnedBytes: number;
+  /** Of each GPU that is not listed. */
+  readonly gpuBytes: number;
+  readonly listed: readonly (readonly [id: number, bytes: number])[];
+}
+
 /** Options with every default filled in, as the rest of the code receives them. */
 export interface ResolvedOptions {
   readonly repositories: readonly string[];
@@ -193,6 +217,7 @@ export interface ResolvedOptions {
   readonly autoCompleteConfig: boolean;
   readonly instanceKind: 'cpu' | undefined;
   readonly minSupportedComputeCapability: number;
+  readonly gpuMemory: GpuMemoryLimits;
   readonly modelLoadConcurrency: number;
   readonly backendConfig: Readonly<Record<string, BackendConfig>>;
   readonly trustedFolders: readonly string[];

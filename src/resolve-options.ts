@@ -12,7 +12,13 @@ import { resolveMetrics } from './metrics/metrics-config.js';
 import type { ModelCode } from './javascript/javascript-version.js';
 import { registeredBackends } from './javascript/registered-backends.js';
 import type { WorkersOptions } from './javascript/types.js';
-import type { BackendConfig, GivenModel, ResolvedOptions, ServerOptions } from './options.js';
+import type {
+  BackendConfig,
+  GivenModel,
+  GpuMemoryLimits,
+  ResolvedOptions,
+  ServerOptions,
+} from './options.js';
 
 const keys = [
   'modelRepository',
@@ -25,6 +31,8 @@ const keys = [
   'autoCompleteConfig',
   'instanceKind',
   'minSupportedComputeCapability',
+  'pinnedMemoryPoolByteSize',
+  'cudaMemoryPoolByteSize',
   'modelLoadConcurrency',
   'backendConfig',
   'trustedFolders',
@@ -46,6 +54,30 @@ function integer(value: unknown, least: number, path: string): number {
     throw expected(`an integer of at least ${String(least)}`, path, value);
   }
   return value;
+}
+
+/** Triton's defaults. */
+const pinnedBytes = 256 * 2 ** 20;
+const gpuBytes = 64 * 2 ** 20;
+
+function gpuMemoryLimits(options: ServerOptions): GpuMemoryLimits {
+  const pinned = integer(
+    options.pinnedMemoryPoolByteSize ?? pinnedBytes,
+    0,
+    'options.pinnedMemoryPoolByteSize',
+  );
+  const path = 'options.cudaMemoryPoolByteSize';
+  const given: unknown = options.cudaMemoryPoolByteSize ?? gpuBytes;
+  if (typeof given === 'number') {
+    return { pinnedBytes: pinned, gpuBytes: integer(given, 0, path), listed: [] };
+  }
+  if (typeof given !== 'object' || given === null || Array.isArray(given))
+    throw expected('bytes, or bytes by the id of a GPU', path, given);
+  const listed = Object.entries(given).map(([id, bytes]: [string, unknown]) => {
+    if (!/^\d{1,2}$/.test(id) || Number(id) >= 64) throw expected('ids of GPUs, 0 to 63, as keys', path, id);
+    return [Number(id), integer(bytes, 0, `${path}[${id}]`)] as const;
+  });
+  return { pinnedBytes: pinned, gpuBytes, listed };
 }
 
 function boolean(value: unknown, path: string): boolean {
@@ -247,6 +279,7 @@ export function resolveOptions(
     autoCompleteConfig: boolean(options.autoCompleteConfig ?? true, 'options.autoCompleteConfig'),
     instanceKind,
     minSupportedComputeCapability: capability,
+    gpuMemory: gpuMemoryLimits(options),
     modelLoadConcurrency: integer(options.modelLoadConcurrency ?? 4, 1, 'options.modelLoadConcurrency'),
     backendConfig: checkBackendConfig(options.backendConfig ?? {}, base),
     trustedFolders: trusted.map((folder: unknown, i) =>

@@ -35,6 +35,22 @@ test('every option has a default but the repository', () => {
   assert.equal(resolved.onProgress, undefined);
 });
 
+test('pools of memory for GPUs are as large as Triton has them, or as they are said to be', () => {
+  const pools = (given: Partial<ServerOptions>): unknown =>
+    resolveOptions({ modelRepository: 'models', ...given }).gpuMemory;
+  assert.deepEqual(pools({}), { pinnedBytes: 2 ** 28, gpuBytes: 2 ** 26, listed: [] });
+  assert.deepEqual(pools({ pinnedMemoryPoolByteSize: 0, cudaMemoryPoolByteSize: 5 }), {
+    pinnedBytes: 0,
+    gpuBytes: 5,
+    listed: [],
+  });
+  assert.deepEqual(pools({ cudaMemoryPoolByteSize: { 1: 7 } }), {
+    pinnedBytes: 2 ** 28,
+    gpuBytes: 2 ** 26,
+    listed: [[1, 7]],
+  });
+});
+
 test('the default number of threads is that of the cores this process may use', () => {
   const { threads } = resolveOptions({ modelRepository: 'models' });
   assert.ok(Number.isInteger(threads) && threads >= 1 && threads <= availableParallelism(), `${threads}`);
@@ -161,6 +177,13 @@ void suite('a wrong value', () => {
     [{ modelLoadConcurrency: 1.5 }, /options\.modelLoadConcurrency but received 1\.5/],
     [{ threads: -1 }, /options\.threads but received -1/],
     [{ threads: '2' }, /options\.threads but received '2' of type string/],
+    [{ pinnedMemoryPoolByteSize: -1 }, /an integer of at least 0 for options\.pinnedMemoryPoolByteSize/],
+    [{ cudaMemoryPoolByteSize: 'all' }, /bytes by the id of a GPU for options\.cudaMemoryPoolByteSize/],
+    [
+      { cudaMemoryPoolByteSize: { a: 1 } },
+      /ids of GPUs, 0 to 63, as keys for options\.cudaMemoryPoolByteSize/,
+    ],
+    [{ cudaMemoryPoolByteSize: { 3: 0.5 } }, /at least 0 for options\.cudaMemoryPoolByteSize\[3\]/],
     [{ maxInFlightBytes: Infinity }, /options\.maxInFlightBytes but received Infinity/],
     [{ maxInFlightBytes: NaN }, /options\.maxInFlightBytes but received NaN/],
     [{ maxInFlightBytes: 10n }, /options\.maxInFlightBytes but received 10 of type bigint/],

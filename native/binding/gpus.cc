@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "../device/cuda.h"
+#include "../device/gpu.h"
 #include "../device/gpu_watch.h"
 #include "guard.h"
 
@@ -39,6 +40,57 @@ Napi::Value Gpus(const Napi::CallbackInfo& info) {
   object.Set("reason", found->reason);
   object.Set("driver", found->driver ? found->driver->path() : "");
   object.Set("cudaVersion", Napi::Number::New(env, found->driver ? found->driver->version() : 0));
+  return object;
+}
+
+// The GPUs that take no work any more.
+Napi::Value LostGpus(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  const std::vector<device::Gpu::Lost> lost = device::Gpu::AllLost();
+  Napi::Array array = Napi::Array::New(env, lost.size());
+  for (uint32_t i = 0; i < lost.size(); i++) {
+    Napi::Object object = Napi::Object::New(env);
+    object.Set("id", Napi::Number::New(env, lost[i].id));
+    object.Set("reason", lost[i].reason);
+    array.Set(i, object);
+  }
+  return array;
+}
+
+// Sets the limits of the pools: of pinned memory, of each GPU, and of those that are listed as
+// pairs of an id and bytes.
+Napi::Value LimitGpuMemory(const Napi::CallbackInfo& info) {
+  const auto bytes = [](const Napi::Value& value) {
+    return static_cast<size_t>(value.As<Napi::Number>().Int64Value());
+  };
+  device::Gpu::LimitPinned(bytes(info[0]));
+  for (int id = 0; id < device::Gpu::kLimits; id++) device::Gpu::LimitDevice(id, bytes(info[1]));
+  const auto listed = info[2].As<Napi::Array>();
+  for (uint32_t i = 0; i < listed.Length(); i++) {
+    const auto pair = listed.Get(i).As<Napi::Array>();
+    device::Gpu::LimitDevice(pair.Get(0u).As<Napi::Number>().Int32Value(), bytes(pair.Get(1u)));
+  }
+  return info.Env().Undefined();
+}
+
+// How the pools are used: "pinned", and "devices" by id.
+Napi::Value GpuPools(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  const auto told = [&](const device::Gpu::PoolCounts& counts) {
+    Napi::Object object = Napi::Object::New(env);
+    object.Set("limitBytes", NumberFrom(env, counts.limit_bytes));
+    object.Set("usedBytes", NumberFrom(env, counts.used_bytes));
+    object.Set("plainBlocks", NumberFrom(env, counts.plain_blocks));
+    return object;
+  };
+  const device::CudaDevices* const found = device::KnownCudaDevices();
+  const size_t count = found ? found->devices.size() : 0;
+  Napi::Array devices = Napi::Array::New(env, count);
+  for (uint32_t i = 0; i < count; i++)
+    devices.Set(i, told(device::Gpu::DeviceCounts(static_cast<int>(i))));
+  Napi::Object object = Napi::Object::New(env);
+  object.Set("pinned", told(device::Gpu::PinnedCounts()));
+  object.Set("devices", devices);
   return object;
 }
 
@@ -82,6 +134,9 @@ Napi::Value ToJs(Napi::Env env, const FoundNvml& found) {
 
 void ExportGpus(Napi::Env env, Napi::Object exports) {
   Export<Gpus>(env, exports, "gpus");
+  Export<LostGpus>(env, exports, "lostGpus");
+  Export<LimitGpuMemory>(env, exports, "limitGpuMemory");
+  Export<GpuPools>(env, exports, "gpuPools");
   Export<GpuSamples>(env, exports, "gpuSamples");
 }
 

@@ -23,9 +23,13 @@ using Address = uint64_t;  // of device memory; the processor must not read it
 struct ContextImpl;
 struct StreamImpl;
 struct EventImpl;
+struct RecordingImpl;
+struct GraphWorkImpl;
 using Context = ContextImpl*;
 using Stream = StreamImpl*;
 using Event = EventImpl*;
+using Recording = RecordingImpl*;  // CUgraph
+using GraphWork = GraphWorkImpl*;  // CUgraphExec
 
 inline constexpr Result kNotReady = 600;  // work that an event waits for is not done
 
@@ -35,10 +39,15 @@ inline constexpr unsigned kNonBlocking = 1;
 inline constexpr unsigned kPortable = 1;
 // cuEventCreate: only says whether it has passed, which is cheaper.
 inline constexpr unsigned kWithoutTiming = 2;
+inline constexpr unsigned kWithTiming = 0;
+
+// cuStreamBeginCapture: what other threads call is their own affair.
+inline constexpr int kCaptureThreadLocal = 1;
 
 // cuDeviceGetAttribute
 inline constexpr int kComputeCapabilityMajor = 75;
 inline constexpr int kComputeCapabilityMinor = 76;
+inline constexpr int kMemoryPoolsSupported = 115;
 
 struct Uuid {
   unsigned char bytes[16];
@@ -63,17 +72,30 @@ struct Functions {
   Result (*CtxPopCurrent)(Context* context);
   Result (*MemAlloc)(Address* address, size_t bytes);
   Result (*MemFree)(Address address);
+  // Stream-ordered: freeing waits for nothing.
+  Result (*MemAllocAsync)(Address* address, size_t bytes, Stream stream);
+  Result (*MemFreeAsync)(Address address, Stream stream);
   Result (*MemHostAlloc)(void** memory, size_t bytes, unsigned flags);
   Result (*MemFreeHost)(void* memory);
   Result (*MemcpyHtoDAsync)(Address to, const void* from, size_t bytes, Stream stream);
   Result (*MemcpyDtoHAsync)(void* to, Address from, size_t bytes, Stream stream);
-  Result (*StreamCreate)(Stream* stream, unsigned flags);
+  // The smaller the number, the more urgent.
+  Result (*CtxGetStreamPriorityRange)(int* least, int* greatest);
+  Result (*StreamCreateWithPriority)(Stream* stream, unsigned flags, int priority);
   Result (*StreamDestroy)(Stream stream);
   Result (*StreamSynchronize)(Stream stream);
+  Result (*StreamWaitEvent)(Stream stream, Event event, unsigned flags);
   Result (*EventCreate)(Event* event, unsigned flags);
   Result (*EventDestroy)(Event event);
   Result (*EventRecord)(Event event, Stream stream);
   Result (*EventQuery)(Event event);
+  Result (*EventElapsedTime)(float* milliseconds, Event from, Event to);
+  Result (*StreamBeginCapture)(Stream stream, int mode);
+  Result (*StreamEndCapture)(Stream stream, Recording* recording);
+  Result (*GraphInstantiate)(GraphWork* work, Recording recording, unsigned long long flags);
+  Result (*GraphLaunch)(GraphWork work, Stream stream);
+  Result (*GraphExecDestroy)(GraphWork work);
+  Result (*GraphDestroy)(Recording recording);
   Result (*LaunchHostFunc)(Stream stream, void (*function)(void*), void* data);
 };
 

@@ -10,8 +10,12 @@ namespace {
 
 // The GPUs that are open, by id. Never destroyed, because threads may outlive static destructors.
 struct OpenGpus {
-  std::mutex mutex;  // guards all
+  std::mutex mutex;  // guards both
   std::map<int, std::weak_ptr<Gpu>> all;
+  // How many there are that have not ended. A device has a new context only when all have left the
+  // old one.
+  std::map<int, int> living;
+  std::condition_variable changed;
 };
 OpenGpus& Open() {
   static auto* const open = new OpenGpus();
@@ -22,16 +26,32 @@ OpenGpus& Open() {
 
 StatusOr<std::shared_ptr<Gpu>> Gpu::Open(std::shared_ptr<const Driver> driver, int id) {
   OpenGpus& open = device::Open();
-  const std::lock_guard lock(open.mutex);
-  std::weak_ptr<Gpu>& known = open.all[id];
-  if (auto gpu = known.lock()) return gpu;
+  std::unique_lock lock(open.mutex);
+  while (true) {
+    if (auto gpu = open.all[id].lock()) return gpu;
+    if (open.living[id] == 0) break;
+    open.changed.wait(lock);
+  }
+  open.living[id]++;
   std::shared_ptr<Gpu> gpu(new Gpu(std::move(driver), id));
-  if (Status status = gpu->Start(); !status.ok()) return status;
-  known = gpu;
+  if (Status status = gpu->Start(); !status.ok()) {
+    // Its end needs the lock.
+    lock.unlock();
+    return status;
+  }
+  open.all[id] = gpu;
   return gpu;
 }
 
+void Gpu::NoteEnd(int id) {
+  OpenGpus& open = device::Open();
+  const std::lock_guard lock(open.mutex);
+  open.living[id]--;
+  open.changed.notify_all();
+}
+
 Status Gpu::Start() {
+  tickets_->id = id_;
   Status status = Check(call().DeviceGet(&device_, id_), "cuDeviceGet");
   if (!status.ok()) return status;
   status = Check(call().DevicePrimaryCtxRetain(&context_, device_), "cuDevicePrimaryCtxRetain");
@@ -39,6 +59,11 @@ Status Gpu::Start() {
     context_ = nullptr;
     return status;
   }
+  int pools = 0;
+  status = Check(call().DeviceGetAttribute(&pools, cuda::kMemoryPoolsSupported, device_),
+                 "cuDeviceGetAttribute");
+  if (!status.ok()) return status;
+  memory_ = std::make_unique<DevicePool>(*this, pools != 0);
   if (!submission_.Start([this] { RunSubmission(); }) ||
       !finishing_.Start([this] { RunFinishing(); })) {
     return Status::Unavailable("GPU " + std::to_string(id_) + ": no threads for it");
@@ -59,9 +84,16 @@ Gpu::~Gpu() {
   }
   tickets_->changed.notify_all();
   if (finishing_.joinable()) finishing_.Join();
-  if (!context_) return;
-  FreePool();
-  (void)call().DevicePrimaryCtxRelease(device_);
+  if (context_) {
+    {
+      const Current current(*this);
+      if (memory_) memory_->End();
+      FreePool();
+    }
+    (void)call().DevicePrimaryCtxRelease(device_);
+  }
+  ForgetLost(*tickets_);
+  NoteEnd(id_);
 }
 
 Status Gpu::Check(cuda::Result result, const char* function) const {
@@ -103,6 +135,22 @@ void Gpu::RunSubmission() {
     job->Enqueue();
     lock.lock();
   }
+}
+
+StatusOr<cuda::Stream> Gpu::MakeStream(Priority priority) const {
+  int least = 0;
+  int greatest = 0;
+  Status status =
+      Check(call().CtxGetStreamPriorityRange(&least, &greatest), "cuCtxGetStreamPriorityRange");
+  if (!status.ok()) return status;
+  // 0 is the driver's default.
+  const int number =
+      priority == Priority::kMost ? greatest : (priority == Priority::kLeast ? least : 0);
+  cuda::Stream stream = nullptr;
+  status = Check(call().StreamCreateWithPriority(&stream, cuda::kNonBlocking, number),
+                 "cuStreamCreateWithPriority");
+  if (!status.ok()) return status;
+  return stream;
 }
 
 void Gpu::Drain(cuda::Stream stream) {

@@ -1,4 +1,4 @@
-// A GPU that models run on: its primary context, two threads, and pinned memory.
+// A GPU that models run on: its primary context, two threads, pinned and device memory.
 //
 // The process has one Gpu a device, which its models share. Work is enqueued by the submission
 // thread alone, because the driver may block there. What the device has done is finished by the
@@ -9,6 +9,9 @@
 //   submission     job.Enqueue: copies, kernels, then Notify(&ticket)
 //   driver         the stream has come to the ticket: it is put on a list
 //   finishing      ticket.Finish
+//
+// A ticket that spins is not told of by the driver: the finishing thread asks for its event all the
+// time, which is faster by the driver's thread, and takes a core.
 //
 // The driver does not tell of work that it gives up. So while tickets are open, the finishing
 // thread asks for their events from time to time. An error there means that the device is lost for
@@ -24,6 +27,7 @@
 #include <vector>
 
 #include "../platform/thread.h"
+#include "device_pool.h"
 #include "driver.h"
 #include "engine/memory/buffer.h"
 
@@ -48,8 +52,9 @@ class Gpu : public std::enable_shared_from_this<Gpu> {
   // Follows one batch to its end. Its owner keeps it until Finish was called.
   class Ticket {
    public:
-    // Called on the finishing thread, with the context current. It must not throw.
-    virtual void Finish(const Status& status) = 0;
+    // Called on the finishing thread, with the context current. It must not throw. `reached_ns` is
+    // when it became known that the device is through with it; 0: it is not.
+    virtual void Finish(const Status& status, uint64_t reached_ns) = 0;
 
    protected:
     ~Ticket() = default;
@@ -86,22 +91,50 @@ class Gpu : public std::enable_shared_from_this<Gpu> {
   void Submit(Job* job);
   // Has the ticket finished when all that was put on the stream until now is done. `event` is the
   // caller's, for this stream. For the submission thread. If it fails, Finish is not called.
-  Status Notify(Ticket* ticket, cuda::Event event, cuda::Stream stream);
+  enum class Await { kToldByDriver, kSpinning };
+  Status Notify(Ticket* ticket, cuda::Event event, cuda::Stream stream,
+                Await await = Await::kToldByDriver);
+  // A stream that waits for no other. Needs the context current.
+  enum class Priority { kDefault, kMost, kLeast };
+  StatusOr<cuda::Stream> MakeStream(Priority priority = Priority::kDefault) const;
   // Waits for a stream whose batch could not be enqueued wholly. Rare. For the submission thread.
   void Drain(cuda::Stream stream);
   // Why it takes no work any more; ok: it does.
   Status fault() const;
 
+  // A GPU that takes no work any more.
+  struct Lost {
+    int id = 0;
+    std::string reason;
+  };
+  // Those that are open. One that its last model has left is not: it may be opened again. Any
+  // thread may call it; it does not wait for the driver.
+  static std::vector<Lost> AllLost();
+
   // Host memory that the device copies to and from directly. Where the limit of the process is
   // reached, or the driver has none, it is plain memory, which is slower and counted. Null: there
   // is no memory. Needs the context current, except to drop it.
   BlockRef Pinned(size_t size);
+  // The device's memory for tensors.
+  DevicePool& memory() { return *memory_; }
 
-  // The limit of pinned memory of the process, Triton's default.
+  // The limits of the pools of the process, and Triton's defaults for them. What is over a new
+  // limit stays until it is given back. Any thread may call these, also before a GPU is open; they
+  // do not wait for the driver.
   static constexpr size_t kMostPinnedBytes = size_t{256} << 20;
+  static constexpr size_t kMostDeviceBytes = size_t{64} << 20;
   static void LimitPinned(size_t bytes);
-  // How often plain memory had to do, in the process.
-  static uint64_t plain_blocks();
+  // Of one GPU; there are limits for the first kLimits.
+  static constexpr int kLimits = 64;
+  static void LimitDevice(int id, size_t bytes);
+  struct PoolCounts {
+    uint64_t limit_bytes = 0;
+    uint64_t used_bytes = 0;    // by tensors
+    uint64_t plain_blocks = 0;  // how often memory without a pool had to do
+  };
+  static PoolCounts PinnedCounts();
+  static PoolCounts DeviceCounts(int id);
+  static uint64_t plain_blocks() { return PinnedCounts().plain_blocks; }
 
  private:
   struct Entry;  // of an open ticket
@@ -112,9 +145,13 @@ class Gpu : public std::enable_shared_from_this<Gpu> {
     std::condition_variable changed;
     std::vector<std::shared_ptr<Entry>> open;
     std::vector<std::shared_ptr<Entry>> reached;  // has capacity for all that are open
+    size_t spinning = 0;                          // of those that are open
     bool end = false;
     Status fault;
+    int id = 0;  // the GPU's; does not change
 
+    // Takes an entry from those that are open. False: it is not among them.
+    bool TakeOpen(const std::shared_ptr<Entry>& entry);
     // Gives all open tickets up. With the lock.
     void Lose(const Status& status);
   };
@@ -133,14 +170,22 @@ class Gpu : public std::enable_shared_from_this<Gpu> {
   void RunFinishing();
   // Looks at the events of open tickets, and gives all up if the device is lost. With the lock.
   void Look();
+  // Looks for spinning tickets that are reached. With the lock.
+  void Spin();
   void FreePool();
   static void OnReached(void* entry);
+  // For AllLost (gpu_lost.cc).
+  static void NoteLost(const Tickets& tickets);
+  static void ForgetLost(const Tickets& tickets);
+  // A GPU has left its context.
+  static void NoteEnd(int id);
 
   const std::shared_ptr<const Driver> driver_;
   const int id_;
   cuda::Device device_ = 0;
   cuda::Context context_ = nullptr;
   const std::shared_ptr<Pool> pool_ = std::make_shared<Pool>();
+  std::unique_ptr<DevicePool> memory_;
 
   std::mutex jobs_mutex_;  // guards the three below
   std::condition_variable jobs_changed_;
@@ -154,27 +199,24 @@ class Gpu : public std::enable_shared_from_this<Gpu> {
   platform::Thread finishing_;
 };
 
-// Device memory, which grows as asked for. All functions need the context current.
+// Device memory for one tensor, which grows as asked for. All functions need the context current.
 class DeviceMemory {
  public:
   explicit DeviceMemory(std::shared_ptr<Gpu> gpu) : gpu_(std::move(gpu)) {}
   DeviceMemory(DeviceMemory&& other) noexcept
-      : gpu_(std::move(other.gpu_)),
-        address_(std::exchange(other.address_, 0)),
-        size_(std::exchange(other.size_, 0)) {}
+      : gpu_(std::move(other.gpu_)), range_(std::exchange(other.range_, {})) {}
   DeviceMemory& operator=(DeviceMemory&&) = delete;
   ~DeviceMemory() { Free(); }
 
   // Makes it at least this large. What it held is gone then. Nothing on the device may use it.
   Status Reserve(size_t size);
-  cuda::Address address() const { return address_; }
-  size_t size() const { return size_; }
+  cuda::Address address() const { return range_.address; }
+  size_t size() const { return range_.size; }
 
  private:
   void Free();
   std::shared_ptr<Gpu> gpu_;
-  cuda::Address address_ = 0;
-  size_t size_ = 0;
+  DevicePool::Range range_;
 };
 
 }  // namespace tritonts::device

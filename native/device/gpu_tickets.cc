@@ -1,7 +1,9 @@
 // How the end of a GPU's work is noticed.
 #include <chrono>
 #include <new>
+#include <thread>
 
+#include "engine/base/clock.h"
 #include "engine/base/exit.h"
 #include "gpu.h"
 
@@ -20,14 +22,23 @@ struct Gpu::Entry {
   cuda::Event event = nullptr;
   // The driver's reference, until it has come to the entry.
   std::shared_ptr<Entry> self;
+  bool spins = false;
   bool given_up = false;
+  uint64_t reached_ns = 0;
 };
 
-Status Gpu::Notify(Ticket* ticket, cuda::Event event, cuda::Stream stream) try {
+bool Gpu::Tickets::TakeOpen(const std::shared_ptr<Entry>& entry) {
+  if (std::erase(open, entry) == 0) return false;
+  if (entry->spins) spinning--;
+  return true;
+}
+
+Status Gpu::Notify(Ticket* ticket, cuda::Event event, cuda::Stream stream, Await await) try {
   auto entry = std::make_shared<Entry>();
   entry->tickets = tickets_;
   entry->ticket = ticket;
   entry->event = event;
+  entry->spins = await == Await::kSpinning;
   Status status = Check(call().EventRecord(event, stream), "cuEventRecord");
   if (!status.ok()) return status;
   {
@@ -35,6 +46,11 @@ Status Gpu::Notify(Ticket* ticket, cuda::Event event, cuda::Stream stream) try {
     // The driver's thread must not need memory.
     tickets_->reached.reserve(tickets_->reached.size() + tickets_->open.size() + 1);
     tickets_->open.push_back(entry);
+    if (entry->spins) tickets_->spinning++;
+  }
+  if (entry->spins) {
+    tickets_->changed.notify_one();
+    return status;
   }
   entry->self = entry;
   status = Check(call().LaunchHostFunc(stream, OnReached, entry.get()), "cuLaunchHostFunc");
@@ -42,7 +58,7 @@ Status Gpu::Notify(Ticket* ticket, cuda::Event event, cuda::Stream stream) try {
     entry->self.reset();
     const std::lock_guard lock(tickets_->mutex);
     // It may have been given up meanwhile, and then it finishes.
-    return std::erase(tickets_->open, entry) == 0 ? Status::Ok() : status;
+    return tickets_->TakeOpen(entry) ? status : Status::Ok();
   }
   tickets_->changed.notify_one();
   return status;
@@ -53,8 +69,10 @@ Status Gpu::Notify(Ticket* ticket, cuda::Event event, cuda::Stream stream) try {
 void Gpu::OnReached(void* data) {
   const std::shared_ptr<Entry> entry = std::move(static_cast<Entry*>(data)->self);
   Tickets& tickets = *entry->tickets;
+  const uint64_t now = NowNs();
   const std::lock_guard lock(tickets.mutex);
-  if (std::erase(tickets.open, entry) == 0) return;  // it was given up
+  if (!tickets.TakeOpen(entry)) return;  // it was given up
+  entry->reached_ns = now;
   tickets.reached.push_back(entry);
   tickets.changed.notify_one();
 }
@@ -66,7 +84,12 @@ void Gpu::RunFinishing() {
   std::unique_lock lock(tickets.mutex);
   while (true) {
     const auto ready = [&] { return !tickets.reached.empty() || tickets.end; };
-    if (tickets.open.empty()) {
+    if (tickets.spinning > 0 && !ready()) {
+      Spin();
+      lock.unlock();
+      std::this_thread::yield();
+      lock.lock();
+    } else if (tickets.open.empty()) {
       tickets.changed.wait(lock, [&] { return ready() || !tickets.open.empty(); });
     } else if (!tickets.changed.wait_for(lock, kLook, ready)) {
       Look();
@@ -76,7 +99,8 @@ void Gpu::RunFinishing() {
       tickets.reached.erase(tickets.reached.begin());
       Status status = entry->given_up ? tickets.fault : Status::Ok();
       lock.unlock();
-      if (status.ok()) {
+      // A spinning one was asked for already.
+      if (status.ok() && !entry->spins) {
         const RuntimeCall runtime;
         // The event is the driver's word on how the work ended.
         status = runtime.allowed() ? Check(call().EventQuery(entry->event), "cuEventQuery")
@@ -87,7 +111,7 @@ void Gpu::RunFinishing() {
         tickets.Lose(status);
         status = tickets.fault;
       }
-      entry->ticket->Finish(status);
+      entry->ticket->Finish(status, status.ok() ? entry->reached_ns : 0);
       lock.lock();
     }
     if (tickets.end) return;
@@ -104,6 +128,23 @@ void Gpu::Look() {
   }
 }
 
+void Gpu::Spin() {
+  const RuntimeCall runtime;
+  if (!runtime.allowed()) return;
+  for (size_t i = 0; i < tickets_->open.size();) {
+    const std::shared_ptr<Entry> entry = tickets_->open[i];
+    const cuda::Result result = entry->spins ? call().EventQuery(entry->event) : cuda::kNotReady;
+    if (result == cuda::kNotReady) {
+      i++;
+      continue;
+    }
+    if (result != 0) return tickets_->Lose(Check(result, "cuEventQuery"));
+    tickets_->TakeOpen(entry);
+    entry->reached_ns = NowNs();
+    tickets_->reached.push_back(entry);
+  }
+}
+
 void Gpu::Tickets::Lose(const Status& status) {
   // What the driver may still come to, or not. It is kept for the life of the process.
   static auto* const kept = new std::vector<std::shared_ptr<Entry>>();
@@ -112,11 +153,13 @@ void Gpu::Tickets::Lose(const Status& status) {
     fault = MakeStatus([&] {
       return Status::Unavailable("the GPU is lost for this process: " + status.message());
     });
+    NoteLost(*this);
   }
   const std::lock_guard lock(*kept_mutex);
   for (const auto& entry : open) {
     entry->given_up = true;
     reached.push_back(entry);
+    if (entry->spins) continue;
     try {
       kept->push_back(entry);
     } catch (const std::bad_alloc&) {
@@ -124,6 +167,7 @@ void Gpu::Tickets::Lose(const Status& status) {
     }
   }
   open.clear();
+  spinning = 0;
   changed.notify_one();
 }
 

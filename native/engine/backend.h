@@ -123,8 +123,9 @@ class Run {
   virtual MemoryCopier* memory() = 0;
 
   // Time stamps of the run, in this order. A run that skips one gets the time of the next one.
-  virtual void MarkInputsReady() = 0;
-  virtual void MarkComputed() = 0;
+  // `at_ns`, of the engine's clock, is for what a device tells afterwards; 0: now.
+  virtual void MarkInputsReady(uint64_t at_ns = 0) = 0;
+  virtual void MarkComputed(uint64_t at_ns = 0) = 0;
 
   // --- Outputs. They are declared, and the next response carries them. An output declared for one
   // request goes into the next response to that request. An output declared for kAll goes into the

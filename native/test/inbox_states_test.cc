@@ -23,8 +23,8 @@ class CountedRun final : public Run {
 
   BlockPool& pool() override { return pool_; }
   MemoryCopier* memory() override { return nullptr; }
-  void MarkInputsReady() override {}
-  void MarkComputed() override {}
+  void MarkInputsReady(uint64_t = 0) override {}
+  void MarkComputed(uint64_t = 0) override {}
   StatusOr<Buffer> Output(uint32_t, uint32_t, DataType, std::span<const int64_t>,
                           MemoryKind) override {
     return Status::Internal("no outputs here");

@@ -88,12 +88,12 @@ class RecordingBatch final : public Run {
     SetOutput(index, datatype, shape, block->data(), size, block.get());
     return Buffer{block->data(), size, MemoryKind::kHost, 0, block};
   }
-  void MarkInputsReady() override {
+  void MarkInputsReady(uint64_t = 0) override {
     marks += 'i';
     started = true;
     if (lacks_memory) throw std::bad_alloc();
   }
-  void MarkComputed() override { marks += 'c'; }
+  void MarkComputed(uint64_t = 0) override { marks += 'c'; }
   void SetOutput(uint32_t index, DataType datatype, std::span<const int64_t> tail, const void* data,
                  size_t size, Block* block) override {
     declared_[index] = {tail, data, size, {}};

@@ -125,8 +125,8 @@ TEST(tensorrt_tells_why_a_batch_was_not_enqueued) {
 // Whichever call of the driver fails, its batch fails with the driver's words, and the next is
 // answered.
 TEST(tensorrt_survives_the_failure_of_each_call_of_the_driver) {
-  for (const char* function : {"cuMemAlloc_v2", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2",
-                               "cuEventRecord", "cuLaunchHostFunc", "fakeCudaLaunch"}) {
+  for (const char* function : {"cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuEventRecord",
+                               "cuStreamWaitEvent", "cuLaunchHostFunc", "fakeCudaLaunch"}) {
     PlanBench bench;
     FailOnce(function, 2);
     bench.Ask({1});
@@ -143,7 +143,8 @@ TEST(tensorrt_survives_the_failure_of_each_call_of_the_driver) {
 }
 
 TEST(tensorrt_fails_to_load_without_leaving_anything) {
-  for (const char* function : {"cuDevicePrimaryCtxRetain", "cuStreamCreate", "cuEventCreate"}) {
+  for (const char* function :
+       {"cuDevicePrimaryCtxRetain", "cuStreamCreateWithPriority", "cuEventCreate"}) {
     FailOnce(function, 2);
     auto model = TensorRtBackend().Load(PlanSpec(PlanText()));
     Status status = model.status();

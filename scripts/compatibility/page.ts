@@ -58,6 +58,7 @@ function fieldRows(): string[][] {
       [`\`${path}\``, typeText(field), classWords[support.class], text + neutralText(support)],
       ...(row === path ? onCpuRows(support, [`\`${path}\` without a GPU instance`, '']) : []),
       ...withoutLevelsRows(support, path),
+      ...(row === path ? othersRows(support, path) : []),
       ...Object.entries(support.values ?? {}).map(([value, one]) => [
         `\`${path}\`: \`${value}\``,
         '',
@@ -78,6 +79,12 @@ function withoutLevelsRows({ withoutLevels }: Support, path: string): string[][]
   if (withoutLevels === undefined) return [];
   const { class: kind, text } = withoutLevels;
   return [[`\`${path}\` without \`priority_levels\``, '', classWords[kind], text]];
+}
+
+/** A row for what applies to other backends than the one that the field is for. */
+function othersRows({ only }: Support, path: string): string[][] {
+  if (only === undefined) return [];
+  return [[`\`${path}\` with another backend`, '', classWords[only.others.class], only.others.text]];
 }
 
 function neutralText(support: Support): string {

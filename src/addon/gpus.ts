@@ -3,6 +3,7 @@
 import { addon } from './load.js';
 import { insistOnAnswer } from './memory.js';
 import type { NativeGpu, NativeGpus, NativeServer, NativeStatus } from './native.js';
+import type { GpuMemoryLimits } from '../options.js';
 import { statusError } from './status.js';
 
 /** The answer before the driver was asked. */
@@ -31,6 +32,38 @@ export async function findGpus(server: NativeServer): Promise<NativeGpus> {
 /** What {@link findGpus} has found in this process. */
 export function knownGpus(): NativeGpus {
   return addon().gpus() ?? unasked;
+}
+
+/** Why GPUs take no work any more, by id. Models have to leave such a GPU before it can be tried again. */
+export function lostGpus(): ReadonlyMap<number, string> {
+  return new Map(
+    addon()
+      .lostGpus()
+      .map(({ id, reason }) => [id, reason]),
+  );
+}
+
+/** Sets the limits of the process' pools of memory for GPUs. */
+export function limitGpuMemory({ pinnedBytes, gpuBytes, listed }: GpuMemoryLimits): void {
+  addon().limitGpuMemory(pinnedBytes, gpuBytes, listed);
+}
+
+/** A sentence for each pool of memory for GPUs that did not suffice. */
+export function usedUpPools(): string[] {
+  const { pinned, devices } = addon().gpuPools();
+  const texts = devices.flatMap(({ plainBlocks }, id) =>
+    plainBlocks === 0
+      ? []
+      : [
+          `the pool of GPU ${id}'s memory is used up, and the driver is asked for more each time: cudaMemoryPoolByteSize is too small`,
+        ],
+  );
+  if (pinned.plainBlocks > 0) {
+    texts.push(
+      'the pool of pinned memory is used up, and plain memory is copied more slowly: pinnedMemoryPoolByteSize is too small',
+    );
+  }
+  return texts;
 }
 
 /** Why a GPU cannot be used; undefined: it can. */

@@ -523,6 +523,20 @@ export interface NativeNvml {
   readonly reason: string;
 }
 
+/** How a pool is used. */
+export interface NativeGpuPool {
+  readonly limitBytes: number;
+  readonly usedBytes: number;
+  /** How often memory without a pool had to do. */
+  readonly plainBlocks: number;
+}
+
+/** See {@link NativeAddon.gpuPools}. */
+export interface NativeGpuPools {
+  readonly pinned: NativeGpuPool;
+  readonly devices: readonly NativeGpuPool[];
+}
+
 /** What a GPU does. What it does not tell is absent. */
 export interface NativeGpuSample {
   /** 0 to 1. */
@@ -664,6 +678,22 @@ export interface NativeAddon {
   latencyBoundsNs(): number[];
   /** What {@link NativeServer.findGpus} has found, of any server of the process; undefined: nothing yet. */
   gpus(): NativeGpus | undefined;
+  /** The GPUs that take no work any more, because the driver reported an error for work that it had taken. */
+  lostGpus(): readonly { readonly id: number; readonly reason: string }[];
+  /**
+   * Sets the limits of the process' pools.
+   *
+   * @param pinnedBytes - Of pinned memory.
+   * @param gpuBytes - Of the memory of each GPU that is not listed.
+   * @param listed - Ids of GPUs, and bytes.
+   */
+  limitGpuMemory(
+    pinnedBytes: number,
+    gpuBytes: number,
+    listed: readonly (readonly [id: number, bytes: number])[],
+  ): void;
+  /** How the process' pools are used: of pinned memory, and of each GPU by id. */
+  gpuPools(): NativeGpuPools;
   /** What the GPUs did when {@link NativeServer.watchGpus} looked last, by id; empty if nobody watches. */
   gpuSamples(): readonly NativeGpuSample[];
   /** Names of the backends that this build has. */

@@ -1,6 +1,6 @@
 /** Finds the GPUs that the instances of a model can use. */
 
-import { findGpus, gpuFault, knownGpus } from '../addon/gpus.js';
+import { findGpus, gpuFault, knownGpus, lostGpus } from '../addon/gpus.js';
 import type { NativeServer } from '../addon/native.js';
 import type { GpuFinder, Gpus } from '../config/index.js';
 import type { ResolvedOptions } from '../options.js';
@@ -46,8 +46,9 @@ export async function askForGpus(server: NativeServer, options: GpuOptions, want
 export function usableGpus({ minSupportedComputeCapability }: GpuOptions): Omit<Gpus, 'missing'> {
   const usable: number[] = [];
   const unusable = new Map<number, string>();
+  const lost = lostGpus();
   knownGpus().devices.forEach((gpu, id) => {
-    const fault = gpuFault(gpu, minSupportedComputeCapability);
+    const fault = lost.get(id) ?? gpuFault(gpu, minSupportedComputeCapability);
     if (fault === undefined) usable.push(id);
     else unusable.set(id, fault);
   });

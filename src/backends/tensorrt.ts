@@ -3,6 +3,7 @@
 import { TritonError } from '../errors.js';
 import type { BackendConfig } from '../options.js';
 import { cpu, type Backend, type BackendContext } from './backend.js';
+import { gpuSettings } from './gpu-settings.js';
 import { findLibrary } from './system-libraries.js';
 
 /**
@@ -56,10 +57,12 @@ export const tensorrt: Backend = {
       return 'missing' in found ? found.missing : undefined;
     },
   },
-  settings({ options, devices }: BackendContext): Record<string, string> {
+  settings(context: BackendContext): Record<string, string> {
+    const { options, devices } = context;
     const used = [...new Set(devices)].filter((device) => device !== cpu).sort((a, b) => a - b);
     return {
       ...librarySettings(options),
+      ...gpuSettings(context),
       // Without any, the native side says that plans run on GPUs only.
       devices: used.length === new Set(devices).size ? used.join(',') : '',
     };

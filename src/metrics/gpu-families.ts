@@ -2,11 +2,12 @@
 
 import { knownGpus } from '../addon/gpus.js';
 import { addon } from '../addon/load.js';
-import type { NativeGpuSample } from '../addon/native.js';
+import type { NativeGpuPool, NativeGpuPools, NativeGpuSample } from '../addon/native.js';
 import { labelText, type Exposition, type MetricType } from './exposition.js';
 
 /** A GPU and what it did when it was looked at last. */
 export interface GpuInUse {
+  readonly id: number;
   readonly uuid: string;
   readonly sample: NativeGpuSample;
 }
@@ -20,7 +21,7 @@ export function gpusInUse(devices: readonly string[]): GpuInUse[] {
   const samples = addon().gpuSamples();
   return knownGpus().devices.flatMap(({ uuid }, id) => {
     const sample = samples[id];
-    return sample !== undefined && devices.includes(`gpu:${id}`) ? [{ uuid, sample }] : [];
+    return sample !== undefined && devices.includes(`gpu:${id}`) ? [{ id, uuid, sample }] : [];
   });
 }
 
@@ -43,6 +44,61 @@ export const gpuFamilies: readonly (readonly [
     'energyJoules',
   ],
 ];
+
+/** The families of the pools of memory for GPUs, which come after those. Each has a twin of the memory of GPUs. */
+export const poolFamilies: readonly (readonly [
+  name: string,
+  type: MetricType,
+  help: string,
+  key: keyof NativeGpuPool,
+  of: 'pinned' | 'gpu',
+])[] = [
+  ['nv_pinned_memory_pool_total_bytes', 'gauge', 'Pinned memory that may be used', 'limitBytes', 'pinned'],
+  ['nv_pinned_memory_pool_used_bytes', 'gauge', 'Pinned memory that is used', 'usedBytes', 'pinned'],
+  [
+    'tritonts_pinned_memory_pool_misses',
+    'counter',
+    'How often plain memory had to do, because the pinned memory was used up',
+    'plainBlocks',
+    'pinned',
+  ],
+  [
+    'tritonts_gpu_memory_pool_total_bytes',
+    'gauge',
+    'Memory of the GPU that is kept for tensors',
+    'limitBytes',
+    'gpu',
+  ],
+  [
+    'tritonts_gpu_memory_pool_used_bytes',
+    'gauge',
+    'Memory of that pool that tensors use',
+    'usedBytes',
+    'gpu',
+  ],
+  [
+    'tritonts_gpu_memory_pool_misses',
+    'counter',
+    'How often the driver was asked for memory, because the pool was used up',
+    'plainBlocks',
+    'gpu',
+  ],
+];
+
+/** Adds the families of the pools. */
+export function addPools(text: Exposition, gpus: readonly GpuInUse[], pools: NativeGpuPools): void {
+  for (const [name, type, help, key, of] of poolFamilies) {
+    text.family(name, type, help);
+    if (of === 'pinned') {
+      text.add(name, '', pools.pinned[key]);
+    } else {
+      for (const { id, uuid } of gpus) {
+        const pool = pools.devices[id];
+        if (pool) text.add(name, labelText({ gpu_uuid: uuid }), pool[key]);
+      }
+    }
+  }
+}
 
 /** Adds the families of GPUs. What a GPU does not tell has no series. */
 export function addGpus(text: Exposition, gpus: readonly GpuInUse[]): void {

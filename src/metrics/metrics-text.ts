@@ -2,7 +2,8 @@
 
 import type { CustomMetrics } from './custom.js';
 import { Exposition } from './exposition.js';
-import { addGpus, type GpuInUse } from './gpu-families.js';
+import { addon } from '../addon/load.js';
+import { addGpus, addPools, type GpuInUse } from './gpu-families.js';
 import type { Machine } from './machine.js';
 import type { ResolvedMetrics } from './metrics-config.js';
 import { addModels, type VersionSample } from './model-families.js';
@@ -32,6 +33,7 @@ export function metricsText(sources: MetricsSources): string {
   gauge('nv_cpu_memory_total_bytes', 'Memory that may be used', totalBytes);
   gauge('nv_cpu_memory_used_bytes', 'Memory that is used', usedBytes);
   addGpus(text, gpus);
+  if (gpus.length > 0) addPools(text, gpus, addon().gpuPools());
   gauge('tritonts_in_flight_bytes', 'Bytes that requests in flight hold', inFlightBytes);
   custom.addTo(text);
   return text.toString();

@@ -200,8 +200,10 @@ export class Ensembles {
   /**
    * Other versions of a model are served now. The ensembles that need it are bound to these. One that does
    * not fit them is served no more.
+   *
+   * @param what - What happened to the model, for the reason.
    */
-  changed(model: string): void {
+  changed(model: string, what = 'was loaded again'): void {
     const { server } = this.#host;
     for (const ensemble of [...this.#open.values()]) {
       const { name, uid, config, source } = ensemble;
@@ -214,7 +216,7 @@ export class Ensembles {
       } catch (error) {
         this.#end(
           ensemble,
-          `model '${model}' was loaded again: ${error instanceof Error ? error.message : String(error)}`,
+          `model '${model}' ${what}: ${error instanceof Error ? error.message : String(error)}`,
         );
       }
     }

@@ -1,5 +1,6 @@
 /** The models of a server on its owner's side: which there are, and their loads and unloads. */
 
+import { insist } from '../addon/memory.js';
 import type { NativeServer } from '../addon/native.js';
 import { didYouMean } from '../suggest.js';
 import { TritonError, type TritonErrorOptions } from '../errors.js';
@@ -9,6 +10,8 @@ import { asTritonError, loadModel } from './load-model.js';
 import { cancelOpening, endVersions, settleVersions } from '../javascript/versions.js';
 import type { ModelHost } from '../javascript/model-server.js';
 import { LoadReports, throwFault, type LoadCall } from './load-reports.js';
+import { retire } from './load-version.js';
+import { LostGpus } from './lost-gpus.js';
 import { listModels } from './local-source.js';
 import type { ModelFolder } from './model-folder.js';
 import { ModelEntry, servedVersions } from './model-entry.js';
@@ -40,6 +43,7 @@ export class Registry {
   readonly #reports: LoadReports;
   readonly #events: ModelEvents;
   readonly #ensembles: Ensembles;
+  readonly #lostGpus: LostGpus;
   /** The loads of a start by model: an ensemble waits for those of its models. */
   readonly #starts: Map<string, Promise<void>> = new Map();
   readonly #startCall: LoadCall = {};
@@ -66,6 +70,13 @@ export class Registry {
       entryOf: (model) => this.#entries.get(model),
       loadPart: (model) => this.#loadPart(model),
       latenciesOf: (config) => latencyPolicy(config, options.metrics),
+    });
+    this.#lostGpus = new LostGpus({
+      entries: () => this.#entries.values(),
+      fail: (entry, uids, error) => void this.#fail(entry, uids, error),
+      warn: (text) => {
+        options.log.warn(text, {});
+      },
     });
     for (const [name, given] of options.models) {
       this.#entries.set(name, new ModelEntry(server, name, [], given));
@@ -226,6 +237,7 @@ export class Registry {
 
   /** The server closes: instances without a thread hold nothing up any more. */
   settle(): void {
+    this.#lostGpus.end();
     settleVersions(this.#server);
   }
 
@@ -280,6 +292,7 @@ export class Registry {
       const versions = await entry.inTurn(() => this.#load(entry, call, override));
       this.#reports.finish();
       for (const version of versions) this.#report(call, name, version, 'READY');
+      this.#lostGpus.watch();
       if (this.#warmed.delete(name)) this.#tellWarmed(name);
       this.#events.loaded(name, versions, () => entry.notes());
     } catch (error) {
@@ -292,6 +305,34 @@ export class Registry {
       this.#events.failed(name, asTritonError(error, name), served, isTold);
       throw error;
     }
+  }
+
+  /** Takes versions out of service, unless they have left it by the turn of this. */
+  async #fail(entry: ModelEntry, uids: readonly number[], error: TritonError): Promise<void> {
+    await entry.inTurn(async () => {
+      const { versions } = entry.published();
+      const failed = versions.flatMap(({ descriptor }) =>
+        descriptor && uids.includes(descriptor.uid) ? [descriptor.uid] : [],
+      );
+      if (failed.length === 0) return;
+      // The same files are loaded when they are asked for again.
+      entry.stamp = '';
+      await insist(() => {
+        entry.publish({
+          state: '',
+          reason: '',
+          versions: versions.map((one) =>
+            one.descriptor && failed.includes(one.descriptor.uid)
+              ? { version: one.version, state: 'UNAVAILABLE', reason: error.message }
+              : one,
+          ),
+        });
+      });
+      for (const uid of failed) this.#ensembles.forget(uid);
+      this.#ensembles.changed(entry.name, 'has failed');
+      for (const uid of failed) void retire(this.#server, uid);
+      this.#events.failed(entry.name, error, servedVersions(entry.published()), false);
+    });
   }
 
   async #load(entry: ModelEntry, call: LoadCall, asked: Override | undefined): Promise<readonly number[]> {

@@ -84,6 +84,7 @@ async function create(
     asksForGpus,
     checkBackendDirectory,
     createEngine,
+    limitGpuMemory,
     Registry,
     resolveOptions,
     usableDevices,
@@ -126,6 +127,7 @@ async function create(
     // Metadata and metrics tell of GPUs also if no model wants one.
     await Promise.all([registry.scan(), askForGpus(native, resolved)]);
     throwIfAborted(signal);
+    if (asksForGpus(resolved)) limitGpuMemory(resolved.gpuMemory);
     if (metrics.gpus && asksForGpus(resolved)) native.watchGpus(metrics.intervalMs);
     await registry.loadAll();
     throwIfAborted(signal);

@@ -8,12 +8,16 @@ import { promisify } from 'node:util';
 import { findOnnxRuntimeLibrary } from '../../src/backends/library.js';
 import { temporaryFolder } from '../support/repository.js';
 import type { Context } from '../support/harness.js';
+import type { Lost } from './programs/lose-gpu.js';
 import type { Asked, Told } from './programs/serve-once.js';
 import type { Surveyed } from './programs/survey.js';
 
 const run = promisify(execFile);
 const sources = fileURLToPath(new URL('../../../native/test/fakes/', import.meta.url));
 const program = fileURLToPath(new URL('programs/serve-once.js', import.meta.url));
+/** The fake driver's. */
+const driverFiles = ['cuda_driver.cc', 'cuda_state.cc', 'cuda_memory.cc', 'cuda_stream.cc', 'cuda_graph.cc'];
+const loseProgram = fileURLToPath(new URL('programs/lose-gpu.js', import.meta.url));
 const surveyProgram = fileURLToPath(new URL('programs/survey.js', import.meta.url));
 const command = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
 
@@ -33,6 +37,8 @@ export interface Machine {
   readonly capabilities?: string;
   /** Id of a GPU that is lost (default: none). */
   readonly lost?: number;
+  /** Which GPU is lost while it computes, and at which of its kernels, such as `0:3` (default: none). */
+  readonly lose?: string;
   /** Why that provider cannot be loaded. */
   readonly providerError?: string;
 }
@@ -53,6 +59,8 @@ export interface FakeGpus {
   serve(machine: Machine, asked: Omit<Asked, 'library'>): Promise<Answer>;
   /** Looks for GPUs, and serves a repository. */
   survey(machine: Machine, repository: string): Promise<Surveyed>;
+  /** Serves a repository of plans while a GPU is lost. */
+  lose(machine: Machine, repository: string): Promise<Lost>;
   /** Runs `tritonts` with arguments, and `--library`. Returns its output. */
   run(machine: Machine, ...args: readonly string[]): Promise<string>;
 }
@@ -90,7 +98,7 @@ export async function fakeGpus(context: Context, tensorrt?: 101601 | 110100): Pr
   };
   try {
     await Promise.all([
-      build('libcuda.so.1', ['cuda_driver.cc', 'cuda_work.cc']),
+      build('libcuda.so.1', driverFiles),
       build('libnvidia-ml.so.1', ['nvml.cc']),
       build('libonnxruntime.so.1', ['onnxruntime.cc']),
       ...(tensorrt === undefined
@@ -105,7 +113,7 @@ export async function fakeGpus(context: Context, tensorrt?: 101601 | 110100): Pr
   let count = 0;
   /** Runs a program on the machine. A call of the driver on the main thread ends it. */
   const runOn = async (
-    { gpus = 2, provider = true, providerError, capabilities, lost }: Machine,
+    { gpus = 2, provider = true, providerError, capabilities, lost, lose }: Machine,
     args: (library: string) => readonly string[],
   ): Promise<{ stdout: string; folder: string; providers: string[] }> => {
     const runtime = join(folder, `runtime${count++}`);
@@ -125,6 +133,7 @@ export async function fakeGpus(context: Context, tensorrt?: 101601 | 110100): Pr
         TRITONTS_TEST_ORT_LIBRARY: findOnnxRuntimeLibrary(),
         ...(capabilities === undefined ? {} : { TRITONTS_FAKE_CAPABILITIES: capabilities }),
         ...(lost === undefined ? {} : { TRITONTS_FAKE_CUDA_LOST: String(lost) }),
+        ...(lose === undefined ? {} : { TRITONTS_FAKE_LOSE: lose }),
         ...(providerError === undefined ? {} : { TRITONTS_FAKE_CUDA_ERROR: providerError }),
       },
     });
@@ -143,6 +152,14 @@ export async function fakeGpus(context: Context, tensorrt?: 101601 | 110100): Pr
     async survey(machine, repository) {
       const { stdout } = await runOn(machine, (library) => [surveyProgram, library, repository]);
       return JSON.parse(stdout) as Surveyed;
+    },
+    async lose(machine, repository) {
+      const { stdout } = await runOn(machine, () => [
+        loseProgram,
+        repository,
+        join(folder, 'libfakenvinfer.so'),
+      ]);
+      return JSON.parse(stdout) as Lost;
     },
     async run(machine, ...args) {
       return (await runOn(machine, (library) => [command, ...args, '--library', library])).stdout;

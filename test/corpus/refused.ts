@@ -76,7 +76,7 @@ const otherBackends: Readonly<Record<string, Refused>> = {
   openvino_model: unknownBackend('openvino', 2, { 'model.xml': '<net/>', 'model.bin': '' }),
   gradient_boosting: unknownBackend('fil', 1, { 'xgboost.json': '{}' }),
   tensorrt_engine: {
-    reasons: [{ code: 'UNAVAILABLE', text: 'install TensorRT 10' }],
+    reasons: [{ code: 'UNAVAILABLE', text: 'there is no TensorRT: none of libnvinfer.so.11' }],
     version: { '1': { 'model.plan': 'ptrt' } },
   },
   mistake_backend: unknownBackend('onnxruntime_onnx', 2, { 'model.onnx': '' }),

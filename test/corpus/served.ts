@@ -137,7 +137,10 @@ export const served: Readonly<Record<string, Served>> = {
   gpu_tuning_left_in: {
     notes: [
       'optimization.priority',
-      'optimization.cuda',
+      'optimization.cuda.graphs',
+      'optimization.cuda.busy_wait_events',
+      'optimization.cuda.graph_spec',
+      'optimization.cuda.output_copy_stream',
       'optimization.input_pinned_memory',
       'optimization.output_pinned_memory',
       'optimization.gather_kernel_buffer_threshold',

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import test, { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { gpuFamilies } from '../../src/metrics/gpu-families.js';
+import { gpuFamilies, poolFamilies } from '../../src/metrics/gpu-families.js';
 import { identity, row, serve } from '../support/harness.js';
 import { temporaryFolder } from '../support/repository.js';
 
@@ -35,7 +35,7 @@ test('the page lists every metric with its type, and no other', async (t) => {
     ([, name, type]) => `${name} ${type}`,
   );
   // Without a GPU their families have no series, and are not shown.
-  const ofGpus = gpuFamilies.map(([name, type]) => `${name} ${type}`);
+  const ofGpus = [...gpuFamilies, ...poolFamilies].map(([name, type]) => `${name} ${type}`);
   assert.deepEqual(listed, [...shown.filter((family) => !ofGpus.includes(family)), ...ofGpus]);
 });
 

@@ -18,9 +18,10 @@ namespace {
 
 class TensorRtModel final : public Model {
  public:
-  TensorRtModel(std::string name, const Library* library,
+  // `plan` has what the settings say.
+  TensorRtModel(GpuModel plan, const Library* library,
                 std::vector<std::shared_ptr<const Engine>> engines)
-      : name_(std::move(name)), library_(library), engines_(std::move(engines)) {}
+      : settings_(std::move(plan)), library_(library), engines_(std::move(engines)) {}
 
   ModelDescription Describe() const override {
     ModelDescription description;
@@ -35,8 +36,7 @@ class TensorRtModel final : public Model {
   }
 
   Status Configure(const ModelIo& io) override {
-    auto plan = std::make_shared<Plan>();
-    plan->model = name_;
+    auto plan = std::make_shared<GpuModel>(settings_);
     plan->batching = io.max_batch_size > 0;
     plan->inputs = io.inputs;
     plan->outputs = io.outputs;
@@ -97,10 +97,10 @@ class TensorRtModel final : public Model {
     return Status::Ok();
   }
 
-  const std::string name_;
+  const GpuModel settings_;
   const Library* const library_;
   const std::vector<std::shared_ptr<const Engine>> engines_;  // one a GPU
-  std::shared_ptr<const Plan> plan_;
+  std::shared_ptr<const GpuModel> plan_;
 };
 
 std::string SettingOf(const std::map<std::string, std::string>& settings, const char* key) {
@@ -124,6 +124,24 @@ StatusOr<std::vector<int>> DevicesOf(const std::map<std::string, std::string>& s
   return devices;
 }
 
+// What the instances do that does not follow from the plan.
+StatusOr<GpuModel> GpuModelOf(const ModelSpec& spec) {
+  GpuModel model;
+  model.name = spec.name;
+  const std::string count = SettingOf(spec.settings, "max_concurrency");
+  if (!count.empty()) {
+    const char* const end = count.data() + count.size();
+    const auto [next, error] = std::from_chars(count.data(), end, model.max_concurrency);
+    if (error != std::errc() || next != end || model.max_concurrency == 0)
+      return Status::Internal("setting 'max_concurrency': " + count);
+  }
+  model.busy_wait = SettingOf(spec.settings, "busy_wait_events") == "true";
+  const std::string priority = SettingOf(spec.settings, "priority");
+  if (priority == "max") model.priority = device::Gpu::Priority::kMost;
+  if (priority == "min") model.priority = device::Gpu::Priority::kLeast;
+  return model;
+}
+
 StatusOr<std::string> BytesOf(const ModelSpec& spec) {
   if (!spec.files.empty()) {
     const auto file = spec.files.find(spec.path);
@@ -144,6 +162,8 @@ StatusOr<std::unique_ptr<Model>> TensorRtBackend::Load(const ModelSpec& spec) {
   using namespace tensorrt;
   auto devices = DevicesOf(spec.settings);
   if (!devices.ok()) return devices.status();
+  auto model = GpuModelOf(spec);
+  if (!model.ok()) return model.status();
   // The driver first: without it the library must not be called.
   const device::CudaDevices& found = device::FindCudaDevices();
   if (found.devices.empty()) return Status::Unavailable("there is no GPU: " + found.reason);
@@ -161,7 +181,7 @@ StatusOr<std::unique_ptr<Model>> TensorRtBackend::Load(const ModelSpec& spec) {
     engines.push_back(engine.take());
   }
   return std::unique_ptr<Model>(
-      std::make_unique<TensorRtModel>(spec.name, library.value(), std::move(engines)));
+      std::make_unique<TensorRtModel>(model.take(), library.value(), std::move(engines)));
 }
 
 StatusOr<std::map<std::string, std::string>> OpenTensorRt(

@@ -3,6 +3,10 @@
 // Settings:
 //   library   TensorRT's library, a path or a name that the system looks up
 //   devices   ids of the GPUs that instances are on, separated by commas
+// and, as ../gpu/gpu_instance.h has them, each of which may be left out:
+//   max_concurrency    batches of an instance under way
+//   busy_wait_events   "true": the end of batches is waited for actively
+//   priority           "max" or "min": of the streams
 #pragma once
 
 #include <map>

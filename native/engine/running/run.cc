@@ -201,12 +201,12 @@ MemoryCopier* PooledRun::memory() {
   return runner_->instance->memory();
 }
 
-void PooledRun::MarkInputsReady() {
-  inputs_ready_ns_.store(NowNs(), std::memory_order_relaxed);
+void PooledRun::MarkInputsReady(uint64_t at_ns) {
+  inputs_ready_ns_.store(at_ns != 0 ? at_ns : NowNs(), std::memory_order_relaxed);
 }
 
-void PooledRun::MarkComputed() {
-  computed_ns_.store(NowNs(), std::memory_order_relaxed);
+void PooledRun::MarkComputed(uint64_t at_ns) {
+  computed_ns_.store(at_ns != 0 ? at_ns : NowNs(), std::memory_order_relaxed);
 }
 
 StatusOr<Buffer> PooledRun::Allocate(size_t size, MemoryKind preferred) {

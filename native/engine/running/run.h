@@ -140,8 +140,8 @@ class PooledRun final : public Run, private OrderedRun {
   // --- For the backend (backend.h).
   BlockPool& pool() override;
   MemoryCopier* memory() override;
-  void MarkInputsReady() override;
-  void MarkComputed() override;
+  void MarkInputsReady(uint64_t at_ns = 0) override;
+  void MarkComputed(uint64_t at_ns = 0) override;
   StatusOr<Buffer> Output(uint32_t request, uint32_t index, DataType datatype,
                           std::span<const int64_t> shape,
                           MemoryKind preferred = MemoryKind::kHost) override;

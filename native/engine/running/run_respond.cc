@@ -89,9 +89,11 @@ void PooledRun::Stamp(BatchTimings* timings) const {
   const uint64_t computed = computed_ns_.load(std::memory_order_relaxed);
   *timings = timings_;
   timings->exec_end_ns = now;
-  timings->compute_end_ns = computed != 0 ? computed : now;
+  // What a device tells is not exact to the nanosecond.
+  const uint64_t begin = std::min(timings->exec_start_ns, now);
+  timings->compute_end_ns = computed != 0 ? std::clamp(computed, begin, now) : now;
   timings->compute_start_ns =
-      ready != 0 ? std::min(ready, timings->compute_end_ns) : timings->compute_end_ns;
+      ready != 0 ? std::clamp(ready, begin, timings->compute_end_ns) : timings->compute_end_ns;
 }
 
 RunTotals::Failure PooledRun::FailureOf(const Status& status, bool cancelled) const {

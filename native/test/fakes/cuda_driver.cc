@@ -4,6 +4,7 @@
 //   TRITONTS_FAKE_CUDA           what cuInit returns; default 0, success
 //   TRITONTS_FAKE_CUDA_LOST      id of a GPU that has fallen off the bus
 //   TRITONTS_FAKE_CAPABILITIES   such as "9.0,5.2", by id; default 9.0
+//   TRITONTS_FAKE_MEMORY_POOLS   0: the GPUs have no stream-ordered memory
 //   TRITONTS_FAKE_OFF_MAIN       1: a call on the process' main thread aborts
 //
 // As the real driver may, it crashes where something is called before cuInit has succeeded.
@@ -137,6 +138,9 @@ EXPORTED int cuDeviceGetAttribute(int* value, int attribute, int device) {
     case 76:
       *value = minor;
       return 0;
+    case 115:
+      *value = Number("TRITONTS_FAKE_MEMORY_POOLS", 1);
+      return 0;
     default:
       return kInvalidValue;
   }
@@ -158,6 +162,11 @@ struct Error {
 constexpr Error kErrors[] = {
     {kNoDevice, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
     {kOutOfMemory, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
+    {900, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
+     "operation not permitted when stream is capturing"},
+    {901, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED",
+     "operation failed due to a previous error during capture"},
+    {904, "CUDA_ERROR_STREAM_CAPTURE_UNJOINED", "capturing stream has unjoined work"},
     {kLaunchFailed, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
 };
 

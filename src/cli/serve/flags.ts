@@ -7,7 +7,6 @@ import { endpointGroups } from './endpoint-flags.js';
 import { alone, bool, choice, hint, integer, only, refuse, text, use, useAll, type Flag } from './flag.js';
 import type { FlagGroup } from './flag.js';
 
-const noGpuMemory = 'devices need no pool of memory here';
 const noTrace = 'tracing is not supported';
 const noCache = 'there is no response cache';
 const noVertex = 'there is no endpoint for Vertex AI';
@@ -51,6 +50,17 @@ const models: FlagGroup = {
       text('number'),
       '6.0',
       'GPUs of a lower compute capability are not used',
+    ),
+    use(
+      'pinned-memory-pool-byte-size',
+      integer(0),
+      '268435456',
+      'bytes of memory of the host that are pinned for copies to GPUs and back',
+    ),
+    useAll(
+      'cuda-memory-pool-byte-size',
+      'gpu:bytes',
+      'bytes of the memory of a GPU that are kept for tensors (default: 67108864)',
     ),
     refuse(
       'repository-poll-secs',
@@ -133,9 +143,7 @@ const elsewhere: FlagGroup = {
     hint('vertex-ai-port', integer(0, 65_535), noVertex),
     hint('vertex-ai-thread-count', integer(1), noVertex),
     hint('vertex-ai-default-model', text('name'), noVertex),
-    hint('pinned-memory-pool-byte-size', integer(0), noGpuMemory),
-    hint('cuda-memory-pool-byte-size', text('gpu:bytes'), noGpuMemory),
-    hint('cuda-virtual-address-size', text('gpu:bytes'), noGpuMemory),
+    hint('cuda-virtual-address-size', text('gpu:bytes'), 'memory of GPUs is not mapped in advance'),
     hint('enable-peer-access', bool, 'GPUs do not read the memory of others'),
     hint('buffer-manager-thread-count', integer(0), 'instances copy their inputs themselves'),
     refuse('host-policy', 'policy,setting=value', 'bind the process instead, with taskset or numactl'),

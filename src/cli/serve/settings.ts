@@ -155,11 +155,29 @@ function serverOptions(values: FlagValues, ignored: string[]): ServerOptions {
     backendConfig: backendConfig(values, ignored),
     metricsConfig: metricsConfig(values),
     minSupportedComputeCapability: capability(values.text('min-supported-compute-capability')),
+    pinnedMemoryPoolByteSize: values.integer('pinned-memory-pool-byte-size'),
+    cudaMemoryPoolByteSize: gpuMemory(values.list('cuda-memory-pool-byte-size')),
     instanceKind: values.has('instance-kind') ? 'cpu' : undefined,
     threads: values.givenInteger('threads'),
     maxInFlightBytes: values.givenInteger('max-in-flight-bytes'),
     trustedFolders: values.list('trusted-folder'),
   };
+}
+
+/** Bytes by the id of a GPU, of `<id>:<bytes>`. */
+function gpuMemory(given: readonly string[]): Record<number, number> | undefined {
+  if (given.length === 0) return undefined;
+  return Object.fromEntries(
+    given.map((text) => {
+      const [, id, bytes] = /^(\d{1,2}):(\d{1,15})$/.exec(text) ?? [];
+      if (id === undefined || bytes === undefined) {
+        throw invalidArgument(
+          `expected the id of a GPU and bytes, such as 0:67108864, for --cuda-memory-pool-byte-size but received '${text}'`,
+        );
+      }
+      return [Number(id), Number(bytes)] as const;
+    }),
+  );
 }
 
 function httpOptions(values: FlagValues): ServeHttpOptions | undefined {

@@ -24,6 +24,8 @@ export interface Support {
   readonly onCpu?: Support | undefined;
   /** What applies instead where there are no priority levels. */
   readonly withoutLevels?: Support | undefined;
+  /** The one backend that the row is for, and what applies to others. */
+  readonly only?: { readonly backend: string; readonly others: Support } | undefined;
   /** Enum values with another class. */
   readonly values?: Readonly<Record<string, Support>> | undefined;
   /** Recognises values that equal the default in effect. They are neither refused nor noted. */
@@ -49,6 +51,11 @@ const accelerator = acted("a provider of the runtime's; see below");
 const noLevels = hint('without priority_levels nobody looks at it, as in Triton');
 
 const tensorRt = 'for TensorRT, and not built yet';
+/** What has an effect on plans alone, as in Triton. */
+const onPlans = (text: string): Support => ({
+  ...acted(`TensorRT: ${text}`),
+  only: { backend: 'tensorrt', others: hint('for plans of TensorRT') },
+});
 
 /** The class of every field, by path without indices. */
 export const supportTable: Readonly<Record<string, Support>> = {
@@ -99,8 +106,16 @@ export const supportTable: Readonly<Record<string, Support>> = {
   optimization: container,
   'optimization.graph': container,
   'optimization.graph.level': acted('onnxruntime: -1 basic, 0 all, 1 extended, 2 off'),
-  'optimization.priority': hint(tensorRt),
-  'optimization.cuda': hint(tensorRt),
+  'optimization.priority': onPlans("priority of the streams of the model's instances"),
+  'optimization.cuda': container,
+  'optimization.cuda.graphs': hint(tensorRt),
+  'optimization.cuda.busy_wait_events': onPlans(
+    'the end of batches is waited for actively, which is a little faster and takes a core while batches are under way',
+  ),
+  'optimization.cuda.graph_spec': hint(tensorRt),
+  'optimization.cuda.output_copy_stream': hint(
+    'copies have streams of their own where max_concurrency is 2 or more',
+  ),
   'optimization.execution_accelerators': container,
   'optimization.execution_accelerators.gpu_execution_accelerator': accelerator,
   'optimization.execution_accelerators.gpu_execution_accelerator.name': acted('which one'),
@@ -180,7 +195,7 @@ export const supportTable: Readonly<Record<string, Support>> = {
   'instance_group.gpus': acted(
     'ids of GPUs, default: all; INVALID_ARG with another kind than KIND_GPU, as in Triton',
   ),
-  'instance_group.secondary_devices': hint(tensorRt),
+  'instance_group.secondary_devices': refused('parts of models cannot be put on other devices (KIND_NVDLA)'),
   'instance_group.profile': refused(tensorRt),
   'instance_group.passive': refused('instances that receive no requests are not built'),
   'instance_group.host_policy': hint(

@@ -101,7 +101,13 @@ export const backendParameters: Readonly<Record<string, Readonly<Record<string, 
       neutral: ['yes'],
     }),
   },
-  tensorrt: {},
+  tensorrt: {
+    max_concurrency: row(
+      'acted',
+      'how many batches an instance may have under way at once, so that copies of one overlap kernels of another; default: 2 (not in Triton)',
+      { integer: true },
+    ),
+  },
   identity: {
     execute_delay_ms: row('acted', 'how long each execution takes', { integer: true }),
     instance_wise_delay_multiplier: row('acted', 'instance i takes i times as long, times this value', {

@@ -51,10 +51,11 @@ interface Walk {
   readonly onGpu: boolean;
 }
 
-/** The row that applies, with or without GPUs and levels. */
+/** The row that applies, with or without GPUs and levels, and for the backend. */
 function placed<S extends Support>({ onGpu, config }: Walk, support: S): S | Support {
   const hasLevels = (config.dynamic_batching?.priority_levels ?? 0) > 0;
   if (support.withoutLevels && !hasLevels) return support.withoutLevels;
+  if (support.only && support.only.backend !== config.backend) return support.only.others;
   return onGpu ? support : (support.onCpu ?? support);
 }
 
@@ -73,7 +74,7 @@ function rowsOf(message: string, parent: string): readonly Row[] {
   for (const field of fieldListOf(message)) {
     const path = fieldPath(parent, field.name);
     const { support } = supportOf(path);
-    const varies = support.onCpu ?? support.withoutLevels ?? support.values;
+    const varies = support.onCpu ?? support.withoutLevels ?? support.only ?? support.values;
     if (support.class !== 'acted' || varies || field.kind === 'message') {
       rows.push({ field, path, support, parts: undefined });
     }

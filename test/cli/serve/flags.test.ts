@@ -87,6 +87,21 @@ test('which GPUs are used and watched is read', () => {
   );
 });
 
+test('pools of memory for GPUs are read', () => {
+  const given = settings(
+    '--pinned-memory-pool-byte-size=1000',
+    '--cuda-memory-pool-byte-size=0:2000',
+    '--cuda-memory-pool-byte-size=3:4000',
+  ).server;
+  assert.equal(given.pinnedMemoryPoolByteSize, 1000);
+  assert.deepEqual(given.cudaMemoryPoolByteSize, { 0: 2000, 3: 4000 });
+  assert.equal(settings().server.pinnedMemoryPoolByteSize, 2 ** 28);
+  assert.match(
+    refused('--cuda-memory-pool-byte-size=2000'),
+    /expected the id of a GPU and bytes, such as 0:67108864, for --cuda-memory-pool-byte-size but received '2000'/,
+  );
+});
+
 test('backends, metrics, restricted calls and patterns are read', () => {
   const { server, http, grpc } = settings(
     '--backend-config=onnxruntime,default-max-batch-size=8',

@@ -46,6 +46,7 @@ for (const [text, path] of [
   ['sequence_batching { }', 'sequence_batching'],
   ['instance_group { kind: KIND_MODEL }', 'instance_group[0].kind'],
   ['instance_group { passive: true }', 'instance_group[0].passive'],
+  ['instance_group { secondary_devices { } }', 'instance_group[0].secondary_devices'],
   ['model_repository_agents { agents { } }', 'model_repository_agents.agents'],
   ['response_cache { enable: true }', 'response_cache.enable'],
   [
@@ -61,10 +62,18 @@ for (const [text, path] of [
   });
 }
 
+test('what is for plans alone has its effect on them without a note', () => {
+  const { problems, notes } = classified(
+    'backend: "tensorrt" optimization { priority: PRIORITY_MAX cuda { busy_wait_events: true } }',
+  );
+  assert.deepEqual([problems, notes], [[], []]);
+});
+
 for (const [text, path] of [
   ['input { format: FORMAT_NCHW }', 'input[0].format'],
   ['optimization { priority: PRIORITY_MAX }', 'optimization.priority'],
-  ['optimization { cuda { graphs: true } }', 'optimization.cuda'],
+  ['optimization { cuda { graphs: true } }', 'optimization.cuda.graphs'],
+  ['optimization { cuda { busy_wait_events: true } }', 'optimization.cuda.busy_wait_events'],
   ['optimization { input_pinned_memory { } }', 'optimization.input_pinned_memory'],
   ['dynamic_batching { default_priority_level: 2 }', 'dynamic_batching.default_priority_level'],
   [
@@ -73,7 +82,6 @@ for (const [text, path] of [
   ],
   ['instance_group { host_policy: "x" }', 'instance_group[0].host_policy'],
   ['instance_group { rate_limiter { } }', 'instance_group[0].rate_limiter'],
-  ['instance_group { secondary_devices { } }', 'instance_group[0].secondary_devices'],
   ['cc_model_filenames { key: "7.5" value: "b" }', 'cc_model_filenames'],
   [
     'backend: "onnxruntime" parameters { key: "gpu_mem_limit" value { string_value: "1" } }',

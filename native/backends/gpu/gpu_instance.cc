@@ -1,0 +1,264 @@
+#include "gpu_instance.h"
+
+#include <algorithm>
+#include <limits>
+#include <new>
+#include <utility>
+
+#include "engine/base/exit.h"
+#include "lane.h"
+
+namespace tritonts {
+
+namespace {
+
+std::string TextOf(std::span<const int64_t> shape) {
+  std::string text = "[";
+  for (size_t i = 0; i < shape.size(); i++) text += (i > 0 ? "," : "") + std::to_string(shape[i]);
+  return text + "]";
+}
+
+// The bytes of a tensor; false: they cannot be, or the shape has a dynamic dim.
+bool BytesOf(std::span<const int64_t> shape, DataType datatype, size_t* bytes) {
+  *bytes = ByteSize(datatype);
+  for (const int64_t dim : shape) {
+    if (dim < 0 ||
+        (dim > 0 && *bytes > std::numeric_limits<size_t>::max() / 2 / static_cast<uint64_t>(dim))) {
+      return false;
+    }
+    *bytes *= static_cast<size_t>(dim);
+  }
+  return true;
+}
+
+}  // namespace
+
+GpuInstance::GpuInstance(std::shared_ptr<device::Gpu> gpu, std::shared_ptr<const GpuModel> model)
+    : gpu_(std::move(gpu)), model_(std::move(model)) {}
+
+GpuInstance::~GpuInstance() {
+  const device::Gpu::Current current(*gpu_);
+  FreeStreams();
+  lanes_.clear();
+}
+
+void GpuInstance::FreeStreams() {
+  // A lost device frees nothing, and the process goes on without it.
+  for (size_t i = 0; i < streams_.size(); i++) {
+    if (streams_[i] && (i == 0 || streams_[i] != streams_[0]))
+      (void)gpu_->call().StreamDestroy(streams_[i]);
+  }
+  streams_ = {};
+}
+
+Status GpuInstance::PrepareLanes() {
+  for (size_t i = 0; i < streams_.size(); i++) {
+    if (i > 0 && model_->max_concurrency == 1) {
+      streams_[i] = streams_[0];
+      continue;
+    }
+    auto stream = gpu_->MakeStream(model_->priority);
+    if (!stream.ok()) return stream.status();
+    streams_[i] = stream.value();
+  }
+  for (uint32_t i = 0; i < model_->max_concurrency; i++) {
+    lanes_.push_back(std::make_unique<Lane>(*this, i));
+    if (Status status = lanes_.back()->Prepare(); !status.ok()) return status;
+  }
+  for (const auto& lane : lanes_) idle_.push_back(lane.get());
+  return Status::Ok();
+}
+
+BlockRef GpuInstance::Allocate(MemoryKind kind, int, size_t size) {
+  return kind == MemoryKind::kPinned ? gpu_->Pinned(size) : BlockRef();
+}
+
+Status GpuInstance::Copy(const Buffer& from, const Buffer& to) {
+  return Status::Unsupported("nothing here copies from " + NameOf(from.kind, from.device) + " to " +
+                             NameOf(to.kind, to.device));
+}
+
+void GpuInstance::Execute(Run& run) {
+  next_ = RunRef(run);
+  gpu_->Submit(this);
+}
+
+Status GpuInstance::Allowed() const {
+  if (terminated_) return Status::Cancelled("the run was asked to end");
+  return gpu_->fault();
+}
+
+GpuInstance::Lane& GpuInstance::TakeLane() {
+  const std::lock_guard lock(mutex_);
+  Lane* const lane = idle_.back();
+  idle_.pop_back();
+  return *lane;
+}
+
+RunRef GpuInstance::GiveBack(Lane& lane) {
+  const std::lock_guard lock(mutex_);
+  idle_.push_back(&lane);
+  return std::move(waiting_);
+}
+
+void GpuInstance::Enqueue() {
+  const RuntimeCall call;
+  Lane& lane = TakeLane();
+  lane.run = std::move(next_);
+  lane.batch.run = &*lane.run;
+  RunRef run = lane.run;
+  Status status = call.allowed() ? Allowed() : Status::Unavailable("the process is exiting");
+  if (status.ok()) {
+    try {
+      status = EnqueueBatch(lane);
+    } catch (const std::bad_alloc&) {
+      status = Status::NoMemory();
+    }
+    if (status.ok()) {
+      status = gpu_->Notify(
+          &lane, lane.end, streams_[2],
+          model_->busy_wait ? device::Gpu::Await::kSpinning : device::Gpu::Await::kToldByDriver);
+    }
+    if (!status.ok()) {
+      // Part of it may be under way, and uses the memory of the lane.
+      for (const device::cuda::Stream stream : streams_) gpu_->Drain(stream);
+      if (const Status fault = gpu_->fault(); !fault.ok()) status = fault;
+    }
+  }
+  if (!status.ok()) End(lane, status);
+  // Otherwise the lane is the finishing thread's. The run may be answered by now, but it and the
+  // instance are there until it frees the instance.
+  {
+    const std::lock_guard lock(mutex_);
+    if (idle_.empty()) {
+      waiting_ = std::move(run);
+      return;
+    }
+  }
+  run->InstanceFree();
+}
+
+Status GpuInstance::EnqueueBatch(Lane& lane) {
+  Batch& batch = lane.batch;
+  const auto count = static_cast<uint32_t>(batch.inputs.size());
+  for (uint32_t i = 0; i < count; i++) {
+    Status status = GatherInput(batch, i);
+    if (!status.ok()) return About("input", model_->inputs[i].name, status);
+  }
+  Status status = Shape(batch);
+  if (!status.ok()) return status;
+  for (uint32_t i = 0; i < batch.outputs.size(); i++) {
+    status = PlaceOutput(batch, i);
+    if (!status.ok()) return About("output", model_->outputs[i].name, status);
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    status = EnqueueInput(batch.inputs[i]);
+    if (!status.ok()) return About("input", model_->inputs[i].name, status);
+  }
+  const auto [up, kernels, down] = streams_;
+  status = Follow(kernels, up, lane.inputs_copied);
+  if (status.ok()) status = Record(lane.begun, kernels);
+  if (status.ok()) status = Launch(batch, kernels);
+  if (status.ok()) status = Record(lane.computed, kernels);
+  if (status.ok() && down != kernels) {
+    status = gpu_->Check(gpu_->call().StreamWaitEvent(down, lane.computed, 0), "cuStreamWaitEvent");
+  }
+  if (!status.ok()) return status;
+  for (uint32_t i = 0; i < batch.outputs.size(); i++) {
+    status = EnqueueOutput(batch.outputs[i]);
+    if (!status.ok()) return About("output", model_->outputs[i].name, status);
+  }
+  return status;
+}
+
+Status GpuInstance::GatherInput(Batch& batch, uint32_t index) {
+  Gathered& gathered = batch.inputs[index].gathered;
+  Status status =
+      Gather(*batch.run, index, model_->batching, &gathered, MemoryKind::kPinned, gpu_->id());
+  if (!status.ok()) return status;
+  if (!gathered.present) {
+    return Status::InvalidArg("is missing, and the model has no value for it");
+  }
+  return status;
+}
+
+Status GpuInstance::EnqueueInput(Input& input) {
+  if (input.on_host) return Status::Ok();
+  const Buffer& buffer = input.gathered.buffer;
+  // An empty tensor has an address, too.
+  Status status = input.device.Reserve(std::max<size_t>(1, buffer.size));
+  if (!status.ok() || buffer.size == 0) return status;
+  return gpu_->Check(
+      gpu_->call().MemcpyHtoDAsync(input.device.address(), buffer.data, buffer.size, streams_[0]),
+      "cuMemcpyHtoDAsync");
+}
+
+Status GpuInstance::SetShape(Batch& batch, uint32_t index, std::span<const int64_t> shape) const {
+  Output& output = batch.outputs[index];
+  output.shape.assign(shape.begin(), shape.end());
+  if (!BytesOf(shape, model_->outputs[index].datatype, &output.bytes)) {
+    return Status::Unsupported("its shape " + TextOf(shape) + " depends on data: not built yet");
+  }
+  const uint32_t rows = batch.run->total_batch_size();
+  if (model_->batching && (shape.empty() || shape[0] != static_cast<int64_t>(rows))) {
+    return Status::Internal("the model gives shape " + TextOf(shape) + " for a batch of " +
+                            std::to_string(rows) + " rows");
+  }
+  return Status::Ok();
+}
+
+Status GpuInstance::PlaceOutput(Batch& batch, uint32_t index) {
+  Output& output = batch.outputs[index];
+  const auto requests = batch.run->requests();
+  output.wanted = std::any_of(requests.begin(), requests.end(), [index](const Request* request) {
+    return request->header->Wants(index);
+  });
+  return output.device.Reserve(std::max<size_t>(1, output.bytes));
+}
+
+Status GpuInstance::EnqueueOutput(Output& output) {
+  if (!output.wanted || output.bytes == 0) return Status::Ok();
+  output.staging = gpu_->Pinned(output.bytes);
+  if (!output.staging)
+    return Status::Unavailable("no memory for " + std::to_string(output.bytes) + " bytes");
+  return gpu_->Check(gpu_->call().MemcpyDtoHAsync(output.staging->data(), output.device.address(),
+                                                  output.bytes, streams_[2]),
+                     "cuMemcpyDtoHAsync");
+}
+
+Status GpuInstance::Record(device::cuda::Event event, device::cuda::Stream stream) {
+  return gpu_->Check(gpu_->call().EventRecord(event, stream), "cuEventRecord");
+}
+
+Status GpuInstance::Follow(device::cuda::Stream stream, device::cuda::Stream other,
+                           device::cuda::Event event) {
+  if (stream == other) return Status::Ok();
+  Status status = Record(event, other);
+  if (!status.ok()) return status;
+  return gpu_->Check(gpu_->call().StreamWaitEvent(stream, event, 0), "cuStreamWaitEvent");
+}
+
+void GpuInstance::End(Lane& lane, const Status& status) {
+  for (Input& input : lane.batch.inputs) {
+    input.gathered.buffer.owner.reset();
+    input.on_host = false;
+  }
+  for (Output& output : lane.batch.outputs) output.staging.reset();
+  lane.batch.run = nullptr;
+  const RunRef run = std::move(lane.run);
+  Status told = About("model", model_->name, status);
+  const RunRef waiting = GiveBack(lane);
+  // Its next batch is under way before this one is answered. The instance is there until its runs
+  // are.
+  if (waiting) waiting->InstanceFree();
+  run->RespondAll(told);
+}
+
+Status GpuInstance::About(const char* what, const std::string& name, const Status& status) {
+  if (status.ok()) return status;
+  return MakeStatus([&] {
+    return Status(status.code(), std::string(what) + " '" + name + "': " + status.message());
+  });
+}
+
+}  // namespace tritonts

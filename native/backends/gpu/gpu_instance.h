@@ -1,0 +1,134 @@
+// What instances on GPUs have in common: how batches get to the device and back. A backend derives
+// from it, and says only how a batch is run there.
+//
+//   any thread   Execute: the run is kept, and the instance submitted
+//   submission   gather inputs in pinned memory, Shape; enqueue copies to the device, Launch, and
+//                copies back. Then the instance is free, if it has a lane for the next batch
+//   finishing    outputs to their requests; the lane is free
+//
+// A lane has all that one batch needs, and belongs to whoever has the batch. With several lanes,
+// copies and kernels have streams of their own, which wait for each other by events. So the inputs
+// of one batch are copied while another one is computed:
+//
+//   copies to the device     | n |      | n+1 |
+//   kernels                      |   n    |   n+1   |
+//   copies back                           | n |     | n+1 |
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "device/gpu.h"
+#include "engine/backend.h"
+#include "engine/running/collector.h"
+
+namespace tritonts {
+
+// What the instances of a model have in common.
+struct GpuModel {
+  std::string name;
+  bool batching = false;
+  std::vector<TensorSpec> inputs;
+  std::vector<TensorSpec> outputs;
+  // Batches of an instance that may be under way (the model's parameter max_concurrency).
+  uint32_t max_concurrency = 2;
+  // The finishing thread spins for the end of batches (optimization.cuda.busy_wait_events).
+  bool busy_wait = false;
+  device::Gpu::Priority priority = device::Gpu::Priority::kDefault;  // optimization.priority
+};
+
+class GpuInstance : public Instance, private MemoryCopier, private device::Gpu::Job {
+ public:
+  ~GpuInstance() override;
+
+  bool asynchronous() const override { return true; }
+  void Execute(Run& run) final;
+  void Terminate() final { terminated_ = true; }
+  MemoryCopier* memory() final { return this; }
+
+ protected:
+  struct Input {
+    explicit Input(std::shared_ptr<device::Gpu> gpu) : device(std::move(gpu)) {}
+    Gathered gathered;  // in memory of the host
+    device::DeviceMemory device;
+    // Set by Shape, if the model reads it on the host: it is not copied to the device.
+    bool on_host = false;
+  };
+  struct Output {
+    explicit Output(std::shared_ptr<device::Gpu> gpu) : device(std::move(gpu)) {}
+    device::DeviceMemory device;
+    std::vector<int64_t> shape;  // of the whole batch
+    size_t bytes = 0;            // of that shape
+    bool wanted = false;         // by a request
+    BlockRef staging;            // pinned memory that it is copied to
+  };
+  struct Batch {
+    uint32_t lane = 0;  // from 0 on; its memory is the same for each batch
+    Run* run = nullptr;
+    std::vector<Input> inputs;
+    std::vector<Output> outputs;
+  };
+
+  GpuInstance(std::shared_ptr<device::Gpu> gpu, std::shared_ptr<const GpuModel> model);
+  // Makes lanes and streams. Needs the context current.
+  Status PrepareLanes();
+  const GpuModel& model() const { return *model_; }
+  device::Gpu& gpu() const { return *gpu_; }
+
+  // The backend's part, on the submission thread with the context current. They may throw
+  // std::bad_alloc.
+  //
+  // Checks the shapes of the inputs, which are gathered, and sets those of the outputs.
+  virtual Status Shape(Batch& batch) = 0;
+  // Enqueues the computation. Inputs and outputs have their device memory.
+  virtual Status Launch(Batch& batch, device::cuda::Stream stream) = 0;
+  // Sets an output's shape and bytes. UNSUPPORTED: they are not known. INTERNAL: its rows are not
+  // the batch's.
+  Status SetShape(Batch& batch, uint32_t output, std::span<const int64_t> shape) const;
+  // Prefixes the words with the tensor.
+  static Status About(const char* what, const std::string& name, const Status& status);
+
+ private:
+  class Lane;
+
+  // MemoryCopier, for the collector: pinned memory. The processor copies to it.
+  BlockRef Allocate(MemoryKind kind, int device, size_t size) override;
+  bool Copies(MemoryKind, MemoryKind) const override { return false; }
+  Status Copy(const Buffer& from, const Buffer& to) override;
+
+  void Enqueue() override;
+  Status Allowed() const;
+  Status EnqueueBatch(Lane& lane);
+  Status GatherInput(Batch& batch, uint32_t index);
+  Status EnqueueInput(Input& input);
+  Status PlaceOutput(Batch& batch, uint32_t index);
+  Status EnqueueOutput(Output& output);
+  // Has one stream wait for what was put on another one.
+  Status Follow(device::cuda::Stream stream, device::cuda::Stream other, device::cuda::Event event);
+  Status Record(device::cuda::Event event, device::cuda::Stream stream);
+  void FreeStreams();
+  // Takes a lane that is idle; there is one if the instance was free.
+  Lane& TakeLane();
+  // Gives a lane back. Returns the run that waited for one, which then frees the instance.
+  RunRef GiveBack(Lane& lane);
+  // What a lane that has its outputs, or failed, does last. The instance may be destroyed then.
+  void End(Lane& lane, const Status& status);
+
+  const std::shared_ptr<device::Gpu> gpu_;
+  const std::shared_ptr<const GpuModel> model_;
+  // Copies to the device, kernels, and copies back. One stream if there is one lane.
+  std::array<device::cuda::Stream, 3> streams_{};
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::atomic<bool> terminated_{false};
+  RunRef next_;  // to be enqueued
+
+  std::mutex mutex_;  // guards the two below
+  std::vector<Lane*> idle_;
+  RunRef waiting_;  // all lanes were busy when it had been enqueued
+};
+
+}  // namespace tritonts

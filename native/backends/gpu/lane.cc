@@ -1,0 +1,82 @@
+#include "lane.h"
+
+#include <cstring>
+#include <new>
+#include <span>
+
+namespace tritonts {
+
+GpuInstance::Lane::Lane(GpuInstance& instance, uint32_t number) : instance_(instance) {
+  batch.lane = number;
+  for (size_t i = 0; i < instance.model_->inputs.size(); i++)
+    batch.inputs.emplace_back(instance.gpu_);
+  for (size_t i = 0; i < instance.model_->outputs.size(); i++)
+    batch.outputs.emplace_back(instance.gpu_);
+}
+
+GpuInstance::Lane::~Lane() {
+  // A lost device frees nothing, and the process goes on without it.
+  for (const device::cuda::Event event : {inputs_copied, begun, computed, end})
+    if (event) (void)instance_.gpu_->call().EventDestroy(event);
+}
+
+Status GpuInstance::Lane::Prepare() {
+  using namespace device;
+  const Gpu& gpu = *instance_.gpu_;
+  const auto make = [&](cuda::Event* event, unsigned flags) {
+    const Status status = gpu.Check(gpu.call().EventCreate(event, flags), "cuEventCreate");
+    if (!status.ok()) *event = nullptr;
+    return status;
+  };
+  Status status;
+  if (instance_.model_->max_concurrency > 1) status = make(&inputs_copied, cuda::kWithoutTiming);
+  for (cuda::Event* const event : {&begun, &computed, &end})
+    if (status.ok()) status = make(event, cuda::kWithTiming);
+  return status;
+}
+
+void GpuInstance::Lane::Stamp(uint64_t reached_ns) {
+  const device::Gpu& gpu = *instance_.gpu_;
+  float since_begun = 0;
+  float since_computed = 0;
+  // Both in milliseconds. Without them the run has only the times of the processor.
+  if (gpu.call().EventElapsedTime(&since_begun, begun, end) != 0 ||
+      gpu.call().EventElapsedTime(&since_computed, computed, end) != 0) {
+    return run->MarkComputed();
+  }
+  const auto before = [&](float milliseconds) {
+    const auto ns = static_cast<uint64_t>(static_cast<double>(milliseconds) * 1e6);
+    return ns < reached_ns ? reached_ns - ns : 1;
+  };
+  run->MarkInputsReady(before(since_begun));
+  run->MarkComputed(before(since_computed));
+}
+
+void GpuInstance::Lane::Finish(const Status& status, uint64_t reached_ns) {
+  Status given = status;
+  if (given.ok()) {
+    Stamp(reached_ns);
+  } else {
+    run->MarkComputed();
+  }
+  try {
+    for (uint32_t i = 0; i < batch.outputs.size() && given.ok(); i++)
+      given = About("output", instance_.model_->outputs[i].name, GiveOutput(i));
+  } catch (const std::bad_alloc&) {
+    given = Status::NoMemory();
+  }
+  instance_.End(*this, given);
+}
+
+Status GpuInstance::Lane::GiveOutput(uint32_t index) {
+  const Output& output = batch.outputs[index];
+  if (!output.wanted) return Status::Ok();
+  const GpuModel& model = *instance_.model_;
+  auto place = run->Output(Run::kAll, index, model.outputs[index].datatype,
+                           std::span(output.shape).subspan(model.batching ? 1 : 0));
+  if (!place.ok()) return place.status();
+  if (output.bytes > 0) std::memcpy(place.value().data, output.staging->data(), output.bytes);
+  return Status::Ok();
+}
+
+}  // namespace tritonts

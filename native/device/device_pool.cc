@@ -1,0 +1,142 @@
+#include "device_pool.h"
+
+#include <algorithm>
+#include <memory>
+#include <new>
+
+#include "gpu.h"
+#include "pool_counts.h"
+
+namespace tritonts::device {
+
+PoolLimit& DeviceLimit(int id) {
+  struct Limits {
+    std::vector<std::unique_ptr<PoolLimit>> all;
+    Limits() {
+      for (int i = 0; i < Gpu::kLimits; i++)
+        all.push_back(std::make_unique<PoolLimit>(Gpu::kMostDeviceBytes));
+    }
+  };
+  static auto* const limits = new Limits();
+  return *limits->all[static_cast<size_t>(std::clamp(id, 0, Gpu::kLimits - 1))];
+}
+
+void Gpu::LimitDevice(int id, size_t bytes) {
+  DeviceLimit(id).limit = bytes;
+}
+
+Gpu::PoolCounts Gpu::DeviceCounts(int id) {
+  const PoolLimit& counts = DeviceLimit(id);
+  return {counts.limit, counts.used, counts.plain};
+}
+
+StatusOr<DevicePool::Range> DevicePool::Take(size_t size) {
+  if (size > SIZE_MAX / 4) return Status::Unavailable("no device memory of such a size");
+  PoolLimit& counts = DeviceLimit(gpu_.id());
+  Range range{0, RoundedSize(size), true};
+  const std::lock_guard lock(mutex_);
+  std::vector<Range>& idle = idle_[SizeClass(size)];
+  if (!idle.empty()) {
+    range = idle.back();
+    idle.pop_back();
+    counts.used += range.size;
+    return range;
+  }
+  if (MakeRoom(range.size)) {
+    Status status = Allocate(range.size, &range.address);
+    if (!status.ok()) {
+      // What is idle may be in its way.
+      (void)MakeRoom(SIZE_MAX);
+      status = Allocate(range.size, &range.address);
+    }
+    if (!status.ok()) return status;
+    counts.owned += range.size;
+    counts.used += range.size;
+    return range;
+  }
+  range.pooled = false;
+  counts.plain++;
+  const Status status = gpu_.Check(gpu_.call().MemAlloc(&range.address, range.size), "cuMemAlloc");
+  if (!status.ok()) return status;
+  return range;
+}
+
+void DevicePool::Give(const Range& range) {
+  if (!range.pooled) {
+    // A lost device frees nothing.
+    (void)gpu_.call().MemFree(range.address);
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  DeviceLimit(gpu_.id()).used -= range.size;
+  std::vector<Range>& idle = idle_[SizeClass(range.size)];
+  try {
+    idle.push_back(range);
+  } catch (const std::bad_alloc&) {
+    Free(range);
+  }
+}
+
+Status DevicePool::Allocate(size_t size, cuda::Address* address) {
+  if (!stream_ordered_) return gpu_.Check(gpu_.call().MemAlloc(address, size), "cuMemAlloc");
+  if (!stream_) {
+    auto stream = gpu_.MakeStream();
+    if (!stream.ok()) return stream.status();
+    stream_ = stream.value();
+  }
+  Status status = gpu_.Check(gpu_.call().MemAllocAsync(address, size, stream_), "cuMemAllocAsync");
+  if (!status.ok()) return status;
+  // Other streams may use it from now on. Nothing else is on this one, so this does not take long.
+  status = gpu_.Check(gpu_.call().StreamSynchronize(stream_), "cuStreamSynchronize");
+  if (!status.ok()) (void)gpu_.call().MemFreeAsync(*address, stream_);
+  return status;
+}
+
+void DevicePool::Free(const Range& range) {
+  // A lost device frees nothing.
+  if (stream_ordered_) {
+    (void)gpu_.call().MemFreeAsync(range.address, stream_);
+  } else {
+    (void)gpu_.call().MemFree(range.address);
+  }
+  DeviceLimit(gpu_.id()).owned -= range.size;
+}
+
+bool DevicePool::MakeRoom(size_t size) {
+  const PoolLimit& counts = DeviceLimit(gpu_.id());
+  const auto fits = [&] {
+    const size_t limit = counts.limit;
+    return size <= limit && counts.owned <= limit - size;
+  };
+  for (size_t i = kSizes; i > 0 && !fits(); i--) {
+    std::vector<Range>& idle = idle_[i - 1];
+    while (!idle.empty() && !fits()) {
+      Free(idle.back());
+      idle.pop_back();
+    }
+  }
+  return fits();
+}
+
+void DevicePool::End() {
+  const std::lock_guard lock(mutex_);
+  (void)MakeRoom(SIZE_MAX);
+  if (stream_) (void)gpu_.call().StreamDestroy(stream_);
+  stream_ = nullptr;
+}
+
+Status DeviceMemory::Reserve(size_t size) {
+  if (size <= range_.size) return Status::Ok();
+  Free();
+  auto range = gpu_->memory().Take(size);
+  if (!range.ok()) return range.status();
+  range_ = range.value();
+  return Status::Ok();
+}
+
+void DeviceMemory::Free() {
+  if (range_.address != 0) gpu_->memory().Give(range_);
+  range_ = {};
+}
+
+}  // namespace tritonts::device

@@ -1,0 +1,46 @@
+// Which GPUs are lost, for those who decide what is served.
+#include <algorithm>
+#include <new>
+
+#include "gpu.h"
+
+namespace tritonts::device {
+
+namespace {
+
+// Never destroyed, as GPUs are not at the process' end.
+struct LostGpus {
+  std::mutex mutex;  // guards all
+  std::vector<std::pair<const void*, Gpu::Lost>> all;
+};
+LostGpus& Known() {
+  static auto* const known = new LostGpus();
+  return *known;
+}
+
+}  // namespace
+
+std::vector<Gpu::Lost> Gpu::AllLost() {
+  LostGpus& known = Known();
+  const std::lock_guard lock(known.mutex);
+  std::vector<Lost> lost;
+  for (const auto& [gpu, one] : known.all) lost.push_back(one);
+  return lost;
+}
+
+// With the lock of the tickets.
+void Gpu::NoteLost(const Tickets& tickets) try {
+  LostGpus& known = Known();
+  const std::lock_guard lock(known.mutex);
+  known.all.emplace_back(&tickets, Lost{tickets.id, tickets.fault.message()});
+} catch (const std::bad_alloc&) {
+  // Its versions stay, and each of their requests is told.
+}
+
+void Gpu::ForgetLost(const Tickets& tickets) {
+  LostGpus& known = Known();
+  const std::lock_guard lock(known.mutex);
+  std::erase_if(known.all, [&](const auto& entry) { return entry.first == &tickets; });
+}
+
+}  // namespace tritonts::device

@@ -1,0 +1,318 @@
+// The fake driver's streams, events and copies. Streams have threads of their own; what is enqueued
+// happens there, after a random delay.
+//
+//   TRITONTS_FAKE_DELAY_US    the longest delay of a piece of work; default 0
+//   TRITONTS_FAKE_KERNEL_US   how long a kernel takes, by id of its device, such as "100,400";
+//                             default 0
+//   TRITONTS_FAKE_LOSE        such as "0:3": the GPU of this id is lost at its kernel of this
+//   number
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+
+#include "cuda_state.h"
+
+using namespace tritonts::fakes;
+
+namespace {
+
+int64_t Now() {
+  return std::chrono::steady_clock::now().time_since_epoch().count();
+}
+
+// Work of a kind that tests hold back, and how much of each was done.
+struct Gates {
+  std::mutex mutex;  // guards all
+  std::condition_variable changed;
+  bool held[kKinds] = {};
+  int64_t done[kKinds] = {};
+  std::atomic<bool> used{false};  // by a test
+};
+Gates& AllGates() {
+  static auto* const gates = new Gates();
+  return *gates;
+}
+
+int KernelTimeOf(int id) {
+  const char* text = std::getenv("TRITONTS_FAKE_KERNEL_US");
+  for (int i = 0; text && i < id; i++) {
+    text = std::strchr(text, ',');
+    if (text) text++;
+  }
+  return text ? std::atoi(text) : 0;
+}
+
+// Counts a kernel. True: its device is lost at it.
+bool LosesAtKernel(int id) {
+  static std::atomic<int> kernels[kMostGpus];
+  int which = -1;
+  int number = 0;
+  const char* text = std::getenv("TRITONTS_FAKE_LOSE");
+  if (!text || std::sscanf(text, "%d:%d", &which, &number) != 2) return false;
+  return id == which && ++kernels[id] == number;
+}
+
+void Do(Kind kind, const Work& work) {
+  Gates& gates = AllGates();
+  if (!gates.used) return work();
+  const auto at = static_cast<size_t>(kind);
+  {
+    std::unique_lock lock(gates.mutex);
+    gates.changed.wait(lock, [&] { return !gates.held[at]; });
+  }
+  work();
+  const std::lock_guard lock(gates.mutex);
+  gates.done[at]++;
+  gates.changed.notify_all();
+}
+
+}  // namespace
+
+namespace tritonts::fakes {
+
+Stream::Stream(Context* context, int priority)
+    : context_(context), priority_(priority), thread_([this] { Run(); }) {}
+
+Stream::~Stream() {
+  {
+    const std::lock_guard lock(mutex_);
+    work_.emplace_back(Kind::kOther, Work());
+    changed_.notify_all();
+  }
+  thread_.join();
+}
+
+void Stream::Put(Kind kind, Work work) {
+  if (capture) {
+    capture->work.emplace_back(kind, std::move(work));
+    unjoined = this != capture->streams.front();
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  work_.emplace_back(kind, std::move(work));
+  put_++;
+  changed_.notify_all();
+}
+
+void Stream::Synchronize() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [target = put_, this] { return done_ >= target; });
+}
+
+void Stream::Run() {
+  std::minstd_rand random(std::random_device{}());
+  const int delay = Number("TRITONTS_FAKE_DELAY_US", 0);
+  const int kernel = KernelTimeOf(context_->id);
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return !work_.empty(); });
+    const auto [kind, work] = std::move(work_.front());
+    work_.pop_front();
+    if (!work) return;
+    lock.unlock();
+    if (delay > 0) usleep(static_cast<unsigned>(random() % static_cast<unsigned>(delay)));
+    if (kernel > 0 && kind == Kind::kKernel) usleep(static_cast<unsigned>(kernel));
+    if (kind == Kind::kKernel && LosesAtKernel(context_->id)) context_->lost = true;
+    // A lost device does nothing more, and tells nobody.
+    if (!context_->lost) Do(kind, work);
+    lock.lock();
+    done_++;
+    changed_.notify_all();
+  }
+}
+
+}  // namespace tritonts::fakes
+
+EXPORTED int cuCtxGetStreamPriorityRange(int* least, int* greatest) {
+  static Call call("cuCtxGetStreamPriorityRange");
+  if (const int result = call.Begin()) return result;
+  // As on real devices, smaller numbers are more urgent.
+  *least = 0;
+  *greatest = -5;
+  return 0;
+}
+
+EXPORTED int cuStreamCreateWithPriority(Stream** stream, unsigned, int priority) {
+  static Call call("cuStreamCreateWithPriority");
+  if (const int result = call.Begin()) return result;
+  *stream = new Stream(CurrentContext(), priority);
+  State& state = Here();
+  const std::lock_guard lock(state.mutex);
+  state.streams++;
+  state.priorities[priority]++;
+  return 0;
+}
+
+EXPORTED int cuStreamDestroy_v2(Stream* stream) {
+  static Call call("cuStreamDestroy_v2");
+  const int result = call.Begin();
+  if (!Ends(result)) return result;
+  const int priority = stream->priority();
+  delete stream;
+  State& state = Here();
+  const std::lock_guard lock(state.mutex);
+  state.streams--;
+  state.priorities[priority]--;
+  return result;
+}
+
+EXPORTED int cuStreamSynchronize(Stream* stream) {
+  static Call call("cuStreamSynchronize");
+  if (const int result = call.Begin()) return result;
+  if (stream->capture)
+    if (const int result = RefuseInCapture()) return result;
+  stream->Synchronize();
+  return stream->context()->lost ? kLaunchFailed : 0;
+}
+
+EXPORTED int cuStreamWaitEvent(Stream* stream, Event* event, unsigned) {
+  static Call call("cuStreamWaitEvent");
+  if (const int result = call.Begin()) return result;
+  std::unique_lock lock(event->mutex);
+  if (event->captured) {
+    // The stream takes part in the capture. What was recorded before comes first there anyway.
+    if (!stream->capture) {
+      stream->capture = event->captured;
+      stream->capture->streams.push_back(stream);
+      stream->unjoined = true;
+    }
+    event->captured_on->unjoined = false;
+    return 0;
+  }
+  const uint64_t target = event->recorded;
+  lock.unlock();
+  Context* const context = stream->context();
+  stream->Put(Kind::kOther, [=] {
+    std::unique_lock waiting(event->mutex);
+    // A lost device passes no event any more.
+    while (event->passed < target && !context->lost)
+      event->changed.wait_for(waiting, std::chrono::milliseconds(1));
+  });
+  return 0;
+}
+
+EXPORTED int cuMemcpyHtoDAsync_v2(uint64_t to, const void* from, size_t bytes, Stream* stream) {
+  static Call call("cuMemcpyHtoDAsync_v2");
+  if (const int result = call.Begin()) return result;
+  char* const target = ShadowOf("cuMemcpyHtoDAsync_v2", to, bytes);
+  stream->Put(Kind::kUp, [=] { std::memcpy(target, from, bytes); });
+  return 0;
+}
+
+EXPORTED int cuMemcpyDtoHAsync_v2(void* to, uint64_t from, size_t bytes, Stream* stream) {
+  static Call call("cuMemcpyDtoHAsync_v2");
+  if (const int result = call.Begin()) return result;
+  const char* const source = ShadowOf("cuMemcpyDtoHAsync_v2", from, bytes);
+  stream->Put(Kind::kDown, [=] { std::memcpy(to, source, bytes); });
+  return 0;
+}
+
+EXPORTED int cuEventCreate(Event** event, unsigned) {
+  static Call call("cuEventCreate");
+  if (const int result = call.Begin()) return result;
+  *event = new Event();
+  State& state = Here();
+  const std::lock_guard lock(state.mutex);
+  state.events++;
+  return 0;
+}
+
+EXPORTED int cuEventDestroy_v2(Event* event) {
+  static Call call("cuEventDestroy_v2");
+  const int result = call.Begin();
+  if (!Ends(result)) return result;
+  delete event;
+  State& state = Here();
+  const std::lock_guard lock(state.mutex);
+  state.events--;
+  return result;
+}
+
+EXPORTED int cuEventRecord(Event* event, Stream* stream) {
+  static Call call("cuEventRecord");
+  if (const int result = call.Begin()) return result;
+  {
+    const std::lock_guard lock(event->mutex);
+    event->captured = stream->capture;
+    event->captured_on = stream;
+    if (stream->capture) return 0;
+    event->recorded++;
+  }
+  stream->Put(Kind::kOther, [event] {
+    const std::lock_guard lock(event->mutex);
+    event->passed++;
+    event->passed_ns = Now();
+    event->changed.notify_all();
+  });
+  return 0;
+}
+
+EXPORTED int cuEventQuery(Event* event) {
+  static Call call("cuEventQuery");
+  if (const int result = call.Begin()) return result;
+  const std::lock_guard lock(event->mutex);
+  return event->passed == event->recorded ? 0 : kNotReady;
+}
+
+EXPORTED int cuEventElapsedTime(float* milliseconds, Event* from, Event* to) {
+  static Call call("cuEventElapsedTime");
+  if (const int result = call.Begin()) return result;
+  int64_t at[2] = {};
+  for (int i = 0; i < 2; i++) {
+    Event& event = i == 0 ? *from : *to;
+    const std::lock_guard lock(event.mutex);
+    if (event.passed != event.recorded) return kNotReady;
+    if (event.recorded == 0) Abort("cuEventElapsedTime", "with an event that was never recorded");
+    at[i] = event.passed_ns;
+  }
+  *milliseconds = static_cast<float>(static_cast<double>(at[1] - at[0]) / 1e6);
+  return 0;
+}
+
+EXPORTED int cuLaunchHostFunc(Stream* stream, void (*function)(void*), void* data) {
+  static Call call("cuLaunchHostFunc");
+  if (const int result = call.Begin()) return result;
+  stream->Put(Kind::kOther, [=] {
+    SetInHostFunction(true);
+    function(data);
+    SetInHostFunction(false);
+  });
+  return 0;
+}
+
+// Runs a copy of the function as a kernel, for other fakes.
+EXPORTED int fakeCudaLaunch(Stream* stream, const std::function<void()>* kernel) {
+  static Call call("fakeCudaLaunch");
+  if (const int result = call.Begin()) return result;
+  stream->Put(Kind::kKernel, *kernel);
+  return 0;
+}
+
+// --- For tests. Kinds are 0: copies to devices, 1: copies from them, 2: kernels, 3: the rest.
+
+// How many streams of a priority there are.
+EXPORTED int fakeCudaStreamsOf(int priority) {
+  State& state = Here();
+  const std::lock_guard lock(state.mutex);
+  return state.priorities[priority];
+}
+
+// Holds work of a kind back, or lets it go on.
+EXPORTED void fakeCudaHold(int kind, bool held) {
+  Gates& gates = AllGates();
+  gates.used = true;
+  const std::lock_guard lock(gates.mutex);
+  gates.held[kind] = held;
+  gates.changed.notify_all();
+}
+
+// How much work of a kind was done since the first call of fakeCudaHold.
+EXPORTED int64_t fakeCudaDone(int kind) {
+  Gates& gates = AllGates();
+  const std::lock_guard lock(gates.mutex);
+  return gates.done[kind];
+}

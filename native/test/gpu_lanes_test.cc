@@ -1,0 +1,167 @@
+// Several batches of an instance on a GPU under way: what overlaps, what it takes, and how its
+// times are told.
+#include "gpu_work.h"
+
+namespace tritonts::test {
+
+namespace {
+
+bool WaitUntilDone(GpuWork kind, int64_t count) {
+  return Eventually([&] { return DoneOf(kind) >= count; });
+}
+
+// Lets this much time pass, at least.
+void Pass(uint64_t ns) {
+  const uint64_t began = NowNs();
+  CHECK(Eventually([&] { return NowNs() - began > ns; }));
+}
+
+constexpr uint64_t kTime = 20'000'000;
+
+}  // namespace
+
+TEST(gpu_copies_the_inputs_of_a_batch_while_the_one_before_is_computed) {
+  PlanBench bench;
+  HeldWork kernels(GpuWork::kKernels);
+  const int64_t copied = DoneOf(GpuWork::kUp);
+  const int64_t computed = DoneOf(GpuWork::kKernels);
+  bench.Ask({1});
+  CHECK(WaitUntilDone(GpuWork::kUp, copied + 1));
+  bench.Ask({2});
+  CHECK(WaitUntilDone(GpuWork::kUp, copied + 2));
+  CHECK_EQ(DoneOf(GpuWork::kKernels), computed);
+  kernels.LetGo();
+  CHECK(bench.sink.Wait(2));
+  CHECK(bench.Answered(0, 1));
+  CHECK(bench.Answered(1, 2));
+}
+
+TEST(gpu_computes_a_batch_while_the_outputs_of_the_one_before_are_copied) {
+  PlanBench bench;
+  HeldWork down(GpuWork::kDown);
+  const int64_t computed = DoneOf(GpuWork::kKernels);
+  bench.Ask({1});
+  CHECK(WaitUntilDone(GpuWork::kKernels, computed + 1));
+  bench.Ask({2});
+  CHECK(WaitUntilDone(GpuWork::kKernels, computed + 2));
+  CHECK(bench.sink.responses().empty());
+  down.LetGo();
+  CHECK(bench.sink.Wait(2));
+  CHECK(bench.Answered(0, 1));
+  CHECK(bench.Answered(1, 2));
+}
+
+// What comes later waits in the queue, where it becomes part of a larger batch.
+TEST(gpu_has_no_more_batches_under_way_than_max_concurrency) {
+  for (const int64_t most : {1, 2, 3}) {
+    PlanBench bench(PlanWith({{"max_concurrency", std::to_string(most)}}));
+    HeldWork kernels(GpuWork::kKernels);
+    const int64_t copied = DoneOf(GpuWork::kUp);
+    const int64_t computed = DoneOf(GpuWork::kKernels);
+    for (int64_t i = 0; i < most; i++) {
+      bench.Ask({static_cast<float>(i)});
+      CHECK(WaitUntilDone(GpuWork::kUp, copied + i + 1));
+    }
+    const auto first = static_cast<uint32_t>(most);
+    for (uint32_t i = first; i < first + 4; i++) bench.Ask({static_cast<float>(i)});
+    kernels.LetGo();
+    CHECK(bench.sink.Wait(first + 4));
+    for (uint32_t i = 0; i < first + 4; i++) CHECK(bench.Answered(i, static_cast<float>(i)));
+    CHECK_EQ(DoneOf(GpuWork::kKernels), computed + most + 1);
+  }
+  CHECK(Objects() == kNone);
+}
+
+TEST(gpu_makes_exactly_the_calls_that_a_batch_needs) {
+  for (const auto& [most, calls] : {std::pair{"2", 13}, std::pair{"1", 10}}) {
+    PlanBench bench(PlanWith({{"max_concurrency", most}}));
+    uint32_t asked = 0;
+    const auto ask = [&](uint32_t count) {
+      for (uint32_t i = 0; i < count; i++) {
+        bench.Ask({1, 2});
+        CHECK(bench.sink.Wait(++asked));
+      }
+    };
+    // The first ones allocate.
+    ask(4);
+    const int64_t before = CallsOf("");
+    ask(50);
+    // A copy each way, the plan, four events (three without several streams), a wait between
+    // streams each way, the call back, the question how it ended, and two for times.
+    CHECK_EQ(CallsOf("") - before, 50 * calls);
+  }
+}
+
+TEST(gpu_tells_the_times_of_a_batch_by_the_device_s_clock) {
+  const ScopedVariable kernel("TRITONTS_FAKE_KERNEL_US", std::to_string(kTime / 1000));
+  PlanBench bench;
+  HeldWork up(GpuWork::kUp);
+  HeldWork down(GpuWork::kDown);
+  const int64_t computed = DoneOf(GpuWork::kKernels);
+  bench.Ask({1});
+  Pass(kTime);
+  up.LetGo();
+  CHECK(WaitUntilDone(GpuWork::kKernels, computed + 1));
+  Pass(kTime);
+  down.LetGo();
+  CHECK(bench.sink.Wait(1));
+  const Statistics statistics = bench.version().statistics();
+  CHECK(statistics.compute_input.ns >= kTime);
+  CHECK(statistics.compute_infer.ns >= kTime);
+  CHECK(statistics.compute_output.ns >= kTime);
+}
+
+TEST(gpu_answers_although_the_device_tells_no_times) {
+  PlanBench bench;
+  FailOnce("cuEventElapsedTime", 2);
+  bench.Ask({1});
+  CHECK(bench.sink.Wait(1));
+  CHECK(bench.Answered(0, 1));
+}
+
+TEST(gpu_spins_for_the_end_of_batches_only_if_it_is_told_to) {
+  {
+    PlanBench bench(PlanWith({{"busy_wait_events", "true"}}));
+    const int64_t told = CallsOf("cuLaunchHostFunc");
+    for (uint32_t i = 0; i < 50; i++) bench.Ask({static_cast<float>(i)});
+    CHECK(bench.sink.Wait(50));
+    for (uint32_t i = 0; i < 50; i++) CHECK(bench.Answered(i, static_cast<float>(i)));
+    CHECK_EQ(CallsOf("cuLaunchHostFunc"), told);
+    HeldWork kernels(GpuWork::kKernels);
+    bench.Ask({1});
+    const int64_t asked = CallsOf("cuEventQuery");
+    CHECK(Eventually([&] { return CallsOf("cuEventQuery") > asked + 1000; }));
+    kernels.LetGo();
+    CHECK(bench.sink.Wait(51));
+    // Nothing is under way.
+    const int64_t last = CallsOf("cuEventQuery");
+    Pass(kTime);
+    CHECK_EQ(CallsOf("cuEventQuery"), last);
+  }
+  CHECK(Objects() == kNone);
+}
+
+TEST(gpu_gives_up_what_spins_when_the_gpu_is_lost) {
+  {
+    PlanBench bench(PlanWith({{"busy_wait_events", "true"}}));
+    HeldWork kernels(GpuWork::kKernels);
+    bench.Ask({1});
+    const int64_t asked = CallsOf("cuEventQuery");
+    CHECK(Eventually([&] { return CallsOf("cuEventQuery") > asked; }));
+    LoseGpu(0);
+    CHECK(bench.sink.Wait(1));
+    CHECK_EQ(bench.StatusOf(0).code(), Code::kUnavailable);
+  }
+  CHECK(Objects() == kNone);
+}
+
+TEST(gpu_streams_have_the_priority_of_their_model) {
+  const auto of = OfDriver<int(int)>("fakeCudaStreamsOf");
+  const PlanBench most(PlanWith({{"priority", "max"}}));
+  CHECK_EQ(of(-5), 3);
+  const PlanBench least(PlanWith({{"priority", "min"}}));
+  CHECK_EQ(of(-5), 3);
+  CHECK_EQ(of(0), 3);
+}
+
+}  // namespace tritonts::test

@@ -1,0 +1,132 @@
+// The pools of pinned memory and of a GPU's memory: what is kept, what is over their limits, and
+// how that is counted.
+#include "../device/cuda.h"
+#include "../device/gpu.h"
+#include "gpu_work.h"
+
+namespace tritonts::test {
+
+namespace {
+
+using device::Gpu;
+
+// Sets the limit of a pool until the end.
+class ScopedLimits {
+ public:
+  ScopedLimits(size_t pinned, size_t memory) {
+    Gpu::LimitPinned(pinned);
+    Gpu::LimitDevice(0, memory);
+  }
+  ~ScopedLimits() {
+    Gpu::LimitPinned(Gpu::kMostPinnedBytes);
+    Gpu::LimitDevice(0, Gpu::kMostDeviceBytes);
+  }
+};
+
+constexpr size_t kPage = 4096;
+
+std::shared_ptr<Gpu> OpenGpu() {
+  auto gpu = Gpu::Open(device::FindCudaDevices().driver, 0);
+  CHECK(gpu.ok());
+  return gpu.take();
+}
+
+int64_t Allocations() {
+  return CallsOf("cuMemAllocAsync") + CallsOf("cuMemAlloc_v2");
+}
+
+}  // namespace
+
+TEST(gpu_memory_that_was_given_back_is_used_again) {
+  const auto kept = OpenGpu();
+  for (int i = 0; i < 3; i++) {
+    const int64_t before = Allocations();
+    const int64_t pinned = CallsOf("cuMemHostAlloc");
+    PlanBench bench;
+    for (uint32_t k = 0; k < 4; k++) {
+      bench.Ask({1});
+      CHECK(bench.sink.Wait(k + 1));
+    }
+    // The lane that was given back last is used first: a tensor each way.
+    CHECK_EQ(Allocations() - before, (i == 0 ? 2 : 0));
+    CHECK_EQ(CallsOf("cuMemHostAlloc") - pinned, (i == 0 ? 2 : 0));
+  }
+  CHECK_EQ(Gpu::DeviceCounts(0).used_bytes, 0u);
+  CHECK_EQ(Gpu::PinnedCounts().used_bytes, 0u);
+}
+
+TEST(gpu_memory_beyond_the_pool_is_the_driver_s_and_is_counted) {
+  const ScopedLimits limits(0, 0);
+  const uint64_t plain = Gpu::DeviceCounts(0).plain_blocks;
+  const uint64_t unpinned = Gpu::PinnedCounts().plain_blocks;
+  {
+    PlanBench bench;
+    FailOnce("cuMemAlloc_v2", 2);
+    bench.Ask({1});
+    CHECK(bench.sink.Wait(1));
+    CHECK(Contains(bench.StatusOf(0),
+                   "cuMemAlloc failed with CUDA_ERROR_OUT_OF_MEMORY (2: out of memory)"));
+    for (uint32_t k = 1; k < 4; k++) {
+      bench.Ask({static_cast<float>(k)});
+      CHECK(bench.sink.Wait(k + 1));
+      CHECK(bench.Answered(k, static_cast<float>(k)));
+    }
+    CHECK_EQ(Objects()[2], 0);
+  }
+  CHECK(Gpu::DeviceCounts(0).plain_blocks >= plain + 2);
+  CHECK(Gpu::PinnedCounts().plain_blocks >= unpinned + 6);
+  CHECK(Objects() == kNone);
+}
+
+TEST(gpu_memory_of_sizes_that_nobody_asks_for_makes_room_for_others) {
+  const ScopedLimits limits(Gpu::kMostPinnedBytes, 8 * kPage);
+  const auto gpu = OpenGpu();
+  const Gpu::Current current(*gpu);
+  const uint64_t plain = Gpu::DeviceCounts(0).plain_blocks;
+  {
+    device::DeviceMemory small[4] = {device::DeviceMemory(gpu), device::DeviceMemory(gpu),
+                                     device::DeviceMemory(gpu), device::DeviceMemory(gpu)};
+    for (auto& one : small) CHECK(one.Reserve(1).ok());
+    CHECK_EQ(Gpu::DeviceCounts(0).used_bytes, 4 * kPage);
+    // Four pages are left, so this is beyond the pool while these are used.
+    device::DeviceMemory large(gpu);
+    CHECK(large.Reserve(8 * kPage).ok());
+    CHECK_EQ(Gpu::DeviceCounts(0).plain_blocks, plain + 1);
+  }
+  const int64_t freed = CallsOf("cuMemFreeAsync");
+  device::DeviceMemory large(gpu);
+  CHECK(large.Reserve(8 * kPage).ok());
+  CHECK_EQ(CallsOf("cuMemFreeAsync") - freed, 4);
+  CHECK_EQ(Gpu::DeviceCounts(0).plain_blocks, plain + 1);
+}
+
+TEST(gpu_memory_that_is_idle_is_given_back_when_the_device_has_no_more) {
+  const auto gpu = OpenGpu();
+  const Gpu::Current current(*gpu);
+  {
+    device::DeviceMemory idle(gpu);
+    CHECK(idle.Reserve(kPage).ok());
+  }
+  FailOnce("cuMemAllocAsync", 2);
+  const int64_t freed = CallsOf("cuMemFreeAsync");
+  device::DeviceMemory memory(gpu);
+  CHECK(memory.Reserve(2 * kPage).ok());
+  CHECK_EQ(CallsOf("cuMemFreeAsync") - freed, 1);
+}
+
+TEST(gpu_memory_is_pooled_without_stream_ordered_allocation) {
+  const ScopedVariable none("TRITONTS_FAKE_MEMORY_POOLS", "0");
+  const int64_t ordered = CallsOf("cuMemAllocAsync");
+  const uint64_t plain = Gpu::DeviceCounts(0).plain_blocks;
+  {
+    PlanBench bench;
+    bench.Ask({1});
+    CHECK(bench.sink.Wait(1));
+    CHECK(bench.Answered(0, 1));
+  }
+  CHECK_EQ(CallsOf("cuMemAllocAsync"), ordered);
+  CHECK_EQ(Gpu::DeviceCounts(0).plain_blocks, plain);
+  CHECK(Objects() == kNone);
+}
+
+}  // namespace tritonts::test

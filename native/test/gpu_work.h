@@ -1,0 +1,40 @@
+// What the fake driver is asked and told by tests: its calls, and work that is held back.
+#pragma once
+
+#include "tensorrt_fixture.h"
+
+namespace tritonts::test {
+
+// How often the driver's function was called; "": all together.
+inline int64_t CallsOf(const char* function) {
+  return OfDriver<int64_t(const char*)>("fakeCudaCalls")(function);
+}
+
+// Kinds of the device's work.
+enum class GpuWork { kUp, kDown, kKernels };
+// Holds work of a kind back until the end, at the latest.
+class HeldWork {
+ public:
+  explicit HeldWork(GpuWork kind) : kind_(static_cast<int>(kind)) { Hold(true); }
+  ~HeldWork() { Hold(false); }
+  HeldWork(const HeldWork&) = delete;
+  HeldWork& operator=(const HeldWork&) = delete;
+  void LetGo() { Hold(false); }
+
+ private:
+  void Hold(bool held) { OfDriver<void(int, bool)>("fakeCudaHold")(kind_, held); }
+  const int kind_;
+};
+// How much work of the kind was done since something was held back first.
+inline int64_t DoneOf(GpuWork kind) {
+  return OfDriver<int64_t(int)>("fakeCudaDone")(static_cast<int>(kind));
+}
+
+// A served plan with these settings besides.
+inline ModelSpec PlanWith(std::map<std::string, std::string> settings) {
+  ModelSpec spec = PlanSpec(PlanText());
+  spec.settings.merge(settings);
+  return spec;
+}
+
+}  // namespace tritonts::test

@@ -1,0 +1,38 @@
+/** How the instances of a model on GPUs run their batches. */
+
+import { keyPath } from '../config/index.js';
+import type { BackendContext } from './backend.js';
+
+const concurrencyKey = 'max_concurrency';
+const mostConcurrency = 16;
+
+/** Words of the native side. */
+const priorities: Readonly<Record<string, string>> = { PRIORITY_MAX: 'max', PRIORITY_MIN: 'min' };
+
+/**
+ * Settings of a model with instances on GPUs: how many batches of each may be under way (`max_concurrency` of its
+ * `parameters`), and what `optimization` says of streams and events.
+ *
+ * @throws {@link TritonError} INVALID_ARG for a parameter that is no such number.
+ */
+export function gpuSettings({
+  config,
+  fault,
+}: Pick<BackendContext, 'config' | 'fault'>): Record<string, string> {
+  const settings: Record<string, string> = {};
+  const count = config.parameters[concurrencyKey]?.string_value;
+  if (count !== undefined) {
+    const number = Number(count);
+    if (!(Number.isInteger(number) && number >= 1 && number <= mostConcurrency)) {
+      throw fault(
+        keyPath('parameters', concurrencyKey),
+        `expected a whole number from 1 to ${mostConcurrency} but received '${count}'`,
+      );
+    }
+    settings['max_concurrency'] = String(number);
+  }
+  const priority = priorities[config.optimization?.priority ?? ''];
+  if (priority !== undefined) settings['priority'] = priority;
+  if (config.optimization?.cuda?.busy_wait_events === true) settings['busy_wait_events'] = 'true';
+  return settings;
+}

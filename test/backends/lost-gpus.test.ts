@@ -1,0 +1,65 @@
+/** What is lost with a GPU, and what goes on. Driver and TensorRT are fakes. */
+
+import assert from 'node:assert/strict';
+import test, { after } from 'node:test';
+import { temporaryFolder, writeRepository, type RepositoryModel } from '../support/repository.js';
+import { fakeGpus } from './fake-gpus.js';
+
+const fakes = await fakeGpus({ after }, 101601);
+const options = { skip: fakes ? false : 'needs Linux and a C++ compiler' };
+
+const plan = `fake-plan 10
+op add
+input x 0 0 0 -1 16
+output y 0 0 0 -1 16
+profile x 1 16 4 16 8 16
+`;
+
+/** A model y = x + 1 on a GPU. */
+function model(gpu: number): RepositoryModel {
+  const config = `platform: "tensorrt_plan" instance_group { kind: KIND_GPU gpus: ${gpu} }`;
+  return { config, versions: { '1': { 'model.plan': plan } } };
+}
+
+const both = `
+platform: "ensemble"
+input { name: "x" data_type: TYPE_FP32 dims: [ -1, 16 ] }
+output { name: "y" data_type: TYPE_FP32 dims: [ -1, 16 ] }
+ensemble_scheduling {
+  step { model_name: "zero" model_version: -1 input_map { key: "x" value: "x" } output_map { key: "y" value: "z" } }
+  step { model_name: "one" model_version: -1 input_map { key: "x" value: "z" } output_map { key: "y" value: "y" } }
+}
+`;
+
+test(
+  'the versions on a GPU that is lost fail with the reason, others go on, and a load begins anew',
+  options,
+  async () => {
+    assert.ok(fakes);
+    const repository = await writeRepository(await temporaryFolder({ after }), {
+      zero: model(0),
+      one: model(1),
+      both: { config: both, versions: { '1': {} } },
+    });
+    const told = await fakes.lose({ lose: '0:3' }, repository);
+    assert.deepEqual(told.answers, [1, 1]);
+    assert.match(
+      told.error,
+      /^UNAVAILABLE model 'zero': the GPU is lost for this process: GPU 0: cu\w+ failed with CUDA_ERROR_LAUNCH_FAILED/,
+    );
+    const [state, reason] = told.index['zero'] ?? [];
+    assert.equal(state, 'UNAVAILABLE');
+    assert.match(
+      reason ?? '',
+      /^model 'zero': the GPU is lost for this process: GPU 0: cu\w+ failed with CUDA_ERROR_LAUNCH_FAILED \(719: unspecified launch failure\)$/,
+    );
+    assert.deepEqual(told.index['one'], ['READY', '']);
+    assert.equal(told.index['both']?.[0], 'UNAVAILABLE');
+    assert.match(told.index['both'][1], /model 'zero' has failed/);
+    assert.equal(told.ready, false);
+    assert.match(told.later, /^UNAVAILABLE .*zero/);
+    assert.equal(told.other, 1);
+    assert.equal(told.again, 1);
+    assert.deepEqual(told.devices, ['cpu', 'gpu:0', 'gpu:1']);
+  },
+);

@@ -1,0 +1,62 @@
+/**
+ * Serves the models `zero` and `one` of a repository, each on the GPU of its name, and `both`, an ensemble of them,
+ * while GPU 0 is lost. Prints what became of them as JSON.
+ */
+
+import { setTimeout as wait } from 'node:timers/promises';
+import { createServer, TritonError } from '../../../src/index.js';
+
+/** The output of the program. */
+export interface Lost {
+  /** What requests to `zero` got: its answers' first numbers, and then an error. */
+  readonly answers: readonly number[];
+  readonly error: string;
+  /** The states and reasons by model, as the index has them once `zero` has failed. */
+  readonly index: Readonly<Record<string, readonly [string, string]>>;
+  readonly ready: boolean;
+  readonly devices: readonly string[];
+  /** What a request to `zero` gets then. */
+  readonly later: string;
+  /** What `one` answers. */
+  readonly other: number;
+  /** What `zero` answers when it was loaded again. */
+  readonly again: number;
+}
+
+const [, , repository = '', library = ''] = process.argv;
+const server = await createServer(repository, {
+  modelControlMode: 'explicit',
+  loadModels: ['*'],
+  backendConfig: { tensorrt: { library } },
+});
+const x = new Float32Array(16);
+const ask = async (name: string): Promise<number> => {
+  const { outputs } = await server.model(name).infer({ x });
+  return Number(outputs['y']?.data[0]);
+};
+const failure = (error: unknown): string =>
+  error instanceof TritonError ? `${error.code} ${error.message}` : String(error);
+
+const answers: number[] = [];
+let error = '';
+while (error === '') {
+  try {
+    answers.push(await ask('zero'));
+  } catch (reason) {
+    error = failure(reason);
+  }
+}
+const index = (): Lost['index'] =>
+  Object.fromEntries(server.index().map(({ name, state = '', reason = '' }) => [name, [state, reason]]));
+while (index()['zero']?.[0] !== 'UNAVAILABLE') await wait(10);
+const seen = index();
+const { ready } = server;
+const later = await ask('zero').then(String, failure);
+const other = await ask('one');
+await server.loadModel('zero');
+const again = await ask('zero');
+const { devices } = server.metadata();
+await server.close();
+console.log(
+  JSON.stringify({ answers, error, index: seen, ready, devices, later, other, again } satisfies Lost),
+);

@@ -94,6 +94,11 @@ launch('npm test', {
     node: ['--expose-gc'],
     run: ['dist/test/soak/cycles.js'],
   },
+  gpu: {
+    does: 'Checks and measures the GPUs of this machine; says what is missing. --fake: on the fake driver, to try the command.',
+    options: '[--fake] [--seconds <n>]',
+    run: ['scripts/gpu.mjs'],
+  },
   onnx: {
     does: 'The cases that the Python package onnx publishes.',
     options: '[--raise] [--all] [part of a case’s name]…',

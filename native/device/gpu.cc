@@ -1,5 +1,6 @@
 #include "gpu.h"
 
+#include <chrono>
 #include <map>
 #include <string>
 #include <utility>
@@ -17,6 +18,9 @@ struct OpenGpus {
   std::map<int, int> living;
   std::condition_variable changed;
 };
+// How long the end of a GPU may take before another one is opened.
+constexpr auto kEndTime = std::chrono::seconds(30);
+
 OpenGpus& Open() {
   static auto* const open = new OpenGpus();
   return *open;
@@ -26,11 +30,15 @@ OpenGpus& Open() {
 
 StatusOr<std::shared_ptr<Gpu>> Gpu::Open(std::shared_ptr<const Driver> driver, int id) {
   OpenGpus& open = device::Open();
+  const auto end = std::chrono::steady_clock::now() + kEndTime;
   std::unique_lock lock(open.mutex);
   while (true) {
     if (auto gpu = open.all[id].lock()) return gpu;
     if (open.living[id] == 0) break;
-    open.changed.wait(lock);
+    if (open.changed.wait_until(lock, end) == std::cv_status::timeout) {
+      return Status::Unavailable("GPU " + std::to_string(id) +
+                                 ": its last models have left it, but the driver does not end it");
+    }
   }
   open.living[id]++;
   std::shared_ptr<Gpu> gpu(new Gpu(std::move(driver), id));

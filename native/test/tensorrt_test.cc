@@ -49,7 +49,12 @@ TEST(tensorrt_takes_rows_of_several_shapes_one_after_the_other) {
 }
 
 TEST(tensorrt_leaves_no_object_of_the_driver_or_of_itself) {
-  for (int i = 0; i < 100; i++) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  constexpr int kCycles = 100;  // each makes ten threads, which takes long there
+#else
+  constexpr int kCycles = 1000;
+#endif
+  for (int i = 0; i < kCycles; i++) {
     PlanBench bench;
     bench.Ask({1});
     CHECK(bench.sink.Wait(1));

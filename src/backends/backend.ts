@@ -25,6 +25,8 @@ export interface BackendContext {
   readonly fault: (field: string, text: string) => TritonError;
   /** The device of each instance that the version will have: the id of a GPU, or {@link cpu}. */
   readonly devices: readonly number[];
+  /** Why no GPU can be used, in the driver's words where it has some; undefined: one can. */
+  readonly noGpu: () => string | undefined;
 }
 
 /** Stands for the CPU among the ids of devices. */

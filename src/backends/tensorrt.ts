@@ -59,12 +59,18 @@ export const tensorrt: Backend = {
   },
   settings(context: BackendContext): Record<string, string> {
     const { options, devices } = context;
-    const used = [...new Set(devices)].filter((device) => device !== cpu).sort((a, b) => a - b);
+    const library = librarySettings(options);
+    if (devices.includes(cpu)) {
+      const text = 'plans run on GPUs only';
+      const reason = context.noGpu();
+      throw reason === undefined
+        ? new TritonError('UNSUPPORTED', `${text}: an instance_group must be KIND_GPU`)
+        : new TritonError('UNAVAILABLE', `${text}, and ${reason}`);
+    }
     return {
-      ...librarySettings(options),
+      ...library,
       ...gpuSettings(context),
-      // Without any, the native side says that plans run on GPUs only.
-      devices: used.length === new Set(devices).size ? used.join(',') : '',
+      devices: [...new Set(devices)].sort((a, b) => a - b).join(','),
     };
   },
 };

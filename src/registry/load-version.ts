@@ -11,6 +11,7 @@ import type {
 } from '../addon/native.js';
 import { statusError } from '../addon/status.js';
 import { cpu, type BackendContext } from '../backends/backend.js';
+import { gpuFinder } from '../backends/gpu-finder.js';
 import { backends } from '../backends/index.js';
 import { javascript, requiredModels } from '../backends/javascript.js';
 import type { ModelHost } from '../javascript/model-server.js';
@@ -214,6 +215,10 @@ export async function openVersion(
     cores: options.threads,
     fault: (field, text) => fieldError('INVALID_ARG', source, field, text, { model: name }),
     devices: instances.map(deviceOf),
+    noGpu: () => {
+      const gpus = gpuFinder(options)(backend.name);
+      return gpus?.usable.length === 0 ? gpus.missing().text : undefined;
+    },
   };
   if (config.model_transaction_policy?.decoupled === true && backend.decoupled !== true) {
     const field = 'model_transaction_policy.decoupled';

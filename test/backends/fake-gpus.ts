@@ -16,7 +16,14 @@ const run = promisify(execFile);
 const sources = fileURLToPath(new URL('../../../native/test/fakes/', import.meta.url));
 const program = fileURLToPath(new URL('programs/serve-once.js', import.meta.url));
 /** The fake driver's. */
-const driverFiles = ['cuda_driver.cc', 'cuda_state.cc', 'cuda_memory.cc', 'cuda_stream.cc', 'cuda_graph.cc'];
+const driverFiles = [
+  'cuda_driver.cc',
+  'cuda_state.cc',
+  'cuda_memory.cc',
+  'cuda_stream.cc',
+  'cuda_graph.cc',
+  'cuda_kernel.cc',
+];
 const loseProgram = fileURLToPath(new URL('programs/lose-gpu.js', import.meta.url));
 const surveyProgram = fileURLToPath(new URL('programs/survey.js', import.meta.url));
 const command = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));

@@ -78,6 +78,17 @@ test('plans and configurations that cannot be served say why', options, async ()
   }
 });
 
+test('without a GPU the error of a plan has the reason', options, async () => {
+  assert.ok(fakes);
+  const { models } = await fakes.serve({ gpus: 0 }, { repository, tensorrt: fakes.tensorrt });
+  const auto = models['auto'];
+  assert.equal(auto?.state, 'UNAVAILABLE');
+  assert.match(
+    auto.reason,
+    /plans run on GPUs only, and there is no GPU to use: the CUDA driver .* offers no GPU \(CUDA_VISIBLE_DEVICES/,
+  );
+});
+
 test('without TensorRT the error says where it was looked for', options, async () => {
   assert.ok(fakes);
   const { models } = await fakes.serve({}, { repository });

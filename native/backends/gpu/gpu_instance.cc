@@ -248,10 +248,12 @@ void GpuInstance::End(Lane& lane, const Status& status) {
   const RunRef run = std::move(lane.run);
   Status told = About("model", model_->name, status);
   const RunRef waiting = GiveBack(lane);
-  // Its next batch is under way before this one is answered. The instance is there until its runs
-  // are.
-  if (waiting) waiting->InstanceFree();
+  // With several lanes the next batch is under way before this one is answered. With one, callers
+  // that ask again at once are part of it. The instance is there until its runs are.
+  const bool several = lanes_.size() > 1;
+  if (waiting && several) waiting->InstanceFree();
   run->RespondAll(told);
+  if (waiting && !several) waiting->InstanceFree();
 }
 
 Status GpuInstance::About(const char* what, const std::string& name, const Status& status) {

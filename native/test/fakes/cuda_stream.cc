@@ -46,14 +46,17 @@ int KernelTimeOf(int id) {
   return text ? std::atoi(text) : 0;
 }
 
+// By device.
+std::atomic<int64_t> kernels[kMostGpus];
+
 // Counts a kernel. True: its device is lost at it.
 bool LosesAtKernel(int id) {
-  static std::atomic<int> kernels[kMostGpus];
+  const int64_t count = ++kernels[id];
   int which = -1;
   int number = 0;
   const char* text = std::getenv("TRITONTS_FAKE_LOSE");
   if (!text || std::sscanf(text, "%d:%d", &which, &number) != 2) return false;
-  return id == which && ++kernels[id] == number;
+  return id == which && count == number;
 }
 
 void Do(Kind kind, const Work& work) {
@@ -273,6 +276,16 @@ EXPORTED int cuEventElapsedTime(float* milliseconds, Event* from, Event* to) {
   return 0;
 }
 
+EXPORTED int cuEventSynchronize(Event* event) {
+  static Call call("cuEventSynchronize");
+  if (const int result = call.Begin()) return result;
+  Context* const context = CurrentContext();
+  std::unique_lock lock(event->mutex);
+  while (event->passed < event->recorded && !context->lost)
+    event->changed.wait_for(lock, std::chrono::milliseconds(100));
+  return context->lost ? kLaunchFailed : 0;
+}
+
 EXPORTED int cuLaunchHostFunc(Stream* stream, void (*function)(void*), void* data) {
   static Call call("cuLaunchHostFunc");
   if (const int result = call.Begin()) return result;
@@ -308,6 +321,11 @@ EXPORTED void fakeCudaHold(int kind, bool held) {
   const std::lock_guard lock(gates.mutex);
   gates.held[kind] = held;
   gates.changed.notify_all();
+}
+
+// How many kernels a device was given.
+EXPORTED int64_t fakeCudaKernels(int id) {
+  return kernels[id];
 }
 
 // How much work of a kind was done since the first call of fakeCudaHold.

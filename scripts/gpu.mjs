@@ -1,0 +1,55 @@
+// Checks and measures the GPUs of this machine: the layer itself, ONNX Runtime's CUDA provider, and TensorRT, each where it
+// is there. What is missing is said.
+//
+//   node scripts/gpu.mjs [--fake] [--seconds SECONDS]
+//
+// --fake: on the fake driver of the tests, which shows that the command works, and nothing about GPUs.
+import { spawnSync } from 'node:child_process';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const { values } = parseArgs({
+  options: { fake: { type: 'boolean', default: false }, seconds: { type: 'string', default: '1' } },
+});
+const build = join(root, 'build', 'gpu');
+const fakes = join(build, 'fakes');
+const env = {
+  ...process.env,
+  ...(values.fake && {
+    LD_LIBRARY_PATH: [fakes, process.env.LD_LIBRARY_PATH].filter(Boolean).join(':'),
+    TRITONTS_FAKE_GPUS: '1',
+  }),
+};
+
+function run(title, program, args, environment = env) {
+  if (title) console.log(`\n${title}`);
+  const { error, status, signal } = spawnSync(program, args, {
+    stdio: 'inherit',
+    cwd: root,
+    env: environment,
+  });
+  if (error) throw error;
+  if (status === 0) return;
+  console.error(`${program} ended with ${status ?? signal}`);
+  process.exitCode = 1;
+}
+
+const configure = [
+  ...['-S', join(root, 'native'), '-B', build, '-DCMAKE_BUILD_TYPE=Release'],
+  ...['-DTRITONTS_ADDON=OFF', '-DTRITONTS_TESTS=ON'],
+];
+for (const args of [configure, ['--build', build, '--parallel', '--target', 'tritonts_gpu']]) {
+  const { status } = spawnSync('cmake', args, { stdio: ['ignore', 'ignore', 'inherit'], cwd: root });
+  if (status !== 0) throw new Error(`cmake ${args.join(' ')} ended with ${status}`);
+}
+if (values.fake) console.log('On the fake driver: what follows says nothing about GPUs.');
+run('', join(build, 'tritonts_gpu'), [values.seconds]);
+run('Runtimes and GPUs:', process.execPath, ['dist/src/cli/main.js', 'backends']);
+// The provider would compute on the fake driver.
+if (values.fake) console.log("\nskipped: ONNX Runtime's CUDA provider, which needs a real GPU");
+else
+  run("ONNX Runtime's CUDA provider (skipped tests say what is missing):", process.execPath, [
+    ...['--test', '--test-reporter=spec', 'dist/test/backends/cuda.test.js'],
+  ]);

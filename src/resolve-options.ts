@@ -125,9 +125,14 @@ function checkBackendConfig(value: unknown, base: string): Readonly<Record<strin
       if (typeof option !== 'string' && typeof option !== 'number' && typeof option !== 'boolean') {
         throw expected('a string, number or boolean', `${path}.${key}`, option);
       }
-      // A library's name without a folder is for the system to find.
-      const isPath = paths?.[key] === 'path' || (paths?.[key] === 'library' && /[/\\]/.test(String(option)));
-      entries.push([key, isPath ? resolvePath(String(option), `${path}.${key}`, base) : option]);
+      const kind = paths?.[key];
+      const place = (text: string): string => {
+        // A library's name without a folder is for the system to find.
+        const isPath = kind === 'path' || /[/\\]/.test(text);
+        return isPath ? resolvePath(text, `${path}.${key}`, base) : text;
+      };
+      const parts = kind === 'libraries' ? String(option).split(';') : [String(option)];
+      entries.push([key, kind === undefined ? option : parts.map(place).join(';')]);
     }
     checked.push([name, Object.freeze(Object.fromEntries(entries))]);
   }

@@ -33,6 +33,7 @@ Napi::Array TensorsToJs(Napi::Env env, const std::vector<TensorDescription>& ten
     }
     object.Set("dimNames", names);
     object.Set("optional", Napi::Boolean::New(env, tensor.optional));
+    object.Set("isShapeTensor", Napi::Boolean::New(env, tensor.is_shape_tensor));
     array.Set(i, object);
   }
   return array;
@@ -126,6 +127,7 @@ Napi::Value ToJs(Napi::Env env, const ModelDescription& description) {
   object.Set("inputs", TensorsToJs(env, description.inputs));
   object.Set("outputs", TensorsToJs(env, description.outputs));
   object.Set("rowsVary", description.rows_vary);
+  if (description.most_rows) object.Set("mostRows", Napi::Number::New(env, *description.most_rows));
   return object;
 }
 

@@ -54,6 +54,7 @@ struct TensorDescription {
   std::vector<int64_t> dims;               // full; -1: dynamic
   bool has_rank = true;  // false: the number of dims is unknown, and `dims` is empty
   bool optional = false;
+  bool is_shape_tensor = false;  // its values are shapes, which the runtime reads on the host
   // The name of each dim; "": it has none. Dims of one name are equal. Empty if the runtime has no
   // such names.
   std::vector<std::string> dim_names = {};
@@ -65,6 +66,8 @@ struct ModelDescription {
   // Why outputs may have other rows than inputs although their dims have one name. A clause, such
   // as "the model has the operator NonZero". Empty: no reason is known.
   std::string rows_vary = {};
+  // The most rows that a batch may have, where the model has such a limit; 0: it has no batches.
+  std::optional<uint32_t> most_rows = {};
 };
 
 // Files by path. They are shared, and nobody changes them.

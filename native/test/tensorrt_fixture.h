@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -56,10 +57,12 @@ inline ModelIo Io(uint32_t most = 8, DataType type = DataType::kFp32) {
   return {most, {{"x", type, {-1, 4}}}, {{"y", DataType::kFp32, {-1, 4}}}};
 }
 
-// A plan for a version of TensorRT, on these devices.
+// A plan for a version of TensorRT, on these devices, with settings besides.
 inline ModelSpec PlanSpec(const std::string& plan, const std::string& devices = "0",
-                          const std::string& which = "10") {
+                          const std::string& which = "10",
+                          const std::map<std::string, std::string>& settings = {}) {
   ModelSpec spec{"m", 1, "model.plan", {{"library", FakeTensorRt(which)}, {"devices", devices}}};
+  spec.settings.insert(settings.begin(), settings.end());
   spec.files["model.plan"] = std::make_shared<const std::string>(plan);
   return spec;
 }

@@ -16,6 +16,8 @@ export interface NativeTensorDescription {
   /** The full shape, -1 for variable dims; absent if not even the rank is known. */
   readonly shape?: readonly number[];
   readonly optional: boolean;
+  /** Whether its values are shapes, which the runtime reads in the memory of the processor. */
+  readonly isShapeTensor: boolean;
   /** The name of each dim, '' for one without; empty if the runtime has no names of dims. */
   readonly dimNames: readonly string[];
 }
@@ -29,6 +31,8 @@ export interface NativeDescription {
    * suggests it.
    */
   readonly rowsVary: string;
+  /** The most rows of a batch, 0 for a model without batches; absent where the model has no such limit. */
+  readonly mostRows?: number;
 }
 
 /** A tensor of a complete configuration. `dims` are full, with -1 first if the model batches. */

@@ -66,10 +66,10 @@ export interface Backend {
   /** The keys of `backendConfig[name]` that it reads. */
   readonly optionKeys: readonly string[];
   /**
-   * The keys of these whose values are paths. Relative paths start at the working directory, except for a
-   * library's name without a folder.
+   * The keys of these whose values are paths, or several of them separated by semicolons. Relative paths start
+   * at the working directory, except for a library's name without a folder.
    */
-  readonly paths?: Readonly<Partial<Record<string, 'path' | 'library'>>>;
+  readonly paths?: Readonly<Partial<Record<string, 'path' | 'library' | 'libraries'>>>;
   /** Its runtime. A backend without this needs nothing but Node. */
   readonly runtime?: Runtime;
   /** What it needs to run on GPUs. A backend without this runs on the CPU only. */

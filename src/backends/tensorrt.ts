@@ -1,6 +1,6 @@
 /** The TensorRT backend's decisions: which library, and on which GPUs. */
 
-import { TritonError } from '../errors.js';
+import { invalidArgument, TritonError } from '../errors.js';
 import type { BackendConfig } from '../options.js';
 import { cpu, type Backend, type BackendContext } from './backend.js';
 import { gpuSettings } from './gpu-settings.js';
@@ -35,6 +35,42 @@ function find(options: BackendConfig): { readonly path: string } | { readonly mi
   };
 }
 
+/** Reads the switch of an option: true, false, 1 or 0, as Triton's command line has them. */
+function isOn(options: BackendConfig, key: string): boolean {
+  const text = String(options[key] ?? false).toLowerCase();
+  if (text === 'true' || text === '1') return true;
+  if (text === 'false' || text === '0') return false;
+  throw invalidArgument(
+    `expected true or false for backendConfig.tensorrt['${key}'] but received '${String(options[key])}'`,
+  );
+}
+
+/**
+ * Checks `execution-policy`. Batches of a GPU are enqueued by one thread, which Triton calls DEVICE_BLOCKING
+ * and has as its default.
+ */
+function checkPolicy(options: BackendConfig): void {
+  const policy = options['execution-policy'];
+  if (policy === undefined || policy === 'DEVICE_BLOCKING') return;
+  const expected = `expected DEVICE_BLOCKING for backendConfig.tensorrt['execution-policy']`;
+  if (policy !== 'BLOCKING') throw invalidArgument(`${expected} but received '${String(policy)}'`);
+  throw new TritonError(
+    'UNSUPPORTED',
+    `${expected}, by which one thread enqueues the batches of a GPU; a thread for each instance (BLOCKING) is not built`,
+  );
+}
+
+/** The profiles of each instance, in the order of the instances; '' where no group names any. */
+function profilesOf({ config }: BackendContext): string {
+  if (config.instance_group.every(({ profile }) => profile.length === 0)) return '';
+  return config.instance_group
+    .flatMap(({ kind, count, gpus, profile }) => {
+      const numbers = profile.length === 0 ? '0' : [...new Set(profile.map(Number))].join(',');
+      return Array.from({ length: count * (kind === 'KIND_GPU' ? gpus.length : 1) }, () => numbers);
+    })
+    .join(';');
+}
+
 function librarySettings(options: BackendConfig): Record<string, string> {
   const found = find(options);
   if ('path' in found) return { library: found.path };
@@ -42,14 +78,14 @@ function librarySettings(options: BackendConfig): Record<string, string> {
 }
 
 /**
- * TensorRT. A version has one engine on each GPU, which its instances there share. It reads `library` from
- * `backendConfig.tensorrt`.
+ * TensorRT. A version has one engine on each GPU, which its instances there share. It reads `library`,
+ * `version-compatible`, `plugins` and `execution-policy` from `backendConfig.tensorrt`.
  */
 export const tensorrt: Backend = {
   name: 'tensorrt',
   needsFile: true,
-  optionKeys: ['library'],
-  paths: { library: 'library' },
+  optionKeys: ['library', 'version-compatible', 'plugins', 'execution-policy', 'coalesce-request-input'],
+  paths: { library: 'library', plugins: 'libraries' },
   runtime: { title: 'TensorRT', settings: librarySettings },
   onGpus: {
     missing(options: BackendConfig): string | undefined {
@@ -67,9 +103,19 @@ export const tensorrt: Backend = {
         ? new TritonError('UNSUPPORTED', `${text}: an instance_group must be KIND_GPU`)
         : new TritonError('UNAVAILABLE', `${text}, and ${reason}`);
     }
+    checkPolicy(options);
+    // Requests' inputs are always gathered in one piece.
+    isOn(options, 'coalesce-request-input');
+    const profiles = profilesOf(context);
+    const plugins = String(options['plugins'] ?? '')
+      .split(';')
+      .filter((file) => file !== '');
     return {
       ...library,
       ...gpuSettings(context),
+      ...(profiles !== '' && { profiles }),
+      ...(isOn(options, 'version-compatible') && { version_compatible: '1' }),
+      ...(plugins.length > 0 && { plugins: plugins.join('\n') }),
       devices: [...new Set(devices)].sort((a, b) => a - b).join(','),
     };
   },

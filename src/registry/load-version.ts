@@ -55,19 +55,21 @@ function deviceOf({ kind, device }: VersionDescriptor['instances'][number]): num
   return kind === 'KIND_GPU' ? device : cpu;
 }
 
-function describe({ inputs, outputs, rowsVary }: NativeDescription): ModelDescription {
+function describe({ inputs, outputs, rowsVary, mostRows }: NativeDescription): ModelDescription {
   const tensor = (native: NativeDescription['inputs'][number]): ModelDescription['inputs'][number] => ({
     name: native.name,
     datatype: datatypeOfNumber[native.datatype],
     typeName: native.typeName,
     shape: native.shape,
     optional: native.optional,
+    isShapeTensor: native.isShapeTensor,
     dimNames: native.dimNames,
   });
   return {
     inputs: inputs.map(tensor),
     outputs: outputs.map(tensor),
     rowsVary: rowsVary === '' ? undefined : rowsVary,
+    mostRows,
   };
 }
 

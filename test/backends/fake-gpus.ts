@@ -75,7 +75,7 @@ export interface FakeGpus {
 const nvinferFiles = ['nvinfer', 'nvinfer_plan', 'nvinfer_engine', 'nvinfer_context', 'nvinfer_compute'].map(
   (name) => `${name}.cc`,
 );
-const nvinferKind = '-DFAKE_NVINFER_KIND="full"';
+const nvinferKind = ['-DFAKE_NVINFER_KIND="full"', '-DFAKE_NVINFER_BUILDS'];
 
 /**
  * Compiles the fakes; undefined without a compiler or without Linux.
@@ -111,7 +111,7 @@ export async function fakeGpus(context: Context, tensorrt?: 101601 | 110100): Pr
       ...(tensorrt === undefined
         ? []
         : // Servers find it only where they are told its place.
-          [build('libfakenvinfer.so', nvinferFiles, [`-DFAKE_NVINFER_VERSION=${tensorrt}`, nvinferKind])]),
+          [build('libfakenvinfer.so', nvinferFiles, [`-DFAKE_NVINFER_VERSION=${tensorrt}`, ...nvinferKind])]),
     ]);
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;

@@ -19,6 +19,18 @@ output y 0 0 0 -1 16
 profile x 1 16 4 16 8 16
 `;
 
+/** The same with a second profile, for 4 to 64 rows; y is x plus the number of the profile. */
+const profiles = plan.replace('op add', 'op profile') + 'profile x 4 16 32 16 64 16\n';
+
+/** y has the rows of x that begin with a number above 0. */
+const positive = `fake-plan 10
+op positive
+input x 0 0 0 1 16
+output y 0 0 0 -1 16
+`;
+
+const compatible = plan.replace('fake-plan 10', 'fake-plan 9 compatible');
+
 /** A model y = x + 1 of a plan that takes up to 8 rows. */
 function model(config: string, content = plan): RepositoryModel {
   return { config, versions: { '1': { 'model.plan': content } } };
@@ -37,6 +49,10 @@ const repository = await writeRepository(await temporaryFolder({ after }), {
   cpu: model('platform: "tensorrt_plan" instance_group { kind: KIND_CPU }'),
   other: model('platform: "tensorrt_plan"', 'another version'),
   profile: model('platform: "tensorrt_plan" instance_group { kind: KIND_GPU profile: "1" }'),
+  whole: model('instance_group { kind: KIND_GPU gpus: 0 }'),
+  second: model('instance_group { kind: KIND_GPU gpus: 0 profile: [ "1", "0" ] }', profiles),
+  varying: model('instance_group { kind: KIND_GPU gpus: 0 count: 2 }', positive),
+  compatible: model('instance_group { kind: KIND_GPU gpus: 0 }', compatible),
 });
 
 const answers = (count: number): number[][][] =>
@@ -68,10 +84,11 @@ test('plans and configurations that cannot be served say why', options, async ()
   assert.ok(fakes);
   const { models } = await fakes.serve({}, { repository, tensorrt: fakes.tensorrt });
   for (const [name, reason] of Object.entries({
-    rows: /max_batch_size is 9, but profile 0 of the plan takes at most 8 for input 'x'/,
+    rows: /max_batch_size: is 9, but a batch of the model has at most 8 rows/,
     cpu: /plans run on GPUs only/,
     other: /TensorRT 10\.16\.1 can't read the plan.*magicTag/,
-    profile: /instance_group\[0\]\.profile/,
+    profile: /instance_group has profile 1, but the plan has 1, counted from 0/,
+    compatible: /set version-compatible in backendConfig\.tensorrt/,
   })) {
     assert.equal(models[name]?.state, 'UNAVAILABLE', name);
     assert.match(models[name].reason, reason);
@@ -87,6 +104,58 @@ test('without a GPU the error of a plan has the reason', options, async () => {
     auto.reason,
     /plans run on GPUs only, and there is no GPU to use: the CUDA driver .* offers no GPU \(CUDA_VISIBLE_DEVICES/,
   );
+});
+
+test(
+  'the batch size, profiles and outputs whose shapes depend on data are those of the plan',
+  options,
+  async () => {
+    assert.ok(fakes);
+    const { models } = await fakes.serve({}, { repository, tensorrt: fakes.tensorrt });
+    const notes = (name: string): string => models[name]?.notes.join('\n') ?? '';
+    assert.match(
+      notes('whole'),
+      /max_batch_size: completed to 8, the most rows .*\n.*\n.*\ndynamic_batching: added/,
+    );
+    assert.match(notes('second'), /max_batch_size: completed to 64/);
+    // One row is for the first profile.
+    assert.deepEqual(models['second']?.answers, [[Array.from({ length: 16 }, () => 0)]]);
+    assert.match(
+      notes('varying'),
+      /max_batch_size: completed to 0, because the first dimension of "x", \[1,16\]/,
+    );
+    assert.deepEqual(models['varying']?.answers, [[], [Array.from({ length: 16 }, () => 1)]]);
+  },
+);
+
+test('version-compatible plans are read where the options say so', options, async () => {
+  assert.ok(fakes);
+  const tensorrtOptions = { 'version-compatible': true, 'execution-policy': 'DEVICE_BLOCKING' };
+  const { models } = await fakes.serve({}, { repository, tensorrt: fakes.tensorrt, tensorrtOptions });
+  assert.deepEqual(models['compatible']?.answers, answers(1));
+});
+
+test('options of TensorRT that make no sense, or are not there, fail the load', options, async () => {
+  assert.ok(fakes);
+  for (const [key, value, reason] of [
+    [
+      'version-compatible',
+      'perhaps',
+      /expected true or false for backendConfig\.tensorrt\['version-compatible'\]/,
+    ],
+    ['execution-policy', 'BLOCKING', /expected DEVICE_BLOCKING .* a thread for each instance \(BLOCKING\)/],
+    [
+      'plugins',
+      '/nowhere/libplugin.so',
+      /the library of plugins \/nowhere\/libplugin\.so .* can't be opened/,
+    ],
+  ] as const) {
+    const { models } = await fakes.serve(
+      {},
+      { repository, tensorrt: fakes.tensorrt, tensorrtOptions: { [key]: value } },
+    );
+    assert.match(models['whole']?.reason ?? '', reason);
+  }
 });
 
 test('without TensorRT the error says where it was looked for', options, async () => {

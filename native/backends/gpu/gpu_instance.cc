@@ -213,17 +213,22 @@ Status GpuInstance::PlaceOutput(Batch& batch, uint32_t index) {
   output.wanted = std::any_of(requests.begin(), requests.end(), [index](const Request* request) {
     return request->header->Wants(index);
   });
-  return output.device.Reserve(std::max<size_t>(1, output.bytes));
+  if (!output.on_host) return output.device.Reserve(std::max<size_t>(1, output.bytes));
+  return TakeStaging(output);
 }
 
 Status GpuInstance::EnqueueOutput(Output& output) {
-  if (!output.wanted || output.bytes == 0) return Status::Ok();
-  output.staging = gpu_->Pinned(output.bytes);
-  if (!output.staging)
-    return Status::Unavailable("no memory for " + std::to_string(output.bytes) + " bytes");
+  if (!output.wanted || output.bytes == 0 || output.on_host) return Status::Ok();
+  if (Status status = TakeStaging(output); !status.ok()) return status;
   return gpu_->Check(gpu_->call().MemcpyDtoHAsync(output.staging->data(), output.device.address(),
                                                   output.bytes, streams_[2]),
                      "cuMemcpyDtoHAsync");
+}
+
+Status GpuInstance::TakeStaging(Output& output) {
+  output.staging = gpu_->Pinned(std::max<size_t>(1, output.bytes));
+  if (output.staging) return Status::Ok();
+  return Status::Unavailable("no memory for " + std::to_string(output.bytes) + " bytes");
 }
 
 Status GpuInstance::Record(device::cuda::Event event, device::cuda::Stream stream) {
@@ -243,7 +248,10 @@ void GpuInstance::End(Lane& lane, const Status& status) {
     input.gathered.buffer.owner.reset();
     input.on_host = false;
   }
-  for (Output& output : lane.batch.outputs) output.staging.reset();
+  for (Output& output : lane.batch.outputs) {
+    output.staging.reset();
+    output.on_host = false;
+  }
   lane.batch.run = nullptr;
   const RunRef run = std::move(lane.run);
   Status told = About("model", model_->name, status);

@@ -64,7 +64,9 @@ class GpuInstance : public Instance, private MemoryCopier, private device::Gpu::
     std::vector<int64_t> shape;  // of the whole batch
     size_t bytes = 0;            // of that shape
     bool wanted = false;         // by a request
-    BlockRef staging;            // pinned memory that it is copied to
+    // Set by Shape, if the model writes it on the host, to `staging`.
+    bool on_host = false;
+    BlockRef staging;  // pinned memory that it is copied to
   };
   struct Batch {
     uint32_t lane = 0;  // from 0 on; its memory is the same for each batch
@@ -78,13 +80,16 @@ class GpuInstance : public Instance, private MemoryCopier, private device::Gpu::
   Status PrepareLanes();
   const GpuModel& model() const { return *model_; }
   device::Gpu& gpu() const { return *gpu_; }
+  // The stream of Launch.
+  device::cuda::Stream kernels() const { return streams_[1]; }
 
   // The backend's part, on the submission thread with the context current. They may throw
   // std::bad_alloc.
   //
   // Checks the shapes of the inputs, which are gathered, and sets those of the outputs.
   virtual Status Shape(Batch& batch) = 0;
-  // Enqueues the computation. Inputs and outputs have their device memory.
+  // Enqueues the computation. Inputs and outputs have their device memory. It may set the shapes of
+  // outputs that Shape could not, and give these their memory.
   virtual Status Launch(Batch& batch, device::cuda::Stream stream) = 0;
   // Sets an output's shape and bytes. UNSUPPORTED: they are not known. INTERNAL: its rows are not
   // the batch's.
@@ -107,6 +112,7 @@ class GpuInstance : public Instance, private MemoryCopier, private device::Gpu::
   Status EnqueueInput(Input& input);
   Status PlaceOutput(Batch& batch, uint32_t index);
   Status EnqueueOutput(Output& output);
+  Status TakeStaging(Output& output);
   // Has one stream wait for what was put on another one.
   Status Follow(device::cuda::Stream stream, device::cuda::Stream other, device::cuda::Event event);
   Status Record(device::cuda::Event event, device::cuda::Stream stream);

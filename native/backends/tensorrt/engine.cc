@@ -1,5 +1,6 @@
 #include "engine.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "log.h"
@@ -13,26 +14,27 @@ std::vector<int64_t> VectorOf(const Dims& dims) {
   return {dims.d, dims.d + dims.count};
 }
 
+std::string WhatIs(const PlanTensor& tensor) {
+  return (tensor.is_input ? "input '" : "output '") + tensor.name + "'";
+}
+
 }  // namespace
 
 StatusOr<std::shared_ptr<const Engine>> Engine::Read(const Library* library,
                                                      std::shared_ptr<device::Gpu> gpu,
-                                                     std::string_view plan) {
+                                                     std::string_view plan, bool host_code) {
   const device::Gpu::Current current(*gpu);
   if (!current.status().ok()) return current.status();
   std::shared_ptr<Engine> engine(new Engine(library, gpu));
   auto runtime = library->MakeRuntime();
   if (!runtime.ok()) return runtime.status();
   engine->runtime_ = runtime.value();
+  const auto& at = library->table().runtime;
+  if (host_code) Call<void>(engine->runtime_, at.setEngineHostCodeAllowed, true);
   ForgetLog();
-  engine->engine_ = Call<Object*>(engine->runtime_, library->table().runtime.deserializeCudaEngine,
+  engine->engine_ = Call<Object*>(engine->runtime_, at.deserializeCudaEngine,
                                   static_cast<const void*>(plan.data()), plan.size());
-  if (!engine->engine_) {
-    return Failure(Code::kInvalidArg,
-                   "TensorRT " + library->version().text +
-                       " can't read the plan, which must have been built by this version "
-                       "for this kind of GPU");
-  }
+  if (!engine->engine_) return library->CannotRead(host_code);
   if (Status status = engine->ReadTensors(); !status.ok()) return status;
   return std::shared_ptr<const Engine>(std::move(engine));
 }
@@ -45,50 +47,93 @@ Engine::~Engine() {
 
 Status Engine::ReadTensors() {
   const auto& at = table().engine;
+  profiles_ = std::max(1, Call<int32_t>(engine_, at.getNbOptimizationProfiles));
   const int32_t count = Call<int32_t>(engine_, at.getNbIOTensors);
   for (int32_t i = 0; i < count; i++) {
-    const char* const name = Call<const char*>(engine_, at.getIOTensorName, i);
-    PlanTensor tensor;
-    tensor.name = name;
-    tensor.is_input = Call<int32_t>(engine_, at.getTensorIOMode, name) == kInput;
-    const std::string what = (tensor.is_input ? "input '" : "output '") + tensor.name + "'";
-    if (Call<int32_t>(engine_, at.getTensorLocation, name) == kOnHost ||
-        Call<bool>(engine_, at.isShapeInferenceIO, name)) {
-      return Status::Unsupported(what + " is a shape tensor, in host memory: not built yet");
-    }
-    if (const auto format = Call<int32_t>(engine_, at.getTensorFormat, name); format != kLinear) {
-      return Status::Unsupported(what + " has the vectorised format " + std::to_string(format) +
-                                 ", and only linear ones (0) can be passed");
-    }
-    const auto type = Call<int32_t>(engine_, at.getTensorDataType, name);
-    tensor.datatype = TypeOf(type);
-    tensor.type_name = TypeName(type);
-    tensor.dims = VectorOf(Call<Dims>(engine_, at.getTensorShape, name));
-    if (tensor.is_input) {
-      tensor.least =
-          VectorOf(Call<Dims>(engine_, at.getProfileShape, name, int32_t{0}, int32_t{kMin}));
-      tensor.most =
-          VectorOf(Call<Dims>(engine_, at.getProfileShape, name, int32_t{0}, int32_t{kMax}));
-      // Without profiles they are not told.
-      if (tensor.least.size() != tensor.dims.size()) tensor.least = tensor.dims;
-      if (tensor.most.size() != tensor.dims.size()) tensor.most = tensor.dims;
-    }
-    tensors_.push_back(std::move(tensor));
+    auto tensor = ReadTensor(Call<const char*>(engine_, at.getIOTensorName, i));
+    if (!tensor.ok()) return tensor.status();
+    tensors_.push_back(tensor.take());
   }
   return Status::Ok();
 }
 
-const PlanTensor* Engine::Find(const std::string& name, bool is_input) const {
-  for (const PlanTensor& tensor : tensors_) {
-    if (tensor.is_input == is_input && tensor.name == name) return &tensor;
+StatusOr<PlanTensor> Engine::ReadTensor(const char* name) const {
+  const auto& at = table().engine;
+  PlanTensor tensor;
+  tensor.name = name;
+  tensor.is_input = Call<int32_t>(engine_, at.getTensorIOMode, name) == kInput;
+  if (const auto format = Call<int32_t>(engine_, at.getTensorFormat, name); format != kLinear) {
+    return Status::Unsupported(WhatIs(tensor) + " has the format " + FormatName(format) + " (" +
+                               std::to_string(format) + "), and only LINEAR (0) can be passed: " +
+                               "build the plan with that format for its inputs and outputs");
   }
+  const auto type = Call<int32_t>(engine_, at.getTensorDataType, name);
+  tensor.datatype = TypeOf(type);
+  tensor.type_name = TypeName(type);
+  tensor.dims = VectorOf(Call<Dims>(engine_, at.getTensorShape, name));
+  tensor.on_host = Call<int32_t>(engine_, at.getTensorLocation, name) == kOnHost;
+  if (tensor.on_host && tensor.datatype != DataType::kInt32 && tensor.datatype != DataType::kInt64)
+    return Status::Unsupported(WhatIs(tensor) + " is a shape tensor of type " + tensor.type_name +
+                               ", and those of int32 and int64 can be passed");
+  if (tensor.is_input) ReadProfiles(&tensor);
+  return tensor;
+}
+
+void Engine::ReadProfiles(PlanTensor* tensor) const {
+  const auto shape = [&](int32_t profile, int32_t bound) {
+    return VectorOf(
+        Call<Dims>(engine_, table().engine.getProfileShape, tensor->name.c_str(), profile, bound));
+  };
+  for (int32_t profile = 0; profile < profiles_; profile++) {
+    Bounds bounds = {shape(profile, kMin), shape(profile, kOpt), shape(profile, kMax)};
+    // Of a plan without profiles, or an input without dynamic dims, they may not be told.
+    for (auto* numbers : {&bounds.least, &bounds.best, &bounds.most})
+      if (numbers->size() != tensor->dims.size()) *numbers = tensor->dims;
+    tensor->shapes.push_back(std::move(bounds));
+    if (!tensor->on_host) continue;
+    tensor->values.push_back({ValuesOf(*tensor, profile, kMin), ValuesOf(*tensor, profile, kOpt),
+                              ValuesOf(*tensor, profile, kMax)});
+  }
+}
+
+std::vector<int64_t> Engine::ValuesOf(const PlanTensor& tensor, int32_t profile,
+                                      int32_t bound) const {
+  const auto& at = table().engine;
+  // A shape tensor has one dim, or none.
+  const auto count =
+      static_cast<size_t>(tensor.dims.empty() ? 1 : std::max<int64_t>(0, tensor.dims[0]));
+  const char* const name = tensor.name.c_str();
+  std::vector<int64_t> values;
+  if (at.getProfileTensorValuesV2 != kAbsent) {
+    const auto* const told =
+        Call<const int64_t*>(engine_, at.getProfileTensorValuesV2, name, profile, bound);
+    if (told) values.assign(told, told + count);
+  } else {
+    const auto* const told =
+        Call<const int32_t*>(engine_, at.getProfileTensorValues, name, profile, bound);
+    if (told) values.assign(told, told + count);
+  }
+  return values;
+}
+
+const PlanTensor* Engine::Find(const std::string& name, bool is_input) const {
+  for (const PlanTensor& tensor : tensors_)
+    if (tensor.is_input == is_input && tensor.name == name) return &tensor;
   return nullptr;
+}
+
+size_t Engine::MemoryOf(int32_t profile) const {
+  const auto& at = table().engine;
+  if (at.getDeviceMemorySizeForProfileV2 == kAbsent)
+    return Call<size_t>(engine_, at.getDeviceMemorySize);
+  const auto size = Call<int64_t>(engine_, at.getDeviceMemorySizeForProfileV2, profile);
+  return static_cast<size_t>(std::max<int64_t>(0, size));
 }
 
 StatusOr<Object*> Engine::MakeContext() const {
   ForgetLog();
   Object* const context =
-      Call<Object*>(engine_, table().engine.createExecutionContext, int32_t{kStaticMemory});
+      Call<Object*>(engine_, table().engine.createExecutionContext, int32_t{kMemoryOfOurs});
   if (!context) return Failure(Code::kUnavailable, "TensorRT makes no execution context");
   return context;
 }

@@ -10,28 +10,18 @@
 #include "../../device/gpu.h"
 #include "engine/backend.h"
 #include "library.h"
+#include "plan_tensor.h"
 
 namespace tritonts::tensorrt {
 
-// A tensor of a plan.
-struct PlanTensor {
-  std::string name;
-  bool is_input = false;
-  DataType datatype = DataType::kInvalid;
-  std::string type_name;
-  std::vector<int64_t> dims;  // -1: dynamic
-  // Of an input: what the first profile takes.
-  std::vector<int64_t> least;
-  std::vector<int64_t> most;
-};
-
 class Engine {
  public:
-  // Reads a plan. INVALID_ARG: it is none, or one of another version or GPU, in the library's
+  // Reads a plan. `host_code`: one that is version-compatible, which brings code that is run in
+  // this process. INVALID_ARG: it is none, or one of another version or GPU, in the library's
   // words. UNSUPPORTED: it has tensors that can't be passed.
   static StatusOr<std::shared_ptr<const Engine>> Read(const Library* library,
                                                       std::shared_ptr<device::Gpu> gpu,
-                                                      std::string_view plan);
+                                                      std::string_view plan, bool host_code);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -40,19 +30,26 @@ class Engine {
   const std::shared_ptr<device::Gpu>& gpu() const { return gpu_; }
   const std::vector<PlanTensor>& tensors() const { return tensors_; }
   const PlanTensor* Find(const std::string& name, bool is_input) const;
-  // Makes an execution context, which its owner deletes before the engine ends. Needs the GPU's
-  // context current.
+  int32_t profiles() const { return profiles_; }
+  // Bytes of device memory that a context needs with a profile.
+  size_t MemoryOf(int32_t profile) const;
+  // Makes an execution context without device memory, which its owner deletes before the engine
+  // ends. Needs the GPU's context current.
   StatusOr<Object*> MakeContext() const;
 
  private:
   Engine(const Library* library, std::shared_ptr<device::Gpu> gpu)
       : library_(library), gpu_(std::move(gpu)) {}
   Status ReadTensors();
+  StatusOr<PlanTensor> ReadTensor(const char* name) const;
+  void ReadProfiles(PlanTensor* tensor) const;
+  std::vector<int64_t> ValuesOf(const PlanTensor& tensor, int32_t profile, int32_t bound) const;
 
   const Library* const library_;
   const std::shared_ptr<device::Gpu> gpu_;
   Object* runtime_ = nullptr;
   Object* engine_ = nullptr;
+  int32_t profiles_ = 1;
   std::vector<PlanTensor> tensors_;
 };
 

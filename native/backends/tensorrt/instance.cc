@@ -1,6 +1,7 @@
 #include "instance.h"
 
 #include <algorithm>
+#include <cstring>
 #include <span>
 
 #include "log.h"
@@ -9,92 +10,150 @@ namespace tritonts::tensorrt {
 
 namespace {
 
-std::string TextOf(std::span<const int64_t> shape) {
-  std::string text = "[";
-  for (size_t i = 0; i < shape.size(); i++) text += (i > 0 ? "," : "") + std::to_string(shape[i]);
-  return text + "]";
-}
-
-bool Within(std::span<const int64_t> shape, const PlanTensor& tensor) {
-  if (shape.size() != tensor.least.size()) return false;
-  for (size_t i = 0; i < shape.size(); i++) {
-    if (shape[i] < tensor.least[i] || shape[i] > tensor.most[i]) return false;
+// The numbers of a shape tensor.
+void ReadValues(const Gathered& gathered, DataType type, std::vector<int64_t>* values) {
+  const size_t count = gathered.buffer.size / ByteSize(type);
+  values->resize(count);
+  const auto* const bytes = static_cast<const char*>(gathered.buffer.data);
+  for (size_t i = 0; i < count; i++) {
+    if (type == DataType::kInt64) {
+      std::memcpy(&(*values)[i], bytes + i * sizeof(int64_t), sizeof(int64_t));
+    } else {
+      int32_t value = 0;
+      std::memcpy(&value, bytes + i * sizeof(value), sizeof(value));
+      (*values)[i] = value;
+    }
   }
-  return true;
 }
 
 }  // namespace
 
 TensorRtInstance::TensorRtInstance(std::shared_ptr<const Engine> engine,
                                    std::shared_ptr<const GpuModel> model)
-    : GpuInstance(engine->gpu(), std::move(model)), engine_(std::move(engine)) {}
+    : GpuInstance(engine->gpu(), std::move(model)), engine_(std::move(engine)) {
+  for (const TensorSpec& spec : this->model().inputs)
+    inputs_.push_back(engine_->Find(spec.name, true));
+  for (const TensorSpec& spec : this->model().outputs)
+    outputs_.push_back(engine_->Find(spec.name, false));
+  given_.resize(inputs_.size());
+  values_.resize(inputs_.size());
+  allocators_.resize(outputs_.size());
+}
 
 TensorRtInstance::~TensorRtInstance() {
   const device::Gpu::Current current(gpu());
-  Delete(context_);
+  contexts_.reset();
 }
 
-Status TensorRtInstance::Prepare() {
+Status TensorRtInstance::Prepare(const std::vector<int32_t>& profiles) {
   const device::Gpu::Current current(gpu());
   if (!current.status().ok()) return current.status();
-  auto context = engine_->MakeContext();
-  if (!context.ok()) return context.status();
-  context_ = context.value();
-  return PrepareLanes();
+  if (Status status = PrepareLanes(); !status.ok()) return status;
+  contexts_ = std::make_unique<Contexts>(engine_);
+  return contexts_->Make(profiles, kernels());
 }
 
 Status TensorRtInstance::Shape(Batch& batch) {
   ForgetLog();
-  for (size_t i = 0; i < batch.inputs.size(); i++) {
-    const std::string& name = model().inputs[i].name;
-    Status status = ShapeInput(batch.inputs[i], name);
-    if (!status.ok()) return About("input", name, status);
+  for (size_t i = 0; i < inputs_.size(); i++) {
+    const Gathered& gathered = batch.inputs[i].gathered;
+    batch.inputs[i].on_host = inputs_[i]->on_host;
+    if (inputs_[i]->on_host) ReadValues(gathered, inputs_[i]->datatype, &values_[i]);
+    given_[i] = {inputs_[i], gathered.shape, values_[i]};
   }
-  const auto& at = engine_->table().context;
-  if (Call<int32_t>(context_, at.inferShapes, int32_t{0}, static_cast<const char**>(nullptr)) != 0)
+  auto context = contexts_->Choose(given_);
+  if (!context.ok()) return context.status();
+  context_ = context.value();
+  for (size_t i = 0; i < inputs_.size(); i++) {
+    Status status = SetInput(batch, i);
+    if (!status.ok()) return About("input", model().inputs[i].name, status);
+  }
+  if (Call<int32_t>(context_, engine_->table().context.inferShapes, int32_t{0},
+                    static_cast<const char**>(nullptr)) != 0) {
     return Failure(Code::kInternal, "TensorRT can't tell the shapes of the outputs");
-  for (uint32_t i = 0; i < batch.outputs.size(); i++) {
-    const std::string& name = model().outputs[i].name;
-    const Dims dims = Call<Dims>(context_, at.getTensorShape, name.c_str());
-    Status status = SetShape(
-        batch, i, std::span(dims.d, static_cast<size_t>(std::clamp(dims.count, 0, Dims::kMost))));
-    if (!status.ok()) return About("output", name, status);
+  }
+  for (uint32_t i = 0; i < outputs_.size(); i++) {
+    Status status = ShapeOutput(batch, i);
+    if (!status.ok()) return About("output", model().outputs[i].name, status);
   }
   return Status::Ok();
 }
 
-Status TensorRtInstance::ShapeInput(const Input& input, const std::string& name) {
-  const std::vector<int64_t>& shape = input.gathered.shape;
-  const PlanTensor& tensor = *engine_->Find(name, true);
-  if (!Within(shape, tensor)) {
-    return Status::InvalidArg("the batch has shape " + TextOf(shape) +
-                              ", but profile 0 of the plan takes " + TextOf(tensor.least) + " to " +
-                              TextOf(tensor.most));
-  }
+Status TensorRtInstance::SetInput(Batch& batch, size_t index) {
+  const Gathered& gathered = batch.inputs[index].gathered;
   Dims dims;
-  dims.count = static_cast<int32_t>(shape.size());
-  std::copy(shape.begin(), shape.end(), dims.d);
+  dims.count = static_cast<int32_t>(gathered.shape.size());
+  std::copy(gathered.shape.begin(), gathered.shape.end(), dims.d);
+  const std::string& name = inputs_[index]->name;
   if (!Call<bool>(context_, engine_->table().context.setInputShape, name.c_str(),
                   static_cast<const Dims*>(&dims))) {
     return Failure(Code::kInternal, "TensorRT does not take its shape");
   }
-  return Status::Ok();
+  if (!inputs_[index]->on_host) return Status::Ok();
+  // TensorRT reads the values when it works the shapes out.
+  if (Call<bool>(context_, engine_->table().context.setTensorAddress, name.c_str(),
+                 gathered.buffer.data)) {
+    return Status::Ok();
+  }
+  return Failure(Code::kInternal, "TensorRT does not take its values");
+}
+
+Status TensorRtInstance::ShapeOutput(Batch& batch, uint32_t index) {
+  const PlanTensor& tensor = *outputs_[index];
+  const Dims dims =
+      Call<Dims>(context_, engine_->table().context.getTensorShape, tensor.name.c_str());
+  const std::span shape(dims.d, static_cast<size_t>(std::clamp(dims.count, 0, Dims::kMost)));
+  Output& output = batch.outputs[index];
+  output.on_host = tensor.on_host;
+  if (tensor.on_host ||
+      std::none_of(shape.begin(), shape.end(), [](int64_t dim) { return dim < 0; }))
+    return SetShape(batch, index, shape);
+  // It depends on data, of each batch.
+  output.shape.clear();
+  output.bytes = 0;
+  if (!allocators_[index]) allocators_[index] = std::make_unique<OutputAllocator>();
+  if (Call<bool>(context_, engine_->table().context.setOutputAllocator, tensor.name.c_str(),
+                 static_cast<void*>(allocators_[index].get()))) {
+    return Status::Ok();
+  }
+  return Failure(Code::kInternal, "TensorRT takes no allocator for it");
 }
 
 Status TensorRtInstance::Launch(Batch& batch, device::cuda::Stream stream) {
-  const auto& at = engine_->table().context;
-  const auto place = [&](const char* what, const std::string& name, device::cuda::Address address) {
-    if (Call<bool>(context_, at.setTensorAddress, name.c_str(), address)) return Status::Ok();
-    return About(what, name, Failure(Code::kInternal, "TensorRT does not take its place"));
-  };
   Status status;
-  for (size_t i = 0; i < batch.inputs.size() && status.ok(); i++)
-    status = place("input", model().inputs[i].name, batch.inputs[i].device.address());
-  for (size_t i = 0; i < batch.outputs.size() && status.ok(); i++)
-    status = place("output", model().outputs[i].name, batch.outputs[i].device.address());
-  if (status.ok() && !Call<bool>(context_, at.enqueueV3, stream))
-    return Failure(Code::kInternal, "TensorRT can't enqueue the batch");
-  return status;
+  for (size_t i = 0; i < inputs_.size() && status.ok(); i++) {
+    if (!inputs_[i]->on_host)
+      status = Place("input", inputs_[i]->name, batch.inputs[i].device.address());
+  }
+  for (size_t i = 0; i < outputs_.size() && status.ok(); i++) {
+    Output& output = batch.outputs[i];
+    if (allocators_[i]) {
+      allocators_[i]->Begin(&output.device);
+    } else {
+      status = Place("output", outputs_[i]->name,
+                     output.on_host ? reinterpret_cast<uintptr_t>(output.staging->data())
+                                    : output.device.address());
+    }
+  }
+  if (!status.ok()) return status;
+  const bool enqueued = Call<bool>(context_, engine_->table().context.enqueueV3, stream);
+  for (uint32_t i = 0; i < outputs_.size(); i++) {
+    if (!allocators_[i]) continue;
+    const OutputAllocator& told = *allocators_[i];
+    status = told.status();
+    if (status.ok() && !enqueued) continue;
+    if (status.ok() && !told.told()) status = Status::Internal("TensorRT does not tell its shape");
+    if (status.ok()) status = SetShape(batch, i, told.shape());
+    if (!status.ok()) return About("output", outputs_[i]->name, status);
+  }
+  if (!enqueued) return Failure(Code::kInternal, "TensorRT can't enqueue the batch");
+  return Status::Ok();
+}
+
+Status TensorRtInstance::Place(const char* what, const std::string& name, uintptr_t address) {
+  if (Call<bool>(context_, engine_->table().context.setTensorAddress, name.c_str(), address))
+    return Status::Ok();
+  return About(what, name, Failure(Code::kInternal, "TensorRT does not take its place"));
 }
 
 }  // namespace tritonts::tensorrt

@@ -1,5 +1,6 @@
 #include "library.h"
 
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -38,6 +39,61 @@ StatusOr<const Library*> Library::Open(const std::string& file) {
   library->path_ =
       platform::DynamicLibrary::PathOf(reinterpret_cast<const void*>(library->create_runtime_));
   return known->emplace(file, std::move(library)).first->second.get();
+}
+
+Status Library::AddPlugins(const std::vector<std::string>& files) const {
+  const std::lock_guard lock(plugins_mutex_);
+  if (!plugins_looked_for_) {
+    plugins_looked_for_ = true;
+    // Of RTX there are none. A plan that needs one says so when it is read.
+    if (!version_.rtx) AddNvidiasPlugins();
+  }
+  for (const std::string& file : files) {
+    if (own_plugins_.contains(file)) continue;
+    const auto opened = platform::DynamicLibrary::Open(file);
+    if (!opened.ok()) {
+      return Status::Unavailable("the library of plugins " + file + " (backendConfig.tensorrt." +
+                                 "plugins) can't be opened: " + opened.status().message());
+    }
+    OnRuntimeLibraryOpened();
+    own_plugins_.insert(file);
+  }
+  return Status::Ok();
+}
+
+void Library::AddNvidiasPlugins() const {
+  const std::string name =
+      std::string(version_.compatible_only ? "libnvinfer_vc_plugin.so." : "libnvinfer_plugin.so.") +
+      std::to_string(version_.major);
+  const auto file = platform::NativePath(path_).replace_filename(name);
+  std::error_code error;
+  if (!std::filesystem::exists(file, error)) return;
+  auto opened = platform::DynamicLibrary::Open(platform::Utf8(file));
+  if (!opened.ok()) {
+    plugins_fault_ = "NVIDIA's plugins can't be opened: " + opened.status().message();
+    return;
+  }
+  OnRuntimeLibraryOpened();
+  const auto start = reinterpret_cast<bool (*)(void*, const char*)>(
+      opened.value().Symbol("initLibNvInferPlugins"));
+  if (start && start(TheLogger(version_.named_objects), "")) plugins_ = platform::Utf8(file);
+}
+
+std::string Library::plugins() const {
+  const std::lock_guard lock(plugins_mutex_);
+  return plugins_;
+}
+
+Status Library::CannotRead(bool host_code) const {
+  std::string help =
+      version_.compatible_only
+          ? "it reads version-compatible plans only"
+          : "build the plan with this version, for this kind of GPU, or version-compatible";
+  if (!host_code) help += ", and set version-compatible in backendConfig.tensorrt for such plans";
+  const std::lock_guard lock(plugins_mutex_);
+  if (!plugins_fault_.empty()) help += "; " + plugins_fault_;
+  return Failure(Code::kInvalidArg,
+                 "TensorRT " + version_.text + " can't read the plan (" + help + ")");
 }
 
 StatusOr<Object*> Library::MakeRuntime() const {

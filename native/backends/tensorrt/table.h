@@ -49,13 +49,22 @@ struct Table {
     size_t getProfileShape;
     size_t getNbIOTensors;
     size_t getIOTensorName;
+    // Of the pairs below, one is there: 11 lacks the first of each.
+    size_t getProfileTensorValues;
+    size_t getProfileTensorValuesV2;
+    size_t getDeviceMemorySize;
+    size_t getDeviceMemorySizeForProfileV2;
   } engine;
   struct {
+    size_t setOptimizationProfileAsync;
     size_t setInputShape;
     size_t getTensorShape;
     size_t setTensorAddress;
     size_t inferShapes;
+    size_t setOutputAllocator;
     size_t enqueueV3;
+    size_t setDeviceMemory;
+    size_t setDeviceMemoryV2;
   } context;
 };
 
@@ -71,12 +80,20 @@ inline constexpr Table kTable10 = {
                .getTensorFormat = 26,
                .getProfileShape = 29,
                .getNbIOTensors = 30,
-               .getIOTensorName = 31},
-    .context = {.setInputShape = 21,
+               .getIOTensorName = 31,
+               .getProfileTensorValues = 11,
+               .getProfileTensorValuesV2 = 54,
+               .getDeviceMemorySize = 7,
+               .getDeviceMemorySizeForProfileV2 = 53},
+    .context = {.setOptimizationProfileAsync = 17,
+                .setInputShape = 21,
                 .getTensorShape = 22,
                 .setTensorAddress = 24,
                 .inferShapes = 28,
-                .enqueueV3 = 37},
+                .setOutputAllocator = 32,
+                .enqueueV3 = 37,
+                .setDeviceMemory = 10,
+                .setDeviceMemoryV2 = 49},
 };
 
 inline constexpr Table kTable11 = {
@@ -91,13 +108,30 @@ inline constexpr Table kTable11 = {
                .getTensorFormat = 22,
                .getProfileShape = 25,
                .getNbIOTensors = 26,
-               .getIOTensorName = 27},
-    .context = {.setInputShape = 20,
+               .getIOTensorName = 27,
+               .getProfileTensorValues = kAbsent,
+               .getProfileTensorValuesV2 = 46,
+               .getDeviceMemorySize = kAbsent,
+               .getDeviceMemorySizeForProfileV2 = 45},
+    .context = {.setOptimizationProfileAsync = 16,
+                .setInputShape = 20,
                 .getTensorShape = 21,
                 .setTensorAddress = 23,
                 .inferShapes = 27,
-                .enqueueV3 = 36},
+                .setOutputAllocator = 31,
+                .enqueueV3 = 36,
+                .setDeviceMemory = kAbsent,
+                .setDeviceMemoryV2 = 48},
 };
+
+// The table of a minor version of 10, whose first ones lack the newest functions.
+constexpr Table Table10(int32_t minor) {
+  Table table = kTable10;
+  if (minor < 13) table.engine.getProfileTensorValuesV2 = kAbsent;
+  if (minor < 9) table.engine.getDeviceMemorySizeForProfileV2 = kAbsent;
+  if (minor < 9) table.context.setDeviceMemoryV2 = kAbsent;
+  return table;
+}
 
 // Calls the function in a place of an object's table.
 template <typename Result, typename... Args>
@@ -116,7 +150,7 @@ inline void Delete(Object* object) {
 inline constexpr int32_t kInput = 1;                    // getTensorIOMode
 inline constexpr int32_t kOnHost = 1;                   // getTensorLocation
 inline constexpr int32_t kLinear = 0;                   // getTensorFormat
-inline constexpr int32_t kStaticMemory = 0;             // createExecutionContext: memory of its own
+inline constexpr int32_t kMemoryOfOurs = 2;             // createExecutionContext: user managed
 enum Bound : int32_t { kMin = 0, kOpt = 1, kMax = 2 };  // getProfileShape
 
 // The type of TensorRT's number; kInvalid: Triton has no name for it.
@@ -125,6 +159,14 @@ constexpr DataType TypeOf(int32_t number) {
                                 DataType::kInt32,   DataType::kBool, DataType::kUint8,
                                 DataType::kInvalid, DataType::kBf16, DataType::kInt64};
   return number >= 0 && number <= 8 ? types[number] : DataType::kInvalid;
+}
+
+// The names of its formats, for messages.
+constexpr const char* FormatName(int32_t number) {
+  constexpr const char* names[] = {"LINEAR",   "CHW2",  "HWC8",   "CHW4", "CHW16",
+                                   "CHW32",    "DHWC8", "CDHW32", "HWC",  "DLA_LINEAR",
+                                   "DLA_HWC4", "HWC16", "DHWC"};
+  return number >= 0 && number <= 12 ? names[number] : "a format that this version does not know";
 }
 
 // TensorRT's name for it, for messages.

@@ -3,6 +3,10 @@
 // Settings:
 //   library   TensorRT's library, a path or a name that the system looks up
 //   devices   ids of the GPUs that instances are on, separated by commas
+//   profiles  of the plan, that instances use: by instance, separated by semicolons, each a list of
+//             numbers separated by commas. Without it, or beyond its end: 0
+//   version_compatible   1: plans that bring code for other versions are read, and their code run
+//   plugins   files of libraries with plugins, one a line
 // and, as ../gpu/gpu_instance.h has them, each of which may be left out:
 //   max_concurrency    batches of an instance under way
 //   busy_wait_events   "true": the end of batches is waited for actively

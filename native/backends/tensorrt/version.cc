@@ -29,11 +29,12 @@ StatusOr<Version> VersionOf(const platform::DynamicLibrary& library, const std::
   const auto major = reinterpret_cast<Tell>(library.Symbol("getInferLibMajorVersion"));
   version.rtx = major && major() == 1;
   if (version.rtx) version.text = "for RTX " + version.text;
+  version.compatible_only = library.Symbol("createInferBuilder_INTERNAL") == nullptr;
   if (version.rtx ? version.minor >= kFirstRtxMinor : version.major == 11) {
     version.table = kTable11;
     version.named_objects = true;
   } else if (!version.rtx && version.major == 10) {
-    version.table = kTable10;
+    version.table = Table10(version.minor);
   } else {
     return Status::Unsupported(file + " is TensorRT " + version.text +
                                ", and those that can be used are 10.x, 11.x, and for RTX 1.7 and "

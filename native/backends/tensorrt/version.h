@@ -17,7 +17,8 @@ struct Version {
   int32_t minor = 0;
   std::string text;  // "10.16.1", "for RTX 1.7.1"
   Table table{};
-  bool named_objects = false;  // a caller's objects tell what they are, as 11 wants it
+  bool compatible_only = false;  // a lean or dispatch runtime: it reads version-compatible plans
+  bool named_objects = false;    // a caller's objects tell what they are, as 11 wants it
 };
 
 // The version of an open library. UNAVAILABLE: it is none of TensorRT. UNSUPPORTED: a version whose

@@ -150,6 +150,13 @@ EXPORTED Object* createInferRuntime_INTERNAL(void* logger, int32_t version) {
   return Make(MakeRuntime(logger));
 }
 
+// Only its presence is asked for.
+#if defined(FAKE_NVINFER_BUILDS)
+EXPORTED Object* createInferBuilder_INTERNAL(void*, int32_t) {
+  Die("a builder was asked for");
+}
+#endif
+
 // For the libraries of plugins.
 EXPORTED void fakeInferRegister(const char* name) {
   const std::lock_guard lock(plugins_mutex);

@@ -1,7 +1,8 @@
 // What the files of the fake TensorRT share.
 //
 // It is built once a version: FAKE_NVINFER_VERSION is what getInferLibVersion returns, and
-// FAKE_NVINFER_KIND is "full", "lean", "dispatch" or "rtx". What the real library makes undefined
+// FAKE_NVINFER_KIND is "full", "lean", "dispatch" or "rtx"; the first and last are built with
+// FAKE_NVINFER_BUILDS. What the real library makes undefined
 // ends the process, with the reason.
 #pragma once
 

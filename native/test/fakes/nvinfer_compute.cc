@@ -1,6 +1,7 @@
 // What plans of the fake TensorRT compute:
 //
 //   add       y is the sum of the inputs plus one, in FP32 or whole numbers
+//   profile   y is x plus the number of the profile that was chosen
 //   copy      the i-th output has the bytes of the i-th input
 //   matmul    y [n,m] is x [n,k] times `weights` [k,m]
 //   positive  y [-1,...] has the rows of x whose first element is above 0; the number depends on
@@ -199,8 +200,13 @@ bool Compute(Context* self, void* stream) {
                                      : ShadowOf(address, count * SizeOf(tensor.type));
     (tensor.input ? inputs : outputs).push_back({&tensor, dims, count, memory});
   }
-  return Run(self, stream, [=, weights = self->plan->weights] {
+  return Run(self, stream, [=, weights = self->plan->weights, profile = self->profile] {
     if (op == "add") Add(inputs, outputs.at(0));
+    if (op == "profile") {
+      for (size_t i = 0; i < outputs.at(0).count; i++)
+        static_cast<float*>(outputs[0].memory)[i] =
+            static_cast<const float*>(inputs.at(0).memory)[i] + static_cast<float>(profile);
+    }
     if (op == "matmul") Multiply(inputs.at(0), outputs.at(0), weights);
     if (op == "fill") {
       const float value = *static_cast<const float*>(inputs.at(0).memory);

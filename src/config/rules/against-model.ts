@@ -28,6 +28,12 @@ export function checkAgainstModel(config: ModelConfig, description: ModelDescrip
     const tensor = find(side, fieldPath(path, 'name'), written.name, report);
     if (tensor === undefined) return;
     compareType(side, path, written.data_type, tensor, report);
+    if (written.is_shape_tensor && tensor.isShapeTensor !== true) {
+      report(
+        fieldPath(path, 'is_shape_tensor'),
+        `the model's ${side.kind} ${JSON.stringify(tensor.name)} is no shape tensor`,
+      );
+    }
     const { shape } = tensor;
     // If the file leaves the shape open, the configuration's is taken as it is.
     if (shape === undefined) return;
@@ -46,6 +52,12 @@ export function checkAgainstModel(config: ModelConfig, description: ModelDescrip
     compare({ kind: 'output', tensors: outputs }, indexPath('output', index), output);
   });
   for (const fault of unbatched) report('max_batch_size', fault);
+  const most = description.mostRows;
+  if (most !== undefined && config.max_batch_size > most && unbatched.size === 0) {
+    const limit =
+      most === 0 ? 'the model cannot be batched' : `a batch of the model has at most ${most} rows`;
+    report('max_batch_size', `is ${config.max_batch_size}, but ${limit}`);
+  }
   compareSequence(config, inputs, outputs, report);
   reportMissingInputs(config, inputs, report);
 }

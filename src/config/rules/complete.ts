@@ -43,8 +43,8 @@ export interface CompletedConfig {
  * Otherwise it is the missing section, `max_batch_size` and, if that becomes larger than 1 and no scheduler
  * is written, `dynamic_batching`. It never changes what was written.
  *
- * It differs from Triton in three ways. It batches a model only if the file says that the model keeps the
- * rows of its inputs ({@link rowsDoubt}). It keeps a written `max_batch_size: 0`. It leaves out outputs of a
+ * It differs from Triton in three ways. It batches a model of ONNX only if the file says that the model keeps
+ * the rows of its inputs ({@link rowsDoubt}). It keeps a written `max_batch_size: 0`. It leaves out outputs of a
  * type that Triton has no name for, unless there is no other output.
  *
  * @param config - Filled and normalised.
@@ -146,6 +146,7 @@ function completeBatchSize(
   }
   if (zeroWritten) return { maxBatchSize: 0 };
   if (fixed !== undefined) return { maxBatchSize: 0, text: `completed to 0, because ${fixed}` };
+  if (description.mostRows !== undefined) return batchSizeOfModel(config, description, description.mostRows);
   const doubt = rowsDoubt(description);
   if (doubt === undefined) {
     const size = Math.max(defaults.defaultMaxBatchSize, 0);
@@ -160,11 +161,37 @@ function completeBatchSize(
   return { maxBatchSize: 0, text: unbatched, unbatched };
 }
 
+/**
+ * `max_batch_size` of a model that says how many rows a batch may have, such as a plan of TensorRT. As in
+ * Triton it is that number, unless dims that are written have the batch dimension.
+ */
+function batchSizeOfModel(
+  { input, output }: ModelConfig,
+  description: ModelDescription,
+  mostRows: number,
+): { readonly maxBatchSize: number; readonly text: string } {
+  const written = [
+    ...input.map(({ name, dims }) => ({ dims, found: description.inputs.find((one) => one.name === name) })),
+    ...output.map(({ name, dims }) => ({
+      dims,
+      found: description.outputs.find((one) => one.name === name),
+    })),
+  ];
+  const whole = written.find(({ dims, found }) => found?.shape?.length === dims.length);
+  if (mostRows === 0) return { maxBatchSize: 0, text: 'completed to 0, because the model cannot be batched' };
+  if (whole !== undefined) {
+    const text = `completed to 0, because the dims of ${JSON.stringify(whole.found?.name)} are the whole shape`;
+    return { maxBatchSize: 0, text };
+  }
+  return { maxBatchSize: mostRows, text: `completed to ${mostRows}, the most rows that the model takes` };
+}
+
 interface CompletedTensor {
   readonly name: string;
   readonly data_type: DataType;
   readonly dims: readonly number[];
   readonly reshape: { readonly shape: readonly number[] } | undefined;
+  readonly is_shape_tensor: boolean;
 }
 
 function reportUnranked(
@@ -201,31 +228,32 @@ function completeTensor(
     // its own.
     dims: dims.length === 0 ? [1] : dims,
     reshape: dims.length === 0 && maxBatchSize > 0 ? { shape: [] } : undefined,
+    is_shape_tensor: tensor.isShapeTensor ?? false,
   };
 }
 
-function asInput({ name, data_type, dims, reshape }: CompletedTensor): ModelInput {
+function asInput({ name, data_type, dims, reshape, is_shape_tensor }: CompletedTensor): ModelInput {
   return {
     name,
     data_type,
     format: 'FORMAT_NONE',
     dims,
     ...(reshape && { reshape }),
-    is_shape_tensor: false,
+    is_shape_tensor,
     allow_ragged_batch: false,
     optional: false,
     is_non_linear_format_io: false,
   };
 }
 
-function asOutput({ name, data_type, dims, reshape }: CompletedTensor): ModelOutput {
+function asOutput({ name, data_type, dims, reshape, is_shape_tensor }: CompletedTensor): ModelOutput {
   return {
     name,
     data_type,
     dims,
     ...(reshape && { reshape }),
     label_filename: '',
-    is_shape_tensor: false,
+    is_shape_tensor,
     is_non_linear_format_io: false,
   };
 }

@@ -18,6 +18,8 @@ export interface TensorDescription {
   readonly shape: readonly number[] | undefined;
   /** Whether a request may leave it out, because the model has a default for it. */
   readonly optional: boolean;
+  /** Whether its values are shapes, which the runtime reads in the memory of the processor (default: false). */
+  readonly isShapeTensor?: boolean;
   /** The file's name for each dimension, '' for one without. Dimensions with equal names are the same. */
   readonly dimNames: readonly string[];
 }
@@ -31,6 +33,11 @@ export interface ModelDescription {
    * nothing suggests it.
    */
   readonly rowsVary?: string | undefined;
+  /**
+   * The most rows that a batch may have, 0 for a model that cannot be batched; absent if the model has no
+   * such limit.
+   */
+  readonly mostRows?: number | undefined;
 }
 
 /** The datatype of a configuration's `data_type`; undefined for TYPE_INVALID. */

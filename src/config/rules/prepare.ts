@@ -192,7 +192,8 @@ export function finishConfig(
   // Of a configuration that is not the model's nothing can be said about samples.
   if (problems.length === 0) validateWarmupInputs(config, report);
   throwProblems(problems, source, context.modelName);
-  if (description && prepared.config.max_batch_size > 0) {
+  // A plan of TensorRT has no names of dims, and its own limit of rows says that it was built for batches.
+  if (description && description.mostRows === undefined && prepared.config.max_batch_size > 0) {
     const doubt = rowsDoubt(withOutputsOf(config, description));
     if (doubt !== undefined) notes.push(doubtedBatching(doubt, config));
   }

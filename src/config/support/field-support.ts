@@ -57,6 +57,8 @@ const onPlans = (text: string): Support => ({
   only: { backend: 'tensorrt', others: hint('for plans of TensorRT') },
 });
 
+const vectorised = 'tensors in formats that are not linear cannot be passed';
+
 /** The class of every field, by path without indices. */
 export const supportTable: Readonly<Record<string, Support>> = {
   name: acted("the model's name; equals its directory's"),
@@ -85,10 +87,10 @@ export const supportTable: Readonly<Record<string, Support>> = {
   'input.dims': acted('shape without the batch dimension; -1 is variable'),
   'input.reshape': acted('the shape that the model is given'),
   'input.reshape.shape': acted('without the batch dimension; the same elements as dims'),
-  'input.is_shape_tensor': refused(tensorRt),
+  'input.is_shape_tensor': acted('tensorrt: the values are shapes; must be so in the plan'),
   'input.allow_ragged_batch': refused('batches of unequal shapes are not built yet'),
   'input.optional': acted('a request may leave it out; the model carries a value for it'),
-  'input.is_non_linear_format_io': refused(tensorRt),
+  'input.is_non_linear_format_io': refused(vectorised),
 
   output: acted("the outputs; may be fewer than the model's own"),
   'output.name': acted("the tensor's name"),
@@ -97,8 +99,8 @@ export const supportTable: Readonly<Record<string, Support>> = {
   'output.reshape': acted('the shape that the model gives'),
   'output.reshape.shape': acted('without the batch dimension; the same elements as dims'),
   'output.label_filename': acted('names of classes, one a line, for the option classification of a request'),
-  'output.is_shape_tensor': refused(tensorRt),
-  'output.is_non_linear_format_io': refused(tensorRt),
+  'output.is_shape_tensor': acted('tensorrt: the values are shapes; must be so in the plan'),
+  'output.is_non_linear_format_io': refused(vectorised),
 
   batch_input: refused('tensors made from a batch are not built yet'),
   batch_output: refused('outputs that are split in a special way are not built yet'),
@@ -196,7 +198,9 @@ export const supportTable: Readonly<Record<string, Support>> = {
     'ids of GPUs, default: all; INVALID_ARG with another kind than KIND_GPU, as in Triton',
   ),
   'instance_group.secondary_devices': refused('parts of models cannot be put on other devices (KIND_NVDLA)'),
-  'instance_group.profile': refused(tensorRt),
+  'instance_group.profile': acted(
+    'tensorrt: profiles of the plan that the instances use; the one with the nearest best shapes runs a batch; default: 0',
+  ),
   'instance_group.passive': refused('instances that receive no requests are not built'),
   'instance_group.host_policy': hint(
     'there are no host policies; Triton uses an empty one for a name it does not know',

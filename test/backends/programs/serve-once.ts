@@ -9,6 +9,8 @@ export interface Asked {
   readonly library: string;
   /** Path of TensorRT's library (default: it is looked for). */
   readonly tensorrt?: string;
+  /** Other options of TensorRT. */
+  readonly tensorrtOptions?: Readonly<Record<string, string | boolean>>;
   readonly instanceKind?: 'cpu';
   readonly minSupportedComputeCapability?: number;
 }
@@ -37,16 +39,15 @@ export interface Told {
 }
 
 const [, , argument = ''] = process.argv;
-const { repository, library, tensorrt, instanceKind, minSupportedComputeCapability } = JSON.parse(
-  argument,
-) as Asked;
+const { repository, library, tensorrt, tensorrtOptions, instanceKind, minSupportedComputeCapability } =
+  JSON.parse(argument) as Asked;
 const server = await createServer(repository, {
   exitOnError: false,
   instanceKind,
   minSupportedComputeCapability,
   backendConfig: {
     onnxruntime: { library },
-    ...(tensorrt !== undefined && { tensorrt: { library: tensorrt } }),
+    ...(tensorrt !== undefined && { tensorrt: { library: tensorrt, ...tensorrtOptions } }),
   },
 });
 const models: Record<string, Told['models'][string]> = {};

@@ -160,6 +160,22 @@ for (const [description, text, ...patterns] of [
     `max_batch_size: 8 ${x} batch_input { target_name: [ "c", "s", "q" ] }`,
     /batch_input\[0\]\.target_name\[2\]: the model has no input "q"/,
   ],
+  [{ ...model, mostRows: 8 }, `max_batch_size: 8 ${x} ${y}`],
+  [
+    { ...model, mostRows: 7 },
+    `max_batch_size: 8 ${x} ${y}`,
+    /max_batch_size: is 8, but a batch of the model has at most 7 rows/,
+  ],
+  [
+    { ...model, mostRows: 0 },
+    `max_batch_size: 8 ${x} ${y}`,
+    /max_batch_size: is 8, but the model cannot be batched/,
+  ],
+  [
+    model,
+    `max_batch_size: 8 input { name: "x" ${type} dims: 16 is_shape_tensor: true } ${y}`,
+    /input\[0\]\.is_shape_tensor: the model's input "x" is no shape tensor/,
+  ],
   [
     model,
     `max_batch_size: 8 input { name: "x" ${type} dims: 16 optional: true }`,

@@ -166,6 +166,43 @@ test('a model that cannot be batched, or is not known to keep its rows, has a no
   assert.doesNotMatch(complete('max_batch_size: 0', varying).notes.join('\n'), /^max_batch_size/m);
 });
 
+test('a model that says how many rows it takes is batched so, without names of dims', () => {
+  const nameless = { dimNames: [] };
+  const plan = (mostRows: number): ModelDescription => ({
+    inputs: [tensor('x', [-1, 16], nameless)],
+    outputs: [tensor('y', [-1, 16], nameless)],
+    mostRows,
+  });
+  for (const [text, rows, expected] of [
+    ['', 8, { max: 8, in: 'x[16]', out: 'y[16]', sizes: [] }],
+    ['', 1, { max: 1, in: 'x[16]', out: 'y[16]' }],
+    ['', 0, { max: 0, in: 'x[-1,16]', out: 'y[-1,16]' }],
+    ['max_batch_size: 2', 8, { max: 2, in: 'x[16]', out: 'y[16]', sizes: [] }],
+    ['max_batch_size: 0', 8, { max: 0, in: 'x[-1,16]', out: 'y[-1,16]' }],
+    // Dims that are written say whether they have the batch dimension.
+    [`input { name: "x" ${written} }`, 8, { max: 8, in: 'x[16]', out: 'y[16]', sizes: [] }],
+    [`input { name: "x" ${written} dims: 16 }`, 8, { max: 0, in: 'x[16,16]', out: 'y[-1,16]' }],
+  ] as const) {
+    assert.deepEqual(summary(complete(text, plan(rows)).config), expected, text);
+  }
+  assert.equal(
+    complete('', plan(8)).notes[0],
+    'max_batch_size: completed to 8, the most rows that the model takes',
+  );
+});
+
+test('shape tensors are completed as such', () => {
+  const { config } = complete('', {
+    inputs: [tensor('s', [2], { datatype: 'INT32', isShapeTensor: true })],
+    outputs: [tensor('y', [-1, -1]), tensor('d', [2], { datatype: 'INT32', isShapeTensor: true })],
+    mostRows: 0,
+  });
+  assert.deepEqual(
+    [...config.input, ...config.output].map(({ is_shape_tensor }) => is_shape_tensor),
+    [true, false, true],
+  );
+});
+
 test('types are those of the model', () => {
   const description = {
     inputs: [tensor('s', [2], { datatype: 'BYTES' })],

@@ -1,0 +1,126 @@
+#include "model.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "instance.h"
+
+namespace tritonts::tensorrt {
+
+namespace {
+
+std::string WhatIs(bool is_input, const std::string& name) {
+  return (is_input ? "input '" : "output '") + name + "'";
+}
+
+// The most rows that a profile takes for all inputs.
+int64_t RowsOf(const std::vector<PlanTensor>& tensors, int32_t profile) {
+  int64_t rows = std::numeric_limits<uint32_t>::max();
+  for (const PlanTensor& tensor : tensors) {
+    if (tensor.is_input) rows = std::min(rows, tensor.shapes[static_cast<size_t>(profile)].most[0]);
+  }
+  return std::max<int64_t>(0, rows);
+}
+
+}  // namespace
+
+uint32_t TensorRtModel::MostRows() const {
+  // The rows of a batch are the first dim of all tensors. Shape tensors have none.
+  const bool batches =
+      std::all_of(tensors().begin(), tensors().end(), [](const PlanTensor& tensor) {
+        return !tensor.on_host && !tensor.dims.empty() && tensor.dims[0] < 0;
+      });
+  if (!batches) return 0;
+  int64_t most = std::numeric_limits<uint32_t>::max();
+  const auto count = static_cast<uint32_t>(std::max<size_t>(1, settings_.profiles.size()));
+  for (uint32_t instance = 0; instance < count; instance++) {
+    int64_t rows = 0;
+    for (const int32_t profile : settings_.ProfilesOf(instance)) {
+      // One that is not there is refused when the instance is made.
+      if (profile < engines_.front()->profiles()) rows = std::max(rows, RowsOf(tensors(), profile));
+    }
+    most = std::min(most, rows);
+  }
+  return static_cast<uint32_t>(most);
+}
+
+ModelDescription TensorRtModel::Describe() const {
+  ModelDescription description;
+  for (const PlanTensor& tensor : tensors()) {
+    auto& described = (tensor.is_input ? description.inputs : description.outputs).emplace_back();
+    described.name = tensor.name;
+    described.datatype = tensor.datatype;
+    described.type_name = tensor.type_name;
+    described.dims = tensor.dims;
+    described.is_shape_tensor = tensor.on_host;
+  }
+  description.most_rows = MostRows();
+  return description;
+}
+
+Status TensorRtModel::Configure(const ModelIo& io) {
+  for (const bool is_input : {true, false}) {
+    for (const TensorSpec& spec : is_input ? io.inputs : io.outputs) {
+      Status status = Match(spec, is_input);
+      if (!status.ok()) return status;
+    }
+  }
+  // The plan runs only if all of its tensors have a place.
+  for (const PlanTensor& tensor : tensors()) {
+    const auto& specs = tensor.is_input ? io.inputs : io.outputs;
+    if (std::none_of(specs.begin(), specs.end(),
+                     [&](const TensorSpec& spec) { return spec.name == tensor.name; })) {
+      return Status::InvalidArg("the plan's " + WhatIs(tensor.is_input, tensor.name) +
+                                " is not configured");
+    }
+  }
+  if (io.max_batch_size > 0) {
+    const uint32_t most = MostRows();
+    if (most < io.max_batch_size) {
+      return Status::InvalidArg(
+          "max_batch_size is " + std::to_string(io.max_batch_size) +
+          ", but the profiles of the plan that the instances use take " +
+          (most == 0 ? "no batches" : "at most " + std::to_string(most) + " rows"));
+    }
+  }
+  auto model = std::make_shared<GpuModel>(settings_.gpu);
+  model->batching = io.max_batch_size > 0;
+  model->inputs = io.inputs;
+  model->outputs = io.outputs;
+  model_ = std::move(model);
+  return Status::Ok();
+}
+
+Status TensorRtModel::Match(const TensorSpec& spec, bool is_input) const {
+  const std::string what = WhatIs(is_input, spec.name);
+  const PlanTensor* const tensor = engines_.front()->Find(spec.name, is_input);
+  if (!tensor) return Status::InvalidArg("the plan has no " + what);
+  if (tensor->datatype == DataType::kInvalid || tensor->datatype != spec.datatype) {
+    return Status::InvalidArg(what + " is configured as " + Name(spec.datatype) +
+                              ", but the plan has " + tensor->type_name);
+  }
+  return Status::Ok();
+}
+
+StatusOr<std::unique_ptr<Instance>> TensorRtModel::CreateInstance(const InstanceSpec& spec) {
+  const auto engine = std::find_if(engines_.begin(), engines_.end(), [&](const auto& one) {
+    return spec.memory == MemoryKind::kDevice && one->gpu()->id() == spec.device;
+  });
+  if (engine == engines_.end()) {
+    return Status::InvalidArg("instance '" + spec.name +
+                              "' is not on a GPU that the plan was loaded for");
+  }
+  auto instance = std::make_unique<TensorRtInstance>(*engine, model_);
+  Status status = instance->Prepare(settings_.ProfilesOf(spec.index));
+  if (!status.ok()) return status;
+  return std::unique_ptr<Instance>(std::move(instance));
+}
+
+std::map<std::string, std::string> TensorRtModel::Info() const {
+  return {{"library", library_->path()},
+          {"version", library_->version().text},
+          {"plugins", library_->plugins()}};
+}
+
+}  // namespace tritonts::tensorrt

@@ -1,0 +1,34 @@
+#include "output_allocator.h"
+
+#include <algorithm>
+#include <new>
+
+namespace tritonts::tensorrt {
+
+void* OutputAllocator::Reallocate(const char*, void*, uint64_t size, uint64_t) noexcept {
+  // Memory of the driver is aligned for all that TensorRT asks for. An empty output has an address,
+  // too.
+  try {
+    status_ = memory_ ? memory_->Reserve(std::max<uint64_t>(1, size))
+                      : Status::Internal("TensorRT wants memory for an output of no batch");
+  } catch (const std::bad_alloc&) {
+    status_ = Status::NoMemory();
+  }
+  return status_.ok() ? reinterpret_cast<void*>(memory_->address()) : nullptr;
+}
+
+void* OutputAllocator::ReallocateAsync(const char* name, void* current, uint64_t size,
+                                       uint64_t alignment, device::cuda::Stream) noexcept {
+  return Reallocate(name, current, size, alignment);
+}
+
+void OutputAllocator::TellShape(const char*, const Dims& dims) noexcept {
+  try {
+    shape_.assign(dims.d, dims.d + std::clamp(dims.count, 0, Dims::kMost));
+    told_ = dims.count >= 0;
+  } catch (const std::bad_alloc&) {
+    status_ = Status::NoMemory();
+  }
+}
+
+}  // namespace tritonts::tensorrt

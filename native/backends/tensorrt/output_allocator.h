@@ -1,0 +1,44 @@
+// Gives TensorRT memory for an output whose size it finds out only while it computes.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "../../device/gpu.h"
+#include "objects.h"
+#include "table.h"
+
+namespace tritonts::tensorrt {
+
+// TensorRT calls it on the thread that enqueues, before enqueueV3 returns.
+class OutputAllocator final : public NamedObject {
+ public:
+  OutputAllocator() : NamedObject("IOutputAllocator") {}
+
+  // The memory that the next batch gets; it must not be in use.
+  void Begin(device::DeviceMemory* memory) {
+    memory_ = memory;
+    status_ = Status::Ok();
+    shape_.clear();
+    told_ = false;
+  }
+  // Of the batch that was enqueued: why it got no memory; whether its shape was told, and that.
+  const Status& status() const { return status_; }
+  bool told() const { return told_; }
+  const std::vector<int64_t>& shape() const { return shape_; }
+
+  // In TensorRT's order.
+  virtual void* Reallocate(const char* name, void* current, uint64_t size,
+                           uint64_t alignment) noexcept;
+  virtual void* ReallocateAsync(const char* name, void* current, uint64_t size, uint64_t alignment,
+                                device::cuda::Stream stream) noexcept;
+  virtual void TellShape(const char* name, const Dims& dims) noexcept;
+
+ private:
+  device::DeviceMemory* memory_ = nullptr;
+  Status status_;
+  bool told_ = false;
+  std::vector<int64_t> shape_;
+};
+
+}  // namespace tritonts::tensorrt

@@ -38,6 +38,7 @@ TensorRtInstance::TensorRtInstance(std::shared_ptr<const Engine> engine,
   given_.resize(inputs_.size());
   values_.resize(inputs_.size());
   allocators_.resize(outputs_.size());
+  told_late_.resize(outputs_.size());
 }
 
 TensorRtInstance::~TensorRtInstance() {
@@ -105,18 +106,21 @@ Status TensorRtInstance::ShapeOutput(Batch& batch, uint32_t index) {
   const std::span shape(dims.d, static_cast<size_t>(std::clamp(dims.count, 0, Dims::kMost)));
   Output& output = batch.outputs[index];
   output.on_host = tensor.on_host;
-  if (tensor.on_host ||
-      std::none_of(shape.begin(), shape.end(), [](int64_t dim) { return dim < 0; }))
-    return SetShape(batch, index, shape);
+  told_late_[index] = !tensor.on_host &&
+                      std::any_of(shape.begin(), shape.end(), [](int64_t dim) { return dim < 0; });
   // It depends on data, of each batch.
+  if (told_late_[index] && !allocators_[index])
+    allocators_[index] = std::make_unique<OutputAllocator>();
+  // A context keeps what it was given for the batch before.
+  if (allocators_[index] &&
+      !Call<bool>(context_, engine_->table().context.setOutputAllocator, tensor.name.c_str(),
+                  static_cast<void*>(told_late_[index] ? allocators_[index].get() : nullptr))) {
+    return Failure(Code::kInternal, "TensorRT takes no allocator for it");
+  }
+  if (!told_late_[index]) return SetShape(batch, index, shape);
   output.shape.clear();
   output.bytes = 0;
-  if (!allocators_[index]) allocators_[index] = std::make_unique<OutputAllocator>();
-  if (Call<bool>(context_, engine_->table().context.setOutputAllocator, tensor.name.c_str(),
-                 static_cast<void*>(allocators_[index].get()))) {
-    return Status::Ok();
-  }
-  return Failure(Code::kInternal, "TensorRT takes no allocator for it");
+  return Status::Ok();
 }
 
 Status TensorRtInstance::Launch(Batch& batch, device::cuda::Stream stream) {
@@ -127,7 +131,7 @@ Status TensorRtInstance::Launch(Batch& batch, device::cuda::Stream stream) {
   }
   for (size_t i = 0; i < outputs_.size() && status.ok(); i++) {
     Output& output = batch.outputs[i];
-    if (allocators_[i]) {
+    if (told_late_[i]) {
       allocators_[i]->Begin(&output.device);
     } else {
       status = Place("output", outputs_[i]->name,
@@ -138,7 +142,7 @@ Status TensorRtInstance::Launch(Batch& batch, device::cuda::Stream stream) {
   if (!status.ok()) return status;
   const bool enqueued = Call<bool>(context_, engine_->table().context.enqueueV3, stream);
   for (uint32_t i = 0; i < outputs_.size(); i++) {
-    if (!allocators_[i]) continue;
+    if (!told_late_[i]) continue;
     const OutputAllocator& told = *allocators_[i];
     status = told.status();
     if (status.ok() && !enqueued) continue;

@@ -35,8 +35,9 @@ class TensorRtInstance final : public GpuInstance {
   Object* context_ = nullptr;
   std::vector<Contexts::Given> given_;
   std::vector<std::vector<int64_t>> values_;
-  // By output; null: its shape is known before it is computed.
+  // By output; null: its shape was always known before it was computed.
   std::vector<std::unique_ptr<OutputAllocator>> allocators_;
+  std::vector<bool> told_late_;  // by output: whether the allocator is used for this batch
 };
 
 }  // namespace tritonts::tensorrt

@@ -26,7 +26,7 @@ class Library {
   // files, which do so when they are opened. UNAVAILABLE: a file can't be opened. Only where the
   // CUDA driver was started.
   Status AddPlugins(const std::vector<std::string>& files) const;
-  // NVIDIA's library of plugins, or "".
+  // NVIDIA's library of plugins, or "". May wait for AddPlugins.
   std::string plugins() const;
 
   // The error after a plan was not read: the log's words, and what helps. `host_code`: as it was

@@ -16,7 +16,8 @@ std::string WhatIs(bool is_input, const std::string& name) {
 
 // The most rows that a profile takes for all inputs.
 int64_t RowsOf(const std::vector<PlanTensor>& tensors, int32_t profile) {
-  int64_t rows = std::numeric_limits<uint32_t>::max();
+  // The largest max_batch_size that there is.
+  int64_t rows = std::numeric_limits<int32_t>::max();
   for (const PlanTensor& tensor : tensors) {
     if (tensor.is_input) rows = std::min(rows, tensor.shapes[static_cast<size_t>(profile)].most[0]);
   }
@@ -31,8 +32,10 @@ uint32_t TensorRtModel::MostRows() const {
       std::all_of(tensors().begin(), tensors().end(), [](const PlanTensor& tensor) {
         return !tensor.on_host && !tensor.dims.empty() && tensor.dims[0] < 0;
       });
-  if (!batches) return 0;
-  int64_t most = std::numeric_limits<uint32_t>::max();
+  const bool has_inputs = std::any_of(tensors().begin(), tensors().end(),
+                                      [](const PlanTensor& tensor) { return tensor.is_input; });
+  if (!batches || !has_inputs) return 0;
+  int64_t most = std::numeric_limits<int32_t>::max();
   const auto count = static_cast<uint32_t>(std::max<size_t>(1, settings_.profiles.size()));
   for (uint32_t instance = 0; instance < count; instance++) {
     int64_t rows = 0;
@@ -118,9 +121,8 @@ StatusOr<std::unique_ptr<Instance>> TensorRtModel::CreateInstance(const Instance
 }
 
 std::map<std::string, std::string> TensorRtModel::Info() const {
-  return {{"library", library_->path()},
-          {"version", library_->version().text},
-          {"plugins", library_->plugins()}};
+  return {
+      {"library", library_->path()}, {"version", library_->version().text}, {"plugins", plugins_}};
 }
 
 }  // namespace tritonts::tensorrt

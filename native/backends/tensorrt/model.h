@@ -16,7 +16,10 @@ class TensorRtModel final : public Model {
   // `engines`: one a GPU, of the same plan.
   TensorRtModel(Settings settings, const Library* library,
                 std::vector<std::shared_ptr<const Engine>> engines)
-      : settings_(std::move(settings)), library_(library), engines_(std::move(engines)) {}
+      : settings_(std::move(settings)),
+        library_(library),
+        plugins_(library->plugins()),
+        engines_(std::move(engines)) {}
 
   ModelDescription Describe() const override;
   Status Configure(const ModelIo& io) override;
@@ -31,6 +34,7 @@ class TensorRtModel final : public Model {
 
   const Settings settings_;
   const Library* const library_;
+  const std::string plugins_;
   const std::vector<std::shared_ptr<const Engine>> engines_;
   std::shared_ptr<const GpuModel> model_;
 };

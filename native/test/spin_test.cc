@@ -201,6 +201,16 @@ TEST(spin_cores_count_a_thread_with_a_run_within_a_run_once) {
   CHECK_EQ(RunsUnderWay(), before + 1);
 }
 
+TEST(spin_goes_on_while_a_batch_is_handed_over) {
+  const SpinCore core(Spinner::kInstance, 1);
+  const uint32_t before = RunsUnderWay();
+  const RuntimeCall handing(false);
+  CHECK_EQ(RunsUnderWay(), before);
+  CHECK(!core.wanted());
+  const RuntimeCall run;
+  CHECK(core.wanted());
+}
+
 TEST(spin_ends_when_the_bell_is_rung) {
   Bell bell;
   const SpinCore core(Spinner::kInstance, 1);

@@ -24,8 +24,8 @@ constexpr uint64_t kExitWaitNs = 2'000'000'000;
 // The exit of the process concerns the whole process, so this state has file scope.
 std::atomic<int> runtime_calls{0};
 std::atomic<int> abandoned_calls{0};
-std::atomic<int> inner_calls{0};
-thread_local int depth = 0;  // of calls on this thread
+std::atomic<int> coreless_calls{0};
+thread_local int depth = 0;  // of calls on this thread that take a core
 std::atomic<bool> exiting{false};
 std::atomic<int> exit_code{0};
 std::atomic<uint64_t> exit_deadline_ns{UINT64_MAX};
@@ -56,14 +56,15 @@ void LeaveRuntimes(int code) {
 
 // The constructor counts first and then reads `exiting`. The handler sets `exiting` first and then
 // reads the count. So at least one of them sees the other.
-RuntimeCall::RuntimeCall() {
+RuntimeCall::RuntimeCall(bool takes_core) : takes_core_(takes_core) {
+  // A thread has one core, however many calls are within each other.
+  if (!takes_core_ || depth++ > 0) coreless_calls.fetch_add(1, std::memory_order_relaxed);
   runtime_calls.fetch_add(1);
   allowed_ = !exiting.load();
-  if (depth++ > 0) inner_calls.fetch_add(1, std::memory_order_relaxed);
 }
 RuntimeCall::~RuntimeCall() {
-  if (--depth > 0) inner_calls.fetch_sub(1, std::memory_order_relaxed);
   runtime_calls.fetch_sub(1);
+  if (!takes_core_ || --depth > 0) coreless_calls.fetch_sub(1, std::memory_order_relaxed);
 }
 void CountAbandonedCalls(int change) {
   abandoned_calls.fetch_add(change);
@@ -71,8 +72,8 @@ void CountAbandonedCalls(int change) {
 
 uint32_t RunsUnderWay() {
   const int calls = runtime_calls.load(std::memory_order_relaxed);
-  const int uncounted =
-      inner_calls.load(std::memory_order_relaxed) + abandoned_calls.load(std::memory_order_relaxed);
+  const int uncounted = coreless_calls.load(std::memory_order_relaxed) +
+                        abandoned_calls.load(std::memory_order_relaxed);
   return static_cast<uint32_t>(std::max(0, calls - uncounted));
 }
 

@@ -18,7 +18,8 @@ namespace tritonts {
 // one.
 class RuntimeCall {
  public:
-  RuntimeCall();
+  // `takes_core` is false for a call that only hands work over and returns.
+  explicit RuntimeCall(bool takes_core = true);
   ~RuntimeCall();
   // False: the process is exiting, so the runtime may be gone and must not be called.
   bool allowed() const { return allowed_; }
@@ -27,6 +28,7 @@ class RuntimeCall {
 
  private:
   bool allowed_;
+  const bool takes_core_;
 };
 
 // Adds to the number of abandoned calls; negative when an abandoned call returned after all. Exit
@@ -34,7 +36,8 @@ class RuntimeCall {
 // may call it.
 void CountAbandonedCalls(int change);
 
-// The number of threads that have a call under way which is not abandoned. Any thread may call it.
+// The number of threads that have a call under way which takes a core and is not abandoned. Any
+// thread may call it.
 uint32_t RunsUnderWay();
 
 // From now on no new call starts, and calls under way have 2 s to return. The process will exit

@@ -11,7 +11,8 @@
 namespace tritonts {
 
 void ModelVersion::Execute(InstanceRunner* runner, PooledRun* run, uint64_t now_ns) {
-  RuntimeCall call;
+  // To hand a batch over takes no core from the thread that gets it, which may be looking for it.
+  RuntimeCall call(!runner->asynchronous);
   run->Begin(now_ns);
   const auto execute = [&] {
     if (!call.allowed()) return exits_;

@@ -48,6 +48,11 @@ launch('npm test', {
     options: '[--requests <n>] [--seed <n>]',
     run: ['scripts/requests.mjs'],
   },
+  ensembles: {
+    does: 'Random ensembles of random models.',
+    options: '[--seconds <n>] [--seed <n>]',
+    run: ['scripts/ensembles.mjs'],
+  },
   fuzz: {
     does: 'Random and damaged configurations.',
     options: '[--seconds <n>] [--seed <n>]',

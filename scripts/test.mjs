@@ -93,6 +93,11 @@ launch('npm test', {
     node: ['--expose-gc'],
     run: ['dist/test/soak/grpc.js'],
   },
+  'soak-python': {
+    does: 'A thousand loads and unloads of Python models; fails where a process, descriptor, segment or file is left.',
+    options: '[--cycles <n>]',
+    run: ['dist/test/soak/python.js'],
+  },
   leak: {
     does: 'Thousands of cycles of load, use and close; fails where memory grows.',
     options: '[--cycles <n>] [--warm-up <n>] [--out <folder>]',

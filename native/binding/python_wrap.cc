@@ -22,9 +22,13 @@ uint64_t BytesAt(const Napi::Object& options, const char* name) {
 
 Napi::Function PythonWrap::Define(Napi::Env env) {
   static constexpr Method kMethods[] = {
-      {"descriptor", &PythonWrap::Descriptor}, {"closeDescriptor", &PythonWrap::CloseDescriptor},
-      {"start", &PythonWrap::Start},           {"up", &PythonWrap::Up},
-      {"askToEnd", &PythonWrap::AskToEnd},     {"stop", &PythonWrap::Stop},
+      {"descriptor", &PythonWrap::Descriptor},
+      {"closeDescriptor", &PythonWrap::CloseDescriptor},
+      {"start", &PythonWrap::Start},
+      {"up", &PythonWrap::Up},
+      {"askToEnd", &PythonWrap::AskToEnd},
+      {"askReady", &PythonWrap::AskReady},
+      {"stop", &PythonWrap::Stop},
   };
   return DefineWrapped(env, "NativePython", kMethods);
 }
@@ -113,6 +117,10 @@ void PythonWrap::Up(const Napi::CallbackInfo&) {
 
 void PythonWrap::AskToEnd(const Napi::CallbackInfo&) {
   if (channel_) channel_->AskToEnd();
+}
+
+void PythonWrap::AskReady(const Napi::CallbackInfo&) {
+  if (channel_) channel_->AskReady();
 }
 
 }  // namespace tritonts

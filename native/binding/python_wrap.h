@@ -33,6 +33,7 @@ class PythonWrap : public Wrapped<PythonWrap> {
   Napi::Value Start(const Napi::CallbackInfo& info);
   void Up(const Napi::CallbackInfo& info);
   void AskToEnd(const Napi::CallbackInfo& info);
+  void AskReady(const Napi::CallbackInfo& info);
   void Stop(const Napi::CallbackInfo& info);
 
   std::shared_ptr<python::Channel> channel_;

@@ -85,6 +85,12 @@ bool SharedMemory::Create(const std::string& name, size_t size, size_t least, Pl
   rlimit files{};
   if (getrlimit(RLIMIT_FSIZE, &files) == 0 && files.rlim_cur != RLIM_INFINITY) {
     size = std::min<size_t>(size, files.rlim_cur / kPage * kPage);
+    if (size < least) {
+      *fault = "shared memory needs " + std::to_string(least) +
+               " bytes, and this process' limit of file sizes is " +
+               std::to_string(files.rlim_cur) + " bytes (ulimit -f)";
+      return false;
+    }
   }
   for (;; size /= 2) {
     if (size < least) {

@@ -135,6 +135,12 @@ bool LookFor(uint64_t until_ns, const auto& found) {
   return found();
 }
 
+// Called before it sleeps.
+void Nudge(Stub* stub) {
+  const std::lock_guard lock(stub->write_mutex);
+  stub->up.Nudge();
+}
+
 struct Watched {
   int socket;
   int server;  // a descriptor of the process; -1: the system has none
@@ -189,6 +195,7 @@ TRITONTS_EXPORT int tritonts_next(Stub* stub, Message* message) {
   if (!found()) {
     const uint64_t began = NowNs();
     if (stub->spin_ns == 0 || !stub->last_was_short || !LookFor(began + stub->spin_ns, found)) {
+      Nudge(stub);
       stub->down.Sleep(kSleepNs, [] { return false; });
     }
     stub->last_was_short = NowNs() - began < 2 * stub->spin_ns;
@@ -251,6 +258,7 @@ TRITONTS_EXPORT uint32_t tritonts_await(Stub* stub, uint64_t word) {
   const auto* const reply = reinterpret_cast<const Reply*>(stub->base + word);
   const auto found = [&] { return reply->state.load(std::memory_order_acquire) != 0; };
   if (!found() && (stub->spin_ns == 0 || !LookFor(NowNs() + stub->spin_ns, found))) {
+    Nudge(stub);
     platform::FutexWait(&reply->state, 0, kSleepNs);
   }
   return reply->state.load(std::memory_order_acquire);

@@ -278,6 +278,72 @@ TEST(python_channel_is_broken_by_what_no_stub_sends) {
   }
 }
 
+TEST(python_channel_is_broken_by_answers_to_batches_that_the_stub_does_not_have) {
+  ChannelBench bench(true);
+  std::atomic<bool> stop{false};
+  for (const Kind kind : {Kind::kAnswer, Kind::kPart}) {
+    FakeStub* const stub = bench.Begin();
+    bench.bench.Write({1});
+    CHECK(bench.bench.client.Flush().ok());
+    Message message;
+    CHECK(stub->Take(&message, stop));
+    stub->Send(stub->Body(kind, message.slot + 1, {3, 0}, 1));
+    CHECK(Eventually([&] { return bench.broken.load(); }));
+    bench.channel->Stop();
+    CHECK(bench.bench.client.Take(1)[0].code == Code::kUnavailable);
+  }
+}
+
+TEST(python_channel_takes_no_more_memory_for_calls_than_the_stub_has) {
+  ChannelBench bench;
+  const int64_t uid = bench.bench.uid;
+  const auto fp32 = static_cast<int64_t>(DataType::kFp32);
+  FakeStub* const stub = bench.Begin();
+  const auto word = static_cast<int64_t>(stub->page().heap_up + (size_t{512} << 10));
+  const auto beyond = static_cast<int64_t>(stub->page().heap_up);
+  // There are so many addresses, and there is no such memory.
+  const int64_t size = int64_t{4} << 30;
+  stub->Send(stub->Body(
+      Kind::kCall, 0, {-1, -1, uid, 0, 0, 0, 0, 0, 0, 0, 1, 0, fp32, 2, size / 4, 1, size, beyond},
+      static_cast<uint64_t>(word)));
+  CHECK(Eventually([&] { return bench.broken.load(); }));
+}
+
+TEST(python_channel_answers_reach_a_thread_that_polls) {
+  ChannelBench bench;
+  FakeStub* const stub = bench.Begin();
+  std::atomic<bool> stop{false};
+  std::thread serving([&] {
+    Message message;
+    while (stub->Take(&message, stop)) stub->Echo(message, false);
+  });
+  CHECK(!bench.channel->has_work());
+  for (int round = 0; round < 200; round++) {
+    const auto value = static_cast<float>(round);
+    bench.bench.Write({value});
+    CHECK(bench.bench.client.Flush().ok());
+    Polling polling;
+    // Sometimes it gives up before the answer comes, which the channel's thread then takes.
+    for (int i = 0; i < round % 4 * 50; i++) polling.Poll();
+    if (round % 3 == 0) {
+      CHECK(Eventually([&] {
+        polling.Poll();
+        return !bench.channel->has_work();
+      }));
+    }
+    polling.Stop();
+    const PortResponse response = bench.bench.client.Take(1)[0];
+    CHECK_EQ(response.outputs.at(0).bytes, BytesOf<float>({value}));
+  }
+  stop = true;
+  serving.join();
+  // What has ended is not polled.
+  Polling polling;
+  polling.Poll();
+  bench.channel->Stop();
+  polling.Poll();
+}
+
 TEST(python_channel_tells_of_outputs_that_are_not_the_models) {
   ChannelBench bench;
   FakeStub* const stub = bench.Begin();

@@ -36,11 +36,11 @@ def main():
     except EOFError:
         sys.exit(1)
     except BaseException as error:
-        control.tell(failed=_failure(start, error))
+        control.tell(failed=_failure(error))
         sys.exit(1)
 
 
-def _failure(start, error):
+def _failure(error):
     """What went wrong before the model served."""
     text = "%s: %s" % (type(error).__name__, error) if not isinstance(error, TritonModelException) else str(error)
     missing = getattr(error, "name", None) if isinstance(error, ModuleNotFoundError) else None
@@ -94,14 +94,12 @@ def _serve(control, start):
     model = kind()
     if not callable(getattr(model, "execute", None)):
         raise TritonModelException("TritonPythonModel has no execute()", "INVALID_ARG")
-    if hasattr(model, "is_ready"):
-        control.log(1, "is_ready() of the model is not asked")
     initialize = getattr(model, "initialize", None)
     if initialize is not None:
         _settle(initialize(start["args"]))
     loop = Loop(instance, model)
     instance.serves = True
-    control.tell(ready=True)
+    control.tell(ready=True, asks=callable(getattr(model, "is_ready", None)))
     loop.run()
     instance.serves = False
     finalize = getattr(model, "finalize", None)
@@ -110,7 +108,7 @@ def _serve(control, start):
     try:
         _settle(finalize())
     except BaseException as error:
-        control.tell(finalize=_failure(start, error))
+        control.tell(finalize=_failure(error))
 
 
 def _settle(result):
@@ -127,6 +125,7 @@ class Loop:
 
     def __init__(self, instance, model):
         self._instance, self._execute = instance, model.execute
+        self._is_ready = getattr(model, "is_ready", None)
         self._asynchronous = inspect.iscoroutinefunction(model.execute)
         self._loop = None
         # Those that are under way on the loop.
@@ -142,6 +141,8 @@ class Loop:
                 batch = batches.read(self._instance, message.slot, message.offset, message.size)
                 self._instance.under_way.add(batch)
                 self._run(batch)
+            elif message.kind == mem.ASK_READY:
+                self._answer_ready()
         for task in list(self._tasks):
             task.result()
         if self._loop is not None:
@@ -162,18 +163,36 @@ class Loop:
         finally:
             instances.batch.reset(token)
 
+    def _answer_ready(self):
+        control = self._instance.control
+        try:
+            value = self._is_ready()
+            if inspect.isawaitable(value):
+                value = self._wait_for(_await(value))
+            if not isinstance(value, bool):
+                raise TritonModelException("is_ready() has to return a bool but returned %s" % type(value).__name__)
+            control.tell(readiness=value)
+        except Exception as error:
+            control.tell(readiness=False, wrong=_failure(error))
+
     def _wait_for(self, coroutine):
         """Runs a coroutine to its end, on one loop for all of them."""
+        if self._asynchronous and self._instance.decoupled:
+            return asyncio.run_coroutine_threadsafe(coroutine, self._running_loop()).result()
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
         asyncio.set_event_loop(self._loop)
         return self._loop.run_until_complete(coroutine)
 
-    def _start(self, batch):
-        """Has a decoupled model run a batch beside others."""
+    def _running_loop(self):
+        """The loop of a decoupled model, which runs on a thread of its own."""
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
             threading.Thread(target=self._loop.run_forever, name="tritonts loop", daemon=True).start()
+        return self._loop
+
+    def _start(self, batch):
+        """Has a decoupled model run a batch beside others."""
 
         async def execute():
             instances.batch.set(batch)
@@ -182,7 +201,7 @@ class Loop:
             except BaseException as error:
                 self._fail(batch, error)
 
-        task = asyncio.run_coroutine_threadsafe(execute(), self._loop)
+        task = asyncio.run_coroutine_threadsafe(execute(), self._running_loop())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         # The instance may get the next batch.

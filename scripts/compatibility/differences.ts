@@ -206,8 +206,8 @@ export const differences: readonly Difference[] = [
     here: 'UNAVAILABLE, with the chain of models.',
   },
   {
-    triton: 'Python: `is_ready()` of a model is asked when its readiness is.',
-    here: 'It is not asked, which the log says when the model is loaded.',
+    triton: 'Python: `is_ready()` of a model is asked when its readiness is, which blocks the caller.',
+    here: '`checkReady()` and the endpoints ask it; `ready` does not, because it does not wait.',
   },
   {
     triton: 'Python: responses have parameters, and a request can be rescheduled.',

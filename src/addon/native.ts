@@ -607,6 +607,8 @@ export interface NativePython {
   up(): void;
   /** Asks the process to finalize and to end. */
   askToEnd(): void;
+  /** Asks the process whether its model is ready, which it answers over its socket. */
+  askReady(): void;
   /** The process is gone: what it has not answered fails. */
   stop(): void;
 }

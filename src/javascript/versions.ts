@@ -9,6 +9,8 @@ export interface RunningVersion {
   readonly inboxes: number;
   /** Called when an instance was started anew, with what the index says of it. */
   onRestart: (reason: string) => void;
+  /** Whether its instances say that they are ready; undefined: they are not asked. */
+  isReady?(): Promise<boolean>;
   /** Gives up what is being loaded. */
   cancel(): void;
   /** The version takes no more requests. What does not end in time is ended. */

@@ -17,6 +17,8 @@ const mostPauseMs = 10_000;
 const longLifeMs = 60_000;
 /** How long a process that was asked to end may take. */
 const endMs = 2000;
+/** A model that has not said within this time that it is ready is not. Triton has the same limit. */
+const readinessMs = 5000;
 
 /** What an instance is started with. */
 export interface InstanceSource {
@@ -76,6 +78,8 @@ export class PythonInstance {
   #task: Task = {};
   #stub: StubProcess | undefined;
   #channel: NativePython | undefined;
+  /** Whether its process takes batches. */
+  #up = false;
   #ending = false;
   #timer: NodeJS.Timeout | undefined;
   #deaths = 0;
@@ -132,7 +136,9 @@ export class PythonInstance {
     }
     stub.letGo();
     channel.up();
+    this.#up = true;
     void stub.ended.then((how) => {
+      if (this.#stub === stub) this.#up = false;
       channel.stop();
       if (this.#ending || this.#stub !== stub) return;
       if (performance.now() - began > longLifeMs) this.#deaths = 0;
@@ -174,6 +180,25 @@ export class PythonInstance {
         if (!this.#ending) this.#died(error instanceof Error ? error.message : String(error));
       });
     }, pause).unref();
+  }
+
+  /** Whether its process is up, and its model, if it has `is_ready`, says that it is ready, within 5 s. */
+  async isReady(): Promise<boolean> {
+    const stub = this.#stub;
+    const channel = this.#channel;
+    if (!this.#up || this.#ending || stub === undefined || channel === undefined) return false;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<boolean>((resolve) => {
+      timer = setTimeout(resolve, readinessMs, false);
+    });
+    const ready = stub.isReady(() => {
+      channel.askReady();
+    });
+    try {
+      return await Promise.race([ready, late]);
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   /** Ends the process: by itself if it has a moment for that, else in the midst of what it does. */

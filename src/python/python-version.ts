@@ -110,6 +110,11 @@ export class PythonVersion implements RunningVersion {
     await this.#unlessCancelled(all);
   }
 
+  async isReady(): Promise<boolean> {
+    const all = await Promise.all(this.#instances.map((instance) => instance.isReady()));
+    return all.every(Boolean);
+  }
+
   settle(): void {
     addon().settleInstances(this.inboxes, false);
     this.#timer ??= setTimeout(() => {

@@ -109,12 +109,17 @@ export class Questions {
     return new TritonError('NOT_FOUND', `${what} is not ready, or unknown`, { model });
   }
 
-  #isReady(model: string, version: string): boolean {
+  async #isReady(model: string, version: string): Promise<boolean> {
+    // A model that is only looked at has no server, and none is served.
+    if (this.#host.handle === undefined) return false;
     try {
-      const { ready } = this.#published(model);
-      return version === '' ? ready.length > 0 : ready.some((one) => String(one.version) === version);
-    } catch {
-      return false;
+      return await this.#host
+        .server()
+        .model(model, version === '' ? undefined : version)
+        .checkReady();
+    } catch (error) {
+      if (error instanceof TritonError && error.code === 'NOT_FOUND') return false;
+      throw error;
     }
   }
 

@@ -65,6 +65,9 @@ export class StubProcess {
   #hello: (python: string) => void = () => undefined;
   #ready: (line: Line) => void = () => undefined;
   #failed: (error: Error) => void = () => undefined;
+  #asks = false;
+  /** What the model answers when it is asked whether it is ready; undefined: it is not being asked. */
+  #readiness: { readonly answer: Promise<boolean>; readonly settle: (ready: boolean) => void } | undefined;
 
   constructor(options: StubOptions) {
     this.#options = options;
@@ -138,7 +141,28 @@ export class StubProcess {
     const end = this.ended.then((how) => {
       throw unavailable(`instance '${name}' could not start: ${how}${this.#last()}`);
     });
-    return (await Promise.race([ready, end]))['completed'];
+    const line = await Promise.race([ready, end]);
+    this.#asks = line['asks'] === true;
+    return line['completed'];
+  }
+
+  /**
+   * Whether the model says that it is ready. All that ask while it is being asked get the one answer.
+   *
+   * @param send - Asks it.
+   */
+  isReady(send: () => void): Promise<boolean> {
+    if (!this.#asks) return Promise.resolve(true);
+    if (this.#readiness === undefined) {
+      let settle: (ready: boolean) => void = () => undefined;
+      const answer = new Promise<boolean>((resolve) => (settle = resolve));
+      this.#readiness = { answer, settle };
+      void this.ended.then(() => {
+        settle(false);
+      });
+      send();
+    }
+    return this.#readiness.answer;
   }
 
   /** Writes a line. */
@@ -213,6 +237,14 @@ export class StubProcess {
       this.#ready(line);
     } else if (line['failed'] !== undefined) {
       this.#failed(this.#errorOf(objectIn(line, 'failed')));
+    } else if (typeof line['readiness'] === 'boolean') {
+      const wrong = objectIn(line, 'wrong');
+      if (wrong !== undefined) {
+        const error = this.#errorOf(wrong);
+        log.warn(`model '${model}': is_ready has failed: ${error.message}`, { model, error });
+      }
+      this.#readiness?.settle(line['readiness']);
+      this.#readiness = undefined;
     } else if (line['finalize'] !== undefined) {
       const error = this.#errorOf(objectIn(line, 'finalize'));
       log.warn(`model '${model}': finalize has failed: ${error.message}`, { model, error });

@@ -6,6 +6,7 @@ import { framesBelow } from '../dispatch/request-errors.js';
 import { isStreamWaiter, type SentStream, type StreamWaiter } from '../dispatch/streams.js';
 import type { DispatchRequest, EntryPoint, Origin, Waiter } from '../dispatch/types.js';
 import { invalidArgument, TritonError } from '../errors.js';
+import { runningVersion } from '../javascript/versions.js';
 import type { Inputs } from '../tensor/inputs.js';
 import { ClassifyingStream, ClassifyingWaiter } from './classifying-waiter.js';
 import { checkInferOptions, SharedOptions, type CheckedOptions } from './infer-options.js';
@@ -52,6 +53,12 @@ export class ModelHandle implements Model {
     } catch {
       return false;
     }
+  }
+
+  async checkReady(): Promise<boolean> {
+    if (!this.ready) return false;
+    const { uid } = this.#current();
+    return (await runningVersion(this.#server, uid)?.isReady?.()) ?? true;
   }
 
   get metadata(): ModelMetadata {

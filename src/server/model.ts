@@ -33,6 +33,18 @@ export interface TypedModel<S extends ModelSignature> {
   /** Whether a request would be accepted now. Triton: `TRITONSERVER_ServerModelIsReady`. */
   readonly ready: boolean;
   /**
+   * Whether a request would be accepted now, and the model itself says that it is ready: a Python model with
+   * `is_ready()` is asked, and is not ready if it has not answered within 5 s or if one of its processes is
+   * down. The endpoints ask it, too. With `attachServer` no model is asked, so that this is as `ready`.
+   * Triton: `TRITONSERVER_ServerModelIsReady`.
+   *
+   * It does not reject.
+   *
+   * @example
+   * if (!(await server.model('digits').checkReady())) console.error('the model is not ready');
+   */
+  checkReady(): Promise<boolean>;
+  /**
    * Names, datatypes and shapes of inputs and outputs. Triton: `TRITONSERVER_ServerModelMetadata`.
    *
    * @throws {@link TritonError} NOT_FOUND or UNAVAILABLE if no version is ready.

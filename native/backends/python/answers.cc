@@ -13,9 +13,6 @@ namespace tritonts::python {
 namespace {
 
 constexpr size_t kMostText = 16 << 10;
-// Of one request. Larger outputs leave the shared memory in blocks, which are used again; what is
-// smaller is cut from a page of responses.
-constexpr size_t kOwnBlock = size_t{64} << 10;
 // So often an answer may give the inputs of its batch as outputs.
 constexpr uint64_t kMostRepeats = 64;
 
@@ -218,8 +215,10 @@ struct Channel::Answers {
 bool Channel::OnAnswer(const Message& message) {
   if (!TakeBody(message)) return false;
   const bool last = (message.word & 1) != 0;
-  Run* const run = inbox_->Enter(message.slot);
   const Batch batch = BatchOf(message.slot);
+  // The batch that it has would never be answered.
+  if (batch.place == 0) return Break("it answers a batch that it does not have");
+  Run* const run = inbox_->Enter(message.slot);
   if (!run) {
     // It was ended from outside.
     if (last) FreeBatch(message.slot);

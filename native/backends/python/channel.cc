@@ -113,11 +113,19 @@ void Channel::Up() {
 }
 
 void Channel::AskToEnd() {
+  SendAlone(Kind::kStop);
+}
+
+void Channel::AskReady() {
+  SendAlone(Kind::kAskReady);
+}
+
+void Channel::SendAlone(Kind kind) {
   const std::lock_guard gate(gate_);
   if (stopped_) return;
-  Message stop;
-  stop.kind = static_cast<uint32_t>(Kind::kStop);
-  Send(stop);
+  Message message;
+  message.kind = static_cast<uint32_t>(kind);
+  Send(message);
 }
 
 void Channel::Stop() {
@@ -128,6 +136,10 @@ void Channel::Stop() {
   ending_.store(true);
   Wake();
   if (thread_.joinable()) thread_.Join();
+  {
+    // Who polls is through with it, and finds that it ends.
+    const std::lock_guard lock(taking_);
+  }
   {
     const std::lock_guard gate(gate_);
     if (deferred_) {
@@ -160,6 +172,7 @@ void Channel::Wake() {
 }
 
 void Channel::Pump(bool copies) {
+  if (!copies) PolledSource::Note(shared_from_this());
   if (pumps_.fetch_add(1) != 0) return;  // whoever pumps looks again
   uint32_t seen = 1;
   do {

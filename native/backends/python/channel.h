@@ -1,19 +1,20 @@
 // One instance of a Python model, on this process' side: between the inbox that the engine pushes
 // batches to (backends/javascript/inbox.h) and the stub, the process that runs the model.
 //
-//              gate: who pumps                                  the channel's thread
+//              gate: who pumps                     the channel's thread, or a JS thread that looks
 //   Push --> inbox --Pump: write, send--> | ring down | stub | ring up | --Serve: respond--> run
 //
 // Whoever pushes a batch pumps: it writes the batch into shared memory and wakes the stub, so that
 // a batch takes no way over another thread of this process. Only large batches are left to the
-// channel's thread, because the one that pushes is mostly a JS thread. All responses are given on
-// the channel's thread.
+// channel's thread, because the one that pushes is mostly a JS thread. What the stub sends is taken
+// by a JS thread that looks for responses (Poll), and by the channel's thread while none does.
 //
 // Ownership: shared by the environment's wrap, the inbox' wake-up, its thread and its calls. The
 // memory lives as long as the channel. Calls own their requests (python_call.h).
 //
-// Locking: `gate_` is held while batches are taken and sent, but never while something is responded
-// to. `heap_mutex_` guards what is placed in the heap down, briefly; nothing is called with it.
+// Locking: `taking_` is held by whoever takes what the stub sends, and responds. `gate_` is held
+// while batches are taken and sent, but never while something is responded to. `heap_mutex_` guards
+// what is placed in the heap down, briefly; nothing is called with it.
 #pragma once
 
 #include <atomic>
@@ -32,6 +33,7 @@
 #include "backends/python/protocol.h"
 #include "backends/python/ring.h"
 #include "engine/backend.h"
+#include "engine/running/polled_source.h"
 #include "engine/running/spin.h"
 #include "platform/shared_memory.h"
 #include "platform/thread.h"
@@ -57,13 +59,19 @@ struct ChannelOptions {
   platform::SharedMemory::Place place = platform::SharedMemory::Place::kAny;
 };
 
-class Channel : public std::enable_shared_from_this<Channel> {
+class Channel final : public PolledSource, public std::enable_shared_from_this<Channel> {
  public:
   // The server is where calls go. Null, and `fault` says why: there is no memory for it.
   static std::shared_ptr<Channel> Create(const ChannelOptions& options,
                                          std::shared_ptr<Inbox> inbox, std::weak_ptr<Server> server,
                                          std::string* fault);
-  ~Channel();
+  ~Channel() override;
+
+  // --- For a JS thread that looks for responses.
+  bool has_work() const override { return under_way_.load() > 0; }
+  void StartPolling() override;
+  void Poll() override;
+  void StopPolling() override;
 
   // The descriptor of the memory, for the stub. This process keeps the memory without it.
   int descriptor() const { return memory_.descriptor(); }
@@ -77,17 +85,22 @@ class Channel : public std::enable_shared_from_this<Channel> {
   void Up();
   // Asks the stub to finalize and to end, after what it has.
   void AskToEnd();
+  // Asks the stub whether its model is ready, after what it has.
+  void AskReady();
   // Ends: the stub is gone, or must not matter any more. What it has not answered fails.
   void Stop();
 
   // --- For calls. Any thread. Copies an answer to the heap down and returns its place, which the
   // stub gives back; 0: there is no memory, and `fault` says why.
-  uint64_t Place(const std::vector<uint64_t>& words, std::span<const OutputTensor> outputs,
+  uint64_t Place(std::vector<uint64_t> words, std::span<const OutputTensor> outputs,
                  std::string_view text, std::string* fault);
   // Fills in the Reply at `word`, which was checked.
   void Tell(uint64_t word, uint32_t state, uint64_t offset = 0, uint64_t size = 0);
   // A call has had its last response and was told so.
   void Forget(uint64_t word);
+  // Counts memory of calls, until Uncharge. False: they have too much.
+  bool ChargeCall(uint64_t bytes);
+  void UnchargeCall(uint64_t bytes) { call_bytes_.fetch_sub(bytes); }
   const std::string& model() const { return inbox_->model(); }
 
  private:
@@ -120,10 +133,17 @@ class Channel : public std::enable_shared_from_this<Channel> {
   Status WriteBatch(uint32_t slot, const Run& run);
   RingWriter::Result WriteDown(const Message& message);
   void Send(const Message& message);
+  void SendAlone(Kind kind);
   void Wake();
 
   // On the channel's thread.
   void Serve();
+  void Wait(uint64_t idle_since_ns);
+  Spin Look(const SpinCore& core, uint64_t until_ns);
+
+  // With `taking_`. Returns whether there was something.
+  bool TakeMessages();
+  bool TakePokes();
   bool Handle(const Message& message);
   bool OnAnswer(const Message& message);
   bool OnCall(const Message& message);
@@ -133,8 +153,6 @@ class Channel : public std::enable_shared_from_this<Channel> {
   void RespondFailed();
   void TakeReaders();
   void AnswerRoom(uint32_t slot, uint32_t request);
-  void Wait(uint64_t idle_since_ns);
-  Spin Look(const SpinCore& core, uint64_t until_ns);
   bool Break(const char* reason);
   // Copies the words of a body. False: there is no such body.
   bool TakeBody(const Message& message);
@@ -153,7 +171,6 @@ class Channel : public std::enable_shared_from_this<Channel> {
   platform::SharedMemory memory_;
   uint64_t heap_up_ = 0;
   uint64_t size_ = 0;
-  uint64_t up_committed_ = 0;  // thread; only of files
   std::function<void(const std::string&)> on_broken_;
 
   std::mutex gate_;  // guards the next ones
@@ -170,6 +187,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   std::atomic<bool> ending_{false};
   std::atomic<bool> broken_{false};
   std::atomic<uint32_t> under_way_{0};
+  std::atomic<uint64_t> call_bytes_{0};
 
   std::mutex heap_mutex_;  // guards the next ones
   OffsetHeap heap_;
@@ -181,11 +199,14 @@ class Channel : public std::enable_shared_from_this<Channel> {
   std::mutex calls_mutex_;                                 // guards calls_
   std::map<uint64_t, std::shared_ptr<PythonCall>> calls_;  // by the place of their Reply
 
-  // The thread's own.
+  std::atomic<uint32_t> pollers_{0};  // JS threads that look
+
+  // Held while messages are taken. Guards the next ones; whoever sleeps may look at `up_`.
+  std::mutex taking_;
   RingReader up_;
+  uint64_t up_committed_ = 0;  // only of files
   std::vector<int64_t> words_;
   std::vector<int64_t> dims_;
-  SpinPolicy spin_;
   struct Room {
     uint32_t slot;
     uint32_t request;
@@ -197,6 +218,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   // that are new cost more than the copy into them. So many are kept until the instance is idle.
   BlockPool answer_pool_{size_t{256} << 20};
 
+  SpinPolicy spin_;  // the thread's own
   platform::Thread thread_;
   bool attached_ = false;
 };

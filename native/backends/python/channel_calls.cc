@@ -2,6 +2,7 @@
 // another process: every number is checked.
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "backends/python/channel.h"
@@ -14,7 +15,16 @@
 
 namespace tritonts::python {
 
-uint64_t Channel::Place(const std::vector<uint64_t>& words, std::span<const OutputTensor> outputs,
+namespace {
+
+// What calls that are under way may take of this process' memory: so much, and so many times what
+// the stub and this process have taken of the shared memory.
+constexpr uint64_t kCallBytes = uint64_t{256} << 20;
+constexpr uint64_t kCallTimes = 8;
+
+}  // namespace
+
+uint64_t Channel::Place(std::vector<uint64_t> words, std::span<const OutputTensor> outputs,
                         std::string_view text, std::string* fault) {
   const auto aligned = [](uint64_t size) {
     return (size + kAlignment - 1) / kAlignment * kAlignment;
@@ -28,24 +38,31 @@ uint64_t Channel::Place(const std::vector<uint64_t>& words, std::span<const Outp
     if (place == 0) return 0;
     answers_.emplace(place, size);
   }
-  auto* const word = reinterpret_cast<uint64_t*>(memory_.data() + place);
-  std::memcpy(word, words.data(), words.size() * 8);
+  // Nothing is read back from where the stub could change it.
   uint64_t data = place + aligned(words.size() * 8);
   if (!text.empty()) {
-    word[3] = text.size();
-    word[4] = data;
+    words[3] = text.size();
+    words[4] = data;
     std::memcpy(memory_.data() + data, text.data(), text.size());
     data += aligned(text.size());
   }
   size_t at = 6;
   for (const OutputTensor& output : outputs) {
-    const size_t rank = word[at + 2];
-    word[at + 4 + rank] = data;
+    const size_t rank = words[at + 2];
+    words[at + 4 + rank] = data;
     if (output.size > 0) std::memcpy(memory_.data() + data, output.data, output.size);
     data += aligned(output.size);
     at += 5 + rank;
   }
+  std::memcpy(memory_.data() + place, words.data(), words.size() * 8);
   return place;
+}
+
+bool Channel::ChargeCall(uint64_t bytes) {
+  const uint64_t used = call_bytes_.fetch_add(bytes) + bytes;
+  if (used <= kCallBytes || used <= kCallBytes + kCallTimes * memory_.TakenBytes()) return true;
+  call_bytes_.fetch_sub(bytes);
+  return false;
 }
 
 void Channel::Forget(uint64_t word) {
@@ -149,13 +166,18 @@ bool ReadParameters(std::string_view bytes, std::vector<RequestParameter>* out) 
 bool Channel::OnCall(const Message& message) {
   if (!IsReply(message.word)) return Break("a call has no place for its answer");
   if (!TakeBody(message)) return false;
+  auto call = std::make_shared<PythonCall>(shared_from_this(), message.word);
+  // What it says takes some times as much here.
+  if (!call->Charge(message.size * 8 * kCallTimes)) {
+    Tell(message.word, PythonCall::kNoMemory);
+    return true;
+  }
   CallWords words(words_);
   const auto slot = static_cast<uint32_t>(words.Take());
   const auto position = static_cast<uint32_t>(words.Take());
   const auto uid = static_cast<uint32_t>(words.Take());
   const auto revision = static_cast<uint64_t>(words.Take());
   const bool decoupled = words.Take() != 0;
-  auto call = std::make_shared<PythonCall>(shared_from_this(), message.word);
   RequestHeader& header = call->header();
   header.sink = call.get();
   header.priority = static_cast<uint64_t>(words.Take());
@@ -171,6 +193,8 @@ bool Channel::OnCall(const Message& message) {
   for (size_t i = words.TakeCount(); i > 0; i--) {
     header.wanted.push_back(static_cast<uint32_t>(words.Take()));
   }
+  // As in answers: there are addresses for far more than there is memory.
+  std::optional<uint64_t> left_up;
   for (size_t i = words.TakeCount(); i > 0; i--) {
     InputTensor& input = header.AddInput();
     input.index = static_cast<uint32_t>(words.Take());
@@ -186,7 +210,11 @@ bool Channel::OnCall(const Message& message) {
       return Break("a call cannot be read");
     }
     bool there = IsUp(place, size);
-    if (!there) {
+    if (there && size >= kOwnBlock) {
+      if (!left_up) left_up = memory_.TakenBytes();
+      there = size <= *left_up;
+      if (there) *left_up -= size;
+    } else if (!there) {
       // It passes on what an answer or a batch has given it.
       const std::lock_guard lock(heap_mutex_);
       const auto held = [&](uint64_t begin, uint64_t room) {
@@ -199,7 +227,8 @@ bool Channel::OnCall(const Message& message) {
     if (!there) return Break("a call's input is not in its memory");
     // Strings are checked and then used: in memory that the stub cannot change meanwhile. So is
     // everything else, because what it is called with stays as it is until the call has ended.
-    BlockRef block = call_pool_.Acquire(size == 0 ? 1 : size);
+    const BlockRef block =
+        call->Charge(size) ? call_pool_.Acquire(size == 0 ? 1 : size) : BlockRef();
     if (!block) {
       Tell(message.word, PythonCall::kNoMemory);
       return true;

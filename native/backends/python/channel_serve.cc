@@ -31,49 +31,75 @@ void Channel::Serve() {
   uint64_t idle_since_ns = NowNs();
   while (!ending_.load()) {
     bool worked = false;
-    Message message;
-    for (;;) {
-      const RingReader::Result result = up_.Peek(&message);
-      if (result == RingReader::Result::kBroken) Break("the counts of its messages cannot be");
-      if (result != RingReader::Result::kMessage || broken_.load()) break;
-      bool good = false;
-      try {
-        good = Handle(message);
-      } catch (const std::bad_alloc&) {
-        Break("there was no memory for a message");
-      }
-      if (!good || broken_.load()) break;
-      up_.Done();
-      worked = true;
+    {
+      const std::lock_guard lock(taking_);
+      worked = TakeMessages();
+      if (!broken_.load()) worked = TakePokes() || worked;
     }
     if (broken_.load()) {
       // What is under way ends with Stop.
       up_.Sleep(kSleepNs, [this] { return ending_.load(); });
-      continue;
-    }
-    if (poked_.exchange(false)) {
-      RespondFailed();
-      TakeReaders();
-      Pump(true);
-      worked = true;
-    }
-    {
-      const std::lock_guard gate(gate_);
-      auto result = RingWriter::Result::kWritten;
-      while (!unsent_.empty() && result == RingWriter::Result::kWritten) {
-        result = WriteDown(unsent_.front());
-        if (result == RingWriter::Result::kWritten) unsent_.pop_front();
-      }
-      if (result == RingWriter::Result::kBroken) {
-        Break("the counts of what it has read cannot be");
-      }
-    }
-    if (worked) {
+    } else if (worked) {
       idle_since_ns = NowNs();
     } else {
       Wait(idle_since_ns);
     }
   }
+}
+
+bool Channel::TakeMessages() {
+  bool worked = false;
+  Message message;
+  while (!broken_.load()) {
+    const RingReader::Result result = up_.Peek(&message);
+    if (result == RingReader::Result::kBroken) Break("the counts of its messages cannot be");
+    if (result != RingReader::Result::kMessage) break;
+    bool good = false;
+    try {
+      good = Handle(message);
+    } catch (const std::bad_alloc&) {
+      Break("there was no memory for a message");
+    }
+    if (!good || broken_.load()) break;
+    up_.Done();
+    worked = true;
+  }
+  return worked;
+}
+
+bool Channel::TakePokes() {
+  const bool poked = poked_.exchange(false);
+  if (poked) {
+    RespondFailed();
+    TakeReaders();
+    Pump(true);
+  }
+  const std::lock_guard gate(gate_);
+  auto result = RingWriter::Result::kWritten;
+  while (!unsent_.empty() && result == RingWriter::Result::kWritten) {
+    result = WriteDown(unsent_.front());
+    if (result == RingWriter::Result::kWritten) unsent_.pop_front();
+  }
+  if (result == RingWriter::Result::kBroken) Break("the counts of what it has read cannot be");
+  return poked;
+}
+
+void Channel::StartPolling() {
+  // The thread sleeps on. Should whoever polls have other work in between, the stub wakes it before
+  // it sleeps itself (RingWriter::Nudge).
+  pollers_.fetch_add(1);
+}
+
+void Channel::Poll() {
+  const std::unique_lock lock(taking_, std::try_to_lock);
+  // Once it ends, what is under way ends with Stop.
+  if (!lock || ending_.load()) return;
+  up_.Watch();
+  TakeMessages();
+}
+
+void Channel::StopPolling() {
+  if (pollers_.fetch_sub(1) == 1) up_.Unwatch();
 }
 
 Spin Channel::Look(const SpinCore& core, uint64_t until_ns) {
@@ -103,7 +129,8 @@ void Channel::Wait(uint64_t idle_since_ns) {
   }
   Spin spin = Spin::kNone;
   const bool awaits = under_way_.load() > 0;
-  if (awaits && options_.cores > 0 && spin_.ShouldSpin()) {
+  const bool polled = pollers_.load() > 0;
+  if (awaits && !polled && options_.cores > 0 && spin_.ShouldSpin()) {
     const SpinCore core(Spinner::kInstance, options_.cores);
     if (core.taken()) spin = Look(core, began + SpinPolicy::kMostNs);
   }
@@ -115,7 +142,7 @@ void Channel::Wait(uint64_t idle_since_ns) {
     }
     up_.Sleep(timeout, [this] { return poked_.load() || ending_.load(); });
   }
-  if (awaits) spin_.Note(spin, NowNs() - began);
+  if (awaits && !polled) spin_.Note(spin, NowNs() - began);
 }
 
 void Channel::RespondFailed() {
@@ -179,6 +206,7 @@ bool Channel::Handle(const Message& message) {
     case Kind::kAnswer:
       return OnAnswer(message);
     case Kind::kPart:
+      if (BatchOf(message.slot).place == 0) return Break("it has no such batch");
       inbox_->Part(message.slot);
       return true;
     case Kind::kCall:
@@ -198,6 +226,7 @@ bool Channel::Handle(const Message& message) {
       return OnAskRoom(message);
     case Kind::kExecute:
     case Kind::kStop:
+    case Kind::kAskReady:
       break;
   }
   return Break("there is no message of its kind");

@@ -42,7 +42,7 @@ namespace tritonts::python {
 
 constexpr uint32_t kMagic = 0x74737079;
 // Raised with each change of what is said here: the stub refuses another one.
-constexpr uint32_t kProtocol = 1;
+constexpr uint32_t kProtocol = 2;
 
 constexpr size_t kAlignment = 64;
 constexpr size_t kPage = 4096;
@@ -50,6 +50,8 @@ constexpr size_t kPage = 4096;
 constexpr uint64_t kMostWords = uint64_t{1} << 22;
 // No stub waits for so many answers at once.
 constexpr size_t kMostWaiting = size_t{1} << 16;
+// Of one request. Larger tensors leave the shared memory in blocks, which are used again.
+constexpr size_t kOwnBlock = size_t{64} << 10;
 // No tensor has as many dims.
 constexpr int64_t kMostDims = 64;
 // A stream is at most so many responses ahead of its reader.
@@ -74,6 +76,8 @@ enum class Kind : uint32_t {
   kExecute = 1,
   // The stub is to finalize and end.
   kStop = 2,
+  // The model is to say whether it is ready. The answer comes over the socket.
+  kAskReady = 3,
   // Up. `offset` and `size` are the body; `word` is 1 if the batch has ended.
   kAnswer = 16,
   // The model has returned from a batch whose responses follow.

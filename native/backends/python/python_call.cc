@@ -14,6 +14,16 @@
 
 namespace tritonts::python {
 
+PythonCall::~PythonCall() {
+  channel_->UnchargeCall(charged_);
+}
+
+bool PythonCall::Charge(uint64_t bytes) {
+  if (!channel_->ChargeCall(bytes)) return false;
+  charged_ += bytes;
+  return true;
+}
+
 void PythonCall::Submit(std::shared_ptr<Executor> executor, bool decoupled) {
   executor_ = std::move(executor);
   streams_ = decoupled;
@@ -89,7 +99,8 @@ void PythonCall::Take(const Response& response) {
     }
     std::string fault;
     answer.words = words.size();
-    answer.place = channel_->Place(words, outputs, status.ok() ? "" : status.message(), &fault);
+    answer.place =
+        channel_->Place(std::move(words), outputs, status.ok() ? "" : status.message(), &fault);
   } catch (const std::bad_alloc&) {
     answer.place = 0;
   }

@@ -33,6 +33,10 @@ class PythonCall final : public ResponseSink, public std::enable_shared_from_thi
 
   PythonCall(std::shared_ptr<Channel> channel, uint64_t word)
       : channel_(std::move(channel)), word_(word) {}
+  ~PythonCall() override;
+
+  // Counts memory that it takes. False: calls have too much.
+  bool Charge(uint64_t bytes);
 
   RequestHeader& header() { return header_; }
   Request& request() { return request_; }
@@ -62,6 +66,7 @@ class PythonCall final : public ResponseSink, public std::enable_shared_from_thi
 
   const std::shared_ptr<Channel> channel_;
   const uint64_t word_;
+  uint64_t charged_ = 0;
   std::shared_ptr<Executor> executor_;
   RequestHeader header_;
   Request request_;

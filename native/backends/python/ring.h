@@ -60,6 +60,11 @@ class RingWriter {
     }
     header_->blocked.store(0);
   }
+  // Wakes the reader's side if it has not read everything: another thread that looked for messages
+  // may have other work.
+  void Nudge() {
+    if (header_->head.load(std::memory_order_acquire) != tail_) Ring(&header_->bell);
+  }
   // How many messages were written.
   uint32_t written() const { return tail_; }
   // How many of them were read, as the reader says.
@@ -72,6 +77,7 @@ class RingWriter {
   uint32_t tail_ = 0;
 };
 
+// One thread at a time peeks and is done; another one may sleep.
 class RingReader {
  public:
   RingReader() = default;
@@ -79,29 +85,40 @@ class RingReader {
       : header_(reinterpret_cast<RingHeader*>(memory)),
         slots_(reinterpret_cast<const Message*>(memory + kRingHeaderBytes)),
         count_(slots) {}
+  // Only before it is used.
+  RingReader& operator=(const RingReader& other) {
+    header_ = other.header_;
+    slots_ = other.slots_;
+    count_ = other.count_;
+    head_.store(0, std::memory_order_relaxed);
+    return *this;
+  }
 
   enum class Result { kMessage, kNone, kBroken };
   // Copies the next message. It keeps its place until Done.
   Result Peek(Message* message) const {
-    const uint32_t used = header_->tail.load(std::memory_order_acquire) - head_;
+    const uint32_t head = head_.load(std::memory_order_relaxed);
+    const uint32_t used = header_->tail.load(std::memory_order_acquire) - head;
     if (used > count_) return Result::kBroken;
     if (used == 0) return Result::kNone;
-    ReadWords(message, slots_ + (head_ & (count_ - 1)), sizeof(Message) / 8);
+    ReadWords(message, slots_ + (head & (count_ - 1)), sizeof(Message) / 8);
     return Result::kMessage;
   }
   // The writer may use again whatever belongs to the message.
   void Done() {
-    header_->head.store(++head_);
+    const uint32_t head = head_.load(std::memory_order_relaxed) + 1;
+    head_.store(head, std::memory_order_relaxed);
+    header_->head.store(head);
     if (header_->blocked.load() != 0) Ring(&header_->room_bell);
   }
   // A hint: whether there is a message.
-  bool HasMessage() const { return header_->tail.load(std::memory_order_acquire) != head_; }
+  bool HasMessage() const { return IsAhead(std::memory_order_acquire); }
   // Sleeps until there may be a message, or `stay_awake` says so, or for `timeout_ns`.
   template <typename StayAwake>
   void Sleep(uint64_t timeout_ns, const StayAwake& stay_awake) {
     const uint32_t bell = header_->bell.load();
     header_->sleeping.store(1);
-    if (header_->tail.load() == head_ && !stay_awake()) {
+    if (!IsAhead(std::memory_order_seq_cst) && !stay_awake()) {
       platform::FutexWait(&header_->bell, bell, timeout_ns);
     }
     header_->sleeping.store(0);
@@ -109,11 +126,25 @@ class RingReader {
   // Wakes the reader, who has a reason of its own. Any thread may call it.
   void Wake() { Ring(&header_->bell); }
 
+  // Another thread looks now, so that the writer need not wake the one that sleeps.
+  void Watch() {
+    if (header_->sleeping.load(std::memory_order_relaxed) != 0) header_->sleeping.store(0);
+  }
+  // It looks no more.
+  void Unwatch() {
+    header_->sleeping.store(1);
+    if (IsAhead(std::memory_order_seq_cst)) Wake();
+  }
+
  private:
+  bool IsAhead(std::memory_order order) const {
+    return header_->tail.load(order) != head_.load(std::memory_order_relaxed);
+  }
+
   RingHeader* header_ = nullptr;
   const Message* slots_ = nullptr;
   uint32_t count_ = 0;
-  uint32_t head_ = 0;
+  std::atomic<uint32_t> head_{0};
 };
 
 }  // namespace tritonts::python

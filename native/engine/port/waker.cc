@@ -59,6 +59,7 @@ void Waker::NoteWait() {
 }
 
 Looked Waker::StopLooking(Spin spin) {
+  polling_.Stop();
   core_.reset();
   looking_ = false;
   looked_ = spin;
@@ -80,6 +81,7 @@ Looked Waker::Look() {
     }
     last_look_ns_ = NowNs();
     preemptions_ = platform::Preemptions();
+    polling_.Poll();
     return Looked::kNothing;
   }
   if (!core_) return Looked::kAsleep;
@@ -89,6 +91,7 @@ Looked Waker::Look() {
   // Since the last turn, another thread had the core, maybe the one that this thread waits for. Or
   // JavaScript had other work, and the loop would not have slept.
   if (now - last_look_ns_ > SpinPolicy::kPreemptionNs) return StopLooking(Spin::kPreempted);
+  polling_.Poll();
   looked_ = tritonts::Look(signalled_, *core_, std::min(now + kLookNs, end), NowNs);
   last_look_ns_ = NowNs();
   if (looked_ == Spin::kFound) {
@@ -107,6 +110,7 @@ void Waker::Close() {
   // it.
   while (waking_ != 0) std::this_thread::yield();
   looking_ = false;
+  polling_.Stop();
   core_.reset();
 }
 

@@ -16,6 +16,8 @@
 //                        ^
 //                        the wait counts from here, the begin of the batch
 //
+// Answers that come from another process are taken by this thread while it looks (PolledSource).
+//
 // It sleeps when it has looked for SpinPolicy::most_ns, when no request is in flight, or when its
 // core is needed. SpinPolicy decides whether it looks at all, as for instances' threads (spin.h).
 // That is decided once a wait. If it does not look, no extra turn of the event loop is asked for.
@@ -29,6 +31,7 @@
 #include <optional>
 
 #include "engine/request/response_sink.h"
+#include "engine/running/polled_source.h"
 #include "engine/running/spin.h"
 
 namespace tritonts {
@@ -80,6 +83,7 @@ class Waker {
   uint64_t preemptions_ = 0;  // of the JS thread, when the wait began
   SpinPolicy policy_;
   std::optional<SpinCore> core_;  // held while it looks
+  Polling polling_;               // likewise
 
   std::atomic<bool> looking_{false};  // the JS thread looks and needs no waking
   std::atomic<bool> signalled_{false};

@@ -77,7 +77,7 @@ const model = (request: Message): [string, string | undefined] => [
 const calls: Readonly<Record<string, Call>> = {
   ServerLive: (service) => ({ live: service.live() }),
   ServerReady: (service) => ({ ready: service.ready() }),
-  ModelReady: (service, request) => ({ ready: service.modelReady(...model(request)) }),
+  ModelReady: async (service, request) => ({ ready: await service.modelReady(...model(request)) }),
   ServerMetadata: (service) => service.metadata(),
   ModelMetadata: (service, request) => service.modelMetadata(...model(request)),
   ModelConfig: (service, request) => ({ config: service.modelConfig(...model(request)) }),

@@ -110,8 +110,10 @@ export class HttpHandler {
       exchange.sendEmpty(this.#service.ready() ? 200 : 400);
     },
     modelReady: (exchange, { model, version }) => {
-      if (this.#service.modelReady(model, version)) exchange.sendEmpty(200);
-      else exchange.sendJson(400, '{"error":"Model version not ready"}');
+      void this.#service.modelReady(model, version).then((ready) => {
+        if (ready) exchange.sendEmpty(200);
+        else exchange.sendJson(400, '{"error":"Model version not ready"}');
+      });
     },
     metadata: (exchange) => {
       exchange.sendJson(200, JSON.stringify(this.#service.metadata()));

@@ -69,8 +69,8 @@ export class InferenceService {
   }
 
   /** @throws {@link TritonError} NOT_FOUND for a model that no repository knows, UNAVAILABLE while the server ends. */
-  modelReady(model: string, version: string | undefined): boolean {
-    return this.#handle(model, version).ready;
+  modelReady(model: string, version: string | undefined): Promise<boolean> {
+    return this.#handle(model, version).checkReady();
   }
 
   /** The extensions are those of Triton's list, in its order, that this server has. */

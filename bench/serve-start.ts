@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
-const main = fileURLToPath(new URL('../src/cli/main.js', import.meta.url));
+const main = fileURLToPath(new URL('../command/main.js', import.meta.url));
 const empty = mkdtempSync(join(tmpdir(), 'tritonts-empty-'));
 
 /** What Node runs, with the port that it is to listen on. */

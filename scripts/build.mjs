@@ -14,6 +14,7 @@ const parts = {
     ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.json'],
     ['scripts/roll-types.mjs'],
     ['scripts/package/commonjs.mjs'],
+    ['scripts/bundle-command.mjs'],
   ],
 };
 

@@ -26,7 +26,7 @@ const driverFiles = [
 ];
 const loseProgram = fileURLToPath(new URL('programs/lose-gpu.js', import.meta.url));
 const surveyProgram = fileURLToPath(new URL('programs/survey.js', import.meta.url));
-const command = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
+const command = fileURLToPath(new URL('../../command/main.js', import.meta.url));
 
 /** Files of the CUDA provider. */
 export const providerFiles: readonly string[] = [

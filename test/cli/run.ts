@@ -5,7 +5,7 @@ import { formatWithOptions } from 'node:util';
 import { runCommand } from '../../src/cli/commands.js';
 import { runChild, type ChildOutcome } from '../support/child.js';
 
-const main = new URL('../../src/cli/main.js', import.meta.url);
+const main = new URL('../../command/main.js', import.meta.url);
 
 /** Runs `tritonts` with these arguments in a process of its own, which takes half a second of a core. */
 export function tritonts(...args: readonly string[]): Promise<ChildOutcome> {

@@ -450,7 +450,7 @@ ${adds}`;
     good: script(text),
     bad: script(`def initialize(self, args):\n    raise ValueError("no weights")\n${adds}`),
   });
-  const main = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
+  const main = fileURLToPath(new URL('../../command/main.js', import.meta.url));
   const PATH = `${dirname(python)}:${process.env['PATH'] ?? ''}`;
   const child = spawn(process.execPath, [main, 'check', repository], { env: { ...process.env, PATH } });
   let shown = '';

@@ -8,7 +8,7 @@ import type { Survey } from '../../src/registry/survey.js';
 import { temporaryFolder } from '../support/repository.js';
 import { python, skip } from './harness.js';
 
-const main = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
+const main = fileURLToPath(new URL('../../command/main.js', import.meta.url));
 
 /** What `tritonts backends` prints with this PATH. */
 function shown(path: string, ...args: string[]): string {

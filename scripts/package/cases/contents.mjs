@@ -24,6 +24,7 @@ export const cases = [
         'README.md',
         'SECURITY.md',
         'CHANGELOG.md',
+        'dist/command/main.js',
         'dist/src/index.cjs',
         'dist/src/index.d.cts',
         'dist/src/client/index.cjs',

@@ -11,7 +11,7 @@ import {
   type RepositoryModel,
 } from '../../support/repository.js';
 
-const main = fileURLToPath(new URL('../../../src/cli/main.js', import.meta.url));
+const main = fileURLToPath(new URL('../../../command/main.js', import.meta.url));
 
 /** Where an endpoint listens, as the helpers of HTTP take it. */
 export interface Place {

@@ -52,6 +52,7 @@ int old_pthread_create(pthread_t*, const pthread_attr_t*, void* (*)(void*), void
 int old_pthread_join(pthread_t, void**);
 int old_pthread_detach(pthread_t);
 int old_pthread_once(pthread_once_t*, void (*)());
+int old_pthread_mutex_trylock(pthread_mutex_t*);
 int old_pthread_attr_setstacksize(pthread_attr_t*, std::size_t);
 int old_pthread_setname_np(pthread_t, const char*);
 TRITONTS_OLD(dlopen, TRITONTS_FIRST);
@@ -63,6 +64,7 @@ TRITONTS_OLD(pthread_create, TRITONTS_FIRST);
 TRITONTS_OLD(pthread_join, TRITONTS_FIRST);
 TRITONTS_OLD(pthread_detach, TRITONTS_FIRST);
 TRITONTS_OLD(pthread_once, TRITONTS_FIRST);
+TRITONTS_OLD(pthread_mutex_trylock, TRITONTS_FIRST);
 TRITONTS_OLD(pthread_attr_setstacksize, TRITONTS_FIRST);
 TRITONTS_OLD(pthread_setname_np, TRITONTS_SETNAME);
 
@@ -96,6 +98,9 @@ TRITONTS_HIDDEN int pthread_detach(pthread_t thread) noexcept {
 }
 TRITONTS_HIDDEN int pthread_once(pthread_once_t* once, void (*start)()) {
   return old_pthread_once(once, start);
+}
+TRITONTS_HIDDEN int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
+  return old_pthread_mutex_trylock(mutex);
 }
 TRITONTS_HIDDEN int pthread_attr_setstacksize(pthread_attr_t* attributes,
                                               std::size_t size) noexcept {

@@ -73,6 +73,7 @@ export const stub: Model = {
   name: 'stub',
   version: undefined,
   ready: true,
+  checkReady: () => Promise.resolve(true),
   metadata: { name: 'stub', versions: [], platform: '', inputs: [], outputs: [] },
   config: general.config,
   notes: [],

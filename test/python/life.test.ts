@@ -169,14 +169,24 @@ test('the processes of a Node that is killed end within a second', { skip }, asy
     setInterval(() => undefined, 1000);`;
   const file = join(await temporaryFolder(t), 'program.mjs');
   await writeFile(file, program);
-  const child = spawn(process.execPath, [file], { stdio: ['ignore', 'pipe', 'inherit'] });
-  await once(child.stdout, 'data');
-  const pids = stubs(child.pid);
-  assert.equal(pids.length, 3);
-  const exit = once(child, 'exit');
-  child.kill('SIGKILL');
-  await exit;
-  await until(() => pids.every((pid) => !lives(pid)), 10_000);
+  const kill = async (): Promise<number> => {
+    const child = spawn(process.execPath, [file], { stdio: ['ignore', 'pipe', 'inherit'] });
+    await once(child.stdout, 'data');
+    const pids = stubs(child.pid);
+    assert.equal(pids.length, 3);
+    const exit = once(child, 'exit');
+    child.kill('SIGKILL');
+    await exit;
+    const begin = performance.now();
+    await until(() => pids.every((pid) => !lives(pid)), 10_000);
+    return performance.now() - begin;
+  };
+  // A machine that is busy may be late. It is not each time.
+  const times: number[] = [];
+  do times.push(await kill());
+  while (times.length < 5 && Math.min(...times) >= 1000);
+  t.diagnostic(`they ended after ${times.map((ms) => ms.toFixed(0)).join(', ')} ms`);
+  assert.ok(Math.min(...times) < 1000, times.join(' '));
 });
 
 test('what a model has started ends with it: at an unload, and when Node is killed', { skip }, async (t) => {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { floats, identity, row } from '../support/harness.js';
+import { floats, identity, row, until } from '../support/harness.js';
 import { temporaryFolder } from '../support/repository.js';
 import { script, serving, skip } from './harness.js';
 
@@ -92,6 +93,64 @@ for (const [how, harm] of Object.entries(harms)) {
     );
   });
 }
+
+/** A model whose process ends, the first time, when it has taken a message of this kind from the server. */
+const taken = `def initialize(self, args):
+    from tritonts_stub import memory
+    parameters = json.loads(args["model_config"])["parameters"]
+    harmed, file = getattr(memory, parameters["kind"]["string_value"]), parameters["file"]["string_value"]
+    original = memory.Memory.next
+    def next(self):
+        message = original(self)
+        if message.kind == harmed and not os.path.exists(file):
+            open(file, "w").close()
+            os.kill(os.getpid(), 9)
+        return message
+    memory.Memory.next = next
+
+def is_ready(self):
+    return True
+
+def execute(self, requests):
+    return [answer(array(request) + 1) for request in requests]`;
+
+test(
+  'a process that ends as it takes a message harms what the message asks for alone',
+  { skip },
+  async (t) => {
+    const folder = await temporaryFolder(t);
+    const files = (['EXECUTE', 'ASK_READY', 'STOP'] as const).map((kind) => join(folder, kind));
+    const models = ['EXECUTE', 'ASK_READY', 'STOP'].map((kind): [string, ReturnType<typeof script>] => [
+      kind,
+      script(taken, { parameters: { kind, file: join(folder, kind) } }),
+    ]);
+    const server = await serving(t, Object.fromEntries(models), {
+      modelControlMode: 'explicit',
+      loadModels: ['*'],
+    });
+    const ask = async (kind: string): Promise<number[]> => [
+      ...floats(await server.infer(kind, { x: row(5) })),
+    ];
+    const right = [...row(6)];
+
+    await assert.rejects(ask('EXECUTE'), { code: 'UNAVAILABLE', message: /EXECUTE.*ended while it ran/ });
+    assert.deepEqual(await ask('EXECUTE'), right);
+
+    assert.equal(await server.model('ASK_READY').checkReady(), false);
+    assert.deepEqual(await ask('ASK_READY'), right);
+    await until(() => server.model('ASK_READY').checkReady());
+
+    assert.deepEqual(await ask('STOP'), right);
+    await server.unloadModel('STOP');
+    await assert.rejects(ask('STOP'), { code: 'NOT_FOUND' });
+    await server.loadModel('STOP');
+    assert.deepEqual(await ask('STOP'), right);
+    assert.deepEqual(
+      files.map((file) => existsSync(file)),
+      [true, true, true],
+    );
+  },
+);
 
 test(
   'outputs that are larger than the memory that there is end the process, not Node',

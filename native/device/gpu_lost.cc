@@ -13,7 +13,7 @@ struct LostGpus {
   std::mutex mutex;  // guards all
   std::vector<std::pair<const void*, Gpu::Lost>> all;
 };
-LostGpus& Known() {
+LostGpus& LostUntilNow() {
   static auto* const known = new LostGpus();
   return *known;
 }
@@ -21,7 +21,7 @@ LostGpus& Known() {
 }  // namespace
 
 std::vector<Gpu::Lost> Gpu::AllLost() {
-  LostGpus& known = Known();
+  LostGpus& known = LostUntilNow();
   const std::lock_guard lock(known.mutex);
   std::vector<Lost> lost;
   for (const auto& [gpu, one] : known.all) lost.push_back(one);
@@ -30,7 +30,7 @@ std::vector<Gpu::Lost> Gpu::AllLost() {
 
 // With the lock of the tickets.
 void Gpu::NoteLost(const Tickets& tickets) try {
-  LostGpus& known = Known();
+  LostGpus& known = LostUntilNow();
   const std::lock_guard lock(known.mutex);
   known.all.emplace_back(&tickets, Lost{tickets.id, tickets.fault.message()});
 } catch (const std::bad_alloc&) {
@@ -38,7 +38,7 @@ void Gpu::NoteLost(const Tickets& tickets) try {
 }
 
 void Gpu::ForgetLost(const Tickets& tickets) {
-  LostGpus& known = Known();
+  LostGpus& known = LostUntilNow();
   const std::lock_guard lock(known.mutex);
   std::erase_if(known.all, [&](const auto& entry) { return entry.first == &tickets; });
 }

@@ -251,6 +251,9 @@ void GpuInstance::End(Lane& lane, const Status& status) {
   for (Output& output : lane.batch.outputs) {
     output.staging.reset();
     output.on_host = false;
+    // The answers refer to it until RespondAll returns. Only the finishing thread comes here with
+    // answers, one batch after the other, so two are enough.
+    if (status.ok()) output.shape.swap(output.answered);
   }
   lane.batch.run = nullptr;
   const RunRef run = std::move(lane.run);

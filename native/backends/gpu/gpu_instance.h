@@ -62,8 +62,10 @@ class GpuInstance : public Instance, private MemoryCopier, private device::Gpu::
     explicit Output(std::shared_ptr<device::Gpu> gpu) : device(std::move(gpu)) {}
     device::DeviceMemory device;
     std::vector<int64_t> shape;  // of the whole batch
-    size_t bytes = 0;            // of that shape
-    bool wanted = false;         // by a request
+    // The shape that is being answered with, while the lane has its next batch already.
+    std::vector<int64_t> answered;
+    size_t bytes = 0;     // of `shape`
+    bool wanted = false;  // by a request
     // Set by Shape, if the model writes it on the host, to `staging`.
     bool on_host = false;
     BlockRef staging;  // pinned memory that it is copied to

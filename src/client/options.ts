@@ -25,6 +25,16 @@ export interface ConnectOptions {
    * `unloadModel` never are: the server may have done them.
    */
   readonly retries?: number | undefined;
+  /**
+   * Over gRPC: a connection on which nothing came for so long is pinged, in milliseconds (default 10,000): with calls twice, and
+   * then every five minutes, as servers allow; without calls once after the last one. Triton's client: `keepalive_time_ms`.
+   */
+  readonly keepaliveTimeMs?: number | undefined;
+  /**
+   * Over gRPC: how long the answer to a ping may take, in milliseconds (default 20,000). Then the connection ends, and its calls
+   * reject with UNAVAILABLE, or are tried again as after any other loss. Triton's client: `keepalive_timeout_ms`.
+   */
+  readonly keepaliveTimeoutMs?: number | undefined;
   /** For `https:` certificates and keys, as `tls.connect` takes them (default: Node's). */
   readonly tls?: ConnectionOptions | undefined;
   /** Closes the connection as `close({ timeoutMs: 0 })` does (default: nothing does). */
@@ -37,6 +47,8 @@ export interface CheckedConnectOptions {
   readonly maxConnections: number;
   readonly timeoutMs: number;
   readonly retries: number;
+  readonly keepaliveTimeMs: number;
+  readonly keepaliveTimeoutMs: number;
   readonly tls: NonNullable<ConnectOptions['tls']>;
   readonly signal: AbortSignal | undefined;
 }
@@ -46,9 +58,14 @@ const keys = [
   'maxConnections',
   'timeoutMs',
   'retries',
+  'keepaliveTimeMs',
+  'keepaliveTimeoutMs',
   'tls',
   'signal',
 ] as const satisfies readonly (keyof ConnectOptions)[];
+
+/** The longest that a timer takes. */
+const longestMs = 2 ** 31 - 1;
 
 function integer(value: unknown, least: number, path: string): number {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least) return value;
@@ -64,6 +81,8 @@ export function checkConnectOptions(options: unknown): CheckedConnectOptions {
     maxConnections = 64,
     timeoutMs = 60_000,
     retries = 2,
+    keepaliveTimeMs = 10_000,
+    keepaliveTimeoutMs = 20_000,
     tls = {},
     signal,
   }: { readonly [K in keyof ConnectOptions]?: unknown } = options;
@@ -77,9 +96,10 @@ export function checkConnectOptions(options: unknown): CheckedConnectOptions {
     // Their values were checked just above.
     headers: { ...(headers as Readonly<Record<string, string>>) },
     maxConnections: integer(maxConnections, 1, 'options.maxConnections'),
-    // 2^31 - 1 is the longest that a timer takes.
-    timeoutMs: Math.min(integer(timeoutMs, 0, 'options.timeoutMs'), 2 ** 31 - 1),
+    timeoutMs: Math.min(integer(timeoutMs, 0, 'options.timeoutMs'), longestMs),
     retries: integer(retries, 0, 'options.retries'),
+    keepaliveTimeMs: Math.min(integer(keepaliveTimeMs, 1, 'options.keepaliveTimeMs'), longestMs),
+    keepaliveTimeoutMs: Math.min(integer(keepaliveTimeoutMs, 1, 'options.keepaliveTimeoutMs'), longestMs),
     tls: { ...tls },
     signal,
   };

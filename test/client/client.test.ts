@@ -161,6 +161,8 @@ test('addresses and options that make no sense', async (t) => {
     ['http://localhost:8000/?a=b', {}, 'INVALID_ARG', /without a query/],
     ['http://localhost:1', { timeout: 1 }, 'INVALID_ARG', /did you mean timeoutMs/],
     ['http://localhost:1', { retries: -1 }, 'INVALID_ARG', /options\.retries/],
+    ['grpc://localhost:1', { keepaliveTimeMs: 0 }, 'INVALID_ARG', /options\.keepaliveTimeMs/],
+    ['grpc://localhost:1', { keepaliveTimeoutMs: '1' }, 'INVALID_ARG', /options\.keepaliveTimeoutMs/],
     ['http://localhost:1', { headers: { a: 1 } }, 'INVALID_ARG', /options\.headers\['a'\]/],
     ['http://127.0.0.1:1', { retries: 0 }, 'UNAVAILABLE', /ECONNREFUSED/],
   ] as const) {

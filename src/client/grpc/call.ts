@@ -105,7 +105,8 @@ export class Call {
     if (code === undefined) return false;
     const message = headers['grpc-message'];
     this.#outcome ??= {
-      status: Number(code),
+      // What is no number is no success.
+      status: /^\d{1,9}$/.test(String(code)) ? Number(code) : status.unknown,
       message: message === undefined ? '' : decodeText(String(message)),
     };
     return true;

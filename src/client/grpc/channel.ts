@@ -129,13 +129,18 @@ export class Channel {
   #once(asked: Asked): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       let answer: Buffer | undefined;
+      let count = 0;
       this.#begin(asked, true, {
         message: (bytes) => {
+          count++;
           answer = bytes;
         },
         end: () => {
-          if (answer !== undefined) resolve(answer);
-          else reject(answerError('INTERNAL', 'the server answered without a message', asked.model));
+          if (answer !== undefined && count === 1) resolve(answer);
+          else {
+            const why = `the server answered with ${count} messages to a call that has one`;
+            reject(answerError('INTERNAL', why, asked.model));
+          }
         },
         fail: reject,
       });
@@ -253,6 +258,7 @@ export class Channel {
         if (error === undefined) taker.end();
         else taker.fail(error);
         if ('status' in outcome) session.received();
+        else if (outcome.untouched) session.refused();
       },
     });
     this.#calls.began(onClose);

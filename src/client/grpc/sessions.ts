@@ -7,6 +7,7 @@ import {
   type OutgoingHttpHeaders,
 } from 'node:http2';
 import type { CheckedConnectOptions } from '../options.js';
+import { Liveness, patienceOf } from './liveness.js';
 
 /** With so many calls under way on each connection there is another one, up to `maxConnections`. */
 const callsOfSession = 100;
@@ -17,16 +18,34 @@ const frameBytes = 256 << 10;
 /** In megabytes; beyond, Node refuses streams. Messages have at most so many. */
 const sessionMemory = 2 ** 12;
 
+/** So long nothing comes, in milliseconds, until the system asks whether the other machine is still there. */
+const tcpKeepAlive = { keepAlive: true, keepAliveInitialDelay: 30_000 };
+
+/** Is told what happens to a connection. */
+interface SessionHost {
+  /** It has calls, or has none any more. */
+  busy(isBusy: boolean): void;
+  ended(session: Session): void;
+}
+
 /** A connection. */
 export class Session {
   readonly #http: ClientHttp2Session;
+  readonly #liveness: Liveness;
+  readonly #host: SessionHost;
   calls = 0;
   #usable = true;
   /** When a frame came last. */
   #received: number = performance.now();
+  /** What had been read when the last call began. */
+  #readBefore = 0;
+  /** Whether it was of no use any more when it was looked at last. */
+  #left = false;
 
-  constructor(http: ClientHttp2Session, ended: (session: Session) => void) {
+  constructor(http: ClientHttp2Session, liveness: Liveness, host: SessionHost) {
     this.#http = http;
+    this.#liveness = liveness;
+    this.#host = host;
     http.unref();
     http.on('error', ignore); // Its calls are told.
     http.on('goaway', () => {
@@ -38,7 +57,7 @@ export class Session {
     });
     http.once('close', () => {
       this.#usable = false;
-      ended(this);
+      host.ended(this);
     });
   }
 
@@ -50,25 +69,57 @@ export class Session {
   /** Something came. */
   received(): void {
     this.#received = performance.now();
+    this.#liveness.answered();
   }
 
   /** Begins a call. {@link ended} has to be called after it. */
   request(headers: OutgoingHttpHeaders): ClientHttp2Stream {
-    // A call keeps the process alive, and a connection without one does not.
-    if (this.calls++ === 0) this.#http.ref();
+    if (this.calls++ === 0) {
+      // A call keeps the process alive, and a connection without one does not.
+      this.#http.ref();
+      this.#host.busy(true);
+      this.#liveness.woke();
+    }
+    this.#readBefore = this.#http.socket.bytesRead;
     return this.#http.request(headers, { endStream: false });
   }
 
   /** A call has ended. */
   ended(): void {
-    if (--this.calls === 0 && !this.#http.destroyed) this.#http.unref();
+    if (--this.calls > 0) return;
+    this.#host.busy(false);
+    if (!this.#http.destroyed) this.#http.unref();
   }
 
   /** A call that began then has had no answer in time. Where nothing else came either, the connection takes no more calls. */
   doubt(since: number): void {
-    if (this.#received > since) return;
+    if (this.#received <= since) this.#retire();
+  }
+
+  /**
+   * A call was refused. If nothing has come since, it was this side that refused it: after a breach of HTTP/2 nghttp2 takes no
+   * more calls, and Node does not say that the connection has ended.
+   */
+  refused(): void {
+    if (!this.#http.destroyed && this.#http.socket.bytesRead === this.#readBefore) this.#retire();
+  }
+
+  /** It takes no more calls, and ends with those that it has. */
+  #retire(): void {
     this.#usable = false;
     this.#http.close();
+  }
+
+  /** Ends it if it is dead, or of no use any more. */
+  look(): void {
+    if (this.#liveness.look(this.calls > 0)) {
+      this.#http.destroy(new Error('the server sends nothing and does not answer pings'));
+      return;
+    }
+    // Node ends such a connection, unless it is broken. What it has to say still leaves until the second look.
+    const isLeft = this.calls === 0 && !this.usable;
+    if (isLeft && this.#left) this.#http.destroy();
+    this.#left = isLeft;
   }
 
   destroy(): void {
@@ -81,15 +132,20 @@ function ignore(): void {
 }
 
 /** See the head of this file. */
-export class Sessions {
+export class Sessions implements SessionHost {
   readonly #authority: string;
   readonly #options: CheckedConnectOptions;
   readonly #all: Set<Session> = new Set();
+  readonly #patience: ReturnType<typeof patienceOf>;
+  /** How many connections have calls. */
+  #busy = 0;
+  #looks: NodeJS.Timeout | undefined;
 
   /** @param authority - Scheme, host and port. */
   constructor(authority: string, options: CheckedConnectOptions) {
     this.#authority = authority;
     this.#options = options;
+    this.#patience = patienceOf(options.keepaliveTimeMs, options.keepaliveTimeoutMs);
   }
 
   /** The connection for the next call. */
@@ -114,9 +170,29 @@ export class Sessions {
       ...this.#options.tls,
       settings: { enablePush: false, initialWindowSize: streamWindow, maxFrameSize: frameBytes },
       maxSessionMemory: sessionMemory,
+      ...tcpKeepAlive,
     });
-    const session = new Session(http, (ended) => this.#all.delete(ended));
+    const session = new Session(http, new Liveness(http, this.#patience), this);
     this.#all.add(session);
+    this.#looks ??= setInterval(this.#look, this.#patience.everyMs).unref();
     return session;
   }
+
+  busy(isBusy: boolean): void {
+    this.#busy += isBusy ? 1 : -1;
+    // A dead connection may keep the process alive no more, so that its calls would never end.
+    if (isBusy && this.#busy === 1) this.#looks?.ref();
+    else if (this.#busy === 0) this.#looks?.unref();
+  }
+
+  ended(session: Session): void {
+    this.#all.delete(session);
+    if (this.#all.size > 0) return;
+    clearInterval(this.#looks);
+    this.#looks = undefined;
+  }
+
+  readonly #look = (): void => {
+    for (const session of this.#all) session.look();
+  };
 }

@@ -6,6 +6,7 @@ import { asTritonError, grpcStatus } from '../service/statuses.js';
 export const status = {
   ok: 0,
   cancelled: 1,
+  unknown: 2,
   deadlineExceeded: 4,
   resourceExhausted: 8,
   unimplemented: 12,

@@ -116,6 +116,13 @@ const own: FlagGroup = {
       undefined,
       'bytes that requests under way may hold (default: 1 GiB, or a quarter of the memory limit)',
     ),
+    use(
+      'http-max-connections',
+      integer(1),
+      undefined,
+      'how many connections over HTTP are open at most, of each thread; one more is closed at once',
+    ),
+    use('grpc-max-connections', integer(1), undefined, 'the same over gRPC'),
     useAll('trusted-folder', 'folder', "a folder that models' configurations may name files in"),
   ],
 };

@@ -38,6 +38,7 @@ export function grpcSettings(values: FlagValues): GrpcSettings | undefined {
     host: values.text('grpc-address'),
     port: values.integer('grpc-port'),
     reusePort: values.boolean('reuse-grpc-port'),
+    maxConnections: values.givenInteger('grpc-max-connections'),
     restricted: readRestricted(
       'grpc-restricted-protocol',
       values,

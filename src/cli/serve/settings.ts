@@ -188,6 +188,7 @@ function httpOptions(values: FlagValues): ServeHttpOptions | undefined {
     host: values.text('http-address'),
     port: values.integer('http-port'),
     reusePort: values.boolean('reuse-http-port'),
+    maxConnections: values.givenInteger('http-max-connections'),
     maxRequestBytes: values.integer('http-max-input-size'),
     restricted,
     headerForwardPattern,

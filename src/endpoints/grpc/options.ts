@@ -5,7 +5,7 @@ import type { TlsOptions } from 'node:tls';
 import { checkKeys, checkObject, expected } from '../../argument-checks.js';
 import { invalidArgument } from '../../errors.js';
 import { readRestrictions } from '../service/access.js';
-import { checkReusePort } from '../service/listen.js';
+import { checkMaxConnections, checkReusePort } from '../service/listen.js';
 import type { Restriction } from '../service/access.js';
 import type { CompressionLevel } from './compression.js';
 import { grpcRestrictedGroups, type GrpcRestrictedGroup } from './methods.js';
@@ -62,6 +62,11 @@ export interface ServeGrpcOptions {
    * that the call ends: with DEADLINE_EXCEEDED, or without a status where it is the answer that nobody takes.
    */
   readonly requestTimeoutMs?: number | undefined;
+  /**
+   * The most connections that are open at once (default: as many as the process may have open files). One more is closed as soon as
+   * it is there, and nobody else notices.
+   */
+  readonly maxConnections?: number | undefined;
   /** The most calls under way on a connection (default 1000); clients wait with further ones. */
   readonly maxConcurrentStreams?: number | undefined;
   /** RPCs that need a secret (default: none). Triton: `--grpc-restricted-protocol`. */
@@ -120,6 +125,7 @@ export interface CheckedGrpcOptions {
   readonly maxRequestBytes: number;
   readonly maxHeldBytes: number;
   readonly requestTimeoutMs: number;
+  readonly maxConnections: number | undefined;
   readonly maxConcurrentStreams: number;
   readonly restricted: readonly Restriction[];
   readonly headerForwardPattern: RegExp | undefined;
@@ -147,6 +153,7 @@ const keys = [
     'reusePort',
     'maxHeldBytes',
     'requestTimeoutMs',
+    'maxConnections',
     'maxConcurrentStreams',
   ] as const),
   ...([
@@ -226,6 +233,7 @@ export function checkGrpcOptions(options: unknown): CheckedGrpcOptions {
     maxRequestBytes: integer('maxRequestBytes', maxRequestBytes, 1, mostMessageBytes),
     maxHeldBytes: integer('maxHeldBytes', maxHeldBytes, 1, Number.MAX_SAFE_INTEGER),
     requestTimeoutMs: milliseconds('requestTimeoutMs', requestTimeoutMs, 1),
+    maxConnections: checkMaxConnections(given.maxConnections),
     maxConcurrentStreams: integer('maxConcurrentStreams', maxConcurrentStreams, 1, longestMs),
     restricted: readRestrictions(given.restricted, grpcRestrictedGroups),
     headerForwardPattern: pattern(given.headerForwardPattern),

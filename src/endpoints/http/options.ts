@@ -4,7 +4,7 @@ import type { TlsOptions } from 'node:tls';
 import { checkKeys, checkObject, expected } from '../../argument-checks.js';
 import { invalidArgument } from '../../errors.js';
 import { readRestrictions } from '../service/access.js';
-import { checkReusePort } from '../service/listen.js';
+import { checkMaxConnections, checkReusePort } from '../service/listen.js';
 import { restrictedGroups, type RestrictedGroup } from './routes.js';
 
 /**
@@ -49,6 +49,11 @@ export interface ServeHttpOptions extends HttpHandlerOptions {
    * false). It needs Node 22.12 or newer, and Linux or FreeBSD. Triton: `--reuse-http-port`.
    */
   readonly reusePort?: boolean | undefined;
+  /**
+   * The most connections that are open at once (default: as many as the process may have open files). One more is closed as soon as
+   * it is there, and nobody else notices.
+   */
+  readonly maxConnections?: number | undefined;
   /** Certificate, key and whatever else `tls.createServer` takes (default: no TLS). */
   readonly tls?: TlsOptions | undefined;
   /** How long a request may take to arrive, in milliseconds (default 300,000); slower ones are answered with 408. */
@@ -69,6 +74,7 @@ export interface CheckedServeOptions extends CheckedHandlerOptions {
   readonly port: number;
   readonly host: string;
   readonly reusePort: boolean;
+  readonly maxConnections: number | undefined;
   readonly tls: TlsOptions | undefined;
   readonly requestTimeoutMs: number;
   readonly signal: AbortSignal | undefined;
@@ -84,6 +90,7 @@ const serveKeys = [
   'port',
   'host',
   'reusePort',
+  'maxConnections',
   'tls',
   'requestTimeoutMs',
   'signal',
@@ -151,6 +158,7 @@ export function checkServeOptions(options: unknown): CheckedServeOptions {
     port = 8000,
     host = '127.0.0.1',
     reusePort = false,
+    maxConnections,
     tls,
     requestTimeoutMs = defaultRequestTimeoutMs,
     signal,
@@ -168,6 +176,7 @@ export function checkServeOptions(options: unknown): CheckedServeOptions {
     port,
     host,
     reusePort: checkReusePort(reusePort),
+    maxConnections: checkMaxConnections(maxConnections),
     tls,
     requestTimeoutMs,
     signal,

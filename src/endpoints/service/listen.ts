@@ -10,6 +10,8 @@ export interface Listening {
   readonly host: string;
   /** Whether other processes may listen there, too. */
   readonly reusePort: boolean;
+  /** The most connections that are open at once; undefined: any number. */
+  readonly maxConnections?: number | undefined;
 }
 
 /** Whether this Node can share a port. Older versions ignore the option without a word. */
@@ -33,12 +35,28 @@ export function checkReusePort(reusePort: unknown): boolean {
 }
 
 /**
+ * Checks an option `maxConnections`.
+ *
+ * @throws {@link TritonError} INVALID_ARG for what is no number of connections.
+ */
+export function checkMaxConnections(value: unknown): number | undefined {
+  if (value === undefined) return undefined;
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 1) return value;
+  throw expected('an integer of at least 1', 'options.maxConnections', value);
+}
+
+/**
  * Begins to listen.
  *
  * @param what - What is served, for the error.
  * @throws {@link TritonError} UNAVAILABLE where the port cannot be had.
  */
-export function listen(what: string, server: Server, { port, host, reusePort }: Listening): Promise<void> {
+export function listen(
+  what: string,
+  server: Server,
+  { port, host, reusePort, maxConnections }: Listening,
+): Promise<void> {
+  if (maxConnections !== undefined) server.maxConnections = maxConnections;
   return new Promise((resolve, reject) => {
     // It stays: later errors, as of a connection that cannot be accepted, end neither the endpoint nor the process.
     server.on('error', (cause) => {

@@ -183,6 +183,13 @@ void suite('what is wrong is refused by name', () => {
   }
 });
 
+test('limits of connections are of both protocols', () => {
+  const { http, grpc } = settings('--http-max-connections=7', '--grpc-max-connections=8');
+  assert.deepEqual([http?.maxConnections, grpc?.options.maxConnections], [7, 8]);
+  assert.equal(settings().http?.maxConnections, undefined);
+  assert.match(refused('--http-max-connections=0'), /http-max-connections/);
+});
+
 test('a secret is not shown', () => {
   assert.doesNotMatch(refused('--http-restricted-api=all:key=hunter2'), /hunter2/);
   assert.doesNotMatch(refused('--http-restricted-api=health:bad key=hunter2'), /hunter2/);

@@ -8,7 +8,7 @@ import { serveGrpc } from '../../../src/endpoints/grpc/serve.js';
 import { certificate } from '../../support/certificate.js';
 import { identity, rejection, row, serve, until } from '../../support/harness.js';
 import { endpointOf, failure, foreign, responses } from './harness.js';
-import { answerOf, ask, framed, open, session } from './raw.js';
+import { answerOf, ask, closed, framed, open, session, socketOf } from './raw.js';
 
 const request = (model = 'm'): Record<string, unknown> => ({
   model_name: model,
@@ -153,6 +153,23 @@ test('clients that do not answer pings lose their connection, and old connection
   assert.equal(pings, 3);
 });
 
+test('one connection more than maxConnections is closed, and the others go on', async (t) => {
+  const endpoint = await endpointOf(t, await serve(t, { m: identity() }), { maxConnections: 2 });
+  const all = [session(t, endpoint), session(t, endpoint)];
+  const asked = () => Promise.all(all.map((one) => ask(one, framed(Buffer.alloc(0)))));
+  const answers = (await asked()).map((answer) => answer.status);
+  assert.deepEqual(answers, [status.NOT_FOUND, status.NOT_FOUND]);
+  await closed(socketOf(t, endpoint));
+  assert.deepEqual(
+    (await asked()).map((answer) => answer.status),
+    answers,
+  );
+  all.pop()?.destroy();
+  await until(
+    async () => (await ask(session(t, endpoint), framed(Buffer.alloc(0)))).status === status.NOT_FOUND,
+  );
+});
+
 test('early pings are counted', async (t) => {
   const server = await serve(t, { m: identity() });
   const strict = session(t, await endpointOf(t, server, { maxPingStrikes: 1 }));
@@ -184,6 +201,7 @@ test('options are checked', async (t) => {
     [{ maxRequestBytes: 2 ** 31 }, /options\.maxRequestBytes/],
     [{ maxHeldBytes: 0 }, /options\.maxHeldBytes/],
     [{ requestTimeoutMs: 0 }, /options\.requestTimeoutMs/],
+    [{ maxConnections: 0 }, /options\.maxConnections/],
     [{ maxConcurrentStreams: 0 }, /options\.maxConcurrentStreams/],
     [{ restricted: [{ protocols: ['all'], header: 'a', value: 'b' }] }, /protocols/],
     [{ restricted: [{ protocols: ['health'], header: 'a', value: '' }] }, /value/],

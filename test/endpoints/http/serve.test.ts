@@ -1,7 +1,9 @@
 /** `serveHttp` and `httpHandler`: connections, secrets, TLS, the end, other servers, options. */
 
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { get } from 'node:https';
+import type { Socket } from 'node:net';
 import { suite, test } from 'node:test';
 import { TritonError, type InferenceServer } from '../../../src/index.js';
 import { httpHandler, serveHttp, type ServeHttpOptions } from '../../../src/endpoints/http/serve.js';
@@ -48,6 +50,26 @@ test('a client that disconnects cancels its requests', async (t) => {
   const other = open(t, endpoint);
   other.write(request());
   await until(() => pending(server) === 1);
+});
+
+test('one connection more than maxConnections is closed, and the others go on', async (t) => {
+  const endpoint = await endpointOf(t, await serve(t, { m: identity() }), { maxConnections: 2 });
+  const first = open(t, endpoint);
+  const second = open(t, endpoint);
+  const answered = (socket: Socket): Promise<void> =>
+    new Promise((resolve) => {
+      socket.once('data', () => {
+        resolve();
+      });
+      socket.write(request());
+    });
+  await Promise.all([answered(first), answered(second)]);
+  const third = open(t, endpoint);
+  await once(third, 'close');
+  await Promise.all([answered(first), answered(second)]);
+  first.destroy();
+  // The place is free when the endpoint has seen that.
+  await until(async () => (await exchange(t, endpoint, request(), /model_name/)).includes('model_name'));
 });
 
 test('a request may name the whole address, as to a proxy', async (t) => {
@@ -192,6 +214,7 @@ test('wrong options are refused', async (t) => {
     [{ tls: {} }, /one of cert, pfx, .* in options\.tls/],
     [{ tls: { key: 'x' } }, /one of cert, pfx, .* in options\.tls/],
     [{ signal: {} }, /an AbortSignal for options\.signal/],
+    [{ maxConnections: 0.5 }, /options\.maxConnections/],
     [{ requestTimeoutMs: 0 }, /milliseconds/],
     [{ maxRequestBytes: 0 }, /options\.maxRequestBytes but received 0/],
     [{ maxRequestBytes: 1e12 }, /options\.maxRequestBytes/],

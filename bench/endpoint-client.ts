@@ -6,7 +6,8 @@ export interface Load {
   readonly port: number;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: Buffer;
+  /** Of one size; they take turns. */
+  readonly bodies: readonly Buffer[];
   /** Connections, each with one request under way. */
   readonly atOnce: number;
 }
@@ -19,7 +20,7 @@ export interface Pace {
   readonly p99Ms: number;
 }
 
-function bytesOf({ path, headers, body }: Load): Buffer {
+function bytesOf({ path, headers }: Load, body: Buffer): Buffer {
   const lines = Object.entries({ Host: 'localhost', ...headers, 'Content-Length': String(body.length) });
   const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('');
   return Buffer.concat([Buffer.from(`POST ${path} HTTP/1.1\r\n${head}\r\n`), body]);
@@ -36,8 +37,10 @@ function answerSize(text: string): number | undefined {
 }
 
 /** One connection that asks again as soon as it is answered, until `end`. Resolves with the latencies. */
-function ask(load: Load, bytes: Buffer, end: number): Promise<number[]> {
+function ask(load: Load, requests: readonly Buffer[], first: number, end: number): Promise<number[]> {
   return new Promise((resolve, reject) => {
+    let turn = first;
+    const next = (): Buffer => requests[turn++ % requests.length] ?? Buffer.alloc(0);
     const latencies: number[] = [];
     let size: number | undefined;
     let head = '';
@@ -46,7 +49,7 @@ function ask(load: Load, bytes: Buffer, end: number): Promise<number[]> {
     const socket: Socket = connect(load.port, '127.0.0.1', () => {
       socket.setNoDelay(true);
       sent = performance.now();
-      socket.write(bytes);
+      socket.write(next());
     });
     socket.on('error', reject);
     socket.on('data', (chunk: Buffer) => {
@@ -69,17 +72,17 @@ function ask(load: Load, bytes: Buffer, end: number): Promise<number[]> {
         return;
       }
       sent = now;
-      socket.write(bytes);
+      socket.write(next());
     });
   });
 }
 
 /** Asks for so long, on all connections. */
 export async function connections(load: Load, windowMs: number): Promise<Pace> {
-  const bytes = bytesOf(load);
+  const requests = load.bodies.map((body) => bytesOf(load, body));
   const start = performance.now();
   const lists = await Promise.all(
-    Array.from({ length: load.atOnce }, () => ask(load, bytes, start + windowMs)),
+    Array.from({ length: load.atOnce }, (_, i) => ask(load, requests, i, start + windowMs)),
   );
   const seconds = (performance.now() - start) / 1000;
   const latencies = lists.flat().sort((a, b) => a - b);

@@ -24,12 +24,28 @@ export interface ServerQuestion {
 interface EndpointLoad {
   readonly atOnce: number;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: () => Buffer;
+  readonly bodies: () => Buffer[];
 }
 
 const row = Array.from({ length: 16 }, (_, i) => i);
 const tinyInput = { name: 'x', datatype: 'FP32', shape: [1, 16], data: row };
 const tinyJson = JSON.stringify({ inputs: [tinyInput] });
+/** Four texts a request; their lengths and shapes differ, and all requests are of one size. */
+function textsOf(i: number): { shape: number[]; data: string[] } {
+  const cut = 5 + (i % 20);
+  const words = `request ${100 + i} of a program that asks for the labels of some lines`;
+  return {
+    shape: i % 2 === 0 ? [1, 4] : [2, 2],
+    data: [words.slice(0, cut), words.slice(cut), String(1000 + i), 'again'],
+  };
+}
+
+function textBodies(): string[] {
+  return Array.from({ length: 64 }, (_, i) =>
+    JSON.stringify({ inputs: [{ name: 'x', datatype: 'BYTES', ...textsOf(i) }] }),
+  );
+}
+
 const imageShape = [1, 3, 224, 224];
 const imageBytes = 4 * 3 * 224 * 224;
 const imageHead = JSON.stringify({
@@ -39,23 +55,34 @@ const imageHead = JSON.stringify({
 
 /** By the name of the model. */
 export const endpointLoads: Readonly<Record<string, EndpointLoad>> = {
-  tiny: { atOnce: 64, headers: {}, body: () => Buffer.from(tinyJson) },
+  tiny: { atOnce: 64, headers: {}, bodies: () => [Buffer.from(tinyJson)] },
+  texts: { atOnce: 64, headers: {}, bodies: () => textBodies().map((one) => Buffer.from(one)) },
   image: {
     atOnce: 8,
     headers: { 'Inference-Header-Content-Length': String(imageHead.length) },
-    body: () => Buffer.concat([Buffer.from(imageHead), Buffer.alloc(imageBytes)]),
+    bodies: () => [Buffer.concat([Buffer.from(imageHead), Buffer.alloc(imageBytes)])],
   },
 };
 
 const dims = [3, 224, 224];
 const models = {
   tiny: onnx(),
+  texts: identity({
+    maxBatchSize: 64,
+    inputs: [{ name: 'x', dims: [-1], datatype: 'BYTES' }],
+    outputs: [{ name: 'y', dims: [-1], datatype: 'BYTES' }],
+  }),
   image: identity({ maxBatchSize: 8, inputs: [{ name: 'x', dims }], outputs: [{ name: 'y', dims }] }),
 };
 
 /** What the bare handler answers: as many bytes as ours, with a type and a length as ours. */
 function answerOf(name: string): [string, Buffer] {
   if (name === 'image') return ['application/octet-stream', Buffer.alloc(imageBytes + 150, 32)];
+  if (name === 'texts') {
+    const outputs = [{ name: 'y', datatype: 'BYTES', ...textsOf(0) }];
+    const answer = { model_name: 'texts', model_version: '1', outputs };
+    return ['application/json', Buffer.from(JSON.stringify(answer))];
+  }
   const data = row.map((value) => `${value + 1}.0`).join(',');
   const outputs = `[{"name":"y","datatype":"FP32","shape":[1,16],"data":[${data}]}]`;
   return ['application/json', Buffer.from(`{"model_name":"tiny","model_version":"1","outputs":${outputs}}`)];

@@ -46,7 +46,7 @@ const show = (value: number, digits = 2): string => value.toFixed(digits);
 
 const isWanted = (protocol: string): boolean => values.only === undefined || values.only === protocol;
 
-for (const [name, { atOnce, body, headers }] of isWanted('http') ? Object.entries(endpointLoads) : []) {
+for (const [name, { atOnce, bodies, headers }] of isWanted('http') ? Object.entries(endpointLoads) : []) {
   const ours = new Child<ServerQuestion>(file, ['ours', name]);
   const bare = new Child<ServerQuestion>(file, ['bare', name]);
   try {
@@ -54,7 +54,7 @@ for (const [name, { atOnce, body, headers }] of isWanted('http') ? Object.entrie
       port: await child.answer(),
       path: `/v2/models/${name}/infer`,
       headers,
-      body: body(),
+      bodies: bodies(),
       atOnce,
     });
     const ourLoad = await loadOf(ours);

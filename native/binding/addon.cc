@@ -161,6 +161,12 @@ Napi::Value EngineId(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), id);
 }
 
+// Empties the array buffer info[0], and frees its memory.
+void DropMemory(const Napi::CallbackInfo& info) {
+  // One that must not be emptied stays as it is, and V8 frees it in its time.
+  napi_detach_arraybuffer(info.Env(), info[0]);
+}
+
 // The process exits with info[0]: nothing new starts, and what runs is asked to end.
 void PrepareForExit(const Napi::CallbackInfo& info) {
   PrepareExit(static_cast<int>(NumberOf(info[0])));
@@ -221,6 +227,7 @@ void DefineExports(Napi::Env env, Napi::Object exports) {
   Export<LatencyBoundsNs>(env, exports, "latencyBoundsNs");
   ExportGpus(env, exports);
   Export<Backends>(env, exports, "backends");
+  Export<DropMemory>(env, exports, "dropMemory");
   Export<EngineId>(env, exports, "engineId");
   Export<PrepareForExit>(env, exports, "prepareExit");
   Export<OnNoMemory>(env, exports, "onNoMemory");

@@ -664,6 +664,11 @@ export interface NativeAddon {
   /** Closes instances, and forgets their number. */
   releaseInstances(number: number): void;
   /**
+   * Frees the memory of an array buffer at once, which is empty then. V8 would do that when it has marked its whole heap. Nothing
+   * that is under way may use it.
+   */
+  dropMemory(buffer: ArrayBuffer): void;
+  /**
    * Makes the channel of an instance of a Python model.
    *
    * @param number - That of {@link reserveInstances}.

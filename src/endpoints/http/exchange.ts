@@ -7,6 +7,7 @@ import { asTritonError, httpStatus } from '../service/statuses.js';
 import type { InferAnswer } from './infer-response.js';
 import type { BodyReader } from './body.js';
 import { compress, type Encoding } from './compression.js';
+import { dropMemoryOf } from './output-memory.js';
 import type { Connection } from './connection.js';
 
 /** Headers as names and values in turn. */
@@ -20,27 +21,34 @@ export class Exchange {
   readonly #connection: Connection;
   /** Whether the endpoint is closing, so that the connection ends with this answer. */
   readonly #closing: () => boolean;
+  /** Whether nobody else has a hand in the response, who could read what was written to it later. */
+  readonly #owned: boolean;
   /** Bytes of the answer that were counted. */
   #answerBytes = 0;
   /** The request's body, and whose it is. */
   #body: Buffer | undefined;
   #bodies: BodyReader | undefined;
   #more: (() => readonly string[]) | undefined;
+  /** What the answer consists of, if its memory is freed when it was sent. */
+  #sent: readonly Buffer[] | undefined;
 
   constructor(
     request: IncomingMessage,
     response: ServerResponse,
     connection: Connection,
     closing: () => boolean,
+    owned: boolean,
   ) {
     this.request = request;
     this.response = response;
     this.client = connection.client;
     this.#connection = connection;
     this.#closing = closing;
+    this.#owned = owned;
     connection.begin(request, response);
     response.on('close', () => {
       connection.end(this.#answerBytes);
+      if (this.#sent !== undefined) dropMemoryOf(this.#sent);
     });
   }
 
@@ -157,6 +165,7 @@ export class Exchange {
       response.cork();
       response.write(json);
       for (const blob of blobs) response.write(blob);
+      if (this.#owned) this.#sent = blobs;
       response.end();
       response.uncork();
     }

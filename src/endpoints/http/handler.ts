@@ -45,8 +45,15 @@ export class HttpHandler {
   readonly #forms: WeakMap<Route, KnownForms> = new WeakMap();
   readonly #forwarded: RegExp | undefined;
   readonly #closing: () => boolean;
+  readonly #owned: boolean;
 
-  constructor(server: InferenceServer, options: CheckedHandlerOptions, closing: () => boolean) {
+  /** @param owned - Whether nobody else has a hand in the responses. */
+  constructor(
+    server: InferenceServer,
+    options: CheckedHandlerOptions,
+    closing: () => boolean,
+    owned: boolean,
+  ) {
     this.#service = new InferenceService(server);
     this.#access = new GroupAccess(options.restricted);
     this.#bodies = new BodyReader(options.maxRequestBytes);
@@ -54,6 +61,7 @@ export class HttpHandler {
     this.#connections = new Connections(new AnswerBytes(answerBytes, answerBytes / answersAtOnce));
     this.#forwarded = options.headerForwardPattern;
     this.#closing = closing;
+    this.#owned = owned;
   }
 
   /** What is known of a connection. */
@@ -72,7 +80,13 @@ export class HttpHandler {
       next();
       return;
     }
-    const exchange = new Exchange(request, response, this.#connections.of(request.socket), this.#closing);
+    const exchange = new Exchange(
+      request,
+      response,
+      this.#connections.of(request.socket),
+      this.#closing,
+      this.#owned,
+    );
     if (route === undefined) {
       exchange.refuse(404, 'Not Found');
       return;

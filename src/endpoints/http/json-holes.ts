@@ -1,11 +1,13 @@
-/** Finds in the JSON of a request what changes from one request to the next: its id, and the data of its inputs. */
+/** Finds in the JSON of a request what changes from one request to the next: its id, and its inputs' shapes and data. */
 
 /** A stretch of a text. */
 export interface Hole {
   readonly start: number;
   readonly end: number;
-  /** Whose data it is, as an index of `inputs`; undefined: the request's id, with its quotes. */
-  readonly input: number | undefined;
+  /** `id` has its quotes. A shape is one only if its data comes later, so that it is known there. */
+  readonly kind: 'id' | 'shape' | 'data';
+  /** Whose it is, as an index of `inputs`; -1 for the id. */
+  readonly input: number;
 }
 
 /** A text has a member twice, or a name that is written with escapes: which of them counts is not for here to say. */
@@ -31,7 +33,7 @@ class Walk {
       if (names.includes(name)) throw new Unclear();
       names += name;
       if (name === 'inputs') this.#inputs();
-      else if (this.#look() === 0x22) this.#hole(undefined);
+      else if (this.#look() === 0x22) this.#hole('id', -1);
       else this.#skip();
     });
   }
@@ -41,16 +43,18 @@ class Walk {
     this.#at++;
     for (let input = 0; this.#look() !== 0x5d; input++) {
       if (this.#look() === 0x2c) this.#at++;
-      let seen = false;
+      let seen = '';
       this.#object((name) => {
-        if (name !== 'data') {
+        if (name !== 'data' && name !== 'shape') {
           this.#skip();
           return;
         }
-        if (seen) throw new Unclear();
-        seen = true;
-        this.#hole(input);
+        if (seen.includes(name)) throw new Unclear();
+        if (name === 'shape' && seen !== '') this.#skip();
+        else this.#hole(name, input);
+        seen += name;
       });
+      if (seen === 'shape') this.holes.pop();
     }
     this.#at++;
   }
@@ -73,11 +77,11 @@ class Walk {
     this.#at++;
   }
 
-  #hole(input: number | undefined): void {
+  #hole(kind: Hole['kind'], input: number): void {
     this.#look();
     const start = this.#at;
     this.#skip();
-    this.holes.push({ start, end: this.#at, input });
+    this.holes.push({ start, end: this.#at, kind, input });
   }
 
   /** The byte that comes next, behind spaces. */

@@ -8,7 +8,7 @@ const mostDepth = 100;
 /** How many arrays, objects and members there may be: each takes some hundred bytes once it is parsed. */
 const mostParts = 1 << 20;
 /** How many elements there may be, all arrays together: each is a number, or more, once it is parsed. */
-const mostElements = 1 << 22;
+export const mostElements: number = 1 << 22;
 /** Integers of fewer digits are exact as numbers. */
 const exactDigits = 15;
 

@@ -75,7 +75,7 @@ function checkServer(server: unknown, caller: string): asserts server is Inferen
  */
 export function httpHandler(server: InferenceServer, options: HttpHandlerOptions = {}): HttpRequestHandler {
   checkServer(server, 'httpHandler');
-  const handler = new HttpHandler(server, checkHandlerOptions(options), () => false);
+  const handler = new HttpHandler(server, checkHandlerOptions(options), () => false, false);
   return (request, response, next) => {
     handler.handle(request, response, next);
   };
@@ -102,7 +102,7 @@ export async function serveHttp(
   checkServer(server, 'serveHttp');
   const checked = checkServeOptions(options);
   let closing = false;
-  const handler = new HttpHandler(server, checked, () => closing);
+  const handler = new HttpHandler(server, checked, () => closing, true);
   const connections = new Set<Connection>();
   const http = createHttpServer(checked, (request, response) => {
     handler.handle(request, response, undefined);

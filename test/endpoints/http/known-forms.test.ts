@@ -61,6 +61,47 @@ void suite('requests of a form that is known', () => {
     }
   });
 
+  test('shapes of their own, where they stand before the data', () => {
+    const body = (shape: string, data: string): Buffer =>
+      Buffer.from(bodyOf(data).toString().replace('[2,2]', shape));
+    const forms = knowing(body('[2,2]', '[1,2,3,4]'));
+    for (const [shape, data] of [
+      ['[3]', '[1,2,3]'],
+      ['[1, 2]', '[5,6]'],
+      ['[ 0 ]', '[]'],
+      ['[1,0,7]', '[[]]'],
+      ['[2,2]', '[1,2,3,4]'],
+    ] as const)
+      assertRead(forms, body(shape, data));
+  });
+
+  test('texts', () => {
+    const body = (shape: string, data: string): Buffer =>
+      Buffer.from(bodyOf(data).toString().replace('FP32', 'BYTES').replace('[2,2]', shape));
+    const forms = knowing(body('[1,1]', '["a"]'));
+    for (const [shape, data] of [
+      ['[1,1]', '["bc"]'],
+      ['[1,1]', `["${'long '.repeat(100)}"]`],
+      ['[2,2]', '[["", "}],"], [ "Grüße", "寿司 🍣" ]]'],
+      ['[0]', '[]'],
+    ] as const)
+      assertRead(forms, body(shape, data));
+    const cutUtf8 = body('[1]', '["ab"]');
+    cutUtf8[cutUtf8.indexOf('ab')] = 0xc3;
+    for (const left of [
+      body('[1]', '["\\n"]'),
+      body('[1]', '["\n"]'),
+      body('[1]', '[1]'),
+      body('[1]', '[null]'),
+      body('[1]', '["a" "b"]'),
+      body('[2]', '["a"]'),
+      body('[1]', '["a"'),
+      body('[1]', '"a"'),
+      cutUtf8,
+    ])
+      assert.equal(forms.read(left, left.length), undefined, left.toString());
+  });
+
   test('several inputs, of which some have their data in the binary part', () => {
     const json = (y: string): string =>
       `{"inputs":[{"name":"0","shape":[2],"datatype":"INT32","parameters":{"binary_data_size":8}},` +
@@ -118,6 +159,35 @@ void suite('requests that are left to the parser', () => {
       assert.equal(forms.read(body, body.length), undefined, body.toString());
   });
 
+  test('shapes that are not plain, or too large for the text', () => {
+    const forms = knowing(bodyOf('[1,2,3,4]'));
+    for (const shape of [
+      '[-4]',
+      '[4.0]',
+      '[04]',
+      '[4e0]',
+      '[1000000000000000]',
+      '[9007199254740992,9007199254740992]',
+      '[1000000,1000]',
+      '[4,]',
+      '[]',
+      '[ ]',
+      '[[4]]',
+      '4',
+      '[4',
+      '["4"]',
+      `[4${',1'.repeat(40)}]`,
+    ]) {
+      const body = Buffer.from(bodyOf('[1,2,3,4]').toString().replace('[2,2]', shape));
+      assert.equal(forms.read(body, body.length), undefined, shape);
+    }
+    // It is not known yet where the elements come.
+    const late = (shape: string): Buffer =>
+      Buffer.from(`{"inputs":[{"name":"x","datatype":"FP32","data":[1,2],"shape":${shape}}]}`);
+    assertRead(knowing(late('[1,2]')), late('[1,2]'));
+    assert.equal(knowing(late('[1,2]')).read(late('[2,1]'), late('[2,1]').length), undefined);
+  });
+
   test('integers out of range, with a point or of many digits', () => {
     const body = (datatype: string, data: string): Buffer =>
       Buffer.from(bodyOf(data).toString().replace('FP32', datatype).replace('[2,2]', '[1]'));
@@ -162,44 +232,20 @@ test('a path knows a few forms, and those that are used stay beside any number t
   assertRead(forms, bodyOf('[3,3,3,3]'));
 });
 
-test('10,000 damaged texts are read as the parser reads them, or not', () => {
-  const good = bodyOf('[10, -2.5,\n[3.25e0, 4], 0]', ',"parameters":{"p":1}');
-  const like = bodyOf(
-    '[10, -2.5,\n[3.25, 4], 0]'.replace('[3.25, 4], 0', '3.25, 4'),
-    ',"parameters":{"p":1}',
-  );
+/** Inserts, drops and replaces tokens, and checks that what is read of it is what the parser reads. */
+function damage(count: number, good: Buffer, like: Buffer, at: string): void {
   const forms = knowing(like);
-  const tokens = [
-    '[',
-    ']',
-    ',',
-    '.',
-    '-',
-    '0',
-    '1',
-    '12',
-    'e',
-    ' ',
-    '"',
-    '\\',
-    '{',
-    '}',
-    'N',
-    '\n',
-    '\0',
-    ':',
-  ];
   let state = 12345;
   const dice = (sides: number): number => {
     state = (state * 1103515245 + 12345) % 2 ** 31;
     return Math.floor((state / 2 ** 31) * sides);
   };
   let wasRead = 0;
-  for (let i = 0; i < 10_000; i++) {
+  for (let i = 0; i < count; i++) {
     let text = (i % 2 === 0 ? good : like).toString('latin1');
     for (let n = dice(3); n >= 0; n--) {
-      const at = dice(4) === 0 ? dice(text.length) : text.indexOf('[10') + dice(24);
-      text = text.slice(0, at) + (tokens[dice(tokens.length)] ?? '') + text.slice(at + dice(3));
+      const from = dice(4) === 0 ? dice(text.length) : text.indexOf(at) + dice(24);
+      text = text.slice(0, from) + (tokens[dice(tokens.length)] ?? '') + text.slice(from + dice(3));
     }
     const body = Buffer.from(text, 'latin1');
     const known = forms.read(body, body.length);
@@ -208,4 +254,23 @@ test('10,000 damaged texts are read as the parser reads them, or not', () => {
     assert.ok(isDeepStrictEqual(known, read(body)), text);
   }
   assert.ok(wasRead > 100, `${wasRead} were read`);
+}
+
+const tokens = [...'[],.-01e "\\{}N\n\0:\x80\xc3', '12'];
+
+test('10,000 damaged texts are read as the parser reads them, or not', () => {
+  const good = bodyOf('[10, -2.5,\n[3.25e0, 4], 0]', ',"parameters":{"p":1}');
+  const like = bodyOf(
+    '[10, -2.5,\n[3.25, 4], 0]'.replace('[3.25, 4], 0', '3.25, 4'),
+    ',"parameters":{"p":1}',
+  );
+  damage(10_000, good, like, '[10');
+  const texts = (data: string): Buffer =>
+    Buffer.from(bodyOf(data).toString().replace('FP32', 'BYTES').replace('[2,2]', '[1,3]'));
+  damage(
+    10_000,
+    texts('["a text of some words", ["b c"],\n"d\\n"]'),
+    texts('["a täxt of some words", ["b c"],\n""]'),
+    'a t',
+  );
 });

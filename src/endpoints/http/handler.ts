@@ -18,7 +18,7 @@ import { readGenerateRequest, sendEvents, sendGenerated } from './generate.js';
 import { readInferRequest, readRawRequest, type HttpInferRequest } from './infer-request.js';
 import { writeInferAnswer } from './infer-response.js';
 import { KnownForms } from './known-forms.js';
-import { loadFormatHeader, loadHeader } from './load-metrics.js';
+import { loadFormatHeader, LoadHeaders } from './load-metrics.js';
 import type { CheckedHandlerOptions } from './options.js';
 import { Routes, type Call, type Route } from './routes.js';
 
@@ -46,6 +46,7 @@ export class HttpHandler {
   readonly #forwarded: RegExp | undefined;
   readonly #closing: () => boolean;
   readonly #owned: boolean;
+  readonly #load: LoadHeaders = new LoadHeaders(() => this.#service.metrics());
 
   /** @param owned - Whether nobody else has a hand in the responses. */
   constructor(
@@ -262,7 +263,7 @@ export class HttpHandler {
     const request = { model, version, id, inputs, parameters, outputs: undefined };
     const responses: AsyncIterableIterator<InferResult> = this.#service.stream(request, 'INTERNAL');
     const format = exchange.request.headers[loadFormatHeader];
-    if (format !== undefined) exchange.adds(() => loadHeader(format, () => this.#service.metrics()));
+    if (format !== undefined) exchange.adds(() => this.#load.of(format));
     const forget = exchange.client.onGone(() => {
       void responses.return?.();
     });

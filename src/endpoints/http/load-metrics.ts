@@ -15,26 +15,57 @@ function withPoint(value: number): string {
   return Number.isInteger(value) ? `${value}.0` : String(value);
 }
 
-/**
- * The header of an answer.
- *
- * @param format - What the client asked for: `text` or `json`. Anything else is as if it had not asked.
- * @param metrics - The server's metrics, in Prometheus' text format.
- * @returns Name and value; nothing where no model keeps the metrics.
- */
-export function loadHeader(format: unknown, metrics: () => string): readonly string[] {
-  if (format !== 'text' && format !== 'json') return [];
+/** What the metrics say. */
+interface Load {
+  readonly utilization: number;
+  readonly tokens: number;
+}
+
+/** @param metrics - In Prometheus' text format. */
+function readLoad(metrics: string): Load | undefined {
   const found = new Map<string, number>();
-  for (const [, type = '', text] of metrics().matchAll(sample)) found.set(type, Number(text));
+  for (const [, type = '', text] of metrics.matchAll(sample)) found.set(type, Number(text));
   const [tokensPerBlock = -1, used = -1, most = -1] = ['tokens_per', 'used', 'max'].map((type) =>
     found.get(type),
   );
   const tokens = Math.floor(most * tokensPerBlock);
-  if (!(tokensPerBlock >= 0 && used >= 0 && most >= 0) || !Number.isFinite(tokens + used)) return [];
-  const utilization = most > 0 ? used / most : 0;
-  const value =
-    format === 'json'
-      ? `JSON {"named_metrics":{"kv_cache_utilization":${withPoint(utilization)},"max_token_capacity":${tokens}}}`
-      : `TEXT named_metrics.kv_cache_utilization=${utilization.toFixed(6)}, named_metrics.max_token_capacity=${tokens}`;
-  return ['endpoint-load-metrics', value];
+  if (!(tokensPerBlock >= 0 && used >= 0 && most >= 0) || !Number.isFinite(tokens + used)) return undefined;
+  return { utilization: most > 0 ? used / most : 0, tokens };
+}
+
+/** So long a reading is used again, in milliseconds: the text of many models' metrics takes longer than an answer. */
+const freshMs = 100;
+
+/** Makes the headers of an endpoint's answers. */
+export class LoadHeaders {
+  readonly #metrics: () => string;
+  #load: Load | undefined;
+  #readAt = -Infinity;
+
+  /** @param metrics - The server's metrics, in Prometheus' text format. */
+  constructor(metrics: () => string) {
+    this.#metrics = metrics;
+  }
+
+  /**
+   * The header of an answer.
+   *
+   * @param format - What the client asked for: `text` or `json`. Anything else is as if it had not asked.
+   * @returns Name and value; nothing where no model keeps the metrics.
+   */
+  of(format: unknown): readonly string[] {
+    if (format !== 'text' && format !== 'json') return [];
+    const now = performance.now();
+    if (now - this.#readAt >= freshMs) {
+      this.#load = readLoad(this.#metrics());
+      this.#readAt = now;
+    }
+    if (this.#load === undefined) return [];
+    const { utilization, tokens } = this.#load;
+    const value =
+      format === 'json'
+        ? `JSON {"named_metrics":{"kv_cache_utilization":${withPoint(utilization)},"max_token_capacity":${tokens}}}`
+        : `TEXT named_metrics.kv_cache_utilization=${utilization.toFixed(6)}, named_metrics.max_token_capacity=${tokens}`;
+    return ['endpoint-load-metrics', value];
+  }
 }

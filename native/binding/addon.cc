@@ -5,6 +5,7 @@
 #include <random>
 
 #include "../backends/javascript/javascript.h"
+#include "../backends/python/shared_inputs.h"
 #include "../backends/registry.h"
 #include "../platform/cores.h"
 #include "../platform/dynamic_library.h"
@@ -101,9 +102,12 @@ Napi::Value ReserveInstances(const Napi::CallbackInfo& info) {
     for (uint32_t i = 0; i < array.Length(); i++) names.push_back(StringOf(array.Get(i)));
   }
   const auto concurrency = static_cast<uint32_t>(std::clamp<int64_t>(NumberOf(info[2]), 1, 1024));
+  const std::string runner = StringOf(info[3]);
+  std::shared_ptr<InputSource> inputs;
+  if (runner == "process") inputs = std::make_shared<python::SharedInputs>();
   return Napi::Number::New(
-      info.Env(),
-      JavaScriptBackend::Get().Reserve(StringOf(info[0]), names, concurrency, StringOf(info[3])));
+      info.Env(), JavaScriptBackend::Get().Reserve(StringOf(info[0]), names, concurrency, runner,
+                                                   std::move(inputs)));
 }
 
 // Attaches this environment to an instance: number, index, wake, whether it holds the loop, cores.

@@ -121,7 +121,7 @@ Napi::Value PortWrap::External(const Napi::CallbackInfo& info) {
 Napi::Value PortWrap::Stage(const Napi::CallbackInfo& info) {
   const auto [data, size] = ViewOf(info[0]);
   uint32_t id = 0;
-  Block* block = port_->inputs().Stage(size, &id);
+  Block* block = port_->StageInput(size, WordOf(info, 1), &id);
   if (!block) return Napi::Number::New(info.Env(), -1);
   if (size > 0) std::memcpy(block->data(), data, size);
   return Napi::Number::New(info.Env(), id);

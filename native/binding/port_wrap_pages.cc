@@ -64,12 +64,23 @@ Napi::Value PortWrap::TakeLarge(const Napi::CallbackInfo& info) {
     std::shared_ptr<size_t> shared;
     size_t size;
   };
+  BlockRef block = large->block;
+  const void* data = large->data;
+  if (block->kind() == MemoryKind::kShared) {
+    // Another process wants it back, and could write to it.
+    BlockPool* const copies = block->copies();
+    BlockRef copy = copies ? copies->Acquire(large->size) : BlockRef();
+    if (!copy) return info.Env().Undefined();
+    std::memcpy(copy->data(), data, large->size);
+    block = std::move(copy);
+    data = block->data();
+  }
   // V8 counts the bytes as external memory by itself.
-  auto* kept = new (std::nothrow) Kept{large->block, shared, large->size};
+  auto* kept = new (std::nothrow) Kept{std::move(block), shared, large->size};
   if (!kept) return info.Env().Undefined();
   napi_value value = nullptr;
   const napi_status status = napi_create_external_arraybuffer(
-      info.Env(), const_cast<void*>(large->data), large->size,
+      info.Env(), const_cast<void*>(data), large->size,
       [](napi_env, void*, void* hint) {
         std::unique_ptr<Kept> kept(static_cast<Kept*>(hint));
         *kept->shared -= kept->size;

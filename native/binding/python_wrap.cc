@@ -23,6 +23,7 @@ uint64_t BytesAt(const Napi::Object& options, const char* name) {
 Napi::Function PythonWrap::Define(Napi::Env env) {
   static constexpr Method kMethods[] = {
       {"descriptor", &PythonWrap::Descriptor},
+      {"inputsDescriptor", &PythonWrap::InputsDescriptor},
       {"closeDescriptor", &PythonWrap::CloseDescriptor},
       {"start", &PythonWrap::Start},
       {"up", &PythonWrap::Up},
@@ -47,6 +48,11 @@ Napi::Value PythonWrap::Create(const Napi::CallbackInfo& info) {
   options.cores = static_cast<uint32_t>(BytesAt(given, "cores"));
   if (FlagOf(given.Get("inFile"))) options.place = platform::SharedMemory::Place::kFile;
   std::string fault;
+  options.inputs = std::dynamic_pointer_cast<python::SharedInputs>(inboxes->inputs);
+  if (options.inputs && !options.inputs->Prepare(options.memory_name, options.initial_bytes,
+                                                 options.growth_bytes, options.place, &fault)) {
+    return Napi::String::New(env, fault);
+  }
   auto made = std::make_unique<PythonWrap>();
   PythonWrap* const wrap = made.get();
   wrap->channel_ =
@@ -87,6 +93,10 @@ void PythonWrap::Tell(napi_env env, napi_value function, void*, void* data) {
 
 Napi::Value PythonWrap::Descriptor(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), channel_ ? channel_->descriptor() : -1);
+}
+
+Napi::Value PythonWrap::InputsDescriptor(const Napi::CallbackInfo& info) {
+  return Napi::Number::New(info.Env(), channel_ ? channel_->inputs_descriptor() : -1);
 }
 
 void PythonWrap::CloseDescriptor(const Napi::CallbackInfo&) {

@@ -27,6 +27,7 @@ class PythonWrap : public Wrapped<PythonWrap> {
   static void Tell(napi_env env, napi_value function, void* context, void* data);
 
   Napi::Value Descriptor(const Napi::CallbackInfo& info);
+  Napi::Value InputsDescriptor(const Napi::CallbackInfo& info);
   void CloseDescriptor(const Napi::CallbackInfo& info);
   // With a function that is told once why the stub cannot be served any more. False: the instance
   // is closed, or there is no thread.

@@ -295,6 +295,9 @@ class Model {
   virtual std::vector<MemoryUse> Memory() const { return {}; }
   // The places of its instances, if its batches may make calls; null: they do not.
   virtual std::shared_ptr<CallPlaces> call_places() const { return nullptr; }
+  // Memory for an input of a request, which its batch reads without a copy. Empty: any memory will
+  // do, or there is none. Any thread may call it.
+  virtual BlockRef InputBlock(size_t) { return {}; }
 };
 
 // A runtime. It lives as long as the process.

@@ -38,6 +38,8 @@ namespace {
 constexpr uint64_t kSleepNs = 1'000'000'000;
 // After so long without a message memory is given back.
 constexpr uint64_t kIdleNs = 5'000'000'000;
+// So many of the places that were lent are looked at at a time.
+constexpr size_t kMostLooks = 32;
 
 struct Stub {
   char* base = nullptr;
@@ -51,8 +53,14 @@ struct Stub {
 
   std::mutex write_mutex;  // guards the next ones
   RingWriter up;
-  // Places to free once the other side has read so many messages.
-  std::deque<std::pair<uint32_t, uint64_t>> sent;
+  // Places to free once the other side has read so many messages, and gives back what it was lent.
+  struct Sent {
+    uint32_t number;
+    uint64_t place;
+    bool lent;
+  };
+  std::deque<Sent> sent;
+  std::deque<uint64_t> lent;  // read, and not given back when it was last looked at
 
   std::mutex heap_mutex;  // guards the next ones
   OffsetHeap heap;
@@ -64,7 +72,23 @@ bool Refuse(char* fault, size_t room, const std::string& text) {
   return false;
 }
 
-bool Open(Stub* stub, int file, char* fault, size_t room) {
+// Maps the memory, and that of the version's inputs behind it.
+void* Map(const ControlPage& page, int file, int inputs) {
+  constexpr int kAccess = PROT_READ | PROT_WRITE;
+  constexpr int kFlags = MAP_SHARED | MAP_NORESERVE;
+  if (page.inputs_size == 0) return mmap(nullptr, page.size, kAccess, kFlags, file, 0);
+  void* const all = mmap(nullptr, page.size + page.inputs_size, PROT_NONE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (all == MAP_FAILED) return all;
+  void* const behind = static_cast<char*>(all) + page.size;
+  if (mmap(all, page.size, kAccess, kFlags | MAP_FIXED, file, 0) == MAP_FAILED) return MAP_FAILED;
+  if (mmap(behind, page.inputs_size, kAccess, kFlags | MAP_FIXED, inputs, 0) == MAP_FAILED) {
+    return MAP_FAILED;
+  }
+  return all;
+}
+
+bool Open(Stub* stub, int file, int inputs, char* fault, size_t room) {
   ControlPage page{};
   if (pread(file, &page, sizeof(page), 0) != static_cast<ssize_t>(sizeof(page)) ||
       page.magic != kMagic) {
@@ -75,15 +99,14 @@ bool Open(Stub* stub, int file, char* fault, size_t room) {
                   "the server speaks protocol " + std::to_string(page.protocol) +
                       ", and this stub " + std::to_string(kProtocol));
   }
-  void* const memory =
-      mmap(nullptr, page.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
+  void* const memory = Map(page, file, inputs);
   if (memory == MAP_FAILED) {
     return Refuse(fault, room,
-                  "no addresses for " + std::to_string(page.size) +
+                  "no addresses for " + std::to_string(page.size + page.inputs_size) +
                       " bytes of shared memory: " + std::strerror(errno));
   }
   stub->base = static_cast<char*>(memory);
-  stub->size = page.size;
+  stub->size = page.size + page.inputs_size;
   stub->file = file;
   stub->spin_ns = page.spin_ns;
   stub->initial_bytes = page.initial_bytes;
@@ -108,12 +131,32 @@ bool Open(Stub* stub, int file, char* fault, size_t room) {
   return true;
 }
 
-// With the lock of what is written.
+// Where the other side says that it needs what begins at `place` no more.
+std::atomic<uint32_t>* LentWord(const Stub* stub, uint64_t place) {
+  return reinterpret_cast<std::atomic<uint32_t>*>(stub->base + place);
+}
+
+// With the locks. Throws std::bad_alloc.
 void FreeRead(Stub* stub, OffsetHeap* heap) {
   const uint32_t read = stub->up.read();
-  while (!stub->sent.empty() && static_cast<int32_t>(read - stub->sent.front().first) >= 0) {
-    heap->Free(stub->sent.front().second);
+  while (!stub->sent.empty() && static_cast<int32_t>(read - stub->sent.front().number) >= 0) {
+    const Stub::Sent& first = stub->sent.front();
+    if (first.lent) {
+      stub->lent.push_back(first.place);
+    } else {
+      heap->Free(first.place);
+    }
     stub->sent.pop_front();
+  }
+  // They come back in about the order in which they were lent.
+  for (size_t i = std::min(stub->lent.size(), kMostLooks); i > 0; i--) {
+    const uint64_t place = stub->lent.front();
+    stub->lent.pop_front();
+    if (LentWord(stub, place)->load(std::memory_order_acquire) != 0) {
+      heap->Free(place);
+    } else {
+      stub->lent.push_back(place);
+    }
   }
 }
 
@@ -170,9 +213,9 @@ using namespace tritonts;
 using namespace tritonts::python;
 
 // Maps the memory of a descriptor. Null: `fault` says why not.
-TRITONTS_EXPORT void* tritonts_open(int file, char* fault, size_t room) try {
+TRITONTS_EXPORT void* tritonts_open(int file, int inputs, char* fault, size_t room) try {
   auto* const stub = new Stub();
-  if (Open(stub, file, fault, room)) return stub;
+  if (Open(stub, file, inputs, fault, room)) return stub;
   delete stub;
   return nullptr;
 } catch (const std::bad_alloc&) {
@@ -213,17 +256,19 @@ TRITONTS_EXPORT int tritonts_next(Stub* stub, Message* message) {
   return 1;
 }
 
-// Sends a message. `frees`: a place that is free once the message was read; 0: none. Returns -1 if
-// the ring is spoilt.
+// Sends a message. `frees`: a place that is free once the message was read, or with the bit 4 of an
+// answer's word once it was given back; 0: none. Returns -1 if the ring is spoilt.
 TRITONTS_EXPORT int tritonts_send(Stub* stub, uint32_t kind, uint32_t slot, uint64_t offset,
                                   uint64_t size, uint64_t word, uint64_t frees) try {
   const Message message{kind, slot, offset, size, word};
+  const bool lent = kind == static_cast<uint32_t>(Kind::kAnswer) && (word & 4) != 0;
+  if (lent) LentWord(stub, frees)->store(0, std::memory_order_relaxed);
   for (;;) {
     const std::lock_guard lock(stub->write_mutex);
     const RingWriter::Result result = stub->up.Write(message);
     if (result == RingWriter::Result::kBroken) return -1;
     if (result == RingWriter::Result::kWritten) {
-      if (frees != 0) stub->sent.emplace_back(stub->up.written(), frees);
+      if (frees != 0) stub->sent.push_back({stub->up.written(), frees, lent});
       return 0;
     }
     stub->up.AwaitRoom(kSleepNs);

@@ -14,6 +14,8 @@
 #include "backends/javascript/javascript.h"
 #include "backends/python/channel.h"
 #include "backends/python/python.h"
+#include "engine/base/clock.h"
+#include "engine/port/input_memory.h"
 #include "port_fixture.h"
 
 namespace tritonts::test {
@@ -309,6 +311,58 @@ TEST(python_channel_takes_no_more_memory_for_calls_than_the_stub_has) {
   CHECK(Eventually([&] { return bench.broken.load(); }));
 }
 
+TEST(python_inputs_are_pieces_of_memory_that_the_processes_of_a_version_see) {
+  const auto inputs = std::make_shared<python::SharedInputs>();
+  CHECK(!inputs->Acquire(100'000));
+  std::string fault;
+  CHECK(inputs->Prepare("test", 1 << 20, 1 << 20, platform::SharedMemory::Place::kAny, &fault));
+  CHECK(inputs->Prepare("test", 1 << 20, 1 << 20, platform::SharedMemory::Place::kAny, &fault));
+  BlockRef one = inputs->Acquire(100'000);
+  BlockRef two = inputs->Acquire(0);
+  CHECK(one && two);
+  CHECK(one->kind() == MemoryKind::kShared);
+  std::memset(one->data(), 7, one->size());
+  const int64_t offset = inputs->OffsetOf(one->data(), one->size());
+  CHECK(offset > 0);
+  CHECK(inputs->OffsetOf(&offset, sizeof(offset)) < 0);
+  char seen = 0;
+  CHECK_EQ(pread(inputs->descriptor(), &seen, 1, offset + 99'999), ssize_t{1});
+  CHECK_EQ(int{seen}, 7);
+  CHECK(inputs->used() >= 100'000);
+  one.reset();
+  CHECK(inputs->used() < 100'000);
+  inputs->ShrinkIfIdle(~uint64_t{0} >> 1);
+  two.reset();
+  CHECK_EQ(inputs->used(), uint64_t{0});
+}
+
+TEST(port_input_memory_of_one_version_is_copied_for_another) {
+  const auto inputs = std::make_shared<python::SharedInputs>();
+  std::string fault;
+  CHECK(inputs->Prepare("test", 1 << 20, 1 << 20, platform::SharedMemory::Place::kAny, &fault));
+  InputMemory memory;
+  uint32_t id = 0;
+  Block* const staged = memory.Stage(70'000, &id, 1, inputs->Acquire(70'000));
+  CHECK(staged && staged->kind() == MemoryKind::kShared);
+  std::memset(staged->data(), 5, 70'000);
+  CHECK(memory.Take(id, 1).get() == staged);
+  memory.PutBack(id);
+  const BlockRef other = memory.Take(id, 2);
+  CHECK(other && other->kind() == MemoryKind::kHost);
+  CHECK_EQ(int{static_cast<const char*>(other->data())[69'999]}, 5);
+  CHECK_EQ(inputs->used(), uint64_t{0});
+}
+
+TEST(python_channel_is_broken_by_an_answer_that_lends_what_is_not_its_own) {
+  ChannelBench bench;
+  FakeStub* const stub = bench.Begin();
+  // What is given back would lie before the heap.
+  Message message = stub->Body(Kind::kAnswer, 0, {3, 0}, 4);
+  message.offset = stub->page().heap_up;
+  stub->Send(message);
+  CHECK(Eventually([&] { return bench.broken.load(); }));
+}
+
 TEST(python_channel_answers_reach_a_thread_that_polls) {
   ChannelBench bench;
   FakeStub* const stub = bench.Begin();
@@ -342,6 +396,31 @@ TEST(python_channel_answers_reach_a_thread_that_polls) {
   polling.Poll();
   bench.channel->Stop();
   polling.Poll();
+}
+
+TEST(python_channel_answers_do_not_wait_for_a_thread_that_polls_and_is_held_up) {
+  ChannelBench bench;
+  FakeStub* const stub = bench.Begin();
+  std::atomic<bool> stop{false};
+  std::thread serving([&] {
+    Message message;
+    while (stub->Take(&message, stop)) stub->Echo(message, false);
+  });
+  // If each waited until the channel's thread looks by itself, all of them would take a minute.
+  const uint64_t limit = NowNs() + 30'000'000'000;
+  for (int round = 0; round < 60; round++) {
+    const auto value = static_cast<float>(round);
+    bench.bench.Write({value});
+    CHECK(bench.bench.client.Flush().ok());
+    bench.channel->StartPolling();
+    bench.channel->Poll();
+    const PortResponse response = bench.bench.client.Take(1)[0];
+    CHECK_EQ(response.outputs.at(0).bytes, BytesOf<float>({value}));
+    bench.channel->StopPolling();
+  }
+  CHECK(NowNs() < limit);
+  stop = true;
+  serving.join();
 }
 
 TEST(python_channel_tells_of_outputs_that_are_not_the_models) {

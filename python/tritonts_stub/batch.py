@@ -20,7 +20,7 @@ def read(instance, slot, offset, count):
     """The batch that a message tells of."""
     memory = instance.memory
     words = memory.words(offset, count)
-    batch = Batch(instance, slot, words[0], offset)
+    batch = Batch(instance, slot, words[0])
     inputs, names = instance.inputs, instance.output_names
     requests, at = batch.requests, 2
     for _ in range(words[1]):
@@ -41,7 +41,8 @@ def read(instance, slot, offset, count):
             name, number = inputs[index]
             size, place = words[at], words[at + 1]
             stretches[name] = Stretch(memory, number, shape, size, place, alike, batch=batch)
-            batch.end = max(batch.end, place + alike * size)
+            if size >= LARGE:
+                batch.large.append((place, place + alike * size))
             at += 2
         position = len(requests)
         requests += [InferenceRequest._received(batch, position + k, stretches, k, said) for k in range(alike)]
@@ -51,12 +52,12 @@ def read(instance, slot, offset, count):
 class Batch:
     """Requests that are run together."""
 
-    __slots__ = ("instance", "slot", "requests", "lock", "open", "answered", "sent", "senders", "begin", "end")
+    __slots__ = ("instance", "slot", "requests", "lock", "open", "answered", "sent", "senders", "large")
 
-    def __init__(self, instance, slot, count, begin):
+    def __init__(self, instance, slot, count):
         self.instance, self.slot, self.requests = instance, slot, []
-        #: Where its inputs lie.
-        self.begin = self.end = begin
+        #: Where its large inputs lie.
+        self.large = []
         self.lock = threading.Lock()
         #: Requests that have not had their last response.
         self.open = count
@@ -71,8 +72,11 @@ class Batch:
         """Where a large array lies if it is an input, or a part of one, as it is; else None."""
         if array is None or array.nbytes < LARGE or not array.flags.c_contiguous or not array.dtype.isnative:
             return None
+        if not self.large:
+            return None
         place = array.ctypes.data - self.instance.memory.base
-        return place if self.begin <= place and place + array.nbytes <= self.end else None
+        end = place + array.nbytes
+        return place if any(first <= place and end <= past for first, past in self.large) else None
 
     def fail(self, error):
         """Fails all requests that are open."""
@@ -162,7 +166,8 @@ class Batch:
             places.append((len(words) + 4 + len(tail), size, items))
             words += [outputs[tensor._name][0], tensor._number, len(tail), *tail, bytes_, 0]
             size += mem.aligned(bytes_)
-        head = mem.aligned(8 * len(words))
+        lent = mem.LENT_BYTES if size >= LARGE else 0
+        head = lent + mem.aligned(8 * len(words))
         place = memory.allocate(head + size)
         for (tensor, arrays, tail), (at, offset, items) in zip(columns, places):
             begin = words[at] = place + head + offset
@@ -174,11 +179,11 @@ class Batch:
                 target[...] = arrays[0]
             else:
                 np.concatenate(arrays, out=target)
-        put_words(memory, place, words)
+        put_words(memory, place + lent, words)
         self.open = 0
         self.answered = [True] * len(self.requests)
         self.instance.under_way.discard(self)
-        memory.send(mem.ANSWER, self.slot, place, len(words), 1, place)
+        memory.send(mem.ANSWER, self.slot, place + lent, len(words), mem.LAST | (mem.LENT if lent else 0), place)
 
     def part(self):
         """`execute` has returned: what is open follows."""
@@ -349,7 +354,8 @@ class Body:
     def send(self, last):
         batch, words = self.batch, self.words
         memory = batch.instance.memory
-        head = mem.aligned(8 * len(words))
+        lent = mem.LENT_BYTES if self.size >= LARGE else 0
+        head = lent + mem.aligned(8 * len(words))
         try:
             place = memory.allocate(head + self.size)
         except mem.MemoryFault as fault:
@@ -360,8 +366,9 @@ class Body:
         for at, offset, data, size in self.parts:
             words[at] = place + head + offset
             write(memory, place + head + offset, size, data)
-        put_words(memory, place, words)
-        memory.send(mem.ANSWER, batch.slot, place, len(words), 1 if last else 0, place)
+        put_words(memory, place + lent, words)
+        word = (mem.LAST if last else 0) | (mem.LENT if lent else 0)
+        memory.send(mem.ANSWER, batch.slot, place + lent, len(words), word, place)
 
     def _send_fault(self, text, last):
         """Instead of outputs that have no room: each request that has some gets an error."""

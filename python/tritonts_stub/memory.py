@@ -6,6 +6,10 @@ EXECUTE, STOP, ASK_READY = 1, 2, 3
 ANSWER, PART, CALL, NEXT, CANCEL, READ, ASK_CANCELLED, ASK_ROOM = range(16, 24)
 ALIGNMENT = 64
 REPLY_BYTES = 64
+#: Bits of the word of an answer: the batch has ended; its memory is lent until it is given back.
+LAST, LENT = 1, 4
+#: Before the words of an answer that is lent.
+LENT_BYTES = 64
 
 
 class Message(ctypes.Structure):
@@ -29,11 +33,11 @@ def aligned(size):
 class Memory:
     """Messages, and places for what they are about."""
 
-    def __init__(self, library, file):
+    def __init__(self, library, file, inputs):
         lib = ctypes.CDLL(library)
         u32, u64, pointer = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p
         for name, result, arguments in (
-            ("open", pointer, [ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t]),
+            ("open", pointer, [ctypes.c_int, ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t]),
             ("base", u64, [pointer]),
             ("size", u64, [pointer]),
             ("next", ctypes.c_int, [pointer, ctypes.POINTER(Message)]),
@@ -51,7 +55,7 @@ class Memory:
         self._next, self._send = lib.tritonts_next, lib.tritonts_send
         self._allocate, self._await = lib.tritonts_allocate, lib.tritonts_await
         fault = ctypes.create_string_buffer(512)
-        self._stub = lib.tritonts_open(file, fault, len(fault))
+        self._stub = lib.tritonts_open(file, inputs, fault, len(fault))
         if not self._stub:
             raise MemoryFault(fault.value.decode(errors="replace"))
         self.base = lib.tritonts_base(self._stub)

@@ -17,7 +17,7 @@ from .control import Control
 from .errors import TritonError, TritonModelException, code_of
 from .model_config import ModelConfig
 
-CONTROL_FILE, MEMORY_FILE = 4, 3
+MEMORY_FILE, CONTROL_FILE, INPUTS_FILE = 3, 4, 5
 
 
 def main():
@@ -89,7 +89,7 @@ def _complete(start):
 def _serve(control, start):
     instance = instances.Instance(control, start)
     instances.set_current(instance)
-    instance.memory = mem.Memory(start["library"], MEMORY_FILE)
+    instance.memory = mem.Memory(start["library"], MEMORY_FILE, INPUTS_FILE)
     kind = _import(start)
     model = kind()
     if not callable(getattr(model, "execute", None)):

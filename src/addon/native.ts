@@ -260,8 +260,11 @@ export interface NativePort {
   /** Adds a slab. False without memory. */
   addSlab(): boolean;
   slab(number: number): ArrayBuffer;
-  /** Copies a large input into native memory. Returns the block's id, or -1 without memory. */
-  stage(bytes: ArrayBufferView): number;
+  /**
+   * Copies a large input of a request to the version `uid` into native memory. Returns the block's id, or -1
+   * without memory.
+   */
+  stage(bytes: ArrayBufferView, uid: number): number;
   unstage(id: number): void;
   /**
    * Hands requests to the engine.
@@ -595,6 +598,8 @@ export interface NativePythonOptions {
 export interface NativePython {
   /** Of the memory, for the process; -1: it was closed. */
   descriptor(): number;
+  /** Of the memory of the version's inputs. */
+  inputsDescriptor(): number;
   closeDescriptor(): void;
   /**
    * Begins.

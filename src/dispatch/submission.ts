@@ -206,7 +206,7 @@ export class Submission {
     for (let i = 0; i < data.length; i++) {
       views[i] = undefined;
       const bytes = data[i];
-      blocks.push(bytes === undefined ? -1 : this.#native.stage(bytes));
+      blocks.push(bytes === undefined ? -1 : this.#native.stage(bytes, target.uid));
       if (bytes === undefined || blocks[i] !== -1) continue;
       for (const block of blocks) if (block >= 0) this.#native.unstage(block);
       const message = `model '${target.name}': no memory for an input of ${group.byteLengths[i] ?? 0} bytes`;

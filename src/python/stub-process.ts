@@ -29,6 +29,8 @@ export interface StubOptions {
   readonly python: Interpreter;
   /** The descriptor of the shared memory; undefined: it has none. */
   readonly memory: number | undefined;
+  /** That of the memory of the version's inputs. */
+  readonly inputs: number | undefined;
   readonly startMs: number;
   readonly log: Log;
   /** Answers a question; what it rejects with is the answer, too. */
@@ -71,9 +73,9 @@ export class StubProcess {
 
   constructor(options: StubOptions) {
     this.#options = options;
-    const { python, memory, env } = options;
+    const { python, memory, inputs, env } = options;
     this.#child = spawn(python.path, ['-u', stubProgram], {
-      stdio: ['ignore', 'pipe', 'pipe', memory ?? 'ignore', 'pipe'],
+      stdio: ['ignore', 'pipe', 'pipe', memory ?? 'ignore', 'pipe', inputs ?? 'ignore'],
       env: { ...env, ...(python.environment !== undefined && pathOf(python.environment, env)) },
       // The head of a group of processes, with those that the model starts.
       detached: true,

@@ -102,20 +102,66 @@ test('large tensors take no new memory with each request', { skip }, async (t) =
   assert.equal(into.y[7], 8);
 });
 
+test('an answer stays as it came, whatever the process writes into its memory later', { skip }, async (t) => {
+  const text = `def execute(self, requests):
+    import threading
+    responses = []
+    for request in requests:
+        x = array(request)
+        def spoil(x=x, value=x[0, 0] + 1):
+            for _ in range(200):
+                x[...] = value
+        threading.Thread(target=spoil, daemon=True).start()
+        responses.append(answer(x))
+    return responses`;
+  const server = await serving(t, { passes: script(text, anyLength) });
+  const large = 1 << 18;
+  for (let i = 0; i < 5; i++) {
+    const { outputs } = await server.infer('passes', {
+      x: { data: new Float32Array(large).fill(i), shape: [1, large] },
+    });
+    const data = outputs['y']?.data;
+    assert.ok(data instanceof Float32Array);
+    const then = data.slice();
+    await server.infer('passes', { x: { data: new Float32Array(large), shape: [1, large] } });
+    assert.deepEqual(data, then);
+  }
+});
+
+test('memory that a process has lent comes back, also where many answers wait', { skip }, async (t) => {
+  const text = `def execute(self, requests):
+    return [answer(array(request) * 2) for request in requests]`;
+  const server = await serving(t, { twice: script(text, anyLength) });
+  const large = 1 << 16;
+  const into = Array.from({ length: 64 }, () => new Float32Array(large));
+  for (let round = 0; round < 10; round++) {
+    await Promise.all(
+      into.map(async (y, i) => {
+        const x = { data: new Float32Array(large).fill(i), shape: [1, large] };
+        if (i % 2 === 0) await server.infer('twice', { x }, { into: { y } });
+        else y.set((await server.infer('twice', { x })).outputs['y']?.data as Float32Array);
+      }),
+    );
+    for (const [i, y] of into.entries()) assert.ok(y[0] === 2 * i && y[large - 1] === 2 * i);
+  }
+});
+
 test('an idle instance gives back the memory that it has grown by', { skip }, async (t) => {
   const text = `def execute(self, requests):
     return [answer(array(request) + 1) for request in requests]`;
   const server = await serving(t, { add: script(text, anyLength) });
   /** Bytes that the shared memory has, in 512 each. */
   const blocks = (): number => {
-    const [file] = readdirSync('/proc/self/fd').filter((name) => {
+    const files = readdirSync('/proc/self/fd').filter((name) => {
       try {
         return readlinkSync(`/proc/self/fd/${name}`).includes('memfd:tritonts');
       } catch {
         return false;
       }
     });
-    return statSync(`/proc/self/fd/${file}`).blocks;
+    // That of the instance, and that of the inputs, each of which has two descriptors or one.
+    const sizes = new Map(files.map((name) => [statSync(`/proc/self/fd/${name}`).ino, name]));
+    return [...sizes.values()].reduce((sum, name) => sum + statSync(`/proc/self/fd/${name}`).blocks, 0);
   };
   const few = blocks();
   const large = 8 << 20;

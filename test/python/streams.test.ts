@@ -127,6 +127,41 @@ def respond(self, sender, value):
   assert.deepEqual(seen, numbers(1000));
 });
 
+test('a stream that its model never ends is ended by its signal or an unload', { skip }, async (t) => {
+  const text = `kept = []
+def execute(self, requests):
+    for request in requests:
+        sender = request.get_response_sender()
+        sender.send(answer(array(request)))
+        self.kept.append(sender)`;
+  const server = await serving(
+    t,
+    { open: script(text, decoupled) },
+    { modelControlMode: 'explicit', loadModels: ['open'], workers: { unloadTimeoutMs: 200 } },
+  );
+  const model = server.model('open');
+  const abort = new AbortController();
+  const given: unknown[] = [];
+  const error = await rejection(
+    (async () => {
+      for await (const result of model.stream({ x: row(1) }, { signal: abort.signal })) {
+        given.push(floats(result)[0]);
+        abort.abort();
+      }
+    })(),
+  );
+  assert.equal(error.code, 'CANCELLED');
+  assert.deepEqual(given, [1]);
+  // The instance goes on to the next batch, and nothing but the unload ends that one's stream.
+  const stream = model.stream({ x: row(2) })[Symbol.asyncIterator]();
+  const first = await stream.next();
+  assert.ok(first.done !== true);
+  assert.equal(floats(first.value)[0], 2);
+  const rest = rejection(stream.next());
+  await server.unloadModel('open').catch(() => undefined);
+  assert.match((await rest).code, /^(CANCELLED|UNAVAILABLE)$/);
+});
+
 test('a model learns that its caller has left, and what it sends then is dropped', { skip }, async (t) => {
   const text = `ended = 0
 def execute(self, requests):

@@ -31,6 +31,10 @@ class JavaScriptModel final : public Model {
   bool starts_at_once() const override { return true; }
   std::shared_ptr<CallPlaces> call_places() const override { return inboxes_->places; }
 
+  BlockRef InputBlock(size_t size) override {
+    return inboxes_->inputs ? inboxes_->inputs->Acquire(size) : BlockRef();
+  }
+
   StatusOr<std::unique_ptr<Instance>> CreateInstance(const InstanceSpec& spec) override {
     if (spec.index >= inboxes_->list.size()) {
       return Status::Internal("model '" + name_ + "': no inbox is reserved for instance '" +
@@ -65,8 +69,10 @@ StatusOr<std::unique_ptr<Model>> JavaScriptBackend::Load(const ModelSpec& spec) 
 }
 
 uint32_t JavaScriptBackend::Reserve(const std::string& model, const std::vector<std::string>& names,
-                                    uint32_t concurrency, const std::string& runner) {
+                                    uint32_t concurrency, const std::string& runner,
+                                    std::shared_ptr<InputSource> inputs) {
   Inboxes inboxes;
+  inboxes.inputs = std::move(inputs);
   inboxes.places = std::make_shared<CallPlaces>(model);
   inboxes.list.reserve(names.size());
   for (const std::string& name : names) {

@@ -17,10 +17,19 @@
 
 namespace tritonts {
 
+// Memory for a version's inputs. Any thread may call it.
+class InputSource {
+ public:
+  virtual ~InputSource() = default;
+  // As Model::InputBlock.
+  virtual BlockRef Acquire(size_t size) = 0;
+};
+
 // Of a version.
 struct Inboxes {
   std::vector<std::shared_ptr<Inbox>> list;
   std::shared_ptr<CallPlaces> places;
+  std::shared_ptr<InputSource> inputs = nullptr;  // null: any memory will do
 };
 
 // Any thread may call any function.
@@ -35,7 +44,8 @@ class JavaScriptBackend final : public Backend {
   // Makes an inbox for each instance's name. Throws std::bad_alloc.
   // `runner` as Inbox has it.
   uint32_t Reserve(const std::string& model, const std::vector<std::string>& names,
-                   uint32_t concurrency, const std::string& runner = "thread");
+                   uint32_t concurrency, const std::string& runner = "thread",
+                   std::shared_ptr<InputSource> inputs = nullptr);
   // The inboxes of a number; null: there are none.
   std::shared_ptr<const Inboxes> Find(uint32_t number);
   // Forgets a number. Whoever has its inboxes keeps them.

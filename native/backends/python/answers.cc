@@ -26,6 +26,7 @@ struct Channel::Answers {
   Run* run;
   Batch batch;
   bool together;  // every request has one response, which is ok and final
+  BlockRef lent;  // empty: what lies in the heap up is read now
   const int64_t* at;
   const int64_t* end;
   // What outputs in the heap up may still have, and those that are inputs; unset: not looked at.
@@ -44,17 +45,33 @@ struct Channel::Answers {
     bool good = channel->IsUp(offset, bytes);
     if (good) {
       // There are addresses for far more than there is memory: only who has written takes pages.
-      if (bytes < kOwnBlock) return channel->memory_.data() + offset;
-      if (!left_up) left_up = channel->memory_.TakenBytes();
+      if (bytes < kOwnBlock) return channel->segment_->memory.data() + offset;
+      if (!left_up) left_up = channel->segment_->memory.TakenBytes();
       good = Take(&*left_up, bytes);
     } else {
-      const std::lock_guard lock(channel->heap_mutex_);
-      const uint64_t room = channel->heap_.SizeOf(batch.place);
-      if (!left_inputs) left_inputs = room * kMostRepeats;
-      good = offset >= batch.place && offset - batch.place <= room &&
-             bytes <= room - (offset - batch.place) && Take(&*left_inputs, bytes);
+      if (!left_inputs) left_inputs = GivenBytes() * kMostRepeats;
+      good = WasGiven(offset, bytes) && Take(&*left_inputs, bytes);
     }
-    return good ? channel->memory_.data() + offset : nullptr;
+    return good ? channel->At(offset) : nullptr;
+  }
+
+  const BatchMemory& memory() const { return *static_cast<const BatchMemory*>(batch.memory.get()); }
+
+  uint64_t GivenBytes() const {
+    uint64_t bytes = batch.bytes;
+    for (const BatchMemory::Input& input : memory().inputs()) bytes += input.size;
+    return bytes;
+  }
+
+  bool WasGiven(uint64_t offset, uint64_t bytes) const {
+    const auto within = [&](uint64_t place, uint64_t size) {
+      return offset >= place && offset - place <= size && bytes <= size - (offset - place);
+    };
+    if (within(memory().place(), batch.bytes)) return true;
+    const auto& inputs = memory().inputs();
+    return std::any_of(inputs.begin(), inputs.end(), [&](const BatchMemory::Input& input) {
+      return within(input.place, input.size);
+    });
   }
 
   static bool Take(uint64_t* left, uint64_t bytes) {
@@ -93,13 +110,21 @@ struct Channel::Answers {
                const char* data, size_t size) {
     BlockRef block;
     if (size / (request == Run::kAll ? std::max(batch.requests, 1u) : 1) >= kOwnBlock) {
-      block = channel->answer_pool_.Acquire(size);
+      // What is lent, or was given, is read when somebody takes it: by then the stub may have
+      // written something else, but size and shape are known here.
+      const auto up = reinterpret_cast<uintptr_t>(data) -
+                      reinterpret_cast<uintptr_t>(channel->segment_->memory.data());
+      const bool answered = up >= channel->heap_up_ && up < channel->size_;
+      block = answered ? lent : batch.memory;
       if (!block) {
-        status = Status::NoMemory();
-        return;
+        block = channel->segment_->copies.Acquire(size);
+        if (!block) {
+          status = Status::NoMemory();
+          return;
+        }
+        std::memcpy(block->data(), data, size);
+        data = static_cast<const char*>(block->data());
       }
-      std::memcpy(block->data(), data, size);
-      data = static_cast<const char*>(block->data());
     }
     if (request == Run::kAll) {
       run->SetOutput(index, type, shape, data, size, block.get());
@@ -215,9 +240,18 @@ struct Channel::Answers {
 bool Channel::OnAnswer(const Message& message) {
   if (!TakeBody(message)) return false;
   const bool last = (message.word & 1) != 0;
+  BlockRef lent;
+  if ((message.word & 4) != 0) {
+    const uint64_t word = message.offset - kLentBytes;
+    if (message.offset % kAlignment != 0 || message.offset < kLentBytes ||
+        !IsUp(word, kLentBytes)) {
+      return Break("an answer has no place for its return");
+    }
+    lent = BlockRef::Adopt(new LentAnswer(segment_, word));
+  }
   const Batch batch = BatchOf(message.slot);
   // The batch that it has would never be answered.
-  if (batch.place == 0) return Break("it answers a batch that it does not have");
+  if (!batch.memory) return Break("it answers a batch that it does not have");
   Run* const run = inbox_->Enter(message.slot);
   if (!run) {
     // It was ended from outside.
@@ -225,8 +259,13 @@ bool Channel::OnAnswer(const Message& message) {
     return true;
   }
   run->MarkComputed();
-  Answers answers{
-      this, run, batch, (message.word & 2) != 0, words_.data(), words_.data() + words_.size()};
+  Answers answers{this,
+                  run,
+                  batch,
+                  (message.word & 2) != 0,
+                  lent,
+                  words_.data(),
+                  words_.data() + words_.size()};
   const bool good = answers.Read();
   if (last) FreeBatch(message.slot);
   inbox_->Leave(message.slot, last && good);

@@ -23,14 +23,6 @@ constexpr uint64_t RoundUp(uint64_t size, uint64_t unit) {
   return (size + unit - 1) / unit * unit;
 }
 
-size_t BytesOf(const Run& run) {
-  size_t bytes = 0;
-  for (const Request* request : run.requests()) {
-    for (const InputTensor& input : request->inputs()) bytes += input.byte_size();
-  }
-  return bytes;
-}
-
 }  // namespace
 
 Channel::Channel(const ChannelOptions& options, std::shared_ptr<Inbox> inbox,
@@ -38,6 +30,17 @@ Channel::Channel(const ChannelOptions& options, std::shared_ptr<Inbox> inbox,
     : options_(options), inbox_(std::move(inbox)), server_(std::move(server)) {}
 
 Channel::~Channel() = default;
+
+size_t Channel::CopiedBytes(const Run& run) const {
+  size_t bytes = 0;
+  for (const Request* request : run.requests()) {
+    for (const InputTensor& input : request->inputs()) {
+      const bool shared = request->chunks(input) == 1 && IsShared(request->chunk(input));
+      if (!shared) bytes += input.byte_size();
+    }
+  }
+  return bytes;
+}
 
 std::shared_ptr<Channel> Channel::Create(const ChannelOptions& options,
                                          std::shared_ptr<Inbox> inbox, std::weak_ptr<Server> server,
@@ -58,24 +61,27 @@ bool Channel::Prepare(std::string* fault) {
   const uint64_t heap_down = ring_up + RingBytes(slots);
   // With what it begins with twice, for each of the two heaps.
   const uint64_t least = heap_down + 2 * RoundUp(options_.initial_bytes, kPage) + kLeastBytes;
-  if (!memory_.Create(options_.memory_name, std::max(options_.most_bytes, least), least,
-                      options_.place, fault)) {
+  if (!segment_->memory.Create(options_.memory_name, std::max(options_.most_bytes, least), least,
+                               options_.place, fault)) {
     return false;
   }
-  size_ = memory_.size();
+  size_ = segment_->memory.size();
   heap_up_ = RoundUp(heap_down + (size_ - heap_down) / 2, kPage);
   const uint64_t initial = RoundUp(std::max<uint64_t>(options_.initial_bytes, kPage), kPage);
   const uint64_t growth = RoundUp(std::max<uint64_t>(options_.growth_bytes, kPage), kPage);
-  if (!memory_.Commit(0, heap_down + initial, fault) || !memory_.Commit(heap_up_, initial, fault))
+  if (!segment_->memory.Commit(0, heap_down + initial, fault) ||
+      !segment_->memory.Commit(heap_up_, initial, fault))
     return false;
   up_committed_ = heap_up_ + initial;
-  heap_ = OffsetHeap(
+  segment_->heap = OffsetHeap(
       heap_down, heap_up_, growth,
-      [this](uint64_t offset, uint64_t size, std::string* why) {
-        return memory_.Commit(offset, size, why);
+      [segment = segment_.get()](uint64_t offset, uint64_t size, std::string* why) {
+        return segment->memory.Commit(offset, size, why);
       },
-      [this](uint64_t offset, uint64_t size) { memory_.Return(offset, size); });
-  auto* const page = reinterpret_cast<ControlPage*>(memory_.data());
+      [segment = segment_.get()](uint64_t offset, uint64_t size) {
+        segment->memory.Return(offset, size);
+      });
+  auto* const page = reinterpret_cast<ControlPage*>(segment_->memory.data());
   page->magic = kMagic;
   page->protocol = kProtocol;
   page->ring_slots = slots;
@@ -87,8 +93,9 @@ bool Channel::Prepare(std::string* fault) {
   page->heap_up = heap_up_;
   page->initial_bytes = initial;
   page->growth_bytes = growth;
-  down_ = RingWriter(memory_.data() + ring_down, slots);
-  up_ = RingReader(memory_.data() + ring_up, slots);
+  page->inputs_size = options_.inputs ? options_.inputs->size() : 0;
+  down_ = RingWriter(segment_->memory.data() + ring_down, slots);
+  up_ = RingReader(segment_->memory.data() + ring_up, slots);
   return true;
 }
 
@@ -159,11 +166,30 @@ void Channel::Stop() {
 
 void Channel::UntakeUnread() {
   const std::lock_guard gate(gate_);
-  const std::lock_guard lock(heap_mutex_);
+  const std::lock_guard lock(segment_->mutex);
   const uint32_t read = down_.read();
   for (const auto& [slot, batch] : batches_) {
     if (!batch.number || static_cast<int32_t>(read - *batch.number) < 0) inbox_->Untake(slot);
   }
+}
+
+void Channel::StartPolling() {
+  // The thread sleeps on, but looks now and then (kSleepBusyNs): whoever polls may have other work
+  // in between. The stub also wakes it before it sleeps itself (RingWriter::Nudge).
+  pollers_.fetch_add(1);
+  if (sleeps_long_.exchange(false)) up_.Wake();
+}
+
+void Channel::Poll() {
+  const std::unique_lock lock(taking_, std::try_to_lock);
+  // Once it ends, what is under way ends with Stop.
+  if (!lock || ending_.load()) return;
+  up_.Watch();
+  TakeMessages();
+}
+
+void Channel::StopPolling() {
+  if (pollers_.fetch_sub(1) == 1) up_.Unwatch();
 }
 
 void Channel::Wake() {
@@ -200,7 +226,7 @@ void Channel::PumpOnce(bool copies) {
         if (inbox_->has_readers()) return Wake();
         continue;
       }
-      if (!copies && BytesOf(*run) > kLargeBytes) {
+      if (!copies && CopiedBytes(*run) > kLargeBytes) {
         deferred_ = run;
         deferred_slot_ = slot;
       } else {
@@ -226,7 +252,7 @@ void Channel::Write(uint32_t slot, Run* run) {
   Message message;
   message.kind = static_cast<uint32_t>(Kind::kExecute);
   message.slot = slot;
-  message.offset = batch.place;
+  message.offset = PlaceOf(batch);
   message.size = batch.size;
   Send(message);
 }
@@ -235,7 +261,7 @@ RingWriter::Result Channel::WriteDown(const Message& message) {
   const RingWriter::Result result = down_.Write(message);
   if (result != RingWriter::Result::kWritten) return result;
   if (message.kind == static_cast<uint32_t>(Kind::kExecute)) {
-    const std::lock_guard lock(heap_mutex_);
+    const std::lock_guard lock(segment_->mutex);
     const auto known = batches_.find(message.slot);
     if (known != batches_.end()) known->second.number = down_.written();
   }

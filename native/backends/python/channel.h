@@ -10,11 +10,12 @@
 // by a JS thread that looks for responses (Poll), and by the channel's thread while none does.
 //
 // Ownership: shared by the environment's wrap, the inbox' wake-up, its thread and its calls. The
-// memory lives as long as the channel. Calls own their requests (python_call.h).
+// memory (segment.h) lives as long as the channel, and as long as somebody holds outputs that lie
+// in it. Calls own their requests (python_call.h).
 //
 // Locking: `taking_` is held by whoever takes what the stub sends, and responds. `gate_` is held
-// while batches are taken and sent, but never while something is responded to. `heap_mutex_` guards
-// what is placed in the heap down, briefly; nothing is called with it.
+// while batches are taken and sent, but never while something is responded to. The segment's mutex
+// guards what is placed in the heap down, briefly; nothing is called with it.
 #pragma once
 
 #include <atomic>
@@ -32,10 +33,11 @@
 #include "backends/python/offset_heap.h"
 #include "backends/python/protocol.h"
 #include "backends/python/ring.h"
+#include "backends/python/segment.h"
+#include "backends/python/shared_inputs.h"
 #include "engine/backend.h"
 #include "engine/running/polled_source.h"
 #include "engine/running/spin.h"
-#include "platform/shared_memory.h"
 #include "platform/thread.h"
 
 namespace tritonts {
@@ -57,6 +59,8 @@ struct ChannelOptions {
   // On how many cores of the process threads may spin.
   uint32_t cores = 0;
   platform::SharedMemory::Place place = platform::SharedMemory::Place::kAny;
+  // The memory of its version's inputs; null: all inputs are copied.
+  std::shared_ptr<SharedInputs> inputs = nullptr;
 };
 
 class Channel final : public PolledSource, public std::enable_shared_from_this<Channel> {
@@ -74,8 +78,10 @@ class Channel final : public PolledSource, public std::enable_shared_from_this<C
   void StopPolling() override;
 
   // The descriptor of the memory, for the stub. This process keeps the memory without it.
-  int descriptor() const { return memory_.descriptor(); }
-  void CloseDescriptor() { memory_.CloseDescriptor(); }
+  int descriptor() const { return segment_->memory.descriptor(); }
+  // That of the memory of the version's inputs; -1: there is none.
+  int inputs_descriptor() const { return options_.inputs ? options_.inputs->descriptor() : -1; }
+  void CloseDescriptor() { segment_->memory.CloseDescriptor(); }
 
   // --- One thread at a time calls these. Begins. `on_broken` is called on the channel's thread, at
   // most once, when the stub has sent what no stub sends; the channel then does nothing more.
@@ -106,8 +112,9 @@ class Channel final : public PolledSource, public std::enable_shared_from_this<C
  private:
   // A batch that the stub has.
   struct Batch {
-    uint64_t place = 0;  // 0: there is none
-    uint64_t size = 0;
+    BlockRef memory = {};  // a BatchMemory; empty: there is no such batch
+    uint64_t size = 0;     // words
+    uint64_t bytes = 0;    // of what lies in the heap down
     uint32_t requests = 0;
     // How many messages the stub has read when it has read this one; unset: it was not sent.
     std::optional<uint32_t> number;
@@ -159,7 +166,22 @@ class Channel final : public PolledSource, public std::enable_shared_from_this<C
   // Whether a range lies in the heap up.
   bool IsUp(uint64_t offset, uint64_t size);
   bool IsReply(uint64_t word);
+  // The address of a place that was checked, of the segment or of the version's inputs.
+  const char* At(uint64_t place) const {
+    // What has no bytes may lie at the end.
+    return place <= size_ ? segment_->memory.data() + place
+                          : options_.inputs->data() + (place - size_);
+  }
   Batch BatchOf(uint32_t slot);
+  static uint64_t PlaceOf(const Batch& batch) {
+    return static_cast<const BatchMemory*>(batch.memory.get())->place();
+  }
+  // Whether a chunk lies where the stub sees it already.
+  bool IsShared(const Buffer& chunk) const {
+    return options_.inputs && chunk.owner && options_.inputs->OffsetOf(chunk.data, chunk.size) >= 0;
+  }
+  // Bytes of a batch that are to be copied.
+  size_t CopiedBytes(const Run& run) const;
   void FreeBatch(uint32_t slot);
 
   struct Answers;  // reads the words of answers (answers.cc)
@@ -168,7 +190,7 @@ class Channel final : public PolledSource, public std::enable_shared_from_this<C
   const ChannelOptions options_;
   const std::shared_ptr<Inbox> inbox_;
   const std::weak_ptr<Server> server_;
-  platform::SharedMemory memory_;
+  const std::shared_ptr<Segment> segment_ = std::make_shared<Segment>();
   uint64_t heap_up_ = 0;
   uint64_t size_ = 0;
   std::function<void(const std::string&)> on_broken_;
@@ -189,8 +211,7 @@ class Channel final : public PolledSource, public std::enable_shared_from_this<C
   std::atomic<uint32_t> under_way_{0};
   std::atomic<uint64_t> call_bytes_{0};
 
-  std::mutex heap_mutex_;  // guards the next ones
-  OffsetHeap heap_;
+  // Guarded by the segment's mutex, as its heap is.
   std::map<uint32_t, Batch> batches_;     // by slot
   std::map<uint64_t, uint64_t> answers_;  // of calls, that the stub has; sizes by place
   // The numbers of CallerOf by slot and position.
@@ -200,6 +221,9 @@ class Channel final : public PolledSource, public std::enable_shared_from_this<C
   std::map<uint64_t, std::shared_ptr<PythonCall>> calls_;  // by the place of their Reply
 
   std::atomic<uint32_t> pollers_{0};  // JS threads that look
+  // The thread sleeps for longer than it may while others look.
+  std::atomic<bool> sleeps_long_{false};
+  uint64_t busy_ns_ = 0;  // when the thread saw last that something was under way; its own
 
   // Held while messages are taken. Guards the next ones; whoever sleeps may look at `up_`.
   std::mutex taking_;
@@ -214,9 +238,6 @@ class Channel final : public PolledSource, public std::enable_shared_from_this<C
   };
   std::vector<Room> rooms_;                // questions for room that wait
   BlockPool call_pool_{size_t{64} << 20};  // inputs of calls
-  // Large outputs. JavaScript gives them back by the hundred, when garbage is collected, and pages
-  // that are new cost more than the copy into them. So many are kept until the instance is idle.
-  BlockPool answer_pool_{size_t{256} << 20};
 
   SpinPolicy spin_;  // the thread's own
   platform::Thread thread_;

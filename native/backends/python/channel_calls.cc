@@ -33,8 +33,8 @@ uint64_t Channel::Place(std::vector<uint64_t> words, std::span<const OutputTenso
   for (const OutputTensor& output : outputs) size += aligned(output.size);
   uint64_t place = 0;
   {
-    const std::lock_guard lock(heap_mutex_);
-    place = heap_.Allocate(size, fault);
+    const std::lock_guard lock(segment_->mutex);
+    place = segment_->heap.Allocate(size, fault);
     if (place == 0) return 0;
     answers_.emplace(place, size);
   }
@@ -43,24 +43,25 @@ uint64_t Channel::Place(std::vector<uint64_t> words, std::span<const OutputTenso
   if (!text.empty()) {
     words[3] = text.size();
     words[4] = data;
-    std::memcpy(memory_.data() + data, text.data(), text.size());
+    std::memcpy(segment_->memory.data() + data, text.data(), text.size());
     data += aligned(text.size());
   }
   size_t at = 6;
   for (const OutputTensor& output : outputs) {
     const size_t rank = words[at + 2];
     words[at + 4 + rank] = data;
-    if (output.size > 0) std::memcpy(memory_.data() + data, output.data, output.size);
+    if (output.size > 0) std::memcpy(segment_->memory.data() + data, output.data, output.size);
     data += aligned(output.size);
     at += 5 + rank;
   }
-  std::memcpy(memory_.data() + place, words.data(), words.size() * 8);
+  std::memcpy(segment_->memory.data() + place, words.data(), words.size() * 8);
   return place;
 }
 
 bool Channel::ChargeCall(uint64_t bytes) {
   const uint64_t used = call_bytes_.fetch_add(bytes) + bytes;
-  if (used <= kCallBytes || used <= kCallBytes + kCallTimes * memory_.TakenBytes()) return true;
+  if (used <= kCallBytes || used <= kCallBytes + kCallTimes * segment_->memory.TakenBytes())
+    return true;
   call_bytes_.fetch_sub(bytes);
   return false;
 }
@@ -72,7 +73,7 @@ void Channel::Forget(uint64_t word) {
 
 uint32_t Channel::CallerOf(uint32_t slot, uint32_t position) {
   {
-    const std::lock_guard lock(heap_mutex_);
+    const std::lock_guard lock(segment_->mutex);
     const auto batch = batches_.find(slot);
     if (batch == batches_.end()) return 0;
     if (position != ~0u && position >= batch->second.requests) return 0;
@@ -80,7 +81,7 @@ uint32_t Channel::CallerOf(uint32_t slot, uint32_t position) {
     if (known != callers_.end()) return known->second;
   }
   const uint32_t number = inbox_->NameCaller(slot, position);
-  const std::lock_guard lock(heap_mutex_);
+  const std::lock_guard lock(segment_->mutex);
   if (number != 0) callers_[{slot, position}] = number;
   return number;
 }
@@ -188,7 +189,7 @@ bool Channel::OnCall(const Message& message) {
     return Break("a call cannot be read");
   }
   if (said_bytes > (uint64_t{16} << 20)) return Break("a call says too much");
-  const std::string own(memory_.data() + (said_bytes > 0 ? said : 0), said_bytes);
+  const std::string own(segment_->memory.data() + (said_bytes > 0 ? said : 0), said_bytes);
   if (!ReadParameters(own, &header.parameters)) return Break("a call's parameters cannot be read");
   for (size_t i = words.TakeCount(); i > 0; i--) {
     header.wanted.push_back(static_cast<uint32_t>(words.Take()));
@@ -211,18 +212,21 @@ bool Channel::OnCall(const Message& message) {
     }
     bool there = IsUp(place, size);
     if (there && size >= kOwnBlock) {
-      if (!left_up) left_up = memory_.TakenBytes();
+      if (!left_up) left_up = segment_->memory.TakenBytes();
       there = size <= *left_up;
       if (there) *left_up -= size;
     } else if (!there) {
       // It passes on what an answer or a batch has given it.
-      const std::lock_guard lock(heap_mutex_);
+      const std::lock_guard lock(segment_->mutex);
       const auto held = [&](uint64_t begin, uint64_t room) {
         return place >= begin && place - begin <= room && size <= room - (place - begin);
       };
       for (const auto& [begin, room] : answers_) there = there || held(begin, room);
-      for (const auto& [key, batch] : batches_)
-        there = there || held(batch.place, heap_.SizeOf(batch.place));
+      for (const auto& [key, batch] : batches_) {
+        const auto& memory = *static_cast<const BatchMemory*>(batch.memory.get());
+        there = there || held(memory.place(), batch.bytes);
+        for (const auto& one : memory.inputs()) there = there || held(one.place, one.size);
+      }
     }
     if (!there) return Break("a call's input is not in its memory");
     // Strings are checked and then used: in memory that the stub cannot change meanwhile. So is
@@ -233,7 +237,7 @@ bool Channel::OnCall(const Message& message) {
       Tell(message.word, PythonCall::kNoMemory);
       return true;
     }
-    std::memcpy(block->data(), memory_.data() + place, size);
+    std::memcpy(block->data(), At(place), size);
     input.first_chunks.push_back({block->data(), size, MemoryKind::kHost, 0, block});
   }
   if (!words.good()) return Break("a call cannot be read");

@@ -16,6 +16,10 @@ namespace {
 // for longer.
 constexpr uint64_t kSleepNs = 1'000'000'000;
 constexpr uint64_t kSleepWithUnsentNs = 1'000'000;
+// The same while something is under way, or was until a moment ago. A JS thread that looks for
+// messages may be held up by other JavaScript; what has come for others then waits no longer.
+constexpr uint64_t kSleepBusyNs = 1'000'000;
+constexpr uint64_t kBusyNs = 20'000'000;
 // After so long without batches memory is given back.
 constexpr uint64_t kIdleNs = 5'000'000'000;
 
@@ -84,24 +88,6 @@ bool Channel::TakePokes() {
   return poked;
 }
 
-void Channel::StartPolling() {
-  // The thread sleeps on. Should whoever polls have other work in between, the stub wakes it before
-  // it sleeps itself (RingWriter::Nudge).
-  pollers_.fetch_add(1);
-}
-
-void Channel::Poll() {
-  const std::unique_lock lock(taking_, std::try_to_lock);
-  // Once it ends, what is under way ends with Stop.
-  if (!lock || ending_.load()) return;
-  up_.Watch();
-  TakeMessages();
-}
-
-void Channel::StopPolling() {
-  if (pollers_.fetch_sub(1) == 1) up_.Unwatch();
-}
-
 Spin Channel::Look(const SpinCore& core, uint64_t until_ns) {
   uint64_t last = NowNs();
   for (;;) {
@@ -122,10 +108,11 @@ Spin Channel::Look(const SpinCore& core, uint64_t until_ns) {
 void Channel::Wait(uint64_t idle_since_ns) {
   const uint64_t began = NowNs();
   if (under_way_.load() == 0 && began - idle_since_ns > kIdleNs) {
-    answer_pool_.Shrink();
+    segment_->copies.Shrink();
     call_pool_.Shrink();
-    const std::lock_guard lock(heap_mutex_);
-    heap_.Shrink(options_.initial_bytes);
+    if (options_.inputs) options_.inputs->ShrinkIfIdle(began);
+    const std::lock_guard lock(segment_->mutex);
+    segment_->heap.Shrink(options_.initial_bytes);
   }
   Spin spin = Spin::kNone;
   const bool awaits = under_way_.load() > 0;
@@ -135,12 +122,17 @@ void Channel::Wait(uint64_t idle_since_ns) {
     if (core.taken()) spin = Look(core, began + SpinPolicy::kMostNs);
   }
   if (spin != Spin::kFound && !up_.HasMessage()) {
-    uint64_t timeout = kSleepNs;
+    if (under_way_.load() > 0 || pollers_.load() > 0) busy_ns_ = began;
+    uint64_t timeout = began - busy_ns_ < kBusyNs ? kSleepBusyNs : kSleepNs;
+    sleeps_long_.store(timeout == kSleepNs);
     {
       const std::lock_guard gate(gate_);
       if (!unsent_.empty()) timeout = kSleepWithUnsentNs;
     }
-    up_.Sleep(timeout, [this] { return poked_.load() || ending_.load(); });
+    up_.Sleep(timeout, [this] {
+      return poked_.load() || ending_.load() || (pollers_.load() > 0 && sleeps_long_.load());
+    });
+    sleeps_long_.store(false);
   }
   if (awaits && !polled) spin_.Note(spin, NowNs() - began);
 }
@@ -161,16 +153,17 @@ void Channel::RespondFailed() {
 }
 
 Channel::Batch Channel::BatchOf(uint32_t slot) {
-  const std::lock_guard lock(heap_mutex_);
+  const std::lock_guard lock(segment_->mutex);
   const auto known = batches_.find(slot);
   return known == batches_.end() ? Batch() : known->second;
 }
 
 void Channel::FreeBatch(uint32_t slot) {
-  const std::lock_guard lock(heap_mutex_);
+  BlockRef memory;  // dropped without the lock
+  const std::lock_guard lock(segment_->mutex);
   const auto known = batches_.find(slot);
   if (known == batches_.end()) return;
-  heap_.Free(known->second.place);
+  memory = std::move(known->second.memory);
   batches_.erase(known);
   const auto first = callers_.lower_bound({slot, 0});
   callers_.erase(first, callers_.upper_bound({slot, ~0u}));
@@ -180,9 +173,9 @@ void Channel::FreeBatch(uint32_t slot) {
 bool Channel::IsUp(uint64_t offset, uint64_t size) {
   if (offset < heap_up_ || offset > size_ || size > size_ - offset) return false;
   // Pages of a file that nobody has taken must not be touched.
-  if (!memory_.may_run_out() || offset + size <= up_committed_) return true;
+  if (!segment_->memory.may_run_out() || offset + size <= up_committed_) return true;
   std::string fault;
-  if (!memory_.Commit(up_committed_, offset + size - up_committed_, &fault)) return false;
+  if (!segment_->memory.Commit(up_committed_, offset + size - up_committed_, &fault)) return false;
   up_committed_ = offset + size;
   return true;
 }
@@ -197,7 +190,7 @@ bool Channel::TakeBody(const Message& message) {
     return Break("a message has no body");
   }
   words_.resize(message.size);
-  ReadWords(words_.data(), memory_.data() + message.offset, message.size);
+  ReadWords(words_.data(), segment_->memory.data() + message.offset, message.size);
   return true;
 }
 
@@ -206,7 +199,7 @@ bool Channel::Handle(const Message& message) {
     case Kind::kAnswer:
       return OnAnswer(message);
     case Kind::kPart:
-      if (BatchOf(message.slot).place == 0) return Break("it has no such batch");
+      if (!BatchOf(message.slot).memory) return Break("it has no such batch");
       inbox_->Part(message.slot);
       return true;
     case Kind::kCall:
@@ -215,9 +208,9 @@ bool Channel::Handle(const Message& message) {
     case Kind::kCancel:
       return OnCallMessage(message);
     case Kind::kRead: {
-      const std::lock_guard lock(heap_mutex_);
+      const std::lock_guard lock(segment_->mutex);
       if (answers_.erase(message.offset) == 0) return Break("it gave back what it was not given");
-      heap_.Free(message.offset);
+      segment_->heap.Free(message.offset);
       return true;
     }
     case Kind::kAskCancelled:
@@ -304,7 +297,7 @@ void Channel::TakeReaders() {
 }
 
 void Channel::Tell(uint64_t word, uint32_t state, uint64_t offset, uint64_t size) {
-  auto* const reply = reinterpret_cast<Reply*>(memory_.data() + word);
+  auto* const reply = reinterpret_cast<Reply*>(segment_->memory.data() + word);
   reply->offset = offset;
   reply->size = size;
   reply->state.store(state, std::memory_order_release);

@@ -22,7 +22,9 @@
 //   1, request, final, outputs, for each: index, datatype, rank, dims, bytes, place   (a response)
 //   2, request or -1 for all, code, bytes of the text, place                           (an error)
 //   3, request                                                        (the end of its responses)
-// Places are offsets in the whole of the memory; outputs may lie in the batch's own inputs.
+// Places are offsets in the whole of the memory; outputs may lie in the batch's own inputs. Behind
+// it, from `size` on, is the memory of the version's inputs (shared_inputs.h), which all processes
+// of the version see.
 //
 // The words of a call (kCall):
 //   slot of the batch that makes it or -1, position of the request in it or -1, uid of the version,
@@ -42,7 +44,7 @@ namespace tritonts::python {
 
 constexpr uint32_t kMagic = 0x74737079;
 // Raised with each change of what is said here: the stub refuses another one.
-constexpr uint32_t kProtocol = 2;
+constexpr uint32_t kProtocol = 3;
 
 constexpr size_t kAlignment = 64;
 constexpr size_t kPage = 4096;
@@ -54,6 +56,8 @@ constexpr size_t kMostWaiting = size_t{1} << 16;
 constexpr size_t kOwnBlock = size_t{64} << 10;
 // No tensor has as many dims.
 constexpr int64_t kMostDims = 64;
+// Before the body of an answer that is lent.
+constexpr uint64_t kLentBytes = 64;
 // A stream is at most so many responses ahead of its reader.
 constexpr uint32_t kMostAhead = 16;
 
@@ -69,6 +73,7 @@ struct ControlPage {
   uint64_t heap_up;
   uint64_t initial_bytes;  // of a heap
   uint64_t growth_bytes;
+  uint64_t inputs_size;  // of the memory of the version's inputs; 0: there is none
 };
 
 enum class Kind : uint32_t {
@@ -78,7 +83,10 @@ enum class Kind : uint32_t {
   kStop = 2,
   // The model is to say whether it is ready. The answer comes over the socket.
   kAskReady = 3,
-  // Up. `offset` and `size` are the body; `word` is 1 if the batch has ended.
+  // Up. `offset` and `size` are the body. `word` has bits: 1: the batch has ended; 2: each request
+  // has one response, which is ok and final; 4: the body and its outputs are lent. They are given
+  // back by a word of 4 bytes, kLentBytes before the body, that becomes 1: they are not free when
+  // the message has been read.
   kAnswer = 16,
   // The model has returned from a batch whose responses follow.
   kPart = 17,

@@ -69,12 +69,21 @@ Status Channel::WriteBatch(uint32_t slot, const Run& run) {
   size_t words = 2;
   size_t bytes = 0;
   std::vector<std::string> said;
+  std::vector<BatchMemory::Input> shared;  // in the order of the inputs
   for (size_t at = 0; at < requests.size();) {
     const RequestHeader& header = *requests[at]->header;
     const size_t count = StretchAt(requests, at);
     words += 9 + header.wanted.size();
     for (const InputTensor& input : header.inputs()) {
       words += 4 + input.shape.size();
+      if (count == 1 && requests[at]->chunks(input) == 1) {
+        const Buffer chunk = requests[at]->chunk(input);
+        if (IsShared(chunk)) {
+          const auto offset = options_.inputs->OffsetOf(chunk.data, chunk.size);
+          shared.push_back({size_ + static_cast<uint64_t>(offset), chunk.size, chunk.owner});
+          continue;
+        }
+      }
       bytes += Aligned(count * input.byte_size());
     }
     said.push_back(Said(header));
@@ -85,17 +94,25 @@ Status Channel::WriteBatch(uint32_t slot, const Run& run) {
   std::string fault;
   uint64_t place = 0;
   {
-    const std::lock_guard lock(heap_mutex_);
-    place = heap_.Allocate(head + bytes, &fault);
+    const std::lock_guard lock(segment_->mutex);
+    place = segment_->heap.Allocate(head + bytes, &fault);
     if (place == 0) {
       return Status::Unavailable("model '" + model() + "': " + fault +
                                  "; the option shm-default-byte-size of the backend and the size "
                                  "of /dev/shm say how much there is");
     }
-    batches_[slot] = {place, words, static_cast<uint32_t>(requests.size()), {}};
+  }
+  const BlockRef memory = BatchMemory::Create(segment_, place, std::move(shared));
+  if (!memory) return Status::NoMemory();
+  Batch batch{memory, words, head + bytes, static_cast<uint32_t>(requests.size()), {}};
+  {
+    const std::lock_guard lock(segment_->mutex);
+    // What was there before is dropped without the lock.
+    std::swap(batches_.try_emplace(slot).first->second, batch);
     under_way_.fetch_add(1);
   }
-  auto* word = reinterpret_cast<int64_t*>(memory_.data() + place);
+  auto next_shared = static_cast<const BatchMemory*>(memory.get())->inputs().begin();
+  auto* word = reinterpret_cast<int64_t*>(segment_->memory.data() + place);
   uint64_t data = place + head;
   const auto put = [&](auto value) { *word++ = static_cast<int64_t>(value); };
   put(requests.size());
@@ -112,7 +129,7 @@ Status Channel::WriteBatch(uint32_t slot, const Run& run) {
     put(header.timeout_ns / 1000);
     put(text.empty() ? 0 : data);
     put(text.size());
-    std::memcpy(memory_.data() + data, text.data(), text.size());
+    std::memcpy(segment_->memory.data() + data, text.data(), text.size());
     data += Aligned(text.size());
     put(header.streams ? 1 : 0);
     put(header.wanted.size());
@@ -124,8 +141,12 @@ Status Channel::WriteBatch(uint32_t slot, const Run& run) {
       put(input.shape.size());
       for (const int64_t dim : input.shape) put(dim);
       put(size);
+      if (count == 1 && requests[at]->chunks(input) == 1 && IsShared(requests[at]->chunk(input))) {
+        put((next_shared++)->place);
+        continue;
+      }
       put(data);
-      char* const target = memory_.data() + data;
+      char* const target = segment_->memory.data() + data;
       if (input.first_chunks.size() == 1 && !input.first_chunks.front().owner && size > 0) {
         // The neighbours' bytes follow.
         std::memcpy(target, requests[at]->chunk(input).data, count * size);

@@ -13,8 +13,11 @@
 
 namespace tritonts {
 
+// kShared: another process may write to it meanwhile, and wants it back. So it is read once, its
+// contents are checked after that, and who keeps them copies them.
 enum class MemoryKind : uint8_t { kHost, kPinned, kDevice, kShared };
 
+class BlockPool;
 class MemoryCopier;
 
 // The base of everything that owns memory. It is created with one reference, which the creator
@@ -33,6 +36,9 @@ class Block {
   // What copies to and from this memory if the processor cannot address it. Not owned; null if
   // nothing does.
   virtual MemoryCopier* copier() const { return nullptr; }
+
+  // Where copies are made of memory that is wanted back (kShared); null: the pool of who copies.
+  virtual BlockPool* copies() const { return nullptr; }
 
   void Retain() { references_.fetch_add(1, std::memory_order_relaxed); }
   void Release() {

@@ -17,6 +17,11 @@ constexpr bool IsHostMemory(MemoryKind kind) {
   return kind != MemoryKind::kDevice;
 }
 
+// Whether memory of this kind may be kept for as long as one likes, and nobody else writes to it.
+constexpr bool IsPrivateHostMemory(MemoryKind kind) {
+  return IsHostMemory(kind) && kind != MemoryKind::kShared;
+}
+
 // Whether memory of kind `kind` on `device` can be used without a copy where `wanted` on
 // `wanted_device` is asked for.
 constexpr bool Serves(MemoryKind kind, int device, MemoryKind wanted, int wanted_device) {

@@ -105,7 +105,7 @@ Status Port::ParseInputs(SubmissionReader* reader, const GroupRecord& record,
     buffer.size = input.size;
     if (input.in_block) {
       MakeRoom(&tick_blocks_, 1);
-      BlockRef block = inputs_.Take(input.place);
+      BlockRef block = inputs_.Take(input.place, record.uid);
       if (!block) return Malformed("an unknown block");
       tick_blocks_.push_back({slot.requests.get(), input.place});
       // A block may be larger than the input, because sizes are rounded up.

@@ -44,8 +44,8 @@ char* InputMemory::Range(const InputRecord& input, uint32_t requests,
   return data;
 }
 
-Block* InputMemory::Stage(size_t size, uint32_t* id) {
-  BlockRef block = pool_.Acquire(size);
+Block* InputMemory::Stage(size_t size, uint32_t* id, uint32_t uid, BlockRef own) {
+  BlockRef block = own ? std::move(own) : pool_.Acquire(size);
   if (!block) return nullptr;
   if (free_.empty()) {
     try {
@@ -59,7 +59,7 @@ Block* InputMemory::Stage(size_t size, uint32_t* id) {
   }
   *id = free_.back();
   free_.pop_back();
-  staged_[*id] = {std::move(block), false};
+  staged_[*id] = {std::move(block), false, uid};
   return staged_[*id].block.get();
 }
 
@@ -69,8 +69,15 @@ void InputMemory::Unstage(uint32_t id) {
   free_.push_back(id);
 }
 
-BlockRef InputMemory::Take(uint32_t id) {
+BlockRef InputMemory::Take(uint32_t id, uint32_t uid) {
   if (id >= staged_.size() || staged_[id].taken) return {};
+  BlockRef& block = staged_[id].block;
+  if (block && block->kind() == MemoryKind::kShared && staged_[id].uid != uid) {
+    BlockRef copy = pool_.Acquire(block->size());
+    if (!copy) throw std::bad_alloc();
+    std::memcpy(copy->data(), block->data(), block->size());
+    block = std::move(copy);
+  }
   staged_[id].taken = static_cast<bool>(staged_[id].block);
   return staged_[id].block;
 }

@@ -31,13 +31,14 @@ class InputMemory {
   // requests of the group are copied from there first.
   char* Range(const InputRecord& input, uint32_t requests, const char* const* sources) const;
 
-  // Stages a block of at least `size` bytes under an id. Null: there is no memory.
-  Block* Stage(size_t size, uint32_t* id);
+  // Stages a block of at least `size` bytes under an id, for the executor `uid`: memory of its own
+  // (Executor::InputBlock), or if that is empty of the pool. Null: there is no memory.
+  Block* Stage(size_t size, uint32_t* id, uint32_t uid = 0, BlockRef own = {});
   // Frees the id, and drops the block. Does nothing if the id has none.
   void Unstage(uint32_t id);
-  // Takes a staged block for a request; the block stays staged. Empty: there is none, or it is
-  // taken.
-  BlockRef Take(uint32_t id);
+  // Takes a staged block for a request to the executor `uid`; the block stays staged. Empty: there
+  // is none, or it is taken. Memory that another executor's process sees is replaced by a copy.
+  BlockRef Take(uint32_t id, uint32_t uid = 0);
   // Undoes Take.
   void PutBack(uint32_t id);
 
@@ -49,6 +50,7 @@ class InputMemory {
   struct Staged {
     BlockRef block;
     bool taken = false;
+    uint32_t uid = 0;
   };
 
   std::vector<BlockRef> slabs_;  // by number; empty: free

@@ -76,6 +76,9 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
     return inputs_;
   }
 
+  // Stages memory for an input of a request to the version `uid` (InputMemory::Stage).
+  Block* StageInput(size_t size, uint32_t uid, uint32_t* id);
+
   // Submits a tick's requests; port_layout.h has the records. `slab_sources` is null if JavaScript
   // writes to the slabs themselves; else these are its copies of them, and the bytes are copied
   // from there now. Requests to versions that are gone end as UNAVAILABLE, marked as unserved.
@@ -135,6 +138,8 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
 
   void Deliver(std::span<const Response> responses) override;
   void DeliverAlike(const AlikeResponses& responses) override;
+  // JavaScript copies what is shared with another process.
+  bool Takes(MemoryKind kind) const override { return IsHostMemory(kind); }
 
  private:
   void CheckThread() const {

@@ -18,6 +18,14 @@ constexpr size_t kFew = 64;  // how many requests are refused with one delivery
 
 }  // namespace
 
+Block* Port::StageInput(size_t size, uint32_t uid, uint32_t* id) {
+  CheckThread();
+  const auto known = executors_.find(uid);
+  const std::shared_ptr<Executor> executor =
+      known != executors_.end() ? known->second : server_->FindExecutor(uid);
+  return inputs_.Stage(size, id, uid, executor ? executor->InputBlock(size) : BlockRef());
+}
+
 void Port::DropTick() {
   for (size_t i = 0; i < tick_count_; i++) {
     for (Request* request : ticks_[i].requests) {

@@ -36,6 +36,9 @@ class Executor {
   // admitted there before they are submitted.
   virtual std::shared_ptr<CallPlaces> call_places() const { return nullptr; }
 
+  // Memory for a large input of a request to it; empty: any memory will do (Model::InputBlock).
+  virtual BlockRef InputBlock(size_t) { return {}; }
+
   // --- Requests. Takes prepared requests (kSubmitted) of one tick that arrived at `now_ns`. Each
   // one ends with a final response, even if it is refused here. With `tick`, which belongs to the
   // calling JS thread, short batches run before this returns, within the tick's budget.

@@ -85,7 +85,7 @@ class ResponseSink {
   virtual Buffer Place(const Request& request, uint32_t output, size_t size, MemoryKind preferred);
   // Whether it takes outputs in memory of this kind. Others are copied to host memory first. It is
   // called on any thread.
-  virtual bool Takes(MemoryKind kind) const { return IsHostMemory(kind); }
+  virtual bool Takes(MemoryKind kind) const { return IsPrivateHostMemory(kind); }
 };
 
 // Delivers the response `like` to each of these requests: all together if there is memory for that,

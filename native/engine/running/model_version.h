@@ -90,6 +90,7 @@ class ModelVersion final : public Served,
   uint32_t uid() const override { return uid_; }
   const std::string& name() const override { return name_; }
   std::shared_ptr<CallPlaces> call_places() const override { return call_places_; }
+  BlockRef InputBlock(size_t size) override { return model_->InputBlock(size); }
   int64_t version() const { return version_; }
   // Facts about the runtime (Model::Info). Empty if the model is gone or throws.
   std::map<std::string, std::string> Info() const override;

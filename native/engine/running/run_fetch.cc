@@ -28,9 +28,11 @@ void PooledRun::Fetch(Delivery* delivery) {
 
 Status PooledRun::FetchOutput(const Request& request, OutputTensor* output,
                               Delivery* delivery) try {
-  if (IsHostMemory(output->kind) || request.header->sink->Takes(output->kind)) return Status::Ok();
+  if (IsPrivateHostMemory(output->kind) || request.header->sink->Takes(output->kind))
+    return Status::Ok();
   Status status;
-  BlockRef copy = pool().Acquire(output->size);
+  BlockPool* const copies = output->block ? output->block->copies() : nullptr;
+  BlockRef copy = (copies ? copies : &pool())->Acquire(output->size);
   if (copy) {
     const int device = output->block ? output->block->device() : 0;
     status = CopyBytes({const_cast<void*>(output->data), output->size, output->kind, device,

@@ -237,7 +237,8 @@ bool RunOutputs::TakeAlike(const RequestHeader& header, std::vector<OutputTensor
     if (!header.Wants(declared.tensor.index)) continue;
     // Rows of strings differ in size.
     if (!declared.status.ok() || !declared.offsets.empty() ||
-        declared.tensor.datatype == DataType::kBytes || !IsHostMemory(declared.tensor.kind)) {
+        declared.tensor.datatype == DataType::kBytes ||
+        !IsPrivateHostMemory(declared.tensor.kind)) {
       return false;
     }
   }

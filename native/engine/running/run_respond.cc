@@ -156,7 +156,7 @@ void PooledRun::Prepare(uint32_t position, const Status& status, bool final, Del
     }
     if (std::any_of(delivery->outputs.begin() + static_cast<ptrdiff_t>(before),
                     delivery->outputs.end(),
-                    [](const OutputTensor& output) { return !IsHostMemory(output.kind); })) {
+                    [](const OutputTensor& output) { return !IsPrivateHostMemory(output.kind); })) {
       delivery->uncounted.push_back(
           {static_cast<uint32_t>(delivery->responses.size() - 1), position});
       return;

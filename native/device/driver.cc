@@ -67,6 +67,7 @@ const char* TakeAll(const platform::DynamicLibrary& library, cuda::Functions* fu
   symbols.Take(&functions->EventQuery, "cuEventQuery");
   symbols.Take(&functions->EventElapsedTime, "cuEventElapsedTime");
   symbols.Take(&functions->StreamBeginCapture, "cuStreamBeginCapture_v2");
+  symbols.Take(&functions->ThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode");
   symbols.Take(&functions->StreamEndCapture, "cuStreamEndCapture");
   symbols.Take(&functions->GraphInstantiate, "cuGraphInstantiateWithFlags");
   symbols.Take(&functions->GraphLaunch, "cuGraphLaunch");

@@ -43,6 +43,9 @@ inline constexpr unsigned kWithTiming = 0;
 
 // cuStreamBeginCapture: what other threads call is their own affair.
 inline constexpr int kCaptureThreadLocal = 1;
+// cuThreadExchangeStreamCaptureMode: calls of the thread are not refused because another one
+// captures.
+inline constexpr int kCaptureRelaxed = 2;
 
 // cuDeviceGetAttribute
 inline constexpr int kComputeCapabilityMajor = 75;
@@ -91,6 +94,8 @@ struct Functions {
   Result (*EventQuery)(Event event);
   Result (*EventElapsedTime)(float* milliseconds, Event from, Event to);
   Result (*StreamBeginCapture)(Stream stream, int mode);
+  // Sets the calling thread's mode, and returns the one before that.
+  Result (*ThreadExchangeStreamCaptureMode)(int* mode);
   Result (*StreamEndCapture)(Stream stream, Recording* recording);
   Result (*GraphInstantiate)(GraphWork* work, Recording recording, unsigned long long flags);
   Result (*GraphLaunch)(GraphWork work, Stream stream);

@@ -72,20 +72,14 @@ Status Gpu::Start() {
                  "cuDeviceGetAttribute");
   if (!status.ok()) return status;
   memory_ = std::make_unique<DevicePool>(*this, pools != 0);
-  if (!submission_.Start([this] { RunSubmission(); }) ||
-      !finishing_.Start([this] { RunFinishing(); })) {
+  if (!submission_.Start(*this) || !finishing_.Start([this] { RunFinishing(); })) {
     return Status::Unavailable("GPU " + std::to_string(id_) + ": no threads for it");
   }
   return status;
 }
 
 Gpu::~Gpu() {
-  {
-    const std::lock_guard lock(jobs_mutex_);
-    jobs_end_ = true;
-  }
-  jobs_changed_.notify_all();
-  if (submission_.joinable()) submission_.Join();
+  submission_.End();
   {
     const std::lock_guard lock(tickets_->mutex);
     tickets_->end = true;
@@ -113,36 +107,15 @@ Status Gpu::Check(cuda::Result result, const char* function) const {
 }
 
 Gpu::Current::Current(const Gpu& gpu)
-    : gpu_(gpu), status_(gpu.Check(gpu.call().CtxPushCurrent(gpu.context_), "cuCtxPushCurrent")) {}
+    : gpu_(gpu), status_(gpu.Check(gpu.call().CtxPushCurrent(gpu.context_), "cuCtxPushCurrent")) {
+  if (status_.ok()) (void)gpu.call().ThreadExchangeStreamCaptureMode(&capture_mode_);
+}
 
 Gpu::Current::~Current() {
   cuda::Context popped = nullptr;
-  if (status_.ok()) (void)gpu_.call().CtxPopCurrent(&popped);
-}
-
-void Gpu::Submit(Job* job) {
-  {
-    const std::lock_guard lock(jobs_mutex_);
-    job->next_ = nullptr;
-    (first_job_ ? last_job_->next_ : first_job_) = job;
-    last_job_ = job;
-  }
-  jobs_changed_.notify_one();
-}
-
-void Gpu::RunSubmission() {
-  platform::NameThread("tritonts-gpu");
-  const Current current(*this);
-  std::unique_lock lock(jobs_mutex_);
-  while (true) {
-    jobs_changed_.wait(lock, [this] { return first_job_ || jobs_end_; });
-    if (!first_job_) return;
-    Job* const job = first_job_;
-    first_job_ = job->next_;
-    lock.unlock();
-    job->Enqueue();
-    lock.lock();
-  }
+  if (!status_.ok()) return;
+  (void)gpu_.call().ThreadExchangeStreamCaptureMode(&capture_mode_);
+  (void)gpu_.call().CtxPopCurrent(&popped);
 }
 
 StatusOr<cuda::Stream> Gpu::MakeStream(Priority priority) const {

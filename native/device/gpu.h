@@ -1,11 +1,11 @@
 // A GPU that models run on: its primary context, two threads, pinned and device memory.
 //
-// The process has one Gpu a device, which its models share. Work is enqueued by the submission
-// thread alone, because the driver may block there. What the device has done is finished by the
-// other thread, because the driver's own threads, which tell of it, must call nothing of the
-// driver.
+// The process has one Gpu a device, which its models share. Work is enqueued by its submission
+// thread, because the driver may block there, or by one of a model's own (submission.h). What the
+// device has done is finished by the other thread, because the driver's own threads, which tell of
+// it, must call nothing of the driver.
 //
-//   any thread     Submit(job)
+//   any thread     submission().Submit(job)
 //   submission     job.Enqueue: copies, kernels, then Notify(&ticket)
 //   driver         the stream has come to the ticket: it is put on a list
 //   finishing      ticket.Finish
@@ -30,24 +30,13 @@
 #include "device_pool.h"
 #include "driver.h"
 #include "engine/memory/buffer.h"
+#include "submission.h"
 
 namespace tritonts::device {
 
 class Gpu : public std::enable_shared_from_this<Gpu> {
  public:
-  // Something to enqueue. It is its owner's again when Enqueue is called.
-  class Job {
-   public:
-    // Called on the submission thread, with the context current. It must not throw.
-    virtual void Enqueue() = 0;
-
-   protected:
-    ~Job() = default;
-
-   private:
-    friend class Gpu;
-    Job* next_ = nullptr;
-  };
+  using Job = Submission::Job;
 
   // Follows one batch to its end. Its owner keeps it until Finish was called.
   class Ticket {
@@ -73,7 +62,10 @@ class Gpu : public std::enable_shared_from_this<Gpu> {
   // As Driver::Check; names the device.
   Status Check(cuda::Result result, const char* function) const;
 
-  // Makes the context current on the calling thread, and the one before that at the end.
+  // Makes the context current on the calling thread, and the one before that at the end. Meanwhile
+  // its calls go on where another thread captures a graph: ONNX Runtime captures in the mode that
+  // has the driver refuse what others allocate or ask of events, which would look like a lost
+  // device.
   class Current {
    public:
     explicit Current(const Gpu& gpu);
@@ -85,19 +77,20 @@ class Gpu : public std::enable_shared_from_this<Gpu> {
    private:
     const Gpu& gpu_;
     Status status_;
+    int capture_mode_ = cuda::kCaptureRelaxed;  // then the one before
   };
 
-  // Any thread may call it; it does not wait.
-  void Submit(Job* job);
+  // The thread that most work is enqueued by. A model whose runtime may block has its own.
+  Submission& submission() { return submission_; }
   // Has the ticket finished when all that was put on the stream until now is done. `event` is the
-  // caller's, for this stream. For the submission thread. If it fails, Finish is not called.
+  // caller's, for this stream. For a submission thread. If it fails, Finish is not called.
   enum class Await { kToldByDriver, kSpinning };
   Status Notify(Ticket* ticket, cuda::Event event, cuda::Stream stream,
                 Await await = Await::kToldByDriver);
   // A stream that waits for no other. Needs the context current.
   enum class Priority { kDefault, kMost, kLeast };
   StatusOr<cuda::Stream> MakeStream(Priority priority = Priority::kDefault) const;
-  // Waits for a stream whose batch could not be enqueued wholly. Rare. For the submission thread.
+  // Waits for a stream whose batch could not be enqueued wholly. Rare. For a submission thread.
   void Drain(cuda::Stream stream);
   // Why it takes no work any more; ok: it does.
   Status fault() const;
@@ -166,7 +159,6 @@ class Gpu : public std::enable_shared_from_this<Gpu> {
 
   Gpu(std::shared_ptr<const Driver> driver, int id) : driver_(std::move(driver)), id_(id) {}
   Status Start();
-  void RunSubmission();
   void RunFinishing();
   // Looks at the events of open tickets, and gives all up if the device is lost. With the lock.
   void Look();
@@ -187,15 +179,9 @@ class Gpu : public std::enable_shared_from_this<Gpu> {
   const std::shared_ptr<Pool> pool_ = std::make_shared<Pool>();
   std::unique_ptr<DevicePool> memory_;
 
-  std::mutex jobs_mutex_;  // guards the three below
-  std::condition_variable jobs_changed_;
-  Job* first_job_ = nullptr;
-  Job* last_job_ = nullptr;
-  bool jobs_end_ = false;
-
   const std::shared_ptr<Tickets> tickets_ = std::make_shared<Tickets>();
 
-  platform::Thread submission_;
+  Submission submission_;
   platform::Thread finishing_;
 };
 

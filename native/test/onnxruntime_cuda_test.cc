@@ -1,42 +1,10 @@
-// Instances on GPUs: what they need, and what the runtime is told. The GPUs and the provider are
-// fakes, and sessions run on the CPU.
+// Instances on GPUs: what they need, and what the runtime is told.
 #include "../backends/onnxruntime/cuda_provider.h"
-#include "fakes/fakes.h"
-#include "onnxruntime_fixture.h"
+#include "onnxruntime_gpu_fixture.h"
 
 namespace tritonts::test {
 
 namespace {
-
-constexpr char kCudaFile[] = "libonnxruntime_providers_cuda.so";
-constexpr char kSharedFile[] = "libonnxruntime_providers_shared.so";
-
-// A folder with a copy of the fake runtime, which counts as another library, and the provider's
-// files.
-class FakeRuntime {
- public:
-  explicit FakeRuntime(bool provider = true) {
-    std::filesystem::copy_file(FakeOnnxRuntime(), library());
-    if (!provider) return;
-    folder_.File(kCudaFile, "");
-    folder_.File(kSharedFile, "");
-  }
-  std::string library() const { return (folder_.path() / "libonnxruntime.so.1").string(); }
-  std::string folder() const { return folder_.path().string(); }
-  std::string log() const { return (folder_.path() / "log").string(); }
-  // The options of the sessions' providers.
-  std::string told() const {
-    std::ifstream file(log());
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-  SettingMap Settings(SettingMap more) const {
-    more["library"] = library();
-    return more;
-  }
-
- private:
-  TemporaryFolder folder_;
-};
 
 std::string Bytes() {
   return Identity(kOnnxFloat, 2).Model();
@@ -109,11 +77,8 @@ RUNTIME_TEST(onnxruntime_makes_a_session_for_each_device) {
                                    InstanceSpec{"m_1", 1, MemoryKind::kDevice, 0},
                                    InstanceSpec{"m_2", 2, MemoryKind::kDevice, 1}}) {
     auto instance = model->CreateInstance(spec);
-    CHECK(instance.ok());
-    RecordingBatch batch;
-    instance.value()->Execute(batch.Add().Floats({1, 2}, {1, 2}));
-    CHECK_EQ(batch.status.message(), "");
-    CHECK(Values<float>(batch.outputs[0].bytes) == std::vector<float>({1, 2}));
+    CHECK_EQ(instance.status().message(), "");
+    CHECK_EQ(instance.value()->asynchronous(), spec.memory == MemoryKind::kDevice);
   }
   const auto elsewhere = model->CreateInstance({"m_3", 3, MemoryKind::kDevice, 2});
   CHECK_EQ(elsewhere.status().code(), Code::kInvalidArg);
@@ -136,6 +101,30 @@ RUNTIME_TEST(onnxruntime_tells_why_the_cuda_provider_cannot_be_used) {
   CHECK(Contains(option.status(), "Unknown provider option"));
   CHECK_EQ(LoadBytes(Bytes(), runtime.Settings({{"devices", "7"}})).status().code(),
            Code::kInvalidArg);
+}
+
+RUNTIME_TEST(onnxruntime_gives_tensorrt_its_options_and_cuda_the_rest) {
+  const FakeRuntime runtime(true, true);
+  const ScopedVariable log("TRITONTS_FAKE_CUDA_LOG", runtime.log());
+  const SettingMap settings = {{"devices", "1"},
+                               {"tensorrt", "1"},
+                               {"tensorrt.trt_fp16_enable", "1"},
+                               {"cuda.use_tf32", "0"}};
+  CHECK_EQ(LoadBytes(Bytes(), runtime.Settings(settings)).status().message(), "");
+  CHECK_EQ(runtime.told(), "tensorrt device_id=1 trt_fp16_enable=1\ndevice_id=1 use_tf32=0\n");
+  CHECK_EQ(runtime.live(), 0);
+  const FakeRuntime without;
+  const auto missing = LoadBytes(Bytes(), without.Settings(settings)).status();
+  CHECK_EQ(missing.code(), Code::kUnavailable);
+  CHECK(Contains(missing, kTensorRtFile));
+  CHECK(Contains(missing, "onnxruntime-gpu"));
+  const auto refused =
+      LoadBytes(
+          Bytes(),
+          runtime.Settings({{"devices", "1"}, {"tensorrt", "1"}, {"tensorrt.no_such_option", "1"}}))
+          .status();
+  CHECK_EQ(refused.code(), Code::kInvalidArg);
+  CHECK(Contains(refused, "the TensorRT provider refuses an option: Unknown provider option"));
 }
 
 RUNTIME_TEST(onnxruntime_writes_a_profile_for_each_device) {

@@ -1,11 +1,13 @@
-/** ONNX Runtime on GPUs: whether it finds its CUDA provider, and the provider's options. */
+/** ONNX Runtime on GPUs: whether it finds its CUDA provider, and the options of its providers. */
 
 import { existsSync, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { TritonError } from '../errors.js';
 import type { BackendConfig } from '../options.js';
 import { cpu, type BackendContext } from './backend.js';
+import { gpuSettings } from './gpu-settings.js';
 import { onnxRuntimeLibrary } from './library.js';
+import { tensorRtSettings } from './onnx-tensorrt.js';
 import type { SettingsReader } from './settings-reader.js';
 
 /**
@@ -36,7 +38,8 @@ export function missingProvider(options: BackendConfig): string | undefined {
   return missing === undefined
     ? undefined
     : `there is no ${missing} in '${folder}', the folder of the ONNX Runtime library: install a GPU build of ONNX ` +
-        'Runtime and name its library with backendConfig.onnxruntime.library';
+        'Runtime (onnxruntime-gpu of PyPI or Microsoft.ML.OnnxRuntime.Gpu of NuGet) and name its library with ' +
+        'backendConfig.onnxruntime.library';
 }
 
 /** The runtime's names for the numbers of Triton's deprecated parameters. */
@@ -49,20 +52,23 @@ const named: Readonly<Record<string, readonly string[]>> = {
 const own: readonly string[] = ['device_id', 'has_user_compute_stream'];
 
 /**
- * Settings of a model with instances on GPUs: their ids, and options of the CUDA provider. The options are
- * the parameters of the accelerator `cuda` in `gpu_execution_accelerator`. As in Triton, the model's
+ * Settings of a model with instances on GPUs: their ids, how their batches run, and options of the TensorRT
+ * provider ({@link tensorRtSettings}) and the CUDA provider. The latter's are the parameters of the accelerator
+ * `cuda` in `gpu_execution_accelerator`. As in Triton, the model's
  * parameters `cudnn_conv_algo_search`, `gpu_mem_limit`, `arena_extend_strategy` and
  * `do_copy_in_default_stream` override them. A model on the CPU has no such settings.
  *
  * @throws {@link TritonError} INVALID_ARG for a number that has no meaning.
  */
-export function cudaSettings(
-  read: SettingsReader,
-  { config, devices }: BackendContext,
-): Record<string, string> {
+export function cudaSettings(read: SettingsReader, context: BackendContext): Record<string, string> {
+  const { config, devices } = context;
   const used = [...new Set(devices)].sort((a, b) => a - b);
   if (used.every((device) => device === cpu)) return {};
-  const settings: Record<string, string> = { devices: used.join(',') };
+  const settings: Record<string, string> = {
+    devices: used.join(','),
+    ...gpuSettings(context),
+    ...tensorRtSettings(context),
+  };
   for (const { name, parameters } of config.optimization?.execution_accelerators?.gpu_execution_accelerator ??
     []) {
     if (name !== 'cuda') continue;

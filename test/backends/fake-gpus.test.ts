@@ -1,9 +1,11 @@
 /**
- * ONNX Runtime on GPUs, as far as it can be tested without one: driver and provider are fakes, and sessions
- * run on the CPU.
+ * ONNX Runtime on GPUs, as far as it can be tested without one: driver and providers are fakes. Their sessions
+ * compute on the CPU, from the memory of the fake driver to it.
  */
 
 import assert from 'node:assert/strict';
+import { readFile, realpath } from 'node:fs/promises';
+import { join } from 'node:path';
 import test, { after } from 'node:test';
 import { onnx } from '../support/harness.js';
 import { addModel } from '../support/models.js';
@@ -17,6 +19,18 @@ const options = { skip: fakes ? false : 'needs Linux and a C++ compiler' };
 function model(fields: string): RepositoryModel {
   const { config = '', ...rest } = onnx(addModel());
   return { ...rest, config: config.replace('instance_group [ { kind: KIND_CPU count: 1 } ]', fields) };
+}
+
+/** The fields in docs/gpu.md. */
+const documented = /## ONNX models.*?```protobuf\n(.*?)```/s.exec(
+  await readFile(new URL('../../../docs/gpu.md', import.meta.url), 'utf8'),
+)?.[1];
+assert.ok(documented);
+
+/** An instance on a GPU with TensorRT and this option. */
+function onTensorRt(key: string, value: string): string {
+  return `instance_group { kind: KIND_GPU gpus: 0 } optimization { execution_accelerators {
+    gpu_execution_accelerator { name: "tensorrt" parameters { key: "${key}" value: "${value}" } } } }`;
 }
 
 const repository = await writeRepository(await temporaryFolder({ after }), {
@@ -36,6 +50,23 @@ const repository = await writeRepository(await temporaryFolder({ after }), {
     parameters { key: "cudnn_conv_algo_search" value { string_value: "1" } }
     parameters { key: "arena_extend_strategy" value { string_value: "1" } }
     parameters { key: "do_copy_in_default_stream" value { string_value: "0" } }`),
+  documented: model(documented),
+  graphs: model(`instance_group { kind: KIND_GPU gpus: 1 count: 2 }
+    optimization { priority: PRIORITY_MAX execution_accelerators { gpu_execution_accelerator {
+      name: "cuda" parameters { key: "enable_cuda_graph" value: "1" }
+    } } }
+    parameters { key: "max_concurrency" value { string_value: "3" } }`),
+  tensorrt: model(`instance_group { kind: KIND_GPU gpus: 1 }
+    optimization { execution_accelerators { gpu_execution_accelerator {
+      name: "tensorrt"
+      parameters { key: "precision_mode" value: "FP16" }
+      parameters { key: "max_workspace_size_bytes" value: "1000" }
+      parameters { key: "trt_engine_cache_enable" value: "1" }
+      parameters { key: "trt_engine_cache_path" value: "1" }
+    } } }`),
+  no_precision: model(onTensorRt('precision_mode', 'FP12')),
+  no_place: model(onTensorRt('trt_engine_cache_enable', '1')),
+  elsewhere: model(onTensorRt('trt_engine_cache_path', '/etc')),
   third: model('instance_group { kind: KIND_GPU gpus: 2 }'),
   unknown_option: model(`instance_group { kind: KIND_GPU gpus: 0 }
     optimization { execution_accelerators { gpu_execution_accelerator {
@@ -71,6 +102,9 @@ test('with two GPUs and the provider, each instance is where the configuration s
       instance('mixed_1_1', 'KIND_CPU', 0),
     ],
     options: [instance('options_0_0', 'KIND_GPU', 0)],
+    documented: [instance('documented_0_0', 'KIND_GPU', 0), instance('documented_0_0', 'KIND_GPU', 1)],
+    graphs: [instance('graphs_0_0', 'KIND_GPU', 1), instance('graphs_0_1', 'KIND_GPU', 1)],
+    tensorrt: [instance('tensorrt_0_0', 'KIND_GPU', 1)],
   })) {
     const told = models[name];
     assert.deepEqual([told?.state, told?.reason], ['READY', ''], name);
@@ -79,19 +113,26 @@ test('with two GPUs and the provider, each instance is where the configuration s
   }
   assert.match(models['options']?.notes.join() ?? '', /^[^,]*\["device_id"\]: accepted, without effect here/);
   // There is one session for each model and GPU, and none for the CPU: auto, every, auto_listed, mixed; then
-  // those of options.
+  // those of options. TensorRT has CUDA beside it.
   const plain = (device: number): number => providers.filter((line) => line === `device_id=${device}`).length;
-  assert.deepEqual([plain(0), plain(1)], [2, 4]);
-  assert.deepEqual(
-    providers.filter((line) => line.includes(' ')),
-    [
-      'device_id=0 arena_extend_strategy=kSameAsRequested cudnn_conv_algo_search=HEURISTIC ' +
-        'do_copy_in_default_stream=0 gpu_mem_limit=1000 use_tf32=0',
-    ],
-  );
+  assert.deepEqual([plain(0), plain(1)], [2, 5]);
+  assert.deepEqual(providers.filter((line) => line.includes(' ')).sort(), [
+    'device_id=0 arena_extend_strategy=kSameAsRequested cudnn_conv_algo_search=HEURISTIC ' +
+      'do_copy_in_default_stream=0 gpu_mem_limit=1000 use_tf32=0',
+    'device_id=0 enable_cuda_graph=1',
+    'device_id=1 enable_cuda_graph=1',
+    'device_id=1 enable_cuda_graph=1',
+    'tensorrt device_id=1 trt_engine_cache_enable=1 ' +
+      `trt_engine_cache_path=${await realpath(join(repository, 'tensorrt', '1'))} trt_fp16_enable=1 ` +
+      'trt_max_workspace_size=1000',
+  ]);
   for (const [name, reason] of Object.entries({
     third: /instance_group\[0\]\.gpus: no GPU with id 2; available are 0, 1$/,
     unknown_option: /the CUDA provider refuses an option: Unknown provider option/,
+    no_precision: /parameters\["precision_mode"\]: expected FP32, FP16, BF16, INT8 but received 'FP12'$/,
+    no_place: /parameters\["trt_engine_cache_enable"\]: also needs trt_engine_cache_path/,
+    elsewhere:
+      /parameters\["trt_engine_cache_path"\]: '\/etc' leads to '\/etc': expected a file in the model's folder/,
     wrong_number:
       /:7: parameters\["cudnn_conv_algo_search"\]: expected a whole number from 0 to 2 but received '3'$/,
   })) {

@@ -33,6 +33,7 @@ export const providerFiles: readonly string[] = [
   'libonnxruntime_providers_cuda.so',
   'libonnxruntime_providers_shared.so',
 ];
+const tensorRtFile = 'libonnxruntime_providers_tensorrt.so';
 
 /** The fake machine. */
 export interface Machine {
@@ -107,7 +108,7 @@ export async function fakeGpus(context: Context, tensorrt?: 101601 | 110100): Pr
     await Promise.all([
       build('libcuda.so.1', driverFiles),
       build('libnvidia-ml.so.1', ['nvml.cc']),
-      build('libonnxruntime.so.1', ['onnxruntime.cc']),
+      build('libonnxruntime.so.1', ['onnxruntime.cc', 'onnxruntime_runs.cc']),
       ...(tensorrt === undefined
         ? []
         : // Servers find it only where they are told its place.
@@ -129,7 +130,8 @@ export async function fakeGpus(context: Context, tensorrt?: 101601 | 110100): Pr
     await mkdir(runtime);
     await copyFile(join(folder, 'libonnxruntime.so.1'), library);
     await writeFile(log, '');
-    if (provider) for (const file of providerFiles) await writeFile(join(runtime, file), '');
+    if (provider)
+      for (const file of [...providerFiles, tensorRtFile]) await writeFile(join(runtime, file), '');
     const { stdout } = await run(process.execPath, [...args(library)], {
       env: {
         ...process.env,

@@ -37,7 +37,7 @@ function model(config: string, content = plan): RepositoryModel {
 }
 
 /** The configuration in docs/gpu.md. */
-const documented = /```protobuf\n(.*?)```/s.exec(
+const documented = /## Plans of TensorRT.*?```protobuf\n(.*?)```/s.exec(
   await readFile(new URL('../../../docs/gpu.md', import.meta.url), 'utf8'),
 )?.[1];
 assert.ok(documented);

@@ -45,16 +45,21 @@ GpuInstance::~GpuInstance() {
 void GpuInstance::FreeStreams() {
   // A lost device frees nothing, and the process goes on without it.
   for (size_t i = 0; i < streams_.size(); i++) {
-    if (streams_[i] && (i == 0 || streams_[i] != streams_[0]))
+    if (streams_[i] && streams_[i] != own_.kernels && (i == 0 || streams_[i] != streams_[0]))
       (void)gpu_->call().StreamDestroy(streams_[i]);
   }
   streams_ = {};
 }
 
-Status GpuInstance::PrepareLanes() {
+Status GpuInstance::PrepareLanes(const Own& own) {
+  own_ = own;
   for (size_t i = 0; i < streams_.size(); i++) {
     if (i > 0 && model_->max_concurrency == 1) {
       streams_[i] = streams_[0];
+      continue;
+    }
+    if (own.kernels && (i == 1 || model_->max_concurrency == 1)) {
+      streams_[i] = own.kernels;
       continue;
     }
     auto stream = gpu_->MakeStream(model_->priority);
@@ -80,7 +85,7 @@ Status GpuInstance::Copy(const Buffer& from, const Buffer& to) {
 
 void GpuInstance::Execute(Run& run) {
   next_ = RunRef(run);
-  gpu_->Submit(this);
+  (own_.submission ? *own_.submission : gpu_->submission()).Submit(this);
 }
 
 Status GpuInstance::Allowed() const {
@@ -176,14 +181,14 @@ Status GpuInstance::GatherInput(Batch& batch, uint32_t index) {
   Status status =
       Gather(*batch.run, index, model_->batching, &gathered, MemoryKind::kPinned, gpu_->id());
   if (!status.ok()) return status;
-  if (!gathered.present) {
+  if (!gathered.present && !model_->may_lack_inputs) {
     return Status::InvalidArg("is missing, and the model has no value for it");
   }
   return status;
 }
 
 Status GpuInstance::EnqueueInput(Input& input) {
-  if (input.on_host) return Status::Ok();
+  if (input.on_host || !input.gathered.present) return Status::Ok();
   const Buffer& buffer = input.gathered.buffer;
   // An empty tensor has an address, too.
   Status status = input.device.Reserve(std::max<size_t>(1, buffer.size));
@@ -218,11 +223,14 @@ Status GpuInstance::PlaceOutput(Batch& batch, uint32_t index) {
 }
 
 Status GpuInstance::EnqueueOutput(Output& output) {
-  if (!output.wanted || output.bytes == 0 || output.on_host) return Status::Ok();
+  const bool on_host = output.own ? IsHostMemory(output.own->kind()) : output.on_host;
+  if (!output.wanted || output.bytes == 0 || on_host) return Status::Ok();
   if (Status status = TakeStaging(output); !status.ok()) return status;
-  return gpu_->Check(gpu_->call().MemcpyDtoHAsync(output.staging->data(), output.device.address(),
-                                                  output.bytes, streams_[2]),
-                     "cuMemcpyDtoHAsync");
+  const auto address = output.own ? reinterpret_cast<device::cuda::Address>(output.own->data())
+                                  : output.device.address();
+  return gpu_->Check(
+      gpu_->call().MemcpyDtoHAsync(output.staging->data(), address, output.bytes, streams_[2]),
+      "cuMemcpyDtoHAsync");
 }
 
 Status GpuInstance::TakeStaging(Output& output) {
@@ -250,6 +258,7 @@ void GpuInstance::End(Lane& lane, const Status& status) {
   }
   for (Output& output : lane.batch.outputs) {
     output.staging.reset();
+    output.own.reset();
     output.on_host = false;
     // The answers refer to it until RespondAll returns. Only the finishing thread comes here with
     // answers, one batch after the other, so two are enough.

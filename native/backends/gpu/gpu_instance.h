@@ -36,6 +36,8 @@ struct GpuModel {
   std::vector<TensorSpec> outputs;
   // Batches of an instance that may be under way (the model's parameter max_concurrency).
   uint32_t max_concurrency = 2;
+  // Whether Shape and Launch are also for batches that lack an input.
+  bool may_lack_inputs = false;
   // The finishing thread spins for the end of batches (optimization.cuda.busy_wait_events).
   bool busy_wait = false;
   device::Gpu::Priority priority = device::Gpu::Priority::kDefault;  // optimization.priority
@@ -47,7 +49,7 @@ class GpuInstance : public Instance, private MemoryCopier, private device::Gpu::
 
   bool asynchronous() const override { return true; }
   void Execute(Run& run) final;
-  void Terminate() final { terminated_ = true; }
+  void Terminate() override { terminated_ = true; }
   MemoryCopier* memory() final { return this; }
 
  protected:
@@ -69,6 +71,9 @@ class GpuInstance : public Instance, private MemoryCopier, private device::Gpu::
     // Set by Shape, if the model writes it on the host, to `staging`.
     bool on_host = false;
     BlockRef staging;  // pinned memory that it is copied to
+    // Set by Launch, if the model puts it in memory of its own: on the device instead of `device`,
+    // or on the host instead of `staging`.
+    BlockRef own;
   };
   struct Batch {
     uint32_t lane = 0;  // from 0 on; its memory is the same for each batch
@@ -78,8 +83,14 @@ class GpuInstance : public Instance, private MemoryCopier, private device::Gpu::
   };
 
   GpuInstance(std::shared_ptr<device::Gpu> gpu, std::shared_ptr<const GpuModel> model);
+  // What a model may have of its own, which outlives the instance.
+  struct Own {
+    device::Submission* submission = nullptr;  // calls Shape and Launch; null: the GPU's
+    device::cuda::Stream kernels = nullptr;    // null: the instance makes one
+  };
   // Makes lanes and streams. Needs the context current.
-  Status PrepareLanes();
+  Status PrepareLanes(const Own& own);
+  Status PrepareLanes() { return PrepareLanes(Own()); }
   const GpuModel& model() const { return *model_; }
   device::Gpu& gpu() const { return *gpu_; }
   // The stream of Launch.
@@ -128,6 +139,7 @@ class GpuInstance : public Instance, private MemoryCopier, private device::Gpu::
 
   const std::shared_ptr<device::Gpu> gpu_;
   const std::shared_ptr<const GpuModel> model_;
+  Own own_;
   // Copies to the device, kernels, and copies back. One stream if there is one lane.
   std::array<device::cuda::Stream, 3> streams_{};
   std::vector<std::unique_ptr<Lane>> lanes_;

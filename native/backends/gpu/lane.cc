@@ -75,7 +75,10 @@ Status GpuInstance::Lane::GiveOutput(uint32_t index) {
   auto place = run->Output(Run::kAll, index, model.outputs[index].datatype,
                            std::span(output.shape).subspan(model.batching ? 1 : 0));
   if (!place.ok()) return place.status();
-  if (output.bytes > 0) std::memcpy(place.value().data, output.staging->data(), output.bytes);
+  if (output.bytes == 0) return Status::Ok();
+  const bool owned_on_host = output.own && IsHostMemory(output.own->kind());
+  std::memcpy(place.value().data, owned_on_host ? output.own->data() : output.staging->data(),
+              output.bytes);
   return Status::Ok();
 }
 

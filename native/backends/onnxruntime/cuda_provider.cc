@@ -1,6 +1,7 @@
 #include "cuda_provider.h"
 
 #include <filesystem>
+#include <utility>
 
 #include "../../platform/dynamic_library.h"
 
@@ -11,9 +12,11 @@ namespace {
 #if defined(_WIN32)
 constexpr const char* kProviderFiles[] = {"onnxruntime_providers_cuda.dll",
                                           "onnxruntime_providers_shared.dll"};
+constexpr char kTensorRtFile[] = "onnxruntime_providers_tensorrt.dll";
 #else
 constexpr const char* kProviderFiles[] = {"libonnxruntime_providers_cuda.so",
                                           "libonnxruntime_providers_shared.so"};
+constexpr char kTensorRtFile[] = "libonnxruntime_providers_tensorrt.so";
 #endif
 
 constexpr char kOnTheCpu[] = "; instanceKind: 'cpu' runs the model on the CPU";
@@ -22,20 +25,92 @@ std::string NameOf(int device) {
   return "GPU " + std::to_string(device);
 }
 
+Status Missing(const char* provider, const std::string& file, const std::filesystem::path& folder) {
+  return Status::Unavailable(
+      std::string("an instance on a GPU needs ONNX Runtime's ") + provider +
+      " provider, but there is no " + file + " in '" + platform::Utf8(folder) +
+      "', the folder of the ONNX Runtime library: install a GPU build of ONNX Runtime "
+      "(onnxruntime-gpu of PyPI or Microsoft.ML.OnnxRuntime.Gpu of NuGet) and name its library "
+      "with "
+      "backendConfig.onnxruntime.library" +
+      kOnTheCpu);
+}
+
+// The functions of a provider.
+struct Cuda {
+  static constexpr char kName[] = "CUDA";
+  using Options = OrtCudaProviderOptions;
+  static constexpr auto kCreate = kCreateCudaProviderOptions;
+  static constexpr auto kUpdate = kUpdateCudaProviderOptions;
+  static constexpr auto kUpdatePointer = kUpdateCudaProviderPointer;
+  static constexpr auto kRelease = kReleaseCudaProviderOptions;
+  static constexpr auto kAppend = kAppendCudaProvider;
+};
+struct TensorRt {
+  static constexpr char kName[] = "TensorRT";
+  using Options = OrtTensorRtProviderOptions;
+  static constexpr auto kCreate = kCreateTensorRtProviderOptions;
+  static constexpr auto kUpdate = kUpdateTensorRtProviderOptions;
+  static constexpr auto kUpdatePointer = kUpdateTensorRtProviderPointer;
+  static constexpr auto kRelease = kReleaseTensorRtProviderOptions;
+  static constexpr auto kAppend = kAppendTensorRtProvider;
+};
+
+using Options = std::vector<std::pair<std::string, std::string>>;
+
+template <typename Provider>
+Status Append(const Library& library, const GpuPlace& place, const Options& wanted,
+              OrtSessionOptions* options) {
+  const Table& table = library.table();
+  const auto unavailable = [&](const Status& status) {
+    return Status::Unavailable(std::string("ONNX Runtime's ") + Provider::kName +
+                               " provider can't be used on " + NameOf(place.gpu()->id()) + ": " +
+                               status.message() + kOnTheCpu);
+  };
+  Handle<typename Provider::Options, Provider::kRelease> provider(table);
+  Status status = library.Take(table.Call(Provider::kCreate, provider.out()));
+  if (!status.ok()) return unavailable(status);
+
+  const std::string id = std::to_string(place.gpu()->id());
+  std::vector<const char*> keys = {"device_id"};
+  std::vector<const char*> values = {id.c_str()};
+  const auto update = [&] {
+    return library.Take(
+        table.Call(Provider::kUpdate, provider.get(), keys.data(), values.data(), keys.size()));
+  };
+  // This first call has no options of the model. So if it fails, the provider cannot be loaded: the
+  // call opens it, with the libraries that it needs.
+  status = update();
+  if (!status.ok()) return unavailable(status);
+  if (!wanted.empty()) {
+    for (const auto& [key, value] : wanted) {
+      keys.push_back(key.c_str());
+      values.push_back(value.c_str());
+    }
+    // All options go into one call, because a call resets options that it does not name.
+    status = update();
+    if (!status.ok()) {
+      return Status::InvalidArg(std::string("the ") + Provider::kName +
+                                " provider refuses an option: " + status.message());
+    }
+  }
+  // For the same reason after these.
+  status = library.Take(
+      table.Call(Provider::kUpdatePointer, provider.get(), "user_compute_stream", place.stream()));
+  if (status.ok()) status = library.Take(table.Call(Provider::kAppend, options, provider.get()));
+  return status.ok() ? status : unavailable(status);
+}
+
 }  // namespace
 
-Status FindCudaProvider(const std::string& library_path) {
+Status FindCudaProvider(const std::string& library_path, bool tensorrt) {
   const auto folder = platform::NativePath(library_path).parent_path();
+  std::error_code error;
   for (const char* file : kProviderFiles) {
-    std::error_code error;
-    if (std::filesystem::exists(folder / file, error)) continue;
-    return Status::Unavailable(
-        "an instance on a GPU needs ONNX Runtime's CUDA provider, but there is no " +
-        std::string(file) + " in '" + platform::Utf8(folder) +
-        "', the folder of the ONNX Runtime library: install a GPU build of ONNX Runtime and name "
-        "its library with backendConfig.onnxruntime.library" +
-        kOnTheCpu);
+    if (!std::filesystem::exists(folder / file, error)) return Missing("CUDA", file, folder);
   }
+  if (tensorrt && !std::filesystem::exists(folder / kTensorRtFile, error))
+    return Missing("TensorRT", kTensorRtFile, folder);
   return Status::Ok();
 }
 
@@ -58,41 +133,13 @@ Status CheckDevices(const std::vector<int>& devices, const device::CudaDevices& 
   return Status::Ok();
 }
 
-Status AppendCudaProvider(const Library& library, int device, const Settings& settings,
+Status AppendGpuProviders(const Library& library, const GpuPlace& place, const Settings& settings,
                           OrtSessionOptions* options) {
-  const Table& table = library.table();
-  const auto unavailable = [&](const Status& status) {
-    return Status::Unavailable("ONNX Runtime's CUDA provider can't be used on " + NameOf(device) +
-                               ": " + status.message() + kOnTheCpu);
-  };
-  Handle<OrtCudaProviderOptions, kReleaseCudaProviderOptions> cuda(table);
-  Status status = library.Take(table.Call(kCreateCudaProviderOptions, cuda.out()));
-  if (!status.ok()) return unavailable(status);
-
-  const std::string id = std::to_string(device);
-  std::vector<const char*> keys = {"device_id"};
-  std::vector<const char*> values = {id.c_str()};
-  const auto update = [&] {
-    return library.Take(table.Call(kUpdateCudaProviderOptions, cuda.get(), keys.data(),
-                                   values.data(), keys.size()));
-  };
-  // This first call has no options of the model. So if it fails, the provider cannot be loaded: the
-  // call opens it, with the libraries of CUDA and cuDNN.
-  status = update();
-  if (!status.ok()) return unavailable(status);
-  if (!settings.cuda.empty()) {
-    for (const auto& [key, value] : settings.cuda) {
-      keys.push_back(key.c_str());
-      values.push_back(value.c_str());
-    }
-    // All options go into one call, because a call resets options that it does not name.
-    status = update();
-    if (!status.ok()) {
-      return Status::InvalidArg("the CUDA provider refuses an option: " + status.message());
-    }
+  if (settings.use_tensorrt) {
+    Status status = Append<TensorRt>(library, place, settings.tensorrt, options);
+    if (!status.ok()) return status;
   }
-  status = library.Take(table.Call(kAppendCudaProvider, options, cuda.get()));
-  return status.ok() ? status : unavailable(status);
+  return Append<Cuda>(library, place, settings.cuda, options);
 }
 
 }  // namespace tritonts::onnxruntime

@@ -11,19 +11,18 @@ namespace {
 // Empty tensors point here, because the runtime wants an address for them, too.
 alignas(64) char no_bytes[64];
 
-// Whether a run failed because an output has another shape than the memory that was bound for it.
-// Only the message tells: old versions have the first text, new ones the second.
-bool IsShapeMismatch(const Status& status) {
-  return status.message().find("shape verification failed") != std::string::npos ||
-         status.message().find("pre-allocated output OrtValues") != std::string::npos;
-}
-
 Status About(const char* what, const std::string& name, const Status& status) {
   if (status.ok()) return status;
   return {status.code(), std::string(what) + " '" + name + "': " + status.message()};
 }
 
 }  // namespace
+
+bool IsShapeMismatch(const Status& status) {
+  // Only the message tells: old versions have the first text, new ones the second.
+  return status.message().find("shape verification failed") != std::string::npos ||
+         status.message().find("pre-allocated output OrtValues") != std::string::npos;
+}
 
 OnnxInstance::OnnxInstance(std::shared_ptr<Session> session, std::shared_ptr<const Plan> plan)
     : session_(std::move(session)),
@@ -43,6 +42,10 @@ Status OnnxInstance::Prepare() {
   Status status = library_.Take(table_.Call(kCreateRunOptions, &run_options_));
   if (!status.ok()) return status;
   status = library_.Take(table_.Call(kSetRunLogSeverityLevel, run_options_, kLogFatal));
+  // The tensors of these runs have no addresses that stay.
+  if (status.ok() && session_->place() && session_->settings().cuda_graphs()) {
+    status = library_.Take(table_.Call(kAddRunConfigEntry, run_options_, kGraphId, kNoGraph));
+  }
   for (const auto& [key, value] : session_->settings().run_config) {
     if (!status.ok()) break;
     status =
@@ -144,6 +147,7 @@ Status OnnxInstance::RunSession() {
 Status OnnxInstance::RunOnce() {
   output_values_.clear();
   for (const uint32_t index : wanted_) output_values_.push_back(outputs_[index].value());
+  const auto alone = session_->OneRun();
   const Status status = library_.Take(table_.Call(
       kRun, session_->get(), run_options_, input_names_.data(), input_values_.data(),
       input_values_.size(), output_names_.data(), output_values_.size(), output_values_.data()));

@@ -1,4 +1,5 @@
-// An instance runs batches on a session. Instances of a model on one device share the session.
+// An instance runs batches on a session, with tensors in host memory. Instances of a model on one
+// device share the session. On a GPU these are models with strings only (onnx_gpu_instance.h).
 #pragma once
 
 #include <atomic>
@@ -13,6 +14,13 @@
 #include "session.h"
 
 namespace tritonts::onnxruntime {
+
+// A key of runs' options: which CUDA graph to capture or launch, and the value for none.
+inline constexpr char kGraphId[] = "gpu_graph_id";
+inline constexpr char kNoGraph[] = "-1";
+
+// Whether a run failed because an output has another shape than the memory that was bound for it.
+bool IsShapeMismatch(const Status& status);
 
 // Any thread may call Terminate; the rest is for the one thread that calls Execute. The vectors
 // stay allocated between runs. So only the runtime, and outputs of unknown size, allocate during a

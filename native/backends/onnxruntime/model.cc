@@ -5,6 +5,7 @@
 
 #include "describe.h"
 #include "instance.h"
+#include "onnx_gpu_instance.h"
 
 namespace tritonts::onnxruntime {
 
@@ -60,6 +61,7 @@ Status OnnxModel::Configure(const ModelIo& io) {
   auto plan = std::make_shared<Plan>();
   plan->model = name_;
   plan->batching = io.max_batch_size > 0;
+  plan->max_batch_size = io.max_batch_size;
   for (const TensorSpec& spec : io.inputs) {
     const TensorDescription* tensor = nullptr;
     if (Status status = Match("input", spec, description_.inputs, &tensor); !status.ok()) {
@@ -83,8 +85,35 @@ Status OnnxModel::Configure(const ModelIo& io) {
     FixSize(plan->batching, &output);
     plan->outputs.push_back(std::move(output));
   }
+  plan->gpu = PlanGpu(io);
   plan_ = std::move(plan);
   return Status::Ok();
+}
+
+bool OnnxModel::on_gpus() const {
+  return std::any_of(sessions_.begin(), sessions_.end(),
+                     [](const auto& session) { return session->place(); });
+}
+
+std::shared_ptr<const GpuModel> OnnxModel::PlanGpu(const ModelIo& io) const {
+  // The runtime has strings in host memory only.
+  const auto strings = [](const TensorSpec& spec) { return spec.datatype == DataType::kBytes; };
+  if (!on_gpus() || std::any_of(io.inputs.begin(), io.inputs.end(), strings) ||
+      std::any_of(io.outputs.begin(), io.outputs.end(), strings)) {
+    return nullptr;
+  }
+  const Settings& settings = sessions_[0]->settings();
+  auto model = std::make_shared<GpuModel>();
+  model->name = name_;
+  model->batching = io.max_batch_size > 0;
+  model->inputs = io.inputs;
+  model->outputs = io.outputs;
+  model->max_concurrency = static_cast<uint32_t>(settings.max_concurrency);
+  model->busy_wait = settings.busy_wait_events;
+  model->priority = settings.priority;
+  // The runtime says which input it needs.
+  model->may_lack_inputs = true;
+  return model;
 }
 
 std::map<std::string, std::string> OnnxModel::Info() const {
@@ -119,6 +148,12 @@ StatusOr<std::unique_ptr<Instance>> OnnxModel::CreateInstance(const InstanceSpec
     return Status::InvalidArg("instance '" + spec.name + "' is to run on " +
                               (device == kCpu ? "the CPU" : "GPU " + std::to_string(device)) +
                               ", which is not among the devices that the model was loaded for");
+  }
+  if (device != kCpu && plan_->gpu) {
+    auto instance = std::make_unique<OnnxGpuInstance>(*session, plan_);
+    const Status status = instance->Prepare(description_);
+    if (!status.ok()) return status;
+    return std::unique_ptr<Instance>(std::move(instance));
   }
   auto instance = std::make_unique<OnnxInstance>(*session, plan_);
   if (Status status = instance->Prepare(); !status.ok()) return status;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "../gpu/gpu_instance.h"
 #include "engine/backend.h"
 #include "session.h"
 
@@ -37,8 +38,11 @@ struct OutputPlan {
 struct Plan {
   std::string model;
   bool batching = false;
+  uint32_t max_batch_size = 0;
   std::vector<InputPlan> inputs;
   std::vector<OutputPlan> outputs;
+  // For instances on GPUs; null: there are none, or a tensor has strings.
+  std::shared_ptr<const GpuModel> gpu;
 };
 
 class OnnxModel final : public Model {
@@ -60,11 +64,16 @@ class OnnxModel final : public Model {
     return sessions_.size() == 1 && sessions_[0]->device() == kCpu;
   }
   bool may_run_again() const override { return true; }
-  bool time_depends_on_data() const override { return !time_varies_.empty(); }
+  // A run on a GPU waits for others there, and must not do so on a JS thread.
+  bool time_depends_on_data() const override { return !time_varies_.empty() || on_gpus(); }
   std::map<std::string, std::string> Info() const override;
   std::vector<MemoryUse> Memory() const override;
 
  private:
+  bool on_gpus() const;
+  // What instances on GPUs have in common; null: as in Plan.
+  std::shared_ptr<const GpuModel> PlanGpu(const ModelIo& io) const;
+
   const std::string name_;
   const std::vector<std::shared_ptr<Session>> sessions_;
   const ModelDescription description_;

@@ -23,11 +23,13 @@ namespace onnxruntime {
 namespace {
 
 // Checks that everything that the devices need is present.
-Status CheckGpus(const Library& library, const std::vector<int>& devices) {
+Status CheckGpus(const Library& library, const Settings& settings) {
+  const std::vector<int>& devices = settings.devices;
   if (std::all_of(devices.begin(), devices.end(), [](int device) { return device == kCpu; })) {
     return Status::Ok();
   }
-  if (Status status = FindCudaProvider(library.path()); !status.ok()) return status;
+  if (Status status = FindCudaProvider(library.path(), settings.use_tensorrt); !status.ok())
+    return status;
   return CheckDevices(devices, device::FindCudaDevices());
 }
 
@@ -62,7 +64,7 @@ class OnnxBackend final : public Backend {
     auto library = OpenLibrary(settings.value());
     if (!library.ok()) return library.status();
     const std::vector<int>& devices = settings.value().devices;
-    if (Status status = CheckGpus(*library.value(), devices); !status.ok()) return status;
+    if (Status status = CheckGpus(*library.value(), settings.value()); !status.ok()) return status;
     std::vector<std::shared_ptr<Session>> sessions;
     for (const int device : devices) {
       auto session = Session::Create(library.value(), spec, settings.value(), device);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "describe.h"
+#include "value_block.h"
 
 namespace tritonts::onnxruntime {
 
@@ -12,23 +13,6 @@ namespace {
 
 // Blocks of empty tensors point here.
 char no_output[1];
-
-// The memory of a tensor that the runtime allocated. It may outlive the session, because the tensor
-// keeps its allocator.
-class ValueBlock final : public Block {
- public:
-  ValueBlock(const Table& table, OrtValue* value, void* data, size_t size)
-      : Block(data, size), table_(table), value_(value) {}
-
- private:
-  void Dispose() override {
-    table_.Call(kReleaseValue, value_);
-    delete this;
-  }
-
-  const Table table_;
-  OrtValue* const value_;
-};
 
 Status NoMemory(size_t size) {
   return Status::Unavailable("no memory for " + std::to_string(size) + " bytes");

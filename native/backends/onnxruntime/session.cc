@@ -47,7 +47,8 @@ Status Session::Load(const ModelSpec& spec) {
   if (status.ok()) status = SetThreads(options.get());
   if (status.ok()) status = SetOptions(options.get());
   if (status.ok() && device_ != kCpu) {
-    status = AppendCudaProvider(library_, device_, settings_, options.get());
+    status = Place();
+    if (status.ok()) status = AppendGpuProviders(library_, *place_, settings_, options.get());
   }
   if (status.ok()) {
     status = in_memory ? LoadFromMemory(spec, options.get())
@@ -57,6 +58,17 @@ Status Session::Load(const ModelSpec& spec) {
   if (status.ok() && device_ != kCpu) library_.ProviderLoaded();
   if (status.ok()) return status;
   return {status.code(), "can't load '" + platform::Utf8(file) + "': " + status.message()};
+}
+
+Status Session::Place() {
+  if (settings_.cuda_graphs() && !table().Has(kSessionGetInputPlaces)) {
+    return Status::Unsupported("enable_cuda_graph needs ONNX Runtime 1.23, but this is " +
+                               library_.version());
+  }
+  auto place = GpuPlace::Make(device_, settings_.priority);
+  if (!place.ok()) return place.status();
+  place_ = place.take();
+  return Status::Ok();
 }
 
 // Loads the model from its bytes. The other files may contain its weights. The runtime copies what

@@ -5,10 +5,12 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "engine/backend.h"
 #include "engine/base/status.h"
+#include "gpu_place.h"
 #include "library.h"
 #include "settings.h"
 
@@ -22,7 +24,7 @@ class Session {
  public:
   // Loads the model for one of the settings' devices, on a loader thread. INTERNAL, with the
   // runtime's text and the path: the runtime cannot load it. For a GPU it also returns the errors
-  // of AppendCudaProvider.
+  // of AppendGpuProviders.
   static StatusOr<std::shared_ptr<Session>> Create(Library* library, const ModelSpec& spec,
                                                    Settings settings, int device);
   ~Session();
@@ -33,7 +35,12 @@ class Session {
   const Table& table() const { return library_.table(); }
   const Environment& environment() const { return environment_; }
   OrtSession* get() const { return session_; }
-  int device() const { return device_; }  // kCpu or the id of a GPU
+  int device() const { return device_; }            // kCpu or the id of a GPU
+  GpuPlace* place() const { return place_.get(); }  // null: it is on the CPU
+  // On a GPU, runs must not overlap, because they share the stream.
+  std::unique_lock<std::mutex> OneRun() {
+    return device_ == kCpu ? std::unique_lock<std::mutex>() : std::unique_lock(run_mutex_);
+  }
   // The settings of the model, with the threads that were chosen.
   const Settings& settings() const { return settings_; }
 
@@ -52,6 +59,8 @@ class Session {
         device_(device) {}
 
   Status Load(const ModelSpec& spec);
+  // Makes the place on the GPU.
+  Status Place();
   // Bytes of what it allocated in this memory; 0: none, or it is not known.
   uint64_t Allocated(const OrtMemoryInfo* memory) const;
   Status LoadFromMemory(const ModelSpec& spec, OrtSessionOptions* options);
@@ -63,6 +72,8 @@ class Session {
   const Environment& environment_;
   Settings settings_;
   const int device_;
+  std::unique_ptr<GpuPlace> place_;
+  std::mutex run_mutex_;
   OrtSession* session_ = nullptr;
 };
 

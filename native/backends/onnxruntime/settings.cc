@@ -12,6 +12,7 @@ namespace {
 constexpr std::string_view kSessionConfig = "session_config.";
 constexpr std::string_view kRunConfig = "run_config.";
 constexpr std::string_view kCuda = "cuda.";
+constexpr std::string_view kTensorRt = "tensorrt.";
 
 Status Refuse(const std::string& key, const std::string& expected, const std::string& value) {
   return Status::InvalidArg("expected " + expected + " for the onnxruntime setting '" + key +
@@ -78,6 +79,8 @@ Status ReadSetting(const std::string& key, const std::string& value, Settings* s
   }
   if (key == "enable_cpu_mem_arena") return ReadSwitch(key, value, &settings->enable_cpu_mem_arena);
   if (key == "enable_mem_pattern") return ReadSwitch(key, value, &settings->enable_mem_pattern);
+  if (key == "tensorrt") return ReadSwitch(key, value, &settings->use_tensorrt);
+  if (key == "max_concurrency") return ReadNumber(key, value, &settings->max_concurrency);
   if (key == "devices") return ReadDevices(key, value, &settings->devices);
   if (key == "library") {
     settings->library = value;
@@ -94,6 +97,16 @@ Status ReadSetting(const std::string& key, const std::string& value, Settings* s
   } else if (key.starts_with(kCuda)) {
     if (key == "cuda.device_id") return Refuse(key, "nothing, since 'devices' says it,", value);
     settings->cuda.emplace_back(key.substr(kCuda.size()), value);
+  } else if (key.starts_with(kTensorRt)) {
+    if (key == "tensorrt.device_id") return Refuse(key, "nothing, since 'devices' says it,", value);
+    settings->tensorrt.emplace_back(key.substr(kTensorRt.size()), value);
+  } else if (key == "priority") {
+    if (value != "max" && value != "min") return Refuse(key, "max or min", value);
+    settings->priority =
+        value == "max" ? device::Gpu::Priority::kMost : device::Gpu::Priority::kLeast;
+  } else if (key == "busy_wait_events") {
+    if (value != "true") return Refuse(key, "true", value);
+    settings->busy_wait_events = true;
   } else {
     return Status::InvalidArg("unknown onnxruntime setting '" + key + "'");
   }
@@ -102,6 +115,13 @@ Status ReadSetting(const std::string& key, const std::string& value, Settings* s
 
 }  // namespace
 
+bool Settings::cuda_graphs() const {
+  return std::any_of(cuda.begin(), cuda.end(), [](const auto& option) {
+    return option.first == "enable_cuda_graph" &&
+           (option.second == "1" || option.second == "true" || option.second == "True");
+  });
+}
+
 StatusOr<Settings> ReadSettings(const std::map<std::string, std::string>& strings) {
   Settings settings;
   for (const auto& [key, value] : strings) {
@@ -109,6 +129,10 @@ StatusOr<Settings> ReadSettings(const std::map<std::string, std::string>& string
   }
   if (settings.execution_mode.value_or(0) > 1) {
     return Refuse("execution_mode", "0 or 1", std::to_string(*settings.execution_mode));
+  }
+  if (settings.max_concurrency < 1) return Refuse("max_concurrency", "a number of at least 1", "0");
+  if (!settings.use_tensorrt && !settings.tensorrt.empty()) {
+    return Status::InvalidArg("the onnxruntime settings tensorrt.<key> need tensorrt 1");
   }
   if (settings.shared_pool &&
       (settings.intra_op_threads || settings.inter_op_threads ||

@@ -25,6 +25,10 @@
 //   devices                 ids of the CUDA devices that instances run on, separated by commas;
 //                           -1 is the CPU; absent: the CPU
 //   cuda.<key>              an option of the CUDA provider, for sessions on GPUs; not device_id
+//   tensorrt                "1": what TensorRT can compute of a session on a GPU, it does
+//   tensorrt.<key>          an option of the TensorRT provider; not device_id
+//   max_concurrency, priority, busy_wait_events
+//                           as for plans (backends/tensorrt/tensorrt.h)
 #pragma once
 
 #include <map>
@@ -33,6 +37,7 @@
 #include <utility>
 #include <vector>
 
+#include "../../device/gpu.h"
 #include "engine/base/status.h"
 
 namespace tritonts::onnxruntime {
@@ -59,6 +64,14 @@ struct Settings {
   std::vector<std::pair<std::string, std::string>> run_config;
   std::vector<int> devices = {kCpu};  // at least one, without duplicates
   std::vector<std::pair<std::string, std::string>> cuda;
+  bool use_tensorrt = false;
+  std::vector<std::pair<std::string, std::string>> tensorrt;
+  int max_concurrency = 2;
+  device::Gpu::Priority priority = device::Gpu::Priority::kDefault;
+  bool busy_wait_events = false;
+
+  // Whether the runtime captures CUDA graphs.
+  bool cuda_graphs() const;
 };
 
 // Reads the settings. INVALID_ARG, with the key and its valid values: a setting is unknown or

@@ -30,7 +30,9 @@ struct OrtTensorInfo;  // OrtTensorTypeAndShapeInfo
 struct OrtMemoryInfo;
 struct OrtAllocator;
 struct OrtKeyValuePairs;
-struct OrtCudaProviderOptions;  // OrtCUDAProviderOptionsV2
+struct OrtCudaProviderOptions;      // OrtCUDAProviderOptionsV2
+struct OrtTensorRtProviderOptions;  // OrtTensorRTProviderOptionsV2
+struct OrtIoBinding;
 
 // char, or wchar_t on Windows.
 using PathChar = std::filesystem::path::value_type;
@@ -61,6 +63,8 @@ enum class ValueKind : int32_t { kUnknown, kTensor, kSequence, kMap, kOpaque, kS
 constexpr int32_t kLogFatal = 4;
 constexpr int32_t kDeviceAllocator = 0;
 constexpr int32_t kDefaultMemory = 0;
+// A number of OrtMemoryInfoDeviceType.
+constexpr int32_t kOnGpu = 1;
 
 template <size_t kIndex, typename Function, int kSince = kOldestApi>
 struct Entry {
@@ -126,6 +130,21 @@ inline constexpr Entry<206, OrtStatus*(OrtCudaProviderOptions*, const char* cons
 inline constexpr Entry<208, void(OrtCudaProviderOptions*)> kReleaseCudaProviderOptions;
 inline constexpr Entry<204, OrtStatus*(OrtSessionOptions*, const OrtCudaProviderOptions*)>
     kAppendCudaProvider;
+// For what is no text: `user_compute_stream`.
+inline constexpr Entry<263, OrtStatus*(OrtCudaProviderOptions*, const char* key, void* value)>
+    kUpdateCudaProviderPointer;
+
+// Likewise those of the TensorRT provider
+inline constexpr Entry<171, OrtStatus*(OrtTensorRtProviderOptions**)>
+    kCreateTensorRtProviderOptions;
+inline constexpr Entry<172, OrtStatus*(OrtTensorRtProviderOptions*, const char* const* keys,
+                                       const char* const* values, size_t count)>
+    kUpdateTensorRtProviderOptions;
+inline constexpr Entry<174, void(OrtTensorRtProviderOptions*)> kReleaseTensorRtProviderOptions;
+inline constexpr Entry<170, OrtStatus*(OrtSessionOptions*, const OrtTensorRtProviderOptions*)>
+    kAppendTensorRtProvider;
+inline constexpr Entry<261, OrtStatus*(OrtTensorRtProviderOptions*, const char* key, void* value)>
+    kUpdateTensorRtProviderPointer;
 
 // Sessions
 inline constexpr Entry<7, OrtStatus*(const OrtEnv*, const PathChar*, const OrtSessionOptions*,
@@ -153,6 +172,13 @@ inline constexpr Entry<36, NameFunction> kSessionGetInputName;
 inline constexpr Entry<37, NameFunction> kSessionGetOutputName;
 inline constexpr Entry<38, NameFunction> kSessionGetInitializerName;
 
+// Where a session wants its inputs, and has its outputs, in the order of their names. The session
+// owns what they return.
+using PlacesFunction = OrtStatus*(const OrtSession*, const OrtMemoryInfo**, size_t count);
+inline constexpr Entry<380, PlacesFunction, 23> kSessionGetInputPlaces;
+inline constexpr Entry<381, PlacesFunction, 23> kSessionGetOutputPlaces;
+inline constexpr Entry<225, void(const OrtMemoryInfo*, int32_t* device)> kMemoryDevice;
+
 // Types
 inline constexpr Entry<56, OrtStatus*(const OrtTypeInfo*, ValueKind*)> kGetValueKind;
 inline constexpr Entry<55, OrtStatus*(const OrtTypeInfo*, const OrtTensorInfo**)> kCastToTensorInfo;
@@ -179,6 +205,26 @@ inline constexpr Entry<97, void(OrtRunOptions*)> kReleaseRunOptions;
 inline constexpr Entry<165, OrtStatus*(OrtRunOptions*, const char* key, const char* value)>
     kAddRunConfigEntry;
 
+// Running with tensors that stay where they are. A binding shares what is bound until it is
+// cleared.
+inline constexpr Entry<134, OrtStatus*(OrtSession*, OrtIoBinding**)> kCreateIoBinding;
+inline constexpr Entry<135, void(OrtIoBinding*)> kReleaseIoBinding;
+inline constexpr Entry<136, OrtStatus*(OrtIoBinding*, const char* name, const OrtValue*)>
+    kBindInput;
+inline constexpr Entry<137, OrtStatus*(OrtIoBinding*, const char* name, const OrtValue*)>
+    kBindOutput;
+// The runtime allocates the output there.
+inline constexpr Entry<138, OrtStatus*(OrtIoBinding*, const char* name, const OrtMemoryInfo*)>
+    kBindOutputToDevice;
+// In the order in which they were bound. The array is of the allocator, and the values are the
+// caller's.
+inline constexpr Entry<140, OrtStatus*(const OrtIoBinding*, OrtAllocator*, OrtValue***, size_t*)>
+    kGetBoundOutputs;
+inline constexpr Entry<141, void(OrtIoBinding*)> kClearBoundInputs;
+inline constexpr Entry<142, void(OrtIoBinding*)> kClearBoundOutputs;
+inline constexpr Entry<133, OrtStatus*(OrtSession*, const OrtRunOptions*, const OrtIoBinding*)>
+    kRunWithBinding;
+
 // Values
 inline constexpr Entry<48, OrtStatus*(OrtAllocator*, const int64_t* shape, size_t rank, ElementType,
                                       OrtValue**)>
@@ -187,6 +233,7 @@ inline constexpr Entry<49, OrtStatus*(const OrtMemoryInfo*, void* data, size_t s
                                       const int64_t* shape, size_t rank, ElementType, OrtValue**)>
     kCreateTensorOver;
 inline constexpr Entry<51, OrtStatus*(OrtValue*, void**)> kGetTensorData;
+inline constexpr Entry<194, OrtStatus*(const OrtValue*, const OrtMemoryInfo**)> kGetTensorMemory;
 inline constexpr Entry<53, OrtStatus*(const OrtValue*, size_t*)> kGetStringsLength;
 inline constexpr Entry<54, OrtStatus*(const OrtValue*, void* text, size_t size, size_t* offsets,
                                       size_t count)>

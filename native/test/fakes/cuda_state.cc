@@ -61,10 +61,26 @@ Call::Call(const char* name) : name_(name) {
   calls.all.emplace_back(name, &count_);
 }
 
+namespace {
+
+// What the driver refuses while any thread captures, except to those that say they know.
+bool MayWait(const std::string& name) {
+  return name.starts_with("cuMemAlloc") || name.starts_with("cuMemFree") ||
+         name.starts_with("cuMemHostAlloc") || name == "cuEventQuery" ||
+         name == "cuStreamSynchronize";
+}
+constexpr int kRelaxed = 2;
+thread_local int capture_mode = 0;
+std::atomic<int> captured_everywhere{0};
+
+}  // namespace
+
 int Call::Begin(bool needs_context) {
   Enter(name_);
   if (in_host_function) Abort(name_, "inside of a host function");
   count_++;
+  if (captured_everywhere > 0 && capture_mode != kRelaxed && MayWait(name_))
+    return kCaptureUnsupported;
   Calls& calls = AllCalls();
   if (calls.any) {
     const std::lock_guard lock(calls.mutex);
@@ -181,4 +197,16 @@ EXPORTED void fakeCudaCount(int* counts) {
   counts[2] = static_cast<int>(state.pinned.size());
   counts[3] = state.streams;
   counts[4] = state.events;
+}
+
+EXPORTED int cuThreadExchangeStreamCaptureMode(int* mode) {
+  static tritonts::fakes::Call call("cuThreadExchangeStreamCaptureMode");
+  if (const int result = call.Begin(false)) return result;
+  std::swap(*mode, tritonts::fakes::capture_mode);
+  return 0;
+}
+
+// A thread captures in the mode that concerns all others, or does not any more.
+EXPORTED void fakeCudaCaptureEverywhere(bool captures) {
+  tritonts::fakes::captured_everywhere += captures ? 1 : -1;
 }

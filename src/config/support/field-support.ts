@@ -24,8 +24,8 @@ export interface Support {
   readonly onCpu?: Support | undefined;
   /** What applies instead where there are no priority levels. */
   readonly withoutLevels?: Support | undefined;
-  /** The one backend that the row is for, and what applies to others. */
-  readonly only?: { readonly backend: string; readonly others: Support } | undefined;
+  /** The backends that the row is for, and what applies to others. */
+  readonly only?: { readonly backends: readonly string[]; readonly others: Support } | undefined;
   /** Enum values with another class. */
   readonly values?: Readonly<Record<string, Support>> | undefined;
   /** Recognises values that equal the default in effect. They are neither refused nor noted. */
@@ -51,10 +51,11 @@ const accelerator = acted("a provider of the runtime's; see below");
 const noLevels = hint('without priority_levels nobody looks at it, as in Triton');
 
 const tensorRt = 'for TensorRT, and not built yet';
-/** What has an effect on plans alone, as in Triton. */
-const onPlans = (text: string): Support => ({
-  ...acted(`TensorRT: ${text}`),
-  only: { backend: 'tensorrt', others: hint('for plans of TensorRT') },
+/** What has an effect on instances on GPUs. */
+const onGpus = (text: string): Support => ({
+  ...acted(`instances on GPUs: ${text}`),
+  onCpu: hint('serves instances on GPUs; there are none'),
+  only: { backends: ['tensorrt', 'onnxruntime'], others: hint('for instances on GPUs') },
 });
 
 const vectorised = 'tensors in formats that are not linear cannot be passed';
@@ -108,10 +109,10 @@ export const supportTable: Readonly<Record<string, Support>> = {
   optimization: container,
   'optimization.graph': container,
   'optimization.graph.level': acted('onnxruntime: -1 basic, 0 all, 1 extended, 2 off'),
-  'optimization.priority': onPlans("priority of the streams of the model's instances"),
+  'optimization.priority': onGpus("priority of the streams of the model's instances"),
   'optimization.cuda': container,
   'optimization.cuda.graphs': hint(tensorRt),
-  'optimization.cuda.busy_wait_events': onPlans(
+  'optimization.cuda.busy_wait_events': onGpus(
     'the end of batches is waited for actively, which is a little faster and takes a core while batches are under way',
   ),
   'optimization.cuda.graph_spec': hint(tensorRt),
@@ -125,10 +126,8 @@ export const supportTable: Readonly<Record<string, Support>> = {
   'optimization.execution_accelerators.cpu_execution_accelerator': accelerator,
   'optimization.execution_accelerators.cpu_execution_accelerator.name': acted('which one'),
   'optimization.execution_accelerators.cpu_execution_accelerator.parameters': acted('its options'),
-  'optimization.input_pinned_memory': hint('pinned memory serves copies to a GPU, which the runtime makes'),
-  'optimization.output_pinned_memory': hint(
-    'pinned memory serves copies from a GPU, which the runtime makes',
-  ),
+  'optimization.input_pinned_memory': hint('inputs for a GPU are always gathered in pinned memory'),
+  'optimization.output_pinned_memory': hint('outputs of a GPU always come through pinned memory'),
   'optimization.gather_kernel_buffer_threshold': hint(
     'a kernel that gathers inputs on a GPU; they are gathered in the memory of the CPU',
   ),

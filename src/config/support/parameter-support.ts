@@ -85,6 +85,9 @@ export const backendParameters: Readonly<Record<string, Readonly<Record<string, 
     gpu_mem_limit: cuda("most bytes of the runtime's arena on the GPU"),
     arena_extend_strategy: cuda('0 grows to the next power of two, 1 by what is asked for'),
     do_copy_in_default_stream: cuda('0 copies in streams of their own', false),
+    max_concurrency: cuda(
+      'how many batches may be under way at once, so that copies of one overlap kernels of another; default: 2 (not in Triton)',
+    ),
   },
   javascript: {
     requires: row('acted', 'names of models, separated by commas, that are loaded first (not in Triton)'),

@@ -55,7 +55,7 @@ interface Walk {
 function placed<S extends Support>({ onGpu, config }: Walk, support: S): S | Support {
   const hasLevels = (config.dynamic_batching?.priority_levels ?? 0) > 0;
   if (support.withoutLevels && !hasLevels) return support.withoutLevels;
-  if (support.only && support.only.backend !== config.backend) return support.only.others;
+  if (support.only && !support.only.backends.includes(config.backend)) return support.only.others;
   return onGpu ? support : (support.onCpu ?? support);
 }
 

@@ -20,8 +20,6 @@ const cuda = (key: string, value = '1'): string =>
   accelerated('gpu', `name: "cuda" parameters { key: "${key}" value: "${value}" }`, onGpu);
 
 for (const [list, name, more] of [
-  ['gpu', 'tensorrt', ''],
-  ['gpu', 'tensorrt', onGpu],
   ['cpu', 'openvino', ''],
   ['cpu', 'openvino', onGpu],
 ] as const) {
@@ -56,19 +54,32 @@ test('an unknown accelerator of GPU instances is a hint without one, as in Trito
   );
 });
 
-test('accelerator cuda is acted on with an instance on a GPU', () => {
-  for (const text of [accelerated('gpu', 'name: "cuda"', onGpu), cuda('use_tf32'), cuda('gpu_mem_limit')])
+const tensorrt = (key: string, value = '1'): string =>
+  accelerated('gpu', `name: "tensorrt" parameters { key: "${key}" value: "${value}" }`, onGpu);
+
+test('the accelerators of GPUs are acted on with an instance on a GPU', () => {
+  for (const text of [
+    accelerated('gpu', 'name: "cuda"', onGpu),
+    cuda('use_tf32'),
+    cuda('gpu_mem_limit'),
+    cuda('enable_cuda_graph'),
+    accelerated('gpu', 'name: "tensorrt"', onGpu),
+    tensorrt('precision_mode', 'FP16'),
+    tensorrt('trt_engine_cache_enable'),
+    tensorrt('trt_cuda_graph_enable', '0'),
+  ])
     assert.deepEqual(classified(text), { problems: [], notes: [] });
 });
 
-test('accelerator cuda is a hint without one', () => {
-  const { problems, notes } = classified(accelerated('gpu', 'name: "cuda"'));
-  assert.deepEqual(problems, []);
-  assert.match(
-    notes.join(),
-    /gpu_execution_accelerator\[0\]: accepted, without effect here: .* there are none$/,
-  );
-});
+for (const name of ['cuda', 'tensorrt'])
+  test(`accelerator ${name} is a hint without one`, () => {
+    const { problems, notes } = classified(accelerated('gpu', `name: "${name}"`));
+    assert.deepEqual(problems, []);
+    assert.match(
+      notes.join(),
+      /gpu_execution_accelerator\[0\]: accepted, without effect here: .* there are none$/,
+    );
+  });
 
 test('the GPU of an accelerator is that of the instance, which is noted', () => {
   const { problems, notes } = classified(cuda('device_id', '3'));
@@ -79,7 +90,7 @@ test('the GPU of an accelerator is that of the instance, which is noted', () => 
   );
 });
 
-for (const key of ['enable_cuda_graph', 'user_compute_stream', 'gpu_external_alloc']) {
+for (const key of ['user_compute_stream', 'gpu_external_alloc']) {
   test(`option ${key} of accelerator cuda is refused`, () => {
     const { problems } = classified(cuda(key));
     assert.equal(problems.length, 1);
@@ -120,3 +131,19 @@ test('files by compute capability are refused with an instance on a GPU, and hin
   );
   assert.match(classified(files).notes.join(), /^cc_model_filenames: accepted, without effect here/);
 });
+
+for (const key of [
+  'trt_cuda_graph_enable',
+  'trt_dump_subgraphs',
+  'user_compute_stream',
+  'trt_onnx_bytestream',
+]) {
+  test(`option ${key} of accelerator tensorrt is refused`, () => {
+    const { problems } = classified(tensorrt(key));
+    assert.equal(problems.length, 1);
+    assert.match(
+      problems[0] ?? '',
+      new RegExp(`^UNSUPPORTED .*parameters\\["${key}"\\]: "1" is not supported`),
+    );
+  });
+}

@@ -62,12 +62,14 @@ for (const [text, path] of [
   });
 }
 
-test('what is for plans alone has its effect on them without a note', () => {
-  const { problems, notes } = classified(
-    'backend: "tensorrt" optimization { priority: PRIORITY_MAX cuda { busy_wait_events: true } }',
-  );
-  assert.deepEqual([problems, notes], [[], []]);
-});
+for (const backend of ['tensorrt', 'onnxruntime']) {
+  const text = `backend: "${backend}" optimization { priority: PRIORITY_MAX cuda { busy_wait_events: true } }`;
+  test(`what is for instances on GPUs has its effect on those of ${backend}, and a note without`, () => {
+    const { problems, notes } = findUnsupported(whole(`${text} instance_group { kind: KIND_GPU }`), true);
+    assert.deepEqual([problems, notes], [[], []]);
+    assert.equal(findUnsupported(whole(text), false).notes.length, 2);
+  });
+}
 
 for (const [text, path] of [
   ['input { format: FORMAT_NCHW }', 'input[0].format'],

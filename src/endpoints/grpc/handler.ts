@@ -1,6 +1,6 @@
 /** Answers calls: which RPC it is, whether it may be made, and what makes it. */
 
-import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
+import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { invalidArgument } from '../../errors.js';
 import type { InferenceServer } from '../../server/inference-server.js';
 import { GroupAccess } from '../service/access.js';
@@ -17,7 +17,7 @@ import { HealthCheck, HealthWatch } from './health.js';
 import { InferStream } from './infer-stream.js';
 import { methods, type Method } from './methods.js';
 import type { CheckedGrpcOptions } from './options.js';
-import { Rpc, type RpcHandler, type RpcShared, type Traffic } from './rpc.js';
+import { closeSoon, Rpc, type RpcHandler, type RpcShared, type Traffic } from './rpc.js';
 import { ReflectionStream, UnaryCall, UnaryInfer } from './unary.js';
 
 /** See the head of this file. */
@@ -113,5 +113,5 @@ const reserved = /^(triton_.*|priority|timeout|sequence_(id|start|end)|headers)$
 function refuse(stream: ServerHttp2Stream, code: number): void {
   stream.on('error', () => undefined);
   stream.respond({ ':status': code }, { endStream: true });
-  stream.close(constants.NGHTTP2_NO_ERROR);
+  closeSoon(stream);
 }

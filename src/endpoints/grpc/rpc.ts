@@ -174,7 +174,7 @@ export class Rpc implements Listed {
     this.#finish();
     this.#outgoing.fail(error);
     // A client that still sends need not.
-    if (!this.#inputEnded && !this.#received) this.#stream.close(constants.NGHTTP2_NO_ERROR);
+    if (!this.#inputEnded && !this.#received) closeSoon(this.#stream);
   }
 
   /** Ends it at once, without a status. */
@@ -335,6 +335,13 @@ export class Rpc implements Listed {
 
 function ignore(): void {
   // 'close' comes in any case.
+}
+
+/** Tells the client that it need not send more, behind the answer: newer Node throws away what has not left yet. */
+export function closeSoon(stream: ServerHttp2Stream): void {
+  setImmediate(() => {
+    stream.close(constants.NGHTTP2_NO_ERROR);
+  });
 }
 
 /** As Triton's. */

@@ -52,6 +52,22 @@ test('a client that disconnects cancels its requests', async (t) => {
   await until(() => pending(server) === 1);
 });
 
+test('pages of other origins get no permission to read answers', async (t) => {
+  const endpoint = await endpointOf(t, await serve(t, { m: identity() }));
+  const headers = { Origin: 'http://elsewhere', 'Access-Control-Request-Method': 'POST' };
+  for (const [method, status] of [
+    ['GET', 200],
+    ['OPTIONS', 405],
+  ] as const) {
+    const answer = await ask(endpoint, '/v2', { method, headers });
+    assert.equal(answer.status, status);
+    assert.deepEqual(
+      Object.keys(answer.headers).filter((name) => name.startsWith('access-control')),
+      [],
+    );
+  }
+});
+
 test('one connection more than maxConnections is closed, and the others go on', async (t) => {
   const endpoint = await endpointOf(t, await serve(t, { m: identity() }), { maxConnections: 2 });
   const first = open(t, endpoint);

@@ -363,6 +363,30 @@ TEST(python_channel_is_broken_by_an_answer_that_lends_what_is_not_its_own) {
   CHECK(Eventually([&] { return bench.broken.load(); }));
 }
 
+TEST(python_channel_reads_nothing_back_of_what_it_writes_for_the_stub) {
+  ChannelBench bench;
+  FakeStub* const stub = bench.Begin();
+  std::atomic<bool> stop{false};
+  // Ranks of tensors, in answers to calls that are being written.
+  std::thread spoiling([&] {
+    for (int64_t rank = 0; !stop; rank += 1'000'003) {
+      auto* const words = stub->words(stub->page().heap_down);
+      for (size_t i = 0; i < (size_t{4} << 20) / 64; i++) {
+        static_cast<volatile int64_t*>(words)[8 * i] = rank;
+      }
+    }
+  });
+  const std::vector<float> data = {1, 2};
+  const OutputTensor output{0, DataType::kFp32, -1, {}, data.data(), 8, MemoryKind::kHost, nullptr};
+  std::string fault;
+  for (int i = 0; i < 15'000; i++) {
+    const std::vector<uint64_t> words = {1, 1, 0, 0, 0, 1, 0, 11, 2, 1, 2, 8, 0};
+    CHECK(bench.channel->Place(words, {&output, 1}, "", &fault) != 0);
+  }
+  stop = true;
+  spoiling.join();
+}
+
 TEST(python_channel_answers_reach_a_thread_that_polls) {
   ChannelBench bench;
   FakeStub* const stub = bench.Begin();

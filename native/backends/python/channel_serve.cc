@@ -18,8 +18,9 @@ constexpr uint64_t kSleepNs = 1'000'000'000;
 constexpr uint64_t kSleepWithUnsentNs = 1'000'000;
 // The same while something is under way, or was until a moment ago. A JS thread that looks for
 // messages may be held up by other JavaScript; what has come for others then waits no longer.
-constexpr uint64_t kSleepBusyNs = 1'000'000;
-constexpr uint64_t kBusyNs = 20'000'000;
+// Looks at shorter intervals would take the core of threads that spin, which they count as in vain.
+constexpr uint64_t kSleepBusyNs = 20'000'000;
+constexpr uint64_t kBusyNs = 100'000'000;
 // After so long without batches memory is given back.
 constexpr uint64_t kIdleNs = 5'000'000'000;
 

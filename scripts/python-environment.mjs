@@ -7,8 +7,8 @@ import { fileURLToPath } from 'node:url';
 export const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
 /** Runs a program to its end. If it fails, this process exits. */
-export function run(file, args, stdio = 'inherit') {
-  const { status, error } = spawnSync(file, args, { cwd: root, stdio });
+export function run(file, args, stdio = 'inherit', env = {}) {
+  const { status, error } = spawnSync(file, args, { cwd: root, stdio, env: { ...process.env, ...env } });
   if (status === 0) return;
   console.error(`${file} ${args.join(' ')}: ${error?.message ?? `ended with code ${status}`}`);
   process.exit(1);

@@ -124,6 +124,11 @@ launch('npm test', {
     options: '[--option=value of node --test]…',
     run: ['scripts/python-models.mjs'],
   },
+  'real-libraries': {
+    does: "What TensorRT's libraries and a GPU build of ONNX Runtime, from PyPI, do without a GPU.",
+    run: ['scripts/real-libraries.mjs'],
+    builds: [],
+  },
   prometheus: {
     does: 'Prometheus itself reads the metrics; its program comes from a Debian package.',
     run: ['scripts/prometheus.mjs'],

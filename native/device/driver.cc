@@ -54,6 +54,7 @@ const char* TakeAll(const platform::DynamicLibrary& library, cuda::Functions* fu
   symbols.Take(&functions->MemFreeAsync, "cuMemFreeAsync");
   symbols.Take(&functions->MemHostAlloc, "cuMemHostAlloc");
   symbols.Take(&functions->MemFreeHost, "cuMemFreeHost");
+  symbols.Take(&functions->MemsetD8Async, "cuMemsetD8Async");
   symbols.Take(&functions->MemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2");
   symbols.Take(&functions->MemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2");
   symbols.Take(&functions->CtxGetStreamPriorityRange, "cuCtxGetStreamPriorityRange");

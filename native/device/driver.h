@@ -80,6 +80,7 @@ struct Functions {
   Result (*MemFreeAsync)(Address address, Stream stream);
   Result (*MemHostAlloc)(void** memory, size_t bytes, unsigned flags);
   Result (*MemFreeHost)(void* memory);
+  Result (*MemsetD8Async)(Address to, unsigned char value, size_t bytes, Stream stream);
   Result (*MemcpyHtoDAsync)(Address to, const void* from, size_t bytes, Stream stream);
   Result (*MemcpyDtoHAsync)(void* to, Address from, size_t bytes, Stream stream);
   // The smaller the number, the more urgent.

@@ -71,6 +71,32 @@ function profilesOf({ config }: BackendContext): string {
     .join(';');
 }
 
+/** The dims of one input of a graph, as the native side reads them. */
+const dimsText = (dims: readonly number[]): string => (dims.length === 0 ? '-' : dims.join(','));
+
+/**
+ * What `optimization.cuda` says of the stream of copies back, and of graphs: whether there are any, of which shapes, and the preferred sizes of the
+ * dynamic batcher, which Triton records where no `graph_spec` is given.
+ */
+function graphSettings({ config }: BackendContext): Record<string, string> {
+  const cuda = config.optimization?.cuda;
+  const copies = cuda?.output_copy_stream === true && { output_copy_stream: 'true' };
+  if (cuda?.graphs !== true) return { ...copies };
+  const lines = cuda.graph_spec.flatMap(({ batch_size, input, graph_lower_bound: bound }) => [
+    `graph ${batch_size} ${bound?.batch_size ?? batch_size}`,
+    ...Object.entries(input).map(
+      ([name, { dim }]) => `input ${dimsText(dim)} ${dimsText(bound?.input[name]?.dim ?? dim)} ${name}`,
+    ),
+  ]);
+  const preferred = config.dynamic_batching?.preferred_batch_size ?? [];
+  return {
+    ...copies,
+    graphs: 'true',
+    ...(lines.length > 0 && { graph_specs: lines.join('\n') }),
+    ...(preferred.length > 0 && { preferred_batch_sizes: preferred.join(',') }),
+  };
+}
+
 function librarySettings(options: BackendConfig): Record<string, string> {
   const found = find(options);
   if ('path' in found) return { library: found.path };
@@ -113,6 +139,7 @@ export const tensorrt: Backend = {
     return {
       ...library,
       ...gpuSettings(context),
+      ...graphSettings(context),
       ...(profiles !== '' && { profiles }),
       ...(isOn(options, 'version-compatible') && { version_compatible: '1' }),
       ...(plugins.length > 0 && { plugins: plugins.join('\n') }),

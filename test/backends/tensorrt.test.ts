@@ -36,11 +36,13 @@ function model(config: string, content = plan): RepositoryModel {
   return { config, versions: { '1': { 'model.plan': content } } };
 }
 
-/** The configuration in docs/gpu.md. */
-const documented = /## Plans of TensorRT.*?```protobuf\n(.*?)```/s.exec(
-  await readFile(new URL('../../../docs/gpu.md', import.meta.url), 'utf8'),
-)?.[1];
-assert.ok(documented);
+/** The configurations in docs/gpu.md: of a plan, and of its graphs. */
+const [documented, documentedGraphs] = [
+  ...(await readFile(new URL('../../../docs/gpu.md', import.meta.url), 'utf8')).matchAll(
+    /\n## Plans of TensorRT.*?```protobuf\n(.*?)```.*?### CUDA graphs.*?```protobuf\n(.*?)```/gs,
+  ),
+].flatMap(([, ...texts]) => texts);
+assert.ok(documented !== undefined && documentedGraphs !== undefined);
 
 const repository = await writeRepository(await temporaryFolder({ after }), {
   auto: model(documented),
@@ -51,6 +53,22 @@ const repository = await writeRepository(await temporaryFolder({ after }), {
   profile: model('platform: "tensorrt_plan" instance_group { kind: KIND_GPU profile: "1" }'),
   whole: model('instance_group { kind: KIND_GPU gpus: 0 }'),
   second: model('instance_group { kind: KIND_GPU gpus: 0 profile: [ "1", "0" ] }', profiles),
+  graphs: model(
+    `platform: "tensorrt_plan" max_batch_size: 8 instance_group { kind: KIND_GPU gpus: 0 } ${documentedGraphs}`,
+  ),
+  preferred: model(
+    `platform: "tensorrt_plan" max_batch_size: 8 instance_group { kind: KIND_GPU gpus: 0 }
+      dynamic_batching { preferred_batch_size: 5 } optimization { cuda { graphs: true output_copy_stream: true } }`,
+  ),
+  unfit: model(
+    `platform: "tensorrt_plan" max_batch_size: 8 instance_group { kind: KIND_GPU gpus: 0 } optimization { cuda {
+      graphs: true graph_spec { batch_size: 9 } } }`,
+  ),
+  unbounded: model(
+    `platform: "tensorrt_plan" max_batch_size: 8 instance_group { kind: KIND_GPU gpus: 0 } optimization { cuda {
+      graphs: true graph_spec { batch_size: 4 input { key: "x" value { dim: 16 } }
+      graph_lower_bound { batch_size: 2 input { key: "x" value { dim: 17 } } } } } }`,
+  ),
   varying: model('instance_group { kind: KIND_GPU gpus: 0 count: 2 }', positive),
   compatible: model('instance_group { kind: KIND_GPU gpus: 0 }', compatible),
 });
@@ -94,6 +112,29 @@ test('plans and configurations that cannot be served say why', options, async ()
     assert.match(models[name].reason, reason);
   }
 });
+
+test(
+  'CUDA graphs are recorded for the shapes of the config, and refused where they cannot be',
+  options,
+  async () => {
+    assert.ok(fakes);
+    const { models } = await fakes.serve({}, { repository, tensorrt: fakes.tensorrt });
+    for (const name of ['graphs', 'preferred']) {
+      const told = models[name];
+      assert.ok(told);
+      assert.deepEqual([told.state, told.reason], ['READY', ''], name);
+      assert.deepEqual(told.answers, answers(1), name);
+      assert.doesNotMatch(told.notes.join('\n'), /optimization/, name);
+    }
+    for (const [name, reason] of Object.entries({
+      unfit: /optimization\.cuda\.graph_spec\[0\]\.batch_size: expected 1 to 8 but received 9/,
+      unbounded: /graph_spec\[0\]\.graph_lower_bound\.input\['x'\]: expected as many dims/,
+    })) {
+      assert.equal(models[name]?.state, 'UNAVAILABLE', name);
+      assert.match(models[name].reason, reason);
+    }
+  },
+);
 
 test('without a GPU the error of a plan has the reason', options, async () => {
   assert.ok(fakes);

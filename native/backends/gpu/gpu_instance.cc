@@ -18,8 +18,9 @@ std::string TextOf(std::span<const int64_t> shape) {
   return text + "]";
 }
 
-// The bytes of a tensor; false: they cannot be, or the shape has a dynamic dim.
-bool BytesOf(std::span<const int64_t> shape, DataType datatype, size_t* bytes) {
+}  // namespace
+
+bool GpuInstance::TensorBytes(std::span<const int64_t> shape, DataType datatype, size_t* bytes) {
   *bytes = ByteSize(datatype);
   for (const int64_t dim : shape) {
     if (dim < 0 ||
@@ -30,8 +31,6 @@ bool BytesOf(std::span<const int64_t> shape, DataType datatype, size_t* bytes) {
   }
   return true;
 }
-
-}  // namespace
 
 GpuInstance::GpuInstance(std::shared_ptr<device::Gpu> gpu, std::shared_ptr<const GpuModel> model)
     : gpu_(std::move(gpu)), model_(std::move(model)) {}
@@ -45,7 +44,9 @@ GpuInstance::~GpuInstance() {
 void GpuInstance::FreeStreams() {
   // A lost device frees nothing, and the process goes on without it.
   for (size_t i = 0; i < streams_.size(); i++) {
-    if (streams_[i] && streams_[i] != own_.kernels && (i == 0 || streams_[i] != streams_[0]))
+    const auto first = std::find(streams_.begin(), streams_.end(), streams_[i]);
+    const bool is_first = first == streams_.begin() + static_cast<std::ptrdiff_t>(i);
+    if (streams_[i] && streams_[i] != own_.kernels && is_first)
       (void)gpu_->call().StreamDestroy(streams_[i]);
   }
   streams_ = {};
@@ -54,7 +55,8 @@ void GpuInstance::FreeStreams() {
 Status GpuInstance::PrepareLanes(const Own& own) {
   own_ = own;
   for (size_t i = 0; i < streams_.size(); i++) {
-    if (i > 0 && model_->max_concurrency == 1) {
+    const bool apart = i == 2 && model_->output_copy_stream;
+    if (i > 0 && model_->max_concurrency == 1 && !apart) {
       streams_[i] = streams_[0];
       continue;
     }
@@ -72,6 +74,10 @@ Status GpuInstance::PrepareLanes(const Own& own) {
   }
   for (const auto& lane : lanes_) idle_.push_back(lane.get());
   return Status::Ok();
+}
+
+GpuInstance::Batch& GpuInstance::BatchOf(uint32_t lane) {
+  return lanes_[lane]->batch;
 }
 
 BlockRef GpuInstance::Allocate(MemoryKind kind, int, size_t size) {
@@ -201,7 +207,7 @@ Status GpuInstance::EnqueueInput(Input& input) {
 Status GpuInstance::SetShape(Batch& batch, uint32_t index, std::span<const int64_t> shape) const {
   Output& output = batch.outputs[index];
   output.shape.assign(shape.begin(), shape.end());
-  if (!BytesOf(shape, model_->outputs[index].datatype, &output.bytes)) {
+  if (!TensorBytes(shape, model_->outputs[index].datatype, &output.bytes)) {
     return Status::Unsupported("its shape " + TextOf(shape) + " depends on data: not built yet");
   }
   const uint32_t rows = batch.run->total_batch_size();
@@ -228,15 +234,17 @@ Status GpuInstance::EnqueueOutput(Output& output) {
   if (Status status = TakeStaging(output); !status.ok()) return status;
   const auto address = output.own ? reinterpret_cast<device::cuda::Address>(output.own->data())
                                   : output.device.address();
+  const size_t bytes = output.computed.empty() ? output.bytes : output.computed_bytes;
   return gpu_->Check(
-      gpu_->call().MemcpyDtoHAsync(output.staging->data(), address, output.bytes, streams_[2]),
+      gpu_->call().MemcpyDtoHAsync(output.staging->data(), address, bytes, streams_[2]),
       "cuMemcpyDtoHAsync");
 }
 
 Status GpuInstance::TakeStaging(Output& output) {
-  output.staging = gpu_->Pinned(std::max<size_t>(1, output.bytes));
+  const size_t bytes = output.computed.empty() ? output.bytes : output.computed_bytes;
+  output.staging = gpu_->Pinned(std::max<size_t>(1, bytes));
   if (output.staging) return Status::Ok();
-  return Status::Unavailable("no memory for " + std::to_string(output.bytes) + " bytes");
+  return Status::Unavailable("no memory for " + std::to_string(bytes) + " bytes");
 }
 
 Status GpuInstance::Record(device::cuda::Event event, device::cuda::Stream stream) {
@@ -260,6 +268,7 @@ void GpuInstance::End(Lane& lane, const Status& status) {
     output.staging.reset();
     output.own.reset();
     output.on_host = false;
+    output.computed.clear();
     // The answers refer to it until RespondAll returns. Only the finishing thread comes here with
     // answers, one batch after the other, so two are enough.
     if (status.ok()) output.shape.swap(output.answered);

@@ -34,6 +34,9 @@ struct GpuModel {
   bool batching = false;
   std::vector<TensorSpec> inputs;
   std::vector<TensorSpec> outputs;
+  // Copies back have a stream of their own although there is one lane
+  // (optimization.cuda.output_copy_stream).
+  bool output_copy_stream = false;
   // Batches of an instance that may be under way (the model's parameter max_concurrency).
   uint32_t max_concurrency = 2;
   // Whether Shape and Launch are also for batches that lack an input.
@@ -66,8 +69,12 @@ class GpuInstance : public Instance, private MemoryCopier, private device::Gpu::
     std::vector<int64_t> shape;  // of the whole batch
     // The shape that is being answered with, while the lane has its next batch already.
     std::vector<int64_t> answered;
-    size_t bytes = 0;     // of `shape`
-    bool wanted = false;  // by a request
+    size_t bytes = 0;  // of `shape`
+    // Set by Shape, if more is computed than is answered with: the larger shape, of which `shape`
+    // is the part with the least indices. Empty: it is `shape`, or more rows of it.
+    std::vector<int64_t> computed;
+    size_t computed_bytes = 0;  // of `computed`
+    bool wanted = false;        // by a request
     // Set by Shape, if the model writes it on the host, to `staging`.
     bool on_host = false;
     BlockRef staging;  // pinned memory that it is copied to
@@ -93,6 +100,8 @@ class GpuInstance : public Instance, private MemoryCopier, private device::Gpu::
   Status PrepareLanes() { return PrepareLanes(Own()); }
   const GpuModel& model() const { return *model_; }
   device::Gpu& gpu() const { return *gpu_; }
+  // What a lane has, while no batch is under way there.
+  Batch& BatchOf(uint32_t lane);
   // The stream of Launch.
   device::cuda::Stream kernels() const { return streams_[1]; }
 
@@ -107,6 +116,8 @@ class GpuInstance : public Instance, private MemoryCopier, private device::Gpu::
   // Sets an output's shape and bytes. UNSUPPORTED: they are not known. INTERNAL: its rows are not
   // the batch's.
   Status SetShape(Batch& batch, uint32_t output, std::span<const int64_t> shape) const;
+  // The bytes of a tensor. False: there is no such number, or a dim is not known.
+  static bool TensorBytes(std::span<const int64_t> shape, DataType datatype, size_t* bytes);
   // Prefixes the words with the tensor.
   static Status About(const char* what, const std::string& name, const Status& status);
 
@@ -140,7 +151,8 @@ class GpuInstance : public Instance, private MemoryCopier, private device::Gpu::
   const std::shared_ptr<device::Gpu> gpu_;
   const std::shared_ptr<const GpuModel> model_;
   Own own_;
-  // Copies to the device, kernels, and copies back. One stream if there is one lane.
+  // Copies to the device, kernels, and copies back. If there is one lane, the first two are one
+  // stream, and the last, too, unless the model says otherwise.
   std::array<device::cuda::Stream, 3> streams_{};
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::atomic<bool> terminated_{false};

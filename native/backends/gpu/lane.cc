@@ -4,6 +4,8 @@
 #include <new>
 #include <span>
 
+#include "box.h"
+
 namespace tritonts {
 
 GpuInstance::Lane::Lane(GpuInstance& instance, uint32_t number) : instance_(instance) {
@@ -77,8 +79,13 @@ Status GpuInstance::Lane::GiveOutput(uint32_t index) {
   if (!place.ok()) return place.status();
   if (output.bytes == 0) return Status::Ok();
   const bool owned_on_host = output.own && IsHostMemory(output.own->kind());
-  std::memcpy(place.value().data, owned_on_host ? output.own->data() : output.staging->data(),
-              output.bytes);
+  const void* const from = owned_on_host ? output.own->data() : output.staging->data();
+  if (output.computed.empty()) {
+    std::memcpy(place.value().data, from, output.bytes);
+  } else {
+    CopyBox(from, output.computed, place.value().data, output.shape,
+            ByteSize(model.outputs[index].datatype));
+  }
   return Status::Ok();
 }
 

@@ -34,11 +34,13 @@ class Contexts {
   // and of equals the first. INVALID_ARG: none takes them, and why.
   StatusOr<Object*> Choose(std::span<const Given> inputs) const;
 
- private:
   struct OfProfile {
     int32_t profile;
     Object* context;
   };
+  const std::vector<OfProfile>& all() const { return all_; }
+
+ private:
   Status Refuse(std::span<const Given> inputs) const;
 
   const std::shared_ptr<const Engine> engine_;

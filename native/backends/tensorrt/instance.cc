@@ -43,15 +43,18 @@ TensorRtInstance::TensorRtInstance(std::shared_ptr<const Engine> engine,
 
 TensorRtInstance::~TensorRtInstance() {
   const device::Gpu::Current current(gpu());
+  graphs_ = {};
   contexts_.reset();
 }
 
-Status TensorRtInstance::Prepare(const std::vector<int32_t>& profiles) {
+Status TensorRtInstance::Prepare(const std::vector<int32_t>& profiles,
+                                 const std::vector<GraphSpec>& graphs) {
   const device::Gpu::Current current(gpu());
   if (!current.status().ok()) return current.status();
   if (Status status = PrepareLanes(); !status.ok()) return status;
   contexts_ = std::make_unique<Contexts>(engine_);
-  return contexts_->Make(profiles, kernels());
+  Status status = contexts_->Make(profiles, kernels());
+  return status.ok() ? PrepareGraphs(graphs) : status;
 }
 
 Status TensorRtInstance::Shape(Batch& batch) {
@@ -65,14 +68,16 @@ Status TensorRtInstance::Shape(Batch& batch) {
   auto context = contexts_->Choose(given_);
   if (!context.ok()) return context.status();
   context_ = context.value();
+  graph_ = graphs_.Find(batch.lane, context_, given_);
+  return graph_ ? ShapeByGraph(batch) : ShapePlainly(batch);
+}
+
+Status TensorRtInstance::ShapePlainly(Batch& batch) {
   for (size_t i = 0; i < inputs_.size(); i++) {
     Status status = SetInput(batch, i);
     if (!status.ok()) return About("input", model().inputs[i].name, status);
   }
-  if (Call<int32_t>(context_, engine_->table().context.inferShapes, int32_t{0},
-                    static_cast<const char**>(nullptr)) != 0) {
-    return Failure(Code::kInternal, "TensorRT can't tell the shapes of the outputs");
-  }
+  if (Status status = InferShapes(); !status.ok()) return status;
   for (uint32_t i = 0; i < outputs_.size(); i++) {
     Status status = ShapeOutput(batch, i);
     if (!status.ok()) return About("output", model().outputs[i].name, status);
@@ -80,16 +85,29 @@ Status TensorRtInstance::Shape(Batch& batch) {
   return Status::Ok();
 }
 
+Status TensorRtInstance::InferShapes() {
+  if (Call<int32_t>(context_, engine_->table().context.inferShapes, int32_t{0},
+                    static_cast<const char**>(nullptr)) == 0) {
+    return Status::Ok();
+  }
+  return Failure(Code::kInternal, "TensorRT can't tell the shapes of the outputs");
+}
+
+Status TensorRtInstance::SetInputShape(size_t index, std::span<const int64_t> shape) {
+  Dims dims;
+  dims.count = static_cast<int32_t>(shape.size());
+  std::copy(shape.begin(), shape.end(), dims.d);
+  if (Call<bool>(context_, engine_->table().context.setInputShape, inputs_[index]->name.c_str(),
+                 static_cast<const Dims*>(&dims))) {
+    return Status::Ok();
+  }
+  return Failure(Code::kInternal, "TensorRT does not take its shape");
+}
+
 Status TensorRtInstance::SetInput(Batch& batch, size_t index) {
   const Gathered& gathered = batch.inputs[index].gathered;
-  Dims dims;
-  dims.count = static_cast<int32_t>(gathered.shape.size());
-  std::copy(gathered.shape.begin(), gathered.shape.end(), dims.d);
   const std::string& name = inputs_[index]->name;
-  if (!Call<bool>(context_, engine_->table().context.setInputShape, name.c_str(),
-                  static_cast<const Dims*>(&dims))) {
-    return Failure(Code::kInternal, "TensorRT does not take its shape");
-  }
+  if (Status status = SetInputShape(index, gathered.shape); !status.ok()) return status;
   if (!inputs_[index]->on_host) return Status::Ok();
   // TensorRT reads the values when it works the shapes out.
   if (Call<bool>(context_, engine_->table().context.setTensorAddress, name.c_str(),
@@ -124,6 +142,13 @@ Status TensorRtInstance::ShapeOutput(Batch& batch, uint32_t index) {
 }
 
 Status TensorRtInstance::Launch(Batch& batch, device::cuda::Stream stream) {
+  if (!graph_) return LaunchPlainly(batch, stream);
+  if (IsInPlace(*graph_, batch)) return graph_->graph.Launch(stream);
+  // A larger batch has had the lane's memory moved.
+  return RecordGraph(graph_, stream);
+}
+
+Status TensorRtInstance::LaunchPlainly(Batch& batch, device::cuda::Stream stream) {
   Status status;
   for (size_t i = 0; i < inputs_.size() && status.ok(); i++) {
     if (!inputs_[i]->on_host)

@@ -7,6 +7,8 @@
 #include "../gpu/gpu_instance.h"
 #include "contexts.h"
 #include "engine.h"
+#include "graph_spec.h"
+#include "graphs.h"
 #include "output_allocator.h"
 
 namespace tritonts::tensorrt {
@@ -15,12 +17,35 @@ class TensorRtInstance final : public GpuInstance {
  public:
   TensorRtInstance(std::shared_ptr<const Engine> engine, std::shared_ptr<const GpuModel> model);
   ~TensorRtInstance() override;
-  Status Prepare(const std::vector<int32_t>& profiles);
+  // INVALID_ARG: the plan has no such profile, or none of them takes what a graph is asked for.
+  Status Prepare(const std::vector<int32_t>& profiles, const std::vector<GraphSpec>& graphs);
 
  private:
   Status Shape(Batch& batch) override;
   Status Launch(Batch& batch, device::cuda::Stream stream) override;
+  // Shapes a batch, and places it, without a graph.
+  Status ShapePlainly(Batch& batch);
+  Status LaunchPlainly(Batch& batch, device::cuda::Stream stream);
   Status SetInput(Batch& batch, size_t index);
+  Status SetInputShape(size_t index, std::span<const int64_t> shape);
+  Status InferShapes();
+
+  // instance_graphs.cc. All need the context current.
+  //
+  // Records graphs for all lanes.
+  Status PrepareGraphs(const std::vector<GraphSpec>& specs);
+  // The graph of a spec; one without a context: the profile does not take it.
+  RecordedGraph GraphOf(const GraphSpec& spec, const Contexts::OfProfile& profile) const;
+  // Sets the shapes of the graph, and finds out those of its outputs.
+  Status ShapeGraph(RecordedGraph* graph);
+  Status ReserveFor(const RecordedGraph& graph);
+  // Enqueues a batch with the shapes of the graph, and records it. The batch is computed.
+  Status RecordGraph(RecordedGraph* graph, device::cuda::Stream stream);
+  // Shapes a batch that is computed by graph_.
+  Status ShapeByGraph(Batch& batch);
+  Status PadInput(Batch& batch, size_t index);
+  // Whether the batch has the memory that the graph was recorded with.
+  bool IsInPlace(const RecordedGraph& graph, const Batch& batch) const;
   // Sets an output's shape, or prepares to be told it.
   Status ShapeOutput(Batch& batch, uint32_t index);
   Status Place(const char* what, const std::string& name, uintptr_t address);
@@ -31,8 +56,11 @@ class TensorRtInstance final : public GpuInstance {
   // The tensors of the plan, as the model's inputs and outputs are ordered.
   std::vector<const PlanTensor*> inputs_;
   std::vector<const PlanTensor*> outputs_;
+  Graphs graphs_;
   // Of the batch that is enqueued.
   Object* context_ = nullptr;
+  RecordedGraph* graph_ = nullptr;  // null: it is enqueued without one
+  bool exact_ = false;              // it was recorded with the batch's shapes
   std::vector<Contexts::Given> given_;
   std::vector<std::vector<int64_t>> values_;
   // By output; null: its shape was always known before it was computed.

@@ -87,11 +87,25 @@ Status TensorRtModel::Configure(const ModelIo& io) {
           (most == 0 ? "no batches" : "at most " + std::to_string(most) + " rows"));
     }
   }
+  if (Status status = ConfigureGraphs(io); !status.ok()) return status;
   auto model = std::make_shared<GpuModel>(settings_.gpu);
   model->batching = io.max_batch_size > 0;
   model->inputs = io.inputs;
   model->outputs = io.outputs;
   model_ = std::move(model);
+  return Status::Ok();
+}
+
+Status TensorRtModel::ConfigureGraphs(const ModelIo& io) {
+  if (!settings_.graphs.on) return Status::Ok();
+  for (const PlanTensor& tensor : tensors()) {
+    if (!tensor.on_host) continue;
+    return Status::Unsupported("optimization.cuda.graphs: " + WhatIs(tensor.is_input, tensor.name) +
+                               " is a shape tensor, which a graph would not read again");
+  }
+  auto graphs = ResolveGraphs(settings_.graphs, io);
+  if (!graphs.ok()) return graphs.status();
+  graphs_ = graphs.take();
   return Status::Ok();
 }
 
@@ -115,7 +129,7 @@ StatusOr<std::unique_ptr<Instance>> TensorRtModel::CreateInstance(const Instance
                               "' is not on a GPU that the plan was loaded for");
   }
   auto instance = std::make_unique<TensorRtInstance>(*engine, model_);
-  Status status = instance->Prepare(settings_.ProfilesOf(spec.index));
+  Status status = instance->Prepare(settings_.ProfilesOf(spec.index), graphs_);
   if (!status.ok()) return status;
   return std::unique_ptr<Instance>(std::move(instance));
 }

@@ -30,6 +30,8 @@ class TensorRtModel final : public Model {
   const std::vector<PlanTensor>& tensors() const { return engines_.front()->tensors(); }
   // The most rows that each instance takes; 0: it has no batches.
   uint32_t MostRows() const;
+  // INVALID_ARG, UNSUPPORTED: the plan can't have the graphs that it is to have.
+  Status ConfigureGraphs(const ModelIo& io);
   Status Match(const TensorSpec& spec, bool is_input) const;
 
   const Settings settings_;
@@ -37,6 +39,7 @@ class TensorRtModel final : public Model {
   const std::string plugins_;
   const std::vector<std::shared_ptr<const Engine>> engines_;
   std::shared_ptr<const GpuModel> model_;
+  std::vector<GraphSpec> graphs_;
 };
 
 }  // namespace tritonts::tensorrt

@@ -44,10 +44,22 @@ Status ReadGpuModel(const ModelSpec& spec, GpuModel* model) {
       return Wrong("max_concurrency", count);
     model->max_concurrency = static_cast<uint32_t>(numbers[0]);
   }
+  model->output_copy_stream = TextOf(spec, "output_copy_stream") == "true";
   model->busy_wait = TextOf(spec, "busy_wait_events") == "true";
   const std::string priority = TextOf(spec, "priority");
   if (priority == "max") model->priority = device::Gpu::Priority::kMost;
   if (priority == "min") model->priority = device::Gpu::Priority::kLeast;
+  return Status::Ok();
+}
+
+Status ReadGraphs(const ModelSpec& spec, GraphSettings* graphs) {
+  graphs->on = TextOf(spec, "graphs") == "true";
+  const std::string specs = TextOf(spec, "graph_specs");
+  if (!ReadGraphSpecs(specs, &graphs->specs)) return Wrong("graph_specs", specs);
+  std::vector<int32_t> rows;
+  const std::string preferred = TextOf(spec, "preferred_batch_sizes");
+  if (!ReadNumbers(preferred, &rows)) return Wrong("preferred_batch_sizes", preferred);
+  graphs->preferred_rows.assign(rows.begin(), rows.end());
   return Status::Ok();
 }
 
@@ -72,6 +84,7 @@ StatusOr<Settings> ReadSettings(const ModelSpec& spec) {
     auto& numbers = settings.profiles.emplace_back();
     if (!ReadNumbers(part, &numbers) || numbers.empty()) return Wrong("profiles", profiles);
   }
+  if (Status status = ReadGraphs(spec, &settings.graphs); !status.ok()) return status;
   if (Status status = ReadGpuModel(spec, &settings.gpu); !status.ok()) return status;
   return settings;
 }

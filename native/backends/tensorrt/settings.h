@@ -8,6 +8,7 @@
 
 #include "../gpu/gpu_instance.h"
 #include "engine/backend.h"
+#include "graph_spec.h"
 
 namespace tritonts::tensorrt {
 
@@ -18,6 +19,7 @@ struct Settings {
   std::vector<std::vector<int32_t>> profiles;
   bool version_compatible = false;
   std::vector<std::string> plugins;  // files
+  GraphSettings graphs;
   GpuModel gpu;
 
   const std::vector<int32_t>& ProfilesOf(uint32_t instance) const;

@@ -7,9 +7,13 @@
 //             numbers separated by commas. Without it, or beyond its end: 0
 //   version_compatible   1: plans that bring code for other versions are read, and their code run
 //   plugins   files of libraries with plugins, one a line
+//   graphs    "true": batches of some shapes are recorded as CUDA graphs
+//   graph_specs   of which shapes, as graph_spec.h has them. Without it: of Triton's default
+//   preferred_batch_sizes   of the dynamic batcher, for that default; separated by commas
 // and, as ../gpu/gpu_instance.h has them, each of which may be left out:
 //   max_concurrency    batches of an instance under way
 //   busy_wait_events   "true": the end of batches is waited for actively
+//   output_copy_stream   "true": copies back have a stream of their own with one lane, too
 //   priority           "max" or "min": of the streams
 #pragma once
 

@@ -93,6 +93,11 @@ EXPORTED int cuGraphDestroy(Graph* graph) {
   return result;
 }
 
+// Whether what the stream is given is recorded, for other fakes.
+EXPORTED bool fakeCudaRecords(Stream* stream) {
+  return stream->capture != nullptr;
+}
+
 // For tests: how many graphs and launchable copies of them there are.
 EXPORTED int fakeCudaGraphs() {
   State& state = Here();

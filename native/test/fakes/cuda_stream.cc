@@ -198,6 +198,14 @@ EXPORTED int cuStreamWaitEvent(Stream* stream, Event* event, unsigned) {
   return 0;
 }
 
+EXPORTED int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, Stream* stream) {
+  static Call call("cuMemsetD8Async");
+  if (const int result = call.Begin()) return result;
+  char* const target = ShadowOf("cuMemsetD8Async", to, bytes);
+  stream->Put(Kind::kOther, [=] { std::memset(target, value, bytes); });
+  return 0;
+}
+
 EXPORTED int cuMemcpyHtoDAsync_v2(uint64_t to, const void* from, size_t bytes, Stream* stream) {
   static Call call("cuMemcpyHtoDAsync_v2");
   if (const int result = call.Begin()) return result;

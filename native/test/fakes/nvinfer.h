@@ -121,6 +121,7 @@ struct Context : Impl {
   size_t memory_size = 0;
   int32_t profile = 0;
   std::map<std::string, Dims> shapes;
+  bool fresh = true;  // no batch was enqueued since a shape was set
   std::map<std::string, uint64_t> addresses;
   std::map<std::string, void*> allocators;
 };

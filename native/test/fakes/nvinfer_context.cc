@@ -41,6 +41,7 @@ bool SetInputShape(Context* self, const char* name, const Dims* dims) {
     return false;
   }
   self->shapes[name] = *dims;
+  self->fresh = true;
   return true;
 }
 
@@ -109,6 +110,12 @@ bool Enqueue(Context* self, void* stream) {
     if (self->memory == 0 || self->memory % kAlignment != 0 || self->memory_size < needed)
       Die("a context has too little device memory");
   }
+  // What is done only once for new shapes can't be recorded.
+  if (self->fresh && Driver<bool(void*)>("fakeCudaRecords")(stream)) {
+    Log(self->logger, 1, "a batch is recorded with shapes that no batch had before");
+    return false;
+  }
+  self->fresh = false;
   return Compute(self, stream);
 }
 

@@ -58,6 +58,12 @@ const onGpus = (text: string): Support => ({
   only: { backends: ['tensorrt', 'onnxruntime'], others: hint('for instances on GPUs') },
 });
 
+/** Acted on for plans of TensorRT, and a hint for other backends. */
+const onPlans = (text: string): Support => ({
+  ...acted(`TensorRT: ${text}`),
+  only: { backends: ['tensorrt'], others: hint('for plans of TensorRT') },
+});
+
 const vectorised = 'tensors in formats that are not linear cannot be passed';
 
 /** The class of every field, by path without indices. */
@@ -111,13 +117,28 @@ export const supportTable: Readonly<Record<string, Support>> = {
   'optimization.graph.level': acted('onnxruntime: -1 basic, 0 all, 1 extended, 2 off'),
   'optimization.priority': onGpus("priority of the streams of the model's instances"),
   'optimization.cuda': container,
-  'optimization.cuda.graphs': hint(tensorRt),
+  'optimization.cuda.graphs': onPlans(
+    'batches of some shapes are recorded when the model is loaded, and enqueued by one call',
+  ),
   'optimization.cuda.busy_wait_events': onGpus(
     'the end of batches is waited for actively, which is a little faster and takes a core while batches are under way',
   ),
-  'optimization.cuda.graph_spec': hint(tensorRt),
-  'optimization.cuda.output_copy_stream': hint(
-    'copies have streams of their own where max_concurrency is 2 or more',
+  'optimization.cuda.graph_spec': onPlans(
+    'the shapes; by default one row, the preferred batch sizes or else 2 to 16, and max_batch_size',
+  ),
+  'optimization.cuda.graph_spec.batch_size': onPlans('rows of the batch that is recorded; 0 without batches'),
+  'optimization.cuda.graph_spec.input': onPlans(
+    "shapes by input; an input that is not named has the best shape of the plan's profile",
+  ),
+  'optimization.cuda.graph_spec.input.dim': onPlans('dims without the batch dimension'),
+  'optimization.cuda.graph_spec.graph_lower_bound': onPlans(
+    'smaller batches are padded to the graph, down to these shapes',
+  ),
+  'optimization.cuda.graph_spec.graph_lower_bound.batch_size': onPlans('rows'),
+  'optimization.cuda.graph_spec.graph_lower_bound.input': onPlans('shapes by input'),
+  'optimization.cuda.graph_spec.graph_lower_bound.input.dim': onPlans('dims without the batch dimension'),
+  'optimization.cuda.output_copy_stream': onPlans(
+    'copies from the GPU have a stream of their own; where max_concurrency is 2 or more, they have one anyway',
   ),
   'optimization.execution_accelerators': container,
   'optimization.execution_accelerators.gpu_execution_accelerator': accelerator,

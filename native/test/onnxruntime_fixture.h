@@ -2,6 +2,8 @@
 // from bytes. TRITONTS_TEST_ORT_LIBRARY has the path of a runtime library.
 #pragma once
 
+#include <dlfcn.h>
+
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -155,6 +157,19 @@ inline std::string LibraryPath() {
   return path ? path : "";
 }
 
+// The version 1.x of that library, as x.
+inline int LibraryMinor() {
+  struct ApiBase {
+    const void* (*get_api)(uint32_t version);
+    const char* (*get_version_string)();
+  };
+  void* const library = dlopen(LibraryPath().c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* const base = library ? dlsym(library, "OrtGetApiBase") : nullptr;
+  if (!base) return 0;
+  const std::string version = reinterpret_cast<const ApiBase* (*)()>(base)()->get_version_string();
+  return std::atoi(version.substr(version.find('.') + 1).c_str());
+}
+
 // A folder that its owner removes.
 class TemporaryFolder {
  public:
@@ -226,6 +241,16 @@ inline ModelIo IdentityIo(DataType type, int64_t width) {
 }
 
 }  // namespace tritonts::test
+
+// A test that is skipped if no runtime library is known, or only one before version 1.`minor`.
+#define RUNTIME_TEST_FROM(minor, name)                                            \
+  static void Runtime##name();                                                    \
+  TEST(name) {                                                                    \
+    if (LibraryPath().empty()) SKIP("TRITONTS_TEST_ORT_LIBRARY is not set");      \
+    if (LibraryMinor() < minor) SKIP("needs ONNX Runtime 1." #minor " or newer"); \
+    Runtime##name();                                                              \
+  }                                                                               \
+  static void Runtime##name()
 
 // A test that is skipped if no runtime library is known.
 #define RUNTIME_TEST(name)                                                   \

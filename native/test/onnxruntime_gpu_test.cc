@@ -43,7 +43,7 @@ void CheckAnswers(OnnxBench& bench, uint32_t requests, uint32_t first_slot = 0) 
 
 }  // namespace
 
-RUNTIME_TEST(onnxruntime_on_a_gpu_answers_and_leaves_nothing) {
+RUNTIME_TEST_FROM(23, onnxruntime_on_a_gpu_answers_and_leaves_nothing) {
   const FakeRuntime runtime;
   const auto before = Objects();
   for (const char* lanes : {"1", "2"}) {
@@ -58,7 +58,7 @@ RUNTIME_TEST(onnxruntime_on_a_gpu_answers_and_leaves_nothing) {
   CHECK(Objects() == before);
 }
 
-RUNTIME_TEST(onnxruntime_on_a_gpu_does_not_wait_for_a_batch) {
+RUNTIME_TEST_FROM(23, onnxruntime_on_a_gpu_does_not_wait_for_a_batch) {
   const FakeRuntime runtime;
   OnnxBench bench(runtime, PlusOne(), PlusOneIo());
   HeldWork kernels(GpuWork::kKernels);
@@ -125,7 +125,7 @@ RUNTIME_TEST(onnxruntime_on_a_gpu_gives_outputs_whose_shapes_are_not_known_befor
   CHECK(Objects() == before);
 }
 
-RUNTIME_TEST(onnxruntime_on_a_gpu_has_tensors_on_the_host_where_the_session_wants_them) {
+RUNTIME_TEST_FROM(23, onnxruntime_on_a_gpu_has_tensors_on_the_host_where_the_session_wants_them) {
   const FakeRuntime runtime;
   for (const auto& [input, output] :
        {std::pair{"host_x", "y"}, std::pair{"x", "host_y"}, std::pair{"host_x", "host_y"}}) {
@@ -163,7 +163,7 @@ RUNTIME_TEST(onnxruntime_on_a_gpu_gives_an_output_that_is_an_input) {
   }
 }
 
-RUNTIME_TEST(onnxruntime_before_1_23_gets_tensors_on_the_host_and_copies_them) {
+RUNTIME_TEST_FROM(22, onnxruntime_before_1_23_gets_tensors_on_the_host_and_copies_them) {
   const ScopedVariable version("TRITONTS_FAKE_ORT_VERSION", "1.22.0");
   const FakeRuntime runtime;
   OnnxBench bench(runtime, PlusOne(), PlusOneIo());
@@ -177,7 +177,7 @@ RUNTIME_TEST(onnxruntime_before_1_23_gets_tensors_on_the_host_and_copies_them) {
 }
 
 // The fake launches a graph with the tensors that it was captured with, as the real one does.
-RUNTIME_TEST(onnxruntime_on_a_gpu_captures_a_cuda_graph_for_each_shape_and_lane) {
+RUNTIME_TEST_FROM(23, onnxruntime_on_a_gpu_captures_a_cuda_graph_for_each_shape_and_lane) {
   const FakeRuntime runtime;
   const auto captured = runtime.Call<int()>("fakeOrtCaptured");
   const auto before = Objects();
@@ -207,7 +207,7 @@ TEST(gpu_goes_on_while_another_thread_captures_a_graph) {
   capture(false);
 }
 
-RUNTIME_TEST(onnxruntime_on_a_gpu_captures_no_graph_where_memory_is_not_ours) {
+RUNTIME_TEST_FROM(23, onnxruntime_on_a_gpu_captures_no_graph_where_memory_is_not_ours) {
   const FakeRuntime runtime;
   const auto captured = runtime.Call<int()>("fakeOrtCaptured");
   const int at_first = captured();
@@ -227,7 +227,7 @@ RUNTIME_TEST(onnxruntime_on_a_gpu_captures_no_graph_where_memory_is_not_ours) {
 }
 
 // Each number of columns is a shape of its own.
-RUNTIME_TEST(onnxruntime_on_a_gpu_captures_a_limited_number_of_graphs) {
+RUNTIME_TEST_FROM(23, onnxruntime_on_a_gpu_captures_a_limited_number_of_graphs) {
   const FakeRuntime runtime;
   const auto captured = runtime.Call<int()>("fakeOrtCaptured");
   const int at_first = captured();
@@ -282,7 +282,7 @@ RUNTIME_TEST(onnxruntime_on_a_gpu_tolerates_a_model_that_declares_a_wrong_shape)
   CHECK(Objects() == before);
 }
 
-RUNTIME_TEST(onnxruntime_on_a_gpu_takes_strings_through_the_host) {
+RUNTIME_TEST_FROM(23, onnxruntime_on_a_gpu_takes_strings_through_the_host) {
   const FakeRuntime runtime;
   const auto before = Objects();
   {
@@ -397,7 +397,7 @@ RUNTIME_TEST(onnxruntime_on_a_gpu_that_is_lost_fails_and_is_loaded_again) {
   CheckAnswers(bench, 2);
 }
 
-RUNTIME_TEST(onnxruntime_on_gpus_leaves_nothing_after_many_loads) {
+RUNTIME_TEST_FROM(23, onnxruntime_on_gpus_leaves_nothing_after_many_loads) {
   const FakeRuntime runtime;
   const auto before = Objects();
   for (int i = 0; i < 50; i++) {

@@ -2,7 +2,8 @@
 
 import { isUtf8 } from 'node:buffer';
 import { invalidArgument } from '../../errors.js';
-import type { AnyTensor } from '../../tensor/tensor.js';
+import { elementCount } from '../../tensor/shape.js';
+import type { AnyTensor, Tensor } from '../../tensor/tensor.js';
 
 /** A float: `1.0`, `0.25`, `1e21`, `NaN`. FP32 is written with the digits of the FP64 that it is. */
 function float(value: number): string {
@@ -27,6 +28,20 @@ export function quoted(text: string): string {
   return /^[\w. -]*$/.test(text) ? `"${text}"` : JSON.stringify(text);
 }
 
+/** The elements of a BYTES tensor; those that nobody has read get no Buffer each. */
+function stringsOf(name: string, tensor: Tensor<'BYTES'>): string[] {
+  try {
+    return tensor.strings();
+  } catch (error) {
+    const index = tensor.data.findIndex((element) => !isUtf8(element));
+    if (index < 0) throw error;
+    throw invalidArgument(
+      `output '${name}', element ${index} is not UTF-8, which JSON takes: ask for it as binary data`,
+      { tensor: name },
+    );
+  }
+}
+
 /** The most elements of a tensor in JSON: each is a string of its own for a moment. */
 const mostElements = 1 << 22;
 
@@ -37,9 +52,10 @@ const mostElements = 1 << 22;
  *   binary data.
  */
 export function elementTexts(name: string, tensor: AnyTensor): string[] {
-  if (tensor.data.length > mostElements) {
+  const count = elementCount(tensor.shape);
+  if (count > mostElements) {
     throw invalidArgument(
-      `output '${name}' has ${tensor.data.length} elements, and JSON takes at most ${mostElements}: ask for it as binary data`,
+      `output '${name}' has ${count} elements, and JSON takes at most ${mostElements}: ask for it as binary data`,
       { tensor: name },
     );
   }
@@ -60,13 +76,7 @@ export function elementTexts(name: string, tensor: AnyTensor): string[] {
     case 'UINT32':
       return texts<bigint | number>(tensor.data, String);
     case 'BYTES':
-      return tensor.data.map((element, index) => {
-        if (isUtf8(element)) return JSON.stringify(element.toString('utf8'));
-        throw invalidArgument(
-          `output '${name}', element ${index} is not UTF-8, which JSON takes: ask for it as binary data`,
-          { tensor: name },
-        );
-      });
+      return stringsOf(name, tensor).map(quoted);
     case 'FP16':
     case 'BF16':
       throw invalidArgument(

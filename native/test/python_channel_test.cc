@@ -2,20 +2,24 @@
 // one that serves, and ones that send what no stub sends.
 #if defined(__linux__)
 
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstring>
+#include <mutex>
 #include <random>
 #include <thread>
 
 #include "backends/javascript/javascript.h"
 #include "backends/python/channel.h"
 #include "backends/python/python.h"
+#include "backends/python/python_call.h"
 #include "engine/base/clock.h"
 #include "engine/port/input_memory.h"
+#include "ensemble_fixture.h"
 #include "port_fixture.h"
 
 namespace tritonts::test {
@@ -309,6 +313,61 @@ TEST(python_channel_takes_no_more_memory_for_calls_than_the_stub_has) {
       Kind::kCall, 0, {-1, -1, uid, 0, 0, 0, 0, 0, 0, 0, 1, 0, fp32, 2, size / 4, 1, size, beyond},
       static_cast<uint64_t>(word)));
   CHECK(Eventually([&] { return bench.broken.load(); }));
+}
+
+TEST(python_calls_whose_batches_are_short_run_on_the_thread_that_takes_them) {
+  for (const uint64_t budget_ns : {uint64_t{3600} * 1'000'000'000, uint64_t{0}}) {
+    std::mutex mutex;
+    std::vector<std::thread::id> threads;  // that the called model ran on
+    std::vector<std::string> names;
+    Script script;
+    script.execute = [&](uint32_t, Run& run) {
+      char name[16] = {};
+      pthread_getname_np(pthread_self(), name, sizeof(name));
+      {
+        const std::lock_guard lock(mutex);
+        threads.push_back(std::this_thread::get_id());
+        names.emplace_back(name);
+      }
+      AddTo(run, 1);
+    };
+    ScriptedBackend called(std::move(script));
+    ChannelBench bench;
+    auto opened = bench.bench.server.Open(&called, {"called", 1, "", {}});
+    CHECK(opened.ok());
+    VersionConfig config = ConfigOf(FloatIo());
+    config.guest_budget_ns = budget_ns;
+    CHECK(bench.bench.server.Start(opened.value(), std::move(config)).ok());
+    Server& server = bench.bench.server.server();
+    server.Publish("called", "{}");
+    const auto revision = static_cast<int64_t>(server.Read("called", 0).revision);
+    FakeStub* const stub = bench.Begin();
+    const uint64_t place = stub->page().heap_up + 4096;
+    const uint64_t word = stub->page().heap_up + (size_t{512} << 10);
+    auto* const value = reinterpret_cast<float*>(stub->base() + place);
+    auto* const reply = reinterpret_cast<python::Reply*>(stub->base() + word);
+    for (int i = 0; i < 5; i++) {
+      *value = static_cast<float>(i);
+      reply->state.store(0);
+      stub->Send(stub->Body(
+          Kind::kCall, 0,
+          {-1, -1, opened.value(), revision, 0, 0, 0, 0, 0, 0, 1, 0,
+           static_cast<int64_t>(DataType::kFp32), 2, 1, 1, 4, static_cast<int64_t>(place)},
+          word));
+      CHECK(Eventually([&] { return reply->state.load() != 0; }));
+      CHECK_EQ(reply->state.load(), python::PythonCall::kAnswered);
+      const int64_t* const answer = stub->words(reply->offset);
+      CHECK_EQ(answer[0], 0);
+      const int64_t output = answer[6 + 4 + answer[6 + 2]];
+      CHECK_EQ(*reinterpret_cast<float*>(stub->base() + output), static_cast<float>(i + 1));
+      CHECK(Eventually([&] { return server.FindVersion(opened.value())->drained(); }));
+    }
+    const std::lock_guard lock(mutex);
+    // The first batch is measured on its own thread.
+    CHECK_EQ(names.front(), "tritonts-model");
+    CHECK_EQ(names.back(), budget_ns > 0 ? "tritonts python" : "tritonts-model");
+    CHECK_EQ(threads.back() != threads.front(), budget_ns > 0);
+  }
 }
 
 TEST(python_inputs_are_pieces_of_memory_that_the_processes_of_a_version_see) {

@@ -36,6 +36,7 @@
 #include "backends/python/segment.h"
 #include "backends/python/shared_inputs.h"
 #include "engine/backend.h"
+#include "engine/running/inline_tick.h"
 #include "engine/running/polled_source.h"
 #include "engine/running/spin.h"
 #include "platform/thread.h"
@@ -148,6 +149,10 @@ class Channel final : public PolledSource, public std::enable_shared_from_this<C
   void Wait(uint64_t idle_since_ns);
   Spin Look(const SpinCore& core, uint64_t until_ns);
 
+  // What the calling thread has run for calls since it began to take messages. A short batch that
+  // a call makes is a guest there (inline_tick.h): the stub waits for it, and two ways over another
+  // thread cost more.
+  static InlineTick* Guests();
   // With `taking_`. Returns whether there was something.
   bool TakeMessages();
   bool TakePokes();

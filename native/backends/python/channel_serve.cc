@@ -26,6 +26,11 @@ constexpr uint64_t kIdleNs = 5'000'000'000;
 
 }  // namespace
 
+InlineTick* Channel::Guests() {
+  thread_local InlineTick tick = {.of_instance = true};
+  return &tick;
+}
+
 bool Channel::Break(const char* reason) {
   if (!broken_.exchange(true)) on_broken_(reason);
   return false;
@@ -54,6 +59,7 @@ void Channel::Serve() {
 
 bool Channel::TakeMessages() {
   bool worked = false;
+  Guests()->spent_ns = 0;
   Message message;
   while (!broken_.load()) {
     const RingReader::Result result = up_.Peek(&message);

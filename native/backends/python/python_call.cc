@@ -24,7 +24,7 @@ bool PythonCall::Charge(uint64_t bytes) {
   return true;
 }
 
-void PythonCall::Submit(std::shared_ptr<Executor> executor, bool decoupled) {
+void PythonCall::Submit(std::shared_ptr<Executor> executor, bool decoupled, InlineTick* guests) {
   executor_ = std::move(executor);
   streams_ = decoupled;
   if (decoupled) {
@@ -39,7 +39,7 @@ void PythonCall::Submit(std::shared_ptr<Executor> executor, bool decoupled) {
   request_.Prepare(false);
   Request* const request = &request_;
   const std::shared_ptr<Executor> kept = executor_;
-  kept->Submit({&request, 1}, header_.arrival_ns);
+  kept->Submit({&request, 1}, header_.arrival_ns, guests);
 }
 
 void PythonCall::Deliver(std::span<const Response> responses) {

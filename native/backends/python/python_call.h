@@ -40,8 +40,8 @@ class PythonCall final : public ResponseSink, public std::enable_shared_from_thi
 
   RequestHeader& header() { return header_; }
   Request& request() { return request_; }
-  // Submits the request, which was checked. `places` as in Call::Admit.
-  void Submit(std::shared_ptr<Executor> executor, bool decoupled);
+  // Submits the request, which was checked. It may run here, as far as `guests` allows.
+  void Submit(std::shared_ptr<Executor> executor, bool decoupled, InlineTick* guests);
   // The stub wants the next response.
   void Next();
   // Nobody wants a response any more.

@@ -45,6 +45,8 @@ const sanitizers = {
       TSAN_OPTIONS: [
         'ignore_noninstrumented_modules=1',
         `suppressions=${suppressions('tsan.supp')}`,
+        // As in native-tests.mjs.
+        'intercept_tls_get_addr=0',
         // This command judges the reports, so the process goes on and ends as usual.
         'exitcode=0',
         // A process that exits during a run that hangs leaves its threads on purpose. Tests count threads if

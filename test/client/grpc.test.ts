@@ -115,10 +115,9 @@ test('a request that is cancelled here is cancelled there', async (t) => {
   const kept = model.infer({ x: row(1) });
   const stop = new AbortController();
   const waiting = Array.from({ length: 20 }, () => model.infer({ x: row() }, { signal: stop.signal }));
-  await until(() => own.model('slow').statistics().inference_stats.queue.count >= 0);
-  setImmediate(() => {
-    stop.abort();
-  });
+  // They are there, and wait for the first one.
+  await until(() => /^nv_inference_pending_request_count\{[^}]*\} [1-9]/m.test(own.metrics()));
+  stop.abort();
   for (const one of waiting) assert.equal((await rejection(one)).code, 'CANCELLED');
   assert.deepEqual(floats(await kept), [...row(1)]);
   await until(() => own.model('slow').statistics().inference_stats.fail.count >= 1);

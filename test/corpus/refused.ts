@@ -38,11 +38,6 @@ const notBuilt: Readonly<Record<string, Refused>> = {
   },
   ragged_texts: { reasons: [unsupported(5, 'input[0].allow_ragged_batch'), unsupported(7, 'batch_input')] },
   scattered_output: { reasons: [unsupported(6, 'batch_output')] },
-  accelerator_tensorrt: {
-    reasons: [
-      unsupported(10, 'optimization.execution_accelerators.gpu_execution_accelerator[0].name', 'tensorrt'),
-    ],
-  },
   accelerator_openvino: {
     reasons: [
       unsupported(6, 'optimization.execution_accelerators.cpu_execution_accelerator[0].name', 'openvino'),

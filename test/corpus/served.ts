@@ -150,6 +150,10 @@ export const served: Readonly<Record<string, Served>> = {
       'parameters["gpu_mem_limit"]',
     ],
   },
+  // KIND_AUTO, which means the CPU where there is no GPU.
+  accelerator_tensorrt: {
+    notes: ['optimization.execution_accelerators.gpu_execution_accelerator[0]'],
+  },
   accelerator_cuda_on_cpu: {
     notes: ['optimization.execution_accelerators.gpu_execution_accelerator[0]'],
   },

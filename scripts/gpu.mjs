@@ -46,7 +46,7 @@ for (const args of [configure, ['--build', build, '--parallel', '--target', 'tri
 }
 if (values.fake) console.log('On the fake driver: what follows says nothing about GPUs.');
 run('', join(build, 'tritonts_gpu'), [values.seconds]);
-run('Runtimes and GPUs:', process.execPath, ['dist/src/cli/main.js', 'backends']);
+run('Runtimes and GPUs:', process.execPath, ['dist/command/main.js', 'backends']);
 // The provider would compute on the fake driver.
 if (values.fake) console.log("\nskipped: ONNX Runtime's CUDA provider, which needs a real GPU");
 else

@@ -31,6 +31,7 @@ import type { BackendConfig, ResolvedOptions } from '../options.js';
 import { customBackend, customCode, knownBackends } from './custom-backends.js';
 import { readLabels } from './labels.js';
 import { openJavaScript, type OpenedInstances } from './open-javascript.js';
+import { modelFileOf } from './capability-file.js';
 import { openPython } from './open-python.js';
 import type { PreparedModel } from './prepare-model.js';
 import { versionFiles, type Override } from './override.js';
@@ -197,7 +198,10 @@ export async function openVersion(
   }
   const backendOptions = options.backendConfig[backend.name] ?? {};
   const files = override?.files && versionFiles(override.files, version);
-  const file = config.default_model_filename;
+  const instances = instancesOf(config);
+  const file = modelFileOf(config, instances, (field, text) =>
+    fieldError('UNSUPPORTED', source, field, text, { model: name }),
+  );
   const path = files ? file : (modelFile ?? `${context.modelDirectory}${sep}${version}${sep}${file}`);
   if (files && backend.needsFile && !Object.hasOwn(files, file)) {
     throw new TritonError(
@@ -208,7 +212,6 @@ export async function openVersion(
       },
     );
   }
-  const instances = instancesOf(config);
   const backendContext: BackendContext = {
     config,
     modelDirectory: files ? undefined : context.modelDirectory,

@@ -22,6 +22,12 @@ function model(fields: string): RepositoryModel {
   return { ...rest, config: config.replace('instance_group [ { kind: KIND_CPU count: 1 } ]', fields) };
 }
 
+/** The plain model, and one that adds 2 for GPUs of compute capability 9.0. */
+const byCapability = (fields: string): RepositoryModel => ({
+  ...model(fields),
+  versions: { '1': { 'model.onnx': addModel(), 'nine.onnx': addModel({ addend: 2 }) } },
+});
+
 /** Why an old runtime takes no model with CUDA graphs. */
 const withoutGraphs =
   skipBefore(23, 'CUDA graphs') && /enable_cuda_graph.*needs ONNX Runtime 1\.23, but this is 1\./;
@@ -69,6 +75,12 @@ const repository = await writeRepository(await temporaryFolder({ after }), {
       parameters { key: "trt_engine_cache_enable" value: "1" }
       parameters { key: "trt_engine_cache_path" value: "1" }
     } } }`),
+  capability: byCapability(`instance_group { kind: KIND_GPU gpus: 1 }
+    cc_model_filenames { key: "9.0" value: "nine.onnx" } cc_model_filenames { key: "7.5" value: "seven.onnx" }`),
+  no_capability: byCapability(`instance_group { kind: KIND_GPU gpus: 1 }
+    cc_model_filenames { key: "7.5" value: "seven.onnx" }`),
+  two_files: byCapability(`instance_group { kind: KIND_GPU gpus: 1 } instance_group { kind: KIND_CPU }
+    cc_model_filenames { key: "9.0" value: "nine.onnx" }`),
   no_precision: model(onTensorRt('precision_mode', 'FP12')),
   no_place: model(onTensorRt('trt_engine_cache_enable', '1')),
   elsewhere: model(onTensorRt('trt_engine_cache_path', '/etc')),
@@ -114,6 +126,7 @@ test('with two GPUs and the provider, each instance is where the configuration s
           graphs: [instance('graphs_0_0', 'KIND_GPU', 1), instance('graphs_0_1', 'KIND_GPU', 1)],
         }),
     tensorrt: [instance('tensorrt_0_0', 'KIND_GPU', 1)],
+    no_capability: [instance('no_capability_0_0', 'KIND_GPU', 1)],
   })) {
     const told = models[name];
     assert.deepEqual([told?.state, told?.reason], ['READY', ''], name);
@@ -121,10 +134,11 @@ test('with two GPUs and the provider, each instance is where the configuration s
     assert.deepEqual(told.answers, answers(instances.length), name);
   }
   assert.match(models['options']?.notes.join() ?? '', /^[^,]*\["device_id"\]: accepted, without effect here/);
+  assert.deepEqual(models['capability']?.answers, [[Array.from({ length: 16 }, () => 2)]]);
   // There is one session for each model and GPU, and none for the CPU: auto, every, auto_listed, mixed; then
-  // those of options. TensorRT has CUDA beside it.
+  // those of options and files. TensorRT has CUDA beside it.
   const plain = (device: number): number => providers.filter((line) => line === `device_id=${device}`).length;
-  assert.deepEqual([plain(0), plain(1)], [2, 5]);
+  assert.deepEqual([plain(0), plain(1)], [2, 7]);
   assert.deepEqual(providers.filter((line) => line.includes(' ')).sort(), [
     'device_id=0 arena_extend_strategy=kSameAsRequested cudnn_conv_algo_search=HEURISTIC ' +
       'do_copy_in_default_stream=0 gpu_mem_limit=1000 use_tf32=0',
@@ -139,6 +153,8 @@ test('with two GPUs and the provider, each instance is where the configuration s
     ...(withoutGraphs ? { documented: withoutGraphs, graphs: withoutGraphs } : {}),
     third: /instance_group\[0\]\.gpus: no GPU with id 2; available are 0, 1$/,
     unknown_option: /the CUDA provider refuses an option: Unknown provider option/,
+    two_files:
+      /cc_model_filenames: GPU 1 \(compute capability 9\.0\) takes 'nine\.onnx' and the CPU 'model\.onnx', but a version has one file/,
     no_precision: /parameters\["precision_mode"\]: expected FP32, FP16, BF16, INT8 but received 'FP12'$/,
     no_place: /parameters\["trt_engine_cache_enable"\]: also needs trt_engine_cache_path/,
     elsewhere:

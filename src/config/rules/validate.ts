@@ -243,6 +243,14 @@ function validatePaths(config: ModelConfig, report: Report): void {
       'UNSUPPORTED',
     );
   }
+  for (const [capability, file] of Object.entries(config.cc_model_filenames)) {
+    if (!escapes(file)) continue;
+    report(
+      keyPath('cc_model_filenames', capability),
+      `${JSON.stringify(file)} leads out of the version's directory`,
+      'UNSUPPORTED',
+    );
+  }
   if (escapes(config.runtime)) {
     report('runtime', `${JSON.stringify(config.runtime)} leads out of the directory of the backend`);
   }

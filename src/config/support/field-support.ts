@@ -230,7 +230,9 @@ export const supportTable: Readonly<Record<string, Support>> = {
     "file or directory of the model inside a version's directory, which it must not leave",
   ),
   cc_model_filenames: {
-    ...refused('the file is not chosen by the compute capability of a GPU'),
+    ...acted(
+      "the file for GPUs of that compute capability, in place of `default_model_filename`; all of a version's instances must take the same one",
+    ),
     onCpu: hint('chooses a file by the compute capability of a GPU; instances run on the CPU'),
   },
   metric_tags: acted("labels of the model's metrics, with `_` in front of the key"),

@@ -128,6 +128,10 @@ check(
     ],
     ['default_model_filename: "nets/../model.bin"'],
     ['default_model_filename: ".."', /^UNSUPPORTED default_model_filename: "\.\." leads out of the version/],
+    [
+      'cc_model_filenames { key: "9.0" value: "../a.onnx" }',
+      /^UNSUPPORTED cc_model_filenames\["9\.0"\]: "\.\.\/a\.onnx" leads out of the version/,
+    ],
     ['default_model_filename: "a/../../2/x"', /default_model_filename: .* leads out/],
     ['runtime: "a/../../x.so"', /runtime: .* leads out/],
     [

@@ -46,17 +46,15 @@ function isOn(options: BackendConfig, key: string): boolean {
 }
 
 /**
- * Checks `execution-policy`. Batches of a GPU are enqueued by one thread, which Triton calls DEVICE_BLOCKING
- * and has as its default.
+ * Reads `execution-policy`: whether each instance has a thread that enqueues its batches. Otherwise one thread
+ * does so for a GPU, which Triton calls DEVICE_BLOCKING and has as its default.
  */
-function checkPolicy(options: BackendConfig): void {
-  const policy = options['execution-policy'];
-  if (policy === undefined || policy === 'DEVICE_BLOCKING') return;
-  const expected = `expected DEVICE_BLOCKING for backendConfig.tensorrt['execution-policy']`;
-  if (policy !== 'BLOCKING') throw invalidArgument(`${expected} but received '${String(policy)}'`);
-  throw new TritonError(
-    'UNSUPPORTED',
-    `${expected}, by which one thread enqueues the batches of a GPU; a thread for each instance (BLOCKING) is not built`,
+function isBlocking(options: BackendConfig): boolean {
+  const policy = options['execution-policy'] ?? 'DEVICE_BLOCKING';
+  if (policy === 'BLOCKING') return true;
+  if (policy === 'DEVICE_BLOCKING') return false;
+  throw invalidArgument(
+    `expected DEVICE_BLOCKING or BLOCKING for backendConfig.tensorrt['execution-policy'] but received '${String(policy)}'`,
   );
 }
 
@@ -129,7 +127,6 @@ export const tensorrt: Backend = {
         ? new TritonError('UNSUPPORTED', `${text}: an instance_group must be KIND_GPU`)
         : new TritonError('UNAVAILABLE', `${text}, and ${reason}`);
     }
-    checkPolicy(options);
     // Requests' inputs are always gathered in one piece.
     isOn(options, 'coalesce-request-input');
     const profiles = profilesOf(context);
@@ -141,6 +138,7 @@ export const tensorrt: Backend = {
       ...gpuSettings(context),
       ...graphSettings(context),
       ...(profiles !== '' && { profiles }),
+      ...(isBlocking(options) && { execution_policy: 'BLOCKING' }),
       ...(isOn(options, 'version-compatible') && { version_compatible: '1' }),
       ...(plugins.length > 0 && { plugins: plugins.join('\n') }),
       devices: [...new Set(devices)].sort((a, b) => a - b).join(','),

@@ -171,9 +171,11 @@ test(
 
 test('version-compatible plans are read where the options say so', options, async () => {
   assert.ok(fakes);
-  const tensorrtOptions = { 'version-compatible': true, 'execution-policy': 'DEVICE_BLOCKING' };
-  const { models } = await fakes.serve({}, { repository, tensorrt: fakes.tensorrt, tensorrtOptions });
-  assert.deepEqual(models['compatible']?.answers, answers(1));
+  for (const policy of ['DEVICE_BLOCKING', 'BLOCKING']) {
+    const tensorrtOptions = { 'version-compatible': true, 'execution-policy': policy };
+    const { models } = await fakes.serve({}, { repository, tensorrt: fakes.tensorrt, tensorrtOptions });
+    assert.deepEqual(models['compatible']?.answers, answers(1));
+  }
 });
 
 test('options of TensorRT that make no sense, or are not there, fail the load', options, async () => {
@@ -184,7 +186,11 @@ test('options of TensorRT that make no sense, or are not there, fail the load', 
       'perhaps',
       /expected true or false for backendConfig\.tensorrt\['version-compatible'\]/,
     ],
-    ['execution-policy', 'BLOCKING', /expected DEVICE_BLOCKING .* a thread for each instance \(BLOCKING\)/],
+    [
+      'execution-policy',
+      'SEMI',
+      /expected DEVICE_BLOCKING or BLOCKING for backendConfig\.tensorrt\['execution-policy'\] but received 'SEMI'/,
+    ],
     [
       'plugins',
       '/nowhere/libplugin.so',

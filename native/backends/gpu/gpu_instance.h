@@ -98,6 +98,8 @@ class GpuInstance : public Instance, private MemoryCopier, private device::Gpu::
   // Makes lanes and streams. Needs the context current.
   Status PrepareLanes(const Own& own);
   Status PrepareLanes() { return PrepareLanes(Own()); }
+  // Has another thread than the GPU's call Shape and Launch. Before the first batch.
+  void EnqueueOn(device::Submission& submission) { own_.submission = &submission; }
   const GpuModel& model() const { return *model_; }
   device::Gpu& gpu() const { return *gpu_; }
   // What a lane has, while no batch is under way there.

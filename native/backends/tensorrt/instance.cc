@@ -26,6 +26,18 @@ void ReadValues(const Gathered& gathered, DataType type, std::vector<int64_t>* v
   }
 }
 
+// The numbers as a shape tensor has them.
+std::vector<char> ValuesAs(DataType type, std::span<const int64_t> values) {
+  std::vector<char> bytes(values.size() * ByteSize(type));
+  for (size_t i = 0; i < values.size(); i++) {
+    const auto narrow = static_cast<int32_t>(values[i]);
+    const void* const from = type == DataType::kInt64 ? static_cast<const void*>(&values[i])
+                                                      : static_cast<const void*>(&narrow);
+    std::memcpy(bytes.data() + i * ByteSize(type), from, ByteSize(type));
+  }
+  return bytes;
+}
+
 }  // namespace
 
 TensorRtInstance::TensorRtInstance(std::shared_ptr<const Engine> engine,
@@ -42,19 +54,52 @@ TensorRtInstance::TensorRtInstance(std::shared_ptr<const Engine> engine,
 }
 
 TensorRtInstance::~TensorRtInstance() {
+  submission_.reset();
   const device::Gpu::Current current(gpu());
   graphs_ = {};
   contexts_.reset();
 }
 
 Status TensorRtInstance::Prepare(const std::vector<int32_t>& profiles,
-                                 const std::vector<GraphSpec>& graphs) {
+                                 const std::vector<GraphSpec>& graphs, bool own_thread) {
   const device::Gpu::Current current(gpu());
   if (!current.status().ok()) return current.status();
   if (Status status = PrepareLanes(); !status.ok()) return status;
   contexts_ = std::make_unique<Contexts>(engine_);
   Status status = contexts_->Make(profiles, kernels());
+  if (status.ok() && (own_thread || MayWait())) {
+    submission_ = std::make_unique<device::Submission>();
+    if (!submission_->Start(gpu())) {
+      return Status::Unavailable("GPU " + std::to_string(gpu().id()) + ": no thread for the model");
+    }
+    EnqueueOn(*submission_);
+  }
   return status.ok() ? PrepareGraphs(graphs) : status;
+}
+
+bool TensorRtInstance::MayWait() {
+  // What depends on data does so for all shapes, such as the best ones.
+  const auto profile = static_cast<size_t>(contexts_->all().front().profile);
+  context_ = contexts_->all().front().context;
+  std::vector<std::vector<char>> values(inputs_.size());
+  for (size_t i = 0; i < inputs_.size(); i++) {
+    const PlanTensor& input = *inputs_[i];
+    if (!SetInputShape(i, input.shapes[profile].best).ok()) return true;
+    if (!input.on_host) continue;
+    values[i] = ValuesAs(input.datatype, input.values[profile].best);
+    if (values[i].empty() || !Call<bool>(context_, engine_->table().context.setTensorAddress,
+                                         input.name.c_str(), values[i].data())) {
+      return true;
+    }
+  }
+  if (!InferShapes().ok()) return true;
+  return std::any_of(outputs_.begin(), outputs_.end(), [this](const PlanTensor* output) {
+    const Dims dims =
+        Call<Dims>(context_, engine_->table().context.getTensorShape, output->name.c_str());
+    const std::span shape(dims.d, static_cast<size_t>(std::clamp(dims.count, 0, Dims::kMost)));
+    return !output->on_host &&
+           std::any_of(shape.begin(), shape.end(), [](int64_t dim) { return dim < 0; });
+  });
 }
 
 Status TensorRtInstance::Shape(Batch& batch) {

@@ -18,11 +18,16 @@ class TensorRtInstance final : public GpuInstance {
   TensorRtInstance(std::shared_ptr<const Engine> engine, std::shared_ptr<const GpuModel> model);
   ~TensorRtInstance() override;
   // INVALID_ARG: the plan has no such profile, or none of them takes what a graph is asked for.
-  Status Prepare(const std::vector<int32_t>& profiles, const std::vector<GraphSpec>& graphs);
+  // `own_thread`: one enqueues its batches alone. Where that may wait, one does so in any case.
+  Status Prepare(const std::vector<int32_t>& profiles, const std::vector<GraphSpec>& graphs,
+                 bool own_thread);
 
  private:
   Status Shape(Batch& batch) override;
   Status Launch(Batch& batch, device::cuda::Stream stream) override;
+  // Whether the shape of an output depends on data. TensorRT then waits for these while a batch is
+  // enqueued. True also where TensorRT does not tell.
+  bool MayWait();
   // Shapes a batch, and places it, without a graph.
   Status ShapePlainly(Batch& batch);
   Status LaunchPlainly(Batch& batch, device::cuda::Stream stream);
@@ -51,6 +56,8 @@ class TensorRtInstance final : public GpuInstance {
   Status Place(const char* what, const std::string& name, uintptr_t address);
 
   const std::shared_ptr<const Engine> engine_;
+  // Null: the GPU's thread enqueues, with batches of other instances.
+  std::unique_ptr<device::Submission> submission_;
   // Lanes share the contexts: what is enqueued has the addresses that it was enqueued with.
   std::unique_ptr<Contexts> contexts_;
   // The tensors of the plan, as the model's inputs and outputs are ordered.

@@ -129,7 +129,7 @@ StatusOr<std::unique_ptr<Instance>> TensorRtModel::CreateInstance(const Instance
                               "' is not on a GPU that the plan was loaded for");
   }
   auto instance = std::make_unique<TensorRtInstance>(*engine, model_);
-  Status status = instance->Prepare(settings_.ProfilesOf(spec.index), graphs_);
+  Status status = instance->Prepare(settings_.ProfilesOf(spec.index), graphs_, settings_.blocking);
   if (!status.ok()) return status;
   return std::unique_ptr<Instance>(std::move(instance));
 }

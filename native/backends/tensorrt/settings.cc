@@ -74,6 +74,7 @@ StatusOr<Settings> ReadSettings(const ModelSpec& spec) {
   Settings settings;
   settings.library = TextOf(spec, "library");
   settings.version_compatible = TextOf(spec, "version_compatible") == "1";
+  settings.blocking = TextOf(spec, "execution_policy") == "BLOCKING";
   settings.plugins = Parts(TextOf(spec, "plugins"), '\n');
   const std::string devices = TextOf(spec, "devices");
   if (!ReadNumbers(devices, &settings.devices)) return Wrong("devices", devices);

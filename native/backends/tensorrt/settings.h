@@ -20,6 +20,7 @@ struct Settings {
   bool version_compatible = false;
   std::vector<std::string> plugins;  // files
   GraphSettings graphs;
+  bool blocking = false;  // each instance has a thread that enqueues its batches
   GpuModel gpu;
 
   const std::vector<int32_t>& ProfilesOf(uint32_t instance) const;

@@ -6,6 +6,9 @@
 //   profiles  of the plan, that instances use: by instance, separated by semicolons, each a list of
 //             numbers separated by commas. Without it, or beyond its end: 0
 //   version_compatible   1: plans that bring code for other versions are read, and their code run
+//   execution_policy   "BLOCKING": each instance has a thread that enqueues its batches. Otherwise
+//   a
+//             GPU has one for all of its instances but those that may wait there
 //   plugins   files of libraries with plugins, one a line
 //   graphs    "true": batches of some shapes are recorded as CUDA graphs
 //   graph_specs   of which shapes, as graph_spec.h has them. Without it: of Triton's default

@@ -1,5 +1,8 @@
 // Execution contexts of the fake TensorRT. They insist on the order of calls that the real ones
 // need.
+#include <condition_variable>
+#include <mutex>
+
 #include "nvinfer.h"
 
 namespace tritonts::fakes::infer {
@@ -100,7 +103,29 @@ void SetSizedMemory(Context* self, uint64_t memory, int64_t size) {
   self->memory_size = static_cast<size_t>(size);
 }
 
+// Holds batches of a kind of plan back on the threads that enqueue them.
+struct Gate {
+  std::mutex mutex;  // guards all
+  std::condition_variable changed;
+  std::string op;  // "": none is held back
+  int waiting = 0;
+};
+Gate& TheGate() {
+  static auto* const gate = new Gate();
+  return *gate;
+}
+
+void PassGate(const std::string& op) {
+  Gate& gate = TheGate();
+  std::unique_lock lock(gate.mutex);
+  if (gate.op != op) return;
+  gate.waiting++;
+  gate.changed.wait(lock, [&] { return gate.op != op; });
+  gate.waiting--;
+}
+
 bool Enqueue(Context* self, void* stream) {
+  PassGate(self->plan->op);
   if (self->plan->op == "fail") {
     Log(self->logger, 1, "this plan always fails");
     return false;
@@ -144,3 +169,17 @@ Context* MakeContext(const Engine& engine, bool owns_memory) {
 }
 
 }  // namespace tritonts::fakes::infer
+
+// Holds batches of plans with this `op` back where they are enqueued; "": lets them go on.
+EXPORTED void fakeInferHold(const char* op) {
+  auto& gate = tritonts::fakes::infer::TheGate();
+  const std::lock_guard lock(gate.mutex);
+  gate.op = op;
+  gate.changed.notify_all();
+}
+// How many batches are held back.
+EXPORTED int fakeInferHeld() {
+  auto& gate = tritonts::fakes::infer::TheGate();
+  const std::lock_guard lock(gate.mutex);
+  return gate.waiting;
+}

@@ -19,6 +19,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -94,6 +95,8 @@ class Gpu : public std::enable_shared_from_this<Gpu> {
   void Drain(cuda::Stream stream);
   // Why it takes no work any more; ok: it does.
   Status fault() const;
+  // Whether it takes none, for who asks often. Lives as long as the GPU.
+  const std::atomic<bool>& lost() const { return tickets_->lost; }
 
   // A GPU that takes no work any more.
   struct Lost {
@@ -141,7 +144,8 @@ class Gpu : public std::enable_shared_from_this<Gpu> {
     size_t spinning = 0;                          // of those that are open
     bool end = false;
     Status fault;
-    int id = 0;  // the GPU's; does not change
+    std::atomic<bool> lost{false};  // there is a fault
+    int id = 0;                     // the GPU's; does not change
 
     // Takes an entry from those that are open. False: it is not among them.
     bool TakeOpen(const std::shared_ptr<Entry>& entry);

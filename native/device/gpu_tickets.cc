@@ -153,6 +153,7 @@ void Gpu::Tickets::Lose(const Status& status) {
     fault = MakeStatus([&] {
       return Status::Unavailable("the GPU is lost for this process: " + status.message());
     });
+    lost = true;
     NoteLost(*this);
   }
   const std::lock_guard lock(*kept_mutex);

@@ -13,6 +13,7 @@
 //   ~Instance, ~Model        on a thread that nobody waits for
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -259,6 +260,11 @@ class Instance {
   // Allocates and copies the kinds of memory that the instance works on, besides host memory. Not
   // owned; lives as long as the instance. Any thread may call it.
   virtual MemoryCopier* memory() { return nullptr; }
+  // Becomes true when the instance can run nothing any more, because its device is lost. The
+  // version's other instances get the batches then; where there is none, this one goes on to get
+  // them, and fails them with the reason. Null: that does not happen. Not owned; lives as long as
+  // the instance. It is asked once.
+  virtual const std::atomic<bool>* lost() const { return nullptr; }
 };
 
 // Memory of one device that a model holds until it is unloaded.

@@ -105,6 +105,28 @@ TEST(dispatcher_gives_what_is_bound_to_its_instance_only) {
   CHECK_EQ(bench.scheduler->waiting(), 1u);
 }
 
+TEST(dispatcher_gives_nothing_to_an_instance_that_is_lost_while_there_are_others) {
+  DispatcherBench bench(3);
+  const auto lose = [&](size_t index) {
+    static_cast<IdleInstance&>(*bench.runners[index]->instance).is_lost = true;
+  };
+  lose(0);
+  for (int i = 0; i < 3; i++) bench.Queue();
+  bench.Ask();
+  CHECK_EQ(bench.Slots(), (std::vector<uint32_t>{~0u, 0, 1}));
+  CHECK_EQ(bench.scheduler->waiting(), 1u);
+  // A thread that is here for another batch gets none, either.
+  bench.Ask(bench.runners[0].get());
+  CHECK_EQ(bench.scheduler->waiting(), 1u);
+  // One that has no thread is none to wait for.
+  lose(1);
+  bench.End(bench.dispatcher->under_way());
+  bench.runners[2]->thread_state = ThreadState::kRefused;
+  bench.Ask();
+  CHECK_EQ(bench.Slots()[0], 2u);
+  CHECK_EQ(bench.scheduler->waiting(), 0u);
+}
+
 TEST(dispatcher_gives_an_instance_one_batch_until_it_is_free) {
   DispatcherBench bench(1);
   bench.Queue();

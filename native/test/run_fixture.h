@@ -16,6 +16,9 @@ class IdleInstance final : public Instance {
   bool asynchronous() const override { return asynchronous_; }
   void Execute(Run&) override {}
   MemoryCopier* memory() override { return memory_; }
+  const std::atomic<bool>* lost() const override { return &is_lost; }
+
+  std::atomic<bool> is_lost{false};
 
  private:
   const bool asynchronous_;

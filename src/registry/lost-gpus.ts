@@ -1,4 +1,7 @@
-/** Takes versions out of service whose GPU is lost, and notes that pools of memory for GPUs are used up. */
+/**
+ * Takes versions out of service whose GPUs are lost, tells of those that go on with other instances, and notes that
+ * pools of memory for GPUs are used up.
+ */
 
 import { lostGpus, usedUpPools } from '../addon/gpus.js';
 import { TritonError } from '../errors.js';
@@ -13,12 +16,14 @@ export interface LostGpusHost {
   entries(): Iterable<ModelEntry>;
   /** Takes versions of a model out of service. */
   fail(entry: ModelEntry, uids: readonly number[], error: TritonError): void;
+  /** Publishes reasons of versions that stay in service, by uid. */
+  tell(entry: ModelEntry, reasons: ReadonlyMap<number, string>): void;
   warn(text: string): void;
 }
 
-/** Whether an instance of a version is on a GPU. */
-function isOnGpu({ instances }: VersionDescriptor): boolean {
-  return instances.some(({ kind }) => kind === 'KIND_GPU');
+/** The GPUs that a version has instances on. */
+function gpusOf({ instances }: VersionDescriptor): number[] {
+  return [...new Set(instances.flatMap(({ kind, device }) => (kind === 'KIND_GPU' ? [device] : [])))];
 }
 
 /** See the head of this file. */
@@ -26,6 +31,8 @@ export class LostGpus {
   readonly #host: LostGpusHost;
   #timer: NodeJS.Timeout | undefined;
   readonly #noted: Set<string> = new Set();
+  /** What was told of versions that go on without some of their instances, by uid. */
+  #told: ReadonlyMap<number, string> = new Map();
 
   constructor(host: LostGpusHost) {
     this.#host = host;
@@ -33,7 +40,13 @@ export class LostGpus {
 
   /** Looks from now on, as long as versions are on GPUs. Call it when one is served. */
   watch(): void {
-    if (this.#timer || ![...this.#host.entries()].some((entry) => descriptorsOf(entry).some(isOnGpu))) return;
+    if (
+      this.#timer ||
+      ![...this.#host.entries()].some((entry) =>
+        servedBy(entry).some(({ descriptor }) => gpusOf(descriptor).length > 0),
+      )
+    )
+      return;
     // A server that its program drops ends, so the timer must not hold it.
     const weak = new WeakRef(this);
     const timer = setInterval(() => {
@@ -59,24 +72,47 @@ export class LostGpus {
     const lost = lostGpus();
     if (lost.size === 0) return;
     let left = false;
+    const told = new Map<number, string>();
     for (const entry of this.#host.entries()) {
-      const uids: number[] = [];
+      const failed: number[] = [];
+      const reasons = new Map<number, string>();
       let reason = '';
-      for (const descriptor of descriptorsOf(entry)) {
-        const on = descriptor.instances.find(({ kind, device }) => kind === 'KIND_GPU' && lost.has(device));
-        if (on) uids.push(descriptor.uid);
-        else left ||= isOnGpu(descriptor);
-        if (on) reason = lost.get(on.device) ?? '';
+      for (const { version, descriptor } of servedBy(entry)) {
+        const { uid, instances } = descriptor;
+        const gpus = gpusOf(descriptor);
+        const gone = gpus.filter((id) => lost.has(id));
+        left ||= gone.length < gpus.length;
+        const [first] = gone;
+        if (first === undefined) continue;
+        reason = lost.get(first) ?? '';
+        if (instances.every(({ kind, device }) => kind === 'KIND_GPU' && lost.has(device))) {
+          failed.push(uid);
+          continue;
+        }
+        const text = `it goes on without its instances on GPU ${gone.join(' and ')}: ${reason}`;
+        told.set(uid, text);
+        if (this.#told.get(uid) === text) continue;
+        reasons.set(uid, text);
+        this.#host.warn(`model '${entry.name}', version ${version}: ${text}`);
       }
-      if (uids.length === 0) continue;
+      if (reasons.size > 0) this.#host.tell(entry, reasons);
+      if (failed.length === 0) continue;
       const { name: model } = entry;
-      this.#host.fail(entry, uids, new TritonError('UNAVAILABLE', `model '${model}': ${reason}`, { model }));
+      this.#host.fail(
+        entry,
+        failed,
+        new TritonError('UNAVAILABLE', `model '${model}': ${reason}`, { model }),
+      );
     }
+    this.#told = told;
     if (!left) this.end();
   }
 }
 
-function descriptorsOf(entry: ModelEntry): VersionDescriptor[] {
+/** The versions that are served. */
+function servedBy(entry: ModelEntry): { version: number; descriptor: VersionDescriptor }[] {
   if (!entry.hasVersions) return [];
-  return entry.published().versions.flatMap(({ descriptor }) => (descriptor ? [descriptor] : []));
+  return entry
+    .published()
+    .versions.flatMap(({ version, descriptor }) => (descriptor ? [{ version, descriptor }] : []));
 }

@@ -74,6 +74,7 @@ export class Registry {
     this.#lostGpus = new LostGpus({
       entries: () => this.#entries.values(),
       fail: (entry, uids, error) => void this.#fail(entry, uids, error),
+      tell: (entry, reasons) => void this.#tell(entry, reasons),
       warn: (text) => {
         options.log.warn(text, {});
       },
@@ -332,6 +333,22 @@ export class Registry {
       this.#ensembles.changed(entry.name, 'has failed');
       for (const uid of failed) void retire(this.#server, uid);
       this.#events.failed(entry.name, error, servedVersions(entry.published()), false);
+    });
+  }
+
+  /** Publishes reasons of versions that stay in service, by uid. */
+  async #tell(entry: ModelEntry, reasons: ReadonlyMap<number, string>): Promise<void> {
+    await entry.inTurn(async () => {
+      const { versions, ...model } = entry.published();
+      await insist(() => {
+        entry.publish({
+          ...model,
+          versions: versions.map((one) => {
+            const reason = one.descriptor && reasons.get(one.descriptor.uid);
+            return reason === undefined ? one : { ...one, reason };
+          }),
+        });
+      });
     });
   }
 

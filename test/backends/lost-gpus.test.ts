@@ -15,9 +15,9 @@ output y 0 0 0 -1 16
 profile x 1 16 4 16 8 16
 `;
 
-/** A model y = x + 1 on a GPU. */
-function model(gpu: number): RepositoryModel {
-  const config = `platform: "tensorrt_plan" instance_group { kind: KIND_GPU gpus: ${gpu} }`;
+/** A model y = x + 1 on GPUs. */
+function model(...gpus: readonly number[]): RepositoryModel {
+  const config = `platform: "tensorrt_plan" instance_group { kind: KIND_GPU gpus: [ ${gpus.join(', ')} ] }`;
   return { config, versions: { '1': { 'model.plan': plan } } };
 }
 
@@ -39,6 +39,7 @@ test(
     const repository = await writeRepository(await temporaryFolder({ after }), {
       zero: model(0),
       one: model(1),
+      spread: model(0, 1),
       both: { config: both, versions: { '1': {} } },
     });
     const told = await fakes.lose({ lose: '0:3' }, repository);
@@ -56,6 +57,17 @@ test(
     assert.deepEqual(told.index['one'], ['READY', '']);
     assert.equal(told.index['both']?.[0], 'UNAVAILABLE');
     assert.match(told.index['both'][1], /model 'zero' has failed/);
+    const goesOn =
+      /it goes on without its instances on GPU 0: the GPU is lost for this process: GPU 0: cu\w+ failed with CUDA_ERROR_LAUNCH_FAILED/;
+    assert.equal(told.index['spread']?.[0], 'READY');
+    assert.match(told.index['spread'][1], goesOn);
+    assert.deepEqual(
+      told.spread,
+      Array.from({ length: 12 }, () => 1),
+    );
+    const about = told.warnings.filter((text) => text.startsWith("model 'spread'"));
+    assert.equal(about.length, 1);
+    assert.match(about[0] ?? '', goesOn);
     assert.equal(told.ready, false);
     assert.match(told.later, /^UNAVAILABLE .*zero/);
     assert.equal(told.other, 1);

@@ -54,6 +54,7 @@ class GpuInstance : public Instance, private MemoryCopier, private device::Gpu::
   void Execute(Run& run) final;
   void Terminate() override { terminated_ = true; }
   MemoryCopier* memory() final { return this; }
+  const std::atomic<bool>* lost() const final { return &gpu_->lost(); }
 
  protected:
   struct Input {

@@ -23,6 +23,13 @@ StatusOr<std::unique_ptr<GpuPlace>> GpuPlace::Make(int device, device::Gpu::Prio
   return place;
 }
 
+Status GpuPlace::WhyFailed(const Status& status) {
+  const device::Gpu::Current current(*gpu_);
+  gpu_->Drain(stream_);
+  const Status fault = gpu_->fault();
+  return fault.ok() ? status : fault;
+}
+
 GpuPlace::~GpuPlace() {
   submission_.End();
   if (!stream_) return;

@@ -28,6 +28,8 @@ class GpuPlace {
   const std::shared_ptr<device::Gpu>& gpu() const { return gpu_; }
   device::cuda::Stream stream() const { return stream_; }
   device::Submission& submission() { return submission_; }
+  // Why a run failed that was waited for: with `status`, or because the GPU is lost.
+  Status WhyFailed(const Status& status);
   // A number for a CUDA graph, which no other one of the session has.
   int NewGraph() { return next_graph_++; }
 

@@ -60,6 +60,10 @@ void OnnxInstance::Terminate() {
   (void)library_.Take(table_.Call(kSetTerminate, run_options_));
 }
 
+const std::atomic<bool>* OnnxInstance::lost() const {
+  return session_->place() ? &session_->place()->gpu()->lost() : nullptr;
+}
+
 void OnnxInstance::Execute(Run& run) {
   // However the run ends, nothing may stay bound for the next one.
   struct Releaser {
@@ -77,6 +81,7 @@ Status OnnxInstance::RunBatch(Run& run) {
   status = RunSession();
   run.MarkComputed();
   if (!status.ok() && terminated_) return Status::Cancelled("the run was asked to end");
+  if (!status.ok() && session_->place()) status = session_->place()->WhyFailed(status);
   for (size_t i = 0; status.ok() && i < wanted_.size(); i++) {
     const uint32_t index = wanted_[i];
     status = About("output", plan_->outputs[index].name, outputs_[index].Declare(run));

@@ -35,6 +35,7 @@ class OnnxInstance final : public Instance {
 
   void Execute(Run& run) override;
   void Terminate() override;
+  const std::atomic<bool>* lost() const override;
 
  private:
   Status RunBatch(Run& run);

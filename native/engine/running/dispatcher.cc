@@ -81,6 +81,7 @@ void Dispatcher::Ask(uint64_t now_ns, InstanceRunner* awake, RunOwner* owner, Or
 bool Dispatcher::Offer(InstanceRunner* runner, uint64_t now_ns, InstanceRunner* awake,
                        RunOwner* owner, Orders* orders) {
   if (runner->occupied || runner->thread_state == ThreadState::kRefused) return false;
+  if (runner->lost() && AnyLeft()) return false;
   decision_.Clear();
   scheduler_->Next(runner->index, now_ns, &decision_);
   NoteTime(orders);
@@ -101,6 +102,12 @@ bool Dispatcher::Offer(InstanceRunner* runner, uint64_t now_ns, InstanceRunner* 
     scheduler_->Finished(runner->index, now_ns);
   }
   return true;
+}
+
+bool Dispatcher::AnyLeft() const {
+  return std::any_of(runners_.begin(), runners_.end(), [](const InstanceRunner* runner) {
+    return !runner->lost() && runner->thread_state != ThreadState::kRefused;
+  });
 }
 
 bool Dispatcher::GiveDirectly(std::span<Request* const> requests, InstanceRunner* runner,

@@ -5,6 +5,8 @@
 // decision (threads to wake or to start, batches to hand over, requests to fail) is written down in
 // Orders, and done without the lock.
 //
+// An instance whose device is lost gets no batch while there are others.
+//
 // Nothing here throws. Where there is no memory for a run, its requests are written down, too, and
 // the scheduler is asked for the next ones: it never holds requests that nobody will come for.
 #pragma once
@@ -100,6 +102,8 @@ class Dispatcher {
   // Whether the scheduler gave it something, if only requests that there is no memory for.
   bool Offer(InstanceRunner* runner, uint64_t now_ns, InstanceRunner* awake, RunOwner* owner,
              Orders* orders);
+  // Whether there is an instance whose device is not lost.
+  bool AnyLeft() const;
   // A run of these requests; null without memory.
   PooledRun* MakeRun(std::span<Request* const> requests, InstanceRunner* runner, RunOwner* owner);
   // Gives a run to its instance.

@@ -30,7 +30,11 @@ struct InstanceRunner {
         memory(spec.memory),
         device(spec.device),
         instance(std::move(backend_instance)),
-        asynchronous(instance->asynchronous()) {}
+        asynchronous(instance->asynchronous()),
+        lost_(instance->lost()) {}
+
+  // Whether it can run nothing any more (Instance::lost).
+  bool lost() const { return lost_ && lost_->load(std::memory_order_relaxed); }
 
   // How many bytes of batch buffers an instance keeps for its next runs.
   static constexpr size_t kIdleBytes = size_t{64} << 20;
@@ -65,6 +69,9 @@ struct InstanceRunner {
   // the batch may have run, and the version may have been destroyed.
   const std::shared_ptr<Bell> bell = std::make_shared<Bell>();
   platform::Thread thread;
+
+ private:
+  const std::atomic<bool>* const lost_;  // the backend instance's; null: it has none
 };
 
 // A list of instances, linked through themselves: an instance is in at most one such list. It is

@@ -1,6 +1,6 @@
 /**
- * Serves the models `zero` and `one` of a repository, each on the GPU of its name, and `both`, an ensemble of them,
- * while GPU 0 is lost. Prints what became of them as JSON.
+ * Serves the models `zero` and `one` of a repository, each on the GPU of its name, `spread` on both, and `both`, an
+ * ensemble of the first two, while GPU 0 is lost. Prints what became of them as JSON.
  */
 
 import { setTimeout as wait } from 'node:timers/promises';
@@ -19,12 +19,22 @@ export interface Lost {
   readonly later: string;
   /** What `one` answers. */
   readonly other: number;
-  /** What `zero` answers when it was loaded again. */
+  /** What `spread` answers, to several requests. */
+  readonly spread: readonly number[];
+  /** The warnings of the log. */
+  readonly warnings: readonly string[];
+  /** What `zero` answers when it was loaded again, after `spread` was unloaded. */
   readonly again: number;
 }
 
 const [, , repository = '', library = ''] = process.argv;
+const warnings: string[] = [];
 const server = await createServer(repository, {
+  logger: {
+    warn: (text) => {
+      warnings.push(text);
+    },
+  },
   modelControlMode: 'explicit',
   loadModels: ['*'],
   backendConfig: { tensorrt: { library } },
@@ -48,15 +58,21 @@ while (error === '') {
 }
 const index = (): Lost['index'] =>
   Object.fromEntries(server.index().map(({ name, state = '', reason = '' }) => [name, [state, reason]]));
-while (index()['zero']?.[0] !== 'UNAVAILABLE') await wait(10);
+while (index()['zero']?.[0] !== 'UNAVAILABLE' || index()['spread']?.[1] === '') await wait(10);
 const seen = index();
 const { ready } = server;
 const later = await ask('zero').then(String, failure);
 const other = await ask('one');
+const spread: number[] = [];
+for (let i = 0; i < 4; i++)
+  spread.push(...(await Promise.all([ask('spread'), ask('spread'), ask('spread')])));
+await server.unloadModel('spread');
 await server.loadModel('zero');
 const again = await ask('zero');
 const { devices } = server.metadata();
 await server.close();
 console.log(
-  JSON.stringify({ answers, error, index: seen, ready, devices, later, other, again } satisfies Lost),
+  JSON.stringify({
+    ...{ answers, error, index: seen, ready, devices, later, other, spread, warnings, again },
+  } satisfies Lost),
 );

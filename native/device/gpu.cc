@@ -9,52 +9,56 @@ namespace tritonts::device {
 
 namespace {
 
-// The GPUs that are open, by id. Never destroyed, because threads may outlive static destructors.
-struct OpenGpus {
+// A device, and the GPU that is open there. Each has a lock of its own, which is held while the
+// driver opens it: that may take seconds, and must not hold other devices up.
+struct OpenGpu {
   std::mutex mutex;  // guards both
-  std::map<int, std::weak_ptr<Gpu>> all;
+  std::weak_ptr<Gpu> gpu;
   // How many there are that have not ended. A device has a new context only when all have left the
   // old one.
-  std::map<int, int> living;
+  int living = 0;
   std::condition_variable changed;
 };
 // How long the end of a GPU may take before another one is opened.
 constexpr auto kEndTime = std::chrono::seconds(30);
 
-OpenGpus& Open() {
-  static auto* const open = new OpenGpus();
-  return *open;
+// Never destroyed, because threads may outlive static destructors.
+OpenGpu& DeviceOf(int id) {
+  static auto* const mutex = new std::mutex();  // guards the other one
+  static auto* const all = new std::map<int, OpenGpu>();
+  const std::lock_guard lock(*mutex);
+  return (*all)[id];
 }
 
 }  // namespace
 
 StatusOr<std::shared_ptr<Gpu>> Gpu::Open(std::shared_ptr<const Driver> driver, int id) {
-  OpenGpus& open = device::Open();
+  OpenGpu& open = DeviceOf(id);
   const auto end = std::chrono::steady_clock::now() + kEndTime;
   std::unique_lock lock(open.mutex);
   while (true) {
-    if (auto gpu = open.all[id].lock()) return gpu;
-    if (open.living[id] == 0) break;
+    if (auto gpu = open.gpu.lock()) return gpu;
+    if (open.living == 0) break;
     if (open.changed.wait_until(lock, end) == std::cv_status::timeout) {
       return Status::Unavailable("GPU " + std::to_string(id) +
                                  ": its last models have left it, but the driver does not end it");
     }
   }
-  open.living[id]++;
   std::shared_ptr<Gpu> gpu(new Gpu(std::move(driver), id));
+  open.living++;
   if (Status status = gpu->Start(); !status.ok()) {
     // Its end needs the lock.
     lock.unlock();
     return status;
   }
-  open.all[id] = gpu;
+  open.gpu = gpu;
   return gpu;
 }
 
 void Gpu::NoteEnd(int id) {
-  OpenGpus& open = device::Open();
+  OpenGpu& open = DeviceOf(id);
   const std::lock_guard lock(open.mutex);
-  open.living[id]--;
+  open.living--;
   open.changed.notify_all();
 }
 

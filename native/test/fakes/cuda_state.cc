@@ -128,6 +128,7 @@ EXPORTED int cuDevicePrimaryCtxRetain(Context** context, int device) {
   if (const int result = call.Begin(false)) return result;
   const int id = IdOf(device);
   if (id < 0) return kInvalidValue;
+  AwaitOpening(id);
   State& state = Here();
   const std::lock_guard lock(state.mutex);
   state.contexts[id].id = id;

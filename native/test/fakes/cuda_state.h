@@ -133,6 +133,13 @@ class Stream {
   std::thread thread_;
 };
 
+// --- What tests hold back (cuda_gates.cc).
+
+// Waits while the opening of the device is held back.
+void AwaitOpening(int id);
+// Does the work of a stream, when its kind is not held back.
+void Do(Kind kind, const Work& work);
+
 // The process ends where a thread in a host function calls the driver.
 void SetInHostFunction(bool in);
 

@@ -24,19 +24,6 @@ int64_t Now() {
   return std::chrono::steady_clock::now().time_since_epoch().count();
 }
 
-// Work of a kind that tests hold back, and how much of each was done.
-struct Gates {
-  std::mutex mutex;  // guards all
-  std::condition_variable changed;
-  bool held[kKinds] = {};
-  int64_t done[kKinds] = {};
-  std::atomic<bool> used{false};  // by a test
-};
-Gates& AllGates() {
-  static auto* const gates = new Gates();
-  return *gates;
-}
-
 int KernelTimeOf(int id) {
   const char* text = std::getenv("TRITONTS_FAKE_KERNEL_US");
   for (int i = 0; text && i < id; i++) {
@@ -57,20 +44,6 @@ bool LosesAtKernel(int id) {
   const char* text = std::getenv("TRITONTS_FAKE_LOSE");
   if (!text || std::sscanf(text, "%d:%d", &which, &number) != 2) return false;
   return id == which && count == number;
-}
-
-void Do(Kind kind, const Work& work) {
-  Gates& gates = AllGates();
-  if (!gates.used) return work();
-  const auto at = static_cast<size_t>(kind);
-  {
-    std::unique_lock lock(gates.mutex);
-    gates.changed.wait(lock, [&] { return !gates.held[at]; });
-  }
-  work();
-  const std::lock_guard lock(gates.mutex);
-  gates.done[at]++;
-  gates.changed.notify_all();
 }
 
 }  // namespace
@@ -313,7 +286,7 @@ EXPORTED int fakeCudaLaunch(Stream* stream, const std::function<void()>* kernel)
   return 0;
 }
 
-// --- For tests. Kinds are 0: copies to devices, 1: copies from them, 2: kernels, 3: the rest.
+// --- For tests
 
 // How many streams of a priority there are.
 EXPORTED int fakeCudaStreamsOf(int priority) {
@@ -322,23 +295,7 @@ EXPORTED int fakeCudaStreamsOf(int priority) {
   return state.priorities[priority];
 }
 
-// Holds work of a kind back, or lets it go on.
-EXPORTED void fakeCudaHold(int kind, bool held) {
-  Gates& gates = AllGates();
-  gates.used = true;
-  const std::lock_guard lock(gates.mutex);
-  gates.held[kind] = held;
-  gates.changed.notify_all();
-}
-
 // How many kernels a device was given.
 EXPORTED int64_t fakeCudaKernels(int id) {
   return kernels[id];
-}
-
-// How much work of a kind was done since the first call of fakeCudaHold.
-EXPORTED int64_t fakeCudaDone(int kind) {
-  Gates& gates = AllGates();
-  const std::lock_guard lock(gates.mutex);
-  return gates.done[kind];
 }

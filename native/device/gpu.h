@@ -168,6 +168,10 @@ class Gpu : public std::enable_shared_from_this<Gpu> {
   void Look();
   // Looks for spinning tickets that are reached. With the lock.
   void Spin();
+  // Pinned memory within the limit, if need be after what is idle. Null: there is none.
+  void* AllocatePinned(size_t size);
+  // Gives the driver the largest block that nobody uses. False: there is none.
+  bool FreeLargestIdle();
   void FreePool();
   static void OnReached(void* entry);
   // For AllLost (gpu_lost.cc).

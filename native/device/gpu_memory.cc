@@ -55,11 +55,9 @@ BlockRef Gpu::Pinned(size_t size) {
       return BlockRef::Adopt(block);
     }
   }
-  void* memory = nullptr;
-  const bool is_pinned = pinned.owned.fetch_add(rounded) + rounded <= pinned.limit &&
-                         call().MemHostAlloc(&memory, rounded, cuda::kPortable) == 0;
+  void* memory = AllocatePinned(rounded);
+  const bool is_pinned = memory != nullptr;
   if (!is_pinned) {
-    pinned.owned -= rounded;
     pinned.plain++;
     memory = std::malloc(rounded);
     if (!memory) return {};
@@ -79,6 +77,40 @@ BlockRef Gpu::Pinned(size_t size) {
   return {};
 }
 
+void* Gpu::AllocatePinned(size_t size) {
+  if (size > pinned.limit) return nullptr;
+  while (pinned.owned.fetch_add(size) + size > pinned.limit) {
+    pinned.owned -= size;
+    if (!FreeLargestIdle()) return nullptr;
+  }
+  void* memory = nullptr;
+  int result = call().MemHostAlloc(&memory, size, cuda::kPortable);
+  // What is idle may be in its way.
+  while (result != 0 && FreeLargestIdle())
+    result = call().MemHostAlloc(&memory, size, cuda::kPortable);
+  if (result == 0) return memory;
+  pinned.owned -= size;
+  return nullptr;
+}
+
+bool Gpu::FreeLargestIdle() {
+  PinnedBlock* block = nullptr;
+  {
+    const std::lock_guard lock(pool_->mutex);
+    for (size_t i = Pool::kSizes; i > 0 && !block; i--) {
+      PinnedBlock*& first = pool_->idle[i - 1];
+      block = first;
+      if (block) first = block->next_;
+    }
+  }
+  if (!block) return false;
+  // A lost device frees nothing, and the process goes on without it.
+  (void)call().MemFreeHost(block->data());
+  pinned.owned -= block->size();
+  delete block;
+  return true;
+}
+
 void Gpu::LimitPinned(size_t bytes) {
   pinned.limit = bytes;
 }
@@ -88,15 +120,7 @@ Gpu::PoolCounts Gpu::PinnedCounts() {
 }
 
 void Gpu::FreePool() {
-  for (PinnedBlock*& first : pool_->idle) {
-    while (PinnedBlock* const block = first) {
-      first = block->next_;
-      // A lost device frees nothing, and the process goes on without it.
-      (void)call().MemFreeHost(block->data());
-      pinned.owned -= block->size();
-      delete block;
-    }
-  }
+  while (FreeLargestIdle()) continue;
 }
 
 }  // namespace tritonts::device

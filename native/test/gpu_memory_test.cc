@@ -100,6 +100,49 @@ TEST(gpu_memory_of_sizes_that_nobody_asks_for_makes_room_for_others) {
   CHECK_EQ(Gpu::DeviceCounts(0).plain_blocks, plain + 1);
 }
 
+TEST(gpu_pinned_memory_of_sizes_that_nobody_asks_for_makes_room_for_others) {
+  const ScopedLimits limits(8 * kPage, Gpu::kMostDeviceBytes);
+  const auto gpu = OpenGpu();
+  const Gpu::Current current(*gpu);
+  const uint64_t plain = Gpu::PinnedCounts().plain_blocks;
+  {
+    BlockRef small[4];
+    for (BlockRef& one : small) one = gpu->Pinned(1);
+    CHECK_EQ(Gpu::PinnedCounts().used_bytes, 4 * kPage);
+    // Four pages are left, so this is plain memory while these are used.
+    CHECK(gpu->Pinned(8 * kPage)->kind() == MemoryKind::kHost);
+    CHECK_EQ(Gpu::PinnedCounts().plain_blocks, plain + 1);
+    // One larger than the limit does not have the others freed.
+    small[0].reset();
+    CHECK(gpu->Pinned(16 * kPage)->kind() == MemoryKind::kHost);
+  }
+  const int64_t freed = CallsOf("cuMemFreeHost");
+  // It takes no more than it needs.
+  {
+    const BlockRef two = gpu->Pinned(2 * kPage);
+    const BlockRef other_two = gpu->Pinned(2 * kPage);
+    CHECK(two->kind() == MemoryKind::kPinned);
+    CHECK(other_two->kind() == MemoryKind::kPinned);
+    CHECK_EQ(CallsOf("cuMemFreeHost") - freed, 0);
+  }
+  const BlockRef large = gpu->Pinned(8 * kPage);
+  CHECK(large->kind() == MemoryKind::kPinned);
+  CHECK_EQ(CallsOf("cuMemFreeHost") - freed, 6);
+  CHECK_EQ(Gpu::PinnedCounts().plain_blocks, plain + 2);
+}
+
+TEST(gpu_pinned_memory_that_is_idle_is_given_back_when_the_system_has_no_more) {
+  const auto gpu = OpenGpu();
+  const Gpu::Current current(*gpu);
+  CHECK(gpu->Pinned(kPage)->kind() == MemoryKind::kPinned);
+  FailOnce("cuMemHostAlloc", 2);
+  const int64_t freed = CallsOf("cuMemFreeHost");
+  const uint64_t plain = Gpu::PinnedCounts().plain_blocks;
+  CHECK(gpu->Pinned(2 * kPage)->kind() == MemoryKind::kPinned);
+  CHECK_EQ(CallsOf("cuMemFreeHost") - freed, 1);
+  CHECK_EQ(Gpu::PinnedCounts().plain_blocks, plain);
+}
+
 TEST(gpu_memory_that_is_idle_is_given_back_when_the_device_has_no_more) {
   const auto gpu = OpenGpu();
   const Gpu::Current current(*gpu);

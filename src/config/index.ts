@@ -15,6 +15,7 @@ export { inlineExpected, readInline, type InlineOption } from './rules/inline-op
 export {
   completeWithOwn,
   finishConfig,
+  type CompletedBatchSize,
   prepareConfig,
   type ConfigContext,
   type PreparedConfig,

@@ -19,6 +19,7 @@ import { endVersion, runningVersion } from '../javascript/versions.js';
 import {
   finishConfig,
   type BackendDefaults,
+  type CompletedBatchSize,
   datatypeOf,
   fieldError,
   type ModelConfig,
@@ -158,7 +159,7 @@ export interface OpenVersion {
   readonly uid: number;
   readonly config: ModelConfig;
   readonly notes: readonly string[];
-  readonly batchSizeCompleted: boolean;
+  readonly batchSizeCompleted: CompletedBatchSize;
   readonly takesIds: boolean;
   readonly labels: VersionDescriptor['labels'];
   readonly instances: VersionDescriptor['instances'];
@@ -288,7 +289,7 @@ export async function openVersion(
     const finished = finishConfig(
       prepared,
       backend.needsFile ? describe(description) : undefined,
-      defaultsOf(backendOptions, name),
+      defaultsOf(backendOptions, backend.name, name),
     );
     // Where no models are served, one that calls others could not be initialised.
     if (host.handle !== undefined || requiredModels(finished.config).length === 0) {
@@ -310,7 +311,7 @@ export async function openVersion(
 }
 
 /** The part of a backend's configuration that completion uses. */
-function defaultsOf(options: BackendConfig, model: string): BackendDefaults {
+function defaultsOf(options: BackendConfig, backend: string, model: string): BackendDefaults {
   const key = 'default-max-batch-size';
   const given = options[key];
   if (given === undefined) return tritonDefaults;
@@ -319,7 +320,7 @@ function defaultsOf(options: BackendConfig, model: string): BackendDefaults {
     return { defaultMaxBatchSize: size };
   throw new TritonError(
     'INVALID_ARG',
-    `model '${model}': expected a whole number, 0 or more, for options.backendConfig.onnxruntime['${key}'] but received ${String(given)}`,
+    `model '${model}': expected a whole number, 0 or more, for options.backendConfig.${backend}['${key}'] but received ${String(given)}`,
     { model },
   );
 }

@@ -3,7 +3,7 @@
  * engine keeps. Environments read it again when the engine's epoch has moved.
  */
 
-import type { ModelConfig } from '../config/index.js';
+import type { CompletedBatchSize, ModelConfig } from '../config/index.js';
 
 /** Triton's states of a model version. */
 export type ModelState = 'UNKNOWN' | 'READY' | 'UNAVAILABLE' | 'LOADING' | 'UNLOADING';
@@ -14,8 +14,8 @@ export interface VersionDescriptor {
   readonly uid: number;
   readonly config: ModelConfig;
   readonly notes: readonly string[];
-  /** Whether `max_batch_size` is the backend's default, because it was not written. */
-  readonly batchSizeCompleted: boolean;
+  /** What `max_batch_size` was completed from, because it was not written. */
+  readonly batchSizeCompleted: CompletedBatchSize;
   /** Labels of classes by name of the output, for outputs with a `label_filename`. */
   readonly labels: Readonly<Record<string, readonly string[]>>;
   /** Whether its model is told the ids of requests: in JavaScript, or an ensemble with such a model. */

@@ -21,8 +21,8 @@ export interface RequestSpec {
   readonly model: string;
   /** Triton: `max_batch_size`; 0 for a model without a batch dimension. */
   readonly maxBatchSize: number;
-  /** Whether `max_batch_size` is the default, because it was not written. Absent: it was written. */
-  readonly batchSizeCompleted?: boolean | undefined;
+  /** What `max_batch_size` was completed from, because it was not written. Absent: it was written. */
+  readonly batchSizeCompleted?: 'default' | 'model' | false | undefined;
   /** The inputs, in the order in which they are encoded. */
   readonly inputs: readonly TensorSpec[];
   /** What messages call them (default: 'input'). */
@@ -37,8 +37,8 @@ export interface InputPlan extends TensorSpec {
   readonly maxBatchSize: number;
   /** What messages call it. */
   readonly noun: 'input' | 'output';
-  /** Whether `max_batch_size` is the default, because it was not written. */
-  readonly batchSizeCompleted: boolean;
+  /** What `max_batch_size` was completed from; false: it was written. */
+  readonly batchSizeCompleted: 'default' | 'model' | false;
   /** 1 if shapes begin with the batch dimension, otherwise 0. */
   readonly batchRank: 0 | 1;
   /** Rank of a request's shape. */
@@ -69,7 +69,7 @@ export function planInputs(spec: RequestSpec): readonly InputPlan[] {
       model: spec.model,
       noun: spec.noun ?? 'input',
       maxBatchSize: spec.maxBatchSize,
-      batchSizeCompleted: spec.batchSizeCompleted === true,
+      batchSizeCompleted: spec.batchSizeCompleted ?? false,
       batchRank,
       rank: input.dims.length + batchRank,
       fixedCount: fixed.reduce((count, dim) => count * dim, 1),

@@ -72,15 +72,27 @@ export function shapeError(plan: InputPlan, shape: readonly number[]): TritonErr
   return mismatch(plan, `shape ${got}`);
 }
 
+/** What helps against a limit that the user did not write. One who wrote it knows where it is. */
+function batchAdvice({ batchSizeCompleted: from, maxBatchSize }: InputPlan, batch: number): string {
+  if (from === false) return '';
+  const completed = `, which was completed to ${maxBatchSize}`;
+  // A plan of TensorRT.
+  if (from === 'model') {
+    return (
+      `${completed}, the most rows that the profiles of the plan take which its instances use: ` +
+      'name another one with profile in instance_group, or build the plan with one for larger batches'
+    );
+  }
+  return (
+    `${completed}, the default, because the model's config.pbtxt says nothing: ` +
+    `write max_batch_size: ${batch} there, or for all models ` +
+    `backendConfig: { onnxruntime: { 'default-max-batch-size': ${batch} } }`
+  );
+}
+
 function batchError(plan: InputPlan, batch: number, got: string): TritonError {
   if (batch === 0) return mismatch(plan, `${got}: a batch of 0`);
-  // A user who wrote the limit knows where it is.
-  const advice = plan.batchSizeCompleted
-    ? `, which was completed to ${plan.maxBatchSize}, the default, because the model's config.pbtxt says nothing: ` +
-      `write max_batch_size: ${batch} there, or for all models ` +
-      `backendConfig: { onnxruntime: { 'default-max-batch-size': ${batch} } }`
-    : '';
-  return mismatch(plan, `${got}: a batch of ${batch} is over max_batch_size${advice}`);
+  return mismatch(plan, `${got}: a batch of ${batch} is over max_batch_size${batchAdvice(plan, batch)}`);
 }
 
 /** The caller's `shape`. Each dim is read once and checked. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { InputEncoder } from '../../src/tensor/input.js';
 import { encode, encoderOf, refusal } from './encode.js';
 
 /** Dims, max_batch_size, value, and the shape that it gets. */
@@ -360,6 +361,33 @@ describe('a shape that does not fit', () => {
       /an array \(nested deeper than \[N,-1\]/,
     );
   });
+});
+
+describe('a batch over a max_batch_size that was not written', () => {
+  for (const [from, advice] of [
+    [
+      'default',
+      /was completed to 2, the default, .*backendConfig: \{ onnxruntime: \{ 'default-max-batch-size': 3 \} \}$/,
+    ],
+    [
+      'model',
+      /was completed to 2, the most rows that the profiles of the plan take .* with one for larger batches$/,
+    ],
+    [false, /over max_batch_size$/],
+  ] as const) {
+    it(`is refused with what helps: ${String(from)}`, () => {
+      const encoder = new InputEncoder({
+        model: 'm',
+        maxBatchSize: 2,
+        batchSizeCompleted: from,
+        inputs: [{ name: 'x', datatype: 'FP32', dims: [1], optional: false }],
+      });
+      assert.throws(() => encoder.encode({ x: new Float32Array(3) }), {
+        code: 'INVALID_ARG',
+        message: advice,
+      });
+    });
+  }
 });
 
 /** A value in a test's title. */

@@ -58,14 +58,20 @@ export interface PreparedConfig {
   readonly zeroBatchSizeWritten: boolean;
 }
 
+/**
+ * What a `max_batch_size` was completed from: the default of the backend, or the most rows that the model takes.
+ * false: it was not completed.
+ */
+export type CompletedBatchSize = 'default' | 'model' | false;
+
 /** The configuration that a model is served with. */
 export interface FinishedConfig {
   /** Complete, in Triton's JSON shape, frozen. */
   readonly config: ModelConfig;
   /** Fields without effect, followed by what completion filled in. */
   readonly notes: readonly string[];
-  /** Whether `max_batch_size` is the backend's default, because it was not written. */
-  readonly batchSizeCompleted: boolean;
+  /** What `max_batch_size` was completed from, because it was not written. */
+  readonly batchSizeCompleted: CompletedBatchSize;
 }
 
 /**
@@ -200,7 +206,9 @@ export function finishConfig(
   return {
     config: config === prepared.config ? config : expandChanged(config),
     notes: Object.freeze(notes),
-    batchSizeCompleted: config.max_batch_size !== prepared.config.max_batch_size,
+    batchSizeCompleted:
+      config.max_batch_size !== prepared.config.max_batch_size &&
+      (description?.mostRows === undefined ? 'default' : 'model'),
   };
 }
 

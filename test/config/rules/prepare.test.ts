@@ -305,7 +305,18 @@ test('a written max_batch_size of 0 stays, and an absent one is completed', () =
   assert.equal(finished.config.max_batch_size, 0);
   assert.deepEqual(finished.config.input[0]?.dims, [-1, 16]);
   assert.doesNotMatch(finished.notes.join('\n'), /^max_batch_size/m);
-  assert.equal(finishConfig(prepare('', completing), model, tritonDefaults).config.max_batch_size, 4);
+  assert.equal(finished.batchSizeCompleted, false);
+  const completed = finishConfig(prepare('', completing), model, tritonDefaults);
+  assert.equal(completed.config.max_batch_size, 4);
+  assert.equal(completed.batchSizeCompleted, 'default');
+});
+
+test('the batch size of a plan is completed from its profiles, and not from the default of another backend', () => {
+  const plan = { ...model, mostRows: 6 };
+  const prepared = prepare('platform: "tensorrt_plan"', completing);
+  const completed = finishConfig(prepared, plan, tritonDefaults);
+  assert.equal(completed.config.max_batch_size, 6);
+  assert.equal(completed.batchSizeCompleted, 'model');
 });
 
 /** The output has other rows than the input. */

@@ -1,4 +1,5 @@
-// What tests hold back in the fake driver: the opening of devices, and kinds of work. Kinds are 0: copies to devices, 1: copies from them, 2: kernels, 3: the rest.
+// What tests hold back in the fake driver: the opening of devices, kinds of work, and kernels one
+// by one. Kinds are 0: copies to devices, 1: copies from them, 2: kernels, 3: the rest.
 #include <atomic>
 
 #include "cuda_state.h"
@@ -51,12 +52,35 @@ Gates& AllGates() {
   return *gates;
 }
 
+// Kernels that tests let begin one by one, by device.
+struct Steps {
+  std::mutex mutex;  // guards all
+  std::condition_variable changed;
+  bool stepping = false;
+  int64_t allowed[kMostGpus] = {};
+  int waiting[kMostGpus] = {};
+};
+Steps& AllSteps() {
+  static auto* const steps = new Steps();
+  return *steps;
+}
+
 }  // namespace
 
 namespace tritonts::fakes {
 
 void AwaitOpening(int id) {
   AllOpenings().Pass(id);
+}
+
+void AwaitStep(int id) {
+  Steps& steps = AllSteps();
+  std::unique_lock lock(steps.mutex);
+  if (!steps.stepping) return;
+  steps.waiting[id]++;
+  steps.changed.wait(lock, [&] { return !steps.stepping || steps.allowed[id] > 0; });
+  steps.waiting[id]--;
+  if (steps.stepping) steps.allowed[id]--;
 }
 
 void Do(Kind kind, const Work& work) {
@@ -91,6 +115,28 @@ EXPORTED void fakeCudaHold(int kind, bool held) {
   const std::lock_guard lock(gates.mutex);
   gates.held[kind] = held;
   gates.changed.notify_all();
+}
+
+// Has kernels begin only when they are let, or not any more.
+EXPORTED void fakeCudaStepping(bool stepping) {
+  Steps& steps = AllSteps();
+  const std::lock_guard lock(steps.mutex);
+  steps.stepping = stepping;
+  for (int64_t& allowed : steps.allowed) allowed = 0;
+  steps.changed.notify_all();
+}
+// Lets one kernel of a device begin.
+EXPORTED void fakeCudaStep(int id) {
+  Steps& steps = AllSteps();
+  const std::lock_guard lock(steps.mutex);
+  steps.allowed[id]++;
+  steps.changed.notify_all();
+}
+// How many kernels of a device are ready to begin, and wait for that.
+EXPORTED int fakeCudaReady(int id) {
+  Steps& steps = AllSteps();
+  const std::lock_guard lock(steps.mutex);
+  return steps.waiting[id];
 }
 
 // How much work of a kind was done since the first call of fakeCudaHold.

@@ -137,6 +137,8 @@ class Stream {
 
 // Waits while the opening of the device is held back.
 void AwaitOpening(int id);
+// Waits until a kernel of the device may begin.
+void AwaitStep(int id);
 // Does the work of a stream, when its kind is not held back.
 void Do(Kind kind, const Work& work);
 

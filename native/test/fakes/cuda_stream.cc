@@ -92,6 +92,7 @@ void Stream::Run() {
     lock.unlock();
     if (delay > 0) usleep(static_cast<unsigned>(random() % static_cast<unsigned>(delay)));
     if (kernel > 0 && kind == Kind::kKernel) usleep(static_cast<unsigned>(kernel));
+    if (kind == Kind::kKernel) AwaitStep(context_->id);
     if (kind == Kind::kKernel && LosesAtKernel(context_->id)) context_->lost = true;
     // A lost device does nothing more, and tells nobody.
     if (!context_->lost) Do(kind, work);
@@ -295,7 +296,7 @@ EXPORTED int fakeCudaStreamsOf(int priority) {
   return state.priorities[priority];
 }
 
-// How many kernels a device was given.
+// How many kernels of a device have begun.
 EXPORTED int64_t fakeCudaKernels(int id) {
   return kernels[id];
 }

@@ -13,6 +13,7 @@ void Controller::Run(uint64_t until_ns) {
     if (random_.Once(10)) bench_->server().CancelLoads();
     if (served_.size() > 2 || random_.Once(3)) RetireOne();
     if (random_.Once(20)) bench_->server().Withdraw("m");
+    if (random_.Once(60)) Gpus::LoseOne(&random_);
   }
 }
 
@@ -23,8 +24,11 @@ void Controller::Finish() {
 void Controller::Serve() {
   const auto kind = static_cast<Kind>(
       random_.Up(static_cast<uint32_t>(onnx_path_.empty() ? Kind::kOnnx : Kind::kCount) - 1));
+  const uint32_t most = kind == Kind::kLarge ? 0 : 1 + random_.Up(15);
   ModelSpec spec{"m", 1, "", {}};
-  if (kind == Kind::kOnnx) {
+  if (IsOnGpus(kind)) {
+    spec = gpus_.SpecOf(kind, most, &random_);
+  } else if (kind == Kind::kOnnx) {
     spec.path = onnx_path_;
     spec.settings = {{"library", LibraryPath()}, {"intra_op_threads", "1"}};
   } else if (kind == Kind::kFault) {
@@ -40,16 +44,21 @@ void Controller::Serve() {
   const auto delay = spec.settings.find("execute_delay_ms");
   const bool fails = spec.settings.contains("load_fault") ||
                      (delay != spec.settings.end() && delay->second == "no number");
-  const char* backend = kind == Kind::kOnnx    ? "onnxruntime"
-                        : kind == Kind::kFault ? "fault"
-                                               : "identity";
+  const char* backend = kind == Kind::kOnnx || kind == Kind::kOnnxOnGpus ? "onnxruntime"
+                        : kind == Kind::kPlan                            ? "tensorrt"
+                        : kind == Kind::kFault                           ? "fault"
+                                                                         : "identity";
   auto opened = bench_->Open(kind == Kind::kContract ? &contract_ : FindBackend(backend), spec);
-  if (opened.ok() == fails) Complain("a load went otherwise: " + opened.status().message());
+  // A GPU may be lost, until all versions have left it.
+  const auto is_lost = [&](const Status& status) {
+    return IsOnGpus(kind) && Contains(status, "CUDA_ERROR_LAUNCH_FAILED");
+  };
+  if (opened.ok() == fails && !is_lost(opened.status()))
+    Complain("a load went otherwise: " + opened.status().message());
   if (!opened.ok()) {
     counts.failed_loads++;
     return;
   }
-  const uint32_t most = kind == Kind::kLarge ? 0 : 1 + random_.Up(15);
   DynamicPolicy policy;
   if (most > 0 && !random_.Once(4)) {
     policy.max_batch_size = most;
@@ -61,7 +70,12 @@ void Controller::Serve() {
   VersionConfig config = ConfigOf(IoOf(kind, most), 1 + random_.Up(2), std::move(policy));
   config.decoupled = kind == Kind::kContract;
   if (!random_.Once(3)) config.inline_budget_ns = random_.Up(200'000);
+  if (IsOnGpus(kind)) Gpus::Place(&config, &random_);
   const Status status = bench_->Start(opened.value(), std::move(config));
+  if (is_lost(status)) {
+    counts.failed_loads++;
+    return Retire(opened.value());
+  }
   if (!status.ok()) Complain("a start failed: " + status.message());
   served_.push_back({opened.value(), kind, most});
   counts.versions++;
@@ -82,11 +96,15 @@ void Controller::RetireOne() {
   const auto which = served_.begin() +
                      static_cast<ptrdiff_t>(random_.Up(static_cast<uint32_t>(served_.size() - 1)));
   const uint32_t uid = which->uid;
-  const std::shared_ptr<ModelVersion> version = bench_->server().FindVersion(uid);
   served_.erase(which);
   // Mostly it publishes first, as it should. Seldom the version is retired while environments
   // still use it.
   if (!random_.Once(5)) Publish();
+  Retire(uid);
+}
+
+void Controller::Retire(uint32_t uid) {
+  const std::shared_ptr<ModelVersion> version = bench_->server().FindVersion(uid);
   retiring_++;
   bench_->server().Retire(uid, [this, version](bool abandoned) {
     if (abandoned) Complain("a version was abandoned");

@@ -8,6 +8,7 @@
 #include "test/contract_backend.h"
 #include "test/onnxruntime_fixture.h"
 #include "test/server_fixture.h"
+#include "test/stress/gpus.h"
 #include "test/stress/stress.h"
 
 namespace tritonts::test {
@@ -15,7 +16,9 @@ namespace tritonts::test {
 // Owned and used by one thread.
 class Controller {
  public:
-  Controller(ServerBench* bench, uint64_t seed) : bench_(bench), random_(seed) {
+  // `gpus` outlives it.
+  Controller(ServerBench* bench, const Gpus* gpus, uint64_t seed)
+      : bench_(bench), gpus_(*gpus), random_(seed) {
     if (LibraryPath().empty()) return;
     onnx_path_ = folder_.File("model.onnx", OnnxModelWriter()
                                                 .Input("x0", Tensor(kOnnxFloat, {-1, 4}))
@@ -32,8 +35,10 @@ class Controller {
   void Serve();
   void Publish();
   void RetireOne();
+  void Retire(uint32_t uid);
 
   ServerBench* const bench_;
+  const Gpus& gpus_;
   Random random_;
   ContractBackend contract_;
   const TemporaryFolder folder_;

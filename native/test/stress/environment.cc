@@ -176,6 +176,7 @@ void Environment::Check(const PortResponse& response) {
   switch (response.code) {
     case Code::kOk:
       counts.ok++;
+      if (IsOnGpus(pending.target.kind)) counts.by_gpus++;
       if (!GetsRows(pending.fault) && pending.fault != Fault::kSlow) {
         Complain("a fault went well");
       }
@@ -211,7 +212,7 @@ void Environment::CheckOutputs(const Pending& pending, const PortResponse& respo
     }
     const PortInput& input = pending.inputs[output.index];
     std::string bytes = input.bytes;
-    if (pending.target.kind == Kind::kOnnx) {
+    if (pending.target.kind == Kind::kOnnx || pending.target.kind == Kind::kOnnxOnGpus) {
       std::vector<float> values = Values<float>(bytes);
       for (float& value : values) value += value;
       bytes = BytesOf(values);

@@ -5,7 +5,8 @@
 //
 //   tritonts_stress [seconds] [seed]
 //
-// With TRITONTS_TEST_ORT_LIBRARY, the path of a runtime library, some versions run an ONNX model.
+// Some versions run on GPUs, which are fakes, and one of these is lost now and then. With
+// TRITONTS_TEST_ORT_LIBRARY, the path of a runtime library, some versions run an ONNX model.
 #include <iostream>
 #include <mutex>
 #include <thread>
@@ -70,12 +71,13 @@ int Play(double seconds, uint64_t seed) {
   std::cout << "seed " << seed << std::endl;
   Random random(seed);
   const uint64_t end = NowNs() + static_cast<uint64_t>(seconds * 1e9);
+  const Gpus gpus;
   std::weak_ptr<Server> left;
   // Several servers are closed while their environments use them.
   while (NowNs() < end && !failed) {
     // There may be more cores than the machine has, so that threads spin.
     ServerBench bench(kMaxInFlightBytes, random.Once(3) ? 0 : 1 + random.Up(9));
-    Controller controller(&bench, random.Seed());
+    Controller controller(&bench, &gpus, random.Seed());
     std::vector<std::thread> threads;
     for (int i = 0; i < kEnvironments; i++) {
       threads.emplace_back(
@@ -93,13 +95,15 @@ int Play(double seconds, uint64_t seed) {
     left = bench.Release();
   }
   if (!left.expired()) Complain("somebody keeps the closed server");
+  if (!failed && gpus.LeftSomething()) Complain("something of a version stays on a GPU");
   const uint64_t ended =
       counts.ok + counts.cancelled + counts.gone + counts.limited + counts.faulty;
   std::cout << counts.submitted << " requests in " << counts.ports << " ports: " << counts.ok
-            << " ok, " << counts.cancelled << " cancelled, " << counts.limited << " limited, "
-            << counts.gone << " too late, " << counts.faulty << " faulty, " << counts.streamed
-            << " responses before a final one, " << counts.dropped << " dropped with their port; "
-            << counts.versions << " versions, " << counts.failed_loads << " failed loads; "
+            << " ok (" << counts.by_gpus << " by GPUs), " << counts.cancelled << " cancelled, "
+            << counts.limited << " limited, " << counts.gone << " too late, " << counts.faulty
+            << " faulty, " << counts.streamed << " responses before a final one, " << counts.dropped
+            << " dropped with their port; " << counts.versions << " versions, "
+            << counts.failed_loads << " failed loads; "
             << "retired versions ran " << counts.rows << " rows in " << counts.batches << " batches"
             << std::endl;
   if (ended + counts.dropped != counts.submitted) Complain("requests are lost");

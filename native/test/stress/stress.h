@@ -9,16 +9,24 @@
 
 namespace tritonts::test {
 
-// What a version computes from inputs 0 and 1. All but the last three use the identity backend.
+// What a version computes from inputs 0 and 1. The first three use the identity backend.
 enum class Kind : uint32_t {
   kFixed,     // 16 floats a row, and 2 more
   kVariable,  // rows of any width
   kLarge,     // one tensor of up to a MiB, no batch dimension
   kFault,     // 4 floats a row, and a fault
   kContract,  // 4 floats a row, and a way (contract_backend.h)
-  kOnnx,      // twice its 4 floats a row, by ONNX Runtime
+  kPlan,      // 4 floats a row, by TensorRT on GPUs
+  // The last ones are not there without ONNX Runtime: twice its 4 floats a row.
+  kOnnx,
+  kOnnxOnGpus,
   kCount
 };
+
+// Whether versions of a kind are on GPUs.
+inline bool IsOnGpus(Kind kind) {
+  return kind == Kind::kPlan || kind == Kind::kOnnxOnGpus;
+}
 
 // Inputs and outputs of a version.
 ModelIo IoOf(Kind kind, uint32_t max_batch_size);
@@ -46,7 +54,7 @@ class Random {
 // What happened so far, over all servers.
 struct Counts {
   std::atomic<uint64_t> submitted{0}, ok{0}, cancelled{0}, gone{0}, limited{0}, dropped{0};
-  std::atomic<uint64_t> faulty{0}, streamed{0};
+  std::atomic<uint64_t> faulty{0}, streamed{0}, by_gpus{0};
   std::atomic<uint64_t> ports{0}, versions{0}, failed_loads{0}, batches{0}, rows{0};
 };
 extern Counts counts;

@@ -61,7 +61,18 @@ StatusOr<DevicePool::Range> DevicePool::Take(size_t size) {
   return range;
 }
 
+bool DevicePool::Keep(const Range& range) try {
+  if (!range.pooled) return false;
+  const std::lock_guard lock(mutex_);
+  idle_[SizeClass(range.size)].push_back(range);
+  DeviceLimit(gpu_.id()).used -= range.size;
+  return true;
+} catch (const std::bad_alloc&) {
+  return false;
+}
+
 void DevicePool::Give(const Range& range) {
+  if (Keep(range)) return;
   if (!range.pooled) {
     // A lost device frees nothing.
     (void)gpu_.call().MemFree(range.address);
@@ -69,12 +80,7 @@ void DevicePool::Give(const Range& range) {
   }
   const std::lock_guard lock(mutex_);
   DeviceLimit(gpu_.id()).used -= range.size;
-  std::vector<Range>& idle = idle_[SizeClass(range.size)];
-  try {
-    idle.push_back(range);
-  } catch (const std::bad_alloc&) {
-    Free(range);
-  }
+  Free(range);
 }
 
 Status DevicePool::Allocate(size_t size, cuda::Address* address) {

@@ -33,6 +33,8 @@ class DevicePool {
   StatusOr<Range> Take(size_t size);
   // Nothing on the device may use it any more.
   void Give(const Range& range);
+  // The same without the driver, and so without the context. False: it has to be given.
+  bool Keep(const Range& range);
   // Frees what nobody has. Nothing may be taken afterwards.
   void End();
 

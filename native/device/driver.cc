@@ -57,6 +57,7 @@ const char* TakeAll(const platform::DynamicLibrary& library, cuda::Functions* fu
   symbols.Take(&functions->MemsetD8Async, "cuMemsetD8Async");
   symbols.Take(&functions->MemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2");
   symbols.Take(&functions->MemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2");
+  symbols.Take(&functions->MemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2");
   symbols.Take(&functions->CtxGetStreamPriorityRange, "cuCtxGetStreamPriorityRange");
   symbols.Take(&functions->StreamCreateWithPriority, "cuStreamCreateWithPriority");
   symbols.Take(&functions->StreamDestroy, "cuStreamDestroy_v2");

@@ -83,6 +83,7 @@ struct Functions {
   Result (*MemsetD8Async)(Address to, unsigned char value, size_t bytes, Stream stream);
   Result (*MemcpyHtoDAsync)(Address to, const void* from, size_t bytes, Stream stream);
   Result (*MemcpyDtoHAsync)(void* to, Address from, size_t bytes, Stream stream);
+  Result (*MemcpyDtoDAsync)(Address to, Address from, size_t bytes, Stream stream);
   // The smaller the number, the more urgent.
   Result (*CtxGetStreamPriorityRange)(int* least, int* greatest);
   Result (*StreamCreateWithPriority)(Stream* stream, unsigned flags, int priority);

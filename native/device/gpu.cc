@@ -83,6 +83,7 @@ Status Gpu::Start() {
 }
 
 Gpu::~Gpu() {
+  AwaitTensors();
   submission_.End();
   {
     const std::lock_guard lock(tickets_->mutex);

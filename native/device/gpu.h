@@ -113,6 +113,9 @@ class Gpu : public std::enable_shared_from_this<Gpu> {
   BlockRef Pinned(size_t size);
   // The device's memory for tensors.
   DevicePool& memory() { return *memory_; }
+  // Device memory for a tensor that others read. The GPU's end waits until it is dropped, which any
+  // thread may do. Needs the context current, except for that.
+  StatusOr<BlockRef> Tensor(size_t size);
 
   // The limits of the pools of the process, and Triton's defaults for them. What is over a new
   // limit stays until it is given back. Any thread may call these, also before a GPU is open; they
@@ -152,6 +155,14 @@ class Gpu : public std::enable_shared_from_this<Gpu> {
     // Gives all open tickets up. With the lock.
     void Lose(const Status& status);
   };
+  class TensorBlock;
+  // The tensors that others have. Shared with these.
+  struct Tensors {
+    std::mutex mutex;  // guards both
+    std::condition_variable changed;
+    size_t count = 0;
+  };
+  void AwaitTensors();
   class PinnedBlock;
   // Pinned memory that nobody uses: lists by size, linked through the blocks, so that giving one
   // back needs no memory. Shared with the blocks.
@@ -186,6 +197,7 @@ class Gpu : public std::enable_shared_from_this<Gpu> {
   cuda::Context context_ = nullptr;
   const std::shared_ptr<Pool> pool_ = std::make_shared<Pool>();
   std::unique_ptr<DevicePool> memory_;
+  const std::shared_ptr<Tensors> tensors_ = std::make_shared<Tensors>();
 
   const std::shared_ptr<Tickets> tickets_ = std::make_shared<Tickets>();
 

@@ -257,6 +257,11 @@ class Instance {
   // Asks runs under way to end soon, with errors for their requests. Later runs end at once, too.
   // Any thread may call it.
   virtual void Terminate() {}
+  // Whether its batches may have input `input` in memory of this kind on this device. It copes with
+  // requests of which some have it in host memory. It does not change.
+  virtual bool Takes(uint32_t /*input*/, MemoryKind kind, int /*device*/) const {
+    return IsHostMemory(kind);
+  }
   // Allocates and copies the kinds of memory that the instance works on, besides host memory. Not
   // owned; lives as long as the instance. Any thread may call it.
   virtual MemoryCopier* memory() { return nullptr; }

@@ -3,6 +3,7 @@
 
 #include "engine/memory/pool.h"
 #include "engine_fixture.h"
+#include "fake_device.h"
 
 namespace tritonts::test {
 
@@ -79,7 +80,7 @@ TEST(outputs_of_strings_are_cut_where_their_rows_begin) {
   CHECK(!bench.outputs.Declare(Run::kAll, text, offsets));
   const OutputTensor* const middle = bench.Take(1, 1);
   CHECK(middle && middle->size == 11);
-  CHECK(!bench.outputs.TakeAlike(*bench.batch[0]->header, &bench.tensors));
+  CHECK(!bench.outputs.TakeAlike(bench.batch, &bench.tensors));
 }
 
 TEST(outputs_of_one_request_are_taken_once_and_in_place_of_what_they_replace) {
@@ -107,7 +108,7 @@ TEST(outputs_that_make_no_sense_are_errors_of_those_who_would_get_them) {
   CHECK(!bench.Take(0));
   CHECK_EQ(bench.status.code(), Code::kInternal);
   CHECK(bench.status.message().find("output 'y': expected 4 rows") != std::string::npos);
-  CHECK(!bench.outputs.TakeAlike(*bench.batch[0]->header, &bench.tensors));
+  CHECK(!bench.outputs.TakeAlike(bench.batch, &bench.tensors));
   // Who does not want it is not concerned.
   bench.batch[2]->header->wanted = {1};
   CHECK(!bench.Take(2));
@@ -120,18 +121,46 @@ TEST(outputs_that_make_no_sense_are_errors_of_those_who_would_get_them) {
   CHECK_EQ(bench.outputs.SizeOf(1, DataType::kFp32, bench.one).value_or(0), 4u);
 }
 
+// A sink that takes outputs of device 1.
+TEST(outputs_on_a_device_are_alike_where_the_sink_takes_them_there) {
+  class DeviceSink final : public ResponseSink {
+   public:
+    void Deliver(std::span<const Response>) override {}
+    bool Takes(const Request&, uint32_t, MemoryKind kind, int device) const override {
+      return kind == MemoryKind::kDevice && device == 1;
+    }
+  };
+  DeviceSink sink;
+  RecordingSink other;
+  FakeDevice memory;
+  Bench bench;
+  const std::vector<float> values{1, 2, 3, 4};
+  for (const int device : {0, 1}) {
+    const BlockRef block = memory.Allocate(MemoryKind::kDevice, device, 16);
+    OutputTensor tensor = bench.Floats(values, block.get());
+    tensor.kind = MemoryKind::kDevice;
+    bench.outputs.DropAll(&bench.blocks);
+    CHECK(!bench.outputs.Declare(Run::kAll, tensor));
+    for (Request* request : bench.batch) request->header->sink = &sink;
+    CHECK_EQ(bench.outputs.TakeAlike(bench.batch, &bench.tensors), device == 1);
+    // Not all of them take it.
+    bench.batch[2]->header->sink = &other;
+    CHECK(!bench.outputs.TakeAlike(bench.batch, &bench.tensors));
+  }
+}
+
 TEST(outputs_are_alike_where_all_were_declared_for_all) {
   Bench bench;
   const std::vector<float> values{1, 2, 3, 4};
   CHECK(!bench.outputs.Declare(Run::kAll, bench.Floats(values)));
-  CHECK(bench.outputs.TakeAlike(*bench.batch[0]->header, &bench.tensors));
+  CHECK(bench.outputs.TakeAlike(bench.batch, &bench.tensors));
   CHECK_EQ(bench.tensors.size(), 1u);
   CHECK_EQ(bench.tensors[0].size, 4u);
   const std::vector<int64_t> shape{1, 1};
   OutputTensor own = bench.Floats(std::span(values).first(1));
   own.tail = shape;
   CHECK(!bench.outputs.Declare(2, own));
-  CHECK(!bench.outputs.TakeAlike(*bench.batch[0]->header, &bench.tensors));
+  CHECK(!bench.outputs.TakeAlike(bench.batch, &bench.tensors));
 }
 
 TEST(outputs_keep_their_blocks_until_they_are_dropped_one_by_one) {

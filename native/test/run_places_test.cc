@@ -123,7 +123,7 @@ TEST(run_leaves_an_output_on_the_device_for_a_sink_that_takes_it_there) {
       kind = responses[0].outputs[0].kind;
       responses[0].request->set_state(Request::State::kIdle);
     }
-    bool Takes(MemoryKind) const override { return true; }
+    bool Takes(const Request&, uint32_t, MemoryKind, int) const override { return true; }
     MemoryKind kind = MemoryKind::kHost;
   };
   DeviceSink sink;

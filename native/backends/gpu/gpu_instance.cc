@@ -167,7 +167,9 @@ Status GpuInstance::EnqueueBatch(Lane& lane) {
     if (!status.ok()) return About("input", model_->inputs[i].name, status);
   }
   const auto [up, kernels, down] = streams_;
-  status = Follow(kernels, up, lane.inputs_copied);
+  const bool copied = std::any_of(batch.inputs.begin(), batch.inputs.end(),
+                                  [](const Input& input) { return input.copied(); });
+  if (copied) status = Follow(kernels, up, lane.inputs_copied);
   if (status.ok()) status = Record(lane.begun, kernels);
   if (status.ok()) status = Launch(batch, kernels);
   if (status.ok()) status = Record(lane.computed, kernels);
@@ -182,28 +184,6 @@ Status GpuInstance::EnqueueBatch(Lane& lane) {
   return status;
 }
 
-Status GpuInstance::GatherInput(Batch& batch, uint32_t index) {
-  Gathered& gathered = batch.inputs[index].gathered;
-  Status status =
-      Gather(*batch.run, index, model_->batching, &gathered, MemoryKind::kPinned, gpu_->id());
-  if (!status.ok()) return status;
-  if (!gathered.present && !model_->may_lack_inputs) {
-    return Status::InvalidArg("is missing, and the model has no value for it");
-  }
-  return status;
-}
-
-Status GpuInstance::EnqueueInput(Input& input) {
-  if (input.on_host || !input.gathered.present) return Status::Ok();
-  const Buffer& buffer = input.gathered.buffer;
-  // An empty tensor has an address, too.
-  Status status = input.device.Reserve(std::max<size_t>(1, buffer.size));
-  if (!status.ok() || buffer.size == 0) return status;
-  return gpu_->Check(
-      gpu_->call().MemcpyHtoDAsync(input.device.address(), buffer.data, buffer.size, streams_[0]),
-      "cuMemcpyHtoDAsync");
-}
-
 Status GpuInstance::SetShape(Batch& batch, uint32_t index, std::span<const int64_t> shape) const {
   Output& output = batch.outputs[index];
   output.shape.assign(shape.begin(), shape.end());
@@ -216,35 +196,6 @@ Status GpuInstance::SetShape(Batch& batch, uint32_t index, std::span<const int64
                             std::to_string(rows) + " rows");
   }
   return Status::Ok();
-}
-
-Status GpuInstance::PlaceOutput(Batch& batch, uint32_t index) {
-  Output& output = batch.outputs[index];
-  const auto requests = batch.run->requests();
-  output.wanted = std::any_of(requests.begin(), requests.end(), [index](const Request* request) {
-    return request->header->Wants(index);
-  });
-  if (!output.on_host) return output.device.Reserve(std::max<size_t>(1, output.bytes));
-  return TakeStaging(output);
-}
-
-Status GpuInstance::EnqueueOutput(Output& output) {
-  const bool on_host = output.own ? IsHostMemory(output.own->kind()) : output.on_host;
-  if (!output.wanted || output.bytes == 0 || on_host) return Status::Ok();
-  if (Status status = TakeStaging(output); !status.ok()) return status;
-  const auto address = output.own ? reinterpret_cast<device::cuda::Address>(output.own->data())
-                                  : output.device.address();
-  const size_t bytes = output.computed.empty() ? output.bytes : output.computed_bytes;
-  return gpu_->Check(
-      gpu_->call().MemcpyDtoHAsync(output.staging->data(), address, bytes, streams_[2]),
-      "cuMemcpyDtoHAsync");
-}
-
-Status GpuInstance::TakeStaging(Output& output) {
-  const size_t bytes = output.computed.empty() ? output.bytes : output.computed_bytes;
-  output.staging = gpu_->Pinned(std::max<size_t>(1, bytes));
-  if (output.staging) return Status::Ok();
-  return Status::Unavailable("no memory for " + std::to_string(bytes) + " bytes");
 }
 
 Status GpuInstance::Record(device::cuda::Event event, device::cuda::Stream stream) {
@@ -262,12 +213,14 @@ Status GpuInstance::Follow(device::cuda::Stream stream, device::cuda::Stream oth
 void GpuInstance::End(Lane& lane, const Status& status) {
   for (Input& input : lane.batch.inputs) {
     input.gathered.buffer.owner.reset();
+    input.gathered.parts.clear();
     input.on_host = false;
   }
   for (Output& output : lane.batch.outputs) {
     output.staging.reset();
     output.own.reset();
-    output.on_host = false;
+    output.tensor.reset();
+    output.on_host = output.in_lane = false;
     output.computed.clear();
     // The answers refer to it until RespondAll returns. Only the finishing thread comes here with
     // answers, one batch after the other, so two are enough.

@@ -1,6 +1,8 @@
 // What instances on GPUs have in common: how batches get to the device and back. A backend derives
 // from it, and says only how a batch is run there.
 //
+// Tensors that go from one step of an ensemble to the next may stay on the device (tensors.cc).
+//
 //   any thread   Execute: the run is kept, and the instance submitted
 //   submission   gather inputs in pinned memory, Shape; enqueue copies to the device, Launch, and
 //                copies back. Then the instance is free, if it has a lane for the next batch
@@ -53,16 +55,25 @@ class GpuInstance : public Instance, private MemoryCopier, private device::Gpu::
   bool asynchronous() const override { return true; }
   void Execute(Run& run) final;
   void Terminate() override { terminated_ = true; }
+  bool Takes(uint32_t input, MemoryKind kind, int device) const final;
   MemoryCopier* memory() final { return this; }
   const std::atomic<bool>* lost() const final { return &gpu_->lost(); }
 
  protected:
   struct Input {
     explicit Input(std::shared_ptr<device::Gpu> gpu) : device(std::move(gpu)) {}
-    Gathered gathered;  // in memory of the host
+    Gathered gathered;  // in memory of the host, or in parts
     device::DeviceMemory device;
+    // Where it is on the device already; 0: nowhere. Shape may set it to 0, if the model reads it
+    // from `device` only.
+    device::cuda::Address in_place = 0;
+    device::cuda::Address address() const { return in_place ? in_place : device.address(); }
     // Set by Shape, if the model reads it on the host: it is not copied to the device.
     bool on_host = false;
+    // Whether it is copied to `device`. Once Shape was called.
+    bool copied() const {
+      return gathered.present && !on_host && in_place == 0 && gathered.buffer.size > 0;
+    }
   };
   struct Output {
     explicit Output(std::shared_ptr<device::Gpu> gpu) : device(std::move(gpu)) {}
@@ -76,6 +87,13 @@ class GpuInstance : public Instance, private MemoryCopier, private device::Gpu::
     std::vector<int64_t> computed;
     size_t computed_bytes = 0;  // of `computed`
     bool wanted = false;        // by a request
+    bool stays = false;         // all who want it take it on the device
+    // Set by Shape, if the model writes it to `device` only.
+    bool in_lane = false;
+    BlockRef tensor;  // the memory on the device that it stays in
+    device::cuda::Address address() const {
+      return tensor ? reinterpret_cast<device::cuda::Address>(tensor->data()) : device.address();
+    }
     // Set by Shape, if the model writes it on the host, to `staging`.
     bool on_host = false;
     BlockRef staging;  // pinned memory that it is copied to
@@ -113,7 +131,9 @@ class GpuInstance : public Instance, private MemoryCopier, private device::Gpu::
   //
   // Checks the shapes of the inputs, which are gathered, and sets those of the outputs.
   virtual Status Shape(Batch& batch) = 0;
-  // Enqueues the computation. Inputs and outputs have their device memory. It may set the shapes of
+  // Whether the model reads an input on the device, and not on the host. It does not change.
+  virtual bool ReadsOnDevice(uint32_t input) const = 0;
+  // Enqueues the computation. Inputs and outputs have their addresses. It may set the shapes of
   // outputs that Shape could not, and give these their memory.
   virtual Status Launch(Batch& batch, device::cuda::Stream stream) = 0;
   // Sets an output's shape and bytes. UNSUPPORTED: they are not known. INTERNAL: its rows are not
@@ -137,9 +157,16 @@ class GpuInstance : public Instance, private MemoryCopier, private device::Gpu::
   Status EnqueueBatch(Lane& lane);
   Status GatherInput(Batch& batch, uint32_t index);
   Status EnqueueInput(Input& input);
+  Status EnqueueParts(Input& input);
+  // Finds out whether an output is wanted, and whether it may stay on the device.
+  void NoteReaders(Batch& batch, uint32_t index) const;
   Status PlaceOutput(Batch& batch, uint32_t index);
   Status EnqueueOutput(Output& output);
+  Status TakeTensor(Output& output);
   Status TakeStaging(Output& output);
+  Status CopyUp(device::cuda::Address to, const void* from, size_t size) const;
+  Status CopyAcross(device::cuda::Address to, device::cuda::Address from, size_t size,
+                    device::cuda::Stream stream) const;
   // Has one stream wait for what was put on another one.
   Status Follow(device::cuda::Stream stream, device::cuda::Stream other, device::cuda::Event event);
   Status Record(device::cuda::Event event, device::cuda::Stream stream);

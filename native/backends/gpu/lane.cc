@@ -74,8 +74,13 @@ Status GpuInstance::Lane::GiveOutput(uint32_t index) {
   const Output& output = batch.outputs[index];
   if (!output.wanted) return Status::Ok();
   const GpuModel& model = *instance_.model_;
-  auto place = run->Output(Run::kAll, index, model.outputs[index].datatype,
-                           std::span(output.shape).subspan(model.batching ? 1 : 0));
+  const auto tail = std::span(output.shape).subspan(model.batching ? 1 : 0);
+  if (output.tensor) {
+    run->SetOutput(index, model.outputs[index].datatype, tail, output.tensor->data(), output.bytes,
+                   output.tensor.get());
+    return Status::Ok();
+  }
+  auto place = run->Output(Run::kAll, index, model.outputs[index].datatype, tail);
   if (!place.ok()) return place.status();
   if (output.bytes == 0) return Status::Ok();
   const bool owned_on_host = output.own && IsHostMemory(output.own->kind());

@@ -96,6 +96,8 @@ Status OnnxGpuInstance::Shape(Batch& batch) {
   for (size_t i = 0; i < batch.inputs.size(); i++) {
     Input& input = batch.inputs[i];
     input.on_host = !inputs_on_device_[i];
+    // A graph has the addresses of the lane's memory.
+    if (session_->settings().cuda_graphs()) input.in_place = 0;
     if (most == rows || input.on_host || !input.gathered.present) continue;
     Status status = input.device.Reserve(input.gathered.buffer.size / rows * most);
     if (!status.ok()) return About("input", plan_->inputs[i].name, status);
@@ -104,6 +106,7 @@ Status OnnxGpuInstance::Shape(Batch& batch) {
     const OutputPlan& plan = plan_->outputs[i];
     Output& output = batch.outputs[i];
     output.on_host = !outputs_on_device_[i];
+    output.in_lane = session_->settings().cuda_graphs();
     output.shape.clear();
     output.bytes = 0;
     if (!plan.fixed || never_bound_[i]) continue;
@@ -157,7 +160,7 @@ Status OnnxGpuInstance::BindInputs(const Batch& batch) {
     const InputPlan& plan = plan_->inputs[i];
     const Buffer& buffer = input.gathered.buffer;
     void* const host = buffer.data ? buffer.data : no_tensor;
-    void* const data = input.on_host ? host : reinterpret_cast<void*>(input.device.address());
+    void* const data = input.on_host ? host : reinterpret_cast<void*>(input.address());
     const size_t rank = plan.scalar ? 0 : input.gathered.shape.size();
     Handle<OrtValue, kReleaseValue> value(table_);
     Status status = library_.Take(table_.Call(
@@ -183,8 +186,8 @@ Status OnnxGpuInstance::BindOutputs(const Batch& batch) {
       status = library_.Take(table_.Call(kBindOutputToDevice, binding_, plan.name.c_str(), memory));
     } else {
       Handle<OrtValue, kReleaseValue> value(table_);
-      void* const data = output.on_host ? output.staging->data()
-                                        : reinterpret_cast<void*>(output.device.address());
+      void* const data =
+          output.on_host ? output.staging->data() : reinterpret_cast<void*>(output.address());
       status = library_.Take(table_.Call(kCreateTensorOver, memory, data, output.bytes,
                                          output.shape.data(), plan.scalar ? 0 : output.shape.size(),
                                          plan.element, value.out()));

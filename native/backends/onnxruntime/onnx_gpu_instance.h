@@ -25,6 +25,7 @@ class OnnxGpuInstance final : public GpuInstance {
   void Terminate() override;
 
  private:
+  bool ReadsOnDevice(uint32_t input) const override { return inputs_on_device_[input]; }
   Status Shape(Batch& batch) override;
   Status Launch(Batch& batch, device::cuda::Stream stream) override;
   // Asks the session where it wants its inputs and has its outputs.

@@ -114,6 +114,7 @@ Status TensorRtInstance::Shape(Batch& batch) {
   if (!context.ok()) return context.status();
   context_ = context.value();
   graph_ = graphs_.Find(batch.lane, context_, given_);
+  if (graph_ && !CanPad(batch)) graph_ = nullptr;
   return graph_ ? ShapeByGraph(batch) : ShapePlainly(batch);
 }
 
@@ -196,17 +197,16 @@ Status TensorRtInstance::Launch(Batch& batch, device::cuda::Stream stream) {
 Status TensorRtInstance::LaunchPlainly(Batch& batch, device::cuda::Stream stream) {
   Status status;
   for (size_t i = 0; i < inputs_.size() && status.ok(); i++) {
-    if (!inputs_[i]->on_host)
-      status = Place("input", inputs_[i]->name, batch.inputs[i].device.address());
+    if (!inputs_[i]->on_host) status = Place("input", inputs_[i]->name, batch.inputs[i].address());
   }
   for (size_t i = 0; i < outputs_.size() && status.ok(); i++) {
     Output& output = batch.outputs[i];
     if (told_late_[i]) {
       allocators_[i]->Begin(&output.device);
     } else {
-      status = Place("output", outputs_[i]->name,
-                     output.on_host ? reinterpret_cast<uintptr_t>(output.staging->data())
-                                    : output.device.address());
+      status = Place(
+          "output", outputs_[i]->name,
+          output.on_host ? reinterpret_cast<uintptr_t>(output.staging->data()) : output.address());
     }
   }
   if (!status.ok()) return status;

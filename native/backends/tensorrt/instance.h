@@ -23,6 +23,7 @@ class TensorRtInstance final : public GpuInstance {
                  bool own_thread);
 
  private:
+  bool ReadsOnDevice(uint32_t input) const override { return !inputs_[input]->on_host; }
   Status Shape(Batch& batch) override;
   Status Launch(Batch& batch, device::cuda::Stream stream) override;
   // Whether the shape of an output depends on data. TensorRT then waits for these while a batch is
@@ -46,6 +47,8 @@ class TensorRtInstance final : public GpuInstance {
   Status ReserveFor(const RecordedGraph& graph);
   // Enqueues a batch with the shapes of the graph, and records it. The batch is computed.
   Status RecordGraph(RecordedGraph* graph, device::cuda::Stream stream);
+  // Whether graph_ can compute a batch: nothing on the device has to be padded.
+  bool CanPad(const Batch& batch) const;
   // Shapes a batch that is computed by graph_.
   Status ShapeByGraph(Batch& batch);
   Status PadInput(Batch& batch, size_t index);

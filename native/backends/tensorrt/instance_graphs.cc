@@ -145,7 +145,19 @@ Status TensorRtInstance::RecordGraph(RecordedGraph* graph, device::cuda::Stream 
   return status;
 }
 
+bool TensorRtInstance::CanPad(const Batch& batch) const {
+  for (size_t i = 0; i < inputs_.size(); i++) {
+    const Gathered& gathered = batch.inputs[i].gathered;
+    if (!gathered.parts.empty() && !DiffersInRowsOnly(gathered.shape, graph_->shapes[i]))
+      return false;
+  }
+  return true;
+}
+
 Status TensorRtInstance::ShapeByGraph(Batch& batch) {
+  // A graph has the addresses of the lane's memory.
+  for (Input& input : batch.inputs) input.in_place = 0;
+  for (Output& output : batch.outputs) output.in_lane = true;
   exact_ = graph_->IsFor(given_);
   if (!exact_) {
     // What is answered with has the shapes of the requests.

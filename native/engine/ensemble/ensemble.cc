@@ -202,6 +202,12 @@ void Ensemble::Return(Flight* flight, uint32_t requests, bool keep) {
   if (drained) on_drained_();
 }
 
+bool Ensemble::Takes(const Request& request, uint32_t output, MemoryKind kind, int device) const {
+  if (IsHostMemory(kind)) return IsPrivateHostMemory(kind);
+  const FlightStep& step = *static_cast<const StepHeader*>(request.header)->step;
+  return step.flight->Takes(step, output, kind, device);
+}
+
 void Ensemble::Deliver(std::span<const Response> responses) {
   Relay relay(InlineTick::OfInstance());
   for (const Response& response : responses) {

@@ -64,6 +64,9 @@ class Ensemble final : public Served,
   // --- The responses of its steps.
   void Deliver(std::span<const Response> responses) override;
   void DeliverAlike(const AlikeResponses& alike) override;
+  // Also memory of a device, if all who read the tensor are steps that take it there.
+  bool Takes(const Request& request, uint32_t output, MemoryKind kind, int device) const override;
+  using Served::Takes;
 
   // --- For its flights and their relay.
   const EnsemblePlan& plan() const { return plan_; }

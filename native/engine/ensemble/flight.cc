@@ -35,6 +35,27 @@ bool Flight::ReadsAlone(const EnsembleStep& step, uint32_t tensor) const {
   return std::ranges::count(step.inputs, tensor, &EnsembleStep::Mapping::tensor) == 1;
 }
 
+bool Flight::Takes(const FlightStep& step, uint32_t output, MemoryKind kind, int device) const {
+  const EnsemblePlan& plan = ensemble_->plan();
+  const int32_t mapping = bindings_->steps()[step.number].mapping_of[output];
+  // The readers of a decoupled ensemble's tensors may be in other flights.
+  if (mapping < 0 || ensemble_->decoupled()) return false;
+  const uint32_t tensor = plan.steps[step.number].outputs[static_cast<size_t>(mapping)].tensor;
+  for (uint32_t i = 0; i < plan.outputs.size(); i++) {
+    if (plan.outputs[i] == tensor && header_->Wants(i)) return false;
+  }
+  for (const uint32_t reader : ensemble_->graph().readers[tensor]) {
+    if (!steps_[reader].needed) continue;
+    const EnsembleBindings::Step& binding = bindings_->steps()[reader];
+    const auto& inputs = plan.steps[reader].inputs;
+    for (size_t i = 0; i < inputs.size(); i++) {
+      if (inputs[i].tensor == tensor && !binding.version->Takes(binding.inputs[i], kind, device))
+        return false;
+    }
+  }
+  return true;
+}
+
 Status Flight::Fill(const FlightStep& step, uint32_t position, uint64_t now_ns,
                     StepHeader* header) const {
   const EnsembleStep& plan = ensemble_->plan().steps[step.number];
@@ -72,12 +93,14 @@ Status Flight::Fill(const FlightStep& step, uint32_t position, uint64_t now_ns,
     const Tensor& tensor = tensors_[plan.inputs[i].tensor];
     const size_t before = tensor.apart ? 0 : position;
     // JavaScript may write to memory that comes with its owner (instance_batch.cc). So it goes only
-    // to whoever reads it last and alone; others get a copy.
+    // to whoever reads it last and alone; others get a copy. Memory of a device is its GPU's to
+    // copy.
     const bool alone = count_ == 1 && ReadsAlone(plan, plan.inputs[i].tensor);
     for (const Buffer& chunk : part.chunks) {
       char* const data = static_cast<char*>(chunk.data) + before * chunk.size;
+      const bool owned = alone || !IsHostMemory(chunk.kind);
       input.first_chunks.push_back(
-          {data, chunk.size, chunk.kind, chunk.device, alone ? chunk.owner : BlockRef()});
+          {data, chunk.size, chunk.kind, chunk.device, owned ? chunk.owner : BlockRef()});
     }
     if (first && io.max_batch_size > 0 && !input.shape.empty() && input.shape[0] > 0) {
       header->batch_size = static_cast<uint32_t>(std::min<int64_t>(input.shape[0], UINT32_MAX));

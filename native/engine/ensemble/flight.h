@@ -103,6 +103,8 @@ class Flight {
   void TakeAlike(FlightStep* step, const AlikeResponses& alike, size_t first);
   // Whether the responses from `first` on begin with those of the whole flight.
   bool IsWhole(const FlightStep& step, const AlikeResponses& alike, size_t first) const;
+  // Whether an output of a step that is under way may be in such memory. It stays the same.
+  bool Takes(const FlightStep& step, uint32_t output, MemoryKind kind, int device) const;
   // Notes that requests of the step were answered. With the last one the step ends.
   void Answered(FlightStep* step, uint32_t count);
 

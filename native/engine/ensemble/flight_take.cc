@@ -200,7 +200,7 @@ void Flight::End(FlightStep* step) {
     if (!failure.ok()) FailOne(0, failure, step->limited, true);
   }
   // What is abandoned may still be read.
-  if (!abandoned_.load(std::memory_order_relaxed)) step->header.ReleaseChunks();
+  if (!abandoned_.load(std::memory_order_relaxed)) step->header.ClearInputs();
   for (const uint32_t input : ensemble_->graph().inputs[step->number]) {
     Tensor& tensor = tensors_[input];
     if (tensor.unread.fetch_sub(1, std::memory_order_acq_rel) == 1) tensor.Clear();

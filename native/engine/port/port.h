@@ -139,7 +139,9 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   void Deliver(std::span<const Response> responses) override;
   void DeliverAlike(const AlikeResponses& responses) override;
   // JavaScript copies what is shared with another process.
-  bool Takes(MemoryKind kind) const override { return IsHostMemory(kind); }
+  bool Takes(const Request&, uint32_t, MemoryKind kind, int) const override {
+    return IsHostMemory(kind);
+  }
 
  private:
   void CheckThread() const {

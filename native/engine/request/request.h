@@ -47,8 +47,8 @@ struct InputTensor {
   DataType datatype = DataType::kInvalid;
   SmallVector<int64_t, 4> shape;  // full, with the batch dimension where the model has one
   // The bytes of the header's first request, in order: one chunk, except for HTTP bodies. If
-  // several requests share the header, there is one chunk without an owner, and the bytes of the
-  // other requests follow it.
+  // several requests share the header, there is one chunk, and the bytes of the other requests
+  // follow it. It has no owner, unless it is in memory of a device.
   SmallVector<Buffer, 1> first_chunks;
 
   size_t byte_size() const {

@@ -58,7 +58,7 @@ struct Response {
 };
 
 // Responses of one batch that differ only in their bytes. They are ok and final, and their outputs
-// have equal shapes and lie in host memory.
+// have equal shapes and lie in host memory, or in other memory that the sink takes.
 struct AlikeResponses {
   std::span<Request* const> requests;  // all of one sink
   // `batch` and `size` are those of one request. `data` has the bytes of all requests, one after
@@ -83,9 +83,12 @@ class ResponseSink {
   // sink has no place of its own. It is called on any thread, with no lock held, before the
   // response that carries the output.
   virtual Buffer Place(const Request& request, uint32_t output, size_t size, MemoryKind preferred);
-  // Whether it takes outputs in memory of this kind. Others are copied to host memory first. It is
-  // called on any thread.
-  virtual bool Takes(MemoryKind kind) const { return IsPrivateHostMemory(kind); }
+  // Whether it takes output `output` of a request in memory of this kind on this device. Others are
+  // copied to host memory first. It is called on any thread while the request is in a run, takes no
+  // lock, and its answer stays the same.
+  virtual bool Takes(const Request&, uint32_t /*output*/, MemoryKind kind, int /*device*/) const {
+    return IsPrivateHostMemory(kind);
+  }
 };
 
 // Delivers the response `like` to each of these requests: all together if there is memory for that,

@@ -22,18 +22,45 @@ size_t NeighboursOf(std::span<Request* const> requests) {
   return count;
 }
 
+// Lists the parts of an input. Those that follow each other in memory are one.
+void ListParts(std::span<Request* const> requests, uint32_t index, std::vector<Buffer>* parts) {
+  for (size_t at = 0, stretch = 0; at < requests.size(); at += stretch) {
+    const Request& request = *requests[at];
+    const InputTensor& input = *request.input(index);
+    stretch = NeighboursOf(requests.subspan(at));
+    for (size_t i = 0, count = request.chunks(input); i < count; i++) {
+      Buffer chunk = request.chunk(input, i);
+      chunk.size *= stretch;
+      if (chunk.size == 0) continue;
+      Buffer* const last = parts->empty() ? nullptr : &parts->back();
+      // A device does not copy from two pieces of memory at once.
+      const bool together = last && static_cast<char*>(last->data) + last->size == chunk.data &&
+                            (IsHostMemory(last->kind) && IsHostMemory(chunk.kind)
+                                 ? last->kind == chunk.kind
+                                 : last->owner && last->owner.get() == chunk.owner.get());
+      if (together) {
+        last->size += chunk.size;
+      } else {
+        parts->push_back(std::move(chunk));
+      }
+    }
+  }
+}
+
 }  // namespace
 
-Status Gather(Run& run, uint32_t index, bool batching, Gathered* out, MemoryKind wanted,
-              int device) {
+Status Gather(Run& run, uint32_t index, bool batching, Gathered* out, MemoryKind wanted, int device,
+              Elsewhere elsewhere) {
   out->buffer = Buffer();
   out->present = false;
   out->copied = false;
+  out->parts.clear();
   const auto requests = run.requests();
   size_t total = 0;
   const char* end = nullptr;  // where the previous chunk ended
   Buffer begin;               // the first chunk with bytes
   bool neighbours = true;
+  bool on_host = true;
   const RequestHeader* header = nullptr;  // of the previous request
   const InputTensor* input = nullptr;     // that header's
   for (size_t at = 0, stretch = 0; at < requests.size(); at += stretch) {
@@ -64,6 +91,7 @@ Status Gather(Run& run, uint32_t index, bool batching, Gathered* out, MemoryKind
       // The bytes of the neighbours follow.
       const size_t size = stretch * chunk.size;
       if (size == 0) continue;
+      on_host = on_host && IsHostMemory(chunk.kind);
       if (!begin.data) {
         begin = chunk;
         neighbours = Serves(chunk.kind, chunk.device, wanted, device);
@@ -78,6 +106,11 @@ Status Gather(Run& run, uint32_t index, bool batching, Gathered* out, MemoryKind
   out->buffer.kind = wanted;
   out->buffer.device = device;
   out->buffer.size = total;
+  if (!on_host && elsewhere == Elsewhere::kLeft) {
+    out->buffer.kind = MemoryKind::kDevice;
+    ListParts(requests, index, &out->parts);
+    return Status::Ok();
+  }
   if (neighbours) {
     if (!begin.data) return Status::Ok();
     out->buffer.data = begin.data;

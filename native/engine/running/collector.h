@@ -13,15 +13,23 @@ struct Gathered {
   std::vector<int64_t> shape;  // of the whole batch
   bool present = false;        // false: no request of the batch has this input
   bool copied = false;         // false: the requests' memory is used in place
+  // The parts, in order, if some are in memory that the processor cannot address and the collector
+  // was to leave these. Then `buffer` has only their size and, as its kind, that memory's.
+  std::vector<Buffer> parts;
 };
+
+// What is done with inputs of which a part is in memory that the processor cannot address.
+enum class Elsewhere { kCopied, kLeft };
 
 // Gathers the rows of input `index` of every request, in order, in memory of kind `wanted` on
 // `device`, the instance's. Rows that lie next to each other in such memory (of one request, or of
-// neighbours in a group) are used in place; others are copied into a block. INVALID_ARG: requests
+// neighbours in a group) are used in place; others are copied into a block. With kLeft, inputs that
+// are not only in host memory are left where they are (Gathered::parts). INVALID_ARG: requests
 // disagree about dims other than the first. UNAVAILABLE: there is no memory. UNSUPPORTED: nothing
 // copies between the kinds of memory. Only the thread on which Execute was called may call it, or
 // the one that an asynchronous instance has handed the run to.
 Status Gather(Run& run, uint32_t index, bool batching, Gathered* out,
-              MemoryKind wanted = MemoryKind::kHost, int device = 0);
+              MemoryKind wanted = MemoryKind::kHost, int device = 0,
+              Elsewhere elsewhere = Elsewhere::kCopied);
 
 }  // namespace tritonts

@@ -95,10 +95,13 @@ class ModelVersion final : public Served,
   // Facts about the runtime (Model::Info). Empty if the model is gone or throws.
   std::map<std::string, std::string> Info() const override;
   const ModelIo& io() const override { return io_; }
+  bool Takes(uint32_t input, MemoryKind kind, int device) const override;
   bool decoupled() const override { return context_.decoupled; }
   // Output bytes of a request of `rows` rows, as far as dims are fixed; at most kMostBytes.
   uint64_t KnownOutputBytes(uint64_t rows) const override;
   static constexpr uint64_t kMostBytes = uint64_t{1} << 46;
+  // Tensors in memory of devices beyond these come in host memory.
+  static constexpr int kMostDevices = 64;
 
   // Creates the instances, warms them up and begins to serve. It is called once, on a loader
   // thread, or on a JS thread if the version starts_at_once and has no warm-up. Returns CANCELLED
@@ -172,6 +175,8 @@ class ModelVersion final : public Served,
   void SetWarming(bool warming);
 
   void NoteSizes();
+  // Notes the devices whose memory these take inputs in.
+  void NoteDevices(std::span<InstanceRunner* const> runners);
 
   // --- Running (model_version_run.cc).
   void RunInstance(InstanceRunner* runner);
@@ -237,6 +242,8 @@ class ModelVersion final : public Served,
   uint64_t known_output_bytes_ = 0;  // of one row
   uint32_t spin_cores_ = 0;
   std::vector<bool> variable_inputs_;
+  // By input: the devices whose memory all instances take it in, one bit each.
+  std::vector<uint64_t> input_devices_;
   bool has_optional_ = false;
   bool keyed_ = false;  // requests may differ in shape or in which inputs they have
   std::shared_ptr<const QueuePolicies> queue_policies_;  // null: there are none

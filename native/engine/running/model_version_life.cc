@@ -96,6 +96,7 @@ Status ModelVersion::CreateInstances(VersionConfig config) {
     runners.push_back(std::make_unique<InstanceRunner>(spec, instance.take()));
     all.push_back(runners.back().get());
   }
+  NoteDevices(all);
   const bool has_strings =
       std::any_of(io_.inputs.begin(), io_.inputs.end(),
                   [](const TensorSpec& input) { return input.datatype == DataType::kBytes; });

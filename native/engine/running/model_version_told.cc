@@ -1,4 +1,5 @@
-// What a version tells of itself: its statistics, metrics and last batches.
+// What a version tells of itself: what memory it takes, its statistics, metrics and last batches.
+#include <algorithm>
 #include <mutex>
 #include <span>
 
@@ -6,6 +7,25 @@
 #include "engine/running/model_version.h"
 
 namespace tritonts {
+
+void ModelVersion::NoteDevices(std::span<InstanceRunner* const> runners) {
+  if (runners.empty() || runners.front()->memory != MemoryKind::kDevice) return;
+  for (uint32_t input = 0; input < io_.inputs.size(); input++) {
+    uint64_t& devices = input_devices_.emplace_back(0);
+    for (int device = 0; device < kMostDevices; device++) {
+      const bool taken = std::all_of(runners.begin(), runners.end(), [&](const auto* runner) {
+        return runner->instance->Takes(input, MemoryKind::kDevice, device);
+      });
+      if (taken) devices |= uint64_t{1} << device;
+    }
+  }
+}
+
+bool ModelVersion::Takes(uint32_t input, MemoryKind kind, int device) const {
+  if (IsHostMemory(kind)) return true;
+  return input < input_devices_.size() && device >= 0 && device < kMostDevices &&
+         (input_devices_[input] >> device & 1) != 0;
+}
 
 Statistics ModelVersion::StatisticsLocked() const {
   Statistics statistics = statistics_;

@@ -1,4 +1,4 @@
-// How outputs in memory that their sink does not take are copied to host memory.
+// Which outputs sinks take where they are. Others are copied to host memory.
 #include <mutex>
 #include <new>
 #include <string>
@@ -7,6 +7,18 @@
 #include "engine/running/run.h"
 
 namespace tritonts {
+
+bool RunOutputs::Takes(std::span<Request* const> requests, const OutputTensor& tensor) {
+  if (IsHostMemory(tensor.kind)) return IsPrivateHostMemory(tensor.kind);
+  const int device = tensor.block ? tensor.block->device() : 0;
+  const RequestHeader* header = nullptr;  // of the request before
+  for (const Request* request : requests) {
+    if (request->header == header) continue;
+    header = request->header;
+    if (!header->sink->Takes(*request, tensor.index, tensor.kind, device)) return false;
+  }
+  return true;
+}
 
 void PooledRun::Fetch(Delivery* delivery) {
   for (const auto [i, position] : delivery->uncounted) {
@@ -28,13 +40,15 @@ void PooledRun::Fetch(Delivery* delivery) {
 
 Status PooledRun::FetchOutput(const Request& request, OutputTensor* output,
                               Delivery* delivery) try {
-  if (IsPrivateHostMemory(output->kind) || request.header->sink->Takes(output->kind))
+  const int device = output->block ? output->block->device() : 0;
+  if (IsPrivateHostMemory(output->kind) ||
+      request.header->sink->Takes(request, output->index, output->kind, device)) {
     return Status::Ok();
+  }
   Status status;
   BlockPool* const copies = output->block ? output->block->copies() : nullptr;
   BlockRef copy = (copies ? copies : &pool())->Acquire(output->size);
   if (copy) {
-    const int device = output->block ? output->block->device() : 0;
     status = CopyBytes({const_cast<void*>(output->data), output->size, output->kind, device,
                         BlockRef::Share(output->block)},
                        {copy->data(), output->size, MemoryKind::kHost, 0, copy}, memory());

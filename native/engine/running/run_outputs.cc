@@ -227,7 +227,9 @@ Status RunOutputs::Take(uint32_t position, const Request& request,
   return status;
 }
 
-bool RunOutputs::TakeAlike(const RequestHeader& header, std::vector<OutputTensor>* tensors) const {
+bool RunOutputs::TakeAlike(std::span<Request* const> requests,
+                           std::vector<OutputTensor>* tensors) const {
+  const RequestHeader& header = *requests.front()->header;
   if (!context_->batching || lacking_) return false;
   // Outputs of single requests that were not consumed yet.
   for (const uint32_t first : chains_) {
@@ -237,8 +239,7 @@ bool RunOutputs::TakeAlike(const RequestHeader& header, std::vector<OutputTensor
     if (!header.Wants(declared.tensor.index)) continue;
     // Rows of strings differ in size.
     if (!declared.status.ok() || !declared.offsets.empty() ||
-        declared.tensor.datatype == DataType::kBytes ||
-        !IsPrivateHostMemory(declared.tensor.kind)) {
+        declared.tensor.datatype == DataType::kBytes || !Takes(requests, declared.tensor)) {
       return false;
     }
   }

@@ -64,9 +64,10 @@ class RunOutputs {
   // declared for this request alone is consumed.
   Status Take(uint32_t position, const Request& request, std::vector<OutputTensor>* tensors,
               std::vector<BlockRef>* blocks);
-  // If only valid tensors for all requests, with rows of equal size, were declared of what `header`
-  // wants: adds the part of each that the first request gets, whose header it is, and returns true.
-  bool TakeAlike(const RequestHeader& header, std::vector<OutputTensor>* tensors) const;
+  // If only valid tensors for all requests, with rows of equal size, were declared of what these
+  // want, in memory that their sink takes: adds the part of each that the first one gets, and
+  // returns true. They are the run's requests, and want the same.
+  bool TakeAlike(std::span<Request* const> requests, std::vector<OutputTensor>* tensors) const;
   // How many outputs were declared for all requests, and for single ones.
   size_t whole() const { return whole_.size(); }
   size_t single() const { return single_.size(); }
@@ -94,6 +95,8 @@ class RunOutputs {
   bool MakesSense(uint32_t request, const Declared& declared) const;
   std::string Complaint(uint32_t request, const Declared& declared) const;
   BlockRef Keep(uint32_t request, Declared declared);
+  // Whether the sink of the requests takes an output where it is.
+  static bool Takes(std::span<Request* const> requests, const OutputTensor& tensor);
   // The part of an output for all that has the rows `first_row` to `past_row`.
   OutputTensor PartOf(const Declared& declared, size_t first_row, size_t past_row) const;
 

@@ -184,7 +184,7 @@ bool PooledRun::PrepareAlike(Delivery* delivery) {
       }
     }
   }
-  if (!outputs_.TakeAlike(first, &delivery->outputs)) return false;
+  if (!outputs_.TakeAlike(requests_, &delivery->outputs)) return false;
   header = &first;
   uint64_t sharing = 0;  // requests that have the header
   for (Request* request : requests_) {

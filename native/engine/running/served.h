@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/base/status.h"
+#include "engine/memory/memory_copier.h"
 #include "engine/request/executor.h"
 #include "engine/running/latencies.h"
 #include "engine/running/statistics.h"
@@ -36,6 +37,11 @@ class Served : public Executor {
   virtual VersionMetrics metrics(std::span<const double> quantiles) const = 0;
   // Facts about the runtime; empty if there are none.
   virtual std::map<std::string, std::string> Info() const { return {}; }
+  // Whether its requests may have input `input` in memory of this kind on this device. Only when it
+  // has started; it does not change.
+  virtual bool Takes(uint32_t /*input*/, MemoryKind kind, int /*device*/) const {
+    return IsHostMemory(kind);
+  }
   // Whether requests may be prepared for it.
   virtual bool started() const = 0;
   // Whether it is being started. Until that has ended, it may be closed, but not destroyed.

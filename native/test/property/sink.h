@@ -11,7 +11,9 @@ class Player::Sink final : public ResponseSink {
   Sink(Player* player, bool own) : player_(player), own_(own) {}
   void Deliver(std::span<const Response> responses) override { player_->OnDeliver(responses); }
   Buffer Place(const Request& request, uint32_t output, size_t size, MemoryKind preferred) override;
-  bool Takes(MemoryKind kind) const override { return own_ || IsHostMemory(kind); }
+  bool Takes(const Request&, uint32_t, MemoryKind kind, int) const override {
+    return own_ || IsHostMemory(kind);
+  }
 
  private:
   Player* const player_;

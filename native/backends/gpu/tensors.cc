@@ -1,0 +1,163 @@
+// How the tensors of a batch get to the device and leave it.
+//
+// Inputs that are in the device's memory already, as the outputs of a step of an ensemble are, are
+// copied there, or used where they are. Outputs that all who read them take there stay there.
+#include <algorithm>
+#include <cstring>
+
+#include "gpu_instance.h"
+
+namespace tritonts {
+
+namespace {
+
+// What TensorRT wants of addresses, and the driver's own memory has.
+constexpr device::cuda::Address kAlignment = 256;
+
+device::cuda::Address AddressOf(const Buffer& buffer) {
+  return reinterpret_cast<device::cuda::Address>(buffer.data);
+}
+
+}  // namespace
+
+bool GpuInstance::Takes(uint32_t input, MemoryKind kind, int device) const {
+  return IsHostMemory(kind) ||
+         (kind == MemoryKind::kDevice && device == gpu_->id() && ReadsOnDevice(input));
+}
+
+Status GpuInstance::GatherInput(Batch& batch, uint32_t index) {
+  Input& input = batch.inputs[index];
+  Gathered& gathered = input.gathered;
+  input.in_place = 0;
+  Status status = Gather(*batch.run, index, model_->batching, &gathered, MemoryKind::kPinned,
+                         gpu_->id(), Elsewhere::kLeft);
+  if (!status.ok()) return status;
+  if (!gathered.present && !model_->may_lack_inputs) {
+    return Status::InvalidArg("is missing, and the model has no value for it");
+  }
+  if (gathered.parts.empty()) return status;
+  for (const Buffer& part : gathered.parts) {
+    if (!Takes(index, part.kind, part.device)) {
+      return Status::Internal("is in " + NameOf(part.kind, part.device) +
+                              ", which its model does not take");
+    }
+  }
+  const device::cuda::Address first = AddressOf(gathered.parts.front());
+  if (gathered.parts.size() == 1 && first % kAlignment == 0) input.in_place = first;
+  return status;
+}
+
+Status GpuInstance::EnqueueInput(Input& input) {
+  if (input.on_host || input.in_place != 0 || !input.gathered.present) return Status::Ok();
+  const Buffer& buffer = input.gathered.buffer;
+  // An empty tensor has an address, too.
+  Status status = input.device.Reserve(std::max<size_t>(1, buffer.size));
+  if (!status.ok() || buffer.size == 0) return status;
+  if (!input.gathered.parts.empty()) return EnqueueParts(input);
+  return CopyUp(input.device.address(), buffer.data, buffer.size);
+}
+
+Status GpuInstance::EnqueueParts(Input& input) {
+  size_t on_host = 0;
+  for (const Buffer& part : input.gathered.parts)
+    on_host += IsHostMemory(part.kind) ? part.size : 0;
+  // What is to be copied up is gathered in pinned memory, which the batch keeps.
+  char* staged = nullptr;
+  if (on_host > 0) {
+    input.gathered.buffer.owner = gpu_->Pinned(on_host);
+    if (!input.gathered.buffer.owner) return Status::NoMemory();
+    staged = static_cast<char*>(input.gathered.buffer.owner->data());
+  }
+  size_t waiting = 0;  // bytes before `staged` that are not copied up yet
+  device::cuda::Address to = input.device.address();
+  const auto copy_up = [&] {
+    if (waiting == 0) return Status::Ok();
+    const Status status = CopyUp(to - waiting, staged - waiting, waiting);
+    waiting = 0;
+    return status;
+  };
+  Status status;
+  for (const Buffer& part : input.gathered.parts) {
+    if (IsHostMemory(part.kind)) {
+      std::memcpy(staged, part.data, part.size);
+      staged += part.size;
+      waiting += part.size;
+    } else {
+      status = copy_up();
+      if (status.ok()) status = CopyAcross(to, AddressOf(part), part.size, streams_[0]);
+      if (!status.ok()) return status;
+    }
+    to += part.size;
+  }
+  return copy_up();
+}
+
+Status GpuInstance::CopyUp(device::cuda::Address to, const void* from, size_t size) const {
+  return gpu_->Check(gpu_->call().MemcpyHtoDAsync(to, from, size, streams_[0]),
+                     "cuMemcpyHtoDAsync");
+}
+
+Status GpuInstance::CopyAcross(device::cuda::Address to, device::cuda::Address from, size_t size,
+                               device::cuda::Stream stream) const {
+  return gpu_->Check(gpu_->call().MemcpyDtoDAsync(to, from, size, stream), "cuMemcpyDtoDAsync");
+}
+
+void GpuInstance::NoteReaders(Batch& batch, uint32_t index) const {
+  Output& output = batch.outputs[index];
+  output.wanted = false;
+  output.stays = true;
+  const RequestHeader* header = nullptr;  // of the request before
+  for (const Request* request : batch.run->requests()) {
+    if (request->header == header) continue;
+    header = request->header;
+    if (!header->Wants(index)) continue;
+    output.wanted = true;
+    if (header->sink->Takes(*request, index, MemoryKind::kDevice, gpu_->id())) continue;
+    output.stays = false;
+    return;
+  }
+}
+
+Status GpuInstance::PlaceOutput(Batch& batch, uint32_t index) {
+  Output& output = batch.outputs[index];
+  NoteReaders(batch, index);
+  if (output.on_host) return TakeStaging(output);
+  // It is computed in the memory that others read, if its size is known and nothing else says
+  // where.
+  if (output.wanted && output.stays && output.bytes > 0 && !output.in_lane)
+    return TakeTensor(output);
+  return output.device.Reserve(std::max<size_t>(1, output.bytes));
+}
+
+Status GpuInstance::EnqueueOutput(Output& output) {
+  // The model has put it somewhere else.
+  if (output.own) output.tensor.reset();
+  const bool on_host = output.own ? IsHostMemory(output.own->kind()) : output.on_host;
+  if (!output.wanted || output.bytes == 0 || on_host || output.tensor) return Status::Ok();
+  const auto address = output.own ? reinterpret_cast<device::cuda::Address>(output.own->data())
+                                  : output.device.address();
+  if (output.stays && output.computed.empty()) {
+    const Status status = TakeTensor(output);
+    return status.ok() ? CopyAcross(output.address(), address, output.bytes, streams_[2]) : status;
+  }
+  if (Status status = TakeStaging(output); !status.ok()) return status;
+  const size_t bytes = output.computed.empty() ? output.bytes : output.computed_bytes;
+  return gpu_->Check(
+      gpu_->call().MemcpyDtoHAsync(output.staging->data(), address, bytes, streams_[2]),
+      "cuMemcpyDtoHAsync");
+}
+
+Status GpuInstance::TakeTensor(Output& output) {
+  auto tensor = gpu_->Tensor(output.bytes);
+  if (tensor.ok()) output.tensor = tensor.take();
+  return tensor.status();
+}
+
+Status GpuInstance::TakeStaging(Output& output) {
+  const size_t bytes = output.computed.empty() ? output.bytes : output.computed_bytes;
+  output.staging = gpu_->Pinned(std::max<size_t>(1, bytes));
+  if (output.staging) return Status::Ok();
+  return Status::Unavailable("no memory for " + std::to_string(bytes) + " bytes");
+}
+
+}  // namespace tritonts

@@ -29,6 +29,7 @@ class DevicePool {
   DevicePool(const DevicePool&) = delete;
   DevicePool& operator=(const DevicePool&) = delete;
 
+  bool stream_ordered() const { return stream_ordered_; }
   // Memory of at least this size.
   StatusOr<Range> Take(size_t size);
   // Nothing on the device may use it any more.

@@ -58,6 +58,11 @@ const char* TakeAll(const platform::DynamicLibrary& library, cuda::Functions* fu
   symbols.Take(&functions->MemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2");
   symbols.Take(&functions->MemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2");
   symbols.Take(&functions->MemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2");
+  symbols.Take(&functions->MemcpyPeerAsync, "cuMemcpyPeerAsync");
+  symbols.Take(&functions->DeviceCanAccessPeer, "cuDeviceCanAccessPeer");
+  symbols.Take(&functions->CtxEnablePeerAccess, "cuCtxEnablePeerAccess");
+  symbols.Take(&functions->DeviceGetDefaultMemPool, "cuDeviceGetDefaultMemPool");
+  symbols.Take(&functions->MemPoolSetAccess, "cuMemPoolSetAccess");
   symbols.Take(&functions->CtxGetStreamPriorityRange, "cuCtxGetStreamPriorityRange");
   symbols.Take(&functions->StreamCreateWithPriority, "cuStreamCreateWithPriority");
   symbols.Take(&functions->StreamDestroy, "cuStreamDestroy_v2");

@@ -30,6 +30,15 @@ using Stream = StreamImpl*;
 using Event = EventImpl*;
 using Recording = RecordingImpl*;  // CUgraph
 using GraphWork = GraphWorkImpl*;  // CUgraphExec
+struct MemoryPoolImpl;
+using MemoryPool = MemoryPoolImpl*;
+
+// Who may use the memory of a pool (CUmemAccessDesc): a device, by its id, to read and write.
+struct MemoryAccess {
+  int location = 1;  // a device
+  int id = 0;
+  int access = 3;  // to read and write
+};
 
 inline constexpr Result kNotReady = 600;  // work that an event waits for is not done
 
@@ -83,7 +92,17 @@ struct Functions {
   Result (*MemsetD8Async)(Address to, unsigned char value, size_t bytes, Stream stream);
   Result (*MemcpyHtoDAsync)(Address to, const void* from, size_t bytes, Stream stream);
   Result (*MemcpyDtoHAsync)(void* to, Address from, size_t bytes, Stream stream);
+  // Within a device.
   Result (*MemcpyDtoDAsync)(Address to, Address from, size_t bytes, Stream stream);
+  // From one device to another; directly where one may access the other's memory.
+  Result (*MemcpyPeerAsync)(Address to, Context to_context, Address from, Context from_context,
+                            size_t bytes, Stream stream);
+  Result (*DeviceCanAccessPeer)(int* can, Device device, Device peer);
+  // For memory that the driver was asked for without a stream.
+  Result (*CtxEnablePeerAccess)(Context peer, unsigned flags);
+  // For memory that it was asked for in the order of a stream.
+  Result (*DeviceGetDefaultMemPool)(MemoryPool* pool, Device device);
+  Result (*MemPoolSetAccess)(MemoryPool pool, const MemoryAccess* access, size_t count);
   // The smaller the number, the more urgent.
   Result (*CtxGetStreamPriorityRange)(int* least, int* greatest);
   Result (*StreamCreateWithPriority)(Stream* stream, unsigned flags, int priority);

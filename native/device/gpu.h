@@ -23,6 +23,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -116,6 +117,8 @@ class Gpu : public std::enable_shared_from_this<Gpu> {
   // Device memory for a tensor that others read. The GPU's end waits until it is dropped, which any
   // thread may do. Needs the context current, except for that.
   StatusOr<BlockRef> Tensor(size_t size);
+  // Enqueues a copy to this GPU of a part of another one's tensor. Needs the context current.
+  Status CopyFromPeer(cuda::Address to, const Buffer& from, cuda::Stream stream);
 
   // The limits of the pools of the process, and Triton's defaults for them. What is over a new
   // limit stays until it is given back. Any thread may call these, also before a GPU is open; they
@@ -163,6 +166,8 @@ class Gpu : public std::enable_shared_from_this<Gpu> {
     size_t count = 0;
   };
   void AwaitTensors();
+  // Lets this GPU use the memory of another one directly, if the driver can.
+  void ReachPeer(const Gpu& peer);
   class PinnedBlock;
   // Pinned memory that nobody uses: lists by size, linked through the blocks, so that giving one
   // back needs no memory. Shared with the blocks.
@@ -190,6 +195,7 @@ class Gpu : public std::enable_shared_from_this<Gpu> {
   static void ForgetLost(const Tickets& tickets);
   // A GPU has left its context.
   static void NoteEnd(int id);
+  static uint64_t NextNumber();
 
   const std::shared_ptr<const Driver> driver_;
   const int id_;
@@ -198,6 +204,10 @@ class Gpu : public std::enable_shared_from_this<Gpu> {
   const std::shared_ptr<Pool> pool_ = std::make_shared<Pool>();
   std::unique_ptr<DevicePool> memory_;
   const std::shared_ptr<Tensors> tensors_ = std::make_shared<Tensors>();
+  // Of all GPUs that were opened.
+  const uint64_t number_ = NextNumber();
+  std::mutex peers_mutex_;    // guards the next one
+  std::set<uint64_t> peers_;  // the numbers of the GPUs that were to be reached
 
   const std::shared_ptr<Tickets> tickets_ = std::make_shared<Tickets>();
 

@@ -1,6 +1,8 @@
-// Tensors in the memory of a GPU that go from one model to another.
+// Tensors in the memory of a GPU that go from one model to another, also on another GPU.
+#include <atomic>
 #include <new>
 
+#include "engine/memory/memory_copier.h"
 #include "gpu.h"
 
 namespace tritonts::device {
@@ -17,6 +19,8 @@ class Gpu::TensorBlock final : public Block, private Job {
     const std::lock_guard lock(tensors_->mutex);
     tensors_->count++;
   }
+
+  Gpu& gpu() const { return gpu_; }
 
  private:
   // When it is counted no more, the GPU may end.
@@ -46,6 +50,40 @@ StatusOr<BlockRef> Gpu::Tensor(size_t size) {
   if (block) return BlockRef::Adopt(block);
   memory_->Give(range.value());
   return Status::NoMemory();
+}
+
+uint64_t Gpu::NextNumber() {
+  static std::atomic<uint64_t> last{0};
+  return ++last;
+}
+
+Status Gpu::CopyFromPeer(cuda::Address to, const Buffer& from, cuda::Stream stream) {
+  const auto* const tensor = dynamic_cast<const TensorBlock*>(from.owner.get());
+  if (!tensor)
+    return Status::Internal("no GPU of this process has " + NameOf(from.kind, from.device));
+  const Gpu& peer = tensor->gpu();
+  // What a lost device has is not to be copied.
+  if (Status fault = peer.fault(); !fault.ok()) return fault;
+  ReachPeer(peer);
+  return Check(call().MemcpyPeerAsync(to, context_, reinterpret_cast<cuda::Address>(from.data),
+                                      peer.context_, from.size, stream),
+               "cuMemcpyPeerAsync");
+}
+
+void Gpu::ReachPeer(const Gpu& peer) try {
+  const std::lock_guard lock(peers_mutex_);
+  if (!peers_.insert(peer.number_).second) return;
+  int can = 0;
+  if (call().DeviceCanAccessPeer(&can, device_, peer.device_) != 0 || can == 0) return;
+  // Where one of these fails, the driver copies through memory of the host.
+  (void)call().CtxEnablePeerAccess(peer.context_, 0);
+  cuda::MemoryPool pool = nullptr;
+  const cuda::MemoryAccess access{1, id_, 3};
+  if (peer.memory_->stream_ordered() && call().DeviceGetDefaultMemPool(&pool, peer.device_) == 0) {
+    (void)call().MemPoolSetAccess(pool, &access, 1);
+  }
+} catch (const std::bad_alloc&) {
+  // Likewise.
 }
 
 void Gpu::AwaitTensors() {

@@ -1,7 +1,8 @@
 // How the tensors of a batch get to the device and leave it.
 //
-// Inputs that are in the device's memory already, as the outputs of a step of an ensemble are, are
-// copied there, or used where they are. Outputs that all who read them take there stay there.
+// Inputs that are in the memory of a device already, as the outputs of a step of an ensemble are,
+// are copied from there, or used where they are if they are this device's. Outputs that all who
+// read them take there stay there.
 #include <algorithm>
 #include <cstring>
 
@@ -20,9 +21,8 @@ device::cuda::Address AddressOf(const Buffer& buffer) {
 
 }  // namespace
 
-bool GpuInstance::Takes(uint32_t input, MemoryKind kind, int device) const {
-  return IsHostMemory(kind) ||
-         (kind == MemoryKind::kDevice && device == gpu_->id() && ReadsOnDevice(input));
+bool GpuInstance::Takes(uint32_t input, MemoryKind kind, int) const {
+  return IsHostMemory(kind) || ReadsOnDevice(input);
 }
 
 Status GpuInstance::GatherInput(Batch& batch, uint32_t index) {
@@ -42,8 +42,11 @@ Status GpuInstance::GatherInput(Batch& batch, uint32_t index) {
                               ", which its model does not take");
     }
   }
-  const device::cuda::Address first = AddressOf(gathered.parts.front());
-  if (gathered.parts.size() == 1 && first % kAlignment == 0) input.in_place = first;
+  const Buffer& first = gathered.parts.front();
+  if (gathered.parts.size() == 1 && first.device == gpu_->id() &&
+      AddressOf(first) % kAlignment == 0) {
+    input.in_place = AddressOf(first);
+  }
   return status;
 }
 
@@ -84,7 +87,10 @@ Status GpuInstance::EnqueueParts(Input& input) {
       waiting += part.size;
     } else {
       status = copy_up();
-      if (status.ok()) status = CopyAcross(to, AddressOf(part), part.size, streams_[0]);
+      if (status.ok()) {
+        status = part.device == gpu_->id() ? CopyAcross(to, AddressOf(part), part.size, streams_[0])
+                                           : gpu_->CopyFromPeer(to, part, streams_[0]);
+      }
       if (!status.ok()) return status;
     }
     to += part.size;

@@ -14,7 +14,7 @@ using namespace tritonts::fakes;
 
 namespace tritonts::fakes {
 
-char* ShadowOf(const char* function, uint64_t address, size_t size) {
+char* ShadowOf(const char* function, uint64_t address, size_t size, Context* context) {
   State& state = Here();
   const std::lock_guard lock(state.mutex);
   auto found = state.device.upper_bound(address);
@@ -22,6 +22,8 @@ char* ShadowOf(const char* function, uint64_t address, size_t size) {
   --found;
   if (address + size > found->first + found->second.size)
     Abort(function, "beyond the end of device memory");
+  if (context && found->second.context != context)
+    Abort(function, "with memory of another context");
   return found->second.shadow + (address - found->first);
 }
 

@@ -145,7 +145,11 @@ EXPORTED int cuDevicePrimaryCtxRelease_v2(int device) {
   Context& context = state.contexts[IdOf(device)];
   if (--context.retained < 0) Abort("cuDevicePrimaryCtxRelease_v2", "too often");
   // The next one is a new context.
-  if (context.retained == 0) context.lost = false;
+  if (context.retained == 0) {
+    context.lost = false;
+    context.peers.clear();
+    for (Context& other : state.contexts) other.peers.erase(&context);
+  }
   return 0;
 }
 

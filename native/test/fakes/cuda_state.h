@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -28,6 +29,7 @@ inline constexpr int kCaptureUnjoined = 904;
 struct Context {
   int id = 0;
   int retained = 0;
+  std::set<Context*> peers;  // whose memory it may access
   std::atomic<bool> lost{false};
 };
 
@@ -74,8 +76,9 @@ class Call {
 // Whether a call that destroys something does so: also on a lost device, which it then tells.
 bool Ends(int result);
 
-// The fake's own address of device memory. The process ends if it is none, or too small.
-char* ShadowOf(const char* function, uint64_t address, size_t size);
+// The fake's own address of device memory. The process ends if it is none, or too small, or not of
+// this context (null: of any).
+char* ShadowOf(const char* function, uint64_t address, size_t size, Context* context = nullptr);
 
 // What a piece of work is, for those who look when it was done.
 enum class Kind : int { kUp, kDown, kKernel, kOther };

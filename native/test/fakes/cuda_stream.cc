@@ -199,8 +199,8 @@ EXPORTED int cuMemcpyDtoHAsync_v2(void* to, uint64_t from, size_t bytes, Stream*
 EXPORTED int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, Stream* stream) {
   static Call call("cuMemcpyDtoDAsync_v2");
   if (const int result = call.Begin()) return result;
-  char* const target = ShadowOf("cuMemcpyDtoDAsync_v2", to, bytes);
-  const char* const source = ShadowOf("cuMemcpyDtoDAsync_v2", from, bytes);
+  char* const target = ShadowOf("cuMemcpyDtoDAsync_v2", to, bytes, CurrentContext());
+  const char* const source = ShadowOf("cuMemcpyDtoDAsync_v2", from, bytes, CurrentContext());
   stream->Put(Kind::kOther, [=] { std::memcpy(target, source, bytes); });
   return 0;
 }

@@ -80,6 +80,10 @@ const char* TakeAll(const platform::DynamicLibrary& library, cuda::Functions* fu
   symbols.Take(&functions->GraphLaunch, "cuGraphLaunch");
   symbols.Take(&functions->GraphExecDestroy, "cuGraphExecDestroy");
   symbols.Take(&functions->GraphDestroy, "cuGraphDestroy");
+  symbols.Take(&functions->ModuleLoadDataEx, "cuModuleLoadDataEx");
+  symbols.Take(&functions->ModuleGetFunction, "cuModuleGetFunction");
+  symbols.Take(&functions->ModuleUnload, "cuModuleUnload");
+  symbols.Take(&functions->LaunchKernel, "cuLaunchKernel");
   symbols.Take(&functions->LaunchHostFunc, "cuLaunchHostFunc");
   return symbols.missing();
 }

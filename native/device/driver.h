@@ -30,6 +30,10 @@ using Stream = StreamImpl*;
 using Event = EventImpl*;
 using Recording = RecordingImpl*;  // CUgraph
 using GraphWork = GraphWorkImpl*;  // CUgraphExec
+struct ModuleImpl;
+struct KernelImpl;
+using Module = ModuleImpl*;
+using Kernel = KernelImpl*;  // CUfunction
 struct MemoryPoolImpl;
 using MemoryPool = MemoryPoolImpl*;
 
@@ -122,6 +126,14 @@ struct Functions {
   Result (*GraphLaunch)(GraphWork work, Stream stream);
   Result (*GraphExecDestroy)(GraphWork work);
   Result (*GraphDestroy)(Recording recording);
+  // From PTX, which the driver compiles.
+  Result (*ModuleLoadDataEx)(Module* module, const void* text, unsigned options, int* names,
+                             void** values);
+  Result (*ModuleGetFunction)(Kernel* kernel, Module module, const char* name);
+  Result (*ModuleUnload)(Module module);
+  Result (*LaunchKernel)(Kernel kernel, unsigned blocks_x, unsigned blocks_y, unsigned blocks_z,
+                         unsigned threads_x, unsigned threads_y, unsigned threads_z,
+                         unsigned shared_bytes, Stream stream, void** arguments, void** extra);
   Result (*LaunchHostFunc)(Stream stream, void (*function)(void*), void* data);
 };
 

@@ -6,12 +6,15 @@ import type { BackendContext } from './backend.js';
 const concurrencyKey = 'max_concurrency';
 const mostConcurrency = 16;
 
+/** The largest number that the native side reads. */
+const mostNumber = 0x7fff_ffff;
+
 /** Words of the native side. */
 const priorities: Readonly<Record<string, string>> = { PRIORITY_MAX: 'max', PRIORITY_MIN: 'min' };
 
 /**
  * Settings of a model with instances on GPUs: how many batches of each may be under way (`max_concurrency` of its
- * `parameters`), and what `optimization` says of streams and events.
+ * `parameters`), and what `optimization` says of streams, events and the kernel that gathers inputs.
  *
  * @throws {@link TritonError} INVALID_ARG for a parameter that is no such number.
  */
@@ -33,6 +36,8 @@ export function gpuSettings({
   }
   const priority = priorities[config.optimization?.priority ?? ''];
   if (priority !== undefined) settings['priority'] = priority;
+  const threshold = config.optimization?.gather_kernel_buffer_threshold ?? 0;
+  if (threshold > 0) settings['gather_kernel_buffer_threshold'] = String(Math.min(threshold, mostNumber));
   if (config.optimization?.cuda?.busy_wait_events === true) settings['busy_wait_events'] = 'true';
   return settings;
 }

@@ -24,6 +24,7 @@ const driverFiles = [
   'cuda_graph.cc',
   'cuda_kernel.cc',
   'cuda_gates.cc',
+  'cuda_peers.cc',
 ];
 const loseProgram = fileURLToPath(new URL('programs/lose-gpu.js', import.meta.url));
 const surveyProgram = fileURLToPath(new URL('programs/survey.js', import.meta.url));

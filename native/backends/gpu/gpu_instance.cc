@@ -39,6 +39,7 @@ GpuInstance::~GpuInstance() {
   const device::Gpu::Current current(*gpu_);
   FreeStreams();
   lanes_.clear();
+  gather_.reset();
 }
 
 void GpuInstance::FreeStreams() {
@@ -54,6 +55,11 @@ void GpuInstance::FreeStreams() {
 
 Status GpuInstance::PrepareLanes(const Own& own) {
   own_ = own;
+  if (model_->gather_kernel_threshold > 0) {
+    auto gather = device::GatherKernel::Load(*gpu_);
+    if (!gather.ok()) return gather.status();
+    gather_ = gather.take();
+  }
   for (size_t i = 0; i < streams_.size(); i++) {
     const bool apart = i == 2 && model_->output_copy_stream;
     if (i > 0 && model_->max_concurrency == 1 && !apart) {

@@ -24,6 +24,7 @@
 #include <string>
 #include <vector>
 
+#include "device/gather_kernel.h"
 #include "device/gpu.h"
 #include "engine/backend.h"
 #include "engine/running/collector.h"
@@ -43,6 +44,9 @@ struct GpuModel {
   uint32_t max_concurrency = 2;
   // Whether Shape and Launch are also for batches that lack an input.
   bool may_lack_inputs = false;
+  // From so many pieces on, an input that is in the memory of the instance's device is gathered by
+  // a kernel (optimization.gather_kernel_buffer_threshold); 0: never.
+  uint32_t gather_kernel_threshold = 0;
   // The finishing thread spins for the end of batches (optimization.cuda.busy_wait_events).
   bool busy_wait = false;
   device::Gpu::Priority priority = device::Gpu::Priority::kDefault;  // optimization.priority
@@ -158,6 +162,10 @@ class GpuInstance : public Instance, private MemoryCopier, private device::Gpu::
   Status GatherInput(Batch& batch, uint32_t index);
   Status EnqueueInput(Input& input);
   Status EnqueueParts(Input& input);
+  // Where an input has so many parts that a kernel gathers them.
+  bool IsForKernel(const Input& input) const;
+  // False: there is no pinned memory for that.
+  StatusOr<bool> GatherByKernel(Input& input);
   // Finds out whether an output is wanted, and whether it may stay on the device.
   void NoteReaders(Batch& batch, uint32_t index) const;
   Status PlaceOutput(Batch& batch, uint32_t index);
@@ -185,6 +193,7 @@ class GpuInstance : public Instance, private MemoryCopier, private device::Gpu::
   // stream, and the last, too, unless the model says otherwise.
   std::array<device::cuda::Stream, 3> streams_{};
   std::vector<std::unique_ptr<Lane>> lanes_;
+  std::unique_ptr<device::GatherKernel> gather_;  // null: it is not used
   std::atomic<bool> terminated_{false};
   RunRef next_;  // to be enqueued
 

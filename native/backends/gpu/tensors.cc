@@ -5,6 +5,7 @@
 // read them take there stay there.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "gpu_instance.h"
 
@@ -17,6 +18,12 @@ constexpr device::cuda::Address kAlignment = 256;
 
 device::cuda::Address AddressOf(const Buffer& buffer) {
   return reinterpret_cast<device::cuda::Address>(buffer.data);
+}
+
+size_t HostBytesOf(const std::vector<Buffer>& parts) {
+  size_t bytes = 0;
+  for (const Buffer& part : parts) bytes += IsHostMemory(part.kind) ? part.size : 0;
+  return bytes;
 }
 
 }  // namespace
@@ -60,10 +67,51 @@ Status GpuInstance::EnqueueInput(Input& input) {
   return CopyUp(input.device.address(), buffer.data, buffer.size);
 }
 
+bool GpuInstance::IsForKernel(const Input& input) const {
+  const std::vector<Buffer>& parts = input.gathered.parts;
+  return gather_ && parts.size() >= model_->gather_kernel_threshold &&
+         std::all_of(parts.begin(), parts.end(), [this](const Buffer& part) {
+           return IsHostMemory(part.kind) || part.device == gpu_->id();
+         });
+}
+
+StatusOr<bool> GpuInstance::GatherByKernel(Input& input) {
+  using Piece = device::GatherKernel::Piece;
+  const std::vector<Buffer>& parts = input.gathered.parts;
+  // What is staged begins where the kernel reads it fast.
+  const size_t table = (parts.size() * sizeof(Piece) + 15) / 16 * 16;
+  BlockRef pinned = gpu_->Pinned(table + HostBytesOf(parts));
+  if (!pinned) return Status::NoMemory();
+  // The device reads no other memory of the host.
+  if (pinned->kind() != MemoryKind::kPinned) return false;
+  auto* const pieces = static_cast<Piece*>(pinned->data());
+  auto* staged = static_cast<char*>(pinned->data()) + table;
+  device::cuda::Address to = input.device.address();
+  size_t largest = 0;
+  for (size_t i = 0; i < parts.size(); i++) {
+    const Buffer& part = parts[i];
+    device::cuda::Address from = AddressOf(part);
+    if (IsHostMemory(part.kind)) {
+      std::memcpy(staged, part.data, part.size);
+      from = reinterpret_cast<device::cuda::Address>(staged);
+      staged += part.size;
+    }
+    pieces[i] = {from, to, part.size};
+    to += part.size;
+    largest = std::max(largest, part.size);
+  }
+  input.gathered.buffer.owner = std::move(pinned);
+  const Status status = gather_->Launch(pieces, parts.size(), largest, streams_[0]);
+  if (!status.ok()) return status;
+  return true;
+}
+
 Status GpuInstance::EnqueueParts(Input& input) {
-  size_t on_host = 0;
-  for (const Buffer& part : input.gathered.parts)
-    on_host += IsHostMemory(part.kind) ? part.size : 0;
+  if (IsForKernel(input)) {
+    auto gathered = GatherByKernel(input);
+    if (!gathered.ok() || gathered.value()) return gathered.status();
+  }
+  const size_t on_host = HostBytesOf(input.gathered.parts);
   // What is to be copied up is gathered in pinned memory, which the batch keeps.
   char* staged = nullptr;
   if (on_host > 0) {

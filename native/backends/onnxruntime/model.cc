@@ -111,6 +111,7 @@ std::shared_ptr<const GpuModel> OnnxModel::PlanGpu(const ModelIo& io) const {
   model->max_concurrency = static_cast<uint32_t>(settings.max_concurrency);
   model->busy_wait = settings.busy_wait_events;
   model->priority = settings.priority;
+  model->gather_kernel_threshold = static_cast<uint32_t>(settings.gather_kernel_threshold);
   // The runtime says which input it needs.
   model->may_lack_inputs = true;
   return model;

@@ -81,6 +81,8 @@ Status ReadSetting(const std::string& key, const std::string& value, Settings* s
   if (key == "enable_mem_pattern") return ReadSwitch(key, value, &settings->enable_mem_pattern);
   if (key == "tensorrt") return ReadSwitch(key, value, &settings->use_tensorrt);
   if (key == "max_concurrency") return ReadNumber(key, value, &settings->max_concurrency);
+  if (key == "gather_kernel_buffer_threshold")
+    return ReadNumber(key, value, &settings->gather_kernel_threshold);
   if (key == "devices") return ReadDevices(key, value, &settings->devices);
   if (key == "library") {
     settings->library = value;

@@ -27,7 +27,7 @@
 //   cuda.<key>              an option of the CUDA provider, for sessions on GPUs; not device_id
 //   tensorrt                "1": what TensorRT can compute of a session on a GPU, it does
 //   tensorrt.<key>          an option of the TensorRT provider; not device_id
-//   max_concurrency, priority, busy_wait_events
+//   max_concurrency, priority, busy_wait_events, gather_kernel_buffer_threshold
 //                           as for plans (backends/tensorrt/tensorrt.h)
 #pragma once
 
@@ -69,6 +69,7 @@ struct Settings {
   int max_concurrency = 2;
   device::Gpu::Priority priority = device::Gpu::Priority::kDefault;
   bool busy_wait_events = false;
+  int gather_kernel_threshold = 0;
 
   // Whether the runtime captures CUDA graphs.
   bool cuda_graphs() const;

@@ -44,6 +44,12 @@ Status ReadGpuModel(const ModelSpec& spec, GpuModel* model) {
       return Wrong("max_concurrency", count);
     model->max_concurrency = static_cast<uint32_t>(numbers[0]);
   }
+  if (const std::string least = TextOf(spec, "gather_kernel_buffer_threshold"); !least.empty()) {
+    std::vector<int32_t> numbers;
+    if (!ReadNumbers(least, &numbers) || numbers.size() != 1)
+      return Wrong("gather_kernel_buffer_threshold", least);
+    model->gather_kernel_threshold = static_cast<uint32_t>(numbers[0]);
+  }
   model->output_copy_stream = TextOf(spec, "output_copy_stream") == "true";
   model->busy_wait = TextOf(spec, "busy_wait_events") == "true";
   const std::string priority = TextOf(spec, "priority");

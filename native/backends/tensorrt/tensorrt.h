@@ -17,6 +17,7 @@
 //   max_concurrency    batches of an instance under way
 //   busy_wait_events   "true": the end of batches is waited for actively
 //   output_copy_stream   "true": copies back have a stream of their own with one lane, too
+//   gather_kernel_buffer_threshold   from so many pieces on a kernel gathers an input on the device
 //   priority           "max" or "min": of the streams
 #pragma once
 

@@ -1,5 +1,5 @@
-// The fake driver's kernels. It knows one, and does what its PTX text says: add_one, of the program
-// in test/gpu.
+// The fake driver's kernels. It knows two, and does what their PTX texts say: add_one, of the
+// program in test/gpu, and gather, of device/gather_kernel.cc.
 #include <cstring>
 
 #include "cuda_state.h"
@@ -9,36 +9,47 @@ using namespace tritonts::fakes;
 namespace {
 
 constexpr int kNotFound = 500;
-int one_module = 0;
-int one_function = 0;
 
-}  // namespace
+// Modules have one kernel; the address of its name is the handle of both.
+constexpr const char* kKernels[] = {"add_one", "gather"};
+std::atomic<int> modules{0};
 
-EXPORTED int cuModuleLoadDataEx(void** module, const void* text, unsigned, int*, void**) {
-  static Call call("cuModuleLoadDataEx");
-  if (const int result = call.Begin()) return result;
-  if (!std::strstr(static_cast<const char*>(text), ".entry add_one(")) return kInvalidValue;
-  *module = &one_module;
-  return 0;
+const char* const* KernelOf(const char* text) {
+  for (const char* const& name : kKernels)
+    if (std::strstr(text, (".entry " + std::string(name) + "(").c_str())) return &name;
+  return nullptr;
 }
 
-EXPORTED int cuModuleGetFunction(void** function, void*, const char* name) {
-  static Call call("cuModuleGetFunction");
-  if (const int result = call.Begin()) return result;
-  if (std::strcmp(name, "add_one") != 0) return kNotFound;
-  *function = &one_function;
-  return 0;
+// Where a kernel finds memory of its device, or pinned memory.
+char* Reachable(uint64_t address, size_t size) {
+  State& state = Here();
+  {
+    const std::lock_guard lock(state.mutex);
+    auto found = state.pinned.upper_bound(reinterpret_cast<void*>(address));
+    if (found != state.pinned.begin()) {
+      --found;
+      const auto begin = reinterpret_cast<uint64_t>(found->first);
+      if (address >= begin && address + size <= begin + found->second)
+        return reinterpret_cast<char*>(address);
+    }
+  }
+  return ShadowOf("a kernel", address, size);
 }
 
-EXPORTED int cuModuleUnload(void*) {
-  static Call call("cuModuleUnload");
-  return call.Begin();
+struct Piece {
+  uint64_t from;
+  uint64_t to;
+  uint64_t size;
+};
+
+void Gather(const Piece* pieces, unsigned count) {
+  for (unsigned i = 0; i < count; i++) {
+    std::memcpy(Reachable(pieces[i].to, pieces[i].size), Reachable(pieces[i].from, pieces[i].size),
+                pieces[i].size);
+  }
 }
 
-EXPORTED int cuLaunchKernel(void*, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned,
-                            unsigned, unsigned, Stream* stream, void** arguments, void**) {
-  static Call call("cuLaunchKernel");
-  if (const int result = call.Begin()) return result;
+int AddOne(unsigned blocks, unsigned threads, Stream* stream, void** arguments) {
   uint64_t to = 0;
   uint64_t from = 0;
   uint32_t count = 0;
@@ -53,4 +64,52 @@ EXPORTED int cuLaunchKernel(void*, unsigned blocks, unsigned, unsigned, unsigned
     for (uint32_t i = 0; i < count; i++) target[i] = source[i] + 1;
   });
   return 0;
+}
+
+}  // namespace
+
+EXPORTED int cuModuleLoadDataEx(const char* const** module, const void* text, unsigned, int*,
+                                void**) {
+  static Call call("cuModuleLoadDataEx");
+  if (const int result = call.Begin()) return result;
+  *module = KernelOf(static_cast<const char*>(text));
+  if (!*module) return kInvalidValue;
+  modules++;
+  return 0;
+}
+
+EXPORTED int cuModuleGetFunction(const char* const** function, const char* const* module,
+                                 const char* name) {
+  static Call call("cuModuleGetFunction");
+  if (const int result = call.Begin()) return result;
+  if (std::strcmp(name, *module) != 0) return kNotFound;
+  *function = module;
+  return 0;
+}
+
+EXPORTED int cuModuleUnload(const char* const*) {
+  static Call call("cuModuleUnload");
+  const int result = call.Begin();
+  if (Ends(result)) modules--;
+  return result;
+}
+
+EXPORTED int cuLaunchKernel(const char* const* function, unsigned blocks, unsigned slices, unsigned,
+                            unsigned threads, unsigned, unsigned, unsigned, Stream* stream,
+                            void** arguments, void**) {
+  static Call call("cuLaunchKernel");
+  if (const int result = call.Begin()) return result;
+  if (std::strcmp(*function, "add_one") == 0) return AddOne(blocks, threads, stream, arguments);
+  uint64_t table = 0;
+  std::memcpy(&table, arguments[0], sizeof(table));
+  if (blocks == 0 || slices == 0 || threads == 0) return kInvalidValue;
+  stream->Put(Kind::kKernel, [=] {
+    Gather(reinterpret_cast<const Piece*>(Reachable(table, blocks * sizeof(Piece))), blocks);
+  });
+  return 0;
+}
+
+// For tests: how many modules are loaded.
+EXPORTED int fakeCudaModules() {
+  return modules;
 }

@@ -149,8 +149,8 @@ export const supportTable: Readonly<Record<string, Support>> = {
   'optimization.execution_accelerators.cpu_execution_accelerator.parameters': acted('its options'),
   'optimization.input_pinned_memory': hint('inputs for a GPU are always gathered in pinned memory'),
   'optimization.output_pinned_memory': hint('outputs of a GPU always come through pinned memory'),
-  'optimization.gather_kernel_buffer_threshold': hint(
-    'a kernel that gathers inputs on a GPU; they are gathered in the memory of the CPU',
+  'optimization.gather_kernel_buffer_threshold': onGpus(
+    'from so many pieces on, an input that is on the GPU already is gathered by one kernel; 0, the default: by copies',
   ),
   'optimization.eager_batching': hint(tensorRt),
 

@@ -63,11 +63,12 @@ for (const [text, path] of [
 }
 
 for (const backend of ['tensorrt', 'onnxruntime']) {
-  const text = `backend: "${backend}" optimization { priority: PRIORITY_MAX cuda { busy_wait_events: true } }`;
+  const text = `backend: "${backend}" optimization { priority: PRIORITY_MAX cuda { busy_wait_events: true }
+    gather_kernel_buffer_threshold: 4 }`;
   test(`what is for instances on GPUs has its effect on those of ${backend}, and a note without`, () => {
     const { problems, notes } = findUnsupported(whole(`${text} instance_group { kind: KIND_GPU }`), true);
     assert.deepEqual([problems, notes], [[], []]);
-    assert.equal(findUnsupported(whole(text), false).notes.length, 2);
+    assert.equal(findUnsupported(whole(text), false).notes.length, 3);
   });
 }
 

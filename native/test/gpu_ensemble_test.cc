@@ -180,6 +180,25 @@ TEST(gpu_tensors_that_are_computed_elsewhere_are_copied_on_the_device) {
   CHECK(late.Since() == (Counts{1, 1, 1}));
 }
 
+// What a graph is padded with is put between the rows, on the host. Rows behind them need nothing.
+TEST(gpu_graphs_are_padded_with_rows_for_tensors_on_the_device_and_not_within_them) {
+  const std::string plan =
+      "fake-plan 10\nop add\ninput x 0 0 0 -1 -1\noutput y 0 0 0 -1 -1\nprofile x 1 1 4 8 8 16\n";
+  const ModelIo io{8, {{"x", DataType::kFp32, {-1, -1}}}, {{"y", DataType::kFp32, {-1, -1}}}};
+  for (const auto& [graph, launched] :
+       {std::pair{"graph 2 1\ninput 8 2 x", 0}, std::pair{"graph 4 1\ninput 4 4 x", 1}}) {
+    GpuChain chain(
+        {{PlanText()}, {plan, {0}, Dynamic(8), {{"graphs", "true"}, {"graph_specs", graph}}, io}});
+    const Copies before;
+    const int64_t launches = CallsOf("cuGraphLaunch");
+    chain.Ask({1});
+    CHECK(chain.sink.Wait(1));
+    CHECK(chain.Answered(0, {3}));
+    CHECK_EQ(CallsOf("cuGraphLaunch") - launches, launched);
+    CHECK(before.Since() == (Counts{1, 1, launched}));
+  }
+}
+
 TEST(gpu_ensembles_with_random_delays_answer_what_their_plans_say) {
   const ScopedVariable delay("TRITONTS_FAKE_DELAY_US", "200");
   {

@@ -82,7 +82,10 @@ class Answer:
         self.memory, self.place = memory, place
 
     def __del__(self):
-        self.memory.send(mem.READ, 0, self.place)
+        try:
+            self.memory.send(mem.READ, 0, self.place)
+        except mem.MemoryFault:
+            pass  # nobody takes it back any more
 
 
 class Call:

@@ -4,7 +4,9 @@ Each message is a line of JSON. Questions have a number, and are answered one at
 """
 
 import json
+import os
 import socket
+import sys
 import threading
 
 from .errors import TritonModelException
@@ -12,6 +14,15 @@ from .errors import TritonModelException
 INFO, WARNING, ERROR, VERBOSE = range(4)
 LEVELS = {INFO: "info", WARNING: "warn", ERROR: "error", VERBOSE: "verbose"}
 MOST_TEXT = 16384
+
+
+def _print(log=None, text="", **_message):
+    if log is not None:
+        print(text, file=sys.stderr if log in ("warn", "error") else sys.stdout, flush=True)
+
+
+def _refuse(_what, **_arguments):
+    raise TritonModelException("a process that a model has forked cannot ask the server", "UNAVAILABLE")
 
 
 class Control:
@@ -22,6 +33,12 @@ class Control:
         self._asking = threading.Lock()
         self._asked = 0
         self.levels = frozenset(LEVELS.values())
+        os.register_at_fork(after_in_child=self._leave)
+
+    def _leave(self):
+        """In a process that the model has forked: the socket is its parent's alone, and the log goes as `print` does."""
+        self.tell = _print
+        self.ask = _refuse
 
     def fileno(self):
         return self._socket.fileno()

@@ -1,6 +1,7 @@
 """The shared memory of an instance: native/python/stub_memory.cc, and backends/python/protocol.h."""
 
 import ctypes
+import os
 
 EXECUTE, STOP, ASK_READY = 1, 2, 3
 ANSWER, PART, CALL, NEXT, CANCEL, READ, ASK_CANCELLED, ASK_ROOM = range(16, 24)
@@ -28,6 +29,14 @@ class MemoryFault(Exception):
 
 def aligned(size):
     return (size + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
+
+
+def _refuse(*_arguments, **_named):
+    raise MemoryFault("a process that a model has forked has no part in its requests and calls")
+
+
+def _ignore(*_arguments):
+    pass
 
 
 class Memory:
@@ -63,6 +72,15 @@ class Memory:
         self.bytes = memoryview((ctypes.c_char * self.size).from_address(self.base)).cast("B")
         self._message = Message()
         self._message_pointer = ctypes.byref(self._message)
+        os.register_at_fork(after_in_child=self._leave)
+
+    def _leave(self):
+        """In a process that the model has forked, such as for multiprocessing: the memory is its parent's alone.
+
+        Collections there destroy objects that would give their places back.
+        """
+        self.next = self.send = self.allocate = self.wait_for = _refuse
+        self.free = self.reset = _ignore
 
     @staticmethod
     def watch(library, socket, server):

@@ -85,6 +85,8 @@ export class Questions {
   }
 
   #resolve(model: string, version: number): object {
+    // It throws once the server is closing: versions that are still published then take no calls.
+    if (this.#host.handle !== undefined) this.#host.server().model(model);
     const { revision, ready } = this.#published(model);
     const found =
       version < 0

@@ -187,3 +187,53 @@ ${adds}`;
     error.cause instanceof AggregateError ? error.cause.errors.map(String).join() : error.message;
   assert.match(causes, /not from initialize/);
 });
+
+test('a process that a model has forked leaves its memory and its calls alone', { skip }, async (t) => {
+  const server = await serving(t, {
+    same: identity(),
+    forks: script(`def execute(self, requests):
+    call = pb_utils.InferenceRequest(model_name="same", requested_output_names=["y"], inputs=[tensor(requests[0])])
+    # Nothing but a collection destroys the answer.
+    ring = {"answer": call.exec()}
+    ring["self"] = ring
+    del ring
+    readable, writable = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            import gc
+            gc.collect()
+            pb_utils.Logger.log_info("of a child")
+            call.exec()
+        except Exception as error:
+            os.write(writable, str(error).encode())
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    os.close(writable)
+    said = os.read(readable, 4096).decode()
+    os.close(readable)
+    assert "that a model has forked" in said, said
+    return [answer(tensor(request).as_numpy()) for request in requests]`),
+  });
+  for (let k = 0; k < 5; k++) {
+    assert.deepEqual(floats(await server.infer('forks', { x: row(k) })), [...row(k)]);
+  }
+});
+
+test('a call while the server closes is UNAVAILABLE', { skip }, async (t) => {
+  const server = await serving(t, {
+    add: onnx(),
+    late: script(`def execute(self, requests):
+    import time
+    time.sleep(0.5)
+    call = pb_utils.InferenceRequest(model_name="add", requested_output_names=["y"], inputs=[tensor(requests[0])])
+    response = call.exec()
+    return [pb_utils.InferenceResponse(error=response.error()) for _ in requests]`),
+  });
+  const late = rejection(server.infer('late', { x: row() }));
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  await server.close();
+  const error = await late;
+  assert.equal(error.code, 'UNAVAILABLE', error.message);
+});

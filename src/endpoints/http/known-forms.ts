@@ -16,6 +16,10 @@ const mostForms = 4;
 const mostBytes = 2048;
 /** How many requests go by, at most, before a form is learned again where those that were learned were of no use. */
 const mostPatience = 1024;
+/** JSON up to which elements of all types are read faster than by the parser; those of FP32 always are. */
+const mostJson = 32 << 10;
+/** How many bytes may be read in vain for a request. */
+const mostInVain = 64 << 10;
 
 /** Whether these bytes are in the body there. */
 function liesAt(bytes: Buffer, body: Buffer, at: number): boolean {
@@ -48,6 +52,10 @@ type FormFields = Omit<HttpInferRequest, 'inputs'>;
 class Form {
   /** Whether another request than the one it was learned of had it. */
   used = false;
+  /** Of how many bytes the last request was of this form. */
+  reached = 0;
+  /** The most JSON that it reads. */
+  readonly #most: number;
   readonly #like: FormFields;
   readonly #parts: readonly Part[];
   readonly #rest: Buffer;
@@ -59,11 +67,16 @@ class Form {
     this.#parts = parts;
     this.#rest = rest;
     this.#forms = like.forms;
+    const fast = parts.every(({ kind, input }) => kind !== 'data' || like.forms[input]?.datatype === 'FP32');
+    this.#most = fast ? Infinity : mostJson;
   }
 
   /** Reads a request of this form; undefined for any other. */
   read(body: Buffer, jsonSize: number): HttpInferRequest | undefined {
     const { id: someId, parameters, outputs, binary } = this.#like;
+    this.reached = 0;
+    const end = jsonSize - this.#rest.length;
+    if (jsonSize > this.#most || end < 0 || !liesAt(this.#rest, body, end)) return undefined;
     let id = someId;
     let at = 0;
     let forms = this.#forms;
@@ -81,16 +94,18 @@ class Form {
       else if (kind === 'shape') {
         const found = readDims(body, at, form.shape);
         if (found === undefined) return undefined;
-        const [shape, end] = found;
-        at = end;
+        const [shape, after] = found;
+        at = after;
         if (shape !== form.shape) forms = forms.with(input, { ...form, shape });
       } else {
+        // Where it cannot be read, it may have been read almost to the end.
+        this.reached = end;
         const found = read?.(body, at, form.shape);
         if (found === undefined) return undefined;
         [tensors[input], at] = found;
       }
     }
-    if (at + this.#rest.length !== jsonSize || !liesAt(this.#rest, body, at)) return undefined;
+    if (at !== end) return undefined;
     const part = new BinaryPart(body, jsonSize);
     // Defined, not assigned: `__proto__` is a name like others.
     const inputs = Object.fromEntries(
@@ -138,9 +153,12 @@ export class KnownForms {
 
   /** A request of a form that is known; undefined for others. It may be wrong as any other. */
   read(body: Buffer, jsonSize: number): HttpInferRequest | undefined {
+    let inVain = 0;
     for (const form of this.#forms) {
       const request = form.read(body, jsonSize);
       if (request !== undefined) return request;
+      inVain += form.reached;
+      if (inVain > mostInVain) return undefined;
     }
     return undefined;
   }

@@ -125,6 +125,23 @@ void suite('requests of a form that is known', () => {
 });
 
 void suite('requests that are left to the parser', () => {
+  test('many elements of types that it reads faster', () => {
+    const large = `[${'1,'.repeat(20_000)}1]`;
+    for (const [datatype, read] of [
+      ['FP32', true],
+      ['FP64', false],
+      ['INT64', false],
+      ['INT32', false],
+    ] as const) {
+      const body = (data: string, shape: string): Buffer =>
+        Buffer.from(bodyOf(data).toString().replace('FP32', datatype).replace('[2,2]', shape));
+      const forms = knowing(body('[1,2,3,4]', '[4]'));
+      const long = body(large, '[20001]');
+      if (read) assertRead(forms, long);
+      else assert.equal(forms.read(long, long.length), undefined, datatype);
+    }
+  });
+
   test('whatever is not quite of the form', () => {
     const forms = knowing(bodyOf('[1,2,3,4]'));
     for (const body of [

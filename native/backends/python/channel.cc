@@ -185,7 +185,7 @@ void Channel::Poll() {
   // Once it ends, what is under way ends with Stop.
   if (!lock || ending_.load()) return;
   up_.Watch();
-  TakeMessages();
+  TakeMessages(TickHere(false));
 }
 
 void Channel::StopPolling() {

@@ -147,14 +147,15 @@ class Channel final : public PolledSource, public std::enable_shared_from_this<C
   // On the channel's thread.
   void Serve();
   void Wait(uint64_t idle_since_ns);
+  void GiveBackIdle(uint64_t now_ns, uint64_t idle_since_ns);
   Spin Look(const SpinCore& core, uint64_t until_ns);
 
-  // What the calling thread has run for calls since it began to take messages. A short batch that
-  // a call makes is a guest there (inline_tick.h): the stub waits for it, and two ways over another
-  // thread cost more.
-  static InlineTick* Guests();
+  // A new tick for the calling thread (inline_tick.h). Short batches that calls make run there: the
+  // stub waits for them, and two ways over another thread cost more. On the channel's thread they
+  // are guests. On a JS thread they are inline runs, as far as the model allows these.
+  static InlineTick* TickHere(bool of_instance);
   // With `taking_`. Returns whether there was something.
-  bool TakeMessages();
+  bool TakeMessages(InlineTick* tick);
   bool TakePokes();
   bool Handle(const Message& message);
   bool OnAnswer(const Message& message);
@@ -228,12 +229,14 @@ class Channel final : public PolledSource, public std::enable_shared_from_this<C
   std::atomic<uint32_t> pollers_{0};  // JS threads that look
   // The thread sleeps for longer than it may while others look.
   std::atomic<bool> sleeps_long_{false};
-  uint64_t busy_ns_ = 0;  // when the thread saw last that something was under way; its own
+  uint64_t trimmed_ns_ = 0;  // when the thread looked last what is idle; its own
+  uint64_t busy_ns_ = 0;     // when the thread saw last that something was under way; its own
 
   // Held while messages are taken. Guards the next ones; whoever sleeps may look at `up_`.
   std::mutex taking_;
   RingReader up_;
-  uint64_t up_committed_ = 0;  // only of files
+  uint64_t up_committed_ = 0;   // only of files
+  InlineTick* tick_ = nullptr;  // of whoever takes
   std::vector<int64_t> words_;
   std::vector<int64_t> dims_;
   struct Room {

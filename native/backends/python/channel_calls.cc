@@ -288,7 +288,7 @@ bool Channel::OnCall(const Message& message) {
     }
   }
   if (status.ok()) {
-    call->Submit(executor, executor->decoupled(), Guests());
+    call->Submit(executor, executor->decoupled(), tick_);
   } else {
     header.call.reset();
     call->Refuse(status);

@@ -23,11 +23,15 @@ constexpr uint64_t kSleepBusyNs = 20'000'000;
 constexpr uint64_t kBusyNs = 100'000'000;
 // After so long without batches memory is given back.
 constexpr uint64_t kIdleNs = 5'000'000'000;
+// How often the thread looks for that.
+constexpr uint64_t kTrimNs = 1'000'000'000;
 
 }  // namespace
 
-InlineTick* Channel::Guests() {
-  thread_local InlineTick tick = {.of_instance = true};
+InlineTick* Channel::TickHere(bool of_instance) {
+  thread_local InlineTick tick;
+  tick.spent_ns = 0;
+  tick.of_instance = of_instance;
   return &tick;
 }
 
@@ -43,7 +47,7 @@ void Channel::Serve() {
     bool worked = false;
     {
       const std::lock_guard lock(taking_);
-      worked = TakeMessages();
+      worked = TakeMessages(TickHere(true));
       if (!broken_.load()) worked = TakePokes() || worked;
     }
     if (broken_.load()) {
@@ -57,9 +61,9 @@ void Channel::Serve() {
   }
 }
 
-bool Channel::TakeMessages() {
+bool Channel::TakeMessages(InlineTick* tick) {
   bool worked = false;
-  Guests()->spent_ns = 0;
+  tick_ = tick;
   Message message;
   while (!broken_.load()) {
     const RingReader::Result result = up_.Peek(&message);
@@ -112,15 +116,22 @@ Spin Channel::Look(const SpinCore& core, uint64_t until_ns) {
   }
 }
 
+void Channel::GiveBackIdle(uint64_t now_ns, uint64_t idle_since_ns) {
+  if (now_ns - trimmed_ns_ < kTrimNs) return;
+  trimmed_ns_ = now_ns;
+  // These have not served large tensors for a while. Small ones may come and go.
+  if (options_.inputs) options_.inputs->ShrinkIfIdle(now_ns);
+  if (now_ns > segment_->copied_ns.load(std::memory_order_relaxed) + kIdleNs)
+    segment_->copies.Shrink();
+  if (under_way_.load() > 0 || now_ns - idle_since_ns <= kIdleNs) return;
+  call_pool_.Shrink();
+  const std::lock_guard lock(segment_->mutex);
+  segment_->heap.Shrink(options_.initial_bytes);
+}
+
 void Channel::Wait(uint64_t idle_since_ns) {
   const uint64_t began = NowNs();
-  if (under_way_.load() == 0 && began - idle_since_ns > kIdleNs) {
-    segment_->copies.Shrink();
-    call_pool_.Shrink();
-    if (options_.inputs) options_.inputs->ShrinkIfIdle(began);
-    const std::lock_guard lock(segment_->mutex);
-    segment_->heap.Shrink(options_.initial_bytes);
-  }
+  GiveBackIdle(began, idle_since_ns);
   Spin spin = Spin::kNone;
   const bool awaits = under_way_.load() > 0;
   const bool polled = pollers_.load() > 0;

@@ -13,6 +13,7 @@
 
 #include "backends/python/offset_heap.h"
 #include "backends/python/protocol.h"
+#include "engine/base/clock.h"
 #include "engine/memory/buffer.h"
 #include "engine/memory/pool.h"
 #include "platform/shared_memory.h"
@@ -27,6 +28,12 @@ struct Segment {
   // garbage is collected, and pages that are new cost more than the copy into them. So many are
   // kept until the instance is idle.
   BlockPool copies{size_t{256} << 20};
+  std::atomic<uint64_t> copied_ns{0};  // when somebody asked for the pool last
+
+  BlockPool* Copies() {
+    copied_ns.store(NowNs(), std::memory_order_relaxed);
+    return &copies;
+  }
 };
 
 // What a batch was given, in the heap down and in memory of its version. It is free when the batch
@@ -51,7 +58,7 @@ class BatchMemory final : public Block {
 
   uint64_t place() const { return place_; }
   const std::vector<Input>& inputs() const { return inputs_; }
-  BlockPool* copies() const override { return &segment_->copies; }
+  BlockPool* copies() const override { return segment_->Copies(); }
 
  private:
   BatchMemory(std::shared_ptr<Segment> segment, uint64_t place, std::vector<Input> inputs)
@@ -80,7 +87,7 @@ class LentAnswer final : public Block {
   LentAnswer(std::shared_ptr<Segment> segment, uint64_t word)
       : Block(segment->memory.data() + word, 0, MemoryKind::kShared),
         segment_(std::move(segment)) {}
-  BlockPool* copies() const override { return &segment_->copies; }
+  BlockPool* copies() const override { return segment_->Copies(); }
 
  private:
   void Dispose() override {

@@ -2,8 +2,8 @@
 // began, and how long it had a core for them. There are two kinds of such batches:
 // - inline ones run on the JS thread that submitted them. Its tick is a turn of the event loop.
 // - guests run on the thread of an instance whose answers made them ready: steps of an ensemble.
-//   Its tick is one of the instance's own batches. So do calls of Python models, on the thread that
-//   takes what the stub sends; its tick is one look at that.
+//   Its tick is one of the instance's own batches. So do calls of Python models, on the thread of
+//   the instance's channel; its tick is one look at what the stub has sent.
 // docs/architecture.md has more of both ("Inline runs", "Ensembles").
 //
 // Owned and used by that thread alone.

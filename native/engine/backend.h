@@ -28,48 +28,13 @@
 #include "engine/memory/buffer.h"
 #include "engine/memory/memory_copier.h"
 #include "engine/memory/pool.h"
+#include "engine/model_description.h"
 #include "engine/request/call_graph.h"
 #include "engine/request/request.h"
 #include "engine/request/response_sink.h"
 #include "engine/request/stream_count.h"
 
 namespace tritonts {
-
-// One input or output of a model, as configured. `dims` are full: the first is -1 if the model
-// batches.
-struct TensorSpec {
-  std::string name;
-  DataType datatype = DataType::kInvalid;
-  std::vector<int64_t> dims;
-  bool optional = false;
-  // What callers see, where the configuration has a reshape: the same elements, and as many -1.
-  // Empty: `dims`.
-  std::vector<int64_t> outer = {};
-};
-
-// One input or output as the runtime describes it.
-struct TensorDescription {
-  std::string name;
-  DataType datatype = DataType::kInvalid;  // kInvalid: a type that Triton has no name for
-  std::string type_name;                   // the runtime's name for the type
-  std::vector<int64_t> dims;               // full; -1: dynamic
-  bool has_rank = true;  // false: the number of dims is unknown, and `dims` is empty
-  bool optional = false;
-  bool is_shape_tensor = false;  // its values are shapes, which the runtime reads on the host
-  // The name of each dim; "": it has none. Dims of one name are equal. Empty if the runtime has no
-  // such names.
-  std::vector<std::string> dim_names = {};
-};
-
-struct ModelDescription {
-  std::vector<TensorDescription> inputs;
-  std::vector<TensorDescription> outputs;
-  // Why outputs may have other rows than inputs although their dims have one name. A clause, such
-  // as "the model has the operator NonZero". Empty: no reason is known.
-  std::string rows_vary = {};
-  // The most rows that a batch may have, where the model has such a limit; 0: it has no batches.
-  std::optional<uint32_t> most_rows = {};
-};
 
 // Files by path. They are shared, and nobody changes them.
 using ModelFiles = std::map<std::string, std::shared_ptr<const std::string>>;

@@ -180,6 +180,13 @@ void Channel::StartPolling() {
   if (sleeps_long_.exchange(false)) up_.Wake();
 }
 
+InlineTick* Channel::TickHere(bool of_instance) {
+  thread_local InlineTick tick;
+  tick.spent_ns = 0;
+  tick.of_instance = of_instance;
+  return &tick;
+}
+
 void Channel::Poll() {
   const std::unique_lock lock(taking_, std::try_to_lock);
   // Once it ends, what is under way ends with Stop.

@@ -28,13 +28,6 @@ constexpr uint64_t kTrimNs = 1'000'000'000;
 
 }  // namespace
 
-InlineTick* Channel::TickHere(bool of_instance) {
-  thread_local InlineTick tick;
-  tick.spent_ns = 0;
-  tick.of_instance = of_instance;
-  return &tick;
-}
-
 bool Channel::Break(const char* reason) {
   if (!broken_.exchange(true)) on_broken_(reason);
   return false;

@@ -36,6 +36,21 @@ function model(config: string, content = plan): RepositoryModel {
   return { config, versions: { '1': { 'model.plan': content } } };
 }
 
+/** One model after the other. */
+function chain(...models: readonly string[]): RepositoryModel {
+  const tensor = (at: number): string => (at === 0 ? 'x' : at === models.length ? 'y' : `t${at}`);
+  const steps = models.map(
+    (name, i) => `step { model_name: "${name}" model_version: -1
+      input_map { key: "x" value: "${tensor(i)}" } output_map { key: "y" value: "${tensor(i + 1)}" } }`,
+  );
+  return {
+    config: `platform: "ensemble" max_batch_size: 8
+      input { name: "x" data_type: TYPE_FP32 dims: 16 } output { name: "y" data_type: TYPE_FP32 dims: 16 }
+      ensemble_scheduling { ${steps.join(' ')} }`,
+    versions: { '1': {} },
+  };
+}
+
 /** The configurations in docs/gpu.md: of a plan, and of its graphs. */
 const [documented, documentedGraphs] = [
   ...(await readFile(new URL('../../../docs/gpu.md', import.meta.url), 'utf8')).matchAll(
@@ -71,6 +86,8 @@ const repository = await writeRepository(await temporaryFolder({ after }), {
   ),
   varying: model('instance_group { kind: KIND_GPU gpus: 0 count: 2 }', positive),
   compatible: model('instance_group { kind: KIND_GPU gpus: 0 }', compatible),
+  chain_on_one: chain('whole', 'preferred', 'whole'),
+  chain_on_two: chain('whole', 'two', 'auto'),
 });
 
 const answers = (count: number): number[][][] =>
@@ -96,6 +113,15 @@ test('a plan is served on each GPU, with a config that is completed from it', op
     models['auto']?.notes.join('\n') ?? '',
     /input\[0\]: completed from the model: "x", TYPE_FP32/,
   );
+});
+
+test('ensembles of plans, on one GPU and on two', options, async () => {
+  assert.ok(fakes);
+  const { models } = await fakes.serve({}, { repository, tensorrt: fakes.tensorrt });
+  for (const name of ['chain_on_one', 'chain_on_two']) {
+    assert.deepEqual([models[name]?.state, models[name]?.reason], ['READY', ''], name);
+    assert.deepEqual(models[name]?.answers, [[Array.from({ length: 16 }, () => 3)]], name);
+  }
 });
 
 test('plans and configurations that cannot be served say why', options, async () => {

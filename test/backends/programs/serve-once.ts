@@ -31,7 +31,7 @@ export interface Told {
           readonly kind: string;
           readonly device: number;
         }[];
-        /** The output y of as many requests as there are instances. */
+        /** The output y of as many requests as there are instances, or of one to an ensemble. */
         readonly answers: readonly unknown[];
       }
     >
@@ -58,8 +58,11 @@ for (const { name, state = '', reason = '' } of server.index()) {
   }
   const model = server.model(name);
   const { instances } = model.runtimeInfo();
+  // An ensemble has none.
   const results = await Promise.all(
-    instances.map((_, i) => model.infer({ x: Float32Array.from({ length: 16 }, () => i) })),
+    Array.from({ length: Math.max(1, instances.length) }, (_, i) =>
+      model.infer({ x: Float32Array.from({ length: 16 }, () => i) }),
+    ),
   );
   const answers = results.map(({ outputs }) => outputs['y']?.toArray());
   models[name] = { state, reason, notes: model.notes, instances, answers };

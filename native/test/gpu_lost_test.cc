@@ -96,7 +96,7 @@ TEST(gpu_that_is_lost_leaves_the_batches_of_a_plan_to_its_other_instances) {
   CHECK(Objects() == kNone);
 }
 
-RUNTIME_TEST(gpu_that_is_lost_leaves_the_batches_of_an_onnx_model_to_its_other_instances) {
+RUNTIME_TEST_FROM(23, gpu_that_is_lost_leaves_the_batches_of_an_onnx_model_to_its_other_instances) {
   const FakeRuntime runtime;
   const auto before = Objects();
   {

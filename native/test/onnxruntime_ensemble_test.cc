@@ -17,7 +17,7 @@ OnnxModelWriter PlusOne() {
 
 }  // namespace
 
-RUNTIME_TEST(onnxruntime_leaves_tensors_between_the_steps_of_an_ensemble_on_the_gpu) {
+RUNTIME_TEST_FROM(23, onnxruntime_leaves_tensors_between_the_steps_of_an_ensemble_on_the_gpu) {
   const FakeRuntime runtime;
   OnnxOnGpus backend;
   const auto before = Objects();

@@ -163,9 +163,7 @@ export async function measurePython(
       const cached = copySpeed(1);
       const speeds: number[] = [];
       for (const { callers, into } of imageWays) speeds.push(await imageSpeed(server, callers, into));
-      const start = performance.now();
-      await server.infer('py_calls', { x: new Float32Array(16) });
-      const call = ((performance.now() - start) * 1000) / callsAtOnce;
+      const call = (await timeOf(server, 'py_calls', 16)) / callsAtOnce;
       if (round < 0) continue;
       more.push(one - (before + after) / 2);
       rates.push(rate);

@@ -32,9 +32,9 @@ class KernelInstance final : public GpuInstance {
 
  private:
   Status Shape(Batch& batch) override { return SetShape(batch, 0, batch.inputs[0].gathered.shape); }
+  bool ReadsOnDevice(uint32_t) const override { return true; }
   Status Launch(Batch& batch, device::cuda::Stream stream) override {
-    return kernel_->Launch(stream, batch.outputs[0].device.address(),
-                           batch.inputs[0].device.address(),
+    return kernel_->Launch(stream, batch.outputs[0].address(), batch.inputs[0].address(),
                            batch.outputs[0].bytes / sizeof(float));
   }
   std::unique_ptr<AddOne> kernel_;

@@ -102,13 +102,13 @@ class GpuChain {
   void Submit(const std::vector<Request*>& chosen) { Submit(*ensemble_, chosen); }
   // Submits rows that begin with these numbers, to the ensemble or to a step alone.
   Request* Ask(const std::vector<float>& firsts, std::vector<uint32_t> wanted = {}) {
-    Request* const request = Make(firsts);
+    Request* const request = MakeRows(&requests, firsts);
     request->header->wanted = std::move(wanted);
     Submit({request});
     return request;
   }
   void AskStep(size_t number, const std::vector<float>& firsts) {
-    Submit(*versions_[number], {Make(firsts)});
+    Submit(*versions_[number], {MakeRows(&requests, firsts)});
   }
   void Cancel(Request* request) {
     Request* const one[] = {request};
@@ -159,15 +159,6 @@ class GpuChain {
     versions_.push_back(
         std::make_shared<ModelVersion>(1, "m", 1, backend, model.take(), &timer_, [] {}));
     CHECK_EQ(versions_.back()->Start(std::move(config)).message(), "");
-  }
-  Request* Make(const std::vector<float>& firsts) {
-    std::vector<float> values;
-    for (const float first : firsts)
-      for (const float value : Row(first)) values.push_back(value);
-    Request* const request = requests.Add(static_cast<uint32_t>(firsts.size()));
-    requests.Input(request, 0, DataType::kFp32, {static_cast<int64_t>(firsts.size()), 4},
-                   tritonts::test::BytesOf(values));
-    return request;
   }
   void Submit(Executor& executor, const std::vector<Request*>& chosen) {
     const uint64_t now = NowNs();

@@ -13,15 +13,6 @@ std::vector<float> EightRows() {
   return values;
 }
 
-// y = x + 1, [N, 4].
-OnnxModelWriter PlusOne() {
-  return OnnxModelWriter()
-      .Initializer("one", kOnnxFloat, {1}, Raw<float>({1}))
-      .Input("x", Tensor(kOnnxFloat, {-1, 4}))
-      .Node("Add", {"x", "one"}, {"y"})
-      .Output("y", Tensor(kOnnxFloat, {-1, 4}));
-}
-
 // Asks for a full batch, which answers 32 times 2.
 void AskFully(VersionBench& bench) {
   Request* const request = bench.requests.Add(8);

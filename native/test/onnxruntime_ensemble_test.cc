@@ -4,19 +4,6 @@
 
 namespace tritonts::test {
 
-namespace {
-
-// y = x + 1, [N, 4].
-OnnxModelWriter PlusOne() {
-  return OnnxModelWriter()
-      .Initializer("one", kOnnxFloat, {1}, Raw<float>({1}))
-      .Input("x", Tensor(kOnnxFloat, {-1, 4}))
-      .Node("Add", {"x", "one"}, {"y"})
-      .Output("y", Tensor(kOnnxFloat, {-1, 4}));
-}
-
-}  // namespace
-
 RUNTIME_TEST_FROM(23, onnxruntime_leaves_tensors_between_the_steps_of_an_ensemble_on_the_gpu) {
   const FakeRuntime runtime;
   OnnxOnGpus backend;

@@ -69,6 +69,15 @@ inline ModelSpec OnnxSpec(const FakeRuntime& runtime, const OnnxModelWriter& wri
   return spec;
 }
 
+// y = x + 1, [N, 4].
+inline OnnxModelWriter PlusOne(const std::string& input = "x", const std::string& output = "y") {
+  return OnnxModelWriter()
+      .Initializer("one", kOnnxFloat, {1}, Raw<float>({1}))
+      .Input(input, Tensor(kOnnxFloat, {-1, 4}))
+      .Node("Add", {input, "one"}, {output})
+      .Output(output, Tensor(kOnnxFloat, {-1, 4}));
+}
+
 // A served model.
 class OnnxBench : public VersionBench {
  public:

@@ -6,15 +6,6 @@ namespace tritonts::test {
 
 namespace {
 
-// y = x + 1, [N, 4].
-OnnxModelWriter PlusOne(const std::string& input = "x", const std::string& output = "y") {
-  return OnnxModelWriter()
-      .Initializer("one", kOnnxFloat, {1}, Raw<float>({1}))
-      .Input(input, Tensor(kOnnxFloat, {-1, 4}))
-      .Node("Add", {input, "one"}, {output})
-      .Output(output, Tensor(kOnnxFloat, {-1, 4}));
-}
-
 ModelIo PlusOneIo(const std::string& input = "x", const std::string& output = "y") {
   return {8, {{input, DataType::kFp32, {-1, 4}}}, {{output, DataType::kFp32, {-1, 4}}}};
 }

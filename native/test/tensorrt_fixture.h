@@ -79,6 +79,16 @@ inline VersionConfig OnGpus(const std::vector<int>& devices, const ModelIo& io =
 inline std::vector<float> Row(float first) {
   return {first, first + 1, first + 2, first + 3};
 }
+// A request whose input has a row for each of these.
+inline Request* MakeRows(Requests* requests, const std::vector<float>& firsts) {
+  std::vector<float> values;
+  for (const float first : firsts)
+    for (const float value : Row(first)) values.push_back(value);
+  Request* const request = requests->Add(static_cast<uint32_t>(firsts.size()));
+  requests->Input(request, 0, DataType::kFp32, {static_cast<int64_t>(firsts.size()), 4},
+                  BytesOf(values));
+  return request;
+}
 
 // A served plan whose inputs and outputs are those of Io().
 class PlanBench : public VersionBench {
@@ -93,15 +103,7 @@ class PlanBench : public VersionBench {
     CHECK_EQ(status.message(), "");
   }
   // Submits rows that begin with these numbers.
-  void Ask(const std::vector<float>& firsts) {
-    std::vector<float> values;
-    for (const float first : firsts)
-      for (const float value : Row(first)) values.push_back(value);
-    Request* const request = requests.Add(static_cast<uint32_t>(firsts.size()));
-    requests.Input(request, 0, DataType::kFp32, {static_cast<int64_t>(firsts.size()), 4},
-                   tritonts::test::BytesOf(values));
-    Submit({request});
-  }
+  void Ask(const std::vector<float>& firsts) { Submit({MakeRows(&requests, firsts)}); }
   Status StatusOf(uint32_t slot) { return sink.Of(slot).status; }
   bool Answered(uint32_t slot, float first) {
     return sink.Of(slot).outputs[0].bytes == tritonts::test::BytesOf(Row(first + 1));

@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { floats, identity, onnx, rejection, row, until } from '../support/harness.js';
+import { temporaryFolder } from '../support/repository.js';
 import { adds, script, serving, skip } from './harness.js';
 
 /** Calls the model of its parameter for each request, and adds 10 to what that gives. */
@@ -222,18 +226,23 @@ test('a process that a model has forked leaves its memory and its calls alone', 
 });
 
 test('a call while the server closes is UNAVAILABLE', { skip }, async (t) => {
+  const folder = await temporaryFolder(t);
   const server = await serving(t, {
     add: onnx(),
     late: script(`def execute(self, requests):
-    import time
-    time.sleep(0.5)
+    folder = ${JSON.stringify(folder)}
+    open(os.path.join(folder, "begun"), "w").close()
+    while not os.path.exists(os.path.join(folder, "closing")):
+        time.sleep(0.01)
     call = pb_utils.InferenceRequest(model_name="add", requested_output_names=["y"], inputs=[tensor(requests[0])])
     response = call.exec()
     return [pb_utils.InferenceResponse(error=response.error()) for _ in requests]`),
   });
   const late = rejection(server.infer('late', { x: row() }));
-  await new Promise((resolve) => setTimeout(resolve, 100));
-  await server.close();
+  await until(() => existsSync(join(folder, 'begun')));
+  const closed = server.close();
+  await writeFile(join(folder, 'closing'), '');
+  await closed;
   const error = await late;
   assert.equal(error.code, 'UNAVAILABLE', error.message);
 });

@@ -37,14 +37,41 @@ TEST(gpu_copies_the_inputs_of_a_batch_while_the_one_before_is_computed) {
 }
 
 TEST(gpu_computes_a_batch_while_the_outputs_of_the_one_before_are_copied) {
+  // As many rows as are copied back on a stream of their own.
+  constexpr uint32_t kRows = 8192;
+  const std::string plan =
+      "fake-plan 10\nop add\ninput x 0 0 0 -1 4\noutput y 0 0 0 -1 4\n"
+      "profile x 1 4 4 4 8192 4\n";
+  PlanBench bench(PlanSpec(plan), {0}, Io(kRows));
+  HeldWork down(GpuWork::kDown);
+  const int64_t computed = DoneOf(GpuWork::kKernels);
+  for (const int64_t i : {1, 2}) {
+    bench.Ask(std::vector<float>(kRows, static_cast<float>(i)));
+    CHECK(WaitUntilDone(GpuWork::kKernels, computed + i));
+  }
+  CHECK(bench.sink.responses().empty());
+  down.LetGo();
+  CHECK(bench.sink.Wait(2));
+  for (const uint32_t i : {0U, 1U}) {
+    const std::string row = BytesOf(Row(static_cast<float>(i) + 2));
+    const std::string bytes = bench.sink.Of(i).outputs[0].bytes;
+    CHECK_EQ(bytes.size(), kRows * row.size());
+    CHECK(bytes.starts_with(row) && bytes.ends_with(row));
+  }
+}
+
+// Waiting for another stream would take longer.
+TEST(gpu_copies_small_outputs_of_a_batch_that_is_alone_where_it_was_computed) {
   PlanBench bench;
   HeldWork down(GpuWork::kDown);
   const int64_t computed = DoneOf(GpuWork::kKernels);
+  const int64_t copied = DoneOf(GpuWork::kUp);
   bench.Ask({1});
   CHECK(WaitUntilDone(GpuWork::kKernels, computed + 1));
   bench.Ask({2});
-  CHECK(WaitUntilDone(GpuWork::kKernels, computed + 2));
-  CHECK(bench.sink.responses().empty());
+  // It is not alone, and copied on a stream of its own.
+  CHECK(WaitUntilDone(GpuWork::kUp, copied + 2));
+  CHECK_EQ(DoneOf(GpuWork::kKernels), computed + 1);
   down.LetGo();
   CHECK(bench.sink.Wait(2));
   CHECK(bench.Answered(0, 1));
@@ -73,8 +100,8 @@ TEST(gpu_has_no_more_batches_under_way_than_max_concurrency) {
 }
 
 TEST(gpu_makes_exactly_the_calls_that_a_batch_needs) {
-  for (const auto& [most, calls] : {std::pair{"2", 13}, std::pair{"1", 10}}) {
-    PlanBench bench(PlanWith({{"max_concurrency", most}}));
+  for (const int64_t most : {1, 2}) {
+    PlanBench bench(PlanWith({{"max_concurrency", std::to_string(most)}}));
     uint32_t asked = 0;
     const auto ask = [&](uint32_t count) {
       for (uint32_t i = 0; i < count; i++) {
@@ -82,13 +109,29 @@ TEST(gpu_makes_exactly_the_calls_that_a_batch_needs) {
         CHECK(bench.sink.Wait(++asked));
       }
     };
+    const auto ask_together = [&] {
+      HeldWork kernels(GpuWork::kKernels);
+      const int64_t copied = DoneOf(GpuWork::kUp);
+      for (int64_t i = 0; i < most; i++) {
+        bench.Ask({1, 2});
+        asked++;
+        CHECK(WaitUntilDone(GpuWork::kUp, copied + i + 1));
+      }
+      kernels.LetGo();
+      CHECK(bench.sink.Wait(asked));
+    };
     // The first ones allocate.
     ask(4);
-    const int64_t before = CallsOf("");
+    ask_together();
+    int64_t before = CallsOf("");
     ask(50);
-    // A copy each way, the plan, four events (three without several streams), a wait between
-    // streams each way, the call back, the question how it ended, and two for times.
-    CHECK_EQ(CallsOf("") - before, 50 * calls);
+    // A copy each way, the plan, three events, the call back, the question how it ended, and two
+    // for times.
+    CHECK_EQ(CallsOf("") - before, 50 * 10);
+    before = CallsOf("");
+    ask_together();
+    // The second one also has an event and a wait for the way up, and a wait for the way down.
+    CHECK_EQ(CallsOf("") - before, most == 1 ? 10 : 10 + 13);
   }
 }
 

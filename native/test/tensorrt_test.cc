@@ -2,7 +2,7 @@
 // TensorRT are fakes; what they do is in test/fakes.
 #include "../device/cuda.h"
 #include "../device/gpu.h"
-#include "tensorrt_fixture.h"
+#include "gpu_work.h"
 
 namespace tritonts::test {
 
@@ -121,19 +121,32 @@ TEST(tensorrt_tells_why_a_batch_was_not_enqueued) {
 // Whichever call of the driver fails, its batch fails with the driver's words, and the next is
 // answered.
 TEST(tensorrt_survives_the_failure_of_each_call_of_the_driver) {
-  for (const char* function : {"cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuEventRecord",
-                               "cuStreamWaitEvent", "cuLaunchHostFunc", "fakeCudaLaunch"}) {
-    PlanBench bench;
-    FailOnce(function, 2);
-    bench.Ask({1});
-    CHECK(bench.sink.Wait(1));
-    const Status status = bench.StatusOf(0);
-    CHECK(!status.ok());
-    if (function != std::string("fakeCudaLaunch"))
-      CHECK(Contains(status, "CUDA_ERROR_OUT_OF_MEMORY (2: out of memory)"));
-    bench.Ask({2});
-    CHECK(bench.sink.Wait(2));
-    CHECK(bench.Answered(1, 2));
+  // And how often a batch that is alone calls it.
+  for (const auto& [function, calls] :
+       {std::pair("cuMemcpyHtoDAsync_v2", 1), std::pair("cuMemcpyDtoHAsync_v2", 1),
+        std::pair("cuEventRecord", 3), std::pair("cuStreamWaitEvent", 0),
+        std::pair("cuLaunchHostFunc", 1), std::pair("fakeCudaLaunch", 1)}) {
+    for (const uint32_t beside : {0U, 1U}) {
+      if (beside == 0 && calls == 0) continue;
+      PlanBench bench;
+      HeldWork kernels(GpuWork::kKernels);
+      const int fails = beside > 0 ? calls : 0;
+      const int64_t called = CallsOf(function);
+      FailOnce(function, 2, fails);
+      if (beside > 0) bench.Ask({0});
+      bench.Ask({1});
+      CHECK(Eventually([&, name = function] { return CallsOf(name) > called + fails; }));
+      kernels.LetGo();
+      CHECK(bench.sink.Wait(beside + 1));
+      const Status status = bench.StatusOf(beside);
+      CHECK(!status.ok());
+      if (function != std::string("fakeCudaLaunch"))
+        CHECK(Contains(status, "CUDA_ERROR_OUT_OF_MEMORY (2: out of memory)"));
+      bench.Ask({2});
+      CHECK(bench.sink.Wait(beside + 2));
+      CHECK(bench.Answered(beside + 1, 2));
+      if (beside > 0) CHECK(bench.Answered(0, 0));
+    }
   }
   CHECK(Objects() == kNone);
 }

@@ -12,6 +12,9 @@ namespace tritonts {
 
 namespace {
 
+// Bytes whose copy back takes no longer than one stream's waiting for another one does.
+constexpr size_t kShortCopy = size_t{64} << 10;
+
 std::string TextOf(std::span<const int64_t> shape) {
   std::string text = "[";
   for (size_t i = 0; i < shape.size(); i++) text += (i > 0 ? "," : "") + std::to_string(shape[i]);
@@ -108,8 +111,17 @@ Status GpuInstance::Allowed() const {
 GpuInstance::Lane& GpuInstance::TakeLane() {
   const std::lock_guard lock(mutex_);
   Lane* const lane = idle_.back();
+  lane->alone = idle_.size() == lanes_.size();
   idle_.pop_back();
   return *lane;
+}
+
+device::cuda::Stream GpuInstance::DownFor(const Lane& lane) const {
+  const auto [up, kernels, down] = streams_;
+  if (!lane.alone || model_->output_copy_stream) return down;
+  size_t bytes = 0;
+  for (const Output& output : lane.batch.outputs) bytes += output.wanted ? output.bytes : 0;
+  return bytes <= kShortCopy ? kernels : down;
 }
 
 RunRef GpuInstance::GiveBack(Lane& lane) {
@@ -133,7 +145,7 @@ void GpuInstance::Enqueue() {
     }
     if (status.ok()) {
       status = gpu_->Notify(
-          &lane, lane.end, streams_[2],
+          &lane, lane.end, lane.down,
           model_->busy_wait ? device::Gpu::Await::kSpinning : device::Gpu::Await::kToldByDriver);
     }
     if (!status.ok()) {
@@ -168,23 +180,27 @@ Status GpuInstance::EnqueueBatch(Lane& lane) {
     status = PlaceOutput(batch, i);
     if (!status.ok()) return About("output", model_->outputs[i].name, status);
   }
+  const device::cuda::Stream kernels = streams_[1];
+  const device::cuda::Stream up = lane.alone ? kernels : streams_[0];
   for (uint32_t i = 0; i < count; i++) {
-    status = EnqueueInput(batch.inputs[i]);
+    status = EnqueueInput(batch.inputs[i], up);
     if (!status.ok()) return About("input", model_->inputs[i].name, status);
   }
-  const auto [up, kernels, down] = streams_;
   const bool copied = std::any_of(batch.inputs.begin(), batch.inputs.end(),
                                   [](const Input& input) { return input.copied(); });
   if (copied) status = Follow(kernels, up, lane.inputs_copied);
   if (status.ok()) status = Record(lane.begun, kernels);
   if (status.ok()) status = Launch(batch, kernels);
   if (status.ok()) status = Record(lane.computed, kernels);
-  if (status.ok() && down != kernels) {
-    status = gpu_->Check(gpu_->call().StreamWaitEvent(down, lane.computed, 0), "cuStreamWaitEvent");
-  }
   if (!status.ok()) return status;
+  lane.down = DownFor(lane);
+  if (lane.down != kernels) {
+    status =
+        gpu_->Check(gpu_->call().StreamWaitEvent(lane.down, lane.computed, 0), "cuStreamWaitEvent");
+    if (!status.ok()) return status;
+  }
   for (uint32_t i = 0; i < batch.outputs.size(); i++) {
-    status = EnqueueOutput(batch.outputs[i]);
+    status = EnqueueOutput(batch.outputs[i], lane.down);
     if (!status.ok()) return About("output", model_->outputs[i].name, status);
   }
   return status;

@@ -15,6 +15,9 @@
 //   copies to the device     | n |      | n+1 |
 //   kernels                      |   n    |   n+1   |
 //   copies back                           | n |     | n+1 |
+//
+// A batch that finds no other one under way needs less: it is copied to the device on the stream of
+// kernels, and small outputs are copied back there, too.
 #pragma once
 
 #include <array>
@@ -160,27 +163,30 @@ class GpuInstance : public Instance, private MemoryCopier, private device::Gpu::
   Status Allowed() const;
   Status EnqueueBatch(Lane& lane);
   Status GatherInput(Batch& batch, uint32_t index);
-  Status EnqueueInput(Input& input);
-  Status EnqueueParts(Input& input);
+  Status EnqueueInput(Input& input, device::cuda::Stream up);
+  Status EnqueueParts(Input& input, device::cuda::Stream up);
   // Where an input has so many parts that a kernel gathers them.
   bool IsForKernel(const Input& input) const;
   // False: there is no pinned memory for that.
-  StatusOr<bool> GatherByKernel(Input& input);
+  StatusOr<bool> GatherByKernel(Input& input, device::cuda::Stream up);
   // Finds out whether an output is wanted, and whether it may stay on the device.
   void NoteReaders(Batch& batch, uint32_t index) const;
   Status PlaceOutput(Batch& batch, uint32_t index);
-  Status EnqueueOutput(Output& output);
+  Status EnqueueOutput(Output& output, device::cuda::Stream down);
   Status TakeTensor(Output& output);
   Status TakeStaging(Output& output);
-  Status CopyUp(device::cuda::Address to, const void* from, size_t size) const;
+  Status CopyUp(device::cuda::Address to, const void* from, size_t size,
+                device::cuda::Stream stream) const;
   Status CopyAcross(device::cuda::Address to, device::cuda::Address from, size_t size,
                     device::cuda::Stream stream) const;
   // Has one stream wait for what was put on another one.
   Status Follow(device::cuda::Stream stream, device::cuda::Stream other, device::cuda::Event event);
   Status Record(device::cuda::Event event, device::cuda::Stream stream);
   void FreeStreams();
-  // Takes a lane that is idle; there is one if the instance was free.
+  // Takes a lane that is idle, and says its streams; there is one if the instance was free.
   Lane& TakeLane();
+  // The stream for copies back, once the outputs are known.
+  device::cuda::Stream DownFor(const Lane& lane) const;
   // Gives a lane back. Returns the run that waited for one, which then frees the instance.
   RunRef GiveBack(Lane& lane);
   // What a lane that has its outputs, or failed, does last. The instance may be destroyed then.

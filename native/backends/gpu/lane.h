@@ -20,6 +20,8 @@ class GpuInstance::Lane final : public device::Gpu::Ticket {
 
   RunRef run;
   Batch batch;
+  bool alone = false;                   // no other batch was under way when this one was enqueued
+  device::cuda::Stream down = nullptr;  // of its copies back
   // What the device has come to. The last three have times.
   device::cuda::Event inputs_copied = nullptr;  // if there are several streams
   device::cuda::Event begun = nullptr;          // kernels: inputs are there, other batches are over

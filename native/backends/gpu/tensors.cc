@@ -57,14 +57,14 @@ Status GpuInstance::GatherInput(Batch& batch, uint32_t index) {
   return status;
 }
 
-Status GpuInstance::EnqueueInput(Input& input) {
+Status GpuInstance::EnqueueInput(Input& input, device::cuda::Stream up) {
   if (input.on_host || input.in_place != 0 || !input.gathered.present) return Status::Ok();
   const Buffer& buffer = input.gathered.buffer;
   // An empty tensor has an address, too.
   Status status = input.device.Reserve(std::max<size_t>(1, buffer.size));
   if (!status.ok() || buffer.size == 0) return status;
-  if (!input.gathered.parts.empty()) return EnqueueParts(input);
-  return CopyUp(input.device.address(), buffer.data, buffer.size);
+  if (!input.gathered.parts.empty()) return EnqueueParts(input, up);
+  return CopyUp(input.device.address(), buffer.data, buffer.size, up);
 }
 
 bool GpuInstance::IsForKernel(const Input& input) const {
@@ -75,7 +75,7 @@ bool GpuInstance::IsForKernel(const Input& input) const {
          });
 }
 
-StatusOr<bool> GpuInstance::GatherByKernel(Input& input) {
+StatusOr<bool> GpuInstance::GatherByKernel(Input& input, device::cuda::Stream up) {
   using Piece = device::GatherKernel::Piece;
   const std::vector<Buffer>& parts = input.gathered.parts;
   // What is staged begins where the kernel reads it fast.
@@ -101,14 +101,14 @@ StatusOr<bool> GpuInstance::GatherByKernel(Input& input) {
     largest = std::max(largest, part.size);
   }
   input.gathered.buffer.owner = std::move(pinned);
-  const Status status = gather_->Launch(pieces, parts.size(), largest, streams_[0]);
+  const Status status = gather_->Launch(pieces, parts.size(), largest, up);
   if (!status.ok()) return status;
   return true;
 }
 
-Status GpuInstance::EnqueueParts(Input& input) {
+Status GpuInstance::EnqueueParts(Input& input, device::cuda::Stream up) {
   if (IsForKernel(input)) {
-    auto gathered = GatherByKernel(input);
+    auto gathered = GatherByKernel(input, up);
     if (!gathered.ok() || gathered.value()) return gathered.status();
   }
   const size_t on_host = HostBytesOf(input.gathered.parts);
@@ -123,7 +123,7 @@ Status GpuInstance::EnqueueParts(Input& input) {
   device::cuda::Address to = input.device.address();
   const auto copy_up = [&] {
     if (waiting == 0) return Status::Ok();
-    const Status status = CopyUp(to - waiting, staged - waiting, waiting);
+    const Status status = CopyUp(to - waiting, staged - waiting, waiting, up);
     waiting = 0;
     return status;
   };
@@ -136,8 +136,8 @@ Status GpuInstance::EnqueueParts(Input& input) {
     } else {
       status = copy_up();
       if (status.ok()) {
-        status = part.device == gpu_->id() ? CopyAcross(to, AddressOf(part), part.size, streams_[0])
-                                           : gpu_->CopyFromPeer(to, part, streams_[0]);
+        status = part.device == gpu_->id() ? CopyAcross(to, AddressOf(part), part.size, up)
+                                           : gpu_->CopyFromPeer(to, part, up);
       }
       if (!status.ok()) return status;
     }
@@ -146,9 +146,9 @@ Status GpuInstance::EnqueueParts(Input& input) {
   return copy_up();
 }
 
-Status GpuInstance::CopyUp(device::cuda::Address to, const void* from, size_t size) const {
-  return gpu_->Check(gpu_->call().MemcpyHtoDAsync(to, from, size, streams_[0]),
-                     "cuMemcpyHtoDAsync");
+Status GpuInstance::CopyUp(device::cuda::Address to, const void* from, size_t size,
+                           device::cuda::Stream stream) const {
+  return gpu_->Check(gpu_->call().MemcpyHtoDAsync(to, from, size, stream), "cuMemcpyHtoDAsync");
 }
 
 Status GpuInstance::CopyAcross(device::cuda::Address to, device::cuda::Address from, size_t size,
@@ -183,7 +183,7 @@ Status GpuInstance::PlaceOutput(Batch& batch, uint32_t index) {
   return output.device.Reserve(std::max<size_t>(1, output.bytes));
 }
 
-Status GpuInstance::EnqueueOutput(Output& output) {
+Status GpuInstance::EnqueueOutput(Output& output, device::cuda::Stream down) {
   // The model has put it somewhere else.
   if (output.own) output.tensor.reset();
   const bool on_host = output.own ? IsHostMemory(output.own->kind()) : output.on_host;
@@ -192,13 +192,12 @@ Status GpuInstance::EnqueueOutput(Output& output) {
                                   : output.device.address();
   if (output.stays && output.computed.empty()) {
     const Status status = TakeTensor(output);
-    return status.ok() ? CopyAcross(output.address(), address, output.bytes, streams_[2]) : status;
+    return status.ok() ? CopyAcross(output.address(), address, output.bytes, down) : status;
   }
   if (Status status = TakeStaging(output); !status.ok()) return status;
   const size_t bytes = output.computed.empty() ? output.bytes : output.computed_bytes;
-  return gpu_->Check(
-      gpu_->call().MemcpyDtoHAsync(output.staging->data(), address, bytes, streams_[2]),
-      "cuMemcpyDtoHAsync");
+  return gpu_->Check(gpu_->call().MemcpyDtoHAsync(output.staging->data(), address, bytes, down),
+                     "cuMemcpyDtoHAsync");
 }
 
 Status GpuInstance::TakeTensor(Output& output) {

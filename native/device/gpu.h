@@ -148,6 +148,7 @@ class Gpu : public std::enable_shared_from_this<Gpu> {
     std::vector<std::shared_ptr<Entry>> open;
     std::vector<std::shared_ptr<Entry>> reached;  // has capacity for all that are open
     size_t spinning = 0;                          // of those that are open
+    const Entry* asked = nullptr;                 // the driver is asked for its event now
     bool end = false;
     Status fault;
     std::atomic<bool> lost{false};  // there is a fault
@@ -180,10 +181,12 @@ class Gpu : public std::enable_shared_from_this<Gpu> {
   Gpu(std::shared_ptr<const Driver> driver, int id) : driver_(std::move(driver)), id_(id) {}
   Status Start();
   void RunFinishing();
-  // Looks at the events of open tickets, and gives all up if the device is lost. With the lock.
-  void Look();
-  // Looks for spinning tickets that are reached. With the lock.
-  void Spin();
+  // Looks at the events of open tickets, and gives all up if the device is lost. With the lock,
+  // which is free while the driver is asked; so with the two below.
+  void Look(std::unique_lock<std::mutex>& lock);
+  // Looks for spinning tickets that are reached.
+  void Spin(std::unique_lock<std::mutex>& lock);
+  cuda::Result Ask(std::unique_lock<std::mutex>& lock, const Entry& entry);
   // Pinned memory within the limit, if need be after what is idle. Null: there is none.
   void* AllocatePinned(size_t size);
   // Gives the driver the largest block that nobody uses. False: there is none.

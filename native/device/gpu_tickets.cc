@@ -56,7 +56,9 @@ Status Gpu::Notify(Ticket* ticket, cuda::Event event, cuda::Stream stream, Await
   status = Check(call().LaunchHostFunc(stream, OnReached, entry.get()), "cuLaunchHostFunc");
   if (!status.ok()) {
     entry->self.reset();
-    const std::lock_guard lock(tickets_->mutex);
+    std::unique_lock lock(tickets_->mutex);
+    // The event is the caller's again when this returns.
+    tickets_->changed.wait(lock, [&] { return tickets_->asked != entry.get(); });
     // It may have been given up meanwhile, and then it finishes.
     return tickets_->TakeOpen(entry) ? status : Status::Ok();
   }
@@ -85,14 +87,14 @@ void Gpu::RunFinishing() {
   while (true) {
     const auto ready = [&] { return !tickets.reached.empty() || tickets.end; };
     if (tickets.spinning > 0 && !ready()) {
-      Spin();
+      Spin(lock);
       lock.unlock();
       std::this_thread::yield();
       lock.lock();
     } else if (tickets.open.empty()) {
       tickets.changed.wait(lock, [&] { return ready() || !tickets.open.empty(); });
     } else if (!tickets.changed.wait_for(lock, kLook, ready)) {
-      Look();
+      Look(lock);
     }
     while (!tickets.reached.empty()) {
       const std::shared_ptr<Entry> entry = std::move(tickets.reached.front());
@@ -118,28 +120,42 @@ void Gpu::RunFinishing() {
   }
 }
 
-void Gpu::Look() {
+cuda::Result Gpu::Ask(std::unique_lock<std::mutex>& lock, const Entry& entry) {
+  // Not with the lock, which the driver's thread needs: the driver may have this call wait for
+  // another one that waits for all work, and so for that thread.
+  tickets_->asked = &entry;
+  lock.unlock();
+  const cuda::Result result = call().EventQuery(entry.event);
+  lock.lock();
+  tickets_->asked = nullptr;
+  tickets_->changed.notify_all();
+  return result;
+}
+
+void Gpu::Look(std::unique_lock<std::mutex>& lock) {
   const RuntimeCall runtime;
   if (!runtime.allowed()) return;
-  for (const auto& entry : tickets_->open) {
-    const cuda::Result result = call().EventQuery(entry->event);
+  // Tickets may come and go meanwhile. One that is passed over is looked at the next time.
+  for (size_t i = 0; i < tickets_->open.size(); i++) {
+    const std::shared_ptr<Entry> entry = tickets_->open[i];
+    const cuda::Result result = Ask(lock, *entry);
     if (result == 0 || result == cuda::kNotReady) continue;
     return tickets_->Lose(Check(result, "cuEventQuery"));
   }
 }
 
-void Gpu::Spin() {
+void Gpu::Spin(std::unique_lock<std::mutex>& lock) {
   const RuntimeCall runtime;
   if (!runtime.allowed()) return;
   for (size_t i = 0; i < tickets_->open.size();) {
     const std::shared_ptr<Entry> entry = tickets_->open[i];
-    const cuda::Result result = entry->spins ? call().EventQuery(entry->event) : cuda::kNotReady;
+    const cuda::Result result = entry->spins ? Ask(lock, *entry) : cuda::kNotReady;
     if (result == cuda::kNotReady) {
       i++;
       continue;
     }
     if (result != 0) return tickets_->Lose(Check(result, "cuEventQuery"));
-    tickets_->TakeOpen(entry);
+    if (!tickets_->TakeOpen(entry)) continue;  // it was given up meanwhile
     entry->reached_ns = NowNs();
     tickets_->reached.push_back(entry);
   }

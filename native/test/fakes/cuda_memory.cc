@@ -53,6 +53,20 @@ int Allocate(uint64_t* address, size_t bytes) {
   return 0;
 }
 
+// Waits for all work, and has other calls wait meanwhile.
+void AwaitDevice(Context& context) {
+  State& state = Here();
+  const std::lock_guard waiting(context.waits);
+  std::vector<Stream*> streams;
+  {
+    const std::lock_guard lock(state.mutex);
+    streams.assign(state.streams.begin(), state.streams.end());
+  }
+  // None is destroyed meanwhile, as that call would wait.
+  for (Stream* const stream : streams)
+    if (stream->context() == &context) stream->Synchronize();
+}
+
 void Free(const char* function, uint64_t address) {
   State& state = Here();
   const std::lock_guard lock(state.mutex);
@@ -75,6 +89,7 @@ EXPORTED int cuMemAlloc_v2(uint64_t* address, size_t bytes) {
 EXPORTED int cuMemFree_v2(uint64_t address) {
   static Call call("cuMemFree_v2");
   const int result = call.Begin();
+  if (result == 0) AwaitDevice(*CurrentContext());
   if (Ends(result)) Free("cuMemFree_v2", address);
   return result;
 }

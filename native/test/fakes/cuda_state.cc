@@ -73,6 +73,17 @@ constexpr int kRelaxed = 2;
 thread_local int capture_mode = 0;
 std::atomic<int> captured_everywhere{0};
 
+std::atomic<int> held_up{0};
+
+// Waits while a call of another thread waits for all that the device does.
+void AwaitOthers(Context& context) {
+  std::shared_lock lock(context.waits, std::try_to_lock);
+  if (lock || context.lost) return;
+  held_up++;
+  lock.lock();
+  held_up--;
+}
+
 }  // namespace
 
 int Call::Begin(bool needs_context) {
@@ -96,6 +107,7 @@ int Call::Begin(bool needs_context) {
   }
   if (!needs_context) return 0;
   if (current.empty()) return kInvalidContext;
+  AwaitOthers(*current.back());
   return current.back()->lost ? kLaunchFailed : 0;
 }
 
@@ -192,6 +204,11 @@ EXPORTED int64_t fakeCudaCalls(const char* function) {
   return Call::CountOf(function);
 }
 
+// How many calls wait for one that waits for all work of its device.
+EXPORTED int fakeCudaHeldUp() {
+  return held_up;
+}
+
 // How many objects there are: contexts, device memory, pinned memory, streams, events, graphs.
 EXPORTED void fakeCudaCount(int* counts) {
   State& state = Here();
@@ -200,7 +217,7 @@ EXPORTED void fakeCudaCount(int* counts) {
   for (const Context& context : state.contexts) counts[0] += context.retained;
   counts[1] = static_cast<int>(state.device.size());
   counts[2] = static_cast<int>(state.pinned.size());
-  counts[3] = state.streams;
+  counts[3] = static_cast<int>(state.streams.size());
   counts[4] = state.events;
 }
 

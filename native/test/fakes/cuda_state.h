@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <shared_mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -31,6 +32,9 @@ struct Context {
   int retained = 0;
   std::set<Context*> peers;  // whose memory it may access
   std::atomic<bool> lost{false};
+  // Held by a call that waits for all that the device does. Other calls wait for it, as they may in
+  // the real driver.
+  std::shared_mutex waits;
 };
 
 struct Allocation {
@@ -45,7 +49,7 @@ struct State {
   Context contexts[kMostGpus];
   std::map<uint64_t, Allocation> device;
   std::map<void*, size_t> pinned;
-  int streams = 0;
+  std::set<class Stream*> streams;
   std::map<int, int> priorities;  // of streams
   int events = 0;
   int graphs = 0;

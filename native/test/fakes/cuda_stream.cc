@@ -119,7 +119,7 @@ EXPORTED int cuStreamCreateWithPriority(Stream** stream, unsigned, int priority)
   *stream = new Stream(CurrentContext(), priority);
   State& state = Here();
   const std::lock_guard lock(state.mutex);
-  state.streams++;
+  state.streams.insert(*stream);
   state.priorities[priority]++;
   return 0;
 }
@@ -128,12 +128,13 @@ EXPORTED int cuStreamDestroy_v2(Stream* stream) {
   static Call call("cuStreamDestroy_v2");
   const int result = call.Begin();
   if (!Ends(result)) return result;
-  const int priority = stream->priority();
+  {
+    State& state = Here();
+    const std::lock_guard lock(state.mutex);
+    state.streams.erase(stream);
+    state.priorities[stream->priority()]--;
+  }
   delete stream;
-  State& state = Here();
-  const std::lock_guard lock(state.mutex);
-  state.streams--;
-  state.priorities[priority]--;
   return result;
 }
 

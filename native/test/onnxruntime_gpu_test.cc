@@ -198,6 +198,24 @@ TEST(gpu_goes_on_while_another_thread_captures_a_graph) {
   capture(false);
 }
 
+// Loading allocates, and unloading frees. In this mode the driver refuses that, and ends the
+// capture.
+RUNTIME_TEST(onnxruntime_on_a_gpu_loads_and_unloads_while_another_thread_captures_a_graph) {
+  const FakeRuntime runtime;
+  const auto before = Objects();
+  const auto capture = OfDriver<void(bool)>("fakeCudaCaptureEverywhere");
+  capture(true);
+  {
+    OnnxBench bench(runtime, PlusOne(), Io());
+    bench.Ask({1, 4}, Rows(1));
+    CHECK(bench.sink.Wait(1));
+    CHECK_EQ(bench.sink.Of(0).status.message(), "");
+  }
+  capture(false);
+  CHECK_EQ(runtime.live(), 0);
+  CHECK(Objects() == before);
+}
+
 RUNTIME_TEST_FROM(23, onnxruntime_on_a_gpu_captures_no_graph_where_memory_is_not_ours) {
   const FakeRuntime runtime;
   const auto captured = runtime.Call<int()>("fakeOrtCaptured");
@@ -354,7 +372,7 @@ RUNTIME_TEST(onnxruntime_on_a_gpu_survives_each_failing_call_of_the_driver) {
   const FakeRuntime runtime;
   const auto before = Objects();
   for (const char* function :
-       {"cuMemAlloc_v2", "cuMemHostAlloc", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2",
+       {"cuMemAllocAsync", "cuMemHostAlloc", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2",
         "cuEventRecord", "cuStreamWaitEvent", "cuLaunchHostFunc", "fakeCudaLaunch"}) {
     for (int after = 0; after < 2; after++) {
       OnnxBench bench(runtime, PlusOne(), PlusOneIo());

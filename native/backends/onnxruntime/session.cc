@@ -1,6 +1,7 @@
 #include "session.h"
 
 #include <cstdlib>
+#include <optional>
 
 #include "../../platform/dynamic_library.h"
 #include "cuda_provider.h"
@@ -35,7 +36,11 @@ StatusOr<std::shared_ptr<Session>> Session::Create(Library* library, const Model
 }
 
 Session::~Session() {
-  if (session_) table().Call(kReleaseSession, session_);
+  if (!session_) return;
+  // What the runtime frees is not refused then because another thread captures a graph.
+  std::optional<device::Gpu::Current> current;
+  if (place_) current.emplace(*place_->gpu());
+  table().Call(kReleaseSession, session_);
 }
 
 Status Session::Load(const ModelSpec& spec) {
@@ -48,7 +53,12 @@ Status Session::Load(const ModelSpec& spec) {
   if (status.ok()) status = SetOptions(options.get());
   if (status.ok() && device_ != kCpu) {
     status = Place();
-    if (status.ok()) status = AppendGpuProviders(library_, *place_, settings_, options.get());
+  }
+  std::optional<device::Gpu::Current> current;
+  if (place_) {
+    // Nor is what it allocates.
+    current.emplace(*place_->gpu());
+    status = AppendGpuProviders(library_, *place_, settings_, options.get());
   }
   if (status.ok()) {
     status = in_memory ? LoadFromMemory(spec, options.get())

@@ -39,6 +39,7 @@ struct Place {
   int device = 0;
   void* stream = nullptr;
   bool graphs = false;
+  uint64_t weights = 0;  // their memory
 };
 
 struct State {

@@ -326,33 +326,46 @@ void Bind(void* value) {
   Values()[value].bound++;
 }
 
-// Releases a value that nobody has any more. With the lock.
-void Drop(void* value) {
+// Releases a value that nobody has any more. With the lock. Returns its memory, to be freed without
+// the lock, or 0.
+uint64_t Drop(void* value) {
+  uint64_t address = 0;
   const auto found = Values().find(value);
-  if (found == Values().end()) return Real<void>(96, value);
-  if (found->second.bound > 0 || !found->second.released) return;
-  if (found->second.address != 0) {
-    (void)Driver<int(uint64_t)>("cuMemFree_v2")(found->second.address);
-    Here().live--;
+  if (found != Values().end()) {
+    if (found->second.bound > 0 || !found->second.released) return 0;
+    address = found->second.address;
+    if (address != 0) Here().live--;
+    Values().erase(found);
   }
-  Values().erase(found);
   Real<void>(96, value);
+  return address;
+}
+void FreeMemory(uint64_t address) {
+  if (address != 0) (void)Driver<int(uint64_t)>("cuMemFree_v2")(address);
 }
 
 void ReleaseValue(void* value) {
   if (!value) return;
-  const std::lock_guard lock(Here().mutex);
-  const auto found = Values().find(value);
-  if (found != Values().end()) found->second.released = true;
-  Drop(value);
+  uint64_t address = 0;
+  {
+    const std::lock_guard lock(Here().mutex);
+    const auto found = Values().find(value);
+    if (found != Values().end()) found->second.released = true;
+    address = Drop(value);
+  }
+  FreeMemory(address);
 }
 
 void Unbind(std::vector<Bound>* bound) {
-  const std::lock_guard lock(Here().mutex);
   for (const Bound& one : *bound) {
     if (!one.value) continue;
-    Values()[one.value].bound--;
-    Drop(one.value);
+    uint64_t address = 0;
+    {
+      const std::lock_guard lock(Here().mutex);
+      Values()[one.value].bound--;
+      address = Drop(one.value);
+    }
+    FreeMemory(address);
   }
   bound->clear();
 }
@@ -427,11 +440,45 @@ void* GetBoundOutputs(const Binding* binding, void* allocator, void*** out, size
 
 // --- Sessions and runs' options.
 
-void* Made(void* status, const void* options, void* const* session) {
+// Makes the device's context current, as the runtime's own calls do.
+class OnDeviceOf {
+ public:
+  explicit OnDeviceOf(const Place& place) {
+    void* context = nullptr;
+    if (Driver<int(int*, int)>("cuDeviceGet")(&device_, place.device) != 0 ||
+        Driver<int(void**, int)>("cuDevicePrimaryCtxRetain")(&context, device_) != 0) {
+      Die("a session is on no device");
+    }
+    (void)Driver<int(void*)>("cuCtxPushCurrent_v2")(context);
+  }
+  ~OnDeviceOf() {
+    void* context = nullptr;
+    (void)Driver<int(void**)>("cuCtxPopCurrent_v2")(&context);
+    (void)Driver<int(int)>("cuDevicePrimaryCtxRelease_v2")(device_);
+  }
+
+ private:
+  int device_ = 0;
+};
+
+// The weights of a session on a GPU are in memory there.
+void* Made(void* status, const void* options, void** session) {
   if (status) return status;
+  Place place;
+  {
+    const std::lock_guard lock(Here().mutex);
+    const auto found = Here().options.find(options);
+    if (found == Here().options.end()) return nullptr;
+    place = found->second;
+  }
+  const OnDeviceOf device(place);
+  if (const int result = Driver<int(uint64_t*, size_t)>("cuMemAlloc_v2")(&place.weights, 1)) {
+    Real<void>(95, *session);
+    *session = nullptr;
+    return Fail(11, "CUDA failure " + std::to_string(result));
+  }
   const std::lock_guard lock(Here().mutex);
-  const auto found = Here().options.find(options);
-  if (found != Here().options.end()) Here().sessions[*session] = found->second;
+  Here().sessions[*session] = place;
   return nullptr;
 }
 void* CreateSession(const void* env, const char* path, const void* options, void** session) {
@@ -442,6 +489,11 @@ void* CreateSessionFromArray(const void* env, const void* bytes, size_t size, co
   return Made(Real(8, env, bytes, size, options, session), options, session);
 }
 void ReleaseSession(void* session) {
+  if (const Place* const place = PlaceOf(session)) {
+    const OnDeviceOf device(*place);
+    // As the real one, it does not look how that ends.
+    (void)Driver<int(uint64_t)>("cuMemFree_v2")(place->weights);
+  }
   {
     const std::lock_guard lock(Here().mutex);
     Here().sessions.erase(session);

@@ -30,35 +30,49 @@ Gpu::PoolCounts Gpu::DeviceCounts(int id) {
   return {counts.limit, counts.used, counts.plain};
 }
 
+bool DevicePool::TakeIdle(size_t size_class, Range* range) {
+  const std::lock_guard lock(mutex_);
+  std::vector<Range>& idle = idle_[size_class];
+  if (idle.empty()) return false;
+  *range = idle.back();
+  idle.pop_back();
+  return true;
+}
+
 StatusOr<DevicePool::Range> DevicePool::Take(size_t size) {
   if (size > SIZE_MAX / 4) return Status::Unavailable("no device memory of such a size");
   PoolLimit& counts = DeviceLimit(gpu_.id());
   Range range{0, RoundedSize(size), true};
-  const std::lock_guard lock(mutex_);
-  std::vector<Range>& idle = idle_[SizeClass(size)];
-  if (!idle.empty()) {
-    range = idle.back();
-    idle.pop_back();
+  if (TakeIdle(SizeClass(size), &range)) {
     counts.used += range.size;
     return range;
   }
-  if (MakeRoom(range.size)) {
-    Status status = Allocate(range.size, &range.address);
-    if (!status.ok()) {
-      // What is idle may be in its way.
-      (void)MakeRoom(SIZE_MAX);
-      status = Allocate(range.size, &range.address);
-    }
+  const std::lock_guard lock(driver_mutex_);
+  if (!MakeRoom(range.size)) {
+    counts.plain++;
+    Status status = AllocateApart(size, &range);
     if (!status.ok()) return status;
-    counts.owned += range.size;
-    counts.used += range.size;
     return range;
   }
-  range.pooled = false;
-  counts.plain++;
-  const Status status = gpu_.Check(gpu_.call().MemAlloc(&range.address, range.size), "cuMemAlloc");
+  Status status = Allocate(range.size, &range.address);
+  // What is idle may be in its way.
+  if (!status.ok() && FreeIdle()) status = Allocate(range.size, &range.address);
   if (!status.ok()) return status;
+  counts.owned += range.size;
+  counts.used += range.size;
   return range;
+}
+
+Status DevicePool::AllocateApart(size_t size, Range* range) {
+  // Nobody else uses it later, so it is not rounded to one of few sizes.
+  const size_t step = std::max<size_t>(RoundedSize(size) / 16, 4096);
+  *range = {0, (size + step - 1) / step * step, false};
+  const auto allocate = [&] {
+    return gpu_.Check(gpu_.call().MemAlloc(&range->address, range->size), "cuMemAlloc");
+  };
+  Status status = allocate();
+  if (!status.ok() && FreeIdle()) status = allocate();
+  return status;
 }
 
 bool DevicePool::Keep(const Range& range) try {
@@ -78,7 +92,7 @@ void DevicePool::Give(const Range& range) {
     (void)gpu_.call().MemFree(range.address);
     return;
   }
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(driver_mutex_);
   DeviceLimit(gpu_.id()).used -= range.size;
   Free(range);
 }
@@ -108,25 +122,38 @@ void DevicePool::Free(const Range& range) {
   DeviceLimit(gpu_.id()).owned -= range.size;
 }
 
+bool DevicePool::FreeLargestIdle() {
+  Range range;
+  for (size_t i = kSizes; i > 0; i--) {
+    if (!TakeIdle(i - 1, &range)) continue;
+    Free(range);
+    return true;
+  }
+  return false;
+}
+
 bool DevicePool::MakeRoom(size_t size) {
   const PoolLimit& counts = DeviceLimit(gpu_.id());
-  const auto fits = [&] {
+  while (true) {
     const size_t limit = counts.limit;
-    return size <= limit && counts.owned <= limit - size;
-  };
-  for (size_t i = kSizes; i > 0 && !fits(); i--) {
-    std::vector<Range>& idle = idle_[i - 1];
-    while (!idle.empty() && !fits()) {
-      Free(idle.back());
-      idle.pop_back();
-    }
+    // What can't fit has nothing freed.
+    if (size > limit) return false;
+    if (counts.owned <= limit - size) return true;
+    if (!FreeLargestIdle()) return false;
   }
-  return fits();
+}
+
+bool DevicePool::FreeIdle() {
+  if (!FreeLargestIdle()) return false;
+  while (FreeLargestIdle()) continue;
+  // The driver keeps what was freed in the order of a stream until somebody waits for that.
+  if (stream_) (void)gpu_.call().StreamSynchronize(stream_);
+  return true;
 }
 
 void DevicePool::End() {
-  const std::lock_guard lock(mutex_);
-  (void)MakeRoom(SIZE_MAX);
+  const std::lock_guard lock(driver_mutex_);
+  (void)FreeIdle();
   if (stream_) (void)gpu_.call().StreamDestroy(stream_);
   stream_ = nullptr;
 }

@@ -42,16 +42,26 @@ class DevicePool {
  private:
   static constexpr size_t kSizes = 64;
 
+  // Takes an idle range of these sizes. False: there is none.
+  bool TakeIdle(size_t size_class, Range* range);
+  // Those below call the driver, with driver_mutex_ only.
   Status Allocate(size_t size, cuda::Address* address);
+  // Memory that the pool does not keep.
+  Status AllocateApart(size_t size, Range* range);
   void Free(const Range& range);
   // Frees idle ranges, the largest first, until so many bytes fit beside what the pools own. False:
   // they do not.
   bool MakeRoom(size_t size);
+  // Frees the largest idle range. False: there is none.
+  bool FreeLargestIdle();
+  // Frees all, so that others may have the memory. False: there was none.
+  bool FreeIdle();
 
   const Gpu& gpu_;
   const bool stream_ordered_;
-  std::mutex mutex_;               // guards the two below
+  std::mutex driver_mutex_;        // guards stream_; held while the driver is asked
   cuda::Stream stream_ = nullptr;  // that allocations are ordered by
+  std::mutex mutex_;               // guards idle_; nobody waits for the driver with it
   std::array<std::vector<Range>, kSizes> idle_;
 };
 

@@ -92,7 +92,8 @@ class Gpu : public std::enable_shared_from_this<Gpu> {
   // A stream that waits for no other. Needs the context current.
   enum class Priority { kDefault, kMost, kLeast };
   StatusOr<cuda::Stream> MakeStream(Priority priority = Priority::kDefault) const;
-  // Waits for a stream whose batch could not be enqueued wholly. Rare. For a submission thread.
+  // Waits for a stream whose batch could not be enqueued wholly. Rare. For a thread that may wait,
+  // with the context current.
   void Drain(cuda::Stream stream);
   // Why it takes no work any more; ok: it does.
   Status fault() const;

@@ -100,6 +100,40 @@ TEST(gpu_memory_of_sizes_that_nobody_asks_for_makes_room_for_others) {
   CHECK_EQ(Gpu::DeviceCounts(0).plain_blocks, plain + 1);
 }
 
+// Rounded as the pool's memory is, a large tensor could take twice what it needs.
+TEST(gpu_memory_beyond_the_pool_is_little_more_than_was_asked_for) {
+  const ScopedLimits limits(Gpu::kMostPinnedBytes, 8 * kPage);
+  const auto gpu = OpenGpu();
+  const Gpu::Current current(*gpu);
+  for (const size_t size : {9 * kPage, 33 * kPage, 1000 * kPage, 1025 * kPage + 1}) {
+    device::DeviceMemory memory(gpu);
+    CHECK(memory.Reserve(size).ok());
+    CHECK(memory.size() >= size);
+    CHECK(memory.size() <= size + size / 8 + kPage);
+  }
+}
+
+TEST(gpu_memory_that_is_idle_stays_where_a_tensor_is_too_large_for_the_pool) {
+  const ScopedLimits limits(Gpu::kMostPinnedBytes, 8 * kPage);
+  const auto gpu = OpenGpu();
+  const Gpu::Current current(*gpu);
+  const auto use = [&](size_t size) {
+    device::DeviceMemory memory(gpu);
+    CHECK(memory.Reserve(size).ok());
+  };
+  use(kPage);
+  const int64_t freed = CallsOf("cuMemFreeAsync");
+  const int64_t allocated = CallsOf("cuMemAllocAsync");
+  use(9 * kPage);
+  use(kPage);
+  CHECK_EQ(CallsOf("cuMemFreeAsync"), freed);
+  CHECK_EQ(CallsOf("cuMemAllocAsync"), allocated);
+  // If the device has no more, it is given back.
+  FailOnce("cuMemAlloc_v2", 2);
+  use(9 * kPage);
+  CHECK_EQ(CallsOf("cuMemFreeAsync"), freed + 1);
+}
+
 TEST(gpu_pinned_memory_of_sizes_that_nobody_asks_for_makes_room_for_others) {
   const ScopedLimits limits(8 * kPage, Gpu::kMostDeviceBytes);
   const auto gpu = OpenGpu();

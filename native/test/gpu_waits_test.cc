@@ -1,5 +1,6 @@
 // What happens while a call of the driver waits for all that a GPU does, and other calls wait for
 // that one: host functions end, and who calls nothing of the driver does not wait.
+#include <atomic>
 #include <thread>
 
 #include "../device/cuda.h"
@@ -61,6 +62,44 @@ TEST(gpu_batch_ends_although_the_question_for_its_event_waits_in_the_driver) {
     kernels.LetGo();
     CHECK(bench.sink.Wait(1));
     CHECK(bench.Answered(0, 1));
+  }
+  CHECK(Objects() == kNone);
+}
+
+// It may be a JS thread that drops a tensor, such as when a request is cancelled.
+TEST(gpu_tensor_is_dropped_without_waiting_for_who_allocates) {
+  {
+    const auto gpu = OpenGpu();
+    PlanBench bench;
+    BlockRef tensor;
+    {
+      const Gpu::Current current(*gpu);
+      tensor = gpu->Tensor(1).take();
+    }
+    HeldWork kernels(GpuWork::kKernels);
+    const int64_t copied = DoneOf(GpuWork::kUp);
+    bench.Ask({1});
+    CHECK(Eventually([&] { return DoneOf(GpuWork::kUp) > copied; }));
+    const WaitingCall call(*gpu);
+    CHECK(WaitingCall::HoldsUp(1));
+    const int64_t asked = CallsOf("cuMemAllocAsync");
+    std::thread allocates([&] {
+      const Gpu::Current current(*gpu);
+      device::DeviceMemory memory(gpu);
+      CHECK(memory.Reserve(1 << 20).ok());
+    });
+    CHECK(Eventually([&] { return CallsOf("cuMemAllocAsync") > asked; }));
+    CHECK(WaitingCall::HoldsUp(2));
+    std::atomic<bool> dropped{false};
+    std::thread drops([&] {
+      tensor.reset();
+      dropped = true;
+    });
+    CHECK(Eventually([&] { return dropped.load(); }));
+    kernels.LetGo();
+    CHECK(bench.sink.Wait(1));
+    allocates.join();
+    drops.join();
   }
   CHECK(Objects() == kNone);
 }

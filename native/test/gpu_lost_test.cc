@@ -1,5 +1,6 @@
 // What versions do that have instances on several GPUs when one of these is lost. GPUs, driver and
 // runtimes are fakes; what they do is in test/fakes.
+#include "../device/cuda.h"
 #include "onnxruntime_gpu_fixture.h"
 
 namespace tritonts::test {
@@ -152,6 +153,35 @@ RUNTIME_TEST(gpu_that_is_lost_leaves_strings_to_the_other_instances) {
   }
   CHECK_EQ(runtime.live(), 0);
   CHECK(Objects() == before);
+}
+
+// Libraries above the driver keep the context for the life of the process.
+TEST(gpu_that_is_lost_refuses_models_while_somebody_else_has_its_context) {
+  const auto& call = device::FindCudaDevices().driver->call();
+  device::cuda::Device device = 0;
+  device::cuda::Context context = nullptr;
+  CHECK_EQ(call.DeviceGet(&device, 0), 0);
+  CHECK_EQ(call.DevicePrimaryCtxRetain(&context, device), 0);
+  {
+    PlanBench bench;
+    LoseGpu(0);
+    bench.Ask({1});
+    CHECK(bench.sink.Wait(1));
+  }
+  for (int i = 0; i < 2; i++) {
+    auto model = TensorRtBackend().Load(PlanSpec(PlanText()));
+    Status status = model.status();
+    if (status.ok()) status = model.value()->Configure(Io());
+    if (status.ok())
+      status = model.value()->CreateInstance({"m_0", 0, MemoryKind::kDevice, 0}).status();
+    CHECK(Contains(status, "CUDA_ERROR_LAUNCH_FAILED"));
+  }
+  CHECK_EQ(call.DevicePrimaryCtxRelease(device), 0);
+  CHECK(Objects() == kNone);
+  PlanBench bench;
+  bench.Ask({1});
+  CHECK(bench.sink.Wait(1));
+  CHECK(bench.Answered(0, 1));
 }
 
 }  // namespace tritonts::test

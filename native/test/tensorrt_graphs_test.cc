@@ -122,6 +122,16 @@ TEST(tensorrt_graphs_with_a_lower_bound_take_smaller_batches_which_are_padded) {
   CHECK_EQ(bench.Run(5, 7), 0);
 }
 
+// What was enqueued before the recording uses the memory of the instance.
+TEST(tensorrt_graph_that_is_not_recorded_leaves_no_batch_under_way) {
+  {
+    const ScopedVariable kernel("TRITONTS_FAKE_KERNEL_US", "20000");
+    FailOnce("cuStreamEndCapture", 901);
+    CHECK(Contains(GraphStatus(WithGraphs("graph 2 2")), "cuStreamEndCapture failed with"));
+  }
+  CHECK(Objects() == kNone);
+}
+
 // Another batch may need more memory than the graphs were recorded with.
 TEST(tensorrt_graphs_are_recorded_again_when_the_memory_of_their_lane_has_moved) {
   GraphBench bench(

@@ -65,16 +65,23 @@ Status TensorRtInstance::Prepare(const std::vector<int32_t>& profiles,
   const device::Gpu::Current current(gpu());
   if (!current.status().ok()) return current.status();
   if (Status status = PrepareLanes(); !status.ok()) return status;
+  Status status = PrepareContexts(profiles, own_thread);
+  if (status.ok()) status = PrepareGraphs(graphs);
+  // What was enqueued uses memory that goes back to the pool now.
+  if (!status.ok()) gpu().Drain(kernels());
+  return status;
+}
+
+Status TensorRtInstance::PrepareContexts(const std::vector<int32_t>& profiles, bool own_thread) {
   contexts_ = std::make_unique<Contexts>(engine_);
   Status status = contexts_->Make(profiles, kernels());
-  if (status.ok() && (own_thread || MayWait())) {
-    submission_ = std::make_unique<device::Submission>();
-    if (!submission_->Start(gpu())) {
-      return Status::Unavailable("GPU " + std::to_string(gpu().id()) + ": no thread for the model");
-    }
-    EnqueueOn(*submission_);
+  if (!status.ok() || !(own_thread || MayWait())) return status;
+  submission_ = std::make_unique<device::Submission>();
+  if (!submission_->Start(gpu())) {
+    return Status::Unavailable("GPU " + std::to_string(gpu().id()) + ": no thread for the model");
   }
-  return status.ok() ? PrepareGraphs(graphs) : status;
+  EnqueueOn(*submission_);
+  return status;
 }
 
 bool TensorRtInstance::MayWait() {

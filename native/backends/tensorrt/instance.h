@@ -23,6 +23,7 @@ class TensorRtInstance final : public GpuInstance {
                  bool own_thread);
 
  private:
+  Status PrepareContexts(const std::vector<int32_t>& profiles, bool own_thread);
   bool ReadsOnDevice(uint32_t input) const override { return !inputs_[input]->on_host; }
   Status Shape(Batch& batch) override;
   Status Launch(Batch& batch, device::cuda::Stream stream) override;

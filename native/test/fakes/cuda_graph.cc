@@ -67,6 +67,7 @@ EXPORTED int cuGraphInstantiateWithFlags(Graph** work, Graph* graph, unsigned lo
 EXPORTED int cuGraphLaunch(Graph* work, Stream* stream) {
   static Call call("cuGraphLaunch");
   if (const int result = call.Begin()) return result;
+  CheckContext("cuGraphLaunch", stream);
   for (const auto& [kind, one] : work->work) stream->Put(kind, one);
   return 0;
 }

@@ -99,6 +99,7 @@ EXPORTED int cuLaunchKernel(const char* const* function, unsigned blocks, unsign
                             void** arguments, void**) {
   static Call call("cuLaunchKernel");
   if (const int result = call.Begin()) return result;
+  CheckContext("cuLaunchKernel", stream);
   if (std::strcmp(*function, "add_one") == 0) return AddOne(blocks, threads, stream, arguments);
   uint64_t table = 0;
   std::memcpy(&table, arguments[0], sizeof(table));

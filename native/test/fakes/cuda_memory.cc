@@ -31,6 +31,8 @@ char* ShadowOf(const char* function, uint64_t address, size_t size, Context* con
 
 namespace {
 
+constexpr unsigned kPortable = 1;
+
 size_t Pages(size_t bytes) {
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   return (bytes + page - 1) / page * page;
@@ -109,9 +111,10 @@ EXPORTED int cuMemFreeAsync(uint64_t address, Stream* stream) {
   return result;
 }
 
-EXPORTED int cuMemHostAlloc(void** memory, size_t bytes, unsigned) {
+EXPORTED int cuMemHostAlloc(void** memory, size_t bytes, unsigned flags) {
   static Call call("cuMemHostAlloc");
   if (const int result = call.Begin()) return result;
+  if (flags != kPortable) Abort("cuMemHostAlloc", "for memory that is pinned for one device only");
   if (const int result = RefuseInCapture()) return result;
   *memory = std::malloc(bytes);
   if (!*memory) return kOutOfMemory;

@@ -72,6 +72,7 @@ EXPORTED int cuMemcpyPeerAsync(uint64_t to, Context* to_context, uint64_t from,
                                Context* from_context, size_t bytes, Stream* stream) {
   static Call call("cuMemcpyPeerAsync");
   if (const int result = call.Begin()) return result;
+  CheckContext("cuMemcpyPeerAsync", stream);
   if (!to_context || !from_context || to_context == from_context) return kInvalidValue;
   if (from_context->lost) return kLaunchFailed;
   char* const target = ShadowOf("cuMemcpyPeerAsync", to, bytes, to_context);

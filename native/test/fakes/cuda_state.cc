@@ -187,6 +187,15 @@ EXPORTED bool fakeCudaInitialized() {
   return Initialized();
 }
 
+// The calling thread's context; null: none.
+EXPORTED const void* fakeCudaCurrent() {
+  return CurrentContext();
+}
+// Whether the device of a context does no more work.
+EXPORTED bool fakeCudaLost(const Context* context) {
+  return context->lost;
+}
+
 // --- For tests
 
 // A call of the function returns this once, after so many that succeed.

@@ -26,6 +26,7 @@ inline constexpr int kLaunchFailed = 719;
 inline constexpr int kCaptureUnsupported = 900;
 inline constexpr int kCaptureInvalidated = 901;
 inline constexpr int kCaptureUnjoined = 904;
+inline constexpr int kCapturedEvent = 907;
 
 struct Context {
   int id = 0;
@@ -84,6 +85,9 @@ bool Ends(int result);
 // this context (null: of any).
 char* ShadowOf(const char* function, uint64_t address, size_t size, Context* context = nullptr);
 
+// The process ends where something is put on a stream without the context of its device.
+void CheckContext(const char* function, const class Stream* stream);
+
 // What a piece of work is, for those who look when it was done.
 enum class Kind : int { kUp, kDown, kKernel, kOther };
 inline constexpr int kKinds = 4;
@@ -91,7 +95,9 @@ inline constexpr int kKinds = 4;
 using Work = std::function<void()>;
 
 struct Event {
-  std::mutex mutex;  // guards all
+  Context* context = nullptr;
+  bool timed = true;
+  std::mutex mutex;  // guards all below
   std::condition_variable changed;
   uint64_t recorded = 0;
   uint64_t passed = 0;

@@ -20,6 +20,9 @@ using namespace tritonts::fakes;
 
 namespace {
 
+constexpr unsigned kNonBlocking = 1;
+constexpr unsigned kWithoutTiming = 2;
+
 int64_t Now() {
   return std::chrono::steady_clock::now().time_since_epoch().count();
 }
@@ -49,6 +52,10 @@ bool LosesAtKernel(int id) {
 }  // namespace
 
 namespace tritonts::fakes {
+
+void CheckContext(const char* function, const Stream* stream) {
+  if (stream->context() != CurrentContext()) Abort(function, "without the context of the stream");
+}
 
 Stream::Stream(Context* context, int priority)
     : context_(context), priority_(priority), thread_([this] { Run(); }) {}
@@ -113,9 +120,11 @@ EXPORTED int cuCtxGetStreamPriorityRange(int* least, int* greatest) {
   return 0;
 }
 
-EXPORTED int cuStreamCreateWithPriority(Stream** stream, unsigned, int priority) {
+EXPORTED int cuStreamCreateWithPriority(Stream** stream, unsigned flags, int priority) {
   static Call call("cuStreamCreateWithPriority");
   if (const int result = call.Begin()) return result;
+  if (flags != kNonBlocking)
+    Abort("cuStreamCreateWithPriority", "for a stream that waits for the default one");
   *stream = new Stream(CurrentContext(), priority);
   State& state = Here();
   const std::lock_guard lock(state.mutex);
@@ -176,6 +185,7 @@ EXPORTED int cuStreamWaitEvent(Stream* stream, Event* event, unsigned) {
 EXPORTED int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, Stream* stream) {
   static Call call("cuMemsetD8Async");
   if (const int result = call.Begin()) return result;
+  CheckContext("cuMemsetD8Async", stream);
   char* const target = ShadowOf("cuMemsetD8Async", to, bytes);
   stream->Put(Kind::kOther, [=] { std::memset(target, value, bytes); });
   return 0;
@@ -184,6 +194,7 @@ EXPORTED int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, Str
 EXPORTED int cuMemcpyHtoDAsync_v2(uint64_t to, const void* from, size_t bytes, Stream* stream) {
   static Call call("cuMemcpyHtoDAsync_v2");
   if (const int result = call.Begin()) return result;
+  CheckContext("cuMemcpyHtoDAsync_v2", stream);
   char* const target = ShadowOf("cuMemcpyHtoDAsync_v2", to, bytes);
   stream->Put(Kind::kUp, [=] { std::memcpy(target, from, bytes); });
   return 0;
@@ -192,6 +203,7 @@ EXPORTED int cuMemcpyHtoDAsync_v2(uint64_t to, const void* from, size_t bytes, S
 EXPORTED int cuMemcpyDtoHAsync_v2(void* to, uint64_t from, size_t bytes, Stream* stream) {
   static Call call("cuMemcpyDtoHAsync_v2");
   if (const int result = call.Begin()) return result;
+  CheckContext("cuMemcpyDtoHAsync_v2", stream);
   const char* const source = ShadowOf("cuMemcpyDtoHAsync_v2", from, bytes);
   stream->Put(Kind::kDown, [=] { std::memcpy(to, source, bytes); });
   return 0;
@@ -200,16 +212,19 @@ EXPORTED int cuMemcpyDtoHAsync_v2(void* to, uint64_t from, size_t bytes, Stream*
 EXPORTED int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, Stream* stream) {
   static Call call("cuMemcpyDtoDAsync_v2");
   if (const int result = call.Begin()) return result;
+  CheckContext("cuMemcpyDtoDAsync_v2", stream);
   char* const target = ShadowOf("cuMemcpyDtoDAsync_v2", to, bytes, CurrentContext());
   const char* const source = ShadowOf("cuMemcpyDtoDAsync_v2", from, bytes, CurrentContext());
   stream->Put(Kind::kOther, [=] { std::memcpy(target, source, bytes); });
   return 0;
 }
 
-EXPORTED int cuEventCreate(Event** event, unsigned) {
+EXPORTED int cuEventCreate(Event** event, unsigned flags) {
   static Call call("cuEventCreate");
   if (const int result = call.Begin()) return result;
   *event = new Event();
+  (*event)->context = CurrentContext();
+  (*event)->timed = (flags & kWithoutTiming) == 0;
   State& state = Here();
   const std::lock_guard lock(state.mutex);
   state.events++;
@@ -230,6 +245,8 @@ EXPORTED int cuEventDestroy_v2(Event* event) {
 EXPORTED int cuEventRecord(Event* event, Stream* stream) {
   static Call call("cuEventRecord");
   if (const int result = call.Begin()) return result;
+  CheckContext("cuEventRecord", stream);
+  if (event->context != stream->context()) Abort("cuEventRecord", "with another device's event");
   {
     const std::lock_guard lock(event->mutex);
     event->captured = stream->capture;
@@ -250,6 +267,7 @@ EXPORTED int cuEventQuery(Event* event) {
   static Call call("cuEventQuery");
   if (const int result = call.Begin()) return result;
   const std::lock_guard lock(event->mutex);
+  if (event->captured) return kCapturedEvent;
   return event->passed == event->recorded ? 0 : kNotReady;
 }
 
@@ -260,6 +278,7 @@ EXPORTED int cuEventElapsedTime(float* milliseconds, Event* from, Event* to) {
   for (int i = 0; i < 2; i++) {
     Event& event = i == 0 ? *from : *to;
     const std::lock_guard lock(event.mutex);
+    if (!event.timed) Abort("cuEventElapsedTime", "with an event that has no times");
     if (event.passed != event.recorded) return kNotReady;
     if (event.recorded == 0) Abort("cuEventElapsedTime", "with an event that was never recorded");
     at[i] = event.passed_ns;
@@ -281,6 +300,7 @@ EXPORTED int cuEventSynchronize(Event* event) {
 EXPORTED int cuLaunchHostFunc(Stream* stream, void (*function)(void*), void* data) {
   static Call call("cuLaunchHostFunc");
   if (const int result = call.Begin()) return result;
+  CheckContext("cuLaunchHostFunc", stream);
   stream->Put(Kind::kOther, [=] {
     SetInHostFunction(true);
     function(data);
@@ -293,6 +313,7 @@ EXPORTED int cuLaunchHostFunc(Stream* stream, void (*function)(void*), void* dat
 EXPORTED int fakeCudaLaunch(Stream* stream, const std::function<void()>* kernel) {
   static Call call("fakeCudaLaunch");
   if (const int result = call.Begin()) return result;
+  CheckContext("fakeCudaLaunch", stream);
   stream->Put(Kind::kKernel, *kernel);
   return 0;
 }

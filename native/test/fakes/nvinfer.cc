@@ -118,6 +118,11 @@ void* OfDriver(const char* name) {
   return symbol;
 }
 
+void CheckDevice(const void* device, const char* what) {
+  if (Driver<const void*()>("fakeCudaCurrent")() != device)
+    Die(std::string(what) + " is used without the context of its device");
+}
+
 bool HasPlugin(const std::string& name) {
   const std::lock_guard lock(plugins_mutex);
   return plugins.contains(name);

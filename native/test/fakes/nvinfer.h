@@ -107,6 +107,7 @@ Runtime* MakeRuntime(void* logger);
 
 struct Engine : Impl {
   void* logger = nullptr;
+  const void* device = nullptr;  // the context that it was made with
   std::shared_ptr<const Plan> plan;
   std::shared_ptr<int> uses = std::make_shared<int>(0);  // shared with its contexts
 };
@@ -114,6 +115,9 @@ Engine* MakeEngine(void* logger, std::shared_ptr<const Plan> plan);
 
 struct Context : Impl {
   void* logger = nullptr;
+  const void* device = nullptr;
+  // Batches on a stream, other than those of graphs.
+  std::shared_ptr<std::atomic<int>> running = std::make_shared<std::atomic<int>>(0);
   std::shared_ptr<const Plan> plan;
   std::shared_ptr<int> uses;
   bool owns_memory = false;
@@ -144,6 +148,8 @@ template <typename Function>
 Function* Driver(const char* name) {
   return reinterpret_cast<Function*>(OfDriver(name));
 }
+// The process ends if the calling thread has not the context of this device.
+void CheckDevice(const void* device, const char* what);
 bool HasPlugin(const std::string& name);
 
 extern std::atomic<int> live;  // runtimes, engines and contexts

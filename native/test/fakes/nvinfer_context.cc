@@ -20,6 +20,7 @@ bool Within(const Dims& dims, const std::vector<std::array<Dims, 3>>& profiles, 
 }
 
 bool SetProfile(Context* self, int32_t profile, void* stream) {
+  CheckDevice(self->device, "a context");
   if (!stream) Die("a profile was set on no stream");
   if (profile < 0 || profile >= self->plan->profiles) {
     Log(self->logger, 1, "there is no such profile");
@@ -125,6 +126,7 @@ void PassGate(const std::string& op) {
 }
 
 bool Enqueue(Context* self, void* stream) {
+  CheckDevice(self->device, "a context");
   PassGate(self->plan->op);
   if (self->plan->op == "fail") {
     Log(self->logger, 1, "this plan always fails");
@@ -144,6 +146,14 @@ bool Enqueue(Context* self, void* stream) {
   return Compute(self, stream);
 }
 
+void Destroy(Impl* self) {
+  auto* const context = static_cast<Context*>(self);
+  CheckDevice(context->device, "a context");
+  if (*context->running > 0 && !Driver<bool(const void*)>("fakeCudaLost")(context->device))
+    Die("a context was deleted while it computes a batch");
+  delete context;
+}
+
 }  // namespace
 
 Context* MakeContext(const Engine& engine, bool owns_memory) {
@@ -160,8 +170,9 @@ Context* MakeContext(const Engine& engine, bool owns_memory) {
   });
   auto* const context = new Context();
   context->table = table;
-  context->destroy = [](Impl* self) { delete static_cast<Context*>(self); };
+  context->destroy = Destroy;
   context->logger = engine.logger;
+  context->device = engine.device;
   context->plan = engine.plan;
   context->uses = engine.uses;
   context->owns_memory = owns_memory;

@@ -9,6 +9,7 @@ constexpr int32_t kOwnMemory = 0;  // the strategies of createExecutionContext
 constexpr int32_t kUserManaged = 2;
 
 Object* CreateContext(Engine* self, int32_t strategy) {
+  CheckDevice(self->device, "an engine");
   if (strategy != kOwnMemory && strategy != kUserManaged) Die("a strategy that is not known");
   if (self->plan->op == "nocontext") {
     Log(self->logger, 1, "no memory for a context");
@@ -78,6 +79,7 @@ int64_t MemorySizeForProfile(Engine* self, int32_t profile) {
 
 void Destroy(Impl* self) {
   auto* const engine = static_cast<Engine*>(self);
+  CheckDevice(engine->device, "an engine");
   if (engine->uses.use_count() > 1) Die("an engine was deleted before its contexts");
   delete engine;
 }
@@ -110,6 +112,8 @@ Engine* MakeEngine(void* logger, std::shared_ptr<const Plan> plan) {
   engine->table = table;
   engine->destroy = Destroy;
   engine->logger = logger;
+  engine->device = Driver<const void*()>("fakeCudaCurrent")();
+  if (!engine->device) Die("an engine is made without a context");
   engine->plan = std::move(plan);
   return engine;
 }

@@ -73,7 +73,9 @@ Napi::Value ToJs(Napi::Env env, const Statistics& statistics) {
   return object;
 }
 
-Napi::Value ToJs(Napi::Env env, const VersionMetrics& metrics) {
+namespace {
+
+Napi::Object InstancesToJs(Napi::Env env, const InstanceMetrics& metrics, bool histograms) {
   Napi::Object object = Napi::Object::New(env);
   const auto numbers = [&](const char* key, const auto& values) {
     Napi::Array array = Napi::Array::New(env, values.size());
@@ -83,9 +85,8 @@ Napi::Value ToJs(Napi::Env env, const VersionMetrics& metrics) {
     object.Set(key, array);
   };
   object.Set("statistics", ToJs(env, metrics.statistics));
-  object.Set("pending", Napi::Number::New(env, static_cast<double>(metrics.pending)));
   std::vector<uint64_t> counts;
-  if (metrics.histograms) {
+  if (histograms) {
     for (const LatencyHistogram& histogram : metrics.latencies.phases) {
       counts.insert(counts.end(), histogram.counts().begin(), histogram.counts().end());
     }
@@ -95,6 +96,22 @@ Napi::Value ToJs(Napi::Env env, const VersionMetrics& metrics) {
   object.Set("firstResponseMs",
              Napi::Number::New(env, static_cast<double>(metrics.latencies.first_response_ms)));
   numbers("quantiles", metrics.quantiles);
+  return object;
+}
+
+}  // namespace
+
+Napi::Value ToJs(Napi::Env env, const VersionMetrics& metrics) {
+  Napi::Object object = InstancesToJs(env, metrics, metrics.histograms);
+  object.Set("pending", Napi::Number::New(env, static_cast<double>(metrics.pending)));
+  Napi::Array gpus = Napi::Array::New(env, metrics.gpus.size());
+  uint32_t i = 0;
+  for (const auto& [device, of] : metrics.gpus) {
+    Napi::Object gpu = InstancesToJs(env, of, metrics.histograms);
+    gpu.Set("device", Napi::Number::New(env, device));
+    gpus.Set(i++, gpu);
+  }
+  object.Set("gpus", gpus);
   return object;
 }
 

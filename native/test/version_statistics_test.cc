@@ -31,6 +31,42 @@ TEST(version_counts_what_is_responded_to_while_its_run_goes_on) {
   CHECK_EQ(statistics.batches.at(3).compute_infer.count, 1u);
 }
 
+// Triton's metrics have them apart, its statistics together.
+TEST(version_counts_what_the_instances_on_a_gpu_do_apart) {
+  auto runs = std::make_shared<Runs>();
+  runs->Shut();
+  Script script;
+  script.execute = [runs](uint32_t instance, Run& run) { runs->Execute(instance, run); };
+  VersionConfig config = ConfigOf(FloatIo(), 2, Dynamic(1));
+  config.latencies = {true, 7, false, {}};
+  config.instances[1].memory = MemoryKind::kDevice;
+  config.instances[1].device = 3;
+  VersionBench bench(std::move(script), std::move(config));
+  for (const float value : {1.0F, 2.0F}) bench.Submit({bench.requests.Floats({value})});
+  runs->Open();
+  CHECK(bench.sink.Wait(2));
+  CHECK(Eventually([&] { return bench.version().statistics().execution_count == 2; }));
+  const std::vector<double> median{0.5};
+  const VersionMetrics metrics = bench.version().metrics(median);
+  CHECK_EQ(metrics.gpus.size(), 1u);
+  for (const InstanceMetrics* const one :
+       {static_cast<const InstanceMetrics*>(&metrics), &metrics.gpus.at(3)}) {
+    CHECK_EQ(one->statistics.success.count, 1u);
+    CHECK_EQ(one->statistics.execution_count, 1u);
+    CHECK_EQ(one->statistics.batches.at(1).compute_infer.count, 1u);
+    CHECK(one->quantiles[0] > 0);
+    uint64_t requests = 0;
+    for (const uint64_t count : one->latencies.phases[0].counts()) requests += count;
+    CHECK_EQ(requests, 1u);
+  }
+  const Statistics statistics = bench.version().statistics();
+  CHECK_EQ(statistics.success.count, 2u);
+  CHECK_EQ(statistics.inference_count, 2u);
+  CHECK_EQ(statistics.batches.at(1).compute_infer.count, 2u);
+  CHECK_EQ(statistics.success.ns,
+           metrics.statistics.success.ns + metrics.gpus.at(3).statistics.success.ns);
+}
+
 TEST(version_counts_a_request_with_the_times_of_its_answer) {
   auto rest = std::make_shared<Runs>();
   rest->Shut();

@@ -206,11 +206,9 @@ export interface NativeStatistics {
   }[];
 }
 
-/** Statistics of a version and everything else that its metrics show. */
-export interface NativeMetrics {
+/** What instances did. */
+export interface NativeInstanceMetrics {
   readonly statistics: NativeStatistics;
-  /** Requests that are in no run. */
-  readonly pending: number;
   /** Counts by class for each phase, one phase after the other; empty if they are not kept. */
   readonly latencies: readonly number[];
   /** Counts by class; empty if they are not kept. */
@@ -219,6 +217,17 @@ export interface NativeMetrics {
   readonly firstResponseMs: number;
   /** For each phase the quantiles that were asked for, in nanoseconds; empty if they are not kept. */
   readonly quantiles: readonly number[];
+}
+
+/**
+ * What the metrics of a version show. Its own numbers are those of the instances on the CPU, and of requests that no instance
+ * had.
+ */
+export interface NativeMetrics extends NativeInstanceMetrics {
+  /** Requests that are in no run. */
+  readonly pending: number;
+  /** Of the instances on each GPU. */
+  readonly gpus: readonly (NativeInstanceMetrics & { readonly device: number })[];
 }
 
 /** How a batch came about; `native/engine/running/batch_log.h`. */

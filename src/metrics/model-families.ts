@@ -1,6 +1,12 @@
 /** The metrics of models, by the names that Triton gives them. */
 
-import type { NativeDuration, NativeMetrics, NativeStatistics } from '../addon/native.js';
+import { knownGpus } from '../addon/gpus.js';
+import type {
+  NativeDuration,
+  NativeInstanceMetrics,
+  NativeMetrics,
+  NativeStatistics,
+} from '../addon/native.js';
 import type { ModelConfig } from '../config/index.js';
 import { labelsAround, labelText, type Exposition, type Labels } from './exposition.js';
 import { firstResponseBuckets, firstResponseFamily, type ResolvedMetrics } from './metrics-config.js';
@@ -67,15 +73,31 @@ export function addModels(
   const boundsUs = boundsNs.map((ns) => ns / 1000);
   for (const sample of versions) {
     const labels = versionLabels(sample);
-    addCounters(text, sample, labels);
-    if (metrics.counterLatencies) addLatencies(text, sample, labels, boundsUs);
-    if (metrics.summaryLatencies) addSummaries(text, sample, labels, metrics.quantiles);
-    const { firstResponses, firstResponseMs } = sample.metrics;
-    if (firstResponses.length > 0) {
-      const buckets = firstResponseBuckets(sample.config);
-      text.addHistogram(firstResponseFamily, labels, buckets, firstResponses, firstResponseMs);
+    addVersion(text, sample, labels);
+    addInstances(text, sample.config, sample.metrics, labels, metrics, boundsUs);
+    for (const gpu of sample.metrics.gpus) {
+      const uuid = knownGpus().devices[gpu.device]?.uuid ?? '';
+      addInstances(text, sample.config, gpu, { ...labels, gpu_uuid: uuid }, metrics, boundsUs);
     }
   }
+}
+
+/** Of the instances of a version that share these labels. */
+function addInstances(
+  text: Exposition,
+  config: ModelConfig,
+  instances: NativeInstanceMetrics,
+  labels: Labels,
+  metrics: ResolvedMetrics,
+  boundsUs: readonly number[],
+): void {
+  addCounters(text, instances, labels);
+  if (metrics.counterLatencies) addLatencies(text, instances, labels, boundsUs);
+  if (metrics.summaryLatencies) addSummaries(text, instances, labels, metrics.quantiles);
+  const { firstResponses, firstResponseMs } = instances;
+  if (firstResponses.length === 0) return;
+  const buckets = firstResponseBuckets(config);
+  text.addHistogram(firstResponseFamily, labels, buckets, firstResponses, firstResponseMs);
 }
 
 function declare(text: Exposition): void {
@@ -119,8 +141,16 @@ function declare(text: Exposition): void {
   text.family('tritonts_inference_reruns', 'counter', 'Batches that were halves of one that failed');
 }
 
-function addCounters(text: Exposition, sample: VersionSample, labels: Labels): void {
-  const { statistics, pending } = sample.metrics;
+/** Of a version as a whole. */
+function addVersion(text: Exposition, sample: VersionSample, labels: Labels): void {
+  const plain = labelText(labels);
+  text.add('nv_inference_pending_request_count', plain, sample.metrics.pending);
+  text.add('tritonts_inference_request_refused', plain, sample.metrics.statistics.refused);
+  // An ensemble has nothing to load but its models, and none in Triton.
+  if (!sample.config.ensemble_scheduling) text.add('nv_model_load_duration_secs', plain, sample.loadSeconds);
+}
+
+function addCounters(text: Exposition, { statistics }: NativeInstanceMetrics, labels: Labels): void {
   const plain = labelText(labels);
   text.add('nv_inference_request_success', plain, statistics.success.count);
   const because = labelsAround(labels, 'reason');
@@ -128,16 +158,12 @@ function addCounters(text: Exposition, sample: VersionSample, labels: Labels): v
     text.add('nv_inference_request_failure', because(reason), count);
   text.add('nv_inference_count', plain, statistics.inferenceCount);
   text.add('nv_inference_exec_count', plain, statistics.executionCount);
-  text.add('nv_inference_pending_request_count', plain, pending);
-  // An ensemble has nothing to load but its models, and none in Triton.
-  if (!sample.config.ensemble_scheduling) text.add('nv_model_load_duration_secs', plain, sample.loadSeconds);
-  text.add('tritonts_inference_request_refused', plain, statistics.refused);
   text.add('tritonts_inference_reruns', plain, statistics.reruns);
 }
 
 function addLatencies(
   text: Exposition,
-  { metrics: { statistics, latencies } }: VersionSample,
+  { statistics, latencies }: NativeInstanceMetrics,
   labels: Labels,
   boundsUs: readonly number[],
 ): void {
@@ -152,7 +178,7 @@ function addLatencies(
 
 function addSummaries(
   text: Exposition,
-  { metrics: { statistics, quantiles: values } }: VersionSample,
+  { statistics, quantiles: values }: NativeInstanceMetrics,
   labels: Labels,
   quantiles: readonly number[],
 ): void {

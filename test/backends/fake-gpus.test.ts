@@ -11,6 +11,7 @@ import { onnx } from '../support/harness.js';
 import { addModel } from '../support/models.js';
 import { skipBefore } from '../support/runtime.js';
 import { temporaryFolder, writeRepository, type RepositoryModel } from '../support/repository.js';
+import { linesOf, seriesOf } from '../metrics/read-text.js';
 import { fakeGpus, providerFiles } from './fake-gpus.js';
 
 const fakes = await fakeGpus({ after });
@@ -97,6 +98,49 @@ const repository = await writeRepository(await temporaryFolder({ after }), {
 const answers = (count: number): number[][][] =>
   Array.from({ length: count }, (_, i) => [Array.from({ length: 16 }, () => i + 1)]);
 const instance = (name: string, kind: string, device: number): object => ({ name, kind, device });
+
+test('metrics tell what the instances on each GPU did, and what is used of the pools', options, async () => {
+  assert.ok(fakes);
+  const { metrics } = await fakes.serve({}, { repository });
+  const series = seriesOf(metrics);
+  const uuids = linesOf(metrics, 'nv_gpu_utilization{').map(
+    (line) => /gpu_uuid="(GPU-[^"]+)"/.exec(line)?.[1] ?? '',
+  );
+  assert.equal(uuids.length, 2);
+  /** What a model's series have: without a GPU, and on each of the two. */
+  const of = (name: string, model: string): (number | undefined)[] => [
+    series.get(`${name}{model="${model}",version="1"}`),
+    ...uuids.map((uuid) => series.get(`${name}{gpu_uuid="${uuid}",model="${model}",version="1"}`)),
+  ];
+  for (const name of [
+    'nv_inference_request_success',
+    'nv_inference_count',
+    'nv_inference_exec_count',
+    'nv_inference_request_duration_us',
+    'nv_inference_compute_infer_duration_us',
+  ]) {
+    const [none, first = NaN, second = NaN] = of(name, 'every');
+    assert.equal(none, 0, name);
+    assert.ok(first + second > 0, `${name}: ${first} and ${second}`);
+    const [onCpu = NaN, zero, one = NaN] = of(name, 'mixed');
+    assert.equal(zero, undefined);
+    assert.ok(onCpu + one > 0, `${name}: ${onCpu} and ${one}`);
+    assert.deepEqual(of(name, 'cpu').slice(1), [undefined, undefined]);
+  }
+  const total = (model: string): number =>
+    of('nv_inference_request_success', model).reduce<number>((sum, count) => sum + (count ?? 0), 0);
+  assert.deepEqual([total('every'), total('mixed'), total('cpu')], [4, 3, 1]);
+  // The version's own are there once.
+  assert.deepEqual(of('nv_inference_pending_request_count', 'every'), [0, undefined, undefined]);
+
+  assert.equal(series.get('nv_pinned_memory_pool_total_bytes'), 256 * 2 ** 20);
+  for (const uuid of uuids) {
+    const at = `{gpu_uuid="${uuid}"}`;
+    assert.equal(series.get(`tritonts_gpu_memory_pool_total_bytes${at}`), 64 * 2 ** 20);
+    const used = series.get(`tritonts_gpu_memory_pool_used_bytes${at}`) ?? 0;
+    assert.ok(used > 0, metrics);
+  }
+});
 
 test('with two GPUs and the provider, each instance is where the configuration says', options, async () => {
   assert.ok(fakes);

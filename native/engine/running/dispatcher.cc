@@ -194,8 +194,13 @@ void Dispatcher::AddAnswered(Statistics* statistics) const {
   for (PooledRun* run = under_way_; run; run = run->next) run->AddAnswered(statistics);
 }
 
-void Dispatcher::AddAnswered(const Latencies& latencies, LatencyCounts* counts) const {
-  for (PooledRun* run = under_way_; run; run = run->next) run->AddAnswered(latencies, counts);
+void Dispatcher::AddAnswered(const GpuTotals* totals, Statistics* statistics,
+                             const Latencies& latencies, LatencyCounts* counts) const {
+  for (PooledRun* run = under_way_; run; run = run->next) {
+    if (run->runner()->totals != totals) continue;
+    run->AddAnswered(statistics);
+    run->AddAnswered(latencies, counts);
+  }
 }
 
 void Dispatcher::CopyBatches(std::vector<BatchRecord>* records) const {

@@ -83,9 +83,10 @@ class Dispatcher {
   bool TakeHalf(InstanceRunner* runner, uint64_t now_ns);
   // A run is done: adds it up, and lets go of it. Returns how many requests ended.
   size_t Account(PooledRun* run, Statistics* statistics, Latencies* latencies = nullptr);
-  // Adds what runs under way have answered so far.
+  // Adds what runs under way have answered so far: all, or those that are added up in `totals`.
   void AddAnswered(Statistics* statistics) const;
-  void AddAnswered(const Latencies& latencies, LatencyCounts* counts) const;
+  void AddAnswered(const GpuTotals* totals, Statistics* statistics, const Latencies& latencies,
+                   LatencyCounts* counts) const;
   // Appends how the last batches came about, and those under way, as far as there is room.
   void CopyBatches(std::vector<BatchRecord>* records) const;
   // Whether no instance is occupied, and no run under way.

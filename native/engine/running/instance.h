@@ -16,6 +16,7 @@
 #include "engine/backend.h"
 #include "engine/memory/pool.h"
 #include "engine/running/bell.h"
+#include "engine/running/gpu_totals.h"
 #include "engine/running/spin.h"
 #include "platform/thread.h"
 
@@ -46,6 +47,8 @@ struct InstanceRunner {
   BlockPool pool{kIdleBytes};
   const std::unique_ptr<Instance> instance;
   const bool asynchronous;
+  // Where its runs are added up; null: with the version's own. Set before its first run.
+  GpuTotals* totals = nullptr;
 
   // Guarded by the version's lock.
   bool occupied = false;                   // has a batch and is not free yet

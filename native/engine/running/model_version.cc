@@ -197,7 +197,9 @@ void ModelVersion::Dispatch(uint64_t now_ns, InstanceRunner* awake, Orders* orde
 }
 
 void ModelVersion::AccountLocked(PooledRun* run) {
-  const size_t ended = dispatcher_->Account(run, &statistics_, latencies_.get());
+  GpuTotals* const gpu = run->runner()->totals;
+  const size_t ended = gpu ? dispatcher_->Account(run, &gpu->statistics, &gpu->latencies)
+                           : dispatcher_->Account(run, &statistics_, latencies_.get());
   TRITONTS_ASSERT(in_flight_ >= ended, "more requests ended than were accepted");
   in_flight_ -= ended;
 }

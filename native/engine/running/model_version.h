@@ -254,9 +254,11 @@ class ModelVersion final : public Served,
   mutable std::mutex mutex_;  // guards all below, and what instance.h says
   std::vector<std::unique_ptr<InstanceRunner>> runners_;
   std::unique_ptr<Dispatcher> dispatcher_;  // null until it serves
+  // All but what gpus_ has.
   Statistics statistics_;
-  std::unique_ptr<Latencies> latencies_;  // made with the dispatcher, and kept from then on
-  uint64_t in_flight_ = 0;                // accepted requests that have not ended
+  std::unique_ptr<Latencies> latencies_;          // made with the dispatcher, and kept from then on
+  std::vector<std::unique_ptr<GpuTotals>> gpus_;  // of the instances on GPUs; likewise
+  uint64_t in_flight_ = 0;                        // accepted requests that have not ended
   uint64_t timer_at_ns_ = 0;  // when the timer calls, at the latest; 0: it was not asked to
   Status refusal_;            // of requests that come when it is closed
   Status aborted_;            // not ok: nothing is queued any more, for this reason

@@ -89,12 +89,20 @@ Status ModelVersion::CreateInstances(VersionConfig config) {
   NoteSizes();
   std::vector<std::unique_ptr<InstanceRunner>> runners;
   std::vector<InstanceRunner*> all;
+  std::vector<std::unique_ptr<GpuTotals>> gpus;
   for (const InstanceSpec& spec : config.instances) {
     auto instance =
         Guarded(name_, "to make an instance", [&] { return model_->CreateInstance(spec); });
     if (!instance.ok()) return instance.status();
     runners.push_back(std::make_unique<InstanceRunner>(spec, instance.take()));
     all.push_back(runners.back().get());
+    if (spec.memory != MemoryKind::kDevice) continue;
+    auto totals = std::find_if(gpus.begin(), gpus.end(),
+                               [&](const auto& gpu) { return gpu->device == spec.device; });
+    if (totals == gpus.end()) {
+      totals = gpus.insert(gpus.end(), std::make_unique<GpuTotals>(spec.device, config.latencies));
+    }
+    all.back()->totals = totals->get();
   }
   NoteDevices(all);
   const bool has_strings =
@@ -111,6 +119,7 @@ Status ModelVersion::CreateInstances(VersionConfig config) {
   std::lock_guard lock(mutex_);
   runners_ = std::move(runners);
   latencies_ = std::move(latencies);
+  gpus_ = std::move(gpus);
   dispatcher_ = std::move(dispatcher);
   return Status::Ok();
 }

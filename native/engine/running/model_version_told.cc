@@ -29,6 +29,7 @@ bool ModelVersion::Takes(uint32_t input, MemoryKind kind, int device) const {
 
 Statistics ModelVersion::StatisticsLocked() const {
   Statistics statistics = statistics_;
+  for (const auto& gpu : gpus_) statistics.Add(gpu->statistics);
   if (dispatcher_) dispatcher_->AddAnswered(&statistics);
   if (context_.responses) statistics.responses = context_.responses->Read();
   return statistics;
@@ -53,20 +54,29 @@ Statistics ModelVersion::statistics() const {
 
 VersionMetrics ModelVersion::metrics(std::span<const double> quantiles) const {
   VersionMetrics metrics;
-  const LatencyWindow* window = nullptr;
+  // Of the version itself and of each GPU.
+  std::vector<std::pair<const LatencyWindow*, std::vector<double>*>> windows;
   {
     std::lock_guard lock(mutex_);
-    metrics.statistics = StatisticsLocked();
+    const auto read = [&](const GpuTotals* totals, const Latencies& latencies,
+                          InstanceMetrics* to) {
+      to->latencies = latencies.counts();
+      if (latencies.window()) windows.emplace_back(latencies.window(), &to->quantiles);
+      if (dispatcher_) dispatcher_->AddAnswered(totals, &to->statistics, latencies, &to->latencies);
+    };
+    metrics.statistics = statistics_;
     if (!latencies_) return metrics;
     metrics.histograms = latencies_->policy().histograms;
-    metrics.latencies = latencies_->counts();
-    window = latencies_->window();
-    if (dispatcher_) {
-      metrics.pending = dispatcher_->scheduler().waiting();
-      dispatcher_->AddAnswered(*latencies_, &metrics.latencies);
+    if (dispatcher_) metrics.pending = dispatcher_->scheduler().waiting();
+    read(nullptr, *latencies_, &metrics);
+    for (const auto& gpu : gpus_) {
+      InstanceMetrics& of = metrics.gpus[gpu->device];
+      of.statistics = gpu->statistics;
+      read(gpu.get(), gpu->latencies, &of);
     }
   }
-  if (window) metrics.quantiles = window->AllQuantiles(NowNs(), quantiles);
+  // They are the version's as long as it lives.
+  for (const auto& [window, to] : windows) *to = window->AllQuantiles(NowNs(), quantiles);
   return metrics;
 }
 

@@ -19,14 +19,20 @@
 
 namespace tritonts {
 
-// Statistics of a version and everything else that its metrics show.
-struct VersionMetrics {
+// What instances did.
+struct InstanceMetrics {
   Statistics statistics;
-  uint64_t pending = 0;     // requests that are in no run
-  bool histograms = false;  // whether the histograms of the phases are kept
   LatencyCounts latencies;
   // By phase: the quantiles that were asked for, in nanoseconds. Empty if no window is kept.
   std::vector<double> quantiles;
+};
+
+// What the metrics of a version show. Its own numbers are those of the instances on the CPU, and of
+// requests that no instance had.
+struct VersionMetrics : InstanceMetrics {
+  uint64_t pending = 0;                 // requests that are in no run
+  bool histograms = false;              // whether the histograms of the phases are kept
+  std::map<int, InstanceMetrics> gpus;  // of the instances on each
 };
 
 class Served : public Executor {

@@ -1,6 +1,7 @@
 // The statistics of a model version, with Triton's names. They are added up once a batch.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <vector>
@@ -16,6 +17,7 @@ struct Duration {
     count += n;
     ns += nanoseconds;
   }
+  void Add(const Duration& other) { Add(other.count, other.ns); }
 };
 
 struct BatchStatistics {
@@ -54,6 +56,30 @@ struct Statistics {
   std::map<uint32_t, BatchStatistics> batches;  // by rows
   std::vector<ResponseStatistics> responses;    // by number; empty unless decoupled
   std::vector<MemoryUse> memory;
+
+  // Adds what other instances did: all but responses and memory. Throws std::bad_alloc.
+  void Add(const Statistics& other) {
+    last_inference_ms = std::max(last_inference_ms, other.last_inference_ms);
+    inference_count += other.inference_count;
+    execution_count += other.execution_count;
+    reruns += other.reruns;
+    success.Add(other.success);
+    fail.Add(other.fail);
+    cancelled += other.cancelled;
+    rejected += other.rejected;
+    refused += other.refused;
+    backend_failed += other.backend_failed;
+    queue.Add(other.queue);
+    compute_input.Add(other.compute_input);
+    compute_infer.Add(other.compute_infer);
+    compute_output.Add(other.compute_output);
+    for (const auto& [rows, times] : other.batches) {
+      BatchStatistics& batch = batches[rows];
+      batch.compute_input.Add(times.compute_input);
+      batch.compute_infer.Add(times.compute_infer);
+      batch.compute_output.Add(times.compute_output);
+    }
+  }
 };
 
 }  // namespace tritonts

@@ -19,6 +19,8 @@ export interface Asked {
 export interface Told {
   /** The devices in the server's metadata, and in those of a connection to it. */
   readonly devices: readonly (readonly string[])[];
+  /** The metrics after all requests. */
+  readonly metrics: string;
   readonly models: Readonly<
     Record<
       string,
@@ -43,6 +45,7 @@ const { repository, library, tensorrt, tensorrtOptions, instanceKind, minSupport
   JSON.parse(argument) as Asked;
 const server = await createServer(repository, {
   exitOnError: false,
+  metricsConfig: { intervalMs: 1 },
   instanceKind,
   minSupportedComputeCapability,
   backendConfig: {
@@ -67,8 +70,12 @@ for (const { name, state = '', reason = '' } of server.index()) {
   const answers = results.map(({ outputs }) => outputs['y']?.toArray());
   models[name] = { state, reason, notes: model.notes, instances, answers };
 }
+// With those of GPUs, which another thread looks at.
+while (server.metadata().devices.length > 1 && !server.metrics().includes('nv_gpu_'))
+  await new Promise(setImmediate);
+const metrics = server.metrics();
 const attached = await attachServer(server.handle);
 const devices = [server.metadata().devices, attached.metadata().devices];
 await attached.close();
 await server.close();
-console.log(JSON.stringify({ devices, models } satisfies Told));
+console.log(JSON.stringify({ devices, metrics, models } satisfies Told));

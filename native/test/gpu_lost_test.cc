@@ -96,6 +96,7 @@ RUNTIME_TEST_FROM(23, gpu_that_is_lost_leaves_the_batches_of_an_onnx_model_to_it
     CheckOthersGoOn(bench);
     CheckNoneIsLeft(bench);
   }
+  CHECK_EQ(runtime.ReleaseLeft(), 2);
   CHECK_EQ(runtime.live(), 0);
   CHECK(Objects() == before);
 }
@@ -117,6 +118,7 @@ RUNTIME_TEST(gpu_that_is_lost_leaves_its_batches_to_the_processor) {
     }
     CHECK(OutcomesOf(bench, 20).failed <= 1);
   }
+  CHECK_EQ(runtime.ReleaseLeft(), 1);
   CHECK_EQ(runtime.live(), 0);
   CHECK(Objects() == before);
 }
@@ -151,6 +153,7 @@ RUNTIME_TEST(gpu_that_is_lost_leaves_strings_to_the_other_instances) {
     for (const BatchRecord& batch : history.records)
       CHECK_EQ(batch.instance, (&batch == &history.records.front() ? 0u : 1u));
   }
+  CHECK_EQ(runtime.ReleaseLeft(), 1);
   CHECK_EQ(runtime.live(), 0);
   CHECK(Objects() == before);
 }

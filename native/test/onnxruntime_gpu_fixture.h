@@ -44,6 +44,12 @@ class FakeRuntime {
   }
   // Objects of the runtime that have to do with GPUs.
   int live() const { return Call<int()>("fakeOrtLive")(); }
+  // Releases the sessions that were left on lost GPUs, once nobody has these open. Returns how many
+  // there were.
+  int ReleaseLeft() const {
+    CHECK(Eventually([] { return Objects()[0] == 0; }));
+    return Call<int()>("fakeOrtReleaseLeft")();
+  }
 
  private:
   TemporaryFolder folder_;

@@ -39,7 +39,13 @@ Session::~Session() {
   if (!session_) return;
   // What the runtime frees is not refused then because another thread captures a graph.
   std::optional<device::Gpu::Current> current;
-  if (place_) current.emplace(*place_->gpu());
+  if (place_) {
+    current.emplace(*place_->gpu());
+    // Where a device that is lost frees nothing, the runtime throws in its destructors, which would
+    // end the process. So the session stays. That the device is lost may be news.
+    place_->gpu()->Drain(place_->stream());
+    if (place_->gpu()->lost()) return;
+  }
   table().Call(kReleaseSession, session_);
 }
 

@@ -45,7 +45,7 @@ struct Place {
 struct State {
   std::mutex mutex;                                                // guards all
   std::map<const void*, Place> options;                            // by session options
-  std::map<const void*, Place> sessions;                           // by session
+  std::map<void*, Place, std::less<>> sessions;                    // by session
   std::map<const void*, std::map<std::string, std::string>> runs;  // by run options
   int live = 0;  // provider options, bindings, and tensors in memory of the runtime
 };

@@ -491,6 +491,9 @@ void* CreateSessionFromArray(const void* env, const void* bytes, size_t size, co
 void ReleaseSession(void* session) {
   if (const Place* const place = PlaceOf(session)) {
     const OnDeviceOf device(*place);
+    const auto lost = Driver<bool(const void*)>("fakeCudaLost");
+    if (lost(Driver<const void*()>("fakeCudaCurrent")()))
+      Die("a session is released on a lost device: the real one throws in its destructors");
     // As the real one, it does not look how that ends.
     (void)Driver<int(uint64_t)>("cuMemFree_v2")(place->weights);
   }
@@ -618,6 +621,18 @@ EXPORTED void fakeOrtAwaitHeld() {
   auto& gate = tritonts::fakes::ort::TheGate();
   std::unique_lock lock(gate.mutex);
   gate.changed.wait(lock, [&] { return gate.waiting > 0; });
+}
+// Releases the sessions that were left because their device was lost, after that was opened anew.
+// Returns how many there were.
+EXPORTED int fakeOrtReleaseLeft() {
+  using namespace tritonts::fakes::ort;
+  std::vector<void*> left;
+  {
+    const std::lock_guard lock(Here().mutex);
+    for (const auto& [session, place] : Here().sessions) left.push_back(session);
+  }
+  for (void* const session : left) ReleaseSession(session);
+  return static_cast<int>(left.size());
 }
 // How many graphs were captured.
 EXPORTED int fakeOrtCaptured() {

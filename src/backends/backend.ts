@@ -32,7 +32,10 @@ export interface BackendContext {
 /** Stands for the CPU among the ids of devices. */
 export const cpu: number = -1;
 
-/** What a backend needs to run on GPUs. */
+/**
+ * What a backend needs to run on GPUs. Its native side takes the file of each device (`native/backends/gpu/device_files.h`): GPUs of
+ * different kinds may have different ones.
+ */
 export interface OnGpus {
   /** What is missing for that, beside GPUs, and what helps; undefined: nothing is. */
   missing(options: BackendConfig): string | undefined;

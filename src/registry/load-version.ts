@@ -32,12 +32,12 @@ import type { BackendConfig, ResolvedOptions } from '../options.js';
 import { customBackend, customCode, knownBackends } from './custom-backends.js';
 import { readLabels } from './labels.js';
 import { openJavaScript, type OpenedInstances } from './open-javascript.js';
-import { modelFileOf } from './capability-file.js';
+import { fileSettings, modelFilesOf } from './capability-file.js';
 import { openPython } from './open-python.js';
 import type { PreparedModel } from './prepare-model.js';
 import { versionFiles, type Override } from './override.js';
 import { readWarmup, type Warmup } from './warmup.js';
-import { fileFault } from './unfit-file.js';
+import { faultOfFiles } from './unfit-file.js';
 import { inlineBudgetUs } from '../scheduling/inline-budget.js';
 import { queuePoliciesOf, rerunsInHalves, schedulingOf } from '../scheduling/policy.js';
 import { datatypeNumber, datatypeOfNumber } from '../tensor/datatype.js';
@@ -200,19 +200,22 @@ export async function openVersion(
   const backendOptions = options.backendConfig[backend.name] ?? {};
   const files = override?.files && versionFiles(override.files, version);
   const instances = instancesOf(config);
-  const file = modelFileOf(config, instances, (field, text) =>
-    fieldError('UNSUPPORTED', source, field, text, { model: name }),
-  );
-  const path = files ? file : (modelFile ?? `${context.modelDirectory}${sep}${version}${sep}${file}`);
-  if (files && backend.needsFile && !Object.hasOwn(files, file)) {
+  const devices = instances.map(deviceOf);
+  const fileOf = modelFilesOf(config, devices);
+  const pathOf = (file: string): string =>
+    files ? file : (modelFile ?? `${context.modelDirectory}${sep}${version}${sep}${file}`);
+  const missing = [...fileOf.values()].find((file) => files && !Object.hasOwn(files, file));
+  if (backend.needsFile && missing !== undefined) {
     throw new TritonError(
       'INVALID_ARG',
-      `model '${name}': there is no file '${version}/${file}' among those given`,
+      `model '${name}': there is no file '${version}/${missing}' among those given`,
       {
         model: name,
       },
     );
   }
+  const paths = new Map([...fileOf].map(([device, file]) => [device, pathOf(file)]));
+  const path = [...paths.values()][0] ?? pathOf(config.default_model_filename);
   const backendContext: BackendContext = {
     config,
     modelDirectory: files ? undefined : context.modelDirectory,
@@ -220,7 +223,7 @@ export async function openVersion(
     options: backendOptions,
     cores: options.threads,
     fault: (field, text) => fieldError('INVALID_ARG', source, field, text, { model: name }),
-    devices: instances.map(deviceOf),
+    devices,
     noGpu: () => {
       const gpus = gpuFinder(options)(backend.name);
       return gpus?.usable.length === 0 ? gpus.missing().text : undefined;
@@ -262,7 +265,11 @@ export async function openVersion(
     });
   }
   const prepared = running?.prepared ?? written;
-  const settings = { ...backend.settings(backendContext), ...running?.settings };
+  const settings = {
+    ...backend.settings(backendContext),
+    ...running?.settings,
+    ...fileSettings(config, paths),
+  };
   const { uid, description } = await open(
     server,
     backend.native ?? backend.name,
@@ -274,7 +281,7 @@ export async function openVersion(
   ).catch(async (error: unknown) => {
     await running?.give(undefined);
     if (!(error instanceof TritonError)) throw error;
-    const unfit = backend.needsFile && !files ? await fileFault(path) : undefined;
+    const unfit = backend.needsFile && !files ? await faultOfFiles(paths.values()) : undefined;
     if (unfit !== undefined) {
       const text = `model '${name}', version ${version}: ${unfit}`;
       throw new TritonError('INTERNAL', text, { model: name, cause: error });

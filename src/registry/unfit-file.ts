@@ -32,13 +32,22 @@ export function foreignContent(head: Uint8Array): string | undefined {
   return undefined;
 }
 
+/** What is wrong with the first of the files that {@link fileFault} knows something of. */
+export async function faultOfFiles(paths: Iterable<string>): Promise<string | undefined> {
+  for (const path of new Set(paths)) {
+    const fault = await fileFault(path);
+    if (fault !== undefined) return fault;
+  }
+  return undefined;
+}
+
 /**
  * What is wrong with the file of a version that could not be opened, and what to do; undefined if nothing can
  * be seen from outside.
  *
  * @param path - Where the file should be.
  */
-export async function fileFault(path: string): Promise<string | undefined> {
+async function fileFault(path: string): Promise<string | undefined> {
   try {
     if (!(await stat(path)).isFile()) return undefined;
     const file = await open(path);

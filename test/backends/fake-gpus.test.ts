@@ -80,8 +80,15 @@ const repository = await writeRepository(await temporaryFolder({ after }), {
     cc_model_filenames { key: "9.0" value: "nine.onnx" } cc_model_filenames { key: "7.5" value: "seven.onnx" }`),
   no_capability: byCapability(`instance_group { kind: KIND_GPU gpus: 1 }
     cc_model_filenames { key: "7.5" value: "seven.onnx" }`),
-  two_files: byCapability(`instance_group { kind: KIND_GPU gpus: 1 } instance_group { kind: KIND_CPU }
+  two_files: byCapability(`instance_group { kind: KIND_GPU gpus: [ 0, 1 ] } instance_group { kind: KIND_CPU }
     cc_model_filenames { key: "9.0" value: "nine.onnx" }`),
+  no_file: byCapability(`instance_group { kind: KIND_GPU gpus: 1 } instance_group { kind: KIND_CPU }
+    cc_model_filenames { key: "9.0" value: "ninety.onnx" }`),
+  unlike_files: {
+    ...model(`instance_group { kind: KIND_GPU gpus: 1 } instance_group { kind: KIND_CPU }
+      cc_model_filenames { key: "9.0" value: "nine.onnx" }`),
+    versions: { '1': { 'model.onnx': addModel(), 'nine.onnx': addModel({ datatype: 'FP64' }) } },
+  },
   no_precision: model(onTensorRt('precision_mode', 'FP12')),
   no_place: model(onTensorRt('trt_engine_cache_enable', '1')),
   elsewhere: model(onTensorRt('trt_engine_cache_path', '/etc')),
@@ -179,10 +186,16 @@ test('with two GPUs and the provider, each instance is where the configuration s
   }
   assert.match(models['options']?.notes.join() ?? '', /^[^,]*\["device_id"\]: accepted, without effect here/);
   assert.deepEqual(models['capability']?.answers, [[Array.from({ length: 16 }, () => 2)]]);
+  // The GPUs take the one file and the CPU the other. Any of them may have run a request.
+  assert.equal(models['two_files']?.state, 'READY', models['two_files']?.reason);
+  for (const [i, answer] of models['two_files'].answers.entries()) {
+    const [first] = (answer as number[][])[0] ?? [];
+    assert.ok(first === i + 1 || first === i + 2, JSON.stringify(answer));
+  }
   // There is one session for each model and GPU, and none for the CPU: auto, every, auto_listed, mixed; then
-  // those of options and files. TensorRT has CUDA beside it.
+  // those of options and files, of which two are refused only then. TensorRT has CUDA beside it.
   const plain = (device: number): number => providers.filter((line) => line === `device_id=${device}`).length;
-  assert.deepEqual([plain(0), plain(1)], [2, 7]);
+  assert.deepEqual([plain(0), plain(1)], [3, 10]);
   assert.deepEqual(providers.filter((line) => line.includes(' ')).sort(), [
     'device_id=0 arena_extend_strategy=kSameAsRequested cudnn_conv_algo_search=HEURISTIC ' +
       'do_copy_in_default_stream=0 gpu_mem_limit=1000 use_tf32=0',
@@ -197,8 +210,9 @@ test('with two GPUs and the provider, each instance is where the configuration s
     ...(withoutGraphs ? { documented: withoutGraphs, graphs: withoutGraphs } : {}),
     third: /instance_group\[0\]\.gpus: no GPU with id 2; available are 0, 1$/,
     unknown_option: /the CUDA provider refuses an option: Unknown provider option/,
-    two_files:
-      /cc_model_filenames: GPU 1 \(compute capability 9\.0\) takes 'nine\.onnx' and the CPU 'model\.onnx', but a version has one file/,
+    no_file: /its file ninety\.onnx is not there: '.*no_file\/1' /,
+    unlike_files:
+      /the files of cc_model_filenames differ: input 'x': '.*\/1\/model\.onnx' has float32, and '.*\/1\/nine\.onnx' float64$/,
     no_precision: /parameters\["precision_mode"\]: expected FP32, FP16, BF16, INT8 but received 'FP12'$/,
     no_place: /parameters\["trt_engine_cache_enable"\]: also needs trt_engine_cache_path/,
     elsewhere:

@@ -9,6 +9,7 @@ import { findOnnxRuntimeLibrary } from '../../src/backends/library.js';
 import { temporaryFolder } from '../support/repository.js';
 import type { Context } from '../support/harness.js';
 import type { Lost } from './programs/lose-gpu.js';
+import type { Reloaded } from './programs/reload-files.js';
 import type { Asked, Told } from './programs/serve-once.js';
 import type { Surveyed } from './programs/survey.js';
 
@@ -27,6 +28,7 @@ const driverFiles = [
   'cuda_peers.cc',
 ];
 const loseProgram = fileURLToPath(new URL('programs/lose-gpu.js', import.meta.url));
+const reloadProgram = fileURLToPath(new URL('programs/reload-files.js', import.meta.url));
 const surveyProgram = fileURLToPath(new URL('programs/survey.js', import.meta.url));
 const command = fileURLToPath(new URL('../../command/main.js', import.meta.url));
 
@@ -69,6 +71,8 @@ export interface FakeGpus {
   serve(machine: Machine, asked: Omit<Asked, 'library'>): Promise<Answer>;
   /** Looks for GPUs, and serves a repository. */
   survey(machine: Machine, repository: string): Promise<Surveyed>;
+  /** Loads a plan with different files for the GPUs, given and from a folder whose files change. */
+  reload(machine: Machine): Promise<Reloaded>;
   /** Serves a repository of plans while a GPU is lost. */
   lose(machine: Machine, repository: string): Promise<Lost>;
   /** Runs `tritonts` with arguments, and `--library`. Returns its output. */
@@ -163,6 +167,15 @@ export async function fakeGpus(context: Context, tensorrt?: 101601 | 110100): Pr
     async survey(machine, repository) {
       const { stdout } = await runOn(machine, (library) => [surveyProgram, library, repository]);
       return JSON.parse(stdout) as Surveyed;
+    },
+    async reload(machine) {
+      const repository = await temporaryFolder(context);
+      const { stdout } = await runOn(machine, () => [
+        reloadProgram,
+        repository,
+        join(folder, 'libfakenvinfer.so'),
+      ]);
+      return JSON.parse(stdout) as Reloaded;
     },
     async lose(machine, repository) {
       const { stdout } = await runOn(machine, () => [

@@ -36,6 +36,14 @@ function model(config: string, content = plan): RepositoryModel {
   return { config, versions: { '1': { 'model.plan': content } } };
 }
 
+/** A model whose instances on GPUs of compute capability 8.6 take the file `named`; `other.plan` is there. */
+function twoFiles(named: string, other: string): RepositoryModel {
+  return {
+    config: `platform: "tensorrt_plan" cc_model_filenames { key: "8.6" value: "${named}" }`,
+    versions: { '1': { 'model.plan': plan, 'other.plan': other } },
+  };
+}
+
 /** One model after the other. */
 function chain(...models: readonly string[]): RepositoryModel {
   const tensor = (at: number): string => (at === 0 ? 'x' : at === models.length ? 'y' : `t${at}`);
@@ -86,6 +94,9 @@ const repository = await writeRepository(await temporaryFolder({ after }), {
   ),
   varying: model('instance_group { kind: KIND_GPU gpus: 0 count: 2 }', positive),
   compatible: model('instance_group { kind: KIND_GPU gpus: 0 }', compatible),
+  two_files: twoFiles('other.plan', plan.replace('x 1 16 4 16 8 16', 'x 1 16 4 16 6 16')),
+  unlike_files: twoFiles('other.plan', plan.replace('output y', 'output z')),
+  no_file: twoFiles('nosuch.plan', plan),
   chain_on_one: chain('whole', 'preferred', 'whole'),
   chain_on_two: chain('whole', 'two', 'auto'),
 });
@@ -113,6 +124,35 @@ test('a plan is served on each GPU, with a config that is completed from it', op
     models['auto']?.notes.join('\n') ?? '',
     /input\[0\]: completed from the model: "x", TYPE_FP32/,
   );
+});
+
+test('the GPUs of a version have the plans of their compute capabilities', options, async () => {
+  assert.ok(fakes);
+  const machine = { capabilities: '9.0,8.6' };
+  const { models } = await fakes.serve(machine, { repository, tensorrt: fakes.tensorrt });
+  const told = models['two_files'];
+  assert.deepEqual([told?.state, told?.reason], ['READY', '']);
+  assert.deepEqual(told?.answers, answers(2));
+  assert.match(told.notes.join('\n'), /max_batch_size: completed to 6, the most rows/);
+  for (const [name, reason] of Object.entries({
+    unlike_files: /differ: output 'z': '.*\/1\/model\.plan' has none, and '.*\/1\/other\.plan' has it$/,
+    no_file: /its file nosuch\.plan is not there/,
+  })) {
+    assert.equal(models[name]?.state, 'UNAVAILABLE', name);
+    assert.match(models[name].reason, reason);
+  }
+  // On GPUs of one kind, one file is read.
+  const alike = await fakes.serve({}, { repository, tensorrt: fakes.tensorrt });
+  assert.match(alike.models['two_files']?.notes.join('\n') ?? '', /max_batch_size: completed to 8/);
+  assert.equal(alike.models['unlike_files']?.state, 'READY');
+});
+
+test('files of a load, and changed files, count for the GPUs that take them', options, async () => {
+  assert.ok(fakes);
+  const { missing, given, changed } = await fakes.reload({ capabilities: '9.0,8.6' });
+  assert.match(missing, /there is no file '1\/other\.plan' among those given$/);
+  assert.deepEqual(given, [6, 6]);
+  assert.deepEqual(changed, [8, 5, 5, 7]);
 });
 
 test('ensembles of plans, on one GPU and on two', options, async () => {

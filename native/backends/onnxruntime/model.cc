@@ -85,6 +85,7 @@ Status OnnxModel::Configure(const ModelIo& io) {
     FixSize(plan->batching, &output);
     plan->outputs.push_back(std::move(output));
   }
+  if (Status status = files_.CheckDims(io); !status.ok()) return status;
   plan->gpu = PlanGpu(io);
   plan_ = std::move(plan);
   return Status::Ok();

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "../gpu/device_files.h"
 #include "../gpu/gpu_instance.h"
 #include "engine/backend.h"
 #include "session.h"
@@ -47,13 +48,14 @@ struct Plan {
 
 class OnnxModel final : public Model {
  public:
-  // `sessions` are at least one, of the same file, one for each device. `time_varies` is as in
-  // GraphFacts.
-  OnnxModel(std::string name, std::vector<std::shared_ptr<Session>> sessions,
-            ModelDescription description, std::string time_varies)
+  // `sessions` are at least one, one for each device, and `files` are theirs. `time_varies` is as
+  // in GraphFacts.
+  OnnxModel(std::string name, std::vector<std::shared_ptr<Session>> sessions, DescribedFiles files,
+            std::string time_varies)
       : name_(std::move(name)),
         sessions_(std::move(sessions)),
-        description_(std::move(description)),
+        files_(std::move(files)),
+        description_(files_.Describe()),
         time_varies_(std::move(time_varies)) {}
 
   ModelDescription Describe() const override { return description_; }
@@ -76,6 +78,7 @@ class OnnxModel final : public Model {
 
   const std::string name_;
   const std::vector<std::shared_ptr<Session>> sessions_;
+  const DescribedFiles files_;
   const ModelDescription description_;
   const std::string time_varies_;
   std::shared_ptr<const Plan> plan_;

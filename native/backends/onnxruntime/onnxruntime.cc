@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "../../platform/dynamic_library.h"
+#include "../gpu/device_files.h"
 #include "cuda_provider.h"
 #include "describe.h"
 #include "engine/base/exit.h"
@@ -66,17 +67,23 @@ class OnnxBackend final : public Backend {
     const std::vector<int>& devices = settings.value().devices;
     if (Status status = CheckGpus(*library.value(), settings.value()); !status.ok()) return status;
     std::vector<std::shared_ptr<Session>> sessions;
+    DescribedFiles files(spec);
+    std::string time_varies;
     for (const int device : devices) {
-      auto session = Session::Create(library.value(), spec, settings.value(), device);
+      const ModelSpec own = SpecOf(spec, device);
+      auto session = Session::Create(library.value(), own, settings.value(), device);
       if (!session.ok()) return session.status();
       sessions.push_back(session.take());
+      if (files.Has(own.path)) continue;
+      auto description = DescribeSession(*sessions.back(), own);
+      if (!description.ok()) return description.status();
+      GraphFacts facts = FactsOf(own, settings.value());
+      description.value().rows_vary = std::move(facts.rows_vary);
+      if (time_varies.empty()) time_varies = std::move(facts.time_varies);
+      if (Status status = files.Add(own.path, description.take()); !status.ok()) return status;
     }
-    auto description = DescribeSession(*sessions[0], spec);
-    if (!description.ok()) return description.status();
-    GraphFacts facts = FactsOf(spec, settings.value());
-    description.value().rows_vary = std::move(facts.rows_vary);
     return std::unique_ptr<Model>(std::make_unique<OnnxModel>(
-        spec.name, std::move(sessions), description.take(), std::move(facts.time_varies)));
+        spec.name, std::move(sessions), std::move(files), std::move(time_varies)));
   }
 
   // A run calls nothing in JavaScript, and waits only for the runtime's threads.

@@ -5,6 +5,8 @@
 #include <sstream>
 #include <string_view>
 
+#include "../gpu/device_files.h"
+
 namespace tritonts::onnxruntime {
 
 namespace {
@@ -84,6 +86,8 @@ Status ReadSetting(const std::string& key, const std::string& value, Settings* s
   if (key == "gather_kernel_buffer_threshold")
     return ReadNumber(key, value, &settings->gather_kernel_threshold);
   if (key == "devices") return ReadDevices(key, value, &settings->devices);
+  // They are read where the files are.
+  if (key.starts_with(kFileOfDevice) || key == kWrittenDims) return Status::Ok();
   if (key == "library") {
     settings->library = value;
   } else if (key == "open_first") {

@@ -27,6 +27,7 @@
 //   cuda.<key>              an option of the CUDA provider, for sessions on GPUs; not device_id
 //   tensorrt                "1": what TensorRT can compute of a session on a GPU, it does
 //   tensorrt.<key>          an option of the TensorRT provider; not device_id
+//   file.<id>, written_dims   as ../gpu/device_files.h has them
 //   max_concurrency, priority, busy_wait_events, gather_kernel_buffer_threshold
 //                           as for plans (backends/tensorrt/tensorrt.h)
 #pragma once

@@ -22,10 +22,11 @@ std::string WhatIs(const PlanTensor& tensor) {
 
 StatusOr<std::shared_ptr<const Engine>> Engine::Read(const Library* library,
                                                      std::shared_ptr<device::Gpu> gpu,
-                                                     std::string_view plan, bool host_code) {
+                                                     const std::string& file, std::string_view plan,
+                                                     bool host_code) {
   const device::Gpu::Current current(*gpu);
   if (!current.status().ok()) return current.status();
-  std::shared_ptr<Engine> engine(new Engine(library, gpu));
+  std::shared_ptr<Engine> engine(new Engine(library, gpu, file));
   auto runtime = library->MakeRuntime();
   if (!runtime.ok()) return runtime.status();
   engine->runtime_ = runtime.value();

@@ -16,11 +16,12 @@ namespace tritonts::tensorrt {
 
 class Engine {
  public:
-  // Reads a plan. `host_code`: one that is version-compatible, which brings code that is run in
-  // this process. INVALID_ARG: it is none, or one of another version or GPU, in the library's
-  // words. UNSUPPORTED: it has tensors that can't be passed.
+  // Reads the plan of a file. `host_code`: one that is version-compatible, which brings code that
+  // is run in this process. INVALID_ARG: it is none, or one of another version or GPU, in the
+  // library's words. UNSUPPORTED: it has tensors that can't be passed.
   static StatusOr<std::shared_ptr<const Engine>> Read(const Library* library,
                                                       std::shared_ptr<device::Gpu> gpu,
+                                                      const std::string& file,
                                                       std::string_view plan, bool host_code);
   ~Engine();
   Engine(const Engine&) = delete;
@@ -28,6 +29,7 @@ class Engine {
 
   const Table& table() const { return library_->table(); }
   const std::shared_ptr<device::Gpu>& gpu() const { return gpu_; }
+  const std::string& file() const { return file_; }
   const std::vector<PlanTensor>& tensors() const { return tensors_; }
   const PlanTensor* Find(const std::string& name, bool is_input) const;
   int32_t profiles() const { return profiles_; }
@@ -38,8 +40,8 @@ class Engine {
   StatusOr<Object*> MakeContext() const;
 
  private:
-  Engine(const Library* library, std::shared_ptr<device::Gpu> gpu)
-      : library_(library), gpu_(std::move(gpu)) {}
+  Engine(const Library* library, std::shared_ptr<device::Gpu> gpu, std::string file)
+      : library_(library), gpu_(std::move(gpu)), file_(std::move(file)) {}
   Status ReadTensors();
   StatusOr<PlanTensor> ReadTensor(const char* name) const;
   void ReadProfiles(PlanTensor* tensor) const;
@@ -47,6 +49,7 @@ class Engine {
 
   const Library* const library_;
   const std::shared_ptr<device::Gpu> gpu_;
+  const std::string file_;
   Object* runtime_ = nullptr;
   Object* engine_ = nullptr;
   int32_t profiles_ = 1;

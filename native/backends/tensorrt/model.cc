@@ -10,10 +10,6 @@ namespace tritonts::tensorrt {
 
 namespace {
 
-std::string WhatIs(bool is_input, const std::string& name) {
-  return (is_input ? "input '" : "output '") + name + "'";
-}
-
 // The most rows that a profile takes for all inputs.
 int64_t RowsOf(const std::vector<PlanTensor>& tensors, int32_t profile) {
   // The largest max_batch_size that there is.
@@ -24,33 +20,51 @@ int64_t RowsOf(const std::vector<PlanTensor>& tensors, int32_t profile) {
   return std::max<int64_t>(0, rows);
 }
 
-}  // namespace
-
-uint32_t TensorRtModel::MostRows() const {
+// The most rows that each instance takes with an engine; 0: it has no batches.
+uint32_t MostRows(const Engine& engine, const Settings& settings) {
+  const std::vector<PlanTensor>& tensors = engine.tensors();
   // The rows of a batch are the first dim of all tensors. Shape tensors have none.
-  const bool batches =
-      std::all_of(tensors().begin(), tensors().end(), [](const PlanTensor& tensor) {
-        return !tensor.on_host && !tensor.dims.empty() && tensor.dims[0] < 0;
-      });
-  const bool has_inputs = std::any_of(tensors().begin(), tensors().end(),
+  const bool batches = std::all_of(tensors.begin(), tensors.end(), [](const PlanTensor& tensor) {
+    return !tensor.on_host && !tensor.dims.empty() && tensor.dims[0] < 0;
+  });
+  const bool has_inputs = std::any_of(tensors.begin(), tensors.end(),
                                       [](const PlanTensor& tensor) { return tensor.is_input; });
   if (!batches || !has_inputs) return 0;
   int64_t most = std::numeric_limits<int32_t>::max();
-  const auto count = static_cast<uint32_t>(std::max<size_t>(1, settings_.profiles.size()));
+  const auto count = static_cast<uint32_t>(std::max<size_t>(1, settings.profiles.size()));
   for (uint32_t instance = 0; instance < count; instance++) {
     int64_t rows = 0;
-    for (const int32_t profile : settings_.ProfilesOf(instance)) {
+    for (const int32_t profile : settings.ProfilesOf(instance)) {
       // One that is not there is refused when the instance is made.
-      if (profile < engines_.front()->profiles()) rows = std::max(rows, RowsOf(tensors(), profile));
+      if (profile < engine.profiles()) rows = std::max(rows, RowsOf(tensors, profile));
     }
     most = std::min(most, rows);
   }
   return static_cast<uint32_t>(most);
 }
 
-ModelDescription TensorRtModel::Describe() const {
+// The shapes that two profiles take; equal texts: the same ones. The best shapes may differ, so may
+// what requests don't have as configured, and the most rows of a batch, which max_batch_size
+// limits.
+std::pair<std::string, std::string> Takes(Bounds one, Bounds other,
+                                          const std::vector<int64_t>& configured, bool batching) {
+  const size_t count = std::min({one.most.size(), other.most.size(), configured.size()});
+  for (size_t i = 0; i < count; i++) {
+    if (configured[i] >= 0) {
+      for (Bounds* const bounds : {&one, &other})
+        bounds->least[i] = bounds->most[i] = configured[i];
+    } else if (batching && i == 0) {
+      one.most[0] = other.most[0];
+    }
+  }
+  return {one.Text(), other.Text()};
+}
+
+}  // namespace
+
+ModelDescription TensorRtModel::DescriptionOf(const Engine& engine, const Settings& settings) {
   ModelDescription description;
-  for (const PlanTensor& tensor : tensors()) {
+  for (const PlanTensor& tensor : engine.tensors()) {
     auto& described = (tensor.is_input ? description.inputs : description.outputs).emplace_back();
     described.name = tensor.name;
     described.datatype = tensor.datatype;
@@ -58,7 +72,7 @@ ModelDescription TensorRtModel::Describe() const {
     described.dims = tensor.dims;
     described.is_shape_tensor = tensor.on_host;
   }
-  description.most_rows = MostRows();
+  description.most_rows = MostRows(engine, settings);
   return description;
 }
 
@@ -74,12 +88,14 @@ Status TensorRtModel::Configure(const ModelIo& io) {
     const auto& specs = tensor.is_input ? io.inputs : io.outputs;
     if (std::none_of(specs.begin(), specs.end(),
                      [&](const TensorSpec& spec) { return spec.name == tensor.name; })) {
-      return Status::InvalidArg("the plan's " + WhatIs(tensor.is_input, tensor.name) +
+      return Status::InvalidArg("the plan's " + TensorText(tensor.is_input, tensor.name) +
                                 " is not configured");
     }
   }
+  if (Status status = files_.CheckDims(io); !status.ok()) return status;
+  if (Status status = CheckProfiles(io); !status.ok()) return status;
   if (io.max_batch_size > 0) {
-    const uint32_t most = MostRows();
+    const uint32_t most = Describe().most_rows.value_or(0);
     if (most < io.max_batch_size) {
       return Status::InvalidArg(
           "max_batch_size is " + std::to_string(io.max_batch_size) +
@@ -96,12 +112,40 @@ Status TensorRtModel::Configure(const ModelIo& io) {
   return Status::Ok();
 }
 
+Status TensorRtModel::CheckProfiles(const ModelIo& io) const {
+  const Engine& first = *engines_.front();
+  for (const auto& other : engines_) {
+    if (other->file() == first.file()) continue;
+    if (other->profiles() != first.profiles()) {
+      return Unlike("profiles", first.file(), std::to_string(first.profiles()), other->file(),
+                    std::to_string(other->profiles()));
+    }
+    for (const TensorSpec& spec : io.inputs) {
+      const PlanTensor& tensor = *first.Find(spec.name, true);
+      const PlanTensor& same = *other->Find(spec.name, true);
+      for (size_t profile = 0; profile < tensor.shapes.size(); profile++) {
+        auto [takes, other_takes] =
+            Takes(tensor.shapes[profile], same.shapes[profile], spec.dims, io.max_batch_size > 0);
+        if (takes == other_takes && tensor.on_host) {
+          takes = tensor.values[profile].Text();
+          other_takes = same.values[profile].Text();
+        }
+        if (takes == other_takes) continue;
+        return Unlike(TensorText(true, spec.name) + ", profile " + std::to_string(profile),
+                      first.file(), takes, other->file(), other_takes);
+      }
+    }
+  }
+  return Status::Ok();
+}
+
 Status TensorRtModel::ConfigureGraphs(const ModelIo& io) {
   if (!settings_.graphs.on) return Status::Ok();
   for (const PlanTensor& tensor : tensors()) {
     if (!tensor.on_host) continue;
-    return Status::Unsupported("optimization.cuda.graphs: " + WhatIs(tensor.is_input, tensor.name) +
-                               " is a shape tensor, which a graph would not read again");
+    return Status::Unsupported(
+        "optimization.cuda.graphs: " + TensorText(tensor.is_input, tensor.name) +
+        " is a shape tensor, which a graph would not read again");
   }
   auto graphs = ResolveGraphs(settings_.graphs, io);
   if (!graphs.ok()) return graphs.status();
@@ -110,7 +154,7 @@ Status TensorRtModel::ConfigureGraphs(const ModelIo& io) {
 }
 
 Status TensorRtModel::Match(const TensorSpec& spec, bool is_input) const {
-  const std::string what = WhatIs(is_input, spec.name);
+  const std::string what = TensorText(is_input, spec.name);
   const PlanTensor* const tensor = engines_.front()->Find(spec.name, is_input);
   if (!tensor) return Status::InvalidArg("the plan has no " + what);
   if (tensor->datatype == DataType::kInvalid || tensor->datatype != spec.datatype) {

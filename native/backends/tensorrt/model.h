@@ -1,4 +1,4 @@
-// A plan that is loaded on one GPU or more.
+// A plan that is loaded on one GPU or more, or a plan for each of them.
 #pragma once
 
 #include <map>
@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "../gpu/device_files.h"
 #include "engine.h"
 #include "settings.h"
 
@@ -13,23 +14,27 @@ namespace tritonts::tensorrt {
 
 class TensorRtModel final : public Model {
  public:
-  // `engines`: one a GPU, of the same plan.
+  // `engines`: one a GPU; `files`: theirs.
   TensorRtModel(Settings settings, const Library* library,
-                std::vector<std::shared_ptr<const Engine>> engines)
+                std::vector<std::shared_ptr<const Engine>> engines, DescribedFiles files)
       : settings_(std::move(settings)),
         library_(library),
         plugins_(library->plugins()),
-        engines_(std::move(engines)) {}
+        engines_(std::move(engines)),
+        files_(std::move(files)) {}
 
-  ModelDescription Describe() const override;
+  // Of one engine, with the instances that the settings have.
+  static ModelDescription DescriptionOf(const Engine& engine, const Settings& settings);
+  ModelDescription Describe() const override { return files_.Describe(); }
   Status Configure(const ModelIo& io) override;
   StatusOr<std::unique_ptr<Instance>> CreateInstance(const InstanceSpec& spec) override;
   std::map<std::string, std::string> Info() const override;
 
  private:
   const std::vector<PlanTensor>& tensors() const { return engines_.front()->tensors(); }
-  // The most rows that each instance takes; 0: it has no batches.
-  uint32_t MostRows() const;
+  // INVALID_ARG, which names both files: GPUs whose profiles take other shapes get the same
+  // requests.
+  Status CheckProfiles(const ModelIo& io) const;
   // INVALID_ARG, UNSUPPORTED: the plan can't have the graphs that it is to have.
   Status ConfigureGraphs(const ModelIo& io);
   Status Match(const TensorSpec& spec, bool is_input) const;
@@ -38,6 +43,7 @@ class TensorRtModel final : public Model {
   const Library* const library_;
   const std::string plugins_;
   const std::vector<std::shared_ptr<const Engine>> engines_;
+  const DescribedFiles files_;
   std::shared_ptr<const GpuModel> model_;
   std::vector<GraphSpec> graphs_;
 };

@@ -6,22 +6,34 @@
 
 #include "../../device/cuda.h"
 #include "../../platform/dynamic_library.h"
+#include "../gpu/device_files.h"
 #include "model.h"
 
 namespace tritonts {
 
 namespace {
 
-StatusOr<std::string> BytesOf(const ModelSpec& spec) {
+StatusOr<std::string> BytesOf(const ModelSpec& spec, const std::string& path) {
   if (!spec.files.empty()) {
-    const auto file = spec.files.find(spec.path);
-    if (file == spec.files.end()) return Status::NotFound("there is no " + spec.path);
+    const auto file = spec.files.find(path);
+    if (file == spec.files.end()) return Status::NotFound("there is no " + path);
     return *file->second;
   }
-  std::ifstream file(platform::NativePath(spec.path), std::ios::binary);
+  std::ifstream file(platform::NativePath(path), std::ios::binary);
   std::string bytes{std::istreambuf_iterator<char>(file), {}};
-  if (file.bad() || !file.is_open()) return Status::Unavailable(spec.path + " can't be read");
+  if (file.bad() || !file.is_open()) return Status::Unavailable(path + " can't be read");
   return bytes;
+}
+
+// Names the file, where the GPUs take different ones.
+Status AboutFile(const std::vector<int>& devices, const ModelSpec& spec, int device,
+                 const Status& status) {
+  const std::string& path = PathOf(spec, device);
+  for (const int other : devices)
+    if (PathOf(spec, other) != path)
+      return {status.code(),
+              "'" + path + "', for GPU " + std::to_string(device) + ": " + status.message()};
+  return status;
 }
 
 }  // namespace
@@ -38,20 +50,31 @@ StatusOr<std::unique_ptr<Model>> TensorRtBackend::Load(const ModelSpec& spec) {
   const Library& library = *opened.value();
   Status status = library.AddPlugins(settings.value().plugins);
   if (!status.ok()) return status;
-  auto plan = BytesOf(spec);
-  if (!plan.ok()) return plan.status();
+  const std::vector<int>& devices = settings.value().devices;
   std::vector<std::shared_ptr<const Engine>> engines;
-  for (const int id : settings.value().devices) {
+  DescribedFiles files(spec);
+  std::string read, plan;
+  for (const int id : devices) {
+    const std::string& path = PathOf(spec, id);
+    if (path != read || engines.empty()) {
+      auto bytes = BytesOf(spec, path);
+      if (!bytes.ok()) return bytes.status();
+      plan = bytes.take();
+      read = path;
+    }
     auto gpu = device::Gpu::Open(found.driver, id);
     if (!gpu.ok()) return gpu.status();
     if (Status fault = gpu.value()->fault(); !fault.ok()) return fault;
     auto engine =
-        Engine::Read(&library, gpu.take(), plan.value(), settings.value().version_compatible);
-    if (!engine.ok()) return engine.status();
+        Engine::Read(&library, gpu.take(), path, plan, settings.value().version_compatible);
+    if (!engine.ok()) return AboutFile(devices, spec, id, engine.status());
     engines.push_back(engine.take());
+    if (files.Has(path)) continue;
+    status = files.Add(path, TensorRtModel::DescriptionOf(*engines.back(), settings.value()));
+    if (!status.ok()) return status;
   }
-  return std::unique_ptr<Model>(
-      std::make_unique<TensorRtModel>(settings.take(), &library, std::move(engines)));
+  return std::unique_ptr<Model>(std::make_unique<TensorRtModel>(
+      settings.take(), &library, std::move(engines), std::move(files)));
 }
 
 StatusOr<std::map<std::string, std::string>> OpenTensorRt(

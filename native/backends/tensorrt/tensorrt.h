@@ -13,6 +13,7 @@
 //   graphs    "true": batches of some shapes are recorded as CUDA graphs
 //   graph_specs   of which shapes, as graph_spec.h has them. Without it: of Triton's default
 //   preferred_batch_sizes   of the dynamic batcher, for that default; separated by commas
+//   file.<id>, written_dims   as ../gpu/device_files.h has them
 // and, as ../gpu/gpu_instance.h has them, each of which may be left out:
 //   max_concurrency    batches of an instance under way
 //   busy_wait_events   "true": the end of batches is waited for actively

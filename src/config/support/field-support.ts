@@ -231,7 +231,7 @@ export const supportTable: Readonly<Record<string, Support>> = {
   ),
   cc_model_filenames: {
     ...acted(
-      "the file for GPUs of that compute capability, in place of `default_model_filename`; all of a version's instances must take the same one",
+      'the file for GPUs of that compute capability, in place of `default_model_filename`; the files of a version must have the same tensors',
     ),
     onCpu: hint('chooses a file by the compute capability of a GPU; instances run on the CPU'),
   },

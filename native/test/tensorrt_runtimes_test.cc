@@ -10,6 +10,11 @@ std::string Compatible(const std::string& major = "10") {
   return PlanText("add", "0 0 0 -1 4", major + " compatible");
 }
 
+// It does not bring the code that reads it.
+std::string WithoutLean(const std::string& major = "10") {
+  return PlanText("add", "0 0 0 -1 4", major + " compatible without-lean");
+}
+
 Status LoadStatus(const std::string& plan, const std::string& which,
                   const std::map<std::string, std::string>& settings = {}) {
   return TensorRtBackend().Load(PlanSpec(plan, "0", which, settings)).status();
@@ -29,6 +34,64 @@ TEST(tensorrt_reads_version_compatible_plans_where_that_is_allowed) {
     CHECK(bench.Answered(0, 1));
   }
   CHECK(Objects() == kNone);
+}
+
+// The fake ends the process if a runtime is deleted before what it made or loaded.
+TEST(tensorrt_loads_the_lean_runtime_that_a_plan_does_not_bring) {
+  const std::map<std::string, std::string> settings = {{"version_compatible", "1"},
+                                                       {"lean_runtime", FakeTensorRt("lean")}};
+  for (const char* which : {"10", "10.16", "11", "dispatch"}) {
+    CHECK(Contains(LoadStatus(WithoutLean(), which, {{"version_compatible", "1"}}),
+                   "the plan has no lean runtime, and none was loaded"));
+    {
+      PlanBench bench(PlanSpec(WithoutLean(), "0", which, settings));
+      bench.Ask({1});
+      CHECK(bench.sink.Wait(1));
+      CHECK(bench.Answered(0, 1));
+    }
+    // Plans that need none are read as without it, also where there is no such file.
+    for (const std::string& file : {FakeTensorRt("lean"), std::string("/nowhere/liblean.so")}) {
+      CHECK_EQ(
+          LoadStatus(Compatible(), which, {{"version_compatible", "1"}, {"lean_runtime", file}})
+              .message(),
+          "");
+    }
+    CHECK(Objects() == kNone);
+  }
+}
+
+TEST(tensorrt_says_why_no_lean_runtime_reads_a_plan) {
+  const auto refused = [](const std::string& plan, const std::string& file,
+                          const std::string& which = "11") {
+    const Status status =
+        LoadStatus(plan, which, {{"version_compatible", "1"}, {"lean_runtime", file}});
+    CHECK(Objects() == kNone);
+    return status;
+  };
+  const Status missing = refused(WithoutLean(), "/nowhere/liblean.so");
+  CHECK_EQ(missing.code(), Code::kUnavailable);
+  CHECK(Contains(missing,
+                 "TensorRT 11.1.0 can't load the lean runtime /nowhere/liblean.so (name "
+                 "libnvinfer_lean of the version that built the plan with "
+                 "backendConfig.tensorrt.lean-runtime): Unable to load library: "
+                 "/nowhere/liblean.so"));
+  const Status whole = refused(WithoutLean(), FakeTensorRt("10.16"));
+  CHECK_EQ(whole.code(), Code::kUnavailable);
+  CHECK(Contains(whole, "): Not a lean runtime: "));
+  const Status version = refused(WithoutLean("9"), FakeTensorRt("lean"));
+  CHECK_EQ(version.code(), Code::kInvalidArg);
+  CHECK(Contains(version,
+                 "can't read it, either (backendConfig.tensorrt.lean-runtime has to be of "
+                 "the version that built the plan): the plan was built with another "
+                 "version than the lean runtime"));
+  const Status none = refused("no plan at all", FakeTensorRt("lean"));
+  CHECK_EQ(none.code(), Code::kInvalidArg);
+  CHECK(Contains(none, "magicTag"));
+  const Status rtx = refused(WithoutLean(), FakeTensorRt("lean"), "rtx");
+  CHECK_EQ(rtx.code(), Code::kUnsupported);
+  CHECK(Contains(rtx, "TensorRT for RTX 1.7.1 has no lean runtimes"));
+  CHECK_EQ(LoadStatus(WithoutLean(), "11", {{"lean_runtime", FakeTensorRt("lean")}}).code(),
+           Code::kInternal);
 }
 
 TEST(tensorrt_says_what_lean_and_dispatch_runtimes_read) {

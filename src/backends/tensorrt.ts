@@ -58,6 +58,19 @@ function isBlocking(options: BackendConfig): boolean {
   );
 }
 
+/**
+ * Reads `lean-runtime`: the library that reads version-compatible plans of its version that were built without it.
+ * Its code is run in this process, as that of such plans is.
+ */
+function leanRuntime(options: BackendConfig): string | undefined {
+  const file = options['lean-runtime'];
+  if (file === undefined) return undefined;
+  if (isOn(options, 'version-compatible')) return String(file);
+  throw invalidArgument(
+    "backendConfig.tensorrt['lean-runtime'] also needs version-compatible: true, because it reads such plans only",
+  );
+}
+
 /** The profiles of each instance, in the order of the instances; '' where no group names any. */
 function profilesOf({ config }: BackendContext): string {
   if (config.instance_group.every(({ profile }) => profile.length === 0)) return '';
@@ -103,13 +116,20 @@ function librarySettings(options: BackendConfig): Record<string, string> {
 
 /**
  * TensorRT. A version has one engine on each GPU, which its instances there share. It reads `library`,
- * `version-compatible`, `plugins` and `execution-policy` from `backendConfig.tensorrt`.
+ * `version-compatible`, `lean-runtime`, `plugins` and `execution-policy` from `backendConfig.tensorrt`.
  */
 export const tensorrt: Backend = {
   name: 'tensorrt',
   needsFile: true,
-  optionKeys: ['library', 'version-compatible', 'plugins', 'execution-policy', 'coalesce-request-input'],
-  paths: { library: 'library', plugins: 'libraries' },
+  optionKeys: [
+    'library',
+    'version-compatible',
+    'lean-runtime',
+    'plugins',
+    'execution-policy',
+    'coalesce-request-input',
+  ],
+  paths: { library: 'library', 'lean-runtime': 'library', plugins: 'libraries' },
   runtime: { title: 'TensorRT', settings: librarySettings },
   onGpus: {
     missing(options: BackendConfig): string | undefined {
@@ -130,6 +150,7 @@ export const tensorrt: Backend = {
     // Requests' inputs are always gathered in one piece.
     isOn(options, 'coalesce-request-input');
     const profiles = profilesOf(context);
+    const lean = leanRuntime(options);
     const plugins = String(options['plugins'] ?? '')
       .split(';')
       .filter((file) => file !== '');
@@ -140,6 +161,7 @@ export const tensorrt: Backend = {
       ...(profiles !== '' && { profiles }),
       ...(isBlocking(options) && { execution_policy: 'BLOCKING' }),
       ...(isOn(options, 'version-compatible') && { version_compatible: '1' }),
+      ...(lean !== undefined && { lean_runtime: lean }),
       ...(plugins.length > 0 && { plugins: plugins.join('\n') }),
       devices: [...new Set(devices)].sort((a, b) => a - b).join(','),
     };

@@ -93,6 +93,10 @@ const repository = await writeRepository(await temporaryFolder({ after }), {
       graph_lower_bound { batch_size: 2 input { key: "x" value { dim: 17 } } } } } }`,
   ),
   varying: model('instance_group { kind: KIND_GPU gpus: 0 count: 2 }', positive),
+  without_lean: model(
+    'instance_group { kind: KIND_GPU gpus: 0 }',
+    compatible.replace('compatible', 'compatible without-lean'),
+  ),
   compatible: model('instance_group { kind: KIND_GPU gpus: 0 }', compatible),
   two_files: twoFiles('other.plan', plan.replace('x 1 16 4 16 8 16', 'x 1 16 4 16 6 16')),
   unlike_files: twoFiles('other.plan', plan.replace('output y', 'output z')),
@@ -244,6 +248,17 @@ test('version-compatible plans are read where the options say so', options, asyn
   }
 });
 
+test('a lean runtime that is missing fails the plans that need it, and no others', options, async () => {
+  assert.ok(fakes);
+  const tensorrtOptions = { 'version-compatible': true, 'lean-runtime': '/nowhere/libnvinfer_lean.so.9' };
+  const { models } = await fakes.serve({}, { repository, tensorrt: fakes.tensorrt, tensorrtOptions });
+  assert.equal(models['compatible']?.state, 'READY');
+  assert.match(
+    models['without_lean']?.reason ?? '',
+    /can't load the lean runtime \/nowhere\/libnvinfer_lean\.so\.9 .*: Unable to load library/,
+  );
+});
+
 test('options of TensorRT that make no sense, or are not there, fail the load', options, async () => {
   assert.ok(fakes);
   for (const [key, value, reason] of [
@@ -251,6 +266,11 @@ test('options of TensorRT that make no sense, or are not there, fail the load', 
       'version-compatible',
       'perhaps',
       /expected true or false for backendConfig\.tensorrt\['version-compatible'\]/,
+    ],
+    [
+      'lean-runtime',
+      'libnvinfer_lean.so.10',
+      /backendConfig\.tensorrt\['lean-runtime'\] also needs version-compatible: true/,
     ],
     [
       'execution-policy',

@@ -22,20 +22,14 @@ std::string WhatIs(const PlanTensor& tensor) {
 
 StatusOr<std::shared_ptr<const Engine>> Engine::Read(const Library* library,
                                                      std::shared_ptr<device::Gpu> gpu,
-                                                     const std::string& file, std::string_view plan,
-                                                     bool host_code) {
+                                                     const PlanSource& source) {
   const device::Gpu::Current current(*gpu);
   if (!current.status().ok()) return current.status();
-  std::shared_ptr<Engine> engine(new Engine(library, gpu, file));
+  std::shared_ptr<Engine> engine(new Engine(library, gpu, source.file));
   auto runtime = library->MakeRuntime();
   if (!runtime.ok()) return runtime.status();
   engine->runtime_ = runtime.value();
-  const auto& at = library->table().runtime;
-  if (host_code) Call<void>(engine->runtime_, at.setEngineHostCodeAllowed, true);
-  ForgetLog();
-  engine->engine_ = Call<Object*>(engine->runtime_, at.deserializeCudaEngine,
-                                  static_cast<const void*>(plan.data()), plan.size());
-  if (!engine->engine_) return library->CannotRead(host_code);
+  if (Status status = engine->Deserialize(source); !status.ok()) return status;
   if (Status status = engine->ReadTensors(); !status.ok()) return status;
   return std::shared_ptr<const Engine>(std::move(engine));
 }
@@ -43,7 +37,34 @@ StatusOr<std::shared_ptr<const Engine>> Engine::Read(const Library* library,
 Engine::~Engine() {
   const device::Gpu::Current current(*gpu_);
   Delete(engine_);
+  Delete(lean_);
   Delete(runtime_);
+}
+
+Status Engine::Deserialize(const PlanSource& source) {
+  const auto& at = table().runtime;
+  if (source.host_code) Call<void>(runtime_, at.setEngineHostCodeAllowed, true);
+  ForgetLog();
+  engine_ = Call<Object*>(runtime_, at.deserializeCudaEngine,
+                          static_cast<const void*>(source.bytes.data()), source.bytes.size());
+  if (engine_) return Status::Ok();
+  const Status refused = library_->CannotRead(source.host_code);
+  return source.lean_runtime.empty() ? refused : DeserializeByLean(source, refused);
+}
+
+Status Engine::DeserializeByLean(const PlanSource& source, const Status& refused) {
+  auto lean = library_->LoadLeanRuntime(runtime_, source.lean_runtime);
+  if (!lean.ok())
+    return {lean.status().code(), refused.message() + "; and " + lean.status().message()};
+  lean_ = lean.value();
+  ForgetLog();
+  engine_ = Call<Object*>(lean_, table().runtime.deserializeCudaEngine,
+                          static_cast<const void*>(source.bytes.data()), source.bytes.size());
+  if (engine_) return Status::Ok();
+  return Failure(refused.code(),
+                 refused.message() + "; and the lean runtime " + source.lean_runtime +
+                     " can't read it, either (backendConfig.tensorrt.lean-runtime has to be of "
+                     "the version that built the plan)");
 }
 
 Status Engine::ReadTensors() {

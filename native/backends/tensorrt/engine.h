@@ -14,15 +14,24 @@
 
 namespace tritonts::tensorrt {
 
+// A plan, and how it may be read.
+struct PlanSource {
+  const std::string& file;
+  std::string_view bytes;
+  // Whether it may be version-compatible, and bring code that is run in this process.
+  bool host_code = false;
+  // The lean runtime that reads it if it is version-compatible and brings no code; "": none.
+  std::string lean_runtime;
+};
+
 class Engine {
  public:
-  // Reads the plan of a file. `host_code`: one that is version-compatible, which brings code that
-  // is run in this process. INVALID_ARG: it is none, or one of another version or GPU, in the
-  // library's words. UNSUPPORTED: it has tensors that can't be passed.
+  // Reads a plan. INVALID_ARG: it is none, or one of another version or GPU, in the library's
+  // words. UNAVAILABLE: the lean runtime can't be loaded. UNSUPPORTED: it has tensors that can't be
+  // passed.
   static StatusOr<std::shared_ptr<const Engine>> Read(const Library* library,
                                                       std::shared_ptr<device::Gpu> gpu,
-                                                      const std::string& file,
-                                                      std::string_view plan, bool host_code);
+                                                      const PlanSource& source);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -42,6 +51,9 @@ class Engine {
  private:
   Engine(const Library* library, std::shared_ptr<device::Gpu> gpu, std::string file)
       : library_(library), gpu_(std::move(gpu)), file_(std::move(file)) {}
+  Status Deserialize(const PlanSource& source);
+  // Reads a plan that TensorRT itself did not, as `refused` says.
+  Status DeserializeByLean(const PlanSource& source, const Status& refused);
   Status ReadTensors();
   StatusOr<PlanTensor> ReadTensor(const char* name) const;
   void ReadProfiles(PlanTensor* tensor) const;
@@ -51,6 +63,7 @@ class Engine {
   const std::shared_ptr<device::Gpu> gpu_;
   const std::string file_;
   Object* runtime_ = nullptr;
+  Object* lean_ = nullptr;  // a runtime that runtime_ has loaded, and must outlive; mostly null
   Object* engine_ = nullptr;
   int32_t profiles_ = 1;
   std::vector<PlanTensor> tensors_;

@@ -105,4 +105,20 @@ StatusOr<Object*> Library::MakeRuntime() const {
   return runtime;
 }
 
+StatusOr<Object*> Library::LoadLeanRuntime(Object* runtime, const std::string& file) const {
+  if (version_.rtx)
+    return Status::Unsupported("TensorRT " + version_.text +
+                               " has no lean runtimes (backendConfig.tensorrt.lean-runtime)");
+  ForgetLog();
+  Object* const lean = Call<Object*>(runtime, table().runtime.loadRuntime, file.c_str());
+  if (!lean) {
+    return Failure(Code::kUnavailable,
+                   "TensorRT " + version_.text + " can't load the lean runtime " + file +
+                       " (name libnvinfer_lean of the version that built the plan with "
+                       "backendConfig.tensorrt.lean-runtime)");
+  }
+  OnRuntimeLibraryOpened();
+  return lean;
+}
+
 }  // namespace tritonts::tensorrt

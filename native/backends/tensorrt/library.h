@@ -37,6 +37,11 @@ class Library {
   // returns what looks like an object, and crashes with it.
   StatusOr<Object*> MakeRuntime() const;
 
+  // Has a runtime load another one, a lean runtime of another version, which is called like it. It
+  // must be deleted before that. UNAVAILABLE: it can't be loaded. UNSUPPORTED: there are none of
+  // this TensorRT.
+  StatusOr<Object*> LoadLeanRuntime(Object* runtime, const std::string& file) const;
+
  private:
   // With the lock.
   void AddNvidiasPlugins() const;

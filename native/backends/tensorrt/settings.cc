@@ -80,6 +80,9 @@ StatusOr<Settings> ReadSettings(const ModelSpec& spec) {
   Settings settings;
   settings.library = TextOf(spec, "library");
   settings.version_compatible = TextOf(spec, "version_compatible") == "1";
+  settings.lean_runtime = TextOf(spec, "lean_runtime");
+  if (!settings.lean_runtime.empty() && !settings.version_compatible)
+    return Wrong("lean_runtime", "needs version_compatible");
   settings.blocking = TextOf(spec, "execution_policy") == "BLOCKING";
   settings.plugins = Parts(TextOf(spec, "plugins"), '\n');
   const std::string devices = TextOf(spec, "devices");

@@ -18,6 +18,7 @@ struct Settings {
   // By instance; never empty lists. An instance beyond the end uses profile 0.
   std::vector<std::vector<int32_t>> profiles;
   bool version_compatible = false;
+  std::string lean_runtime;          // a file; "": none. Only if version_compatible
   std::vector<std::string> plugins;  // files
   GraphSettings graphs;
   bool blocking = false;  // each instance has a thread that enqueues its batches

@@ -36,6 +36,7 @@ struct Table {
   struct {
     size_t deserializeCudaEngine;
     size_t setEngineHostCodeAllowed;
+    size_t loadRuntime;
   } runtime;
   struct {
     size_t createExecutionContext;
@@ -69,7 +70,7 @@ struct Table {
 };
 
 inline constexpr Table kTable10 = {
-    .runtime = {.deserializeCudaEngine = 3, .setEngineHostCodeAllowed = 21},
+    .runtime = {.deserializeCudaEngine = 3, .setEngineHostCodeAllowed = 21, .loadRuntime = 20},
     .engine = {.createExecutionContext = 5,
                .getNbOptimizationProfiles = 10,
                .getTensorShape = 19,
@@ -97,7 +98,7 @@ inline constexpr Table kTable10 = {
 };
 
 inline constexpr Table kTable11 = {
-    .runtime = {.deserializeCudaEngine = 3, .setEngineHostCodeAllowed = 20},
+    .runtime = {.deserializeCudaEngine = 3, .setEngineHostCodeAllowed = 20, .loadRuntime = 19},
     .engine = {.createExecutionContext = 5,
                .getNbOptimizationProfiles = 8,
                .getTensorShape = 15,

@@ -65,8 +65,9 @@ StatusOr<std::unique_ptr<Model>> TensorRtBackend::Load(const ModelSpec& spec) {
     auto gpu = device::Gpu::Open(found.driver, id);
     if (!gpu.ok()) return gpu.status();
     if (Status fault = gpu.value()->fault(); !fault.ok()) return fault;
-    auto engine =
-        Engine::Read(&library, gpu.take(), path, plan, settings.value().version_compatible);
+    auto engine = Engine::Read(
+        &library, gpu.take(),
+        {path, plan, settings.value().version_compatible, settings.value().lean_runtime});
     if (!engine.ok()) return AboutFile(devices, spec, id, engine.status());
     engines.push_back(engine.take());
     if (files.Has(path)) continue;

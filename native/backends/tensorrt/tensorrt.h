@@ -6,6 +6,8 @@
 //   profiles  of the plan, that instances use: by instance, separated by semicolons, each a list of
 //             numbers separated by commas. Without it, or beyond its end: 0
 //   version_compatible   1: plans that bring code for other versions are read, and their code run
+//   lean_runtime   a lean runtime, a path or a name, for such plans that bring no code; only with
+//             version_compatible
 //   execution_policy   "BLOCKING": each instance has a thread that enqueues its batches. Otherwise
 //   a
 //             GPU has one for all of its instances but those that may wait there

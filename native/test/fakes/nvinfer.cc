@@ -28,7 +28,11 @@ Object* Deserialize(Runtime* self, const void* bytes, size_t size) {
   };
   auto plan = ReadPlan(std::string(static_cast<const char*>(bytes), size));
   if (!plan) return refuse("Serialization assertion magicTag failed");
-  if (plan->compatible && !self->host_code)
+  if (plan->without_lean && self->lean == 0)
+    return refuse("the plan has no lean runtime, and none was loaded");
+  if (self->lean != 0 && plan->major != self->lean / 10000)
+    return refuse("the plan was built with another version than the lean runtime");
+  if (plan->compatible && !plan->without_lean && !self->host_code)
     return refuse("a version-compatible plan needs IRuntime::setEngineHostCodeAllowed");
   if ((kKind == "lean" || kKind == "dispatch") && !plan->compatible)
     return refuse("this runtime reads version-compatible plans only");
@@ -36,11 +40,41 @@ Object* Deserialize(Runtime* self, const void* bytes, size_t size) {
     return refuse("the engine plan file is not compatible with this version of TensorRT");
   if (!plan->plugin.empty() && !HasPlugin(plan->plugin))
     return refuse(("could not find plugin " + plan->plugin).c_str());
-  return Make(MakeEngine(self->logger, std::move(plan)));
+  Engine* const engine = MakeEngine(self->logger, std::move(plan));
+  engine->runtime_uses = self->uses;
+  return Make(engine);
 }
 
 void SetHostCodeAllowed(Runtime* self, bool allowed) {
+  if (self->lean != 0) Die("setEngineHostCodeAllowed of a lean runtime");
   self->host_code = allowed;
+}
+
+// Loads a lean runtime, and makes an object that is called like this one.
+Object* LoadRuntime(Runtime* self, const char* path) {
+  if (self->lean != 0) Die("a lean runtime was to load another one");
+  const auto refuse = [&](const std::string& why) {
+    Log(self->logger, 1, (why + ": " + path).c_str());
+    return static_cast<Object*>(nullptr);
+  };
+  void* const library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!library) return refuse("Unable to load library");
+  const auto version = reinterpret_cast<int32_t (*)()>(dlsym(library, "getInferLibVersion"));
+  const bool builds = dlsym(library, "createInferBuilder_INTERNAL") != nullptr;
+  const int32_t number = version ? version() : 0;
+  dlclose(library);
+  if (number == 0 || builds) return refuse("Not a lean runtime");
+  Runtime* const lean = MakeRuntime(self->logger);
+  lean->lean = number;
+  lean->parent_uses = self->uses;
+  return Make(lean);
+}
+
+void DestroyRuntime(Impl* self) {
+  auto* const runtime = static_cast<Runtime*>(self);
+  if (runtime->uses.use_count() > 1)
+    Die("a runtime was deleted before its engines, or a runtime that it loaded");
+  delete runtime;
 }
 
 template <size_t Slot>
@@ -86,10 +120,11 @@ Object* Make(Impl* impl) {
 Runtime* MakeRuntime(void* logger) {
   static void* const* const table =
       TableOf({{"deserializeCudaEngine", 3, 3, 0, At(Deserialize)},
+               {"loadRuntime", 20, 19, 0, At(LoadRuntime)},
                {"setEngineHostCodeAllowed", 21, 20, 0, At(SetHostCodeAllowed)}});
   auto* const runtime = new Runtime();
   runtime->table = table;
-  runtime->destroy = [](Impl* self) { delete static_cast<Runtime*>(self); };
+  runtime->destroy = DestroyRuntime;
   runtime->logger = logger;
   return runtime;
 }

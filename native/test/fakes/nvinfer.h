@@ -55,6 +55,7 @@ struct Tensor {
 struct Plan {
   int major = 0;  // of the library that reads it
   bool compatible = false;
+  bool without_lean = false;  // it brings no code, which a lean runtime has
   std::string plugin;
   std::string op;
   std::vector<float> weights;
@@ -102,6 +103,9 @@ void* At(Function* function) {
 struct Runtime : Impl {
   void* logger = nullptr;
   bool host_code = false;
+  int32_t lean = 0;  // the version of the lean runtime that this one calls; 0: it calls none
+  std::shared_ptr<int> parent_uses;                      // of the runtime that loaded it
+  std::shared_ptr<int> uses = std::make_shared<int>(0);  // shared with what it made
 };
 Runtime* MakeRuntime(void* logger);
 
@@ -109,6 +113,7 @@ struct Engine : Impl {
   void* logger = nullptr;
   const void* device = nullptr;  // the context that it was made with
   std::shared_ptr<const Plan> plan;
+  std::shared_ptr<int> runtime_uses;
   std::shared_ptr<int> uses = std::make_shared<int>(0);  // shared with its contexts
 };
 Engine* MakeEngine(void* logger, std::shared_ptr<const Plan> plan);

@@ -1,6 +1,7 @@
 // The plans of the fake TensorRT. A plan is text:
 //
-//   fake-plan 10 [compatible]   the major version of the library that reads it, or `rtx`
+//   fake-plan 10 [compatible [without-lean]]   the major version of the library that reads it, or
+//                               `rtx`
 //   op add                      what it computes; see nvinfer_compute.cc
 //   weights 1 2 3
 //   plugin Name                 it needs a plugin of this name
@@ -67,6 +68,7 @@ std::shared_ptr<const Plan> ReadPlan(const std::string& text) {
   auto plan = std::make_shared<Plan>();
   plan->major = major == "rtx" ? 1 : std::atoi(major.c_str());
   plan->compatible = static_cast<bool>(first >> word);
+  plan->without_lean = static_cast<bool>(first >> word);
   while (std::getline(lines, line)) {
     std::istringstream words(line);
     std::string kind, name;

@@ -22,6 +22,13 @@ size_t NeighboursOf(std::span<Request* const> requests) {
   return count;
 }
 
+// Whether they are in one piece of memory, as slices of an output are. What is next to each other
+// may also be the end of one piece and the beginning of another: a driver puts small ones side by
+// side, and refuses a copy that goes beyond one.
+bool InOnePiece(const Buffer& one, const Buffer& other) {
+  return one.owner && one.owner.get() == other.owner.get();
+}
+
 // Lists the parts of an input. Those that follow each other in memory are one.
 void ListParts(std::span<Request* const> requests, uint32_t index, std::vector<Buffer>* parts) {
   for (size_t at = 0, stretch = 0; at < requests.size(); at += stretch) {
@@ -33,11 +40,11 @@ void ListParts(std::span<Request* const> requests, uint32_t index, std::vector<B
       chunk.size *= stretch;
       if (chunk.size == 0) continue;
       Buffer* const last = parts->empty() ? nullptr : &parts->back();
-      // A device does not copy from two pieces of memory at once.
-      const bool together = last && static_cast<char*>(last->data) + last->size == chunk.data &&
-                            (IsHostMemory(last->kind) && IsHostMemory(chunk.kind)
-                                 ? last->kind == chunk.kind
-                                 : last->owner && last->owner.get() == chunk.owner.get());
+      // The processor copies those in host memory.
+      const bool together =
+          last && static_cast<char*>(last->data) + last->size == chunk.data &&
+          (IsHostMemory(last->kind) && IsHostMemory(chunk.kind) ? last->kind == chunk.kind
+                                                                : InOnePiece(*last, chunk));
       if (together) {
         last->size += chunk.size;
       } else {
@@ -95,7 +102,9 @@ Status Gather(Run& run, uint32_t index, bool batching, Gathered* out, MemoryKind
       if (!begin.data) {
         begin = chunk;
         neighbours = Serves(chunk.kind, chunk.device, wanted, device);
-      } else if (chunk.data != end || chunk.kind != begin.kind || chunk.device != begin.device) {
+      } else if (chunk.data != end || chunk.kind != begin.kind || chunk.device != begin.device ||
+                 // A device copies it, or the processor.
+                 (wanted != MemoryKind::kHost && !InOnePiece(begin, chunk))) {
         neighbours = false;
       }
       end = static_cast<const char*>(chunk.data) + size;

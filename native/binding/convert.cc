@@ -109,6 +109,7 @@ std::vector<TensorSpec> SpecsOf(const Napi::Value& value) {
     spec.dims = DimsOf(object.Get("dims"));
     spec.optional = FlagOf(object.Get("optional"));
     spec.outer = DimsOf(object.Get("outer"));
+    spec.rows_in_values = FlagOf(object.Get("rowsInValues"));
     specs.push_back(std::move(spec));
   }
   return specs;

@@ -12,7 +12,7 @@
 namespace tritonts {
 
 // One input or output of a model, as configured. `dims` are full: the first is -1 if the model
-// batches.
+// batches, except where `rows_in_values`.
 struct TensorSpec {
   std::string name;
   DataType datatype = DataType::kInvalid;
@@ -21,6 +21,9 @@ struct TensorSpec {
   // What callers see, where the configuration has a reshape: the same elements, and as many -1.
   // Empty: `dims`.
   std::vector<int64_t> outer = {};
+  // It is a shape tensor of a model that batches: its first value is the rows (shape_values.h), and
+  // `dims` has no batch.
+  bool rows_in_values = false;
 };
 
 // One input or output as the runtime describes it.

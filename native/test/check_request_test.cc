@@ -140,4 +140,25 @@ TEST(check_refuses_bytes_that_are_nowhere) {
   CHECK_EQ(asked.Complaint(), "model 'm', input 'x': a part of its bytes is nowhere");
 }
 
+// The first value of a shape tensor is the rows, and its dims have no batch.
+TEST(check_compares_the_first_value_of_a_shape_tensor_with_the_rows) {
+  ModelIo io = TwoInputs();
+  io.inputs[1] = {"s", DataType::kInt64, {3}};
+  io.inputs[1].rows_in_values = true;
+  const auto complaint = [&](std::vector<int64_t> shape, const std::vector<int64_t>& values) {
+    Asked asked;
+    asked.X({2, 2}, Floats(4));
+    asked.requests.Input(asked.request, 1, DataType::kInt64, std::move(shape), BytesOf(values));
+    return asked.Complaint(io);
+  };
+  CHECK_EQ(complaint({3}, {2, 4, 1}), "");
+  CHECK_EQ(complaint({3}, {1, 4, 1}),
+           "model 'm', input 's': expected its first value to be 2, the rows of the request, but "
+           "received 1");
+  CHECK_EQ(complaint({2}, {2, 4}),
+           "model 'm', input 's': expected dims [3] but received shape [2]");
+  CHECK_EQ(complaint({2, 3}, {2, 4, 1, 2, 4, 1}),
+           "model 'm', input 's': expected dims [3] but received shape [2,3]");
+}
+
 }  // namespace tritonts::test

@@ -243,4 +243,25 @@ TEST(collector_refuses_memory_that_nobody_copies) {
   bench.End();
 }
 
+TEST(collector_takes_the_values_of_a_shape_tensor_once_with_the_rows_of_the_batch) {
+  for (const bool alike : {true, false}) {
+    RunBench bench;
+    Request* one = bench.requests.Floats({1});
+    bench.requests.Input(one, 1, DataType::kInt32, {3}, BytesOf<int32_t>({1, 4, 5}));
+    Request* two = bench.requests.Floats({2, 3});
+    bench.requests.Input(two, 1, DataType::kInt32, {3}, BytesOf<int32_t>({2, 4, alike ? 5 : 6}));
+    bench.Begin({one, two});
+    Gathered gathered;
+    const Status status = GatherShapeValues(bench.run, 1, &gathered);
+    CHECK_EQ(status.message(),
+             alike ? "" : "requests with different values of a shape tensor met in one batch");
+    CHECK_EQ(gathered.present, alike);
+    if (alike) {
+      CHECK_EQ(BytesIn(gathered), BytesOf<int32_t>({3, 4, 5}));
+      CHECK_EQ(gathered.shape, (Dims{3}));
+    }
+    bench.End();
+  }
+}
+
 }  // namespace tritonts::test

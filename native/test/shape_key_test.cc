@@ -41,4 +41,20 @@ TEST(version_compares_which_inputs_are_there_where_some_are_optional) {
   CHECK(one->header->shape_key != two->header->shape_key);
 }
 
+TEST(version_compares_the_values_of_shape_tensors_but_for_the_rows) {
+  ModelIo io = FloatIo();
+  io.inputs.push_back({"s", DataType::kInt32, {3}});
+  io.inputs.back().rows_in_values = true;
+  VersionBench bench({}, ConfigOf(io));
+  const auto key = [&](const std::vector<int32_t>& values) {
+    Request* request = bench.requests.Floats({1});
+    bench.requests.Input(request, 1, DataType::kInt32, {3}, BytesOf(values));
+    bench.version().SetQueueKeys(request->header);
+    return request->header->shape_key;
+  };
+  CHECK_EQ(key({1, 4, -1}), (std::vector<int64_t>{3, 4, -1}));
+  CHECK(key({2, 4, -1}) == key({1, 4, -1}));
+  CHECK(key({1, 4, 1}) != key({1, 4, -1}));
+}
+
 }  // namespace tritonts::test

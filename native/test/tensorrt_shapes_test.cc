@@ -177,15 +177,6 @@ TEST(tensorrt_gives_outputs_that_it_writes_on_the_host) {
   CHECK(seen.outputs.at(0).bytes == tritonts::test::BytesOf(std::vector<int32_t>{3, 4}));
 }
 
-TEST(tensorrt_does_not_batch_shape_tensors) {
-  auto model = TensorRtBackend().Load(
-      PlanSpec("fake-plan 10\nop shape\ninput x 0 0 0 -1 4\noutput y 3 1 0 2\n"));
-  CHECK_EQ(model.value()->Describe().most_rows.value_or(99), 0u);
-  CHECK(model.value()->Describe().outputs[0].is_shape_tensor);
-  ModelIo io{4, {{"x", DataType::kFp32, {-1, 4}}}, {{"y", DataType::kInt32, {-1, 2}}}};
-  CHECK(Contains(model.value()->Configure(io), "take no batches"));
-}
-
 TEST(tensorrt_gives_outputs_whose_shapes_depend_on_data) {
   for (const char* which : kVersions) {
     ShapesBench bench(

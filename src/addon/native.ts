@@ -35,7 +35,7 @@ export interface NativeDescription {
   readonly mostRows?: number;
 }
 
-/** A tensor of a complete configuration. `dims` are full, with -1 first if the model batches. */
+/** A tensor of a complete configuration. `dims` are full, with -1 first if the model batches, except of shape tensors. */
 export interface NativeTensorSpec {
   readonly name: string;
   readonly datatype: number;
@@ -43,6 +43,8 @@ export interface NativeTensorSpec {
   readonly optional: boolean;
   /** What callers see, where that is not `dims`. */
   readonly outer?: readonly number[] | undefined;
+  /** Whether its first value is the rows, and not its first dim. */
+  readonly rowsInValues: boolean;
 }
 
 /** How requests of a level wait; see `native/engine/scheduling/queue_policy.h`. */

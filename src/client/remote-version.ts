@@ -1,6 +1,6 @@
 /** What is known of a remote model's version: enough to check and encode requests as in its own process. */
 
-import { deepFreeze, type ModelConfig } from '../config/index.js';
+import { deepFreeze, fullDims, hasRowsInValues, type ModelConfig } from '../config/index.js';
 import { TritonError } from '../errors.js';
 import { Fraction } from '../endpoints/http/json-exact.js';
 import { OutputChoice } from '../server/wanted-outputs.js';
@@ -32,13 +32,19 @@ export class RemoteVersion {
   constructor(model: string, metadata: ModelMetadata, config: ModelConfig | undefined) {
     this.#model = model;
     const maxBatchSize = config?.max_batch_size ?? 0;
-    this.#inputs = metadata.inputs.map(({ name, datatype, shape }) => ({
-      name,
-      datatype,
-      // A shape in metadata begins with the batch.
-      dims: (maxBatchSize > 0 ? shape.slice(1) : shape).map(Number),
-      optional: config?.input.find((input) => input.name === name)?.optional ?? false,
-    }));
+    this.#inputs = metadata.inputs.map(({ name, datatype, shape }) => {
+      const input = config?.input.find((one) => one.name === name);
+      // A shape in metadata begins with the batch. Of a shape tensor Triton does not say what requests have.
+      const isShape = input !== undefined && config !== undefined && hasRowsInValues(config, input);
+      const dims = isShape ? fullDims(config, { ...input, dims: input.dims.map(Number) }) : undefined;
+      return {
+        name,
+        datatype,
+        dims: dims ?? (maxBatchSize > 0 ? shape.slice(1) : shape).map(Number),
+        rowsInValues: isShape,
+        optional: input?.optional ?? false,
+      };
+    });
     this.#encoder = new InputEncoder({ model, maxBatchSize, inputs: this.#inputs });
     this.#choice = new OutputChoice(model, metadata.outputs);
     this.#outputNames = metadata.outputs.map(({ name }) => name);

@@ -20,5 +20,6 @@ export {
   type ConfigContext,
   type PreparedConfig,
 } from './rules/prepare.js';
+export { fullDims, hasRowsInValues } from './rules/shape-tensors.js';
 export { readSwitch } from './rules/switch.js';
 export type { GpuFinder, Gpus, MissingGpus } from './rules/usable-gpus.js';

@@ -13,7 +13,7 @@ import type { Submission } from './submission.js';
 import type { DispatchRequest, DispatchTarget, Waiter } from './types.js';
 
 /** The most requests that a group has room for. */
-const mostRoom = 1024;
+export const mostRoom = 1024;
 /** How many free groups are kept when nothing is in flight. */
 const keptGroups = 1024;
 
@@ -242,7 +242,7 @@ export class Groups {
   #openFor(target: DispatchTarget, encoded: EncodedInputs, request: DispatchRequest): Group {
     const full = this.#open;
     if (full?.target !== undefined && full.count === full.target.groupRoom) {
-      full.target.groupRoom = Math.min(mostRoom, 2 * full.count);
+      full.target.groupRoom = Math.min(full.target.mostRoom, 2 * full.count);
     }
     if (full?.target !== target) full?.target?.releaseInputs();
     this.#close();

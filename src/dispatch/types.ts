@@ -67,6 +67,8 @@ export interface DispatchTarget {
    * two, and doubles when a group was full.
    */
   groupRoom: number;
+  /** How many requests a group has at most, a power of two. 1: requests that look alike may not be sent together. */
+  readonly mostRoom: number;
   /**
    * The batch of a request; 0 for models without a batch dimension.
    *

@@ -1,6 +1,6 @@
 /** Triton's rules for an ensemble that depend on the models it is composed of. */
 
-import { fieldPath, indexPath, keyPath, type ModelConfig } from '../config/index.js';
+import { fieldPath, fullDims, indexPath, keyPath, type ModelConfig } from '../config/index.js';
 import { didYouMean } from '../suggest.js';
 import type { ComposingVersion, FindComposing, Note } from './composing.js';
 import { checkOrigins } from './origins.js';
@@ -11,6 +11,8 @@ type Tensor = ModelConfig['input'][number] | ModelConfig['output'][number];
 interface Seen {
   readonly tensor: Tensor;
   readonly batches: boolean;
+  /** Whether it is the ensemble's own, and no step has said yet whether it is a shape tensor. */
+  readonly open: boolean;
   /** Such as `the input 'x' of model 'a'`. */
   readonly what: string;
 }
@@ -22,25 +24,43 @@ function agree(a: readonly number[], b: readonly number[]): boolean {
   return a.length === b.length && a.every((dim, i) => dim === b[i] || dim === -1 || b[i] === -1);
 }
 
-function full(batches: boolean, dims: readonly number[]): readonly number[] {
-  return batches ? [-1, ...dims] : dims;
+function isShapeTensor({ tensor, batches }: Seen): boolean {
+  return batches && tensor.is_shape_tensor;
 }
+
+function full({ tensor, batches }: Seen): readonly number[] {
+  return fullDims({ max_batch_size: batches ? 1 : 0 }, tensor);
+}
+
+const dimsText = (one: Seen): string =>
+  shape(one.tensor.dims) +
+  (isShapeTensor(one)
+    ? ' as a shape tensor, without its first value'
+    : one.batches
+      ? ' and a batch dimension'
+      : '');
 
 /**
  * Checks the steps against their models.
  *
  * @param note - Called for each problem.
- * @returns The version of each step; undefined for one that has none.
+ * @returns The version of each step; undefined for one that has none. And the names of the ensemble's inputs and
+ *   outputs that are shape tensors, because steps have them so.
  */
 export function checkSteps(
   config: ModelConfig,
   find: FindComposing,
   note: Note,
-): (ComposingVersion | undefined)[] {
+): { readonly versions: (ComposingVersion | undefined)[]; readonly shapeTensors: ReadonlySet<string> } {
   const seen = new Map<string, Seen>();
   const batches = config.max_batch_size > 0;
   for (const tensor of config.input) {
-    seen.set(tensor.name, { tensor, batches, what: `the ensemble's input '${tensor.name}'` });
+    seen.set(tensor.name, {
+      tensor,
+      batches,
+      open: !tensor.is_shape_tensor,
+      what: `the ensemble's input '${tensor.name}'`,
+    });
   }
   const compare = (path: string, name: string, one: Seen): void => {
     const known = seen.get(name);
@@ -55,13 +75,22 @@ export function checkSteps(
       );
       return;
     }
-    // A tensor may go between models of which only one batches.
     const [a, b] = [known.tensor.dims, one.tensor.dims];
-    if (agree(a, b) || agree(full(known.batches, a), full(one.batches, b))) return;
+    const shapes = isShapeTensor(known) || isShapeTensor(one);
+    const alike = isShapeTensor(known) === isShapeTensor(one);
+    // What the ensemble calls its own is a shape tensor if a step has it so.
+    if (shapes && !alike && known.batches && one.batches && (known.open || one.open) && agree(a, b)) {
+      seen.set(name, { ...(known.open ? one : known), open: false });
+      return;
+    }
+    // A tensor may go between models of which only one batches.
+    if ((alike && agree(a, b)) || agree(full(known), full(one))) {
+      if (known.open) seen.set(name, { ...known, open: false });
+      return;
+    }
     note(
       path,
-      `tensor '${name}' has two shapes: ${known.what} has dims ${shape(a)}${known.batches ? ' and a batch dimension' : ''}, ` +
-        `${one.what} has ${shape(b)}${one.batches ? ' and a batch dimension' : ''}`,
+      `tensor '${name}' has two shapes: ${known.what} has dims ${dimsText(known)}, ${one.what} has ${dimsText(one)}`,
     );
   };
   const versions = (config.ensemble_scheduling?.step ?? []).map((step, index) => {
@@ -106,6 +135,7 @@ export function checkSteps(
         compare(at, name, {
           tensor,
           batches: model.max_batch_size > 0,
+          open: false,
           what: `the ${kind} '${own}' of model '${step.model_name}'`,
         });
       }
@@ -127,6 +157,7 @@ export function checkSteps(
     compare(indexPath('output', index), tensor.name, {
       tensor,
       batches,
+      open: !tensor.is_shape_tensor,
       what: `the ensemble's output '${tensor.name}'`,
     });
   });
@@ -141,5 +172,8 @@ export function checkSteps(
     });
   }
   checkOrigins(config, versions, note);
-  return versions;
+  const shapeTensors = [...config.input, ...config.output]
+    .map(({ name }) => name)
+    .filter((name) => batches && [seen.get(name)].some((one) => one !== undefined && isShapeTensor(one)));
+  return { versions, shapeTensors: new Set(shapeTensors) };
 }

@@ -7,6 +7,8 @@ import type { NativeEnsemblePlan, NativeTensorSpec } from '../addon/native.js';
 import {
   datatypeOf,
   fieldError,
+  fullDims,
+  hasRowsInValues,
   problemsError,
   type ConfigSource,
   type ModelConfig,
@@ -47,7 +49,7 @@ export function compileEnsemble(
   const note: Note = (path, text, code = 'INVALID_ARG') => {
     problems.push({ path, text, code });
   };
-  const versions = checkSteps(config, find, note);
+  const { versions, shapeTensors } = checkSteps(config, find, note);
   if (versions.length > mostSteps) {
     note('ensemble_scheduling.step', `expected at most ${mostSteps} steps but found ${versions.length}`);
   }
@@ -57,14 +59,34 @@ export function compileEnsemble(
     throw problemsError([...problems, withGraph], source, config.name);
   }
   const found = versions.filter((version) => version !== undefined);
-  const { config: complete, notes } = withPolicy(config, found);
+  const { config: own, notes } = withPolicy(config, found);
+  const complete = withShapeTensors(own, shapeTensors);
   return {
-    plan: planOf(config, found),
+    plan: planOf(complete, found),
     versions: found,
     labels: labelsOf(config, found),
     config: complete,
-    notes,
+    notes: [
+      ...notes,
+      ...[...shapeTensors].map((name) => `is_shape_tensor: completed for '${name}', as its steps have it`),
+    ],
   };
+}
+
+/** The configuration with those inputs and outputs as shape tensors that steps have so; itself if nothing changes. */
+function withShapeTensors(config: ModelConfig, names: ReadonlySet<string>): ModelConfig {
+  const lacks = [...config.input, ...config.output].some(
+    ({ name, is_shape_tensor: is }) => names.has(name) && !is,
+  );
+  if (!lacks) return config;
+  const complete = <T extends Pick<ModelConfig['output'][number], 'name' | 'is_shape_tensor'>>(
+    tensor: T,
+  ): T => (names.has(tensor.name) ? Object.freeze({ ...tensor, is_shape_tensor: true }) : tensor);
+  return Object.freeze({
+    ...config,
+    input: Object.freeze(config.input.map(complete)),
+    output: Object.freeze(config.output.map(complete)),
+  });
 }
 
 /** An ensemble's error when a model of it could not be loaded. */
@@ -80,7 +102,6 @@ export function failedStep(config: ModelConfig, source: ConfigSource, model: str
 }
 
 function planOf(config: ModelConfig, versions: readonly ComposingVersion[]): NativeEnsemblePlan {
-  const batch = config.max_batch_size > 0 ? [-1] : [];
   const spec = (
     tensor: ModelConfig['input'][number] | ModelConfig['output'][number],
     optional: boolean,
@@ -89,8 +110,9 @@ function planOf(config: ModelConfig, versions: readonly ComposingVersion[]): Nat
     return {
       name: tensor.name,
       datatype: datatype ? datatypeNumber[datatype] : 0,
-      dims: [...batch, ...tensor.dims],
+      dims: fullDims(config, tensor),
       optional,
+      rowsInValues: hasRowsInValues(config, tensor),
     };
   };
   const numbers = new Map<string, number>();

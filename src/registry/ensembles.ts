@@ -17,7 +17,7 @@ import {
 import { compileEnsemble, failedStep } from '../ensemble/compile.js';
 import { composingModels, graphText, type ComposingVersion } from '../ensemble/composing.js';
 import { requiresField } from '../backends/javascript.js';
-import { TritonError, type TritonErrorCode } from '../errors.js';
+import { invalidArgument, TritonError, type TritonErrorCode } from '../errors.js';
 import { retire } from './load-version.js';
 import type { ModelEntry } from './model-entry.js';
 import { servedVersions } from './model-entry.js';
@@ -209,10 +209,15 @@ export class Ensembles {
       const { name, uid, config, source } = ensemble;
       if (!ensemble.models.includes(model)) continue;
       try {
-        const { versions } = compileEnsemble(config, source, (one) => this.#find(one));
+        const { versions, config: complete } = compileEnsemble(config, source, (one) => this.#find(one));
         const uids = versions.map((version) => version.uid);
         const error = server.bindEnsemble(uid, uids);
         if (error) throw statusError(error, { model: name });
+        if (complete !== config) {
+          throw invalidArgument(`model '${name}': a shape tensor of it has changed: reload the ensemble`, {
+            model: name,
+          });
+        }
       } catch (error) {
         this.#end(
           ensemble,

@@ -25,6 +25,8 @@ import {
   type ModelConfig,
   type ModelDescription,
   tritonDefaults,
+  fullDims,
+  hasRowsInValues,
 } from '../config/index.js';
 import { TritonError } from '../errors.js';
 import { latencyPolicy } from '../metrics/metrics-config.js';
@@ -79,7 +81,6 @@ function versionConfig(
   { config, instances, warmup }: OpenVersion,
   options: ResolvedOptions,
 ): NativeVersionConfig {
-  const batch = config.max_batch_size > 0 ? [-1] : [];
   const spec = (
     tensor: ModelConfig['input'][number] | ModelConfig['output'][number],
     optional: boolean,
@@ -89,9 +90,10 @@ function versionConfig(
       name: tensor.name,
       datatype: datatype ? datatypeNumber[datatype] : 0,
       // These are the model's dims. Callers see `outer`.
-      dims: [...batch, ...(tensor.reshape?.shape ?? tensor.dims)],
+      dims: fullDims(config, tensor, tensor.reshape?.shape),
       optional,
-      outer: tensor.reshape && [...batch, ...tensor.dims],
+      outer: tensor.reshape && fullDims(config, tensor),
+      rowsInValues: hasRowsInValues(config, tensor),
     };
   };
   return {

@@ -13,6 +13,8 @@ import {
   type ModelConfig,
   type ModelWarmup,
   type ModelWarmupInput,
+  fullDims,
+  hasRowsInValues,
 } from '../config/index.js';
 import { TritonError, type TritonErrorCode } from '../errors.js';
 import { datatypeNumber, datatypeSize, type Datatype } from '../tensor/datatype.js';
@@ -99,7 +101,8 @@ class SampleReader {
 
   async read(): Promise<NativeWarmupInput[]> {
     const inputs: NativeWarmupInput[] = [];
-    for (const [position, { name, dims, reshape }] of this.#config.input.entries()) {
+    for (const [position, input] of this.#config.input.entries()) {
+      const { name, dims, reshape } = input;
       const given = this.#sample.inputs[name];
       const datatype = given && datatypeOf(given.data_type);
       // Absent: it is optional.
@@ -108,6 +111,10 @@ class SampleReader {
       const full = batching ? [1, ...given.dims] : given.dims;
       const shape = reshape ? (compileReshape(dims, reshape.shape, batching)?.(full) ?? full) : full;
       const path = keyPath(fieldPath(this.#path, 'inputs'), name);
+      if (hasRowsInValues(this.#config, input)) {
+        inputs.push(await this.#shapeTensor(given, datatype, position, name, path));
+        continue;
+      }
       inputs.push({
         input: position,
         datatype: datatypeNumber[datatype],
@@ -116,6 +123,37 @@ class SampleReader {
       });
     }
     return inputs;
+  }
+
+  /** A shape tensor of a model that batches. Each request has one row, which its first value tells. */
+  async #shapeTensor(
+    given: ModelWarmupInput,
+    datatype: Datatype,
+    position: number,
+    name: string,
+    path: string,
+  ): Promise<NativeWarmupInput> {
+    const shape = [...fullDims(this.#config, { dims: given.dims, is_shape_tensor: true })];
+    const wide = datatype === 'INT64';
+    const { data: read, size } = await this.#data({ ...given, dims: shape }, datatype, name, path);
+    const bytes = typeof read === 'string' ? new Uint8Array(size) : read.copy();
+    const values = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    if (typeof read === 'string') {
+      if (read === 'random') {
+        const text = 'random numbers are no shape: write zero_data or input_data_file';
+        throw this.#error('INVALID_ARG', fieldPath(path, 'random_data'), text, name);
+      }
+      values.setInt32(0, 1, true);
+    } else {
+      const first = wide ? values.getBigInt64(0, true) : values.getInt32(0, true);
+      if (Number(first) !== 1) {
+        const text = `${given.input_data_file ?? ''}: expected its first value to be 1, the rows of each request, but found ${first}`;
+        throw this.#error('INVALID_ARG', fieldPath(path, 'input_data_file'), text, name);
+      }
+    }
+    const data = keepBytes(bytes, `model '${this.#config.name}', warm-up input '${name}'`);
+    this.#kept.push(data);
+    return { input: position, datatype: datatypeNumber[datatype], shape, data, size };
   }
 
   async #data(

@@ -3,8 +3,9 @@
  * left to do.
  */
 
-import { datatypeOf, deepFreeze, type ModelConfig } from '../config/index.js';
+import { datatypeOf, deepFreeze, fullDims, hasRowsInValues, type ModelConfig } from '../config/index.js';
 import type { Dispatcher } from '../dispatch/dispatcher.js';
+import { mostRoom } from '../dispatch/groups.js';
 import type { DispatchRequest, DispatchTarget, Origin, Timings, Waiter } from '../dispatch/types.js';
 import { invalidArgument, TritonError } from '../errors.js';
 import type { VersionDescriptor } from '../registry/published.js';
@@ -16,6 +17,7 @@ import { InputEncoder } from '../tensor/input.js';
 import type { Inputs } from '../tensor/inputs.js';
 import type { AnyTensor } from '../tensor/tensor.js';
 import { compileReshape, type Reshape } from '../tensor/reshape.js';
+import { checkRowsInValues } from '../tensor/shape-values.js';
 import type { TypedArray } from '../tensor/types.js';
 import type { ViewKind, WireArray } from '../tensor/views.js';
 import type { TensorMetadata } from './metadata.js';
@@ -44,6 +46,7 @@ export class ReadyVersion implements DispatchTarget {
   readonly version: string;
   readonly wires: readonly ViewKind[];
   groupRoom = 1;
+  readonly mostRoom: number;
   readonly config: ModelConfig;
   /** Whether a request gets any number of responses. */
   readonly decoupled: boolean;
@@ -62,8 +65,13 @@ export class ReadyVersion implements DispatchTarget {
   readonly #encoder: InputEncoder;
   /** By input: how the caller's shape becomes the model's, if they differ. */
   readonly #reshapes: readonly (Reshape | undefined)[];
-  readonly #reshaped: boolean;
-  /** By input: the model's dims. */
+  /** By input: its name, if its first value is the rows. */
+  readonly #rowsInValues: readonly (string | undefined)[];
+  /** Whether a request's inputs are more than encoded: reshaped, or their values compared. */
+  readonly #adjusts: boolean;
+  /** The inputs whose first dim is the batch. */
+  readonly #tellRows: readonly number[];
+  /** By input: the model's dims, with -1 for the batch. */
   readonly #dims: readonly (readonly number[])[];
   readonly #newest: () => ReadyVersion;
   readonly #model: InferResult['model'];
@@ -85,13 +93,12 @@ export class ReadyVersion implements DispatchTarget {
     this.isPlain = !this.decoupled && !this.takesIds;
     this.notes = Object.freeze([...descriptor.notes]);
     this.instances = deepFreeze(descriptor.instances);
-    const batch = config.max_batch_size > 0 ? [-1] : [];
     const describe = (
       tensor: ModelConfig['input'][number] | ModelConfig['output'][number],
     ): TensorMetadata => ({
       name: tensor.name,
       datatype: datatypeOfTensor(config, tensor),
-      shape: [...batch, ...tensor.dims],
+      shape: [...fullDims(config, tensor)],
     });
     this.inputs = deepFreeze(config.input.map(describe));
     this.outputs = deepFreeze(config.output.map(describe));
@@ -104,7 +111,8 @@ export class ReadyVersion implements DispatchTarget {
       inputs: config.input.map((input) => ({
         name: input.name,
         datatype: datatypeOfTensor(config, input),
-        dims: input.dims,
+        dims: hasRowsInValues(config, input) ? fullDims(config, input) : input.dims,
+        rowsInValues: hasRowsInValues(config, input),
         optional: input.optional,
       })),
     });
@@ -114,8 +122,14 @@ export class ReadyVersion implements DispatchTarget {
     this.#reshapes = config.input.map(
       ({ dims, reshape }) => reshape && compileReshape(dims, reshape.shape, batching),
     );
-    this.#reshaped = this.#reshapes.some((reshape) => reshape !== undefined);
-    this.#dims = config.input.map(({ dims, reshape }) => reshape?.shape ?? dims);
+    this.#rowsInValues = config.input.map((input) =>
+      hasRowsInValues(config, input) ? input.name : undefined,
+    );
+    this.#adjusts = [...this.#reshapes, ...this.#rowsInValues].some((one) => one !== undefined);
+    this.#tellRows = [...config.input.keys()].filter((i) => this.#rowsInValues[i] === undefined);
+    // The engine compares the values of requests that it batches, and those of a group have one key.
+    this.mostRoom = this.#tellRows.length < config.input.length ? 1 : mostRoom;
+    this.#dims = config.input.map((input) => fullDims(config, input, input.reshape?.shape));
     this.#model = Object.freeze({ name, version: this.version });
     this.#choice = new OutputChoice(name, this.outputs);
     this.#outputsOf = this.outputs.map(({ name: output, datatype }, i) => {
@@ -131,7 +145,8 @@ export class ReadyVersion implements DispatchTarget {
    */
   encode(inputs: Inputs): EncodedInputs {
     const encoded = this.#encoder.encode(inputs);
-    if (!this.#reshaped) return encoded;
+    if (!this.#adjusts) return encoded;
+    if (this.mostRoom === 1) checkRowsInValues(this.name, this.#rowsInValues, encoded, this.rowsOf(encoded));
     const { shapes } = encoded;
     for (let i = 0; i < shapes.length; i++) {
       const shape = shapes[i];
@@ -154,7 +169,7 @@ export class ReadyVersion implements DispatchTarget {
   ): void {
     const encoder = this.#encoder;
     // The inputs must be copied before any code of the caller runs again, so nothing may come in between.
-    if (!encoder.hasOne || this.#reshaped) {
+    if (!encoder.hasOne || this.#adjusts) {
       dispatcher.send(this, this.encode(inputs), request, waiter, origin);
       return;
     }
@@ -172,8 +187,10 @@ export class ReadyVersion implements DispatchTarget {
 
   rowsOf({ shapes }: EncodedInputs): number {
     if (this.config.max_batch_size === 0) return 0;
-    const first = shapes.find((shape) => shape !== undefined);
-    if (first !== undefined) return first[0] ?? 0;
+    for (const input of this.#tellRows) {
+      const shape = shapes[input];
+      if (shape !== undefined) return shape[0] ?? 0;
+    }
     throw invalidArgument(
       `model '${this.name}': expected at least one input, which tells the batch, but got none`,
       { model: this.name },
@@ -205,12 +222,14 @@ export class ReadyVersion implements DispatchTarget {
     const { max_batch_size: most } = this.config;
     if (this.decoupled !== other.decoupled) return false;
     if (most > 0 !== other.config.max_batch_size > 0) return false;
+    if (this.#rowsInValues.some((name, i) => name !== other.#rowsInValues[i])) return false;
     return shapes.every((shape, i) => {
       if (shape === undefined) return this.config.input[i]?.optional === true;
-      const dims = most > 0 ? shape.slice(1) : shape;
       const configured = this.#dims[i] ?? [];
-      if (most > 0 && (shape[0] ?? 0) > most) return false;
-      return dims.length === configured.length && configured.every((dim, d) => dim === -1 || dim === dims[d]);
+      if (most > 0 && this.#rowsInValues[i] === undefined && (shape[0] ?? 0) > most) return false;
+      return (
+        shape.length === configured.length && configured.every((dim, d) => dim === -1 || dim === shape[d])
+      );
     });
   }
 
@@ -245,6 +264,10 @@ export class ReadyVersion implements DispatchTarget {
     return this.#choice.intoOf(into, wanted);
   }
 
+  #isShapeTensor(output: string): boolean {
+    return this.config.output.some(({ name, is_shape_tensor: is }) => name === output && is);
+  }
+
   /**
    * The result with outputs replaced by their best classes, as `value:index[:label]`. Triton: classification
    * extension.
@@ -259,7 +282,7 @@ export class ReadyVersion implements DispatchTarget {
       if (!tensor) continue;
       outputs[name] = classify(tensor, {
         count,
-        batched: this.config.max_batch_size > 0,
+        batched: this.config.max_batch_size > 0 && !this.#isShapeTensor(name),
         labels: this.labels[name],
         model: this.name,
         output: name,

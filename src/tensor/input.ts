@@ -38,7 +38,6 @@ export class InputEncoder {
   readonly #reader: InputReader;
   readonly #paths: readonly ShortPath[];
   readonly #nested: readonly NestedPath[];
-  readonly #batched: boolean;
   /** The fast path of the input, if there is only one input. */
   readonly #only: ShortPath | undefined;
   readonly #onlyName: string;
@@ -49,7 +48,6 @@ export class InputEncoder {
     this.#reader = new InputReader(spec.model, this.#plans);
     this.#paths = this.#plans.map((plan) => new ShortPath(plan));
     this.#nested = this.#plans.map((plan) => new NestedPath(plan));
-    this.#batched = spec.maxBatchSize > 0;
     this.#only = this.#plans.length === 1 ? this.#paths[0] : undefined;
     this.#onlyName = this.#plans[0]?.name ?? '';
     this.#encoded = new EncodedInputs(this.#plans.length);
@@ -145,7 +143,7 @@ export class InputEncoder {
         open = true;
       } else {
         if (!path.encode(values[i], 0, encoded, i)) return false;
-        if (!this.#batched) continue;
+        if (!path.tellsRows) continue;
         const rows = encoded.shapes[i]?.[0] ?? 0;
         if (batch === 0) batch = rows;
         else if (batch !== rows) return false;
@@ -218,7 +216,7 @@ export class InputEncoder {
       else if (shape !== undefined) {
         if (!path.encodeGiven(value, shape, encoded, i)) return false;
       } else if (!path.encode(value, 0, encoded, i)) return false;
-      if (!this.#batched) continue;
+      if (!path.tellsRows) continue;
       const rows = encoded.shapes[i]?.[0] ?? 0;
       if (batch === 0) batch = rows;
       else if (batch !== rows) return false;

@@ -11,6 +11,11 @@ export interface TensorSpec {
   readonly datatype: Datatype;
   /** Triton: `input.dims`; without the batch dimension, -1 where any size is allowed. */
   readonly dims: readonly number[];
+  /**
+   * Whether it is a shape tensor of a model that batches: its first value is the rows, and `dims` are its whole
+   * shape (default false).
+   */
+  readonly rowsInValues?: boolean | undefined;
   /** Triton: `input.optional`. Requests may leave it out. */
   readonly optional: boolean;
 }
@@ -33,7 +38,7 @@ export interface RequestSpec {
 export interface InputPlan extends TensorSpec {
   /** Name of the model, for messages. */
   readonly model: string;
-  /** 0 for a model without a batch dimension. */
+  /** 0 for a model without a batch dimension, and for a shape tensor. */
   readonly maxBatchSize: number;
   /** What messages call it. */
   readonly noun: 'input' | 'output';
@@ -58,8 +63,9 @@ export interface InputPlan extends TensorSpec {
 
 /** Works out the plans of a model's inputs. */
 export function planInputs(spec: RequestSpec): readonly InputPlan[] {
-  const batchRank = spec.maxBatchSize > 0 ? 1 : 0;
   return spec.inputs.map((input) => {
+    const maxBatchSize = input.rowsInValues === true ? 0 : spec.maxBatchSize;
+    const batchRank = maxBatchSize > 0 ? 1 : 0;
     const fixed = input.dims.filter((dim) => dim !== -1);
     return {
       name: input.name,
@@ -68,7 +74,7 @@ export function planInputs(spec: RequestSpec): readonly InputPlan[] {
       optional: input.optional,
       model: spec.model,
       noun: spec.noun ?? 'input',
-      maxBatchSize: spec.maxBatchSize,
+      maxBatchSize,
       batchSizeCompleted: spec.batchSizeCompleted ?? false,
       batchRank,
       rank: input.dims.length + batchRank,

@@ -19,6 +19,8 @@ import { isShared, kindOf, lengthOf, onHeapBytes, type ViewKind, type WireArray 
 export class ShortPath {
   /** Whether the batch must come from other inputs, because a dim has to be worked out from the length. */
   readonly open: boolean;
+  /** Whether its first dim is the batch. */
+  readonly tellsRows: boolean;
   readonly #plan: InputPlan;
   readonly #batched: boolean;
   readonly #maxBatch: number;
@@ -32,7 +34,7 @@ export class ShortPath {
     const { elements } = plan;
     this.#plan = plan;
     this.open = plan.variableDims > 0;
-    this.#batched = plan.batchRank === 1;
+    this.#batched = this.tellsRows = plan.batchRank === 1;
     this.#maxBatch = this.#batched ? plan.maxBatchSize : 1;
     this.#fixedCount = plan.fixedCount;
     this.#elementBytes = datatypeSize[plan.datatype];
@@ -70,7 +72,7 @@ export class ShortPath {
     // To ask whether a small array is shared would move it off V8's heap (see views.ts).
     if (count * this.#elementBytes > onHeapBytes && isShared(view)) return undefined;
     if (this.open) {
-      const rest = count / (batch * this.#fixedCount);
+      const rest = count / ((this.#batched ? batch : 1) * this.#fixedCount);
       // An empty array may be a detached one.
       if (count === 0 || this.#plan.variableDims > 1 || Math.trunc(rest) !== rest || rest > maxDim)
         return undefined;

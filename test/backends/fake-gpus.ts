@@ -10,6 +10,7 @@ import { temporaryFolder } from '../support/repository.js';
 import type { Context } from '../support/harness.js';
 import type { Lost } from './programs/lose-gpu.js';
 import type { Reloaded } from './programs/reload-files.js';
+import type { Shaped } from './programs/serve-shapes.js';
 import type { Asked, Told } from './programs/serve-once.js';
 import type { Surveyed } from './programs/survey.js';
 
@@ -29,6 +30,7 @@ const driverFiles = [
 ];
 const loseProgram = fileURLToPath(new URL('programs/lose-gpu.js', import.meta.url));
 const reloadProgram = fileURLToPath(new URL('programs/reload-files.js', import.meta.url));
+const shapesProgram = fileURLToPath(new URL('programs/serve-shapes.js', import.meta.url));
 const surveyProgram = fileURLToPath(new URL('programs/survey.js', import.meta.url));
 const command = fileURLToPath(new URL('../../command/main.js', import.meta.url));
 
@@ -75,6 +77,8 @@ export interface FakeGpus {
   reload(machine: Machine): Promise<Reloaded>;
   /** Serves a repository of plans while a GPU is lost. */
   lose(machine: Machine, repository: string): Promise<Lost>;
+  /** Serves a repository of plans with shape tensors. */
+  shapes(machine: Machine, repository: string): Promise<Shaped>;
   /** Runs `tritonts` with arguments, and `--library`. Returns its output. */
   run(machine: Machine, ...args: readonly string[]): Promise<string>;
 }
@@ -184,6 +188,14 @@ export async function fakeGpus(context: Context, tensorrt?: 101601 | 110100): Pr
         join(folder, 'libfakenvinfer.so'),
       ]);
       return JSON.parse(stdout) as Lost;
+    },
+    async shapes(machine, repository) {
+      const { stdout } = await runOn(machine, () => [
+        shapesProgram,
+        repository,
+        join(folder, 'libfakenvinfer.so'),
+      ]);
+      return JSON.parse(stdout) as Shaped;
     },
     async run(machine, ...args) {
       return (await runOn(machine, (library) => [command, ...args, '--library', library])).stdout;

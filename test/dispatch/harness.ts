@@ -26,6 +26,7 @@ export class FakeVersion implements DispatchTarget {
   readonly name = 'fake';
   readonly wires: readonly ['Float32Array', 'Float32Array'] = ['Float32Array', 'Float32Array'];
   groupRoom = 1;
+  mostRoom = 1024;
   released = 0;
   /** The version that serves requests after this one was unloaded. */
   next: () => DispatchTarget = () => this;

@@ -212,6 +212,8 @@ Status GpuInstance::SetShape(Batch& batch, uint32_t index, std::span<const int64
   if (!TensorBytes(shape, model_->outputs[index].datatype, &output.bytes)) {
     return Status::Unsupported("its shape " + TextOf(shape) + " depends on data: not built yet");
   }
+  // Of a shape tensor the values tell the rows, once they are computed.
+  if (model_->outputs[index].rows_in_values) return Status::Ok();
   const uint32_t rows = batch.run->total_batch_size();
   if (model_->batching && (shape.empty() || shape[0] != static_cast<int64_t>(rows))) {
     return Status::Internal("the model gives shape " + TextOf(shape) + " for a batch of " +

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "box.h"
+#include "engine/request/shape_values.h"
 
 namespace tritonts {
 
@@ -74,6 +75,7 @@ Status GpuInstance::Lane::GiveOutput(uint32_t index) {
   const Output& output = batch.outputs[index];
   if (!output.wanted) return Status::Ok();
   const GpuModel& model = *instance_.model_;
+  if (model.outputs[index].rows_in_values) return GiveShapeValues(index);
   const auto tail = std::span(output.shape).subspan(model.batching ? 1 : 0);
   if (output.tensor) {
     run->SetOutput(index, model.outputs[index].datatype, tail, output.tensor->data(), output.bytes,
@@ -90,6 +92,31 @@ Status GpuInstance::Lane::GiveOutput(uint32_t index) {
   } else {
     CopyBox(from, output.computed, place.value().data, output.shape,
             ByteSize(model.outputs[index].datatype));
+  }
+  return Status::Ok();
+}
+
+Status GpuInstance::Lane::GiveShapeValues(uint32_t index) {
+  const Output& output = batch.outputs[index];
+  const DataType datatype = instance_.model_->outputs[index].datatype;
+  const uint32_t rows = run->total_batch_size();
+  const size_t size = output.bytes;
+  const int64_t found = size > 0 ? ShapeValueAt(output.staging->data(), datatype, 0) : 0;
+  if (found != int64_t{rows}) {
+    return Status::Internal("the model gives " + std::to_string(found) +
+                            " as its first value for a batch of " + std::to_string(rows) + " rows");
+  }
+  const auto requests = run->requests();
+  const BlockRef block = run->pool().Acquire(requests.size() * size);
+  if (!block) {
+    return Status::Unavailable("no memory for " + std::to_string(requests.size() * size) +
+                               " bytes");
+  }
+  auto* values = static_cast<char*>(block->data());
+  for (uint32_t i = 0; i < requests.size(); i++, values += size) {
+    std::memcpy(values, output.staging->data(), size);
+    SetShapeValue(values, datatype, 0, requests[i]->header->batch_size);
+    run->SetRequestOutput(i, index, datatype, output.shape, values, size, block.get());
   }
   return Status::Ok();
 }

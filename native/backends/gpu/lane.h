@@ -32,6 +32,8 @@ class GpuInstance::Lane final : public device::Gpu::Ticket {
   // Tells the run when the device computed, by the device's own clock.
   void Stamp(uint64_t reached_ns);
   Status GiveOutput(uint32_t index);
+  // Gives each request the values of a shape tensor, with its own rows as the first one.
+  Status GiveShapeValues(uint32_t index);
 
   GpuInstance& instance_;
 };

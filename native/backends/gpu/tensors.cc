@@ -36,8 +36,10 @@ Status GpuInstance::GatherInput(Batch& batch, uint32_t index) {
   Input& input = batch.inputs[index];
   Gathered& gathered = input.gathered;
   input.in_place = 0;
-  Status status = Gather(*batch.run, index, model_->batching, &gathered, MemoryKind::kPinned,
-                         gpu_->id(), Elsewhere::kLeft);
+  Status status = model_->inputs[index].rows_in_values
+                      ? GatherShapeValues(*batch.run, index, &gathered)
+                      : Gather(*batch.run, index, model_->batching, &gathered, MemoryKind::kPinned,
+                               gpu_->id(), Elsewhere::kLeft);
   if (!status.ok()) return status;
   if (!gathered.present && !model_->may_lack_inputs) {
     return Status::InvalidArg("is missing, and the model has no value for it");

@@ -265,7 +265,10 @@ bool Channel::OnCall(const Message& message) {
   for (InputTensor& input : header.inputs()) {
     if (input.index < io.inputs.size() && status.ok())
       status = ToModelShape(executor->name(), io, input.index, &input.shape);
-    if (first && io.max_batch_size > 0 && !input.shape.empty() && input.shape[0] > 0) {
+    const bool tells_rows =
+        input.index < io.inputs.size() && !io.inputs[input.index].rows_in_values;
+    if (first && tells_rows && io.max_batch_size > 0 && !input.shape.empty() &&
+        input.shape[0] > 0) {
       header.batch_size =
           static_cast<uint32_t>(std::min<int64_t>(input.shape[0], int64_t{UINT32_MAX}));
       first = false;

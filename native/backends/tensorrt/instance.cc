@@ -1,9 +1,9 @@
 #include "instance.h"
 
 #include <algorithm>
-#include <cstring>
 #include <span>
 
+#include "engine/request/shape_values.h"
 #include "log.h"
 
 namespace tritonts::tensorrt {
@@ -12,29 +12,15 @@ namespace {
 
 // The numbers of a shape tensor.
 void ReadValues(const Gathered& gathered, DataType type, std::vector<int64_t>* values) {
-  const size_t count = gathered.buffer.size / ByteSize(type);
-  values->resize(count);
-  const auto* const bytes = static_cast<const char*>(gathered.buffer.data);
-  for (size_t i = 0; i < count; i++) {
-    if (type == DataType::kInt64) {
-      std::memcpy(&(*values)[i], bytes + i * sizeof(int64_t), sizeof(int64_t));
-    } else {
-      int32_t value = 0;
-      std::memcpy(&value, bytes + i * sizeof(value), sizeof(value));
-      (*values)[i] = value;
-    }
-  }
+  values->resize(gathered.buffer.size / ByteSize(type));
+  for (size_t i = 0; i < values->size(); i++)
+    (*values)[i] = ShapeValueAt(gathered.buffer.data, type, i);
 }
 
 // The numbers as a shape tensor has them.
 std::vector<char> ValuesAs(DataType type, std::span<const int64_t> values) {
   std::vector<char> bytes(values.size() * ByteSize(type));
-  for (size_t i = 0; i < values.size(); i++) {
-    const auto narrow = static_cast<int32_t>(values[i]);
-    const void* const from = type == DataType::kInt64 ? static_cast<const void*>(&values[i])
-                                                      : static_cast<const void*>(&narrow);
-    std::memcpy(bytes.data() + i * ByteSize(type), from, ByteSize(type));
-  }
+  for (size_t i = 0; i < values.size(); i++) SetShapeValue(bytes.data(), type, i, values[i]);
   return bytes;
 }
 

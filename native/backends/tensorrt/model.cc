@@ -10,12 +10,22 @@ namespace tritonts::tensorrt {
 
 namespace {
 
+// Whether a tensor may have the rows of a batch: as the first dim, or as the first of several
+// values where it is a shape tensor.
+bool MayBatch(const PlanTensor& tensor) {
+  if (tensor.on_host) return tensor.dims.size() == 1 && tensor.dims[0] > 1;
+  return !tensor.dims.empty() && tensor.dims[0] < 0;
+}
+
 // The most rows that a profile takes for all inputs.
 int64_t RowsOf(const std::vector<PlanTensor>& tensors, int32_t profile) {
   // The largest max_batch_size that there is.
   int64_t rows = std::numeric_limits<int32_t>::max();
   for (const PlanTensor& tensor : tensors) {
-    if (tensor.is_input) rows = std::min(rows, tensor.shapes[static_cast<size_t>(profile)].most[0]);
+    if (!tensor.is_input) continue;
+    const auto at = static_cast<size_t>(profile);
+    const auto& most = tensor.on_host ? tensor.values[at].most : tensor.shapes[at].most;
+    if (!most.empty()) rows = std::min(rows, most[0]);
   }
   return std::max<int64_t>(0, rows);
 }
@@ -23,13 +33,11 @@ int64_t RowsOf(const std::vector<PlanTensor>& tensors, int32_t profile) {
 // The most rows that each instance takes with an engine; 0: it has no batches.
 uint32_t MostRows(const Engine& engine, const Settings& settings) {
   const std::vector<PlanTensor>& tensors = engine.tensors();
-  // The rows of a batch are the first dim of all tensors. Shape tensors have none.
-  const bool batches = std::all_of(tensors.begin(), tensors.end(), [](const PlanTensor& tensor) {
-    return !tensor.on_host && !tensor.dims.empty() && tensor.dims[0] < 0;
+  // Shape tensors alone do not tell what a request has rows of.
+  const bool has_rows = std::any_of(tensors.begin(), tensors.end(), [](const PlanTensor& tensor) {
+    return tensor.is_input && !tensor.on_host;
   });
-  const bool has_inputs = std::any_of(tensors.begin(), tensors.end(),
-                                      [](const PlanTensor& tensor) { return tensor.is_input; });
-  if (!batches || !has_inputs) return 0;
+  if (!has_rows || !std::all_of(tensors.begin(), tensors.end(), MayBatch)) return 0;
   int64_t most = std::numeric_limits<int32_t>::max();
   const auto count = static_cast<uint32_t>(std::max<size_t>(1, settings.profiles.size()));
   for (uint32_t instance = 0; instance < count; instance++) {
@@ -79,7 +87,7 @@ ModelDescription TensorRtModel::DescriptionOf(const Engine& engine, const Settin
 Status TensorRtModel::Configure(const ModelIo& io) {
   for (const bool is_input : {true, false}) {
     for (const TensorSpec& spec : is_input ? io.inputs : io.outputs) {
-      Status status = Match(spec, is_input);
+      Status status = Match(spec, is_input, io.max_batch_size > 0);
       if (!status.ok()) return status;
     }
   }
@@ -153,13 +161,20 @@ Status TensorRtModel::ConfigureGraphs(const ModelIo& io) {
   return Status::Ok();
 }
 
-Status TensorRtModel::Match(const TensorSpec& spec, bool is_input) const {
+Status TensorRtModel::Match(const TensorSpec& spec, bool is_input, bool batching) const {
   const std::string what = TensorText(is_input, spec.name);
   const PlanTensor* const tensor = engines_.front()->Find(spec.name, is_input);
   if (!tensor) return Status::InvalidArg("the plan has no " + what);
   if (tensor->datatype == DataType::kInvalid || tensor->datatype != spec.datatype) {
     return Status::InvalidArg(what + " is configured as " + Name(spec.datatype) +
                               ", but the plan has " + tensor->type_name);
+  }
+  if (batching && spec.rows_in_values != tensor->on_host) {
+    return Status::InvalidArg(
+        what + (tensor->on_host
+                    ? " is a shape tensor of the plan: in a model that batches it must "
+                      "have is_shape_tensor: true"
+                    : " has is_shape_tensor: true, but is no shape tensor of the plan"));
   }
   return Status::Ok();
 }

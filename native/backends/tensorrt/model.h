@@ -37,7 +37,7 @@ class TensorRtModel final : public Model {
   Status CheckProfiles(const ModelIo& io) const;
   // INVALID_ARG, UNSUPPORTED: the plan can't have the graphs that it is to have.
   Status ConfigureGraphs(const ModelIo& io);
-  Status Match(const TensorSpec& spec, bool is_input) const;
+  Status Match(const TensorSpec& spec, bool is_input, bool batching) const;
 
   const Settings settings_;
   const Library* const library_;

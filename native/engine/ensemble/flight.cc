@@ -102,7 +102,8 @@ Status Flight::Fill(const FlightStep& step, uint32_t position, uint64_t now_ns,
       input.first_chunks.push_back(
           {data, chunk.size, chunk.kind, chunk.device, owned ? chunk.owner : BlockRef()});
     }
-    if (first && io.max_batch_size > 0 && !input.shape.empty() && input.shape[0] > 0) {
+    if (first && io.max_batch_size > 0 && !io.inputs[input.index].rows_in_values &&
+        !input.shape.empty() && input.shape[0] > 0) {
       header->batch_size = static_cast<uint32_t>(std::min<int64_t>(input.shape[0], UINT32_MAX));
       first = false;
     }

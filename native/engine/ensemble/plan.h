@@ -97,7 +97,7 @@ class EnsembleBindings {
   EnsembleBindings() = default;
 
   std::vector<Step> steps_;
-  uint32_t most_rows_ = 0;  // 0: a step does not batch
+  uint32_t most_rows_ = 0;  // 0: a step does not batch, or each request must fly alone
 };
 
 }  // namespace tritonts

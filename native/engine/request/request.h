@@ -59,16 +59,18 @@ struct InputTensor {
 };
 
 // What a request says besides its bytes. Requests that were submitted together and differ only in
-// their bytes share a header, as those of a port's group do. The sink owns it. Nobody changes it
-// while one of its requests is not idle, except through ReleaseChunks.
+// their bytes share a header, as those of a port's group do; not where these are in the key below.
+// The sink owns it. Nobody changes it while one of its requests is not idle, except through
+// ReleaseChunks.
 struct RequestHeader {
   ResponseSink* sink = nullptr;  // not owned; outlives its requests (response_sink.h)
   Executor* executor = nullptr;  // not owned; outlives what it accepted
   uint32_t batch_size = 1;       // rows: max(1, first dim)
   uint64_t arrival_ns = 0;       // when its tick was submitted
   uint64_t flush = 0;            // number of that tick
-  // The variable dims, without the batch dimension, and which inputs are present. Requests batch
-  // together only if their keys are equal. Empty for models whose dims are all fixed.
+  // The variable dims, without the batch dimension, which inputs are present, and the values of
+  // shape tensors (shape_values.h). Requests batch together only if their keys are equal. Empty for
+  // models whose dims are all fixed.
   std::vector<int64_t> shape_key;
   // Which outputs the caller wants; empty means all of them.
   std::vector<uint32_t> wanted;

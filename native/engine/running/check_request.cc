@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "engine/backend.h"
 #include "engine/memory/memory_copier.h"
+#include "engine/request/shape_values.h"
 
 namespace tritonts {
 
@@ -99,6 +101,21 @@ std::string WalkStrings(const Request& request, const InputTensor& input, uint64
   return "";
 }
 
+// The same for a shape tensor of a model that batches.
+std::string ComplaintOfValues(const Request& request, const InputTensor& input) {
+  const uint32_t rows = request.header->batch_size;
+  const std::string expected =
+      "expected its first value to be " + std::to_string(rows) + ", the rows of the request, but ";
+  const bool on_host = std::all_of(input.first_chunks.begin(), input.first_chunks.end(),
+                                   [](const Buffer& chunk) { return IsHostMemory(chunk.kind); });
+  if (!on_host) return expected + "its values are not in memory of the host";
+  std::vector<char> values(input.byte_size());
+  if (values.empty()) return expected + "it has no values";
+  if (!CopyShapeValues(request, input, values.data())) return "its values were released";
+  const int64_t found = ShapeValueAt(values.data(), input.datatype, 0);
+  return found == int64_t{rows} ? "" : expected + "received " + std::to_string(found);
+}
+
 std::string ComplaintOf(const ModelIo& io, const TensorSpec& spec, const Request& request,
                         const InputTensor& input) {
   const uint32_t rows = request.header->batch_size;
@@ -114,7 +131,7 @@ std::string ComplaintOf(const ModelIo& io, const TensorSpec& spec, const Request
   if (!fits || !CountElements(shape, &count)) {
     return "expected dims " + Text(spec.dims) + " but received shape " + Text(shape);
   }
-  if (io.max_batch_size > 0 && shape.front() != int64_t{rows}) {
+  if (io.max_batch_size > 0 && !spec.rows_in_values && shape.front() != int64_t{rows}) {
     return "expected " + std::to_string(rows) + " rows, as the request has, but received shape " +
            Text(shape);
   }
@@ -123,7 +140,8 @@ std::string ComplaintOf(const ModelIo& io, const TensorSpec& spec, const Request
   }
   const uint64_t bytes = input.byte_size();
   if (input.datatype != DataType::kBytes) {
-    if (bytes == count * ByteSize(input.datatype)) return "";
+    if (bytes == count * ByteSize(input.datatype))
+      return spec.rows_in_values ? ComplaintOfValues(request, input) : "";
     return "expected " + std::to_string(count * ByteSize(input.datatype)) + " bytes for shape " +
            Text(shape) + " but received " + std::to_string(bytes);
   }

@@ -19,7 +19,8 @@ struct ModelIo;
 // - each input is one of the model's and present once, and none is missing but optional ones;
 // - datatypes and dims are as configured, and the bytes fit the shape; for BYTES that means each
 //   element's length, up to the last byte, if the processor can read the memory;
-// - inputs have as many rows as the request, and those are not more than a batch may have;
+// - inputs have as many rows as the request, and those are not more than a batch may have; of a
+//   shape tensor the first value is the rows, and not the first dim;
 // - wanted outputs are the model's.
 // Any thread may call it. The request belongs to the caller, and must not change meanwhile.
 Status CheckRequest(const std::string& model, const ModelIo& io, const Request& request);

@@ -1,5 +1,9 @@
 #include "engine/running/collector.h"
 
+#include <cstring>
+
+#include "engine/request/shape_values.h"
+
 namespace tritonts {
 
 namespace {
@@ -152,6 +156,43 @@ Status Gather(Run& run, uint32_t index, bool batching, Gathered* out, MemoryKind
   }
   out->copied = true;
   out->buffer = {block->data(), total, block->kind(), block->device(), block};
+  return Status::Ok();
+}
+
+Status GatherShapeValues(Run& run, uint32_t index, Gathered* out) {
+  *out = Gathered();
+  const auto requests = run.requests();
+  const InputTensor* const first = requests.front()->input(index);
+  const size_t size = first ? first->byte_size() : 0;
+  BlockRef block;
+  const RequestHeader* header = nullptr;  // of the previous request
+  for (const Request* request : requests) {
+    if (request->header == header && header->requests == 1) continue;
+    header = request->header;
+    const InputTensor* const input = header->input(index);
+    if ((input != nullptr) != (first != nullptr)) return MissingInSome();
+    if (!input) continue;
+    // What the first request has, and behind it what is compared with that.
+    if (!block) block = run.pool().Acquire(2 * size + 1);
+    if (!block) {
+      return Status::Unavailable("no memory for the " + std::to_string(size) +
+                                 " bytes of a shape tensor");
+    }
+    char* const values = static_cast<char*>(block->data());
+    const bool is_first = request == requests.front();
+    const size_t width = ByteSize(input->datatype);
+    if (input->byte_size() != size || size < width ||
+        !CopyShapeValues(*request, *input, is_first ? values : values + size) ||
+        (!is_first && std::memcmp(values + width, values + size + width, size - width) != 0)) {
+      return Status::InvalidArg(
+          "requests with different values of a shape tensor met in one batch");
+    }
+  }
+  if (!first) return Status::Ok();
+  SetShapeValue(block->data(), first->datatype, 0, run.total_batch_size());
+  out->buffer = {block->data(), size, block->kind(), block->device(), block};
+  out->shape.assign(first->shape.begin(), first->shape.end());
+  out->present = out->copied = true;
   return Status::Ok();
 }
 

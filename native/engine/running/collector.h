@@ -32,4 +32,9 @@ Status Gather(Run& run, uint32_t index, bool batching, Gathered* out,
               MemoryKind wanted = MemoryKind::kHost, int device = 0,
               Elsewhere elsewhere = Elsewhere::kCopied);
 
+// Gathers a shape tensor of a model that batches: the values that all requests have (INVALID_ARG:
+// they differ), with the rows of the batch as the first one. They are always copied. Who may call
+// it, and what fails, is as above.
+Status GatherShapeValues(Run& run, uint32_t index, Gathered* out);
+
 }  // namespace tritonts

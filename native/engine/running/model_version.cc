@@ -9,6 +9,7 @@
 #include "engine/base/clock.h"
 #include "engine/base/exit.h"
 #include "engine/base/rules.h"
+#include "engine/request/shape_values.h"
 
 namespace tritonts {
 
@@ -279,7 +280,14 @@ void ModelVersion::SetQueueKeys(RequestHeader* header) const {
   const size_t first = io_.max_batch_size > 0 ? 1 : 0;
   for (const InputTensor& input : std::as_const(*header).inputs()) {
     if (has_optional_) header->shape_key.push_back(input.index);
-    if (!variable_inputs_[input.index]) continue;
+    const Keyed keyed = keyed_inputs_[input.index];
+    if (keyed == Keyed::kNothing) continue;
+    if (keyed == Keyed::kValues) {
+      // How many there are, if that is variable, and all but the rows.
+      header->shape_key.push_back(input.shape.empty() ? 0 : input.shape[0]);
+      AppendShapeValues(*header, input.index, 1, &header->shape_key);
+      continue;
+    }
     header->shape_key.insert(header->shape_key.end(), input.shape.begin() + first,
                              input.shape.end());
   }

@@ -241,11 +241,13 @@ class ModelVersion final : public Served,
   RunContext context_;
   uint64_t known_output_bytes_ = 0;  // of one row
   uint32_t spin_cores_ = 0;
-  std::vector<bool> variable_inputs_;
+  // By input: what of it is in the keys of requests.
+  enum class Keyed : uint8_t { kNothing, kDims, kValues };
+  std::vector<Keyed> keyed_inputs_;
   // By input: the devices whose memory all instances take it in, one bit each.
   std::vector<uint64_t> input_devices_;
   bool has_optional_ = false;
-  bool keyed_ = false;  // requests may differ in shape or in which inputs they have
+  bool keyed_ = false;  // requests may differ in shape, in which inputs they have, or in values
   std::shared_ptr<const QueuePolicies> queue_policies_;  // null: there are none
   std::atomic<bool> starting_{false};
   std::atomic<bool> warming_{false};

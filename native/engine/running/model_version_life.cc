@@ -137,7 +137,7 @@ void ModelVersion::NoteSizes() {
   const size_t first = io_.max_batch_size > 0 ? 1 : 0;
   for (const TensorSpec& output : io_.outputs) {
     uint64_t bytes = ByteSize(output.datatype);
-    for (size_t i = first; i < output.dims.size(); i++) {
+    for (size_t i = output.rows_in_values ? 0 : first; i < output.dims.size(); i++) {
       bytes = Times(bytes, output.dims[i] < 0 ? 0 : static_cast<uint64_t>(output.dims[i]));
     }
     known_output_bytes_ = std::min(known_output_bytes_ + bytes, kMostBytes);
@@ -145,9 +145,11 @@ void ModelVersion::NoteSizes() {
   for (const TensorSpec& input : io_.inputs) {
     const bool variable = std::find(input.dims.begin() + static_cast<ptrdiff_t>(first),
                                     input.dims.end(), -1) != input.dims.end();
-    variable_inputs_.push_back(variable);
+    keyed_inputs_.push_back(input.rows_in_values ? Keyed::kValues
+                            : variable           ? Keyed::kDims
+                                                 : Keyed::kNothing);
     has_optional_ = has_optional_ || input.optional;
-    keyed_ = keyed_ || variable || input.optional;
+    keyed_ = keyed_ || keyed_inputs_.back() != Keyed::kNothing || input.optional;
   }
 }
 

@@ -150,7 +150,8 @@ bool RunOutputs::MakesSense(uint32_t request, const Declared& declared) const {
     return false;
   }
   const bool whole = request == Run::kAll && context_->batching;
-  if (request != Run::kAll && context_->batching &&
+  const bool rows_in_values = io && io->outputs[tensor.index].rows_in_values;
+  if (request != Run::kAll && context_->batching && !rows_in_values &&
       (tensor.tail.empty() || tensor.tail.front() != int64_t{RowsOf(request)})) {
     return false;
   }

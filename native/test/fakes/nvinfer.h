@@ -58,6 +58,7 @@ struct Plan {
   bool without_lean = false;  // it brings no code, which a lean runtime has
   std::string plugin;
   std::string op;
+  std::string rows;  // the shape tensor whose first value is the rows of the other inputs
   std::vector<float> weights;
   std::vector<Tensor> tensors;
   int32_t profiles = 1;
@@ -140,6 +141,8 @@ size_t MemoryFor(const Plan& plan, int32_t profile);
 
 // Computes a batch of a context on a stream.
 bool Compute(Context* self, void* stream);
+// The values of a shape tensor whose shape and address are set.
+Dims ValuesOf(Context* self, const Tensor& tensor);
 // The shape of an output, -1 where it depends on data.
 Dims OutputShape(Context* self, const Tensor& tensor);
 

@@ -7,7 +7,8 @@
 //   positive  y [-1,...] has the rows of x whose first element is above 0; the number depends on
 //             data
 //   fill      y has the dims that the shape tensor `s` says, and x's first element everywhere
-//   shape     y, in host memory, has the dims of x
+//   expand    likewise, but each row has the first element of that row of x
+//   shape     y, in host memory, has the dims of x; the first one has `weights` added
 //   fail      a batch cannot be enqueued
 //   nocontext there is no memory for a context
 #include <cstring>
@@ -163,19 +164,22 @@ bool Run(Context* self, void* stream, std::function<void()> work) {
 
 }  // namespace
 
+Dims ValuesOf(Context* self, const Tensor& tensor) {
+  Dims values;
+  values.count = static_cast<int32_t>(self->shapes[tensor.name].d[0]);
+  for (int i = 0; i < values.count; i++) {
+    const uint64_t at = self->addresses[tensor.name];
+    values.d[i] = tensor.type == kInt64 ? reinterpret_cast<const int64_t*>(at)[i]
+                                        : reinterpret_cast<const int32_t*>(at)[i];
+  }
+  return values;
+}
+
 Dims OutputShape(Context* self, const Tensor& tensor) {
   Dims dims = tensor.dims;
   const std::string& op = self->plan->op;
   if (op == "positive") return dims;
-  if (op == "fill") {
-    const uint64_t at = self->addresses["s"];
-    const int32_t type = self->plan->Find("s").type;
-    for (int i = 0; i < dims.count; i++) {
-      dims.d[i] = type == kInt64 ? reinterpret_cast<const int64_t*>(at)[i]
-                                 : reinterpret_cast<const int32_t*>(at)[i];
-    }
-    return dims;
-  }
+  if (op == "fill" || op == "expand") return ValuesOf(self, self->plan->Find("s"));
   const Tensor* like = nullptr;  // the input with the same place
   size_t position = 0;
   for (const Tensor& one : self->plan->tensors) {
@@ -220,9 +224,19 @@ bool Compute(Context* self, void* stream) {
       for (size_t i = 0; i < outputs[0].count; i++)
         static_cast<float*>(outputs[0].memory)[i] = value;
     }
+    if (op == "expand") {
+      const auto rows = static_cast<size_t>(outputs.at(0).dims.d[0]);
+      const size_t from = inputs.at(0).count / rows;
+      const size_t to = outputs[0].count / rows;
+      for (size_t i = 0; i < outputs[0].count; i++)
+        static_cast<float*>(outputs[0].memory)[i] =
+            static_cast<const float*>(inputs[0].memory)[i / to * from];
+    }
     if (op == "shape") {
       for (size_t i = 0; i < outputs.at(0).count; i++)
         static_cast<int32_t*>(outputs[0].memory)[i] = static_cast<int32_t>(inputs[0].dims.d[i]);
+      for (const float weight : weights)
+        *static_cast<int32_t*>(outputs[0].memory) += static_cast<int32_t>(weight);
     }
     for (size_t i = 0; op == "copy" && i < outputs.size(); i++)
       std::memcpy(outputs[i].memory, inputs[i].memory,

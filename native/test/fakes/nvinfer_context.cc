@@ -68,6 +68,18 @@ bool SetOutputAllocator(Context* self, const char* name, void* allocator) {
   return true;
 }
 
+// Whether the first value of the plan's shape tensor is the first dim of all other inputs.
+bool HasRowsOfValues(Context* self) {
+  if (self->plan->rows.empty()) return true;
+  const int64_t rows = ValuesOf(self, self->plan->Find(self->plan->rows.c_str())).d[0];
+  for (const Tensor& tensor : self->plan->tensors) {
+    if (!tensor.input || tensor.host || self->shapes[tensor.name].d[0] == rows) continue;
+    Log(self->logger, 1, "the first value of a shape tensor is not the rows of the other inputs");
+    return false;
+  }
+  return true;
+}
+
 int32_t InferShapes(Context* self, int32_t, const char**) {
   int32_t missing = 0;
   for (const Tensor& tensor : self->plan->tensors) {
@@ -79,18 +91,13 @@ int32_t InferShapes(Context* self, int32_t, const char**) {
       continue;
     }
     if (!tensor.host) continue;
-    Dims values;
-    values.count = static_cast<int32_t>(self->shapes[tensor.name].d[0]);
-    for (int i = 0; i < values.count; i++) {
-      const uint64_t at = self->addresses[tensor.name];
-      values.d[i] = tensor.type == kInt64 ? reinterpret_cast<const int64_t*>(at)[i]
-                                          : reinterpret_cast<const int32_t*>(at)[i];
-    }
+    const Dims values = ValuesOf(self, tensor);
     if (!Within(values, tensor.values, self->profile)) {
       Log(self->logger, 1, "a value of a shape tensor is outside of the profile");
       return -1;
     }
   }
+  if (missing == 0 && !HasRowsOfValues(self)) return -1;
   return missing;
 }
 

@@ -11,6 +11,8 @@
 //   profile x 1 16 4 16 8 16    name; smallest, best and largest dims. The second line of a name is
 //                               the second profile
 //   values s 1 2 3              likewise, values of a shape tensor
+//   rows s                      the first value of this shape tensor must be the rows of all other
+//                               inputs
 #include <sstream>
 
 #include "nvinfer.h"
@@ -84,6 +86,7 @@ std::shared_ptr<const Plan> ReadPlan(const std::string& text) {
     words >> name;
     if (kind == "op") plan->op = name;
     if (kind == "plugin") plan->plugin = name;
+    if (kind == "rows") plan->rows = name;
     if (kind == "input" || kind == "output")
       plan->tensors.push_back(ReadTensor(words, name, kind == "input"));
     if (kind != "profile" && kind != "values") continue;

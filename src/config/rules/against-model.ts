@@ -8,6 +8,7 @@ import {
   type ModelDescription,
   type TensorDescription,
 } from './description.js';
+import { mayBatch, withoutBatch } from './shape-tensors.js';
 import { fieldPath, indexPath } from '../schema/paths.js';
 import type { Report } from '../text/problems.js';
 import { didYouMean } from '../../suggest.js';
@@ -34,10 +35,19 @@ export function checkAgainstModel(config: ModelConfig, description: ModelDescrip
         `the model's ${side.kind} ${JSON.stringify(tensor.name)} is no shape tensor`,
       );
     }
+    if (tensor.isShapeTensor === true && !written.is_shape_tensor && config.max_batch_size > 0) {
+      report(
+        fieldPath(path, 'is_shape_tensor'),
+        `the model's ${side.kind} ${JSON.stringify(tensor.name)} is a shape tensor, whose first value is the ` +
+          'batch where there is one: write is_shape_tensor: true',
+      );
+      return;
+    }
     const { shape } = tensor;
     // If the file leaves the shape open, the configuration's is taken as it is.
     if (shape === undefined) return;
-    if (config.max_batch_size > 0 && shape[0] !== -1) unbatched.add(batchFault(config, side, tensor, shape));
+    if (config.max_batch_size > 0 && !mayBatch(shape, tensor.isShapeTensor))
+      unbatched.add(batchFault(config, side, tensor, shape));
     else compareShape(config, side, path, written, { ...tensor, shape }, report);
   };
   config.input.forEach((input, index) => {
@@ -104,7 +114,7 @@ function batchFault(
   tensor: TensorDescription,
   shape: readonly number[],
 ): string {
-  const first = shape[0];
+  const first = tensor.isShapeTensor === true ? undefined : shape[0];
   return (
     `is ${config.max_batch_size}, but the model's ${side.kind} ${JSON.stringify(tensor.name)} has shape ` +
     `${shapeText(shape)}${first === undefined ? '' : `, whose first dimension is fixed to ${first}`}: it cannot ` +
@@ -130,7 +140,7 @@ function compareShape(
     return;
   }
   const dims = written.reshape?.shape ?? written.dims;
-  const model = batching ? tensor.shape.slice(1) : tensor.shape;
+  const model = batching ? withoutBatch(tensor.shape, tensor.isShapeTensor) : tensor.shape;
   // To a client, a tensor without dimensions has shape [1]: clients have no empty shapes.
   const isScalar = !batching && model.length === 0 && written.reshape === undefined;
   const expected = isScalar ? [1] : model;
@@ -144,7 +154,7 @@ function compareShape(
       ? `Expected ${where === 'dims' ? 'dims' : 'shape'}: [ ${expected.join(', ')} ]`
       : 'Expected dims: [ 1 ] and reshape { shape: [ ] }';
   const batch = batching
-    ? `, whose first dimension is the batch and is left out because max_batch_size is ${config.max_batch_size}`
+    ? `, whose first ${tensor.isShapeTensor === true ? 'value' : 'dimension'} is the batch and is left out because max_batch_size is ${config.max_batch_size}`
     : tensor.shape[0] === -1 && dims.length === expected.length - 1
       ? ', all of it: max_batch_size is 0'
       : '';

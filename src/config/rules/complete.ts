@@ -12,6 +12,7 @@ import { withPreferredSizes } from './normalize.js';
 import { indexPath } from '../schema/paths.js';
 import type { Report } from '../text/problems.js';
 import { doubtText, rowsDoubt } from './rows.js';
+import { mayBatch, withoutBatch } from './shape-tensors.js';
 import type { DataType, ModelConfig, ModelInput, ModelOutput } from '../schema/types.js';
 
 /** A backend's settings that completion needs. */
@@ -131,11 +132,10 @@ function completeBatchSize(
 ): { readonly maxBatchSize: number; readonly text?: string; readonly unbatched?: string } {
   const written = config.max_batch_size;
   const unfit = [...description.inputs, ...description.outputs].find(
-    ({ optional, shape }) => !optional && shape !== undefined && shape[0] !== -1,
+    ({ optional, shape, isShapeTensor }) =>
+      !optional && shape !== undefined && !mayBatch(shape, isShapeTensor),
   );
-  const fixed =
-    unfit &&
-    `the first dimension of ${JSON.stringify(unfit.name)}, ${shapeText(unfit.shape ?? [])}, is not variable`;
+  const fixed = unfit && unbatchedText(unfit);
   if (written !== 0) {
     if (fixed === undefined) return { maxBatchSize: written };
     report(
@@ -161,6 +161,13 @@ function completeBatchSize(
   return { maxBatchSize: 0, text: unbatched, unbatched };
 }
 
+function unbatchedText({ name, shape = [], isShapeTensor }: TensorDescription): string {
+  const what = JSON.stringify(name);
+  return isShapeTensor === true
+    ? `the shape tensor ${what}, ${shapeText(shape)}, has no values besides the batch`
+    : `the first dimension of ${what}, ${shapeText(shape)}, is not variable`;
+}
+
 /**
  * `max_batch_size` of a model that says how many rows a batch may have, such as a plan of TensorRT. As in
  * Triton it is that number, unless dims that are written have the batch dimension.
@@ -177,7 +184,9 @@ function batchSizeOfModel(
       found: description.outputs.find((one) => one.name === name),
     })),
   ];
-  const whole = written.find(({ dims, found }) => found?.shape?.length === dims.length);
+  const whole = written.find(({ dims, found }) =>
+    found?.isShapeTensor === true ? found.shape?.[0] === dims[0] : found?.shape?.length === dims.length,
+  );
   if (mostRows === 0) return { maxBatchSize: 0, text: 'completed to 0, because the model cannot be batched' };
   if (whole !== undefined) {
     const text = `completed to 0, because the dims of ${JSON.stringify(whole.found?.name)} are the whole shape`;
@@ -220,7 +229,7 @@ function completeTensor(
     report(path, `cannot be completed: the model's ${section} ${withoutTypeText(section, tensor)}`);
   }
   const shape = tensor.shape ?? [];
-  const dims = maxBatchSize > 0 ? shape.slice(1) : shape;
+  const dims = maxBatchSize > 0 ? withoutBatch(shape, tensor.isShapeTensor) : shape;
   return {
     name: tensor.name,
     data_type: tensor.datatype === undefined ? 'TYPE_INVALID' : dataTypeOf(tensor.datatype),

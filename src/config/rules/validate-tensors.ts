@@ -1,6 +1,7 @@
 /** Triton's rules for inputs, outputs and tensors made from batches. */
 
 import { shapeText } from './description.js';
+import { hasRowsInValues } from './shape-tensors.js';
 import { fieldPath, indexPath } from '../schema/paths.js';
 import type { Report } from '../text/problems.js';
 import type { ModelConfig, ModelInput, ModelOutput } from '../schema/types.js';
@@ -63,8 +64,28 @@ function validateTensor(
       report(fieldPath(path, flag), `only models of platform tensorrt_plan have such tensors`);
     }
   }
+  if (hasRowsInValues(config, tensor)) validateShapeTensor(tensor, path, report);
   if (tensor.is_non_linear_format_io && tensor.dims.length !== 3) {
     report(dims(), `is_non_linear_format_io needs 3 dims but found ${shapeText(tensor.dims)}`);
+  }
+}
+
+/** A shape tensor of a model that batches, whose first value is the batch. */
+function validateShapeTensor(tensor: ModelInput | ModelOutput, path: string, report: Report): void {
+  const [dim, ...more] = tensor.dims;
+  if (more.length > 0 || dim === -1) {
+    report(
+      fieldPath(path, 'dims'),
+      `expected one number for a shape tensor, that of its values without the batch, but found ${shapeText(tensor.dims)}`,
+    );
+  }
+  const flags = [
+    ['reshape', tensor.reshape !== undefined],
+    ['optional', 'optional' in tensor && tensor.optional],
+    ['allow_ragged_batch', 'allow_ragged_batch' in tensor && tensor.allow_ragged_batch],
+  ] as const;
+  for (const [flag, written] of flags) {
+    if (written) report(fieldPath(path, flag), 'not with is_shape_tensor, in a model that batches');
   }
 }
 

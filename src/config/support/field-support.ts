@@ -94,7 +94,9 @@ export const supportTable: Readonly<Record<string, Support>> = {
   'input.dims': acted('shape without the batch dimension; -1 is variable'),
   'input.reshape': acted('the shape that the model is given'),
   'input.reshape.shape': acted('without the batch dimension; the same elements as dims'),
-  'input.is_shape_tensor': acted('tensorrt: the values are shapes; must be so in the plan'),
+  'input.is_shape_tensor': acted(
+    'tensorrt: the values are shapes; must be so in the plan. In a batch the first value is the rows',
+  ),
   'input.allow_ragged_batch': refused('batches of unequal shapes are not built yet'),
   'input.optional': acted('a request may leave it out; the model carries a value for it'),
   'input.is_non_linear_format_io': refused(vectorised),
@@ -106,7 +108,9 @@ export const supportTable: Readonly<Record<string, Support>> = {
   'output.reshape': acted('the shape that the model gives'),
   'output.reshape.shape': acted('without the batch dimension; the same elements as dims'),
   'output.label_filename': acted('names of classes, one a line, for the option classification of a request'),
-  'output.is_shape_tensor': acted('tensorrt: the values are shapes; must be so in the plan'),
+  'output.is_shape_tensor': acted(
+    'tensorrt: the values are shapes; must be so in the plan. In a batch the first value is the rows',
+  ),
   'output.is_non_linear_format_io': refused(vectorised),
 
   batch_input: refused('tensors made from a batch are not built yet'),

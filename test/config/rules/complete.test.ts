@@ -203,6 +203,25 @@ test('shape tensors are completed as such', () => {
   );
 });
 
+test('the first value of a shape tensor is the batch where there is one, and dims do not count it', () => {
+  const plan = (s: readonly number[]): ModelDescription => ({
+    inputs: [tensor('x', [-1, 4]), tensor('s', s, { datatype: 'INT32', isShapeTensor: true })],
+    outputs: [tensor('y', [-1, -1])],
+    mostRows: 8,
+  });
+  const dims = (text: string, s = [3]): readonly unknown[] => {
+    const { config } = complete(text, plan(s));
+    return [config.max_batch_size, config.input[1]?.dims];
+  };
+  assert.deepEqual(dims(''), [8, [2]]);
+  assert.deepEqual(dims('max_batch_size: 0'), [0, [3]]);
+  const whole = 'input [ { name: "x" dims: [ -1, 4 ] }, { name: "s" dims: [ 3 ] } ]';
+  assert.deepEqual(dims(whole), [0, [3]]);
+  assert.deepEqual(dims('input [ { name: "x" dims: 4 }, { name: "s" dims: 2 } ]'), [8, [2]]);
+  // It has no values besides the batch.
+  assert.deepEqual(dims('', [1]), [0, [1]]);
+});
+
 test('types are those of the model', () => {
   const description = {
     inputs: [tensor('s', [2], { datatype: 'BYTES' })],

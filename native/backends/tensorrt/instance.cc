@@ -74,14 +74,15 @@ bool TensorRtInstance::MayWait() {
   // What depends on data does so for all shapes, such as the best ones.
   const auto profile = static_cast<size_t>(contexts_->all().front().profile);
   context_ = contexts_->all().front().context;
-  std::vector<std::vector<char>> values(inputs_.size());
   for (size_t i = 0; i < inputs_.size(); i++) {
     const PlanTensor& input = *inputs_[i];
     if (!SetInputShape(i, input.shapes[profile].best).ok()) return true;
     if (!input.on_host) continue;
-    values[i] = ValuesAs(input.datatype, input.values[profile].best);
-    if (values[i].empty() || !Call<bool>(context_, engine_->table().context.setTensorAddress,
-                                         input.name.c_str(), values[i].data())) {
+    // The context has their address until a batch has others.
+    std::vector<char>& values = best_values_.emplace_back();
+    values = ValuesAs(input.datatype, input.values[profile].best);
+    if (values.empty() || !Call<bool>(context_, engine_->table().context.setTensorAddress,
+                                      input.name.c_str(), values.data())) {
       return true;
     }
   }

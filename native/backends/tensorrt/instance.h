@@ -74,6 +74,8 @@ class TensorRtInstance final : public GpuInstance {
   bool exact_ = false;              // it was recorded with the batch's shapes
   std::vector<Contexts::Given> given_;
   std::vector<std::vector<int64_t>> values_;
+  // The best values of shape tensors, which a context was asked about.
+  std::vector<std::vector<char>> best_values_;
   // By output; null: its shape was always known before it was computed.
   std::vector<std::unique_ptr<OutputAllocator>> allocators_;
   std::vector<bool> told_late_;  // by output: whether the allocator is used for this batch

@@ -26,6 +26,8 @@ export interface Entry extends Waiter<InferResult> {
   /** Position of the item in the source, from 0. */
   index: number;
   inputs: Inputs;
+  /** How many entries had ended when it was sent. */
+  endedBefore: number;
   state: 'under way' | 'done' | 'failed';
   result: InferResult | undefined;
   error: unknown;

@@ -63,6 +63,8 @@ export class MapIterator implements AsyncIterableIterator<Yielded>, ItemConsumer
   #refused: Entry[] = [];
   /** How many entries the engine has. */
   #inFlight = 0;
+  /** How many entries have ended, and so made room in the engine. */
+  #endedEntries = 0;
   #ended = false;
   /** What the source threw. It comes after the results of the items before it. */
   #sourceError: { readonly error: unknown } | undefined;
@@ -216,11 +218,13 @@ export class MapIterator implements AsyncIterableIterator<Yielded>, ItemConsumer
     const entry: Entry = {
       index: 0,
       inputs: noInputs,
+      endedBefore: 0,
       state: 'under way',
       result: undefined,
       error: undefined,
       resolve: (result) => {
         this.#inFlight--;
+        this.#endedEntries++;
         if (this.#ended) return;
         entry.result = result;
         this.#settled(entry, 'done');
@@ -233,8 +237,9 @@ export class MapIterator implements AsyncIterableIterator<Yielded>, ItemConsumer
       },
       reject: (error) => {
         this.#inFlight--;
-        this.#failed(entry, error);
         // One that failed has made room, too.
+        if (!isLimit(error)) this.#endedEntries++;
+        this.#failed(entry, error);
         if (!this.#ended && !isLimit(error)) this.#retry(mostForOne);
         this.#advance();
       },
@@ -250,6 +255,7 @@ export class MapIterator implements AsyncIterableIterator<Yielded>, ItemConsumer
   /** Returns whether the engine has the entry, or is to have it later. */
   #send(entry: Entry): boolean {
     this.#inFlight++;
+    entry.endedBefore = this.#endedEntries;
     try {
       this.#model.sendChecked(entry.inputs, this.#options, entry, this.#origin);
       return true;
@@ -268,6 +274,11 @@ export class MapIterator implements AsyncIterableIterator<Yielded>, ItemConsumer
       return;
     }
     this.#refused.push(entry);
+    // What it was refused for may have ended before it is known to be refused, and then triggers nothing any more.
+    if (entry.endedBefore !== this.#endedEntries) {
+      this.#retry(1);
+      return;
+    }
     // If it has requests in flight, their end triggers the retry. Otherwise others have the room, and one entry tries for all.
     if (this.#inFlight > 0) return;
     this.#timer ??= setTimeout(() => {

@@ -2,7 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { InferenceServer, InferOptions, InferResult } from '../../src/index.js';
+import { limitError } from '../../src/dispatch/request-errors.js';
+import type { Waiter } from '../../src/dispatch/types.js';
+import { TritonError, type InferenceServer, type InferOptions, type InferResult } from '../../src/index.js';
+import type { CheckedOptions } from '../../src/server/infer-options.js';
+import type { Mappable } from '../../src/server/map-entry.js';
+import { mapModel } from '../../src/server/map.js';
 import { asking, faulty, gate, held } from '../faults/harness.js';
 import {
   batchCountsAfter,
@@ -269,6 +274,40 @@ test('map goes on where items fail in a bounded queue', async (t) => {
   assert.deepEqual(
     indices,
     Array.from({ length: 12 }, (_, i) => i),
+  );
+});
+
+test('map goes on where room is made before it knows that it has been refused', async () => {
+  const sent: Waiter<InferResult>[] = [];
+  const model: Mappable = {
+    name: 'm',
+    defaultConcurrency: 3,
+    // Nobody reads them here.
+    check: () => ({}) as CheckedOptions,
+    cancelAll: () => undefined,
+    sendChecked: (_inputs, _options, waiter) => void sent.push(waiter),
+  };
+  const items = new Items(3);
+  const outcomes = mapModel(model, items, { onError: 'yield', concurrency: 3 });
+  const next = outcomes.next();
+  assert.equal(sent.length, 3);
+  // The first one runs, the second one has waited too long, and the third one was refused before that.
+  sent[1]?.reject(new TritonError('UNAVAILABLE', 'expired'));
+  sent[2]?.reject(limitError('the queue is full', 'm'));
+  assert.equal(sent.length, 4);
+  // Now there was no room.
+  sent[3]?.reject(limitError('the queue is full', 'm'));
+  assert.equal(sent.length, 4);
+  sent[0]?.reject(new TritonError('INTERNAL', 'failed'));
+  assert.equal(sent.length, 5);
+  sent[4]?.reject(new TritonError('INTERNAL', 'failed, too'));
+  const first = await next;
+  assert.ok(first.done !== true);
+  const all = [first.value];
+  for await (const outcome of outcomes) all.push(outcome);
+  assert.deepEqual(
+    all.map((outcome) => ('error' in outcome ? outcome.error?.message : undefined)),
+    ['failed', 'expired', 'failed, too'],
   );
 });
 

@@ -158,6 +158,15 @@ TEST(device_files_with_other_profiles_are_refused_and_both_named) {
                "[1,1] to [8,9]");
   CHECK_EQ(PlansStatus(shape, TextWith(shape, "s 3 1 0 2", "s 3 0 0 2"), io).message(),
            differ + "input 's': 'model.plan' has a shape tensor, and 'other.plan' none");
+  // The first values are rows, which max_batch_size limits.
+  ModelIo batched = io;
+  batched.max_batch_size = 4;
+  batched.inputs[1].rows_in_values = true;
+  CHECK_EQ(PlansStatus(shape, TextWith(shape, "4 4 8 8", "4 4 6 8"), batched).message(), "");
+  CHECK_EQ(PlansStatus(shape, TextWith(shape, "4 4 8 8", "4 4 6 9"), batched).message(),
+           differ +
+               "input 's', profile 0: 'model.plan' has [1,1] to [6,8], and 'other.plan' "
+               "[1,1] to [6,9]");
 }
 
 namespace {

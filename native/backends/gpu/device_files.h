@@ -3,8 +3,7 @@
 //
 // Settings:
 //   file.<device>   the file of a device (-1: the CPU), where it is not ModelSpec::path
-//   written_dims    names of the tensors whose dims the configuration has, one a line. Dims of
-//   these
+//   written_dims    names of the tensors whose dims the configuration has, one a line. Their dims
 //                   may be dynamic in one file and fixed in another one. Those of others would be
 //                   completed from a file, and must be the same in all
 #pragma once

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 #include "instance.h"
@@ -135,8 +136,10 @@ Status TensorRtModel::CheckProfiles(const ModelIo& io) const {
         auto [takes, other_takes] =
             Takes(tensor.shapes[profile], same.shapes[profile], spec.dims, io.max_batch_size > 0);
         if (takes == other_takes && tensor.on_host) {
-          takes = tensor.values[profile].Text();
-          other_takes = same.values[profile].Text();
+          // In a batch the first value is the rows.
+          const std::vector<int64_t> variable(spec.rows_in_values ? 1 : 0, -1);
+          std::tie(takes, other_takes) =
+              Takes(tensor.values[profile], same.values[profile], variable, spec.rows_in_values);
         }
         if (takes == other_takes) continue;
         return Unlike(TensorText(true, spec.name) + ", profile " + std::to_string(profile),

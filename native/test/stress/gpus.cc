@@ -39,6 +39,9 @@ void Gpus::Place(VersionConfig* config, Random* random) {
 }
 
 bool Gpus::LeftSomething() const {
+  if (!Eventually([] { return Objects()[0] == 0; })) return true;
+  // Sessions on GPUs that were lost stay there.
+  if (runtime_) (void)runtime_->ReleaseLeft();
   const bool objects = Eventually([] { return Objects() == kNone; });
   return !objects || (runtime_ && runtime_->live() != 0) ||
          device::Gpu::PinnedCounts().used_bytes != 0;

@@ -53,9 +53,10 @@ TEST(gpu_batch_ends_although_the_question_for_its_event_waits_in_the_driver) {
     const auto gpu = OpenGpu();
     PlanBench bench;
     HeldWork kernels(GpuWork::kKernels);
-    const int64_t copied = DoneOf(GpuWork::kUp);
+    const int64_t enqueued = CallsOf("cuLaunchHostFunc");
     bench.Ask({1});
-    CHECK(Eventually([&] { return DoneOf(GpuWork::kUp) > copied; }));
+    // Its kernels are on their stream then.
+    CHECK(Eventually([&] { return CallsOf("cuLaunchHostFunc") > enqueued; }));
     const WaitingCall call(*gpu);
     // The finishing thread looks whether the GPU is lost.
     CHECK(WaitingCall::HoldsUp(1));
@@ -77,9 +78,10 @@ TEST(gpu_tensor_is_dropped_without_waiting_for_who_allocates) {
       tensor = gpu->Tensor(1).take();
     }
     HeldWork kernels(GpuWork::kKernels);
-    const int64_t copied = DoneOf(GpuWork::kUp);
+    const int64_t enqueued = CallsOf("cuLaunchHostFunc");
     bench.Ask({1});
-    CHECK(Eventually([&] { return DoneOf(GpuWork::kUp) > copied; }));
+    // Its kernels are on their stream then.
+    CHECK(Eventually([&] { return CallsOf("cuLaunchHostFunc") > enqueued; }));
     const WaitingCall call(*gpu);
     CHECK(WaitingCall::HoldsUp(1));
     const int64_t asked = CallsOf("cuMemAllocAsync");

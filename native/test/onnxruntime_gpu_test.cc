@@ -368,7 +368,7 @@ RUNTIME_TEST(onnxruntime_on_a_gpu_ends_a_run_that_its_version_does_not_wait_for)
   CHECK_EQ(runtime.live(), 0);
 }
 
-RUNTIME_TEST(onnxruntime_on_a_gpu_survives_each_failing_call_of_the_driver) {
+RUNTIME_TEST_FROM(23, onnxruntime_on_a_gpu_survives_each_failing_call_of_the_driver) {
   const FakeRuntime runtime;
   const auto before = Objects();
   for (const char* function :

@@ -145,7 +145,8 @@ test('metrics tell what the instances on each GPU did, and what is used of the p
     const at = `{gpu_uuid="${uuid}"}`;
     assert.equal(series.get(`tritonts_gpu_memory_pool_total_bytes${at}`), 64 * 2 ** 20);
     const used = series.get(`tritonts_gpu_memory_pool_used_bytes${at}`) ?? 0;
-    assert.ok(used > 0, metrics);
+    // Older runtimes do not tell that they take tensors there.
+    if (!skipBefore(23, 'tensors in the memory of GPUs')) assert.ok(used > 0, metrics);
   }
 });
 

@@ -45,6 +45,13 @@ class WaitingCall {
   std::thread thread_;
 };
 
+// Asks for a batch. Its kernels are on their stream then.
+void AskAndEnqueue(PlanBench* bench) {
+  const int64_t enqueued = CallsOf("cuLaunchHostFunc");
+  bench->Ask({1});
+  CHECK(Eventually([&] { return CallsOf("cuLaunchHostFunc") > enqueued; }));
+}
+
 }  // namespace
 
 // A host function must not wait for a thread that is in a call of the driver.
@@ -53,10 +60,7 @@ TEST(gpu_batch_ends_although_the_question_for_its_event_waits_in_the_driver) {
     const auto gpu = OpenGpu();
     PlanBench bench;
     HeldWork kernels(GpuWork::kKernels);
-    const int64_t enqueued = CallsOf("cuLaunchHostFunc");
-    bench.Ask({1});
-    // Its kernels are on their stream then.
-    CHECK(Eventually([&] { return CallsOf("cuLaunchHostFunc") > enqueued; }));
+    AskAndEnqueue(&bench);
     const WaitingCall call(*gpu);
     // The finishing thread looks whether the GPU is lost.
     CHECK(WaitingCall::HoldsUp(1));
@@ -78,10 +82,7 @@ TEST(gpu_tensor_is_dropped_without_waiting_for_who_allocates) {
       tensor = gpu->Tensor(1).take();
     }
     HeldWork kernels(GpuWork::kKernels);
-    const int64_t enqueued = CallsOf("cuLaunchHostFunc");
-    bench.Ask({1});
-    // Its kernels are on their stream then.
-    CHECK(Eventually([&] { return CallsOf("cuLaunchHostFunc") > enqueued; }));
+    AskAndEnqueue(&bench);
     const WaitingCall call(*gpu);
     CHECK(WaitingCall::HoldsUp(1));
     const int64_t asked = CallsOf("cuMemAllocAsync");

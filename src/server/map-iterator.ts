@@ -65,6 +65,8 @@ export class MapIterator implements AsyncIterableIterator<Yielded>, ItemConsumer
   #inFlight = 0;
   /** How many entries have ended, and so made room in the engine. */
   #endedEntries = 0;
+  /** For how many of these nothing was sent again, because nothing was known to be refused. */
+  #unused = 0;
   #ended = false;
   /** What the source threw. It comes after the results of the items before it. */
   #sourceError: { readonly error: unknown } | undefined;
@@ -224,7 +226,7 @@ export class MapIterator implements AsyncIterableIterator<Yielded>, ItemConsumer
       error: undefined,
       resolve: (result) => {
         this.#inFlight--;
-        this.#endedEntries++;
+        this.#noteEnd();
         if (this.#ended) return;
         entry.result = result;
         this.#settled(entry, 'done');
@@ -238,13 +240,18 @@ export class MapIterator implements AsyncIterableIterator<Yielded>, ItemConsumer
       reject: (error) => {
         this.#inFlight--;
         // One that failed has made room, too.
-        if (!isLimit(error)) this.#endedEntries++;
+        if (!isLimit(error)) this.#noteEnd();
         this.#failed(entry, error);
         if (!this.#ended && !isLimit(error)) this.#retry(mostForOne);
         this.#advance();
       },
     };
     return entry;
+  }
+
+  #noteEnd(): void {
+    this.#endedEntries++;
+    if (this.#refused.length === 0) this.#unused++;
   }
 
   #settled(entry: Entry, state: 'done' | 'failed'): void {
@@ -274,8 +281,11 @@ export class MapIterator implements AsyncIterableIterator<Yielded>, ItemConsumer
       return;
     }
     this.#refused.push(entry);
-    // What it was refused for may have ended before it is known to be refused, and then triggers nothing any more.
-    if (entry.endedBefore !== this.#endedEntries) {
+    // What it was refused for may have ended before it is known to be refused, and then triggers nothing any more. One is sent
+    // for each that ended since: many may be refused at once.
+    const unused = Math.min(this.#unused, this.#endedEntries - entry.endedBefore);
+    if (unused > 0) {
+      this.#unused = unused - 1;
       this.#retry(1);
       return;
     }

@@ -146,7 +146,8 @@ export class ReadyVersion implements DispatchTarget {
   encode(inputs: Inputs): EncodedInputs {
     const encoded = this.#encoder.encode(inputs);
     if (!this.#adjusts) return encoded;
-    if (this.mostRoom === 1) checkRowsInValues(this.name, this.#rowsInValues, encoded, this.rowsOf(encoded));
+    if (this.#tellRows.length < this.#rowsInValues.length)
+      checkRowsInValues(this.name, this.#rowsInValues, encoded, this.rowsOf(encoded));
     const { shapes } = encoded;
     for (let i = 0; i < shapes.length; i++) {
       const shape = shapes[i];

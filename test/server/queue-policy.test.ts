@@ -277,7 +277,8 @@ test('map goes on where items fail in a bounded queue', async (t) => {
   );
 });
 
-test('map goes on where room is made before it knows that it has been refused', async () => {
+/** A model that has sent requests answered by hand. */
+function recording(): { readonly model: Mappable; readonly sent: readonly Waiter<InferResult>[] } {
   const sent: Waiter<InferResult>[] = [];
   const model: Mappable = {
     name: 'm',
@@ -287,6 +288,11 @@ test('map goes on where room is made before it knows that it has been refused', 
     cancelAll: () => undefined,
     sendChecked: (_inputs, _options, waiter) => void sent.push(waiter),
   };
+  return { model, sent };
+}
+
+test('map goes on where room is made before it knows that it has been refused', async () => {
+  const { model, sent } = recording();
   const items = new Items(3);
   const outcomes = mapModel(model, items, { onError: 'yield', concurrency: 3 });
   const next = outcomes.next();
@@ -309,6 +315,17 @@ test('map goes on where room is made before it knows that it has been refused', 
     all.map((outcome) => ('error' in outcome ? outcome.error?.message : undefined)),
     ['failed', 'expired', 'failed, too'],
   );
+});
+
+test('map sends no more of what was refused again than has ended meanwhile', () => {
+  const { model, sent } = recording();
+  const outcomes = mapModel(model, new Items(100), { onError: 'yield', concurrency: 100 });
+  void outcomes.next();
+  const first = [...sent];
+  assert.equal(first.length, 100);
+  for (const waiter of first.slice(1, 3)) waiter.reject(new TritonError('UNAVAILABLE', 'expired'));
+  for (const waiter of first.slice(3)) waiter.reject(limitError('the queue is full', 'm'));
+  assert.equal(sent.length, 102);
 });
 
 test('map goes on where its items cannot be sent any more', async (t) => {

@@ -174,6 +174,9 @@ export function checkSteps(
   checkOrigins(config, versions, note);
   const shapeTensors = [...config.input, ...config.output]
     .map(({ name }) => name)
-    .filter((name) => batches && [seen.get(name)].some((one) => one !== undefined && isShapeTensor(one)));
+    .filter((name) => {
+      const one = seen.get(name);
+      return batches && one !== undefined && isShapeTensor(one);
+    });
   return { versions, shapeTensors: new Set(shapeTensors) };
 }

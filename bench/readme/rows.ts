@@ -7,18 +7,16 @@ export interface ReadmeRow {
   /** What readers call the model. */
   readonly title: string;
   readonly outstanding: number;
-  /** Whether the README has it; docs/performance.md has all. */
-  readonly inReadme: boolean;
 }
 
 /** The rows, from the smallest model to the largest. */
 export const readmeRows: readonly ReadmeRow[] = [
-  { model: 'add', title: '`x + 1`, 64 bytes', outstanding: 64, inReadme: true },
-  { model: 'mlp', title: 'perceptron, 25 MB', outstanding: 64, inReadme: true },
-  { model: 'text-8', title: 'text encoder, 8 tokens', outstanding: 32, inReadme: true },
-  { model: 'text-32', title: 'text encoder, 32 tokens', outstanding: 32, inReadme: true },
-  { model: 'text-128', title: 'text encoder, 128 tokens', outstanding: 8, inReadme: false },
-  { model: 'conv', title: 'convolutions, 224 × 224', outstanding: 32, inReadme: true },
+  { model: 'add', title: '`x + 1`, 64 bytes', outstanding: 64 },
+  { model: 'mlp', title: 'perceptron, 25 MB', outstanding: 64 },
+  { model: 'text-8', title: 'text encoder, 8 tokens', outstanding: 32 },
+  { model: 'text-32', title: 'text encoder, 32 tokens', outstanding: 32 },
+  { model: 'text-128', title: 'text encoder, 128 tokens', outstanding: 8 },
+  { model: 'conv', title: 'convolutions, 224 × 224', outstanding: 32 },
 ];
 
 /** Who is shown, and under which name, in the order of the columns. */

@@ -4,19 +4,20 @@ import type { ContestantName, ContestantRow } from '../results.js';
 import { columns, readmeRows, watched, type ReadmeRow } from './rows.js';
 import type { Stored } from './stored.js';
 
-/** Requests a second of the README's rows, with what ours comes to beside `onnxruntime-node`. */
+/** Requests a second of all rows, with what ours comes to beside `onnxruntime-node`. */
 export function readmeTable(stored: Stored): string {
-  const rows = readmeRows.filter(({ inReadme }) => inReadme);
   return [
     markdown(
       ['model', 'at once', ...columns.map(([, title]) => title), 'beside onnxruntime-node'],
-      rows.map((row) => [
+      readmeRows.map((row) => [
         row.title,
         String(row.outstanding),
-        ...columns.map(([name]) => rateCell(rowOf(stored, row, name), name)),
+        ...columns.map(([name]) => rateCell(stored, row, name)),
         timesCell(rowOf(stored, row, 'onnxruntime-node')),
       ]),
     ),
+    'The best of each row is bold. The last column divides the rate of tritonts by that of `onnxruntime-node` in each round, and is the ' +
+      'median of the rounds; so it may differ from the quotient of the two medians.',
     delaySentence(stored),
     origin(stored),
   ].join('\n\n');
@@ -30,10 +31,10 @@ export function performanceTable(stored: Stored): string {
       readmeRows.map((row) => [
         row.title,
         String(row.outstanding),
-        ...columns.map(([name]) => latencyCell(rowOf(stored, row, name), name)),
+        ...columns.map(([name]) => latencyCell(stored, row, name)),
       ]),
     ),
-    'Each cell: requests/s; milliseconds from call to answer, median and 99th percentile.',
+    'Each cell: requests/s; milliseconds from call to answer, median and 99th percentile. The best rate of each row is bold.',
     delaySentence(stored),
     origin(stored),
   ].join('\n\n');
@@ -53,17 +54,18 @@ function rowOf(stored: Stored, { model, outstanding }: ReadmeRow, name: Contesta
   return row;
 }
 
-function bold(text: string, name: ContestantName): string {
-  return name === 'tritonts' ? `**${text}**` : text;
+/** The rate, in bold where it is the best of its row as it is shown. */
+function rateCell(stored: Stored, row: ReadmeRow, name: ContestantName): string {
+  const rateOf = (one: ContestantName): number =>
+    Math.round(rowOf(stored, row, one).requestsPerSecond.median);
+  const text = grouped(rowOf(stored, row, name).requestsPerSecond.median);
+  return columns.every(([other]) => rateOf(other) <= rateOf(name)) ? `**${text}**` : text;
 }
 
-function rateCell({ requestsPerSecond }: ContestantRow, name: ContestantName): string {
-  return bold(grouped(requestsPerSecond.median), name);
-}
-
-function latencyCell({ requestsPerSecond, latency }: ContestantRow, name: ContestantName): string {
+function latencyCell(stored: Stored, row: ReadmeRow, name: ContestantName): string {
+  const { latency } = rowOf(stored, row, name);
   const times = latency ? `; ${significant(latency.p50)}, ${significant(latency.p99)}` : '';
-  return `${bold(grouped(requestsPerSecond.median), name)}${times}`;
+  return `${rateCell(stored, row, name)}${times}`;
 }
 
 function timesCell({ ratios: { tritonts } }: ContestantRow): string {

@@ -172,7 +172,7 @@ export const differences: readonly Difference[] = [
   },
   {
     triton: 'Utilization, memory and energy of GPUs are metrics (`nv_gpu_…`), by DCGM.',
-    here: 'They have no series: exporters of their own tell them. Nor has the pool of pinned memory, as there is none.',
+    here: 'The same names, by NVML. What NVML does not tell, as of a part of a divided GPU, has no series.',
   },
   {
     triton:

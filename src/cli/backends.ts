@@ -99,7 +99,7 @@ function printSurvey({ backends: found, cudaDriver, nvml, devices }: Survey): vo
  */
 export async function backends(args: readonly string[]): Promise<number> {
   const parse = () => parseArgs({ args: [...args], options: commandOptions });
-  const { values } = parsed(parse, help);
+  const { values } = parsed(parse, args, commandOptions, help);
   if (values.help) {
     console.log(help);
     return 0;

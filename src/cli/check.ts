@@ -6,6 +6,7 @@ import { printConfig } from '../config/index.js';
 import { sharedReason } from '../registry/shared-reasons.js';
 import { printable, printableLine } from '../printable.js';
 import { checkOptions, parsed, repositoryHelp, repositoryOptions } from './repository-arguments.js';
+import { tensorLines } from './tensor-lines.js';
 
 const commandOptions = {
   ...repositoryOptions,
@@ -17,8 +18,8 @@ const help = `Checks every model of one or several repositories as loading it wo
 
 Usage: tritonts check <repository>… [options]
 
-For each model it prints a line, or all of its problems with file and line; what was completed from the model's file,
-and which fields of the configuration are hints without effect here.
+For each model it prints its inputs, outputs and batches, or all of its problems with file and line; what was completed
+from the model's file, and which fields of the configuration are hints without effect here.
 
 Options:
   --json                          one JSON object: { "ok": …, "models": [ … ] }
@@ -53,6 +54,7 @@ function print(model: CheckedModel, withConfig: boolean, told: Map<string, strin
     below(`${code}:${about} ${first === undefined ? message : `as for ${first}, above`}`);
     if (first === undefined) told.set(reason, shown);
   }
+  if (ok && config) for (const line of tensorLines(config)) below(line);
   for (const note of notes) below(`note: ${note}`);
   if (withConfig && config) below(printConfig(config).trimEnd());
 }
@@ -66,7 +68,7 @@ function print(model: CheckedModel, withConfig: boolean, told: Map<string, strin
  */
 export async function check(args: readonly string[]): Promise<number> {
   const parse = () => parseArgs({ args: [...args], allowPositionals: true, options: commandOptions });
-  const { values, positionals } = parsed(parse, help);
+  const { values, positionals } = parsed(parse, args, commandOptions, help);
   if (values.help) {
     console.log(help);
     return 0;

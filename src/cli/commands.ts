@@ -3,6 +3,7 @@
 import { TritonError } from '../errors.js';
 import { packageVersion } from '../version.js';
 import { printable, printableLine } from '../printable.js';
+import { didYouMean } from '../suggest.js';
 
 const help = `tritonts ${packageVersion}: an inference server inside a Node.js process
 
@@ -10,6 +11,7 @@ Usage:
   tritonts serve --model-repository=<folder> …    serve models over the network, with tritonserver's flags
   tritonts check <repository>… [--json]           check every model of a repository as loading it would
   tritonts backends [--json]                      list the runtimes and devices of this machine, and what to install
+  tritonts init <file> …                          make a model repository of an ONNX file, or of code
   tritonts init digits [repository]               copy an example model, and print a program that uses it
   tritonts types <repository>… [--output <file>]  declare the models to TypeScript, by name
   tritonts --version
@@ -17,35 +19,40 @@ Usage:
 
 Run 'tritonts <command> --help' for a command's options.`;
 
+/** A command loads what it needs, and nothing of the others. */
+const commands: Readonly<Record<string, (args: readonly string[]) => Promise<number>>> = {
+  serve: async (args) => (await import('./serve/serve.js')).serve(args),
+  check: async (args) => (await import('./check.js')).check(args),
+  backends: async (args) => (await import('./backends.js')).backends(args),
+  init: async (args) => (await import('./init.js')).init(args),
+  types: async (args) => (await import('./declare-models.js')).types(args),
+};
+
 async function run(args: readonly string[]): Promise<number> {
   const [command, ...rest] = args;
   switch (command) {
-    // A command loads what it needs, and nothing of the others.
-    case 'serve':
-      return (await import('./serve/serve.js')).serve(rest);
-    case 'check':
-      return (await import('./check.js')).check(rest);
-    case 'backends':
-      return (await import('./backends.js')).backends(rest);
-    case 'init':
-      return (await import('./init.js')).init(rest);
-    case 'types':
-      return (await import('./declare-models.js')).types(rest);
     case '--version':
     case '-v':
       console.log(packageVersion);
       return 0;
+    case 'help':
+      if (rest[0] !== undefined) return run([rest[0], '--help']);
+      console.log(help);
+      return 0;
     case '--help':
     case '-h':
-    case 'help':
       console.log(help);
       return 0;
     case undefined:
       console.error(help);
       return 2;
-    default:
-      console.error(`tritonts: unknown command '${printableLine(command)}'\n\n${help}`);
+    default: {
+      const known = Object.hasOwn(commands, command) ? commands[command] : undefined;
+      if (known !== undefined) return known(rest);
+      const meant = didYouMean(command, [...Object.keys(commands), 'help', '--help', '--version']);
+      console.error(`tritonts: unknown command '${printableLine(command)}'${meant}\n\n${help}`);
       return 2;
+    }
   }
 }
 

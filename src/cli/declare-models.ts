@@ -85,7 +85,7 @@ export function declareModels(models: readonly CheckedModel[]): string {
  */
 export async function types(args: readonly string[]): Promise<number> {
   const parse = () => parseArgs({ args: [...args], allowPositionals: true, options: commandOptions });
-  const { values, positionals } = parsed(parse, help);
+  const { values, positionals } = parsed(parse, args, commandOptions, help);
   if (values.help) {
     console.log(help);
     return 0;

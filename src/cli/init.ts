@@ -1,25 +1,52 @@
-/** `tritonts init digits`: writes a model repository to try things with. */
+/** `tritonts init`: puts an example, or a model of one's own, into a model repository. */
 
-import { cp, lstat, mkdir } from 'node:fs/promises';
+import { cp, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { invalidArgument, TritonError } from '../errors.js';
+import { invalidArgument } from '../errors.js';
+import { printable } from '../printable.js';
+import { didYouMean } from '../suggest.js';
+import {
+  exampleRequest,
+  initModel,
+  kindOf,
+  modelEndings,
+  refuseExisting,
+  type WrittenModel,
+} from './init-model.js';
+import { parsed } from './repository-arguments.js';
+import { tensorLines } from './tensor-lines.js';
 
-const help = `Copies an example model into a model repository, and prints a program that uses it.
+const commandOptions = {
+  name: { type: 'string' },
+  labels: { type: 'string' },
+  repository: { type: 'string' },
+  help: { type: 'boolean', short: 'h', default: false },
+} as const;
 
-Usage: tritonts init <example> [repository]
+const help = `Makes a model of a repository: of a model's file, or of the example 'digits'. It prints what to do next.
 
-Examples:
-  digits    tells which digit an image of 8 × 8 pixels shows; 39 kB
+Usage: tritonts init <file> [more files] [options]
+       tritonts init digits [repository]
 
-The repository is a folder, by default ./models; it is made where there is none. A model of that name that is there
-already is left as it is.
+What the file may be:
+  .onnx                    for ONNX Runtime; files that hold its weights come after it
+  .plan, .engine           for TensorRT
+  .js, .mjs, .cjs, .ts     a model in JavaScript or TypeScript
+  .py                      a model in Python; modules that it imports come after it
+
+It is copied to <repository>/<name>/1/, with a config.pbtxt of what the file says of its inputs and outputs. A model of that
+name that is there already is left as it is.
 
 Options:
+  --repository <folder>    where the model goes (default: ./models); it is made where there is none
+  --name <name>            the model's name (default: the file's)
+  --labels <file>          names of the first output's classes, one a line
   --help
 
-Exit code: 0 when the model was copied, 2 for a wrong command line or a model that is there already.`;
+Exit code: 0 when the model was made, 2 for a wrong command line, a model that is there already, or a file that would not
+load.`;
 
 /** The folder of an example's model, in the package as in the repository. This file is in dist/src/cli. */
 const digits = new URL('../../../examples/digits/models/digits/', import.meta.url);
@@ -48,41 +75,10 @@ await server.close();
 `;
 }
 
-/**
- * Runs the command.
- *
- * @param args - What comes after `init`.
- * @returns The exit code.
- * @throws {@link TritonError} INVALID_ARG for a wrong command line, ALREADY_EXISTS for a model that is there already.
- */
-export async function init(args: readonly string[]): Promise<number> {
-  let parsed;
-  try {
-    parsed = parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      options: { help: { type: 'boolean', short: 'h', default: false } },
-    });
-  } catch (error) {
-    throw invalidArgument(`${error instanceof Error ? error.message : String(error)}\n\n${help}`, {
-      cause: error,
-    });
-  }
-  if (parsed.values.help) {
-    console.log(help);
-    return 0;
-  }
-  const [example, repository = './models', ...more] = parsed.positionals;
-  if (example === undefined) throw invalidArgument(`init needs the name of an example\n\n${help}`);
-  if (example !== 'digits') throw invalidArgument(`unknown example '${example}'\n\n${help}`);
-  if (more.length > 0) throw invalidArgument(`init takes one repository, not '${more.join("', '")}', too`);
+/** Copies the example. */
+async function initDigits(repository: string): Promise<void> {
   const folder = join(repository, 'digits');
-  // A dangling link counts as existing, too.
-  const there = await lstat(folder).catch((error: unknown) => {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
-    throw error;
-  });
-  if (there) throw new TritonError('ALREADY_EXISTS', `'${folder}' is there already; it was left as it is`);
+  await refuseExisting(folder);
   await mkdir(repository, { recursive: true });
   await cp(fileURLToPath(digits), folder, { recursive: true, errorOnExist: true, force: false });
   console.log(`Wrote ${join(folder, 'config.pbtxt')} and ${join(folder, '1', 'model.onnx')}.
@@ -96,6 +92,77 @@ and run it:
   npm install tritonts onnxruntime-node
   node digits.mjs
 
-digits/config.pbtxt says what the model takes and answers. A model of yours goes into a folder beside it.`);
+digits/config.pbtxt says what the model takes and answers. 'npx tritonts init my.onnx' puts a model of yours beside it.`);
+}
+
+/** A word of a shell's command line. */
+function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/** Tells what was written, what a check says of it, and what to do next. */
+function printModel(repository: string, { name, written, checked }: WrittenModel): void {
+  console.log(printable(`Wrote ${written.join(', ')}.\n`));
+  const config = checked?.config;
+  for (const line of config === undefined ? [] : tensorLines(config)) console.log(`  ${printable(line)}`);
+  for (const { code, message } of checked?.problems ?? [])
+    console.log(printable(`It would not load yet: ${code}: ${message}`));
+  const folder = shellWord(repository);
+  const request = config === undefined ? undefined : exampleRequest(config);
+  const infer = `localhost:8000/v2/models/${encodeURIComponent(name)}/infer`;
+  console.log(
+    printable(`
+Next:
+
+  npx tritonts check ${folder}
+  npx tritonts serve --model-repository=${folder}
+${request === undefined ? '' : `  curl -fsS ${infer} -d ${shellWord(request)}\n`}
+or in a program:
+
+  import { createServer } from 'tritonts';
+
+  const server = await createServer(${quoted(repository)});
+  console.log(server.model(${quoted(name)}).metadata); // what infer() takes and answers`),
+  );
+}
+
+/**
+ * Runs the command.
+ *
+ * @param args - What comes after `init`.
+ * @returns The exit code.
+ * @throws {@link TritonError} INVALID_ARG for a wrong command line, ALREADY_EXISTS for a model that is there already, and
+ *   what {@link initModel} throws.
+ */
+export async function init(args: readonly string[]): Promise<number> {
+  const parse = () => parseArgs({ args: [...args], allowPositionals: true, options: commandOptions });
+  const { values, positionals } = parsed(parse, args, commandOptions, help);
+  if (values.help) {
+    console.log(help);
+    return 0;
+  }
+  const [first, ...more] = positionals;
+  if (first === undefined)
+    throw invalidArgument(`init needs a model's file, or the name of an example\n\n${help}`);
+  const { repository, name, labels } = values;
+  if (first === 'digits') {
+    if (name !== undefined || labels !== undefined)
+      throw invalidArgument('--name and --labels go with a file, not with an example');
+    const [folder = repository ?? './models', ...rest] = more;
+    if (rest.length > 0 || (more.length > 0 && repository !== undefined)) {
+      const too = repository === undefined ? rest : more;
+      throw invalidArgument(`init takes one repository, not '${too.join("', '")}', too`);
+    }
+    await initDigits(folder);
+    return 0;
+  }
+  if (kindOf(first) === undefined) {
+    const meant = /[./\\]/.test(first) ? '' : didYouMean(first, ['digits']);
+    throw invalidArgument(
+      `expected the example digits, or a file that ends in ${modelEndings.join(', ')}, but received '${first}'${meant}\n\n${help}`,
+    );
+  }
+  const into = repository ?? './models';
+  printModel(into, await initModel({ files: [first, ...more], repository: into, name, labels }));
   return 0;
 }

@@ -1,7 +1,9 @@
 /** What the commands that look at repositories have in common on their command lines. */
 
+import { parseArgs, type ParseArgsConfig } from 'node:util';
 import { invalidArgument } from '../errors.js';
 import type { ServerOptions } from '../options.js';
+import { didYouMean } from '../suggest.js';
 
 /** The options of all such commands, for `parseArgs`. */
 export const repositoryOptions = {
@@ -34,17 +36,43 @@ interface RepositoryValues {
  * Parses a command line.
  *
  * @param parse - A call of `parseArgs`.
+ * @param args - What it parses.
+ * @param options - The options that it knows.
  * @param help - The command's help, which the error ends with.
  * @throws {@link TritonError} INVALID_ARG for an option that there is not, or without its value.
  */
-export function parsed<T>(parse: () => T, help: string): T {
+export function parsed<T>(
+  parse: () => T,
+  args: readonly string[],
+  options: NonNullable<ParseArgsConfig['options']>,
+  help: string,
+): T {
   try {
     return parse();
   } catch (error) {
-    throw invalidArgument(`${error instanceof Error ? error.message : String(error)}\n\n${help}`, {
-      cause: error,
-    });
+    const text = unknownOption(args, options) ?? (error instanceof Error ? error.message : String(error));
+    throw invalidArgument(`${text}\n\n${help}`, { cause: error });
   }
+}
+
+/** What is said of the first option that a command does not have; undefined: it has them all. */
+function unknownOption(
+  args: readonly string[],
+  options: NonNullable<ParseArgsConfig['options']>,
+): string | undefined {
+  const { tokens } = parseArgs({
+    args: [...args],
+    options,
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  });
+  for (const token of tokens) {
+    if (token.kind !== 'option' || token.name in options) continue;
+    const names = Object.keys(options).map((name) => `--${name}`);
+    return `unknown option ${token.rawName}${didYouMean(token.rawName, names)}`;
+  }
+  return undefined;
 }
 
 /**

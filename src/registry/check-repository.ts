@@ -203,6 +203,7 @@ async function checkModel(
  * file that the version policy chooses, compares the two, and releases everything again.
  *
  * @param options - As for a server. Only options about repositories, configurations and backends matter.
+ * @param only - Names of the models to check, with those that they need; undefined: all of them.
  * @returns One entry for each model, by name.
  * @throws {@link TritonError} INVALID_ARG for wrong options and for repositories without models, NOT_FOUND
  *   for a folder that does not exist.
@@ -210,6 +211,7 @@ async function checkModel(
 export async function checkRepository(
   options: ServerOptions,
   progress?: CheckProgress,
+  only?: readonly string[],
 ): Promise<CheckedModel[]> {
   const resolved = resolveOptions(options);
   await checkBackendDirectory(resolved);
@@ -239,8 +241,9 @@ export async function checkRepository(
       checks.set(name, result);
       return result;
     };
-    for (const name of [...byName.keys()].sort()) {
-      progress?.(name, checked.length, byName.size);
+    const names = only ?? [...byName.keys()].sort();
+    for (const name of names) {
+      progress?.(name, checked.length, names.length);
       const result = await check(name, []);
       if (result) checked.push(result);
     }

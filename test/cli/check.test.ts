@@ -42,8 +42,56 @@ test('good models are a line each, with what was filled in and what has no effec
       '3 models, 0 with problems',
     ],
   );
-  assert.match(lines[1] ?? '', /^ {7}note: max_batch_size: completed to 4/);
+  assert.match(stdout, /^ {7}note: max_batch_size: completed to 4/m);
   assert.match(stdout, /^ {7}note: optimization\.priority: accepted, without effect here/m);
+});
+
+test('each good model tells its inputs, outputs and batches, in columns', async (t) => {
+  const many: ConfigOptions = {
+    backend: 'identity',
+    inputs: [{ name: 'x' }, { name: 'some words', datatype: 'BYTES', dims: [-1], optional: true }],
+    outputs: [{ name: 'y' }, { name: 'some words', datatype: 'BYTES', dims: [-1] }],
+  };
+  const model = (options: ConfigOptions): RepositoryModel => ({
+    config: configText({ ...many, ...options }),
+    versions: { '1': {} },
+  });
+  const folder = await repository(t, {
+    batched: model({ batching: 'max_queue_delay_microseconds: 100' }),
+    single: model({ maxBatchSize: 0, batching: false }),
+    waits: model({ batching: false }),
+    decoupled: {
+      config: configText({
+        backend: 'javascript',
+        more: 'model_transaction_policy { decoupled: true }',
+      }),
+      versions: { '1': { 'model.mjs': 'export default class { execute() {} }' } },
+    },
+  });
+  const { stdout } = await command(t, 'check', folder);
+  const shown = (name: string): string[] => {
+    const lines = stdout.split('\n');
+    const from = lines.findIndex((line) => line.startsWith(`ok     ${name} `)) + 1;
+    const to = lines.findIndex((line, i) => i >= from && !line.startsWith(' '));
+    return lines
+      .slice(from, to)
+      .map((line) => line.trimEnd())
+      .filter((line) => !line.includes('note:'));
+  };
+  assert.deepEqual(shown('batched'), [
+    '       input  x           FP32 [batch, 16]',
+    '       input  some words  BYTES [batch, -1] (optional)',
+    '       output y           FP32 [batch, 16]',
+    '       output some words  BYTES [batch, -1]',
+    '       batch  up to 64 rows of several requests, which wait for others up to 100 µs',
+  ]);
+  assert.deepEqual(shown('single').slice(2), [
+    '       output y           FP32 [16]',
+    '       output some words  BYTES [-1]',
+    '       batch  none: max_batch_size is 0, so shapes have no batch dimension',
+  ]);
+  assert.match(shown('waits').at(-1) ?? '', /up to 64 rows of one request; 'dynamic_batching \{ \}' puts/);
+  assert.match(shown('decoupled').at(-1) ?? '', /stream/);
 });
 
 test('a written batch size for a model that may return other rows causes a warning', async (t) => {
@@ -204,7 +252,7 @@ test('--trusted-folder names folders that configurations may use, as the option 
 for (const [args, message] of [
   [[], /check needs a repository\n\n.*Usage: tritonts check/s],
   [['/nowhere/at/all'], /NOT_FOUND: model repository '\/nowhere\/at\/all'/],
-  [['.', '--jsn'], /Unknown option '--jsn'.*Usage: tritonts check .* --json /s],
+  [['.', '--jsn'], /unknown option --jsn \(did you mean --json\?\)\n.*Usage: tritonts check .* --json /s],
   [['.', '--instance-kind', 'gpu'], /expected 'cpu' for --instance-kind but received 'gpu'/],
   [['.', '--library'], /--library/],
 ] as const) {

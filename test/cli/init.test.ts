@@ -37,7 +37,10 @@ test('init leaves a model that is there as it is, and adds to a repository that 
   await mkdir(join(repository, 'digits'));
   const { code, stdout, stderr } = await command(t, 'init', 'digits', repository);
   assert.deepEqual([code, stdout], [2, '']);
-  assert.match(stderr, /^tritonts: ALREADY_EXISTS: '.*digits' is there already; it was left as it is\n$/);
+  assert.match(
+    stderr,
+    /^tritonts: ALREADY_EXISTS: '.*digits' is there already; it was left as it is; --name gives the new model another name\n$/,
+  );
   assert.deepEqual(await readdir(join(repository, 'digits')), []);
 
   const another = await temporaryFolder(t);
@@ -48,10 +51,14 @@ test('init leaves a model that is there as it is, and adds to a repository that 
 
 test('a wrong command line is reported; exit code 2', async (t) => {
   for (const [args, message] of [
-    [[], /init needs the name of an example/],
-    [['dogs'], /unknown example 'dogs'/],
+    [[], /init needs a model's file, or the name of an example/],
+    [['dogs'], /expected the example digits, or a file that ends in \.onnx, .* but received 'dogs'\n/],
+    [['digits', '--labels', 'x'], /--name and --labels go with a file/],
+    [['digits', 'a', '--repository', 'b'], /init takes one repository, not 'a', too/],
+    [['my.h5'], /\.onnx, .* but received 'my\.h5'\n/],
+    [['nowhere.onnx'], /NOT_FOUND: there is no file 'nowhere\.onnx'/],
     [['digits', 'a', 'b'], /init takes one repository, not 'b', too/],
-    [['digits', '--force'], /Unknown option '--force'/],
+    [['digits', '--force'], /unknown option --force/],
   ] as const) {
     const { code, stdout, stderr } = await command(t, 'init', ...args);
     assert.deepEqual([code, stdout], [2, '']);

@@ -12,6 +12,5 @@ from tritonts_stub.serve import main  # noqa: E402
 import triton_python_backend_utils  # noqa: E402, F401
 
 sys.dont_write_bytecode = writes
-
 if __name__ == "__main__":
     main()

@@ -5,7 +5,9 @@ from tritonts_stub import strings as _strings
 from tritonts_stub.batch import InferenceResponseSender
 from tritonts_stub.calls import ResponseIterator
 from tritonts_stub.control import ERROR, INFO, VERBOSE, WARNING
+from tritonts_stub.control import LogLevel as _LogLevel
 from tritonts_stub.datatypes import BYTES as _BYTES
+from tritonts_stub.datatypes import NAMES as _NAMES
 from tritonts_stub.datatypes import number_of as _number_of
 from tritonts_stub.datatypes import number_of_config as _number_of_config
 from tritonts_stub.datatypes import numpy as _numpy
@@ -60,6 +62,7 @@ __all__ = [
 class Logger:
     """The log of the server."""
 
+    LogLevel = _LogLevel
     INFO, WARNING, ERROR, VERBOSE = INFO, WARNING, ERROR, VERBOSE
 
     @staticmethod
@@ -122,13 +125,10 @@ def triton_string_to_numpy(triton_type_string):
 
 
 def serialize_byte_tensor(input_tensor):
-    """An array of strings as an array of bytes: each string after its length."""
-    np = _numpy()
-    if input_tensor.dtype != np.object_ and input_tensor.dtype.kind not in "SU":
+    """An array of strings as bytes: each string after its length."""
+    if input_tensor.dtype.kind not in "OSU":
         raise TritonModelException("expected an array of strings but got one of %s" % input_tensor.dtype)
-    if input_tensor.size == 0:
-        return np.empty([0], dtype=np.object_)
-    return np.asarray(_strings.from_array(input_tensor), dtype=np.object_)
+    return _strings.from_array(input_tensor)
 
 
 def deserialize_bytes_tensor(encoded_tensor):
@@ -141,8 +141,21 @@ def deserialize_bytes_tensor(encoded_tensor):
 
 
 def get_model_dir():
-    """The folder of the model, which has its configuration and its versions."""
+    """The folder of the version, which has the model's file."""
     return _instances.current().directory
+
+
+def __getattr__(name):
+    """Triton's tables of datatypes, which need numpy."""
+    if name not in ("TRITON_STRING_TO_NUMPY", "TRITON_TO_NUMPY_TYPE", "NUMPY_TO_TRITON_TYPE"):
+        raise AttributeError("module '%s' has no attribute '%s'" % (__name__, name))
+    types = {number: triton_to_numpy_type(number) for number in range(1, _BYTES + 1)}
+    globals()["TRITON_TO_NUMPY_TYPE"] = types
+    globals()["NUMPY_TO_TRITON_TYPE"] = {kind: number for number, kind in types.items()}
+    globals()["TRITON_STRING_TO_NUMPY"] = {
+        "TYPE_" + ("STRING" if number == _BYTES else _NAMES[number]): kind for number, kind in types.items()
+    }
+    return globals()[name]
 
 
 def load_model(model_name, config="", files=None):

@@ -4,6 +4,7 @@ import threading
 from array import array
 
 from . import memory as mem
+from . import outputs as rules
 from .datatypes import BYTES, SIZES, numpy
 from .errors import TritonError, TritonModelException, code_of
 from .request import FINAL, InferenceRequest, InferenceResponse, Said, read_said
@@ -133,7 +134,13 @@ class Batch:
         columns = []
         for i, tensor in enumerate(first):
             name, number, tail = tensor._name, tensor._number, tensor._shape[1:]
-            if number == BYTES or tensor._array is None or tensor._name not in self.instance.outputs:
+            known = self.instance.outputs.get(name)
+            if known is None:
+                if rules.lacking(self.instance, results[0], None) is not None:
+                    return False
+                self.instance.drop(name)
+                continue
+            if number == BYTES or tensor._array is None or number != known[1] or not rules.fits(known[2], tail):
                 return False
             arrays = []
             for request, result in zip(self.requests, results):
@@ -306,9 +313,9 @@ class Body:
         if response._error is not None:
             self.error(position, response._error.code(), "model '%s': %s" % (instance.model, response._error.message()))
             return
-        wanted = self.batch.requests[position]._said.wanted
+        said = self.batch.requests[position]._said
         try:
-            outputs = self._outputs(response, wanted)
+            outputs = self._outputs(response, said.wanted, said.rows)
         except TritonModelException as error:
             self.error(position, code_of(error), "model '%s': %s" % (instance.model, error))
             return
@@ -319,17 +326,17 @@ class Body:
             if place is None:
                 self._add(len(self.words) - 1, data, size)
 
-    def _outputs(self, response, wanted):
+    def _outputs(self, response, wanted, rows):
         instance, found = self.batch.instance, []
         for tensor in response._tensors:
             name = tensor._name
             known = instance.outputs.get(name)
             if known is None:
-                raise TritonModelException(
-                    "there is no output '%s'; the configuration has %s" % (name, ", ".join(instance.output_names))
-                )
+                rules.drop(instance, name, rules.lacking(instance, response, wanted))
+                continue
             if wanted is not None and name not in wanted:
                 continue
+            rules.check(tensor, known, instance.batching, rows)
             place = self._place_of(tensor) if self.in_place and tensor._number != BYTES else None
             if place is not None:
                 found.append((known[0], tensor, None, tensor._size(), place))

@@ -3,6 +3,7 @@
 Each message is a line of JSON. Questions have a number, and are answered one at a time.
 """
 
+import enum
 import json
 import os
 import socket
@@ -11,7 +12,14 @@ import threading
 
 from .errors import TritonModelException
 
-INFO, WARNING, ERROR, VERBOSE = range(4)
+
+class LogLevel(enum.IntEnum):
+    """Levels of the log (Triton: `pb_utils.Logger.LogLevel`)."""
+
+    INFO, WARNING, ERROR, VERBOSE = range(4)
+
+
+INFO, WARNING, ERROR, VERBOSE = LogLevel
 LEVELS = {INFO: "info", WARNING: "warn", ERROR: "error", VERBOSE: "verbose"}
 MOST_TEXT = 16384
 

@@ -36,7 +36,16 @@ class ModelConfig:
         unknown = set(transaction_policy) - {"decoupled"}
         if unknown:
             raise ValueError("model_transaction_policy has no %s; it has decoupled" % ", ".join(sorted(unknown)))
-        self._config["model_transaction_policy"] = {"decoupled": bool(transaction_policy.get("decoupled", False))}
+        if "decoupled" not in transaction_policy:
+            return
+        decoupled = bool(transaction_policy["decoupled"])
+        policy = self._config.setdefault("model_transaction_policy", {})
+        if policy.get("decoupled", decoupled) != decoupled:
+            raise ValueError(
+                "model_transaction_policy: decoupled is configured as %s, but auto_complete_config says %s"
+                % (policy["decoupled"], decoupled)
+            )
+        policy["decoupled"] = decoupled
 
     def add_input(self, input):
         self._add("input", input, {"name", "data_type", "dims", "optional"})

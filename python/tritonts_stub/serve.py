@@ -1,6 +1,7 @@
 """The life of an instance: from the server's first line to its last batch."""
 
 import asyncio
+import importlib.machinery
 import importlib.util
 import inspect
 import json
@@ -30,7 +31,7 @@ def main():
     control.levels = frozenset(start["levels"])
     try:
         if start["task"] == "complete":
-            control.tell(ready=True, completed=_complete(start))
+            control.tell(ready=True, completed=_complete(control, start))
         else:
             _serve(control, start)
     except EOFError:
@@ -57,24 +58,45 @@ def _trace(error):
 
 
 def _import(start):
+    """The model's class. As in Triton, `1/model.py` is the module `model` of a package `1`, so that it may import
+    relatively, and its folders come after Python's own, so that no file in them takes the place of another module."""
     path = start["path"]
-    for folder in (start["modelDirectory"], os.path.dirname(path)):
-        if folder and folder not in sys.path:
-            sys.path.insert(0, folder)
-    spec = importlib.util.spec_from_file_location("model", path)
+    folder = os.path.dirname(path)
+    own = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    sys.path[:] = [one for one in sys.path if os.path.abspath(one) != own]
+    sys.path += [one for one in (folder, start["modelDirectory"]) if one and one not in sys.path]
+    # What lies beside the model goes before what lies beside this.
+    sys.path.append(own)
+    package = str(start["version"])
+    first = os.path.join(folder, "__init__.py")
+    if os.path.exists(first):
+        _execute(importlib.util.spec_from_file_location(package, first, submodule_search_locations=[folder]))
+    else:
+        spec = importlib.machinery.ModuleSpec(package, None, is_package=True)
+        spec.submodule_search_locations.append(folder)
+        sys.modules[package] = importlib.util.module_from_spec(spec)
+    name = os.path.splitext(os.path.basename(path))[0].replace(".", "_")
+    spec = importlib.util.spec_from_file_location("%s.%s" % (package, name), path)
     if spec is None or spec.loader is None:
         raise TritonModelException("'%s' is no Python module" % path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["model"] = module
-    spec.loader.exec_module(module)
+    module = _execute(spec)
+    setattr(sys.modules[package], name, module)
     model = getattr(module, "TritonPythonModel", None)
     if not inspect.isclass(model):
         raise TritonModelException("'%s' has no class TritonPythonModel" % path, "INVALID_ARG")
     return model
 
 
-def _complete(start):
+def _execute(spec):
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _complete(control, start):
     """What the model says of its configuration; None if it says nothing."""
+    instances.set_current(instances.Instance(control, start))
     complete = getattr(_import(start), "auto_complete_config", None)
     if complete is None:
         return None

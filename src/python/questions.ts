@@ -21,13 +21,19 @@ interface Published {
 export interface StubTensor {
   readonly name: string;
   readonly datatype: number;
+  /** Without the batch dimension, as the model sees them. */
+  readonly dims: readonly number[];
 }
 
 /** Tensors of a configuration for the stub. */
 export function stubTensors(tensors: ModelConfig['input'] | ModelConfig['output']): StubTensor[] {
-  return tensors.map(({ name, data_type }) => {
+  return tensors.map(({ name, data_type, dims, reshape }) => {
     const datatype = datatypeOf(data_type);
-    return { name, datatype: datatype === undefined ? 0 : datatypeNumber[datatype] };
+    return {
+      name,
+      datatype: datatype === undefined ? 0 : datatypeNumber[datatype],
+      dims: (reshape?.shape ?? dims).map(Number),
+    };
   });
 }
 

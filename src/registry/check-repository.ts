@@ -100,7 +100,7 @@ async function checkEnsemble(
 }
 
 /**
- * Checks the models that a JavaScript model requires.
+ * Checks the models that a model in JavaScript or Python requires.
  *
  * @throws {@link TritonError} INVALID_ARG or UNAVAILABLE if one is missing, cannot be loaded, or requires this one.
  */

@@ -42,7 +42,7 @@ interface OpenEnsemble {
   readonly models: readonly string[];
 }
 
-/** A version of a JavaScript model that requires others. */
+/** A version of a model in JavaScript or Python that requires others. */
 interface Requiring {
   readonly name: string;
   readonly models: readonly string[];
@@ -84,7 +84,7 @@ export class Ensembles {
   }
 
   /**
-   * Loads the models that a JavaScript model requires.
+   * Loads the models that a model in JavaScript or Python requires.
    *
    * @throws {@link TritonError} UNAVAILABLE if one of them cannot be loaded, INVALID_ARG if there is no such model or
    *   it needs this one.
@@ -103,7 +103,7 @@ export class Ensembles {
     );
   }
 
-  /** Notes that a version of a JavaScript model is open, until {@link forget}. */
+  /** Notes that a version of a model in JavaScript or Python is open, until {@link forget}. */
   noteRequired(uid: number, name: string, models: readonly string[]): void {
     if (models.length > 0) this.#requiring.set(uid, { name, models });
   }

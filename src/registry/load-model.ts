@@ -211,7 +211,8 @@ async function loadVersions(
   throw first.error;
 }
 
-/** The models that a JavaScript model requires. Models of other backends call none. */
+/** The models that a model in JavaScript or Python requires. Models of other backends call none. */
 export function requiredBy(config: ModelConfig): string[] {
-  return backends().get(config.backend)?.isJavaScript === true ? requiredModels(config) : [];
+  const backend = backends().get(config.backend);
+  return backend?.isJavaScript === true || backend?.isPython === true ? requiredModels(config) : [];
 }

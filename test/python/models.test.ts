@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Datatype } from '../../src/index.js';
 import { batchCountsAfter, floats, identity, rejection, row } from '../support/harness.js';
@@ -99,7 +100,7 @@ def execute(self, requests):
   assert.equal(args['model_version'], '1');
   assert.equal(args['model_instance_kind'], 'CPU');
   assert.match(String(args['model_instance_name']), /^told/);
-  assert.equal(args['folder'], args['model_repository']);
+  assert.equal(args['folder'], join(String(args['model_repository']), '1'));
   const config = args['config'] as {
     max_batch_size: number;
     parameters: Record<string, { string_value: string }>;

@@ -23,7 +23,8 @@ import {
   type Report,
 } from '../text/problems.js';
 import type { ParsedConfig } from '../text/read.js';
-import type { ModelConfig } from '../schema/types.js';
+import { fieldPath, indexPath } from '../schema/paths.js';
+import type { ModelConfig, ModelInput } from '../schema/types.js';
 import { doubtedBatching, rowsDoubt } from './rows.js';
 import { validateTensors } from './validate-tensors.js';
 import { validateConfig } from './validate.js';
@@ -56,6 +57,8 @@ export interface PreparedConfig {
   readonly source: ConfigSource;
   /** Whether `max_batch_size: 0` was written. */
   readonly zeroBatchSizeWritten: boolean;
+  /** What is missing of inputs and outputs that are written, unless the model itself says it. */
+  readonly unsaid: readonly Problem[];
 }
 
 /**
@@ -83,6 +86,11 @@ export interface FinishedConfig {
  *   and field.
  */
 export function prepareConfig(parsed: ParsedConfig | undefined, context: ConfigContext): PreparedConfig {
+  return prepare(parsed, context, false);
+}
+
+/** @param asked - Whether the model has been asked for its part. */
+function prepare(parsed: ParsedConfig | undefined, context: ConfigContext, asked: boolean): PreparedConfig {
   const { modelName, modelDirectory, autoComplete } = context;
   const source = parsed ?? unplaced(join(modelDirectory, 'config.pbtxt'));
   const problems: Problem[] = [];
@@ -101,14 +109,37 @@ export function prepareConfig(parsed: ParsedConfig | undefined, context: ConfigC
   const found = findUnsupported(placed.config, hasGpu(config));
   validateConfig(config, { modelName, gpus }, report);
   if (!autoComplete) reportMissingSections(config, report);
-  throwProblems(merge(problems, found.problems), source, modelName);
+  const later =
+    autoComplete && !asked && mayComplete.has(config.backend) ? missingMembers(config) : undefined;
+  const unsaid = problems.filter(({ path }) => later?.has(path) === true);
+  const now = unsaid.length === 0 ? problems : problems.filter((problem) => !unsaid.includes(problem));
+  throwProblems(merge(now, found.problems), source, modelName);
   return {
     config: expandChanged(config),
     notes: [...placed.notes, ...found.notes],
     context,
     source,
     zeroBatchSizeWritten: parsed?.value.max_batch_size === 0,
+    unsaid,
   };
+}
+
+/** Backends whose models may complete their configurations themselves. */
+const mayComplete: ReadonlySet<string> = new Set(['javascript', 'python']);
+
+/** Paths of what inputs and outputs lack that have a name. */
+function missingMembers(config: ModelConfig): Set<string> {
+  const paths = (['input', 'output'] as const).flatMap((section) =>
+    config[section].flatMap(({ name, data_type: datatype, dims }, index) =>
+      name === ''
+        ? []
+        : [
+            ...(datatype === 'TYPE_INVALID' ? [fieldPath(indexPath(section, index), 'data_type')] : []),
+            ...(dims.length === 0 ? [fieldPath(indexPath(section, index), 'dims')] : []),
+          ],
+    ),
+  );
+  return new Set(paths);
 }
 
 /** The fields that a model in JavaScript or Python may complete itself. */
@@ -148,11 +179,34 @@ export function completeWithOwn(
       // What Python's ModelConfig has was made of what is written, and agrees with it.
       value[field] = one;
       notes.push(`${field}: completed by the model's ${by}`);
+    } else if (field === 'input' || field === 'output') {
+      const filled = filledTensors(value[field], one);
+      if (filled === undefined) continue;
+      value[field] = filled;
+      notes.push(`${field}: completed by the model's ${by}`);
     }
   }
   throwProblems(problems, own, context.modelName);
-  const again = prepareConfig({ ...(parsed ?? own), value }, context);
+  const again = prepare({ ...(parsed ?? own), value }, context, true);
   return { ...again, notes: [...again.notes, ...notes] };
+}
+
+/** Tensors with the type and the dims that the model says of them; undefined: they lack neither. */
+function filledTensors(written: unknown, said: unknown): unknown {
+  // Both were read as inputs or outputs of a configuration.
+  const tensors = written as readonly Partial<ModelInput>[];
+  const known = new Map((said as readonly Partial<ModelInput>[]).map((one) => [one.name, one]));
+  let changed = false;
+  const filled = tensors.map((tensor) => {
+    const own = known.get(tensor.name);
+    const { data_type: datatype = 'TYPE_INVALID', dims = [] } = tensor;
+    const noType = datatype === 'TYPE_INVALID' && own?.data_type !== undefined;
+    const noDims = dims.length === 0 && own?.dims !== undefined;
+    if (!noType && !noDims) return tensor;
+    changed = true;
+    return { ...tensor, ...(noType && { data_type: own.data_type }), ...(noDims && { dims: own.dims }) };
+  });
+  return changed ? filled : undefined;
 }
 
 /**
@@ -171,6 +225,7 @@ export function finishConfig(
   defaults: BackendDefaults,
 ): FinishedConfig {
   const { context, source } = prepared;
+  throwProblems(prepared.unsaid, source, context.modelName);
   const problems: Problem[] = [];
   const report = reportInto(problems);
   let { config } = prepared;

@@ -96,6 +96,7 @@ export const backendParameters: Readonly<Record<string, Readonly<Record<string, 
     }),
   },
   python: {
+    requires: row('acted', 'names of models, separated by commas, that are loaded first (not in Triton)'),
     EXECUTION_ENV_PATH: row(
       'acted',
       'the environment whose Python runs the model: a folder, or an archive of conda-pack',

@@ -196,17 +196,15 @@ function filledTensors(written: unknown, said: unknown): unknown {
   // Both were read as inputs or outputs of a configuration.
   const tensors = written as readonly Partial<ModelInput>[];
   const known = new Map((said as readonly Partial<ModelInput>[]).map((one) => [one.name, one]));
-  let changed = false;
   const filled = tensors.map((tensor) => {
     const own = known.get(tensor.name);
     const { data_type: datatype = 'TYPE_INVALID', dims = [] } = tensor;
     const noType = datatype === 'TYPE_INVALID' && own?.data_type !== undefined;
     const noDims = dims.length === 0 && own?.dims !== undefined;
     if (!noType && !noDims) return tensor;
-    changed = true;
     return { ...tensor, ...(noType && { data_type: own.data_type }), ...(noDims && { dims: own.dims }) };
   });
-  return changed ? filled : undefined;
+  return filled.some((tensor, k) => tensor !== tensors[k]) ? filled : undefined;
 }
 
 /**

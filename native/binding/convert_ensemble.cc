@@ -48,6 +48,14 @@ std::vector<uint32_t> UidsOf(const Napi::Value& value) {
   return uids;
 }
 
+std::vector<std::string> NamesOf(const Napi::Value& value) {
+  std::vector<std::string> names;
+  if (!value.IsArray()) return names;
+  const Napi::Array array = value.As<Napi::Array>();
+  for (uint32_t i = 0; i < array.Length(); i++) names.push_back(StringOf(array.Get(i)));
+  return names;
+}
+
 EnsemblePlan EnsemblePlanOf(const Napi::Value& value) {
   EnsemblePlan plan;
   if (!value.IsObject()) return plan;
@@ -56,6 +64,7 @@ EnsemblePlan EnsemblePlanOf(const Napi::Value& value) {
   plan.io.inputs = SpecsOf(object.Get("inputs"));
   plan.io.outputs = SpecsOf(object.Get("outputs"));
   plan.tensors = static_cast<uint32_t>(NumberOf(object.Get("tensors")));
+  plan.tensor_names = NamesOf(object.Get("tensorNames"));
   plan.outputs = UidsOf(object.Get("outputTensors"));
   plan.max_inflight = static_cast<uint32_t>(NumberOf(object.Get("maxInflight")));
   plan.conditional = FlagOf(object.Get("conditional"));

@@ -41,6 +41,15 @@ export const differences: readonly Difference[] = [
     here: 'INVALID_ARG with file, line and field in the message and in `error.location`, with all problems that were found and a suggestion for misspelt names. Whoever wrote the file needs to know.',
   },
   {
+    triton:
+      'Of a key that a map in config.pbtxt has twice the last counts, also in `input_map` and `output_map`.',
+    here: 'In the maps of a step INVALID_ARG with both lines, because a tensor would go nowhere. In other maps the last counts, and a note says so.',
+  },
+  {
+    triton: 'Polls and loads compare the times of files.',
+    here: 'A load compares devices, inodes, sizes and all times of files, folders, links and their targets, and does nothing where all are the same. The parameter `force` loads anyway.',
+  },
+  {
     triton: 'A model whose configuration cannot be read has an index entry with nothing but its name.',
     here: 'The entry carries the reason.',
   },

@@ -115,6 +115,8 @@ export interface NativeEnsemblePlan {
   readonly inputs: readonly NativeTensorSpec[];
   readonly outputs: readonly NativeTensorSpec[];
   readonly tensors: number;
+  /** The name of each tensor in the configuration, for messages. */
+  readonly tensorNames: readonly string[];
   /** The tensor of each output. */
   readonly outputTensors: readonly number[];
   readonly steps: readonly {

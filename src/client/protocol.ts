@@ -95,6 +95,7 @@ export interface Protocol {
     name: string,
     config: string | undefined,
     files: readonly (readonly [path: string, bytes: Uint8Array])[],
+    force: boolean,
   ): Promise<void>;
   unload(name: string, dependents: boolean): Promise<void>;
   modelReady(model: ModelName): Promise<Readiness>;

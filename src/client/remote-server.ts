@@ -9,6 +9,7 @@ import {
   checkUnloadOptions,
   checkVersion,
 } from '../server/server-arguments.js';
+import { loadOptionKeys, readForce } from '../registry/load-options.js';
 import type { Inputs } from '../tensor/inputs.js';
 import type { Protocol } from './protocol.js';
 import { ModelOfServer } from './remote-model.js';
@@ -82,7 +83,7 @@ export class ServerOfProtocol implements RemoteServer {
   async loadModel(name: string, options: LoadModelOptions = {}): Promise<void> {
     checkModelName(name);
     checkObject(options, 'load options');
-    checkKeys(options, ['config', 'files', 'module'], 'load options');
+    checkKeys(options, loadOptionKeys, 'load options');
     const { config, files = {}, module } = options;
     if (module !== undefined)
       throw new TritonError('UNSUPPORTED', 'options.module is for servers of the own process', {
@@ -90,7 +91,7 @@ export class ServerOfProtocol implements RemoteServer {
       });
     checkObject(files, 'load options.files');
     const text = config === undefined || typeof config === 'string' ? config : JSON.stringify(config);
-    await this.#protocol.load(name, text, Object.entries(files));
+    await this.#protocol.load(name, text, Object.entries(files), readForce(options));
   }
 
   async unloadModel(name: string, options: UnloadModelOptions = {}): Promise<void> {

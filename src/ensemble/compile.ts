@@ -138,6 +138,7 @@ function planOf(config: ModelConfig, versions: readonly ComposingVersion[]): Nat
     outputTensors: config.output.map(({ name }) => numberOf(name)),
     steps,
     tensors: numbers.size,
+    tensorNames: [...numbers.keys()],
     maxInflight: config.ensemble_scheduling?.max_inflight_requests ?? 0,
     conditional: isConditional(config),
   };

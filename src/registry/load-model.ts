@@ -57,31 +57,34 @@ export function asTritonError(error: unknown, model: string): TritonError {
  * Loads a model, or loads it again if its files have changed.
  *
  * @param override - Replaces its configuration, or all its files.
- * @returns The versions that are served now.
+ * @param force - Whether it is loaded again even if its files have not changed.
  * @throws {@link TritonError} Any code, with the reason why it cannot be loaded.
  */
 export async function loadModel(
   context: LoadContext,
   entry: ModelEntry,
   override: Override | undefined,
-): Promise<readonly number[]> {
+  force: boolean,
+): Promise<LoadedModel> {
   const { server } = context;
   const before = entry.published();
   const { publications } = entry;
   context.report(undefined, 'LOADING');
   const loaded: Loaded[] = [];
+  let served: Served;
   try {
     context.throwIfCancelled();
     // A model that was given without a folder always counts as changed.
-    const known = override || servedVersions(before).length === 0 ? '' : entry.stamp;
+    const known = override || force || servedVersions(before).length === 0 ? '' : entry.stamp;
     const found = await findFiles(server, entry, known, override);
     if (known !== '' && found.stamp === known) {
       // Versions whose load failed meanwhile are not listed any more.
       const versions = before.versions.filter(({ state }) => state === 'READY');
       if (versions.length < before.versions.length) entry.publish({ state: '', reason: '', versions });
-      return servedVersions(before);
+      return { versions: servedVersions(before), changed: false };
     }
-    const versions = await loadVersions(context, entry, before, found, override, loaded);
+    const versions = await loadVersions(context, entry, found, override, loaded);
+    served = { versions, old: entry.published(), stamp: found.stamp };
     entry.publish({
       state: '',
       reason: '',
@@ -90,26 +93,61 @@ export async function loadModel(
         loaded.map(({ version, descriptor }) => ({ version, state: 'READY', reason: '', descriptor })),
       ),
     });
-    for (const { descriptor } of loaded) tellRestarts(server, entry, descriptor.uid);
-    entry.stamp = found.stamp;
-    context.ensembles.changed(entry.name);
-    // The old versions end when their requests have ended. The load does not wait for that.
-    for (const { descriptor } of before.versions) {
-      if (!descriptor) continue;
-      context.ensembles.forget(descriptor.uid);
-      void retire(server, descriptor.uid);
-    }
-    return versions;
   } catch (error) {
     for (const { descriptor } of loaded) context.ensembles.forget(descriptor.uid);
     await Promise.all(loaded.map(({ descriptor }) => retire(server, descriptor.uid)));
     const failure = asTritonError(error, entry.name);
-    if (entry.publications === publications && servedVersions(before).length === 0) {
-      await insist(() => {
-        entry.publish({ state: 'UNAVAILABLE', reason: failure.message, versions: [] });
-      });
-    }
+    await insist(() => {
+      publishFailure(entry, failure.message, entry.publications === publications);
+    });
     throw failure;
+  }
+  // The new versions are served, whatever happens from here on.
+  for (const { descriptor } of loaded) tellRestarts(server, entry, descriptor.uid);
+  entry.stamp = served.stamp;
+  context.ensembles.changed(entry.name);
+  // The old versions end when their requests have ended. The load does not wait for that.
+  for (const { descriptor } of served.old.versions) {
+    if (!descriptor) continue;
+    context.ensembles.forget(descriptor.uid);
+    void retire(server, descriptor.uid);
+  }
+  return { versions: served.versions, changed: true };
+}
+
+/** What a load has published, and what it took the place of. */
+interface Served {
+  readonly versions: readonly number[];
+  readonly old: PublishedModel;
+  readonly stamp: string;
+}
+
+/** The outcome of a load. */
+export interface LoadedModel {
+  /** The versions that are served now. */
+  readonly versions: readonly number[];
+  /** False: its files have not changed, and its versions go on. */
+  readonly changed: boolean;
+}
+
+/**
+ * Publishes that a load has failed. No version may stay LOADING, wherever the load failed: the server would never
+ * count as ready again.
+ *
+ * @param isUntold - Whether nothing was published of the model since its load began.
+ */
+function publishFailure(entry: ModelEntry, reason: string, isUntold: boolean): void {
+  const { versions } = entry.published();
+  if (versions.some(({ state }) => state === 'LOADING')) {
+    entry.publish({
+      state: '',
+      reason: '',
+      versions: versions.map((one) =>
+        one.state === 'LOADING' ? { version: one.version, state: 'UNAVAILABLE', reason } : one,
+      ),
+    });
+  } else if (isUntold && !versions.some(({ state }) => state === 'READY')) {
+    entry.publish({ state: 'UNAVAILABLE', reason, versions: [] });
   }
 }
 
@@ -163,7 +201,6 @@ async function findFiles(
 async function loadVersions(
   context: LoadContext,
   entry: ModelEntry,
-  before: PublishedModel,
   { folder, files }: FoundFiles,
   override: Override | undefined,
   loaded: Loaded[],
@@ -172,9 +209,10 @@ async function loadVersions(
   const model = await prepareModel(server, folder, files, options, override?.config);
   const { versions } = model;
   const composed = isEnsemble(model.prepared.config);
-  const unserved = (version: number): boolean => !servedVersions(before).includes(version);
+  // What is served may change while the load waits: a version of an ensemble may end.
+  const unserved = (version: number): boolean => !servedVersions(entry.published()).includes(version);
   const publish = (changed: readonly PublishedVersion[]): void => {
-    entry.publish({ state: '', reason: '', versions: mergedVersions(before.versions, changed) });
+    entry.publish({ state: '', reason: '', versions: mergedVersions(entry.published().versions, changed) });
   };
   if (context.seen) {
     publish(versions.filter(unserved).map((version) => ({ version, state: 'LOADING', reason: '' })));

@@ -114,11 +114,12 @@ export class ModelEntry {
     await insist(() => {
       this.publish(without('UNLOADING', ''));
     });
-    await Promise.all(descriptors.map(({ uid }) => retire(this.#server, uid)));
+    const ends = await Promise.allSettled(descriptors.map(({ uid }) => retire(this.#server, uid)));
     this.stamp = '';
     await insist(() => {
       this.publish(without('UNAVAILABLE', 'unloaded'));
     });
+    for (const end of ends) if (end.status === 'rejected') throw end.reason;
   }
 }
 

@@ -47,6 +47,14 @@ export class ModelEvents {
     if (load.hasSubscribers) load.publish(messageOf(model, versions));
   }
 
+  /** A load found that none of the model's files has changed. */
+  unchanged(model: string, versions: readonly number[]): void {
+    this.#log.info(
+      `model '${model}': none of its files has changed, so it is served as before: ${versionsText(versions)} (force: true loads it again)`,
+      { model },
+    );
+  }
+
   /** A model was unloaded. `versions` were served. */
   unloaded(model: string, versions: readonly number[]): void {
     this.#log.info(`model '${model}': unloaded`, { model });

@@ -1,6 +1,6 @@
 /** A single model file instead of a repository: a model with the file's name and version 1. */
 
-import { stat } from 'node:fs/promises';
+import { lstat, stat } from 'node:fs/promises';
 import { basename, dirname, extname } from 'node:path';
 import { TritonError } from '../errors.js';
 import type { ModelFolder, StampedFiles } from './model-folder.js';
@@ -28,12 +28,15 @@ export async function modelOfFile(file: string): Promise<ModelFolder> {
 /** The content that the model's folder would have. */
 export async function filesOfFile(name: string, file: string): Promise<StampedFiles> {
   try {
-    const { size, mtimeMs, ino } = await stat(file);
+    const stamp = [await stat(file, { bigint: true }), await lstat(file, { bigint: true })];
     return {
       config: undefined,
       versions: [1],
       firstVersionEntries: [{ name: versionFiles[extname(file).toLowerCase()] ?? '', isDirectory: false }],
-      stamp: `${ino} ${size} ${mtimeMs}`,
+      // As that of a folder: a program may set the time of a write, but not that of a change. A link may lead elsewhere.
+      stamp: stamp
+        .map(({ dev, ino, size, mtimeNs, ctimeNs }) => [dev, ino, size, mtimeNs, ctimeNs].join(' '))
+        .join(', '),
     };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);

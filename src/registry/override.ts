@@ -8,6 +8,7 @@ import type { ModelCode } from '../javascript/javascript-version.js';
 import { isModelExport } from '../javascript/load-module.js';
 import type { GivenModel } from '../options.js';
 import { checkKeys, checkObject } from '../argument-checks.js';
+import { loadOptionKeys } from './load-options.js';
 import { versionName } from './local-source.js';
 import type { ModelFiles } from './model-folder.js';
 
@@ -35,6 +36,17 @@ export interface LoadModelOptions {
    * (default: none). Its threads are started anew with it.
    */
   readonly module?: URL | undefined;
+  /**
+   * Whether the model is loaded again although none of its files has changed (default false), such as after a change
+   * of what its code imports from elsewhere. With `config`, `files` or `module` it always is.
+   */
+  readonly force?: boolean | undefined;
+}
+
+/** What {@link InferenceServer.loadModel} has done. */
+export interface LoadOutcome {
+  /** False: the model was served already, none of its files has changed, and it goes on as it was. */
+  readonly changed: boolean;
 }
 
 /** Files by path, with `/` as separator. */
@@ -59,7 +71,7 @@ export interface Override {
 export function readOverride(model: string, options: LoadModelOptions): Override | undefined {
   checkObject(options, 'load options');
   const code = codeOf(model, options, 'load options');
-  if (code === undefined || 'url' in code) checkKeys(options, ['config', 'files', 'module'], 'load options');
+  if (code === undefined || 'url' in code) checkKeys(options, loadOptionKeys, 'load options');
   const { config, files } = options;
   if (code !== undefined) {
     return {

@@ -6,9 +6,10 @@ import { didYouMean } from '../suggest.js';
 import { TritonError, type TritonErrorOptions } from '../errors.js';
 import type { GivenModel, LoadEvent, ResolvedOptions } from '../options.js';
 import { Ensembles, isServed } from './ensembles.js';
-import { asTritonError, loadModel } from './load-model.js';
+import { asTritonError, loadModel, type LoadedModel } from './load-model.js';
 import { cancelOpening, endVersions, settleVersions } from '../javascript/versions.js';
 import type { ModelHost } from '../javascript/model-server.js';
+import { readForce } from './load-options.js';
 import { LoadReports, throwFault, type LoadCall } from './load-reports.js';
 import { retire } from './load-version.js';
 import { LostGpus } from './lost-gpus.js';
@@ -172,11 +173,13 @@ export class Registry {
    * ready; if one fails, the old versions go on serving.
    *
    * @param options - They are checked, and their content is copied, before this returns.
+   * @returns Whether anything was loaded.
    * @throws {@link TritonError} INVALID_ARG for wrong options, NOT_FOUND for a model that no repository
    *   has, otherwise the reason's code. When the load has ended, it throws what `onProgress` threw.
    */
-  async load(name: string, options: LoadModelOptions): Promise<void> {
+  async load(name: string, options: LoadModelOptions): Promise<boolean> {
     const override = readOverride(name, options);
+    const force = readForce(options);
     const call: LoadCall = {};
     try {
       await this.scan();
@@ -185,8 +188,9 @@ export class Registry {
         this.#entries.set(name, new ModelEntry(this.#server, name, []));
       }
       this.#reports.expect(1);
-      await this.#loadKnown(name, call, override);
+      const changed = await this.#loadKnown(name, call, override, force);
       this.#parts.delete(name);
+      return changed;
     } finally {
       releaseOverride(override);
       throwFault(call);
@@ -256,7 +260,7 @@ export class Registry {
   #start(name: string, call: LoadCall): Promise<void> {
     const known = this.#starts.get(name);
     if (known) return known;
-    const load = this.#loadKnown(name, call);
+    const load = this.#loadKnown(name, call).then(() => undefined);
     this.#starts.set(name, load);
     return load;
   }
@@ -279,7 +283,7 @@ export class Registry {
     throwFault(call);
   }
 
-  async #loadKnown(name: string, call: LoadCall, override?: Override): Promise<void> {
+  async #loadKnown(name: string, call: LoadCall, override?: Override, force = false): Promise<boolean> {
     try {
       const entry = this.#entries.get(name);
       if (!entry) {
@@ -290,12 +294,14 @@ export class Registry {
           { model: name },
         );
       }
-      const versions = await entry.inTurn(() => this.#load(entry, call, override));
+      const { versions, changed } = await entry.inTurn(() => this.#load(entry, call, override, force));
       this.#reports.finish();
       for (const version of versions) this.#report(call, name, version, 'READY');
       this.#lostGpus.watch();
       if (this.#warmed.delete(name)) this.#tellWarmed(name);
-      this.#events.loaded(name, versions, () => entry.notes());
+      if (changed) this.#events.loaded(name, versions, () => entry.notes());
+      else this.#events.unchanged(name, versions);
+      return changed;
     } catch (error) {
       this.#reports.finish();
       this.#warmed.delete(name);
@@ -352,13 +358,19 @@ export class Registry {
     });
   }
 
-  async #load(entry: ModelEntry, call: LoadCall, asked: Override | undefined): Promise<readonly number[]> {
+  async #load(
+    entry: ModelEntry,
+    call: LoadCall,
+    asked: Override | undefined,
+    force: boolean,
+  ): Promise<LoadedModel> {
     const given = entry.given && !(asked?.files ?? asked?.code) ? this.#given(entry, entry.given) : undefined;
     try {
       return await this.#loadWith(
         entry,
         call,
         given ? { ...given, ...(asked && { config: asked.config }) } : asked,
+        force,
       );
     } finally {
       releaseOverride(given);
@@ -375,7 +387,12 @@ export class Registry {
     );
   }
 
-  #loadWith(entry: ModelEntry, call: LoadCall, override: Override | undefined): Promise<readonly number[]> {
+  #loadWith(
+    entry: ModelEntry,
+    call: LoadCall,
+    override: Override | undefined,
+    force: boolean,
+  ): Promise<LoadedModel> {
     return loadModel(
       {
         server: this.#server,
@@ -393,6 +410,7 @@ export class Registry {
       },
       entry,
       override,
+      force,
     );
   }
 

@@ -10,7 +10,7 @@ import { CustomMetrics, type Metric, type MetricOptions } from '../metrics/custo
 import { gpusInUse } from '../metrics/gpu-families.js';
 import { Machine } from '../metrics/machine.js';
 import { metricsText } from '../metrics/metrics-text.js';
-import type { LoadModelOptions } from '../registry/override.js';
+import type { LoadModelOptions, LoadOutcome } from '../registry/override.js';
 import type { Registry } from '../registry/registry.js';
 import type { Inputs } from '../tensor/inputs.js';
 import { packageVersion } from '../version.js';
@@ -288,12 +288,13 @@ export class InferenceServer implements AsyncDisposable {
   }
 
   /**
-   * Loads a model, or loads it again if its files have changed. Requests are served meanwhile. If the load
+   * Loads a model, or loads it again if its files have changed: their content, times, or what links lead to. Requests are served meanwhile. If the load
    * fails, the old versions go on serving. Triton: `LoadModel`.
    *
    * @param name - The model's name.
    * @param options - A configuration, or files, to use instead of the repository's. The model is then
-   *   always loaded again.
+   *   always loaded again, as it is with `force: true`.
+   * @returns Whether anything was loaded.
    * @throws {@link TritonError} UNAVAILABLE unless `modelControlMode` is 'explicit', UNSUPPORTED on an
    *   attached server, NOT_FOUND if no repository has the model, INVALID_ARG for wrong options; otherwise the
    *   code of the reason why it cannot be loaded. It also rejects, when the load has ended, with whatever
@@ -302,10 +303,10 @@ export class InferenceServer implements AsyncDisposable {
    * @example
    * await server.loadModel('digits', { config: { max_batch_size: 16 } });
    */
-  async loadModel(name: string, options: LoadModelOptions = {}): Promise<void> {
+  async loadModel(name: string, options: LoadModelOptions = {}): Promise<LoadOutcome> {
     const registry = this.#control('loaded');
     checkModelName(name);
-    await registry.load(name, options);
+    return { changed: await registry.load(name, options) };
   }
 
   /**

@@ -151,7 +151,7 @@ void suite('a library of operators', () => {
       modelControlMode: 'explicit',
       trustedFolders: [outside],
     });
-    const load = (library: string): Promise<void> =>
+    const load = (library: string): Promise<unknown> =>
       server.loadModel('m', {
         config: {
           backend: 'onnxruntime',

@@ -118,7 +118,17 @@ void suite('an input that may be left out', () => {
     assert.deepEqual([await of(2), await of(20)], [4, 1020]);
     assert.equal((await server.infer('f', { x: [[2]] })).outputs['y']?.data[0], 3);
     const error = await rejection(server.infer('f', { x: [[20]] }));
-    assert.equal(error.code, 'INVALID_ARG');
-    assert.match(error.message, /^in ensemble 'f', model 'plus1'/);
+    // The caller has done nothing wrong.
+    assert.equal(error.code, 'INTERNAL');
+    assert.match(
+      error.message,
+      /^in ensemble 'f', model 'plus1' \(step 2\), input 'x': tensor 't' was not made: model 'some' \(step 1\) responded without its output 'y'\..*"conditional"/,
+    );
+    // As one of several that fly together it fails alone.
+    const many = await Promise.allSettled([2, 20, 3, 30].map((x) => server.infer('f', { x: [[x]] })));
+    assert.deepEqual(
+      many.map(({ status }) => status),
+      ['fulfilled', 'rejected', 'fulfilled', 'rejected'],
+    );
   });
 });

@@ -6,7 +6,18 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { checkRepository } from '../../src/registry/check-repository.js';
-import { chain, ensemble, floats, onnx, rejection, row, serve } from '../support/harness.js';
+import {
+  chain,
+  configText,
+  ensemble,
+  floats,
+  onnx,
+  rejection,
+  row,
+  serve,
+  start,
+} from '../support/harness.js';
+import { addModel } from '../support/models.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';
 
 const models = { a: onnx(), b: onnx(), e: ensemble(chain(['a', 'b'])), f: ensemble(chain(['e', 'a'])) };
@@ -134,6 +145,39 @@ void test('an ensemble that a reloaded step no longer fits is served no more, an
   await server.loadModel('b', { config: { max_batch_size: 64 } });
   await server.loadModel('f');
   assert.deepEqual(floats(await server.infer('f', { x: row() })), [...row(3)]);
+});
+
+void test('a load that fails at a step leaves nothing LOADING', async (t) => {
+  const folder = await writeRepository(await temporaryFolder(t), {
+    ...models,
+    bad: { config: 'max_batchsize: 8', versions: { '1': {} } },
+    of_bad: ensemble(chain(['a', 'bad'])),
+    of_nobody: ensemble(chain(['a', 'nobody'])),
+    of_itself: ensemble(chain(['a', 'of_itself'])),
+    js: {
+      config: configText({ backend: 'javascript', parameters: { requires: 'bad' } }),
+      versions: { '1': { 'model.js': '' } },
+    },
+    // Its first version could be loaded.
+    several: {
+      config: configText({ more: 'version_policy { all { } }' }),
+      versions: { '1': addModel(), '2': new Uint8Array(3) },
+    },
+  });
+  const server = await start(t, folder, explicit);
+  for (const name of ['bad', 'of_bad', 'of_nobody', 'of_itself', 'js', 'several']) {
+    const error = await rejection(server.loadModel(name));
+    const states = server.index().filter((one) => one.name === name);
+    assert.ok(states.length > 0, name);
+    for (const { state, reason } of states) {
+      assert.equal(state, 'UNAVAILABLE', name);
+      assert.ok(reason !== undefined && error.message.includes(reason), `${name}: ${reason ?? ''}`);
+    }
+    await server.unloadModel(name);
+  }
+  await server.unloadModel('a');
+  await server.unloadModel('bad');
+  assert.equal(server.ready, true);
 });
 
 void test('check tells what is wrong with an ensemble', async (t) => {

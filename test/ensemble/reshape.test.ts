@@ -179,7 +179,7 @@ void test('a step that is loaded with another reshape counts from its next reque
     { modelControlMode: 'explicit' },
   );
   const file = { 'model.onnx': transpose };
-  const load = (rows: number, columns: number): Promise<void> =>
+  const load = (rows: number, columns: number): Promise<unknown> =>
     server.loadModel('there', {
       config: {
         max_batch_size: 8,

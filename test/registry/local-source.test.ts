@@ -183,7 +183,14 @@ void test('stamps', async (t) => {
   };
 
   await t.test('are the same where nothing changed', async () => {
-    assert.equal(await before(), await before());
+    const stamp = await before();
+    assert.equal(await stampModel(model(repository)), stamp);
+  });
+  await t.test('change although size and time of a file were put back', async () => {
+    const stamp = await before();
+    await writeFile(inside('1', 'model.onnx'), 'xyz');
+    await utimes(inside('1', 'model.onnx'), old, old);
+    assert.notEqual(await stampModel(model(repository)), stamp);
   });
   await t.test('change with the time of a file', async () => {
     const stamp = await before();

@@ -56,6 +56,26 @@ bool Flight::Takes(const FlightStep& step, uint32_t output, MemoryKind kind, int
   return true;
 }
 
+Status Flight::NotMade(const FlightStep& step, uint32_t input) const {
+  const EnsemblePlan& plan = ensemble_->plan();
+  const EnsembleStep& reader = plan.steps[step.number];
+  const EnsembleStep::Mapping& read = reader.inputs[input];
+  // With several producers the step would have been skipped (Skips).
+  const uint32_t producer = ensemble_->graph().producers[read.tensor][0];
+  std::string output;
+  for (const auto& mapping : plan.steps[producer].outputs) {
+    if (mapping.tensor == read.tensor) output = mapping.name;
+  }
+  return Status::Internal(
+      "model '" + reader.model + "' (step " + std::to_string(step.number + 1) + "), input '" +
+      read.name + "': tensor '" + plan.NameOf(read.tensor) + "' was not made: model '" +
+      plan.steps[producer].model + "' (step " + std::to_string(producer + 1) +
+      ") responded without its output '" + output +
+      "'. Let it always respond with that output, or make the input optional, or write parameters "
+      "{ key: \"conditional\" value { string_value: \"true\" } } in the ensemble's config.pbtxt, "
+      "which then skips steps without their input");
+}
+
 Status Flight::Fill(const FlightStep& step, uint32_t position, uint64_t now_ns,
                     StepHeader* header) const {
   const EnsembleStep& plan = ensemble_->plan().steps[step.number];
@@ -82,7 +102,13 @@ Status Flight::Fill(const FlightStep& step, uint32_t position, uint64_t now_ns,
   bool first = true;
   for (size_t i = 0; i < plan.inputs.size(); i++) {
     const Part& part = PartOf(plan.inputs[i].tensor, position);
-    if (!part.present) continue;
+    if (!part.present) {
+      const bool needed = !io.inputs[binding.inputs[i]].optional;
+      if (needed && !ensemble_->graph().producers[plan.inputs[i].tensor].empty()) {
+        return NotMade(step, static_cast<uint32_t>(i));
+      }
+      continue;
+    }
     InputTensor& input = header->AddInput();
     input.index = binding.inputs[i];
     input.datatype = part.datatype;

@@ -198,6 +198,8 @@ class Flight {
   // Fills a header with the inputs of a step: of all requests, or of one.
   // Not ok: one of them does not fit.
   Status Fill(const FlightStep& step, uint32_t position, uint64_t now_ns, StepHeader* header) const;
+  // Why a step cannot run without this input: the ensemble's fault, not its caller's.
+  Status NotMade(const FlightStep& step, uint32_t input) const;
   // Whether nobody but `step` is still to read a tensor, which is one input of it.
   bool ReadsAlone(const EnsembleStep& step, uint32_t tensor) const;
   void Choose(const RequestHeader& header);

@@ -45,6 +45,10 @@ EnsembleGraph::EnsembleGraph(const EnsemblePlan& plan)
   FindCarried(plan);
 }
 
+std::string EnsemblePlan::NameOf(uint32_t tensor) const {
+  return tensor < tensor_names.size() ? tensor_names[tensor] : std::to_string(tensor);
+}
+
 bool EnsemblePlan::decoupled() const {
   return std::any_of(steps.begin(), steps.end(), [](const auto& step) { return step.decoupled; });
 }

@@ -29,7 +29,8 @@ struct EnsembleStep {
 struct EnsemblePlan {
   ModelIo io;
   uint32_t tensors = 0;
-  std::vector<uint32_t> outputs;  // the tensor of each output
+  std::vector<std::string> tensor_names;  // for messages; those that are left out are numbers there
+  std::vector<uint32_t> outputs;          // the tensor of each output
   std::vector<EnsembleStep> steps;
   uint32_t max_inflight = 0;  // of each step, over all requests; 0: no limit
   // Several steps may produce one tensor, and a step without a required input is skipped.
@@ -37,6 +38,7 @@ struct EnsemblePlan {
   LatencyPolicy latencies = {};
 
   bool decoupled() const;
+  std::string NameOf(uint32_t tensor) const;
 };
 
 // What follows from a plan alone: who reads and produces which tensor, and what runs once for each

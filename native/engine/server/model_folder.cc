@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "platform/dynamic_library.h"
+#include "platform/file_stamp.h"
 
 namespace tritonts {
 
@@ -89,13 +90,7 @@ class Walk {
 
   void AddFile(const Found& found, size_t depth) {
     stamp_ += std::string(depth, '/') + found.name;
-    std::error_code error;
-    const auto time = fs::last_write_time(found.path, error);
-    if (!error) stamp_ += ' ' + std::to_string(time.time_since_epoch().count());
-    if (fs::is_regular_file(found.status)) {
-      const auto size = fs::file_size(found.path, error);
-      if (!error) stamp_ += ' ' + std::to_string(size);
-    }
+    stamp_ += platform::FileStamp(found.path, found.is_link);
     stamp_ += '\n';
   }
 
@@ -158,6 +153,9 @@ void ReadConfig(const Found& found, uint64_t most_bytes, ModelFolder* folder) {
 void Read(const fs::path& path, const std::string& known_stamp, const FolderLimits& limits,
           const std::function<bool()>& cancelled, ModelFolder* folder) {
   Walk walk(path, limits, cancelled, &folder->stamp);
+  // The folder itself may be a link that leads to another one now.
+  std::error_code ignored;
+  folder->stamp = platform::FileStamp(path, fs::is_symlink(path, ignored)) + '\n';
   const std::vector<Found> list = walk.List(path, 0);
   const Found* config = nullptr;
   for (const Found& found : list) {

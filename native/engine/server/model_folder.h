@@ -26,8 +26,9 @@ struct ModelFolder {
   std::string fault;       // why the folder cannot be read; the rest is empty
   std::string refusal;     // why reading stopped: something that no model may have
   bool cancelled = false;  // the caller cancelled; the rest is empty
-  // Names, sizes and times of all files in it and its sub-folders. The text changes when one of
-  // them is changed, added or removed.
+  // The names of it and of all files and folders in it, each with what platform::FileStamp says.
+  // The text changes when one of them is written, replaced, added or removed, and when a link
+  // leads elsewhere.
   std::string stamp;
   std::vector<std::string> folders;  // names of its sub-folders, sorted by their bytes
   std::vector<Entry> first_entries;  // what the first of them contains

@@ -79,11 +79,14 @@ export class GrpcProtocol implements Protocol {
     name: string,
     config: string | undefined,
     files: readonly (readonly [path: string, bytes: Uint8Array])[],
+    force: boolean,
   ): Promise<void> {
     const parameters = new Map<string, object>(
       files.map(([path, bytes]) => [`file:${path}`, { bytes_param: bytes }]),
     );
     if (config !== undefined) parameters.set('config', { string_param: config });
+    // Triton knows no such parameter.
+    if (force) parameters.set('force', { bool_param: true });
     await this.#control('RepositoryModelLoad', name, parameters);
   }
 

@@ -82,11 +82,14 @@ export class HttpProtocol implements Protocol {
     name: string,
     config: string | undefined,
     files: readonly (readonly [path: string, bytes: Uint8Array])[],
+    force: boolean,
   ): Promise<void> {
-    const parameters = Object.fromEntries([
+    const parameters: Record<string, string | boolean> = Object.fromEntries([
       ...(config === undefined ? [] : [['config', config] as const]),
       ...files.map(([path, bytes]) => [`file:${path}`, Buffer.from(bytes).toString('base64')] as const),
     ]);
+    // Triton knows no such parameter.
+    if (force) parameters['force'] = true;
     await this.#control(name, 'load', parameters);
   }
 

@@ -116,7 +116,7 @@ function prepare(parsed: ParsedConfig | undefined, context: ConfigContext, asked
   throwProblems(merge(now, found.problems), source, modelName);
   return {
     config: expandChanged(config),
-    notes: [...placed.notes, ...found.notes],
+    notes: [...(parsed?.notes ?? []), ...placed.notes, ...found.notes],
     context,
     source,
     zeroBatchSizeWritten: parsed?.value.max_batch_size === 0,

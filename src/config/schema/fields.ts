@@ -91,6 +91,26 @@ export function fieldsOf(message: string): ReadonlyMap<string, Field> {
   return fields;
 }
 
+const jsonFieldsByMessage = new Map<string, ReadonlyMap<string, Field>>();
+
+/**
+ * The fields of a message by their names in JSON: Triton's, and protobuf's own, which are written in camelCase
+ * (`maxBatchSize`), as its `MessageToDict` and `MessageToJson` print them.
+ */
+export function jsonFieldsOf(message: string): ReadonlyMap<string, Field> {
+  const known = jsonFieldsByMessage.get(message);
+  if (known !== undefined) return known;
+  const fields = new Map(fieldsOf(message));
+  for (const field of fieldListOf(message)) fields.set(jsonNameOf(field.name), field);
+  jsonFieldsByMessage.set(message, fields);
+  return fields;
+}
+
+/** The name of a field in JSON, by protobuf's rule. */
+function jsonNameOf(name: string): string {
+  return name.replaceAll(/_+(.?)/g, (_, letter: string) => letter.toUpperCase());
+}
+
 /** The two fields of a map's entry. */
 export interface EntryFields {
   readonly key: Field;

@@ -87,7 +87,8 @@ function pathOfFault({ inside, name, index }: Fault): string {
   return index < 0 ? path : indexPath(path, index);
 }
 
-function pathOf(inside: Block | undefined): string {
+/** The path of a block. */
+export function pathOf(inside: Block | undefined): string {
   if (inside?.field === undefined) return '';
   const { outer, field, index, key, message } = inside;
   // The value of an entry has the entry's path.

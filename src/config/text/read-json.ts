@@ -2,14 +2,21 @@
 
 import { maxConfigBytes } from './decode.js';
 import { unknownField } from './unknown-field.js';
-import { enumNames, fieldsOf, integerRange, rootMessage, typeText, type Field } from '../schema/fields.js';
+import {
+  enumNames,
+  jsonFieldsOf,
+  integerRange,
+  rootMessage,
+  typeText,
+  type Field,
+} from '../schema/fields.js';
 import { fieldPath, indexPath, keyPath } from '../schema/paths.js';
 import { problemsError, reportInto, throwProblems, unplaced, type Problem, type Report } from './problems.js';
 import type { ParsedConfig } from './read.js';
 import { enumFault, tooLarge } from './scalars.js';
 
 /**
- * Reads a configuration in Triton's JSON form. Names are Triton's. Names of enum values may be in any case,
+ * Reads a configuration in Triton's JSON form. Names are Triton's, or protobuf's in camelCase. Names of enum values may be in any case,
  * or numbers. Integers may be strings. `null` counts as absent.
  *
  * @param source - `file` names the source in messages, such as `config of loadModel('m')`; `value` is JSON
@@ -47,7 +54,7 @@ function parse(text: string, report: Report): unknown {
 }
 
 function readMessage(message: string, value: object, path: string, report: Report): Record<string, unknown> {
-  const fields = fieldsOf(message);
+  const fields = jsonFieldsOf(message);
   const result: Record<string, unknown> = {};
   const members = new Map<string, string>();
   for (const [name, one] of Object.entries(value) as [string, unknown][]) {
@@ -58,12 +65,13 @@ function readMessage(message: string, value: object, path: string, report: Repor
       continue;
     }
     if (one === null || one === undefined) continue;
+    if (result[field.name] !== undefined) report(at, `${field.name} and its other name are both written`);
     if (field.oneof !== undefined) {
       const other = members.get(field.oneof);
       if (other !== undefined) report(at, `only one of ${other} and ${name} can be set`);
       members.set(field.oneof, name);
     }
-    result[name] = readField(field, one, at, report);
+    result[field.name] = readField(field, one, at, report);
   }
   return result;
 }

@@ -10,6 +10,8 @@ import { Reader } from './reader.js';
 export interface ParsedConfig extends ConfigSource {
   /** The fields that were written, including those with their default value (`max_batch_size: 0`). */
   readonly value: ModelConfigInput;
+  /** What was written and has no effect. */
+  readonly notes?: readonly string[] | undefined;
 }
 
 /**
@@ -38,5 +40,5 @@ export function readModelConfig(source: {
   const place: ConfigSource = { file, positionOf: (path) => positions.of(path) };
   const problems = reader.problems();
   if (problems.length > 0) throw problemsError(problems, place, undefined);
-  return { file, positionOf: place.positionOf, value };
+  return { file, positionOf: place.positionOf, value, notes: reader.notes };
 }

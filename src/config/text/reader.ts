@@ -5,7 +5,7 @@
 
 import { didYouMean } from '../../suggest.js';
 import { entryFields, fieldsOf, rootMessage, typeText, type Field } from '../schema/fields.js';
-import { depthOf, EnoughFaults, Faults, type Block } from './faults.js';
+import { depthOf, EnoughFaults, Faults, pathOf, type Block } from './faults.js';
 import { closeMark, fieldMark, firstOf, openMark, positionIn, scalarMark } from './positions.js';
 import type { Problem } from './problems.js';
 import { ScalarReader, wrong } from './scalar-reader.js';
@@ -16,11 +16,20 @@ import { unknownField } from './unknown-field.js';
 /** Fields, or the parts of an entry, by name. */
 type Fields = Record<string, unknown>;
 
+/** The message whose maps may not have a key twice. */
+const ensembleStep = 'ModelEnsembling.Step';
+/** How many notes are made. */
+const mostNotes = 50;
+
 /** See the head of this file. */
 export class Reader extends ScalarReader {
   /** Marks of everything, in the order of the text, in the form that `Positions` reads. */
   readonly marks: number[] = [];
+  /** What is written and has no effect. */
+  readonly notes: string[] = [];
   readonly #faults: Faults = new Faults();
+  /** Of each map, the tokens where the entries of its keys begin. */
+  readonly #entries: Map<Fields, Map<string, number>> = new Map();
 
   /** Reads the whole text. If there are {@link problems}, the result is incomplete. */
   config(): Fields {
@@ -158,8 +167,29 @@ export class Reader extends ScalarReader {
     }
     this.marks.push(this.at++ * 4 + closeMark);
     const key = keyOf(result['key']) ?? String(parts.key.initial);
+    this.#checkKey(entry, entries, key);
     // A value that was not written has the default of its type.
     entries[key] = 'value' in result ? result['value'] : (parts.value.initial ?? {});
+  }
+
+  /** Reports a key that its map has already. As in protobuf, the last one counts, which hides a mistake. */
+  #checkKey(entry: Block, entries: Fields, key: string): void {
+    const known = this.#entries.get(entries) ?? new Map<string, number>();
+    this.#entries.set(entries, known);
+    const first = known.get(key);
+    known.set(key, first ?? entry.at);
+    if (first === undefined) return;
+    const lineOf = (token: number): number => positionIn(this.text, this.offsetOf(token)).line;
+    if (entry.outer?.message === ensembleStep) {
+      // A tensor of the model would get, or go to, one of two tensors alone.
+      const text = (): string =>
+        `the key ${JSON.stringify(key)} is written twice (first on line ${lineOf(first)}); a tensor of a step's model is mapped once`;
+      this.#faults.add({ ...entry, key }, '', -1, entry.at, text);
+    } else if (this.notes.length < mostNotes) {
+      this.notes.push(
+        `${pathOf({ ...entry, key })}: written twice (lines ${lineOf(first)} and ${lineOf(entry.at)}); the last one counts`,
+      );
+    }
   }
 
   /** Reads one value that begins with a token. Returns {@link wrong} for a wrong value. */

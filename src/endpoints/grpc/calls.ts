@@ -2,7 +2,8 @@
 
 import { invalidArgument, TritonError } from '../../errors.js';
 import { readLogChanges } from '../service/log-settings.js';
-import type { InferenceService, LoadRequest } from '../service/service.js';
+import type { LoadRequest } from '../service/load-request.js';
+import type { InferenceService } from '../service/service.js';
 import { packageSchema } from './protobuf/files.js';
 import { Codec, type Message } from './protobuf/schema.js';
 import { versionOf } from './version.js';
@@ -47,16 +48,20 @@ const filePrefix = 'file:';
 function readLoad(request: Message): LoadRequest {
   const files = new Map<string, Uint8Array>();
   let config: string | undefined;
+  let force = false;
   for (const [name, value] of request.entries('parameters')) {
-    if (name === 'config') {
+    if (name === 'force') {
+      if (!value.has('bool_param')) throw invalidArgument("parameter 'force': expected bool_param");
+      force = value.flag('bool_param');
+    } else if (name === 'config') {
       if (!value.has('string_param')) throw invalidArgument("parameter 'config': expected string_param");
       config = value.text('string_param');
     } else if (name.startsWith(filePrefix)) {
       if (!value.has('bytes_param')) throw invalidArgument(`parameter '${name}': expected bytes_param`);
       files.set(name.slice(filePrefix.length), value.bytes('bytes_param'));
-    } else throw invalidArgument(`parameter '${name}' is neither 'config' nor 'file:<path>'`);
+    } else throw invalidArgument(`parameter '${name}' is neither 'config', 'file:<path>' nor 'force'`);
   }
-  return { config, files };
+  return { config, files, force };
 }
 
 function readUnload(request: Message): boolean {

@@ -2,7 +2,7 @@
 
 import { invalidArgument, TritonError } from '../../errors.js';
 import { readLogChanges, type LogChanges } from '../service/log-settings.js';
-import type { LoadRequest } from '../service/service.js';
+import type { LoadRequest } from '../service/load-request.js';
 import { JsonText, member, readFlag, readObject, readString, type JsonObject } from './json.js';
 
 function readRoot(body: Buffer): JsonObject {
@@ -22,7 +22,7 @@ export function readIndexRequest(body: Buffer): boolean {
 const filePrefix = 'file:';
 
 /**
- * Reads `{ parameters: { config, 'file:<path>' } }`.
+ * Reads `{ parameters: { config, 'file:<path>', force } }`. `force` is not Triton's.
  *
  * @throws {@link TritonError} INTERNAL, as in Triton, for what is no such JSON and for other parameters; INVALID_ARG for
  *   files that are not base64.
@@ -31,8 +31,10 @@ export function readLoadRequest(body: Buffer): LoadRequest {
   const given = member(readRoot(body), 'parameters');
   const files = new Map<string, Uint8Array>();
   let config: string | undefined;
+  let force = false;
   for (const [name, value] of Object.entries(given === undefined ? {} : readObject('parameters', given))) {
     if (name === 'config') config = readString('parameters.config', value);
+    else if (name === 'force') force = readFlag('parameters.force', value);
     else if (name.startsWith(filePrefix)) {
       const text = readString(`parameters.${name}`, value);
       if (/[^A-Za-z0-9+/=\s]/.test(text) || /=\s*[^=\s]/.test(text))
@@ -41,11 +43,11 @@ export function readLoadRequest(body: Buffer): LoadRequest {
     } else {
       throw new TritonError(
         'INTERNAL',
-        `unexpected error on creating Triton parameter: '${name}' is neither 'config' nor 'file:<path>'`,
+        `unexpected error on creating Triton parameter: '${name}' is neither 'config', 'file:<path>' nor 'force'`,
       );
     }
   }
-  return { config, files };
+  return { config, files, force };
 }
 
 /** Reads `{ parameters: { unload_dependents } }`. As in Triton, what cannot be read counts as not written. */

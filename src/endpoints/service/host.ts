@@ -4,11 +4,12 @@
  */
 
 import type { InferenceServer } from '../../server/inference-server.js';
+import type { LoadRequest } from './load-request.js';
 import type { LogControl } from './log-settings.js';
 
 /** Loads and unloads models where the server's own connection cannot. */
 export interface ModelControl {
-  load(model: string, config: string | undefined, files: ReadonlyMap<string, Uint8Array>): Promise<void>;
+  load(model: string, request: LoadRequest): Promise<void>;
   unload(model: string, unloadDependents: boolean): Promise<void>;
 }
 

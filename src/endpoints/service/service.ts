@@ -12,6 +12,7 @@ import { ModelHandle } from '../../server/model-handle.js';
 import type { InferResult, RequestedOutput } from '../../server/results.js';
 import type { Inputs } from '../../tensor/inputs.js';
 import type { Client } from './client.js';
+import { loadOptionsOf, type LoadRequest } from './load-request.js';
 import { hostOf, type ServiceHost } from './host.js';
 import type { LogChanges, LogSettings } from './log-settings.js';
 import { readParameters, type Parameters } from './parameters.js';
@@ -35,14 +36,6 @@ export interface ServiceMetadata {
   readonly name: string;
   readonly version: string;
   readonly extensions: readonly string[];
-}
-
-/** What a model is loaded with. */
-export interface LoadRequest {
-  /** A configuration as JSON text. */
-  readonly config: string | undefined;
-  /** Files by their path in the model's folder. */
-  readonly files: ReadonlyMap<string, Uint8Array>;
 }
 
 /** See the head of this file. */
@@ -145,16 +138,12 @@ export class InferenceService {
    * @throws {@link TritonError} UNAVAILABLE where models are not controlled from outside, INTERNAL for a model that no
    *   repository has, INVALID_ARG for one that cannot be loaded, as in Triton.
    */
-  async load(model: string, { config, files }: LoadRequest): Promise<void> {
+  async load(model: string, request: LoadRequest): Promise<void> {
     this.checkControl();
     const { control } = this.#host;
     try {
-      if (control !== undefined) await control.load(model, config, files);
-      else
-        await this.#server.loadModel(model, {
-          config,
-          files: files.size > 0 ? Object.fromEntries(files) : undefined,
-        });
+      if (control !== undefined) await control.load(model, request);
+      else await this.#server.loadModel(model, loadOptionsOf(request));
     } catch (error) {
       this.#server.metadata(); // A server that has been closed meanwhile says that.
       throw loadFailure(model, error);

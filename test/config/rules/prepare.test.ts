@@ -63,6 +63,20 @@ test('a complete configuration is filled, normalised and frozen', () => {
   assert.deepEqual(notes, []);
 });
 
+test('a key that a map has twice outside of ensembles is a note with both lines', () => {
+  const { config, notes } = prepareConfig(
+    parse(
+      'backend: "identity"\nparameters { key: "a" value { string_value: "1" } }\nparameters { key: "a" value { string_value: "2" } }',
+    ),
+    completing,
+  );
+  assert.equal(config.parameters['a']?.string_value, '2');
+  assert.ok(
+    notes.includes('parameters["a"]: written twice (lines 2 and 3); the last one counts'),
+    notes.join('\n'),
+  );
+});
+
 test('a prepared configuration has the fields in the order of the schema', () => {
   const keys = Object.keys(prepare(tensors).config);
   assert.deepEqual(keys.slice(0, 7), [

@@ -38,6 +38,23 @@ for (const [name, value, expected] of [
   });
 }
 
+test('fields may have the names that protobuf gives them in JSON; keys of maps stay as they are', () => {
+  const { value } = read({
+    maxBatchSize: 8,
+    input: [{ dataType: 'TYPE_FP32', isShapeTensor: false }],
+    ensembleScheduling: { step: [{ modelName: 'a', inputMap: { own_key: 'tensorName' } }] },
+    parameters: { someKey: { stringValue: 'x' } },
+  });
+  const expected = {
+    max_batch_size: 8,
+    input: [{ data_type: 'TYPE_FP32', is_shape_tensor: false }],
+    ensemble_scheduling: { step: [{ model_name: 'a', input_map: { own_key: 'tensorName' } }] },
+    parameters: { someKey: { string_value: 'x' } },
+  };
+  // Maps have no prototype.
+  assert.deepEqual(JSON.parse(JSON.stringify(value)), expected);
+});
+
 test('any key of a map is an own property', () => {
   const { value } = read('{"metric_tags": {"__proto__": "x", "": "y"}}');
   assert.deepEqual(Object.entries(value.metric_tags ?? {}), [
@@ -49,9 +66,15 @@ test('any key of a map is an own property', () => {
 for (const [name, value, field, message] of [
   [
     'an unknown field',
-    { maxBatchSize: 4 },
+    { max_batchsize: 4 },
+    'max_batchsize',
+    /unknown field max_batchsize \(did you mean max_batch_size\?\)/,
+  ],
+  [
+    'a field by both of its names',
+    { max_batch_size: 4, maxBatchSize: 8 },
     'maxBatchSize',
-    /unknown field maxBatchSize \(did you mean max_batch_size\?\)/,
+    /max_batch_size and its other name are both written/,
   ],
   ['an unknown field inside', { input: [{}, { nme: 'x' }] }, 'input[1].nme', /did you mean name\?/],
   ['a field named __proto__', '{"__proto__": {}}', '__proto__', /unknown field __proto__/],

@@ -219,6 +219,20 @@ for (const [name, text, line, field, message] of [
     /expected a number but found 00\.5/,
   ],
   [
+    'a key of a step written twice',
+    'ensemble_scheduling { step {\n input_map { key: "x" value: "a" }\n input_map { value: "b" key: "x" } } }',
+    3,
+    'ensemble_scheduling.step[0].input_map["x"]',
+    /the key "x" is written twice \(first on line 2\)/,
+  ],
+  [
+    'a key of a step written twice in one list',
+    'ensemble_scheduling { step { output_map [ { key: "x" value: "a" },\n { key: "x" value: "a" } ] } }',
+    2,
+    'ensemble_scheduling.step[0].output_map["x"]',
+    /the key "x" is written twice \(first on line 1\)/,
+  ],
+  [
     'an entry with two keys',
     'metric_tags {\n key: "a"\n key: "b" value: "c" }',
     3,

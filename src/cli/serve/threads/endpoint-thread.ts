@@ -1,6 +1,7 @@
 /** A thread of endpoints, as the main thread sees it. */
 
 import { Worker } from 'node:worker_threads';
+import { loadOptionsOf } from '../../../endpoints/service/load-request.js';
 import type { LogControl } from '../../../endpoints/service/log-settings.js';
 import { TritonError } from '../../../errors.js';
 import type { InferenceServer } from '../../../server/inference-server.js';
@@ -21,14 +22,9 @@ const endMs = 1000;
 /** Does what a thread cannot do itself. */
 async function grant(server: InferenceServer, log: LogControl, wish: Wish): Promise<unknown> {
   switch (wish.does) {
-    case 'load': {
-      const { model, config, files } = wish;
-      await server.loadModel(model, {
-        config,
-        files: files.size > 0 ? Object.fromEntries(files) : undefined,
-      });
+    case 'load':
+      await server.loadModel(wish.model, loadOptionsOf(wish.request));
       return undefined;
-    }
     case 'unload':
       await server.unloadModel(wish.model, { unloadDependents: wish.dependents });
       return undefined;

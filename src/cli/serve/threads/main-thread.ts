@@ -31,8 +31,8 @@ export class MainThread {
       log: { change: (changes) => this.#wish({ does: 'change log', changes }) as Promise<LogSettings> },
       control: controlled
         ? {
-            load: async (model, config, files) => {
-              await this.#wish({ does: 'load', model, config, files });
+            load: async (model, request) => {
+              await this.#wish({ does: 'load', model, request });
             },
             unload: async (model, dependents) => {
               await this.#wish({ does: 'unload', model, dependents });

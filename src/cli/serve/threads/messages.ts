@@ -2,6 +2,7 @@
 
 import type { ServeGrpcOptions } from '../../../endpoints/grpc/serve.js';
 import type { ServeHttpOptions } from '../../../endpoints/http/serve.js';
+import type { LoadRequest } from '../../../endpoints/service/load-request.js';
 import type { LogChanges } from '../../../endpoints/service/log-settings.js';
 import { TritonError, type TritonErrorCode } from '../../../errors.js';
 import type { ServerHandle } from '../../../index.js';
@@ -22,8 +23,7 @@ export type Wish =
   | {
       readonly does: 'load';
       readonly model: string;
-      readonly config: string | undefined;
-      readonly files: ReadonlyMap<string, Uint8Array>;
+      readonly request: LoadRequest;
     }
   | { readonly does: 'unload'; readonly model: string; readonly dependents: boolean }
   | { readonly does: 'change log'; readonly changes: LogChanges };

@@ -66,7 +66,7 @@ export type {
 export type { BackendConfig, GivenFiles, GivenModel, LoadEvent, ServerOptions } from './options.js';
 export type { ModelMessage } from './registry/model-events.js';
 export type { RequestMessage } from './server/request-channels.js';
-export type { LoadModelOptions, LoadOutcome } from './registry/override.js';
+export type { LoadModelOptions, LoadOutcome } from './registry/load-options.js';
 export type { ModelState } from './registry/published.js';
 export { Tensor } from './tensor/tensor.js';
 export type { AnyTensor } from './tensor/tensor.js';

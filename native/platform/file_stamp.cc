@@ -26,7 +26,9 @@ std::string StampOf(const std::filesystem::path& path) {
 
 #else
 
-void Add(std::string* stamp, uint64_t number) { *stamp += ' ' + std::to_string(number); }
+void Add(std::string* stamp, uint64_t number) {
+  *stamp += ' ' + std::to_string(number);
+}
 
 void AddTime(std::string* stamp, const timespec& time) {
   Add(stamp, static_cast<uint64_t>(time.tv_sec));

@@ -2,52 +2,15 @@
 
 import { keepBytes } from '../addon/native-bytes.js';
 import type { NativeBytes } from '../addon/native.js';
-import { readModelConfigJson, type ModelConfigInput, type ParsedConfig } from '../config/index.js';
+import { readModelConfigJson, type ParsedConfig } from '../config/index.js';
 import { invalidArgument, TritonError } from '../errors.js';
 import type { ModelCode } from '../javascript/javascript-version.js';
 import { isModelExport } from '../javascript/load-module.js';
 import type { GivenModel } from '../options.js';
 import { checkKeys, checkObject } from '../argument-checks.js';
-import { loadOptionKeys } from './load-options.js';
+import { loadOptionKeys, type LoadModelOptions } from './load-options.js';
 import { versionName } from './local-source.js';
 import type { ModelFiles } from './model-folder.js';
-
-/**
- * Options of {@link InferenceServer.loadModel}.
- *
- * @example
- * await server.loadModel('digits', { config: { max_batch_size: 16 } });
- * await server.loadModel('upper', { config: {}, files: { 'model.onnx': bytes } });
- */
-export interface LoadModelOptions {
-  /**
-   * The configuration to use instead of config.pbtxt (default: config.pbtxt): an object in Triton's JSON
-   * shape, or its JSON text. Triton: `config`.
-   */
-  readonly config?: ModelConfigInput | string | undefined;
-  /**
-   * The model's files (default: the repository's), by their path in its folder, such as `1/model.onnx`. The
-   * repository's files are then ignored, and `config` is required. If no path begins with a version's folder,
-   * all files are version 1's. Triton: `file:<path>`.
-   */
-  readonly files?: Readonly<Record<string, Uint8Array>> | undefined;
-  /**
-   * A file whose default export is a model in JavaScript, which is used instead of the repository's files
-   * (default: none). Its threads are started anew with it.
-   */
-  readonly module?: URL | undefined;
-  /**
-   * Whether the model is loaded again although none of its files has changed (default false), such as after a change
-   * of what its code imports from elsewhere. With `config`, `files` or `module` it always is.
-   */
-  readonly force?: boolean | undefined;
-}
-
-/** What {@link InferenceServer.loadModel} has done. */
-export interface LoadOutcome {
-  /** False: the model was served already, none of its files has changed, and it goes on as it was. */
-  readonly changed: boolean;
-}
 
 /** Files by path, with `/` as separator. */
 export type GivenFiles = ReadonlyMap<string, NativeBytes>;

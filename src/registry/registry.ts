@@ -9,7 +9,7 @@ import { Ensembles, isServed } from './ensembles.js';
 import { asTritonError, loadModel, type LoadedModel } from './load-model.js';
 import { cancelOpening, endVersions, settleVersions } from '../javascript/versions.js';
 import type { ModelHost } from '../javascript/model-server.js';
-import { readForce } from './load-options.js';
+import { readForce, type LoadModelOptions } from './load-options.js';
 import { LoadReports, throwFault, type LoadCall } from './load-reports.js';
 import { retire } from './load-version.js';
 import { LostGpus } from './lost-gpus.js';
@@ -18,13 +18,7 @@ import type { ModelFolder } from './model-folder.js';
 import { ModelEntry, servedVersions } from './model-entry.js';
 import { ModelEvents } from './model-events.js';
 import { latencyPolicy } from '../metrics/metrics-config.js';
-import {
-  readGivenModel,
-  readOverride,
-  releaseOverride,
-  type LoadModelOptions,
-  type Override,
-} from './override.js';
+import { readGivenModel, readOverride, releaseOverride, type Override } from './override.js';
 import { reasonsText } from './shared-reasons.js';
 import { noModelsError } from './unfit-folder.js';
 

@@ -10,7 +10,7 @@ import { CustomMetrics, type Metric, type MetricOptions } from '../metrics/custo
 import { gpusInUse } from '../metrics/gpu-families.js';
 import { Machine } from '../metrics/machine.js';
 import { metricsText } from '../metrics/metrics-text.js';
-import type { LoadModelOptions, LoadOutcome } from '../registry/override.js';
+import type { LoadModelOptions, LoadOutcome } from '../registry/load-options.js';
 import type { Registry } from '../registry/registry.js';
 import type { Inputs } from '../tensor/inputs.js';
 import { packageVersion } from '../version.js';

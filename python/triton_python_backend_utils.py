@@ -160,14 +160,7 @@ def __getattr__(name):
 
 def load_model(model_name, config="", files=None):
     """Loads a model, where the server's models are loaded on request (`--model-control-mode=explicit`)."""
-    import base64
-
-    _instances.current().control.ask(
-        "load",
-        model=model_name,
-        config=config,
-        files={name: base64.b64encode(content).decode() for name, content in (files or {}).items()},
-    )
+    _instances.current().control.ask("load", files, model=model_name, config=config)
 
 
 def unload_model(model_name, unload_dependents=False):

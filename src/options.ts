@@ -136,7 +136,7 @@ export interface ServerOptions {
   readonly backendConfig?: Readonly<Record<string, BackendConfig>> | undefined;
   /**
    * Folders, as paths or file URLs, that models' configurations may name files in (default: none): libraries
-   * of operators to load, and profiles to write. The model's own folder is always allowed, and so is the ONNX
+   * of operators to load, environments of Python (`EXECUTION_ENV_PATH`), and profiles to write. The model's own folder is always allowed, and so is the ONNX
    * Runtime library's folder for libraries. Everything else in a repository can neither load code from a
    * place of its choice nor write to one; see docs/security.md. Triton has no such option.
    */

@@ -3,6 +3,7 @@
 Each message is a line of JSON. Questions have a number, and are answered one at a time.
 """
 
+import base64
 import enum
 import json
 import os
@@ -22,6 +23,8 @@ class LogLevel(enum.IntEnum):
 INFO, WARNING, ERROR, VERBOSE = LogLevel
 LEVELS = {INFO: "info", WARNING: "warn", ERROR: "error", VERBOSE: "verbose"}
 MOST_TEXT = 16384
+#: Of a file, before it becomes base64.
+PART_BYTES = 3 * 32768
 
 
 def _print(log=None, text="", **_message):
@@ -29,7 +32,7 @@ def _print(log=None, text="", **_message):
         print(text, file=sys.stderr if log in ("warn", "error") else sys.stdout, flush=True)
 
 
-def _refuse(_what, **_arguments):
+def _refuse(_what, _files=None, **_arguments):
     raise TritonModelException("a process that a model has forked cannot ask the server", "UNAVAILABLE")
 
 
@@ -62,10 +65,12 @@ class Control:
             raise EOFError("the server has gone")
         return json.loads(line)
 
-    def ask(self, what, **arguments):
+    def ask(self, what, files=None, **arguments):
         """Asks the server, and returns its answer. Raises what the server says is wrong."""
         with self._asking:
             self._asked += 1
+            for name, content in (files or {}).items():
+                self._send(str(name), memoryview(content).cast("B"))
             self.tell(ask=what, number=self._asked, arguments=arguments)
             while True:
                 answer = self.read()
@@ -75,6 +80,12 @@ class Control:
             error = answer["error"]
             raise TritonModelException(error["message"], error.get("code"))
         return answer.get("value")
+
+    def _send(self, name, content):
+        """Sends a file of the next question. Its parts are small, so that the server does other things between them."""
+        self.tell(file=name, bytes=len(content))
+        for at in range(0, len(content), PART_BYTES):
+            self.tell(part=base64.b64encode(content[at : at + PART_BYTES]).decode())
 
     def log(self, level, text):
         name = LEVELS.get(level)

@@ -1,11 +1,15 @@
 /** The Python backend's decisions. `src/python` has the rest: the processes of its models. */
 
+import { resolve, sep } from 'node:path';
 import { invalidArgument } from '../errors.js';
 import type { BackendConfig } from '../options.js';
 import type { Backend, BackendContext } from './backend.js';
+import { confined, ownPlaces } from './trusted-places.js';
 
 /** Parameter: the environment that a model is run with, a folder or an archive of conda-pack. */
 export const environmentKey = 'EXECUTION_ENV_PATH';
+/** In front of an environment's path it stands for the model's folder. */
+const modelVariable = '$$TRITON_MODEL_DIRECTORY';
 /** Parameter: whether inputs are in the memory of the CPU. They always are here. */
 const cpuOnlyKey = 'FORCE_CPU_ONLY_INPUT_TENSORS';
 
@@ -33,6 +37,29 @@ export const python: Backend = {
     return {};
   },
 };
+
+/** Where a model's own environment is: a folder, or an archive. */
+export interface Environment {
+  readonly written: string;
+  /** Without links. */
+  readonly path: string;
+}
+
+/**
+ * The environment that a model is run with; undefined: none is named. It brings the program that is run, so it lies where
+ * libraries may: who may name one over the network must not choose any program of the machine.
+ *
+ * @throws {@link TritonError} INVALID_ARG for a path elsewhere.
+ */
+export function environmentOf(context: BackendContext): Environment | undefined {
+  const written = context.config.parameters[environmentKey]?.string_value ?? '';
+  if (written === '') return undefined;
+  const folder = context.modelDirectory ?? '';
+  const path = written.startsWith(modelVariable)
+    ? resolve(folder, `.${sep}${written.slice(modelVariable.length)}`)
+    : written;
+  return { written, path: confined(context, `parameters["${environmentKey}"]`, path, ownPlaces(context)) };
+}
 
 /** The options of the backend, with their defaults, which are Triton's. */
 export interface PythonSettings {

@@ -2,10 +2,9 @@
 
 import { execFile } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
-import { isAbsolute, join } from 'node:path';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { environmentKey, type PythonSettings } from '../backends/python.js';
-import type { ModelConfig } from '../config/index.js';
+import { environmentKey, type Environment, type PythonSettings } from '../backends/python.js';
 import { TritonError } from '../errors.js';
 import { unpacked, type Unpacked } from './environments.js';
 
@@ -26,24 +25,23 @@ export interface Interpreter {
 /**
  * Finds the Python of a model: of its own environment, of the backend's options, or of the PATH.
  *
- * @param modelDirectory - What `$$TRITON_MODEL_DIRECTORY` in front of an environment's path stands for.
+ * @param environment - Its own environment; undefined: it has none.
  * @throws {@link TritonError} UNAVAILABLE if the environment is not there or has no Python.
  */
 export async function findInterpreter(
-  config: ModelConfig,
+  model: string,
   settings: PythonSettings,
-  modelDirectory: string,
+  environment: Environment | undefined,
 ): Promise<Interpreter> {
-  const written = config.parameters[environmentKey]?.string_value ?? '';
-  if (written === '') {
+  if (environment === undefined) {
     return { path: settings.executable ?? 'python3', environment: undefined, release: nothing };
   }
+  const { written, path } = environment;
   const fail = (text: string, cause?: unknown): TritonError =>
-    new TritonError('UNAVAILABLE', `model '${config.name}': ${environmentKey} '${written}': ${text}`, {
-      model: config.name,
+    new TritonError('UNAVAILABLE', `model '${model}': ${environmentKey} '${written}': ${text}`, {
+      model,
       cause,
     });
-  const path = placeOf(written, modelDirectory);
   if (!existsSync(path)) throw fail(`there is no '${path}'`);
   let found: Unpacked = { folder: path, release: nothing };
   if (!statSync(path).isDirectory()) {
@@ -61,13 +59,6 @@ export async function findInterpreter(
     throw fail(`'${join(found.folder, 'bin')}' has no python3`);
   }
   return { path: python, environment: found.folder, release: found.release };
-}
-
-/** A relative path starts at the model's folder, where nothing of this process changes it. */
-function placeOf(written: string, modelDirectory: string): string {
-  const variable = '$$TRITON_MODEL_DIRECTORY';
-  if (written.startsWith(variable)) return join(modelDirectory, written.slice(variable.length));
-  return isAbsolute(written) ? written : join(modelDirectory, written);
 }
 
 /** A Python, as it says itself. */

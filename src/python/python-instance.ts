@@ -108,17 +108,24 @@ export class PythonInstance {
     const channel = this.#makeChannel();
     this.#channel = channel;
     const questions = new Questions(native, host);
-    const stub = new StubProcess({
-      model,
-      name,
-      python,
-      memory: channel.descriptor(),
-      inputs: channel.inputsDescriptor(),
-      startMs: settings.startMs,
-      log,
-      answer: questions.answer,
-      env: process.env,
-    });
+    let stub: StubProcess;
+    try {
+      stub = new StubProcess({
+        model,
+        name,
+        python,
+        memory: channel.descriptor(),
+        inputs: channel.inputsDescriptor(),
+        startMs: settings.startMs,
+        log,
+        answer: questions.answer,
+        env: process.env,
+      });
+    } catch (error) {
+      channel.closeDescriptor();
+      channel.stop();
+      throw error;
+    }
     this.#stub = stub;
     channel.closeDescriptor();
     const began = performance.now();

@@ -2,7 +2,7 @@
 
 import { addon } from '../addon/load.js';
 import type { NativeServer } from '../addon/native.js';
-import type { PythonSettings } from '../backends/python.js';
+import type { Environment, PythonSettings } from '../backends/python.js';
 import type { ModelConfig } from '../config/index.js';
 import { TritonError } from '../errors.js';
 import type { ModelHost } from '../javascript/model-server.js';
@@ -23,6 +23,8 @@ export interface VersionSource {
   readonly modelDirectory: string;
   readonly instances: readonly { readonly name: string; readonly kind: string; readonly device: number }[];
   readonly settings: PythonSettings;
+  /** The model's own environment; undefined: it has none. */
+  readonly environment: Environment | undefined;
   readonly cores: number;
   readonly unloadTimeoutMs: number | undefined;
   readonly log: Log;
@@ -60,7 +62,7 @@ export class PythonVersion implements RunningVersion {
    * @throws {@link TritonError} With what the model raises; UNAVAILABLE without a Python that runs it.
    */
   async complete(config: ModelConfig): Promise<Readonly<Record<string, unknown>> | undefined> {
-    const python = await this.#interpreter(config);
+    const python = await this.#interpreter();
     const source = this.#instanceSource(0, `${this.#source.model}_complete`);
     const task = { ...this.#task('complete'), config: configText(config) };
     const completed = await this.#unlessCancelled(ask(source, python, task, this.#over.signal));
@@ -77,7 +79,7 @@ export class PythonVersion implements RunningVersion {
    *   if loading is cancelled.
    */
   async start(config: ModelConfig): Promise<void> {
-    const python = await this.#interpreter(config);
+    const python = await this.#interpreter();
     const { model, version, instances, modelDirectory, settings } = this.#source;
     if (this.#over.signal.aborted) throw this.#wasCancelled();
     const text = configText(config);
@@ -143,9 +145,9 @@ export class PythonVersion implements RunningVersion {
     return new TritonError('CANCELLED', `model '${model}': loading was cancelled`, { model });
   }
 
-  #interpreter(config: ModelConfig): Promise<Interpreter> {
-    const { settings, modelDirectory } = this.#source;
-    return (this.#python ??= findInterpreter(config, settings, modelDirectory));
+  #interpreter(): Promise<Interpreter> {
+    const { model, settings, environment } = this.#source;
+    return (this.#python ??= findInterpreter(model, settings, environment));
   }
 
   #task(task: 'complete' | 'serve'): Task {

@@ -52,7 +52,7 @@ export class Questions {
     this.#host = host;
   }
 
-  readonly answer = async ({ ask, arguments: given }: Question): Promise<unknown> => {
+  readonly answer = async ({ ask, arguments: given, files }: Question): Promise<unknown> => {
     const model = textOf(given['model']);
     switch (ask) {
       case 'resolve':
@@ -60,7 +60,7 @@ export class Questions {
       case 'ready':
         return this.#isReady(model, textOf(given['version']));
       case 'load':
-        await this.#load(model, given);
+        await this.#load(model, given, files());
         return null;
       case 'unload':
         await this.#host.server().unloadModel(model, { unloadDependents: given['dependents'] === true });
@@ -131,10 +131,14 @@ export class Questions {
     }
   }
 
-  async #load(model: string, given: Question['arguments']): Promise<void> {
+  async #load(
+    model: string,
+    given: Question['arguments'],
+    sent: ReturnType<Question['files']>,
+  ): Promise<void> {
     const config = textOf(given['config']);
-    const files = Object.entries(given['files'] ?? {}).map(
-      ([path, text]) => [path.replace(/^file:/, ''), Buffer.from(textOf(text), 'base64')] as const,
+    const files = Object.entries(sent ?? {}).map(
+      ([path, bytes]) => [path.replace(/^file:/, ''), bytes] as const,
     );
     await this.#host.server().loadModel(model, {
       ...(config !== '' && { config }),

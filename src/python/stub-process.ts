@@ -1,6 +1,6 @@
 /** The process of an instance: starts it, speaks to it over a socket of lines, and learns of its end. */
 
-import { spawn, type ChildProcess } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { Socket } from 'node:net';
 import type { Duplex, Readable } from 'node:stream';
 import { TritonError, type TritonErrorCode } from '../errors.js';
@@ -9,13 +9,17 @@ import { logMessage } from '../javascript/model-logger.js';
 import type { Log } from '../logger.js';
 import { stubProgram } from './files.js';
 import { whyNot, type Interpreter } from './interpreter.js';
-import { lineReader } from './lines.js';
+import { readLines } from './lines.js';
+import { Uploads } from './uploads.js';
+import { isScarcity, notStarted, startProcess } from './start-process.js';
 
 /** A question of the model. */
 export interface Question {
   readonly ask: string;
   readonly number: number;
   readonly arguments: Readonly<Record<string, unknown>>;
+  /** The files that came before it. Throws what was wrong with them. */
+  readonly files: () => Readonly<Record<string, Uint8Array>> | undefined;
 }
 
 /** What the stub says: see python/tritonts_stub/control.py. Another process has written it, so nothing is taken for granted. */
@@ -53,8 +57,10 @@ const codes = [
 const lastWordsMs = 500;
 /** How many of its last lines are told when it ends before it serves. */
 const lastLines = 5;
-/** A longer line of the socket ends the process: the longest are files of models, in base64. */
-const longestLine = 2 ** 29;
+/** A longer line of the socket ends the process: the longest are configurations of models. Files come in parts. */
+const longestLine = 2 ** 26;
+/** A longer line that is printed is logged in pieces, in characters. */
+const longestPrinted = 65_536;
 
 /** See the head of this file. */
 export class StubProcess {
@@ -67,30 +73,45 @@ export class StubProcess {
   #hello: (python: string) => void = () => undefined;
   #ready: (line: Line) => void = () => undefined;
   #failed: (error: Error) => void = () => undefined;
+  readonly #uploads: Uploads = new Uploads();
   #asks = false;
+  /** Why there is no process. */
+  #unstarted: Error | undefined;
   /** What the model answers when it is asked whether it is ready; undefined: it is not being asked. */
   #readiness: { readonly answer: Promise<boolean>; readonly settle: (ready: boolean) => void } | undefined;
 
   constructor(options: StubOptions) {
     this.#options = options;
     const { python, memory, inputs, env } = options;
-    this.#child = spawn(python.path, ['-u', stubProgram], {
+    const { child, control } = startProcess(options.model, python.path, ['-u', stubProgram], {
       stdio: ['ignore', 'pipe', 'pipe', memory ?? 'ignore', 'pipe', inputs ?? 'ignore'],
       env: { ...env, ...(python.environment !== undefined && pathOf(python.environment, env)) },
       // The head of a group of processes, with those that the model starts.
       detached: true,
     });
-    // The descriptor with this number was asked for as a pipe, which is a socket.
-    this.#control = this.#child.stdio[4] as Duplex;
-    const read = lineReader((line) => {
-      this.#take(line);
-    }, longestLine);
-    this.#control.on('data', read);
-    this.#control.on('error', () => undefined);
+    this.#child = child;
+    this.#control = control;
+    readLines(control, {
+      take: (line) => {
+        this.#take(line);
+      },
+      longest: longestLine,
+      tooLong: () => {
+        options.log.warn(
+          `model '${options.model}': its process has sent a line that is too long, and is ended`,
+          {
+            model: options.model,
+          },
+        );
+        this.kill();
+      },
+    });
+    control.on('error', () => undefined);
     this.#print(this.#child.stdout, 'info');
     this.#print(this.#child.stderr, 'warn');
     this.ended = new Promise((resolve) => {
       this.#child.once('error', (error) => {
+        this.#unstarted = error;
         resolve(error.message);
       });
       this.#child.once('exit', (code, signal) => {
@@ -138,6 +159,7 @@ export class StubProcess {
       this.kill();
       throw unavailable(`'${python.path}' has not begun within ${startMs / 1000} s (stub-timeout-seconds)`);
     }
+    if (isScarcity(this.#unstarted)) throw notStarted(model, python.path, this.#unstarted);
     if (greeted === false) throw unavailable(`${await whyNot(python.path)}${this.#last()}`);
     this.tell(task);
     const end = this.ended.then((how) => {
@@ -214,15 +236,12 @@ export class StubProcess {
 
   #print(stream: Readable | null, level: 'info' | 'warn'): void {
     const { log, model, name } = this.#options;
-    const read = lineReader((line) => {
+    const take = (line: string): void => {
       this.#said.push(line);
       if (this.#said.length > lastLines) this.#said.shift();
       logMessage(log, model, { level, text: `${name}: ${line}` });
-    });
-    stream?.on('data', read);
-    stream?.once('end', () => {
-      read();
-    });
+    };
+    if (stream !== null) readLines(stream, { take, longest: longestPrinted, tooLong: take });
   }
 
   #take(text: string): void {
@@ -234,7 +253,12 @@ export class StubProcess {
       logMessage(log, model, { level, text: textIn(line, 'text') });
     } else if (typeof line['number'] === 'number') {
       const given = objectIn(line, 'arguments') ?? {};
-      void this.#answer({ ask: textIn(line, 'ask'), number: line['number'], arguments: given });
+      const files = (): ReturnType<Uploads['take']> => this.#uploads.take();
+      void this.#answer({ ask: textIn(line, 'ask'), number: line['number'], arguments: given, files });
+    } else if (typeof line['part'] === 'string') {
+      this.#uploads.add(line['part']);
+    } else if (typeof line['file'] === 'string') {
+      this.#uploads.begin(line['file'], Number(line['bytes']));
     } else if (line['ready'] === true) {
       this.#ready(line);
     } else if (line['failed'] !== undefined) {

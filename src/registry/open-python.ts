@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs';
 import type { NativeServer } from '../addon/native.js';
 import type { BackendContext } from '../backends/backend.js';
-import { pythonSettings } from '../backends/python.js';
+import { environmentOf, pythonSettings } from '../backends/python.js';
 import {
   completeWithOwn,
   readModelConfigJson,
@@ -51,6 +51,7 @@ export async function openPython(source: PythonSource): Promise<OpenedInstances>
     modelDirectory: backend.modelDirectory ?? '',
     instances,
     settings: pythonSettings(backend.options),
+    environment: environmentOf(backend),
     cores: spinCores(options.threads),
     unloadTimeoutMs: options.workers.unloadTimeoutMs,
     log: options.log,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, readlinkSync, symlinkSync } from 'node:fs';
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import type { InferenceServer } from '../../src/index.js';
 import { createServer } from '../../src/index.js';
 import { floats, rejection, row, start, until } from '../support/harness.js';
-import { temporaryFolder, writeRepository } from '../support/repository.js';
+import { temporaryFolder, writeRepository, type RepositoryModel } from '../support/repository.js';
 import { adds, python, recorded, script, serving, skip, withPython } from './harness.js';
 
 /** The processes of models that a process has started. */
@@ -332,10 +332,14 @@ test(
       });
     const packed = model('$$TRITON_MODEL_DIRECTORY/environment.tar.gz');
     const archive = readFileSync(join(folder, 'environment.tar.gz'));
-    const server = await serving(t, {
-      folder: model(environment),
-      packed: { ...packed, files: { 'environment.tar.gz': archive } },
-    });
+    const server = await serving(
+      t,
+      {
+        folder: model(environment),
+        packed: { ...packed, files: { 'environment.tar.gz': archive } },
+      },
+      { trustedFolders: [folder] },
+    );
     const said = async (name: string): Promise<string> =>
       (await server.infer(name, { x: row() })).outputs['y']?.strings()[0] ?? '';
     assert.equal(await said('folder'), join(environment, 'bin', 'python3'));
@@ -346,9 +350,35 @@ test(
       readdirSync(tmpdir()).filter((name) => unpacked.includes(name) && name.startsWith('tritonts-python-')),
       [],
     );
-    const error = await rejection(serving(t, { absent: model(join(folder, 'nowhere')) }));
+    const error = await rejection(
+      serving(t, { absent: model(join(folder, 'nowhere')) }, { trustedFolders: [folder] }),
+    );
     assert.equal(error.code, 'UNAVAILABLE');
     assert.match(error.message, /EXECUTION_ENV_PATH.*nowhere/);
+    // A program that the owner of the server did not choose is not run, however it is named.
+    const mark = join(folder, 'mark');
+    await program(join(folder, 'evil', 'bin'), 'python3', `touch ${mark}`);
+    const linked: RepositoryModel = model('$$TRITON_MODEL_DIRECTORY/link');
+    const root = await writeRepository(await temporaryFolder(t), { linked, plain: script(adds) });
+    symlinkSync(join(folder, 'evil'), join(root, 'linked', 'link'));
+    const explicit = await createServer(root, withPython({ modelControlMode: 'explicit' }));
+    t.after(() => explicit.close());
+    const other = (path: string): Promise<void> =>
+      explicit.loadModel('plain', {
+        config: { backend: 'python', parameters: { EXECUTION_ENV_PATH: { string_value: path } } },
+      });
+    for (const load of [
+      () => explicit.loadModel('linked'),
+      () => other(join(folder, 'evil')),
+      () => other('../../../../../../../../../..' + join(folder, 'evil')),
+      () => other('$$TRITON_MODEL_DIRECTORY/../../../../../../../../../..' + join(folder, 'evil')),
+      () => other('$$TRITON_MODEL_DIRECTORY/../../nowhere'),
+    ]) {
+      const { code, message } = await rejection(load());
+      assert.equal(code, 'INVALID_ARG');
+      assert.match(message, /EXECUTION_ENV_PATH.*trustedFolders/);
+    }
+    assert.ok(!existsSync(mark));
   },
 );
 

@@ -99,7 +99,7 @@ export const backendParameters: Readonly<Record<string, Readonly<Record<string, 
     requires: row('acted', 'names of models, separated by commas, that are loaded first (not in Triton)'),
     EXECUTION_ENV_PATH: row(
       'acted',
-      'the environment whose Python runs the model: a folder, or an archive of conda-pack',
+      "the environment whose Python runs the model: a folder, or an archive of conda-pack, in the model's folder or a trusted one",
     ),
     FORCE_CPU_ONLY_INPUT_TENSORS: row('hint', 'inputs are in the memory of the CPU anyway', {
       neutral: ['yes'],

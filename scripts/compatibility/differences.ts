@@ -113,6 +113,10 @@ export const differences: readonly Difference[] = [
     here: "In the model's folder, in that of the ONNX Runtime library, or in one that the server's option `trustedFolders` names: see docs/security.md.",
   },
   {
+    triton: '`EXECUTION_ENV_PATH` may lead anywhere.',
+    here: "To the model's folder, or to one that the server's option `trustedFolders` names.",
+  },
+  {
     triton: "A model's folder may hold anything.",
     here: 'Files and folders, at most 16,384 of them, 32 deep. Pipes, sockets and devices are refused: to open one may take for ever.',
   },

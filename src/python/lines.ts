@@ -3,8 +3,21 @@
 import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 
-/** For so long lines are taken in one turn of the event loop. */
+/** For so long lines of all streams are taken in one turn of the event loop. */
 const sliceMs = 1;
+/** Of each stream at least so many, so that none waits for others for ever. */
+const leastLines = 16;
+
+/** When the lines of this turn have taken their time; undefined: none was taken in it. */
+let turnEnd: number | undefined;
+
+function endOfTurn(): number {
+  if (turnEnd === undefined) {
+    turnEnd = performance.now() + sliceMs;
+    setImmediate(() => (turnEnd = undefined)).unref();
+  }
+  return turnEnd;
+}
 
 /** What is done with lines. */
 export interface LineTaker {
@@ -15,11 +28,11 @@ export interface LineTaker {
 }
 
 /**
- * Gives each line of a stream to `take`, and what is left of one at the stream's end. It takes lines for
- * a millisecond in a turn of the event loop; until it has taken what it has, it reads no more, so that a process
- * that writes faster waits.
+ * Gives each line of a stream to `take`, and what is left of one at the stream's end. Lines are taken for
+ * a millisecond in a turn of the event loop; until a stream's are taken, it is read no more, so that a process
+ * that writes faster waits. Resolves when the last line was taken.
  */
-export function readLines(stream: Readable, { take, longest, tooLong }: LineTaker): void {
+export function readLines(stream: Readable, { take, longest, tooLong }: LineTaker): Promise<void> {
   const decoder = new StringDecoder('utf8');
   // The beginning of a line whose end has not come.
   let parts: string[] = [];
@@ -37,32 +50,46 @@ export function readLines(stream: Readable, { take, longest, tooLong }: LineTake
   };
   /** Takes lines from a place on. Returns where it has stopped; undefined: the text has no further line. */
   const slice = (text: string, from: number): number | undefined => {
-    const end = performance.now() + sliceMs;
+    const end = endOfTurn();
     let begin = from;
+    let lines = 0;
     for (let next = text.indexOf('\n', begin); next >= 0; next = text.indexOf('\n', begin)) {
       parts.push(text.slice(begin, next));
       give(take);
       begin = next + 1;
-      if (performance.now() >= end) return begin;
+      if (++lines >= leastLines && performance.now() >= end) return begin;
     }
     if (begin < text.length) keep(text.slice(begin));
     return undefined;
   };
-  const takeFrom = (text: string, from: number): void => {
-    const stopped = slice(text, from);
-    if (stopped === undefined) {
-      stream.resume();
-      return;
-    }
-    stream.pause();
-    setImmediate(takeFrom, text, stopped).unref();
-  };
-  stream.on('data', (chunk: Buffer) => {
-    takeFrom(decoder.write(chunk), 0);
-  });
-  stream.once('end', () => {
-    const rest = decoder.end();
-    if (rest !== '') parts.push(rest);
-    if (parts.length > 0) give(take);
+  return new Promise((resolve) => {
+    let waits = false;
+    let ended = false;
+    const finish = (): void => {
+      const rest = decoder.end();
+      if (rest !== '') parts.push(rest);
+      if (parts.length > 0) give(take);
+      resolve();
+    };
+    const takeFrom = (text: string, from: number): void => {
+      const stopped = slice(text, from);
+      waits = stopped !== undefined;
+      if (stopped !== undefined) {
+        stream.pause();
+        setImmediate(takeFrom, text, stopped).unref();
+      } else if (ended) finish();
+      else stream.resume();
+    };
+    // A stream may tell of its end before its last chunk was taken.
+    const onEnd = (): void => {
+      if (ended) return;
+      ended = true;
+      if (!waits) finish();
+    };
+    stream.on('data', (chunk: Buffer) => {
+      takeFrom(decoder.write(chunk), 0);
+    });
+    stream.once('end', onEnd);
+    stream.once('close', onEnd);
   });
 }

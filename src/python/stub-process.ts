@@ -91,7 +91,7 @@ export class StubProcess {
     });
     this.#child = child;
     this.#control = control;
-    readLines(control, {
+    const heard = readLines(control, {
       take: (line) => {
         this.#take(line);
       },
@@ -122,7 +122,7 @@ export class StubProcess {
             : `its process was ended by ${signal}`;
         // What it has said before is still in the socket. A process of its own may keep that open.
         const timer = setTimeout(resolve, lastWordsMs, how);
-        this.#control.once('close', () => {
+        void heard.then(() => {
           clearTimeout(timer);
           resolve(how);
         });
@@ -241,7 +241,7 @@ export class StubProcess {
       if (this.#said.length > lastLines) this.#said.shift();
       logMessage(log, model, { level, text: `${name}: ${line}` });
     };
-    if (stream !== null) readLines(stream, { take, longest: longestPrinted, tooLong: take });
+    if (stream !== null) void readLines(stream, { take, longest: longestPrinted, tooLong: take });
   }
 
   #take(text: string): void {

@@ -363,7 +363,7 @@ test(
     symlinkSync(join(folder, 'evil'), join(root, 'linked', 'link'));
     const explicit = await createServer(root, withPython({ modelControlMode: 'explicit' }));
     t.after(() => explicit.close());
-    const other = (path: string): Promise<void> =>
+    const other = (path: string): Promise<unknown> =>
       explicit.loadModel('plain', {
         config: { backend: 'python', parameters: { EXECUTION_ENV_PATH: { string_value: path } } },
       });

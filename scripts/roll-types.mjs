@@ -15,6 +15,7 @@ const entries = [
   'endpoints/http/serve',
   'endpoints/grpc/serve',
   'client/index',
+  'config/public',
 ];
 /** As endpoints import it. */
 const mainEntry = '../../index.js';
@@ -39,6 +40,9 @@ const compilerOptions = { stripInternal: true, incremental: false, tsBuildInfoFi
 
 // The class of servers is the same in all entries: what is private in a class makes a copy of it another type.
 const isServer = (id) => /\/inference-server\.(js|ts|d\.ts)$/.test(id);
+// A program adds its models to the registry of the main entry: a copy of it elsewhere would stay empty.
+const isRegistry = (id) => /\/tensor\/signature\.(js|ts|d\.ts)$/.test(id);
+const isMain = (id) => isServer(id) || isRegistry(id);
 
 async function roll(entry) {
   const toMain = `${'../'.repeat(entry.split('/').length - 1)}index.js`;
@@ -50,7 +54,7 @@ async function roll(entry) {
       id.startsWith('node:') ||
       id === mainEntry ||
       (entry === 'client/index' && id === '../index.js') ||
-      (entry !== 'index' && isServer(id)),
+      (entry !== 'index' && isMain(id)),
     makeAbsoluteExternalsRelative: false,
     onwarn(warning) {
       throw new Error(warning.message);
@@ -58,23 +62,26 @@ async function roll(entry) {
   });
   const {
     output: [{ code }],
-  } = await bundle.generate({ format: 'es', paths: (id) => (isServer(id) ? toMain : id) });
+  } = await bundle.generate({ format: 'es', paths: (id) => (isMain(id) ? toMain : id) });
   await bundle.close();
   return code;
 }
 
-// A program can add to ModelRegistry only if its declaration itself is exported; a list of exports is not
-// enough.
-function exportRegistry(code) {
-  const registry = 'interface ModelRegistry {';
-  const inList = /(export type \{[^}]*)\bModelRegistry, /;
-  if (!code.includes(`\n${registry}`) || !inList.test(code))
-    throw new Error('ModelRegistry is not where it was');
-  return code.replace(`\n${registry}`, `\nexport ${registry}`).replace(inList, '$1');
+// A program can add to an interface only if its declaration itself is exported; a list of exports is not enough.
+function exportInterface(code, name) {
+  const declaration = `interface ${name} {`;
+  const inList = new RegExp(`(export type \\{[^}]*)\\b${name}, `);
+  if (!code.includes(`\n${declaration}`) || !inList.test(code))
+    throw new Error(`${name} is not where it was`);
+  return code.replace(`\n${declaration}`, `\nexport ${declaration}`).replace(inList, '$1');
 }
+const open = ['ModelRegistry', 'RegistryOptions'];
 
 const rolled = [];
 for (const entry of entries) rolled.push(await roll(entry));
 rolled.forEach((code, i) => {
-  writeFileSync(targetOf(entries[i]), head + (entries[i] === 'index' ? exportRegistry(code) : code));
+  writeFileSync(
+    targetOf(entries[i]),
+    head + (entries[i] === 'index' ? open.reduce(exportInterface, code) : code),
+  );
 });

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { oldestNode } from '../../dist/src/addon/load-error.js';
 import * as index from '../../dist/src/index.js';
 import * as client from '../../dist/src/client/index.js';
+import * as config from '../../dist/src/config/public.js';
 import * as grpc from '../../dist/src/endpoints/grpc/serve.js';
 import * as http from '../../dist/src/endpoints/http/serve.js';
 import * as javascript from '../../dist/src/javascript/index.js';
@@ -48,6 +49,7 @@ module.exports = getBuiltinModule('node:module').createRequire(__filename)('./${
 for (const [name, folder, file, esm] of [
   ['tritonts', '', 'index', index],
   ['tritonts/client', 'client', 'index', client],
+  ['tritonts/config', 'config', 'public', config],
   ['tritonts/grpc', 'endpoints/grpc', 'serve', grpc],
   ['tritonts/http', 'endpoints/http', 'serve', http],
   ['tritonts/javascript', 'javascript', 'index', javascript],

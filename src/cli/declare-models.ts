@@ -11,6 +11,7 @@ import { checkRepository, type CheckedModel } from '../registry/check-repository
 const commandOptions = {
   ...repositoryOptions,
   output: { type: 'string' },
+  strict: { type: 'boolean', default: false },
 } as const;
 
 const help = `Writes the names of models, their inputs, outputs and element types as a declaration for TypeScript, so that
@@ -20,6 +21,7 @@ Usage: tritonts types <repository>… [options]
 
 Options:
   --output <file>                 write to a file, such as tritonts-models.d.ts; default: standard output
+  --strict                        close the list: the name of any other model is an error of the compiler
 ${repositoryHelp}
 
 The file must be one that the program's tsconfig.json includes. Where a model has several versions, the newest counts.
@@ -51,8 +53,9 @@ function members(
  * The declaration of the models that would load.
  *
  * @param models - What `checkRepository` returned.
+ * @param strict - Whether no other models have names.
  */
-export function declareModels(models: readonly CheckedModel[]): string {
+export function declareModels(models: readonly CheckedModel[], strict = false): string {
   const lines = models.flatMap(({ name, config }) =>
     config === undefined
       ? []
@@ -71,6 +74,7 @@ export function declareModels(models: readonly CheckedModel[]): string {
     '  interface ModelRegistry {',
     ...lines,
     '  }',
+    ...(strict ? ['  interface RegistryOptions {', '    strict: true;', '  }'] : []),
     '}',
     '',
   ].join('\n');
@@ -98,7 +102,7 @@ export async function types(args: readonly string[]): Promise<number> {
       console.error(printable(`tritonts: ${printableLine(name)}: ${code}: ${message}`));
   }
   if (failed.length > 0) return 1;
-  const text = printable(declareModels(models));
+  const text = printable(declareModels(models, values.strict));
   if (values.output === undefined) process.stdout.write(text);
   else await writeFile(values.output, text);
   return 0;

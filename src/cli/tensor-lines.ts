@@ -31,7 +31,7 @@ function batchText(config: ModelConfig): string {
   if (config.ensemble_scheduling !== undefined) return `${rows} a request; its steps batch`;
   if (dynamic === undefined)
     return `${rows} of one request; 'dynamic_batching { }' puts several requests together`;
-  const delay = Number(dynamic.max_queue_delay_microseconds);
+  const delay = dynamic.max_queue_delay_microseconds;
   return `${rows} of several requests${delay > 0 ? `, which wait for others up to ${delay} µs` : ''}`;
 }
 

@@ -5,6 +5,7 @@
  */
 
 export type {
+  AnsweredOf,
   JavaScriptBackend,
   JavaScriptModel,
   JavaScriptModelClass,
@@ -13,7 +14,9 @@ export type {
   ModelModule,
   ModelObject,
   ModelRequest,
+  NameOrSignature,
   Outputs,
+  ReceivedOf,
   Results,
   WorkersOptions,
 } from './types.js';

@@ -3,7 +3,28 @@
 import type { ModelConfig, ModelConfigInput } from '../config/index.js';
 import type { ModelServer } from './model-server.js';
 import type { AnyTensor } from '../tensor/tensor.js';
-import type { TensorInput } from '../tensor/inputs.js';
+import type { TensorInput, TensorInputOf } from '../tensor/inputs.js';
+import type {
+  ModelRegistry,
+  ModelSignature,
+  OutputNames,
+  SignatureFor,
+  TensorOf,
+} from '../tensor/signature.js';
+
+/** What the types of a model may be given: its name in {@link ModelRegistry}, or its signature. */
+// eslint-disable-next-line @typescript-eslint/no-redundant-type-constituents -- programs add names
+export type NameOrSignature = keyof ModelRegistry | ModelSignature;
+
+/** The inputs that a model with signature `S` gets: an optional one may be missing. */
+export type ReceivedOf<S extends ModelSignature> = string extends keyof S['inputs']
+  ? Readonly<Record<string, AnyTensor>>
+  : { readonly [N in keyof S['inputs']]: TensorOf<NonNullable<S['inputs'][N]>> };
+
+/** The outputs that a model with signature `S` answers with; those that nobody wants may be left out. */
+export type AnsweredOf<S extends ModelSignature> = string extends keyof S['outputs']
+  ? Readonly<Record<string, TensorInput | undefined>>
+  : { readonly [N in keyof S['outputs']]?: TensorInputOf<NonNullable<S['outputs'][N]>> | undefined };
 
 /**
  * The outputs of one request by name. Each takes what `infer` takes as an input, and is checked against the
@@ -12,7 +33,7 @@ import type { TensorInput } from '../tensor/inputs.js';
  * @example
  * const outputs: Outputs = { y: new Float32Array(16) };
  */
-export type Outputs = Readonly<Record<string, TensorInput | undefined>>;
+export type Outputs<M extends NameOrSignature = ModelSignature> = AnsweredOf<SignatureFor<M>>;
 
 /**
  * What `execute` returns: one result for each request, in their order. An `Error` fails that request only. A
@@ -25,8 +46,8 @@ export type Outputs = Readonly<Record<string, TensorInput | undefined>>;
  * @example
  * const results: Results = requests.map(({ inputs }) => ({ y: inputs.x }));
  */
-export type Results = readonly (
-  Outputs | Error | Iterable<Outputs | Error> | AsyncIterable<Outputs | Error>
+export type Results<M extends NameOrSignature = ModelSignature> = readonly (
+  Outputs<M> | Error | Iterable<Outputs<M> | Error> | AsyncIterable<Outputs<M> | Error>
 )[];
 
 /**
@@ -59,17 +80,17 @@ export interface ModelLogger {
  *   return requests.map((request) => ({ y: request.inputs.x.as('FP32').data.map((value) => value + 1) }));
  * }
  */
-export interface ModelRequest {
+export interface ModelRequest<M extends NameOrSignature = ModelSignature> {
   /**
    * The inputs by name, with the batch dimension where the model has one. Inputs of 64 KiB and more are views
    * of the engine's memory, and are detached when the batch has ended: `clone()` what is kept. Smaller ones are
    * copies.
    */
-  readonly inputs: Readonly<Record<string, AnyTensor>>;
+  readonly inputs: ReceivedOf<SignatureFor<M>>;
   /** The caller's `id`; empty if it has none. */
   readonly id: string;
   /** Names of the outputs that the caller asked for. Others may be left out. */
-  readonly wanted: readonly string[];
+  readonly wanted: readonly OutputNames<SignatureFor<M>>[];
   /** The caller's `parameters`. Whole numbers are bigints. */
   readonly parameters: Readonly<Record<string, string | number | bigint | boolean>>;
   /** The caller's `priority`; 0: none. */
@@ -127,6 +148,13 @@ export interface ModelContext {
  * A model in JavaScript: an object with these functions, or an instance of a class that has them. Triton: a
  * `TritonPythonModel`.
  *
+ * @typeParam M - The model's name in {@link ModelRegistry}, or its signature: inputs and results are typed by it (default: any).
+ *
+ * @example
+ * const upper: JavaScriptModel<'upper'> = {
+ *   execute: (requests) => requests.map(({ inputs }) => ({ upper: inputs.text.strings().map((one) => one.toUpperCase()) })),
+ * };
+ *
  * @example
  * export default class AddOne implements JavaScriptModel {
  *   execute(requests: readonly ModelRequest[]): Results {
@@ -134,11 +162,11 @@ export interface ModelContext {
  *   }
  * }
  */
-export interface JavaScriptModel {
+export interface JavaScriptModel<M extends NameOrSignature = ModelSignature> {
   /** Called once before the first batch. If it throws or rejects, the load fails with its message. */
   initialize?(context: ModelContext): void | Promise<void>;
   /** Runs a batch. What it throws, or rejects with, fails all requests of the batch with INTERNAL. */
-  execute(requests: readonly ModelRequest[]): Results | Promise<Results>;
+  execute(requests: readonly ModelRequest<M>[]): Results<M> | Promise<Results<M>>;
   /** Called when the model is unloaded and its batches have ended. */
   finalize?(): void | Promise<void>;
 }
@@ -156,8 +184,8 @@ export interface JavaScriptModel {
  *   }
  * };
  */
-export interface JavaScriptModelClass {
-  new (): JavaScriptModel;
+export interface JavaScriptModelClass<M extends NameOrSignature = ModelSignature> {
+  new (): JavaScriptModel<M>;
   /**
    * Completes a configuration when the model is loaded: `max_batch_size`, `input`, `output` and
    * `dynamic_batching`, as far as they are not written. Triton: `auto_complete_config`.
@@ -196,7 +224,7 @@ export type JavaScriptBackend = JavaScriptModelClass | JavaScriptModel;
  *     requests.map(({ inputs }) => ({ upper: [inputs.text.strings().map((text) => text.toUpperCase())] })),
  * };
  */
-export interface ModelObject extends JavaScriptModel {
+export interface ModelObject<M extends NameOrSignature = ModelSignature> extends JavaScriptModel<M> {
   /** The configuration, as in {@link LoadModelOptions}. Its backend is `javascript`. */
   readonly config: ModelConfigInput | string;
 }

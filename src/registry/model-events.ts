@@ -23,6 +23,12 @@ function versionsText(versions: readonly number[]): string {
   return `${versions.length === 1 ? 'version' : 'versions'} ${versions.join(', ')}`;
 }
 
+/** `0.012 s`, `12.3 s`. */
+function secondsText(ms: number): string {
+  const seconds = ms / 1000;
+  return `${seconds.toFixed(seconds < 1 ? 3 : 1)} s`;
+}
+
 /** See the head of this file. */
 export class ModelEvents {
   readonly #log: Log;
@@ -38,10 +44,15 @@ export class ModelEvents {
     this.#log.verbose(`model '${model}'${which}: ${state}`, { model });
   }
 
-  /** A model is served. `notes` is only called if they are logged. */
-  loaded(model: string, versions: readonly number[], notes: () => readonly string[]): void {
+  /**
+   * A model is served.
+   *
+   * @param ms - How long its load took, its turn and its parts included.
+   * @param notes - Only called if they are logged.
+   */
+  loaded(model: string, versions: readonly number[], ms: number, notes: () => readonly string[]): void {
     if (this.#log.info !== ignore) {
-      this.#log.info(`model '${model}': ${versionsText(versions)} ready`, { model });
+      this.#log.info(`model '${model}': ${versionsText(versions)} ready in ${secondsText(ms)}`, { model });
       for (const note of notes()) this.#log.info(`model '${model}': ${note}`, { model });
     }
     if (load.hasSubscribers) load.publish(messageOf(model, versions));

@@ -278,6 +278,7 @@ export class Registry {
   }
 
   async #loadKnown(name: string, call: LoadCall, override?: Override, force = false): Promise<boolean> {
+    const begun = performance.now();
     try {
       const entry = this.#entries.get(name);
       if (!entry) {
@@ -293,7 +294,7 @@ export class Registry {
       for (const version of versions) this.#report(call, name, version, 'READY');
       this.#lostGpus.watch();
       if (this.#warmed.delete(name)) this.#tellWarmed(name);
-      if (changed) this.#events.loaded(name, versions, () => entry.notes());
+      if (changed) this.#events.loaded(name, versions, performance.now() - begun, () => entry.notes());
       else this.#events.unchanged(name, versions);
       return changed;
     } catch (error) {

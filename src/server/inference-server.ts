@@ -23,7 +23,14 @@ import { ModelHandles } from './model-handles.js';
 import { ModelTable } from './model-table.js';
 import { indexOf, isReady } from './repository-index.js';
 import type { InferOptions, InferResult, RequestedOutputs } from './results.js';
-import type { InputsOf, ModelRegistry, OutputNames, SignatureOf, WantedOf } from './signature.js';
+import type {
+  InputsOf,
+  ModelName,
+  ModelRegistry,
+  OutputNames,
+  SignatureOf,
+  WantedOf,
+} from '../tensor/signature.js';
 import {
   checkCloseOptions,
   checkModelName,
@@ -161,7 +168,7 @@ export class InferenceServer implements AsyncDisposable {
    * const pinned = server.model('digits', 2);
    */
   model<N extends keyof ModelRegistry>(name: N, version?: string | number): TypedModel<SignatureOf<N>>;
-  model(name: string, version?: string | number): Model;
+  model(name: ModelName, version?: string | number): Model;
   model(name: string, version?: string | number): Model {
     return this.#handles.of(name, version);
   }
@@ -191,7 +198,7 @@ export class InferenceServer implements AsyncDisposable {
     },
   ): Promise<InferResult<WantedOf<SignatureOf<N>, W>>>;
   infer(
-    name: string,
+    name: ModelName,
     inputs: Inputs,
     options?: InferOptions & { readonly version?: string | number | undefined },
   ): Promise<InferResult>;
@@ -230,7 +237,7 @@ export class InferenceServer implements AsyncDisposable {
     },
   ): AsyncIterableIterator<InferResult<WantedOf<SignatureOf<N>, W>>>;
   stream(
-    name: string,
+    name: ModelName,
     inputs: Inputs,
     options?: InferOptions & { readonly version?: string | number | undefined },
   ): AsyncIterableIterator<InferResult>;

@@ -13,7 +13,7 @@ import type {
   MapResult,
   RequestedOutputs,
 } from './results.js';
-import type { InputsOf, ModelSignature, OutputNames, WantedOf } from './signature.js';
+import type { InputsOf, ModelSignature, OutputNames, WantedOf } from '../tensor/signature.js';
 
 /**
  * A {@link Model} with a known signature: its inputs and outputs are typed by name.

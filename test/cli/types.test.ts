@@ -57,6 +57,17 @@ test("a program is compiled with what types wrote, and with the package's own ty
   // Other kinds of modules are tried with the tarball, by npm test -- package: a compiler takes seconds.
   const modules = ['--module', 'nodenext', '--exactOptionalPropertyTypes'];
   assert.equal(await compile(folder, ...options, ...libraries, ...modules, ...files), '');
+
+  // With a closed registry other names are errors.
+  const strict = join(folder, 'strict.d.ts');
+  assert.equal((await command(t, 'types', repository, '--strict', '--output', strict)).code, 0);
+  assert.match(
+    await readFile(strict, 'utf8'),
+    /^ {2}interface RegistryOptions \{\n {4}strict: true;\n {2}\}$/m,
+  );
+  await copyFile(join(root, 'test', 'types', 'consumer', 'strict.ts'), join(folder, 'closed.ts'));
+  const closed = ['closed.ts', 'strict.d.ts'];
+  assert.equal(await compile(folder, ...options, ...libraries, ...modules, ...closed), '');
 });
 
 test('the types of the package are one file that names nothing internal', async () => {

@@ -26,6 +26,10 @@ export async function named(server: InferenceServer): Promise<Float32Array> {
   await digits.infer({ picture: new Float32Array(64) });
   return (await digits.infer({ image: new Float32Array(64) })).outputs.scores.data;
 }
+export function rowsOf(config: ModelConfig, server: InferenceServer): readonly number[] {
+  const same: ModelConfig = server.model('digits').config;
+  return [config.max_batch_size, same.max_batch_size];
+}
 export function codeOf(error: unknown): string {
   // @ts-expect-error an error of another class has no code
   if (!(error instanceof TritonError)) return error.code;
@@ -34,6 +38,7 @@ export function codeOf(error: unknown): string {
 `;
 const esm = `import { createServer, TritonError, type AnyTensor, type InferenceServer, type InferResult, type Tensor } from 'tritonts';
 import { connectServer, type RemoteServer } from 'tritonts/client';
+import type { ModelConfig } from 'tritonts/config';
 import { serveGrpc, type GrpcEndpoint } from 'tritonts/grpc';
 import { serveHttp, type HttpEndpoint } from 'tritonts/http';
 import { serveMetrics, type MetricsEndpoint } from 'tritonts/metrics';${body}`;
@@ -41,6 +46,7 @@ const cjs = `import tritonts = require('tritonts');
 import type { AnyTensor, InferenceServer, InferResult, Tensor } from 'tritonts';
 import client = require('tritonts/client');
 import type { RemoteServer } from 'tritonts/client';
+import type { ModelConfig } from 'tritonts/config';
 import grpc_ = require('tritonts/grpc');
 import type { GrpcEndpoint } from 'tritonts/grpc';
 import http_ = require('tritonts/http');

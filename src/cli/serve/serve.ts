@@ -1,11 +1,15 @@
 /** `tritonts serve`: a server and its endpoints, from the command line to the signal that ends them. */
 
+import { resolve } from 'node:path';
 import { TritonError } from '../../errors.js';
 import { printable } from '../../printable.js';
 import { createServer } from '../../server/create-server.js';
 import type { InferenceServer } from '../../server/inference-server.js';
+import { packageVersion } from '../../version.js';
 import type { Endpoint } from './endpoint.js';
 import { closeEndpoints, prepareEndpoints, startEndpoints } from './endpoints.js';
+import { Launcher } from './launcher.js';
+import { LoadLog } from './load-log.js';
 import { Log } from './log.js';
 import { modelTable } from './model-table.js';
 import { parseFlags } from './parse-flags.js';
@@ -15,33 +19,41 @@ import { settingsOf, type ServeSettings } from './settings.js';
 /** How long answers have to leave when their requests have ended, in milliseconds. */
 const lastAnswersMs = 2000;
 
-/** A signal that ends the server. */
-type EndSignal = 'SIGTERM' | 'SIGINT';
-
 /**
- * Waits for the first signal. As in Triton, others change nothing: a terminal's Ctrl-C comes twice where npx passes it on.
+ * Waits for the first signal, or for the end of the package manager that runs the command. As in Triton, further signals change
+ * nothing: a terminal's Ctrl-C comes twice where npx passes it on.
  *
- * @param onSignal - Called at once.
+ * @param onEnd - Called at once, with what came.
  */
-function firstSignal(onSignal: (signal: EndSignal) => void): {
-  readonly came: Promise<EndSignal>;
+function firstEnd(onEnd: (what: string) => void): {
+  readonly came: Promise<void>;
   readonly forget: () => void;
 } {
-  let listener: (signal: EndSignal) => void = () => undefined;
-  const came = new Promise<EndSignal>((resolve) => {
+  let forget = (): void => undefined;
+  const came = new Promise<void>((resolve) => {
     let seen = false;
-    listener = (signal) => {
+    const end = (what: string): void => {
       if (seen) return;
       seen = true;
-      onSignal(signal);
-      resolve(signal);
+      onEnd(what);
+      resolve();
     };
+    const listener = (signal: 'SIGTERM' | 'SIGINT'): void => {
+      end(`Signal (${signal}) received`);
+    };
+    const launcher = new Launcher((what) => {
+      end(`${what}, which ran this, is gone`);
+    });
     process.on('SIGTERM', listener).on('SIGINT', listener);
+    forget = () => {
+      launcher.end();
+      process.off('SIGTERM', listener).off('SIGINT', listener);
+    };
   });
   return {
     came,
     forget: () => {
-      process.off('SIGTERM', listener).off('SIGINT', listener);
+      forget();
     },
   };
 }
@@ -55,9 +67,15 @@ interface Loaded {
 async function load({ server: options }: ServeSettings, log: Log, signal: AbortSignal): Promise<Loaded> {
   const failed = new Set<string>();
   const { logger } = log;
+  const loads = new LoadLog((line) => {
+    log.info(line);
+  });
   const server = await createServer({
     ...options,
     signal,
+    onProgress: (event) => {
+      loads.step(event);
+    },
     logger: {
       ...logger,
       error: (message, context) => {
@@ -88,14 +106,20 @@ async function drain(
   return code;
 }
 
+/** What runs where, and on which folders: what somebody asks first who reads a log. */
+function startText({ server: { modelRepository = [], backendDirectory } }: ServeSettings): string {
+  const folders = [modelRepository].flat().map((folder) => resolve(String(folder)));
+  const noun = folders.length === 1 ? 'model repository' : 'model repositories';
+  const backends = backendDirectory === undefined ? '' : `; backends in ${resolve(String(backendDirectory))}`;
+  return `tritonts ${packageVersion}, Node ${process.version}, ${process.platform}-${process.arch}; ${noun} ${folders.join(', ')}${backends}`;
+}
+
 /** Everything from the loads on. Returns the exit code. */
 async function run(settings: ServeSettings, log: Log): Promise<number> {
   const loading = new AbortController();
-  const { came, forget } = firstSignal((signal) => {
-    log.info(
-      `Signal (${signal}) received: new requests are refused, those under way have ${settings.exitTimeoutMs / 1000} s`,
-    );
-    loading.abort(new Error(signal));
+  const { came, forget } = firstEnd((what) => {
+    log.info(`${what}: new requests are refused, those under way have ${settings.exitTimeoutMs / 1000} s`);
+    loading.abort(new Error(what));
   });
   const requests = new RequestLog((line) => {
     log.verbose(line);
@@ -105,6 +129,7 @@ async function run(settings: ServeSettings, log: Log): Promise<number> {
   });
   try {
     for (const text of settings.ignored) log.info(`ignored ${text}`);
+    log.info(startText(settings));
     prepareEndpoints(settings);
     const loaded = await load(settings, log, loading.signal);
     log.table(modelTable(loaded.server.index()));

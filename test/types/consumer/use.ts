@@ -7,11 +7,15 @@ import {
   InferenceServer,
   type InferOptions,
   type InferResult,
+  type JavaScriptModel,
   type MapOutcome,
   type Model,
-  type ModelInstanceGroup,
+  type ModelConfig,
+  type ModelObject,
   type Tensor,
 } from 'tritonts';
+import type { ModelConfig as SameConfig, ModelInstanceGroup } from 'tritonts/config';
+import type { ModelRequest, Results } from 'tritonts/javascript';
 
 const server = await createServer('./models');
 const x = new Float32Array(16);
@@ -43,7 +47,19 @@ wanted.y.data.fill(0);
 // @ts-expect-error not asked for
 wanted['some words'];
 const { outputs: classes } = await model.infer({ x }, { outputs: [{ name: 'y', classification: 3 }] });
-if (classes.y.datatype === 'BYTES') classes.y.strings();
+export const named: string[] = classes.y.strings();
+// @ts-expect-error classes are strings
+classes.y.data.fill(0);
+const { outputs: values } = await model.infer(
+  { x },
+  { outputs: [{ name: 'y' }, { name: 'some words', classification: 0 }] },
+);
+values.y.data.fill(0);
+values['some words'].strings();
+const count = Math.random() > 0.5 ? 3 : undefined;
+const { outputs: either } = await model.infer({ x }, { outputs: [{ name: 'y', classification: count }] });
+if (either.y.datatype === 'BYTES') either.y.strings();
+else either.y.data.fill(0);
 // @ts-expect-error misspelt
 await model.infer({ x }, { outputs: ['z'] });
 // @ts-expect-error misspelt
@@ -60,6 +76,36 @@ for await (const outcome of model.map([{ x }], { onError: 'yield' })) {
 export async function* outcomes(untyped: Model): AsyncGenerator<MapOutcome, void> {
   yield* untyped.map([{ x }], { onError: 'yield' });
 }
+
+// Models in JavaScript are typed by name, too.
+export class Typed implements JavaScriptModel<'typed'> {
+  execute(requests: readonly ModelRequest<'typed'>[]): Results<'typed'> {
+    return requests.map(({ inputs, wanted }) => {
+      const numbers: Float32Array = inputs.x.data;
+      const words: string[] | undefined = inputs['some words']?.strings();
+      // @ts-expect-error it may be missing
+      inputs['some words'].strings();
+      // @ts-expect-error there is no such input
+      inputs.z;
+      return wanted.includes('y') ? { y: numbers, 'some words': words } : {};
+    });
+  }
+}
+export const untyped: JavaScriptModel = new Typed();
+export const described: JavaScriptModel<{ inputs: { a: 'INT64' }; outputs: { b: 'FP32' } }> = {
+  execute: (requests) => requests.map(({ inputs }) => ({ b: Float32Array.from(inputs.a.data, Number) })),
+};
+export const object: ModelObject<'typed'> = {
+  config: {},
+  // @ts-expect-error another element type
+  execute: (requests) => requests.map(() => ({ y: new Int32Array(16) })),
+};
+export const misspelt: JavaScriptModel<'typed'> = {
+  // @ts-expect-error there is no such output
+  execute: (requests) => requests.map((): Results<'typed'>[number] => ({ z: x })),
+};
+// @ts-expect-error there is no model of that name
+export type Nobody = JavaScriptModel<'nobody'>;
 
 // The name is known only at run time.
 export async function first(name: string, options?: InferOptions): Promise<Tensor | undefined> {
@@ -89,6 +135,7 @@ export const stub: Model = {
 };
 
 export const groups: readonly ModelInstanceGroup[] = general.config.instance_group;
+export const same: SameConfig = general.config satisfies ModelConfig;
 export const other: InferenceServer = await InferenceServer.create('./models');
 // @ts-expect-error a server exists only when it is up
 export const wrong = new InferenceServer();

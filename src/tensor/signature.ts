@@ -1,8 +1,8 @@
 /** Types of models by name, for programs that declare their models. */
 
-import type { Datatype } from '../tensor/datatype.js';
-import type { Inputs, TensorInputOf } from '../tensor/inputs.js';
-import type { AnyTensor, Tensor } from '../tensor/tensor.js';
+import type { Datatype } from './datatype.js';
+import type { Inputs, TensorInputOf } from './inputs.js';
+import type { AnyTensor, Tensor } from './tensor.js';
 
 /**
  * The models that a program has declared, by name (default: none). `npx tritonts types <repository>` writes
@@ -19,6 +19,24 @@ import type { AnyTensor, Tensor } from '../tensor/tensor.js';
  */
 // eslint-disable-next-line @typescript-eslint/no-empty-object-type -- programs add to it
 export interface ModelRegistry {}
+
+/**
+ * How {@link ModelRegistry} is taken (default: nothing is set). `npx tritonts types --strict` writes `strict: true`: no other model than
+ * those of the registry has a name then.
+ *
+ * @example
+ * declare module 'tritonts' {
+ *   interface RegistryOptions {
+ *     strict: true;
+ *   }
+ * }
+ * server.model('digist'); // an error of the compiler
+ */
+// eslint-disable-next-line @typescript-eslint/no-empty-object-type -- programs add to it
+export interface RegistryOptions {}
+
+/** A name of a model that is not in {@link ModelRegistry}: any, or none if {@link RegistryOptions} says `strict: true`. */
+export type ModelName = RegistryOptions extends { readonly strict: true } ? never : string;
 
 /**
  * The inputs and outputs of a model, as types.
@@ -38,6 +56,13 @@ export interface ModelSignature {
 export type SignatureOf<N extends keyof ModelRegistry> = ModelRegistry[N] extends ModelSignature
   ? ModelRegistry[N]
   : ModelSignature;
+
+/** The signature of a model that is named by its name in {@link ModelRegistry}, or described by its signature itself. */
+export type SignatureFor<M> = M extends keyof ModelRegistry
+  ? SignatureOf<M>
+  : M extends ModelSignature
+    ? M
+    : ModelSignature;
 
 /** The inputs of a model with signature `S`. */
 export type InputsOf<S extends ModelSignature> = string extends keyof S['inputs']
@@ -61,9 +86,20 @@ export type OutputNames<S extends ModelSignature> = keyof S['outputs'] & string;
 /** The name in an entry of `options.outputs`. */
 type NameOf<E> = E extends string ? E : E extends { readonly name: infer N extends string } ? N : never;
 
-/** The wanted ones of the outputs `O`. An output that is wanted as classes may be strings. */
+/** The tensor that answers an entry `E` for an output of type `T`: classes are strings. */
+type Answered<T, E> = E extends { readonly classification?: infer C }
+  ? 'classification' extends keyof E
+    ? C extends undefined | 0
+      ? T
+      : number extends C
+        ? T | Tensor<'BYTES'>
+        : Tensor<'BYTES'>
+    : T
+  : T;
+
+/** The wanted ones of the outputs `O`. */
 type Wanted<O, E> = {
-  readonly [N in NameOf<E> & keyof O]: N extends E ? O[N] : O[N] | Tensor<'BYTES'>;
+  readonly [N in NameOf<E> & keyof O]: N extends E ? O[N] : Answered<O[N], Extract<E, { readonly name: N }>>;
 };
 
 /** The outputs of a request that wants `W` of the outputs `O`. */

@@ -1,0 +1,63 @@
+/** Tells in the log which models are being loaded, and which of them take long. */
+
+import type { LoadEvent } from '../../options.js';
+
+/** A load that takes longer is told of, again and again after as long. */
+export const slowMs = 5000;
+
+/** A load that is under way. */
+interface Load {
+  readonly since: number;
+  state: LoadEvent['state'];
+}
+
+/** See the head of this file. */
+export class LoadLog {
+  readonly #write: (line: string) => void;
+  readonly #slowMs: number;
+  readonly #loads: Map<string, Load> = new Map();
+  #timer: NodeJS.Timeout | undefined;
+
+  /** @param slow - For tests: {@link slowMs}. */
+  constructor(write: (line: string) => void, slow: number = slowMs) {
+    this.#write = write;
+    this.#slowMs = slow;
+  }
+
+  /** Takes a step of a load, as a server's `onProgress` gets it. */
+  step({ model, version, state, done, total }: LoadEvent): void {
+    if (state === 'READY' || state === 'UNAVAILABLE') {
+      this.#loads.delete(model);
+      if (this.#loads.size === 0) this.end();
+      return;
+    }
+    const known = this.#loads.get(model);
+    if (known !== undefined) {
+      known.state = state;
+      return;
+    }
+    if (version !== undefined) return;
+    this.#loads.set(model, { since: performance.now(), state });
+    this.#write(`model '${model}': loading (${done} of ${total} done)`);
+    this.#timer ??= setInterval(() => {
+      this.#tell();
+    }, this.#slowMs).unref();
+  }
+
+  /** Tells of nothing more, until another load begins. */
+  end(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #tell(): void {
+    const now = performance.now();
+    for (const [model, { since, state }] of this.#loads) {
+      const ms = now - since;
+      // Those that have just begun are told of next time.
+      if (ms < this.#slowMs / 2) continue;
+      const doing = state === 'WARMING_UP' ? 'still warming up' : 'still loading';
+      this.#write(`model '${model}': ${doing} after ${Math.round(ms / 1000)} s`);
+    }
+  }
+}

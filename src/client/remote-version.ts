@@ -151,8 +151,17 @@ function isFloat(datatype: Datatype): boolean {
  * @throws {@link TritonError} INTERNAL for what is no configuration.
  */
 export function readConfig(model: string, text: string): ModelConfig {
-  // It is the server's, in the form that Triton documents; what is read of it is checked below.
-  const config = JSON.parse(text) as ModelConfig;
+  let config: ModelConfig;
+  try {
+    // It is the server's, in the form that Triton documents; what is read of it is checked below.
+    config = JSON.parse(text) as ModelConfig;
+  } catch (cause) {
+    throw new TritonError(
+      'INTERNAL',
+      `model '${model}': the server's configuration is not JSON: ${JSON.stringify(text.slice(0, 200))}`,
+      { model, cause },
+    );
+  }
   const { input, max_batch_size }: { readonly input?: unknown; readonly max_batch_size?: unknown } = config;
   if (!Array.isArray(input))
     throw new TritonError('INTERNAL', `model '${model}': the server's configuration has no inputs`, {

@@ -77,7 +77,7 @@ export class ReadyVersion implements DispatchTarget {
   readonly #model: InferResult['model'];
   readonly #choice: OutputChoice;
   readonly #outputsOf: readonly VersionOutput[];
-  readonly #Outputs: NamedValuesConstructor = namedValues();
+  readonly #Outputs: NamedValuesConstructor;
 
   /** @param newest - Returns the version that serves the model's requests now. It throws if there is none. */
   constructor(name: string, version: number, descriptor: VersionDescriptor, newest: () => ReadyVersion) {
@@ -102,6 +102,7 @@ export class ReadyVersion implements DispatchTarget {
     });
     this.inputs = deepFreeze(config.input.map(describe));
     this.outputs = deepFreeze(config.output.map(describe));
+    this.#Outputs = namedValues(this.outputs);
     this.labels = deepFreeze(descriptor.labels);
     const batching = config.max_batch_size > 0;
     this.#encoder = new InputEncoder({

@@ -29,6 +29,11 @@ export interface ClassificationOptions {
   readonly output: string;
 }
 
+/** The most elements of an output that is classified: each is looked at on the thread that has the event loop. */
+const mostElements = 1 << 20;
+/** The most classes of all items together: each is a text, and to have many of an item its elements are sorted. */
+const mostClasses = 1 << 16;
+
 /** Up to this many classes are picked in one pass. For more, all elements are sorted. */
 const maxPicked = 32;
 
@@ -40,7 +45,8 @@ const maxPicked = 32;
  *   one.
  * @returns A BYTES tensor of shape [batch, min(count, elements)], or [min(count, elements)] without a
  *   batch.
- * @throws {@link TritonError} INVALID_ARG for another datatype and for a count that is no positive integer.
+ * @throws {@link TritonError} INVALID_ARG for another datatype, for a count that is no positive integer, for an output of
+ *   more than 2^20 elements, and for more than 2^16 classes, all items together.
  */
 export function classify(tensor: AnyTensor, options: ClassificationOptions): Tensor<'BYTES'> {
   const { count, batched, labels = [], model, output } = options;
@@ -56,6 +62,14 @@ export function classify(tensor: AnyTensor, options: ClassificationOptions): Ten
   const items = batched ? (shape[0] ?? 0) : 1;
   const perItem = elementCount(batched ? shape.slice(1) : shape);
   const classes = Math.min(count, perItem);
+  if (items * perItem > mostElements)
+    throw fail(
+      `classification takes outputs of at most ${mostElements} elements, but this one has ${items * perItem}: ask for its values`,
+    );
+  if (items * classes > mostClasses)
+    throw fail(
+      `classification returns at most ${mostClasses} classes, but ${items} items with ${classes} classes each were asked for`,
+    );
   const print = datatype === 'FP32' || datatype === 'FP64' ? formatFloat : String;
   // The elements of these datatypes are numbers or bigints.
   const values = flatElements(tensor) as (number | bigint)[];

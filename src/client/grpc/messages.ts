@@ -131,7 +131,7 @@ function readOutput(reader: ProtoReader): Described {
 
 /** The bytes of an output that came as a list of elements, from servers that do not write them raw. */
 function bytesOfContents({ name, shape, contents }: Described, datatype: Datatype): Uint8Array {
-  const tensor = readContents(name, datatype, shape, contents ?? new ProtoReader(Buffer.alloc(0)));
+  const tensor = readContents('output', name, datatype, shape, contents ?? new ProtoReader(Buffer.alloc(0)));
   if (tensor instanceof BytesTensor) return wireOf(tensor) ?? new Uint8Array(0); // Nobody has read its elements.
   const { buffer, byteOffset, byteLength } = tensor.data;
   return new Uint8Array(buffer, byteOffset, byteLength);

@@ -34,6 +34,21 @@ function textOf({ body }: Answer): string {
   return Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
 }
 
+/** @throws {@link TritonError} INTERNAL for an answer that is no JSON, with what came. */
+function jsonOf(answer: Answer, path: string): unknown {
+  const text = textOf(answer);
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    const type = answer.headers['content-type'] ?? 'no content type';
+    throw new TritonError(
+      'INTERNAL',
+      `the server's answer to ${path} is not JSON but ${type}: ${JSON.stringify(text.slice(0, 200))}`,
+      { cause },
+    );
+  }
+}
+
 /** See the head of this file. */
 export class HttpProtocol implements Protocol {
   readonly calls: Calls;
@@ -67,7 +82,7 @@ export class HttpProtocol implements Protocol {
       reads: true,
       body: [Buffer.from(JSON.stringify({ ready }))],
     });
-    return JSON.parse(textOf(answer)) as ModelStatus[]; // As in #get.
+    return jsonOf(answer, '/v2/repository/index') as ModelStatus[]; // As in #get.
   }
 
   async statistics(name: string | undefined, version: string | undefined): Promise<RemoteStatistics[]> {
@@ -153,7 +168,7 @@ export class HttpProtocol implements Protocol {
   async #get<T>(path: string, model?: string): Promise<T> {
     const answer = await this.#connection.call({ method: 'GET', path, reads: true, model });
     // The server's answers have the form that KServe v2 gives them.
-    return JSON.parse(textOf(answer)) as T;
+    return jsonOf(answer, path) as T;
   }
 
   async #control(name: string, what: 'load' | 'unload', parameters: object): Promise<void> {

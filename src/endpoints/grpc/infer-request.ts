@@ -159,7 +159,7 @@ function tensorsOf(inputs: readonly Input[], raw: readonly Bytes[]): Record<stri
         { tensor: name },
       );
     }
-    if (isTyped) return [name, readContents(name, datatype, shape, contents)];
+    if (isTyped) return [name, readContents('input', name, datatype, shape, contents)];
     const bytes = raw[i] ?? (raw.length === 0 && elementCount(shape) === 0 ? noBytes : undefined);
     if (bytes !== undefined) return [name, tensorOfBytes(name, datatype, shape, bytes)];
     throw invalidArgument(

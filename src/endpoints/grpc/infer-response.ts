@@ -1,6 +1,7 @@
 /** Writes `ModelInferResponse` and `ModelStreamInferResponse`, with gRPC's prefix before them. */
 
 import type { InferResult, RequestParameters } from '../../server/results.js';
+import { inOrder, type Named } from '../../tensor/named-values.js';
 import { bytesOfTensor } from '../service/tensors.js';
 import { writeParameter, writeTensor, writeText } from './infer-fields.js';
 import { wireType } from './protobuf/reader.js';
@@ -33,15 +34,21 @@ function writeHead({ id, model, version, parameters }: ResponseHead, final: bool
 }
 
 /** Writes a response's fields. Returns the pieces, of which large outputs are ones of their own. */
-function writeFields(result: InferResult, final: boolean | undefined, pieces: Buffer[]): number {
+function writeFields(
+  result: InferResult,
+  asked: readonly Named[] | undefined,
+  final: boolean | undefined,
+  pieces: Buffer[],
+): number {
   const { id, model, parameters, outputs } = result;
   writeHead({ id, model: model.name, version: model.version, parameters }, final);
-  for (const name in outputs) {
+  const order = inOrder(outputs, asked);
+  for (const { name } of order) {
     const tensor = outputs[name];
     if (tensor !== undefined) writeTensor(writer, 5, name, tensor.datatype, tensor.shape);
   }
   let size = 0;
-  for (const name in outputs) {
+  for (const { name } of order) {
     const tensor = outputs[name];
     if (tensor === undefined) continue;
     const bytes = bytesOfTensor(tensor);
@@ -85,20 +92,24 @@ function leavePrefix(): void {
   writer.patchByte(0, 0);
 }
 
-/** `ModelInferResponse`. */
-export function writeInferResponse(result: InferResult): Answer {
+/** `ModelInferResponse`, with the outputs in the order of the request's list, or of the configuration. */
+export function writeInferResponse(result: InferResult, asked: readonly Named[] | undefined): Answer {
   return written(() => {
     const pieces: Buffer[] = [];
     leavePrefix();
-    return sized(pieces, writeFields(result, undefined, pieces));
+    return sized(pieces, writeFields(result, asked, undefined, pieces));
   });
 }
 
 /** `ModelStreamInferResponse` with a result. */
-export function writeStreamResponse(result: InferResult, final: boolean): Answer {
+export function writeStreamResponse(
+  result: InferResult,
+  asked: readonly Named[] | undefined,
+  final: boolean,
+): Answer {
   return written(() => {
     const parts: Buffer[] = [];
-    const inner = writeFields(result, final, parts);
+    const inner = writeFields(result, asked, final, parts);
     leavePrefix();
     writer.varint(key(2, wireType.bytes));
     writer.varint(inner);

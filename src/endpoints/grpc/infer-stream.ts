@@ -97,7 +97,7 @@ export class InferStream implements RpcHandler {
       resolve: (result) => {
         if (this.#gone) return;
         try {
-          place.answer = writeStreamResponse(result, true);
+          place.answer = writeStreamResponse(result, request.outputs, true);
         } catch (error) {
           this.#settle(place, request, error);
           return;
@@ -148,7 +148,7 @@ export class InferStream implements RpcHandler {
         ({ version } = result.model);
         const { known, following } = await lookAhead(responses);
         isFinal = known?.done === true;
-        this.#send(writeStreamResponse(result, isFinal));
+        this.#send(writeStreamResponse(result, request.outputs, isFinal));
         await this.#taken();
         next = known ?? (await following);
       }

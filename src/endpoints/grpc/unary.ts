@@ -1,6 +1,6 @@
 /** Calls with one message in: ModelInfer, and those of calls.ts; and reflection, which answers each message with one. */
 
-import type { InferResult } from '../../server/results.js';
+import type { InferResult, RequestedOutput } from '../../server/results.js';
 import { Client } from '../service/client.js';
 import type { InferenceService } from '../service/service.js';
 import type { Waiter } from '../../dispatch/types.js';
@@ -58,6 +58,8 @@ export class UnaryInfer extends OneMessage implements Waiter<InferResult> {
   readonly #rpc: Rpc;
   readonly #context: CallContext;
   readonly #client: Client = new Client();
+  /** The request's list of outputs. */
+  #asked: readonly RequestedOutput[] | undefined;
 
   constructor(rpc: Rpc, context: CallContext) {
     super();
@@ -69,6 +71,7 @@ export class UnaryInfer extends OneMessage implements Waiter<InferResult> {
     const request = new InferRequestReader().read(new ProtoReader(bytes));
     const parameters = this.#context.withHeaders(this.#rpc.headers, request.parameters);
     const asked = parameters === request.parameters ? request : { ...request, parameters };
+    this.#asked = request.outputs;
     this.#context.service.infer(asked, this.#client, 'INVALID_ARG', this);
   }
 
@@ -80,7 +83,7 @@ export class UnaryInfer extends OneMessage implements Waiter<InferResult> {
     const rpc = this.#rpc;
     if (rpc.finished) return;
     try {
-      rpc.finish(writeInferResponse(result), rpc.compression);
+      rpc.finish(writeInferResponse(result, this.#asked), rpc.compression);
     } catch (error) {
       rpc.fail(error);
     }

@@ -5,9 +5,9 @@ import type { Datatype } from '../../tensor/datatype.js';
 import type { TensorInput } from '../../tensor/inputs.js';
 import { elementCount } from '../../tensor/shape.js';
 import type { TypedArray } from '../../tensor/types.js';
+import { integerRanges } from '../service/ranges.js';
 import { readNumbers, type NumberArray, type NumberRange } from './json-numbers.js';
 import { mostElements } from './json-scan.js';
-import { integerRanges } from './json-tensor.js';
 import { readTexts } from './json-texts.js';
 
 /** Every finite FP32 of so few digits, and every FP64 that is worth the haste. */

@@ -4,6 +4,7 @@ import { invalidArgument, TritonError } from '../../errors.js';
 import type { ModelMetadata, TensorMetadata } from '../../server/metadata.js';
 import type { InferResult } from '../../server/results.js';
 import type { TensorInput } from '../../tensor/inputs.js';
+import { inOrder } from '../../tensor/named-values.js';
 import type { ParameterValue, Parameters } from '../service/parameters.js';
 import { asTritonError } from '../service/statuses.js';
 import type { Exchange } from './exchange.js';
@@ -90,7 +91,9 @@ export function readGenerateRequest(body: Buffer, { inputs }: ModelMetadata): Ge
 export function writeGenerated({ id, model, outputs, parameters }: InferResult): string {
   const members = id === '' ? [] : [`"id":${JSON.stringify(id)}`];
   members.push(`"model_name":${JSON.stringify(model.name)}`, `"model_version":"${model.version}"`);
-  for (const [name, tensor] of Object.entries(outputs)) {
+  for (const { name } of inOrder(outputs, undefined)) {
+    const tensor = outputs[name];
+    if (tensor === undefined) continue;
     const texts = elementTexts(name, tensor);
     members.push(`${JSON.stringify(name)}:${texts.length === 1 ? texts[0] : `[${texts.join(',')}]`}`);
   }

@@ -214,7 +214,7 @@ export class HttpHandler {
     this.#service.infer({ model, version, id, inputs, parameters, outputs }, exchange.client, 'INTERNAL', {
       resolve: (result) => {
         try {
-          exchange.sendInfer(writeInferAnswer(result, binary), encoding);
+          exchange.sendInfer(writeInferAnswer(result, binary, outputs), encoding);
         } catch (error) {
           exchange.sendError(error);
         }

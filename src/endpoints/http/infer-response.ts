@@ -1,6 +1,7 @@
 /** Writes the answer of `infer`: JSON, and outputs as binary data behind it. */
 
 import type { InferResult } from '../../server/results.js';
+import { inOrder, type Named } from '../../tensor/named-values.js';
 import { bytesOfTensor } from '../service/tensors.js';
 import type { BinaryOutputs } from './infer-request.js';
 import { elementTexts, parameterText, quoted } from './json-output.js';
@@ -23,13 +24,18 @@ function headOf({ id, model, parameters }: InferResult): string {
 /**
  * Writes a result.
  *
+ * @param asked - The request's list of outputs, whose order they come in; undefined: the configuration's.
  * @throws {@link TritonError} INVALID_ARG for outputs that JSON cannot carry.
  */
-export function writeInferAnswer(result: InferResult, { others, listed }: BinaryOutputs): InferAnswer {
+export function writeInferAnswer(
+  result: InferResult,
+  { others, listed }: BinaryOutputs,
+  asked: readonly Named[] | undefined,
+): InferAnswer {
   let json = headOf(result);
   const blobs: Buffer[] = [];
   let separator = '';
-  for (const name of Object.keys(result.outputs)) {
+  for (const { name } of inOrder(result.outputs, asked)) {
     const tensor = result.outputs[name];
     if (tensor === undefined) continue;
     json += `${separator}{"name":${quoted(name)},"datatype":"${tensor.datatype}","shape":[${tensor.shape.join(',')}],`;

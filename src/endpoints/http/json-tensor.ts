@@ -6,21 +6,12 @@ import { BytesWriter } from '../../tensor/bytes.js';
 import type { Datatype } from '../../tensor/datatype.js';
 import type { TensorInput } from '../../tensor/inputs.js';
 import { elementCount, formatShape } from '../../tensor/shape.js';
+import { integerRanges, outsideRange } from '../service/ranges.js';
 import { wrongType } from './json.js';
 import { Fraction } from './json-exact.js';
 
 /** A number that FP32 rounds to infinity: half a step above the largest. */
 const floatOverflow = 2 ** 128 - 2 ** 103;
-
-/** The least and the most of integers that a number holds. */
-export const integerRanges: Readonly<Partial<Record<Datatype, readonly [number, number]>>> = {
-  INT8: [-(2 ** 7), 2 ** 7 - 1],
-  INT16: [-(2 ** 15), 2 ** 15 - 1],
-  INT32: [-(2 ** 31), 2 ** 31 - 1],
-  UINT8: [0, 2 ** 8 - 1],
-  UINT16: [0, 2 ** 16 - 1],
-  UINT32: [0, 2 ** 32 - 1],
-};
 
 /** Whether elements must be written as integers, so that 1.0 is none. */
 export function takesIntegers(datatype: unknown): boolean {
@@ -115,10 +106,7 @@ class Elements {
   }
 
   #outside(index: number, value: unknown): TritonError {
-    return invalidArgument(
-      `input '${this.#name}', element ${index}: ${String(value)} is out of the range of ${this.#datatype}`,
-      { tensor: this.#name },
-    );
+    return outsideRange('input', this.#name, index, value, this.#datatype);
   }
 
   #floats(data: Float32Array | Float64Array, overflow: number): TensorInput {

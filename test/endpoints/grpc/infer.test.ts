@@ -3,6 +3,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
+import { readContents } from '../../../src/endpoints/grpc/protobuf/contents.js';
+import { ProtoReader } from '../../../src/endpoints/grpc/protobuf/reader.js';
 import { identity, onnx, row, serve } from '../../support/harness.js';
 import { endpointOf, failure, floats, floatsOf, foreign, type Fields } from './harness.js';
 
@@ -71,6 +73,46 @@ const datatypes: readonly (readonly [string, string | undefined, readonly unknow
   ['FP16', undefined, [], Buffer.from(Uint16Array.of(0x3c00, 0xc000).buffer)],
   ['BF16', undefined, [], Buffer.from(Uint16Array.of(0x3f80, 0xc000).buffer)],
 ];
+
+const outside: readonly (readonly [string, string, readonly (number | string)[]])[] = [
+  ['INT8', 'int_contents', [128, -129, 2 ** 31 - 1]],
+  ['INT16', 'int_contents', [32768, -32769]],
+  ['UINT8', 'uint_contents', [300, 256, 2 ** 32 - 1]],
+  ['UINT16', 'uint_contents', [65536]],
+];
+
+test('typed contents out of range are refused, and never cut', async (t) => {
+  for (const [datatype, list, values] of outside) {
+    const tensor = { datatype: datatype as 'FP32', dims: [-1] };
+    const model = identity({
+      maxBatchSize: 0,
+      batching: false,
+      inputs: [{ name: 'x', ...tensor }],
+      outputs: [{ name: 'y', ...tensor }],
+    });
+    const client = await foreign(t, await endpointOf(t, await serve(t, { m: model })));
+    for (const value of values) {
+      const x = { name: 'x', datatype, shape: [2], contents: { [list]: [1, value] } };
+      const error = await failure(client.call('ModelInfer', { model_name: 'm', inputs: [x] }));
+      assert.equal(error.code, status.INVALID_ARGUMENT);
+      assert.equal(error.details, `input 'x', element 1: ${value} is out of the range of ${datatype}`);
+    }
+  }
+});
+
+test('integers beyond 32 bits in a list of 32 bits are refused, for inputs and in answers', () => {
+  for (const [datatype, field] of [
+    ['INT32', 2],
+    ['UINT32', 4],
+  ] as const)
+    for (const what of ['input', 'output'] as const) {
+      const bytes = Buffer.from([field << 3, 0x80, 0x80, 0x80, 0x80, 0x20]); // 2^33
+      assert.throws(() => readContents(what, 'x', datatype, [1], new ProtoReader(bytes)), {
+        code: 'INVALID_ARG',
+        message: `${what} 'x', element 0: 8589934592 is out of the range of ${datatype}`,
+      });
+    }
+});
 
 void suite('every datatype', async () => {
   for (const [datatype, list, values, bytes] of datatypes) {

@@ -5,6 +5,7 @@ import { BytesWriter } from '../../../tensor/bytes.js';
 import { BytesTensor } from '../../../tensor/bytes-tensor.js';
 import type { Datatype } from '../../../tensor/datatype.js';
 import { elementCount, formatShape } from '../../../tensor/shape.js';
+import { integerRanges, outsideRange } from '../../service/ranges.js';
 import { unreadable, wireType, type ProtoReader } from './reader.js';
 
 /** The lists, by their field's number. */
@@ -49,7 +50,7 @@ const wires: readonly number[] = [
   wireType.bytes,
 ];
 
-/** An array that takes elements one after the other. Narrow integers are cut to their width, as in Triton. */
+/** An array that takes elements one after the other. */
 type Elements =
   Uint8Array | Int8Array | Int16Array | Int32Array | Uint16Array | Uint32Array | Float32Array | Float64Array;
 
@@ -74,11 +75,11 @@ export type ContentsTensor =
       readonly datatype: Datatype;
     };
 
-/** Reads one element of a list other than bytes_contents and those of 64 bits. */
-function readElement(list: number, reader: ProtoReader): number {
+/** Reads one element of a list other than bytes_contents and those of 64 bits. It may be out of its datatype's range. */
+function readElement(list: number, reader: ProtoReader): number | bigint {
   if (list === 1) return reader.bool() ? 1 : 0;
   if (list === 6) return reader.float();
-  return list === 7 ? reader.double() : reader.varint32();
+  return list === 7 ? reader.double() : reader.varint64(list === 2);
 }
 
 /**
@@ -112,20 +113,23 @@ function forEach(
 }
 
 /**
- * Reads the elements of an input.
+ * Reads the elements of a tensor.
  *
- * @throws {@link TritonError} INVALID_ARG for a list of another datatype and for another number of elements than the shape
- *   has.
+ * @param what - Whether it is an input or an output, for errors.
+ * @throws {@link TritonError} INVALID_ARG for a list of another datatype, for another number of elements than the shape
+ *   has, and for values that the datatype cannot hold.
  * @throws {@link UnreadableMessage} For what cannot be read.
  */
 export function readContents(
+  what: 'input' | 'output',
   name: string,
   datatype: Datatype,
   shape: readonly number[],
   contents: ProtoReader,
 ): ContentsTensor {
   const list = listOf[datatype];
-  const refuse = (text: string): TritonError => invalidArgument(`input '${name}': ${text}`, { tensor: name });
+  const refuse = (text: string): TritonError =>
+    invalidArgument(`${what} '${name}': ${text}`, { tensor: name });
   if (list === undefined)
     throw refuse(`elements of ${datatype} cannot be in 'contents'; send them in raw_input_contents`);
   const count = elementCount(shape);
@@ -162,8 +166,13 @@ export function readContents(
     return { data, shape, datatype };
   }
   const data = new (arrays[datatype] ?? Uint8Array)(count);
+  const [least, most] = integerRanges[datatype] ?? [-Infinity, Infinity];
   readAll((reader, i) => {
-    data[i] = readElement(list, reader);
+    const value = readElement(list, reader);
+    // A bigint is beyond all numbers that these arrays hold. NaN is in every range.
+    if (typeof value === 'bigint' || value < least || value > most)
+      throw outsideRange(what, name, i, value, datatype);
+    data[i] = value;
   });
   return { data, shape, datatype };
 }

@@ -71,6 +71,7 @@ export class ProtoReader {
     for (let shift = 0; shift < 70; shift += 7) {
       const byte = this.#byte();
       const part = byte & 127;
+      if (shift === 63 && byte > 1) throw unreadable(`the integer at byte ${start} has more than 64 bits`);
       if (shift < 28) low |= part << shift;
       else if (shift === 28) {
         low |= part << 28;

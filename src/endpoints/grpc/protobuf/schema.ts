@@ -236,9 +236,9 @@ export class Codec {
       case 'bool':
         return reader.bool();
       case 'int32':
-        return reader.varint32() | 0;
+        return within(field, reader.varint64(true), -(2 ** 31), 2 ** 31 - 1);
       case 'uint32':
-        return reader.varint32();
+        return within(field, reader.varint64(false), 0, 2 ** 32 - 1);
       case 'int64':
         return reader.varint64(true);
       case 'uint64':
@@ -333,6 +333,12 @@ function wireOf({ scalar, values }: Field): number {
   if (scalar === undefined || scalar === 'string' || scalar === 'bytes') return wireType.bytes;
   if (scalar === 'double') return wireType.fixed64;
   return scalar === 'float' ? wireType.fixed32 : wireType.varint;
+}
+
+/** An integer that its field can hold: one that is cut would be another one. */
+function within({ name, type }: Field, value: number | bigint, least: number, most: number): number {
+  if (typeof value === 'number' && value >= least && value <= most) return value;
+  throw unreadable(`field ${name}: ${value} is out of the range of ${type}`);
 }
 
 function wrongWire({ name }: Field, tag: number): Error {

@@ -150,6 +150,7 @@ Napi::Value ToJs(Napi::Env env, const ModelFolder& folder) {
     entries.Set(i++, entry);
   }
   object.Set("firstEntries", entries);
+  object.Set("misnamedConfig", folder.misnamed_config);
   if (folder.config_state == Config::kRead) {
     object.Set("config", Napi::Buffer<char>::Copy(env, folder.config.data(), folder.config.size()));
   } else if (folder.config_state == Config::kFailed) {

@@ -354,7 +354,9 @@ export interface NativeFolder {
   readonly stamp: string;
   /** Names of the sub-folders, ascending by their bytes. */
   readonly folders: readonly string[];
-  /** The entries of the first sub-folder. */
+  /** A file that was probably meant to be config.pbtxt, which there is none of; '' otherwise. */
+  readonly misnamedConfig: string;
+  /** The entries of the first version that has any. */
   readonly firstEntries: readonly { readonly name: string; readonly isDirectory: boolean }[];
   /**
    * At most one of the following is set: the bytes of config.pbtxt, why it cannot be read, or its size if it

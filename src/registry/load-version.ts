@@ -1,7 +1,9 @@
 /** Loads one version of a model into the engine. */
 
 import { insistOnAnswer } from '../addon/memory.js';
+import { readFile } from 'node:fs/promises';
 import { dirname, sep } from 'node:path';
+import { keepBytes } from '../addon/native-bytes.js';
 import type {
   NativeBytes,
   NativeDescription,
@@ -39,7 +41,7 @@ import { openPython } from './open-python.js';
 import type { PreparedModel } from './prepare-model.js';
 import { versionFiles, type Override } from './override.js';
 import { readWarmup, type Warmup } from './warmup.js';
-import { faultOfFiles } from './unfit-file.js';
+import { faultOfFiles, linkedWeights } from './unfit-file.js';
 import { inlineBudgetUs } from '../scheduling/inline-budget.js';
 import { queuePoliciesOf, rerunsInHalves, schedulingOf } from '../scheduling/policy.js';
 import { datatypeNumber, datatypeOfNumber } from '../tensor/datatype.js';
@@ -162,6 +164,7 @@ export interface OpenVersion {
   readonly config: ModelConfig;
   readonly notes: readonly string[];
   readonly batchSizeCompleted: CompletedBatchSize;
+  readonly unbatched?: string | undefined;
   readonly takesIds: boolean;
   readonly labels: VersionDescriptor['labels'];
   readonly instances: VersionDescriptor['instances'];
@@ -191,7 +194,10 @@ export async function openVersion(
       'INVALID_ARG',
       source,
       'backend',
-      `unknown backend '${config.backend}'; there are ${knownBackends(options)}`,
+      `unknown backend '${config.backend}'; there are ${knownBackends(options)}` +
+        (parsed?.value.backend === undefined && name.endsWith(`.${config.backend}`)
+          ? `. It was taken from the model's name, because no file says more: write backend: "onnxruntime", say, in config.pbtxt, or name the file model.onnx`
+          : ''),
       { model: name },
     );
   }
@@ -272,18 +278,16 @@ export async function openVersion(
     ...running?.settings,
     ...fileSettings(config, paths),
   };
-  const { uid, description } = await open(
-    server,
-    backend.native ?? backend.name,
-    name,
-    version,
-    path,
-    settings,
-    files,
-  ).catch(async (error: unknown) => {
+  const openWith = (given: typeof files): ReturnType<typeof open> =>
+    open(server, backend.native ?? backend.name, name, version, path, settings, given);
+  const { uid, description } = await openWith(files).catch(async (error: unknown) => {
     await running?.give(undefined);
     if (!(error instanceof TritonError)) throw error;
-    const unfit = backend.needsFile && !files ? await faultOfFiles(paths.values()) : undefined;
+    const unfit = backend.needsFile ? await faultOfFiles(paths.values(), files) : undefined;
+    if (unfit === undefined && backend.name === 'onnxruntime' && !files && paths.size === 1) {
+      const opened = await withLinkedWeights(name, path, openWith);
+      if (opened !== undefined) return opened;
+    }
     if (unfit !== undefined) {
       const text = `model '${name}', version ${version}: ${unfit}`;
       throw new TritonError('INTERNAL', text, { model: name, cause: error });
@@ -316,6 +320,39 @@ export async function openVersion(
   } catch (error) {
     await retire(server, uid);
     throw error;
+  }
+}
+
+/**
+ * Opens a model whose weights are behind links from their bytes; undefined if they are not.
+ *
+ * @throws {@link TritonError} As `open`; UNAVAILABLE without memory.
+ */
+async function withLinkedWeights<T>(
+  model: string,
+  path: string,
+  open: (files: Readonly<Record<string, NativeBytes>>) => Promise<T>,
+): Promise<T | undefined> {
+  const weights = await linkedWeights(path);
+  if (weights === undefined) return undefined;
+  const kept: Record<string, NativeBytes> = {};
+  try {
+    for (const [name, file] of [[path, path], ...weights] as const)
+      kept[name] = keepBytes(await readLinked(model, file), `model '${model}', file '${file}'`);
+    return await open(kept);
+  } finally {
+    for (const bytes of Object.values(kept)) bytes.release();
+  }
+}
+
+async function readLinked(model: string, file: string): Promise<Uint8Array> {
+  try {
+    return await readFile(file);
+  } catch (error) {
+    // Node reads no more than 2 GiB at once.
+    const reason = error instanceof Error ? error.message : String(error);
+    const text = `'${file}' is behind a link and cannot be read: ${reason}. Put the file itself beside the model`;
+    throw new TritonError('UNAVAILABLE', `model '${model}': ${text}`, { model, cause: error });
   }
 }
 
@@ -360,6 +397,12 @@ export async function loadVersion(
     throw fault;
   } finally {
     warmup.release();
+  }
+  if (!error && opened.unbatched !== undefined) {
+    const text = `it runs without batches, which is slow under load. ${opened.unbatched}`;
+    options.log.warn(`model '${model.prepared.context.modelName}': ${text}`, {
+      model: model.prepared.context.modelName,
+    });
   }
   if (!error) return { ...opened, loadSeconds: (performance.now() - begin) / 1000 };
   await retire(server, opened.uid);

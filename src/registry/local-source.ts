@@ -127,6 +127,7 @@ export async function readModel(
       .filter((number) => Number.isSafeInteger(number))
       .sort((a, b) => a - b),
     firstVersionEntries: found.firstEntries,
+    ...(found.misnamedConfig !== '' && { misnamedConfig: found.misnamedConfig }),
     stamp: found.stamp,
   };
 }

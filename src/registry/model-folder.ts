@@ -16,8 +16,10 @@ export interface ModelFiles {
   readonly config: { readonly file: string; readonly bytes: Uint8Array } | undefined;
   /** Numbers of the version folders, ascending. */
   readonly versions: readonly number[];
-  /** Entries of the first sub-folder by name, from which Triton infers the backend. */
+  /** Entries of the first version that has any, by name, from which the backend is inferred, as in Triton. */
   readonly firstVersionEntries: readonly { readonly name: string; readonly isDirectory: boolean }[];
+  /** Where there is no config.pbtxt: a file that was probably meant to be it. */
+  readonly misnamedConfig?: string | undefined;
 }
 
 /**

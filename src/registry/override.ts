@@ -2,7 +2,7 @@
 
 import { keepBytes } from '../addon/native-bytes.js';
 import type { NativeBytes } from '../addon/native.js';
-import { readModelConfigJson, type ParsedConfig } from '../config/index.js';
+import { readModelConfig, readModelConfigJson, type ParsedConfig } from '../config/index.js';
 import { invalidArgument, TritonError } from '../errors.js';
 import type { ModelCode } from '../javascript/javascript-version.js';
 import { isModelExport } from '../javascript/load-module.js';
@@ -44,13 +44,17 @@ export function readOverride(model: string, options: LoadModelOptions): Override
     };
   }
   if (files === undefined && config === undefined) return undefined;
-  if (config === undefined) {
-    throw invalidArgument(`model '${model}': files need a configuration: give config, too, {} at least`, {
-      model,
-    });
+  if (config === undefined && !hasConfig(files)) {
+    throw invalidArgument(
+      `model '${model}': files need a configuration: give config, too, {} at least, or the file config.pbtxt`,
+      {
+        model,
+      },
+    );
   }
   return {
-    config: readConfig(model, config, 'config of loadModel'),
+    config:
+      config === undefined ? writtenConfig(model, files) : readConfig(model, config, 'config of loadModel'),
     files: files === undefined ? undefined : readFiles(model, files),
   };
 }
@@ -61,11 +65,14 @@ export function readOverride(model: string, options: LoadModelOptions): Override
  * @throws {@link TritonError} INVALID_ARG and UNAVAILABLE as {@link readOverride}.
  */
 export function readGivenModel(model: string, given: GivenModel): Override {
-  const { config = {} } = given;
-  const read = readConfig(model, config, `options.models['${model}'].config`);
+  const files = 'files' in given ? given.files : undefined;
+  const read =
+    given.config === undefined && hasConfig(files)
+      ? writtenConfig(model, files)
+      : readConfig(model, given.config ?? {}, `options.models['${model}'].config`);
   const code = codeOf(model, given, `options.models['${model}']`);
   if (code !== undefined) return { config: asJavaScript(read), files: undefined, code };
-  return { config: read, files: readFiles(model, 'files' in given ? given.files : undefined) };
+  return { config: read, files: readFiles(model, files) };
 }
 
 /** The code that a program gives; undefined if it gives files. */
@@ -92,9 +99,30 @@ function asJavaScript(config: ParsedConfig): ParsedConfig {
   return { ...config, value: { ...value, backend: 'javascript' } };
 }
 
+const configName = 'config.pbtxt';
+
+/** Whether there is a configuration among files. */
+function hasConfig(files: unknown): files is Readonly<Record<string, unknown>> {
+  return typeof files === 'object' && files !== null && Object.hasOwn(files, configName);
+}
+
+/** The configuration among files. */
+function writtenConfig(model: string, files: Readonly<Record<string, unknown>> | undefined): ParsedConfig {
+  const text = files?.[configName];
+  if (!(text instanceof Uint8Array)) {
+    throw invalidArgument(`model '${model}': expected a Uint8Array for file '${configName}'`, { model });
+  }
+  return inModel(model, () => readModelConfig({ file: configName, text: text.slice() }));
+}
+
 function readConfig(model: string, value: unknown, file: string): ParsedConfig {
+  return inModel(model, () => readModelConfigJson({ file, value }));
+}
+
+/** Reads a configuration. Its reader does not know the model. */
+function inModel(model: string, read: () => ParsedConfig): ParsedConfig {
   try {
-    return readModelConfigJson({ file, value });
+    return read();
   } catch (error) {
     if (!(error instanceof TritonError)) throw error;
     throw new TritonError(error.code, error.message, { model, location: error.location, cause: error.cause });
@@ -159,10 +187,12 @@ export function filesOf(files: GivenFiles): ModelFiles {
       .filter((name) => versionName.test(name))
       .map(Number)
       .sort((a, b) => a - b),
-    firstVersionEntries: [...(folders.get(names[0] ?? '') ?? [])].map(([name, isDirectory]) => ({
-      name,
-      isDirectory,
-    })),
+    firstVersionEntries: [...(folders.get(names.find((name) => versionName.test(name)) ?? '') ?? [])].map(
+      ([name, isDirectory]) => ({
+        name,
+        isDirectory,
+      }),
+    ),
   };
 }
 

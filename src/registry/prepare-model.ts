@@ -56,7 +56,9 @@ export async function prepareModel(
   if (hasNoFolder && !override && !files.config) throw await noVersionError(folder);
   const parsed = override ?? (files.config && readConfig(folder.name, files.config));
   await askForGpus(server, options, wantsGpu(parsed));
-  const prepared = prepareConfig(parsed, context);
+  const note = misnamedNote(files.misnamedConfig);
+  if (note !== undefined) options.log.warn(`model '${folder.name}': ${note}`, { model: folder.name });
+  const prepared = withNote(prepareConfig(parsed, context), note);
   if (hasNoFolder) throw await noVersionError(folder);
   return {
     prepared,
@@ -64,6 +66,18 @@ export async function prepareModel(
     file: folder.file,
     versions: chooseVersions(prepared.config, prepared.source, files.versions),
   };
+}
+
+function withNote(prepared: PreparedConfig, note: string | undefined): PreparedConfig {
+  return note === undefined ? prepared : { ...prepared, notes: [note, ...prepared.notes] };
+}
+
+/** What to do with a file that nobody reads. */
+function misnamedNote(name: string | undefined): string | undefined {
+  if (name === undefined) return undefined;
+  return name.toLowerCase().endsWith('.json')
+    ? `${name} is not read, because a configuration is a text named config.pbtxt: if it is this model's configuration, give its content as config of loadModel, or write it as config.pbtxt`
+    : `${name} is not read, because a configuration has the name config.pbtxt: rename it`;
 }
 
 /** Whether instances are to be on GPUs and nowhere else. */

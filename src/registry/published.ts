@@ -16,6 +16,8 @@ export interface VersionDescriptor {
   readonly notes: readonly string[];
   /** What `max_batch_size` was completed from, because it was not written. */
   readonly batchSizeCompleted: CompletedBatchSize;
+  /** Why it runs without batches although it might have them, and the line that turns them on. */
+  readonly unbatched?: string | undefined;
   /** Labels of classes by name of the output, for outputs with a `label_filename`. */
   readonly labels: Readonly<Record<string, readonly string[]>>;
   /** Whether its model is told the ids of requests: in JavaScript, or an ensemble with such a model. */

@@ -108,6 +108,8 @@ export interface BatchingConfig {
   readonly maxBatchSize: number;
   /** Whether it has `dynamic_batching`. Without it every request is a batch. */
   readonly dynamic: boolean;
+  /** Why it does not batch although it might, and what turns that on. */
+  readonly unbatched?: string | undefined;
 }
 
 /** From this share of the time on, instances count as busy. */
@@ -194,7 +196,7 @@ function milliseconds(us: number): string {
 
 /** What limits throughput, and the sentence. */
 function verdict(
-  { maxBatchSize, dynamic }: BatchingConfig,
+  { maxBatchSize, dynamic, unbatched }: BatchingConfig,
   figures: Omit<Explanation, 'limit' | 'summary'>,
 ): [Explanation['limit'], string] {
   const { batches, instances, closedBy, waiting, windowUs, idleUs, meanBatchSize, meanWaitUs } = figures;
@@ -219,7 +221,9 @@ function verdict(
   if (maxBatchSize <= 1)
     return [
       'instances',
-      `${busy}, and the model takes one request at a time: add an instance, or a faster model.`,
+      unbatched === undefined
+        ? `${busy}, and the model takes one request at a time: add an instance, or a faster model.`
+        : `${busy}, and the model takes one request at a time. ${unbatched}.`,
     ];
   if (meanBatchSize >= largeShare * maxBatchSize)
     return ['instances', `${busy}, and ${size}: add an instance, or a faster model.`];

@@ -365,14 +365,17 @@ export class InferenceServer implements AsyncDisposable {
     checkModelName(name);
     checkObject(options, 'explain options');
     checkKeys(options, ['version'], 'explain options');
-    const { uid, version, config } = this.#table.resolve(name, checkVersion(options.version));
+    const { uid, version, config, unbatched } = this.#table.resolve(name, checkVersion(options.version));
     const step = config.ensemble_scheduling?.step[0];
     if (step) {
       const message = `model '${name}' is an ensemble, which forms no batches: explain its steps, such as '${step.model_name}'`;
       throw new TritonError('UNSUPPORTED', message, { model: name });
     }
     return explanationOf(
-      { name, version, maxBatchSize: config.max_batch_size, dynamic: config.dynamic_batching !== undefined },
+      {
+        ...{ name, version, maxBatchSize: config.max_batch_size, unbatched },
+        dynamic: config.dynamic_batching !== undefined,
+      },
       this.#native.batches(uid),
     );
   }

@@ -48,6 +48,8 @@ export class ReadyVersion implements DispatchTarget {
   groupRoom = 1;
   readonly mostRoom: number;
   readonly config: ModelConfig;
+  /** Why it runs without batches although it might have them, and the line that turns them on. */
+  readonly unbatched: string | undefined;
   /** Whether a request gets any number of responses. */
   readonly decoupled: boolean;
   /** Whether its model is told the ids of requests. */
@@ -88,6 +90,7 @@ export class ReadyVersion implements DispatchTarget {
     this.name = name;
     this.version = String(version);
     this.config = config;
+    this.unbatched = descriptor.unbatched;
     this.decoupled = config.model_transaction_policy?.decoupled ?? false;
     this.takesIds = descriptor.takesIds;
     this.isPlain = !this.decoupled && !this.takesIds;

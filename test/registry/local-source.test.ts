@@ -91,12 +91,27 @@ test('a model may have no config', async (t) => {
   assert.equal((await readModel(model(repository))).config, undefined);
 });
 
-test('the lexically first sub-folder is listed, whatever it is', async (t) => {
+test('of the versions the lexically first with any content is listed; other folders are not', async (t) => {
   const versions = { '10': { 'b.onnx': '' }, '9': { 'a.onnx': '' } };
   const repository = await writeRepository(await temporaryFolder(t), { m: { versions } });
   assert.deepEqual((await readModel(model(repository))).firstVersionEntries, [
     { name: 'b.onnx', isDirectory: false },
   ]);
+  const other = { versions: { '.cache': { x: '' }, '0': {}, '00': { y: '' }, '3': { 'c.onnx': '' } } };
+  await writeRepository(repository, { other });
+  assert.deepEqual(
+    (await readModel({ name: 'other', path: join(repository, 'other') })).firstVersionEntries,
+    [{ name: 'c.onnx', isDirectory: false }],
+  );
+});
+
+test('a file that was probably meant to be config.pbtxt is named, where there is none', async (t) => {
+  for (const name of ['Config.pbtxt', 'config.pbtxt.txt', 'config.json', 'CONFIG.PBTXT']) {
+    const repository = await writeRepository(await temporaryFolder(t), { m: { files: { [name]: '' } } });
+    assert.equal((await readModel(model(repository))).misnamedConfig, name);
+    await writeFile(join(repository, 'm', 'config.pbtxt'), '');
+    assert.equal((await readModel(model(repository))).misnamedConfig, undefined);
+  }
 });
 
 test('a config that is a folder is INTERNAL', async (t) => {

@@ -44,7 +44,8 @@ const withLabels = (...labels: readonly string[]): string[] =>
 const labelFiles: readonly (readonly [what: string, text: string, labels: readonly string[]])[] = [
   ['one a line', 'cat\ndog\nowl\nemu\n', ['cat', 'dog', 'owl', 'emu']],
   ['the last without a line end', 'cat\ndog\nowl\nemu', ['cat', 'dog', 'owl', 'emu']],
-  ['taken as they are', ' cat \ndog\r\n# owl\n"é:模"\n', [' cat ', 'dog\r', '# owl', '"é:模"']],
+  ['taken as they are', ' cat \ndog\n# owl\n"é:模"\n', [' cat ', 'dog', '# owl', '"é:模"']],
+  ["of Windows' editors", '\uFEFFcat\r\ndog\r\n\r\nemu\r\n', ['cat', 'dog', '', 'emu']],
   ['none on an empty line', 'cat\n\n\nemu\n', ['cat', '', '', 'emu']],
   ['fewer than classes', 'cat\n', ['cat']],
   ['more than classes', 'a\nb\nc\nd\ne\nf\n', ['a', 'b', 'c', 'd']],
@@ -68,6 +69,26 @@ test("a label file may lie in a folder, and its path starts at the model's folde
     ]);
   }
 });
+
+for (const [what, text, message] of [
+  ['UTF-16', Buffer.from('\uFEFFcat\r\ndog', 'utf16le'), /it seems to be UTF-16; save it as UTF-8/],
+  ['UTF-16 without a mark', Buffer.from('cat\r\ndog', 'utf16le'), /it seems to be UTF-16; save it as UTF-8/],
+  ['Latin-1', Buffer.from('Käse', 'latin1'), /it is not UTF-8; save it as UTF-8/],
+] as const) {
+  test(`a label file in ${what} is refused, from a folder and from bytes`, async (t) => {
+    const model = scores({ label: 'labels.txt' });
+    const error = await rejection(labelled(t, text));
+    assert.match(error.message, message);
+    const server = await serve(t, {}, { modelControlMode: 'explicit' });
+    const files = { 'config.pbtxt': Buffer.from(model.config ?? ''), '1/none': Buffer.from('') };
+    const given = server.loadModel('m', { files: { ...files, 'labels.txt': text } });
+    assert.match((await rejection(given)).message, message);
+    await server.loadModel('m', { files: { ...files, 'labels.txt': Buffer.from('\uFEFFcat\r\ndog') } });
+    const outputs = [{ name: 'scores', classification: 2 }];
+    const answer = await server.infer('m', { x: [[4, 3, 2, 1]] }, { outputs });
+    assert.deepEqual(classes(answer)[1], withLabels('cat', 'dog').slice(0, 2));
+  });
+}
 
 test('a label file that is too large is refused by its size, unread', async (t) => {
   const models = { m: scores({ label: 'labels.txt', files: { 'labels.txt': '' } }) };

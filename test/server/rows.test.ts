@@ -51,7 +51,7 @@ test('a model that is not batched because of its dims has a note with the output
     server.model('m').notes[0],
     'max_batch_size: completed to 0, because the first dimension of output "dets", [num_dets,2], is not that of input "x", ' +
       '[batch,3]; so it is not known that outputs have a row for each row of the inputs. ' +
-      'If they have, write max_batch_size in config.pbtxt, and the model is batched',
+      'If they have, write max_batch_size: 64, say, in config.pbtxt, and the model is batched',
   );
 });
 

@@ -150,6 +150,24 @@ void ReadConfig(const Found& found, uint64_t most_bytes, ModelFolder* folder) {
   folder->config_state = ModelFolder::Config::kRead;
 }
 
+// Whether a folder of this name is a version: a number.
+bool IsVersion(const std::string& name) {
+  return !name.empty() && (name[0] != '0' || name.size() == 1) &&
+         name.find_first_not_of("0123456789") == std::string::npos;
+}
+
+// Whether a file of this name was probably meant to be the configuration.
+bool IsMisnamedConfig(std::string name) {
+  std::transform(name.begin(), name.end(), name.begin(), [](char letter) {
+    return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+  });
+  for (const char* const known : {"config.pbtxt", "config.pbtxt.txt", "config.pbtx", "config.txt",
+                                  "config.prototxt", "config.json", "config.pbtxt.json"}) {
+    if (name == known) return true;
+  }
+  return false;
+}
+
 void Read(const fs::path& path, const std::string& known_stamp, const FolderLimits& limits,
           const std::function<bool()>& cancelled, ModelFolder* folder) {
   Walk walk(path, limits, cancelled, &folder->stamp);
@@ -160,10 +178,16 @@ void Read(const fs::path& path, const std::string& known_stamp, const FolderLimi
   const Found* config = nullptr;
   for (const Found& found : list) {
     if (found.name == "config.pbtxt") config = &found;
+    if (folder->misnamed_config.empty() && fs::is_regular_file(found.status) &&
+        IsMisnamedConfig(found.name)) {
+      folder->misnamed_config = found.name;
+    }
     walk.AddFile(found, 0);
     if (!fs::is_directory(found.status)) continue;
     folder->folders.push_back(found.name);
-    const bool is_first = folder->folders.size() == 1;
+    // Of the versions, the first that has anything in it tells what kind of model it is. Other
+    // folders have other uses.
+    const bool is_first = folder->first_entries.empty() && IsVersion(found.name);
     const bool enter = walk.MayEnter(found);
     if (!is_first && !enter) continue;
     const std::vector<Found> inside = walk.List(found.path, 1);
@@ -175,6 +199,7 @@ void Read(const fs::path& path, const std::string& known_stamp, const FolderLimi
     if (enter) walk.Add(inside, 1);
   }
   if (!config) return;
+  folder->misnamed_config.clear();
   if (folder->stamp == known_stamp) {
     folder->config_state = ModelFolder::Config::kUnread;
   } else {

@@ -157,7 +157,7 @@ function completeBatchSize(
   }
   const unbatched =
     `completed to 0, because ${doubtText(doubt)}. ` +
-    'If they have, write max_batch_size in config.pbtxt, and the model is batched';
+    'If they have, write max_batch_size: 64, say, in config.pbtxt, and the model is batched';
   return { maxBatchSize: 0, text: unbatched, unbatched };
 }
 

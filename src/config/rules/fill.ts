@@ -85,9 +85,9 @@ export function fillFromFiles(
     };
   }
   if (backend === '' && platform === '' && filename === '') {
-    const dot = modelName.indexOf('.');
-    if (dot >= 0) {
-      const custom = modelName.slice(dot + 1);
+    // A name may have a version in it, such as bge-small-v1.5, and no backend is called 5.
+    const custom = modelName.slice(modelName.indexOf('.') + 1);
+    if (modelName.includes('.') && /^[a-z_]/i.test(custom)) {
       return { ...config, name, backend: custom, default_model_filename: `model.${custom}` };
     }
     const known = modelKinds.map((one) => one.filename).join(', ');

@@ -25,7 +25,7 @@ import {
 import type { ParsedConfig } from '../text/read.js';
 import { fieldPath, indexPath } from '../schema/paths.js';
 import type { ModelConfig, ModelInput } from '../schema/types.js';
-import { doubtedBatching, rowsDoubt } from './rows.js';
+import { doubtedBatching, lacksNames, rowsDoubt } from './rows.js';
 import { validateTensors } from './validate-tensors.js';
 import { validateConfig } from './validate.js';
 import { validateWarmupInputs } from './validate-warmup.js';
@@ -75,6 +75,8 @@ export interface FinishedConfig {
   readonly notes: readonly string[];
   /** What `max_batch_size` was completed from, because it was not written. */
   readonly batchSizeCompleted: CompletedBatchSize;
+  /** Why it runs without batches although its first dimensions are variable, and the line that turns them on. */
+  readonly unbatched?: string | undefined;
 }
 
 /**
@@ -262,6 +264,9 @@ export function finishConfig(
     batchSizeCompleted:
       config.max_batch_size !== prepared.config.max_batch_size &&
       (description?.mostRows === undefined ? 'default' : 'model'),
+    ...(unbatched !== undefined &&
+      description &&
+      lacksNames(withOutputsOf(config, description)) && { unbatched: `max_batch_size: ${unbatched}` }),
   };
 }
 

@@ -31,6 +31,15 @@ export function rowsDoubt({ inputs, outputs, rowsVary }: ModelDescription): stri
   return rowsVary;
 }
 
+/**
+ * Whether only names are missing: first dimensions have none, as in what skl2onnx writes, and no operator speaks against
+ * batches.
+ */
+export function lacksNames({ inputs, outputs, rowsVary }: ModelDescription): boolean {
+  const tensors = [...inputs.filter(({ optional }) => !optional), ...outputs];
+  return rowsVary === undefined && tensors.every((one) => rowsName(one) === '');
+}
+
 /** The doubt as a sentence, with its reason. */
 export function doubtText(doubt: string): string {
   return `${doubt}; so it is not known that outputs have a row for each row of the inputs`;

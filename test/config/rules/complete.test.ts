@@ -161,7 +161,7 @@ test('a model that cannot be batched, or is not known to keep its rows, has a no
   assert.equal(
     complete('', varying).notes[0],
     'max_batch_size: completed to 0, because the model has the operator NonZero; so it is not known that outputs have a row ' +
-      'for each row of the inputs. If they have, write max_batch_size in config.pbtxt, and the model is batched',
+      'for each row of the inputs. If they have, write max_batch_size: 64, say, in config.pbtxt, and the model is batched',
   );
   assert.doesNotMatch(complete('max_batch_size: 0', varying).notes.join('\n'), /^max_batch_size/m);
 });

@@ -46,6 +46,15 @@ export const differences: readonly Difference[] = [
     here: 'In the maps of a step INVALID_ARG with both lines, because a tensor would go nowhere. In other maps the last counts, and a note says so.',
   },
   {
+    triton: 'Label files keep CR and a byte order mark in their labels.',
+    here: 'Both are left out, and another encoding than UTF-8 is an error.',
+  },
+  {
+    triton:
+      'The backend is inferred from the first sub-folder of a model, and else from what follows the dot in its name.',
+    here: 'From the first version that has any files, so that a folder such as `.cache` changes nothing; and what follows the dot counts if it may be a name: `bge-small-v1.5` is no backend 5.',
+  },
+  {
     triton: 'Polls and loads compare the times of files.',
     here: 'A load compares devices, inodes, sizes and all times of files, folders, links and their targets, and does nothing where all are the same. The parameter `force` loads anyway.',
   },

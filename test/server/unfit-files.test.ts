@@ -8,7 +8,7 @@ import { createServer, type InferenceServer } from '../../src/index.js';
 import { addModel } from '../support/models.js';
 import { graph } from '../support/onnx/graph.js';
 import { temporaryFolder, writeRepository, type Files } from '../support/repository.js';
-import { rejection, start } from '../support/harness.js';
+import { rejection, serve, start } from '../support/harness.js';
 
 /** y = x + w, whose weights w are in a file beside it. */
 const external = graph('external')
@@ -107,8 +107,7 @@ void suite('a file that does not load is named as what it is, and the advice hel
       await server.loadModel('m');
     });
     test(`${what}, in bytes`, async (t) => {
-      const server = await createServer({ ...explicit, models: {} });
-      t.after(() => server.close());
+      const server = await serve(t, {}, explicit);
       const load = (given: Files): Promise<unknown> =>
         server.loadModel('m', { config: {}, files: bytesOf(given) });
       assert.match((await rejection(load(files))).message, message);

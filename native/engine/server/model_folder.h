@@ -32,7 +32,7 @@ struct ModelFolder {
   std::string stamp;
   std::vector<std::string> folders;  // names of its sub-folders, sorted by their bytes
   std::vector<Entry> first_entries;  // what the first version with any content contains
-  std::string misnamed_config;       // without config.pbtxt: a file that probably was meant to be it
+  std::string misnamed_config;  // without config.pbtxt: a file that probably was meant to be it
   Config config_state = Config::kNone;
   std::string config;
   uint64_t config_size = 0;

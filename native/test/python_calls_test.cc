@@ -51,8 +51,8 @@ class CallBench {
     const auto revision = static_cast<int64_t>(server().Read("called", 0).revision);
     stub_->Send(stub_->Body(
         Kind::kCall, 0,
-        {-1, -1, uid_, revision, 0, 0, 0, 0, 0, 0, 1, 0, static_cast<int64_t>(DataType::kFp32), 2,
-         1, 1, 4, static_cast<int64_t>(place)},
+        {0, -1, uid_, revision, 0, 0, 0, 0, 0, 0, 1, 0, static_cast<int64_t>(DataType::kFp32), 2, 1,
+         1, 4, static_cast<int64_t>(place)},
         word));
     wait([&] { return reply->state.load() != 0; });
     CHECK_EQ(reply->state.load(), python::PythonCall::kAnswered);

@@ -114,7 +114,7 @@ TEST(python_channel_is_broken_by_what_no_stub_sends) {
     CHECK(bench.bench.client.Flush().ok());
     Message message;
     CHECK(stub->Take(&message, stop));
-    stub->Send(stub->Body(Kind::kAnswer, message.slot, body, 1));
+    stub->Send(stub->Body(Kind::kAnswer, message.batch, body, 1));
     CHECK(Eventually([&] { return bench.broken.load(); }));
     bench.channel->Stop();
     CHECK(bench.bench.client.Take(1)[0].code != Code::kOk);
@@ -130,11 +130,46 @@ TEST(python_channel_is_broken_by_answers_to_batches_that_the_stub_does_not_have)
     CHECK(bench.bench.client.Flush().ok());
     Message message;
     CHECK(stub->Take(&message, stop));
-    stub->Send(stub->Body(kind, message.slot + 1, {3, 0}, 1));
+    stub->Send(stub->Body(kind, message.batch + 1, {3, 0}, 1));
     CHECK(Eventually([&] { return bench.broken.load(); }));
     bench.channel->Stop();
     CHECK(bench.bench.client.Take(1)[0].code == Code::kUnavailable);
   }
+}
+
+TEST(python_channel_takes_no_message_of_a_batch_that_has_ended_for_a_later_one) {
+  ChannelBench bench;
+  std::atomic<bool> stop{false};
+  FakeStub* const stub = bench.Begin();
+  const auto next = [&](Message* message) {
+    bench.bench.Write({1});
+    CHECK(bench.bench.client.Flush().ok());
+    CHECK(stub->Take(message, stop));
+  };
+  Message first;
+  Message second;
+  next(&first);
+  stub->Echo(first, false);
+  CHECK(bench.bench.client.Take(1)[0].code == Code::kOk);
+  // It is in the same slot.
+  next(&second);
+  CHECK(second.batch != first.batch);
+  const auto ask = [&](Kind kind, uint32_t number) {
+    const uint64_t word = stub->page().heap_up + (size_t{512} << 10);
+    auto* const reply = reinterpret_cast<python::Reply*>(stub->base() + word);
+    reply->state.store(0);
+    stub->Send({static_cast<uint32_t>(kind), number, 0, 0, word});
+    CHECK(Eventually([&] { return reply->state.load() != 0; }));
+    return reply->state.load();
+  };
+  CHECK_EQ(ask(Kind::kAskCancelled, second.batch), 2u);
+  CHECK_EQ(ask(Kind::kAskCancelled, first.batch), 1u);
+  CHECK_EQ(ask(Kind::kAskRoom, first.batch), 2u);
+  CHECK(!bench.broken);
+  stub->Send(stub->Body(Kind::kAnswer, first.batch, {3, 0}, 1));
+  CHECK(Eventually([&] { return bench.broken.load(); }));
+  bench.channel->Stop();
+  CHECK(bench.bench.client.Take(1)[0].code == Code::kUnavailable);
 }
 
 TEST(python_channel_takes_no_more_memory_for_calls_than_the_stub_has) {
@@ -146,9 +181,9 @@ TEST(python_channel_takes_no_more_memory_for_calls_than_the_stub_has) {
   const auto beyond = static_cast<int64_t>(stub->page().heap_up);
   // There are so many addresses, and there is no such memory.
   const int64_t size = int64_t{4} << 30;
-  stub->Send(stub->Body(
-      Kind::kCall, 0, {-1, -1, uid, 0, 0, 0, 0, 0, 0, 0, 1, 0, fp32, 2, size / 4, 1, size, beyond},
-      static_cast<uint64_t>(word)));
+  stub->Send(stub->Body(Kind::kCall, 0,
+                        {0, -1, uid, 0, 0, 0, 0, 0, 0, 0, 1, 0, fp32, 2, size / 4, 1, size, beyond},
+                        static_cast<uint64_t>(word)));
   CHECK(Eventually([&] { return bench.broken.load(); }));
 }
 
@@ -308,7 +343,7 @@ TEST(python_channel_tells_of_outputs_that_are_not_the_models) {
     CHECK(bench.bench.client.Flush().ok());
     Message message;
     CHECK(stub->Take(&message, stop));
-    stub->Send(stub->Body(Kind::kAnswer, message.slot, body, 1));
+    stub->Send(stub->Body(Kind::kAnswer, message.batch, body, 1));
     CHECK(bench.bench.client.Take(1)[0].code == Code::kInternal);
     CHECK(!bench.broken);
   }

@@ -58,9 +58,9 @@ class FakeStub {
   }
   int64_t* words(uint64_t offset) { return reinterpret_cast<int64_t*>(base_ + offset); }
   // Writes words to the heap up, each body over the one before, which was read.
-  Message Body(Kind kind, uint32_t slot, const std::vector<int64_t>& body, uint64_t word) {
+  Message Body(Kind kind, uint32_t number, const std::vector<int64_t>& body, uint64_t word) {
     if (!body.empty()) std::memcpy(base_ + page_.heap_up, body.data(), body.size() * 8);
-    return {static_cast<uint32_t>(kind), slot, page_.heap_up, body.size(), word};
+    return {static_cast<uint32_t>(kind), number, page_.heap_up, body.size(), word};
   }
   void Send(const Message& message) {
     while (up.Write(message) == RingWriter::Result::kFull) up.AwaitRoom(1'000'000);
@@ -107,7 +107,7 @@ class FakeStub {
       body[7] = static_cast<int64_t>(page_.heap_up + 4096);
       std::memcpy(base_ + page_.heap_up + 4096, data.data(), data.size());
     }
-    Send(Body(Kind::kAnswer, batch.slot, body, 1));
+    Send(Body(Kind::kAnswer, batch.batch, body, 1));
   }
 
   const python::ControlPage& page() const { return page_; }

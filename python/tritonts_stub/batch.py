@@ -2,11 +2,12 @@
 
 import threading
 from array import array
+from collections import deque
 
 from . import memory as mem
 from . import outputs as rules
 from .datatypes import BYTES, SIZES, numpy
-from .errors import TritonError, TritonModelException, code_of
+from .errors import TritonError, TritonModelException, code_of, named_text_of, text_of
 from .request import FINAL, InferenceRequest, InferenceResponse, Said, read_said
 from .tensor import Stretch, write
 
@@ -17,13 +18,15 @@ LARGE = 65536
 ROOM = 16
 
 
-def read(instance, slot, offset, count):
-    """The batch that a message tells of."""
+def read(instance, number, offset, count):
+    """The batch that a message tells of, and its requests."""
     memory = instance.memory
     words = memory.words(offset, count)
-    batch = Batch(instance, slot, words[0])
+    if number in instance.under_way:
+        raise mem.MemoryFault("the server has given two batches one number")
+    batch = instance.under_way[number] = Batch(instance, number, words[0])
     inputs, names = instance.inputs, instance.output_names
-    requests, at = batch.requests, 2
+    requests, at = [], 2
     for _ in range(words[1]):
         alike, rows, priority, timeout, place, size, counted, wanted = words[at : at + 8]
         at += 8
@@ -39,24 +42,33 @@ def read(instance, slot, offset, count):
             at += 2
             shape = tuple(words[at : at + rank])
             at += rank
-            name, number = inputs[index]
+            name, datatype = inputs[index]
             size, place = words[at], words[at + 1]
-            stretches[name] = Stretch(memory, number, shape, size, place, alike, batch=batch)
+            stretches[name] = Stretch(memory, datatype, shape, size, place, alike, batch=batch)
             if size >= LARGE:
                 batch.large.append((place, place + alike * size))
             at += 2
         position = len(requests)
         requests += [InferenceRequest._received(batch, position + k, stretches, k, said) for k in range(alike)]
-    return batch
+        batch.said += [said] * alike
+    return batch, requests
 
 
 class Batch:
-    """Requests that are run together."""
+    """Requests that are run together.
 
-    __slots__ = ("instance", "slot", "requests", "lock", "open", "answered", "sent", "senders", "large")
+    Messages about it have its number (protocol.h). Nothing is sent for it once all its requests are answered: all that is
+    sent is sent with the lock, and `open` is looked at first.
+    """
 
-    def __init__(self, instance, slot, count):
-        self.instance, self.slot, self.requests = instance, slot, []
+    __slots__ = (
+        "instance", "number", "said", "lock", "open", "answered", "sent", "senders", "large", "cancelled", "missed",
+    )  # fmt: skip
+
+    def __init__(self, instance, number, count):
+        self.instance, self.number = instance, number
+        #: What the requests say. The batch does not keep the requests, whose end it waits for.
+        self.said = []
         #: Where its large inputs lie.
         self.large = []
         self.lock = threading.Lock()
@@ -65,7 +77,12 @@ class Batch:
         self.answered = [False] * count
         #: Of a model that is not decoupled: requests whose response was sent.
         self.sent = None
-        self.senders = {}
+        #: Positions whose senders were taken.
+        self.senders = set()
+        #: Requests that were known to be cancelled.
+        self.cancelled = ()
+        #: Requests that nobody can answer any more, and why.
+        self.missed = None
 
     # --- Results of execute.
 
@@ -80,29 +97,32 @@ class Batch:
         return place if any(first <= place and end <= past for first, past in self.large) else None
 
     def fail(self, error):
-        """Fails all requests that are open."""
+        """Fails all requests that are open. Returns whether there were any."""
         with self.lock:
-            if self.open > 0:
+            open_ = self.open > 0
+            if open_:
                 body = Body(self)
                 body.error(-1, error.code(), error.message())
                 self._end(body)
+        self.settle()
+        return open_
 
     def give(self, results):
         """Responds with what `execute` has returned."""
-        instance, requests = self.instance, self.requests
+        instance, count = self.instance, len(self.said)
         if instance.decoupled:
             if results is not None:
                 raise TritonModelException(
                     "execute() of a decoupled model has to return None, and respond with response senders"
                 )
             return self.part()
-        if results is None and len(self.senders) == len(requests):
+        if results is None and len(self.senders) == count:
             return self.part()
-        if not isinstance(results, (list, tuple)) or len(results) != len(requests):
+        if not isinstance(results, (list, tuple)) or len(results) != count:
             got = len(results) if isinstance(results, (list, tuple)) else type(results).__name__
             raise TritonModelException(
                 "expected execute() to return a list of %d responses, one for each request, but it returned %s"
-                % (len(requests), got)
+                % (count, got)
             )
         for position, result in enumerate(results):
             if result is None and position in self.senders:
@@ -120,7 +140,9 @@ class Batch:
                         continue
                     body.response(position, result, True)
                     self._answered(position)
-                self._send(body)
+                # Senders may have answered everything before, and the batch has ended then.
+                if body.words:
+                    self._send(body)
         self.part()
 
     def _give_together(self, results):
@@ -143,7 +165,7 @@ class Batch:
             if number == BYTES or tensor._array is None or number != known[1] or not rules.fits(known[2], tail):
                 return False
             arrays = []
-            for request, result in zip(self.requests, results):
+            for said, result in zip(self.said, results):
                 one = result._tensors[i]
                 shape = one._shape
                 if (
@@ -152,7 +174,7 @@ class Batch:
                     or one._array is None
                     or shape[1:] != tail
                     or not shape
-                    or shape[0] != request._said.rows
+                    or shape[0] != said.rows
                     or self.place_of(one._array) is not None
                 ):
                     return False
@@ -163,7 +185,7 @@ class Batch:
 
     def _write_together(self, columns):
         np, memory, outputs = numpy(), self.instance.memory, self.instance.outputs
-        rows = sum(request._said.rows for request in self.requests)
+        rows = sum(said.rows for said in self.said)
         words, places, size = [TOGETHER, len(columns)], [], 0
         for tensor, _, tail in columns:
             items = rows
@@ -188,25 +210,32 @@ class Batch:
                 np.concatenate(arrays, out=target)
         put_words(memory, place + lent, words)
         self.open = 0
-        self.answered = [True] * len(self.requests)
-        self.instance.under_way.discard(self)
-        memory.send(mem.ANSWER, self.slot, place + lent, len(words), mem.LAST | (mem.LENT if lent else 0), place)
+        self.answered = [True] * len(self.said)
+        self.instance.under_way.pop(self.number, None)
+        memory.send(mem.ANSWER, self.number, place + lent, len(words), mem.LAST | (mem.LENT if lent else 0), place)
 
     def part(self):
         """`execute` has returned: what is open follows."""
         with self.lock:
             if self.open > 0:
-                self.instance.memory.send(mem.PART, self.slot)
+                self.instance.memory.send(mem.PART, self.number)
+        self.settle()
 
     # --- Responses of their own.
 
     def sender(self, position):
         with self.lock:
-            self.senders.setdefault(position, None)
+            self.senders.add(position)
         return InferenceResponseSender(self, position)
 
     def is_cancelled(self, position):
-        return self.instance.memory.ask(mem.ASK_CANCELLED, self.slot, position) == 1
+        # The server asks nobody about a request that was answered: the number of its batch may be gone.
+        if self.answered[position] or position in self.cancelled:
+            return position in self.cancelled
+        if self.instance.memory.ask(mem.ASK_CANCELLED, self.number, position) != 1 or self.answered[position]:
+            return False
+        self.cancelled = {*self.cancelled, position}
+        return True
 
     def _answered(self, position):
         if not self.answered[position]:
@@ -221,7 +250,7 @@ class Batch:
     def _send(self, body):
         """With the lock, so that nothing of this batch follows its end."""
         if self.open == 0:
-            self.instance.under_way.discard(self)
+            self.instance.under_way.pop(self.number, None)
         body.send(self.open == 0)
 
     def respond(self, position, response, final):
@@ -245,8 +274,40 @@ class Batch:
                 body.error(position, TritonError.INTERNAL, "the model sent no response")
             if final or (single and response is not None):
                 self._answered(position)
-            self._send(body)
+            if body.words:
+                self._send(body)
+        self.settle()
         return None
+
+    # --- Requests that nobody can answer any more.
+
+    def miss(self, position, why):
+        """Fails a request whose sender is gone. It is called where Python destroys objects, so anywhere, also with the lock."""
+        if self.answered[position]:
+            return
+        if self.missed is None:
+            self.missed = deque()
+        self.missed.append((position, why))
+        try:
+            self.settle()
+        except mem.MemoryFault:
+            pass  # nobody takes it any more, or this is a process that the model has forked
+
+    def settle(self):
+        """Sends what `miss` has noted. Who has the lock calls it when it has left that."""
+        while self.missed and self.lock.acquire(blocking=False):
+            try:
+                while self.missed:
+                    position, why = self.missed.popleft()
+                    if self.answered[position]:
+                        continue
+                    body = Body(self)
+                    text = "model '%s': no answer: %s" % (self.instance.model, why)
+                    body.error(position, TritonError.INTERNAL, text)
+                    self._answered(position)
+                    self._send(body)
+            finally:
+                self.lock.release()
 
 
 class InferenceResponseSender:
@@ -274,9 +335,9 @@ class InferenceResponseSender:
         if not batch.instance.decoupled and final and batch.answered[self._position]:
             self._final = True
             return
-        if response is not None and batch.requests[self._position]._said.counted and not self._gone:
-            if self._room == 0:
-                answer = batch.instance.memory.ask(mem.ASK_ROOM, batch.slot, self._position)
+        if response is not None and batch.said[self._position].counted and not self._gone:
+            if self._room == 0 and not batch.answered[self._position]:
+                answer = batch.instance.memory.ask(mem.ASK_ROOM, batch.number, self._position)
                 self._gone, self._room = answer != 1, ROOM
             self._room -= 1
         if self._gone and not final:
@@ -288,6 +349,14 @@ class InferenceResponseSender:
 
     def is_cancelled(self):
         return self._batch.is_cancelled(self._position)
+
+    def __del__(self):
+        if not self._final:
+            self._batch.miss(
+                self._position,
+                "the model has dropped its response sender before it sent the last response"
+                " (flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL); a thread that had it may have ended",
+            )
 
 
 class Body:
@@ -302,22 +371,27 @@ class Body:
 
     def error(self, position, code, message):
         text = message.encode(errors="replace")
-        self.words += [ERROR, position, code, len(text), 0]
+        self.words += [ERROR, position, int(code), len(text), 0]
         self._add(len(self.words) - 1, text, len(text))
 
     def end(self, position):
         self.words += [END, position]
 
     def response(self, position, response, final):
-        instance = self.batch.instance
-        if response._error is not None:
-            self.error(position, response._error.code(), "model '%s': %s" % (instance.model, response._error.message()))
-            return
-        said = self.batch.requests[position]._said
+        """Adds a response. What cannot be written becomes its request's error, and no other's."""
+        model = self.batch.instance.model
         try:
+            if response._error is not None:
+                self.error(position, response._error.code(), "model '%s': %s" % (model, response._error.message()))
+                return
+            said = self.batch.said[position]
             outputs = self._outputs(response, said.wanted, said.rows)
         except TritonModelException as error:
-            self.error(position, code_of(error), "model '%s': %s" % (instance.model, error))
+            self.error(position, code_of(error), "model '%s': %s" % (model, text_of(error)))
+            return
+        except Exception as error:
+            text = "model '%s': its response cannot be written: %s" % (model, named_text_of(error))
+            self.error(position, TritonError.INTERNAL, text)
             return
         self.words += [RESPONSE, position, 1 if final else 0, len(outputs)]
         for index, tensor, data, size, place in outputs:
@@ -341,7 +415,12 @@ class Body:
             if place is not None:
                 found.append((known[0], tensor, None, tensor._size(), place))
                 continue
-            data = tensor._data()
+            try:
+                data = tensor._data()
+            except TritonModelException:
+                raise
+            except Exception as error:
+                raise TritonModelException("output '%s' cannot be written: %s" % (name, named_text_of(error))) from error
             size = data.nbytes if not isinstance(data, bytes) else len(data)
             found.append((known[0], tensor, data, size, None))
         return found
@@ -375,7 +454,7 @@ class Body:
             write(memory, place + head + offset, size, data)
         put_words(memory, place + lent, words)
         word = (mem.LAST if last else 0) | (mem.LENT if lent else 0)
-        memory.send(mem.ANSWER, batch.slot, place + lent, len(words), word, place)
+        memory.send(mem.ANSWER, batch.number, place + lent, len(words), word, place)
 
     def _send_fault(self, text, last):
         """Instead of outputs that have no room: each request that has some gets an error."""

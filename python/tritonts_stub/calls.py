@@ -102,8 +102,9 @@ class Call:
         self.memory, self.request, self.decoupled = instance.memory, request, decoupled
         self.batch = instances.batch.get()
         if self.batch is None and len(instance.under_way) == 1:
-            (self.batch,) = instance.under_way
+            (self.batch,) = instance.under_way.copy().values()
         self.word = 0
+        self.lock = threading.Lock()
         self.state = None
         for attempt in range(MOST_TRIES):
             self.model = _model(request._model, request._version, attempt > 0)
@@ -117,8 +118,8 @@ class Call:
     def _send(self):
         memory, request, model = self.memory, self.request, self.model
         said = write_said(request._said.id, request._said.parameters)
-        slot = self.batch.slot if self.batch is not None else -1
-        words = [slot, 0xFFFFFFFF, model.uid, model.revision, 1 if self.decoupled else 0]
+        number = self.batch.number if self.batch is not None else 0
+        words = [number, 0xFFFFFFFF, model.uid, model.revision, 1 if self.decoupled else 0]
         words += [request._said.priority, request._said.timeout, 0, len(said)]
         parts, size = [(7, 0, said, len(said))] if said else [], mem.aligned(len(said))
         wanted = [self._output(name) for name in request._wanted]
@@ -203,14 +204,17 @@ class Call:
         return InferenceResponse(tensors)
 
     def cancel(self):
-        if not self.ended:
-            self.memory.send(mem.CANCEL, word=self.word)
+        # Once the place is free, another call may have it.
+        with self.lock:
+            if not self.ended:
+                self.memory.send(mem.CANCEL, word=self.word)
 
     def _close(self):
-        self.ended = True
-        if self.place:
-            self.memory.free(self.place)
-            self.place = 0
+        with self.lock:
+            self.ended = True
+            if self.place:
+                self.memory.free(self.place)
+                self.place = 0
 
     def __del__(self):
         # The server may still write to a call that has not ended: its place is kept until it has.

@@ -49,6 +49,19 @@ def unsupported(what):
     return TritonModelException(what, "UNSUPPORTED")
 
 
+def text_of(error):
+    """What an exception says, also when it cannot say it."""
+    try:
+        return str(error)
+    except Exception as other:
+        return "its text cannot be read: str() raises %s" % type(other).__name__
+
+
+def named_text_of(error):
+    """The same behind the name of its class."""
+    return "%s: %s" % (type(error).__name__, text_of(error))
+
+
 def code_of(error):
     """The number of an exception's code."""
     return _codes.index(getattr(error, "code", "INTERNAL")) + 1 if isinstance(error, TritonModelException) else 2

@@ -33,8 +33,8 @@ class Instance:
         }
         self._dropped = set()
         self.output_names = list(self.outputs)
-        #: Batches that have not ended.
-        self.under_way = set()
+        #: Batches that have not ended, by their numbers.
+        self.under_way = {}
         #: Calls of other models are not allowed before the model serves, and after it.
         self.serves = False
 

@@ -16,7 +16,7 @@ LENT_BYTES = 64
 class Message(ctypes.Structure):
     _fields_ = [
         ("kind", ctypes.c_uint32),
-        ("slot", ctypes.c_uint32),
+        ("batch", ctypes.c_uint32),
         ("offset", ctypes.c_uint64),
         ("size", ctypes.c_uint64),
         ("word", ctypes.c_uint64),
@@ -99,9 +99,9 @@ class Memory:
             if found < 0:
                 raise MemoryFault("the server's messages are spoilt")
 
-    def send(self, kind, slot=0, offset=0, size=0, word=0, frees=0):
+    def send(self, kind, batch=0, offset=0, size=0, word=0, frees=0):
         """Sends a message. `frees` is a place that is free once the server has read it."""
-        if self._send(self._stub, kind, slot, offset, size, word, frees) != 0:
+        if self._send(self._stub, kind, batch, offset, size, word, frees) != 0:
             raise MemoryFault("the server's messages are spoilt")
 
     def allocate(self, size):
@@ -129,12 +129,12 @@ class Memory:
                 offset, size = self.words(word + 8, 2)
                 return state, offset, size
 
-    def ask(self, kind, slot, request):
-        """Asks the server something about a request of a batch. Returns the state of the reply."""
+    def ask(self, kind, batch, request):
+        """Asks the server something about a request of a batch, by its number. Returns the state of the reply."""
         word = self.allocate(REPLY_BYTES)
         try:
             self._lib.tritonts_reset(self._stub, word)
-            self.send(kind, slot, 0, request, word)
+            self.send(kind, batch, 0, request, word)
             return self.wait_for(word)[0]
         finally:
             self.free(word)

@@ -118,7 +118,7 @@ class InferenceRequest:
 
     @staticmethod
     def _received(batch, position, stretches, at, said):
-        self = object.__new__(InferenceRequest)
+        self = object.__new__(_Awaited if batch.instance.decoupled else InferenceRequest)
         self._batch, self._position, self._stretches, self._at = batch, position, stretches, at
         self._said, self._inputs, self._sender = said, None, None
         self._model = self._version = self._wanted = None
@@ -204,6 +204,19 @@ class InferenceRequest:
         from .calls import call_later
 
         return call_later(self, decoupled)
+
+
+class _Awaited(InferenceRequest):
+    """A request of a decoupled model: only a sender answers it, and nobody can take that any more once this is gone."""
+
+    __slots__ = ()
+
+    def __del__(self):
+        if self._sender is None:
+            self._batch.miss(self._position, "the model has dropped the request and never took its response sender")
+
+
+_Awaited.__name__ = InferenceRequest.__name__
 
 
 class InferenceResponse:

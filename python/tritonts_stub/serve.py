@@ -14,8 +14,8 @@ import traceback
 from . import batch as batches
 from . import instance as instances
 from . import memory as mem
-from .control import Control
-from .errors import TritonError, TritonModelException, code_of
+from .control import ERROR, Control
+from .errors import TritonError, TritonModelException, code_of, named_text_of, text_of
 from .model_config import ModelConfig
 
 MEMORY_FILE, CONTROL_FILE, INPUTS_FILE = 3, 4, 5
@@ -43,7 +43,7 @@ def main():
 
 def _failure(error):
     """What went wrong before the model served."""
-    text = "%s: %s" % (type(error).__name__, error) if not isinstance(error, TritonModelException) else str(error)
+    text = text_of(error) if isinstance(error, TritonModelException) else named_text_of(error)
     missing = getattr(error, "name", None) if isinstance(error, ModuleNotFoundError) else None
     code = "UNAVAILABLE" if missing == "numpy" else getattr(error, "code", "INTERNAL")
     if missing == "numpy":
@@ -160,9 +160,8 @@ class Loop:
             if message.kind == mem.STOP:
                 break
             if message.kind == mem.EXECUTE:
-                batch = batches.read(self._instance, message.slot, message.offset, message.size)
-                self._instance.under_way.add(batch)
-                self._run(batch)
+                # No name here keeps the requests: a sender that the model drops is missed.
+                self._run(*batches.read(self._instance, message.batch, message.offset, message.size))
             elif message.kind == mem.ASK_READY:
                 self._answer_ready()
         for task in list(self._tasks):
@@ -170,13 +169,13 @@ class Loop:
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._loop.stop)
 
-    def _run(self, batch):
+    def _run(self, batch, requests):
         if self._asynchronous and self._instance.decoupled:
-            self._start(batch)
+            self._start(batch, requests)
             return
         token = instances.batch.set(batch)
         try:
-            results = self._execute(batch.requests)
+            results = self._execute(requests)
             if self._asynchronous or inspect.isawaitable(results):
                 results = self._wait_for(results)
             batch.give(results)
@@ -213,13 +212,13 @@ class Loop:
             threading.Thread(target=self._loop.run_forever, name="tritonts loop", daemon=True).start()
         return self._loop
 
-    def _start(self, batch):
+    def _start(self, batch, requests):
         """Has a decoupled model run a batch beside others."""
 
         async def execute():
             instances.batch.set(batch)
             try:
-                batch.give(await self._execute(batch.requests))
+                batch.give(await self._execute(requests))
             except BaseException as error:
                 self._fail(batch, error)
 
@@ -237,9 +236,10 @@ class Loop:
             code, text = TritonError.UNAVAILABLE, str(error)
         else:
             code = code_of(error)
-            text = str(error) if isinstance(error, TritonModelException) else "%s: %s" % (type(error).__name__, error)
+            text = text_of(error) if isinstance(error, TritonModelException) else named_text_of(error)
         text = text[:4096].replace("\0", " ")
         # The server cuts this into the message and its cause (src/addon/status.ts).
         length = len(text.encode("utf-16-le", errors="replace")) // 2
         message = "model '%s': %s\0%d\0%s" % (self._instance.model, text, length, _trace(error)[-4096:])
-        batch.fail(TritonError(message, code))
+        if not batch.fail(TritonError(message, code)):
+            self._instance.control.log(ERROR, "execute() has raised after its last response\n" + _trace(error))

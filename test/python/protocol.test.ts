@@ -166,7 +166,7 @@ test(
     words = [1, 0, 1, 1, 0, 11, 1, 2**31, 2**33, place]
     here = self.memory.allocate(1024)
     batch.put_words(self.memory, here, words)
-    self.memory.send(memory.ANSWER, requests[0]._batch.slot, here, len(words), 1, here)
+    self.memory.send(memory.ANSWER, requests[0]._batch.number, here, len(words), 1, here)
     time.sleep(60)
 def initialize(self, args):
     from tritonts_stub import instance

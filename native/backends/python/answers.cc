@@ -249,13 +249,14 @@ bool Channel::OnAnswer(const Message& message) {
     }
     lent = BlockRef::Adopt(new LentAnswer(segment_, word));
   }
-  const Batch batch = BatchOf(message.slot);
+  const Batch batch = BatchOf(message.batch);
   // The batch that it has would never be answered.
   if (!batch.memory) return Break("it answers a batch that it does not have");
-  Run* const run = inbox_->Enter(message.slot);
+  if (last && !rooms_.empty()) EndRooms(message.batch);
+  Run* const run = Enter(batch);
   if (!run) {
     // It was ended from outside.
-    if (last) FreeBatch(message.slot);
+    if (last) FreeBatch(message.batch);
     return true;
   }
   run->MarkComputed();
@@ -267,8 +268,9 @@ bool Channel::OnAnswer(const Message& message) {
                   words_.data(),
                   words_.data() + words_.size()};
   const bool good = answers.Read();
-  if (last) FreeBatch(message.slot);
-  inbox_->Leave(message.slot, last && good);
+  // Before the slot may have another batch.
+  if (last) FreeBatch(message.batch);
+  inbox_->Leave(batch.slot, last && good);
   return good || Break("an answer cannot be read");
 }
 

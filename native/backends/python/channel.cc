@@ -168,8 +168,9 @@ void Channel::UntakeUnread() {
   const std::lock_guard gate(gate_);
   const std::lock_guard lock(segment_->mutex);
   const uint32_t read = down_.read();
-  for (const auto& [slot, batch] : batches_) {
-    if (!batch.number || static_cast<int32_t>(read - *batch.number) < 0) inbox_->Untake(slot);
+  for (const auto& [number, batch] : batches_) {
+    const bool seen = batch.seen_at && static_cast<int32_t>(read - *batch.seen_at) >= 0;
+    if (!seen) inbox_->Untake(batch.slot);
   }
 }
 
@@ -247,18 +248,19 @@ void Channel::PumpOnce(bool copies) {
 }
 
 void Channel::Write(uint32_t slot, Run* run) {
-  Status status = MakeStatus([&] { return WriteBatch(slot, *run); });
+  uint32_t number = 0;
+  Status status = MakeStatus([&] { return WriteBatch(slot, *run, &number); });
   if (status.ok()) run->MarkInputsReady();
   // It may have been asked to end meanwhile, and is then answered already.
-  if (!inbox_->Leave(slot, false)) return FreeBatch(slot);
+  if (!inbox_->Leave(slot, false)) return FreeBatch(number);
   if (!status.ok()) {
-    failed_.push_back({slot, std::move(status)});
+    failed_.push_back({number, slot, std::move(status)});
     return Wake();
   }
-  const Batch batch = BatchOf(slot);
+  const Batch batch = BatchOf(number);
   Message message;
   message.kind = static_cast<uint32_t>(Kind::kExecute);
-  message.slot = slot;
+  message.batch = number;
   message.offset = PlaceOf(batch);
   message.size = batch.size;
   Send(message);
@@ -269,8 +271,8 @@ RingWriter::Result Channel::WriteDown(const Message& message) {
   if (result != RingWriter::Result::kWritten) return result;
   if (message.kind == static_cast<uint32_t>(Kind::kExecute)) {
     const std::lock_guard lock(segment_->mutex);
-    const auto known = batches_.find(message.slot);
-    if (known != batches_.end()) known->second.number = down_.written();
+    const auto known = batches_.find(message.batch);
+    if (known != batches_.end()) known->second.seen_at = down_.written();
   }
   return result;
 }

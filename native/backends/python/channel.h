@@ -113,18 +113,20 @@ class Channel final : public PolledSource, public std::enable_shared_from_this<C
  private:
   // A batch that the stub has.
   struct Batch {
+    uint32_t slot = 0;     // in the inbox
     BlockRef memory = {};  // a BatchMemory; empty: there is no such batch
     uint64_t size = 0;     // words
     uint64_t bytes = 0;    // of what lies in the heap down
     uint32_t requests = 0;
     // How many messages the stub has read when it has read this one; unset: it was not sent.
-    std::optional<uint32_t> number;
+    std::optional<uint32_t> seen_at;
   };
   // The batches that the stub has not seen are queued again with Detach.
   void UntakeUnread();
   // The engine's number for calls of a request of a batch; 0: it has ended.
-  uint32_t CallerOf(uint32_t slot, uint32_t position);
+  uint32_t CallerOf(uint32_t number, uint32_t position);
   struct Failed {
+    uint32_t number = 0;  // 0: the stub's memory has nothing of it
     uint32_t slot = 0;
     Status status;
   };
@@ -138,7 +140,8 @@ class Channel final : public PolledSource, public std::enable_shared_from_this<C
   void PumpOnce(bool copies);
   // With the gate.
   void Write(uint32_t slot, Run* run);
-  Status WriteBatch(uint32_t slot, const Run& run);
+  // Gives the batch a number, as soon as the stub's memory has something of it.
+  Status WriteBatch(uint32_t slot, const Run& run, uint32_t* number);
   RingWriter::Result WriteDown(const Message& message);
   void Send(const Message& message);
   void SendAlone(Kind kind);
@@ -159,6 +162,7 @@ class Channel final : public PolledSource, public std::enable_shared_from_this<C
   bool TakePokes();
   bool Handle(const Message& message);
   bool OnAnswer(const Message& message);
+  bool OnPart(const Message& message);
   bool OnCall(const Message& message);
   bool OnCallMessage(const Message& message);
   bool OnAskCancelled(const Message& message);
@@ -166,6 +170,8 @@ class Channel final : public PolledSource, public std::enable_shared_from_this<C
   void RespondFailed();
   void TakeReaders();
   void AnswerRoom(uint32_t slot, uint32_t request);
+  // Nobody reads what a batch sends that has ended.
+  void EndRooms(uint32_t number);
   bool Break(const char* reason);
   // Copies the words of a body. False: there is no such body.
   bool TakeBody(const Message& message);
@@ -178,7 +184,10 @@ class Channel final : public PolledSource, public std::enable_shared_from_this<C
     return place <= size_ ? segment_->memory.data() + place
                           : options_.inputs->data() + (place - size_);
   }
-  Batch BatchOf(uint32_t slot);
+  // Of a number that the stub may have made up.
+  Batch BatchOf(uint32_t number);
+  // Null: there is no such batch, or it was ended from outside.
+  Run* Enter(const Batch& batch) { return batch.memory ? inbox_->Enter(batch.slot) : nullptr; }
   static uint64_t PlaceOf(const Batch& batch) {
     return static_cast<const BatchMemory*>(batch.memory.get())->place();
   }
@@ -188,7 +197,7 @@ class Channel final : public PolledSource, public std::enable_shared_from_this<C
   }
   // Bytes of a batch that are to be copied.
   size_t CopiedBytes(const Run& run) const;
-  void FreeBatch(uint32_t slot);
+  void FreeBatch(uint32_t number);
 
   struct Answers;  // reads the words of answers (answers.cc)
   friend struct Answers;
@@ -218,9 +227,10 @@ class Channel final : public PolledSource, public std::enable_shared_from_this<C
   std::atomic<uint64_t> call_bytes_{0};
 
   // Guarded by the segment's mutex, as its heap is.
-  std::map<uint32_t, Batch> batches_;     // by slot
+  std::map<uint32_t, Batch> batches_;  // by number
+  uint32_t last_number_ = 0;
   std::map<uint64_t, uint64_t> answers_;  // of calls, that the stub has; sizes by place
-  // The numbers of CallerOf by slot and position.
+  // The numbers of CallerOf by batch and position.
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> callers_;
 
   std::mutex calls_mutex_;                                 // guards calls_
@@ -240,6 +250,7 @@ class Channel final : public PolledSource, public std::enable_shared_from_this<C
   std::vector<int64_t> words_;
   std::vector<int64_t> dims_;
   struct Room {
+    uint32_t number;
     uint32_t slot;
     uint32_t request;
     uint64_t word;

@@ -71,19 +71,22 @@ void Channel::Forget(uint64_t word) {
   calls_.erase(word);
 }
 
-uint32_t Channel::CallerOf(uint32_t slot, uint32_t position) {
+uint32_t Channel::CallerOf(uint32_t number, uint32_t position) {
+  uint32_t slot = 0;
   {
     const std::lock_guard lock(segment_->mutex);
-    const auto batch = batches_.find(slot);
+    const auto batch = batches_.find(number);
+    // It makes its calls when it has ended: they are nobody's.
     if (batch == batches_.end()) return 0;
+    slot = batch->second.slot;
     if (position != ~0u && position >= batch->second.requests) return 0;
-    const auto known = callers_.find({slot, position});
+    const auto known = callers_.find({number, position});
     if (known != callers_.end()) return known->second;
   }
-  const uint32_t number = inbox_->NameCaller(slot, position);
+  const uint32_t caller = inbox_->NameCaller(slot, position);
   const std::lock_guard lock(segment_->mutex);
-  if (number != 0) callers_[{slot, position}] = number;
-  return number;
+  if (caller != 0) callers_[{number, position}] = caller;
+  return caller;
 }
 
 bool Channel::OnCallMessage(const Message& message) {
@@ -174,7 +177,7 @@ bool Channel::OnCall(const Message& message) {
     return true;
   }
   CallWords words(words_);
-  const auto slot = static_cast<uint32_t>(words.Take());
+  const auto batch_number = static_cast<uint32_t>(words.Take());
   const auto position = static_cast<uint32_t>(words.Take());
   const auto uid = static_cast<uint32_t>(words.Take());
   const auto revision = static_cast<uint64_t>(words.Take());
@@ -283,7 +286,7 @@ bool Channel::OnCall(const Message& message) {
   }
   if (status.ok()) {
     executor->SetQueueKeys(&header);
-    const uint32_t number = CallerOf(slot, position);
+    const uint32_t number = CallerOf(batch_number, position);
     if (number != 0) {
       header.call = Call::Make(number, executor->name());
       Request* const one = &request;

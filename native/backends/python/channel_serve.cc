@@ -155,7 +155,7 @@ void Channel::RespondFailed() {
     failed.swap(failed_);
   }
   for (const Failed& one : failed) {
-    FreeBatch(one.slot);
+    FreeBatch(one.number);
     Run* const run = inbox_->Enter(one.slot);
     if (!run) continue;
     run->RespondAll(one.status);
@@ -163,21 +163,21 @@ void Channel::RespondFailed() {
   }
 }
 
-Channel::Batch Channel::BatchOf(uint32_t slot) {
+Channel::Batch Channel::BatchOf(uint32_t number) {
   const std::lock_guard lock(segment_->mutex);
-  const auto known = batches_.find(slot);
+  const auto known = batches_.find(number);
   return known == batches_.end() ? Batch() : known->second;
 }
 
-void Channel::FreeBatch(uint32_t slot) {
+void Channel::FreeBatch(uint32_t number) {
   BlockRef memory;  // dropped without the lock
   const std::lock_guard lock(segment_->mutex);
-  const auto known = batches_.find(slot);
+  const auto known = batches_.find(number);
   if (known == batches_.end()) return;
   memory = std::move(known->second.memory);
   batches_.erase(known);
-  const auto first = callers_.lower_bound({slot, 0});
-  callers_.erase(first, callers_.upper_bound({slot, ~0u}));
+  const auto first = callers_.lower_bound({number, 0});
+  callers_.erase(first, callers_.upper_bound({number, ~0u}));
   under_way_.fetch_sub(1);
 }
 
@@ -210,9 +210,7 @@ bool Channel::Handle(const Message& message) {
     case Kind::kAnswer:
       return OnAnswer(message);
     case Kind::kPart:
-      if (!BatchOf(message.slot).memory) return Break("it has no such batch");
-      inbox_->Part(message.slot);
-      return true;
+      return OnPart(message);
     case Kind::kCall:
       return OnCall(message);
     case Kind::kNext:
@@ -239,11 +237,12 @@ bool Channel::Handle(const Message& message) {
 bool Channel::OnAskCancelled(const Message& message) {
   if (!IsReply(message.word)) return Break("a question has no place for its answer");
   bool cancelled = true;
-  if (message.size < BatchOf(message.slot).requests) {
-    if (Run* const run = inbox_->Enter(message.slot)) {
+  const Batch batch = BatchOf(message.batch);
+  if (message.size < batch.requests) {
+    if (Run* const run = Enter(batch)) {
       // A request that is done must not be looked at. The run knows.
       cancelled = !run->UnreadOf(static_cast<uint32_t>(message.size));
-      inbox_->Leave(message.slot, false);
+      inbox_->Leave(batch.slot, false);
     }
   }
   Tell(message.word, cancelled ? 1 : 2);
@@ -253,14 +252,30 @@ bool Channel::OnAskCancelled(const Message& message) {
 bool Channel::OnAskRoom(const Message& message) {
   if (!IsReply(message.word)) return Break("a question has no place for its answer");
   const auto request = static_cast<uint32_t>(message.size);
-  if (message.size >= BatchOf(message.slot).requests) {
+  const Batch batch = BatchOf(message.batch);
+  if (message.size >= batch.requests) {
     Tell(message.word, 2);
     return true;
   }
   if (rooms_.size() >= kMostWaiting) return Break("it asks too much at once");
-  rooms_.push_back({message.slot, request, message.word});
-  AnswerRoom(message.slot, request);
+  rooms_.push_back({message.batch, batch.slot, request, message.word});
+  AnswerRoom(batch.slot, request);
   return true;
+}
+
+bool Channel::OnPart(const Message& message) {
+  const Batch batch = BatchOf(message.batch);
+  if (!batch.memory) return Break("it has no such batch");
+  inbox_->Part(batch.slot);
+  return true;
+}
+
+void Channel::EndRooms(uint32_t number) {
+  std::erase_if(rooms_, [&](const Room& room) {
+    if (room.number != number) return false;
+    Tell(room.word, 2);
+    return true;
+  });
 }
 
 void Channel::AnswerRoom(uint32_t slot, uint32_t request) {

@@ -27,10 +27,10 @@
 // of the version see.
 //
 // The words of a call (kCall):
-//   slot of the batch that makes it or -1, position of the request in it or -1, uid of the version,
-//   revision of what is published of its model, decoupled, priority, timeout in us, place and bytes
-//   of parameters, wanted outputs, each one's index, inputs, for each: index, datatype, rank, dims,
-//   bytes, place
+//   number of the batch that makes it or 0, position of the request in it or -1, uid of the
+//   version, revision of what is published of its model, decoupled, priority, timeout in us, place
+//   and bytes of parameters, wanted outputs, each one's index, inputs, for each: index, datatype,
+//   rank, dims, bytes, place
 // Its answers go where the call's Reply is. The words of an answer to a call:
 //   code, final, empty, bytes of the text, place, outputs, for each: index, datatype, rank, dims,
 //   bytes, place
@@ -44,7 +44,7 @@ namespace tritonts::python {
 
 constexpr uint32_t kMagic = 0x74737079;
 // Raised with each change of what is said here: the stub refuses another one.
-constexpr uint32_t kProtocol = 3;
+constexpr uint32_t kProtocol = 4;
 
 constexpr size_t kAlignment = 64;
 constexpr size_t kPage = 4096;
@@ -77,7 +77,7 @@ struct ControlPage {
 };
 
 enum class Kind : uint32_t {
-  // Down. `slot` names the batch; `offset` and `size` (in words) its body.
+  // Down. `batch` is the batch's number; `offset` and `size` (in words) are its body.
   kExecute = 1,
   // The stub is to finalize and end.
   kStop = 2,
@@ -107,7 +107,10 @@ enum class Kind : uint32_t {
 
 struct Message {
   uint32_t kind = 0;
-  uint32_t slot = 0;
+  // The number of the batch that it is about, where it is about one: each batch has its own. No two
+  // that are under way have the same, and 2^32 others come before one has it again. So a message
+  // that comes late never reaches a later batch. Both sides check it.
+  uint32_t batch = 0;
   uint64_t offset = 0;
   uint64_t size = 0;
   uint64_t word = 0;

@@ -64,7 +64,7 @@ void Copy(const Request& request, const InputTensor& input, char* target) {
 
 }  // namespace
 
-Status Channel::WriteBatch(uint32_t slot, const Run& run) {
+Status Channel::WriteBatch(uint32_t slot, const Run& run, uint32_t* number) {
   const auto requests = run.requests();
   size_t words = 2;
   size_t bytes = 0;
@@ -104,11 +104,15 @@ Status Channel::WriteBatch(uint32_t slot, const Run& run) {
   }
   const BlockRef memory = BatchMemory::Create(segment_, place, std::move(shared));
   if (!memory) return Status::NoMemory();
-  Batch batch{memory, words, head + bytes, static_cast<uint32_t>(requests.size()), {}};
+  Batch batch{slot, memory, words, head + bytes, static_cast<uint32_t>(requests.size()), {}};
   {
     const std::lock_guard lock(segment_->mutex);
-    // What was there before is dropped without the lock.
-    std::swap(batches_.try_emplace(slot).first->second, batch);
+    uint32_t next = last_number_;
+    do {
+      next++;
+    } while (next == 0 || batches_.contains(next));
+    batches_.emplace(next, std::move(batch));
+    *number = last_number_ = next;
     under_way_.fetch_add(1);
   }
   auto next_shared = static_cast<const BatchMemory*>(memory.get())->inputs().begin();

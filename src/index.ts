@@ -86,5 +86,5 @@ export type {
   TensorInput,
   TensorInputOf,
 } from './tensor/inputs.js';
-export type { DataOf, ElementOf, NestedArray, TypedArray } from './tensor/types.js';
+export type { DataOf, ElementOf, NestedArray, RowOf, TopElement, TypedArray } from './tensor/types.js';
 export type { ModelConfig, ModelConfigInput } from './config/index.js';

@@ -4,6 +4,7 @@ import { invalidArgument, type TritonError } from '../errors.js';
 import { BytesWriter } from './bytes.js';
 import type { Datatype } from './datatype.js';
 import { describe, quote } from './describe.js';
+import { largest } from './largest.js';
 import { tensorFactory } from './output.js';
 import { elementCount } from './shape.js';
 import type { AnyTensor, Tensor } from './tensor.js';
@@ -33,9 +34,6 @@ export interface ClassificationOptions {
 const mostElements = 1 << 20;
 /** The most classes of all items together: each is a text, and to have many of an item its elements are sorted. */
 const mostClasses = 1 << 16;
-
-/** Up to this many classes are picked in one pass. For more, all elements are sorted. */
-const maxPicked = 32;
 
 /**
  * The `count` largest elements of each item, largest first. Equal ones are ordered by index, and NaN comes
@@ -74,9 +72,10 @@ export function classify(tensor: AnyTensor, options: ClassificationOptions): Ten
   // The elements of these datatypes are numbers or bigints.
   const values = flatElements(tensor) as (number | bigint)[];
   const writer = new BytesWriter(items * classes);
-  for (let item = 0; item < items; item++) {
+  // Without elements nothing else bounds the number of items.
+  for (let item = 0; classes > 0 && item < items; item++) {
     const start = item * perItem;
-    for (const index of largest(values.slice(start, start + perItem), classes)) {
+    for (const index of largest(values, start, perItem, classes)) {
       const label = labels[index] ?? '';
       const value = print(values[start + index] ?? 0);
       writer.append(label === '' ? `${value}:${index}` : `${value}:${index}:${label}`);
@@ -90,31 +89,6 @@ export function whyUnclassifiable(datatype: Datatype): string | undefined {
   return datatype === 'BOOL' || datatype === 'FP16' || datatype === 'BF16' || datatype === 'BYTES'
     ? `classification takes integers, FP32 and FP64, but the output is ${datatype}`
     : undefined;
-}
-
-/** Whether the first value stands before the second, whatever their indexes are. */
-function isAbove(value: number | bigint, other: number | bigint): boolean {
-  return value > other || (Number.isNaN(other) && !Number.isNaN(value));
-}
-
-/** Indexes of the `count` largest values, in order. */
-function largest(values: readonly (number | bigint)[], count: number): number[] {
-  const at = (index: number | undefined): number | bigint => values[index ?? -1] ?? NaN;
-  if (count > maxPicked) {
-    // Sorting is stable, so equal values keep the order of their indexes.
-    const order = values.map((_, index) => index);
-    order.sort((a, b) => Number(isAbove(at(b), at(a))) - Number(isAbove(at(a), at(b))));
-    return order.slice(0, count);
-  }
-  const picked: number[] = [];
-  for (const [index, value] of values.entries()) {
-    if (picked.length === count && !isAbove(value, at(picked[count - 1]))) continue;
-    let place = picked.length;
-    while (place > 0 && isAbove(value, at(picked[place - 1]))) place--;
-    picked.splice(place, 0, index);
-    picked.length = Math.min(picked.length, count);
-  }
-  return picked;
 }
 
 /** A float as C's `%f` prints it, which Triton's clients parse. */

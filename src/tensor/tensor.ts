@@ -2,10 +2,11 @@
 
 import { invalidArgument, type TritonError } from '../errors.js';
 import type { Datatype } from './datatype.js';
+import { argMaxOf, rowOf, rowsOf, topOf } from './rows.js';
 import { formatShape, elementCount } from './shape.js';
 import { flatElements, floatElements, nest } from './to-array.js';
 import { jsonElements, type TensorJSON } from './to-json.js';
-import type { DataOf, ElementOf, NestedArray } from './types.js';
+import type { DataOf, ElementOf, NestedArray, RowOf, TopElement } from './types.js';
 
 /**
  * An output of a request. Triton: an entry of `outputs`.
@@ -100,6 +101,67 @@ export class Tensor<D extends Datatype = Datatype> {
    */
   strings(): string[] {
     throw unsuitable(this, 'has no strings, which are in BYTES tensors');
+  }
+
+  /**
+   * A row: the elements of one index of the first dimension, flat, in row-major order. With a batch dimension that is
+   * an item. A tensor of rank 0 or 1 is one row.
+   *
+   * It is an array like `data`, and a view of its memory: to write to one changes the other. FP16 and BF16 come as
+   * numbers, in a Float32Array that is a copy. For BYTES it is a list of the same Buffers.
+   *
+   * @param index - Which row, from 0.
+   * @throws {@link TritonError} INVALID_ARG for a row that the tensor does not have, and if the caller has transferred
+   *   `data` away.
+   *
+   * @example
+   * const scores = outputs.scores.row(0); // of shape [N, 10]: a Float32Array of 10
+   */
+  row(index: number): RowOf<D> {
+    return rowOf<D>(intact(this), this.shape, index, (why) => unsuitable(this, why));
+  }
+
+  /**
+   * All rows; see {@link row}.
+   *
+   * @throws {@link TritonError} INVALID_ARG for more than 65,536 rows without elements, and if the caller has
+   *   transferred `data` away.
+   *
+   * @example
+   * for (const scores of outputs.scores.rows()) console.log(scores[7]);
+   */
+  rows(): RowOf<D>[] {
+    return rowsOf<D>(intact(this), this.shape, (why) => unsuitable(this, why));
+  }
+
+  /**
+   * The `k` largest elements of each row, the largest first; see {@link row}. They are ordered as Triton's
+   * classification orders them: equal ones by their index, and NaN last. In BOOL, true is above false.
+   *
+   * @param k - How many, at least 1. More than a row has means all.
+   * @returns One list for each row.
+   * @throws {@link TritonError} INVALID_ARG for BYTES, for another `k`, for more than 65,536 rows without elements, and
+   *   if the caller has transferred `data` away.
+   *
+   * @example
+   * const [best] = outputs.scores.topK(3); // [{ index: 7, value: 0.98 }, { index: 9, value: 0.01 }, …]
+   */
+  topK(k: number): TopElement<D>[][] {
+    return topOf<D>(intact(this), this.shape, k, (why) => unsuitable(this, why));
+  }
+
+  /**
+   * The index of the largest element of each row; see {@link topK}. For a row of NaN alone it is 0.
+   *
+   * @returns One index for each row.
+   * @throws {@link TritonError} INVALID_ARG for BYTES, for rows without elements, and if the caller has transferred
+   *   `data` away.
+   *
+   * @example
+   * const [digit] = outputs.scores.argMax(); // 7
+   */
+  argMax(): number[] {
+    return argMaxOf(intact(this), this.shape, (why) => unsuitable(this, why));
   }
 
   /**

@@ -70,3 +70,19 @@ export type ElementOf<D extends Datatype> = D extends 'BOOL'
     : D extends 'BYTES'
       ? Buffer
       : number;
+
+/** A row of a result: {@link DataOf} of its elements, and for FP16 and BF16 their numbers. */
+export type RowOf<D extends Datatype> = D extends 'FP16' | 'BF16' ? Float32Array<ArrayBuffer> : DataOf<D>;
+
+/**
+ * An element that `Tensor.topK` found.
+ *
+ * @example
+ * const [[best]] = outputs.scores.topK(1); // { index: 7, value: 0.98 }
+ */
+export interface TopElement<D extends Datatype = Datatype> {
+  /** Its place in its row, from 0. */
+  readonly index: number;
+  /** The element, as in `Tensor.toArray`. */
+  readonly value: ElementOf<D>;
+}

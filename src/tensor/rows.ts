@@ -1,0 +1,127 @@
+/**
+ * Rows of tensors: what belongs to one index of the first dimension. With a batch dimension a row is an item, as in
+ * Triton's classification. A tensor of rank 0 or 1 is one row.
+ */
+
+import type { TritonError } from '../errors.js';
+import type { Datatype } from './datatype.js';
+import { describe } from './describe.js';
+import { indexOfLargest, largest, type Ordered } from './largest.js';
+import { elementCount } from './shape.js';
+import { floatElements, type TensorData } from './to-array.js';
+import type { ElementOf, RowOf, TopElement } from './types.js';
+
+/** The most rows that are listed where rows have no elements. Nothing else bounds their number. */
+const mostEmptyRows = 2 ** 16;
+
+/** Makes the error for something that the tensor cannot be used for. */
+type Unsuitable = (why: string) => TritonError;
+
+/** How many rows a shape has, and how many elements each. */
+interface RowSizes {
+  readonly count: number;
+  readonly size: number;
+}
+
+function sizesOf(shape: readonly number[]): RowSizes {
+  if (shape.length < 2) return { count: 1, size: elementCount(shape) };
+  return { count: shape[0] ?? 0, size: elementCount(shape.slice(1)) };
+}
+
+/** The sizes, where work is to be done for each row. */
+function listedSizes(shape: readonly number[], unsuitable: Unsuitable): RowSizes {
+  const sizes = sizesOf(shape);
+  if (sizes.size === 0 && sizes.count > mostEmptyRows)
+    throw unsuitable(
+      `has ${sizes.count} rows without elements, and at most ${mostEmptyRows} such rows are listed`,
+    );
+  return sizes;
+}
+
+/** A part of a tensor's data: a view of a typed array's memory, or the same Buffers in another list. */
+function part(tensor: TensorData, begin: number, end: number): RowOf<Datatype> {
+  switch (tensor.datatype) {
+    case 'FP16':
+    case 'BF16': {
+      const { datatype, data } = tensor;
+      // Only the row is converted.
+      return floatElements({ datatype, data: data.subarray(begin, end) }) ?? new Float32Array(0);
+    }
+    case 'BYTES':
+      return tensor.data.slice(begin, end);
+    default:
+      return tensor.data.subarray(begin, end);
+  }
+}
+
+/** Implements `Tensor.row`. */
+export function rowOf<D extends Datatype>(
+  tensor: TensorData,
+  shape: readonly number[],
+  index: unknown,
+  unsuitable: Unsuitable,
+): RowOf<D> {
+  const { count, size } = sizesOf(shape);
+  if (typeof index !== 'number' || !Number.isInteger(index) || index < 0 || index >= count) {
+    const has = count === 1 ? 'one row, 0' : count === 0 ? 'no rows' : `rows 0 to ${count - 1}`;
+    throw unsuitable(`has ${has}, but row() got ${describe(index)}`);
+  }
+  // The row of a tensor of D is one of D. TypeScript loses this through the union.
+  return part(tensor, index * size, (index + 1) * size) as RowOf<D>;
+}
+
+/** Implements `Tensor.rows`. */
+export function rowsOf<D extends Datatype>(
+  tensor: TensorData,
+  shape: readonly number[],
+  unsuitable: Unsuitable,
+): RowOf<D>[] {
+  const { count, size } = listedSizes(shape, unsuitable);
+  // As in rowOf.
+  return Array.from({ length: count }, (_, i) => part(tensor, i * size, (i + 1) * size) as RowOf<D>);
+}
+
+/** The elements as values that have an order. */
+function ordered(tensor: TensorData, unsuitable: Unsuitable): Ordered {
+  switch (tensor.datatype) {
+    case 'FP16':
+    case 'BF16':
+      return floatElements(tensor) ?? [];
+    case 'BYTES':
+      throw unsuitable('has no largest elements: strings have no order here');
+    default:
+      return tensor.data;
+  }
+}
+
+/** Implements `Tensor.topK`. */
+export function topOf<D extends Datatype>(
+  tensor: TensorData,
+  shape: readonly number[],
+  k: unknown,
+  unsuitable: Unsuitable,
+): TopElement<D>[][] {
+  if (typeof k !== 'number' || !Number.isInteger(k) || k < 1)
+    throw unsuitable(
+      `was asked for its largest elements: topK() takes an integer of at least 1, but got ${describe(k)}`,
+    );
+  const values = ordered(tensor, unsuitable);
+  const { count, size } = listedSizes(shape, unsuitable);
+  const most = Math.min(k, size);
+  const isBool = tensor.datatype === 'BOOL';
+  return Array.from({ length: count }, (_, row) =>
+    largest(values, row * size, size, most).map((index) => {
+      const value = values[row * size + index];
+      // It is an element of a tensor of D.
+      return { index, value: (isBool ? value !== 0 : value) as ElementOf<D> };
+    }),
+  );
+}
+
+/** Implements `Tensor.argMax`. */
+export function argMaxOf(tensor: TensorData, shape: readonly number[], unsuitable: Unsuitable): number[] {
+  const values = ordered(tensor, unsuitable);
+  const { count, size } = listedSizes(shape, unsuitable);
+  if (size === 0 && count > 0) throw unsuitable('has no largest elements: its rows are empty');
+  return Array.from({ length: count }, (_, row) => indexOfLargest(values, row * size, size));
+}

@@ -69,8 +69,8 @@ const drawn = '002dg90000cc7g3001e30g400004ag60000dgg900005d100000b9000001g4000'
 const image = Float32Array.from(drawn, (pixel) => Number.parseInt(pixel, 17)); // 8 × 8, from 0 (white) to 16 (black)
 
 const { outputs } = await server.infer('digits', { image });
-const scores = outputs.scores.data; // how likely each digit is
-console.log('The image shows a', scores.indexOf(Math.max(...scores)));
+const [digit] = outputs.scores.argMax(); // the place of the largest score of each row
+console.log('The image shows a', digit);
 await server.close();
 `;
 }

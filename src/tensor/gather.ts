@@ -15,7 +15,7 @@ import type { Given } from './given.js';
 import type { Nested } from './nested-path.js';
 import { elementError, encodeNested, readLength } from './nested.js';
 import type { InputPlan } from './plan.js';
-import { checkShape, cutShape, elementCount, formatShape, mismatch, readShape } from './shape.js';
+import { checkShape, cutShape, elementCount, formatShape, mismatch, readShape, wordsOf } from './shape.js';
 import { createSink } from './sink.js';
 import type { TypedArray } from './types.js';
 import { byteLengthOf, isDetached, kindOf, lengthOf, stable, type WireArray } from './views.js';
@@ -48,8 +48,10 @@ interface Draft {
 function checkCount(plan: InputPlan, count: number, shape: readonly number[], value: unknown): void {
   const expected = elementCount(shape);
   if (count === expected) return;
-  const got = Array.isArray(value) ? `an array of length ${count}` : describe(value);
-  throw mismatch(plan, `${got} for shape ${formatShape(shape)}, which has ${expected} elements`);
+  throw mismatch(
+    plan,
+    `${wordsOf(value, count)} for shape ${formatShape(shape)}, which has ${expected} elements`,
+  );
 }
 
 /**
@@ -114,8 +116,7 @@ function draftInput(plan: InputPlan, { value, given, shape: known, nested }: Pas
     return { plan, value, count: elementCount(nested.shape), data: nested.data, shape: nested.shape };
   }
   if (Array.isArray(value)) {
-    const { shape, data } = encodeNested(plan, value);
-    return { plan, value, count: elementCount(shape), data, shape };
+    return { plan, value, ...encodeNested(plan, value) };
   }
   const draft = draftFlat(plan, value, undefined);
   if (draft !== undefined) return draft;
@@ -147,7 +148,7 @@ function takeView(draft: Draft, elements: ElementType): WireArray {
 }
 
 /** Works out the missing shapes, and checks that all inputs have the same batch. */
-function settleShapes(drafts: readonly Draft[]): void {
+function settleShapes(drafts: readonly Draft[], rows: number): void {
   let first: { readonly plan: InputPlan; readonly batch: number } | undefined;
   for (const draft of drafts) {
     const { plan, count, value } = draft;
@@ -161,7 +162,8 @@ function settleShapes(drafts: readonly Draft[]): void {
     }
   }
   for (const draft of drafts) {
-    draft.shape ??= cutShape(draft.plan, draft.count, first?.batch ?? 0, draft.value);
+    const { plan, count, value } = draft;
+    draft.shape ??= cutShape(plan, count, first?.batch ?? rows, value);
   }
 }
 
@@ -171,12 +173,14 @@ function settleShapes(drafts: readonly Draft[]): void {
  * @param plans - The model's inputs.
  * @param inputs - What the caller passed for each.
  * @param encoded - Receives them.
+ * @param rows - The batch of an input that nothing else tells it of.
  * @throws {@link TritonError} INVALID_ARG for whatever the configuration or the datatype does not allow.
  */
 export function gatherInputs(
   plans: readonly InputPlan[],
   inputs: readonly Passed[],
   encoded: EncodedInputs,
+  rows: number,
 ): void {
   const drafts = plans.map((plan, i) => {
     const input = inputs[i];
@@ -187,7 +191,7 @@ export function gatherInputs(
     const { elements } = draft.plan;
     if (draft.data === undefined && elements !== undefined) draft.data = takeView(draft, elements);
   }
-  settleShapes(present);
+  settleShapes(present, rows);
   for (const [i, draft] of drafts.entries()) {
     if (draft?.data === undefined || draft.shape === undefined) encoded.leaveOut(i);
     else encoded.set(i, draft.shape, draft.data, byteLengthOf(draft.data));

@@ -65,7 +65,7 @@ export class InputEncoder {
     if (this.#only !== undefined) return this.encodeValue(this.readOnly(inputs), rows);
     const encoded = this.#encoded;
     const values = this.#reader.readAll(inputs);
-    if (!this.#encodeShort(values)) this.#encodeRead(values);
+    if (!this.#encodeShort(values, rows)) this.#encodeRead(values, rows);
     return encoded;
   }
 
@@ -99,7 +99,7 @@ export class InputEncoder {
   encodeValue(value: unknown, rows = 1): EncodedInputs {
     const encoded = this.#encoded;
     const only = this.#only;
-    if (only !== undefined && !only.encode(value, rows, encoded, 0)) this.#encodeOnly(only, value);
+    if (only !== undefined && !only.encode(value, rows, encoded, 0)) this.#encodeOnly(only, value, rows);
     return encoded;
   }
 
@@ -109,7 +109,7 @@ export class InputEncoder {
   }
 
   /** Encodes the only input, if it is no typed array for the fast path. */
-  #encodeOnly(only: ShortPath, value: unknown): void {
+  #encodeOnly(only: ShortPath, value: unknown, rows: number): void {
     const encoded = this.#encoded;
     let given: Given | undefined;
     let shape: readonly number[] | undefined;
@@ -125,13 +125,13 @@ export class InputEncoder {
       shape = only.shapeOf(given);
       if (shape !== undefined && only.encodeGiven(given.data, shape, encoded, 0)) return;
     }
-    gatherInputs(this.#plans, [{ value, given, shape, nested }], encoded);
+    gatherInputs(this.#plans, [{ value, given, shape, nested }], encoded, rows);
   }
 
   /**
    * Encodes all inputs as typed arrays. Returns false if one is something else, or if their batches differ.
    */
-  #encodeShort(values: readonly unknown[]): boolean {
+  #encodeShort(values: readonly unknown[], rowsUntold: number): boolean {
     const encoded = this.#encoded;
     let batch = 0;
     let open = false;
@@ -153,13 +153,13 @@ export class InputEncoder {
     for (let i = 0; i < values.length; i++) {
       const path = this.#paths[i];
       if (path?.open !== true || values[i] === undefined) continue;
-      if (!path.encode(values[i], batch === 0 ? 1 : batch, encoded, i)) return false;
+      if (!path.encode(values[i], batch === 0 ? rowsUntold : batch, encoded, i)) return false;
     }
     return true;
   }
 
   /** Reads what may run code of the caller, and then encodes. */
-  #encodeRead(values: readonly unknown[]): void {
+  #encodeRead(values: readonly unknown[], rows: number): void {
     const givens: (Given | undefined)[] = [];
     const reads: (Read | undefined)[] = [];
     let short = true;
@@ -183,7 +183,7 @@ export class InputEncoder {
       }
     }
     // From here on no code of the caller runs, except for inputs that the fast path does not handle.
-    if (short && this.#encodeReads(reads)) return;
+    if (short && this.#encodeReads(reads, rows)) return;
     gatherInputs(
       this.#plans,
       values.map((value, i) => ({
@@ -193,10 +193,11 @@ export class InputEncoder {
         nested: reads[i]?.nested,
       })),
       this.#encoded,
+      rows,
     );
   }
 
-  #encodeReads(reads: readonly (Read | undefined)[]): boolean {
+  #encodeReads(reads: readonly (Read | undefined)[], rowsUntold: number): boolean {
     const encoded = this.#encoded;
     let batch = 0;
     let open = false;
@@ -226,7 +227,7 @@ export class InputEncoder {
       const read = reads[i];
       const path = this.#paths[i];
       if (read?.shape !== undefined || read === undefined || path?.open !== true) continue;
-      if (!path.encode(read.value, batch === 0 ? 1 : batch, encoded, i)) return false;
+      if (!path.encode(read.value, batch === 0 ? rowsUntold : batch, encoded, i)) return false;
     }
     return true;
   }

@@ -6,7 +6,16 @@ import type { TritonError } from '../errors.js';
 import type { Refuse } from './elements.js';
 import { describe } from './describe.js';
 import type { InputPlan } from './plan.js';
-import { checkShape, elementCount, expectedShape, maxDim, mismatch, refusal, shapeError } from './shape.js';
+import {
+  checkShape,
+  cutShape,
+  elementCount,
+  expectedShape,
+  maxDim,
+  mismatch,
+  refusal,
+  shapeError,
+} from './shape.js';
 import { isBytesElement } from './bytes.js';
 import { createSink, type ElementSink } from './sink.js';
 import type { TypedArray } from './types.js';
@@ -47,6 +56,24 @@ function isElement(value: unknown): boolean {
   return ['number', 'bigint', 'boolean'].includes(typeof value) || isBytesElement(value);
 }
 
+/** What arrays hold. */
+export interface Walked {
+  /** Undefined for flat data whose batch the other inputs may tell. */
+  readonly shape: readonly number[] | undefined;
+  /** How many elements. */
+  readonly count: number;
+  readonly data: WireArray;
+}
+
+/** The shape of a flat array; undefined if it may depend on the batch of the other inputs. */
+function flatShape(
+  plan: InputPlan,
+  array: readonly unknown[],
+  length: number,
+): readonly number[] | undefined {
+  return plan.variableDims === 1 && plan.batchRank === 1 ? undefined : cutShape(plan, length, 0, array);
+}
+
 class NestedWalk {
   readonly plan: InputPlan;
   /** Lengths along the first element of each level; complete when the first row is reached. */
@@ -54,6 +81,9 @@ class NestedWalk {
   readonly #path: number[] = [];
   readonly #lastLevel: number;
   #sink: ElementSink | undefined;
+  /** How many elements flat data has; undefined for nested arrays. */
+  #count: number | undefined;
+  #flatShape: readonly number[] | undefined;
   readonly #refuse: Refuse;
 
   constructor(plan: InputPlan) {
@@ -72,8 +102,8 @@ class NestedWalk {
     }
     for (let i = 0; i < length; i++) {
       const child = array[i];
-      if (i === 0 && level === 0 && this.plan.flatRows && this.#isElement(child)) {
-        this.#walkRows(array, length, child);
+      if (i === 0 && level === 0 && this.#isElement(child)) {
+        this.#walkFlat(array, length, child);
         return;
       }
       this.#path.push(i);
@@ -88,11 +118,12 @@ class NestedWalk {
     return isElement(value) && (this.plan.elements === undefined || kindOf(value) === undefined);
   }
 
-  /** Takes an array of elements as rows of one element each. */
-  #walkRows(array: readonly unknown[], length: number, first: unknown): void {
-    this.shape.push(1);
-    // Before the others are read: there may be more than a batch has.
-    const sink = this.#openSink();
+  /** Takes an array of elements as flat data, like a typed array. */
+  #walkFlat(array: readonly unknown[], length: number, first: unknown): void {
+    this.#count = length;
+    // Before the others are read: they may be too many.
+    this.#flatShape = flatShape(this.plan, array, length);
+    const sink = (this.#sink = createSink(this.plan, length));
     const row = [first];
     for (let i = 1; i < length; i++) {
       const child = array[i];
@@ -105,11 +136,13 @@ class NestedWalk {
     sink.appendRow(row, length, this.#refuse);
   }
 
-  finish(): WireArray {
+  finish(): Walked {
     const sink = this.#sink;
     // Without any row the nesting ended early, in empty arrays.
     if (sink === undefined) throw shapeError(this.plan, this.shape);
-    return sink.finish();
+    const data = sink.finish();
+    if (this.#count !== undefined) return { shape: this.#flatShape, count: this.#count, data };
+    return { shape: this.shape, count: elementCount(this.shape), data };
   }
 
   /** Handles something that is no array where the configured rank needs one: a typed row, or a wrong rank. */
@@ -166,14 +199,10 @@ class NestedWalk {
   }
 }
 
-/** Encodes nested arrays. */
-export function encodeNested(
-  plan: InputPlan,
-  array: readonly unknown[],
-): { readonly shape: readonly number[]; readonly data: WireArray } {
+/** Encodes nested arrays, or a flat one. */
+export function encodeNested(plan: InputPlan, array: readonly unknown[]): Walked {
   if (plan.rank === 0) throw mismatch(plan, 'an array; pass { data, shape: [] }');
   const walk = new NestedWalk(plan);
   walk.walk(array, 0);
-  const data = walk.finish();
-  return { shape: walk.shape, data };
+  return walk.finish();
 }

@@ -50,11 +50,6 @@ export interface InputPlan extends TensorSpec {
   readonly rank: number;
   /** How many elements an item has over its fixed dims. */
   readonly fixedCount: number;
-  /**
-   * Whether an array of elements stands for as many rows: with a batch dimension and dims `[1]` there is no other
-   * reading of it.
-   */
-  readonly flatRows: boolean;
   /** How many dims are -1. */
   readonly variableDims: number;
   /** Converts JavaScript values to elements; undefined for BYTES, whose elements have different sizes. */
@@ -79,7 +74,6 @@ export function planInputs(spec: RequestSpec): readonly InputPlan[] {
       batchRank,
       rank: input.dims.length + batchRank,
       fixedCount: fixed.reduce((count, dim) => count * dim, 1),
-      flatRows: batchRank === 1 && input.dims.length === 1 && input.dims[0] === 1,
       variableDims: input.dims.length - fixed.length,
       elements: input.datatype === 'BYTES' ? undefined : elementTypes[input.datatype],
     };

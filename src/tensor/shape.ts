@@ -117,6 +117,11 @@ export function readShape(plan: InputPlan, value: unknown): number[] {
   return shape;
 }
 
+/** Flat data in messages. */
+export function wordsOf(value: unknown, count: number): string {
+  return Array.isArray(value) ? `an array of length ${count}` : describe(value);
+}
+
 /**
  * The shape of flat data without a shape, from the configured dims.
  *
@@ -128,25 +133,25 @@ export function readShape(plan: InputPlan, value: unknown): number[] {
 export function cutShape(plan: InputPlan, count: number, batch: number, value: unknown): number[] {
   if (plan.variableDims > 1) {
     const dims = `${plan.variableDims} variable dims`;
-    throw mismatch(plan, `${describe(value)}: for ${dims} pass { data, shape }`);
+    throw mismatch(plan, `${wordsOf(value, count)}: for ${dims} pass { data, shape }`);
   }
   if (plan.variableDims === 1) {
     const items = plan.batchRank === 0 || batch === 0 ? 1 : batch;
     const rest = count / (items * plan.fixedCount);
     if (!Number.isInteger(rest) || rest > maxDim) {
       const why = items === 1 ? '' : `, and the batch of other inputs is ${items}`;
-      throw mismatch(plan, `${describe(value)}${why}`);
+      throw mismatch(plan, `${wordsOf(value, count)}${why}`);
     }
     const dims = plan.dims.map((dim) => (dim === -1 ? rest : dim));
     if (plan.batchRank === 1) dims.unshift(items);
     return dims;
   }
   if (plan.batchRank === 0) {
-    if (count !== plan.fixedCount) throw mismatch(plan, describe(value));
+    if (count !== plan.fixedCount) throw mismatch(plan, wordsOf(value, count));
     return [...plan.dims];
   }
   const items = count / plan.fixedCount;
-  if (!Number.isInteger(items)) throw mismatch(plan, describe(value));
-  if (items < 1 || items > plan.maxBatchSize) throw batchError(plan, items, describe(value));
+  if (!Number.isInteger(items)) throw mismatch(plan, wordsOf(value, count));
+  if (items < 1 || items > plan.maxBatchSize) throw batchError(plan, items, wordsOf(value, count));
   return [items, ...plan.dims];
 }

@@ -96,8 +96,8 @@ const misshapen: readonly [readonly number[], number, unknown, string][] = [
     { data: new Float32Array(12), shape: [3, 2, 2] },
     'shape [3,2,2]: expected [N,3,2,2], 1 ≤ N ≤ 8; for one item pass [1,3,2,2]',
   ],
-  [[3], 8, [1, 2, 3], 'shape [3]: expected [N,3], 1 ≤ N ≤ 8; for one item pass [1,3]'],
-  [[3], 8, [1, 2], 'shape [2]: expected [N,3], 1 ≤ N ≤ 8'],
+  [[3], 8, { data: [1, 2, 3], shape: [3] }, 'shape [3]: expected [N,3], 1 ≤ N ≤ 8; for one item pass [1,3]'],
+  [[3], 8, { data: [1, 2], shape: [2] }, 'shape [2]: expected [N,3], 1 ≤ N ≤ 8'],
   [
     [-1, 2],
     8,

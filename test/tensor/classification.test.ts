@@ -49,6 +49,7 @@ describe('classification', () => {
       [[2, 1], true, [2, 1]],
       [[0], false, [0]],
       [[2, 0], true, [2, 0]],
+      [[2 ** 31 - 1, 0], true, [2 ** 31 - 1, 0]],
     ] as const) {
       const values = new Array<number>(shape.reduce<number>((a, b) => a * b, 1)).fill(1);
       const classes = classify(floats([...shape], ...values), { count: 9, batched, model: 'm', output: 'y' });

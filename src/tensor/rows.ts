@@ -49,7 +49,17 @@ function part(tensor: TensorData, begin: number, end: number): RowOf<Datatype> {
     }
     case 'BYTES':
       return tensor.data.slice(begin, end);
-    default:
+    case 'BOOL':
+    case 'UINT8':
+    case 'UINT16':
+    case 'UINT32':
+    case 'UINT64':
+    case 'INT8':
+    case 'INT16':
+    case 'INT32':
+    case 'INT64':
+    case 'FP32':
+    case 'FP64':
       return tensor.data.subarray(begin, end);
   }
 }
@@ -89,7 +99,17 @@ function ordered(tensor: TensorData, unsuitable: Unsuitable): Ordered {
       return floatElements(tensor) ?? [];
     case 'BYTES':
       throw unsuitable('has no largest elements: strings have no order here');
-    default:
+    case 'BOOL':
+    case 'UINT8':
+    case 'UINT16':
+    case 'UINT32':
+    case 'UINT64':
+    case 'INT8':
+    case 'INT16':
+    case 'INT32':
+    case 'INT64':
+    case 'FP32':
+    case 'FP64':
       return tensor.data;
   }
 }

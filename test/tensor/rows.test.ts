@@ -68,9 +68,13 @@ const samples: readonly (readonly [AnyTensor, readonly unknown[][]])[] = [
   ],
   // As bits, negative numbers would be the largest.
   ...(['FP16', 'BF16'] as const).map((datatype): [AnyTensor, unknown[][]] => {
-    const { encode } = datatype === 'FP16' ? fp16 : bf16;
+    const format = datatype === 'FP16' ? fp16 : bf16;
     return [
-      tensor(datatype, [2, 3], Uint16Array.from([-4, 0.5, 2, -1, -Infinity, -2], encode)),
+      tensor(
+        datatype,
+        [2, 3],
+        Uint16Array.from([-4, 0.5, 2, -1, -Infinity, -2], (value) => format.encode(value)),
+      ),
       [
         [-4, 0.5, 2],
         [-1, -Infinity, -2],

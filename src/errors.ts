@@ -14,6 +14,81 @@ export type TritonErrorCode =
   | 'INTERNAL'
   | 'UNKNOWN';
 
+const errorCodes: readonly TritonErrorCode[] = [
+  'INVALID_ARG',
+  'NOT_FOUND',
+  'UNAVAILABLE',
+  'UNSUPPORTED',
+  'ALREADY_EXISTS',
+  'CANCELLED',
+  'INTERNAL',
+  'UNKNOWN',
+];
+
+/**
+ * Why something is UNAVAILABLE. The set is closed: a new one comes with a new minor version.
+ *
+ * - `QUEUE_FULL`: the model's queue has `max_queue_size` requests.
+ * - `TIMED_OUT`: the request's `timeoutMs` or `timeoutUs`, or its queue's time-out, has passed.
+ * - `CLOSED`: the server, or the connection to it, is closed, or the process exits.
+ * - `NOT_READY`: the model is being loaded or unloaded.
+ * - `TOO_MUCH_IN_FLIGHT`: `maxInFlightBytes`, or a limit of an endpoint, is reached.
+ * - `NO_MEMORY`: the system has no memory or thread left for it.
+ * - `MISSING`: a library, program, package or device that it needs is not there or cannot be used.
+ * - `INSTANCE_ENDED`: the thread or process of the model ended while it ran the request; a new one is started.
+ * - `UNREAD`: the caller of a stream left too much unread.
+ * - `CIRCULAR_CALL`: the call would wait for itself.
+ * - `DEVICE_LOST`: the GPU is lost for this process.
+ * - `LOAD_FAILED`: the model, or another one that it needs, could not be loaded.
+ * - `NO_ADDON`: the native part of the package cannot be loaded.
+ * - `NO_CONNECTION`: there was no connection to the server, or it broke. An infer may have run.
+ * - `NOT_ALLOWED`: the server was not created for that, or does not let this caller do it.
+ * - `SYSTEM_REFUSED`: the system refused an address, a file or a connection.
+ */
+export type TritonErrorReason =
+  | 'QUEUE_FULL'
+  | 'TIMED_OUT'
+  | 'CLOSED'
+  | 'NOT_READY'
+  | 'TOO_MUCH_IN_FLIGHT'
+  | 'NO_MEMORY'
+  | 'MISSING'
+  | 'INSTANCE_ENDED'
+  | 'UNREAD'
+  | 'CIRCULAR_CALL'
+  | 'DEVICE_LOST'
+  | 'LOAD_FAILED'
+  | 'NO_ADDON'
+  | 'NO_CONNECTION'
+  | 'NOT_ALLOWED'
+  | 'SYSTEM_REFUSED';
+
+/** What may be the reason of UNAVAILABLE, and whether the same call may succeed soon. */
+const retryableByReason: Readonly<Record<TritonErrorReason, boolean>> = {
+  QUEUE_FULL: true,
+  TIMED_OUT: true,
+  CLOSED: false,
+  NOT_READY: true,
+  TOO_MUCH_IN_FLIGHT: true,
+  NO_MEMORY: true,
+  MISSING: false,
+  INSTANCE_ENDED: true,
+  UNREAD: false,
+  CIRCULAR_CALL: false,
+  DEVICE_LOST: false,
+  LOAD_FAILED: false,
+  NO_ADDON: false,
+  NO_CONNECTION: true,
+  NOT_ALLOWED: false,
+  SYSTEM_REFUSED: false,
+};
+
+/** All reasons. */
+export const errorReasons: readonly TritonErrorReason[] = Object.freeze(
+  // The keys of an object literal are its type's.
+  Object.keys(retryableByReason) as TritonErrorReason[],
+);
+
 /** The place of an error in a configuration file. */
 export interface ErrorLocation {
   /** Path of the file, as it was opened. */
@@ -28,12 +103,31 @@ export interface ErrorLocation {
 export interface TritonErrorOptions {
   /** The error that led to this one. */
   readonly cause?: unknown;
+  /** Why it is UNAVAILABLE. */
+  readonly reason?: TritonErrorReason | undefined;
   /** Name of the model concerned. */
   readonly model?: string | undefined;
   /** Name of the tensor concerned. */
   readonly tensor?: string | undefined;
   /** The line of a configuration file concerned. */
   readonly location?: ErrorLocation | undefined;
+}
+
+/** An error as {@link TritonError.toJSON} writes it, which may be posted to another thread. */
+export interface TritonErrorJSON {
+  readonly name: 'TritonError';
+  readonly code: TritonErrorCode;
+  readonly message: string;
+  readonly retryable: boolean;
+  readonly reason?: TritonErrorReason;
+  readonly model?: string;
+  readonly tensor?: string;
+  readonly index?: number;
+  readonly location?: ErrorLocation;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
 }
 
 /** Marks errors of every copy of the package that a process may load, so that `instanceof` holds across them. */
@@ -46,33 +140,90 @@ const brand = Symbol.for('tritonts.TritonError');
  * try {
  *   await model.infer({ x: new Float32Array(3) });
  * } catch (error) {
- *   if (error instanceof TritonError && error.code === 'UNAVAILABLE') retryLater();
+ *   if (error instanceof TritonError && error.retryable) retryLater();
  *   else throw error;
  * }
  */
 export class TritonError extends Error {
   /** The kind of failure. HTTP and gRPC statuses derive from it. */
   readonly code: TritonErrorCode;
+  /** Why it is UNAVAILABLE. Other codes have none, nor has what a model or another server says without a reason. */
+  declare readonly reason?: TritonErrorReason;
   /** The error that led to this one, if there is one. */
   declare readonly cause?: unknown;
   /** Name of the model concerned, if there is one. */
   declare readonly model?: string;
   /** Name of the tensor concerned, if there is one. */
   declare readonly tensor?: string;
+  /** Position of the item concerned, from 0, in errors of `map`. */
+  declare readonly index?: number;
   /** The line of a configuration file concerned, if there is one. */
   declare readonly location?: ErrorLocation;
 
   /**
    * @param code - Triton's code.
    * @param message - It names the model, tensor or line, what was expected and what came.
-   * @param options - Cause, model, tensor and location. Absent ones are not set on the error.
+   * @param options - Reason, cause, model, tensor and location. Absent ones are not set on the error.
    */
   constructor(code: TritonErrorCode, message: string, options: TritonErrorOptions = {}) {
     super(message, 'cause' in options ? { cause: options.cause } : undefined);
     this.code = code;
+    if (options.reason !== undefined) this.reason = options.reason;
     if (options.model !== undefined) this.model = options.model;
     if (options.tensor !== undefined) this.tensor = options.tensor;
     if (options.location !== undefined) this.location = options.location;
+  }
+
+  /**
+   * Whether the same call may succeed later without a change: true for UNAVAILABLE, but for reasons that last. What
+   * follows from a broken connection may have run already, so that only calls that may run twice are to be repeated.
+   */
+  get retryable(): boolean {
+    if (this.code !== 'UNAVAILABLE') return false;
+    return this.reason === undefined || retryableByReason[this.reason];
+  }
+
+  /** A plain object, as errors lose their class and properties on the way to another thread. {@link from} reads it. */
+  toJSON(): TritonErrorJSON {
+    const { name, code, message, reason, retryable, model, tensor, index, location } = this;
+    return {
+      name: name as 'TritonError', // The prototype's.
+      code,
+      message,
+      retryable,
+      ...(reason !== undefined && { reason }),
+      ...(model !== undefined && { model }),
+      ...(tensor !== undefined && { tensor }),
+      ...(index !== undefined && { index }),
+      ...(location !== undefined && { location }),
+    };
+  }
+
+  /**
+   * The error that {@link toJSON} has told of. A TritonError is returned as it is; anything else becomes INTERNAL with its
+   * text.
+   *
+   * @example
+   * port.on('message', ({ error }) => reject(TritonError.from(error)));
+   */
+  static from(value: unknown): TritonError {
+    if (value instanceof TritonError) return value;
+    const said: Partial<Record<keyof TritonErrorJSON, unknown>> = isObject(value) ? value : {};
+    const code = said.name === 'TritonError' ? codeNamed(said.code) : undefined;
+    if (code === undefined) {
+      return new TritonError('INTERNAL', value instanceof Error ? value.message : String(value), {
+        cause: value,
+      });
+    }
+    const { message, model, tensor, index } = said;
+    const error = new TritonError(code, String(message), {
+      reason: reasonNamed(said.reason),
+      model: typeof model === 'string' ? model : undefined,
+      tensor: typeof tensor === 'string' ? tensor : undefined,
+      // Nothing else writes such an object.
+      location: said.location as ErrorLocation | undefined,
+    });
+    return typeof index === 'number' ? Object.assign(error, { index }) : error;
   }
 
   /** True for errors of any copy of the package that this process has loaded. */
@@ -90,4 +241,29 @@ Object.defineProperty(TritonError.prototype, brand, { value: true });
 /** An INVALID_ARG error: what was expected, where, and what came. */
 export function invalidArgument(message: string, options?: TritonErrorOptions): TritonError {
   return new TritonError('INVALID_ARG', message, options);
+}
+
+/** An UNAVAILABLE error with its reason. */
+export function unavailable(
+  reason: TritonErrorReason,
+  message: string,
+  options?: TritonErrorOptions,
+): TritonError {
+  return new TritonError('UNAVAILABLE', message, { ...options, reason });
+}
+
+/** The reason of that name; undefined for other values. */
+export function reasonNamed(value: unknown): TritonErrorReason | undefined {
+  return errorReasons.find((reason) => reason === value);
+}
+
+/** An error of a configuration, with the model that it is of. */
+export function withModel(error: TritonError, model: string): TritonError {
+  const { code, message, reason, location, cause } = error;
+  return new TritonError(code, message, { reason, model, location, cause });
+}
+
+/** The code of that name; undefined for other values. */
+export function codeNamed(value: unknown): TritonErrorCode | undefined {
+  return errorCodes.find((code) => code === value);
 }

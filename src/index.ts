@@ -4,8 +4,14 @@
  * @packageDocumentation
  */
 
-export { TritonError } from './errors.js';
-export type { ErrorLocation, TritonErrorCode, TritonErrorOptions } from './errors.js';
+export { errorReasons, TritonError } from './errors.js';
+export type {
+  ErrorLocation,
+  TritonErrorCode,
+  TritonErrorJSON,
+  TritonErrorOptions,
+  TritonErrorReason,
+} from './errors.js';
 export { createServer } from './server/create-server.js';
 export { registerBackend } from './javascript/registered-backends.js';
 export { attachServer } from './server/attach-server.js';

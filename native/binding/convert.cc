@@ -118,7 +118,7 @@ std::vector<TensorSpec> SpecsOf(const Napi::Value& value) {
 Napi::Value ToJs(Napi::Env env, const Status& status) {
   if (status.ok()) return env.Null();
   Napi::Object object = Napi::Object::New(env);
-  object.Set("code", Napi::Number::New(env, static_cast<int>(status.code())));
+  object.Set("code", Napi::Number::New(env, status.number()));
   object.Set("message", status.message());
   return object;
 }

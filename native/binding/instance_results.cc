@@ -158,11 +158,11 @@ bool InstanceWrap::ReadError(Run& run, const int32_t** at, const int32_t* end,
                              Napi::Array objects) {
   if (end - *at < 3) return false;
   const int32_t request = (*at)[0];
-  const auto code = static_cast<Code>((*at)[1]);
+  const auto number = static_cast<uint64_t>((*at)[1]);
   const Napi::Value text = objects.Get(static_cast<uint32_t>(~(*at)[2]));
   *at += 3;
   run.Respond(request < 0 ? Run::kAll : static_cast<uint32_t>(request),
-              MakeStatus([&] { return Status(code, StringOf(text)); }));
+              MakeStatus([&] { return Status::Said(number, StringOf(text)); }));
   return true;
 }
 

@@ -40,7 +40,8 @@ bool DevicePool::TakeIdle(size_t size_class, Range* range) {
 }
 
 StatusOr<DevicePool::Range> DevicePool::Take(size_t size) {
-  if (size > SIZE_MAX / 4) return Status::Unavailable("no device memory of such a size");
+  if (size > SIZE_MAX / 4)
+    return Status::Unavailable(Reason::kNoMemory, "no device memory of such a size");
   PoolLimit& counts = DeviceLimit(gpu_.id());
   Range range{0, RoundedSize(size), true};
   if (TakeIdle(SizeClass(size), &range)) {

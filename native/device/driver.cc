@@ -93,18 +93,20 @@ const char* TakeAll(const platform::DynamicLibrary& library, cuda::Functions* fu
 StatusOr<std::shared_ptr<const Driver>> Driver::Open(const std::string& file) {
   auto library = platform::DynamicLibrary::Open(file);
   if (!library.ok()) {
-    return Status::Unavailable("the CUDA driver " + file + " can't be opened (" +
-                               library.status().message() +
-                               "): it comes with NVIDIA's driver for the GPU");
+    return Status::Unavailable(Reason::kMissing,
+                               "the CUDA driver " + file + " can't be opened (" +
+                                   library.status().message() +
+                                   "): it comes with NVIDIA's driver for the GPU");
   }
   std::shared_ptr<Driver> driver(new Driver());
   if (const char* missing = TakeAll(library.value(), &driver->functions_)) {
     // A file of another kind has none of them, a driver before 11.4 lacks the newest.
-    return Status::Unavailable(file +
-                               (library.value().Symbol("cuInit")
-                                    ? " is a CUDA driver that is too old: it has no "
-                                    : " is a library, but not the CUDA driver: it has no ") +
-                               missing);
+    return Status::Unavailable(Reason::kMissing,
+                               file +
+                                   (library.value().Symbol("cuInit")
+                                        ? " is a CUDA driver that is too old: it has no "
+                                        : " is a library, but not the CUDA driver: it has no ") +
+                                   missing);
   }
   driver->path_ =
       platform::DynamicLibrary::PathOf(reinterpret_cast<const void*>(driver->functions_.Init));
@@ -112,8 +114,9 @@ StatusOr<std::shared_ptr<const Driver>> Driver::Open(const std::string& file) {
   OnRuntimeLibraryOpened();
   const cuda::Result result = driver->functions_.Init(0);
   if (result != 0) {
-    return Status::Unavailable("the CUDA driver " + file +
-                               " finds no usable GPU: " + driver->Failure(result, "cuInit"));
+    return Status::Unavailable(
+        Reason::kMissing,
+        "the CUDA driver " + file + " finds no usable GPU: " + driver->Failure(result, "cuInit"));
   }
   // A driver that does not tell its version serves no less.
   if (driver->functions_.DriverGetVersion(&driver->version_) != 0) driver->version_ = 0;

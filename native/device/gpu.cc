@@ -40,8 +40,9 @@ StatusOr<std::shared_ptr<Gpu>> Gpu::Open(std::shared_ptr<const Driver> driver, i
     if (auto gpu = open.gpu.lock()) return gpu;
     if (open.living == 0) break;
     if (open.changed.wait_until(lock, end) == std::cv_status::timeout) {
-      return Status::Unavailable("GPU " + std::to_string(id) +
-                                 ": its last models have left it, but the driver does not end it");
+      return Status::Unavailable(
+          Reason::kMissing, "GPU " + std::to_string(id) +
+                                ": its last models have left it, but the driver does not end it");
     }
   }
   std::shared_ptr<Gpu> gpu(new Gpu(std::move(driver), id));
@@ -77,7 +78,8 @@ Status Gpu::Start() {
   if (!status.ok()) return status;
   memory_ = std::make_unique<DevicePool>(*this, pools != 0);
   if (!submission_.Start(*this) || !finishing_.Start([this] { RunFinishing(); })) {
-    return Status::Unavailable("GPU " + std::to_string(id_) + ": no threads for it");
+    return Status::Unavailable(Reason::kNoMemory,
+                               "GPU " + std::to_string(id_) + ": no threads for it");
   }
   return status;
 }
@@ -106,9 +108,8 @@ Gpu::~Gpu() {
 Status Gpu::Check(cuda::Result result, const char* function) const {
   const Status status = driver_->Check(result, function);
   if (status.ok()) return status;
-  return MakeStatus([&] {
-    return Status(status.code(), "GPU " + std::to_string(id_) + ": " + status.message());
-  });
+  return MakeStatus(
+      [&] { return status.With("GPU " + std::to_string(id_) + ": " + status.message()); });
 }
 
 Gpu::Current::Current(const Gpu& gpu)

@@ -106,7 +106,7 @@ void Gpu::RunFinishing() {
         const RuntimeCall runtime;
         // The event is the driver's word on how the work ended.
         status = runtime.allowed() ? Check(call().EventQuery(entry->event), "cuEventQuery")
-                                   : Status::Unavailable("the process is exiting");
+                                   : Status::Unavailable(Reason::kClosed, "the process is exiting");
       }
       if (!status.ok() && !entry->given_up) {
         const std::lock_guard losing(tickets.mutex);
@@ -167,7 +167,8 @@ void Gpu::Tickets::Lose(const Status& status) {
   static auto* const kept_mutex = new std::mutex();
   if (fault.ok()) {
     fault = MakeStatus([&] {
-      return Status::Unavailable("the GPU is lost for this process: " + status.message());
+      return Status::Unavailable(Reason::kDeviceLost,
+                                 "the GPU is lost for this process: " + status.message());
     });
     lost = true;
     NoteLost(*this);

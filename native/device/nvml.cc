@@ -52,8 +52,9 @@ std::string TextOf(int (*tell)(char*, unsigned)) {
 StatusOr<std::shared_ptr<const Nvml>> Nvml::Open(const std::string& file) {
   auto library = platform::DynamicLibrary::Open(file);
   if (!library.ok()) {
-    return Status::Unavailable(file + " can't be opened (" + library.status().message() +
-                               "): it comes with NVIDIA's driver for the GPU");
+    return Status::Unavailable(Reason::kMissing,
+                               file + " can't be opened (" + library.status().message() +
+                                   "): it comes with NVIDIA's driver for the GPU");
   }
   auto functions = std::make_shared<Functions>();
   const char* missing = nullptr;
@@ -72,14 +73,14 @@ StatusOr<std::shared_ptr<const Nvml>> Nvml::Open(const std::string& file) {
   take(&functions->power, "nvmlDeviceGetPowerUsage");
   take(&functions->power_limit, "nvmlDeviceGetEnforcedPowerLimit");
   take(&functions->energy, "nvmlDeviceGetTotalEnergyConsumption");
-  if (missing) return Status::Unavailable(file + " has no " + missing);
+  if (missing) return Status::Unavailable(Reason::kMissing, file + " has no " + missing);
 
   std::shared_ptr<Nvml> nvml(new Nvml());
   nvml->path_ = platform::DynamicLibrary::PathOf(reinterpret_cast<const void*>(functions->init));
   nvml->functions_ = std::move(functions);
   OnRuntimeLibraryOpened();
   if (const int result = nvml->functions_->init(); result != 0)
-    return Status::Unavailable(file + ": " + nvml->Failure(result, "nvmlInit"));
+    return Status::Unavailable(Reason::kMissing, file + ": " + nvml->Failure(result, "nvmlInit"));
   nvml->version_ = TextOf(nvml->functions_->nvml_version);
   nvml->driver_version_ = TextOf(nvml->functions_->driver_version);
   return std::shared_ptr<const Nvml>(std::move(nvml));

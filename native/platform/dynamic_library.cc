@@ -38,7 +38,8 @@ StatusOr<DynamicLibrary> DynamicLibrary::Open(const std::string& path) {
     DWORD length = FormatMessageA(FORMAT_MESSAGE_FROM_SYSTEM | FORMAT_MESSAGE_IGNORE_INSERTS,
                                   nullptr, error, 0, text, sizeof(text), nullptr);
     while (length > 0 && (text[length - 1] == '\n' || text[length - 1] == '\r')) length--;
-    return Status::Unavailable(std::string(text, length) + " (" + std::to_string(error) + ")");
+    return Status::Unavailable(Reason::kMissing,
+                               std::string(text, length) + " (" + std::to_string(error) + ")");
   }
   return DynamicLibrary(handle);
 }
@@ -73,7 +74,7 @@ StatusOr<DynamicLibrary> DynamicLibrary::Open(const std::string& path) {
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle) {
     const char* text = dlerror();
-    return Status::Unavailable(text ? text : "unknown error");
+    return Status::Unavailable(Reason::kMissing, text ? text : "unknown error");
   }
   return DynamicLibrary(handle);
 }

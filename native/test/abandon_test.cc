@@ -84,7 +84,7 @@ TEST(version_counts_as_rejected_only_what_expired) {
   bench.Submit({bench.requests.Floats({1})});
   CHECK(runs->Started(1));
   bench.Submit({bench.requests.Floats({2})});
-  bench.version().Abort(Status::Unavailable("the process is exiting"));
+  bench.version().Abort(Status::Unavailable(Reason::kClosed, "the process is exiting"));
   CHECK(bench.sink.Wait(1));
   const Statistics statistics = bench.version().statistics();
   CHECK_EQ(statistics.fail.count, 1u);

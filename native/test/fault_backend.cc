@@ -67,7 +67,7 @@ struct Orders {
 Status LoadFault(const Orders& orders, const char* step) {
   if (orders.at != step) return Status::Ok();
   const std::string& fault = orders.load_fault;
-  if (fault == "fails") return Status::Unavailable("an injected failure");
+  if (fault == "fails") return Status::Unavailable(Reason::kNotReady, "an injected failure");
   if (fault == "throws") throw std::runtime_error("an injected exception");
   if (fault == "lacks_memory") throw std::bad_alloc();
   if (fault == "hangs") Hang(orders.hang_file);
@@ -164,7 +164,7 @@ class FaultInstance final : public Instance {
     const uint32_t rows = run.requests()[position]->header->batch_size;
     const size_t size = rows * 3 * sizeof(int32_t);
     BlockRef block = run.pool().Acquire(size);
-    if (!block) return run.Respond(position, Status::Unavailable("no memory"));
+    if (!block) return run.Respond(position, Status::Unavailable(Reason::kNoMemory, "no memory"));
     auto* told = reinterpret_cast<int32_t*>(block->data());
     for (uint32_t row = 0; row < rows; row++) {
       *told++ = run_;
@@ -182,7 +182,7 @@ class FaultInstance final : public Instance {
                       std::span<const int64_t> shape, size_t size) {
     const InputTensor* input = run.requests()[position]->input(0);
     BlockRef block = run.pool().Acquire(input->byte_size() + sizeof(float));
-    if (!block) return run.Respond(position, Status::Unavailable("no memory"));
+    if (!block) return run.Respond(position, Status::Unavailable(Reason::kNoMemory, "no memory"));
     if (input->byte_size() > 0) {
       std::memcpy(block->data(), run.requests()[position]->chunk(*input).data, input->byte_size());
     }
@@ -203,7 +203,7 @@ class FaultInstance final : public Instance {
         status = Status::Internal("an injected failure");
         break;
       case Fault::kUnavailable:
-        status = Status::Unavailable("an injected failure");
+        status = Status::Unavailable(Reason::kNotReady, "an injected failure");
         break;
       case Fault::kAnswersLate: {
         std::lock_guard lock(mutex_);
@@ -250,7 +250,8 @@ class FaultInstance final : public Instance {
       }
       case Fault::kAllocatesTooMuch:
         if (!run.pool().Acquire(kTooMuch)) {
-          status = Status::Unavailable("no memory for " + std::to_string(kTooMuch) + " bytes");
+          status = Status::Unavailable(Reason::kNoMemory,
+                                       "no memory for " + std::to_string(kTooMuch) + " bytes");
         }
         break;
       case Fault::kWrongRequest:

@@ -163,7 +163,7 @@ TEST(halves_are_not_made_for_want_of_memory_nor_where_something_was_said_before)
     CHECK_EQ(bench.batches.size(), 1u);
   };
   const auto nothing = [](Run&) {};
-  ask(Status::Unavailable("no memory"), nothing);
+  ask(Status::Unavailable(Reason::kNoMemory, "no memory"), nothing);
   ask(Status::Cancelled("asked to end"), nothing);
   const Status failure = Status::Internal("an injected failure");
   ask(failure, [failure](Run& run) { run.Respond(1, failure); });
@@ -348,7 +348,8 @@ TEST(halves_answer_each_request_once_whatever_comes_between) {
       if (dice() % 4 == 0) std::this_thread::yield();
     }
     bench.version().Close();
-    if (seed % 3 == 0 || terminated) bench.version().Abort(Status::Unavailable("closed"));
+    if (seed % 3 == 0 || terminated)
+      bench.version().Abort(Status::Unavailable(Reason::kNotReady, "closed"));
     CHECK(bench.sink.Wait(kCount));
     CHECK(Eventually([&] { return bench.version().drained(); }));
     for (uint32_t slot = 0; slot < kCount; slot++) {

@@ -31,7 +31,8 @@ TEST(version_refuses_requests_before_it_starts_and_after_it_closed) {
 TEST(version_does_not_start_when_an_instance_cannot_be_made) {
   Script script;
   script.create = [](const InstanceSpec& spec) {
-    return spec.index == 1 ? Status::Unavailable("no " + spec.name) : Status::Ok();
+    return spec.index == 1 ? Status::Unavailable(Reason::kNotReady, "no " + spec.name)
+                           : Status::Ok();
   };
   VersionBench bench(std::move(script));
   CHECK_EQ(bench.version().Start(ConfigOf(FloatIo(), 2)).message(), "no m_1");

@@ -360,7 +360,7 @@ RUNTIME_TEST(onnxruntime_on_a_gpu_ends_a_run_that_its_version_does_not_wait_for)
     bench.Ask({1, 4}, Rows(1));
     runtime.Call<void()>("fakeOrtAwaitHeld")();
     bench.version().Close();
-    bench.version().Abort(Status::Unavailable("it is unloaded"));
+    bench.version().Abort(Status::Unavailable(Reason::kNotReady, "it is unloaded"));
     CHECK(bench.sink.Wait(1));
     CHECK_EQ(bench.sink.Of(0).status.code(), Code::kCancelled);
     runtime.Call<void(bool)>("fakeOrtHold")(false);

@@ -271,7 +271,7 @@ TEST(run_of_a_model_that_is_not_decoupled_ends_with_an_error_where_a_response_is
   bench.run.Respond(0, Status::Ok(), false);
   bench.run.Respond(0, Status::Ok());
   bench.run.EndResponses(1);
-  bench.run.Respond(2, Status::Unavailable("its own"), false);
+  bench.run.Respond(2, Status::Unavailable(Reason::kNotReady, "its own"), false);
   bench.End();
   for (const uint32_t slot : {0u, 1u}) {
     const std::vector<SeenResponse> responses = bench.sink.AllOf(slot);

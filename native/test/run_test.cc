@@ -160,7 +160,7 @@ TEST(run_fails_what_the_backend_leaves_open) {
 TEST(run_responds_to_a_request_once_however_often_the_backend_does) {
   RunBench bench;
   bench.Begin({bench.requests.Add(1), bench.requests.Add(1)});
-  bench.run.Respond(0, Status::Unavailable("first"));
+  bench.run.Respond(0, Status::Unavailable(Reason::kNotReady, "first"));
   bench.run.Respond(0, Status::Ok());
   bench.run.RespondAll(Status::Ok());
   bench.run.RespondAll(Status::Internal("late"));
@@ -302,7 +302,7 @@ TEST(run_with_marks_in_the_wrong_order_keeps_its_times_in_order) {
 TEST(run_that_failed_counts_as_executed_but_has_no_rows_or_durations) {
   RunBench bench;
   bench.Begin({bench.requests.Add(2)});
-  bench.run.RespondAll(Status::Unavailable("no"));
+  bench.run.RespondAll(Status::Unavailable(Reason::kNotReady, "no"));
   const Statistics& statistics = bench.End();
   CHECK_EQ(statistics.execution_count, 1u);
   CHECK_EQ(statistics.inference_count, 0u);

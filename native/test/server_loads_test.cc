@@ -26,7 +26,7 @@ TEST(server_tells_why_a_model_did_not_load) {
 
 TEST(server_keeps_a_version_that_did_not_start_until_it_is_retired) {
   Script script;
-  script.create = [](const InstanceSpec&) { return Status::Unavailable("no"); };
+  script.create = [](const InstanceSpec&) { return Status::Unavailable(Reason::kNotReady, "no"); };
   ScriptedBackend backend(std::move(script));
   ServerBench bench;
   const uint32_t uid = bench.Open(&backend).value();

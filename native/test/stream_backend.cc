@@ -139,7 +139,7 @@ class Producer final : public ReadListener, public std::enable_shared_from_this<
     const void* data = values_.data();
     if (bytes >= size_t{1} << 16) {
       block = run_->pool().Acquire(bytes);
-      if (!block) return End(Status::Unavailable("no memory"));
+      if (!block) return End(Status::Unavailable(Reason::kNoMemory, "no memory"));
       std::memcpy(block->data(), data, bytes);
       data = block->data();
     }

@@ -24,7 +24,8 @@ class TableScheduler final : public Scheduler {
 
   Status Enqueue(Request* request, uint64_t) override {
     if (refused_rows > 0 && request->header->batch_size == refused_rows) {
-      return Status::Unavailable("no room for " + std::to_string(refused_rows) + " rows");
+      return Status::Unavailable(Reason::kNotReady,
+                                 "no room for " + std::to_string(refused_rows) + " rows");
     }
     request->queued = true;
     queue_.push_back(request);

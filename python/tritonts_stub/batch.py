@@ -102,7 +102,7 @@ class Batch:
             open_ = self.open > 0
             if open_:
                 body = Body(self)
-                body.error(-1, error.code(), error.message())
+                body.error(-1, error._number(), error.message())
                 self._end(body)
         self.settle()
         return open_
@@ -382,7 +382,7 @@ class Body:
         model = self.batch.instance.model
         try:
             if response._error is not None:
-                self.error(position, response._error.code(), "model '%s': %s" % (model, response._error.message()))
+                self.error(position, response._error._number(), "model '%s': %s" % (model, response._error.message()))
                 return
             said = self.batch.said[position]
             outputs = self._outputs(response, said.wanted, said.rows)

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from . import instance as instances
 from . import memory as mem
 from .batch import put_words
-from .errors import TritonError, TritonModelException
+from .errors import TritonError, TritonModelException, code_of
 from .request import InferenceResponse, write_said
 from .tensor import Stretch, Tensor, write
 
@@ -68,8 +68,7 @@ def call_later(request, decoupled):
 
 
 def _failed(error, decoupled):
-    code = getattr(TritonError, error.code, TritonError.INTERNAL)
-    response = InferenceResponse([], TritonError(str(error), code))
+    response = InferenceResponse([], TritonError._of(str(error), code_of(error)))
     return iter([response]) if decoupled else response
 
 
@@ -179,7 +178,7 @@ class Call:
             if state == ENDED:
                 return None
             raise TritonModelException(
-                "the call of model '%s' got no memory for its answer" % self.request._model, "UNAVAILABLE"
+                "the call of model '%s' got no memory for its answer" % self.request._model, "UNAVAILABLE", "NO_MEMORY"
             )
         memory = self.memory
         owner = Answer(memory, place)
@@ -189,7 +188,7 @@ class Call:
             self._close()
         if code != 0:
             message = bytes(memory.bytes[text : text + size]).decode(errors="replace").split("\0")[0]
-            return InferenceResponse([], TritonError(message, code))
+            return InferenceResponse([], TritonError._of(message, code))
         if empty:
             return None
         tensors, at = [], 6

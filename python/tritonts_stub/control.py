@@ -78,7 +78,7 @@ class Control:
                     break
         if "error" in answer:
             error = answer["error"]
-            raise TritonModelException(error["message"], error.get("code"))
+            raise TritonModelException(error["message"], error.get("code"), error.get("reason"))
         return answer.get("value")
 
     def _send(self, name, content):

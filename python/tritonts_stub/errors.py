@@ -12,18 +12,42 @@ _codes = (
 )
 
 
+#: By number, as src/addon/status.ts has them; 0 is none.
+_reasons = (
+    None,
+    "QUEUE_FULL",
+    "TIMED_OUT",
+    "CLOSED",
+    "NOT_READY",
+    "TOO_MUCH_IN_FLIGHT",
+    "NO_MEMORY",
+    "MISSING",
+    "INSTANCE_ENDED",
+    "UNREAD",
+    "CIRCULAR_CALL",
+    "DEVICE_LOST",
+    "LOAD_FAILED",
+    "NO_ADDON",
+    "NO_CONNECTION",
+    "NOT_ALLOWED",
+    "SYSTEM_REFUSED",
+)
+
+
 class TritonModelException(Exception):
     """What a model raises, and what is raised when the server refuses something."""
 
-    def __init__(self, message="", code=None):
+    def __init__(self, message="", code=None, reason=None):
         super().__init__(message)
         self.code = code if code in _codes else "INTERNAL"
+        #: Why it is UNAVAILABLE, such as "QUEUE_FULL"; None without a reason.
+        self.reason = reason if reason in _reasons else None
 
 
 class TritonError:
     """Why there is no answer to a request."""
 
-    __slots__ = ("_message", "_code")
+    __slots__ = ("_message", "_code", "_reason")
     __match_args__ = ("message", "code")
 
     UNKNOWN, INTERNAL, NOT_FOUND, INVALID_ARG, UNAVAILABLE, UNSUPPORTED, ALREADY_EXISTS, CANCELLED = range(1, 9)
@@ -33,12 +57,28 @@ class TritonError:
             raise TritonModelException("the code of a TritonError is one of its own, such as TritonError.INVALID_ARG")
         self._message = str(message)
         self._code = code
+        self._reason = 0
+
+    @classmethod
+    def _of(cls, message, number):
+        """The error of a number that the server or `code_of` made: the code, and the reason in the second byte."""
+        error = cls(message, number & 0xFF)
+        error._reason = number >> 8 & 0xFF
+        return error
+
+    def _number(self):
+        return self._code | self._reason << 8
 
     def message(self):
         return self._message
 
     def code(self):
         return self._code
+
+    @property
+    def reason(self):
+        """Why it is UNAVAILABLE, such as "QUEUE_FULL"; None without a reason."""
+        return _reasons[self._reason] if self._reason < len(_reasons) else None
 
     def __str__(self):
         return self._message
@@ -63,8 +103,11 @@ def named_text_of(error):
 
 
 def code_of(error):
-    """The number of an exception's code."""
-    return _codes.index(getattr(error, "code", "INTERNAL")) + 1 if isinstance(error, TritonModelException) else 2
+    """The number of an exception's code, with that of its reason in the second byte."""
+    if not isinstance(error, TritonModelException):
+        return 2
+    reason = getattr(error, "reason", None)
+    return _codes.index(getattr(error, "code", "INTERNAL")) + 1 | (_reasons.index(reason) << 8 if reason in _reasons else 0)
 
 
 def code_name(number):

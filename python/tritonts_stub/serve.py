@@ -50,7 +50,7 @@ def _failure(error):
         text = "%s (Python %d.%d.%d) has no numpy, which the model imports: %s -m pip install numpy" % (
             (sys.executable,) + sys.version_info[:3] + (sys.executable,)
         )
-    return {"code": code, "message": text, "trace": _trace(error)}
+    return {"code": code, "reason": "MISSING" if missing == "numpy" else getattr(error, "reason", None), "message": text, "trace": _trace(error)}
 
 
 def _trace(error):
@@ -233,7 +233,7 @@ class Loop:
         if isinstance(error, (SystemExit, KeyboardInterrupt)):
             raise error
         if isinstance(error, mem.MemoryFault):
-            code, text = TritonError.UNAVAILABLE, str(error)
+            code, text = code_of(TritonModelException("", "UNAVAILABLE", "NO_MEMORY")), str(error)
         else:
             code = code_of(error)
             text = text_of(error) if isinstance(error, TritonModelException) else named_text_of(error)
@@ -241,5 +241,5 @@ class Loop:
         # The server cuts this into the message and its cause (src/addon/status.ts).
         length = len(text.encode("utf-16-le", errors="replace")) // 2
         message = "model '%s': %s\0%d\0%s" % (self._instance.model, text, length, _trace(error)[-4096:])
-        if not batch.fail(TritonError(message, code)):
+        if not batch.fail(TritonError._of(message, code)):
             self._instance.control.log(ERROR, "execute() has raised after its last response\n" + _trace(error))

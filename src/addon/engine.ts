@@ -1,6 +1,6 @@
 /** Creates the engine of a server. */
 
-import { TritonError } from '../errors.js';
+import { unavailable } from '../errors.js';
 import { spinCores } from '../scheduling/spin.js';
 import { addon } from './load.js';
 import type { NativeServer } from './native.js';
@@ -20,7 +20,6 @@ export function createEngine(options: {
     options.maxInFlightBytes,
     spinCores(options.threads),
   );
-  if (!engine)
-    throw new TritonError('UNAVAILABLE', 'the system has no memory, or no thread, for another server');
+  if (!engine) throw unavailable('NO_MEMORY', 'the system has no memory, or no thread, for another server');
   return engine;
 }

@@ -1,6 +1,6 @@
 /** The error when the addon cannot be loaded: on which platform, what was looked for, and what to do. */
 
-import { TritonError } from '../errors.js';
+import { TritonError, unavailable } from '../errors.js';
 import { packageVersion } from '../version.js';
 import { describePlatform } from './platform.js';
 
@@ -83,8 +83,8 @@ function failure(
     ...remedies.map((remedy, index) => `  ${index + 1}. ${remedy}`),
   ];
   const causes = attempts.map(({ cause }) => cause);
-  return new TritonError(
-    'UNAVAILABLE',
+  return unavailable(
+    'NO_ADDON',
     lines.join('\n'),
     causes.length > 0 ? { cause: new AggregateError(causes) } : {},
   );

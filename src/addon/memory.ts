@@ -1,7 +1,7 @@
 /** Calls of the engine that fail for lack of memory. */
 
 import { setTimeout } from 'node:timers/promises';
-import { TritonError } from '../errors.js';
+import { TritonError, unavailable } from '../errors.js';
 
 const made = new WeakSet<Error>();
 
@@ -9,7 +9,7 @@ const made = new WeakSet<Error>();
  * The error that a call of the engine throws if there is no memory for it. Such a call has changed nothing.
  */
 export function noMemoryError(): TritonError {
-  const error = new TritonError('UNAVAILABLE', 'the process has no memory left for this call');
+  const error = unavailable('NO_MEMORY', 'the process has no memory left for this call');
   made.add(error);
   return error;
 }

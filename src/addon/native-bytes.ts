@@ -1,6 +1,6 @@
 /** Native copies of bytes, for models that are loaded from memory. */
 
-import { TritonError } from '../errors.js';
+import { unavailable } from '../errors.js';
 import { addon } from './load.js';
 import { isNoMemory } from './memory.js';
 import type { NativeBytes } from './native.js';
@@ -18,6 +18,6 @@ export function keepBytes(bytes: Uint8Array, what: string): NativeBytes {
   } catch (cause) {
     if (!isNoMemory(cause)) throw cause;
   }
-  if (!kept) throw new TritonError('UNAVAILABLE', `${what}: no memory for ${bytes.length} bytes`);
+  if (!kept) throw unavailable('NO_MEMORY', `${what}: no memory for ${bytes.length} bytes`);
   return kept;
 }

@@ -1,6 +1,11 @@
 /** Statuses of the engine, turned into errors. */
 
-import { TritonError, type TritonErrorCode, type TritonErrorOptions } from '../errors.js';
+import {
+  TritonError,
+  type TritonErrorCode,
+  type TritonErrorOptions,
+  type TritonErrorReason,
+} from '../errors.js';
 import type { NativeStatus } from './native.js';
 
 /** Codes by the numbers of `native/engine/base/status.h`; 0 is success. */
@@ -16,6 +21,33 @@ const codes: readonly TritonErrorCode[] = [
   'CANCELLED',
 ];
 
+/** Reasons by the numbers of `native/engine/base/status.h`; 0 is none. The engine passes on those that it does not know. */
+const reasons: readonly (TritonErrorReason | undefined)[] = [
+  undefined,
+  'QUEUE_FULL',
+  'TIMED_OUT',
+  'CLOSED',
+  'NOT_READY',
+  'TOO_MUCH_IN_FLIGHT',
+  'NO_MEMORY',
+  'MISSING',
+  'INSTANCE_ENDED',
+  'UNREAD',
+  'CIRCULAR_CALL',
+  'DEVICE_LOST',
+  'LOAD_FAILED',
+  'NO_ADDON',
+  'NO_CONNECTION',
+  'NOT_ALLOWED',
+  'SYSTEM_REFUSED',
+];
+
+/** Code and reason as the one number that the engine takes. */
+export function statusNumber(code: TritonErrorCode, reason: TritonErrorReason | undefined): number {
+  // The first code is there twice.
+  return codes.indexOf(code, 1) | (reason === undefined ? 0 : reasons.indexOf(reason) << 8);
+}
+
 /**
  * Stands in a message before what its model has said: the number of characters at the message's end that are the
  * model's own, then its stack. So the stack of a JavaScript model's error comes with the error to any thread.
@@ -28,18 +60,19 @@ export function withOrigin(message: string, own: string, stack: string): string 
 }
 
 /**
- * The error for a code and message of the engine. If a JavaScript model has thrown, its `cause` has the model's
+ * The error for a code, with its reason in the second byte, and a message of the engine. If a JavaScript model has thrown, its `cause` has the model's
  * message and stack.
  */
 export function nativeError(code: number, message: string, options?: TritonErrorOptions): TritonError {
-  const name = codes[code] ?? 'UNKNOWN';
+  const name = codes[code & 0xff] ?? 'UNKNOWN';
+  const reason = reasons[code >> 8];
   const end = message.indexOf(originMark);
-  if (end < 0) return new TritonError(name, message, options);
+  if (end < 0) return new TritonError(name, message, { ...options, reason });
   const [length = '', stack = ''] = message.slice(end + 1).split(originMark, 2);
   const text = message.slice(0, end);
   const cause = new Error(text.slice(Math.max(0, end - Number(length))));
   cause.stack = stack;
-  return new TritonError(name, text, { ...options, cause });
+  return new TritonError(name, text, { ...options, reason, cause });
 }
 
 /** The error for a status of the engine. */

@@ -3,7 +3,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { TritonError } from '../errors.js';
+import { unavailable } from '../errors.js';
 import type { BackendConfig } from '../options.js';
 
 const fileName: Readonly<Partial<Record<NodeJS.Platform, RegExp>>> = {
@@ -76,8 +76,8 @@ export function findOnnxRuntimeLibrary(): string {
     'files), or name a library with backendConfig.onnxruntime.library';
   const folder = packageFolder();
   if (folder === undefined) {
-    throw new TritonError(
-      'UNAVAILABLE',
+    throw unavailable(
+      'MISSING',
       `the package onnxruntime-node, which carries ONNX Runtime, was not found: ${help}`,
     );
   }
@@ -92,8 +92,8 @@ export function findOnnxRuntimeLibrary(): string {
       .sort()[0];
     if (file !== undefined) return outsideOfArchive(join(place, file));
   }
-  throw new TritonError(
-    'UNAVAILABLE',
+  throw unavailable(
+    'MISSING',
     `the package onnxruntime-node at ${folder} carries no ONNX Runtime for ${process.platform}-${process.arch}: ${help}`,
   );
 }

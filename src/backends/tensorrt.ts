@@ -1,6 +1,6 @@
 /** The TensorRT backend's decisions: which library, and on which GPUs. */
 
-import { invalidArgument, TritonError } from '../errors.js';
+import { invalidArgument, TritonError, unavailable } from '../errors.js';
 import type { BackendConfig } from '../options.js';
 import { cpu, type Backend, type BackendContext } from './backend.js';
 import { gpuSettings } from './gpu-settings.js';
@@ -111,7 +111,7 @@ function graphSettings({ config }: BackendContext): Record<string, string> {
 function librarySettings(options: BackendConfig): Record<string, string> {
   const found = find(options);
   if ('path' in found) return { library: found.path };
-  throw new TritonError('UNAVAILABLE', found.missing);
+  throw unavailable('MISSING', found.missing);
 }
 
 /**
@@ -145,7 +145,7 @@ export const tensorrt: Backend = {
       const reason = context.noGpu();
       throw reason === undefined
         ? new TritonError('UNSUPPORTED', `${text}: an instance_group must be KIND_GPU`)
-        : new TritonError('UNAVAILABLE', `${text}, and ${reason}`);
+        : unavailable('MISSING', `${text}, and ${reason}`);
     }
     // Requests' inputs are always gathered in one piece.
     isOn(options, 'coalesce-request-input');

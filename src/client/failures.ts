@@ -1,11 +1,13 @@
 /** What may happen to a call besides the server's answer. */
 
-import { TritonError } from '../errors.js';
+import { isDeadline } from '../dispatch/deadlines.js';
+import { timedOut } from '../dispatch/request-errors.js';
+import { TritonError, unavailable } from '../errors.js';
 
 /** There was no connection, or it broke: a call that only reads may be made again. */
 export class Broken extends TritonError {
   constructor(message: string, options: ConstructorParameters<typeof TritonError>[2]) {
-    super('UNAVAILABLE', message, options);
+    super('UNAVAILABLE', message, { ...options, reason: 'NO_CONNECTION' });
   }
 }
 
@@ -17,6 +19,8 @@ export function causeText(cause: Error): string {
 
 /** A call was cancelled by its signal. */
 export function cancelled(signal: AbortSignal | undefined, model: string | undefined): TritonError {
+  const passed = signal !== undefined && isDeadline(signal.reason);
+  if (passed && model !== undefined) return timedOut(model);
   const about = model === undefined ? 'the call' : `model '${model}': the request`;
   return new TritonError('CANCELLED', `${about} was cancelled by options.signal`, {
     model,
@@ -31,12 +35,12 @@ export function closedUnder(model: string | undefined): TritonError {
 
 /** A call was made after the connection was closed here. */
 export function alreadyClosed(model: string | undefined): TritonError {
-  return new TritonError('UNAVAILABLE', 'the connection to the server is closed', { model });
+  return unavailable('CLOSED', 'the connection to the server is closed', { model });
 }
 
 /** A call took longer than `timeoutMs`. */
 export function tooLate(origin: string, timeoutMs: number, model: string | undefined): TritonError {
-  return new TritonError('UNAVAILABLE', `${origin} did not answer within ${timeoutMs} ms`, { model });
+  return unavailable('TIMED_OUT', `${origin} did not answer within ${timeoutMs} ms`, { model });
 }
 
 /** The server's answer to a request makes no sense. */

@@ -101,7 +101,13 @@ export interface Protocol {
   modelReady(model: ModelName): Promise<Readiness>;
   metadata(model: ModelName): Promise<ModelMetadata>;
   config(model: ModelName): Promise<ModelConfig>;
-  infer(model: ModelName, request: WireRequest, signal: AbortSignal | undefined): Promise<WireAnswer>;
+  /** @param timeoutMs - In place of the connection's. */
+  infer(
+    model: ModelName,
+    request: WireRequest,
+    signal: AbortSignal | undefined,
+    timeoutMs: number | undefined,
+  ): Promise<WireAnswer>;
   /** What goes wrong is told to the sink, never before this has returned. */
   stream(
     model: ModelName,

@@ -154,8 +154,9 @@ export class ModelOfServer implements RemoteModel {
       const text = `model '${this.name}': options.parent is for models of the own process`;
       throw new TritonError('UNSUPPORTED', text, { model: this.name });
     }
+    const checked = checkInferOptions(this.name, given, this.#shared);
     // A program may change its options while the request is under way.
-    return { ...checkInferOptions(this.name, given, this.#shared), given: { ...given } };
+    return { ...checked, given: { ...given, signal: checked.request.signal } };
   }
 
   /** What the server says of the model now. */
@@ -216,7 +217,8 @@ export class ModelOfServer implements RemoteModel {
       throw new TritonError('UNSUPPORTED', text, { model: this.name });
     }
     try {
-      const answer = await this.#protocol.infer(this.#model, request, options.signal);
+      const { signal, timeoutMs } = options;
+      const answer = await this.#protocol.infer(this.#model, request, signal, timeoutMs);
       return version.read(answer, options);
     } catch (error) {
       this.#learn(error);
@@ -247,11 +249,11 @@ export class ModelOfServer implements RemoteModel {
 
   #sendItem(inputs: Inputs, { request, ...rest }: CheckedOptions, waiter: Waiter<InferResult>): void {
     const { owner } = request;
-    let signal: AbortSignal | undefined;
+    let { signal } = request;
     if (owner !== undefined) {
       const own = this.#owned.get(owner) ?? new AbortController();
       this.#owned.set(owner, own);
-      signal = own.signal;
+      signal = signal === undefined ? own.signal : AbortSignal.any([signal, own.signal]);
     }
     const given = 'given' in rest ? (rest as Pick<RemoteOptions, 'given'>).given : {};
     this.#infer(inputs, { ...given, signal }).then(

@@ -193,7 +193,11 @@ export class Completions {
       }
       const offset = words[position] ?? 0;
       const text = utf8.decode(view.Uint8Array.subarray(offset, offset + (words[position + 1] ?? 0)));
-      const failure = { code, message: text, limited: (flags & limitedBit) !== 0 };
+      const failure = {
+        code: code | ((flags >>> 16) << 8),
+        message: text,
+        limited: (flags & limitedBit) !== 0,
+      };
       this.#failed.fail(group, first + begin, first + past, failure);
       // An error in the midst of a stream: nobody waits for the rest.
       if ((flags & finalBit) === 0) this.#native.cancel(group.index, group.generation, first, 1);

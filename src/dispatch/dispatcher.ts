@@ -10,7 +10,7 @@
 
 import { headerEpoch } from '../addon/layout.js';
 import type { NativePort, NativeServer } from '../addon/native.js';
-import { TritonError } from '../errors.js';
+import { TritonError, unavailable } from '../errors.js';
 import type { EncodedInputs } from '../tensor/encoded.js';
 import type { WireArray } from '../tensor/views.js';
 import { Cancellation } from './cancellation.js';
@@ -91,7 +91,7 @@ export class Dispatcher implements Owner, Canceller {
     // The engine delivers nothing before the first request.
     const holder: { dispatcher?: Dispatcher } = {};
     const native = server.attach((count) => holder.dispatcher?.deliver(count), external);
-    if (!native) throw new TritonError('UNAVAILABLE', 'no memory for a connection to the server');
+    if (!native) throw unavailable('NO_MEMORY', 'no memory for a connection to the server');
     const dispatcher = new Dispatcher(native, options);
     holder.dispatcher = dispatcher;
     return dispatcher;

@@ -1,7 +1,7 @@
 /** Responses that are errors, and those that cannot be given to their callers. */
 
 import { nativeError } from '../addon/status.js';
-import { TritonError, type TritonErrorCode } from '../errors.js';
+import { TritonError, type TritonErrorCode, type TritonErrorReason } from '../errors.js';
 import type { Group } from './group.js';
 import type { Owner } from './owner.js';
 import { cancelled, limitError, unusable, withFrames, withoutStack, withStack } from './request-errors.js';
@@ -11,6 +11,8 @@ import { isAborted } from './signals.js';
 export interface Failure {
   /** The engine's code, or that of an error of this package. */
   readonly code: number | TritonErrorCode;
+  /** Why, where the code is not the engine's. */
+  readonly reason?: TritonErrorReason | undefined;
   readonly message: string;
   /** Whether it was refused because too much is in flight. */
   readonly limited?: boolean;
@@ -32,7 +34,7 @@ export class FailedResponses {
   }
 
   /** Rejects the waiters of requests `begin` to `end` of a group. */
-  fail(group: Group, begin: number, end: number, { code, message: text, limited }: Failure): void {
+  fail(group: Group, begin: number, end: number, { code, reason, message: text, limited }: Failure): void {
     const { target } = group;
     if (target === undefined) return;
     for (let at = begin; at < end; at++) {
@@ -43,10 +45,10 @@ export class FailedResponses {
       const make = (): TritonError => {
         // The request was cancelled, so its own outcome does not matter any more.
         if (signal !== undefined && isAborted(signal)) return cancelled(target.name, signal);
-        if (limited === true) return limitError(message, target.name);
+        if (limited === true && typeof code === 'number') return limitError(code, message, target.name);
         return typeof code === 'number'
           ? nativeError(code, message, { model: target.name })
-          : new TritonError(code, message, { model: target.name });
+          : new TritonError(code, message, { model: target.name, reason });
       };
       const error = this.#failed++ < withStack ? make() : withoutStack(make);
       waiter.reject(withFrames(error, group.stacks?.[at]));
@@ -59,5 +61,7 @@ export class FailedResponses {
  * a result.
  */
 export function whyNot(error: unknown, model: string): TritonError {
-  return error instanceof TritonError && error.code === 'CANCELLED' ? error : unusable(error, model);
+  return error instanceof TritonError && (error.code === 'CANCELLED' || error.reason === 'TIMED_OUT')
+    ? error
+    : unusable(error, model);
 }

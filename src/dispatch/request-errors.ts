@@ -1,6 +1,8 @@
 /** The errors that a dispatcher creates itself, and the callers' stack frames in them. */
 
-import { TritonError } from '../errors.js';
+import { nativeError } from '../addon/status.js';
+import { TritonError, unavailable } from '../errors.js';
+import { isDeadline } from './deadlines.js';
 import { reasonOf } from './signals.js';
 import type { EntryPoint } from './types.js';
 
@@ -15,14 +17,15 @@ export function isLimit(error: unknown): boolean {
   return typeof error === 'object' && error !== null && limited.has(error);
 }
 
-export function limitError(message: string, model: string): TritonError {
-  const error = new TritonError('UNAVAILABLE', message, { model });
+/** The error of a request that may be sent again when others have ended. `code` is the engine's. */
+export function limitError(code: number, message: string, model: string): TritonError {
+  const error = nativeError(code, message, { model });
   limited.add(error);
   return error;
 }
 
 export function noMemory(bytes: number, cause?: unknown): TritonError {
-  return new TritonError('UNAVAILABLE', `no memory for ${bytes} bytes`, { cause });
+  return unavailable('NO_MEMORY', `no memory for ${bytes} bytes`, { cause });
 }
 
 /**
@@ -44,12 +47,21 @@ export function unusable(error: unknown, model: string): TritonError {
   const reason = error instanceof Error ? error.message : String(error);
   return new TritonError(coded, `model '${model}': its outputs cannot be used: ${reason}`, {
     model,
+    reason: error instanceof TritonError ? error.reason : undefined,
     cause: error,
   });
 }
 
-/** The error of a request that was cancelled, by its signal or else by its owner. */
+/** The error of a request whose `timeoutMs` has passed. */
+export function timedOut(model: string): TritonError {
+  return unavailable('TIMED_OUT', `model '${model}': timeoutMs has passed before the request was answered`, {
+    model,
+  });
+}
+
+/** The error of a request that was cancelled, by its signal, its `timeoutMs`, or else by its owner. */
 export function cancelled(model: string, signal?: AbortSignal): TritonError {
+  if (signal !== undefined && isDeadline(reasonOf(signal))) return timedOut(model);
   const by = signal ? ' by its signal' : '';
   return new TritonError('CANCELLED', `model '${model}': the request was cancelled${by}`, {
     model,

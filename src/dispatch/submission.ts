@@ -13,7 +13,7 @@ import {
   submissionWords,
 } from '../addon/layout.js';
 import type { NativePort, NativeStatus } from '../addon/native.js';
-import { TritonError } from '../errors.js';
+import { TritonError, unavailable } from '../errors.js';
 import type { EncodedInputs } from '../tensor/encoded.js';
 import { MemoryViews } from '../tensor/memory.js';
 import { viewOf } from '../tensor/views.js';
@@ -210,7 +210,7 @@ export class Submission {
       if (bytes === undefined || blocks[i] !== -1) continue;
       for (const block of blocks) if (block >= 0) this.#native.unstage(block);
       const message = `model '${target.name}': no memory for an input of ${group.byteLengths[i] ?? 0} bytes`;
-      throw new TritonError('UNAVAILABLE', message, { model: target.name });
+      throw unavailable('NO_MEMORY', message, { model: target.name });
     }
   }
 

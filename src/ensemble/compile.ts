@@ -97,7 +97,7 @@ export function failedStep(config: ModelConfig, source: ConfigSource, model: str
     source,
     `ensemble_scheduling.step[${index}].model_name`,
     `model '${model}' could not be loaded: ${reason.message}`,
-    { model: config.name, cause: reason },
+    { model: config.name, reason: 'LOAD_FAILED', cause: reason },
   );
 }
 

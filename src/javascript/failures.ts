@@ -1,11 +1,12 @@
 /** What models throw, in a form that can be told to another thread. */
 
 import { withOrigin } from '../addon/status.js';
-import { TritonError, type TritonErrorCode } from '../errors.js';
+import { TritonError, type TritonErrorCode, type TritonErrorReason } from '../errors.js';
 
 /** See the head of this file. */
 export interface Failure {
   readonly code: TritonErrorCode;
+  readonly reason?: TritonErrorReason | undefined;
   readonly message: string;
   /** What the model's own message was, and its stack. */
   readonly origin?: { readonly message: string; readonly stack: string } | undefined;
@@ -23,13 +24,14 @@ export function textOf(value: unknown): string {
   }
 }
 
-/** What a model has thrown, or rejected with. A TritonError keeps its code. */
+/** What a model has thrown, or rejected with. A TritonError keeps its code and reason. */
 export function failureOf(model: string, thrown: unknown): Failure {
   let code: TritonErrorCode = 'INTERNAL';
+  let reason: TritonErrorReason | undefined;
   let text: string;
   let stack: unknown;
   try {
-    if (thrown instanceof TritonError) ({ code } = thrown);
+    if (thrown instanceof TritonError) ({ code, reason } = thrown);
     text = thrown instanceof Error ? textOf(thrown.message) : `threw ${String(thrown)}`;
     stack = thrown instanceof Error ? thrown.stack : undefined;
   } catch {
@@ -39,6 +41,7 @@ export function failureOf(model: string, thrown: unknown): Failure {
   const message = text.startsWith(`model '${model}'`) ? text : `model '${model}': ${text}`;
   return {
     code,
+    reason,
     message,
     origin: typeof stack === 'string' ? { message: text, stack: cut(stack) } : undefined,
   };
@@ -49,11 +52,11 @@ function cut(text: string): string {
 }
 
 /** The error of a failure. Its cause has the stack of the model's thread. */
-export function errorOf({ code, message, origin }: Failure, model: string): TritonError {
-  if (origin === undefined) return new TritonError(code, message, { model });
+export function errorOf({ code, reason, message, origin }: Failure, model: string): TritonError {
+  if (origin === undefined) return new TritonError(code, message, { model, reason });
   const cause = new Error(origin.message);
   cause.stack = origin.stack;
-  return new TritonError(code, message, { model, cause });
+  return new TritonError(code, message, { model, reason, cause });
 }
 
 /** A failure as a message for the engine, of which {@link errorOf}'s error is made where it comes out. */

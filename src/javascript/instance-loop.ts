@@ -13,7 +13,7 @@ import {
   instanceNeedsMemory,
   type NativeInstance,
 } from '../addon/native.js';
-import { TritonError } from '../errors.js';
+import { unavailable } from '../errors.js';
 import { BatchReader, Signals, type Batch } from './batch.js';
 import { failureOf } from './failures.js';
 import { InstanceMemory } from './instance-memory.js';
@@ -60,8 +60,8 @@ export class InstanceLoop {
     const { inboxes, instance, config, cores } = spec;
     const native = addon().attachInstance(inboxes, instance.index, this.#wake, holdsLoop, cores);
     if (native === undefined) {
-      throw new TritonError(
-        'UNAVAILABLE',
+      throw unavailable(
+        'CLOSED',
         `model '${spec.model}': instance '${instance.name}' is closed, or has a thread already`,
         { model: spec.model },
       );

@@ -9,7 +9,7 @@
 import { MessageChannel, receiveMessageOnPort, type MessagePort } from 'node:worker_threads';
 import { fileURLToPath } from 'node:url';
 import type { ModelConfig, ModelConfigInput } from '../config/index.js';
-import { TritonError } from '../errors.js';
+import { unavailable } from '../errors.js';
 import type { Log } from '../logger.js';
 import { errorOf } from './failures.js';
 import { levelsOf, logFinalize, LogReader } from './model-logger.js';
@@ -198,7 +198,7 @@ export class InstanceThread {
       outcome = (await this.#pool.run(task, { transferList: transfer })) as TaskOutcome;
     } catch (cause) {
       const why = cause instanceof Error ? cause.message : String(cause);
-      throw new TritonError('UNAVAILABLE', `model '${this.#model}': its thread has ended: ${why}`, {
+      throw unavailable('INSTANCE_ENDED', `model '${this.#model}': its thread has ended: ${why}`, {
         model: this.#model,
         cause,
       });

@@ -1,6 +1,7 @@
 /** Results as words and bytes, on their way to the engine; see `native/binding/instance_wrap.h`. */
 
 import type { NativeInstance } from '../addon/native.js';
+import { statusNumber } from '../addon/status.js';
 import type { EncodedInputs } from '../tensor/encoded.js';
 import { copyInto, type ViewKind, type WireArray } from '../tensor/views.js';
 import type { Batch } from './batch.js';
@@ -118,7 +119,12 @@ export class ResultWords {
   putFailure(batch: Batch, position: number, failure: Failure): void {
     this.#reserve(batch, 4, 0);
     const message = engineMessage(failure);
-    this.#put(failed, position, codeNumber[failure.code], ~(this.#objects.push(message) - 1));
+    this.#put(
+      failed,
+      position,
+      statusNumber(failure.code, failure.reason),
+      ~(this.#objects.push(message) - 1),
+    );
   }
 
   /** A request ends with the responses that it got. */
@@ -156,15 +162,3 @@ export class ResultWords {
     for (const word of words) list[this.#words++] = word;
   }
 }
-
-/** Numbers of `native/engine/base/status.h`. */
-const codeNumber: Readonly<Record<Failure['code'], number>> = {
-  UNKNOWN: 1,
-  INTERNAL: 2,
-  NOT_FOUND: 3,
-  INVALID_ARG: 4,
-  UNAVAILABLE: 5,
-  UNSUPPORTED: 6,
-  ALREADY_EXISTS: 7,
-  CANCELLED: 8,
-};

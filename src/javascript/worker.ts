@@ -5,7 +5,7 @@
 
 import type { MessagePort } from 'node:worker_threads';
 import type { ModelConfig, ModelConfigInput } from '../config/index.js';
-import { TritonError } from '../errors.js';
+import { TritonError, unavailable } from '../errors.js';
 import { failureOf, type Failure } from './failures.js';
 import { InstanceLoop } from './instance-loop.js';
 import { importModel, initializeModel, makeModel } from './load-module.js';
@@ -89,7 +89,7 @@ async function serve(
 /** Why a model cannot call others. */
 export function unreachable(model: string, served: boolean): TritonError {
   const why = served ? 'the server is closed' : 'no models are served while a repository is checked';
-  return new TritonError('UNAVAILABLE', `model '${model}': ${why}`, { model });
+  return unavailable(served ? 'CLOSED' : 'NOT_ALLOWED', `model '${model}': ${why}`, { model });
 }
 
 async function end(

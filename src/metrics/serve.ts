@@ -3,7 +3,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { checkKeys, checkObject, expected } from '../argument-checks.js';
-import { TritonError } from '../errors.js';
+import { unavailable } from '../errors.js';
 
 /** What has metrics: an `InferenceServer`. */
 export interface MetricsSource {
@@ -148,13 +148,9 @@ function listen(http: Server, port: number, host: string): Promise<void> {
     // It stays: later errors, as of a connection that cannot be accepted, end neither the endpoint nor the process.
     http.on('error', (cause) => {
       reject(
-        new TritonError(
-          'UNAVAILABLE',
-          `metrics cannot be served on ${host}, port ${port}: ${cause.message}`,
-          {
-            cause,
-          },
-        ),
+        unavailable('SYSTEM_REFUSED', `metrics cannot be served on ${host}, port ${port}: ${cause.message}`, {
+          cause,
+        }),
       );
     });
     http.listen(port, host, resolve);

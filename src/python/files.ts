@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { addonFile } from '../addon/load.js';
-import { TritonError } from '../errors.js';
+import { unavailable } from '../errors.js';
 
 /** The program of such a process. */
 export const stubProgram: string = fileURLToPath(new URL('../../../python/stub.py', import.meta.url));
@@ -17,8 +17,8 @@ export const stubProgram: string = fileURLToPath(new URL('../../../python/stub.p
 export function stubLibrary(): string {
   const file = join(dirname(addonFile()), 'tritonts_python.so');
   if (existsSync(file)) return file;
-  throw new TritonError(
-    'UNAVAILABLE',
+  throw unavailable(
+    'MISSING',
     `there is no '${file}', which Python models need: build or install the addon again`,
   );
 }

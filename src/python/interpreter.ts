@@ -5,7 +5,7 @@ import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { environmentKey, type Environment, type PythonSettings } from '../backends/python.js';
-import { TritonError } from '../errors.js';
+import { unavailable, type TritonError } from '../errors.js';
 import { unpacked, type Unpacked } from './environments.js';
 
 const oldest = '3.8';
@@ -38,7 +38,7 @@ export async function findInterpreter(
   }
   const { written, path } = environment;
   const fail = (text: string, cause?: unknown): TritonError =>
-    new TritonError('UNAVAILABLE', `model '${model}': ${environmentKey} '${written}': ${text}`, {
+    unavailable('MISSING', `model '${model}': ${environmentKey} '${written}': ${text}`, {
       model,
       cause,
     });

@@ -3,7 +3,7 @@
 import { addon } from '../addon/load.js';
 import type { NativePython, NativeServer } from '../addon/native.js';
 import type { PythonSettings } from '../backends/python.js';
-import { TritonError } from '../errors.js';
+import { TritonError, unavailable } from '../errors.js';
 import type { ModelHost } from '../javascript/model-server.js';
 import type { Log } from '../logger.js';
 import type { Interpreter } from './interpreter.js';
@@ -172,7 +172,7 @@ export class PythonInstance {
 
   #unavailable(text: string): TritonError {
     const { model } = this.#source;
-    return new TritonError('UNAVAILABLE', `model '${model}': ${text}`, { model });
+    return unavailable('NOT_READY', `model '${model}': ${text}`, { model });
   }
 
   /** Starts the process anew, after a pause. */

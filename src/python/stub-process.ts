@@ -3,7 +3,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { Socket } from 'node:net';
 import type { Duplex, Readable } from 'node:stream';
-import { TritonError, type TritonErrorCode } from '../errors.js';
+import { TritonError, type TritonErrorCode, reasonNamed, unavailable } from '../errors.js';
 import { errorOf } from '../javascript/failures.js';
 import { logMessage } from '../javascript/model-logger.js';
 import type { Log } from '../logger.js';
@@ -141,8 +141,8 @@ export class StubProcess {
    */
   async start(task: Readonly<Record<string, unknown>>): Promise<unknown> {
     const { model, python, startMs, name } = this.#options;
-    const unavailable = (text: string): TritonError =>
-      new TritonError('UNAVAILABLE', `model '${model}': ${text}`, { model });
+    const missing = (text: string): TritonError =>
+      unavailable('MISSING', `model '${model}': ${text}`, { model });
     let timer: NodeJS.Timeout | undefined;
     const hello = new Promise<string>((resolve) => (this.#hello = resolve));
     const ready = new Promise<Line>((resolve, reject) => {
@@ -157,13 +157,13 @@ export class StubProcess {
     clearTimeout(timer);
     if (greeted === undefined) {
       this.kill();
-      throw unavailable(`'${python.path}' has not begun within ${startMs / 1000} s (stub-timeout-seconds)`);
+      throw missing(`'${python.path}' has not begun within ${startMs / 1000} s (stub-timeout-seconds)`);
     }
     if (isScarcity(this.#unstarted)) throw notStarted(model, python.path, this.#unstarted);
-    if (greeted === false) throw unavailable(`${await whyNot(python.path)}${this.#last()}`);
+    if (greeted === false) throw missing(`${await whyNot(python.path)}${this.#last()}`);
     this.tell(task);
     const end = this.ended.then((how) => {
-      throw unavailable(`instance '${name}' could not start: ${how}${this.#last()}`);
+      throw missing(`instance '${name}' could not start: ${how}${this.#last()}`);
     });
     const line = await Promise.race([ready, end]);
     this.#asks = line['asks'] === true;
@@ -286,7 +286,8 @@ export class StubProcess {
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
       const code = error instanceof TritonError ? error.code : 'INTERNAL';
-      this.tell({ number, error: { code, message } });
+      const reason = error instanceof TritonError ? error.reason : undefined;
+      this.tell({ number, error: { code, message, reason } });
     }
   }
 
@@ -296,6 +297,7 @@ export class StubProcess {
     return errorOf(
       {
         code: codes.find((one) => one === said?.['code']) ?? 'INTERNAL',
+        reason: reasonNamed(said?.['reason']),
         message: `model '${model}': ${message}`,
         origin: { message, stack: textIn(said, 'trace') },
       },

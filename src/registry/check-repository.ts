@@ -7,7 +7,7 @@ import { requiresField } from '../backends/javascript.js';
 import { fieldError, finishConfig, tritonDefaults, type ModelConfig } from '../config/index.js';
 import { compileEnsemble } from '../ensemble/compile.js';
 import { composingModels, isEnsemble, type ComposingVersion } from '../ensemble/composing.js';
-import { TritonError, type ErrorLocation, type TritonErrorCode } from '../errors.js';
+import { TritonError, type ErrorLocation, type TritonErrorCode, unavailable } from '../errors.js';
 import type { ModelHost } from '../javascript/model-server.js';
 import type { ServerOptions } from '../options.js';
 import { resolveOptions } from '../resolve-options.js';
@@ -70,7 +70,7 @@ function problemsOf(error: unknown, version?: number): CheckProblem[] {
 const unserved: ModelHost = {
   handle: undefined,
   server: () => {
-    throw new TritonError('UNAVAILABLE', 'no models are served while a repository is checked');
+    throw unavailable('NOT_ALLOWED', 'no models are served while a repository is checked');
   },
 };
 
@@ -116,7 +116,10 @@ async function checkRequired({ prepared }: PreparedModel, checkPart: CheckPart):
             'UNAVAILABLE',
             `model '${name}' could not be loaded: ${part.problems[0]?.message ?? ''}`,
           ] as const);
-    throw fieldError(code, source, requiresField, text, { model: config.name });
+    throw fieldError(code, source, requiresField, text, {
+      model: config.name,
+      reason: code === 'UNAVAILABLE' ? 'LOAD_FAILED' : undefined,
+    });
   }
 }
 

@@ -92,7 +92,11 @@ export class Ensembles {
   async loadRequired({ config, source }: PreparedConfig, models: readonly string[]): Promise<void> {
     const { name } = config;
     const fault = (code: TritonErrorCode, text: string, cause?: unknown): TritonError =>
-      fieldError(code, source, requiresField, text, { model: name, cause });
+      fieldError(code, source, requiresField, text, {
+        model: name,
+        reason: code === 'UNAVAILABLE' ? 'LOAD_FAILED' : undefined,
+        cause,
+      });
     for (const model of models) {
       if (!this.#host.entryOf(model)) throw fault('INVALID_ARG', `no repository has a model '${model}'`);
       const chain = this.#chain(model, name);

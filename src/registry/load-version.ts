@@ -116,12 +116,12 @@ function versionConfig(
 
 /** The error of a failed load, in one line and with the model's name, which a runtime does not know. */
 function loadError(status: NativeStatus, model: string, version: number): TritonError {
-  const { code, message: text, cause } = statusError(status);
+  const { code, reason, message: text, cause } = statusError(status);
   const line = text.trim().replaceAll(/\s*[\r\n]\s*/g, ' ');
   const message = line.startsWith(`model '${model}'`)
     ? line
     : `model '${model}', version ${version}: ${line}`;
-  return new TritonError(code, message, { model, cause });
+  return new TritonError(code, message, { model, reason, cause });
 }
 
 /** `NativeServer.open` as a promise. */
@@ -295,7 +295,11 @@ export async function openVersion(
     const field = backend.blame?.(error.message, backendContext);
     throw field === undefined
       ? error
-      : fieldError(error.code, source, field, error.message, { model: name, cause: error });
+      : fieldError(error.code, source, field, error.message, {
+          model: name,
+          reason: error.reason,
+          cause: error,
+        });
   });
   await running?.give(uid);
   try {

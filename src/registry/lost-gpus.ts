@@ -4,7 +4,7 @@
  */
 
 import { lostGpus, usedUpPools } from '../addon/gpus.js';
-import { TritonError } from '../errors.js';
+import { TritonError, unavailable } from '../errors.js';
 import type { ModelEntry } from './model-entry.js';
 import type { VersionDescriptor } from './published.js';
 
@@ -98,11 +98,7 @@ export class LostGpus {
       if (reasons.size > 0) this.#host.tell(entry, reasons);
       if (failed.length === 0) continue;
       const { name: model } = entry;
-      this.#host.fail(
-        entry,
-        failed,
-        new TritonError('UNAVAILABLE', `model '${model}': ${reason}`, { model }),
-      );
+      this.#host.fail(entry, failed, unavailable('DEVICE_LOST', `model '${model}': ${reason}`, { model }));
     }
     this.#told = told;
     if (!left) this.end();

@@ -12,7 +12,7 @@ import {
   type ParsedConfig,
   type PreparedConfig,
 } from '../config/index.js';
-import { TritonError } from '../errors.js';
+import { TritonError, withModel } from '../errors.js';
 import { JavaScriptVersion, type ModelCode } from '../javascript/javascript-version.js';
 import type { Connection, ModelHost } from '../javascript/model-server.js';
 import { noteOpened, noteOpening } from '../javascript/versions.js';
@@ -128,7 +128,7 @@ function readOwn(model: string, value: unknown): ParsedConfig {
     return readModelConfigJson({ file: `completeConfig of model '${model}'`, value });
   } catch (error) {
     if (!(error instanceof TritonError)) throw error;
-    throw new TritonError(error.code, error.message, { model, location: error.location, cause: error.cause });
+    throw withModel(error, model);
   }
 }
 

@@ -10,7 +10,7 @@ import {
   type ParsedConfig,
   type PreparedConfig,
 } from '../config/index.js';
-import { TritonError } from '../errors.js';
+import { TritonError, withModel } from '../errors.js';
 import type { ModelHost } from '../javascript/model-server.js';
 import { noteOpened, noteOpening } from '../javascript/versions.js';
 import type { ResolvedOptions } from '../options.js';
@@ -102,6 +102,6 @@ function readOwn(model: string, value: unknown): ParsedConfig {
     return readModelConfigJson({ file: `auto_complete_config of model '${model}'`, value });
   } catch (error) {
     if (!(error instanceof TritonError)) throw error;
-    throw new TritonError(error.code, error.message, { model, location: error.location, cause: error.cause });
+    throw withModel(error, model);
   }
 }

@@ -3,7 +3,7 @@
 import { keepBytes } from '../addon/native-bytes.js';
 import type { NativeBytes } from '../addon/native.js';
 import { readModelConfig, readModelConfigJson, type ParsedConfig } from '../config/index.js';
-import { invalidArgument, TritonError } from '../errors.js';
+import { invalidArgument, TritonError, withModel } from '../errors.js';
 import type { ModelCode } from '../javascript/javascript-version.js';
 import { isModelExport } from '../javascript/load-module.js';
 import type { GivenModel } from '../options.js';
@@ -125,7 +125,7 @@ function inModel(model: string, read: () => ParsedConfig): ParsedConfig {
     return read();
   } catch (error) {
     if (!(error instanceof TritonError)) throw error;
-    throw new TritonError(error.code, error.message, { model, location: error.location, cause: error.cause });
+    throw withModel(error, model);
   }
 }
 

@@ -9,7 +9,7 @@ import {
   type ParsedConfig,
   type PreparedConfig,
 } from '../config/index.js';
-import { TritonError } from '../errors.js';
+import { TritonError, withModel } from '../errors.js';
 import type { ResolvedOptions } from '../options.js';
 import { customCode } from './custom-backends.js';
 import type { ModelFiles, ModelFolder } from './model-folder.js';
@@ -91,6 +91,6 @@ function readConfig(model: string, { file, bytes }: NonNullable<ModelFiles['conf
   } catch (error) {
     // The reader of configurations knows the file, not the model.
     if (!(error instanceof TritonError) || error.model !== undefined) throw error;
-    throw new TritonError(error.code, error.message, { model, location: error.location, cause: error.cause });
+    throw withModel(error, model);
   }
 }

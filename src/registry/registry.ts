@@ -433,8 +433,12 @@ function failedLoads(failures: TritonError[], models: number): TritonError {
   failures.sort((a, b) => ((a.model ?? '') < (b.model ?? '') ? -1 : 1));
   const [first] = failures;
   const text = reasonsText(failures);
-  const options: TritonErrorOptions = { cause: new AggregateError(failures) };
   const sameCode = failures.every(({ code }) => code === first?.code);
+  const sameReason = failures.every(({ reason }) => reason === first?.reason);
+  const options: TritonErrorOptions = {
+    cause: new AggregateError(failures),
+    reason: sameReason ? first?.reason : sameCode ? 'LOAD_FAILED' : undefined,
+  };
   return new TritonError(
     sameCode ? (first?.code ?? 'INTERNAL') : 'INVALID_ARG',
     `${failures.length} of ${models} models could not be loaded (exitOnError: false serves the others):\n${text}`,

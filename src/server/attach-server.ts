@@ -3,7 +3,7 @@
 import { addon } from '../addon/load.js';
 import { checkObject } from '../argument-checks.js';
 import { Dispatcher } from '../dispatch/dispatcher.js';
-import { invalidArgument, TritonError } from '../errors.js';
+import { invalidArgument, unavailable } from '../errors.js';
 import { newServer, type InferenceServer } from './inference-server.js';
 import type { OwnHandle, ServerHandle } from '../server-handle.js';
 
@@ -43,7 +43,7 @@ export async function attachServer(handle: ServerHandle): Promise<InferenceServe
   }
   const server = connect(handle, () => handle.devices);
   if (server) return Promise.resolve(server);
-  throw new TritonError('UNAVAILABLE', 'the server is closed');
+  throw unavailable('CLOSED', 'the server is closed');
 }
 
 /**

@@ -3,7 +3,7 @@
 import { insistOnAnswer } from '../addon/memory.js';
 import type { NativeServer } from '../addon/native.js';
 import type { Dispatcher } from '../dispatch/dispatcher.js';
-import { TritonError } from '../errors.js';
+import { TritonError, unavailable } from '../errors.js';
 import type { Registry } from '../registry/registry.js';
 
 /** How long a server whose engine has closed waits for this environment, in milliseconds. */
@@ -32,7 +32,7 @@ export async function closeServer(
   await within(settleMs, Promise.all([dispatcher.idle(), registry.settled()]));
   await registry.end();
   native.join();
-  await dispatcher.detach(new TritonError('UNAVAILABLE', 'the server is closed'));
+  await dispatcher.detach(unavailable('CLOSED', 'the server is closed'));
   if (abandoned.length > 0) {
     throw new TritonError(
       'INTERNAL',

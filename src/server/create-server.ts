@@ -2,7 +2,7 @@
 
 import { Dispatcher } from '../dispatch/dispatcher.js';
 import { checkObject } from '../argument-checks.js';
-import { invalidArgument, TritonError } from '../errors.js';
+import { invalidArgument, TritonError, unavailable } from '../errors.js';
 import { registeredBackends } from '../javascript/registered-backends.js';
 import { lazy } from '../lazy.js';
 import type { ServerOptions } from '../options.js';
@@ -103,7 +103,7 @@ async function create(
     server: () => {
       const known = made.server?.deref();
       if (known) return known;
-      throw new TritonError('UNAVAILABLE', 'the server is closed');
+      throw unavailable('CLOSED', 'the server is closed');
     },
   });
   const dispatcher = Dispatcher.attach(native, resolved);

@@ -8,7 +8,7 @@
 import { insistOnAnswer } from '../addon/memory.js';
 import type { NativeServer } from '../addon/native.js';
 import type { Dispatcher } from '../dispatch/dispatcher.js';
-import { TritonError } from '../errors.js';
+import { unavailable } from '../errors.js';
 import type { ModelTable } from './model-table.js';
 
 /** The parts of a dropped server that have to be ended. None of them may refer to the table. */
@@ -51,5 +51,5 @@ async function end({ native, dispatcher, repositories }: Left): Promise<void> {
     });
     native.join();
   }
-  await dispatcher.detach(new TritonError('UNAVAILABLE', 'the server is closed'));
+  await dispatcher.detach(unavailable('CLOSED', 'the server is closed'));
 }

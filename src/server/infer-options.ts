@@ -1,6 +1,7 @@
 /** Checks the options of requests. */
 
 import { checkKeys, checkObject } from '../argument-checks.js';
+import { checkTimeoutMs, withDeadline } from '../dispatch/deadlines.js';
 import type { DispatchRequest } from '../dispatch/types.js';
 import { invalidArgument, TritonError } from '../errors.js';
 import { CallingRequest } from '../javascript/calling-request.js';
@@ -15,6 +16,7 @@ const inferKeys: readonly string[] = [
   'into',
   'priority',
   'timeoutUs',
+  'timeoutMs',
   'parameters',
   'parent',
 ] satisfies readonly (keyof InferOptions)[];
@@ -76,7 +78,7 @@ export function checkInferOptions(
 ): CheckedOptions {
   checkObject(options, 'infer options');
   checkKeys(options, inferKeys, 'infer options');
-  const { id = '', outputs, ownOutputs = false, into, parent } = options;
+  const { id = '', outputs, ownOutputs = false, into, parent, timeoutMs } = options;
   let { signal } = options;
   const { priority, timeoutUs, parameters } = options;
   const { none } = shared;
@@ -93,6 +95,7 @@ export function checkInferOptions(
   if (typeof (ownOutputs as unknown) !== 'boolean') {
     throw invalidArgument(`model '${model}': expected true or false for options.ownOutputs`, { model });
   }
+  checkTimeoutMs(model, timeoutMs);
   let called = 0;
   if (parent !== undefined) {
     called = callerOf(model, parent);
@@ -100,6 +103,7 @@ export function checkInferOptions(
   } else if (caller !== undefined) {
     called = caller();
   }
+  signal = withDeadline(signal, timeoutMs);
   const isPlain =
     called === 0 &&
     id === '' &&

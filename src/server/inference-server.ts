@@ -4,7 +4,7 @@ import { addon } from '../addon/load.js';
 import type { NativeServer } from '../addon/native.js';
 import { checkKeys, checkObject } from '../argument-checks.js';
 import type { Dispatcher } from '../dispatch/dispatcher.js';
-import { invalidArgument, TritonError } from '../errors.js';
+import { invalidArgument, TritonError, unavailable } from '../errors.js';
 import type { ServerOptions } from '../options.js';
 import { CustomMetrics, type Metric, type MetricOptions } from '../metrics/custom.js';
 import { gpusInUse } from '../metrics/gpu-families.js';
@@ -466,8 +466,8 @@ export class InferenceServer implements AsyncDisposable {
       );
     }
     if (!this.#explicit) {
-      throw new TritonError(
-        'UNAVAILABLE',
+      throw unavailable(
+        'NOT_ALLOWED',
         `models can be ${what} only if the server was created with modelControlMode: 'explicit'`,
       );
     }

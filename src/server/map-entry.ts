@@ -26,6 +26,8 @@ export interface Entry extends Waiter<InferResult> {
   /** Position of the item in the source, from 0. */
   index: number;
   inputs: Inputs;
+  /** Those of the iteration, or with a time-out of its own. */
+  options: CheckedOptions | undefined;
   /** How many entries had ended when it was sent. */
   endedBefore: number;
   state: 'under way' | 'done' | 'failed';
@@ -35,6 +37,12 @@ export interface Entry extends Waiter<InferResult> {
 
 /** The inputs of an entry that holds no item. */
 export const noInputs: Inputs = Object.freeze({});
+
+/** An item's error with its position. Items may share an error, which then stays another one's. */
+export function withIndex(error: TritonError, index: number): TritonError {
+  if (error.index === undefined && Object.isExtensible(error)) return Object.assign(error, { index });
+  return Object.assign(new TritonError(error.code, error.message, error), { index });
+}
 
 /** The error to yield for an item. A caller's getter may throw anything. */
 export function itemError(model: string, index: number, error: unknown): TritonError {

@@ -10,11 +10,12 @@
  */
 
 import { isLimit } from '../dispatch/request-errors.js';
+import { withDeadline } from '../dispatch/deadlines.js';
 import { TritonError } from '../errors.js';
 import { Queue } from '../queue.js';
 import type { Inputs } from '../tensor/inputs.js';
 import type { CheckedOptions } from './infer-options.js';
-import { itemError, noInputs, type Entry, type Mappable, type Yielded } from './map-entry.js';
+import { itemError, noInputs, withIndex, type Entry, type Mappable, type Yielded } from './map-entry.js';
 import { ItemSource, type ItemConsumer } from './map-source.js';
 import type { MapOptions } from './results.js';
 
@@ -49,6 +50,8 @@ export class MapIterator implements AsyncIterableIterator<Yielded>, ItemConsumer
   readonly #origin: string;
   readonly #options: CheckedOptions;
   readonly #source: ItemSource;
+  readonly #timeoutMs: number | undefined;
+  readonly #withItem: boolean;
   readonly #waiters: Queue<Waiter> = new Queue();
   #entries: Queue<Entry> = new Queue();
   /** How many items were taken and not handed out. */
@@ -82,7 +85,9 @@ export class MapIterator implements AsyncIterableIterator<Yielded>, ItemConsumer
     origin: string,
   ) {
     const { concurrency, outputs, signal, ordered = true, onError = 'throw' } = options;
-    const { priority, timeoutUs, parameters, parent } = options;
+    const { priority, timeoutUs, parameters, parent, timeoutMs, withItem = false } = options;
+    this.#timeoutMs = timeoutMs;
+    this.#withItem = withItem;
     this.#model = model;
     this.#origin = origin;
     this.#ordered = ordered;
@@ -144,10 +149,19 @@ export class MapIterator implements AsyncIterableIterator<Yielded>, ItemConsumer
     const entry = this.#free.pop() ?? this.#entry();
     entry.index = this.#taken++;
     entry.inputs = inputs;
+    entry.options = this.#optionsOfItem();
     entry.state = 'under way';
     this.#held++;
     if (this.#ordered) this.#entries.push(entry);
     this.#send(entry);
+  }
+
+  /** The time of an item begins when it is taken. */
+  #optionsOfItem(): CheckedOptions {
+    const options = this.#options;
+    if (this.#timeoutMs === undefined || this.#timeoutMs === 0) return options;
+    const { request } = options;
+    return { ...options, request: { ...request, signal: withDeadline(request.signal, this.#timeoutMs) } };
   }
 
   sourceFailed(error: unknown): void {
@@ -175,14 +189,19 @@ export class MapIterator implements AsyncIterableIterator<Yielded>, ItemConsumer
     this.#entries.shift();
     this.#held--;
     entry.inputs = noInputs;
+    entry.options = undefined;
     entry.result = undefined;
     entry.error = undefined;
     this.#free.push(entry);
     return { done: false, value };
   }
 
-  #yielded({ index, result, error }: Entry): Yielded {
-    if (result === undefined) return { index, error: itemError(this.#model.name, index, error) };
+  #yielded({ index, inputs, result, error }: Entry): Yielded {
+    const item = this.#withItem ? { item: inputs } : undefined;
+    if (result === undefined) {
+      return { index, ...item, error: withIndex(itemError(this.#model.name, index, error), index) };
+    }
+    if (item !== undefined) return { index, ...item, result };
     return this.#ordered && !this.#yieldsErrors ? result : { index, result };
   }
 
@@ -193,7 +212,9 @@ export class MapIterator implements AsyncIterableIterator<Yielded>, ItemConsumer
         if (entry.state === 'under way') return;
         if (entry.state === 'failed' && !this.#yieldsErrors) {
           this.#entries.shift();
-          this.#fail(entry.error);
+          const { error, index } = entry;
+          // What a caller's getter has thrown passes unchanged.
+          this.#fail(error instanceof TritonError ? withIndex(error, index) : error);
           continue;
         }
         waiter.resolve(this.#handOut(entry));
@@ -220,6 +241,7 @@ export class MapIterator implements AsyncIterableIterator<Yielded>, ItemConsumer
     const entry: Entry = {
       index: 0,
       inputs: noInputs,
+      options: undefined,
       endedBefore: 0,
       state: 'under way',
       result: undefined,
@@ -264,7 +286,7 @@ export class MapIterator implements AsyncIterableIterator<Yielded>, ItemConsumer
     this.#inFlight++;
     entry.endedBefore = this.#endedEntries;
     try {
-      this.#model.sendChecked(entry.inputs, this.#options, entry, this.#origin);
+      this.#model.sendChecked(entry.inputs, entry.options ?? this.#options, entry, this.#origin);
       return true;
     } catch (error) {
       this.#inFlight--;

@@ -1,5 +1,6 @@
 /** `Model.map`: runs a model on a data set, with several items in flight. */
 
+import { checkTimeoutMs } from '../dispatch/deadlines.js';
 import { TritonError } from '../errors.js';
 import { checkKeys, checkObject, expected } from '../argument-checks.js';
 import type { Inputs } from '../tensor/inputs.js';
@@ -15,6 +16,8 @@ const mapKeys: readonly string[] = [
   'onError',
   'priority',
   'timeoutUs',
+  'timeoutMs',
+  'withItem',
   'parameters',
   'parent',
 ] satisfies readonly (keyof MapOptions)[];
@@ -34,6 +37,7 @@ export function mapModel(
   checkObject(options, 'map options');
   checkKeys(options, mapKeys, 'map options');
   const { concurrency, outputs, signal, ordered, onError, priority, timeoutUs, parameters, parent } = options;
+  const { timeoutMs, withItem } = options;
   if (concurrency !== undefined && (!Number.isSafeInteger(concurrency) || concurrency < 1)) {
     throw new TritonError(
       'INVALID_ARG',
@@ -51,6 +55,10 @@ export function mapModel(
   }
   if (ordered !== undefined && typeof (ordered as unknown) !== 'boolean') {
     throw expected('true or false', 'map options.ordered', ordered);
+  }
+  checkTimeoutMs(model.name, timeoutMs);
+  if (withItem !== undefined && typeof (withItem as unknown) !== 'boolean') {
+    throw expected('true or false', 'map options.withItem', withItem);
   }
   if (onError !== undefined && !['throw', 'yield'].includes(onError)) {
     throw expected("'throw' or 'yield'", 'map options.onError', onError);
@@ -77,6 +85,8 @@ export function mapModel(
       onError,
       priority,
       timeoutUs,
+      timeoutMs,
+      withItem,
       parameters,
       parent,
     },

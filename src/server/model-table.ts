@@ -5,7 +5,7 @@
 import type { NativeServer } from '../addon/native.js';
 import type { Dispatcher } from '../dispatch/dispatcher.js';
 import { didYouMean } from '../suggest.js';
-import { TritonError } from '../errors.js';
+import { TritonError, unavailable, type TritonErrorReason } from '../errors.js';
 import type { PublishedModel, PublishedVersion } from '../registry/published.js';
 import { ReadyVersion } from './ready-version.js';
 
@@ -71,7 +71,7 @@ export class ModelTable {
    * @throws {@link TritonError} UNAVAILABLE.
    */
   checkOpen(): void {
-    if (this.dispatcher.closed) throw new TritonError('UNAVAILABLE', 'the server is closed');
+    if (this.dispatcher.closed) throw unavailable('CLOSED', 'the server is closed');
   }
 
   /**
@@ -107,13 +107,18 @@ export class ModelTable {
 function newestOf(table: WeakRef<ModelTable>, name: string): () => ReadyVersion {
   return () => {
     const known = table.deref();
-    if (known === undefined) throw new TritonError('UNAVAILABLE', 'the server is closed');
+    if (known === undefined) throw unavailable('CLOSED', 'the server is closed');
     return known.resolve(name, undefined);
   };
 }
 
 function describe({ version, state, reason }: PublishedVersion): string {
   return `version ${version} is ${state}${reason === '' ? '' : `: ${reason}`}`;
+}
+
+/** One that is being loaded or unloaded may be ready soon. */
+function whyNotReady(all: readonly { readonly state: string }[]): TritonErrorReason {
+  return all.some(({ state }) => state === 'LOADING' || state === 'UNLOADING') ? 'NOT_READY' : 'LOAD_FAILED';
 }
 
 /** The error for a known model, or a version of it, that is not served. */
@@ -124,13 +129,13 @@ function notReady({ name, published }: TableEntry, version: string | undefined):
   const what = version === undefined ? `model '${name}'` : `model '${name}', version ${version}`;
   const failed = asked.filter(({ state, reason }) => !(state === 'UNAVAILABLE' && reason === 'unloaded'));
   if (failed.length > 0) {
-    return new TritonError('UNAVAILABLE', `${what} is not ready: ${failed.map(describe).join('; ')}`, {
+    return unavailable(whyNotReady(failed), `${what} is not ready: ${failed.map(describe).join('; ')}`, {
       model: name,
     });
   }
   if (published.state !== '' && published.reason !== 'unloaded') {
-    return new TritonError(
-      'UNAVAILABLE',
+    return unavailable(
+      whyNotReady([published]),
       `${what} is not ready: it is ${published.state}: ${published.reason}`,
       {
         model: name,

@@ -7,7 +7,7 @@ import { datatypeOf, deepFreeze, fullDims, hasRowsInValues, type ModelConfig } f
 import type { Dispatcher } from '../dispatch/dispatcher.js';
 import { mostRoom } from '../dispatch/groups.js';
 import type { DispatchRequest, DispatchTarget, Origin, Timings, Waiter } from '../dispatch/types.js';
-import { invalidArgument, TritonError } from '../errors.js';
+import { invalidArgument, TritonError, unavailable } from '../errors.js';
 import type { VersionDescriptor } from '../registry/published.js';
 import { classify } from '../tensor/classification.js';
 import type { Datatype } from '../tensor/datatype.js';
@@ -209,8 +209,8 @@ export class ReadyVersion implements DispatchTarget {
   successor(shapes: readonly (readonly number[] | undefined)[]): ReadyVersion {
     const next = this.#newest();
     if (next === this || !next.#takes(this, shapes)) {
-      throw new TritonError(
-        'UNAVAILABLE',
+      throw unavailable(
+        'NOT_READY',
         `model '${this.name}': version ${this.version} was unloaded before it had the request, which version ${next.version} does not take as it is`,
         { model: this.name },
       );

@@ -3,6 +3,7 @@
 import type { Timings } from '../dispatch/types.js';
 import type { TritonError } from '../errors.js';
 import type { ModelRequest } from '../javascript/types.js';
+import type { Inputs } from '../tensor/inputs.js';
 import type { AnyTensor } from '../tensor/tensor.js';
 import type { TypedArray } from '../tensor/types.js';
 
@@ -106,9 +107,16 @@ export interface InferOptions<
   /**
    * How long it may wait in the queue, in microseconds, where the model's queue policy says `allow_timeout_override` and
    * has no shorter time of its own: after that it rejects with UNAVAILABLE, or (DELAY) goes behind others. Once it runs it
-   * is not interrupted. Other models do not look at it. Triton: `timeout`.
+   * is not interrupted. Other models do not look at it. For a limit that holds anywhere use {@link timeoutMs}.
+   * Triton: `timeout`.
    */
   readonly timeoutUs?: number | undefined;
+  /**
+   * How long to wait for the answer, in milliseconds (default 0: no limit), whatever the model's queue policy says. Then
+   * it rejects with UNAVAILABLE and `reason` TIMED_OUT, at most 1 ms or 2 % late. As with {@link signal}, one that waits
+   * leaves its queue, and of one that runs the rows are dropped. For `stream` the time is that of all responses.
+   */
+  readonly timeoutMs?: number | undefined;
   /**
    * Only for JavaScript models (default: none): the request, as `execute` got it, that the call is made for. When that
    * is cancelled, so is the call. A call that could be answered only after a request that waits for it rejects at once
@@ -162,6 +170,13 @@ export interface MapOptions<
   readonly priority?: number | undefined;
   /** As in {@link InferOptions}, of every item. */
   readonly timeoutUs?: number | undefined;
+  /** As in {@link InferOptions}, of every item, from the moment that it is first sent. */
+  readonly timeoutMs?: number | undefined;
+  /**
+   * Whether each outcome has its `index` and its `item`, the inputs that the source gave (default false). The inputs are
+   * kept until then.
+   */
+  readonly withItem?: boolean | undefined;
   /** As in {@link InferOptions}, of every item. */
   readonly parameters?: RequestParameters | undefined;
   /** As in {@link InferOptions}, of every item. */
@@ -169,7 +184,7 @@ export interface MapOptions<
 }
 
 /**
- * The result of an item, from a {@link Model.map} that does not keep the order or that yields errors.
+ * The result of an item, from a {@link Model.map} that does not keep the order, yields errors, or gives items.
  *
  * @example
  * for await (const { index, result } of model.map(items, { ordered: false })) save(index, result.outputs);
@@ -177,6 +192,8 @@ export interface MapOptions<
 export interface MapResult<R = InferResult> {
   /** Position of the item, from 0. */
   readonly index: number;
+  /** The item, with `withItem: true`. */
+  readonly item?: Inputs;
   /** The same result as from {@link Model.infer}. */
   readonly result: R;
   /** Always undefined; an item that failed is a {@link MapError}. */
@@ -192,6 +209,8 @@ export interface MapResult<R = InferResult> {
 export interface MapError {
   /** Position of the item, from 0. */
   readonly index: number;
+  /** The item, with `withItem: true`. */
+  readonly item?: Inputs;
   /** Always undefined; an item that did not fail is a {@link MapResult}. */
   readonly result?: undefined;
   /** Why the item failed. If a getter of the item threw, its `cause` is what was thrown. */

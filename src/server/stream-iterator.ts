@@ -125,7 +125,9 @@ export class StreamIterator implements AsyncIterableIterator<InferResult>, Strea
   reject(error: unknown): void {
     if (this.#ended) return;
     // As a request that is cancelled by its signal rejects at once, what was not read is dropped.
-    if (this.#signal?.aborted === true && error instanceof TritonError && error.code === 'CANCELLED') {
+    const isOver =
+      error instanceof TritonError && (error.code === 'CANCELLED' || error.reason === 'TIMED_OUT');
+    if (this.#signal?.aborted === true && isOver) {
       this.#drop();
     }
     const reader = this.#readers.shift();

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { statusNumber } from '../../src/addon/status.js';
 import { limitError } from '../../src/dispatch/request-errors.js';
 import type { Waiter } from '../../src/dispatch/types.js';
 import { TritonError, type InferenceServer, type InferOptions, type InferResult } from '../../src/index.js';
@@ -299,10 +300,10 @@ test('map goes on where room is made before it knows that it has been refused', 
   assert.equal(sent.length, 3);
   // The first one runs, the second one has waited too long, and the third one was refused before that.
   sent[1]?.reject(new TritonError('UNAVAILABLE', 'expired'));
-  sent[2]?.reject(limitError('the queue is full', 'm'));
+  sent[2]?.reject(limitError(statusNumber('UNAVAILABLE', 'QUEUE_FULL'), 'the queue is full', 'm'));
   assert.equal(sent.length, 4);
   // Now there was no room.
-  sent[3]?.reject(limitError('the queue is full', 'm'));
+  sent[3]?.reject(limitError(statusNumber('UNAVAILABLE', 'QUEUE_FULL'), 'the queue is full', 'm'));
   assert.equal(sent.length, 4);
   sent[0]?.reject(new TritonError('INTERNAL', 'failed'));
   assert.equal(sent.length, 5);
@@ -324,7 +325,8 @@ test('map sends no more of what was refused again than has ended meanwhile', () 
   const first = [...sent];
   assert.equal(first.length, 100);
   for (const waiter of first.slice(1, 3)) waiter.reject(new TritonError('UNAVAILABLE', 'expired'));
-  for (const waiter of first.slice(3)) waiter.reject(limitError('the queue is full', 'm'));
+  for (const waiter of first.slice(3))
+    waiter.reject(limitError(statusNumber('UNAVAILABLE', 'QUEUE_FULL'), 'the queue is full', 'm'));
   assert.equal(sent.length, 102);
 });
 

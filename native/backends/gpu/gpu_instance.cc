@@ -136,7 +136,8 @@ void GpuInstance::Enqueue() {
   lane.run = std::move(next_);
   lane.batch.run = &*lane.run;
   RunRef run = lane.run;
-  Status status = call.allowed() ? Allowed() : Status::Unavailable("the process is exiting");
+  Status status =
+      call.allowed() ? Allowed() : Status::Unavailable(Reason::kClosed, "the process is exiting");
   if (status.ok()) {
     try {
       status = EnqueueBatch(lane);
@@ -264,9 +265,8 @@ void GpuInstance::End(Lane& lane, const Status& status) {
 
 Status GpuInstance::About(const char* what, const std::string& name, const Status& status) {
   if (status.ok()) return status;
-  return MakeStatus([&] {
-    return Status(status.code(), std::string(what) + " '" + name + "': " + status.message());
-  });
+  return MakeStatus(
+      [&] { return status.With(std::string(what) + " '" + name + "': " + status.message()); });
 }
 
 }  // namespace tritonts

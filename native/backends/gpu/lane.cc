@@ -109,8 +109,8 @@ Status GpuInstance::Lane::GiveShapeValues(uint32_t index) {
   const auto requests = run->requests();
   const BlockRef block = run->pool().Acquire(requests.size() * size);
   if (!block) {
-    return Status::Unavailable("no memory for " + std::to_string(requests.size() * size) +
-                               " bytes");
+    return Status::Unavailable(
+        Reason::kNoMemory, "no memory for " + std::to_string(requests.size() * size) + " bytes");
   }
   auto* values = static_cast<char*>(block->data());
   for (uint32_t i = 0; i < requests.size(); i++, values += size) {

@@ -212,7 +212,8 @@ Status GpuInstance::TakeStaging(Output& output) {
   const size_t bytes = output.computed.empty() ? output.bytes : output.computed_bytes;
   output.staging = gpu_->Pinned(std::max<size_t>(1, bytes));
   if (output.staging) return Status::Ok();
-  return Status::Unavailable("no memory for " + std::to_string(bytes) + " bytes");
+  return Status::Unavailable(Reason::kNoMemory,
+                             "no memory for " + std::to_string(bytes) + " bytes");
 }
 
 }  // namespace tritonts

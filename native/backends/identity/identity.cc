@@ -88,7 +88,7 @@ class IdentityInstance final : public Instance {
         }
         BlockRef block = run.pool().Acquire(input.byte_size());
         if (!block) {
-          run.Respond(position, Status::Unavailable("no memory for an output"));
+          run.Respond(position, Status::Unavailable(Reason::kNoMemory, "no memory for an output"));
           break;
         }
         char* target = static_cast<char*>(block->data());

@@ -15,8 +15,9 @@ Inbox::Inbox(std::string model, std::string name, uint32_t concurrency,
       name_(std::move(name)),
       terminated_status_(
           Status::Cancelled("model '" + model_ + "': instance '" + name_ + "' was asked to end")),
-      died_status_(Status::Unavailable("model '" + model_ + "': the " + runner + " of instance '" +
-                                       name_ + "' ended while it ran this request")),
+      died_status_(Status::Unavailable(Reason::kInstanceEnded,
+                                       "model '" + model_ + "': the " + runner + " of instance '" +
+                                           name_ + "' ended while it ran this request")),
       unanswered_status_(Status::Internal("model '" + model_ + "': instance '" + name_ +
                                           "' gave no result for this request")),
       concurrency_(concurrency),

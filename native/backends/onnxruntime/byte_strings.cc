@@ -85,7 +85,8 @@ Status WriteStrings(const Session& session, Run& run, const OrtValue* value, siz
   out->size = lengths + text;
   out->block = run.pool().Acquire(out->size);
   if (!out->block) {
-    return Status::Unavailable("no memory for " + std::to_string(out->size) + " bytes of strings");
+    return Status::Unavailable(Reason::kNoMemory,
+                               "no memory for " + std::to_string(out->size) + " bytes of strings");
   }
   char* data = static_cast<char*>(out->block->data());
   auto& offsets = out->element_offsets;

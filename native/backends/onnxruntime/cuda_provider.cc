@@ -27,13 +27,14 @@ std::string NameOf(int device) {
 
 Status Missing(const char* provider, const std::string& file, const std::filesystem::path& folder) {
   return Status::Unavailable(
+      Reason::kMissing,
       std::string("an instance on a GPU needs ONNX Runtime's ") + provider +
-      " provider, but there is no " + file + " in '" + platform::Utf8(folder) +
-      "', the folder of the ONNX Runtime library: install a GPU build of ONNX Runtime "
-      "(onnxruntime-gpu of PyPI or Microsoft.ML.OnnxRuntime.Gpu of NuGet) and name its library "
-      "with "
-      "backendConfig.onnxruntime.library" +
-      kOnTheCpu);
+          " provider, but there is no " + file + " in '" + platform::Utf8(folder) +
+          "', the folder of the ONNX Runtime library: install a GPU build of ONNX Runtime "
+          "(onnxruntime-gpu of PyPI or Microsoft.ML.OnnxRuntime.Gpu of NuGet) and name its library "
+          "with "
+          "backendConfig.onnxruntime.library" +
+          kOnTheCpu);
 }
 
 // The functions of a provider.
@@ -63,9 +64,10 @@ Status Append(const Library& library, const GpuPlace& place, const Options& want
               OrtSessionOptions* options) {
   const Table& table = library.table();
   const auto unavailable = [&](const Status& status) {
-    return Status::Unavailable(std::string("ONNX Runtime's ") + Provider::kName +
-                               " provider can't be used on " + NameOf(place.gpu()->id()) + ": " +
-                               status.message() + kOnTheCpu);
+    return Status::Unavailable(Reason::kMissing, std::string("ONNX Runtime's ") + Provider::kName +
+                                                     " provider can't be used on " +
+                                                     NameOf(place.gpu()->id()) + ": " +
+                                                     status.message() + kOnTheCpu);
   };
   Handle<typename Provider::Options, Provider::kRelease> provider(table);
   Status status = library.Take(table.Call(Provider::kCreate, provider.out()));
@@ -117,14 +119,16 @@ Status FindCudaProvider(const std::string& library_path, bool tensorrt) {
 Status CheckDevices(const std::vector<int>& devices, const device::CudaDevices& found) {
   const int count = static_cast<int>(found.devices.size());
   if (count == 0) {
-    return Status::Unavailable("an instance on a GPU needs one: " + found.reason + kOnTheCpu);
+    return Status::Unavailable(Reason::kMissing,
+                               "an instance on a GPU needs one: " + found.reason + kOnTheCpu);
   }
   for (const int device : devices) {
     if (device < count) {
       const std::string& fault =
           device >= 0 ? found.devices[static_cast<size_t>(device)].fault : std::string();
       if (fault.empty()) continue;
-      return Status::Unavailable(NameOf(device) + " can't be used: " + fault + kOnTheCpu);
+      return Status::Unavailable(Reason::kMissing,
+                                 NameOf(device) + " can't be used: " + fault + kOnTheCpu);
     }
     std::string available = "0";
     for (int id = 1; id < count; id++) available += ", " + std::to_string(id);

@@ -18,7 +18,8 @@ StatusOr<std::unique_ptr<GpuPlace>> GpuPlace::Make(int device, device::Gpu::Prio
   if (!stream.ok()) return stream.status();
   place->stream_ = stream.value();
   if (!place->submission_.Start(gpu)) {
-    return Status::Unavailable("GPU " + std::to_string(device) + ": no thread for the model");
+    return Status::Unavailable(Reason::kNoMemory,
+                               "GPU " + std::to_string(device) + ": no thread for the model");
   }
   return place;
 }

@@ -13,7 +13,7 @@ alignas(64) char no_bytes[64];
 
 Status About(const char* what, const std::string& name, const Status& status) {
   if (status.ok()) return status;
-  return {status.code(), std::string(what) + " '" + name + "': " + status.message()};
+  return status.With(std::string(what) + " '" + name + "': " + status.message());
 }
 
 }  // namespace

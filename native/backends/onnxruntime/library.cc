@@ -45,7 +45,7 @@ OpenLibraries& Libraries() {
 }
 
 Status NotUsable(const std::string& path, const std::string& why) {
-  return Status::Unavailable("the ONNX Runtime library '" + path + "' " + why);
+  return Status::Unavailable(Reason::kMissing, "the ONNX Runtime library '" + path + "' " + why);
 }
 
 // The MINOR of "1.MINOR.PATCH"; -1 for anything else.
@@ -61,6 +61,7 @@ int MinorVersion(const std::string& version) {
 StatusOr<Library*> Library::Open(const std::string& path) {
   if (path.empty()) {
     return Status::Unavailable(
+        Reason::kMissing,
         "no ONNX Runtime library is known: install one with `npm i onnxruntime-node`, or give the "
         "path of a library file");
   }

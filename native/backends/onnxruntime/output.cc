@@ -15,7 +15,7 @@ namespace {
 char no_output[1];
 
 Status NoMemory(size_t size) {
-  return Status::Unavailable("no memory for " + std::to_string(size) + " bytes");
+  return Status::Unavailable(Reason::kNoMemory, "no memory for " + std::to_string(size) + " bytes");
 }
 
 }  // namespace

@@ -73,7 +73,7 @@ Status Session::Load(const ModelSpec& spec) {
   }
   if (status.ok() && device_ != kCpu) library_.ProviderLoaded();
   if (status.ok()) return status;
-  return {status.code(), "can't load '" + platform::Utf8(file) + "': " + status.message()};
+  return status.With("can't load '" + platform::Utf8(file) + "': " + status.message());
 }
 
 Status Session::Place() {

@@ -203,16 +203,13 @@ struct Channel::Answers {
   bool Error() {
     if (!Has(4)) return false;
     const int64_t request = at[0];
-    const int64_t code = at[1];
+    const auto number = static_cast<uint64_t>(at[1]);
     const char* const text = Data(at[3], at[2]);
     const auto size = std::min<size_t>(static_cast<size_t>(at[2]), kMostText);
     at += 4;
     if (!text || request < -1 || request >= batch.requests) return false;
-    const auto known = code > 0 && code <= static_cast<int64_t>(Code::kCancelled)
-                           ? static_cast<Code>(code)
-                           : Code::kInternal;
     run->Respond(request < 0 ? Run::kAll : static_cast<uint32_t>(request),
-                 MakeStatus([&] { return Status(known, std::string(text, size)); }));
+                 MakeStatus([&] { return Status::Said(number, std::string(text, size)); }));
     return true;
   }
 

@@ -83,7 +83,7 @@ void PythonCall::Take(const Response& response) {
       outputs.clear();
       shapes.clear();
     }
-    words = {static_cast<uint64_t>(status.code()),
+    words = {static_cast<uint64_t>(status.number()),
              response.final ? 1u : 0u,
              response.empty ? 1u : 0u,
              0,

@@ -97,7 +97,8 @@ Status Channel::WriteBatch(uint32_t slot, const Run& run, uint32_t* number) {
     const std::lock_guard lock(segment_->mutex);
     place = segment_->heap.Allocate(head + bytes, &fault);
     if (place == 0) {
-      return Status::Unavailable("model '" + model() + "': " + fault +
+      return Status::Unavailable(
+          Reason::kNoMemory, "model '" + model() + "': " + fault +
                                  "; the option shm-default-byte-size of the backend and the size "
                                  "of /dev/shm say how much there is");
     }

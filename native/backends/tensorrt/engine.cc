@@ -54,8 +54,7 @@ Status Engine::Deserialize(const PlanSource& source) {
 
 Status Engine::DeserializeByLean(const PlanSource& source, const Status& refused) {
   auto lean = library_->LoadLeanRuntime(runtime_, source.lean_runtime);
-  if (!lean.ok())
-    return {lean.status().code(), refused.message() + "; and " + lean.status().message()};
+  if (!lean.ok()) return lean.status().With(refused.message() + "; and " + lean.status().message());
   lean_ = lean.value();
   ForgetLog();
   engine_ = Call<Object*>(lean_, table().runtime.deserializeCudaEngine,
@@ -64,7 +63,8 @@ Status Engine::DeserializeByLean(const PlanSource& source, const Status& refused
   return Failure(refused.code(),
                  refused.message() + "; and the lean runtime " + source.lean_runtime +
                      " can't read it, either (backendConfig.tensorrt.lean-runtime has to be of "
-                     "the version that built the plan)");
+                     "the version that built the plan)",
+                 refused.reason());
 }
 
 Status Engine::ReadTensors() {
@@ -156,7 +156,8 @@ StatusOr<Object*> Engine::MakeContext() const {
   ForgetLog();
   Object* const context =
       Call<Object*>(engine_, table().engine.createExecutionContext, int32_t{kMemoryOfOurs});
-  if (!context) return Failure(Code::kUnavailable, "TensorRT makes no execution context");
+  if (!context)
+    return Failure(Code::kUnavailable, "TensorRT makes no execution context", Reason::kNoMemory);
   return context;
 }
 

@@ -64,7 +64,8 @@ Status TensorRtInstance::PrepareContexts(const std::vector<int32_t>& profiles, b
   if (!status.ok() || !(own_thread || MayWait())) return status;
   submission_ = std::make_unique<device::Submission>();
   if (!submission_->Start(gpu())) {
-    return Status::Unavailable("GPU " + std::to_string(gpu().id()) + ": no thread for the model");
+    return Status::Unavailable(Reason::kNoMemory,
+                               "GPU " + std::to_string(gpu().id()) + ": no thread for the model");
   }
   EnqueueOn(*submission_);
   return status;

@@ -21,10 +21,11 @@ StatusOr<const Library*> Library::Open(const std::string& file) {
 
   auto opened = platform::DynamicLibrary::Open(file);
   if (!opened.ok()) {
-    return Status::Unavailable("TensorRT's library " + file + " can't be opened (" +
-                               opened.status().message() +
-                               "): install TensorRT, or name its library with "
-                               "backendConfig.tensorrt.library");
+    return Status::Unavailable(Reason::kMissing,
+                               "TensorRT's library " + file + " can't be opened (" +
+                                   opened.status().message() +
+                                   "): install TensorRT, or name its library with "
+                                   "backendConfig.tensorrt.library");
   }
   OnRuntimeLibraryOpened();
   auto version = VersionOf(opened.value(), file);
@@ -34,6 +35,7 @@ StatusOr<const Library*> Library::Open(const std::string& file) {
       opened.value().Symbol("createInferRuntime_INTERNAL"));
   if (!library->create_runtime_) {
     return Status::Unavailable(
+        Reason::kMissing,
         file + " is a library, but not TensorRT's: it has no createInferRuntime_INTERNAL");
   }
   library->path_ =
@@ -52,8 +54,9 @@ Status Library::AddPlugins(const std::vector<std::string>& files) const {
     if (own_plugins_.contains(file)) continue;
     const auto opened = platform::DynamicLibrary::Open(file);
     if (!opened.ok()) {
-      return Status::Unavailable("the library of plugins " + file + " (backendConfig.tensorrt." +
-                                 "plugins) can't be opened: " + opened.status().message());
+      return Status::Unavailable(Reason::kMissing,
+                                 "the library of plugins " + file + " (backendConfig.tensorrt." +
+                                     "plugins) can't be opened: " + opened.status().message());
     }
     OnRuntimeLibraryOpened();
     own_plugins_.insert(file);
@@ -101,7 +104,8 @@ StatusOr<Object*> Library::MakeRuntime() const {
   Object* const runtime = create_runtime_(TheLogger(version_.named_objects), version_.number);
   // Without a usable driver it is a small number.
   if (reinterpret_cast<uintptr_t>(runtime) < 4096)
-    return Failure(Code::kUnavailable, "TensorRT " + version_.text + " can't start");
+    return Failure(Code::kUnavailable, "TensorRT " + version_.text + " can't start",
+                   Reason::kMissing);
   return runtime;
 }
 
@@ -115,7 +119,8 @@ StatusOr<Object*> Library::LoadLeanRuntime(Object* runtime, const std::string& f
     return Failure(Code::kUnavailable,
                    "TensorRT " + version_.text + " can't load the lean runtime " + file +
                        " (name libnvinfer_lean of the version that built the plan with "
-                       "backendConfig.tensorrt.lean-runtime)");
+                       "backendConfig.tensorrt.lean-runtime)",
+                   Reason::kMissing);
   }
   OnRuntimeLibraryOpened();
   return lean;

@@ -54,9 +54,9 @@ void* TheLogger(bool named) {
   return named ? static_cast<void*>(logger11) : logger10;
 }
 
-Status Failure(Code code, const std::string& what) {
+Status Failure(Code code, const std::string& what, Reason reason) {
   return MakeStatus([&] {
-    Status status(code, Logged().text.empty() ? what : what + ": " + Logged().text);
+    Status status(code, Logged().text.empty() ? what : what + ": " + Logged().text, reason);
     ForgetLog();
     return status;
   });

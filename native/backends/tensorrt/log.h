@@ -12,7 +12,7 @@ namespace tritonts::tensorrt {
 void* TheLogger(bool named);
 
 // `what` has failed: says so, with what was logged on this thread since it was last asked.
-Status Failure(Code code, const std::string& what);
+Status Failure(Code code, const std::string& what, Reason reason = Reason::kNone);
 // Forgets what was logged on this thread.
 void ForgetLog();
 

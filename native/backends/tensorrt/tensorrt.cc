@@ -21,7 +21,8 @@ StatusOr<std::string> BytesOf(const ModelSpec& spec, const std::string& path) {
   }
   std::ifstream file(platform::NativePath(path), std::ios::binary);
   std::string bytes{std::istreambuf_iterator<char>(file), {}};
-  if (file.bad() || !file.is_open()) return Status::Unavailable(path + " can't be read");
+  if (file.bad() || !file.is_open())
+    return Status::Unavailable(Reason::kMissing, path + " can't be read");
   return bytes;
 }
 
@@ -31,8 +32,8 @@ Status AboutFile(const std::vector<int>& devices, const ModelSpec& spec, int dev
   const std::string& path = PathOf(spec, device);
   for (const int other : devices)
     if (PathOf(spec, other) != path)
-      return {status.code(),
-              "'" + path + "', for GPU " + std::to_string(device) + ": " + status.message()};
+      return status.With("'" + path + "', for GPU " + std::to_string(device) + ": " +
+                         status.message());
   return status;
 }
 
@@ -44,7 +45,8 @@ StatusOr<std::unique_ptr<Model>> TensorRtBackend::Load(const ModelSpec& spec) {
   if (!settings.ok()) return settings.status();
   // The driver first: without it the library must not be called.
   const device::CudaDevices& found = device::FindCudaDevices();
-  if (found.devices.empty()) return Status::Unavailable("there is no GPU: " + found.reason);
+  if (found.devices.empty())
+    return Status::Unavailable(Reason::kMissing, "there is no GPU: " + found.reason);
   auto opened = Library::Open(settings.value().library);
   if (!opened.ok()) return opened.status();
   const Library& library = *opened.value();

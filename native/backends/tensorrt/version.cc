@@ -13,8 +13,8 @@ StatusOr<Version> VersionOf(const platform::DynamicLibrary& library, const std::
   using Tell = int32_t (*)();
   const auto tell = reinterpret_cast<Tell>(library.Symbol("getInferLibVersion"));
   if (!tell) {
-    return Status::Unavailable(file +
-                               " is a library, but not TensorRT's: it has no getInferLibVersion");
+    return Status::Unavailable(
+        Reason::kMissing, file + " is a library, but not TensorRT's: it has no getInferLibVersion");
   }
   Version version;
   version.number = tell();

@@ -16,9 +16,9 @@ namespace tritonts {
 template <typename Call>
 auto Guarded(const std::string& model, const char* doing, Call&& call,
              const Status& no_memory = Status::NoMemory()) -> decltype(call()) {
-  const auto failed = [&](Code code, const char* what) -> Status {
+  const auto failed = [&](Code code, const char* what, Reason reason = Reason::kNone) -> Status {
     try {
-      return {code, "model '" + model + "': its backend failed " + doing + ": " + what};
+      return {code, "model '" + model + "': its backend failed " + doing + ": " + what, reason};
     } catch (const std::bad_alloc&) {
       return no_memory;
     }
@@ -26,7 +26,7 @@ auto Guarded(const std::string& model, const char* doing, Call&& call,
   try {
     return std::forward<Call>(call)();
   } catch (const std::bad_alloc&) {
-    return failed(Code::kUnavailable, "no memory");
+    return failed(Code::kUnavailable, "no memory", Reason::kNoMemory);
   } catch (const std::exception& error) {
     return failed(Code::kInternal, error.what());
   } catch (...) {

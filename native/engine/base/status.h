@@ -27,17 +27,37 @@ enum class Code : uint8_t {
   kCancelled = 8,
 };
 
+// Why something is UNAVAILABLE. src/errors.ts documents them; src/addon/status.ts has the same
+// numbers.
+enum class Reason : uint8_t {
+  kNone = 0,
+  kQueueFull = 1,
+  kTimedOut = 2,
+  kClosed = 3,
+  kNotReady = 4,
+  kTooMuchInFlight = 5,
+  kNoMemory = 6,
+  kMissing = 7,
+  kInstanceEnded = 8,
+  kUnread = 9,
+  kCircularCall = 10,
+  kDeviceLost = 11,
+  // Only JavaScript makes errors with numbers from here on. A model may pass them on.
+};
+
 class [[nodiscard]] Status {
  public:
   Status() = default;
-  Status(Code code, std::string message)
-      : code_(code), message_(std::make_shared<const std::string>(std::move(message))) {}
+  Status(Code code, std::string message, Reason reason = Reason::kNone)
+      : code_(code),
+        reason_(reason),
+        message_(std::make_shared<const std::string>(std::move(message))) {}
 
   static Status Ok() { return {}; }
   static Status Internal(std::string message) { return {Code::kInternal, std::move(message)}; }
   static Status InvalidArg(std::string message) { return {Code::kInvalidArg, std::move(message)}; }
-  static Status Unavailable(std::string message) {
-    return {Code::kUnavailable, std::move(message)};
+  static Status Unavailable(Reason reason, std::string message) {
+    return {Code::kUnavailable, std::move(message), reason};
   }
   static Status Unsupported(std::string message) {
     return {Code::kUnsupported, std::move(message)};
@@ -48,14 +68,30 @@ class [[nodiscard]] Status {
   static Status NoMemory() noexcept {
     Status status;
     status.code_ = Code::kUnavailable;
+    status.reason_ = Reason::kNoMemory;
     return status;
   }
 
   bool ok() const { return code_ == Code::kOk; }
   Code code() const { return code_; }
+  // Takes `number()` apart, of what a model said. Codes that do not exist are INTERNAL.
+  static Status Said(uint64_t number, std::string message) {
+    const auto code = number & 0xff;
+    if (code == 0 || code > static_cast<uint64_t>(Code::kCancelled)) {
+      return Internal(std::move(message));
+    }
+    return {static_cast<Code>(code), std::move(message), static_cast<Reason>(number >> 8 & 0xff)};
+  }
+  Reason reason() const { return reason_; }
+  // Code and reason as one number, for JavaScript: src/addon/status.ts takes it apart.
+  int32_t number() const {
+    return static_cast<int32_t>(code_) | static_cast<int32_t>(reason_) << 8;
+  }
+  // The same with another message.
+  Status With(std::string message) const { return {code_, std::move(message), reason_}; }
   // Whether `other` is a copy of this status.
   bool SameAs(const Status& other) const {
-    return code_ == other.code_ && message_ == other.message_;
+    return code_ == other.code_ && reason_ == other.reason_ && message_ == other.message_;
   }
   const std::string& message() const {
     // The union is never destroyed, because threads may outlive static destructors. The strings are
@@ -70,6 +106,7 @@ class [[nodiscard]] Status {
 
  private:
   Code code_ = Code::kOk;
+  Reason reason_ = Reason::kNone;
   std::shared_ptr<const std::string> message_;  // null: the code alone says it
 };
 

@@ -126,8 +126,7 @@ void Flight::AnswerEach() {
         if (!said.SameAs(outcome.status) || said.ok()) {
           said = outcome.status;
           telling = MakeStatus([&] {
-            return Status(said.code(),
-                          "in ensemble '" + ensemble_->name() + "', " + said.message());
+            return said.With("in ensemble '" + ensemble_->name() + "', " + said.message());
           });
         }
         response.status = telling;

@@ -31,7 +31,8 @@ size_t AdmitCalls(const Executor& executor, std::span<Request*> requests) {
         like.status = header.call->Admit(executor.call_places(), requests.subspan(at, count));
       }
     } catch (const std::bad_alloc&) {
-      like.status = Status::Unavailable("model '" + executor.name() + "': no memory for the call");
+      like.status = Status::Unavailable(Reason::kNoMemory,
+                                        "model '" + executor.name() + "': no memory for the call");
     }
     if (like.status.ok()) {
       for (size_t i = 0; i < count; i++) requests[kept++] = requests[at + i];

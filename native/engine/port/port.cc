@@ -22,8 +22,8 @@ static_assert(layout::kPages + 2 * layout::kMostPages <= kHeaderWords);
 Port::Port(std::shared_ptr<Server> server, std::function<void()> wake)
     : server_(std::move(server)),
       budget_(server_->budget()),
-      no_memory_(Status::Unavailable("no memory for the request")),
-      no_response_(Status::Unavailable(std::string(ResponseWriter::kNoMemory))),
+      no_memory_(Status::Unavailable(Reason::kNoMemory, "no memory for the request")),
+      no_response_(Status::Unavailable(Reason::kNoMemory, std::string(ResponseWriter::kNoMemory))),
       header_(PortMemory::Create(layout::kHeaderBytes)),
       submission_(PortMemory::Create(layout::kSubmissionWords * 4)),
       pages_(&budget_),

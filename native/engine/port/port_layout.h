@@ -27,12 +27,12 @@
 //     the queue, of compute_input, of compute_infer and of compute_output. It holds for the records
 //     that follow it.
 //   - slot, generation, bits (code | final << 8 | limited << 9 | ran << 10 | unserved << 11 |
-//     counted << 12 | empty << 13 | outputs << 16), position of the first request in its group,
-//     number of requests. These are neighbours whose responses differ only in their bytes. Then, on
-//     error: offset and byte size of the message in the page, the same for all requests; else for
-//     each output: index | datatype << 16, offset in the page of the first request's bytes (or
-//     ~number of a large output, for one request), byte size of one request, rank, dims… The bytes
-//     of the other requests follow those of the first one.
+//     counted << 12 | empty << 13 | outputs << 16, or on error reason << 16), position of the first
+//     request in its group, number of requests. These are neighbours whose responses differ only in
+//     their bytes. Then, on error: offset and byte size of the message in the page, the same for
+//     all requests; else for each output: index | datatype << 16, offset in the page of the first
+//     request's bytes (or ~number of a large output, for one request), byte size of one request,
+//     rank, dims… The bytes of the other requests follow those of the first one.
 //   Bytes at the back of a page begin at multiples of 8.
 //   - Counted: a response of a decoupled model. It counts as unread until JavaScript says that it
 //   was

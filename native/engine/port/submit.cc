@@ -59,7 +59,7 @@ void Port::RefuseGone() {
     Response like;
     like.unserved = true;
     try {
-      like.status = Status::Unavailable("the model's version was unloaded");
+      like.status = Status::Unavailable(Reason::kNotReady, "the model's version was unloaded");
     } catch (const std::bad_alloc&) {
       like.status = no_memory_;
     }
@@ -75,7 +75,9 @@ Status Port::BeyondLimit(const Executor& executor, uint64_t bytes) const {
                               " bytes of inputs and outputs; maxInFlightBytes is " +
                               std::to_string(budget_.limit());
     if (bytes > budget_.limit()) return Status::InvalidArg(model + "one request needs " + sizes);
-    return Status::Unavailable(model + "too much in flight for one more request of " + sizes);
+    return Status::Unavailable(
+        Reason::kTooMuchInFlight,
+        model + "too much in flight for one more request of " + sizes);
   } catch (const std::bad_alloc&) {
     return no_memory_;
   }

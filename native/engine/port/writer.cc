@@ -145,18 +145,21 @@ void ResponseWriter::WriteTimings(const Request& request, const BatchTimings& ti
 bool ResponseWriter::Write(const Response& response, uint32_t count) {
   SetStreams(response.request->header->streams != nullptr);
   const Status& status = response.status;
-  if (!status.ok()) return WriteFailure(response, count, status.code(), status.message());
+  if (!status.ok())
+    return WriteFailure(response, count, status.code(), status.reason(), status.message());
   size_t lacked = 0;
   std::string_view complaint;
   if (WriteOutputs(response, &complaint, &lacked)) return true;
   if (lacked == 0) {
-    const Code code = complaint == kNoMemory ? Code::kUnavailable : Code::kInternal;
-    return WriteFailure(response, count, code, complaint);
+    const bool scarce = complaint == kNoMemory;
+    return WriteFailure(response, count, scarce ? Code::kUnavailable : Code::kInternal,
+                        scarce ? Reason::kNoMemory : Reason::kNone, complaint);
   }
   char text[64];
   const int size =
       std::snprintf(text, sizeof(text), "no memory for an output of %zu bytes", lacked);
-  return WriteFailure(response, count, Code::kUnavailable, {text, static_cast<size_t>(size)});
+  return WriteFailure(response, count, Code::kUnavailable, Reason::kNoMemory,
+                      {text, static_cast<size_t>(size)});
 }
 
 bool ResponseWriter::WriteOutputs(const Response& response, std::string_view* complaint,
@@ -215,7 +218,7 @@ void ResponseWriter::NoteWritten(const Response& response, uint32_t count) {
 }
 
 bool ResponseWriter::WriteFailure(const Response& response, uint32_t count, Code code,
-                                  std::string_view message) {
+                                  Reason reason, std::string_view message) {
   message = message.substr(0, kLongestMessage);
   const size_t words_needed = kTimingWords + kResponseWords;
   if (!MakeRoom(words_needed * 4 + message.size(), CompletionPages::Use::kErrors)) return false;
@@ -228,7 +231,7 @@ bool ResponseWriter::WriteFailure(const Response& response, uint32_t count, Code
   *words++ = static_cast<int32_t>(code) | (response.final ? layout::kFinalBit : 0) |
              (response.limited ? layout::kLimitedBit : 0) |
              (response.unserved ? layout::kUnservedBit : 0) |
-             (response.timings ? layout::kRanBit : 0);
+             (response.timings ? layout::kRanBit : 0) | static_cast<int32_t>(reason) << 16;
   *words++ = static_cast<int32_t>(request->position);
   *words++ = static_cast<int32_t>(count);
   *words++ = Put(message.data(), message.size());

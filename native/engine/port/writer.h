@@ -59,7 +59,8 @@ class ResponseWriter {
   // page is full.
   size_t WriteNeighbours(const AlikeResponses& alike, size_t first);
   void NoteWritten(const Response& response, uint32_t count);
-  bool WriteFailure(const Response& response, uint32_t count, Code code, std::string_view message);
+  bool WriteFailure(const Response& response, uint32_t count, Code code, Reason reason,
+                    std::string_view message);
   void WriteTimings(const Request& request, const BatchTimings& timings);
   // Puts bytes at the back of the page, and returns their offset.
   int32_t Put(const void* data, size_t size);

@@ -155,8 +155,9 @@ Status Call::Admit(std::shared_ptr<CallPlaces> places, std::span<Request* const>
   if (graph.GoesOn(this)) return Status::Ok();
   graph.Close(this);
   return Status::Unavailable(
+      Reason::kCircularCall,
       "model '" + model_ +
-      "': it could answer only after a request that waits for this call: " + Chain());
+          "': it could answer only after a request that waits for this call: " + Chain());
 }
 
 void Call::Took(uint32_t first, uint32_t count) {

@@ -140,8 +140,9 @@ Status Gather(Run& run, uint32_t index, bool batching, Gathered* out, MemoryKind
     return Status::Unsupported("nothing here allocates " + NameOf(wanted, device));
   }
   if (!block) {
-    return Status::Unavailable("no " + NameOf(wanted, device) + " for a batch input of " +
-                               std::to_string(total) + " bytes");
+    return Status::Unavailable(Reason::kNoMemory, "no " + NameOf(wanted, device) +
+                                                      " for a batch input of " +
+                                                      std::to_string(total) + " bytes");
   }
   Buffer target{block->data(), total, block->kind(), block->device(), block};
   for (const Request* request : requests) {
@@ -175,8 +176,8 @@ Status GatherShapeValues(Run& run, uint32_t index, Gathered* out) {
     // What the first request has, and behind it what is compared with that.
     if (!block) block = run.pool().Acquire(2 * size + 1);
     if (!block) {
-      return Status::Unavailable("no memory for the " + std::to_string(size) +
-                                 " bytes of a shape tensor");
+      return Status::Unavailable(Reason::kNoMemory, "no memory for the " + std::to_string(size) +
+                                                        " bytes of a shape tensor");
     }
     char* const values = static_cast<char*>(block->data());
     const bool is_first = request == requests.front();

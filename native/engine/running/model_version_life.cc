@@ -35,15 +35,17 @@ ModelVersion::ModelVersion(uint32_t uid, std::string name, int64_t version, Back
       call_places_(model_->call_places()),
       timer_(timer),
       on_drained_(std::move(on_drained)),
-      exits_(Status::Unavailable("model '" + name_ + "': the process is exiting")),
-      expired_(Status::Unavailable("model '" + name_ + "': request timeout expired")),
-      no_thread_(
-          Status::Unavailable("model '" + name_ + "': the system has no thread for its instances")),
+      exits_(Status::Unavailable(Reason::kClosed, "model '" + name_ + "': the process is exiting")),
+      expired_(
+          Status::Unavailable(Reason::kTimedOut, "model '" + name_ + "': request timeout expired")),
+      no_thread_(Status::Unavailable(
+          Reason::kNoMemory, "model '" + name_ + "': the system has no thread for its instances")),
       did_not_return_(Status::Internal("model '" + name_ +
                                        "': a run did not return; its instance was abandoned")),
       context_(name_, false, nullptr),
-      refusal_(Status::Unavailable("model '" + name_ + "', version " + std::to_string(version_) +
-                                   ": is being unloaded")) {}
+      refusal_(Status::Unavailable(
+          Reason::kNotReady,
+          "model '" + name_ + "', version " + std::to_string(version_) + ": is being unloaded")) {}
 
 ModelVersion::~ModelVersion() {
   TRITONTS_ASSERT(runners_.empty(), "a version was not destroyed");

@@ -62,7 +62,7 @@ Status ModelVersion::RunSamples(const std::vector<WarmupSample>& samples,
     std::string what = status.message();
     const std::string prefix = "model '" + name_ + "': ";
     if (what.starts_with(prefix)) what.erase(0, prefix.size());
-    return {status.code(), "failed to run warmup sample '" + sample.name + "': " + what};
+    return status.With("failed to run warmup sample '" + sample.name + "': " + what);
   }
   return Status::Ok();
 }

@@ -215,7 +215,9 @@ StatusOr<Buffer> PooledRun::Allocate(size_t size, MemoryKind preferred) {
     block = memory()->Allocate(preferred, runner_->device, size);
   }
   if (!block) block = pool().Acquire(size);
-  if (!block) return Status::Unavailable("no memory for " + std::to_string(size) + " bytes");
+  if (!block)
+    return Status::Unavailable(Reason::kNoMemory,
+                               "no memory for " + std::to_string(size) + " bytes");
   return Buffer{block->data(), size, block->kind(), block->device(), block};
 }
 

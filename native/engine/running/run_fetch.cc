@@ -53,14 +53,14 @@ Status PooledRun::FetchOutput(const Request& request, OutputTensor* output,
                         BlockRef::Share(output->block)},
                        {copy->data(), output->size, MemoryKind::kHost, 0, copy}, memory());
   } else {
-    status = Status::Unavailable("no memory for " + std::to_string(output->size) + " bytes");
+    status = Status::Unavailable(Reason::kNoMemory,
+                                 "no memory for " + std::to_string(output->size) + " bytes");
   }
   if (!status.ok()) {
     const ModelIo* io = context_->io;
     const std::string name =
         io ? "'" + io->outputs[output->index].name + "'" : std::to_string(output->index);
-    return {status.code(),
-            "model '" + context_->model + "', output " + name + ": " + status.message()};
+    return status.With("model '" + context_->model + "', output " + name + ": " + status.message());
   }
   delivery->copies.push_back(copy);
   output->data = copy->data();

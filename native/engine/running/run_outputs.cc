@@ -47,12 +47,15 @@ RunContext::RunContext(const std::string& name, bool batches, const ModelIo* ten
       left_open(Status::Internal("model '" + name + "': its backend returned without an answer")),
       not_single(Status::Internal("model '" + name +
                                   "': expected a single response, since it is not decoupled")),
-      unread(Status::Unavailable("model '" + name +
-                                 "': the stream ended because its caller left too much unread; the "
-                                 "limit is 16777216 bytes "
-                                 "for a stream, and maxInFlightBytes for all")),
-      no_memory(Status::Unavailable("model '" + name + "': no memory for the request")),
-      no_response(Status::Unavailable("model '" + name + "': no memory for the response")) {}
+      unread(Status::Unavailable(
+          Reason::kUnread, "model '" + name +
+                               "': the stream ended because its caller left too much unread; the "
+                               "limit is 16777216 bytes "
+                               "for a stream, and maxInFlightBytes for all")),
+      no_memory(Status::Unavailable(Reason::kNoMemory,
+                                    "model '" + name + "': no memory for the request")),
+      no_response(Status::Unavailable(Reason::kNoMemory,
+                                      "model '" + name + "': no memory for the response")) {}
 
 void RunOutputs::Begin(const RunContext* context, std::span<Request* const> requests) {
   context_ = context;

@@ -38,7 +38,8 @@ WarmupRequests::WarmupRequests(const WarmupSample& sample) {
   for (const WarmupInput& input : sample.inputs) {
     data_.push_back(MakeData(input, ++seed));
     if (data_.back()) continue;
-    made_ = Status::Unavailable("no memory for its " + std::to_string(input.size) + " bytes");
+    made_ = Status::Unavailable(Reason::kNoMemory,
+                                "no memory for its " + std::to_string(input.size) + " bytes");
     return;
   }
   headers_.resize(sample.batch_size);

@@ -42,9 +42,10 @@ LevelQueue::Level& LevelQueue::MakeLevel(uint64_t number) {
                                   ? "the queue of priority level " + std::to_string(number)
                                   : std::string("its queue");
     const std::string count = std::to_string(most);
-    level.full = Status::Unavailable("model '" + model_ + "': " + where +
-                                     " is full: max_queue_size is " + count + ", and " + count +
-                                     (most == 1 ? " request waits" : " requests wait"));
+    level.full = Status::Unavailable(
+        Reason::kQueueFull, "model '" + model_ + "': " + where + " is full: max_queue_size is " +
+                                count + ", and " + count +
+                                (most == 1 ? " request waits" : " requests wait"));
   }
   recent_ = levels_.emplace(number, std::move(level)).first;
   return recent_->second;

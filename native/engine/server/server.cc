@@ -205,8 +205,9 @@ Status Server::BindEnsemble(uint32_t uid, std::span<const uint32_t> steps) {
   for (const uint32_t step : steps) {
     versions.push_back(FindServed(step));
     if (!versions.back() || !versions.back()->started()) {
-      return Status::Unavailable("model '" + ensemble->name() +
-                                 "': the version of a step is not served any more");
+      return Status::Unavailable(
+          Reason::kNotReady,
+          "model '" + ensemble->name() + "': the version of a step is not served any more");
     }
   }
   return ensemble->Bind(std::move(versions));
@@ -217,7 +218,8 @@ void Server::Terminate() {
   for (auto version = versions_.After(0); version; version = versions_.After(version->uid())) {
     const auto abort = [version, self = shared_from_this()] {
       version->Abort(MakeStatus([&] {
-        return Status::Unavailable("model '" + version->name() + "': the process is exiting");
+        return Status::Unavailable(Reason::kClosed,
+                                   "model '" + version->name() + "': the process is exiting");
       }));
     };
     // The destroyer makes the call, because a backend that is asked to end a run may never return,

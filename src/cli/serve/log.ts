@@ -1,7 +1,7 @@
 /** The log of `tritonts serve`, in Triton's form: a head with level, time and process, and the message. */
 
 import { open, type FileHandle } from 'node:fs/promises';
-import { TritonError } from '../../errors.js';
+import { unavailable } from '../../errors.js';
 import type {
   LogChanges,
   LogControl,
@@ -62,7 +62,7 @@ export class Log implements LogControl {
       return new Log(settings, await open(file, 'a'));
     } catch (cause) {
       const why = cause instanceof Error ? cause.message : String(cause);
-      throw new TritonError('UNAVAILABLE', `the log cannot be written to '${file}': ${why}`, { cause });
+      throw unavailable('SYSTEM_REFUSED', `the log cannot be written to '${file}': ${why}`, { cause });
     }
   }
 

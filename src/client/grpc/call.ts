@@ -4,11 +4,17 @@ import { constants, type ClientHttp2Stream, type IncomingHttpHeaders } from 'nod
 import { Budget } from '../../endpoints/grpc/budget.js';
 import { decodeText, isGrpc, MessageReader } from '../../endpoints/grpc/framing.js';
 import { RpcError, status } from '../../endpoints/grpc/status.js';
+import { reasonHeader } from '../../endpoints/service/statuses.js';
+import { reasonNamed, type TritonErrorReason } from '../../errors.js';
 import { causeText } from '../failures.js';
 
 /** What has come of a call. */
 export type Outcome =
-  | { readonly status: number; readonly message: string }
+  | {
+      readonly status: number;
+      readonly message: string;
+      readonly reason?: TritonErrorReason | undefined;
+    }
   /** There was no connection, or it broke. `untouched`: the server says that it has not looked at the call. */
   | { readonly broken: string; readonly cause: Error | undefined; readonly untouched: boolean };
 
@@ -108,6 +114,7 @@ export class Call {
       // What is no number is no success.
       status: /^\d{1,9}$/.test(String(code)) ? Number(code) : status.unknown,
       message: message === undefined ? '' : decodeText(String(message)),
+      reason: reasonNamed(headers[reasonHeader]),
     };
     return true;
   }

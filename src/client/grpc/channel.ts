@@ -1,7 +1,7 @@
 /** Calls over gRPC: time limits, signals, retries, errors by their status. */
 
 import type { OutgoingHttpHeaders } from 'node:http2';
-import { TritonError, type TritonErrorCode } from '../../errors.js';
+import { TritonError, type TritonErrorCode, type TritonErrorReason } from '../../errors.js';
 import { status } from '../../endpoints/grpc/status.js';
 import type { Calls } from '../calls.js';
 import { alreadyClosed, Broken, cancelled, closedUnder, tooLate } from '../failures.js';
@@ -18,6 +18,8 @@ export interface Asked {
   /** Whether it only reads, so that it may be made again. */
   readonly reads: boolean;
   readonly signal?: AbortSignal | undefined;
+  /** The longest time of this call, in place of the connection's; 0: none. */
+  readonly timeoutMs?: number | undefined;
   /** The model that it is about, for errors. */
   readonly model?: string | undefined;
   readonly metadata?: Readonly<Record<string, string>> | undefined;
@@ -60,8 +62,21 @@ const untouched = new WeakSet<Broken>();
 /** Errors that servers answered with. */
 const answers = new WeakSet<TritonError>();
 
-function answerError(code: TritonErrorCode, message: string, model: string | undefined): TritonError {
-  const error = new TritonError(code, message, { model });
+/** The reasons of statuses that say one, where the server gives none: it may not be this package's. */
+const reasons: Readonly<Partial<Record<number, TritonErrorReason>>> = {
+  4: 'TIMED_OUT',
+  7: 'NOT_ALLOWED',
+  8: 'TOO_MUCH_IN_FLIGHT',
+  16: 'NOT_ALLOWED',
+};
+
+function answerError(
+  code: TritonErrorCode,
+  message: string,
+  model: string | undefined,
+  reason?: TritonErrorReason,
+): TritonError {
+  const error = new TritonError(code, message, { model, reason });
   answers.add(error);
   return error;
 }
@@ -75,7 +90,7 @@ function mayRepeat({ reads }: Asked): (error: Broken) => boolean {
 const longestTimeoutMs = 99_999_999;
 
 function timeoutText(ms: number): string {
-  return ms <= longestTimeoutMs ? `${ms}m` : `${Math.ceil(ms / 1000)}S`;
+  return ms <= longestTimeoutMs ? `${Math.ceil(ms)}m` : `${Math.ceil(ms / 1000)}S`;
 }
 
 /** See the head of this file. */
@@ -194,7 +209,11 @@ export class Channel {
   }
 
   /** @param whole - Whether the time limit is that of the whole call; if not, it begins anew with each message. */
-  #begin({ rpc, pieces, signal, model, metadata }: Asked, whole: boolean, taker: MessageTaker): OpenedStream {
+  #begin(
+    { rpc, pieces, signal, model, metadata, timeoutMs }: Asked,
+    whole: boolean,
+    taker: MessageTaker,
+  ): OpenedStream {
     const none = { pause: ignore, cancel: ignore };
     if (this.#calls.closed) {
       taker.fail(alreadyClosed(model));
@@ -205,7 +224,7 @@ export class Channel {
       return none;
     }
     const session = this.#sessions.take();
-    const limit = this.#timeoutMs;
+    const limit = timeoutMs ?? this.#timeoutMs;
     let began = performance.now();
     let timer: NodeJS.Timeout | undefined;
     const stop = (): void => {
@@ -294,7 +313,12 @@ export class Channel {
     if (outcome.status === status.ok) return undefined;
     const message =
       outcome.message === '' ? `the server answered with status ${outcome.status}` : outcome.message;
-    return answerError(codes[outcome.status] ?? 'UNKNOWN', message, model);
+    return answerError(
+      codes[outcome.status] ?? 'UNKNOWN',
+      message,
+      model,
+      outcome.reason ?? reasons[outcome.status],
+    );
   }
 }
 

@@ -1,6 +1,7 @@
 /** Requests and answers as messages of `inference.GRPCInferenceService`. */
 
-import { TritonError } from '../../errors.js';
+import { streamCodeName, streamReasonName } from '../../endpoints/service/statuses.js';
+import { codeNamed, reasonNamed, TritonError } from '../../errors.js';
 import { prefixBytes } from '../../endpoints/grpc/framing.js';
 import {
   checkBytes,
@@ -205,7 +206,7 @@ export function readInferResponse(
 export function readStreamResponse(
   model: string,
   bytes: Buffer,
-): { readonly error: string } | { readonly answer: ReturnType<typeof readInferResponse> } {
+): { readonly error: TritonError } | { readonly answer: ReturnType<typeof readInferResponse> } {
   const reader = new ProtoReader(bytes);
   let error = '';
   let response: ProtoReader | undefined;
@@ -219,6 +220,11 @@ export function readStreamResponse(
   } catch (cause) {
     throw unreadable(model, cause instanceof Error ? cause.message : String(cause), cause);
   }
-  if (error !== '') return { error };
-  return { answer: readInferResponse(model, response ?? new ProtoReader(Buffer.alloc(0))) };
+  const answer = readInferResponse(model, response ?? new ProtoReader(Buffer.alloc(0)));
+  if (error === '') return { answer };
+  // Other servers say neither.
+  const { [streamCodeName]: code, [streamReasonName]: reason } = answer.parameters;
+  return {
+    error: new TritonError(codeNamed(code) ?? 'UNKNOWN', error, { model, reason: reasonNamed(reason) }),
+  };
 }

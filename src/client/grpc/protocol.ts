@@ -123,10 +123,22 @@ export class GrpcProtocol implements Protocol {
     return readConfig(name, printConfigJson(expandConfig(config ?? {}), 0));
   }
 
-  async infer(model: ModelName, request: WireRequest, signal: AbortSignal | undefined): Promise<WireAnswer> {
+  async infer(
+    model: ModelName,
+    request: WireRequest,
+    signal: AbortSignal | undefined,
+    timeoutMs: number | undefined,
+  ): Promise<WireAnswer> {
     const { name } = model;
     const pieces = writeInferRequest(model, request);
-    const bytes = await this.#channel.ask({ rpc: 'ModelInfer', pieces, reads: false, signal, model: name });
+    const bytes = await this.#channel.ask({
+      rpc: 'ModelInfer',
+      pieces,
+      reads: false,
+      signal,
+      timeoutMs,
+      model: name,
+    });
     const { empty: _empty, ...answer } = readInferResponse(name, new ProtoReader(bytes));
     return answer;
   }
@@ -158,7 +170,7 @@ export class GrpcProtocol implements Protocol {
           if (failed) return;
           try {
             const read = readStreamResponse(name, bytes);
-            if ('error' in read) fail(new TritonError('UNKNOWN', read.error, { model: name }));
+            if ('error' in read) fail(read.error);
             else {
               const { empty, ...answer } = read.answer;
               if (!empty) sink.answer(answer, bytes.length);

@@ -2,7 +2,8 @@
 
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
-import { TritonError, type TritonErrorCode } from '../../errors.js';
+import { reasonHeader } from '../../endpoints/service/statuses.js';
+import { reasonNamed, TritonError, type TritonErrorCode, type TritonErrorReason } from '../../errors.js';
 import type { Calls } from '../calls.js';
 import { alreadyClosed, Broken, cancelled, causeText, closedUnder, tooLate } from '../failures.js';
 import type { CheckedConnectOptions } from '../options.js';
@@ -18,6 +19,8 @@ export interface Call {
   /** Whether it only reads, so that it may be tried again. */
   readonly reads: boolean;
   readonly signal?: AbortSignal | undefined;
+  /** The longest time of this call, in place of the connection's; 0: none. */
+  readonly timeoutMs?: number | undefined;
   /** The model that it is about, for errors. */
   readonly model?: string | undefined;
 }
@@ -32,8 +35,10 @@ export interface Answer {
 /** Triton's statuses. 400 is several codes; INVALID_ARG is what it mostly is. 403 is what gRPC answers with UNAVAILABLE. */
 const codes: Readonly<Partial<Record<number, TritonErrorCode>>> = {
   400: 'INVALID_ARG',
+  401: 'UNAVAILABLE',
   403: 'UNAVAILABLE',
   404: 'NOT_FOUND',
+  429: 'UNAVAILABLE',
   500: 'INTERNAL',
   501: 'UNSUPPORTED',
   502: 'UNAVAILABLE',
@@ -50,7 +55,20 @@ export interface Refusal {
   readonly error: TritonError;
 }
 
-function refusalOf(status: number, body: Uint8Array, model: string | undefined): Refusal {
+/** The reasons of statuses that say one, where the server gives none: it may not be this package's. */
+const reasons: Readonly<Partial<Record<number, TritonErrorReason>>> = {
+  401: 'NOT_ALLOWED',
+  403: 'NOT_ALLOWED',
+  502: 'NO_CONNECTION',
+  504: 'TIMED_OUT',
+};
+
+function refusalOf(
+  status: number,
+  headers: IncomingMessage['headers'],
+  body: Uint8Array,
+  model: string | undefined,
+): Refusal {
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
   let message = text.trim() === '' ? `the server answered with status ${status}` : text.slice(0, 4096);
   try {
@@ -59,7 +77,8 @@ function refusalOf(status: number, body: Uint8Array, model: string | undefined):
   } catch {
     // It is no JSON: its text is the message.
   }
-  return { status, error: new TritonError(codes[status] ?? 'UNKNOWN', message, { model }) };
+  const reason = reasonNamed(headers[reasonHeader]) ?? reasons[status];
+  return { status, error: new TritonError(codes[status] ?? 'UNKNOWN', message, { model, reason }) };
 }
 
 /** See the head of this file. */
@@ -111,10 +130,10 @@ export class Connection {
     this.#agent.destroy();
   }
 
-  #once({ method, path, headers, body, signal, model }: Call): Promise<Answer | Refusal> {
+  #once({ method, path, headers, body, signal, model, timeoutMs: own }: Call): Promise<Answer | Refusal> {
     if (this.#calls.closed) return Promise.reject(alreadyClosed(model));
     if (signal?.aborted === true) return Promise.reject(cancelled(signal, model));
-    const { timeoutMs } = this.#options;
+    const timeoutMs = own ?? this.#options.timeoutMs;
     return new Promise((resolve, reject) => {
       const length = body?.reduce((sum, part) => sum + part.byteLength, 0);
       const sent = this.#send({
@@ -164,7 +183,9 @@ export class Connection {
           done();
           const status = response.statusCode ?? 0;
           resolve(
-            status === 200 ? { headers: response.headers, body: whole } : refusalOf(status, whole, model),
+            status === 200
+              ? { headers: response.headers, body: whole }
+              : refusalOf(status, response.headers, whole, model),
           );
         });
         response.on('error', broken);

@@ -134,7 +134,12 @@ export class HttpProtocol implements Protocol {
     return readConfig(model.name, textOf(answer));
   }
 
-  async infer(model: ModelName, request: WireRequest, signal: AbortSignal | undefined): Promise<WireAnswer> {
+  async infer(
+    model: ModelName,
+    request: WireRequest,
+    signal: AbortSignal | undefined,
+    timeoutMs: number | undefined,
+  ): Promise<WireAnswer> {
     const body = writeRequest(request);
     const { headers, body: answer } = await this.#connection.call({
       method: 'POST',
@@ -146,6 +151,7 @@ export class HttpProtocol implements Protocol {
       body,
       reads: false,
       signal,
+      timeoutMs,
       model: model.name,
     });
     const size = headers['inference-header-content-length'];

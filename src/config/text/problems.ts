@@ -5,6 +5,7 @@ import {
   type ErrorLocation,
   type TritonErrorCode,
   type TritonErrorOptions,
+  type TritonErrorReason,
 } from '../../errors.js';
 
 /** The source of a configuration. */
@@ -80,18 +81,32 @@ export function problemsError(
 ): TritonError {
   const errors = problems.slice(0, mostListed).map((problem) => {
     const line = problem.line ?? source.positionOf(problem.path).line;
-    return errorAt(problem.code, { file: source.file, line, field: problem.path }, problem.text, { model });
+    return errorAt(problem.code, { file: source.file, line, field: problem.path }, problem.text, {
+      model,
+      reason: reasonOf(problem.code),
+    });
   });
   const [first] = errors;
   if (first === undefined) throw new TypeError('problemsError() needs at least one problem');
   if (errors.length === 1) return first;
   const left = problems.length - errors.length;
   const more = problems.length < mostCounted ? left : 'many';
+  const code = codes.find((one) => problems.some((problem) => problem.code === one)) ?? 'INVALID_ARG';
   return new TritonError(
-    codes.find((code) => problems.some((problem) => problem.code === code)) ?? 'INVALID_ARG',
+    code,
     errors.map(({ message }) => message).join('\n') + (left > 0 ? `\n… and ${more} more` : ''),
-    { model, location: first.location, cause: new AggregateError(errors, `${problems.length} problems`) },
+    {
+      model,
+      reason: reasonOf(code),
+      location: first.location,
+      cause: new AggregateError(errors, `${problems.length} problems`),
+    },
   );
+}
+
+/** What a configuration cannot have for now is something that the machine lacks. */
+function reasonOf(code: Problem['code']): TritonErrorReason | undefined {
+  return code === 'UNAVAILABLE' ? 'MISSING' : undefined;
 }
 
 function errorAt(

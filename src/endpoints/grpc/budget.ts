@@ -1,6 +1,6 @@
 /** How many bytes of messages an endpoint holds. */
 
-import { TritonError } from '../../errors.js';
+import { unavailable } from '../../errors.js';
 
 /** See the head of this file. */
 export class Budget {
@@ -22,8 +22,8 @@ export class Budget {
    */
   take(bytes: number): void {
     if (this.#held + bytes > this.#max) {
-      throw new TritonError(
-        'UNAVAILABLE',
+      throw unavailable(
+        'TOO_MUCH_IN_FLIGHT',
         `the messages under way have ${this.#held} bytes together, and ${bytes} would come to them; the limit is ${this.#max} (maxHeldBytes)`,
       );
     }

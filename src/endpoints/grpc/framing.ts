@@ -3,7 +3,7 @@
  * prefix of one byte that tells whether it is compressed, and four with its size; the status comes in trailers.
  */
 
-import { TritonError } from '../../errors.js';
+import { unavailable } from '../../errors.js';
 import type { Budget } from './budget.js';
 import { RpcError, status } from './status.js';
 
@@ -200,6 +200,6 @@ function allocate(size: number): Buffer {
   try {
     return Buffer.allocUnsafeSlow(size);
   } catch (cause) {
-    throw new TritonError('UNAVAILABLE', `there is no memory for a message of ${size} bytes`, { cause });
+    throw unavailable('NO_MEMORY', `there is no memory for a message of ${size} bytes`, { cause });
   }
 }

@@ -9,7 +9,7 @@
 import type { InferResult } from '../../server/results.js';
 import { Queue } from '../../queue.js';
 import { Client } from '../service/client.js';
-import { asTritonError } from '../service/statuses.js';
+import { asTritonError, streamCodeName, streamReasonName } from '../service/statuses.js';
 import type { Compression } from './compression.js';
 import type { CallContext } from './context.js';
 import { InferRequestReader, type GrpcInferRequest } from './infer-request.js';
@@ -238,7 +238,11 @@ async function lookAhead(responses: AsyncIterator<InferResult>): Promise<{
 }
 
 function errorAnswer({ id, model }: { readonly id: string; readonly model: string }, error: unknown): Answer {
-  const { message } = asTritonError(error);
+  const { code, message, reason } = asTritonError(error);
+  const parameters = {
+    [streamCodeName]: code,
+    ...(reason !== undefined && { [streamReasonName]: reason }),
+  };
   // An empty text would be no error.
-  return writeStreamEnd({ id, model, version: '', parameters: {} }, message === '' ? 'unknown' : message);
+  return writeStreamEnd({ id, model, version: '', parameters }, message === '' ? 'unknown' : message);
 }

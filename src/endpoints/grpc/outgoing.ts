@@ -4,6 +4,7 @@ import { constants, type ServerHttp2Stream } from 'node:http2';
 import type { Budget } from './budget.js';
 import { compress, type Compression, type CompressionLevel } from './compression.js';
 import { encodeText, prefixBytes } from './framing.js';
+import { reasonHeader } from '../service/statuses.js';
 import { status, statusOf } from './status.js';
 import { acceptedEncodings } from './compression.js';
 import type { Answer } from './infer-response.js';
@@ -68,8 +69,12 @@ export class Outgoing {
   fail(error: unknown): void {
     const stream = this.#stream;
     if (stream.destroyed || stream.closed) return;
-    const { code, message } = statusOf(error);
-    const trailers = { 'grpc-status': String(code), 'grpc-message': encodeText(message) };
+    const { code, message, reason } = statusOf(error);
+    const trailers = {
+      'grpc-status': String(code),
+      'grpc-message': encodeText(message),
+      ...(reason !== undefined && { [reasonHeader]: reason }),
+    };
     if (!stream.headersSent) {
       const more = code === status.unimplemented ? { 'grpc-accept-encoding': acceptedEncodings } : undefined;
       stream.respond({ ...responseHeaders, ...more, ...trailers }, nothingFollows);

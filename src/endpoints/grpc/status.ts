@@ -1,5 +1,6 @@
 /** Statuses of calls. */
 
+import type { TritonErrorReason } from '../../errors.js';
 import { asTritonError, grpcStatus } from '../service/statuses.js';
 
 /** Statuses that no TritonErrorCode maps to. https://grpc.io/docs/guides/status-codes/ */
@@ -25,8 +26,12 @@ export class RpcError extends Error {
 }
 
 /** The status and the text of what was thrown. */
-export function statusOf(error: unknown): { readonly code: number; readonly message: string } {
+export function statusOf(error: unknown): {
+  readonly code: number;
+  readonly message: string;
+  readonly reason?: TritonErrorReason | undefined;
+} {
   if (error instanceof RpcError) return { code: error.status, message: error.message };
-  const { code, message } = asTritonError(error);
-  return { code: grpcStatus(code), message };
+  const { code, message, reason } = asTritonError(error);
+  return { code: grpcStatus(code), message, reason };
 }

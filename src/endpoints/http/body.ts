@@ -2,7 +2,7 @@
 
 import type { IncomingMessage } from 'node:http';
 import { unzip } from 'node:zlib';
-import { invalidArgument, TritonError } from '../../errors.js';
+import { invalidArgument, TritonError, unavailable } from '../../errors.js';
 import { BodyMemory } from './body-memory.js';
 
 /** The most pieces of a body without a length. As in Triton. */
@@ -110,8 +110,8 @@ export class BodyReader {
 
   #full(): TritonError {
     const limit = bodiesAtOnce * this.#maxBytes;
-    return new TritonError(
-      'UNAVAILABLE',
+    return unavailable(
+      'TOO_MUCH_IN_FLIGHT',
       `the bodies of requests under way have ${this.#held} bytes together; the limit is ${limit}`,
     );
   }

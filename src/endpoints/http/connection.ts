@@ -3,7 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Client } from '../service/client.js';
-import { TritonError } from '../../errors.js';
+import { TritonError, unavailable } from '../../errors.js';
 
 /**
  * With this number of requests under way, a connection is not read any further. Each holds about 6 KiB until its answer
@@ -45,8 +45,8 @@ export class AnswerBytes {
 }
 
 function unread(whose: string, held: number, most: number): TritonError {
-  return new TritonError(
-    'UNAVAILABLE',
+  return unavailable(
+    'TOO_MUCH_IN_FLIGHT',
     `clients have not read ${held} bytes of answers of ${whose}; the limit is ${most}`,
   );
 }

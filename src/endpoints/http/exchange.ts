@@ -3,7 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TritonError } from '../../errors.js';
 import type { Client } from '../service/client.js';
-import { asTritonError, httpStatus } from '../service/statuses.js';
+import { asTritonError, httpStatus, reasonHeader } from '../service/statuses.js';
 import type { InferAnswer } from './infer-response.js';
 import type { BodyReader } from './body.js';
 import { compress, type Encoding } from './compression.js';
@@ -106,8 +106,9 @@ export class Exchange {
 
   /** Answers with an error's text, and the status of its code or another one. */
   sendError(error: unknown, status?: number, more: HeaderList = []): void {
-    const { code, message } = asTritonError(error);
-    this.#sendText(status ?? httpStatus(code), JSON.stringify({ error: message }), more);
+    const coded = asTritonError(error);
+    const headers = coded.reason === undefined ? more : [...more, reasonHeader, coded.reason];
+    this.#sendText(status ?? httpStatus(coded), JSON.stringify({ error: coded.message }), headers);
   }
 
   /** Answers what is no call, or must not be made. Node throws a body away. */

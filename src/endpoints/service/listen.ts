@@ -2,7 +2,7 @@
 
 import type { ListenOptions, Server } from 'node:net';
 import { expected } from '../../argument-checks.js';
-import { TritonError } from '../../errors.js';
+import { TritonError, unavailable } from '../../errors.js';
 
 /** Where to listen. */
 export interface Listening {
@@ -61,13 +61,9 @@ export function listen(
     // It stays: later errors, as of a connection that cannot be accepted, end neither the endpoint nor the process.
     server.on('error', (cause) => {
       reject(
-        new TritonError(
-          'UNAVAILABLE',
-          `${what} cannot be served on ${host}, port ${port}: ${cause.message}`,
-          {
-            cause,
-          },
-        ),
+        unavailable('SYSTEM_REFUSED', `${what} cannot be served on ${host}, port ${port}: ${cause.message}`, {
+          cause,
+        }),
       );
     });
     // The types are those of Node 20, which does not know reusePort.

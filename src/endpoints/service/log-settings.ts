@@ -1,6 +1,6 @@
 /** Settings of a log that clients may read and change, by Triton's names. */
 
-import { TritonError, type TritonErrorCode } from '../../errors.js';
+import { TritonError, type TritonErrorCode, unavailable } from '../../errors.js';
 
 /** The forms of a line's head. */
 const formats = ['default', 'ISO8601'] as const;
@@ -62,7 +62,7 @@ export function readLogChanges(
         const format = formats.find((known) => known === value);
         if (format === undefined) {
           const text = `log setting 'log_format': expected one of ${formats.join(', ')} but received '${value.slice(0, 64)}'`;
-          throw new TritonError('UNAVAILABLE', text);
+          throw unavailable('SYSTEM_REFUSED', text);
         }
         changes[name] = format;
       }

@@ -24,6 +24,7 @@ export function loadFailure(model: string, error: unknown): unknown {
   }
   return new TritonError('INVALID_ARG', `load failed for model '${model}': ${error.message}`, {
     model,
+    reason: error.reason,
     cause: error,
     location: error.location,
   });

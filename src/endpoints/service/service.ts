@@ -5,7 +5,7 @@
 
 import { printConfigJson, type ModelConfig } from '../../config/index.js';
 import type { Waiter } from '../../dispatch/types.js';
-import { TritonError, type TritonErrorCode } from '../../errors.js';
+import { TritonError, type TritonErrorCode, unavailable } from '../../errors.js';
 import type { InferenceServer } from '../../server/inference-server.js';
 import type { ModelMetadata, ModelStatus } from '../../server/metadata.js';
 import { ModelHandle } from '../../server/model-handle.js';
@@ -241,8 +241,8 @@ export class InferenceService {
    */
   checkControl(): void {
     if (this.#isControlled()) return;
-    throw new TritonError(
-      'UNAVAILABLE',
+    throw unavailable(
+      'NOT_ALLOWED',
       "explicit model load / unload is not allowed: the server was not created with modelControlMode: 'explicit'",
     );
   }

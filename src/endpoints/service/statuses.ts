@@ -1,6 +1,6 @@
 /** The one place where an error's code becomes a status of a protocol. */
 
-import { TritonError, type TritonErrorCode } from '../../errors.js';
+import { TritonError, type TritonErrorCode, type TritonErrorReason } from '../../errors.js';
 
 /** HTTP statuses, as Triton's. */
 const httpStatuses: Readonly<Record<TritonErrorCode, number>> = {
@@ -26,9 +26,24 @@ const grpcStatuses: Readonly<Record<TritonErrorCode, number>> = {
   CANCELLED: 1,
 };
 
-/** The HTTP status of a code. */
-export function httpStatus(code: TritonErrorCode): number {
-  return httpStatuses[code];
+/** Where HTTP has a better word than 503 for what is UNAVAILABLE. Clients of Triton's take all three for that. */
+const httpStatusesByReason: Readonly<Partial<Record<TritonErrorReason, number>>> = {
+  QUEUE_FULL: 429,
+  TOO_MUCH_IN_FLIGHT: 429,
+  TIMED_OUT: 504,
+};
+
+/** The name of the header (HTTP) or of the metadata (gRPC) that carries an error's reason. */
+export const reasonHeader = 'tritonts-reason';
+
+/** The parameters that carry code and reason of an error in gRPC's streams, whose messages have but a text for it. */
+export const streamCodeName = 'tritonts_code';
+export const streamReasonName = 'tritonts_reason';
+
+/** The HTTP status of an error. */
+export function httpStatus({ code, reason }: TritonError): number {
+  const better = code === 'UNAVAILABLE' && reason !== undefined ? httpStatusesByReason[reason] : undefined;
+  return better ?? httpStatuses[code];
 }
 
 /** The gRPC status code of a code. */
@@ -38,8 +53,5 @@ export function grpcStatus(code: TritonErrorCode): number {
 
 /** What was thrown, as a TritonError: anything else is a fault of this package, INTERNAL. */
 export function asTritonError(error: unknown): TritonError {
-  if (error instanceof TritonError) return error;
-  return new TritonError('INTERNAL', error instanceof Error ? error.message : String(error), {
-    cause: error,
-  });
+  return TritonError.from(error);
 }

@@ -1,0 +1,270 @@
+/** Why something is UNAVAILABLE, and whether it may be asked again: each reason made for real, seen on every path. */
+
+import assert from 'node:assert/strict';
+import { createServer as listen } from 'node:net';
+import { test } from 'node:test';
+import { nativeError, statusNumber } from '../../src/addon/status.js';
+import { connectServer } from '../../src/client/index.js';
+import { serveHttp } from '../../src/endpoints/http/serve.js';
+import { errorReasons, TritonError, type InferenceServer, type TritonErrorReason } from '../../src/index.js';
+import { addressOf, connected } from '../client/harness.js';
+import { gate, held } from '../faults/harness.js';
+import { callOf, calling } from '../javascript/calls.js';
+import { executing, script } from '../javascript/harness.js';
+import {
+  chain,
+  ensemble,
+  identity,
+  onnx,
+  rejection,
+  row,
+  serve,
+  turn,
+  until,
+  type Context,
+} from '../support/harness.js';
+import type { RepositoryModel } from '../support/repository.js';
+
+const x = row();
+
+/** What a way of asking for the model 'm' ends with. */
+type Way = (t: Context, server: InferenceServer, timeoutMs: number | undefined) => Promise<TritonError>;
+
+async function ofStream(results: AsyncIterable<unknown>): Promise<TritonError> {
+  return rejection(
+    (async () => {
+      for await (const _result of results);
+    })(),
+  );
+}
+
+/** An error that `map` yields has the item's place, too. For a model that is not there it throws. */
+async function ofMap(map: () => AsyncIterable<unknown>): Promise<TritonError> {
+  return rejection(
+    (async () => {
+      for await (const outcome of map()) {
+        const { error } = outcome as { readonly error?: TritonError };
+        assert.equal(error?.index, 0);
+        throw error;
+      }
+    })(),
+  );
+}
+
+const remotely =
+  (protocol: 'http' | 'grpc', how: 'infer' | 'stream' | 'map'): Way =>
+  async (t, server, timeoutMs) => {
+    const remote = await connected(t, await addressOf(t, protocol, server));
+    return rejection(
+      (async () => {
+        const model = await remote.model('m');
+        if (how === 'infer') return model.infer({ x }, { timeoutMs });
+        const error = await (how === 'stream'
+          ? ofStream(model.stream({ x }, { timeoutMs }))
+          : ofMap(() => model.map([{ x }], { timeoutMs, onError: 'yield' })));
+        throw error;
+      })(),
+    );
+  };
+
+const ways: Readonly<Record<string, Way>> = {
+  infer: (_t, server, timeoutMs) => rejection(server.infer('m', { x }, { timeoutMs })),
+  stream: (_t, server, timeoutMs) => ofStream(server.stream('m', { x }, { timeoutMs })),
+  map: (_t, server, timeoutMs) =>
+    ofMap(() => server.model('m').map([{ x }], { timeoutMs, onError: 'yield' })),
+  'a call of a model': (_t, server, timeoutMs) =>
+    rejection(server.infer(timeoutMs === undefined ? 'calls' : 'calls_briefly', { x })),
+  'a step': (_t, server, timeoutMs) => rejection(server.infer('steps', { x }, { timeoutMs })),
+  'the client, http': remotely('http', 'infer'),
+  'the client, grpc': remotely('grpc', 'infer'),
+  'the client, grpc, stream': remotely('grpc', 'stream'),
+  'the client, grpc, map': remotely('grpc', 'map'),
+};
+
+/** Each serves a model 'm' whose requests fail from now on. */
+interface Case {
+  readonly reason: TritonErrorReason;
+  readonly retryable: boolean;
+  readonly http: number;
+  readonly timeoutMs?: number;
+  /** `map` waits until there is room. */
+  readonly mapWaits?: boolean;
+  readonly serve: (t: Context) => Promise<InferenceServer>;
+}
+
+const callers = {
+  calls: script(calling(callOf('m'))),
+  calls_briefly: script(calling(callOf('m', 'timeoutMs: 20'))),
+};
+
+async function serveWith(
+  t: Context,
+  m: RepositoryModel,
+  options: Parameters<typeof serve>[2] = {},
+): Promise<InferenceServer> {
+  return serve(t, { m, ...callers, steps: ensemble(chain(['m']), { maxBatchSize: 1 }) }, options);
+}
+
+/** A model whose only instance is busy, with so many requests. */
+async function busy(
+  t: Context,
+  batching: string,
+  requests: number,
+  options: Parameters<typeof serve>[2] = {},
+): Promise<InferenceServer> {
+  const closed = await gate(t);
+  const server = await serveWith(t, held(closed, { maxBatchSize: 1, batching }), options);
+  for (let i = 0; i < requests; i++) {
+    server.infer('m', { x }).catch(() => undefined);
+    await turn();
+  }
+  return server;
+}
+
+const cases: Readonly<Record<string, Case>> = {
+  'a full queue': {
+    reason: 'QUEUE_FULL',
+    retryable: true,
+    http: 429,
+    mapWaits: true,
+    serve: (t) => busy(t, 'default_queue_policy { max_queue_size: 1 }', 2),
+  },
+  'the time-out of a queue': {
+    reason: 'TIMED_OUT',
+    retryable: true,
+    http: 504,
+    serve: (t) => busy(t, 'default_queue_policy { default_timeout_microseconds: 1000 }', 1),
+  },
+  'timeoutMs while it waits': {
+    reason: 'TIMED_OUT',
+    retryable: true,
+    http: 504,
+    timeoutMs: 20,
+    serve: (t) => busy(t, '', 1),
+  },
+  'timeoutMs while it runs': {
+    reason: 'TIMED_OUT',
+    retryable: true,
+    http: 504,
+    timeoutMs: 20,
+    serve: (t) => busy(t, '', 0),
+  },
+  'too much in flight': {
+    reason: 'TOO_MUCH_IN_FLIGHT',
+    retryable: true,
+    http: 429,
+    mapWaits: true,
+    serve: (t) => busy(t, '', 2, { maxInFlightBytes: 2 * 128 }),
+  },
+  'a model that cannot be loaded': {
+    reason: 'LOAD_FAILED',
+    retryable: false,
+    http: 503,
+    serve: (t) => serveWith(t, onnx(new Uint8Array(8)), { exitOnError: false }),
+  },
+  'a thread that ends': {
+    reason: 'INSTANCE_ENDED',
+    retryable: true,
+    http: 503,
+    serve: (t) => serveWith(t, script(executing('process.exit(1);'))),
+  },
+  "a model's own error": {
+    reason: 'DEVICE_LOST',
+    retryable: false,
+    http: 503,
+    serve: (t) =>
+      serveWith(
+        t,
+        script(
+          `import { TritonError } from ${JSON.stringify(new URL('../../src/index.js', import.meta.url).href)};
+           ${executing("throw new TritonError('UNAVAILABLE', 'gone', { reason: 'DEVICE_LOST' });")}`,
+        ),
+      ),
+  },
+};
+
+for (const [what, { reason, retryable, http, timeoutMs, mapWaits = false, serve: start }] of Object.entries(
+  cases,
+)) {
+  test(`${what} is ${reason} on every path`, async (t) => {
+    const server = await start(t);
+    const seen: Record<string, unknown> = {};
+    for (const [name, way] of Object.entries(ways)) {
+      // It waits for room.
+      if (mapWaits && name === 'map') continue;
+      const error = await way(t, server, timeoutMs);
+      seen[name] = [
+        error.code,
+        error.reason,
+        error.retryable,
+        error.model === undefined ? error.message : '',
+      ];
+    }
+    const expected = Object.fromEntries(
+      Object.keys(seen).map((name) => [name, ['UNAVAILABLE', reason, retryable, '']]),
+    );
+    assert.deepEqual(seen, expected);
+    if (timeoutMs !== undefined) return; // A client of HTTP has its own time.
+    const address = await addressOf(t, 'http', server);
+    const answer = await fetch(`${address}/v2/models/m/infer`, {
+      method: 'POST',
+      body: JSON.stringify({ inputs: [{ name: 'x', datatype: 'FP32', shape: [1, 16], data: [...x] }] }),
+    });
+    await answer.arrayBuffer();
+    assert.deepEqual([answer.status, answer.headers.get('tritonts-reason')], [http, reason]);
+  });
+}
+
+test('what is not a request has its reason, too', async (t) => {
+  const busyPort = listen().listen(0, '127.0.0.1');
+  t.after(() => busyPort.close());
+  await until(() => busyPort.listening);
+  const address = busyPort.address();
+  assert.ok(typeof address === 'object' && address !== null);
+  const { port } = address;
+  const server = await serve(t, { a: script(calling(callOf('a'))), m: identity() });
+  const closed = await serve(t, { m: identity() });
+  const model = closed.model('m');
+  await closed.close();
+  const free = listen().listen(0, '127.0.0.1');
+  await until(() => free.listening);
+  const place = free.address();
+  assert.ok(typeof place === 'object' && place !== null);
+  await new Promise((resolve) => free.close(resolve));
+  const made: Readonly<Record<string, Promise<TritonError>>> = {
+    CIRCULAR_CALL: rejection(server.infer('a', { x })),
+    CLOSED: rejection(model.infer({ x })),
+    NOT_ALLOWED: rejection(server.loadModel('m')),
+    SYSTEM_REFUSED: rejection(serveHttp(server, { port, host: '127.0.0.1' })),
+    NO_CONNECTION: rejection(connectServer(`http://127.0.0.1:${place.port}`, { retries: 0 })),
+    MISSING: rejection(
+      serve(t, { m: onnx() }, { backendConfig: { onnxruntime: { library: '/nowhere/lib.so' } } }),
+    ),
+  };
+  for (const [reason, error] of Object.entries(made)) {
+    const { code, reason: told } = await error;
+    assert.deepEqual([code, told], ['UNAVAILABLE', reason]);
+  }
+});
+
+test('every reason has a number that the engine carries, and retryable', () => {
+  for (const reason of errorReasons) {
+    const error = nativeError(statusNumber('UNAVAILABLE', reason), 'x');
+    assert.deepEqual([error.code, error.reason], ['UNAVAILABLE', reason]);
+    assert.equal(typeof error.retryable, 'boolean');
+  }
+  assert.equal(new TritonError('UNAVAILABLE', 'x').retryable, true);
+  assert.equal(new TritonError('INVALID_ARG', 'x').retryable, false);
+  assert.equal(nativeError(statusNumber('CANCELLED', undefined), 'x').code, 'CANCELLED');
+});
+
+test('an error crosses threads by toJSON and from', () => {
+  const error = new TritonError('UNAVAILABLE', 'full', { reason: 'QUEUE_FULL', model: 'm' });
+  const again = TritonError.from(structuredClone(error.toJSON()));
+  assert.deepEqual(
+    [again.code, again.reason, again.retryable, again.message, again.model],
+    ['UNAVAILABLE', 'QUEUE_FULL', true, 'full', 'm'],
+  );
+  assert.equal(TritonError.from(error), error);
+  assert.deepEqual([TritonError.from(new Error('x')).code, TritonError.from(7).message], ['INTERNAL', '7']);
+});

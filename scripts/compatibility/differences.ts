@@ -28,6 +28,10 @@ export const differences: readonly Difference[] = [
     here: 'The last, as in JavaScript. An input or output that is listed twice is INVALID_ARG in both.',
   },
   {
+    triton: 'HTTP: whatever is UNAVAILABLE is answered with 503.',
+    here: '429 for a full queue or too much in flight, 504 for a time-out, 503 otherwise. The header `tritonts-reason` says why; gRPC has metadata of that name, with the status UNAVAILABLE.',
+  },
+  {
     triton: 'HTTP: an unload is answered when it has begun.',
     here: "When the model's requests have ended and its memory is free, as from `unloadModel`.",
   },

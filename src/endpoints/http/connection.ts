@@ -46,7 +46,7 @@ export class AnswerBytes {
 
 function unread(whose: string, held: number, most: number): TritonError {
   return unavailable(
-    'TOO_MUCH_IN_FLIGHT',
+    'UNREAD',
     `clients have not read ${held} bytes of answers of ${whose}; the limit is ${most}`,
   );
 }

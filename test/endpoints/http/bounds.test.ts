@@ -151,7 +151,7 @@ void suite('bodies', () => {
         const texts = sockets.map(textOf);
         for (const socket of sockets) socket.write(start + chunk);
         await until(() => texts.some((text) => text().includes('together')));
-        assert.ok(texts.every((text) => /^(HTTP\/1\.1 503 |$)/.test(text())));
+        assert.ok(texts.every((text) => /^(HTTP\/1\.1 429 |$)/.test(text())));
         for (const socket of sockets) socket.destroy();
         await until(async () => (await ask(endpoint, path, { body: good })).status === 200);
       }

@@ -2,7 +2,7 @@
 
 import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process';
 import { Duplex } from 'node:stream';
-import { TritonError } from '../errors.js';
+import { unavailable, type TritonError } from '../errors.js';
 
 /** What helps against what the system says. */
 const advice: Readonly<Record<string, string>> = {
@@ -54,8 +54,12 @@ export function notStarted(model: string, path: string, error: unknown): TritonE
   const { code = '' } = error as NodeJS.ErrnoException;
   const why = advice[code] ?? (error instanceof Error ? error.message : String(error));
   const named = code === '' ? '' : ` (${code})`;
-  return new TritonError('UNAVAILABLE', `model '${model}': '${path}' could not be started: ${why}${named}`, {
-    model,
-    cause: error,
-  });
+  return unavailable(
+    isScarcity(error) ? 'NO_MEMORY' : 'MISSING',
+    `model '${model}': '${path}' could not be started: ${why}${named}`,
+    {
+      model,
+      cause: error,
+    },
+  );
 }

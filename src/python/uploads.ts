@@ -1,6 +1,6 @@
 /** Files that a model sends for a load: they come in parts, before the question, so that no turn of the event loop decodes much. */
 
-import { invalidArgument, TritonError } from '../errors.js';
+import { invalidArgument, unavailable, type TritonError } from '../errors.js';
 
 /** How many bytes the files of a question may have. */
 const mostBytes = 2 ** 31;
@@ -34,7 +34,7 @@ export class Uploads {
       this.#written = 0;
       this.#files.set(name, this.#current);
     } catch (cause) {
-      this.#fail(new TritonError('UNAVAILABLE', `file '${name}': no memory for ${bytes} bytes`, { cause }));
+      this.#fail(unavailable('NO_MEMORY', `file '${name}': no memory for ${bytes} bytes`, { cause }));
     }
   }
 

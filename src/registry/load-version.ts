@@ -30,7 +30,7 @@ import {
   fullDims,
   hasRowsInValues,
 } from '../config/index.js';
-import { TritonError } from '../errors.js';
+import { TritonError, unavailable } from '../errors.js';
 import { latencyPolicy } from '../metrics/metrics-config.js';
 import type { BackendConfig, ResolvedOptions } from '../options.js';
 import { customBackend, customCode, knownBackends } from './custom-backends.js';
@@ -356,7 +356,7 @@ async function readLinked(model: string, file: string): Promise<Uint8Array> {
     // Node reads no more than 2 GiB at once.
     const reason = error instanceof Error ? error.message : String(error);
     const text = `'${file}' is behind a link and cannot be read: ${reason}. Put the file itself beside the model`;
-    throw new TritonError('UNAVAILABLE', `model '${model}': ${text}`, { model, cause: error });
+    throw unavailable('SYSTEM_REFUSED', `model '${model}': ${text}`, { model, cause: error });
   }
 }
 

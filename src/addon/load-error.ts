@@ -1,6 +1,6 @@
 /** The error when the addon cannot be loaded: on which platform, what was looked for, and what to do. */
 
-import { TritonError, unavailable } from '../errors.js';
+import { type TritonError, unavailable } from '../errors.js';
 import { packageVersion } from '../version.js';
 import { describePlatform } from './platform.js';
 

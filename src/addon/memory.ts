@@ -1,7 +1,7 @@
 /** Calls of the engine that fail for lack of memory. */
 
 import { setTimeout } from 'node:timers/promises';
-import { TritonError, unavailable } from '../errors.js';
+import { type TritonError, unavailable } from '../errors.js';
 
 const made = new WeakSet<Error>();
 

@@ -14,12 +14,11 @@ export const longestMs: number = 2 ** 31 - 1;
 const parts = 64;
 
 /** What a signal of this file aborts with. */
-class Passed {}
-const passed = new Passed();
+const passed = Symbol('the time of a request has passed');
 
 /** Whether `reason` is why a signal of {@link deadlineIn} has aborted. */
 export function isDeadline(reason: unknown): boolean {
-  return reason instanceof Passed;
+  return reason === passed;
 }
 
 /** Controllers by the moment of their end, in units of `grain` milliseconds. */

@@ -5,7 +5,7 @@
 
 import type { MessagePort } from 'node:worker_threads';
 import type { ModelConfig, ModelConfigInput } from '../config/index.js';
-import { TritonError, unavailable } from '../errors.js';
+import { type TritonError, unavailable } from '../errors.js';
 import { failureOf, type Failure } from './failures.js';
 import { InstanceLoop } from './instance-loop.js';
 import { importModel, initializeModel, makeModel } from './load-module.js';

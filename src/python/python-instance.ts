@@ -3,7 +3,7 @@
 import { addon } from '../addon/load.js';
 import type { NativePython, NativeServer } from '../addon/native.js';
 import type { PythonSettings } from '../backends/python.js';
-import { TritonError, unavailable } from '../errors.js';
+import { type TritonError, unavailable } from '../errors.js';
 import type { ModelHost } from '../javascript/model-server.js';
 import type { Log } from '../logger.js';
 import type { Interpreter } from './interpreter.js';

@@ -4,7 +4,7 @@
  */
 
 import { lostGpus, usedUpPools } from '../addon/gpus.js';
-import { TritonError, unavailable } from '../errors.js';
+import { type TritonError, unavailable } from '../errors.js';
 import type { ModelEntry } from './model-entry.js';
 import type { VersionDescriptor } from './published.js';
 

@@ -75,9 +75,8 @@ Status Port::BeyondLimit(const Executor& executor, uint64_t bytes) const {
                               " bytes of inputs and outputs; maxInFlightBytes is " +
                               std::to_string(budget_.limit());
     if (bytes > budget_.limit()) return Status::InvalidArg(model + "one request needs " + sizes);
-    return Status::Unavailable(
-        Reason::kTooMuchInFlight,
-        model + "too much in flight for one more request of " + sizes);
+    return Status::Unavailable(Reason::kTooMuchInFlight,
+                               model + "too much in flight for one more request of " + sizes);
   } catch (const std::bad_alloc&) {
     return no_memory_;
   }

@@ -3,7 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Client } from '../service/client.js';
-import { TritonError, unavailable } from '../../errors.js';
+import { type TritonError, unavailable } from '../../errors.js';
 
 /**
  * With this number of requests under way, a connection is not read any further. Each holds about 6 KiB until its answer

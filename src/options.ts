@@ -149,6 +149,12 @@ export interface ServerOptions {
   readonly backendDirectory?: string | URL | undefined;
   /** Options of the threads that run JavaScript models (default: none). Triton has no such option. */
   readonly workers?: WorkersOptions | undefined;
+  /**
+   * How long `finalize` of a model may take when the model is unloaded or the server closes, in milliseconds (default 5000):
+   * of JavaScript and Python models and of those of the program. Then its thread or process is ended, or it is waited for
+   * no more, and a warning names the model. Triton has no such option.
+   */
+  readonly finalizeTimeoutMs?: number | undefined;
   /** Number of cores to use (default: what affinity and cgroup quota leave). Triton has no such option. */
   readonly threads?: number | undefined;
   /**
@@ -225,6 +231,7 @@ export interface ResolvedOptions {
   /** Backends that the program registered before the server was created. */
   readonly registeredBackends: ReadonlyMap<string, ModelCode>;
   readonly workers: WorkersOptions;
+  readonly finalizeTimeoutMs: number;
   readonly threads: number;
   readonly maxInFlightBytes: number;
   readonly inline: InlineOption;

@@ -38,6 +38,7 @@ const keys = [
   'trustedFolders',
   'backendDirectory',
   'workers',
+  'finalizeTimeoutMs',
   'threads',
   'maxInFlightBytes',
   'inline',
@@ -296,6 +297,7 @@ export function resolveOptions(
         : folderPath(options.backendDirectory, 'options.backendDirectory', base),
     registeredBackends: registered,
     workers: checkWorkers(options.workers ?? {}),
+    finalizeTimeoutMs: integer(options.finalizeTimeoutMs ?? 5000, 0, 'options.finalizeTimeoutMs'),
     threads: integer(options.threads ?? addon().cores(), 1, 'options.threads'),
     maxInFlightBytes: integer(
       options.maxInFlightBytes ?? Math.floor(Math.min(2 ** 30, addon().memory() / 4)),

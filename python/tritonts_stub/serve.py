@@ -127,6 +127,7 @@ def _serve(control, start):
     finalize = getattr(model, "finalize", None)
     if finalize is None:
         return
+    control.tell(finalizing=True)
     try:
         _settle(finalize())
     except BaseException as error:

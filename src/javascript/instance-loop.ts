@@ -16,6 +16,7 @@ import {
 import { unavailable } from '../errors.js';
 import { BatchReader, Signals, type Batch } from './batch.js';
 import { failureOf } from './failures.js';
+import { endsWithin } from './finalize-limit.js';
 import { InstanceMemory } from './instance-memory.js';
 import { OutputStreams } from './output-streams.js';
 import { ResultWriter } from './results.js';
@@ -237,7 +238,11 @@ export class InstanceLoop {
     if (!this.#closed || this.#awaited > 0) return;
     const { leaving } = this.#streams;
     if (leaving.length === 0) this.#end();
-    else void endsWithin(leaving, leaveMs).then(this.#end);
+    else {
+      void endsWithin(Promise.allSettled(leaving), leaveMs).then(() => {
+        this.#end();
+      });
+    }
   }
 
   #give(batch: Batch, results: unknown): void {
@@ -271,13 +276,6 @@ export class InstanceLoop {
     this.#native.detachBuffers(batch.buffers);
     this.#hasDetached = true;
   }
-}
-
-/** Resolves when all have settled, or after this number of milliseconds. */
-async function endsWithin(all: readonly Promise<unknown>[], ms: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  await Promise.race([Promise.allSettled(all), new Promise((resolve) => (timer = setTimeout(resolve, ms)))]);
-  clearTimeout(timer);
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {

@@ -12,6 +12,7 @@ import type { ModelConfig, ModelConfigInput } from '../config/index.js';
 import { unavailable } from '../errors.js';
 import type { Log } from '../logger.js';
 import { errorOf } from './failures.js';
+import { finalizesWithin } from './finalize-limit.js';
 import { levelsOf, logFinalize, LogReader } from './model-logger.js';
 import type { Connection } from './model-server.js';
 import { makePool, type Pool } from './piscina.js';
@@ -24,8 +25,6 @@ const firstPauseMs = 50;
 const mostPauseMs = 10_000;
 /** After so long a life its deaths before do not count. */
 const longLifeMs = 60_000;
-/** How long a thread that was asked to end may take. */
-const endMs = 1000;
 
 /** See the head of this file. */
 export class InstanceThread {
@@ -38,6 +37,7 @@ export class InstanceThread {
   #pool: Pool | undefined;
   #port: MessagePort | undefined;
   #ended: Promise<void> = Promise.resolve();
+  #finalizing: Promise<void> = Promise.resolve();
   #readRest: () => void = () => undefined;
   /** Whether it would learn that its instance is closed, and finalize. */
   #serves = false;
@@ -80,8 +80,10 @@ export class InstanceThread {
   async start(spec: InstanceSpec): Promise<void> {
     const { port1, port2 } = new MessageChannel();
     this.#port = port1;
+    let finalizing: () => void = () => undefined;
+    this.#finalizing = new Promise((resolve) => (finalizing = resolve));
     this.#ended = new Promise((resolve) => {
-      const take = this.#reader(port1, resolve);
+      const take = this.#reader(port1, finalizing, resolve);
       port1.on('message', take);
       port1.once('close', resolve);
     });
@@ -108,7 +110,7 @@ export class InstanceThread {
   }
 
   /** Takes what the thread tells. */
-  #reader(port: MessagePort, ended: () => void): (message: InstanceMessage) => void {
+  #reader(port: MessagePort, finalizing: () => void, ended: () => void): (message: InstanceMessage) => void {
     const log = new LogReader(this.#log, this.#model);
     this.#readRest = (): void => {
       // What a thread has said before it died is still in the port.
@@ -120,6 +122,10 @@ export class InstanceThread {
         log.read(message.logged, port);
         return;
       }
+      if (message.finalizing === true) {
+        finalizing();
+        return;
+      }
       const { failure } = message;
       if (failure) logFinalize(this.#log, this.#model, errorOf(failure, this.#model));
       ended();
@@ -127,17 +133,18 @@ export class InstanceThread {
     return take;
   }
 
-  /** Ends the thread: by itself if it has a moment for that, else in the midst of what it does. */
-  async end(): Promise<void> {
+  /**
+   * Ends the thread: by itself if it has a moment for that, else in the midst of what it does.
+   *
+   * @param finalizeMs - How long `finalize` may take. Returns false if it took longer.
+   */
+  async end(finalizeMs: number): Promise<boolean> {
     this.#ending = true;
     clearTimeout(this.#timer);
-    if (this.#pool === undefined) return;
-    if (this.#serves) {
-      let timer: NodeJS.Timeout | undefined;
-      await Promise.race([this.#ended, new Promise((resolve) => (timer = setTimeout(resolve, endMs)))]);
-      clearTimeout(timer);
-    }
+    if (this.#pool === undefined) return true;
+    const inTime = !this.#serves || (await finalizesWithin(this.#finalizing, this.#ended, finalizeMs));
     await this.kill();
+    return inTime;
   }
 
   /** Ends the thread in the midst of what it does. */

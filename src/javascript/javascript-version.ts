@@ -5,6 +5,7 @@ import type { ModelConfig, ModelConfigInput } from '../config/index.js';
 import { TritonError } from '../errors.js';
 import type { Log } from '../logger.js';
 import { errorOf, failureOf } from './failures.js';
+import { busyMs, endsWithin, logLateFinalize } from './finalize-limit.js';
 import { InstanceLoop } from './instance-loop.js';
 import type { InstanceThread } from './instance-thread.js';
 import { initializeModel, makeModel, type ModelExport } from './load-module.js';
@@ -29,6 +30,7 @@ export interface VersionSource {
   /** On how many cores of the process threads may spin. */
   readonly cores: number;
   readonly workers: WorkersOptions;
+  readonly finalizeTimeoutMs: number;
   readonly log: Log;
   /** How its threads connect to the server; undefined where no models are served. */
   readonly connection: Connection | undefined;
@@ -37,8 +39,6 @@ export interface VersionSource {
 }
 
 const unloadMs = 30_000;
-/** How long a model of this environment may take to end when its requests have ended, in milliseconds. */
-const endMs = 1000;
 
 /** See the head of this file. */
 export class JavaScriptVersion implements RunningVersion {
@@ -136,18 +136,24 @@ export class JavaScriptVersion implements RunningVersion {
     const here = this.#here;
     this.#here = undefined;
     addon().releaseInstances(this.inboxes);
+    const { log, model, finalizeTimeoutMs } = this.#source;
     if (here) {
-      let timer: NodeJS.Timeout | undefined;
-      await Promise.race([here.loop.ended, new Promise((resolve) => (timer = setTimeout(resolve, endMs)))]);
-      clearTimeout(timer);
+      await endsWithin(here.loop.ended, busyMs);
       here.loop.detach();
-      try {
-        await here.model.finalize?.();
-      } catch (error) {
-        logFinalize(this.#source.log, this.#source.model, error);
-      }
+      if (!(await endsWithin(this.#finalize(here.model), finalizeTimeoutMs)))
+        logLateFinalize(log, model, finalizeTimeoutMs, 'it is waited for no more');
     }
-    await Promise.all(this.#threads.splice(0).map((thread) => thread.end()));
+    const ends = await Promise.all(this.#threads.splice(0).map((thread) => thread.end(finalizeTimeoutMs)));
+    if (ends.includes(false)) logLateFinalize(log, model, finalizeTimeoutMs, 'its thread was ended');
+  }
+
+  /** It does not reject. */
+  async #finalize(model: JavaScriptModel): Promise<void> {
+    try {
+      await model.finalize?.();
+    } catch (error) {
+      logFinalize(this.#source.log, this.#source.model, error);
+    }
   }
 
   #terminate(): void {

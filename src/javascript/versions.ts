@@ -21,6 +21,8 @@ export interface RunningVersion {
 
 /** Those that are loaded, by the engine's id of the version. */
 const versions = new WeakMap<NativeServer, Map<number, RunningVersion>>();
+/** The ends of versions that are under way. */
+const ending = new WeakMap<NativeServer, Set<Promise<void>>>();
 /** Those that are being loaded. */
 const opening = new WeakMap<NativeServer, Set<RunningVersion>>();
 
@@ -58,11 +60,21 @@ export async function endVersion(server: NativeServer, uid: number): Promise<voi
   const known = versions.get(server);
   const version = known?.get(uid);
   known?.delete(uid);
-  await version?.end();
+  if (version === undefined) return;
+  const end = version.end();
+  const ends = ending.get(server) ?? new Set();
+  ending.set(server, ends.add(end));
+  try {
+    await end;
+  } finally {
+    ends.delete(end);
+  }
 }
 
 /** Ends all versions of a server that is closed. */
 export async function endVersions(server: NativeServer): Promise<void> {
   const known = [...(versions.get(server)?.keys() ?? [])];
-  await Promise.all(known.map((uid) => endVersion(server, uid)));
+  const others = [...(ending.get(server) ?? [])];
+  // Whoever ends them has what they reject with.
+  await Promise.all([Promise.all(known.map((uid) => endVersion(server, uid))), Promise.allSettled(others)]);
 }

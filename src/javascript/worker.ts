@@ -23,9 +23,11 @@ export interface CompleteTask {
   readonly config: ModelConfig;
 }
 
-/** What an instance's thread tells its owner: a message of its log, or that it has ended, and with what. */
+/** What an instance's thread tells its owner: a message of its log, that it finalizes, or that it has ended, and with what. */
 export type InstanceMessage =
-  { readonly logged: LoggedMessage } | { readonly logged?: undefined; readonly failure: Failure | undefined };
+  | { readonly logged: LoggedMessage }
+  | { readonly logged?: undefined; readonly finalizing: true }
+  | { readonly logged?: undefined; readonly finalizing?: undefined; readonly failure: Failure | undefined };
 
 /** Starts an instance. `port` takes {@link InstanceMessage}. */
 export interface ServeTask {
@@ -100,6 +102,8 @@ async function end(
   server: () => ModelServer | undefined,
 ): Promise<void> {
   await loop.ended;
+  const begins: InstanceMessage = { finalizing: true };
+  port.postMessage(begins);
   let failure: Failure | undefined;
   try {
     await model.finalize?.();

@@ -4,6 +4,7 @@ import { addon } from '../addon/load.js';
 import type { NativePython, NativeServer } from '../addon/native.js';
 import type { PythonSettings } from '../backends/python.js';
 import { type TritonError, unavailable } from '../errors.js';
+import { finalizesWithin } from '../javascript/finalize-limit.js';
 import type { ModelHost } from '../javascript/model-server.js';
 import type { Log } from '../logger.js';
 import type { Interpreter } from './interpreter.js';
@@ -15,8 +16,6 @@ const firstPauseMs = 50;
 const mostPauseMs = 10_000;
 /** After so long a life its deaths before do not count. */
 const longLifeMs = 60_000;
-/** How long a process that was asked to end may take. */
-const endMs = 2000;
 /** A model that has not said within this time that it is ready is not. Triton has the same limit. */
 const readinessMs = 5000;
 
@@ -210,18 +209,21 @@ export class PythonInstance {
     }
   }
 
-  /** Ends the process: by itself if it has a moment for that, else in the midst of what it does. */
-  async end(): Promise<void> {
+  /**
+   * Ends the process: by itself if it has a moment for that, else in the midst of what it does.
+   *
+   * @param finalizeMs - How long `finalize` may take. Returns false if it took longer.
+   */
+  async end(finalizeMs: number): Promise<boolean> {
     this.#ending = true;
     clearTimeout(this.#timer);
     const stub = this.#stub;
-    if (stub === undefined) return;
+    if (stub === undefined) return true;
     stub.hold();
     this.#channel?.askToEnd();
-    let timer: NodeJS.Timeout | undefined;
-    await Promise.race([stub.ended, new Promise((resolve) => (timer = setTimeout(resolve, endMs)))]);
-    clearTimeout(timer);
+    const inTime = await finalizesWithin(stub.finalizing, stub.ended, finalizeMs);
     await this.kill();
+    return inTime;
   }
 
   /** Ends the process in the midst of what it does. */

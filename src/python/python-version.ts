@@ -6,6 +6,7 @@ import type { Environment, PythonSettings } from '../backends/python.js';
 import type { ModelConfig } from '../config/index.js';
 import { TritonError } from '../errors.js';
 import type { ModelHost } from '../javascript/model-server.js';
+import { logLateFinalize } from '../javascript/finalize-limit.js';
 import { levelsOf } from '../javascript/model-logger.js';
 import type { RunningVersion } from '../javascript/versions.js';
 import type { Log } from '../logger.js';
@@ -27,6 +28,7 @@ export interface VersionSource {
   readonly environment: Environment | undefined;
   readonly cores: number;
   readonly unloadTimeoutMs: number | undefined;
+  readonly finalizeTimeoutMs: number;
   readonly log: Log;
   readonly native: NativeServer;
   readonly host: ModelHost;
@@ -135,7 +137,9 @@ export class PythonVersion implements RunningVersion {
     clearTimeout(this.#timer);
     this.#over.abort();
     addon().releaseInstances(this.inboxes);
-    await Promise.all(this.#instances.splice(0).map((instance) => instance.end()));
+    const { log, model, finalizeTimeoutMs } = this.#source;
+    const ends = await Promise.all(this.#instances.splice(0).map((one) => one.end(finalizeTimeoutMs)));
+    if (ends.includes(false)) logLateFinalize(log, model, finalizeTimeoutMs, 'its process was ended');
     const python = await this.#python?.catch(() => undefined);
     await python?.release();
   }

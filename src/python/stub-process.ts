@@ -69,6 +69,9 @@ export class StubProcess {
   readonly #control: Duplex;
   /** Resolves with how it ended. */
   readonly ended: Promise<string>;
+  /** Resolves when its model begins to finalize. */
+  readonly finalizing: Promise<void>;
+  #finalizes: () => void = () => undefined;
   #said: string[] = [];
   #hello: (python: string) => void = () => undefined;
   #ready: (line: Line) => void = () => undefined;
@@ -82,6 +85,7 @@ export class StubProcess {
 
   constructor(options: StubOptions) {
     this.#options = options;
+    this.finalizing = new Promise((resolve) => (this.#finalizes = resolve));
     const { python, memory, inputs, env } = options;
     const { child, control } = startProcess(options.model, python.path, ['-u', stubProgram], {
       stdio: ['ignore', 'pipe', 'pipe', memory ?? 'ignore', 'pipe', inputs ?? 'ignore'],
@@ -271,6 +275,8 @@ export class StubProcess {
       }
       this.#readiness?.settle(line['readiness']);
       this.#readiness = undefined;
+    } else if (line['finalizing'] === true) {
+      this.#finalizes();
     } else if (line['finalize'] !== undefined) {
       const error = this.#errorOf(objectIn(line, 'finalize'));
       log.warn(`model '${model}': finalize has failed: ${error.message}`, { model, error });

@@ -71,6 +71,7 @@ export async function openJavaScript(source: JavaScriptSource): Promise<OpenedIn
     concurrency: concurrencyOf(backend),
     cores: spinCores(options.threads),
     workers: options.workers,
+    finalizeTimeoutMs: options.finalizeTimeoutMs,
     log: options.log,
     connection: host.handle && { handle: host.handle, options: connectionOptions(options) },
     server: () => host.server(),

@@ -54,6 +54,7 @@ export async function openPython(source: PythonSource): Promise<OpenedInstances>
     environment: environmentOf(backend),
     cores: spinCores(options.threads),
     unloadTimeoutMs: options.workers.unloadTimeoutMs,
+    finalizeTimeoutMs: options.finalizeTimeoutMs,
     log: options.log,
     native: server,
     host,

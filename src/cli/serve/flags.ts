@@ -123,6 +123,7 @@ const own: FlagGroup = {
       'how many connections over HTTP are open at most, of each thread; one more is closed at once',
     ),
     use('grpc-max-connections', integer(1), undefined, 'the same over gRPC'),
+    use('finalize-timeout-msecs', integer(0), '5000', 'how long finalize of a model may take'),
     useAll('trusted-folder', 'folder', "a folder that models' configurations may name files in"),
   ],
 };

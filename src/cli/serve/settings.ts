@@ -160,6 +160,7 @@ function serverOptions(values: FlagValues, ignored: string[]): ServerOptions {
     instanceKind: values.has('instance-kind') ? 'cpu' : undefined,
     threads: values.givenInteger('threads'),
     maxInFlightBytes: values.givenInteger('max-in-flight-bytes'),
+    finalizeTimeoutMs: values.integer('finalize-timeout-msecs'),
     trustedFolders: values.list('trusted-folder'),
   };
 }

@@ -143,6 +143,7 @@ TEST(process_that_exits_refuses_requests_and_loads) {
   bench.Write({2});
   const auto responses = bench.client.Take(1);
   CHECK(responses[0].code == Code::kUnavailable);
+  CHECK(responses[0].reason == Reason::kClosed);
   CHECK_EQ(responses[0].message, "model 'm': the process is exiting");
   CHECK(bench.server.Open(&bench.identity).status().code() == Code::kCancelled);
 #else

@@ -29,6 +29,7 @@ struct PortResponse {
   uint32_t slot = 0;  // plus kPositionStep times the position in its group
   uint32_t generation = 0;
   Code code = Code::kOk;
+  Reason reason = Reason::kNone;
   std::string message;
   std::vector<Output> outputs;
   bool final = false;
@@ -67,11 +68,15 @@ inline void ReadPage(const CompletionPage& page, std::vector<PortResponse>* resp
     response.ran = (flags & layout::kRanBit) != 0;
     response.empty = (flags & layout::kEmptyBit) != 0;
     if (response.ran) std::memcpy(response.timings, timings, sizeof(timings));
+    // An error has its reason where an answer has the number of its outputs.
+    uint32_t outputs = static_cast<uint32_t>(flags) >> 16;
     if (response.code != Code::kOk) {
+      response.reason = static_cast<Reason>(outputs);
+      outputs = 0;
       const int32_t offset = words[at++];
       response.message.assign(bytes + offset, static_cast<size_t>(words[at++]));
     }
-    for (uint32_t i = 0; i < static_cast<uint32_t>(flags) >> 16; i++) {
+    for (uint32_t i = 0; i < outputs; i++) {
       PortResponse::Output output;
       output.index = static_cast<uint32_t>(words[at] & 0xffff);
       output.datatype = static_cast<DataType>(words[at++] >> 16);

@@ -16,6 +16,16 @@ export const differences: readonly Difference[] = [
     here: 'INVALID_ARG, with the element. Nothing is cast in silence.',
   },
   {
+    triton:
+      'HTTP: an empty body, what is no JSON or badly compressed, a value of the wrong type and another number of elements than the shape has are answered with 500, other mistakes of clients with 400. Over both protocols the load of a model that no repository has is INTERNAL, and an unknown `log_format` UNAVAILABLE.',
+    here: '400 for all of them, and 404 (NOT_FOUND) for the model: what a client did wrong is no fault of the server, and is not asked again. gRPC messages that cannot be read or decompressed stay INTERNAL, as the specification of gRPC fixes.',
+  },
+  {
+    triton:
+      'HTTP: `null` of an optional member, such as `id`, `parameters` or `outputs`, is a value of the wrong type.',
+    here: 'It is absent. A free parameter that is null is INVALID_ARG in both.',
+  },
+  {
     triton: 'HTTP: a client that disconnects is not noticed while its request waits.',
     here: 'Its requests are cancelled.',
   },

@@ -15,6 +15,7 @@ import type { Datatype } from '../tensor/datatype.js';
 import type { TensorSpec } from '../tensor/plan.js';
 import { bytesAt } from '../tensor/views.js';
 import type { ModelMetadata } from '../index.js';
+import { unreadable } from './failures.js';
 import type { ParameterValue, WireAnswer, WireInput, WireOutput, WireRequest } from './protocol.js';
 import type { RemoteInferOptions, RemoteResult } from './types.js';
 
@@ -93,7 +94,7 @@ export class RemoteVersion {
   /**
    * Makes a result of an answer.
    *
-   * @throws {@link TritonError} INVALID_ARG for arrays of `into` that do not fit it.
+   * @throws {@link TritonError} INVALID_ARG for arrays of `into` that do not fit it, INTERNAL for what makes no sense.
    */
   read({ outputs: wire, ...rest }: WireAnswer, { into = {} }: RemoteInferOptions): RemoteResult {
     const outputs: Record<string, unknown> = new this.#Outputs();
@@ -111,7 +112,11 @@ export class RemoteVersion {
     return { ...rest, outputs: outputs as Record<string, Tensor> as Record<string, AnyTensor> };
   }
 
-  /** The elements of an output that came as JSON, from a server without the extension for binary data. */
+  /**
+   * The elements of an output that came as JSON, from a server without the extension for binary data.
+   *
+   * @throws {@link TritonError} INTERNAL for elements that do not fit its datatype and shape.
+   */
   #bytesOfJson({ name, datatype, shape }: WireOutput, data: readonly unknown[]): ArrayBuffer {
     const plain = (value: unknown): unknown => {
       if (Array.isArray(value)) return value.flatMap(plain);
@@ -122,9 +127,14 @@ export class RemoteVersion {
     const spec = { name, datatype, dims: shape, optional: false };
     const encoder = new InputEncoder({ model: this.#model, maxBatchSize: 0, inputs: [spec], noun: 'output' });
     const elements = data.flatMap(plain) as (number | bigint | boolean | string)[]; // The encoder checks each.
-    const { data: encoded } = encoder.encode({ [name]: { data: elements, shape } });
-    const bytes = encoded[0] && bytesAt(encoded[0]);
-    return bytes === undefined ? new ArrayBuffer(0) : new Uint8Array(bytes).buffer;
+    try {
+      const { data: encoded } = encoder.encode({ [name]: { data: elements, shape } });
+      const bytes = encoded[0] && bytesAt(encoded[0]);
+      return bytes === undefined ? new ArrayBuffer(0) : new Uint8Array(bytes).buffer;
+    } catch (error) {
+      // The encoder takes it for a caller's input, and it is the server's.
+      throw unreadable(this.#model, error instanceof Error ? error.message : String(error), error);
+    }
   }
 }
 
@@ -162,7 +172,9 @@ export function readConfig(model: string, text: string): ModelConfig {
       { model, cause },
     );
   }
-  const { input, max_batch_size }: { readonly input?: unknown; readonly max_batch_size?: unknown } = config;
+  const { input, max_batch_size }: { readonly input?: unknown; readonly max_batch_size?: unknown } = {
+    ...(config as ModelConfig | null), // It may be the text null.
+  };
   if (!Array.isArray(input))
     throw new TritonError('INTERNAL', `model '${model}': the server's configuration has no inputs`, {
       model,

@@ -16,12 +16,16 @@ export function formatShape(shape: readonly (number | string)[]): string {
 }
 
 /**
- * The number of elements in a tensor of a shape: 1 for rank 0. It is inexact above 2^53, which no data
+ * The number of elements in a tensor of a shape: 1 for rank 0, and 0 with a dim of 0, whatever the others are. It is inexact above 2^53, which no data
  * reaches.
  */
 export function elementCount(shape: readonly number[]): number {
   let count = 1;
-  for (const dim of shape) count *= dim;
+  for (const dim of shape) {
+    // Dims whose product is infinite would make no number of it.
+    if (dim === 0) return 0;
+    count *= dim;
+  }
   return count;
 }
 

@@ -127,7 +127,7 @@ for (const protocol of protocols) {
     await remote.unloadModel('add');
     assert.equal((await rejection(model.infer({ x: row() }))).code, 'NOT_FOUND');
     assert.equal((await rejection(remote.model('nobody'))).code, 'NOT_FOUND');
-    assert.equal((await rejection(remote.loadModel('nobody'))).code, 'INTERNAL');
+    assert.equal((await rejection(remote.loadModel('nobody'))).code, 'NOT_FOUND');
   });
 
   test(`a signal cancels with its reason, before and while: ${protocol}`, async (t) => {

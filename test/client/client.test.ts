@@ -147,10 +147,55 @@ test('answers that make no sense are INTERNAL', async (t) => {
     '{"outputs":[{"name":"y","datatype":"FP32","shape":[1],"parameters":{"binary_data_size":4}}]}',
     '{"outputs":[{"name":"y","datatype":"FP33","shape":[1],"data":[1]}]}',
     '{"outputs":[{"name":"y","datatype":"FP32","shape":[-1],"data":[1]}]}',
+    ...['["a"]', '[null]', '[{}]', '[1,2]', '[]'].map(
+      (data) => `{"outputs":[{"name":"y","datatype":"FP32","shape":[1],"data":${data}}]}`,
+    ),
+    '{"outputs":[{"name":"y","datatype":"INT8","shape":[1],"data":[300]}]}',
+    '{"outputs":[{"name":"y","datatype":"UINT64","shape":[1],"data":[-1]}]}',
+    '{"outputs":[{"name":"y","datatype":"BYTES","shape":[1],"data":[7]}]}',
+    '{"outputs":[{"name":"y","datatype":"FP32","shape":[9007199254740991],"data":[7]}]}',
+    '<html>Bad gateway</html>',
+    'null',
+    '{',
   ]) {
     const { code, message } = await rejection(remote.infer('m', { x: Float32Array.of(1) }));
     assert.equal(code, 'INTERNAL', answer);
     assert.match(message, /model 'm': the server's answer cannot be read/);
+  }
+});
+
+test('answers to other calls that are not JSON, or are another thing, are INTERNAL', async (t) => {
+  let answer = '';
+  const port = await strange(t, (_request, response) => {
+    response.setHeader('Content-Type', 'text/html').end(answer);
+  });
+  const remote = await connected(t, port);
+  for (answer of [
+    '',
+    '<html>Bad gateway</html>',
+    '{',
+    '\ufeff{}',
+    'null',
+    '5',
+    '[5',
+    '"a"',
+    '{"inputs":5}',
+    '[]',
+    '{}',
+  ]) {
+    const calls: readonly (readonly [what: string, call: () => Promise<unknown>])[] = [
+      ['/v2', () => remote.metadata()],
+      ['/v2/repository/index', () => remote.index()],
+      ['/v2/models/stats', () => remote.statistics()],
+      ['/v2/models/m', () => remote.model('m').then((model) => model.metadata)],
+      ['/v2/models/m', () => remote.infer('m', { x: Float32Array.of(1) })],
+    ];
+    for (const [what, call] of calls) {
+      if ((answer === '{}' && what === '/v2') || (answer === '[]' && what.endsWith('index'))) continue;
+      const { code, message } = await rejection(call());
+      assert.equal(code, 'INTERNAL', `${what}: ${answer}: ${message}`);
+      assert.match(message, /the server's (answer|configuration)/);
+    }
   }
 });
 

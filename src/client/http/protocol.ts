@@ -34,19 +34,55 @@ function textOf({ body }: Answer): string {
   return Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
 }
 
-/** @throws {@link TritonError} INTERNAL for an answer that is no JSON, with what came. */
-function jsonOf(answer: Answer, path: string): unknown {
+/** Whether a value is an object whose members of these names are arrays. */
+function hasLists(value: unknown, ...names: readonly string[]): value is Readonly<Record<string, unknown>> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  const members: Readonly<Record<string, unknown>> = { ...value };
+  return names.every((name) => Array.isArray(members[name]));
+}
+
+function isTensor(value: unknown): boolean {
+  if (!hasLists(value, 'shape')) return false;
+  return typeof value['name'] === 'string' && typeof value['datatype'] === 'string';
+}
+
+// Of each answer only that is checked which this client takes for granted.
+const isServer = (value: unknown): value is RemoteMetadata => hasLists(value);
+const isIndex = (value: unknown): value is ModelStatus[] =>
+  Array.isArray(value) && value.every((one) => hasLists(one));
+const isStatistics = (value: unknown): value is { readonly model_stats: RemoteStatistics[] } =>
+  hasLists(value, 'model_stats');
+const isModel = (value: unknown): value is ModelMetadata =>
+  hasLists(value, 'inputs', 'outputs') &&
+  [value['inputs'], value['outputs']].flat().every((one) => isTensor(one));
+
+/**
+ * The JSON of an answer.
+ *
+ * @param isForm - Whether it has the form that KServe v2 gives it.
+ * @throws {@link TritonError} INTERNAL for what is no JSON or has another form, with what came.
+ */
+function jsonOf<T>(
+  answer: Answer,
+  path: string,
+  isForm: (value: unknown) => value is T,
+  model: string | undefined,
+): T {
   const text = textOf(answer);
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    const type = answer.headers['content-type'] ?? 'no content type';
-    throw new TritonError(
+  const fail = (what: string, cause: unknown): TritonError =>
+    new TritonError(
       'INTERNAL',
-      `the server's answer to ${path} is not JSON but ${type}: ${JSON.stringify(text.slice(0, 200))}`,
-      { cause },
+      `the server's answer to ${path} is ${what}: ${JSON.stringify(text.slice(0, 200))}`,
+      { model, cause },
     );
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw fail(`not JSON but ${answer.headers['content-type'] ?? 'of no content type'}`, cause);
   }
+  if (isForm(value)) return value;
+  throw fail('JSON of another form than KServe v2 has', undefined);
 }
 
 /** See the head of this file. */
@@ -72,7 +108,7 @@ export class HttpProtocol implements Protocol {
   }
 
   serverMetadata(): Promise<RemoteMetadata> {
-    return this.#get('/v2');
+    return this.#get('/v2', isServer);
   }
 
   async index(ready: boolean): Promise<readonly ModelStatus[]> {
@@ -82,14 +118,12 @@ export class HttpProtocol implements Protocol {
       reads: true,
       body: [Buffer.from(JSON.stringify({ ready }))],
     });
-    return jsonOf(answer, '/v2/repository/index') as ModelStatus[]; // As in #get.
+    return jsonOf(answer, '/v2/repository/index', isIndex, undefined);
   }
 
   async statistics(name: string | undefined, version: string | undefined): Promise<RemoteStatistics[]> {
     const path = name === undefined ? '/v2/models' : pathOf({ name, version });
-    const { model_stats: all } = await this.#get<{ readonly model_stats: RemoteStatistics[] }>(
-      `${path}/stats`,
-    );
+    const { model_stats: all } = await this.#get(`${path}/stats`, isStatistics, name);
     return all;
   }
 
@@ -125,7 +159,7 @@ export class HttpProtocol implements Protocol {
   }
 
   metadata(model: ModelName): Promise<ModelMetadata> {
-    return this.#get(pathOf(model), model.name);
+    return this.#get(pathOf(model), isModel, model.name);
   }
 
   async config(model: ModelName): Promise<ModelConfig> {
@@ -171,10 +205,9 @@ export class HttpProtocol implements Protocol {
     this.#connection.destroy();
   }
 
-  async #get<T>(path: string, model?: string): Promise<T> {
+  async #get<T>(path: string, isForm: (value: unknown) => value is T, model?: string): Promise<T> {
     const answer = await this.#connection.call({ method: 'GET', path, reads: true, model });
-    // The server's answers have the form that KServe v2 gives them.
-    return jsonOf(answer, path) as T;
+    return jsonOf(answer, path, isForm, model);
   }
 
   async #control(name: string, what: 'load' | 'unload', parameters: object): Promise<void> {

@@ -11,6 +11,11 @@ export class Budget {
     this.#max = max;
   }
 
+  /** The most that there may be. */
+  get max(): number {
+    return this.#max;
+  }
+
   get left(): number {
     return Math.max(0, this.#max - this.#held);
   }

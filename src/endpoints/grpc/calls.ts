@@ -30,7 +30,7 @@ const logSettings: Call = async (service, request) => {
     if (value.has('uint32_param')) return [name, Number(value.number('uint32_param'))];
     return [name, value.has('string_param') ? value.text('string_param') : undefined];
   });
-  const settings = await service.changeLog(readLogChanges(given, 'INVALID_ARG'));
+  const settings = await service.changeLog(readLogChanges(given));
   const fields = Object.entries(settings).map(([name, value]: [string, string | number | boolean]) => {
     if (typeof value === 'boolean') return [name, { bool_param: value }] as const;
     return [name, typeof value === 'number' ? { uint32_param: value } : { string_param: value }] as const;

@@ -1,6 +1,7 @@
 /** Compressed messages: what may come, and what answers get. */
 
 import { constants, deflate, gzip, unzip } from 'node:zlib';
+import { unavailable } from '../../errors.js';
 import type { Budget } from './budget.js';
 import { RpcError, status } from './status.js';
 
@@ -67,8 +68,8 @@ export class Inflater {
   inflate(bytes: Buffer, done: (error: Error | undefined, plain: Buffer) => void): void {
     const start = (): void => {
       this.#running++;
-      const share = Math.max(leastOutput, Math.floor(this.#budget.left * partOfBudget));
-      const maxOutputLength = Math.min(this.#maxBytes, share);
+      // Its own bytes are given back when it is decompressed.
+      const maxOutputLength = this.#most(this.#budget.left + bytes.length);
       unzip(bytes, { maxOutputLength }, (error, plain) => {
         this.#running--;
         this.#waiting.shift()?.();
@@ -76,19 +77,35 @@ export class Inflater {
         if (error === null) {
           this.#budget.add(plain.length);
           done(undefined, plain);
-        } else done(inflateError(error, maxOutputLength), nothing);
+        } else done(inflateError(error, maxOutputLength, this.#most(this.#budget.max)), nothing);
       });
     };
     if (this.#running < mostAtOnce) start();
     else this.#waiting.push(start);
   }
+
+  /** The most bytes of a message where so many bytes of the budget are left. */
+  #most(left: number): number {
+    return Math.min(this.#maxBytes, Math.max(leastOutput, Math.floor(left * partOfBudget)));
+  }
 }
 
 const nothing = Buffer.alloc(0);
 
-function inflateError(error: Error, limit: number): RpcError {
+/**
+ * @param limit - The most bytes that it might have.
+ * @param usual - The most if nothing else were under way.
+ */
+function inflateError(error: Error, limit: number, usual: number): Error {
   const { code }: { code?: unknown } = error as { code?: unknown };
+  if (code === 'ERR_BUFFER_TOO_LARGE' && limit < usual) {
+    return unavailable(
+      'TOO_MUCH_IN_FLIGHT',
+      `a message has more than ${limit} bytes, decompressed; beside what is under way there is no room for more (maxHeldBytes)`,
+    );
+  }
   if (code === 'ERR_BUFFER_TOO_LARGE')
     return new RpcError(status.resourceExhausted, `a message has more than ${limit} bytes, decompressed`);
+  // gRPC's own code for it: see UnreadableMessage.
   return new RpcError(status.internal, `a message cannot be decompressed: ${error.message}`);
 }

@@ -111,7 +111,7 @@ export class MessageReader {
    * Takes bytes, and hands on the messages that end in them.
    *
    * @throws {@link RpcError} RESOURCE_EXHAUSTED for a message over the limit, INTERNAL for a wrong flag.
-   * @throws {@link TritonError} UNAVAILABLE where too many bytes are held.
+   * @throws {@link TritonError} UNAVAILABLE where too many bytes are held beside it.
    */
   push(chunk: Buffer): void {
     let at = 0;
@@ -152,11 +152,12 @@ export class MessageReader {
     if (flag !== 0 && flag !== 1)
       throw new RpcError(status.internal, `a message's prefix begins with ${flag}, which is neither 0 nor 1`);
     const size = prefix.readUInt32BE(at + 1);
-    if (size > this.#limit) {
-      throw new RpcError(
-        status.resourceExhausted,
-        `a message has ${size} bytes, over the limit of ${this.#limit} bytes (maxRequestBytes)`,
-      );
+    // A message that has no room alone is too large, however little is under way: to ask again would not help.
+    const most = this.#budget.max;
+    if (size > this.#limit || size > most) {
+      const which =
+        size > this.#limit ? `${this.#limit} bytes (maxRequestBytes)` : `${most} bytes (maxHeldBytes)`;
+      throw new RpcError(status.resourceExhausted, `a message has ${size} bytes, over the limit of ${which}`);
     }
     this.#compressed = flag === 1;
     this.#size = size;

@@ -59,7 +59,7 @@ export class InferStream implements RpcHandler {
     try {
       const request = this.#read(reader, bytes);
       if (this.#context.service.isDecoupled(request.model, request.version)) {
-        const responses = this.#context.service.stream(request, 'INVALID_ARG');
+        const responses = this.#context.service.stream(request);
         this.#streams.add(responses);
         void this.#forward(request, responses, bytes.length);
       } else this.#infer(request, bytes.length);
@@ -93,7 +93,7 @@ export class InferStream implements RpcHandler {
 
   #infer(request: GrpcInferRequest, bytes: number): void {
     const place: Place = { bytes, answer: undefined, error: undefined };
-    this.#context.service.infer(request, this.#client, 'INVALID_ARG', {
+    this.#context.service.infer(request, this.#client, {
       resolve: (result) => {
         if (this.#gone) return;
         try {

@@ -72,7 +72,7 @@ export class UnaryInfer extends OneMessage implements Waiter<InferResult> {
     const parameters = this.#context.withHeaders(this.#rpc.headers, request.parameters);
     const asked = parameters === request.parameters ? request : { ...request, parameters };
     this.#asked = request.outputs;
-    this.#context.service.infer(asked, this.#client, 'INVALID_ARG', this);
+    this.#context.service.infer(asked, this.#client, this);
   }
 
   override gone(): void {

@@ -99,7 +99,7 @@ export class BodyReader {
   #unzipError(error: Error): TritonError {
     const { code }: { code?: unknown } = error as { code?: unknown };
     if (code === 'ERR_BUFFER_TOO_LARGE') return this.#tooLarge('more, decompressed');
-    return new TritonError('INTERNAL', `the body cannot be decompressed: ${error.message}`, { cause: error });
+    return invalidArgument(`the body cannot be decompressed: ${error.message}`, { cause: error });
   }
 
   #tooLarge(size: string): TritonError {

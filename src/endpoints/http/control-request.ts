@@ -1,6 +1,6 @@
 /** Reads the bodies of calls that control the repository and the log. All may be empty. */
 
-import { invalidArgument, TritonError } from '../../errors.js';
+import { invalidArgument } from '../../errors.js';
 import { readLogChanges, type LogChanges } from '../service/log-settings.js';
 import type { LoadRequest } from '../service/load-request.js';
 import { JsonText, member, readFlag, readObject, readString, type JsonObject } from './json.js';
@@ -12,7 +12,7 @@ function readRoot(body: Buffer): JsonObject {
 /**
  * Reads `{ ready }`.
  *
- * @throws {@link TritonError} INTERNAL for what is no such JSON.
+ * @throws {@link TritonError} INVALID_ARG for what is no such JSON.
  */
 export function readIndexRequest(body: Buffer): boolean {
   const ready = member(readRoot(body), 'ready');
@@ -24,8 +24,7 @@ const filePrefix = 'file:';
 /**
  * Reads `{ parameters: { config, 'file:<path>', force } }`. `force` is not Triton's.
  *
- * @throws {@link TritonError} INTERNAL, as in Triton, for what is no such JSON and for other parameters; INVALID_ARG for
- *   files that are not base64.
+ * @throws {@link TritonError} INVALID_ARG for what is no such JSON, for other parameters, and for files that are not base64.
  */
 export function readLoadRequest(body: Buffer): LoadRequest {
   const given = member(readRoot(body), 'parameters');
@@ -33,6 +32,7 @@ export function readLoadRequest(body: Buffer): LoadRequest {
   let config: string | undefined;
   let force = false;
   for (const [name, value] of Object.entries(given === undefined ? {} : readObject('parameters', given))) {
+    if (value === null && (name === 'config' || name === 'force')) continue; // Not given.
     if (name === 'config') config = readString('parameters.config', value);
     else if (name === 'force') force = readFlag('parameters.force', value);
     else if (name.startsWith(filePrefix)) {
@@ -41,8 +41,7 @@ export function readLoadRequest(body: Buffer): LoadRequest {
         throw invalidArgument(`parameter '${name}' is not base64`);
       files.set(name.slice(filePrefix.length), Buffer.from(text, 'base64'));
     } else {
-      throw new TritonError(
-        'INTERNAL',
+      throw invalidArgument(
         `unexpected error on creating Triton parameter: '${name}' is neither 'config', 'file:<path>' nor 'force'`,
       );
     }
@@ -65,8 +64,8 @@ export function readUnloadRequest(body: Buffer): boolean {
 /**
  * Reads changes of the log's settings.
  *
- * @throws {@link TritonError} As {@link readLogChanges}; INTERNAL for what is no JSON and for wrong types.
+ * @throws {@link TritonError} As {@link readLogChanges}; INVALID_ARG for what is no JSON.
  */
 export function readLogRequest(body: Buffer): LogChanges {
-  return readLogChanges(Object.entries(readRoot(body)), 'INTERNAL');
+  return readLogChanges(Object.entries(readRoot(body)));
 }

@@ -59,8 +59,7 @@ function readInput(input: TensorMetadata, value: unknown): TensorInput {
 /**
  * Reads a body.
  *
- * @throws {@link TritonError} INTERNAL, as in Triton, for what is no JSON and wrong types; INVALID_ARG for what is wrong in
- *   meaning.
+ * @throws {@link TritonError} INVALID_ARG for what is no JSON, for wrong types, and for what is wrong in meaning.
  */
 export function readGenerateRequest(body: Buffer, { inputs }: ModelMetadata): GenerateRequest {
   const json = new JsonText(body);
@@ -68,11 +67,12 @@ export function readGenerateRequest(body: Buffer, { inputs }: ModelMetadata): Ge
   const named = inputs.filter(({ name }) => flat.has(name));
   if (json.hidesFractions && named.some(({ datatype }) => takesIntegers(datatype)))
     flat = flatten(json.parseExactly());
-  const id = flat.get('id');
+  const id = flat.get('id') ?? undefined;
   const tensors: [string, TensorInput][] = [];
   const parameters = new Map<string, ParameterValue>();
   for (const [name, value] of flat) {
     const input = named.find((one) => one.name === name);
+    if (value === null && (input !== undefined || name === 'id')) continue; // Not given.
     if (input !== undefined) tensors.push([name, readInput(input, value)]);
     else if (name !== 'id') parameters.set(name, readParameter(name, value));
   }

@@ -211,7 +211,7 @@ export class HttpHandler {
     const encoding = answerEncoding(headers['accept-encoding']);
     const { id, inputs, outputs, binary } = read;
     const parameters = this.#withHeaders(exchange.request, read.parameters);
-    this.#service.infer({ model, version, id, inputs, parameters, outputs }, exchange.client, 'INTERNAL', {
+    this.#service.infer({ model, version, id, inputs, parameters, outputs }, exchange.client, {
       resolve: (result) => {
         try {
           exchange.sendInfer(writeInferAnswer(result, binary, outputs), encoding);
@@ -261,7 +261,7 @@ export class HttpHandler {
     const { id, inputs, parameters: given } = readGenerateRequest(body, metadata);
     const parameters = this.#withHeaders(exchange.request, given);
     const request = { model, version, id, inputs, parameters, outputs: undefined };
-    const responses: AsyncIterableIterator<InferResult> = this.#service.stream(request, 'INTERNAL');
+    const responses: AsyncIterableIterator<InferResult> = this.#service.stream(request);
     const format = exchange.request.headers[loadFormatHeader];
     if (format !== undefined) exchange.adds(() => this.#load.of(format));
     const forget = exchange.client.onGone(() => {

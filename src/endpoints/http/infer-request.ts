@@ -176,14 +176,13 @@ function hasIntegers(list: readonly unknown[]): boolean {
  * Reads a body.
  *
  * @param jsonSize - How many of its bytes are JSON.
- * @throws {@link TritonError} INTERNAL, as in Triton, for what is no JSON, a missing member and a wrong type; INVALID_ARG for
- *   what is wrong in meaning; UNSUPPORTED for shared memory.
+ * @throws {@link TritonError} INVALID_ARG for what is no JSON, a missing member, a wrong type and what is wrong in meaning; UNSUPPORTED for shared memory.
  */
 export function readInferRequest(body: Buffer, jsonSize: number): HttpInferRequest {
   const json = new JsonText(body.subarray(0, jsonSize));
   let root = readObject('request', json.parse());
   let list = readArray('inputs', member(root, 'inputs'));
-  if (json.hidesFractions && hasIntegers(list)) {
+  if (json.hidesShapeFractions || (json.hidesFractions && hasIntegers(list))) {
     root = readObject('request', json.parseExactly());
     list = readArray('inputs', member(root, 'inputs'));
   }

@@ -4,7 +4,7 @@
  * several times as fast: json.ts chooses.
  */
 
-import { TritonError } from '../../errors.js';
+import { invalidArgument, type TritonError } from '../../errors.js';
 
 /** A number that was written with a point or an exponent. */
 export class Fraction {
@@ -87,7 +87,7 @@ class Reader {
     const written = text.slice(start, end);
     const value = Number(written);
     if (!Number.isFinite(value))
-      throw new TritonError('INTERNAL', `failed to parse the JSON: the number at ${start} is too large`);
+      throw invalidArgument(`failed to parse the JSON: the number at ${start} is too large`);
     this.#at = end;
     if (end > integerEnd) return new Fraction(value);
     if (Number.isSafeInteger(value)) return value;
@@ -109,7 +109,7 @@ class Reader {
     if (this.#text.charCodeAt(start) !== quote) throw this.#unexpected();
     let end = this.#text.indexOf('"', start + 1);
     while (end > 0 && this.#isEscaped(end)) end = this.#text.indexOf('"', end + 1);
-    if (end < 0) throw new TritonError('INTERNAL', 'failed to parse the JSON: a string has no end');
+    if (end < 0) throw invalidArgument('failed to parse the JSON: a string has no end');
     this.#at = end + 1;
     try {
       // Only a string comes of a text in quotes.
@@ -172,7 +172,7 @@ class Reader {
   #unexpected(): TritonError {
     const found = this.#text[this.#at];
     const what = found === undefined ? 'its end' : `'${found}'`;
-    return new TritonError('INTERNAL', `failed to parse the JSON: unexpected ${what} at ${this.#at}`);
+    return invalidArgument(`failed to parse the JSON: unexpected ${what} at ${this.#at}`);
   }
 }
 
@@ -187,7 +187,7 @@ function isSpace(code: number): boolean {
 /**
  * Parses a text; see the head of this file.
  *
- * @throws {@link TritonError} INTERNAL, as in Triton, for what is no JSON.
+ * @throws {@link TritonError} INVALID_ARG for what is no JSON.
  */
 export function parseExactly(text: string): unknown {
   return new Reader(text).readAll();

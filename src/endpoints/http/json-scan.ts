@@ -1,7 +1,7 @@
 /** Looks through JSON text before it is parsed: whether that is safe, and whether the quick parser reads it exactly. */
 
 import { isUtf8 } from 'node:buffer';
-import { invalidArgument, TritonError } from '../../errors.js';
+import { invalidArgument } from '../../errors.js';
 
 /** How deep arrays and objects may be in each other. As in Triton. */
 const mostDepth = 100;
@@ -15,12 +15,18 @@ const exactDigits = 15;
 /** Numbers of fewer digits are finite, also with an exponent of two digits. */
 const finiteDigits = 200;
 
+/** How deep the dims of an input are: in the request, its inputs, one of them, and its shape. */
+const shapeDepth = 4;
+const shapeName = 'shape"';
+
 /** What was found. */
 export interface JsonTraits {
   /** There are numbers that a number may not hold: integers not exactly, others not at all. */
   readonly longNumbers: boolean;
   /** There are numbers with a point or an exponent, such as 1.0, which no integer tensor takes. */
   readonly fractions: boolean;
+  /** Some of these are in what may be an input's shape, which no datatype lets be one. */
+  readonly shapeFractions: boolean;
   /** There is an N or an I outside of strings: NaN or Infinity, which JSON does not have and Triton writes. */
   readonly notFinite: boolean;
 }
@@ -38,7 +44,11 @@ export function scanJson(bytes: Uint8Array): JsonTraits {
   let commas = 0;
   let longNumbers = false;
   let fractions = false;
+  let shapeFractions = false;
   let notFinite = false;
+  /** Where the last string begins; in front of a bracket it is the name of the member. */
+  let name = 0;
+  let inShape = false;
   let bits = 0;
   let i = 0;
   while (i < end) {
@@ -52,12 +62,14 @@ export function scanJson(bytes: Uint8Array): JsonTraits {
       const next = bytes[i] ?? 0;
       if (next === 0x2e || next === 0x65 || next === 0x45) {
         fractions = true;
+        if (inShape && depth >= shapeDepth) shapeFractions = true;
         let exponent = end;
         for (; i < end && isOfNumber(bytes[i] ?? 0); i++) if (isExponent(bytes[i] ?? 0)) exponent = i + 1;
         // An exponent of one or two digits behind fewer than 200 makes no infinity.
         if (digits > finiteDigits || i - exponent > 2) longNumbers = true;
       } else if (digits > exactDigits) longNumbers = true;
     } else if (byte === 0x22) {
+      name = i;
       for (; i < end; i++) {
         const one = bytes[i] ?? 0;
         bits |= one;
@@ -69,6 +81,7 @@ export function scanJson(bytes: Uint8Array): JsonTraits {
       parts++;
       if (++depth > mostDepth)
         throw invalidArgument(`the JSON is nested more than ${mostDepth} levels deep, which is the limit`);
+      if (depth === shapeDepth) inShape = isNamedShape(bytes, name);
     } else if (byte === 0x2c) commas++;
     else if (byte === 0x5d || byte === 0x7d) depth--;
     else if (byte === 0x3a) parts++;
@@ -85,8 +98,18 @@ export function scanJson(bytes: Uint8Array): JsonTraits {
       `the JSON has more than ${mostElements} elements, which is the limit: send tensors as binary data`,
     );
   }
-  if (bits >= 0x80 && !isUtf8(bytes)) throw new TritonError('INTERNAL', 'the JSON is not UTF-8');
-  return { longNumbers, fractions, notFinite };
+  if (bits >= 0x80 && !isUtf8(bytes)) throw invalidArgument('the JSON is not UTF-8');
+  return { longNumbers, fractions, shapeFractions, notFinite };
+}
+
+/** Whether a string is "shape", or begins like it and has an escape. */
+function isNamedShape(bytes: Uint8Array, start: number): boolean {
+  for (let i = 0; i < shapeName.length; i++) {
+    const byte = bytes[start + i];
+    if (byte === 0x5c) return true;
+    if (byte !== shapeName.charCodeAt(i)) return false;
+  }
+  return true;
 }
 
 function isDigit(byte: number): boolean {

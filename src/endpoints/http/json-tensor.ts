@@ -1,6 +1,6 @@
 /** Input tensors that come as JSON: flat or nested arrays of elements, in any mixture. */
 
-import { invalidArgument, TritonError } from '../../errors.js';
+import { invalidArgument, type TritonError } from '../../errors.js';
 import { BytesTensor } from '../../tensor/bytes-tensor.js';
 import { BytesWriter } from '../../tensor/bytes.js';
 import type { Datatype } from '../../tensor/datatype.js';
@@ -93,8 +93,7 @@ class Elements {
   }
 
   #miscounted(found: number): TritonError {
-    return new TritonError(
-      'INTERNAL',
+    return invalidArgument(
       `input '${this.#name}': expected ${this.#count} elements of data for shape ${formatShape(this.#shape)} but received ${found}`,
       { tensor: this.#name },
     );
@@ -173,8 +172,8 @@ class Elements {
 /**
  * Reads an input's `data`.
  *
- * @throws {@link TritonError} INTERNAL, as in Triton, for another number of elements than the shape has and for elements of
- *   the wrong type; INVALID_ARG for values that the datatype cannot hold, for FP16 and for BF16.
+ * @throws {@link TritonError} INVALID_ARG for another number of elements than the shape has, for elements of the wrong type, for
+ *   values that the datatype cannot hold, for FP16 and for BF16.
  */
 export function readTensor(
   name: string,

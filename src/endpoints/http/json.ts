@@ -1,6 +1,6 @@
-/** Reads the JSON of requests: quickly, or exactly where that makes a difference. Wrong types are INTERNAL, as in Triton. */
+/** Reads the JSON of requests: quickly, or exactly where that makes a difference. What is wrong is INVALID_ARG: it is the client's. */
 
-import { TritonError } from '../../errors.js';
+import { invalidArgument, type TritonError } from '../../errors.js';
 import type { ParameterValue, Parameters } from '../service/parameters.js';
 import { Fraction, parseExactly } from './json-exact.js';
 import { scanJson, type JsonTraits } from './json-scan.js';
@@ -25,19 +25,25 @@ export class JsonText {
     return this.#traits.fractions && !this.#exact;
   }
 
+  /** Whether some of them may be dims of a shape. */
+  get hidesShapeFractions(): boolean {
+    return this.#traits.shapeFractions && !this.#exact;
+  }
+
   /**
    * The value.
    *
-   * @throws {@link TritonError} INTERNAL, as in Triton, for what is no JSON.
+   * @throws {@link TritonError} INVALID_ARG for what is no JSON.
    */
   parse(): unknown {
+    if (this.#text === '') throw invalidArgument('failed to parse the JSON: the request has no body');
     const { longNumbers, notFinite } = this.#traits;
     if (longNumbers || notFinite) return this.parseExactly();
     try {
       return JSON.parse(this.#text);
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
-      throw new TritonError('INTERNAL', `failed to parse the JSON: ${why}`);
+      throw invalidArgument(`failed to parse the JSON: ${why}`);
     }
   }
 
@@ -50,7 +56,7 @@ export class JsonText {
 
 /** The error for a value of the wrong type. */
 export function wrongType(path: string, expected: string, value: unknown): TritonError {
-  return new TritonError('INTERNAL', `expected ${expected} for '${path}' but received ${show(value)}`);
+  return invalidArgument(`expected ${expected} for '${path}' but received ${show(value)}`);
 }
 
 function show(value: unknown): string {
@@ -70,9 +76,9 @@ export function readObject(path: string, value: unknown): JsonObject {
   return value as JsonObject;
 }
 
-/** An own member of an object; undefined if there is none. */
+/** An own member of an object; undefined if there is none, and where it is `null`, which many programs write for none. */
 export function member(object: JsonObject, name: string): unknown {
-  return Object.hasOwn(object, name) ? object[name] : undefined;
+  return Object.hasOwn(object, name) ? (object[name] ?? undefined) : undefined;
 }
 
 /** Checks that it is a string. */
@@ -109,8 +115,7 @@ export function readParameter(path: string, value: unknown): ParameterValue {
   if (value instanceof Fraction) return value.value;
   if (typeof value === 'string' || typeof value === 'number') return value;
   if (typeof value === 'bigint' || typeof value === 'boolean') return value;
-  throw new TritonError(
-    'INVALID_ARG',
+  throw invalidArgument(
     `expected a string, a number or a boolean for parameter '${path}' but received ${show(value)}`,
   );
 }

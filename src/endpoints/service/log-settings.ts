@@ -1,6 +1,6 @@
 /** Settings of a log that clients may read and change, by Triton's names. */
 
-import { TritonError, type TritonErrorCode, unavailable } from '../../errors.js';
+import { invalidArgument, TritonError } from '../../errors.js';
 
 /** The forms of a line's head. */
 const formats = ['default', 'ISO8601'] as const;
@@ -30,21 +30,17 @@ const mostLevel = 2 ** 32 - 1;
 /**
  * Reads changes. As in Triton, names that are not known count for nothing, and the file cannot be changed.
  *
- * @param wrongType - The code for a value of the wrong type, which depends on the protocol.
- * @throws {@link TritonError} `wrongType` for those, UNSUPPORTED for the file, UNAVAILABLE for a format that there is not.
+ * @throws {@link TritonError} INVALID_ARG for a value of the wrong type and a format that there is not, UNSUPPORTED for the file.
  */
-export function readLogChanges(
-  given: Iterable<readonly [string, unknown]>,
-  wrongType: TritonErrorCode,
-): LogChanges {
+export function readLogChanges(given: Iterable<readonly [string, unknown]>): LogChanges {
   const changes: { -readonly [K in keyof LogChanges]: LogChanges[K] } = {};
   const wrong = (name: string, expected: string, value: unknown): TritonError =>
-    new TritonError(wrongType, `expected ${expected} for log setting '${name}' but received ${typeof value}`);
+    invalidArgument(`expected ${expected} for log setting '${name}' but received ${typeof value}`);
   for (const [name, value] of given) {
+    // It is not given, or the file as the client was told of it.
+    if (value === null) continue;
     switch (name) {
       case 'log_file':
-        // A client may send back what it was told.
-        if (value === null) break;
         throw new TritonError('UNSUPPORTED', "log setting 'log_file' cannot be changed over the network");
       case 'log_info':
       case 'log_warning':
@@ -61,8 +57,9 @@ export function readLogChanges(
         if (typeof value !== 'string') throw wrong(name, 'a string', value);
         const format = formats.find((known) => known === value);
         if (format === undefined) {
-          const text = `log setting 'log_format': expected one of ${formats.join(', ')} but received '${value.slice(0, 64)}'`;
-          throw unavailable('SYSTEM_REFUSED', text);
+          throw invalidArgument(
+            `log setting 'log_format': expected one of ${formats.join(', ')} but received '${value.slice(0, 64)}'`,
+          );
         }
         changes[name] = format;
       }

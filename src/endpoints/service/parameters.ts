@@ -1,6 +1,6 @@
 /** Request parameters of a protocol: which of them mean something, and what is passed on to the model. */
 
-import { TritonError, type TritonErrorCode } from '../../errors.js';
+import { invalidArgument, TritonError } from '../../errors.js';
 import type { InferOptions } from '../../server/results.js';
 
 /** A parameter's value. */
@@ -15,14 +15,13 @@ export type ParameterOptions = Pick<InferOptions, 'priority' | 'timeoutUs' | 'pa
 const none: ParameterOptions = Object.freeze({});
 
 /** An unsigned integer of 64 bits, as a number where that is exact. */
-function unsigned(name: string, value: ParameterValue, wrongType: TritonErrorCode): number {
+function unsigned(name: string, value: ParameterValue): number {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value;
   if (typeof value === 'bigint' && value >= 0n) {
     if (value <= BigInt(Number.MAX_SAFE_INTEGER)) return Number(value);
-    throw new TritonError('INVALID_ARG', `parameter '${name}' is ${value}, which is over 2^53 - 1`);
+    throw invalidArgument(`parameter '${name}' is ${value}, which is over 2^53 - 1`);
   }
-  throw new TritonError(
-    wrongType,
+  throw invalidArgument(
     `expected an unsigned integer for parameter '${name}' but received ${String(value)} of type ${typeof value}`,
   );
 }
@@ -40,17 +39,16 @@ function refuseSequence(name: string, value: ParameterValue): void {
 /**
  * Reads a request's parameters.
  *
- * @param wrongType - The code for a parameter of the wrong type, which depends on the protocol.
- * @throws {@link TritonError} `wrongType` for those, UNSUPPORTED for parts of a sequence.
+ * @throws {@link TritonError} INVALID_ARG for a value of the wrong type, UNSUPPORTED for parts of a sequence.
  */
-export function readParameters(given: Parameters, wrongType: TritonErrorCode): ParameterOptions {
+export function readParameters(given: Parameters): ParameterOptions {
   if (given.size === 0) return none;
   let priority: number | undefined;
   let timeoutUs: number | undefined;
   const rest: [string, ParameterValue][] = [];
   for (const [name, value] of given) {
-    if (name === 'priority') priority = unsigned(name, value, wrongType);
-    else if (name === 'timeout') timeoutUs = unsigned(name, value, wrongType);
+    if (name === 'priority') priority = unsigned(name, value);
+    else if (name === 'timeout') timeoutUs = unsigned(name, value);
     else if (name === 'sequence_id' || name === 'sequence_start' || name === 'sequence_end')
       refuseSequence(name, value);
     else rest.push([name, value]);

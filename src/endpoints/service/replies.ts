@@ -15,12 +15,12 @@ export function tritonStatistics(all: readonly ModelStatistics[]): ServiceStatis
   };
 }
 
-/** The error of a load, with Triton's codes: a model that is not there is INTERNAL, one that is wrong INVALID_ARG. */
+/** The error of a load, in Triton's words: a model that is not there is NOT_FOUND, one that is wrong INVALID_ARG. */
 export function loadFailure(model: string, error: unknown): unknown {
   if (!(error instanceof TritonError)) return error;
   if (error.code === 'NOT_FOUND') {
     const text = `failed to load '${model}', failed to poll from model repository: ${error.message}`;
-    return new TritonError('INTERNAL', text, { model, cause: error });
+    return new TritonError('NOT_FOUND', text, { model, cause: error });
   }
   return new TritonError('INVALID_ARG', `load failed for model '${model}': ${error.message}`, {
     model,

@@ -135,7 +135,7 @@ export class InferenceService {
   /**
    * Loads a model.
    *
-   * @throws {@link TritonError} UNAVAILABLE where models are not controlled from outside, INTERNAL for a model that no
+   * @throws {@link TritonError} UNAVAILABLE where models are not controlled from outside, NOT_FOUND for a model that no
    *   repository has, INVALID_ARG for one that cannot be loaded, as in Triton.
    */
   async load(model: string, request: LoadRequest): Promise<void> {
@@ -182,18 +182,12 @@ export class InferenceService {
    * Runs a request. It goes to the engine with the others of this turn of the event loop.
    *
    * @param client - Whose request it is: when that ends, the request is cancelled.
-   * @param wrongType - The code for parameters of the wrong type, which depends on the protocol.
    * @param waiter - Called once, with the result or what went wrong, and never before this has returned.
    * @throws {@link TritonError} For a request that makes no sense; the waiter is not called then.
    */
-  infer(
-    request: ServiceRequest,
-    client: Client,
-    wrongType: TritonErrorCode,
-    waiter: Waiter<InferResult>,
-  ): void {
+  infer(request: ServiceRequest, client: Client, waiter: Waiter<InferResult>): void {
     const handle = this.#ordinary(request.model, request.version);
-    this.#submitter.add(new Job(client, handle, request.inputs, check(handle, request, wrongType), waiter));
+    this.#submitter.add(new Job(client, handle, request.inputs, check(handle, request), waiter));
   }
 
   /**
@@ -211,9 +205,9 @@ export class InferenceService {
    * @returns The responses. Whoever leaves them early cancels the request.
    * @throws {@link TritonError} For a request that makes no sense. What comes later is thrown by the iterator.
    */
-  stream(request: ServiceRequest, wrongType: TritonErrorCode): AsyncIterableIterator<InferResult> {
+  stream(request: ServiceRequest): AsyncIterableIterator<InferResult> {
     const handle = this.#handle(request.model, request.version);
-    return handle.openStream(request.inputs, check(handle, request, wrongType));
+    return handle.openStream(request.inputs, check(handle, request));
   }
 
   #ordinary(model: string, version: string | undefined): ModelHandle {
@@ -260,9 +254,8 @@ function isDecoupled(handle: ModelHandle): boolean {
 function check(
   handle: ModelHandle,
   { id, outputs, parameters }: ServiceRequest,
-  wrongType: TritonErrorCode,
 ): ReturnType<ModelHandle['check']> {
-  return handle.check({ id, outputs, ...readParameters(parameters, wrongType) });
+  return handle.check({ id, outputs, ...readParameters(parameters) });
 }
 
 function recoded(error: unknown, from: TritonErrorCode, to: TritonErrorCode): unknown {

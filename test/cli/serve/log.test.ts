@@ -51,11 +51,11 @@ test('settings of the log are read and changed over HTTP and gRPC, by their name
   );
   for (const [body, status, text] of [
     [{ log_file: '/etc/passwd' }, 501, /log_file/],
-    [{ log_info: 1 }, 500, /expected true or false for log setting 'log_info'/],
-    [{ log_verbose_level: -1 }, 500, /log_verbose_level/],
-    [{ log_verbose_level: 2 ** 32 }, 500, /log_verbose_level/],
-    [{ log_format: 'xml' }, 503, /expected one of default, ISO8601/],
-    [[], 500, /expected an object/],
+    [{ log_info: 1 }, 400, /expected true or false for log setting 'log_info'/],
+    [{ log_verbose_level: -1 }, 400, /log_verbose_level/],
+    [{ log_verbose_level: 2 ** 32 }, 400, /log_verbose_level/],
+    [{ log_format: 'xml' }, 400, /expected one of default, ISO8601/],
+    [[], 400, /expected an object/],
   ] as const)
     assert.match(errorOf(await ask(http, '/v2/logging', { body }), status), text);
   assert.deepEqual(json(await ask(http, '/v2/logging', { body: {} })), changed);

@@ -89,7 +89,7 @@ test('model control: config override and files', async (t) => {
     [{ parameters: { config: { bool_param: true } } }, status.INVALID_ARGUMENT],
     [{ parameters: { 'file:1/model.onnx': { string_param: '' } } }, status.INVALID_ARGUMENT],
     [{ parameters: { config: { string_param: '{' } } }, status.INVALID_ARGUMENT],
-    [{ model_name: 'no' }, status.INTERNAL],
+    [{ model_name: 'no' }, status.NOT_FOUND],
   ];
   for (const [fields, code] of wrong)
     assert.equal((await failure(load(fields))).code, code, JSON.stringify(fields));

@@ -184,8 +184,8 @@ void suite('the repository', () => {
     ] as const) {
       assert.deepEqual(json(await ask(endpoint, path, { body })), expected);
     }
-    errorOf(await ask(endpoint, '/v2/repository/index', { body: { ready: 1 } }), 500);
-    errorOf(await ask(endpoint, '/v2/repository/index', { body: '[' }), 500);
+    errorOf(await ask(endpoint, '/v2/repository/index', { body: { ready: 1 } }), 400);
+    errorOf(await ask(endpoint, '/v2/repository/index', { body: '[' }), 400);
   });
 
   test('models are unloaded and loaded', async (t) => {
@@ -231,20 +231,20 @@ void suite('the repository', () => {
     const model = Buffer.from(addModel()).toString('base64');
     for (const [parameters, status, message] of [
       [{ config: '{"max_batch_size":"x"}' }, 400, /load failed for model 'echo'.*max_batch_size/],
-      [{ config: 5 }, 500, /parameters\.config/],
+      [{ config: 5 }, 400, /parameters\.config/],
       [{ 'file:1/model.onnx': model }, 400, /files need a configuration/],
       [{ config: '{}', 'file:../model.onnx': model }, 400, /a path inside of the model's folder/],
       [{ config: '{}', 'file:/etc/x': model }, 400, /a path inside of the model's folder/],
       [{ config: '{}', 'file:1/model.onnx': '!!' }, 400, /not base64/],
-      [{ config: '{}', 'file:1/model.onnx': 7 }, 500, /a string/],
-      [{ unknown: 'x' }, 500, /unexpected error on creating Triton parameter/],
-      ['x', 500, /an object for 'parameters'/],
+      [{ config: '{}', 'file:1/model.onnx': 7 }, 400, /a string/],
+      [{ unknown: 'x' }, 400, /unexpected error on creating Triton parameter/],
+      ['x', 400, /an object for 'parameters'/],
     ] as const) {
       assert.match(errorOf(await ask(endpoint, load, { body: { parameters } }), status), message);
       assert.ok(server.model('echo').ready);
     }
     const gone = await ask(endpoint, '/v2/repository/models/nobody/load', { body: '' });
-    assert.match(errorOf(gone, 500), /failed to load 'nobody', failed to poll from model repository/);
+    assert.match(errorOf(gone, 404), /failed to load 'nobody', failed to poll from model repository/);
     errorOf(await ask(endpoint, '/v2/repository/models/..%2fecho/load', { body: '' }), 400);
     const other = await ask(endpoint, '/v2/repository/mine/models/echo/load', { body: '' });
     assert.match(errorOf(other, 501), /'repository_name' specification is not supported/);
@@ -266,7 +266,7 @@ test('a model that cannot be asked is told of, whatever the body is', async (t) 
     );
     const headers = { 'Inference-Header-Content-Length': '9' };
     assert.match(errorOf(await ask(endpoint, '/v2/models/none/infer', { body, headers }), 404), /'none'/);
-    assert.equal((await ask(endpoint, '/v2/models/echo/infer', { body })).status, 500);
+    assert.equal((await ask(endpoint, '/v2/models/echo/infer', { body })).status, 400);
   }
 });
 

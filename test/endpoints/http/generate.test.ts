@@ -49,14 +49,14 @@ void suite('generate', () => {
   });
 
   for (const [name, body, status, message] of [
-    ['no JSON', '{', 500, /JSON/],
-    ['no object', [], 500, /an object/],
+    ['no JSON', '{', 400, /JSON/],
+    ['no object', [], 400, /an object/],
     ['a name twice', { text: 'a', n: 1, parameters: { n: 2 } }, 400, /'n' is given twice/],
-    ['parameters of another type', { parameters: 5 }, 500, /parameters/],
-    ['an id of another type', { id: 5, text: 'a', n: 1 }, 500, /id/],
-    ['nested arrays', { text: [['a']], n: 1 }, 500, /flat array/],
-    ['another type', { text: 5, n: 1 }, 500, /a string/],
-    ['1.0 for an integer', '{"text":"a","n":1.0}', 500, /an integer/],
+    ['parameters of another type', { parameters: 5 }, 400, /parameters/],
+    ['an id of another type', { id: 5, text: 'a', n: 1 }, 400, /id/],
+    ['nested arrays', { text: [['a']], n: 1 }, 400, /flat array/],
+    ['another type', { text: 5, n: 1 }, 400, /a string/],
+    ['1.0 for an integer', '{"text":"a","n":1.0}', 400, /an integer/],
     ['a missing input', { text: 'a' }, 400, /missing 'n'/],
     ['a parameter that is an array', { text: 'a', n: 1, p: [1] }, 400, /parameter 'p'/],
     ['a sequence', { text: 'a', n: 1, sequence_id: 4 }, 501, /sequences/],

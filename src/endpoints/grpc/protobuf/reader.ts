@@ -5,7 +5,10 @@ import { RpcError, status } from '../status.js';
 /** How a field's value is written. */
 export const wireType = { varint: 0, fixed64: 1, bytes: 2, fixed32: 5 } as const;
 
-/** Bytes are no message: INTERNAL. */
+/**
+ * Bytes are no message. It is the client's fault, and yet INTERNAL, as gRPC's specification fixes for it and for what cannot be
+ * decompressed: https://github.com/grpc/grpc/blob/master/doc/statuscodes.md. INVALID_ARGUMENT is for messages that were read.
+ */
 export class UnreadableMessage extends RpcError {
   constructor(why: string) {
     super(status.internal, `the message cannot be read: ${why}`);

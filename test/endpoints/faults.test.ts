@@ -1,0 +1,476 @@
+/** Whose fault it is: what a client did wrong is never the server's, at any door; nothing hangs, and the next request works. */
+
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import type { Datatype } from '../../src/index.js';
+import { identity, onnx, row, serve, type Context } from '../support/harness.js';
+import { endpointOf as grpcOf, failure, floats, foreign, type Fields } from './grpc/harness.js';
+import { ask as askGrpc, framed, session } from './grpc/raw.js';
+import { ask, endpointOf as httpOf, exchange, json, type Ask } from './http/harness.js';
+
+const half = { name: 'x', datatype: 'FP32', shape: [1, 16] };
+const good = { inputs: [{ ...half, data: [...row()] }] };
+
+const free = (datatype: Datatype, rank: number): ReturnType<typeof identity> => {
+  const dims = Array<number>(rank).fill(-1);
+  return identity({
+    maxBatchSize: 0,
+    batching: false,
+    inputs: [{ name: 'x', datatype, dims }],
+    outputs: [{ name: 'y', datatype, dims }],
+  });
+};
+
+const models = {
+  m: identity(),
+  f: free('FP32', 2),
+  s: free('BYTES', 2),
+  l: free('INT64', 1),
+  u: free('UINT8', 1),
+};
+
+/** Shapes that no tensor has, or that none of these models takes. Their products are beyond what a number holds, or none at all. */
+const wildShapes: readonly (readonly (number | string)[])[] = [
+  [],
+  [2 ** 31, 2 ** 31],
+  [2 ** 53 - 1],
+  [2 ** 53 - 1, 2 ** 53 - 1],
+  ['9007199254740993', 1],
+  ['9223372036854775807', '9223372036854775807'],
+  [...Array<number>(40).fill(2 ** 53 - 1), 0],
+  [0, ...Array<number>(40).fill(2 ** 53 - 1)],
+  Array<number>(40).fill(2 ** 31 - 1),
+  [0, 2 ** 53 - 1],
+  Array<number>(1025).fill(1),
+  [-1, 16],
+  [1],
+];
+
+const textOf = (shape: readonly (number | string)[]): string => `[${shape.join(',')}]`;
+
+/** Bodies that no endpoint takes for a request. */
+const malformed: readonly (string | Buffer)[] = [
+  ...[
+    '',
+    ' ',
+    '{',
+    '[]',
+    '[',
+    '5',
+    'null',
+    '"a"',
+    'true',
+    '{"a":',
+    '{}}',
+    'NaN',
+    '1e400',
+    '{"inputs":[',
+    '\0',
+  ],
+  ...['{"a":01}', '{"a":NaN,}', '{"a":"', '['.repeat(200), '{"a":"\\ud8"}', "{'a':1}"],
+  Buffer.from('7b2261223a22ff227d', 'hex'),
+  Buffer.alloc(64, 0xff),
+  gzipSync('{}'),
+];
+
+const input = (fields: string): string => `{"inputs":[{"name":"x",${fields}}]}`;
+const fp32 = '"datatype":"FP32","shape":[1,16]';
+const data16 = `"data":[${[...row()].join(',')}]`;
+
+/** Bodies of `infer` that are JSON, and wrong. */
+const wrongInfers: readonly (readonly [model: string, body: string])[] = [
+  ...[
+    ...['{}', '{"inputs":{}}', '{"inputs":[]}', '{"inputs":[5]}', '{"inputs":[null]}', '{"inputs":[[]]}'],
+    ...[
+      '{"inputs":[{}]}',
+      '{"inputs":null}',
+      input(fp32),
+      input(`${fp32},"data":5`),
+      input(`${fp32},"data":{}`),
+    ],
+    ...['[]', '[1]', '["a"]', '[null]', '[{}]', '[true]', `[${'1,'.repeat(16)}1]`].map((data) =>
+      input(`${fp32},"data":${data}`),
+    ),
+    ...[
+      '5',
+      'null',
+      '"1"',
+      '{}',
+      '[1.0,16]',
+      '[1,1.6e1]',
+      '["1",16]',
+      '[null,16]',
+      '[[1,16]]',
+      '[1,16.5]',
+    ].map((shape) => input(`"datatype":"FP32","shape":${shape},${data16}`)),
+    ...['5', 'null', '"FP8"', '"constructor"', '"INT32"', '[]'].map((datatype) =>
+      input(`"datatype":${datatype},"shape":[1,16],${data16}`),
+    ),
+    ...['-1', '1.5', '"64"', '1e300', '9007199254740993', '{}', '64', 'null', '0'].map((size) =>
+      input(`${fp32},"parameters":{"binary_data_size":${size}}`),
+    ),
+    input(`${fp32},${data16},"parameters":5`),
+    input(`${fp32},${data16},"parameters":{"binary_data_size":64}`),
+    `{"inputs":[{"name":5,${fp32},${data16}}]}`,
+    ...['5', '[5]', '[{}]', '[{"name":5}]', '[{"name":"z"}]', '[{"name":"y"},{"name":"y"}]'].map(
+      (outputs) => `{"inputs":[{"name":"x",${fp32},${data16}}],"outputs":${outputs}}`,
+    ),
+    ...[
+      '{"classification":-1}',
+      '{"classification":1.5}',
+      '{"classification":"1"}',
+      '{"binary_data":1}',
+      '5',
+    ].map(
+      (how) => `{"inputs":[{"name":"x",${fp32},${data16}}],"outputs":[{"name":"y","parameters":${how}}]}`,
+    ),
+    ...[
+      ...[
+        '5',
+        '[]',
+        '{"a":[]}',
+        '{"a":{}}',
+        '{"a":null}',
+        '{"priority":-1}',
+        '{"priority":"1"}',
+        '{"priority":1.5}',
+      ],
+      ...[
+        '{"timeout":"a"}',
+        '{"timeout":18446744073709551615}',
+        '{"binary_data_output":1}',
+        '{"triton_x":1}',
+      ],
+    ].map((parameters) => `{"inputs":[{"name":"x",${fp32},${data16}}],"parameters":${parameters}}`),
+    ...['5', '{}', '[]', `"${'x'.repeat(5000)}"`].map(
+      (id) => `{"id":${id},"inputs":[{"name":"x",${fp32},${data16}}]}`,
+    ),
+  ].map((body) => ['m', body] as const),
+  ...wildShapes.flatMap((shape) =>
+    (
+      [
+        ['f', 'FP32', '[1]'],
+        ['f', 'FP32', '[1.5]'],
+        ['f', 'FP32', '[]'],
+        ['s', 'BYTES', '["a"]'],
+        ['s', 'BYTES', '[]'],
+        ['l', 'INT64', '[1,2]'],
+      ] as const
+    ).map(
+      ([model, datatype, data]) =>
+        [model, input(`"datatype":"${datatype}","shape":${textOf(shape)},"data":${data}`)] as const,
+    ),
+  ),
+  ...['1.0', '1e2', '-1', '256', '"a"', 'null', '99999999999999999999'].map(
+    (one) => ['u', input(`"datatype":"UINT8","shape":[1],"data":[${one}]`)] as const,
+  ),
+];
+
+/** What an answer to a client's mistake may be: 4xx, and 501 for what this server does not have. Nothing that says to ask again. */
+function isClients(status: number, which: string, text: string): void {
+  assert.ok((status >= 400 && status < 500) || status === 501, `${which.slice(0, 200)}: ${status} ${text}`);
+}
+
+void suite('HTTP: what a client did wrong is never a 5xx', () => {
+  const setup = async (
+    t: Context,
+  ): Promise<{
+    send: (path: string, given: Ask) => Promise<void>;
+    endpoint: Awaited<ReturnType<typeof httpOf>>;
+  }> => {
+    const server = await serve(t, models, { modelControlMode: 'explicit', loadModels: Object.keys(models) });
+    const endpoint = await httpOf(t, server, { maxRequestBytes: 1 << 20 });
+    const send = async (path: string, given: Ask): Promise<void> => {
+      const { status, text } = await ask(endpoint, path, given);
+      isClients(status, `${path} ${String(given.body)} ${JSON.stringify(given.headers ?? {})}`, text);
+      assert.equal(typeof (JSON.parse(text) as { error?: unknown }).error, 'string', text);
+      json(await ask(endpoint, '/v2/models/m/infer', { body: good }));
+    };
+    return { send, endpoint };
+  };
+
+  test('bodies that are no JSON, at every endpoint that reads one', async (t) => {
+    const { send } = await setup(t);
+    for (const body of malformed) {
+      await send('/v2/models/m/infer', { body });
+      await send('/v2/models/m/versions/1/infer', { body });
+      await send('/v2/models/m/generate', { body });
+      await send('/v2/models/m/generate_stream', { body });
+      await send('/v2/models/m/infer', { body, headers: { 'Content-Encoding': 'gzip' } });
+      await send('/v2/models/m/infer', { body, headers: { 'Content-Encoding': 'deflate' } });
+      if (body === '') continue; // These take an empty body for an empty object.
+      await send('/v2/repository/index', { body });
+      await send('/v2/repository/models/m/load', { body });
+      await send('/v2/logging', { body });
+    }
+  });
+
+  test('requests of infer', async (t) => {
+    const { send } = await setup(t);
+    for (const [model, body] of wrongInfers) await send(`/v2/models/${model}/infer`, { body });
+  });
+
+  test('binary data: sizes, shapes and lengths of the JSON', async (t) => {
+    const { send } = await setup(t);
+    const path = '/v2/models/f/infer';
+    for (const [model, datatype] of [
+      ['f', 'FP32'],
+      ['s', 'BYTES'],
+      ['l', 'INT64'],
+    ] as const) {
+      for (const shape of wildShapes) {
+        for (const size of [0, 4, 8]) {
+          const head = input(
+            `"datatype":"${datatype}","shape":${textOf(shape)},"parameters":{"binary_data_size":${size}}`,
+          );
+          const body = Buffer.concat([Buffer.from(head), Buffer.alloc(size)]);
+          const headers = { 'Inference-Header-Content-Length': String(head.length) };
+          await send(`/v2/models/${model}/infer`, { body, headers });
+        }
+      }
+    }
+    for (const size of ['-1', '1', '99999', '99999999999999999999', 'abc', '', '1.5', '0'])
+      await send(path, { body: good, headers: { 'Inference-Header-Content-Length': size } });
+    for (const size of [1, 3, 63, 65])
+      await send('/v2/models/m/infer', {
+        body: Buffer.alloc(size),
+        headers: { 'Inference-Header-Content-Length': '0' },
+      });
+  });
+
+  test('generate, and calls of the repository', async (t) => {
+    const { send } = await setup(t);
+    const call = '/v2/models/m/generate';
+    for (const body of [
+      ...[
+        '{}',
+        '{"x":null}',
+        '{"x":"a"}',
+        '{"x":[[1]]}',
+        '{"x":[1]}',
+        '{"x":{}}',
+        '{"x":1,"parameters":{"x":1}}',
+      ],
+      ...['{"id":5}', '{"x":1,"parameters":5}', '{"x":1,"a":[1]}', '{"x":1,"priority":-1}'],
+    ]) {
+      await send(call, { body });
+      await send(`${call}_stream`, { body });
+    }
+    for (const body of [
+      ...[
+        '{"parameters":5}',
+        '{"parameters":{"config":5}}',
+        '{"parameters":{"config":"{"}}',
+        '{"parameters":{"a":1}}',
+      ],
+      ...['{"parameters":{"force":1}}', '{"parameters":{"config":"{}","file:1/x":"!"}}'],
+      '{"parameters":{"config":"{}","file:../x":"AAAA"}}',
+      '{"parameters":{"file:1/x":null}}',
+    ])
+      await send('/v2/repository/models/m/load', { body });
+    await send('/v2/repository/models/nobody/load', { body: '' });
+    await send('/v2/repository/models/%00/load', { body: '' });
+    for (const body of ['{"ready":1}', '{"ready":"true"}', '{"ready":[]}'])
+      await send('/v2/repository/index', { body });
+    for (const path of ['infer', 'generate', 'versions/7/infer', 'versions/x/infer'])
+      await send(`/v2/models/nobody/${path}`, { body: good });
+    await send('/v2/models/m/versions/7/infer', { body: good });
+  });
+
+  test('a POST without a length, and one whose chunks are none', async (t) => {
+    const { endpoint } = await setup(t);
+    const head = 'POST /v2/models/m/infer HTTP/1.1\r\nHost: x\r\nConnection: close\r\n';
+    const chunked = 'Transfer-Encoding: chunked\r\n';
+    for (const rest of [
+      '\r\n',
+      `${chunked}\r\n0\r\n\r\n`,
+      `${chunked}\r\nzz\r\n`,
+      'Content-Length: x\r\n\r\n',
+    ]) {
+      const text = await exchange(t, endpoint, head + rest);
+      assert.match(text, /^HTTP\/1\.1 4\d\d /, rest);
+      json(await ask(endpoint, '/v2/models/m/infer', { body: good }));
+    }
+  });
+
+  test('null of an optional member is absent', async (t) => {
+    const { endpoint } = await setup(t);
+    const [x] = good.inputs;
+    for (const body of [
+      { id: null, parameters: null, outputs: null, ...good },
+      { inputs: [{ ...x, parameters: null }] },
+      { inputs: [{ ...x, parameters: { binary_data_size: null } }] },
+      { ...good, outputs: [{ name: 'y', parameters: null }] },
+      { ...good, outputs: [{ name: 'y', parameters: { classification: null, binary_data: null } }] },
+    ]) {
+      const answer = json(await ask(endpoint, '/v2/models/m/infer', { body })) as { id?: unknown };
+      assert.equal(answer.id, undefined);
+    }
+    const body = { id: null, parameters: null, x: [...row()] };
+    json(await ask(endpoint, '/v2/models/m/generate', { body }));
+    json(await ask(endpoint, '/v2/repository/index', { body: { ready: null } }));
+    for (const parameters of [null, { config: null, force: null }]) {
+      const answer = await ask(endpoint, '/v2/repository/models/m/load', { body: { parameters } });
+      assert.equal(answer.status, 200, answer.text);
+    }
+  });
+
+  test('a float in a shape is refused, whichever parser the elements would have', async (t) => {
+    const { endpoint } = await setup(t);
+    const elements = [...row()].map((one) => `${one}.5`).join(',');
+    const send = (model: string, text: string): ReturnType<typeof ask> =>
+      ask(endpoint, `/v2/models/${model}/infer`, { body: text });
+    for (const data of ['[1]', '[1.5]', '[NaN]', '[12345678901234567890]'])
+      for (const member of ['shape', '\\u0073hape', 's\\u0068ape']) {
+        const { status, text } = await send(
+          'f',
+          input(`"datatype":"FP32","${member}":[1.0,1],"data":${data}`),
+        );
+        assert.equal(status, 400, text);
+        assert.match(text, /integers.*1 with a point or an exponent/);
+      }
+    // Floats elsewhere are no matter, and a form that was learned lets none in.
+    for (let i = 0; i < 8; i++) {
+      json(await send('m', `{"parameters":{"t":0.5},"inputs":[{"data":[${elements}],"name":"x",${fp32}}]}`));
+      json(await send('m', input(`${fp32},"data":[${elements}]`)));
+      const float = await send('m', input(`"datatype":"FP32","shape":[1.0,16],"data":[${elements}]`));
+      assert.equal(float.status, 400, float.text);
+    }
+  });
+});
+
+void suite('gRPC: what a client did wrong is not INTERNAL', () => {
+  /** What gRPC's specification fixes as INTERNAL, though it is the client's: bytes that are no message. */
+  const internal = 13;
+
+  const request = (
+    model: string,
+    datatype: string,
+    shape: readonly (number | string)[],
+    more: Fields,
+  ): Fields => ({
+    model_name: model,
+    ...more,
+    inputs: [{ name: 'x', datatype, shape: shape.map(String), ...(more['inputs'] as object | undefined) }],
+  });
+
+  const wrong = (): Fields[] => [
+    {},
+    { model_name: 'nobody' },
+    { model_name: 'm' },
+    { model_name: 'm', model_version: 'x' },
+    { model_name: 'm', model_version: '7' },
+    ...wildShapes.flatMap((shape) => [
+      ...[0, 4, 8].flatMap((size) =>
+        (
+          [
+            ['f', 'FP32'],
+            ['s', 'BYTES'],
+            ['l', 'INT64'],
+          ] as const
+        ).map(([model, datatype]) =>
+          request(model, datatype, shape, { raw_input_contents: [Buffer.alloc(size)] }),
+        ),
+      ),
+      request('f', 'FP32', shape, { inputs: { contents: { fp32_contents: [1, 2] } } }),
+      request('s', 'BYTES', shape, { inputs: { contents: { bytes_contents: [Buffer.from('a')] } } }),
+      request('l', 'INT64', shape, { inputs: { contents: { int64_contents: ['1', '2'] } } }),
+    ]),
+    request('m', 'FP8', [1, 16], { raw_input_contents: [Buffer.alloc(64)] }),
+    request('m', '', [1, 16], { raw_input_contents: [Buffer.alloc(64)] }),
+    request('m', 'INT32', [1, 16], { raw_input_contents: [Buffer.alloc(64)] }),
+    request('m', 'FP32', [1, 16], { raw_input_contents: [Buffer.alloc(63)] }),
+    request('m', 'FP32', [1, 16], { raw_input_contents: [] }),
+    request('m', 'FP32', [1, 16], { inputs: { contents: { int_contents: [1] } } }),
+    request('u', 'UINT8', [1], { inputs: { contents: { uint_contents: [300] } } }),
+    request('s', 'BYTES', [1, 1], { raw_input_contents: [Buffer.alloc(3, 255)] }),
+    ...[
+      { priority: { string_param: 'a' } },
+      { priority: { int64_param: '-1' } },
+      { timeout: { bool_param: true } },
+      { a: {} },
+      { triton_x: { bool_param: true } },
+    ].map((parameters) =>
+      request('m', 'FP32', [1, 16], { raw_input_contents: [floats(...row())], parameters }),
+    ),
+    ...[
+      [{ name: 'z' }],
+      [{ name: 'y' }, { name: 'y' }],
+      [{ name: 'y', parameters: { classification: { int64_param: '-1' } } }],
+      [{ name: 'y', parameters: { classification: { string_param: '1' } } }],
+    ].map((outputs) => request('m', 'FP32', [1, 16], { raw_input_contents: [floats(...row())], outputs })),
+  ];
+
+  test('requests of infer, alone and in streams', async (t) => {
+    const endpoint = await grpcOf(t, await serve(t, models));
+    const client = await foreign(t, endpoint);
+    const raw = session(t, endpoint);
+    const works = request('m', 'FP32', [1, 16], { raw_input_contents: [floats(...row())] });
+    for (const fields of wrong()) {
+      const shown = JSON.stringify(fields).slice(0, 200);
+      const { code, details } = await failure(client.call('ModelInfer', fields));
+      assert.ok(code === 3 || code === 5 || code === 12, `${shown}: ${code} ${details}`);
+      const message = framed(client.messages.write('inference.ModelInferRequest', fields));
+      const stream = await askGrpc(raw, message, {
+        ':path': '/inference.GRPCInferenceService/ModelStreamInfer',
+        triton_grpc_error: 'true',
+      });
+      assert.equal(stream.status, code, `${shown}, in a stream: ${stream.status} ${stream.text}`);
+      await client.call('ModelInfer', works);
+    }
+  });
+
+  test('calls of the repository', async (t) => {
+    const server = await serve(t, models, { modelControlMode: 'explicit', loadModels: ['m'] });
+    const client = await foreign(t, await grpcOf(t, server));
+    for (const [name, fields] of [
+      ['RepositoryModelLoad', { model_name: 'nobody' }],
+      ['RepositoryModelLoad', { model_name: '' }],
+      ['RepositoryModelLoad', { model_name: 'm', parameters: { config: { string_param: '{' } } }],
+      ['RepositoryModelLoad', { model_name: 'm', parameters: { config: { int64_param: '1' } } }],
+      ['RepositoryModelLoad', { model_name: 'm', parameters: { other: { bool_param: true } } }],
+      ['ModelConfig', { name: 'nobody' }],
+      ['ModelMetadata', { name: 'm', version: 'x' }],
+      ['ModelStatistics', { name: 'nobody' }],
+      ['ModelReady', { name: 'm', version: 'x' }],
+    ] as const) {
+      const { code, details } = await failure(client.call(name, fields));
+      assert.ok(code === 3 || code === 5, `${name} ${JSON.stringify(fields)}: ${code} ${details}`);
+    }
+  });
+
+  test('only bytes that are no message are INTERNAL, as the specification fixes', async (t) => {
+    const endpoint = await grpcOf(t, await serve(t, models), { maxRequestBytes: 1 << 20 });
+    const raw = session(t, endpoint);
+    const client = await foreign(t, endpoint);
+    for (const [body, headers, expected] of [
+      [framed(Buffer.from([0x0a])), {}, internal],
+      [framed(Buffer.alloc(12, 0xff)), {}, internal],
+      [framed(Buffer.alloc(8), 1), { 'grpc-encoding': 'gzip' }, internal],
+      [framed(Buffer.alloc(8), 1), {}, internal],
+      [framed(Buffer.alloc(8), 1), { 'grpc-encoding': 'br' }, 12],
+      [framed(gzipSync(Buffer.alloc(8 << 20)), 1), { 'grpc-encoding': 'gzip' }, 8],
+      [framed(Buffer.alloc(0), 0, (1 << 20) + 1), {}, 8],
+      [Buffer.alloc(0), {}, 12],
+    ] as const) {
+      const answer = await askGrpc(raw, body, headers);
+      assert.equal(answer.status, expected, answer.text);
+      await client.call(
+        'ModelInfer',
+        request('m', 'FP32', [1, 16], { raw_input_contents: [floats(...row())] }),
+      );
+    }
+  });
+
+  test('a message that has no room alone is too large, and one beside others has to wait', async (t) => {
+    const endpoint = await grpcOf(t, await serve(t, { m: onnx() }), { maxHeldBytes: 150_000 });
+    const raw = session(t, endpoint);
+    const large = await askGrpc(raw, framed(Buffer.alloc(150_001)));
+    assert.equal(large.status, 8);
+    assert.match(large.text, /150001.*maxHeldBytes/);
+    const bomb = await askGrpc(raw, framed(gzipSync(Buffer.alloc(1 << 20)), 1), { 'grpc-encoding': 'gzip' });
+    assert.equal(bomb.status, 8, bomb.text);
+    assert.match(bomb.text, /decompressed/);
+  });
+});

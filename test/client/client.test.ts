@@ -191,7 +191,9 @@ test('answers to other calls that are not JSON, or are another thing, are INTERN
       ['/v2/models/m', () => remote.infer('m', { x: Float32Array.of(1) })],
     ];
     for (const [what, call] of calls) {
-      if ((answer === '{}' && what === '/v2') || (answer === '[]' && what.endsWith('index'))) continue;
+      // An object may be a server's, and an empty list an index.
+      if (what === '/v2' && answer.endsWith('}') && answer.startsWith('{')) continue;
+      if (what.endsWith('index') && answer === '[]') continue;
       const { code, message } = await rejection(call());
       assert.equal(code, 'INTERNAL', `${what}: ${answer}: ${message}`);
       assert.match(message, /the server's (answer|configuration)/);

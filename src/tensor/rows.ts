@@ -8,11 +8,8 @@ import type { Datatype } from './datatype.js';
 import { describe } from './describe.js';
 import { indexOfLargest, largest, type Ordered } from './largest.js';
 import { elementCount } from './shape.js';
-import { floatElements, type TensorData } from './to-array.js';
+import { floatElements, mostEmptyArrays, type TensorData } from './to-array.js';
 import type { ElementOf, RowOf, TopElement } from './types.js';
-
-/** The most rows that are listed where rows have no elements. Nothing else bounds their number. */
-const mostEmptyRows = 2 ** 16;
 
 /** Makes the error for something that the tensor cannot be used for. */
 type Unsuitable = (why: string) => TritonError;
@@ -31,9 +28,9 @@ function sizesOf(shape: readonly number[]): RowSizes {
 /** The sizes, where work is to be done for each row. */
 function listedSizes(shape: readonly number[], unsuitable: Unsuitable): RowSizes {
   const sizes = sizesOf(shape);
-  if (sizes.size === 0 && sizes.count > mostEmptyRows)
+  if (sizes.size === 0 && sizes.count > mostEmptyArrays)
     throw unsuitable(
-      `has ${sizes.count} rows without elements, and at most ${mostEmptyRows} such rows are listed`,
+      `has ${sizes.count} rows without elements, and at most ${mostEmptyArrays} such rows are listed`,
     );
   return sizes;
 }

@@ -4,7 +4,7 @@ import { invalidArgument, type TritonError } from '../errors.js';
 import type { Datatype } from './datatype.js';
 import { argMaxOf, rowOf, rowsOf, topOf } from './rows.js';
 import { formatShape, elementCount } from './shape.js';
-import { flatElements, floatElements, nest } from './to-array.js';
+import { emptyArrays, flatElements, floatElements, mostEmptyArrays, nest } from './to-array.js';
 import { jsonElements, type TensorJSON } from './to-json.js';
 import type { DataOf, ElementOf, NestedArray, RowOf, TopElement } from './types.js';
 
@@ -64,12 +64,19 @@ export class Tensor<D extends Datatype = Datatype> {
    * The elements in nested arrays of this tensor's shape; for rank 0 an array of the one element. FP16 and
    * BF16 come as numbers, 64-bit integers as bigints, BOOL as booleans, BYTES as Buffers.
    *
-   * @throws {@link TritonError} INVALID_ARG if the caller has transferred `data` away.
+   * @throws {@link TritonError} INVALID_ARG for a tensor without elements whose shape has more than 65,536 empty arrays,
+   *   and if the caller has transferred `data` away.
    *
    * @example
    * for (const row of outputs.scores.toArray()) console.log(row); // [0.1, 0.9]
    */
   toArray(): NestedArray<ElementOf<D>> {
+    const empty = emptyArrays(this.shape);
+    if (empty > mostEmptyArrays)
+      throw unsuitable(
+        this,
+        `is ${empty} empty arrays, and at most ${mostEmptyArrays} are made: read its 'shape'`,
+      );
     // The elements of a tensor of D are those of D. TypeScript loses this through the union.
     return nest(flatElements(intact(this)), this.shape) as NestedArray<ElementOf<D>>;
   }

@@ -3,6 +3,7 @@
 import { bf16, fp16 } from './half.js';
 import { decodeBf16, decodeFp16 } from './half-arrays.js';
 import type { Datatype } from './datatype.js';
+import { elementCount } from './shape.js';
 import type { DataOf, NestedArray } from './types.js';
 
 /** A datatype with its data, as tensors have them. */
@@ -62,7 +63,16 @@ export function floatElements(tensor: TensorData): Float32Array<ArrayBuffer> | u
   }
 }
 
-/** Flat elements in nested arrays of a shape. */
+/** The most arrays that are made of a tensor without elements. Nothing else bounds their number. */
+export const mostEmptyArrays: number = 2 ** 16;
+
+/** How many arrays of a level {@link nest} makes at most, for a tensor without elements; 0 for others. */
+export function emptyArrays(shape: readonly number[]): number {
+  const firstEmpty = shape.indexOf(0);
+  return firstEmpty < 0 ? 0 : elementCount(shape.slice(0, firstEmpty));
+}
+
+/** Flat elements in nested arrays of a shape. See {@link emptyArrays} for a shape with a 0. */
 export function nest<T>(flat: readonly T[], shape: readonly number[]): NestedArray<T> {
   let rows: readonly (T | NestedArray<T>)[] = flat;
   // It goes from the innermost level outwards. Each level has as many arrays of `dim` elements as the outer

@@ -41,6 +41,7 @@ void CleanUp(AddonData* data) {
   data->instances.clear();
   for (PythonWrap* python : data->pythons) python->End();
   data->pythons.clear();
+  Insist([&] { data->children.End(); });
   for (const auto& server : data->owned) {
     Insist([&] { server->Close(0, [](std::vector<std::string>) {}); });
   }
@@ -171,6 +172,16 @@ void DropMemory(const Napi::CallbackInfo& info) {
   napi_detach_arraybuffer(info.Env(), info[0]);
 }
 
+// This environment has started the process info[0], the head of a group.
+void AddChild(const Napi::CallbackInfo& info) {
+  DataOf(info.Env()).children.Add(static_cast<int>(NumberOf(info[0])));
+}
+
+// It has waited for it.
+void RemoveChild(const Napi::CallbackInfo& info) {
+  DataOf(info.Env()).children.Remove(static_cast<int>(NumberOf(info[0])));
+}
+
 // The process exits with info[0]: nothing new starts, and what runs is asked to end.
 void PrepareForExit(const Napi::CallbackInfo& info) {
   PrepareExit(static_cast<int>(NumberOf(info[0])));
@@ -226,6 +237,8 @@ void DefineExports(Napi::Env env, Napi::Object exports) {
   Export<SettleInstances>(env, exports, "settleInstances");
   Export<ReleaseInstances>(env, exports, "releaseInstances");
   Export<PythonWrap::Create>(env, exports, "createPython");
+  Export<AddChild>(env, exports, "addChild");
+  Export<RemoveChild>(env, exports, "removeChild");
   Export<Cores>(env, exports, "cores");
   Export<Memory>(env, exports, "memory");
   Export<LatencyBoundsNs>(env, exports, "latencyBoundsNs");

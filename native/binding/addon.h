@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/server/server.h"
+#include "platform/children.h"
 #include "poster.h"
 #include "setup.h"
 
@@ -28,6 +29,7 @@ struct AddonData {
   std::unordered_set<PortWrap*> ports;          // alive and not detached
   std::unordered_set<InstanceWrap*> instances;  // likewise
   std::unordered_set<PythonWrap*> pythons;      // likewise
+  platform::Children children;                  // processes of Python models
   std::vector<std::shared_ptr<Server>> owned;   // created here and not closed
 };
 

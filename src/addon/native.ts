@@ -732,6 +732,13 @@ export interface NativeAddon {
   /** A number that tells this engine from those of other copies of the addon's file in this process. */
   engineId(): number;
   /**
+   * The environment has started a child process, the head of a group. When the environment ends before
+   * {@link removeChild}, as a worker does that is terminated, the group is ended, and the child is waited for.
+   */
+  addChild(pid: number): void;
+  /** The environment has waited for the child. */
+  removeChild(pid: number): void;
+  /**
    * Tells the engine that the process exits with `code`: nothing new starts, and running batches are asked to
    * end.
    */

@@ -25,6 +25,8 @@ export interface LineTaker {
   /** A longer line, in characters, is given to `tooLong` in pieces. */
   readonly longest: number;
   readonly tooLong: (piece: string) => void;
+  /** Asked after each line. A promise: no further line is taken, nor is the stream read, until it resolves. */
+  readonly room?: () => Promise<void> | undefined;
 }
 
 /**
@@ -32,11 +34,13 @@ export interface LineTaker {
  * a millisecond in a turn of the event loop; until a stream's are taken, it is read no more, so that a process
  * that writes faster waits. Resolves when the last line was taken.
  */
-export function readLines(stream: Readable, { take, longest, tooLong }: LineTaker): Promise<void> {
+export function readLines(stream: Readable, { take, longest, tooLong, room }: LineTaker): Promise<void> {
   const decoder = new StringDecoder('utf8');
   // The beginning of a line whose end has not come.
   let parts: string[] = [];
   let size = 0;
+  /** Resolves when the taker has room; undefined: it has. */
+  let full: Promise<void> | undefined;
   const keep = (text: string): void => {
     parts.push(text);
     size += text.length;
@@ -57,6 +61,8 @@ export function readLines(stream: Readable, { take, longest, tooLong }: LineTake
       parts.push(text.slice(begin, next));
       give(take);
       begin = next + 1;
+      full = room?.();
+      if (full !== undefined) return begin;
       if (++lines >= leastLines && performance.now() >= end) return begin;
     }
     if (begin < text.length) keep(text.slice(begin));
@@ -76,7 +82,8 @@ export function readLines(stream: Readable, { take, longest, tooLong }: LineTake
       waits = stopped !== undefined;
       if (stopped !== undefined) {
         stream.pause();
-        setImmediate(takeFrom, text, stopped).unref();
+        if (full === undefined) setImmediate(takeFrom, text, stopped).unref();
+        else void full.then(() => setImmediate(takeFrom, text, stopped).unref());
       } else if (ended) finish();
       else stream.resume();
     };

@@ -2,11 +2,13 @@
 
 import type { ChildProcess } from 'node:child_process';
 import { Socket } from 'node:net';
-import type { Duplex, Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
+import { addon } from '../addon/load.js';
 import { TritonError, type TritonErrorCode, reasonNamed, unavailable } from '../errors.js';
 import { errorOf } from '../javascript/failures.js';
 import { logMessage } from '../javascript/model-logger.js';
 import type { Log } from '../logger.js';
+import { Answers } from './answers.js';
 import { stubProgram } from './files.js';
 import { whyNot, type Interpreter } from './interpreter.js';
 import { readLines } from './lines.js';
@@ -66,7 +68,7 @@ const longestPrinted = 65_536;
 export class StubProcess {
   readonly #options: StubOptions;
   readonly #child: ChildProcess;
-  readonly #control: Duplex;
+  readonly #answers: Answers;
   /** Resolves with how it ended. */
   readonly ended: Promise<string>;
   /** Resolves when its model begins to finalize. */
@@ -78,6 +80,8 @@ export class StubProcess {
   #failed: (error: Error) => void = () => undefined;
   readonly #uploads: Uploads = new Uploads();
   #asks = false;
+  /** Its end was told: its number may be another's. */
+  #over = false;
   /** Why there is no process. */
   #unstarted: Error | undefined;
   /** What the model answers when it is asked whether it is ready; undefined: it is not being asked. */
@@ -94,21 +98,23 @@ export class StubProcess {
       detached: true,
     });
     this.#child = child;
-    this.#control = control;
+    if (child.pid !== undefined) addon().addChild(child.pid);
+    const end = (why: string): void => {
+      options.log.warn(`model '${options.model}': its process ${why}, and is ended`, {
+        model: options.model,
+      });
+      this.kill();
+    };
+    this.#answers = new Answers(control, options.startMs, end);
     const heard = readLines(control, {
       take: (line) => {
         this.#take(line);
       },
       longest: longestLine,
       tooLong: () => {
-        options.log.warn(
-          `model '${options.model}': its process has sent a line that is too long, and is ended`,
-          {
-            model: options.model,
-          },
-        );
-        this.kill();
+        end('has sent a line that is too long');
       },
+      room: () => this.#answers.room(),
     });
     control.on('error', () => undefined);
     this.#print(this.#child.stdout, 'info');
@@ -119,7 +125,10 @@ export class StubProcess {
         resolve(error.message);
       });
       this.#child.once('exit', (code, signal) => {
+        // What it has started is still of its group, whose number nobody else gets while it has a member.
         this.#killGroup();
+        this.#over = true;
+        if (child.pid !== undefined) addon().removeChild(child.pid);
         const how =
           signal === null
             ? `its process has ended with code ${code ?? 0}`
@@ -195,11 +204,12 @@ export class StubProcess {
 
   /** Writes a line. */
   tell(line: object): void {
-    this.#control.write(`${JSON.stringify(line)}\n`);
+    this.#answers.write(line);
   }
 
-  /** Ends the process at once. */
+  /** Ends the process at once, if it has not ended. */
   kill(): void {
+    if (this.#over) return;
     this.hold();
     this.#killGroup();
     this.#child.kill('SIGKILL');
@@ -287,14 +297,17 @@ export class StubProcess {
 
   async #answer(question: Question): Promise<void> {
     const { number } = question;
+    this.#answers.begin();
+    let answer: object;
     try {
-      this.tell({ number, value: (await this.#options.answer(question)) ?? null });
+      answer = { number, value: (await this.#options.answer(question)) ?? null };
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
       const code = error instanceof TritonError ? error.code : 'INTERNAL';
       const reason = error instanceof TritonError ? error.reason : undefined;
-      this.tell({ number, error: { code, message, reason } });
+      answer = { number, error: { code, message, reason } };
     }
+    this.#answers.end(answer);
   }
 
   #errorOf(said: Line | undefined): TritonError {

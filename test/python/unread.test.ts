@@ -1,0 +1,75 @@
+/** What a process that reads none of its answers costs the server. */
+
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { addModel } from '../support/models.js';
+import { floats, onnx, rejection, row, serve, until } from '../support/harness.js';
+import { temporaryFolder } from '../support/repository.js';
+import { recorded, script, skip, withPython } from './harness.js';
+
+/** More than this the system and the server keep of what nobody answers. */
+const mostQuestions = 4000;
+
+/** Asks without end, and reads nothing. Where it stands, from a line's beginning. */
+const flood = (file: string): string => `question = json.dumps({"number": 1, "ask": "resolve",
+    "arguments": {"model": "add", "rest": "x" * 1000}}).encode() + b"\\n"
+count = 0
+while True:
+    os.write(4, question)
+    count += 1
+    with open(${JSON.stringify(file)}, "w") as file:
+        file.write(str(count))`;
+
+const indented = (text: string, by: number): string => text.replaceAll(/^/gm, ' '.repeat(by));
+
+const forms = {
+  initialize: (text: string) => `def initialize(self, args):\n${indented(text, 4)}
+def execute(self, requests):\n    return []`,
+  auto_complete_config: (text: string) => `@staticmethod
+def auto_complete_config(config):\n${indented(text, 4)}
+def execute(self, requests):\n    return []`,
+  execute: (text: string) => `def execute(self, requests):\n${indented(text, 4)}`,
+  'a thread': (text: string) => `def execute(self, requests):
+    def ask():\n${indented(text, 8)}
+    threading.Thread(target=ask, daemon=True).start()
+    time.sleep(3600)`,
+} as const;
+
+for (const [name, form] of Object.entries(forms)) {
+  test(
+    `a process that asks without reading its answers, in ${name}, waits and is ended`,
+    { skip },
+    async (t) => {
+      const file = join(await temporaryFolder(t), 'count');
+      const { logger, lines } = recorded();
+      const server = await serve(
+        t,
+        { asks: script(form(flood(file))), add: onnx(addModel()) },
+        withPython({
+          logger,
+          modelControlMode: 'explicit' as const,
+          loadModels: ['add'],
+          backendConfig: { python: { 'stub-timeout-seconds': '5' } },
+        }),
+      );
+      const failed = rejection(server.loadModel('asks').then(() => server.infer('asks', { x: row() })));
+      await until(() => lines.some((line) => line.includes('read none of the answers')));
+      const { code, message } = await failed;
+      assert.equal(code, 'UNAVAILABLE', message);
+      assert.match(message, /SIGKILL|its process|the process of instance 'asks_0_0' ended/);
+      assert.ok(
+        lines.some((line) =>
+          /^warn: model 'asks': its process has asked 16 questions and read none of the answers for 5 s \(stub-timeout-seconds\), and is ended/.test(
+            line,
+          ),
+        ),
+        lines.join('\n'),
+      );
+      const count = Number(await readFile(file, 'utf8'));
+      assert.ok(count < mostQuestions, `${count} questions`);
+      assert.deepEqual(floats(await server.infer('add', { x: row() })), [...row(1)]);
+    },
+  );
+}

@@ -128,6 +128,10 @@ export const differences: readonly Difference[] = [
     here: 'A file above 1 MiB, a model with more than 1,024 instances and a tensor with more than 1,024 dims are refused, so that a wrong file cannot take the time and memory of the process.',
   },
   {
+    triton: 'The parameters of a request have no limit.',
+    here: 'A request with more than 4,096 is refused with INVALID_ARG, in process, over HTTP and over gRPC.',
+  },
+  {
     triton: 'A negative `count` of an instance group counts as left out.',
     here: 'INVALID_ARG: it is a slip. So is a negative id of a GPU or device, and a negative `max_candidate_sequences`.',
   },

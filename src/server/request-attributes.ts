@@ -102,12 +102,23 @@ function checkCount(model: string, option: string, value: unknown): void {
   throw refusal(model, option, 'an integer of at least 0', show(value));
 }
 
+/** The most parameters of a request, or of one of its tensors: each is an object, however few bytes it has. */
+export const mostParameters: number = 4096;
+
+/** @throws {@link TritonError} INVALID_ARG beyond {@link mostParameters}. */
+function checkParameterCount(model: string, count: number): void {
+  if (count <= mostParameters) return;
+  throw refusal(model, 'parameters', `at most ${mostParameters} parameters`, `${count}`);
+}
+
 function encodeParameters(model: string, parameters: unknown): Int32Array[] {
   if (typeof parameters !== 'object' || parameters === null || Array.isArray(parameters)) {
     throw refusal(model, 'parameters', 'an object of strings, numbers and booleans', show(parameters));
   }
+  const entries = Object.entries(parameters) as [string, unknown][];
+  checkParameterCount(model, entries.length);
   const encoded: Int32Array[] = [];
-  for (const [name, value] of Object.entries(parameters) as [string, unknown][]) {
+  for (const [name, value] of entries) {
     if (value === undefined) continue;
     const why = name.startsWith('triton_') ? 'Triton keeps such names for itself' : reserved.get(name);
     if (why !== undefined) {

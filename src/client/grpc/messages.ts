@@ -5,6 +5,7 @@ import { codeNamed, reasonNamed, TritonError } from '../../errors.js';
 import { prefixBytes } from '../../endpoints/grpc/framing.js';
 import {
   checkBytes,
+  mostParts,
   readEntry,
   readShape,
   writeParameter,
@@ -182,7 +183,7 @@ export function readInferResponse(
       if (field === 1) name = reader.text();
       else if (field === 2) version = reader.text();
       else if (field === 3) id = reader.text();
-      else if (field === 4) readEntry(reader.message(), parameters);
+      else if (field === 4) readEntry(reader.message(), parameters, mostParts);
       else if (field === 5) outputs.push(reader.message());
       else raw.push(reader.view());
     }

@@ -1,11 +1,12 @@
 /** Fields that requests and responses of inference share: parameters, and what describes a tensor. */
 
 import { invalidArgument } from '../../errors.js';
+import { mostParameters } from '../../server/request-attributes.js';
 import type { ParameterValue } from '../service/parameters.js';
 import { unreadable, wireType, type ProtoReader } from './protobuf/reader.js';
 import type { ProtoWriter } from './protobuf/writer.js';
 
-/** The most inputs, outputs and parameters of a request: each is an object, however few bytes it has. */
+/** The most inputs and outputs of a request, and parameters of an answer: each is an object, however few bytes it has. */
 export const mostParts: number = 1 << 20;
 /** The most dims of a shape. */
 const mostDims = 1024;
@@ -99,8 +100,16 @@ function readParameter(reader: ProtoReader): Parameter {
   return found;
 }
 
-/** Reads an entry of a map of parameters into `into`. */
-export function readEntry(reader: ProtoReader, into: Map<string, Parameter>): void {
+/**
+ * Reads an entry of a map of parameters into `into`.
+ *
+ * @throws {@link TritonError} INVALID_ARG for more than `most` of them: a request's, unless given.
+ */
+export function readEntry(
+  reader: ProtoReader,
+  into: Map<string, Parameter>,
+  most: number = mostParameters,
+): void {
   let name = '';
   let value: Parameter = { kind: 'none', value: '' };
   while (!reader.done) {
@@ -110,7 +119,8 @@ export function readEntry(reader: ProtoReader, into: Map<string, Parameter>): vo
     else reader.skip(tag);
   }
   into.set(name, value);
-  checkParts(into.size, 'parameters');
+  if (into.size > most)
+    throw invalidArgument(`a message has more than ${most} parameters, which is the limit`);
 }
 
 /** Reads dims into `shape`: one, or all of them packed. */

@@ -1,6 +1,7 @@
 /** Reads the JSON of requests: quickly, or exactly where that makes a difference. What is wrong is INVALID_ARG: it is the client's. */
 
-import { invalidArgument, type TritonError } from '../../errors.js';
+import { invalidArgument, TritonError } from '../../errors.js';
+import { mostParameters } from '../../server/request-attributes.js';
 import type { ParameterValue, Parameters } from '../service/parameters.js';
 import { Fraction, parseExactly } from './json-exact.js';
 import { scanJson, type JsonTraits } from './json-scan.js';
@@ -125,7 +126,11 @@ const none: Parameters = new Map();
 /** An object of parameters, which may be missing. */
 export function readParameterObject(path: string, value: unknown): Parameters {
   if (value === undefined) return none;
-  return new Map(
-    Object.entries(readObject(path, value)).map(([name, one]) => [name, readParameter(name, one)]),
-  );
+  const entries = Object.entries(readObject(path, value));
+  if (entries.length > mostParameters) {
+    throw invalidArgument(
+      `${path}: expected at most ${mostParameters} parameters but received ${entries.length}`,
+    );
+  }
+  return new Map(entries.map(([name, one]) => [name, readParameter(name, one)]));
 }

@@ -257,6 +257,11 @@ test('parameters and forwarded metadata come to the model and back', async (t) =
       sequence_id: { int64_param: 0 },
     },
   };
+  const many = Object.fromEntries(Array.from({ length: 4097 }, (_, i) => [`p${i}`, { bool_param: true }]));
+  await assert.rejects(
+    client.call('ModelInfer', { ...request, parameters: many }),
+    /more than 4096 parameters/,
+  );
   const answer = await client.call('ModelInfer', request, { metadata: { 'my-key': 'v', other: 'w' } });
   const [bytes] = answer['raw_output_contents'] as Buffer[];
   assert.deepEqual(JSON.parse(String(bytes?.subarray(4))), {

@@ -75,6 +75,22 @@ void suite('JSON', () => {
     await works(endpoint);
   });
 
+  test('more parameters than the limit, in process, too', async (t) => {
+    const server = await serve(t, { m: identity() });
+    const endpoint = await endpointOf(t, server);
+    const many = Object.fromEntries(Array.from({ length: 4097 }, (_, i) => [`p${i}`, i]));
+    const body = `{"inputs":[],"parameters":${JSON.stringify(many)}}`;
+    assert.match(
+      errorOf(await ask(endpoint, path, { body }), 400),
+      /at most 4096 parameters but received 4097/,
+    );
+    await assert.rejects(
+      server.model('m').infer({ x: Float32Array.from(row()) }, { parameters: many }),
+      /at most 4096 parameters/,
+    );
+    await works(endpoint);
+  });
+
   test('more elements than the limit, whichever parser would read them', async (t) => {
     const endpoint = await endpointOf(t, await serve(t, { m: identity() }));
     for (const element of ['1,', '1.0,', '"",']) {

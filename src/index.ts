@@ -69,6 +69,7 @@ export type {
   ModelModule,
   ModelObject,
   ModelRequest,
+  ModelResult,
   NameOrSignature,
   Outputs,
   ReceivedOf,

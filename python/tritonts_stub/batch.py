@@ -84,6 +84,12 @@ class Batch:
         #: Requests that nobody can answer any more, and why.
         self.missed = None
 
+    @property
+    def has_spoken(self):
+        """Whether a response was sent, or may be by a sender that was taken."""
+        with self.lock:
+            return bool(self.senders) or any(self.answered)
+
     # --- Results of execute.
 
     def place_of(self, array):

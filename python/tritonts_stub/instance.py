@@ -25,6 +25,8 @@ class Instance:
         self.directory = os.path.dirname(start["path"])
         self.decoupled = start.get("decoupled", False)
         self.batching = start.get("batching", False)
+        #: Whether `execute` may run again in halves of a batch.
+        self.reruns = start.get("reruns", False)
         self.threads = start.get("threads", 1)
         self.inputs = [(one["name"], one["datatype"]) for one in start.get("inputs", ())]
         #: By name: index, datatype, and dims without that of the batch.

@@ -12,6 +12,7 @@ import threading
 import traceback
 
 from . import batch as batches
+from . import halves
 from . import instance as instances
 from . import memory as mem
 from .control import ERROR, Control
@@ -176,14 +177,24 @@ class Loop:
             return
         token = instances.batch.set(batch)
         try:
-            results = self._execute(requests)
-            if self._asynchronous or inspect.isawaitable(results):
-                results = self._wait_for(results)
+            try:
+                results = self._results(requests)
+            except Exception as error:
+                again = self._instance.reruns and len(requests) > 1 and not batch.has_spoken
+                if not again or not halves.may_be_anothers(error):
+                    raise
+                results = halves.run(requests, error, self._results, self._error_of)
             batch.give(results)
         except BaseException as error:
             self._fail(batch, error)
         finally:
             instances.batch.reset(token)
+
+    def _results(self, requests):
+        results = self._execute(requests)
+        if self._asynchronous or inspect.isawaitable(results):
+            results = self._wait_for(results)
+        return results
 
     def _answer_ready(self):
         control = self._instance.control
@@ -233,6 +244,11 @@ class Loop:
         """All requests that have had no last response fail with what the model has raised."""
         if isinstance(error, (SystemExit, KeyboardInterrupt)):
             raise error
+        if not batch.fail(self._error_of(error)):
+            self._instance.control.log(ERROR, "execute() has raised after its last response\n" + _trace(error))
+
+    def _error_of(self, error):
+        """What the model has raised, as callers are told of it."""
         if isinstance(error, mem.MemoryFault):
             code, text = code_of(TritonModelException("", "UNAVAILABLE", "NO_MEMORY")), str(error)
         else:
@@ -242,5 +258,4 @@ class Loop:
         # The server cuts this into the message and its cause (src/addon/status.ts).
         length = len(text.encode("utf-16-le", errors="replace")) // 2
         message = "model '%s': %s\0%d\0%s" % (self._instance.model, text, length, _trace(error)[-4096:])
-        if not batch.fail(TritonError._of(message, code)):
-            self._instance.control.log(ERROR, "execute() has raised after its last response\n" + _trace(error))
+        return TritonError._of(message, code)

@@ -46,6 +46,8 @@ export class Batch {
   /** Memory of the engine, to be detached at the end. */
   readonly buffers: readonly ArrayBuffer[];
   ended = false;
+  /** Whether each of its requests has a promise of its own, so that none of them can fail another one. */
+  isApart = false;
   /** How many of its requests are streams that have not ended. */
   open = 0;
   /** The engine's numbers for calls of its requests, by position; -1: of any. */
@@ -70,6 +72,7 @@ export class BatchRequest extends CallingRequest implements ModelRequest {
   readonly #said: Said;
   readonly #host: RequestHost;
   #controller: AbortController | undefined;
+  #calls: AbortController | undefined;
   /** Its position in the batch. */
   readonly position: number;
   /** Set when the batch is complete. */
@@ -107,6 +110,29 @@ export class BatchRequest extends CallingRequest implements ModelRequest {
       this.#host.watch(this);
     }
     return this.#controller.signal;
+  }
+
+  get callSignal(): AbortSignal {
+    if (this.#calls === undefined) {
+      this.#calls = new AbortController();
+      this.#host.watch(this);
+    }
+    return this.#calls.signal;
+  }
+
+  /** Whether calls were made for it. */
+  get calls(): boolean {
+    return this.#calls !== undefined;
+  }
+
+  /** Whether what its calls reject with can be of no concern to others: it has a stream or a promise of its own. */
+  get isAlone(): boolean {
+    return this.onCancel !== undefined || this.batch?.isApart === true;
+  }
+
+  /** Cancels the calls that were made for it. */
+  abortCalls(): void {
+    this.#calls?.abort();
   }
 
   /** Whether it has had its last response. */
@@ -243,6 +269,8 @@ const watchMs = 10;
 export class Signals implements RequestHost {
   readonly #native: NativeInstance;
   readonly #watched: Set<BatchRequest> = new Set();
+  /** Those that were cancelled and have calls, which go on for the sake of others in their batches. */
+  readonly #calling: Set<BatchRequest> = new Set();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(native: NativeInstance) {
@@ -266,6 +294,12 @@ export class Signals implements RequestHost {
     return number;
   }
 
+  /** Whether somebody still waits for another request of a batch. */
+  #othersWait({ batch }: BatchRequest): boolean {
+    if (batch === undefined) return false;
+    return batch.requests.some((one) => !one.ended && !this.#native.cancelled(batch.slot, one.position));
+  }
+
   #look(): void {
     for (const request of this.#watched) {
       const { batch, position } = request;
@@ -274,10 +308,16 @@ export class Signals implements RequestHost {
       if (!gone && !this.#native.cancelled(batch.slot, position)) continue;
       this.#watched.delete(request);
       if (gone) continue;
+      if (request.calls) this.#calling.add(request);
       request.abort();
       request.onCancel?.();
     }
-    if (this.#watched.size > 0) return;
+    for (const request of this.#calling) {
+      if (!request.ended && !request.isAlone && this.#othersWait(request)) continue;
+      this.#calling.delete(request);
+      request.abortCalls();
+    }
+    if (this.#watched.size > 0 || this.#calling.size > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
   }

@@ -14,6 +14,7 @@ export type {
   ModelModule,
   ModelObject,
   ModelRequest,
+  ModelResult,
   NameOrSignature,
   Outputs,
   ReceivedOf,

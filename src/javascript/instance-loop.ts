@@ -14,12 +14,15 @@ import {
   type NativeInstance,
 } from '../addon/native.js';
 import { unavailable } from '../errors.js';
+import { codeRerunsInHalves } from '../scheduling/policy.js';
 import { BatchReader, Signals, type Batch } from './batch.js';
 import { failureOf } from './failures.js';
 import { endsWithin } from './finalize-limit.js';
+import { inHalves, mayBeAnothers } from './halves.js';
 import { InstanceMemory } from './instance-memory.js';
 import { OutputStreams } from './output-streams.js';
 import { ResultWriter } from './results.js';
+import { areAwaited, isThenable, settled } from './settle-results.js';
 import type { JavaScriptModel } from './types.js';
 import type { InstanceSpec } from './version-spec.js';
 
@@ -48,6 +51,8 @@ export class InstanceLoop {
   #hasDetached = false;
   #draining = false;
   #closed = false;
+  /** Whether a batch that fails as a whole is run again in halves. */
+  readonly #mayRunAgain: boolean;
   readonly #ended: Promise<void>;
   #end: () => void = () => undefined;
 
@@ -59,6 +64,7 @@ export class InstanceLoop {
     this.#spec = spec;
     this.#model = model;
     const { inboxes, instance, config, cores } = spec;
+    this.#mayRunAgain = codeRerunsInHalves(config);
     const native = addon().attachInstance(inboxes, instance.index, this.#wake, holdsLoop, cores);
     if (native === undefined) {
       throw unavailable(
@@ -194,24 +200,54 @@ export class InstanceLoop {
       results = this.#model.execute(batch.requests);
       waits = isThenable(results);
     } catch (error) {
-      this.#fail(batch, error);
+      this.#failed(batch, error);
       return;
     }
-    if (!waits) {
-      this.#give(batch, results);
-      return;
-    }
-    this.#awaited++;
     // This makes a promise like any other of a thenable that throws, or settles twice.
-    Promise.resolve(results).then(
-      (settled: unknown) => {
-        this.#give(batch, settled);
+    if (waits) this.#await(batch, Promise.resolve(results));
+    else if (areAwaited(results)) this.#awaitEach(batch, results);
+    else this.#give(batch, results);
+  }
+
+  /** Gives results some of which are promises. */
+  #awaitEach(batch: Batch, results: readonly unknown[]): void {
+    batch.isApart = true;
+    this.#await(batch, settled(this.#spec.model, results));
+  }
+
+  /** Gives what a batch's execute has promised. */
+  #await(batch: Batch, promised: Promise<unknown>): void {
+    this.#awaited++;
+    promised.then(
+      (results: unknown) => {
+        if (areAwaited(results)) this.#awaitEach(batch, results);
+        else this.#give(batch, results);
         this.#settled();
       },
       (error: unknown) => {
-        this.#fail(batch, error);
+        this.#failed(batch, error);
         this.#settled();
       },
+    );
+  }
+
+  /** What is done when `execute` has thrown, or rejected. */
+  #failed(batch: Batch, error: unknown): void {
+    const { requests } = batch;
+    const model = this.#spec.model;
+    if (!this.#mayRunAgain || requests.length === 1 || !mayBeAnothers(error)) {
+      this.#fail(batch, error);
+      return;
+    }
+    this.#await(
+      batch,
+      inHalves(
+        model,
+        requests,
+        error,
+        (some) => this.#model.execute(some),
+        (one) => batch.ended || this.#native.cancelled(batch.slot, one.position),
+      ),
     );
   }
 
@@ -276,12 +312,4 @@ export class InstanceLoop {
     this.#native.detachBuffers(batch.buffers);
     this.#hasDetached = true;
   }
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    typeof (value as { readonly then?: unknown }).then === 'function'
-  );
 }

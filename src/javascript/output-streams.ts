@@ -17,6 +17,7 @@ import { failureOf, type Failure } from './failures.js';
 import type { InstanceMemory } from './instance-memory.js';
 import { itemOf, type OpenedIterator, type OpenedStream } from './iterators.js';
 import type { ResultWriter } from './results.js';
+import { isThenable, silence } from './settle-results.js';
 
 /** What a stream does at once is sent after so long, in milliseconds, and others have their turn. */
 const mostMs = 0.2;
@@ -152,14 +153,19 @@ export class OutputStreams {
         return;
       }
       if (!this.#give(stream, given)) return;
-      if (performance.now() > end) break;
+      if (stream.isPulling || performance.now() > end) break;
     }
     words.send(stream.batch, false);
-    this.#enqueue(stream);
+    if (!stream.isPulling) this.#enqueue(stream);
   }
 
   /** Asks an asynchronous iterator for its next response. */
   #pull(stream: OutputStream): void {
+    this.#await(stream, () => stream.iterator.next());
+  }
+
+  /** Awaits what an iterator's next() has given. */
+  #await(stream: OutputStream, ask: () => unknown): void {
     const { model, signals, writer } = this.#context;
     const settled = (): boolean => {
       stream.isPulling = false;
@@ -176,7 +182,7 @@ export class OutputStreams {
     signals.watch(stream.request);
     let asked: Promise<unknown>;
     try {
-      asked = Promise.resolve(stream.iterator.next());
+      asked = Promise.resolve(ask());
     } catch (error) {
       failed(error);
       return;
@@ -186,7 +192,8 @@ export class OutputStreams {
       writer.words.begin();
       if (!this.#give(stream, given)) return;
       writer.words.send(stream.batch, false);
-      if (stream.room > 0) {
+      if (stream.isPulling) return;
+      if (stream.room > 0 && stream.iterator.isAsync) {
         this.#pull(stream);
       } else {
         this.#enqueue(stream);
@@ -195,12 +202,14 @@ export class OutputStreams {
     }, failed);
   }
 
-  /** Writes a response. Returns false if the stream has ended. */
+  /** Writes a response, or begins to await it. Returns false if the stream has ended. */
   #give(stream: OutputStream, given: unknown): boolean {
     const { writer, model } = this.#context;
     const { batch, request } = stream;
+    let refused: unknown;
     try {
       const { done, value } = itemOf(given);
+      refused = value;
       if (done) {
         this.#end(stream, undefined);
         return false;
@@ -210,9 +219,15 @@ export class OutputStreams {
         this.#return(stream);
         return false;
       }
+      if (isThenable(value)) {
+        // What it resolves to is the response. The iterator is asked for no other one before.
+        this.#await(stream, async () => ({ done: false, value: await value }));
+        return true;
+      }
       stream.room = writer.giveNext(batch, request.position, value) ? 0 : stream.room - 1;
       return true;
     } catch (error) {
+      silence(refused);
       this.#end(stream, writer.faultOf(error));
       this.#return(stream);
       return false;
@@ -239,6 +254,7 @@ export class OutputStreams {
     if (!this.#isOpen(stream)) return;
     const { model, writer } = this.#context;
     stream.request.abort();
+    stream.request.abortCalls();
     writer.words.begin();
     this.#end(stream, { code: 'CANCELLED', message: `model '${model}': the request was cancelled` });
     this.#return(stream);

@@ -15,6 +15,8 @@ import type { InstanceMemory } from './instance-memory.js';
 import { failureOf, type Failure } from './failures.js';
 import { largeBytes, ResultWords, type ResultOutput, type Together } from './result-words.js';
 import { iterates, iteratorOf, type OpenedStream } from './iterators.js';
+import { describeResult, leftOutOf, missingOutput } from './left-out.js';
+import { resultOf, silence } from './settle-results.js';
 import { tensorsOf } from './version-spec.js';
 
 /** Batches with more bytes of outputs are given to the engine in pieces, request by request. */
@@ -82,16 +84,15 @@ export class ResultWriter {
    * @returns The streams among the results of a decoupled model. If there are some, the batch goes on with them.
    */
   give(batch: Batch, results: unknown): readonly OpenedStream[] {
-    const { requests } = batch;
-    if (!Array.isArray(results) || results.length !== requests.length) {
-      const got = Array.isArray(results) ? `an array of ${results.length}` : typeof results;
-      this.fail(batch, {
-        code: 'INTERNAL',
-        message: `model '${this.#model}': expected execute to return an array of ${requests.length} results, one for each request, but it returned ${got}`,
-      });
+    const wrong = notResults(this.#model, batch.requests.length, results);
+    if (wrong !== undefined) {
+      silence(results);
+      this.fail(batch, failureOf(this.#model, wrong));
       return [];
     }
-    const list: readonly unknown[] = results;
+    // `notResults` has looked.
+    let list = results as readonly unknown[];
+    if (this.#decoupled) list = list.map((one) => this.#readable(one));
     const hasStreams = this.#decoupled && list.some(iterates);
     if (!hasStreams && this.#batching && this.#giveTogether(batch, list)) return [];
     this.words.begin();
@@ -103,13 +104,42 @@ export class ResultWriter {
     return streams;
   }
 
-  #encode(result: unknown, rows: number): EncodedInputs {
+  /** The result itself, or the error of one of which nothing can be read. */
+  #readable(result: unknown): unknown {
+    try {
+      iterates(result);
+      return result;
+    } catch (error) {
+      return resultOf(this.#model, error);
+    }
+  }
+
+  /** Encodes a result. Only one that has outputs which are null, or something wrong, is looked at twice. */
+  #encode(result: unknown, rows: number, wanted: readonly string[]): EncodedInputs {
+    try {
+      return this.#encodeAll(result, rows, wanted);
+    } catch (error) {
+      const left = leftOutOf(result);
+      if (left === undefined) throw error;
+      return this.#encodeAll(
+        left.rest,
+        rows,
+        wanted.filter((name) => !left.names.has(name)),
+      );
+    }
+  }
+
+  #encodeAll(result: unknown, rows: number, wanted: readonly string[]): EncodedInputs {
     // It is checked like the inputs of a request, which is any value of a caller.
     const encoded = this.#encoder.encode(result as Inputs, rows);
-    if (!this.#batching) return encoded;
     for (let i = 0; i < this.#outputs.length; i++) {
       const shape = encoded.shapes[i];
-      if (shape === undefined || shape[0] === rows) continue;
+      if (shape === undefined) {
+        const name = this.#outputs[i]?.name ?? '';
+        if (wanted.includes(name)) throw missingOutput(this.#model, name, result);
+        continue;
+      }
+      if (!this.#batching || shape[0] === rows) continue;
       throw new TritonError(
         'INTERNAL',
         `model '${this.#model}', output '${this.#outputs[i]?.name ?? ''}': expected ${rows} rows, as the request has, but got shape ${formatShape(shape)}`,
@@ -130,7 +160,7 @@ export class ResultWriter {
         const result = results[i];
         const count = rows[i] ?? 1;
         if (result instanceof Error) return false;
-        const encoded = this.#encode(result, count);
+        const encoded = this.#encode(result, count, batch.requests[i]?.wanted ?? []);
         plan ??= this.#plan(encoded, count, all);
         if (plan === undefined || !this.#copy(plan, encoded, count, before)) return false;
         before += count;
@@ -189,7 +219,8 @@ export class ResultWriter {
   /** Writes a response; see {@link ResultWords.putResponse}. What is wrong with it is thrown. */
   #respond(batch: Batch, position: number, result: unknown, isFinal: boolean): boolean {
     try {
-      const encoded = this.#encode(result, batch.rows[position] ?? 1);
+      const wanted = batch.requests[position]?.wanted ?? [];
+      const encoded = this.#encode(result, batch.rows[position] ?? 1, wanted);
       return this.words.putResponse(batch, position, encoded, isFinal);
     } finally {
       this.#encoder.release();
@@ -197,21 +228,22 @@ export class ResultWriter {
   }
 
   #giveOne(batch: Batch, position: number, result: unknown): void {
-    if (result instanceof Error) {
-      this.words.putFailure(batch, position, failureOf(this.#model, result));
-      return;
-    }
     try {
-      if (!this.#decoupled && iterates(result)) throw this.#notDecoupled();
+      if (result instanceof Error) {
+        this.words.putFailure(batch, position, failureOf(this.#model, result));
+        return;
+      }
+      if (!this.#decoupled && iterates(result)) throw this.#notDecoupled(result);
       this.#respond(batch, position, result, true);
     } catch (error) {
+      silence(result);
       this.words.putFailure(batch, position, this.faultOf(error));
     }
   }
 
-  #notDecoupled(): Error {
+  #notDecoupled(result: object): Error {
     return new Error(
-      `model '${this.#model}': expected outputs by name, but got an iterable; only a model whose configuration says model_transaction_policy { decoupled: true } may give several responses to a request`,
+      `model '${this.#model}': expected outputs by name, but got ${describeResult(result)}, which is an iterable; only a model whose configuration says model_transaction_policy { decoupled: true } may give several responses to a request`,
     );
   }
 
@@ -250,4 +282,15 @@ export class ResultWriter {
     }
     return opened;
   }
+}
+
+/** The error for what is no list of results, one for each request; undefined if it is one. */
+export function notResults(model: string, requests: number, results: unknown): TritonError | undefined {
+  if (Array.isArray(results) && results.length === requests) return undefined;
+  const got = Array.isArray(results) ? `an array of ${results.length}` : describeResult(results);
+  return new TritonError(
+    'INTERNAL',
+    `model '${model}': expected execute to return an array of ${requests} results, one for each request, but it returned ${got}`,
+    { model },
+  );
 }

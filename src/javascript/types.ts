@@ -21,14 +21,15 @@ export type ReceivedOf<S extends ModelSignature> = string extends keyof S['input
   ? Readonly<Record<string, AnyTensor>>
   : { readonly [N in keyof S['inputs']]: TensorOf<NonNullable<S['inputs'][N]>> };
 
-/** The outputs that a model with signature `S` answers with; those that nobody wants may be left out. */
+/** The outputs that a model with signature `S` answers with; those that nobody wants may be missing. */
 export type AnsweredOf<S extends ModelSignature> = string extends keyof S['outputs']
-  ? Readonly<Record<string, TensorInput | undefined>>
-  : { readonly [N in keyof S['outputs']]?: TensorInputOf<NonNullable<S['outputs'][N]>> | undefined };
+  ? Readonly<Record<string, TensorInput | null | undefined>>
+  : { readonly [N in keyof S['outputs']]?: TensorInputOf<NonNullable<S['outputs'][N]>> | null | undefined };
 
 /**
  * The outputs of one request by name. Each takes what `infer` takes as an input, and is checked against the
- * configuration's outputs. Their bytes are copied once, so they may be views of inputs.
+ * configuration's outputs. Their bytes are copied once, so they may be views of inputs. An output that the caller wants
+ * and that is not there is an error. `null` leaves it out on purpose.
  *
  * @example
  * const outputs: Outputs = { y: new Float32Array(16) };
@@ -36,8 +37,8 @@ export type AnsweredOf<S extends ModelSignature> = string extends keyof S['outpu
 export type Outputs<M extends NameOrSignature = ModelSignature> = AnsweredOf<SignatureFor<M>>;
 
 /**
- * What `execute` returns: one result for each request, in their order. An `Error` fails that request only. A
- * TritonError keeps its code, and any other error is INTERNAL.
+ * What `execute` returns: one result for each request, in their order, or a promise of it. An `Error`, and what such a
+ * promise rejects with, fails that request only. A TritonError keeps its code, and any other error is INTERNAL.
  *
  * The result of a decoupled model may be an iterable, such as a generator: each item is one response, and its end
  * ends the request. It is asked for the next item when the caller has at most 15 to read. A caller that leaves has
@@ -47,8 +48,20 @@ export type Outputs<M extends NameOrSignature = ModelSignature> = AnsweredOf<Sig
  * const results: Results = requests.map(({ inputs }) => ({ y: inputs.x }));
  */
 export type Results<M extends NameOrSignature = ModelSignature> = readonly (
-  Outputs<M> | Error | Iterable<Outputs<M> | Error> | AsyncIterable<Outputs<M> | Error>
+  ModelResult<M> | PromiseLike<ModelResult<M>>
 )[];
+
+/**
+ * The result of one request; see {@link Results}.
+ *
+ * @example
+ * const result: ModelResult = { y: new Float32Array(16) };
+ */
+export type ModelResult<M extends NameOrSignature = ModelSignature> =
+  | Outputs<M>
+  | Error
+  | Iterable<Outputs<M> | Error | PromiseLike<Outputs<M> | Error>>
+  | AsyncIterable<Outputs<M> | Error>;
 
 /**
  * Writes to the server's `logger`, with the model's name in front of each message and in its context. What the

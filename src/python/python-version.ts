@@ -5,6 +5,7 @@ import type { NativeServer } from '../addon/native.js';
 import type { Environment, PythonSettings } from '../backends/python.js';
 import type { ModelConfig } from '../config/index.js';
 import { TritonError } from '../errors.js';
+import { codeRerunsInHalves } from '../scheduling/policy.js';
 import type { ModelHost } from '../javascript/model-server.js';
 import { logLateFinalize } from '../javascript/finalize-limit.js';
 import { levelsOf } from '../javascript/model-logger.js';
@@ -92,6 +93,7 @@ export class PythonVersion implements RunningVersion {
         ...this.#task('serve'),
         decoupled: config.model_transaction_policy?.decoupled === true,
         batching: config.max_batch_size > 0,
+        reruns: codeRerunsInHalves(config),
         threads: settings.threads,
         inputs: stubTensors(config.input),
         outputs: stubTensors(config.output),

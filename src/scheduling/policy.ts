@@ -29,6 +29,15 @@ export function rerunsInHalves(config: ModelConfig): boolean {
 }
 
 /**
+ * The same for a model in JavaScript or Python, which runs code of the user's: only if the parameter says yes, as that
+ * code may do something outside of itself. Responses of decoupled models cannot be taken back.
+ */
+export function codeRerunsInHalves(config: ModelConfig): boolean {
+  if (config.model_transaction_policy?.decoupled === true) return false;
+  return readSwitch(config.parameters['rerun_in_halves']?.string_value) === true;
+}
+
+/**
  * Levels and queue policies; undefined where they come to one queue without limits, which costs less.
  *
  * They apply with max_batch_size 0, too, as in Triton.

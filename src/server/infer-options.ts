@@ -98,8 +98,9 @@ export function checkInferOptions(
   checkTimeoutMs(model, timeoutMs);
   let called = 0;
   if (parent !== undefined) {
-    called = callerOf(model, parent);
-    signal = signal ? AbortSignal.any([signal, parent.signal]) : parent.signal;
+    const { number, callSignal } = callerOf(model, parent);
+    called = number;
+    signal = signal ? AbortSignal.any([signal, callSignal]) : callSignal;
   } else if (caller !== undefined) {
     called = caller();
   }
@@ -133,12 +134,15 @@ export function checkInferOptions(
 }
 
 /**
- * The engine's number for calls that a model makes for a request.
+ * The engine's number for calls that a model makes for a request, and what aborts them.
  *
  * @throws {@link TritonError} INVALID_ARG for something that is no request of a model here, CANCELLED for one that has
  *   ended.
  */
-function callerOf(model: string, parent: unknown): number {
+function callerOf(
+  model: string,
+  parent: unknown,
+): { readonly number: number; readonly callSignal: AbortSignal } {
   if (!(parent instanceof CallingRequest)) {
     throw invalidArgument(
       `model '${model}': expected a request that execute got, in the same thread, for options.parent`,
@@ -146,7 +150,7 @@ function callerOf(model: string, parent: unknown): number {
     );
   }
   const number = parent.caller;
-  if (number !== 0) return number;
+  if (number !== 0) return { number, callSignal: parent.callSignal };
   throw new TritonError(
     'CANCELLED',
     `model '${model}': the request that makes this call (options.parent) has ended`,

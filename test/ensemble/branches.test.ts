@@ -14,7 +14,7 @@ const conditional = 'parameters { key: "conditional" value { string_value: "true
 /** Gives `small` where x < 10, and else `large`. */
 const router = script(
   `export default { execute: (requests) => requests.map(({ inputs: { x } }) =>
-    x.data[0] < 10 ? { small: x } : { large: x }) };`,
+    x.data[0] < 10 ? { small: x, large: null } : { small: null, large: x }) };`,
   {
     inputs,
     outputs: [
@@ -102,7 +102,7 @@ void suite('an input that may be left out', () => {
 
   test('is missing where the step before left the output out; one that is required is an error', async (t) => {
     const some = script(
-      `export default { execute: (requests) => requests.map(({ inputs: { x } }) => x.data[0] < 10 ? { y: x } : {}) };`,
+      `export default { execute: (requests) => requests.map(({ inputs: { x } }) => x.data[0] < 10 ? { y: x } : { y: null }) };`,
       { inputs, outputs },
     );
     const first: StepText = { model: 'some', from: { x: 'x' }, to: { y: 't' } };

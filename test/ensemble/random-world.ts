@@ -185,7 +185,7 @@ output [ ${['y', ...(leaf.hasSecond ? ['z'] : [])].map((name) => field(name)).jo
     if (y.some((value) => value % 29 === 7)) return new Error('unlucky');
     const z = y.map((value) => (value + 1) % ${modulus});
     const column = (values) => values.map((value) => [value]);
-    return ${leaf.hasSecond ? 'y[0] % 5 === 2 ? { y: column(y) } : { y: column(y), z: column(z) }' : '{ y: column(y) }'};
+    return ${leaf.hasSecond ? 'y[0] % 5 === 2 ? { y: column(y), z: null } : { y: column(y), z: column(z) }' : '{ y: column(y) }'};
   });
 } };`,
       },

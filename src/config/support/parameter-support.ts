@@ -36,7 +36,7 @@ export const commonParameters: Readonly<Record<string, ParameterSupport>> = {
   ),
   rerun_in_halves: row(
     'acted',
-    'false: a batch that fails as a whole is not run again in halves (not in Triton, where it never is)',
+    'false: a batch that fails as a whole is not run again in halves; JavaScript and Python, whose code may do something outside of itself, need true (not in Triton, where it never is)',
   ),
   batch_across_shapes: row(
     'acted',

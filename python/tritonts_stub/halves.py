@@ -1,0 +1,28 @@
+"""A batch whose `execute` has raised is run again in halves, if the model may be (src/javascript/halves.ts has the same)."""
+
+from .errors import TritonError, code_of
+from .request import InferenceResponse
+
+
+def may_be_anothers(error):
+    """Whether other requests of the batch may be the reason of an error."""
+    if not isinstance(error, Exception):
+        return False
+    return code_of(error) & 0xFF not in (TritonError.CANCELLED, TritonError.UNAVAILABLE, TritonError.UNSUPPORTED)
+
+
+def run(requests, error, execute, error_of):
+    """One response for each request. `execute` runs some of them, and `error_of` says what was raised."""
+    if len(requests) == 1 or not may_be_anothers(error):
+        return [InferenceResponse([], error_of(error)) for _ in requests]
+    middle = (len(requests) + 1) // 2
+    responses = []
+    for half in (requests[:middle], requests[middle:]):
+        try:
+            given = execute(half)
+            if not isinstance(given, (list, tuple)) or len(given) != len(half):
+                raise TypeError("expected execute() to return a list of %d responses" % len(half))
+        except Exception as raised:
+            given = run(half, raised, execute, error_of)
+        responses += given
+    return responses

@@ -38,9 +38,13 @@ export interface Entry extends Waiter<InferResult> {
 /** The inputs of an entry that holds no item. */
 export const noInputs: Inputs = Object.freeze({});
 
-/** An item's error with its position. Items may share an error, which then stays another one's. */
+/**
+ * An item's error with its position. Items may share an error, which then stays another one's. An error that a caller's
+ * getter threw and that takes no properties stays as it is.
+ */
 export function withIndex(error: TritonError, index: number): TritonError {
-  if (error.index === undefined && Object.isExtensible(error)) return Object.assign(error, { index });
+  if (!Object.isExtensible(error)) return error;
+  if (error.index === undefined) return Object.assign(error, { index });
   return Object.assign(new TritonError(error.code, error.message, error), { index });
 }
 

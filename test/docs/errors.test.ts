@@ -50,7 +50,7 @@ const scene = await startScene({ after });
 for (const section of sections) {
   const [code = ''] = section.split('\n');
   void suite(`${code} on the page`, () => {
-    const messages = firstCells(section);
+    const messages = firstCells(section.slice(section.lastIndexOf('\n| message')));
     const situations = errorSituations[code] ?? [];
 
     test('there is a situation for each message', () => {

@@ -3,7 +3,9 @@
 import { didYouMean } from './suggest.js';
 import { invalidArgument } from './errors.js';
 
-function show(value: unknown): string {
+/** A value in messages. It runs no code of the caller, so that what cannot become text is named, too. */
+export function show(value: unknown): string {
+  if (typeof value === 'function') return 'a function';
   if (typeof value === 'string') return `'${value}' of type string`;
   if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object';
   return `${String(value)} of type ${typeof value}`;
@@ -29,4 +31,21 @@ export function checkKeys(value: object, known: readonly string[], path: string)
 export function checkObject(value: unknown, path: string): asserts value is object {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw expected('an object', path, value);
+}
+
+/** The most entries of a list. A list of holes may claim any length, and to copy it could end the process. */
+const mostEntries = 2 ** 20;
+
+/**
+ * A copy of a list, which has undefined where the list has holes. Loops over these would pass them by.
+ *
+ * @throws {@link TritonError} INVALID_ARG for anything else, and for more than 2^20 entries.
+ */
+export function readList(value: unknown, what: string, path: string): unknown[] {
+  if (!Array.isArray(value)) throw expected(what, path, value);
+  if (!(value.length <= mostEntries))
+    throw invalidArgument(
+      `expected at most ${mostEntries} entries for ${path} but received ${show(value.length)}`,
+    );
+  return Array.from(value as readonly unknown[]);
 }

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { isAbsolute, resolve } from 'node:path';
 import { addon } from './addon/load.js';
 import { backends } from './backends/index.js';
-import { checkKeys, checkObject, expected } from './argument-checks.js';
+import { checkKeys, checkObject, expected, readList, show } from './argument-checks.js';
 import { inlineExpected, type InlineOption, readInline } from './config/index.js';
 import { invalidArgument } from './errors.js';
 import { resolveLogger } from './logger.js';
@@ -101,13 +101,26 @@ function resolvePath(value: string, path: string, base: string): string {
   return resolve(base, value);
 }
 
+/** The path of a file: URL, which may name a host or have a slash in a folder's name. */
+function filePath(value: string | URL, path: string): string {
+  try {
+    return fileURLToPath(value);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : show(cause);
+    throw invalidArgument(
+      `expected the file: URL of a path for ${path} but received '${String(value)}': ${why}`,
+      { cause },
+    );
+  }
+}
+
 function folderPath(value: unknown, path: string, base: string): string {
   if (value instanceof URL) {
     if (value.protocol !== 'file:') throw expected('a path or a file: URL', path, value.href);
-    return fileURLToPath(value);
+    return filePath(value, path);
   }
   if (typeof value !== 'string' || value === '') throw expected('a path or a file: URL', path, value);
-  if (value.startsWith('file://')) return fileURLToPath(value);
+  if (value.startsWith('file://')) return filePath(value, path);
   if (/^[a-z][a-z0-9+.-]+:\/\//i.test(value)) throw expected('a local folder', path, value);
   return resolvePath(value, path, base);
 }
@@ -193,8 +206,7 @@ function checkWorkers(value: unknown): WorkersOptions {
       if (typeof text !== 'string') throw expected('a string', `${path}.env.${key}`, text);
   }
   if (execArgv !== undefined) {
-    if (!Array.isArray(execArgv)) throw expected('an array of strings', `${path}.execArgv`, execArgv);
-    for (const [i, one] of execArgv.entries())
+    for (const [i, one] of readList(execArgv, 'an array of strings', `${path}.execArgv`).entries())
       if (typeof one !== 'string') throw expected('a string', `${path}.execArgv[${i}]`, one);
   }
   if (unloadTimeoutMs !== undefined) integer(unloadTimeoutMs, 0, `${path}.unloadTimeoutMs`);
@@ -223,7 +235,9 @@ export function resolveOptions(
   const models = checkModels(options.models ?? {});
   // Given models need no repository.
   const repository: unknown = options.modelRepository ?? (models.size > 0 ? [] : undefined);
-  const list: readonly unknown[] = Array.isArray(repository) ? repository : [repository];
+  const list = Array.isArray(repository)
+    ? readList(repository, 'an array of folders', 'options.modelRepository')
+    : [repository];
   if (list.length === 0 && models.size === 0)
     throw invalidArgument('expected at least one folder for options.modelRepository but received none');
   const repositories = list.map((entry, i) =>
@@ -247,8 +261,7 @@ export function resolveOptions(
   if (typeof capability !== 'number' || !(capability >= 0 && capability < 1000))
     throw expected('a compute capability such as 7.5', 'options.minSupportedComputeCapability', capability);
 
-  const loadModels: unknown = options.loadModels ?? [];
-  if (!Array.isArray(loadModels)) throw expected('an array of model names', 'options.loadModels', loadModels);
+  const loadModels = readList(options.loadModels ?? [], 'an array of model names', 'options.loadModels');
   for (const [i, name] of loadModels.entries()) {
     if (typeof name !== 'string' || name === '')
       throw expected('a model name', `options.loadModels[${i}]`, name);
@@ -262,8 +275,7 @@ export function resolveOptions(
   const id: unknown = options.id ?? 'tritonts';
   if (typeof id !== 'string' || id === '') throw expected('a name', 'options.id', id);
 
-  const trusted: unknown = options.trustedFolders ?? [];
-  if (!Array.isArray(trusted)) throw expected('an array of folders', 'options.trustedFolders', trusted);
+  const trusted = readList(options.trustedFolders ?? [], 'an array of folders', 'options.trustedFolders');
 
   const { signal, onProgress } = options;
   if (signal !== undefined && !((signal as unknown) instanceof AbortSignal)) {
@@ -279,7 +291,7 @@ export function resolveOptions(
     exitOnError: boolean(options.exitOnError ?? true, 'options.exitOnError'),
     modelControlMode: mode,
     // Each entry was checked just above.
-    loadModels: [...(loadModels as readonly string[])],
+    loadModels: loadModels as readonly string[],
     id,
     strictReadiness: boolean(options.strictReadiness ?? true, 'options.strictReadiness'),
     autoCompleteConfig: boolean(options.autoCompleteConfig ?? true, 'options.autoCompleteConfig'),
@@ -288,9 +300,7 @@ export function resolveOptions(
     gpuMemory: gpuMemoryLimits(options),
     modelLoadConcurrency: integer(options.modelLoadConcurrency ?? 4, 1, 'options.modelLoadConcurrency'),
     backendConfig: checkBackendConfig(options.backendConfig ?? {}, base),
-    trustedFolders: trusted.map((folder: unknown, i) =>
-      folderPath(folder, `options.trustedFolders[${i}]`, base),
-    ),
+    trustedFolders: trusted.map((folder, i) => folderPath(folder, `options.trustedFolders[${i}]`, base)),
     backendDirectory:
       options.backendDirectory === undefined
         ? undefined

@@ -1,8 +1,9 @@
 /** The options of a connection to a server. */
 
-import type { OutgoingHttpHeaders } from 'node:http';
+import { validateHeaderName, validateHeaderValue, type OutgoingHttpHeaders } from 'node:http';
 import type { ConnectionOptions } from 'node:tls';
-import { checkKeys, checkObject, expected } from '../argument-checks.js';
+import { checkKeys, checkObject, expected, show } from '../argument-checks.js';
+import { invalidArgument } from '../errors.js';
 
 /**
  * Options of {@link connectServer}.
@@ -72,6 +73,18 @@ function integer(value: unknown, least: number, path: string): number {
   throw expected(`an integer of at least ${least}`, path, value);
 }
 
+function checkHeader(name: string, value: unknown): void {
+  const path = `options.headers['${name}']`;
+  if (typeof value !== 'string') throw expected('a string', path, value);
+  try {
+    validateHeaderName(name);
+    validateHeaderValue(name, value);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : show(cause);
+    throw invalidArgument(`${path} cannot be sent: ${why}`, { cause });
+  }
+}
+
 /** @throws {@link TritonError} INVALID_ARG for wrong options. */
 export function checkConnectOptions(options: unknown): CheckedConnectOptions {
   checkObject(options, 'connect options');
@@ -87,8 +100,7 @@ export function checkConnectOptions(options: unknown): CheckedConnectOptions {
     signal,
   }: { readonly [K in keyof ConnectOptions]?: unknown } = options;
   checkObject(headers, 'options.headers');
-  for (const [name, value] of Object.entries(headers) as [string, unknown][])
-    if (typeof value !== 'string') throw expected('a string', `options.headers['${name}']`, value);
+  for (const [name, value] of Object.entries(headers) as [string, unknown][]) checkHeader(name, value);
   checkObject(tls, 'options.tls');
   if (signal !== undefined && !(signal instanceof AbortSignal))
     throw expected('an AbortSignal', 'options.signal', signal);

@@ -1,5 +1,6 @@
 /** A model of another process. */
 
+import { checkObject } from '../argument-checks.js';
 import type { ModelConfig } from '../config/index.js';
 import type { Waiter } from '../dispatch/types.js';
 import { TritonError } from '../errors.js';
@@ -88,13 +89,13 @@ export class ModelOfServer implements RemoteModel {
   }
 
   stream(inputs: Inputs, options: RemoteInferOptions = {}): AsyncIterableIterator<RemoteResult> {
-    if (options.into !== undefined) {
-      const text = `model '${this.name}': stream does not take options.into`;
-      return failedStream(new TritonError('INVALID_ARG', text, { model: this.name }));
-    }
     let checked: RemoteInferOptions;
     try {
       checked = this.#check(options).given;
+      if (checked.into !== undefined) {
+        const text = `model '${this.name}': stream does not take options.into`;
+        throw new TritonError('INVALID_ARG', text, { model: this.name });
+      }
     } catch (error) {
       return failedStream(error);
     }
@@ -149,6 +150,7 @@ export class ModelOfServer implements RemoteModel {
   }
 
   #check(given: RemoteInferOptions): RemoteOptions {
+    checkObject(given, 'infer options');
     const { parent }: InferOptions = given;
     if (parent !== undefined) {
       const text = `model '${this.name}': options.parent is for models of the own process`;

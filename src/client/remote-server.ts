@@ -1,11 +1,12 @@
 /** A server in another process. */
 
-import { checkKeys, checkObject } from '../argument-checks.js';
-import { TritonError } from '../errors.js';
+import { checkKeys, checkObject, expected, show } from '../argument-checks.js';
+import { invalidArgument, TritonError } from '../errors.js';
 import type { LoadModelOptions, ModelStatus, UnloadModelOptions } from '../index.js';
 import {
   checkCloseOptions,
   checkModelName,
+  checkOptionalName,
   checkUnloadOptions,
   checkVersion,
 } from '../server/server-arguments.js';
@@ -24,6 +25,28 @@ import type {
 
 /** How many models' descriptions are kept for `infer` by name. */
 const mostModels = 1024;
+
+/** The most entries of a list in a configuration. A list of holes may claim any length, which JSON would write out. */
+const mostEntries = 2 ** 20;
+
+/**
+ * A configuration as JSON.
+ *
+ * @throws {@link TritonError} INVALID_ARG for what JSON cannot write.
+ */
+function configText(model: string, config: unknown): string {
+  checkObject(config, 'load options.config');
+  try {
+    return JSON.stringify(config, (key, value: unknown) => {
+      if (!Array.isArray(value) || value.length <= mostEntries) return value;
+      throw expected(`at most ${mostEntries} entries`, `load options.config, '${key}',`, value);
+    });
+  } catch (cause) {
+    if (cause instanceof TritonError) throw cause;
+    const why = cause instanceof Error ? cause.message : show(cause);
+    throw invalidArgument(`model '${model}': load options.config has no JSON: ${why}`, { model, cause });
+  }
+}
 
 /** See the head of this file. */
 export class ServerOfProtocol implements RemoteServer {
@@ -90,7 +113,11 @@ export class ServerOfProtocol implements RemoteServer {
         model: name,
       });
     checkObject(files, 'load options.files');
-    const text = config === undefined || typeof config === 'string' ? config : JSON.stringify(config);
+    const given = Object.entries(files) as [string, unknown][];
+    for (const [path, bytes] of given)
+      if (!(bytes instanceof Uint8Array))
+        throw expected('a Uint8Array', `load options.files['${path}']`, bytes);
+    const text = config === undefined || typeof config === 'string' ? config : configText(name, config);
     await this.#protocol.load(name, text, Object.entries(files), readForce(options));
   }
 
@@ -101,6 +128,7 @@ export class ServerOfProtocol implements RemoteServer {
   }
 
   async statistics(name?: string, version?: string | number): Promise<RemoteStatistics[]> {
+    checkOptionalName(name);
     const pinned = checkVersion(version);
     return this.#protocol.statistics(name, pinned);
   }

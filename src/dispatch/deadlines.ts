@@ -3,6 +3,7 @@
  * signal, so what is kept does not grow with the number of requests. One timer waits for the earliest of all.
  */
 
+import { show } from '../argument-checks.js';
 import { performance } from 'node:perf_hooks';
 import { invalidArgument } from '../errors.js';
 import { clearTimeout, setTimeout } from './timers.js';
@@ -73,7 +74,7 @@ export function checkTimeoutMs(model: string, timeoutMs: number | undefined): vo
   if (timeoutMs === undefined) return;
   if (typeof (timeoutMs as unknown) === 'number' && timeoutMs >= 0 && timeoutMs <= longestMs) return;
   throw invalidArgument(
-    `model '${model}': expected milliseconds from 0 (no limit) to ${longestMs} for options.timeoutMs but received ${String(timeoutMs)}`,
+    `model '${model}': expected milliseconds from 0 (no limit) to ${longestMs} for options.timeoutMs but received ${show(timeoutMs)}`,
     { model },
   );
 }

@@ -1,6 +1,6 @@
 /** Metrics of the application's own, beside those of the server. */
 
-import { checkKeys, checkObject, expected } from '../argument-checks.js';
+import { checkKeys, checkObject, expected, readList } from '../argument-checks.js';
 import { invalidArgument, TritonError } from '../errors.js';
 import { labelText, type Exposition, type Labels } from './exposition.js';
 
@@ -253,15 +253,12 @@ function checkBuckets(name: string, type: Type, buckets: unknown): readonly numb
   }
   if (buckets === undefined) return usualBuckets;
   // The copy has undefined where the array has nothing, which every() would pass over.
-  const bounds: readonly unknown[] = Array.isArray(buckets) ? Array.from<unknown>(buckets) : [];
+  const path = `options.buckets of metric '${name}'`;
+  const bounds: readonly unknown[] = Array.isArray(buckets) ? readList(buckets, 'an array', path) : [];
   const isBound = (bound: unknown, i: number): bound is number =>
     typeof bound === 'number' && Number.isFinite(bound) && bound > Number(bounds[i - 1] ?? -Infinity);
   if (bounds.length > 0 && bounds.every(isBound)) return Object.freeze([...bounds]);
-  throw expected(
-    'an array of finite numbers, each above the one before,',
-    `options.buckets of metric '${name}'`,
-    buckets,
-  );
+  throw expected('an array of finite numbers, each above the one before,', path, buckets);
 }
 
 function checkSame(known: Family, given: Checked): void {

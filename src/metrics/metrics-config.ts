@@ -1,7 +1,7 @@
 /** Which metrics are kept: the server's option and what the models say. */
 
 import type { NativeLatencyPolicy } from '../addon/native.js';
-import { checkKeys, checkObject, expected } from '../argument-checks.js';
+import { checkKeys, checkObject, expected, readList } from '../argument-checks.js';
 import type { ModelConfig } from '../config/index.js';
 import { invalidArgument } from '../errors.js';
 
@@ -64,19 +64,25 @@ function bitsFor(error: number): number {
   return Math.min(mostBits, Math.max(fewestBits, Math.ceil(Math.log2(1 / error)) - 3));
 }
 
+const pairWords = 'a pair of a quantile and its error, both between 0 and 1,';
+
 function pair(given: unknown, path: string): readonly [number, number] {
   const isShare = (value: unknown): value is number => typeof value === 'number' && value > 0 && value < 1;
   if (Array.isArray(given)) {
-    const [quantile, error, ...rest] = given as readonly unknown[];
-    if (isShare(quantile) && isShare(error) && rest.length === 0) return [quantile, error];
+    const [quantile, error] = given as readonly unknown[];
+    if (given.length === 2 && isShare(quantile) && isShare(error)) return [quantile, error];
+    const isPair = given.length === 2 && given.every((one) => typeof one === 'number');
+    // Numbers alone have a text that is worth showing.
+    const received = isPair ? `[${given.join(', ')}]` : given;
+    throw expected(pairWords, path, received);
   }
-  const received = Array.isArray(given) ? `[${given.map(String).join(', ')}]` : given;
-  throw expected('a pair of a quantile and its error, both between 0 and 1,', path, received);
+  throw expected(pairWords, path, given);
 }
 
 function quantilePairs(given: unknown, path: string): (readonly [number, number])[] {
-  if (!Array.isArray(given) || given.length === 0) throw expected('an array of pairs', path, given);
-  const pairs = given.map((one: unknown, i) => pair(one, `${path}[${i}]`));
+  const list = readList(given, 'an array of pairs', path);
+  if (list.length === 0) throw expected('an array of pairs', path, given);
+  const pairs = list.map((one, i) => pair(one, `${path}[${i}]`));
   pairs.forEach(([quantile], i) => {
     if (pairs.findIndex(([other]) => other === quantile) < i) {
       throw invalidArgument(`expected each quantile once in ${path} but received ${quantile} twice`);

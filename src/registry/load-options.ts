@@ -1,7 +1,7 @@
 /** The options of `loadModel`, and the checks that servers of this and of other processes share. */
 
 import type { ModelConfigInput } from '../config/index.js';
-import { invalidArgument } from '../errors.js';
+import { expected } from '../argument-checks.js';
 
 /**
  * Options of {@link InferenceServer.loadModel}.
@@ -51,5 +51,5 @@ export const loadOptionKeys = ['config', 'files', 'module', 'force'] as const;
 export function readForce({ force }: LoadModelOptions): boolean {
   const given: unknown = force ?? false;
   if (typeof given === 'boolean') return given;
-  throw invalidArgument(`expected true or false for load options.force but received ${String(given)}`);
+  throw expected('true or false', 'load options.force', given);
 }

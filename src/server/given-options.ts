@@ -31,14 +31,21 @@ export function takeOptions(options: ServerOptions): GivenOptions {
   return { options: copy, workingDirectory: workingDirectory() };
 }
 
+/** The most entries of a list that is copied. */
+const mostListed = 2 ** 20;
+
 /** The pairs of `summaryQuantiles`; all other members of `metricsConfig` are no objects. */
 function quantiles<T>(given: T): T {
   // The copy of a list is a list of the same.
-  return Array.isArray(given) ? (given.map((pair: unknown) => listed(pair)) as T) : given;
+  return Array.isArray(given) && given.length <= mostListed
+    ? (given.map((pair: unknown) => listed(pair)) as T)
+    : given;
 }
 
 /** A list with copies of its entries, or the copy of a single value. */
 function listed<T>(given: T): T {
+  // A list of holes may claim any length, and is refused unread.
+  if (Array.isArray(given) && given.length > mostListed) return given;
   // A copy of a list has the same type.
   return Array.isArray(given) ? (given.map(location) as T) : location(given);
 }

@@ -34,6 +34,7 @@ import type {
 import {
   checkCloseOptions,
   checkModelName,
+  checkOptionalName,
   checkUnloadOptions,
   checkVersion,
   type CloseOptions,
@@ -345,6 +346,7 @@ export class InferenceServer implements AsyncDisposable {
    */
   statistics(name?: string, version?: string | number): ModelStatistics[] {
     this.#table.checkOpen();
+    checkOptionalName(name);
     return serverStatistics(this.#native, this.#table, name, checkVersion(version));
   }
 

@@ -1,5 +1,6 @@
 /** An item of `Model.map`, from its request to its outcome. */
 
+import { show } from '../argument-checks.js';
 import type { Waiter } from '../dispatch/types.js';
 import { TritonError } from '../errors.js';
 import type { Inputs } from '../tensor/inputs.js';
@@ -51,7 +52,7 @@ export function withIndex(error: TritonError, index: number): TritonError {
 /** The error to yield for an item. A caller's getter may throw anything. */
 export function itemError(model: string, index: number, error: unknown): TritonError {
   if (error instanceof TritonError) return error;
-  const reason = error instanceof Error ? error.message : String(error);
+  const reason = error instanceof Error ? error.message : show(error);
   return new TritonError('INVALID_ARG', `model '${model}': item ${index} cannot be read: ${reason}`, {
     model,
     cause: error,

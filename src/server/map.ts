@@ -2,10 +2,11 @@
 
 import { checkTimeoutMs } from '../dispatch/deadlines.js';
 import { TritonError } from '../errors.js';
-import { checkKeys, checkObject, expected } from '../argument-checks.js';
+import { checkKeys, checkObject, expected, show } from '../argument-checks.js';
 import type { Inputs } from '../tensor/inputs.js';
 import type { Mappable, Yielded } from './map-entry.js';
 import { MapIterator } from './map-iterator.js';
+import { mostNamed } from './wanted-outputs.js';
 import type { MapOptions, RequestedOutput } from './results.js';
 
 const mapKeys: readonly string[] = [
@@ -41,7 +42,7 @@ export function mapModel(
   if (concurrency !== undefined && (!Number.isSafeInteger(concurrency) || concurrency < 1)) {
     throw new TritonError(
       'INVALID_ARG',
-      `expected an integer of at least 1 for map options.concurrency but received ${String(concurrency)}`,
+      `expected an integer of at least 1 for map options.concurrency but received ${show(concurrency)}`,
     );
   }
   if (signal !== undefined && !((signal as unknown) instanceof AbortSignal)) {
@@ -67,6 +68,7 @@ export function mapModel(
   if (
     typeof given !== 'object' ||
     given === null ||
+    ArrayBuffer.isView(given) ||
     !(Symbol.iterator in given || Symbol.asyncIterator in given)
   ) {
     throw new TritonError(
@@ -96,7 +98,8 @@ export function mapModel(
 
 /** A copy of the wanted outputs. They are read and checked for each item when its turn comes. */
 function copied(outputs: MapOptions['outputs']): MapOptions['outputs'] {
-  if (!Array.isArray(outputs)) return outputs;
+  // One that is too long is refused unread.
+  if (!Array.isArray(outputs) || outputs.length > mostNamed) return outputs;
   return outputs.map((output: unknown) =>
     // Strings are kept, and so are values of a wrong kind.
     typeof output === 'object' && output !== null ? { ...(output as RequestedOutput) } : (output as string),

@@ -94,7 +94,7 @@ function refusal(model: string, option: string, expected: string, received: stri
 function show(value: unknown): string {
   if (typeof value === 'string') return `${JSON.stringify(value)} of type string`;
   if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object';
-  return `${String(value)} of type ${typeof value}`;
+  return typeof value === 'function' ? 'a function' : `${String(value)} of type ${typeof value}`;
 }
 
 function checkCount(model: string, option: string, value: unknown): void {

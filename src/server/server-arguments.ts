@@ -1,6 +1,6 @@
 /** Checks the arguments of a server's methods. */
 
-import { checkKeys, checkObject, expected } from '../argument-checks.js';
+import { checkKeys, checkObject, expected, show } from '../argument-checks.js';
 import { invalidArgument } from '../errors.js';
 
 /**
@@ -53,16 +53,28 @@ export function checkCloseOptions(options: CloseOptions): number {
   const { timeoutMs = defaultCloseMs } = options;
   if (typeof (timeoutMs as unknown) === 'number' && timeoutMs >= 0) return timeoutMs;
   throw invalidArgument(
-    `expected milliseconds, 0 or more, for close options.timeoutMs but received ${String(timeoutMs)}`,
+    `expected milliseconds, 0 or more, for close options.timeoutMs but received ${show(timeoutMs)}`,
   );
+}
+
+/** Whether a text has no half of a surrogate pair, which no address can hold. */
+function isText(text: string): boolean {
+  return !/\p{Surrogate}/u.test(text);
 }
 
 /** Checks a model's name as Triton does for a load, because the name becomes the name of a folder. */
 export function checkModelName(name: unknown): void {
-  if (typeof name === 'string' && name.trim() !== '' && name !== '..' && !name.includes('/')) return;
+  if (typeof name === 'string' && name.trim() !== '' && name !== '..' && !name.includes('/') && isText(name))
+    return;
   throw invalidArgument(
     `expected a model's name, without '/', but received ${typeof name === 'string' ? `'${name}'` : typeof name}`,
   );
+}
+
+/** Checks a name that may be left out. */
+export function checkOptionalName(name: unknown): void {
+  if (name !== undefined && !(typeof name === 'string' && isText(name)))
+    throw expected("a model's name", 'name', name);
 }
 
 /** A version as text; undefined if none was asked for. */

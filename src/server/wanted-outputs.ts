@@ -1,6 +1,6 @@
 /** Decides which outputs of a version a request wants, and in which form. */
 
-import { checkKeys } from '../argument-checks.js';
+import { checkKeys, show } from '../argument-checks.js';
 import { didYouMean } from '../suggest.js';
 import { TritonError } from '../errors.js';
 import { whyUnclassifiable } from '../tensor/classification.js';
@@ -16,6 +16,9 @@ export interface WantedOutputs {
   /** The outputs that are wanted as classes, and how many classes of each. */
   readonly classes: readonly { readonly name: string; readonly count: number }[];
 }
+
+/** The most entries of a list of outputs that is read. */
+export const mostNamed: number = 2 ** 16;
 
 const allOutputs: WantedOutputs = Object.freeze({ indices: undefined, classes: [] });
 
@@ -53,8 +56,13 @@ export class OutputChoice {
       });
     };
     if (!Array.isArray(outputs)) return fail('expected an array of output names for options.outputs');
+    // An output is named once. To copy a list of holes as long as it claims to be could end the process.
+    if (!(outputs.length <= mostNamed))
+      return fail(
+        `expected at most ${mostNamed} outputs in options.outputs but received ${show(outputs.length)}`,
+      );
     // From here on, each entry has been read once.
-    const entries: readonly unknown[] = [...(outputs as readonly unknown[])];
+    const entries: readonly unknown[] = Array.from(outputs as readonly unknown[]);
     if (entries.length === 0) return allOutputs; // As in Triton, an empty list means all.
     const indices: number[] = [];
     const classes: { name: string; count: number }[] = [];
@@ -76,7 +84,7 @@ export class OutputChoice {
       indices.push(index);
       if (typeof classification !== 'number' || !Number.isSafeInteger(classification) || classification < 0) {
         return fail(
-          `output '${name}': expected a count of classes, 0 or more, for classification but received ${String(classification)}`,
+          `output '${name}': expected a count of classes, 0 or more, for classification but received ${show(classification)}`,
           name,
         );
       }

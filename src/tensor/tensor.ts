@@ -2,6 +2,7 @@
 
 import { invalidArgument, type TritonError } from '../errors.js';
 import type { Datatype } from './datatype.js';
+import { describe } from './describe.js';
 import { argMaxOf, rowOf, rowsOf, topOf } from './rows.js';
 import { formatShape, elementCount } from './shape.js';
 import { emptyArrays, flatElements, floatElements, mostEmptyArrays, nest } from './to-array.js';
@@ -55,7 +56,8 @@ export class Tensor<D extends Datatype = Datatype> {
    */
   as<E extends Datatype>(datatype: E): Tensor<E> {
     const own: Datatype = this.datatype;
-    if (own !== datatype) throw unsuitable(this, `is not ${datatype}`);
+    if (own !== datatype)
+      throw unsuitable(this, `is not ${typeof datatype === 'string' ? datatype : describe(datatype)}`);
     // The datatypes were just compared, so D is E.
     return this as unknown as Tensor<E>;
   }

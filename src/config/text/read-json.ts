@@ -81,6 +81,9 @@ function readField(field: Field, value: unknown, path: string, report: Report): 
     if (!Array.isArray(value)) {
       return report(path, `expected an array (${typeText(field)}) but found ${shown(value)}`);
     }
+    // A list of holes may claim any length. No text that is read has as many entries.
+    if (!(value.length <= maxConfigBytes))
+      return report(path, `expected at most ${maxConfigBytes} entries but found ${String(value.length)}`);
     return value.map((one: unknown, index) => readOne(field, one, indexPath(path, index), report));
   }
   if (field.mapKey === undefined) return readOne(field, value, path, report);

@@ -2,7 +2,7 @@
 
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { checkKeys, checkObject, expected } from '../../argument-checks.js';
+import { checkKeys, checkObject, expected, readList } from '../../argument-checks.js';
 import { invalidArgument } from '../../errors.js';
 
 /** Groups of calls and the secret that they need. */
@@ -24,16 +24,15 @@ export function readRestrictions<Group extends string>(
   groups: readonly Group[],
 ): Restriction<Group>[] {
   if (given === undefined) return [];
-  if (!Array.isArray(given)) throw expected('an array', 'options.restricted', given);
   const seen = new Set<string>();
-  return given.map((one: unknown, i) => {
+  return readList(given, 'an array', 'options.restricted').map((one, i) => {
     const path = `options.restricted[${i}]`;
     checkObject(one, path);
     checkKeys(one, ['protocols', 'header', 'value'], path);
     const { protocols, header, value }: { readonly [K in keyof Restriction]?: unknown } = one;
-    if (!Array.isArray(protocols) || protocols.length === 0)
-      throw expected('an array of groups of calls', `${path}.protocols`, protocols);
-    const found = protocols.map((name: unknown) => {
+    const names = readList(protocols, 'an array of groups of calls', `${path}.protocols`);
+    if (names.length === 0) throw expected('an array of groups of calls', `${path}.protocols`, protocols);
+    const found = names.map((name) => {
       const group = groups.find((known) => known === name);
       if (group === undefined) throw expected(`one of ${groups.join(', ')}`, `${path}.protocols`, name);
       if (seen.has(group)) throw invalidArgument(`${path}: '${group}' is restricted twice`);

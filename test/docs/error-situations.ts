@@ -246,6 +246,7 @@ export const errorSituations: Readonly<Record<string, readonly Situation[]>> = {
       throw (await readAll(stream)).error ?? new Error('there is none');
     },
     ({ folder }) => askThrice(folder, 'max_queue_size: 1'),
+    ({ server }) => server.infer('slow', { x: row() }, { timeoutMs: 20 }),
     ({ folder }) => askThrice(folder, 'default_timeout_microseconds: 1000'),
     ({ server }) => server.infer('scripted', { x: row(1) }),
     () => callsItself(1),

@@ -38,7 +38,7 @@ void suite('a wrong metricsConfig is refused', () => {
       { summaryLatencies: true, summaryQuantiles: [] },
       /an array of pairs for .*summaryQuantiles but received an array/,
     ],
-    [{ summaryLatencies: true, summaryQuantiles: [[0.5]] }, /summaryQuantiles\[0\] but received '\[0\.5\]'/],
+    [{ summaryLatencies: true, summaryQuantiles: [[0.5]] }, /summaryQuantiles\[0\] but received an array/],
     [
       {
         summaryLatencies: true,

@@ -368,10 +368,12 @@ class InferenceResponseSender:
 class Body:
     """The words of an answer, and what they are about."""
 
-    __slots__ = ("batch", "words", "parts", "size", "in_place")
+    __slots__ = ("batch", "words", "parts", "size", "in_place", "is_fault")
 
-    def __init__(self, batch, in_place=False):
+    def __init__(self, batch, in_place=False, is_fault=False):
         self.batch, self.words, self.parts, self.size = batch, [], [], 0
+        #: It says that an answer has no room. If it has none itself, nothing further is tried.
+        self.is_fault = is_fault
         #: Inputs that are passed on stay where they lie. A model that goes on may write to them.
         self.in_place = in_place
 
@@ -451,14 +453,18 @@ class Body:
         try:
             place = memory.allocate(head + self.size)
         except mem.MemoryFault as fault:
-            if not self.parts:
+            if not self.parts or self.is_fault:
                 raise
             self._send_fault(str(fault), last)
             return
-        for at, offset, data, size in self.parts:
-            words[at] = place + head + offset
-            write(memory, place + head + offset, size, data)
-        put_words(memory, place + lent, words)
+        try:
+            for at, offset, data, size in self.parts:
+                words[at] = place + head + offset
+                write(memory, place + head + offset, size, data)
+            put_words(memory, place + lent, words)
+        except BaseException:
+            memory.free(place)
+            raise
         word = (mem.LAST if last else 0) | (mem.LENT if lent else 0)
         memory.send(mem.ANSWER, batch.number, place + lent, len(words), word, place)
 
@@ -478,9 +484,10 @@ class Body:
             outputs, at = words[at + 3], at + 4
             for _ in range(outputs):
                 at += 5 + words[at + 2]
-        body = Body(self.batch)
+        body = Body(self.batch, is_fault=True)
+        code = code_of(TritonModelException("", "UNAVAILABLE", "NO_MEMORY"))
         for position in positions:
-            body.error(position, TritonError.UNAVAILABLE, "model '%s': %s" % (instance.model, text))
+            body.error(position, code, "model '%s': %s" % (instance.model, text))
             if position >= 0:
                 self.batch._answered(position)
         body.send(last or self.batch.open == 0)

@@ -121,6 +121,7 @@ export class ModelOfServer implements RemoteModel {
     options?: RemoteMapOptions & {
       readonly ordered?: true | undefined;
       readonly onError?: 'throw' | undefined;
+      readonly withItem?: false | undefined;
     },
   ): AsyncIterableIterator<RemoteResult>;
   map(

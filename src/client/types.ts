@@ -94,6 +94,7 @@ export interface RemoteModel extends Pick<Model, 'name' | 'version'> {
     options?: RemoteMapOptions & {
       readonly ordered?: true | undefined;
       readonly onError?: 'throw' | undefined;
+      readonly withItem?: false | undefined;
     },
   ): AsyncIterableIterator<RemoteResult>;
   /**

@@ -46,8 +46,8 @@ export interface LoadContext {
 export function asTritonError(error: unknown, model: string): TritonError {
   if (error instanceof TritonError) {
     if (error.model !== undefined) return error;
-    const { code, message, tensor, location, cause } = error;
-    return new TritonError(code, message, { model, tensor, location, cause });
+    const { code, reason, message, tensor, location, cause } = error;
+    return new TritonError(code, message, { model, reason, tensor, location, cause });
   }
   const message = error instanceof Error ? error.message : String(error);
   return new TritonError('INTERNAL', `model '${model}': ${message}`, { model, cause: error });

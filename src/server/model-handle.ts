@@ -143,8 +143,16 @@ export class ModelHandle implements Model {
 
   map(
     items: Iterable<Inputs> | AsyncIterable<Inputs>,
-    options?: MapOptions & { readonly ordered?: true | undefined; readonly onError?: 'throw' | undefined },
+    options?: MapOptions & {
+      readonly ordered?: true | undefined;
+      readonly onError?: 'throw' | undefined;
+      readonly withItem?: false | undefined;
+    },
   ): AsyncIterableIterator<InferResult>;
+  map(
+    items: Iterable<Inputs> | AsyncIterable<Inputs>,
+    options: MapOptions & { readonly onError?: 'throw' | undefined; readonly withItem: true },
+  ): AsyncIterableIterator<MapResult & { readonly item: Inputs }>;
   map(
     items: Iterable<Inputs> | AsyncIterable<Inputs>,
     options: MapOptions & { readonly ordered: false; readonly onError?: 'throw' | undefined },

@@ -133,8 +133,22 @@ export interface TypedModel<S extends ModelSignature> {
     options?: MapOptions<OutputNames<S>, W> & {
       readonly ordered?: true | undefined;
       readonly onError?: 'throw' | undefined;
+      readonly withItem?: false | undefined;
     },
   ): AsyncIterableIterator<InferResult<WantedOf<S, W>>>;
+  /**
+   * {@link map} that yields each result with its item.
+   *
+   * @example
+   * for await (const { item, result } of model.map(items, { withItem: true })) save(item, result.outputs);
+   */
+  map<const W extends RequestedOutputs<OutputNames<S>> | undefined = undefined>(
+    items: Iterable<InputsOf<S>> | AsyncIterable<InputsOf<S>>,
+    options: MapOptions<OutputNames<S>, W> & {
+      readonly onError?: 'throw' | undefined;
+      readonly withItem: true;
+    },
+  ): AsyncIterableIterator<MapResult<InferResult<WantedOf<S, W>>> & { readonly item: InputsOf<S> }>;
   /**
    * {@link map} that yields each result as soon as it is there.
    *

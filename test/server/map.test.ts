@@ -38,7 +38,7 @@ class Items {
 async function answers(
   model: Model,
   items: Iterable<Inputs> | AsyncIterable<Inputs>,
-  options?: Omit<MapOptions, 'ordered' | 'onError'>,
+  options?: Omit<MapOptions, 'ordered' | 'onError' | 'withItem'>,
 ): Promise<number[]> {
   const list: number[] = [];
   for await (const result of model.map(items, options)) list.push(floats(result)[0] ?? NaN);
@@ -153,6 +153,27 @@ test('only the wanted outputs come', async (t) => {
   const items = [{ a: row(1), b: row(2) }];
   for await (const { outputs } of server.model('echo').map(items, { outputs: ['b'] })) {
     assert.deepEqual(Object.keys(outputs), ['b']);
+  }
+});
+
+test('withItem gives each outcome its index and its item', async (t) => {
+  const server = await serve(t, { add: onnx() });
+  const model = server.model('add');
+  const items = [1, 2, 3].map((value) => ({ x: row(value) }));
+  const found: unknown[] = [];
+  for (const ordered of [true, false]) {
+    found.length = 0;
+    for await (const { index, item, result } of model.map(items, { withItem: true, ordered })) {
+      assert.equal(item, items[index]);
+      assert.deepEqual(floats(result)[0], index + 2);
+      found.push(index);
+    }
+    assert.deepEqual(found.sort(), [0, 1, 2]);
+  }
+  const wrong: Inputs[] = [{ x: row(1) }, { y: row(2) }];
+  for await (const { index, item, error } of model.map(wrong, { withItem: true, onError: 'yield' })) {
+    assert.equal(item, wrong[index]);
+    assert.equal(error?.index, index === 1 ? 1 : undefined);
   }
 });
 

@@ -69,6 +69,8 @@ await model.infer({ x }, { output: ['y'] });
 for await (const { outputs } of model.map([{ x }])) outputs.y.data.fill(0);
 for await (const { index, result } of model.map([{ x }], { ordered: false }))
   result.outputs.y.data.fill(index);
+for await (const { item, result } of model.map([{ x }], { withItem: true }))
+  console.log(item.x, result.outputs.y.data.fill(0));
 for await (const outcome of model.map([{ x }], { onError: 'yield' })) {
   if (outcome.error) console.error(outcome.index, outcome.error.code);
   else outcome.result.outputs.y.data.fill(0);

@@ -38,7 +38,6 @@ LOCAL = {"close", "plugin", "register_plugin", "unregister_plugin"}
 NOT_FOUND = grpc.StatusCode.NOT_FOUND
 INVALID = grpc.StatusCode.INVALID_ARGUMENT
 UNSUPPORTED = grpc.StatusCode.UNIMPLEMENTED
-INTERNAL = grpc.StatusCode.INTERNAL
 LATE = grpc.StatusCode.DEADLINE_EXCEEDED
 CANCELLED = grpc.StatusCode.CANCELLED
 
@@ -225,7 +224,7 @@ async def control(client, name):
     config["max_batch_size"] = 5
     await client.load_model("spare", config=json.dumps(config), files={"file:1/model.onnx": content})
     equal((await client.get_model_config("spare")).config.max_batch_size, 5, f"{name}: files")
-    await refused(client.load_model("nobody"), INTERNAL, f"{name}: load of an unknown model")
+    await refused(client.load_model("nobody"), NOT_FOUND, f"{name}: load of an unknown model")
     await refused(client.load_model("spare", config="{"), INVALID, f"{name}: load with a broken config")
     equal(await client.is_model_ready("spare"), True, f"{name}: goes on after a failed load")
     await client.load_model("spare")

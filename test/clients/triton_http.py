@@ -162,7 +162,7 @@ async def control(client, name):
         content = file.read()
     await client.load_model("spare", config=json.dumps({**config, "max_batch_size": 5}), files={"file:1/model.onnx": content})
     equal((await client.get_model_config("spare"))["max_batch_size"], 5, f"{name}: files")
-    await refused(client.load_model("nobody"), 500, f"{name}: load of an unknown model")
+    await refused(client.load_model("nobody"), 404, f"{name}: load of an unknown model")
     await refused(client.load_model("spare", config="{"), 400, f"{name}: load with a broken config")
     equal(await client.is_model_ready("spare"), True, f"{name}: goes on after a failed load")
     await client.load_model("spare")

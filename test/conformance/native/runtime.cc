@@ -22,7 +22,9 @@ StatusOr<Runtime> Runtime::Open(const std::string& library) {
   using GetApiBase = const ApiBase* (*)();
   const auto get_base = reinterpret_cast<GetApiBase>(opened.value().Symbol("OrtGetApiBase"));
   const Table::Function* functions = get_base ? get_base()->get_api(kOldestApi) : nullptr;
-  if (!functions) return Status::Unavailable("'" + library + "' is no ONNX Runtime that serves");
+  if (!functions)
+    return Status::Unavailable(Reason::kMissing,
+                               "'" + library + "' is no ONNX Runtime that serves");
   Runtime runtime;
   runtime.table = Table(functions, kOldestApi);
   const Table& api = runtime.table;

@@ -10,6 +10,12 @@ inline int64_t CallsOf(const char* function) {
   return OfDriver<int64_t(const char*)>("fakeCudaCalls")(function);
 }
 
+// All calls but the questions whether work has ended: work that is silent for 100 ms is asked for
+// once more, so their number depends on how loaded the machine is.
+inline int64_t CallsButQuestions() {
+  return CallsOf("") - CallsOf("cuEventQuery");
+}
+
 // Kinds of the device's work.
 enum class GpuWork { kUp, kDown, kKernels };
 // Holds work of a kind back until the end, at the latest.

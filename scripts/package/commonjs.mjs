@@ -6,7 +6,7 @@
 // the same, too. A plain `export *` of them would be an error (TS1479) in TypeScript before 5.8.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { oldestNode } from '../../dist/src/addon/load-error.js';
+import { neededNode, runsHere } from '../../dist/src/addon/node-version.js';
 import * as index from '../../dist/src/index.js';
 import * as client from '../../dist/src/client/index.js';
 import * as config from '../../dist/src/config/public.js';
@@ -40,9 +40,11 @@ function typesOf(esm, name, file) {
 const codeOf = (file) => `'use strict';
 // The process as Node knows it: test runners put their own in its place, with a require that knows no ES modules.
 const { features, getBuiltinModule, versions } = require('node:vm').runInThisContext('process');
+${runsHere}
+if (!runsHere(versions)) throw new Error(\`${neededNode('${versions.node}')}\`);
 // Bun and Deno have no word for it.
 if (!features.require_module && !versions.bun && !versions.deno)
-  throw new Error(\`tritonts needs Node ${oldestNode} or newer for require(), and this is \${versions.node}\`);
+  throw new Error('tritonts is an ES module: leave --no-experimental-require-module away, or load it with import');
 module.exports = getBuiltinModule('node:module').createRequire(__filename)('./${file}.js');
 `;
 

@@ -2,6 +2,7 @@
 
 import { type TritonError, unavailable } from '../errors.js';
 import { packageVersion } from '../version.js';
+import { neededNode, runsHere, type RuntimeVersions } from './node-version.js';
 import { describePlatform } from './platform.js';
 
 /** One place where the addon was looked for in vain. */
@@ -20,25 +21,9 @@ export interface Attempt {
   readonly cause: unknown;
 }
 
-/** The oldest Node that the package runs on; package.json's `engines` says the same. */
-export const oldestNode = '20.19.0';
-
-function outdated(version: string): boolean {
-  const [major = 0, minor = 0] = version.split('.').map(Number);
-  const [oldestMajor = 0, oldestMinor = 0] = oldestNode.split('.').map(Number);
-  return major < oldestMajor || (major === oldestMajor && minor < oldestMinor);
-}
-
-/**
- * The error for a version of Node that is too old; undefined if it is new enough.
- *
- * @param version - `process.versions.node`.
- */
-export function outdatedNode(version: string): TritonError | undefined {
-  if (!outdated(version)) return undefined;
-  return failure([], ['install Node 20.19 or newer, of any later major version, and run this with it'], {
-    because: `: this Node is older than ${oldestNode}`,
-  });
+/** The error for a version of Node that the package does not run on; undefined for others, and for Bun and Deno. */
+export function unsuitedNode(versions: RuntimeVersions): TritonError | undefined {
+  return runsHere(versions) ? undefined : unavailable('NO_ADDON', neededNode(versions.node));
 }
 
 /** The error when no place has an addon that can be loaded. */

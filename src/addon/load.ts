@@ -3,7 +3,7 @@
 import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
 import { faultOf } from './binary.js';
-import { errorCode, loadFailure, outdatedNode, type Attempt } from './load-error.js';
+import { errorCode, loadFailure, unsuitedNode, type Attempt } from './load-error.js';
 import { noMemoryError } from './memory.js';
 import type { NativeAddon } from './native.js';
 import { places, type Place } from './search-places.js';
@@ -22,8 +22,8 @@ let loadedFile = '';
  */
 export function addon(): NativeAddon {
   if (loaded) return loaded;
-  const old = outdatedNode(process.versions.node);
-  if (old) throw old;
+  const unsuited = unsuitedNode(process.versions);
+  if (unsuited) throw unsuited;
   // This names another build of the addon: with faults to inject, or under a sanitizer. See docs/testing.md.
   const other = process.env['TRITONTS_ADDON'] ?? '';
   const wanted = target();

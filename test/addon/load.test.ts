@@ -5,8 +5,10 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { runInNewContext } from 'node:vm';
 import { addon } from '../../src/addon/load.js';
-import { outdatedNode, oldestNode } from '../../src/addon/load-error.js';
+import { unsuitedNode } from '../../src/addon/load-error.js';
+import { supportedNode, type RuntimeVersions } from '../../src/addon/node-version.js';
 import { target } from '../../src/addon/platform.js';
 import { TritonError } from '../../src/errors.js';
 import { packageVersion } from '../../src/version.js';
@@ -181,15 +183,39 @@ test('where addons are forbidden, the error says so, and nothing about building'
   assert.doesNotMatch(outcome.stdout, /build it/);
 });
 
-test('the error of a Node that is too old names the version that is needed', async () => {
+test('a Node that the package does not run on is named with what it needs, by import and by require', async () => {
   const { engines } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as {
     engines: { node: string };
   };
-  assert.equal(`${engines.node}.0`, `>=${oldestNode}`);
-  for (const version of ['18.20.8', '20.18.3']) {
-    const error = outdatedNode(version);
-    assert.equal(error?.code, 'UNAVAILABLE');
-    assert.match(error.message, /older than 20\.19\.0[^]*1\. install Node 20\.19 or newer/);
+  assert.equal(engines.node, supportedNode);
+  const entry = await readFile(join(root, 'dist/src/index.cjs'), 'utf8');
+  /** What the CommonJS entry does in such a process, before it loads anything. */
+  const required = (versions: RuntimeVersions): unknown => {
+    const process = {
+      features: { require_module: true },
+      versions,
+      getBuiltinModule: () => ({ createRequire: () => () => undefined }),
+    };
+    const require = (): object => ({ runInThisContext: () => process });
+    return runInNewContext(entry, { require, module: {}, __filename: '' });
+  };
+  for (const node of ['18.20.8', '20.18.3', '21.0.0', '21.7.3', '22.0.0', '22.11.0']) {
+    const error = unsuitedNode({ node });
+    assert.equal(error?.reason, 'NO_ADDON');
+    assert.ok(
+      error.message.startsWith(`tritonts needs Node ${supportedNode}, and this is Node ${node}: install`),
+    );
+    assert.throws(() => required({ node }), { message: error.message });
   }
-  for (const version of ['20.19.0', '22.0.0', '100.1.2']) assert.equal(outdatedNode(version), undefined);
+  for (const node of ['20.19.0', '20.20.1', '22.12.0', '22.20.0', '23.0.0', '24.1.0', '100.1.2']) {
+    assert.equal(unsuitedNode({ node }), undefined);
+    required({ node });
+  }
+  for (const versions of [
+    { node: '22.6.0', bun: '1.2.0' },
+    { node: '21.0.0', deno: '2.0.0' },
+  ]) {
+    assert.equal(unsuitedNode(versions), undefined);
+    required(versions);
+  }
 });

@@ -1,5 +1,6 @@
 // Versions of Node, other runtimes, and two versions of ONNX Runtime in one process.
 import { join } from 'node:path';
+import { neededNode } from '../../../dist/src/addon/node-version.js';
 import { answer, expectLine, run, write } from '../project.mjs';
 
 /** Installs a package that contains a program for Linux x64. Returns the program. */
@@ -85,24 +86,21 @@ const runtimes = ['1.17.0', '1.23.2'].flatMap((version) =>
   })),
 );
 
-const old = {
-  name: 'Node 18 is told which Node is needed',
+const unsuited = ['18', '20.18', '21', '22.11'].map((version) => ({
+  name: `Node ${version} is told which Node is needed`,
   quick: false,
   async run(context) {
     if (elsewhere) return elsewhere;
-    const path = await node(context, '18');
-    const text = await run(context.app, path, ['main.mjs']).then(
-      () => 'it answered',
-      (/** @type {unknown} */ error) => String(error),
-    );
-    const required = await run(context.app, path, ['main.cjs']).then(
-      () => 'it answered',
-      (/** @type {unknown} */ error) => String(error),
-    );
-    if (!/tritonts needs Node 20\.19\.0 or newer for require\(\), and this is 18\./.test(required))
-      throw new Error(required);
-    if (!/this Node is older than 20\.19\.0[^]*1\. install Node 20\.19/.test(text)) throw new Error(text);
+    const path = await node(context, version);
+    const is = (await run(context.app, path, ['-p', 'process.versions.node'])).trim();
+    for (const file of ['main.mjs', 'main.cjs', 'node_modules/tritonts/dist/command/main.js']) {
+      const text = await run(context.app, path, [file, 'check', 'models']).then(
+        () => 'it answered',
+        (/** @type {unknown} */ error) => String(error),
+      );
+      if (!text.includes(neededNode(is))) throw new Error(`${file}: ${text}`);
+    }
   },
-};
+}));
 
-export const cases = [...answers, ...versions, old, ...others, ...runtimes];
+export const cases = [...answers, ...versions, ...unsuited, ...others, ...runtimes];

@@ -37,14 +37,14 @@ TEST(gpu_ensembles_leave_a_tensor_between_their_steps_where_it_is) {
       CHECK(chain.sink.Wait(i + 1));
     }
     const Copies before;
-    const int64_t calls = CallsButQuestions();
+    const int64_t calls = CallsForBatches();
     chain.Ask({1, 2, 3});
     CHECK(chain.sink.Wait(5));
     CHECK(chain.Answered(4, {4, 5, 6}));
     // Once to the device and once back, and the first plan's output is the next plan's input.
     CHECK(before.Since() == (Counts{1, 1, 0}));
     // What three batches need of their own, without the copies in between.
-    CHECK_EQ(CallsButQuestions() - calls, 3 * 9 - 2 * (1 + 1));
+    CHECK_EQ(CallsForBatches() - calls, 3 * 9 - 2 * (1 + 1));
   }
   CHECK(Objects() == kNone);
 }

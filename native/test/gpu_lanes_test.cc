@@ -102,6 +102,8 @@ TEST(gpu_has_no_more_batches_under_way_than_max_concurrency) {
 TEST(gpu_makes_exactly_the_calls_that_a_batch_needs) {
   for (const int64_t most : {1, 2}) {
     PlanBench bench(PlanWith({{"max_concurrency", std::to_string(most)}}));
+    const int64_t allocated = Allocations();
+    const int64_t pinned = PinnedAllocations();
     uint32_t asked = 0;
     const auto ask = [&](uint32_t count) {
       for (uint32_t i = 0; i < count; i++) {
@@ -120,22 +122,24 @@ TEST(gpu_makes_exactly_the_calls_that_a_batch_needs) {
       kernels.LetGo();
       CHECK(bench.sink.Wait(asked));
     };
-    // The first ones allocate.
     ask(4);
     ask_together();
-    int64_t before = CallsButQuestions();
+    int64_t before = CallsForBatches();
     int64_t questions = CallsOf("cuEventQuery");
     ask(50);
     // A copy each way, the plan, three events, the call back and two for times. Each batch is asked
     // once how it ended.
-    CHECK_EQ(CallsButQuestions() - before, 50 * 9);
+    CHECK_EQ(CallsForBatches() - before, 50 * 9);
     CHECK(CallsOf("cuEventQuery") - questions >= 50);
-    before = CallsButQuestions();
+    before = CallsForBatches();
     questions = CallsOf("cuEventQuery");
     ask_together();
     // The second one also has an event and a wait for the way up, and a wait for the way down.
-    CHECK_EQ(CallsButQuestions() - before, most == 1 ? 9 : 9 + 12);
+    CHECK_EQ(CallsForBatches() - before, most == 1 ? 9 : 9 + 12);
     CHECK(CallsOf("cuEventQuery") - questions >= most);
+    // A tensor each way for each batch under way, and at most one that is still given back.
+    CHECK(Allocations() - allocated <= 3 * most);
+    CHECK(PinnedAllocations() - pinned <= 3 * most);
   }
 }
 

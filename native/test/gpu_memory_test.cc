@@ -31,17 +31,13 @@ std::shared_ptr<Gpu> OpenGpu() {
   return gpu.take();
 }
 
-int64_t Allocations() {
-  return CallsOf("cuMemAllocAsync") + CallsOf("cuMemAlloc_v2");
-}
-
 }  // namespace
 
 TEST(gpu_memory_that_was_given_back_is_used_again) {
   const auto kept = OpenGpu();
   for (int i = 0; i < 3; i++) {
     const int64_t before = Allocations();
-    const int64_t pinned = CallsOf("cuMemHostAlloc");
+    const int64_t pinned = PinnedAllocations();
     PlanBench bench;
     for (uint32_t k = 0; k < 4; k++) {
       bench.Ask({1});
@@ -49,7 +45,7 @@ TEST(gpu_memory_that_was_given_back_is_used_again) {
     }
     // The lane that was given back last is used first: a tensor each way. The contexts have one.
     CHECK_EQ(Allocations() - before, (i == 0 ? 3 : 0));
-    CHECK_EQ(CallsOf("cuMemHostAlloc") - pinned, (i == 0 ? 2 : 0));
+    CHECK_EQ(PinnedAllocations() - pinned, (i == 0 ? 2 : 0));
   }
   CHECK_EQ(Gpu::DeviceCounts(0).used_bytes, 0u);
   CHECK_EQ(Gpu::PinnedCounts().used_bytes, 0u);

@@ -10,10 +10,19 @@ inline int64_t CallsOf(const char* function) {
   return OfDriver<int64_t(const char*)>("fakeCudaCalls")(function);
 }
 
-// All calls but the questions whether work has ended: work that is silent for 100 ms is asked for
-// once more, so their number depends on how loaded the machine is.
-inline int64_t CallsButQuestions() {
-  return CallsOf("") - CallsOf("cuEventQuery");
+// How often memory of a device was asked for.
+inline int64_t Allocations() {
+  return CallsOf("cuMemAllocAsync") + CallsOf("cuMemAlloc_v2");
+}
+inline int64_t PinnedAllocations() {
+  return CallsOf("cuMemHostAlloc");
+}
+
+// The calls whose number follows from the batches alone. Two kinds depend on how loaded the machine
+// is: questions whether work has ended, as work that is silent for 100 ms is asked for once more,
+// and allocations, as the block of an answer may be given back just after the next one is taken.
+inline int64_t CallsForBatches() {
+  return CallsOf("") - CallsOf("cuEventQuery") - Allocations() - PinnedAllocations();
 }
 
 // Kinds of the device's work.

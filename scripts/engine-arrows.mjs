@@ -1,5 +1,5 @@
 // Checks the structure of native/: which folder may include which, no circles between folders or headers,
-// no file that is too long to read in one go, and no part of the standard library that usual compilers lack.
+// and no part of the standard library that usual compilers lack.
 //
 //   node scripts/engine-arrows.mjs
 //
@@ -44,8 +44,6 @@ const allowed = {
   device: ['engine/base', 'engine/memory'],
   platform: ['engine/base'],
 };
-/** The most lines of a file. */
-const mostLines = 320;
 /**
  * What C++20 has and libc++ before 19 has not, as that of the usual compilers for macOS; and std::thread, which throws
  * where the system has no thread, and gives it the system's stack.
@@ -71,9 +69,6 @@ const includes = new Map();
 
 for (const file of [...files, ...filesOf('backends', 'binding')]) {
   const text = readFileSync(join(root, file), 'utf8');
-  const lines = text.split('\n').length - 1;
-  if (lines > mostLines)
-    faults.push(`${file}: ${lines} lines, at most ${mostLines} can be read in one sitting`);
   const named = lacking.exec(text);
   if (named)
     faults.push(

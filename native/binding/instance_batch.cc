@@ -19,17 +19,6 @@ constexpr size_t kLargeBytes = size_t{64} << 10;
 // (src/server/request-attributes.ts).
 constexpr std::string_view kIdParameter = "triton_request_id";
 
-// How many requests, from `at` on, follow each other in one header.
-size_t StretchAt(std::span<Request* const> requests, size_t at) {
-  const Request& first = *requests[at];
-  size_t count = 1;
-  while (at + count < requests.size() && requests[at + count]->header == first.header &&
-         requests[at + count]->position == first.position + count) {
-    count++;
-  }
-  return count;
-}
-
 bool IsLarge(const InputTensor& input) {
   return input.byte_size() >= kLargeBytes;
 }
@@ -116,12 +105,12 @@ bool InstanceWrap::Write(Napi::Env env, const Run& run, Napi::Array objects) {
   size_t words = 2;
   size_t bytes = 0;
   size_t calls = 0;
-  for (size_t at = 0; at < requests.size();) {
+  for (uint32_t at = 0; at < requests.size();) {
     const RequestHeader& header = *requests[at]->header;
-    const size_t count = StretchAt(requests, at);
+    const uint32_t count = run.neighbours(at);
     if (header.call) calls++;
     words += 4 + header.wanted.size();
-    for (const InputTensor& input : requests[at]->inputs()) {
+    for (const InputTensor& input : run.inputs(at)) {
       words += 4 + input.shape.size();
       if (!IsLarge(input)) bytes += Aligned(count * input.byte_size());
     }
@@ -143,15 +132,15 @@ bool InstanceWrap::Write(Napi::Env env, const Run& run, Napi::Array objects) {
   int32_t* const stretches = word++;
   *stretches = 0;
   size_t offset = 0;
-  for (size_t at = 0; at < requests.size();) {
-    const size_t count = StretchAt(requests, at);
+  for (uint32_t at = 0; at < requests.size();) {
+    const uint32_t count = run.neighbours(at);
     const RequestHeader& header = *requests[at]->header;
     put(count);
     *word++ = HasExtra(header) ? ~static_cast<int32_t>(show(ExtraOf(env, header))) : 0;
     put(header.wanted.size());
     for (const uint32_t output : header.wanted) put(output);
-    put(header.inputs().size());
-    for (const InputTensor& input : header.inputs()) {
+    put(run.inputs(at).size());
+    for (const InputTensor& input : run.inputs(at)) {
       const size_t size = input.byte_size();
       put(input.index);
       put(input.shape.size());
@@ -173,8 +162,8 @@ bool InstanceWrap::Write(Napi::Env env, const Run& run, Napi::Array objects) {
       offset += Aligned(count * size);
     }
     if (header.call) {
-      header.call->Took(requests[at]->position, static_cast<uint32_t>(count));
-      served.push_back({static_cast<uint32_t>(at), static_cast<uint32_t>(count), header.call});
+      header.call->Took(requests[at]->position, count);
+      served.push_back({at, count, header.call});
     }
     (*stretches)++;
     at += count;

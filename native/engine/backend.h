@@ -32,6 +32,7 @@
 #include "engine/request/call_graph.h"
 #include "engine/request/request.h"
 #include "engine/request/response_sink.h"
+#include "engine/request/row_inputs.h"
 #include "engine/request/stream_count.h"
 
 namespace tritonts {
@@ -86,6 +87,32 @@ class Run {
 
   std::span<Request* const> requests() const { return requests_; }
   uint32_t total_batch_size() const { return total_batch_size_; }  // rows of all requests
+
+  // --- Inputs. What requests()[request] has in this batch, in the order of the model's inputs: its
+  // own inputs, and those that the engine injects (row_inputs.h). Request::chunk gives the bytes.
+  std::span<const InputTensor> inputs(uint32_t request) const {
+    return row_inputs_ ? row_inputs_->Of(request) : requests_[request]->inputs();
+  }
+  const InputTensor* input(uint32_t request, uint32_t index) const {
+    return row_inputs_ ? row_inputs_->Find(request, index) : requests_[request]->input(index);
+  }
+  // Whether the engine injects any into this batch.
+  bool injects() const { return row_inputs_ != nullptr; }
+  // How many requests, from this one on, have the same inputs but for their bytes, and these one
+  // behind the other: chunk k of the next request follows chunk k of this one, where an input has
+  // one chunk. A request that was released is not counted with one that was not.
+  uint32_t neighbours(uint32_t request) const {
+    const Request& first = *requests_[request];
+    const auto past = static_cast<uint32_t>(requests_.size());
+    uint32_t next = request + 1;
+    if (row_inputs_) return 1;
+    while (next < past && requests_[next]->header == first.header &&
+           requests_[next]->position == first.position + (next - request) &&
+           requests_[next]->released == first.released) {
+      next++;
+    }
+    return next - request;
+  }
   // Provides host memory. A block lives as long as somebody holds it.
   virtual BlockPool& pool() = 0;
   // Copies the instance's own kinds of memory (Instance::memory); null: it has none.
@@ -175,6 +202,7 @@ class Run {
 
   std::vector<Request*> requests_;
   uint32_t total_batch_size_ = 0;
+  const RowInputs* row_inputs_ = nullptr;  // null: requests have their own inputs, and no others
 };
 
 // A counted reference to a run, for code that may use it after it is done. Any thread may copy and

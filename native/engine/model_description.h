@@ -24,6 +24,12 @@ struct TensorSpec {
   // It is a shape tensor of a model that batches: its first value is the rows (shape_values.h), and
   // `dims` has no batch.
   bool rows_in_values = false;
+  // An input whose variable dims may differ within a batch (Triton: allow_ragged_batch). The
+  // requests' elements follow each other in one tensor of one dim (GatherRagged).
+  bool ragged = false;
+  // It is between the engine and the model: an input that the engine injects into a batch, or an
+  // output that it keeps (scheduling/batch.h). Callers neither give nor want it.
+  bool internal = false;
 };
 
 // One input or output as the runtime describes it.

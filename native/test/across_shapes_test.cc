@@ -50,19 +50,19 @@ class Queue {
   std::string Batches(uint64_t now_ns = 0) {
     std::string all;
     while (true) {
-      Decision decision;
-      scheduler_.Next(0, now_ns, &decision);
-      if (decision.take.empty()) {
-        if (decision.wake_at_ns > 0) all += ", at " + std::to_string(decision.wake_at_ns);
+      Batch batch;
+      scheduler_.Next(0, now_ns, &batch);
+      if (batch.members.empty()) {
+        if (batch.wake_at_ns > 0) all += ", at " + std::to_string(batch.wake_at_ns);
         return all;
       }
       if (!all.empty()) all += " | ";
-      for (const Request* one : decision.take) {
+      for (const Request* one : batch.members) {
         for (size_t i = 0; i < requests_.size(); i++) {
-          if (&requests_[i] == one) all += (one == decision.take[0] ? "" : " ") + words_[i];
+          if (&requests_[i] == one) all += (one == batch.members[0] ? "" : " ") + words_[i];
         }
       }
-      closed_by = decision.closed_by;
+      closed_by = batch.closed_by;
     }
   }
   Scheduler& scheduler() { return scheduler_; }
@@ -92,9 +92,9 @@ std::string Batches(const std::string& words, uint32_t most = 8,
 
 ClosedBy FirstClosedBy(const std::string& words, uint32_t most) {
   Queue queue(words, most, {}, 0);
-  Decision decision;
-  queue.scheduler().Next(0, 0, &decision);
-  return decision.closed_by;
+  Batch batch;
+  queue.scheduler().Next(0, 0, &batch);
+  return batch.closed_by;
 }
 
 }  // namespace
@@ -155,10 +155,10 @@ TEST(a_batch_passes_over_so_many_and_no_more) {
     std::string words = "a";
     for (size_t i = 0; i < others; i++) words += " b";
     Queue queue(words + " a", 8, {}, 0);
-    Decision decision;
-    queue.scheduler().Next(0, 0, &decision);
-    CHECK_EQ(decision.take.size(), others == BatchRule::kMostPassed ? 2u : 1u);
-    CHECK(decision.closed_by == ClosedBy::kShape);
+    Batch batch;
+    queue.scheduler().Next(0, 0, &batch);
+    CHECK_EQ(batch.members.size(), others == BatchRule::kMostPassed ? 2u : 1u);
+    CHECK(batch.closed_by == ClosedBy::kShape);
   }
 }
 
@@ -175,27 +175,28 @@ TEST(a_request_that_was_late_elsewhere_is_passed_over_and_passes_as_any_other) {
   for (size_t i = 0; i < 3; i++) requests[i].header = i == 1 ? &b : &a;
   a.deadline_ns = 10;
   CHECK(levelled.Enqueue(&requests[2], 0).ok());
-  Decision decision;
-  levelled.Expire(20, &decision);
-  levelled.Next(0, 20, &decision);
-  CHECK_EQ(decision.take.size(), 1u);
+  Expired expired;
+  levelled.Expire(20, &expired);
+  Batch batch;
+  levelled.Next(0, 20, &batch);
+  CHECK_EQ(batch.members.size(), 1u);
   CHECK(requests[2].delayed);
   a.deadline_ns = 0;
   for (Request& request : requests) {
     request.Prepare();
     CHECK(plain.Enqueue(&request, 30).ok());
   }
-  decision.Clear();
-  plain.Next(0, 30, &decision);
-  CHECK_EQ(decision.take, (std::vector<Request*>{&requests[0], &requests[2]}));
-  CHECK(decision.closed_by == ClosedBy::kShape);
+  batch.Clear();
+  plain.Next(0, 30, &batch);
+  CHECK_EQ(batch.members, (std::vector<Request*>{&requests[0], &requests[2]}));
+  CHECK(batch.closed_by == ClosedBy::kShape);
 }
 
 TEST(a_queue_is_whole_after_requests_were_taken_from_the_middle) {
   Queue queue("a b a b c a", 8, {}, 0);
-  Decision decision;
-  queue.scheduler().Next(0, 0, &decision);
-  CHECK_EQ(decision.take.size(), 3u);
+  Batch batch;
+  queue.scheduler().Next(0, 0, &batch);
+  CHECK_EQ(batch.members.size(), 3u);
   CHECK_EQ(queue.scheduler().waiting(), 3u);
   CHECK(queue.scheduler().Cancel(queue.request(1)));
   CHECK(!queue.scheduler().Cancel(queue.request(2)));

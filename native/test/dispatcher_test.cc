@@ -53,7 +53,8 @@ struct DispatcherBench {
     CHECK(run->Returned());
     CHECK(run->EndExecute(run->FreeInstance()));
     dispatcher->Account(run, &statistics);
-    if (runner->occupied) dispatcher->Free(runner, 0);
+    Orders orders;
+    if (runner->occupied) dispatcher->Free(runner, 0, &orders);
   }
   // By instance: the slot of the request that it has; ~0: none.
   std::vector<uint32_t> Slots() {
@@ -136,7 +137,8 @@ TEST(dispatcher_gives_an_instance_one_batch_until_it_is_free) {
   CHECK(bench.scheduler->asked.empty());
   PooledRun* first = bench.dispatcher->under_way();
   CHECK(bench.dispatcher->TakeBatch(bench.runners[0].get()) == first);
-  bench.dispatcher->Free(bench.runners[0].get(), 0);
+  Orders orders;
+  bench.dispatcher->Free(bench.runners[0].get(), 0, &orders);
   CHECK_EQ(bench.scheduler->finished, (Instances{0}));
   bench.Ask();
   // Two runs of one instance are under way.
@@ -209,13 +211,13 @@ TEST(dispatcher_hands_over_to_an_asynchronous_instance_once_at_a_time) {
   CHECK(orders.start.empty());
   PooledRun* first = std::exchange(runner->next, nullptr);
   // A thread is in Execute and has called InstanceFree. That thread takes the next batch, too.
-  bench.dispatcher->Free(runner, 0);
+  bench.dispatcher->Free(runner, 0, &orders);
   orders = bench.Ask();
   CHECK(orders.hand_over.empty());
   CHECK(runner->handing == Handing::kAnother);
   PooledRun* second = std::exchange(runner->next, nullptr);
   CHECK(second && second != first);
-  bench.dispatcher->Free(runner, 0);
+  bench.dispatcher->Free(runner, 0, &orders);
   for (PooledRun* run : {first, second}) {
     run->Begin(NowNs());
     run->RespondAll(Status::Ok());

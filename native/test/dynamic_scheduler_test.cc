@@ -42,10 +42,10 @@ class Bench {
   }
   // The rows of the requests that an instance gets now.
   Sizes Next(uint64_t now_ns = 0, uint32_t instance = 0) {
-    decision.Clear();
-    scheduler_.Next(instance, now_ns, &decision);
+    batch.Clear();
+    scheduler_.Next(instance, now_ns, &batch);
     Sizes rows;
-    for (const Request* request : decision.take) rows.push_back(request->header->batch_size);
+    for (const Request* request : batch.members) rows.push_back(request->header->batch_size);
     return rows;
   }
   // All batches that can be had now.
@@ -59,7 +59,7 @@ class Bench {
   }
   DynamicScheduler& scheduler() { return scheduler_; }
 
-  Decision decision;
+  Batch batch;
 
  private:
   DynamicScheduler scheduler_;
@@ -81,14 +81,14 @@ TEST(default_scheduler_never_waits) {
   Bench bench({0, {}, 100 * kUs});
   bench.Add({1});
   CHECK_EQ(bench.Next(), Sizes{1});
-  CHECK_EQ(bench.decision.wake_at_ns, 0u);
+  CHECK_EQ(bench.batch.wake_at_ns, 0u);
 }
 
 TEST(scheduler_of_an_empty_queue_gives_nothing_and_asks_for_no_time) {
   for (const uint32_t most : {0u, 4u}) {
     Bench bench({most, {}, 100 * kUs});
     CHECK_EQ(bench.Next(50), Sizes{});
-    CHECK_EQ(bench.decision.wake_at_ns, 0u);
+    CHECK_EQ(bench.batch.wake_at_ns, 0u);
   }
 }
 
@@ -162,11 +162,11 @@ TEST(dynamic_scheduler_waits_for_the_rest_of_the_delay) {
   Bench bench({8, {}, 100 * kUs});
   bench.Add({1}, 1000).Add({1}, 5000);
   CHECK_EQ(bench.Next(20'000), Sizes{});
-  CHECK_EQ(bench.decision.wake_at_ns, 1000 + 100 * kUs);
+  CHECK_EQ(bench.batch.wake_at_ns, 1000 + 100 * kUs);
   CHECK_EQ(bench.Next(1000 + 100 * kUs - 1), Sizes{});
-  CHECK_EQ(bench.decision.wake_at_ns, 1000 + 100 * kUs);
+  CHECK_EQ(bench.batch.wake_at_ns, 1000 + 100 * kUs);
   CHECK_EQ(bench.Next(1000 + 100 * kUs), (Sizes{1, 1}));
-  CHECK_EQ(bench.decision.wake_at_ns, 0u);
+  CHECK_EQ(bench.batch.wake_at_ns, 0u);
 }
 
 TEST(dynamic_scheduler_goes_at_once_when_any_preferred_size_is_reached) {
@@ -197,7 +197,7 @@ TEST(dynamic_scheduler_waits_between_preferred_sizes) {
   Bench bench({8, {2, 6}, 100 * kUs});
   bench.Add({3});
   CHECK_EQ(bench.Next(), Sizes{});
-  CHECK_EQ(bench.decision.wake_at_ns, 100 * kUs);
+  CHECK_EQ(bench.batch.wake_at_ns, 100 * kUs);
 }
 
 TEST(dynamic_scheduler_closes_a_waiting_batch_at_another_shape) {
@@ -207,7 +207,7 @@ TEST(dynamic_scheduler_closes_a_waiting_batch_at_another_shape) {
   CHECK_EQ(bench.Next(), Sizes{1});
   // The one of the other shape waits for its own like.
   CHECK_EQ(bench.Next(), Sizes{});
-  CHECK_EQ(bench.decision.wake_at_ns, 100 * kUs);
+  CHECK_EQ(bench.batch.wake_at_ns, 100 * kUs);
 }
 
 TEST(dynamic_scheduler_closes_a_waiting_batch_at_a_request_that_does_not_fit) {
@@ -229,21 +229,21 @@ TEST(dynamic_scheduler_goes_by_the_oldest_request_of_what_waits) {
   CHECK_EQ(bench.Next(99 * kUs), (Sizes{1, 1, 1, 1}));
   // What is left came later.
   CHECK_EQ(bench.Next(100 * kUs), Sizes{});
-  CHECK_EQ(bench.decision.wake_at_ns, 190 * kUs);
+  CHECK_EQ(bench.batch.wake_at_ns, 190 * kUs);
 }
 
 TEST(dynamic_scheduler_takes_a_clock_that_is_behind_an_arrival) {
   Bench bench({8, {}, 100 * kUs});
   bench.Add({1}, 50 * kUs);
   CHECK_EQ(bench.Next(10 * kUs), Sizes{});
-  CHECK_EQ(bench.decision.wake_at_ns, 150 * kUs);
+  CHECK_EQ(bench.batch.wake_at_ns, 150 * kUs);
 }
 
 TEST(dynamic_scheduler_with_a_delay_beyond_time_waits_in_the_future) {
   Bench bench({8, {}, UINT64_MAX});
   bench.Add({1}, 1000 * kUs);
   CHECK_EQ(bench.Next(2000 * kUs), Sizes{});
-  CHECK(bench.decision.wake_at_ns > 2000 * kUs);
+  CHECK(bench.batch.wake_at_ns > 2000 * kUs);
 }
 
 // --- Why a batch has no more requests.
@@ -255,7 +255,7 @@ void CheckClosed(const DynamicPolicy& policy, const std::vector<Arrival>& waitin
   Bench bench(policy);
   for (const Arrival& arrival : waiting) bench.Arrive(arrival);
   CHECK_EQ(bench.Next(now_ns), batch);
-  CHECK(bench.decision.closed_by == closed_by);
+  CHECK(bench.batch.closed_by == closed_by);
 }
 
 }  // namespace
@@ -314,7 +314,7 @@ TEST(dynamic_scheduler_times_the_next_request_when_the_oldest_is_cancelled) {
   bench.Add({1}, 40 * kUs);
   bench.scheduler().Cancel(oldest);
   CHECK_EQ(bench.Next(100 * kUs), Sizes{});
-  CHECK_EQ(bench.decision.wake_at_ns, 140 * kUs);
+  CHECK_EQ(bench.batch.wake_at_ns, 140 * kUs);
 }
 
 TEST(dynamic_scheduler_drains_oldest_first) {
@@ -441,13 +441,12 @@ void PlayRandomly(std::mt19937& random) {
       const std::vector<size_t> positions = model.Positions(count);
       for (const size_t i : positions) expected.push_back(model.queue[i].second);
       // The oldest one leads.
-      if (count > 0) CHECK(bench.decision.take.front() == model.queue[0].second);
+      if (count > 0) CHECK(bench.batch.members.front() == model.queue[0].second);
       for (auto i = positions.rbegin(); i != positions.rend(); ++i) {
         model.queue.erase(model.queue.begin() + static_cast<ptrdiff_t>(*i));
       }
-      CHECK(bench.decision.take == expected);
-      CHECK_EQ(bench.decision.wake_at_ns, wake_at);
-      CHECK(bench.decision.expire.empty());
+      CHECK(bench.batch.members == expected);
+      CHECK_EQ(bench.batch.wake_at_ns, wake_at);
     }
     CHECK_EQ(bench.scheduler().waiting(), model.queue.size());
   }
@@ -493,9 +492,9 @@ TEST(dynamic_scheduler_waits_for_the_oldest_request_that_an_instance_may_have) {
   bench.Arrive({1, 0})->bound = 1;
   bench.Arrive({1, 10 * kUs});
   CHECK_EQ(bench.Next(20 * kUs, 0), Sizes{});
-  CHECK_EQ(bench.decision.wake_at_ns, 110 * kUs);
+  CHECK_EQ(bench.batch.wake_at_ns, 110 * kUs);
   CHECK_EQ(bench.Next(20 * kUs, 1), Sizes{});
-  CHECK_EQ(bench.decision.wake_at_ns, 100 * kUs);
+  CHECK_EQ(bench.batch.wake_at_ns, 100 * kUs);
 }
 
 }  // namespace tritonts::test

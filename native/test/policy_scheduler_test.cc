@@ -62,18 +62,18 @@ class Bench {
   }
   // What expires by then; `wake_us` is when the next one does.
   Names Expire(uint64_t now_us) {
-    decision_.Clear();
-    scheduler_.Expire(now_us * kUs, &decision_);
-    wake_us = decision_.wake_at_ns / kUs;
-    return NamesOf(decision_.expire);
+    expired_.Clear();
+    scheduler_.Expire(now_us * kUs, &expired_);
+    wake_us = expired_.wake_at_ns / kUs;
+    return NamesOf(expired_.requests);
   }
   // What an instance gets then.
   Names Next(uint64_t now_us = 0, uint32_t instance = 0) {
     Expire(now_us);
-    decision_.Clear();
-    scheduler_.Next(instance, now_us * kUs, &decision_);
-    wake_us = decision_.wake_at_ns / kUs;
-    return NamesOf(decision_.take);
+    batch_.Clear();
+    scheduler_.Next(instance, now_us * kUs, &batch_);
+    wake_us = batch_.wake_at_ns / kUs;
+    return NamesOf(batch_.members);
   }
   bool Cancel(const std::string& name) { return scheduler_.Cancel(Find(name)); }
   Request* Find(const std::string& name) {
@@ -102,7 +102,8 @@ class Bench {
   std::deque<RequestHeader> headers_;
   std::deque<Request> requests_;
   std::vector<std::string> names_;
-  Decision decision_;
+  Expired expired_;
+  Batch batch_;
 };
 
 QueuePolicies Levels(uint64_t levels, uint64_t usual, QueuePolicy general = {}) {
@@ -312,8 +313,8 @@ TEST(policy_scheduler_takes_neighbours_in_as_it_takes_one_after_the_other) {
       }
       now += dice() % 6;
       for (Side* side : {&singly, &together}) {
-        Decision decision;
-        side->queue.Expire(now, &decision);
+        Expired expired;
+        side->queue.Expire(now, &expired);
       }
       if (!singly.queue.empty() && dice() % 2) {
         singly.queue.Remove(singly.queue.front());
@@ -360,10 +361,10 @@ TEST(policy_scheduler_expires_in_few_steps_whatever_order_the_deadlines_have) {
       // A quarter leaves before, from anywhere.
       Request& early = requests[dice() % kCount];
       if (now % 4 == 0 && early.queued) queue.Remove(&early);
-      Decision decision;
-      queue.Expire(now, &decision);
-      for (const Request* one : decision.expire) CHECK_EQ(one->header->deadline_ns, now);
-      CHECK(decision.wake_at_ns == 0 || decision.wake_at_ns > now);
+      Expired expired;
+      queue.Expire(now, &expired);
+      for (const Request* one : expired.requests) CHECK_EQ(one->header->deadline_ns, now);
+      CHECK(expired.wake_at_ns == 0 || expired.wake_at_ns > now);
     }
     CHECK(queue.work() < kSteps);
     uint64_t last = 0;
@@ -409,10 +410,10 @@ TEST(policy_scheduler_expires_requests_of_one_header_wherever_they_wait) {
         left[one->header == &headers[1]]++;
       }
       for (const size_t which : {1u, 0u}) {
-        Decision decision;
-        queue.Expire(headers[which].deadline_ns, &decision);
-        CHECK_EQ(decision.expire.size(), left[which]);
-        for (const Request* one : decision.expire) CHECK(one->header == &headers[which]);
+        Expired expired;
+        queue.Expire(headers[which].deadline_ns, &expired);
+        CHECK_EQ(expired.requests.size(), left[which]);
+        for (const Request* one : expired.requests) CHECK(one->header == &headers[which]);
         CHECK_EQ(headers[which].waiting.count, 0u);
       }
       CHECK(queue.empty());

@@ -29,11 +29,9 @@ class CountingScheduler final : public Scheduler {
     *shown_ += requests.size();
     return scheduler_->EnqueueSome(requests, now_ns, refused);
   }
-  void Expire(uint64_t now_ns, Decision* decision) override {
-    scheduler_->Expire(now_ns, decision);
-  }
-  void Next(uint32_t instance, uint64_t now_ns, Decision* decision) override {
-    scheduler_->Next(instance, now_ns, decision);
+  void Expire(uint64_t now_ns, Expired* expired) override { scheduler_->Expire(now_ns, expired); }
+  void Next(uint32_t instance, uint64_t now_ns, Batch* batch) override {
+    scheduler_->Next(instance, now_ns, batch);
   }
   void Finished(uint32_t instance, uint64_t now_ns) override {
     scheduler_->Finished(instance, now_ns);

@@ -26,7 +26,7 @@ struct Bench {
   // What request `position` gets of the output with `index`; null: nothing.
   const OutputTensor* Take(uint32_t position, uint32_t index = 0) {
     tensors.clear();
-    status = outputs.Take(position, *batch[position], &tensors, &blocks);
+    status = outputs.Take(position, *batch[position], &tensors, &blocks, &kept);
     for (const OutputTensor& tensor : tensors) {
       if (tensor.index == index) return &tensor;
     }
@@ -48,6 +48,7 @@ struct Bench {
   Status status;
   std::vector<OutputTensor> tensors;
   std::vector<BlockRef> blocks;
+  KeptOutputs kept;
 };
 
 }  // namespace

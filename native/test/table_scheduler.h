@@ -31,27 +31,27 @@ class TableScheduler final : public Scheduler {
     queue_.push_back(request);
     return Status::Ok();
   }
-  void Expire(uint64_t now_ns, Decision* decision) override {
+  void Expire(uint64_t now_ns, Expired* expired) override {
     if (lifetime_ns == 0) return;
     std::erase_if(queue_, [&](Request* request) {
       const uint64_t at = request->header->arrival_ns + lifetime_ns;
       if (at > now_ns) {
-        if (decision->wake_at_ns == 0 || at < decision->wake_at_ns) decision->wake_at_ns = at;
+        if (expired->wake_at_ns == 0 || at < expired->wake_at_ns) expired->wake_at_ns = at;
         return false;
       }
       request->queued = false;
-      decision->expire.push_back(request);
+      expired->requests.push_back(request);
       return true;
     });
   }
-  void Next(uint32_t instance, uint64_t, Decision* decision) override {
+  void Next(uint32_t instance, uint64_t, Batch* batch) override {
     asked.push_back(instance);
     const bool poor = std::find(barren.begin(), barren.end(), instance) != barren.end();
     for (auto one = queue_.begin(); one != queue_.end(); ++one) {
       const uint32_t bound = (*one)->bound;
       if (bound == Request::kUnbound ? poor : bound != instance) continue;
       (*one)->queued = false;
-      decision->take.push_back(*one);
+      batch->members.push_back(*one);
       queue_.erase(one);
       return;
     }

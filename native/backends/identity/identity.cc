@@ -53,9 +53,8 @@ class IdentityInstance final : public Instance {
   // Whether the inputs are rows of equal size, so that one output for all requests is best. A
   // single large input is returned as it is, without a copy.
   bool RespondsTogether(const Run& run) const {
-    const auto requests = run.requests();
     if (io_->max_batch_size == 0) return false;
-    for (const InputTensor& input : requests.front()->inputs()) {
+    for (const InputTensor& input : run.inputs(0)) {
       if (input.datatype == DataType::kBytes || input.first_chunks.front().owner) return false;
     }
     return true;
@@ -63,7 +62,7 @@ class IdentityInstance final : public Instance {
 
   Status GiveTogether(Run& run) {
     gathered_.resize(io_->outputs.size());
-    for (const InputTensor& input : run.requests().front()->inputs()) {
+    for (const InputTensor& input : run.inputs(0)) {
       if (input.index >= io_->outputs.size()) continue;
       Gathered& gathered = gathered_[input.index];
       const Status status = Gather(run, input.index, true, &gathered);
@@ -77,7 +76,7 @@ class IdentityInstance final : public Instance {
   Status GiveEach(Run& run) {
     const auto requests = run.requests();
     for (uint32_t position = 0; position < requests.size(); position++) {
-      for (const InputTensor& input : requests[position]->inputs()) {
+      for (const InputTensor& input : run.inputs(position)) {
         if (input.index >= io_->outputs.size()) continue;
         const Request& request = *requests[position];
         if (input.first_chunks.size() == 1) {

@@ -33,9 +33,10 @@ Channel::~Channel() = default;
 
 size_t Channel::CopiedBytes(const Run& run) const {
   size_t bytes = 0;
-  for (const Request* request : run.requests()) {
-    for (const InputTensor& input : request->inputs()) {
-      const bool shared = request->chunks(input) == 1 && IsShared(request->chunk(input));
+  for (uint32_t at = 0; at < run.requests().size(); at++) {
+    const Request& request = *run.requests()[at];
+    for (const InputTensor& input : run.inputs(at)) {
+      const bool shared = request.chunks(input) == 1 && IsShared(request.chunk(input));
       if (!shared) bytes += input.byte_size();
     }
   }

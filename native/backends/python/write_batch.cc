@@ -13,17 +13,6 @@ constexpr size_t Aligned(size_t size) {
   return (size + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-// How many requests, from `at` on, follow each other in one header.
-size_t StretchAt(std::span<Request* const> requests, size_t at) {
-  const Request& first = *requests[at];
-  size_t count = 1;
-  while (at + count < requests.size() && requests[at + count]->header == first.header &&
-         requests[at + count]->position == first.position + count) {
-    count++;
-  }
-  return count;
-}
-
 // A parameter's value as bytes.
 std::string ValueOf(const RequestParameter& parameter, uint32_t* type) {
   *type = static_cast<uint32_t>(parameter.value.index());
@@ -70,11 +59,11 @@ Status Channel::WriteBatch(uint32_t slot, const Run& run, uint32_t* number) {
   size_t bytes = 0;
   std::vector<std::string> said;
   std::vector<BatchMemory::Input> shared;  // in the order of the inputs
-  for (size_t at = 0; at < requests.size();) {
+  for (uint32_t at = 0; at < requests.size();) {
     const RequestHeader& header = *requests[at]->header;
-    const size_t count = StretchAt(requests, at);
+    const uint32_t count = run.neighbours(at);
     words += 9 + header.wanted.size();
-    for (const InputTensor& input : header.inputs()) {
+    for (const InputTensor& input : run.inputs(at)) {
       words += 4 + input.shape.size();
       if (count == 1 && requests[at]->chunks(input) == 1) {
         const Buffer chunk = requests[at]->chunk(input);
@@ -124,8 +113,8 @@ Status Channel::WriteBatch(uint32_t slot, const Run& run, uint32_t* number) {
   put(said.size());
   std::vector<ServedCall> served;
   size_t stretch = 0;
-  for (size_t at = 0; at < requests.size(); stretch++) {
-    const size_t count = StretchAt(requests, at);
+  for (uint32_t at = 0; at < requests.size(); stretch++) {
+    const uint32_t count = run.neighbours(at);
     const RequestHeader& header = *requests[at]->header;
     const std::string& text = said[stretch];
     put(count);
@@ -139,8 +128,8 @@ Status Channel::WriteBatch(uint32_t slot, const Run& run, uint32_t* number) {
     put(header.streams ? 1 : 0);
     put(header.wanted.size());
     for (const uint32_t output : header.wanted) put(output);
-    put(header.inputs().size());
-    for (const InputTensor& input : header.inputs()) {
+    put(run.inputs(at).size());
+    for (const InputTensor& input : run.inputs(at)) {
       const size_t size = input.byte_size();
       put(input.index);
       put(input.shape.size());
@@ -161,8 +150,8 @@ Status Channel::WriteBatch(uint32_t slot, const Run& run, uint32_t* number) {
       data += Aligned(count * size);
     }
     if (header.call) {
-      header.call->Took(requests[at]->position, static_cast<uint32_t>(count));
-      served.push_back({static_cast<uint32_t>(at), static_cast<uint32_t>(count), header.call});
+      header.call->Took(requests[at]->position, count);
+      served.push_back({at, count, header.call});
     }
     at += count;
   }

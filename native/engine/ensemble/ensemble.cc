@@ -104,7 +104,7 @@ Flight* Ensemble::TakeFlight(std::span<Request* const> requests,
   std::lock_guard lock(mutex_);
   flight->idle = false;
   for (Request* request : requests) {
-    request->bound = flight->index();
+    request->flight = flight->index();
     request->queued = true;
   }
   return flight;
@@ -158,7 +158,7 @@ void Ensemble::Cancel(std::span<Request* const> requests) noexcept {
       std::lock_guard lock(mutex_);
       request->cancelled.store(true, std::memory_order_release);
       if (!request->queued || request->header->executor != this) continue;
-      flight = flights_[request->bound].get();
+      flight = flights_[request->flight].get();
       while (position < flight->count() && flight->request(position) != request) position++;
       if (position == flight->count()) continue;
       flight->pins++;

@@ -45,6 +45,9 @@ struct RequestParameter {
 struct InputTensor {
   uint32_t index = 0;  // position in the model's inputs
   DataType datatype = DataType::kInvalid;
+  // The bytes are those of one request, whatever its position in the header: an overlay
+  // (row_inputs.h).
+  bool of_one = false;
   SmallVector<int64_t, 4> shape;  // full, with the batch dimension where the model has one
   // The bytes of the header's first request, in order: one chunk, except for HTTP bodies. If
   // several requests share the header, there is one chunk, and the bytes of the other requests
@@ -86,6 +89,8 @@ struct RequestHeader {
   uint64_t level = 0;
   uint64_t deadline_ns = 0;
   uint32_t requests = 1;  // how many share the header
+  // Its requests have no caller: they fill the empty slots of a batch (row_inputs.h).
+  bool null_row = false;
   // For the queue that its requests wait in until their deadline (level_queue.h): how many do, the
   // first of them, and the header's place in the heap of deadlines.
   struct Waiting {
@@ -164,9 +169,14 @@ class Request {
   Request* previous = nullptr;
   RequestHeader* header = nullptr;  // not owned
   uint32_t position = 0;            // its index among the header's requests
-  // The only instance that may run it, as for a sequence; kUnbound: any may.
   static constexpr uint32_t kUnbound = ~0u;
-  uint32_t bound = kUnbound;
+  // What the executor that has the request notes of it.
+  union {
+    // A version: the only instance that may run it, as for a sequence; kUnbound: any may.
+    uint32_t bound = kUnbound;
+    // An ensemble: the index of the flight that it travels in.
+    uint32_t flight;
+  };
   bool queued = false;
   bool delayed = false;   // it missed its deadline: others of its level go first
   bool released = false;  // its inputs were released: nobody may read their bytes
@@ -212,8 +222,9 @@ class Request {
   size_t chunks(const InputTensor& input) const { return released ? 0 : input.first_chunks.size(); }
   Buffer chunk(const InputTensor& input, size_t number = 0) const {
     const Buffer& first = input.first_chunks[number];
-    return {static_cast<char*>(first.data) + position * first.size, first.size, first.kind,
-            first.device, first.owner};
+    const size_t before = input.of_one ? 0 : position * first.size;
+    return {static_cast<char*>(first.data) + before, first.size, first.kind, first.device,
+            first.owner};
   }
 
  private:

@@ -169,6 +169,9 @@ Status CheckRequest(const std::string& model, const ModelIo& io, const Request& 
                     std::to_string(io.inputs.size()));
     }
     const TensorSpec& spec = io.inputs[index];
+    if (spec.internal) {
+      return refuse(", input '" + spec.name + "': the server gives it, and no request may");
+    }
     const bool twice = std::any_of(inputs.begin(), inputs.begin() + static_cast<ptrdiff_t>(i),
                                    [&](const InputTensor& one) { return one.index == index; });
     const std::string complaint =
@@ -176,12 +179,12 @@ Status CheckRequest(const std::string& model, const ModelIo& io, const Request& 
     if (!complaint.empty()) return refuse(", input '" + spec.name + "': " + complaint);
   }
   for (uint32_t i = 0; i < io.inputs.size(); i++) {
-    if (!io.inputs[i].optional && !request.input(i)) {
+    if (!io.inputs[i].optional && !io.inputs[i].internal && !request.input(i)) {
       return refuse(", input '" + io.inputs[i].name + "': it is missing");
     }
   }
   for (const uint32_t output : request.header->wanted) {
-    if (output < io.outputs.size()) continue;
+    if (output < io.outputs.size() && !io.outputs[output].internal) continue;
     return refuse(": there is no output " + std::to_string(output) + ", it has " +
                   std::to_string(io.outputs.size()));
   }

@@ -32,6 +32,14 @@ Status Gather(Run& run, uint32_t index, bool batching, Gathered* out,
               MemoryKind wanted = MemoryKind::kHost, int device = 0,
               Elsewhere elsewhere = Elsewhere::kCopied);
 
+// Gathers a ragged input (TensorSpec::ragged): the elements of every request, in order, in one
+// tensor of one dim, whatever the shapes are. `counts` gets the number of elements of each request,
+// with its batch dimension; none if no request has the input. Who may call it, and what fails, is
+// as above, but for the dims.
+Status GatherRagged(Run& run, uint32_t index, Gathered* out, std::vector<int64_t>* counts,
+                    MemoryKind wanted = MemoryKind::kHost, int device = 0,
+                    Elsewhere elsewhere = Elsewhere::kCopied);
+
 // Gathers a shape tensor of a model that batches: the values that all requests have (INVALID_ARG:
 // they differ), with the rows of the batch as the first one. They are always copied. Who may call
 // it, and what fails, is as above.

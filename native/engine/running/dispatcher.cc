@@ -12,21 +12,25 @@ using ThreadState = InstanceRunner::ThreadState;
 using Handing = InstanceRunner::Handing;
 
 Dispatcher::Dispatcher(std::unique_ptr<Scheduler> scheduler, std::vector<InstanceRunner*> runners,
-                       const RunContext* context, InlinePolicy inline_policy)
+                       const RunContext* context, InlinePolicy inline_policy,
+                       std::shared_ptr<Gate> gate)
     : scheduler_(std::move(scheduler)),
       runners_(std::move(runners)),
       context_(context),
-      inline_policy_(std::move(inline_policy)) {}
+      inline_policy_(std::move(inline_policy)),
+      gate_(std::move(gate)) {}
 
 void Dispatcher::Take(std::vector<Request*>* from, RequestChain* to) {
-  for (Request* one : *from) to->Append(one);
+  for (Request* one : *from) {
+    if (one && !one->header->null_row) to->Append(one);
+  }
   from->clear();
 }
 
 bool Dispatcher::MakeRoom(size_t more) {
-  const size_t wanted = scheduler_->waiting() + more;
+  const size_t wanted = scheduler_->waiting() + scheduler_->slots() + more;
   try {
-    for (auto* list : {&decision_.take, &decision_.expire}) {
+    for (auto* list : {&batch_.members, &expired_.requests}) {
       if (list->capacity() < wanted) list->reserve(std::max(wanted, 2 * list->capacity()));
     }
     return true;
@@ -50,17 +54,16 @@ Status Dispatcher::Enqueue(Request* request, uint64_t now_ns) {
   return EnqueueSome(one, now_ns, &refused) == 1 ? Status::Ok() : refused;
 }
 
-void Dispatcher::NoteTime(Orders* orders) {
-  const uint64_t at = decision_.wake_at_ns;
+void Dispatcher::NoteTime(uint64_t at, Orders* orders) {
   if (at != 0 && (orders->wake_at_ns == 0 || at < orders->wake_at_ns)) orders->wake_at_ns = at;
 }
 
 void Dispatcher::Ask(uint64_t now_ns, InstanceRunner* awake, RunOwner* owner, Orders* orders) {
   if (scheduler_->waiting() == 0) return;
-  decision_.Clear();
-  scheduler_->Expire(now_ns, &decision_);
-  NoteTime(orders);
-  Take(&decision_.expire, &orders->expired);
+  expired_.Clear();
+  scheduler_->Expire(now_ns, &expired_);
+  NoteTime(expired_.wake_at_ns, orders);
+  Take(&expired_.requests, &orders->expired);
   if (awake) Offer(awake, now_ns, awake, owner, orders);
   // What one takes may be what kept the requests behind it from another one that was asked before.
   for (bool taken = true; taken;) {
@@ -82,23 +85,24 @@ bool Dispatcher::Offer(InstanceRunner* runner, uint64_t now_ns, InstanceRunner* 
                        RunOwner* owner, Orders* orders) {
   if (runner->occupied || runner->thread_state == ThreadState::kRefused) return false;
   if (runner->lost() && AnyLeft()) return false;
-  decision_.Clear();
-  scheduler_->Next(runner->index, now_ns, &decision_);
-  NoteTime(orders);
-  if (decision_.take.empty()) return false;
-  if (PooledRun* run = MakeRun(decision_.take, runner, owner)) {
+  batch_.Clear();
+  scheduler_->Next(runner->index, now_ns, &batch_);
+  NoteTime(batch_.wake_at_ns, orders);
+  if (batch_.members.empty()) return false;
+  if (PooledRun* run = MakeRun(batch_.members, runner, owner, batch_.plain() ? nullptr : &batch_)) {
     runner->assigned_ns = now_ns;
+    // That of a null row is that of the first request that is none.
     const uint64_t arrival = run->requests()[0]->header->arrival_ns;
     run->record.given_ns = now_ns;
     run->record.waited_ns = now_ns > arrival ? now_ns - arrival : 0;
     run->record.rows = run->total_batch_size();
-    run->record.requests = static_cast<uint32_t>(run->requests().size());
+    run->record.requests = static_cast<uint32_t>(run->requests().size()) - run->null_rows();
     run->record.left = static_cast<uint32_t>(scheduler_->waiting());
     run->record.instance = runner->index;
-    run->record.closed_by = decision_.closed_by;
+    run->record.closed_by = batch_.closed_by;
     Give(run, runner, awake, orders);
   } else {
-    Take(&decision_.take, &orders->starved);
+    Take(&batch_.members, &orders->starved);
     scheduler_->Finished(runner->index, now_ns);
   }
   return true;
@@ -121,13 +125,17 @@ bool Dispatcher::GiveDirectly(std::span<Request* const> requests, InstanceRunner
 }
 
 PooledRun* Dispatcher::MakeRun(std::span<Request* const> requests, InstanceRunner* runner,
-                               RunOwner* owner) {
+                               RunOwner* owner, Batch* batch) {
   PooledRun* run = nullptr;
   try {
     run = pool_->Take();
+    if (batch) run->Inject(batch, &runner->pool);
     run->Assign(requests, batches_ + 1, context_, runner, owner->Share());
   } catch (const std::bad_alloc&) {
-    if (run) run->DropLocked();
+    if (run) {
+      run->ClearInjected();
+      run->DropLocked();
+    }
     return nullptr;
   }
   batches_++;
@@ -144,8 +152,18 @@ void Dispatcher::Enlist(PooledRun* run) {
 void Dispatcher::Give(PooledRun* run, InstanceRunner* runner, InstanceRunner* awake,
                       Orders* orders) {
   Enlist(run);
-  runner->next = run;
   runner->occupied = true;
+  // What warms the version up does not compete with what others serve.
+  if (gate_ && !warming_ && !gate_->Enter(runner->ticket)) {
+    runner->held = run;
+    return;
+  }
+  Begin(run, runner, awake, orders);
+}
+
+void Dispatcher::Begin(PooledRun* run, InstanceRunner* runner, InstanceRunner* awake,
+                       Orders* orders) {
+  runner->next = run;
   if (runner->asynchronous) {
     run->SetUnderWay();
     Handing one = Handing::kOne;
@@ -168,9 +186,35 @@ PooledRun* Dispatcher::TakeBatch(InstanceRunner* runner) {
   return run;
 }
 
-void Dispatcher::Free(InstanceRunner* runner, uint64_t now_ns) {
+void Dispatcher::StartHeld(InstanceRunner* runner, Orders* orders) {
+  // It may have been withdrawn meanwhile.
+  if (PooledRun* run = std::exchange(runner->held, nullptr)) Begin(run, runner, nullptr, orders);
+}
+
+void Dispatcher::WithdrawHeld(uint64_t now_ns, RequestChain* requests, Orders* orders) {
+  for (InstanceRunner* runner : runners_) {
+    PooledRun* const run = std::exchange(runner->held, nullptr);
+    if (!run) continue;
+    run->Disband(requests);
+    run->record = {};
+    Forget(run);
+    run->DropLocked();
+    Free(runner, now_ns, orders);
+  }
+}
+
+void Dispatcher::LeaveGate(GateTickets* let_in) {
+  for (InstanceRunner* runner : runners_) Leave(runner, let_in);
+}
+
+void Dispatcher::Leave(InstanceRunner* runner, GateTickets* let_in) {
+  if (gate_) gate_->Leave(runner->ticket, let_in);
+}
+
+void Dispatcher::Free(InstanceRunner* runner, uint64_t now_ns, Orders* orders) {
   TRITONTS_ASSERT(runner->occupied, "an instance was freed twice");
   runner->occupied = false;
+  Leave(runner, &orders->let_in);
   if (!warming_) scheduler_->Finished(runner->index, now_ns);
 }
 
@@ -227,6 +271,7 @@ void Dispatcher::ThreadStarted(InstanceRunner* runner, bool started, uint64_t no
   run->record = {};
   Forget(run);
   run->DropLocked();
+  Leave(runner, &orders->let_in);
   if (!warming_) scheduler_->Finished(runner->index, now_ns);
   // A warm-up's are not the scheduler's.
   const bool room = !warming_ && MakeRoom(requests.size());

@@ -2,7 +2,7 @@
 // runs of what that decides, and knows the runs that are under way.
 //
 // Guarded by its version's lock. It calls nobody but the scheduler: what is to be done about a
-// decision (threads to wake or to start, batches to hand over, requests to fail) is written down in
+// batch (threads to wake or to start, batches to hand over, requests to fail) is written down in
 // Orders, and done without the lock.
 //
 // An instance whose device is lost gets no batch while there are others.
@@ -36,19 +36,21 @@ struct Orders {
   RequestChain stranded;    // the system has no thread for any instance
   RequestChain starved;     // or no memory for the run
   uint64_t wake_at_ns = 0;  // ask again then; 0: only when something changes
+  GateTickets let_in;       // others, whose versions are to be told
   bool drained = false;     // a version that is closed has nothing left to do
 
   bool any() const {
     return drained || !wake.empty() || !start.empty() || !hand_over.empty() || !expired.empty() ||
-           !stranded.empty() || !starved.empty();
+           !stranded.empty() || !starved.empty() || !let_in.empty();
   }
 };
 
 class Dispatcher {
  public:
-  // `runners` and `context` outlive it.
+  // `runners` and `context` outlive it. `gate`: what batches pass; null: nothing.
   Dispatcher(std::unique_ptr<Scheduler> scheduler, std::vector<InstanceRunner*> runners,
-             const RunContext* context, InlinePolicy inline_policy);
+             const RunContext* context, InlinePolicy inline_policy,
+             std::shared_ptr<Gate> gate = nullptr);
 
   Scheduler& scheduler() { return *scheduler_; }
   const Scheduler& scheduler() const { return *scheduler_; }
@@ -75,7 +77,13 @@ class Dispatcher {
   // The batch of an instance, for who is on the way to Execute with it; null: it has none.
   PooledRun* TakeBatch(InstanceRunner* runner);
   // An instance is free.
-  void Free(InstanceRunner* runner, uint64_t now_ns);
+  void Free(InstanceRunner* runner, uint64_t now_ns, Orders* orders);
+  // The gate has let an instance in: its batch starts, if it is still there.
+  void StartHeld(InstanceRunner* runner, Orders* orders);
+  // Takes the batches that wait at the gate back, which will not start any more.
+  void WithdrawHeld(uint64_t now_ns, RequestChain* requests, Orders* orders);
+  // All instances leave the gate, whatever they do.
+  void LeaveGate(GateTickets* let_in);
   // Moves the requests of a run that failed into two runs, which its instance runs next
   // (halves.cc). Without memory they stay where they are.
   void Halve(PooledRun* run, const std::shared_ptr<RunOwner>& owner);
@@ -105,23 +113,30 @@ class Dispatcher {
              Orders* orders);
   // Whether there is an instance whose device is not lost.
   bool AnyLeft() const;
-  // A run of these requests; null without memory.
-  PooledRun* MakeRun(std::span<Request* const> requests, InstanceRunner* runner, RunOwner* owner);
-  // Gives a run to its instance.
+  // A run of these requests; null without memory. `batch`: what they are the members of, where the
+  // engine adds something to it.
+  PooledRun* MakeRun(std::span<Request* const> requests, InstanceRunner* runner, RunOwner* owner,
+                     Batch* batch = nullptr);
+  // Gives a run to its instance, where it starts, or waits at the gate.
   void Give(PooledRun* run, InstanceRunner* runner, InstanceRunner* awake, Orders* orders);
+  void Begin(PooledRun* run, InstanceRunner* runner, InstanceRunner* awake, Orders* orders);
+  void Leave(InstanceRunner* runner, GateTickets* let_in);
   // Adds a run to those under way.
   void Enlist(PooledRun* run);
+  // All that have a caller.
   static void Take(std::vector<Request*>* from, RequestChain* to);
-  void NoteTime(Orders* orders);
+  static void NoteTime(uint64_t at, Orders* orders);
   void Forget(PooledRun* run);
 
   const std::unique_ptr<Scheduler> scheduler_;
   const std::vector<InstanceRunner*> runners_;
   const RunContext* const context_;
   InlinePolicy inline_policy_;
+  const std::shared_ptr<Gate> gate_;  // null: there is none
   const RunPool::Owner pool_ = RunPool::Make();
   PooledRun* under_way_ = nullptr;  // a list through the runs
-  Decision decision_;
+  Batch batch_;
+  Expired expired_;
   BatchLog log_;
   uint64_t batches_ = 0;
   bool threads_refused_ = false;  // of some instance

@@ -76,8 +76,8 @@ void PooledRun::LetGoOf(std::span<Request* const> requests) {
 }
 
 void Dispatcher::Halve(PooledRun* run, const std::shared_ptr<RunOwner>& owner) {
-  decision_.Clear();
-  std::vector<Request*>& requests = decision_.take;
+  batch_.Clear();
+  std::vector<Request*>& requests = batch_.members;
   std::array<PooledRun*, 2> halves{};
   std::array<std::span<Request* const>, 2> parts;
   try {
@@ -116,7 +116,7 @@ void Dispatcher::Halve(PooledRun* run, const std::shared_ptr<RunOwner>& owner) {
     if (!halves[i]) continue;
     halves[i]->next_half = std::exchange(runner->halves, halves[i]);
   }
-  decision_.Clear();
+  batch_.Clear();
 }
 
 bool Dispatcher::TakeHalf(InstanceRunner* runner, uint64_t now_ns) {

@@ -18,6 +18,7 @@
 #include "engine/running/bell.h"
 #include "engine/running/gpu_totals.h"
 #include "engine/running/spin.h"
+#include "engine/scheduling/gate.h"
 #include "platform/thread.h"
 
 namespace tritonts {
@@ -49,10 +50,13 @@ struct InstanceRunner {
   const bool asynchronous;
   // Where its runs are added up; null: with the version's own. Set before its first run.
   GpuTotals* totals = nullptr;
+  // What it asks the version's gate with; null: there is no gate. Set before its first run.
+  std::shared_ptr<GateTicket> ticket;
 
   // Guarded by the version's lock.
   bool occupied = false;                   // has a batch and is not free yet
   PooledRun* next = nullptr;               // that batch, until a thread takes it to Execute
+  PooledRun* held = nullptr;               // or that batch, as long as it waits at the gate
   PooledRun* halves = nullptr;             // what it runs before the next batch (halves.cc)
   uint64_t assigned_ns = 0;                // when it got its last batch
   InstanceRunner* next_ordered = nullptr;  // link of a RunnerList

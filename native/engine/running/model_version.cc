@@ -212,6 +212,8 @@ void ModelVersion::NoteDrained(Orders* orders) {
 
 void ModelVersion::Carry(Orders* orders) {
   orders->wake.Notify();
+  // Before what may take long here.
+  orders->let_in.Tell();
   while (!orders->start.empty()) StartThread(orders->start.Pop());
   if (!orders->expired.empty()) Fail(&orders->expired, expired_);
   if (!orders->stranded.empty()) Fail(&orders->stranded, no_thread_);

@@ -71,6 +71,8 @@ struct VersionConfig {
   // costs to wake a thread: beyond that, threads that work at the same time gain more.
   uint64_t guest_budget_ns = 25'000;
   LatencyPolicy latencies = {};
+  // What its batches pass before they start, shared with other versions; null: nothing.
+  std::shared_ptr<Gate> gate = {};
   // Makes the scheduler; empty: it is made from the policy. Tests use this.
   std::function<std::unique_ptr<Scheduler>()> scheduler = {};
 };
@@ -79,6 +81,7 @@ struct VersionConfig {
 class ModelVersion final : public Served,
                            public TimerClient,
                            public RunOwner,
+                           public GateVisitor,
                            public std::enable_shared_from_this<ModelVersion> {
  public:
   // `on_drained` is called when a closed version has nothing left in flight: on any thread, with no
@@ -159,6 +162,7 @@ class ModelVersion final : public Served,
   void OnInstanceFree(InstanceRunner* runner, PooledRun* done) override;
   void OnDone(PooledRun* run) override;
   void OnReschedule(Request* request) override;
+  void OnGateOpen(uint32_t instance) noexcept override;
 
  private:
   void OnUnused() override { on_drained_(); }

@@ -97,6 +97,11 @@ Status ModelVersion::CreateInstances(VersionConfig config) {
         Guarded(name_, "to make an instance", [&] { return model_->CreateInstance(spec); });
     if (!instance.ok()) return instance.status();
     runners.push_back(std::make_unique<InstanceRunner>(spec, instance.take()));
+    if (config.gate) {
+      runners.back()->ticket = std::make_shared<GateTicket>();
+      runners.back()->ticket->visitor = weak_from_this();
+      runners.back()->ticket->instance = static_cast<uint32_t>(runners.size() - 1);
+    }
     all.push_back(runners.back().get());
     if (spec.memory != MemoryKind::kDevice) continue;
     auto totals = std::find_if(gpus.begin(), gpus.end(),
@@ -116,7 +121,8 @@ Status ModelVersion::CreateInstances(VersionConfig config) {
   const uint64_t budget = may_run_inline ? config.inline_budget_ns : 0;
   const uint64_t guest_budget = may_run_inline ? config.guest_budget_ns : 0;
   auto dispatcher = std::make_unique<Dispatcher>(MakeScheduler(&config), std::move(all), &context_,
-                                                 InlinePolicy(budget, has_strings, guest_budget));
+                                                 InlinePolicy(budget, has_strings, guest_budget),
+                                                 std::move(config.gate));
   auto latencies = std::make_unique<Latencies>(std::move(config.latencies));
   std::lock_guard lock(mutex_);
   runners_ = std::move(runners);
@@ -145,13 +151,15 @@ void ModelVersion::NoteSizes() {
     known_output_bytes_ = std::min(known_output_bytes_ + bytes, kMostBytes);
   }
   for (const TensorSpec& input : io_.inputs) {
-    const bool variable = std::find(input.dims.begin() + static_cast<ptrdiff_t>(first),
-                                    input.dims.end(), -1) != input.dims.end();
+    const bool variable =
+        !input.ragged && std::find(input.dims.begin() + static_cast<ptrdiff_t>(first),
+                                   input.dims.end(), -1) != input.dims.end();
     keyed_inputs_.push_back(input.rows_in_values ? Keyed::kValues
                             : variable           ? Keyed::kDims
                                                  : Keyed::kNothing);
-    has_optional_ = has_optional_ || input.optional;
-    keyed_ = keyed_ || keyed_inputs_.back() != Keyed::kNothing || input.optional;
+    const bool optional = input.optional && !input.internal;
+    has_optional_ = has_optional_ || optional;
+    keyed_ = keyed_ || keyed_inputs_.back() != Keyed::kNothing || optional;
   }
 }
 
@@ -198,12 +206,19 @@ bool ModelVersion::drained() const {
 
 void ModelVersion::Abort(const Status& status) {
   RequestChain waiting;
+  Orders orders;
   {
     std::lock_guard lock(mutex_);
     aborted_ = refusal_ = status;
     terminated_ = true;
-    if (dispatcher_) dispatcher_->scheduler().Drain(&waiting);
+    if (dispatcher_) {
+      dispatcher_->scheduler().Drain(&waiting);
+      dispatcher_->WithdrawHeld(NowNs(), &waiting, &orders);
+    }
   }
+  orders.let_in.Tell();
+  // Batches that waited at the gate lost their places.
+  if (context_.order) context_.order->Go();
   // This comes before Terminate, because a backend that is asked to end a run may never return.
   if (!waiting.empty()) Fail(&waiting, status);
   Terminate();
@@ -276,6 +291,7 @@ bool ModelVersion::left_to_start() const {
 void ModelVersion::Abandon() {
   timer_->Remove(this);
   PooledRun* first = nullptr;
+  GateTickets let_in;
   {
     std::unique_lock lock(mutex_);
     abandoned_ = true;
@@ -283,11 +299,14 @@ void ModelVersion::Abandon() {
     warmed_.notify_all();
     calls_changed_.wait(lock, [this] { return starts_ == 0; });
     if (dispatcher_) first = dispatcher_->under_way();
+    // Nobody waits for what does not return.
+    if (dispatcher_) dispatcher_->LeaveGate(&let_in);
     for (const auto& runner : runners_) {
       runner->thread.Detach();
       runner->bell->Ring();
     }
   }
+  let_in.Tell();
   // Responses that were held are delivered: nothing waits for these runs any more.
   if (context_.order) context_.order->Open();
   // A run that returns now finds `stop_` set and is left alone. A run that was assigned but not

@@ -58,7 +58,7 @@ ModelVersion::Ran ModelVersion::RunBatch(InstanceRunner* runner, PooledRun** run
   }
   dispatcher_->inline_policy().Note(batch_class, ran_ns, failed, tick);
   if (done) AccountLocked(current);
-  if (free && !dispatcher_->TakeHalf(runner, now)) dispatcher_->Free(runner, now);
+  if (free && !dispatcher_->TakeHalf(runner, now)) dispatcher_->Free(runner, now, &orders);
   Dispatch(now, free ? runner : nullptr, &orders);
   if (!tick || (free && runner->next)) {
     // A submitting thread goes on only with a batch that may run inline. Others go to the runner's
@@ -155,10 +155,22 @@ void ModelVersion::OnInstanceFree(InstanceRunner* runner, PooledRun* done) {
     if (dispatcher_->TakeHalf(runner, now)) {
       orders.wake.Add(runner);
     } else {
-      dispatcher_->Free(runner, now);
+      dispatcher_->Free(runner, now, &orders);
     }
     Dispatch(now, nullptr, &orders);
     NoteDrained(&orders);
+  }
+  Carry(&orders);
+}
+
+void ModelVersion::OnGateOpen(uint32_t instance) noexcept {
+  Orders orders;
+  {
+    std::lock_guard lock(mutex_);
+    if (stop_) return;
+    const size_t starts = orders.start.size();
+    dispatcher_->StartHeld(runners_[instance].get(), &orders);
+    starts_ += static_cast<uint32_t>(orders.start.size() - starts);
   }
   Carry(&orders);
 }

@@ -40,7 +40,7 @@ void PooledRun::Assign(std::span<Request* const> batch, uint64_t number, const R
   }
   decoupled_ = context->decoupled;
   asynchronous_ = runner->asynchronous;
-  outputs_.Begin(context, batch);
+  outputs_.Begin(context, batch, keeper_.get());
   requests_.assign(batch.begin(), batch.end());
   for (Request* request : batch) {
     TRITONTS_ASSERT(request->state() == Request::State::kQueued, "a batch took a request twice");
@@ -56,7 +56,8 @@ void PooledRun::Assign(std::span<Request* const> batch, uint64_t number, const R
   undone_ = requests_.size();
   delivering_ = rescheduled_ = 0;
   abandoned_ = spoke_ = false;
-  repeatable_ = context->rerun_in_halves && !asynchronous_ && requests_.size() > 1;
+  repeatable_ = context->rerun_in_halves && !asynchronous_ && requests_.size() > 1 &&
+                !row_inputs_ && !keeper_;
   failed_.store(false, std::memory_order_relaxed);
   inputs_ready_ns_.store(0, std::memory_order_relaxed);
   computed_ns_.store(0, std::memory_order_relaxed);
@@ -73,13 +74,29 @@ void PooledRun::Disband(RequestChain* requests) {
   if (context_->order) context_->order->Leave(this);
   for (Request* request : requests_) {
     request->set_state(Request::State::kQueued);
-    requests->Append(request);
+    if (!request->header->null_row) requests->Append(request);
   }
   std::lock_guard lock(lock_);
   phases_.assign(phases_.size(), Phase::kDone);
   undone_ = 0;
   holds_.store(0, std::memory_order_release);
   owner_.reset();
+  ClearInjected();
+}
+
+void PooledRun::Inject(Batch* batch, BlockPool* pool) {
+  if (!injected_) injected_ = std::make_unique<RowInputs>();
+  injected_->Fill(batch->members, batch->overlays, pool);
+  row_inputs_ = injected_.get();
+  null_rows_ = injected_->null_rows();
+  keeper_ = batch->keeper;
+}
+
+void PooledRun::ClearInjected() {
+  if (injected_) injected_->Clear();
+  row_inputs_ = nullptr;
+  null_rows_ = 0;
+  keeper_.reset();
 }
 
 void PooledRun::Begin(uint64_t now_ns) {
@@ -118,6 +135,8 @@ bool PooledRun::LetGo(uint32_t holds) {
   if (holds_.fetch_sub(holds, std::memory_order_acq_rel) != holds) return false;
   // Later calls find every request done.
   outputs_.Clear();
+  // Null rows are counted until Account.
+  if (row_inputs_) injected_->Clear();
   return true;
 }
 
@@ -133,7 +152,9 @@ size_t PooledRun::Account(Statistics* statistics, Latencies* latencies) {
   statistics->last_inference_ms = WallMs();
   record.Ran(timings_.exec_start_ns, timings_.exec_end_ns);
   if (latencies) latencies->Add(totals_.parts, timings_.exec_end_ns);
-  return requests_.size() - rescheduled_;
+  const size_t ended = requests_.size() - rescheduled_ - null_rows_;
+  ClearInjected();
+  return ended;
 }
 
 void PooledRun::AddAnswered(Statistics* statistics) {

@@ -38,6 +38,7 @@
 #include "engine/running/run_outputs.h"
 #include "engine/running/run_totals.h"
 #include "engine/running/statistics.h"
+#include "engine/scheduling/batch.h"
 
 namespace tritonts {
 
@@ -73,6 +74,12 @@ class PooledRun final : public Run, private OrderedRun {
               InstanceRunner* runner, std::shared_ptr<RunOwner> owner, PooledRun* behind = nullptr);
   // Makes room for `requests`: then Assign does not throw. Throws std::bad_alloc.
   void MakeRoom(size_t requests, const RunContext* context);
+  // Adds to the run that Assign comes for what the engine injects into its batch, whose empty slots
+  // become null rows. Throws std::bad_alloc; then, and where Assign throws, ClearInjected undoes
+  // it.
+  void Inject(Batch* batch, BlockPool* pool);
+  void ClearInjected();
+  uint32_t null_rows() const { return null_rows_; }
   size_t size() const { return requests_.size(); }
   // Takes the batch back from a run that has not begun, so that its requests can be queued again.
   // With the version's lock. The caller then drops the run. Does not allocate.
@@ -179,6 +186,7 @@ class PooledRun final : public Run, private OrderedRun {
     BatchTimings timings;
     std::vector<OutputTensor> outputs;
     std::vector<size_t> output_counts;  // by response
+    KeptOutputs kept;                   // for the batch's keeper
     std::vector<Response> responses;
     struct Uncounted {
       uint32_t response;
@@ -241,8 +249,9 @@ class PooledRun final : public Run, private OrderedRun {
   // Makes a delivery one that stays valid when the call that it is made in has returned.
   void Keep(Delivery* delivery);
   void KeepOutputs(Delivery* delivery);
-  // Where its outputs are by now.
+  // Where its outputs are by now. Those that are kept go to their keeper.
   void SetOutputs(Delivery* delivery);
+  void GiveToKeeper(Delivery* delivery);
   // Hands some of its responses over.
   void Give(const Delivery& delivery, size_t first, size_t count);
   // All of them were.
@@ -284,6 +293,10 @@ class PooledRun final : public Run, private OrderedRun {
   std::shared_ptr<RunOwner> owner_;  // the version, as long as there are holds
   RunPool* home_ = nullptr;          // its pool, as long as it is not idle
   bool asynchronous_ = false;
+  // Of a batch that the engine adds something to; see Inject. `injected_` is kept allocated.
+  std::unique_ptr<RowInputs> injected_;
+  std::shared_ptr<OutputKeeper> keeper_;
+  uint32_t null_rows_ = 0;
 
   std::atomic<uint32_t> references_{0};  // RunRefs, and the version's until Account
   std::atomic<uint32_t> holds_{0};

@@ -57,8 +57,10 @@ RunContext::RunContext(const std::string& name, bool batches, const ModelIo* ten
       no_response(Status::Unavailable(Reason::kNoMemory,
                                       "model '" + name + "': no memory for the response")) {}
 
-void RunOutputs::Begin(const RunContext* context, std::span<Request* const> requests) {
+void RunOutputs::Begin(const RunContext* context, std::span<Request* const> requests,
+                       const OutputKeeper* keeper) {
   context_ = context;
+  keeper_ = keeper;
   rows_ = 0;
   first_rows_.resize(requests.size());
   for (size_t i = 0; i < requests.size(); i++) {
@@ -206,29 +208,47 @@ OutputTensor RunOutputs::PartOf(const Declared& declared, size_t first_row, size
 }
 
 Status RunOutputs::Take(uint32_t position, const Request& request,
-                        std::vector<OutputTensor>* tensors, std::vector<BlockRef>* blocks) {
+                        std::vector<OutputTensor>* tensors, std::vector<BlockRef>* blocks,
+                        KeptOutputs* kept) {
   const size_t before = tensors->size();
+  const size_t kept_before = kept->outputs.size();
   Status status = lacking_ ? context_->no_response : Status::Ok();
   for (const Declared& declared : whole_) {
-    if (!status.ok() || !request.header->Wants(declared.tensor.index)) continue;
+    const uint32_t index = declared.tensor.index;
+    if (!status.ok() || !(request.header->Wants(index) || Kept(index))) continue;
     status = declared.status;
     if (!status.ok()) continue;
     const size_t first = first_rows_[position];
-    tensors->push_back(PartOf(declared, first, first + RowsOf(position)));
+    Hand(PartOf(declared, first, first + RowsOf(position)), position, request, tensors, kept);
     // The response keeps the block until it is delivered, whatever other threads do to the run.
     if (declared.block) blocks->push_back(declared.block);
   }
   if (position < chains_.size()) {
     for (uint32_t i = chains_[position]; i != kNone; i = single_[i].next) {
       const Declared& declared = single_[i];
-      if (!status.ok() || !request.header->Wants(declared.tensor.index)) continue;
+      const uint32_t index = declared.tensor.index;
+      if (!status.ok() || !(request.header->Wants(index) || Kept(index))) continue;
       status = declared.status;
-      if (status.ok()) tensors->push_back(declared.tensor);
+      if (status.ok()) Hand(declared.tensor, position, request, tensors, kept);
     }
     Drop(position, blocks);
   }
-  if (!status.ok()) tensors->resize(before);
+  if (!status.ok()) {
+    tensors->resize(before);
+    kept->outputs.resize(kept_before);
+    kept->slots.resize(kept_before);
+  }
   return status;
+}
+
+void RunOutputs::Hand(const OutputTensor& tensor, uint32_t position, const Request& request,
+                      std::vector<OutputTensor>* tensors, KeptOutputs* kept) const {
+  if (!Kept(tensor.index)) {
+    tensors->push_back(tensor);
+  } else if (!request.header->null_row) {
+    kept->outputs.push_back(tensor);
+    kept->slots.push_back(position);
+  }
 }
 
 bool RunOutputs::TakeAlike(std::span<Request* const> requests,

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/backend.h"
+#include "engine/scheduling/batch.h"
 
 namespace tritonts {
 
@@ -40,12 +41,29 @@ struct RunContext {
   Status no_response;  // no memory for the response
 };
 
+// Outputs that a keeper takes (scheduling/batch.h), and the slot that each is of.
+struct KeptOutputs {
+  std::vector<OutputTensor> outputs;
+  std::vector<uint32_t> slots;
+
+  void Reserve(size_t most) {  // throws std::bad_alloc
+    outputs.reserve(most);
+    slots.reserve(most);
+  }
+  void Clear() {
+    outputs.clear();
+    slots.clear();
+  }
+};
+
 class RunOutputs {
  public:
   // Makes room for this many requests. Throws std::bad_alloc.
   void Reserve(size_t requests) { first_rows_.reserve(requests); }
   // Begins a run of these requests, for which there must be room. Nothing is declared yet.
-  void Begin(const RunContext* context, std::span<Request* const> requests);
+  // `keeper` takes some of the outputs; null: all go to callers.
+  void Begin(const RunContext* context, std::span<Request* const> requests,
+             const OutputKeeper* keeper = nullptr);
 
   uint32_t rows() const { return rows_; }
   // Bytes of an output of `request` (a position or kAll). Nothing if the shape is invalid or does
@@ -62,8 +80,9 @@ class RunOutputs {
   // Adds what the next response to request `position` carries to `tensors`, and references to its
   // memory to `blocks`. If an output is invalid, returns an error and adds nothing. What was
   // declared for this request alone is consumed.
+  // Outputs that are kept go to `kept`.
   Status Take(uint32_t position, const Request& request, std::vector<OutputTensor>* tensors,
-              std::vector<BlockRef>* blocks);
+              std::vector<BlockRef>* blocks, KeptOutputs* kept);
   // If only valid tensors for all requests, with rows of equal size, were declared of what these
   // want, in memory that their sink takes: adds the part of each that the first one gets, and
   // returns true. They are the run's requests, and want the same.
@@ -100,7 +119,13 @@ class RunOutputs {
   // The part of an output for all that has the rows `first_row` to `past_row`.
   OutputTensor PartOf(const Declared& declared, size_t first_row, size_t past_row) const;
 
+  // Adds a part of an output to what a response carries, or to what is kept.
+  void Hand(const OutputTensor& tensor, uint32_t position, const Request& request,
+            std::vector<OutputTensor>* tensors, KeptOutputs* kept) const;
+  bool Kept(uint32_t index) const { return keeper_ && keeper_->Keeps(index); }
+
   const RunContext* context_ = nullptr;
+  const OutputKeeper* keeper_ = nullptr;
   uint32_t rows_ = 0;
   std::vector<uint32_t> first_rows_;  // by request: where its rows begin
   std::vector<Declared> whole_;       // declared for all requests

@@ -24,6 +24,10 @@ void PooledRun::Release(uint32_t request) {
 }
 
 void PooledRun::Reschedule(uint32_t request) {
+  // Nobody's requests have no queue to go to.
+  if (request < requests_.size() && requests_[request]->header->null_row) {
+    return EndResponses(request);
+  }
   {
     Lock lock(lock_);
     if (request == kAll || !AwaitOpen(request, &lock)) return;

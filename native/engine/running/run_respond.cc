@@ -13,6 +13,7 @@ namespace tritonts {
 void PooledRun::Delivery::Clear() {
   outputs.clear();
   output_counts.clear();
+  kept.Clear();
   responses.clear();
   uncounted.clear();
   blocks.clear();
@@ -42,6 +43,7 @@ PooledRun::Delivery* PooledRun::TakeDelivery(size_t responses, size_t outputs) {
     }
     // Room for a block of each output, and of each one that is dropped afterwards.
     deliveries_.back()->Reserve(responses, outputs, outputs + outputs_.whole() + outputs_.single());
+    if (keeper_) deliveries_.back()->kept.Reserve(outputs);
   } catch (const std::bad_alloc&) {
     return nullptr;
   }
@@ -149,7 +151,8 @@ void PooledRun::Prepare(uint32_t position, const Status& status, bool final, Del
     outputs_.Drop(position, &delivery->blocks);
   } else if (status.ok()) {
     const size_t before = delivery->outputs.size();
-    response.status = outputs_.Take(position, *request, &delivery->outputs, &delivery->blocks);
+    response.status =
+        outputs_.Take(position, *request, &delivery->outputs, &delivery->blocks, &delivery->kept);
     delivery->output_counts.back() = delivery->outputs.size() - before;
     if (request->header->streams && response.status.ok()) {
       NoteSent(&response, std::span(delivery->outputs).subspan(before));
@@ -170,7 +173,7 @@ void PooledRun::Prepare(uint32_t position, const Status& status, bool final, Del
 }
 
 bool PooledRun::PrepareAlike(Delivery* delivery) {
-  if (undone_ < requests_.size() || spoke_ || context_->decoupled) return false;
+  if (undone_ < requests_.size() || spoke_ || context_->decoupled || keeper_) return false;
   const RequestHeader& first = *requests_[0]->header;
   const RequestHeader* header = &first;
   const uint32_t rows = first.batch_size;
@@ -252,6 +255,16 @@ void PooledRun::SetOutputs(Delivery* delivery) {
     offset += delivery->output_counts[i];
   }
   if (!delivery->uncounted.empty()) Fetch(delivery);
+  if (!delivery->kept.outputs.empty()) GiveToKeeper(delivery);
+}
+
+void PooledRun::GiveToKeeper(Delivery* delivery) {
+  const KeptOutputs& kept = delivery->kept;
+  for (size_t at = 0, past = 0; at < kept.slots.size(); at = past) {
+    while (past < kept.slots.size() && kept.slots[past] == kept.slots[at]) past++;
+    keeper_->Keep(*requests_[kept.slots[at]], kept.slots[at],
+                  std::span(kept.outputs).subspan(at, past - at));
+  }
 }
 
 void PooledRun::Give(const Delivery& delivery, size_t first, size_t count) {

@@ -21,7 +21,7 @@ void PooledRun::NoteFirst(uint32_t position, const BatchTimings& timings) {
 
 void PooledRun::NoteResponse(uint32_t position, const Response& response, bool cancelled,
                              const BatchTimings& timings) {
-  if (streamed_.empty()) return;
+  if (streamed_.empty() || requests_[position]->header->null_row) return;
   Streamed& streamed = streamed_[position];
   const uint64_t end = timings.exec_end_ns;
   const uint64_t ready = inputs_ready_ns_.load(std::memory_order_relaxed);
@@ -82,7 +82,7 @@ std::optional<Unread> PooledRun::UnreadOf(uint32_t request, uint32_t next) {
   std::lock_guard lock(lock_);
   if (request >= phases_.size() || phases_[request] == Phase::kDone) return std::nullopt;
   const Request& one = *requests_[request];
-  if (one.cancelled.load(std::memory_order_relaxed)) return std::nullopt;
+  if (one.header->null_row || one.cancelled.load(std::memory_order_relaxed)) return std::nullopt;
   return one.header->streams ? one.header->streams[one.position].Ask(next) : Unread();
 }
 

@@ -57,9 +57,11 @@ struct RunTotals {
     failed = failed_ns = cancelled = backend_failed = reruns = 0;
   }
 
-  // `first_ns`: when the first response was made; 0: that was the final one.
+  // Null rows do not count. `first_ns`: when the first response was made; 0: that was the final
+  // one.
   void AddOk(const RequestHeader& header, uint64_t count, const BatchTimings& timings,
              uint64_t first_ns = 0) {
+    if (header.null_row) return;
     const Times times = TimesOf(header, timings, first_ns);
     ok += count;
     ok_rows += count * header.batch_size;
@@ -72,6 +74,7 @@ struct RunTotals {
   }
   void AddFailed(const RequestHeader& header, const BatchTimings& timings, Failure failure,
                  uint64_t first_ns = 0) {
+    if (header.null_row) return;
     const Times times = TimesOf(header, timings, first_ns);
     failed++;
     failed_ns += times.request_ns;

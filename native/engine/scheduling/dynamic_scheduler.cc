@@ -17,13 +17,13 @@ size_t DynamicScheduler::EnqueueSome(std::span<Request* const> requests, uint64_
   return requests.size();
 }
 
-void DynamicScheduler::Expire(uint64_t /*now_ns*/, Decision* /*decision*/) {}
+void DynamicScheduler::Expire(uint64_t /*now_ns*/, Expired* /*expired*/) {}
 
-void DynamicScheduler::Next(uint32_t instance, uint64_t now_ns, Decision* decision) {
-  const BatchChoice choice = rule_.Choose(queue_.front(), instance, now_ns, &decision->take);
-  BatchRule::Take(choice, &queue_, &decision->take);
-  decision->wake_at_ns = choice.wake_at_ns;
-  decision->closed_by = choice.closed_by;
+void DynamicScheduler::Next(uint32_t instance, uint64_t now_ns, Batch* batch) {
+  const BatchChoice choice = rule_.Choose(queue_.front(), instance, now_ns, &batch->members);
+  BatchRule::Take(choice, &queue_, &batch->members);
+  batch->wake_at_ns = choice.wake_at_ns;
+  batch->closed_by = choice.closed_by;
 }
 
 void DynamicScheduler::Finished(uint32_t /*instance*/, uint64_t /*now_ns*/) {}

@@ -167,7 +167,7 @@ void LevelQueue::TakeNeighbours(Request* first, size_t count, Request** taken) {
   list_.TakeNeighbours(first, count, taken);
 }
 
-void LevelQueue::ExpireHeader(RequestHeader* header, Decision* decision) {
+void LevelQueue::ExpireHeader(RequestHeader* header, Expired* expired) {
   Request* request = header->waiting.first;
   Level& level = LevelOf(*request);
   HeapOf(level).Remove(header);
@@ -183,19 +183,19 @@ void LevelQueue::ExpireHeader(RequestHeader* header, Decision* decision) {
         request->delayed = true;
         Insert({&request, 1}, &level);
       } else {
-        decision->expire.push_back(request);
+        expired->requests.push_back(request);
       }
     }
     request = next;
   }
 }
 
-void LevelQueue::Expire(uint64_t now_ns, Decision* decision) {
+void LevelQueue::Expire(uint64_t now_ns, Expired* expired) {
   for (DeadlineHeap* const heap : {&rejected_, &delayed_}) {
-    while (!heap->empty() && heap->first_ns() <= now_ns) ExpireHeader(heap->first(), decision);
+    while (!heap->empty() && heap->first_ns() <= now_ns) ExpireHeader(heap->first(), expired);
   }
   // What is delayed is so when somebody next looks at the queue; of that nobody is to be told.
-  if (!rejected_.empty()) decision->wake_at_ns = rejected_.first_ns();
+  if (!rejected_.empty()) expired->wake_at_ns = rejected_.first_ns();
 }
 
 }  // namespace tritonts

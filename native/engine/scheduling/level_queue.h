@@ -52,7 +52,7 @@ class LevelQueue {
   // Takes `count` requests out from `first` on, which are in the queue one after the other.
   void TakeNeighbours(Request* first, size_t count, Request** taken);
   // See Scheduler::Expire.
-  void Expire(uint64_t now_ns, Decision* decision);
+  void Expire(uint64_t now_ns, Expired* expired);
   // How much Expire and the bookkeeping for it have done so far: what a test counts.
   uint64_t work() const { return looked_ + rejected_.moves() + delayed_.moves(); }
 
@@ -103,7 +103,7 @@ class LevelQueue {
   // `first` to `last`, of which there are `count` in the part, leave it.
   static void Leave(Part* part, const Request* first, const Request* last, size_t count);
   // All of its requests have missed their deadline.
-  void ExpireHeader(RequestHeader* header, Decision* decision);
+  void ExpireHeader(RequestHeader* header, Expired* expired);
 
   const std::shared_ptr<const QueuePolicies> policies_;
   const std::string model_;

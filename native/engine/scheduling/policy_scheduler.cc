@@ -18,15 +18,15 @@ size_t PolicyScheduler::EnqueueSome(std::span<Request* const> requests, uint64_t
   return queue_.Append(requests, refused);
 }
 
-void PolicyScheduler::Expire(uint64_t now_ns, Decision* decision) {
-  queue_.Expire(now_ns, decision);
+void PolicyScheduler::Expire(uint64_t now_ns, Expired* expired) {
+  queue_.Expire(now_ns, expired);
 }
 
-void PolicyScheduler::Next(uint32_t instance, uint64_t now_ns, Decision* decision) {
-  const BatchChoice choice = rule_.Choose(queue_.front(), instance, now_ns, &decision->take);
-  BatchRule::Take(choice, &queue_, &decision->take);
-  decision->wake_at_ns = choice.wake_at_ns;
-  decision->closed_by = choice.closed_by;
+void PolicyScheduler::Next(uint32_t instance, uint64_t now_ns, Batch* batch) {
+  const BatchChoice choice = rule_.Choose(queue_.front(), instance, now_ns, &batch->members);
+  BatchRule::Take(choice, &queue_, &batch->members);
+  batch->wake_at_ns = choice.wake_at_ns;
+  batch->closed_by = choice.closed_by;
 }
 
 void PolicyScheduler::Finished(uint32_t /*instance*/, uint64_t /*now_ns*/) {}

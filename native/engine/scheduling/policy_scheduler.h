@@ -23,8 +23,8 @@ class PolicyScheduler final : public Scheduler {
 
   Status Enqueue(Request* request, uint64_t now_ns) override;
   size_t EnqueueSome(std::span<Request* const> requests, uint64_t now_ns, Status* refused) override;
-  void Expire(uint64_t now_ns, Decision* decision) override;
-  void Next(uint32_t instance, uint64_t now_ns, Decision* decision) override;
+  void Expire(uint64_t now_ns, Expired* expired) override;
+  void Next(uint32_t instance, uint64_t now_ns, Batch* batch) override;
   void Finished(uint32_t instance, uint64_t now_ns) override;
   bool Cancel(Request* request) override;
   void Drain(RequestChain* requests) override;

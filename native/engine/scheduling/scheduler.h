@@ -18,31 +18,19 @@
 #include "engine/base/status.h"
 #include "engine/request/request.h"
 #include "engine/request/request_chain.h"
+#include "engine/scheduling/batch.h"
 
 namespace tritonts {
 
-// Why a batch has no more requests.
-enum class ClosedBy : uint8_t {
-  kFull,         // it has max_batch_size rows, or what comes next does not fit
-  kPreferred,    // it has a preferred size, or is beyond the largest of them
-  kDelay,        // its oldest request has waited for max_queue_delay
-  kShape,        // what waits besides is of another shape, or such a request stood in the way
-  kNothingMore,  // nothing else waits that the instance may run
-  kPriority,     // what waits besides is of another level, and may not overtake
-};
-
-// What was decided. Reused between calls; its owner has made room in both lists for all that wait.
-struct Decision {
-  std::vector<Request*> take;    // run these together, in this order; out of the queue now
-  std::vector<Request*> expire;  // their time in the queue is over; out of the queue now
-  uint64_t wake_at_ns = 0;       // ask again then, at the latest; 0: only when something changes
-  ClosedBy closed_by = ClosedBy::kNothingMore;  // of what is to be taken
+// Requests whose time in the queue is over. Reused between calls; its owner has made room for all
+// that wait.
+struct Expired {
+  std::vector<Request*> requests;  // out of the queue now
+  uint64_t wake_at_ns = 0;         // ask again then, at the latest; 0: only when something changes
 
   void Clear() {
-    take.clear();
-    expire.clear();
+    requests.clear();
     wake_at_ns = 0;
-    closed_by = ClosedBy::kNothingMore;
   }
 };
 
@@ -67,11 +55,11 @@ class Scheduler {
     }
     return requests.size();
   }
-  // What has been in the queue for too long (`expire`), and when the next one will have been
-  // (`wake_at_ns`). Also while every instance is busy.
-  virtual void Expire(uint64_t now_ns, Decision* decision) = 0;
-  // Instance `instance` is free: what shall it run (`take`)? Only what is bound to it, or to none.
-  virtual void Next(uint32_t instance, uint64_t now_ns, Decision* decision) = 0;
+  // What has been in the queue for too long, and when the next one will have been. Also while every
+  // instance is busy.
+  virtual void Expire(uint64_t now_ns, Expired* expired) = 0;
+  // Instance `instance` is free: what shall it run? Only what is bound to it, or to none.
+  virtual void Next(uint32_t instance, uint64_t now_ns, Batch* batch) = 0;
   // Instance `instance` is free of what Next gave it.
   virtual void Finished(uint32_t instance, uint64_t now_ns) = 0;
   // Takes a request out; false when it is not waiting here any more.
@@ -79,6 +67,8 @@ class Scheduler {
   // Takes all waiting requests out, oldest first.
   virtual void Drain(RequestChain* requests) = 0;
   virtual size_t waiting() const = 0;
+  // How many slots of a batch may be empty. It does not change.
+  virtual size_t slots() const { return 0; }
 };
 
 }  // namespace tritonts

@@ -33,14 +33,14 @@ class ClockedScheduler final : public Scheduler {
     Note();
     return taken;
   }
-  void Expire(uint64_t, Decision* decision) override {
-    inner_->Expire(view_->now_ns, decision);
+  void Expire(uint64_t, Expired* expired) override {
+    inner_->Expire(view_->now_ns, expired);
     Note();
   }
-  void Next(uint32_t instance, uint64_t, Decision* decision) override {
+  void Next(uint32_t instance, uint64_t, Batch* batch) override {
     if (view_->occupied & 1u << instance) view_->broken++;
-    inner_->Next(instance, view_->now_ns, decision);
-    if (!decision->take.empty()) view_->occupied |= 1u << instance;
+    inner_->Next(instance, view_->now_ns, batch);
+    if (!batch->members.empty()) view_->occupied |= 1u << instance;
     Note();
   }
   void Finished(uint32_t instance, uint64_t) override {

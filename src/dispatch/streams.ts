@@ -11,6 +11,8 @@ import type { Waiter } from './types.js';
  * model calls `resolve` instead. They do not throw.
  */
 export interface StreamWaiter<T> extends Waiter<T> {
+  /** The first response has come. Only who gives it to {@link push} later calls this before. */
+  begin(): void;
   /**
    * Takes a response.
    *

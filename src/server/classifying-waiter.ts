@@ -2,6 +2,8 @@
 
 import type { SentStream, StreamWaiter } from '../dispatch/streams.js';
 import type { Waiter } from '../dispatch/types.js';
+import { Queue } from '../queue.js';
+import { inSlices } from '../slices.js';
 import type { ReadyVersion } from './ready-version.js';
 import type { InferResult } from './results.js';
 import type { WantedOutputs } from './wanted-outputs.js';
@@ -19,14 +21,16 @@ export class ClassifyingWaiter implements Waiter<InferResult> {
   }
 
   resolve(result: InferResult): void {
-    let classified: InferResult;
-    try {
-      classified = this.#version.classified(result, this.#wanted.classes);
-    } catch (error) {
-      this.#waiter.reject(error);
-      return;
-    }
-    this.#waiter.resolve(classified);
+    const waiter = this.#waiter;
+    inSlices(
+      this.#version.classified(result, this.#wanted.classes),
+      (classified) => {
+        waiter.resolve(classified);
+      },
+      (error) => {
+        waiter.reject(error);
+      },
+    );
   }
 
   reject(error: unknown): void {
@@ -34,11 +38,15 @@ export class ClassifyingWaiter implements Waiter<InferResult> {
   }
 }
 
-/** The same for a request with any number of responses. */
+/** The same for a request with any number of responses, which keep their order. */
 export class ClassifyingStream implements StreamWaiter<InferResult> {
   readonly #version: ReadyVersion;
   readonly #wanted: WantedOutputs;
   readonly #waiter: StreamWaiter<InferResult>;
+  /** Whether a response is being classified. */
+  #busy = false;
+  /** What came meanwhile. */
+  readonly #later: Queue<() => void> = new Queue();
 
   constructor(version: ReadyVersion, wanted: WantedOutputs, waiter: StreamWaiter<InferResult>) {
     this.#version = version;
@@ -46,13 +54,22 @@ export class ClassifyingStream implements StreamWaiter<InferResult> {
     this.#waiter = waiter;
   }
 
+  begin(): void {
+    this.#waiter.begin();
+  }
+
   push(result: InferResult, bytes: number): void {
-    const classified = this.#classified(result);
-    if (classified !== undefined) this.#waiter.push(classified, bytes);
+    // Until its classes are found, the request may end, and its place be another's.
+    this.#waiter.begin();
+    this.#classify(result, (classified) => {
+      this.#waiter.push(classified, bytes);
+    });
   }
 
   end(): void {
-    this.#waiter.end();
+    this.#inTurn(() => {
+      this.#waiter.end();
+    });
   }
 
   moved(stream: SentStream): void {
@@ -60,20 +77,45 @@ export class ClassifyingStream implements StreamWaiter<InferResult> {
   }
 
   resolve(result: InferResult): void {
-    const classified = this.#classified(result);
-    if (classified !== undefined) this.#waiter.resolve(classified);
+    this.#classify(result, (classified) => {
+      this.#waiter.resolve(classified);
+    });
   }
 
   reject(error: unknown): void {
-    this.#waiter.reject(error);
+    this.#inTurn(() => {
+      this.#waiter.reject(error);
+    });
   }
 
-  #classified(result: InferResult): InferResult | undefined {
-    try {
-      return this.#version.classified(result, this.#wanted.classes);
-    } catch (error) {
-      this.#waiter.reject(error);
-      return undefined;
+  #classify(result: InferResult, take: (classified: InferResult) => void): void {
+    this.#inTurn(() => {
+      this.#busy = true;
+      inSlices(
+        this.#version.classified(result, this.#wanted.classes),
+        (classified) => {
+          take(classified);
+          this.#goOn();
+        },
+        (error) => {
+          this.#waiter.reject(error);
+          this.#goOn();
+        },
+      );
+    });
+  }
+
+  #inTurn(act: () => void): void {
+    if (this.#busy) this.#later.push(act);
+    else act();
+  }
+
+  #goOn(): void {
+    this.#busy = false;
+    while (!this.#busy) {
+      const act = this.#later.shift();
+      if (act === undefined) return;
+      act();
     }
   }
 }

@@ -9,6 +9,7 @@ import { mostRoom } from '../dispatch/groups.js';
 import type { DispatchRequest, DispatchTarget, Origin, Timings, Waiter } from '../dispatch/types.js';
 import { invalidArgument, TritonError, unavailable } from '../errors.js';
 import type { VersionDescriptor } from '../registry/published.js';
+import type { Sliced } from '../slices.js';
 import { classify } from '../tensor/classification.js';
 import type { Datatype } from '../tensor/datatype.js';
 import { elementTypes } from '../tensor/elements.js';
@@ -277,15 +278,15 @@ export class ReadyVersion implements DispatchTarget {
    * The result with outputs replaced by their best classes, as `value:index[:label]`. Triton: classification
    * extension.
    *
-   * @throws {@link TritonError} INVALID_ARG for outputs whose datatype has no order.
+   * @throws {@link TritonError} INVALID_ARG for outputs whose datatype has no order, and beyond the limits of {@link classify}.
    */
-  classified(result: InferResult, classes: WantedOutputs['classes']): InferResult {
+  *classified(result: InferResult, classes: WantedOutputs['classes']): Sliced<InferResult> {
     const outputs = new this.#Outputs();
     for (const name of Object.keys(result.outputs)) outputs[name] = result.outputs[name];
     for (const { name, count } of classes) {
       const tensor = result.outputs[name];
       if (!tensor) continue;
-      outputs[name] = classify(tensor, {
+      outputs[name] = yield* classify(tensor, {
         count,
         batched: this.config.max_batch_size > 0 && !this.#isShapeTensor(name),
         labels: this.labels[name],

@@ -80,6 +80,10 @@ export class StreamObserver
   extends RequestObserver<StreamWaiter<InferResult>>
   implements StreamWaiter<InferResult>
 {
+  begin(): void {
+    this.waiter.begin();
+  }
+
   push(result: InferResult, bytes: number): void {
     this.message.version = result.model.version;
     this.waiter.push(result, bytes);

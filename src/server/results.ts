@@ -51,8 +51,8 @@ export interface RequestedOutput<N extends string = string> {
   readonly name: N;
   /**
    * How many of the best classes of each item to return instead of the values (default 0: the values). The
-   * output is then a BYTES tensor of `value:index`, or `value:index:label` for a model with labels. Triton:
-   * `classification`.
+   * output is then a BYTES tensor of `value:index`, or `value:index:label` for a model with labels. Of an output with
+   * more than 1,048,576 elements, or for more than 65,536 classes of all items, it is INVALID_ARG. Triton: `classification`.
    */
   readonly classification?: number | undefined;
 }

@@ -96,12 +96,15 @@ export class StreamIterator implements AsyncIterableIterator<InferResult>, Strea
     this.#sent = stream;
   }
 
+  begin(): void {
+    if (this.#begun) return;
+    this.#begun = true;
+    this.#sent?.begin();
+  }
+
   push(result: InferResult, bytes: number): void {
     if (this.#ended) return;
-    if (!this.#begun) {
-      this.#begun = true;
-      this.#sent?.begin();
-    }
+    this.begin();
     const reader = this.#readers.shift();
     if (reader !== undefined) {
       this.#noteRead(bytes);

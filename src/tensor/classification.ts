@@ -1,14 +1,14 @@
 /** Triton's classification extension: the largest elements of an output as strings `value:index[:label]`. */
 
 import { invalidArgument, type TritonError } from '../errors.js';
+import { Pace, type Sliced } from '../slices.js';
 import { BytesWriter } from './bytes.js';
 import type { Datatype } from './datatype.js';
 import { describe, quote } from './describe.js';
-import { largest } from './largest.js';
+import { seekLargest, type Ordered } from './largest.js';
 import { tensorFactory } from './output.js';
 import { elementCount } from './shape.js';
 import type { AnyTensor, Tensor } from './tensor.js';
-import { flatElements } from './to-array.js';
 
 /** Options of a classification. */
 export interface ClassificationOptions {
@@ -32,12 +32,14 @@ export interface ClassificationOptions {
 
 /** The most elements of an output that is classified: each is looked at on the thread that has the event loop. */
 const mostElements = 1 << 20;
-/** The most classes of all items together: each is a text, and to have many of an item its elements are sorted. */
+/** The most classes of all items together: each is a text. */
 const mostClasses = 1 << 16;
+/** To print a class costs as much as so many elements that are looked at. */
+const printSteps = 256;
 
 /**
  * The `count` largest elements of each item, largest first. Equal ones are ordered by index, and NaN comes
- * last.
+ * last. All is checked before the first pause.
  *
  * @param tensor - The output, of any integer datatype, FP32 or FP64. Dims beyond the batch are taken as
  *   one.
@@ -46,13 +48,13 @@ const mostClasses = 1 << 16;
  * @throws {@link TritonError} INVALID_ARG for another datatype, for a count that is no positive integer, for an output of
  *   more than 2^20 elements, and for more than 2^16 classes, all items together.
  */
-export function classify(tensor: AnyTensor, options: ClassificationOptions): Tensor<'BYTES'> {
+export function* classify(tensor: AnyTensor, options: ClassificationOptions): Sliced<Tensor<'BYTES'>> {
   const { count, batched, labels = [], model, output } = options;
   const { datatype, shape } = tensor;
   const fail = (text: string): TritonError =>
     invalidArgument(`model ${quote(model)}, output ${quote(output)}: ${text}`, { model, tensor: output });
-  const why = whyUnclassifiable(datatype);
-  if (why !== undefined) throw fail(why);
+  if (isUnclassifiable(tensor)) throw fail(`${taken}, but the output is ${datatype}`);
+  const values: Ordered = tensor.data;
   if (!Number.isInteger(count) || count < 1) {
     throw fail(`classification must be a positive integer, but got ${describe(count)}`);
   }
@@ -69,26 +71,36 @@ export function classify(tensor: AnyTensor, options: ClassificationOptions): Ten
       `classification returns at most ${mostClasses} classes, but ${items} items with ${classes} classes each were asked for`,
     );
   const print = datatype === 'FP32' || datatype === 'FP64' ? formatFloat : String;
-  // The elements of these datatypes are numbers or bigints.
-  const values = flatElements(tensor) as (number | bigint)[];
+  const pace = new Pace();
   const writer = new BytesWriter(items * classes);
   // Without elements nothing else bounds the number of items.
   for (let item = 0; classes > 0 && item < items; item++) {
     const start = item * perItem;
-    for (const index of largest(values, start, perItem, classes)) {
+    for (const index of yield* seekLargest(values, start, perItem, classes, pace)) {
       const label = labels[index] ?? '';
       const value = print(values[start + index] ?? 0);
       writer.append(label === '' ? `${value}:${index}` : `${value}:${index}:${label}`);
+      if (pace.spent(printSteps)) yield;
     }
   }
   return tensorFactory('BYTES')(batched ? [items, classes] : [classes], writer.finishOwned());
 }
 
-/** Why outputs of a datatype cannot be classified; undefined if they can. The rules are Triton's. */
+const taken = 'classification takes integers, FP32 and FP64';
+
+/** Datatypes without classes. The rules are Triton's. */
+type Unclassifiable = 'BOOL' | 'FP16' | 'BF16' | 'BYTES';
+
+function isUnclassifiable<T extends { readonly datatype: Datatype }>(
+  tensor: T,
+): tensor is Extract<T, { readonly datatype: Unclassifiable }> {
+  const { datatype } = tensor;
+  return datatype === 'BOOL' || datatype === 'FP16' || datatype === 'BF16' || datatype === 'BYTES';
+}
+
+/** Why outputs of a datatype cannot be classified; undefined if they can. */
 export function whyUnclassifiable(datatype: Datatype): string | undefined {
-  return datatype === 'BOOL' || datatype === 'FP16' || datatype === 'BF16' || datatype === 'BYTES'
-    ? `classification takes integers, FP32 and FP64, but the output is ${datatype}`
-    : undefined;
+  return isUnclassifiable({ datatype }) ? `${taken}, but the output is ${datatype}` : undefined;
 }
 
 /** A float as C's `%f` prints it, which Triton's clients parse. */

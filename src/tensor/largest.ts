@@ -1,42 +1,111 @@
 /** Finds the largest elements of a row. */
 
+import { atOnce, Pace, type Sliced } from '../slices.js';
+
 /** Numbers or bigints, in an array of any class. */
 export type Ordered = ArrayLike<number | bigint>;
-
-/** Up to this many elements are picked in one pass. For more, the whole row is sorted. */
-const maxPicked = 32;
 
 /** Whether the first value stands before the second, whatever their indexes are. */
 function isAbove(value: number | bigint, other: number | bigint): boolean {
   return value > other || (Number.isNaN(other) && !Number.isNaN(value));
 }
 
+/** Indexes of elements of a row as a heap: what stands on top comes last of them in order. */
+class Heap {
+  readonly indexes: number[] = [];
+  readonly #values: Ordered;
+  readonly #start: number;
+
+  constructor(values: Ordered, start: number) {
+    this.#values = values;
+    this.#start = start;
+  }
+
+  at(index: number | undefined): number | bigint {
+    return this.#values[this.#start + (index ?? NaN)] ?? NaN;
+  }
+
+  /** Adds an element. Returns how many levels it has passed. */
+  add(index: number): number {
+    const { indexes } = this;
+    let place = indexes.length;
+    let levels = 0;
+    for (; place > 0; levels++) {
+      const above = (place - 1) >> 1;
+      const other = indexes[above] ?? 0;
+      if (!this.#isLater(index, other)) break;
+      indexes[place] = other;
+      place = above;
+    }
+    indexes[place] = index;
+    return levels;
+  }
+
+  /** Puts an element in place of the top, among the first `size` ones. Returns how many levels it has passed. */
+  replace(index: number, size: number): number {
+    const { indexes } = this;
+    let place = 0;
+    let levels = 0;
+    for (let below = 1; below < size; below = 2 * place + 1, levels++) {
+      if (below + 1 < size && this.#isLater(indexes[below + 1] ?? 0, indexes[below] ?? 0)) below++;
+      const other = indexes[below] ?? 0;
+      if (!this.#isLater(other, index)) break;
+      indexes[place] = other;
+      place = below;
+    }
+    indexes[place] = index;
+    return levels;
+  }
+
+  /** Whether an element comes after another one. */
+  #isLater(index: number, other: number): boolean {
+    const value = this.at(index);
+    const against = this.at(other);
+    return isAbove(against, value) || (index > other && !isAbove(value, against));
+  }
+}
+
+/** A level of a heap costs as much as so many elements that are looked at. */
+const levelSteps = 4;
+
 /**
- * Indexes of the `count` largest elements of a row, in order. Equal elements are ordered by index, and NaN comes last.
+ * Indexes of the `count` largest elements of a row, in order. Equal elements are ordered by index, and NaN comes last. The
+ * best so far are kept in a heap, so that the row is not sorted.
  *
  * @param values - Has the row's elements, among others.
  * @param start - Where the row begins. The indexes count from here.
  * @param size - How many elements the row has.
  */
-export function largest(values: Ordered, start: number, size: number, count: number): number[] {
-  const at = (index: number | undefined): number | bigint => values[start + (index ?? NaN)] ?? NaN;
-  if (count > maxPicked) {
-    // Sorting is stable, so equal values keep the order of their indexes.
-    const order = Array.from({ length: size }, (_, index) => index);
-    order.sort((a, b) => Number(isAbove(at(b), at(a))) - Number(isAbove(at(a), at(b))));
-    return order.slice(0, count);
+export function* seekLargest(
+  values: Ordered,
+  start: number,
+  size: number,
+  count: number,
+  pace: Pace,
+): Sliced<readonly number[]> {
+  const heap = new Heap(values, start);
+  const { indexes } = heap;
+  const most = Math.min(count, size);
+  for (let index = 0; index < size && most > 0; index++) {
+    let levels = 0;
+    if (index < most) levels = heap.add(index);
+    // An equal one has a lower index.
+    else if (isAbove(heap.at(index), heap.at(indexes[0]))) levels = heap.replace(index, most);
+    if (pace.spent(1 + levelSteps * levels)) yield;
   }
-  const picked: number[] = [];
-  if (count < 1) return picked;
-  for (let index = 0; index < size; index++) {
-    const value = at(index);
-    if (picked.length === count && !isAbove(value, at(picked[count - 1]))) continue;
-    let place = picked.length;
-    while (place > 0 && isAbove(value, at(picked[place - 1]))) place--;
-    picked.splice(place, 0, index);
-    picked.length = Math.min(picked.length, count);
+  // The last of those that are left goes to their end.
+  for (let left = most - 1; left > 0; left--) {
+    const last = indexes[left] ?? 0;
+    indexes[left] = indexes[0] ?? 0;
+    const levels = heap.replace(last, left);
+    if (pace.spent(1 + levelSteps * levels)) yield;
   }
-  return picked;
+  return indexes;
+}
+
+/** As {@link seekLargest}, without a pause. */
+export function largest(values: Ordered, start: number, size: number, count: number): readonly number[] {
+  return atOnce(seekLargest(values, start, size, count, new Pace()));
 }
 
 /** Index of the largest element of a row that has one; see {@link largest}. */

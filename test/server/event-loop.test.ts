@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { slowModel } from '../support/models.js';
 import { identity, onnx, rejection, row, serve, turn } from '../support/harness.js';
+import { turnsUntil } from '../support/turns.js';
 
 test('the loop is free while a model runs for a long time', async (t) => {
   // Longer than any test.
@@ -53,4 +54,19 @@ test('many answers at once are delivered with turns of the loop between', async 
   // A delivery has at most 1,024 responses. A turn may have two: one for what was left, and one for what arrives.
   const most = Math.max(...answers);
   assert.ok(most <= 2048, `${most} answers in a turn: ${answers.join(' ')}`);
+});
+
+test('the classes of a large output are found with turns of the loop between', async (t) => {
+  const tensor = (name: string) => ({ name, datatype: 'FP32', dims: [-1] }) as const;
+  const echo = identity({ maxBatchSize: 0, inputs: [tensor('x')], outputs: [tensor('y')] });
+  const server = await serve(t, { echo });
+  const x = Float32Array.from({ length: 2 ** 20 }, (_, i) => i);
+  const options = { outputs: [{ name: 'y', classification: 1000 }] };
+  // Each element is above all before, so that it takes tens of milliseconds.
+  const answer = server.infer('echo', { x }, options);
+  assert.ok((await turnsUntil(answer)) > 10);
+  assert.deepEqual((await answer).outputs['y']?.strings().slice(0, 2), [
+    '1048575.000000:1048575',
+    '1048574.000000:1048574',
+  ]);
 });

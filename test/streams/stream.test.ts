@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { createServer, type InferResult } from '../../src/index.js';
+import { createServer, TritonError, type InferResult } from '../../src/index.js';
 import {
   floats,
   identity,
@@ -196,6 +196,20 @@ void suite('options of a stream', () => {
       classes.map((text) => text.split(':')[0]),
       ['0', '1', '2'],
     );
+  });
+
+  test('classes of large responses in their order, and the error after them', async (t) => {
+    const server = await serve(t, { m: streaming() });
+    const classes: string[] = [];
+    const read = async (): Promise<void> => {
+      const options = { outputs: [{ name: 'y', classification: 2 ** 13 }] };
+      for await (const { outputs } of server.model('m').stream(asking(4, 'fails', 2 ** 17), options)) {
+        classes.push(...(outputs['y']?.strings().slice(0, 1) ?? []));
+      }
+    };
+    // Each takes several slices, and the error comes while the first is under way.
+    await assert.rejects(read(), TritonError);
+    assert.deepEqual(classes, ['0:0', '1:0', '2:0', '3:0']);
   });
 
   test('into is refused by name', async (t) => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from '../support/fast-check.js';
+import { atOnce } from '../../src/slices.js';
 import { classify, type ClassificationOptions } from '../../src/tensor/classification.js';
 import { tensorFactory } from '../../src/tensor/output.js';
 import type { AnyTensor } from '../../src/tensor/tensor.js';
@@ -11,7 +12,9 @@ function floats(shape: number[], ...values: number[]): AnyTensor {
 }
 
 function classesOf(tensor: AnyTensor, options: Partial<ClassificationOptions> = {}): string[] {
-  return classify(tensor, { count: 3, batched: false, model: 'm', output: 'y', ...options }).strings();
+  return atOnce(
+    classify(tensor, { count: 3, batched: false, model: 'm', output: 'y', ...options }),
+  ).strings();
 }
 
 describe('classification', () => {
@@ -27,18 +30,14 @@ describe('classification', () => {
 
   it('counts for each item of a batch and takes all further dims as one', () => {
     const tensor = floats([2, 2, 2], 1, 2, 3, 4, 8, 7, 6, 5);
-    const classes = classify(tensor, { count: 2, batched: true, model: 'm', output: 'y' });
+    const classes = atOnce(classify(tensor, { count: 2, batched: true, model: 'm', output: 'y' }));
     assert.deepEqual(classes.shape, [2, 2]);
     assert.deepEqual(classes.strings(), ['4.000000:3', '3.000000:2', '8.000000:0', '7.000000:1']);
   });
 
   it('takes all dims as one for a model without a batch', () => {
-    const classes = classify(floats([2, 2], 1, 2, 3, 4), {
-      count: 1,
-      batched: false,
-      model: 'm',
-      output: 'y',
-    });
+    const tensor = floats([2, 2], 1, 2, 3, 4);
+    const classes = atOnce(classify(tensor, { count: 1, batched: false, model: 'm', output: 'y' }));
     assert.deepEqual([classes.shape, classes.strings()], [[1], ['4.000000:3']]);
   });
 
@@ -52,7 +51,8 @@ describe('classification', () => {
       [[2 ** 31 - 1, 0], true, [2 ** 31 - 1, 0]],
     ] as const) {
       const values = new Array<number>(shape.reduce<number>((a, b) => a * b, 1)).fill(1);
-      const classes = classify(floats([...shape], ...values), { count: 9, batched, model: 'm', output: 'y' });
+      const tensor = floats([...shape], ...values);
+      const classes = atOnce(classify(tensor, { count: 9, batched, model: 'm', output: 'y' }));
       assert.deepEqual(classes.shape, expected);
       assert.equal(classes.strings().length, values.length);
     }
@@ -138,6 +138,49 @@ describe('classification', () => {
       assert.match(
         refusal(() => classesOf(floats([1], 1), { count }), 'y'),
         /must be a positive integer, but got/,
+      );
+    }
+  });
+
+  it('pauses often, whatever is asked for', () => {
+    const size = 2 ** 20;
+    for (const [what, valueAt, shape, count] of [
+      ['few of one item', () => 1, [size], 1],
+      ['each value above all before', (i: number) => i, [size], 1000],
+      ['many of one item', (i: number) => -i, [size], 2 ** 16],
+      ['one of many items', (i: number) => i, [2 ** 16, 16], 1],
+    ] as const) {
+      const values = Float64Array.from({ length: size }, (_, i) => valueAt(i));
+      const work = classify(tensorFactory('FP64')([...shape], values.buffer), {
+        count,
+        batched: shape.length > 1,
+        model: 'm',
+        output: 'y',
+      });
+      let pauses = 0;
+      while (work.next().done !== true) pauses++;
+      assert.ok(pauses >= 128, `${what}: ${pauses} pauses`);
+    }
+  });
+
+  it('is refused beyond its limits before any work', () => {
+    for (const [shape, count, message] of [
+      [
+        [2 ** 20 + 1],
+        1,
+        /takes outputs of at most 1048576 elements, but this one has 1048577: ask for its values/,
+      ],
+      [[2, 2 ** 19 + 1], 1, /at most 1048576 elements/],
+      [[2 ** 17, 2], 1, /returns at most 65536 classes, but 131072 items with 1 classes each were asked for/],
+      [[2 ** 16 + 1], 2 ** 16 + 1, /returns at most 65536 classes, but 1 items with 65537 classes/],
+    ] as const) {
+      const values = new Float64Array(shape.reduce<number>((a, b) => a * b, 1));
+      const tensor = tensorFactory('FP64')([...shape], values.buffer);
+      const options = { count, batched: shape.length > 1, model: 'm', output: 'y' };
+      // The first step of the work has not paused.
+      assert.match(
+        refusal(() => classify(tensor, options).next(), 'y'),
+        message,
       );
     }
   });

@@ -159,6 +159,7 @@ TEST(gate_is_left_by_runs_that_are_abandoned) {
   CHECK(waits.sink.Wait(1));
   CHECK(waits.sink.Of(0).status.ok());
   busy.runs->Open();
+  CHECK(busy.runs->Returned(1));
 }
 
 TEST(gate_runs_a_batch_whose_requests_were_cancelled_meanwhile) {

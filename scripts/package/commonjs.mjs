@@ -14,6 +14,7 @@ import * as grpc from '../../dist/src/endpoints/grpc/serve.js';
 import * as http from '../../dist/src/endpoints/http/serve.js';
 import * as javascript from '../../dist/src/javascript/index.js';
 import * as metrics from '../../dist/src/metrics/serve.js';
+import { outsideOfBundle } from '../../dist/src/addon/own-file.js';
 import { root } from './paths.mjs';
 
 const resolution = "{ 'resolution-mode': 'import' }";
@@ -45,6 +46,9 @@ if (!runsHere(versions)) throw new Error(\`${neededNode('${versions.node}')}\`);
 // Bun and Deno have no word for it.
 if (!features.require_module && !versions.bun && !versions.deno)
   throw new Error('tritonts is an ES module: leave --no-experimental-require-module away, or load it with import');
+// A bundler that takes this file does not see what it loads.
+if (!__filename.endsWith('${file}.cjs') || !getBuiltinModule('node:fs').existsSync(__filename.replace(/cjs$/, 'js')))
+  throw new Error('tritonts is in a bundle: ${outsideOfBundle}');
 module.exports = getBuiltinModule('node:module').createRequire(__filename)('./${file}.js');
 `;
 

@@ -3,6 +3,7 @@
 import { type TritonError, unavailable } from '../errors.js';
 import { packageVersion } from '../version.js';
 import { neededNode, runsHere, type RuntimeVersions } from './node-version.js';
+import { outsideOfBundle } from './own-file.js';
 import { describePlatform } from './platform.js';
 
 /** One place where the addon was looked for in vain. */
@@ -49,7 +50,7 @@ function* fixes(target: string, attempts: readonly Attempt[]): Generator<string>
   )
     yield "the binary asks for another C library than this system's (glibc 2.28 or newer): build it here, as below";
   yield `install again on this platform, with optional dependencies, which carry the binary of ${target}: npm install --include=optional (node_modules of another platform, copied or mounted, has another binary; not every platform has one, see README, Platforms)`;
-  yield 'in a bundle: leave tritonts and onnxruntime-node outside of it and install them beside it: esbuild --external:tritonts --external:onnxruntime-node, Next serverExternalPackages (docs/bundlers.md); in Electron, unpack both from the asar archive (docs/electron.md)';
+  yield `in a bundle: ${outsideOfBundle}; in Electron, unpack both from the asar archive (docs/electron.md)`;
   yield 'build it: npm install --no-save cmake-js node-addon-api node-api-headers && node node_modules/tritonts/scripts/build-addon.mjs (needs CMake 3.22 and a C++20 compiler)';
 }
 

@@ -1,6 +1,7 @@
 /** Where the addon is looked for: a package for this platform, this package, a local build. */
 
 import { createRequire } from 'node:module';
+import './own-file.js'; // Where there is no import.meta.url, it says why.
 import { packageVersion } from '../version.js';
 
 const require = createRequire(import.meta.url);

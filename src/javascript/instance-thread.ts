@@ -7,7 +7,7 @@
  */
 
 import { MessageChannel, receiveMessageOnPort, type MessagePort } from 'node:worker_threads';
-import { fileURLToPath } from 'node:url';
+import { ownFile } from '../addon/own-file.js';
 import type { ModelConfig, ModelConfigInput } from '../config/index.js';
 import { unavailable } from '../errors.js';
 import type { Log } from '../logger.js';
@@ -180,7 +180,7 @@ export class InstanceThread {
   #makePool(): Pool {
     const { resourceLimits, env, execArgv } = this.#options;
     const pool = makePool({
-      filename: fileURLToPath(new URL('../server/model-thread.js', import.meta.url)),
+      filename: ownFile('dist/src/server/model-thread.js', 'which JavaScript models need'),
       minThreads: 1,
       maxThreads: 1,
       // Otherwise the thread waits for tasks without its event loop.

@@ -2,12 +2,18 @@
 
 import { dirname, join } from 'node:path';
 import { existsSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { addonFile } from '../addon/load.js';
+import { ownFile } from '../addon/own-file.js';
 import { unavailable } from '../errors.js';
 
-/** The program of such a process. */
-export const stubProgram: string = fileURLToPath(new URL('../../../python/stub.py', import.meta.url));
+/**
+ * The program of such a process.
+ *
+ * @throws {@link TritonError} UNAVAILABLE if it is not there.
+ */
+export function stubProgram(): string {
+  return ownFile('python/stub.py', 'which Python models need');
+}
 
 /**
  * The library that it shares memory with, which lies beside the addon.

@@ -91,7 +91,7 @@ export class StubProcess {
     this.#options = options;
     this.finalizing = new Promise((resolve) => (this.#finalizes = resolve));
     const { python, memory, inputs, env } = options;
-    const { child, control } = startProcess(options.model, python.path, ['-u', stubProgram], {
+    const { child, control } = startProcess(options.model, python.path, ['-u', stubProgram()], {
       stdio: ['ignore', 'pipe', 'pipe', memory ?? 'ignore', 'pipe', inputs ?? 'ignore'],
       env: { ...env, ...(python.environment !== undefined && pathOf(python.environment, env)) },
       // The head of a group of processes, with those that the model starts.

@@ -5,6 +5,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { existsSync } from 'node:fs';
 import { runInNewContext } from 'node:vm';
 import { addon } from '../../src/addon/load.js';
 import { unsuitedNode } from '../../src/addon/load-error.js';
@@ -188,16 +189,17 @@ test('a Node that the package does not run on is named with what it needs, by im
     engines: { node: string };
   };
   assert.equal(engines.node, supportedNode);
-  const entry = await readFile(join(root, 'dist/src/index.cjs'), 'utf8');
+  const file = join(root, 'dist/src/index.cjs');
+  const entry = await readFile(file, 'utf8');
   /** What the CommonJS entry does in such a process, before it loads anything. */
-  const required = (versions: RuntimeVersions): unknown => {
+  const required = (versions: RuntimeVersions, place = file): unknown => {
     const process = {
       features: { require_module: true },
       versions,
-      getBuiltinModule: () => ({ createRequire: () => () => undefined }),
+      getBuiltinModule: () => ({ createRequire: () => () => undefined, existsSync }),
     };
     const require = (): object => ({ runInThisContext: () => process });
-    return runInNewContext(entry, { require, module: {}, __filename: '' });
+    return runInNewContext(entry, { require, module: {}, __filename: place });
   };
   for (const node of ['18.20.8', '20.18.3', '21.0.0', '21.7.3', '22.0.0', '22.11.0']) {
     const error = unsuitedNode({ node });
@@ -211,6 +213,12 @@ test('a Node that the package does not run on is named with what it needs, by im
     assert.equal(unsuitedNode({ node }), undefined);
     required({ node });
   }
+  // What a bundler made of it.
+  for (const place of [join(root, 'out', 'main.cjs'), join(root, 'out', 'index.cjs')])
+    assert.throws(
+      () => required({ node: '22.20.0' }, place),
+      /^Error: tritonts is in a bundle: leave tritonts/,
+    );
   for (const versions of [
     { node: '22.6.0', bun: '1.2.0' },
     { node: '21.0.0', deno: '2.0.0' },

@@ -1,6 +1,7 @@
 /** A thread of endpoints, as the main thread sees it. */
 
 import { Worker } from 'node:worker_threads';
+import { ownFile } from '../../../addon/own-file.js';
 import { loadOptionsOf } from '../../../endpoints/service/load-request.js';
 import type { LogControl } from '../../../endpoints/service/log-settings.js';
 import { TritonError } from '../../../errors.js';
@@ -56,7 +57,8 @@ export class EndpointThread implements Endpoint {
    * @throws {@link TritonError} UNAVAILABLE where it cannot.
    */
   static async start(server: InferenceServer, data: ThreadData, log: Log): Promise<EndpointThread> {
-    const worker = new Worker(new URL('thread.js', import.meta.url), { workerData: data });
+    const program = ownFile('dist/src/cli/serve/threads/thread.js', 'which several threads of a port need');
+    const worker = new Worker(program, { workerData: data });
     const thread = new EndpointThread(worker);
     log.onChange(() => {
       thread.#send({ says: 'verbose', on: log.isVerbose });

@@ -8,8 +8,9 @@ import { TritonError, unavailable } from '../errors.js';
 export const outsideOfBundle =
   'leave tritonts and onnxruntime-node outside of it and install them beside it: esbuild --external:tritonts --external:onnxruntime-node, webpack externals, Next serverExternalPackages (docs/bundlers.md)';
 
-// In a bundle of CommonJS some bundlers leave nothing in its place. Modules that need it import this one first.
-const here: string | undefined = import.meta.url;
+// In a bundle of CommonJS some bundlers leave nothing in its place, whatever its type says. Modules that need it import this
+// one first.
+const here = (import.meta as { readonly url?: string }).url;
 if (here === undefined) {
   throw new TritonError('UNAVAILABLE', `tritonts is in a bundle of CommonJS: ${outsideOfBundle}`, {
     reason: 'MISSING',

@@ -112,10 +112,11 @@ export class ClassifyingStream implements StreamWaiter<InferResult> {
 
   #goOn(): void {
     this.#busy = false;
-    while (!this.#busy) {
-      const act = this.#later.shift();
-      if (act === undefined) return;
-      act();
-    }
+    for (let act = this.#next(); act !== undefined; act = this.#next()) act();
+  }
+
+  /** What is to be done now; undefined: nothing, or a response is being classified. */
+  #next(): (() => void) | undefined {
+    return this.#busy ? undefined : this.#later.shift();
   }
 }

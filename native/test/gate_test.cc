@@ -1,66 +1,14 @@
 // A gate between decisions and starts: what waits at it, who is let in, what is taken back.
-#include "engine/scheduling/gate.h"
 
 #include <deque>
 
+#include "counting_gate.h"
 #include "engine/running/inline_tick.h"
 #include "version_fixture.h"
 
 namespace tritonts::test {
 
 namespace {
-
-// Lets so many instances in at a time, first come, first served.
-class CountingGate final : public Gate {
- public:
-  explicit CountingGate(size_t most) : most_(most) {}
-
-  bool Enter(const std::shared_ptr<GateTicket>& ticket) override {
-    const std::lock_guard lock(mutex_);
-    CHECK(ticket->state == GateTicket::State::kOutside);
-    entered_++;
-    if (inside_ < most_ && line_.empty()) {
-      inside_++;
-      ticket->state = GateTicket::State::kInside;
-      return true;
-    }
-    ticket->state = GateTicket::State::kWaiting;
-    line_.push_back(ticket);
-    return false;
-  }
-  void Leave(const std::shared_ptr<GateTicket>& ticket, GateTickets* let_in) override {
-    const std::lock_guard lock(mutex_);
-    if (ticket->state == GateTicket::State::kWaiting) std::erase(line_, ticket);
-    if (ticket->state == GateTicket::State::kInside) inside_--;
-    ticket->state = GateTicket::State::kOutside;
-    while (inside_ < most_ && !line_.empty()) {
-      line_.front()->state = GateTicket::State::kInside;
-      let_in->Append(line_.front());
-      line_.pop_front();
-      inside_++;
-    }
-  }
-  size_t inside() {
-    const std::lock_guard lock(mutex_);
-    return inside_;
-  }
-  size_t waiting() {
-    const std::lock_guard lock(mutex_);
-    return line_.size();
-  }
-  // How often an instance asked.
-  size_t entered() {
-    const std::lock_guard lock(mutex_);
-    return entered_;
-  }
-
- private:
-  const size_t most_;
-  std::mutex mutex_;  // guards all below
-  size_t inside_ = 0;
-  size_t entered_ = 0;
-  std::deque<std::shared_ptr<GateTicket>> line_;
-};
 
 VersionConfig GatedConfig(const std::shared_ptr<Gate>& gate, uint32_t instances = 1) {
   VersionConfig config = ConfigOf(FloatIo(), instances);
@@ -214,6 +162,7 @@ TEST(gate_loses_nobody_under_load) {
   for (VersionBench& version : versions) CHECK(version.sink.Wait(kEach));
   CHECK(Eventually([&] { return gate->inside() == 0; }));
   CHECK(most.load() <= 2);
+  CHECK_EQ(gate->broken(), 0u);
 }
 
 }  // namespace tritonts::test

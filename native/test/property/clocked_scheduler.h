@@ -16,12 +16,32 @@ struct SchedulerView {
   std::atomic<size_t> waiting{0};
   std::atomic<uint32_t> occupied{0};  // a bit for each instance
   std::atomic<uint32_t> broken{0};    // rules
+  std::atomic<uint64_t> kept{0};      // outputs that were kept
+};
+
+// Keeps output 1.
+class CountingKeeper final : public OutputKeeper {
+ public:
+  explicit CountingKeeper(std::shared_ptr<SchedulerView> view) : view_(std::move(view)) {}
+  bool Keeps(uint32_t index) const override { return index == 1; }
+  void Keep(const Request& request, uint32_t,
+            std::span<const OutputTensor> outputs) noexcept override {
+    if (request.header->null_row || outputs.size() != 1 || outputs[0].index != 1) view_->broken++;
+    view_->kept++;
+  }
+
+ private:
+  const std::shared_ptr<SchedulerView> view_;
 };
 
 class ClockedScheduler final : public Scheduler {
  public:
-  ClockedScheduler(std::unique_ptr<Scheduler> inner, std::shared_ptr<SchedulerView> view)
-      : inner_(std::move(inner)), view_(std::move(view)) {}
+  // `adds`: a batch has an empty slot at its end if it has an odd number of requests, input 1 says
+  // each slot's number, and output 1 is kept.
+  ClockedScheduler(std::unique_ptr<Scheduler> inner, std::shared_ptr<SchedulerView> view, bool adds)
+      : inner_(std::move(inner)), view_(std::move(view)) {
+    if (adds) keeper_ = std::make_shared<CountingKeeper>(view_);
+  }
 
   Status Enqueue(Request* request, uint64_t) override {
     Status status = inner_->Enqueue(request, view_->now_ns);
@@ -41,6 +61,7 @@ class ClockedScheduler final : public Scheduler {
     if (view_->occupied & 1u << instance) view_->broken++;
     inner_->Next(instance, view_->now_ns, batch);
     if (!batch->members.empty()) view_->occupied |= 1u << instance;
+    if (keeper_ && !batch->members.empty()) AddTo(batch);
     Note();
   }
   void Finished(uint32_t instance, uint64_t) override {
@@ -58,12 +79,37 @@ class ClockedScheduler final : public Scheduler {
     Note();
   }
   size_t waiting() const override { return inner_->waiting(); }
+  size_t slots() const override { return keeper_ ? 1 : 0; }
 
  private:
   void Note() { view_->waiting = inner_->waiting(); }
+  void AddTo(Batch* batch) {
+    if (batch->members.size() % 2 == 1) {
+      batch->members.push_back(nullptr);
+      batch->empty_slots = true;
+    }
+    overlays_.resize(batch->members.size());
+    for (uint32_t slot = 0; slot < overlays_.size(); slot++) {
+      const BlockRef block = pool_.Acquire(sizeof(slot));
+      *static_cast<uint32_t*>(block->data()) = slot;
+      InputTensor& tensor = overlays_[slot].tensor;
+      overlays_[slot].slot = slot;
+      tensor.index = 1;
+      tensor.datatype = DataType::kUint32;
+      tensor.of_one = true;
+      tensor.shape = {1, 1};
+      tensor.first_chunks.clear();
+      tensor.first_chunks.push_back({block->data(), sizeof(slot), MemoryKind::kHost, 0, block});
+    }
+    batch->overlays = overlays_;
+    batch->keeper = keeper_;
+  }
 
   const std::unique_ptr<Scheduler> inner_;
   const std::shared_ptr<SchedulerView> view_;
+  std::shared_ptr<OutputKeeper> keeper_;  // null: nothing is added
+  std::vector<Overlay> overlays_;
+  BlockPool pool_{1 << 12};
 };
 
 }  // namespace tritonts::test

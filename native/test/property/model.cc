@@ -153,7 +153,48 @@ void VersionModel::Offer(uint32_t instance) {
   for (Life* life : batch) Forget(life);
   ModelRun* const run = MakeRun(instance, std::move(batch), turns_.end());
   instances_[instance].occupied = true;
+  if (setup_.gate > 0 && (inside_.size() >= setup_.gate || !line_.empty())) {
+    line_.push_back(instance);
+    instances_[instance].held = run;
+    return;
+  }
+  inside_.insert(instance);
   instances_[instance].next = run;
+}
+
+std::vector<uint32_t> VersionModel::Leave(uint32_t instance) {
+  std::vector<uint32_t> let_in;
+  inside_.erase(instance);
+  std::erase(line_, instance);
+  while (!line_.empty() && inside_.size() < setup_.gate) {
+    let_in.push_back(line_.front());
+    inside_.insert(line_.front());
+    line_.pop_front();
+  }
+  return let_in;
+}
+
+void VersionModel::BeginHeld(const std::vector<uint32_t>& let_in) {
+  for (const uint32_t instance : let_in) {
+    if (ModelRun* run = std::exchange(instances_[instance].held, nullptr)) {
+      instances_[instance].next = run;
+    }
+  }
+}
+
+void VersionModel::Withdraw(Code code) {
+  std::vector<uint32_t> let_in;
+  for (uint32_t i = 0; i < instances_.size(); i++) {
+    ModelRun* const run = std::exchange(instances_[i].held, nullptr);
+    if (!run) continue;
+    for (Life* life : run->batch) Fail(life, code);
+    std::erase_if(turns_, [run](const Turn& turn) { return turn.run == run; });
+    std::erase_if(runs_, [run](const auto& one) { return one.get() == run; });
+    instances_[i].occupied = false;
+    const std::vector<uint32_t> more = Leave(i);
+    let_in.insert(let_in.end(), more.begin(), more.end());
+  }
+  BeginHeld(let_in);
 }
 
 ModelRun* VersionModel::MakeRun(uint32_t instance, std::vector<Life*> batch,
@@ -165,12 +206,14 @@ ModelRun* VersionModel::MakeRun(uint32_t instance, std::vector<Life*> batch,
     life->run = run;
     run->rows += life->rows;
   }
+  if (setup_.adds && batch.size() % 2 == 1) run->rows += batch.front()->rows;
   run->passed = !setup_.ordered;
   for (uint32_t i = 0; setup_.ordered && i < batch.size(); i++) {
     turn = turns_.insert(turn, {run, i, {}, false}) + 1;
   }
   run->done.assign(batch.size(), false);
-  run->repeatable = setup_.halves && !setup_.asynchronous[instance] && batch.size() > 1;
+  run->repeatable =
+      setup_.halves && !setup_.adds && !setup_.asynchronous[instance] && batch.size() > 1;
   run->batch = std::move(batch);
   return run;
 }
@@ -287,6 +330,8 @@ void VersionModel::Abort(Code code) {
   const std::vector<Life*> waiting = queue();
   waiting_.clear();
   for (Life* life : waiting) Fail(life, code);
+  Withdraw(code);
+  GiveHeld(true);
 }
 
 void VersionModel::Terminate() {
@@ -347,13 +392,16 @@ void VersionModel::SetFree(ModelRun* run, uint32_t awake) {
   if (abandoned_) return;
   run->freed = true;
   InstanceState& instance = instances_[run->instance];
+  std::vector<uint32_t> let_in;
   if (instance.halves.empty()) {
     instance.occupied = false;
+    let_in = Leave(run->instance);
   } else {
     instance.next = instance.halves.front();
     instance.halves.pop_front();
   }
   Ask(awake);
+  BeginHeld(let_in);
 }
 
 void VersionModel::InstanceFree(ModelRun* run) {
@@ -427,6 +475,8 @@ void VersionModel::Respond(ModelRun* run, uint32_t position, Code code, bool fin
     Expected response{code, final};
     response.ran = true;
     if (code == Code::kOk && !values.empty()) response.values = values[i];
+    const bool is_kept = setup_.adds && position == kAll && !response.values.empty();
+    if (is_kept && !run->done[i] && !run->batch[i]->cancelled) kept_++;
     RespondTo(run, i, response);
   }
 }

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "engine/base/status.h"
@@ -42,6 +43,8 @@ struct Setup {
   std::optional<QueueSetup> queue;
   bool across = false;   // requests of other shapes are passed over
   bool ordered = false;  // responses leave in the order of their requests
+  bool adds = false;     // batches carry more than requests (clocked_scheduler.h)
+  uint32_t gate = 0;     // so many instances run at a time; 0: any number
   bool halves = false;   // a batch that fails as a whole is run again in halves
   bool runs_inline = false;
   bool has_device = false;
@@ -172,12 +175,15 @@ class VersionModel {
   // When the version must be called back, at the latest; 0: it need not be.
   uint64_t wake_ns() const;
   Counts counts() const;
+  // How many outputs were kept.
+  uint64_t kept() const { return kept_; }
 
  private:
   static constexpr uint32_t kNobody = ~0u;
   struct InstanceState {
     bool occupied = false;
     ModelRun* next = nullptr;
+    ModelRun* held = nullptr;      // waits at the gate
     std::deque<ModelRun*> halves;  // what it runs before the next batch
   };
 
@@ -217,6 +223,11 @@ class VersionModel {
   void Offer(uint32_t instance);
   // A run of these requests, whose turns are at `turn`.
   ModelRun* MakeRun(uint32_t instance, std::vector<Life*> batch, std::deque<Turn>::iterator turn);
+  // An instance leaves the gate; those that it lets in. They begin when all others were asked.
+  std::vector<uint32_t> Leave(uint32_t instance);
+  void BeginHeld(const std::vector<uint32_t>& let_in);
+  // Takes back what waits at the gate.
+  void Withdraw(Code code);
   void Halve(ModelRun* run);
   bool Queue(Life* life);
   // Ends requests that no run has.
@@ -231,6 +242,9 @@ class VersionModel {
   const Setup setup_;
   std::vector<uint32_t> preferred_;
   std::vector<InstanceState> instances_;
+  std::set<uint32_t> inside_;  // the gate
+  std::deque<uint32_t> line_;  // at the gate
+  uint64_t kept_ = 0;
   std::map<uint32_t, Waiting> waiting_;  // by level
   // By header: since when some of its requests wait in time.
   std::map<uint32_t, uint64_t> header_turns_;

@@ -87,6 +87,12 @@ bool Player::Start() {
   config.io = {setup.max_batch_size,
                {{"x", DataType::kFp32, {-1, -1}, false}},
                {{"y", DataType::kFp32, {-1, -1}, false}}};
+  if (setup.adds) {
+    config.io.inputs.push_back({"slot", DataType::kUint32, {-1, 1}, false});
+    config.io.outputs.push_back({"kept", DataType::kFp32, {-1, -1}, false});
+    config.io.inputs.back().internal = config.io.outputs.back().internal = true;
+  }
+  if (setup.gate > 0) config.gate = gate_ = std::make_shared<CountingGate>(setup.gate);
   for (uint32_t i = 0; i < setup.asynchronous.size(); i++) {
     config.instances.push_back({"m_" + std::to_string(i), i, MemoryKind::kHost, 0});
   }
@@ -102,14 +108,14 @@ bool Player::Start() {
     config.queue = PoliciesOf(*setup.queue);
     queue = std::make_shared<const QueuePolicies>(*config.queue);
   }
-  config.scheduler = [this, policy, queue]() -> std::unique_ptr<Scheduler> {
+  config.scheduler = [this, policy, queue, adds = setup.adds]() -> std::unique_ptr<Scheduler> {
     std::unique_ptr<Scheduler> inner;
     if (queue) {
       inner = std::make_unique<PolicyScheduler>(policy, queue, "m");
     } else {
       inner = std::make_unique<DynamicScheduler>(policy);
     }
-    return std::make_unique<ClockedScheduler>(std::move(inner), view_);
+    return std::make_unique<ClockedScheduler>(std::move(inner), view_, adds);
   };
   view_->now_ns = model_.now_ns;
   ScheduledAt(nullptr) = 0;
@@ -257,6 +263,8 @@ std::string Player::Difference() {
   }
   const uint64_t reasons = statistics.cancelled + statistics.rejected + statistics.backend_failed;
   if (reasons > counts.fail) return "more reasons than failures";
+  if (differs(view_->kept, model_.kept(), "outputs that were kept")) return out.str();
+  if (gate_ && gate_->broken() > 0) return "an instance asked the gate twice";
   if (view_->broken > 0) return "the scheduler was asked about an instance that is not free";
   if (model_.abandoned()) return {};
   if (differs(view_->waiting, model_.queue().size(), "requests that wait")) return out.str();

@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "../counting_gate.h"
 #include "../fake_device.h"
 #include "clocked_scheduler.h"
 #include "engine/running/model_version.h"
@@ -119,6 +120,7 @@ class Player {
   const Schedule schedule_;
   const std::thread::id thread_ = std::this_thread::get_id();
   const std::shared_ptr<SchedulerView> view_ = std::make_shared<SchedulerView>();
+  std::shared_ptr<CountingGate> gate_;  // null: there is none
   Timer timer_;
   std::unique_ptr<Sink> sinks_[2];
   std::shared_ptr<ModelVersion> version_;

@@ -18,7 +18,24 @@ void Player::OnExecute(uint32_t instance, tritonts::Run& run) {
   one->run = &run;
   if (model->id % 2 == 0) one->reference = RunRef(run);
   std::string got, wanted;
-  for (const Request* request : run.requests()) got += std::to_string(IdOf(*request)) + " ";
+  std::vector<uint32_t> null_rows;
+  for (uint32_t i = 0; i < run.requests().size(); i++) {
+    const Request& request = *run.requests()[i];
+    if (request.header->null_row) {
+      null_rows.push_back(i);
+    } else {
+      got += std::to_string(IdOf(request)) + " ";
+    }
+    if (!schedule_.setup.adds) continue;
+    const InputTensor* const slot = run.input(i, 1);
+    if (!slot || run.inputs(i).size() != 2 ||
+        *static_cast<const uint32_t*>(request.chunk(*slot).data) != i) {
+      return Fail(who + ": slot " + std::to_string(i) + " has another injected input");
+    }
+  }
+  if (null_rows.size() != (schedule_.setup.adds ? model->batch.size() % 2 : 0)) {
+    return Fail(who + ": another number of null rows");
+  }
   for (const Life* life : model->batch) wanted += std::to_string(life->id) + " ";
   if (got != wanted) return Fail(who + ": was given [ " + got + "], not [ " + wanted + "]");
   if (run.total_batch_size() != model->rows) Fail(who + ": another number of rows");
@@ -29,6 +46,11 @@ void Player::OnExecute(uint32_t instance, tritonts::Run& run) {
       Fail(who + ": Execute within Execute");
   }
   executing_[instance].push_back(one);
+  if (!null_rows.empty()) {
+    lock.unlock();
+    for (const uint32_t position : null_rows) run.Respond(position, Status::Ok());
+    lock.lock();
+  }
   if (asynchronous || here) {
     lock.unlock();
     if (here) {

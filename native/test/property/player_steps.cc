@@ -228,6 +228,8 @@ void Player::RespondToAll(PlayedRun* played, const Step& step) {
     }
     model_.Respond(played->model, VersionModel::kAll, code, final, values);
   }
+  // A null row has an output, too.
+  if (declares) whole.resize(size_t{model.rows} * model.batch.front()->width, -1.0f);
   const bool batching = schedule_.setup.max_batch_size > 0;
   std::vector<int64_t> tail{int64_t{model.batch.front()->width}};
   if (!batching) tail.insert(tail.begin(), 1);
@@ -237,6 +239,9 @@ void Player::RespondToAll(PlayedRun* played, const Step& step) {
     block = played->run->pool().Acquire(size);
     std::copy(whole.begin(), whole.end(), static_cast<float*>(block->data()));
     played->run->SetOutput(0, DataType::kFp32, tail, block->data(), size, block.get());
+    if (schedule_.setup.adds) {
+      played->run->SetOutput(1, DataType::kFp32, tail, block->data(), size, block.get());
+    }
   }
   played->run->RespondAll({code, "as all were told"}, final);
 }

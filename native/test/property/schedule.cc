@@ -99,6 +99,8 @@ Schedule DrawSchedule(uint64_t seed) {
   setup.halves = draw.Once(2);
   setup.runs_inline = draw.Once(2);
   setup.has_device = draw.Once(2);
+  setup.adds = setup.max_batch_size > 0 && draw.Once(3);
+  if (draw.Once(3)) setup.gate = 1 + draw.Up(1);
 
   uint32_t all = 0;
   for (const Kind& kind : kKinds) all += kind.weight;
@@ -167,6 +169,8 @@ Schedule Shorten(Schedule schedule, const std::function<bool(const Schedule&)>& 
     plainer([](Schedule* one) { one->setup.halves = false; });
     plainer([](Schedule* one) { one->setup.has_device = false; });
     plainer([](Schedule* one) { one->setup.runs_inline = false; });
+    plainer([](Schedule* one) { one->setup.adds = false; });
+    plainer([](Schedule* one) { one->setup.gate = 0; });
     for (size_t i = 0; i < schedule.steps.size(); i++) {
       plainer([i](Schedule* one) { one->steps[i].inside = false; });
       plainer([i](Schedule* one) { one->steps[i].a = 0; });
@@ -193,6 +197,8 @@ std::string Show(const Setup& setup) {
   for (const bool asynchronous : setup.asynchronous) out << (asynchronous ? " async" : " blocking");
   if (setup.runs_inline) out << ", inline";
   if (setup.has_device) out << ", with a device";
+  if (setup.adds) out << ", more than requests in batches";
+  if (setup.gate > 0) out << ", at most " << setup.gate << " inside";
   return out.str();
 }
 

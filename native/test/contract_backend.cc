@@ -122,7 +122,7 @@ class ContractInstance final : public Instance {
 
   static Buffer BytesOf(Run* run, uint32_t position, uint32_t index) {
     const Request& request = *run->requests()[position];
-    return request.chunk(*request.input(index));
+    return request.chunk(*run->input(position, index));
   }
 
   // The caller still has a hold of the run.
@@ -181,7 +181,7 @@ class ContractInstance final : public Instance {
   }
 
   void Echo(Run* run, uint32_t position, bool final, MemoryKind kind = MemoryKind::kHost) {
-    const InputTensor& input = *run->requests()[position]->input(0);
+    const InputTensor& input = *run->input(position, 0);
     const std::vector<int64_t> shape(input.shape.begin(), input.shape.end());
     auto place = run->Output(position, 0, input.datatype, shape, kind);
     Status status = place.status();
@@ -190,7 +190,7 @@ class ContractInstance final : public Instance {
   }
 
   static void EchoReleased(Run* run, uint32_t position) {
-    const InputTensor& input = *run->requests()[position]->input(0);
+    const InputTensor& input = *run->input(position, 0);
     const DataType datatype = input.datatype;
     const std::vector<int64_t> shape(input.shape.begin(), input.shape.end());
     const BlockRef copy = run->pool().Acquire(input.byte_size());

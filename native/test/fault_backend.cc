@@ -123,9 +123,9 @@ class FaultInstance final : public Instance {
     Fault& fault = faults_[position];
     fault = orders_.fault;
     const Request& request = *run.requests()[position];
-    const InputTensor* input = orders_.fault_input < 0
-                                   ? nullptr
-                                   : request.input(static_cast<uint32_t>(orders_.fault_input));
+    const InputTensor* input =
+        orders_.fault_input < 0 ? nullptr
+                                : run.input(position, static_cast<uint32_t>(orders_.fault_input));
     if (!input || input->byte_size() < sizeof(int32_t)) return fault;
     int32_t number = 0;
     std::memcpy(&number, request.chunk(*input).data, sizeof(number));
@@ -154,7 +154,7 @@ class FaultInstance final : public Instance {
   }
 
   void Echo(Run& run, uint32_t position) {
-    const InputTensor* input = run.requests()[position]->input(0);
+    const InputTensor* input = run.input(position, 0);
     if (!input) return;
     Declare(run, position, 0, input->datatype, input->shape, input->byte_size());
     if (orders_.ran_output >= 0) TellRun(run, position);
@@ -180,7 +180,7 @@ class FaultInstance final : public Instance {
   // Declares output `index` with the first `size` bytes of input 0.
   static void Declare(Run& run, uint32_t position, uint32_t index, DataType datatype,
                       std::span<const int64_t> shape, size_t size) {
-    const InputTensor* input = run.requests()[position]->input(0);
+    const InputTensor* input = run.input(position, 0);
     BlockRef block = run.pool().Acquire(input->byte_size() + sizeof(float));
     if (!block) return run.Respond(position, Status::Unavailable(Reason::kNoMemory, "no memory"));
     if (input->byte_size() > 0) {
@@ -190,7 +190,7 @@ class FaultInstance final : public Instance {
   }
 
   void Respond(Run& run, uint32_t position, Fault fault) {
-    const InputTensor* input = run.requests()[position]->input(0);
+    const InputTensor* input = run.input(position, 0);
     const size_t size = input->byte_size();
     const DataType datatype = input->datatype;
     std::vector<int64_t> shape(input->shape.begin(), input->shape.end());

@@ -37,7 +37,7 @@ const errorCodes: readonly TritonErrorCode[] = [
  * - `MISSING`: a library, program, package or device that it needs is not there or cannot be used.
  * - `INSTANCE_ENDED`: the thread or process of the model ended while it ran the request; a new one is started.
  * - `UNREAD`: the caller of a stream left too much unread.
- * - `CIRCULAR_CALL`: the call would wait for itself.
+ * - `CIRCULAR_CALL`: the call, load or unload would wait for itself.
  * - `DEVICE_LOST`: the GPU is lost for this process.
  * - `LOAD_FAILED`: the model, or another one that it needs, could not be loaded.
  * - `NO_ADDON`: the native part of the package cannot be loaded.
@@ -250,6 +250,12 @@ export function unavailable(
   options?: TritonErrorOptions,
 ): TritonError {
   return new TritonError('UNAVAILABLE', message, { ...options, reason });
+}
+
+/** The reason of what could not be loaded because of a model that it needs. */
+export function reasonOfPart(cause: unknown): TritonErrorReason {
+  const circular = cause instanceof TritonError && cause.reason === 'CIRCULAR_CALL';
+  return circular ? 'CIRCULAR_CALL' : 'LOAD_FAILED';
 }
 
 /** The reason of that name; undefined for other values. */

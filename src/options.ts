@@ -152,7 +152,8 @@ export interface ServerOptions {
   /**
    * How long `finalize` of a model may take when the model is unloaded or the server closes, in milliseconds (default 5000):
    * of JavaScript and Python models and of those of the program. Then its thread or process is ended, or it is waited for
-   * no more, and a warning names the model. Triton has no such option.
+   * no more, and a warning names the model. Nothing ends an endless loop of a model of the program, which holds its
+   * event loop. Triton has no such option.
    */
   readonly finalizeTimeoutMs?: number | undefined;
   /** Number of cores to use (default: what affinity and cgroup quota leave). Triton has no such option. */

@@ -13,6 +13,7 @@ import {
   type ConfigSource,
   type ModelConfig,
 } from '../config/index.js';
+import { reasonOfPart } from '../errors.js';
 import { datatypeNumber } from '../tensor/datatype.js';
 import { checkSteps } from './check-steps.js';
 import { isDecoupled, withPolicy } from './origins.js';
@@ -97,7 +98,7 @@ export function failedStep(config: ModelConfig, source: ConfigSource, model: str
     source,
     `ensemble_scheduling.step[${index}].model_name`,
     `model '${model}' could not be loaded: ${reason.message}`,
-    { model: config.name, reason: 'LOAD_FAILED', cause: reason },
+    { model: config.name, reason: reasonOfPart(reason), cause: reason },
   );
 }
 

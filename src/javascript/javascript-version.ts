@@ -4,6 +4,7 @@ import { addon } from '../addon/load.js';
 import type { ModelConfig, ModelConfigInput } from '../config/index.js';
 import { TritonError } from '../errors.js';
 import type { Log } from '../logger.js';
+import type { Asker } from './asker.js';
 import { errorOf, failureOf } from './failures.js';
 import { busyMs, endsWithin, logLateFinalize } from './finalize-limit.js';
 import { InstanceLoop } from './instance-loop.js';
@@ -36,6 +37,8 @@ export interface VersionSource {
   readonly connection: Connection | undefined;
   /** The server, for a model that runs in this environment. */
   readonly server: () => ModelServer;
+  /** The model as one that asks the server for loads and unloads. Models on threads cannot. */
+  readonly asker: Asker;
 }
 
 const unloadMs = 30_000;
@@ -65,12 +68,13 @@ export class JavaScriptVersion implements RunningVersion {
 
   /** Asks the model for its part of the configuration; undefined if it has none. */
   async complete(config: ModelConfig): Promise<ModelConfigInput | undefined> {
-    const { code, model } = this.#source;
+    const { code, model, asker } = this.#source;
     if ('url' in code) return this.#unlessCancelled((await this.#thread(0)).complete(config));
-    if (!('completeConfig' in code.model) || typeof code.model.completeConfig !== 'function')
-      return undefined;
+    const exported = code.model;
+    if (!('completeConfig' in exported) || typeof exported.completeConfig !== 'function') return undefined;
+    const completeConfig = exported.completeConfig.bind(exported);
     try {
-      return await this.#unlessCancelled(Promise.resolve(code.model.completeConfig(config)));
+      return await this.#unlessCancelled(asker.during(() => completeConfig(config)));
     } catch (error) {
       throw errorOf(failureOf(model, error), model);
     }
@@ -108,8 +112,13 @@ export class JavaScriptVersion implements RunningVersion {
   async #startHere(spec: InstanceSpec, exported: ModelExport): Promise<void> {
     try {
       const model = makeModel(exported);
-      await initializeModel(model, spec, ownLogger(this.#source.log, spec.model), this.#source.server);
-      this.#here = { loop: new InstanceLoop(spec, model, false), model };
+      const { log, server, asker } = this.#source;
+      await asker.during(() => initializeModel(model, spec, ownLogger(log, spec.model), server));
+      // What it asks for once `execute` has returned cannot be told from what the program asks for.
+      const asking: JavaScriptModel = {
+        execute: (requests) => asker.now(() => model.execute(requests)),
+      };
+      this.#here = { loop: new InstanceLoop(spec, asking, false), model };
     } catch (error) {
       throw errorOf(failureOf(spec.model, error), spec.model);
     }
@@ -150,7 +159,7 @@ export class JavaScriptVersion implements RunningVersion {
   /** It does not reject. */
   async #finalize(model: JavaScriptModel): Promise<void> {
     try {
-      await model.finalize?.();
+      await this.#source.asker.during(() => model.finalize?.());
     } catch (error) {
       logFinalize(this.#source.log, this.#source.model, error);
     }

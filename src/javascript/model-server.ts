@@ -6,6 +6,7 @@
 import type { InferenceServer } from '../server/inference-server.js';
 import type { OwnHandle } from '../server-handle.js';
 import type { ResolvedOptions } from '../options.js';
+import type { Asker } from './asker.js';
 
 /** See the head of this file. */
 export type ModelServer = InferenceServer;
@@ -20,6 +21,12 @@ export interface ModelHost {
    * @throws {@link TritonError} UNAVAILABLE if there is none any more.
    */
   server(): ModelServer;
+}
+
+/** The server of one model's versions. */
+export interface VersionHost extends ModelHost {
+  /** The model as one that asks the server for loads and unloads. */
+  readonly asker: Asker;
 }
 
 /** What a model's thread connects to a server with. It can be cloned to another thread. */

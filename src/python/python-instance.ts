@@ -5,7 +5,7 @@ import type { NativePython, NativeServer } from '../addon/native.js';
 import type { PythonSettings } from '../backends/python.js';
 import { type TritonError, unavailable } from '../errors.js';
 import { finalizesWithin } from '../javascript/finalize-limit.js';
-import type { ModelHost } from '../javascript/model-server.js';
+import type { VersionHost } from '../javascript/model-server.js';
 import type { Log } from '../logger.js';
 import type { Interpreter } from './interpreter.js';
 import { Questions } from './questions.js';
@@ -29,7 +29,7 @@ export interface InstanceSource {
   readonly settings: PythonSettings;
   readonly cores: number;
   readonly native: NativeServer;
-  readonly host: ModelHost;
+  readonly host: VersionHost;
   readonly log: Log;
   readonly onRestart: (instance: string, count: number, reason: string) => void;
 }

@@ -6,7 +6,7 @@ import type { Environment, PythonSettings } from '../backends/python.js';
 import type { ModelConfig } from '../config/index.js';
 import { TritonError } from '../errors.js';
 import { codeRerunsInHalves } from '../scheduling/policy.js';
-import type { ModelHost } from '../javascript/model-server.js';
+import type { VersionHost } from '../javascript/model-server.js';
 import { logLateFinalize } from '../javascript/finalize-limit.js';
 import { levelsOf } from '../javascript/model-logger.js';
 import type { RunningVersion } from '../javascript/versions.js';
@@ -32,7 +32,7 @@ export interface VersionSource {
   readonly finalizeTimeoutMs: number;
   readonly log: Log;
   readonly native: NativeServer;
-  readonly host: ModelHost;
+  readonly host: VersionHost;
 }
 
 const unloadMs = 30_000;

@@ -3,7 +3,7 @@
 import { datatypeOf, type ModelConfig } from '../config/index.js';
 import { invalidArgument, TritonError } from '../errors.js';
 import type { NativeServer } from '../addon/native.js';
-import type { ModelHost } from '../javascript/model-server.js';
+import type { VersionHost } from '../javascript/model-server.js';
 import { CustomMetrics, valueOf, type Metric } from '../metrics/custom.js';
 import { datatypeNumber } from '../tensor/datatype.js';
 import type { Question } from './stub-process.js';
@@ -44,10 +44,14 @@ function textOf(value: unknown): string {
 /** See the head of this file. Of one process. */
 export class Questions {
   readonly #native: NativeServer;
-  readonly #host: ModelHost;
+  readonly #host: VersionHost;
+  /** The metrics of a model that is only looked at, which nobody sees. */
+  readonly #unseen: CustomMetrics = new CustomMetrics();
   readonly #metrics: Metric[] = [];
+  /** Their numbers, for the process. */
+  readonly #numbers: Map<Metric, number> = new Map();
 
-  constructor(native: NativeServer, host: ModelHost) {
+  constructor(native: NativeServer, host: VersionHost) {
     this.#native = native;
     this.#host = host;
   }
@@ -63,12 +67,13 @@ export class Questions {
         await this.#load(model, given, files());
         return null;
       case 'unload':
-        await this.#host.server().unloadModel(model, { unloadDependents: given['dependents'] === true });
+        await this.#host.asker.now(() =>
+          this.#host.server().unloadModel(model, { unloadDependents: given['dependents'] === true }),
+        );
         return null;
       case 'metric':
         // The server checks the options.
-        this.#metrics.push(this.#server().metric(given['options'] as never));
-        return this.#metrics.length - 1;
+        return this.#numberOf(this.#server().metric(given['options'] as never));
       case 'measure':
         return this.#measure(Number(given['metric']), textOf(given['action']), Number(given['by']));
       default:
@@ -76,9 +81,9 @@ export class Questions {
     }
   };
 
-  /** Where metrics go. A model that is only looked at has some that nobody sees. */
+  /** Where metrics go. */
   #server(): Pick<CustomMetrics, 'metric'> {
-    return this.#host.handle === undefined ? new CustomMetrics() : this.#host.server();
+    return this.#host.handle === undefined ? this.#unseen : this.#host.server();
   }
 
   #published(model: string): { revision: number; ready: Published['versions'] } {
@@ -140,10 +145,21 @@ export class Questions {
     const files = Object.entries(sent ?? {}).map(
       ([path, bytes]) => [path.replace(/^file:/, ''), bytes] as const,
     );
-    await this.#host.server().loadModel(model, {
-      ...(config !== '' && { config }),
-      ...(files.length > 0 && { files: Object.fromEntries(files) }),
-    });
+    await this.#host.asker.now(() =>
+      this.#host.server().loadModel(model, {
+        ...(config !== '' && { config }),
+        ...(files.length > 0 && { files: Object.fromEntries(files) }),
+      }),
+    );
+  }
+
+  /** A metric that is asked for again, such as by every request, keeps its number. */
+  #numberOf(metric: Metric): number {
+    const known = this.#numbers.get(metric);
+    if (known !== undefined) return known;
+    const number = this.#metrics.push(metric) - 1;
+    this.#numbers.set(metric, number);
+    return number;
   }
 
   #measure(number: number, action: string, by: number): number {

@@ -7,8 +7,10 @@ import { requiresField } from '../backends/javascript.js';
 import { fieldError, finishConfig, tritonDefaults, type ModelConfig } from '../config/index.js';
 import { compileEnsemble } from '../ensemble/compile.js';
 import { composingModels, isEnsemble, type ComposingVersion } from '../ensemble/composing.js';
+import { Asker, Asking } from '../javascript/asker.js';
+import { Wait } from '../waits.js';
 import { TritonError, type ErrorLocation, type TritonErrorCode, unavailable } from '../errors.js';
-import type { ModelHost } from '../javascript/model-server.js';
+import type { VersionHost } from '../javascript/model-server.js';
 import type { ServerOptions } from '../options.js';
 import { resolveOptions } from '../resolve-options.js';
 import { checkBackendDirectory } from './custom-backends.js';
@@ -67,8 +69,9 @@ function problemsOf(error: unknown, version?: number): CheckProblem[] {
 }
 
 /** Where models are looked at, none can be called. */
-const unserved: ModelHost = {
+const unserved: VersionHost = {
   handle: undefined,
+  asker: new Asker(new Asking(), new Wait('load', ''), new Wait('run', '')),
   server: () => {
     throw unavailable('NOT_ALLOWED', 'no models are served while a repository is checked');
   },

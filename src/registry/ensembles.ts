@@ -17,7 +17,8 @@ import {
 import { compileEnsemble, failedStep } from '../ensemble/compile.js';
 import { composingModels, graphText, type ComposingVersion } from '../ensemble/composing.js';
 import { requiresField } from '../backends/javascript.js';
-import { invalidArgument, TritonError, type TritonErrorCode } from '../errors.js';
+import { invalidArgument, reasonOfPart, TritonError, type TritonErrorCode } from '../errors.js';
+import type { Wait } from '../waits.js';
 import { retire } from './load-version.js';
 import type { ModelEntry } from './model-entry.js';
 import { servedVersions } from './model-entry.js';
@@ -29,8 +30,8 @@ export interface EnsembleHost {
   readonly entryOf: (model: string) => ModelEntry | undefined;
   /** What is kept of the latencies of a model with this configuration. */
   readonly latenciesOf: (config: ModelConfig) => NativeLatencyPolicy;
-  /** Loads a model, if it is not loaded yet. */
-  readonly loadPart: (model: string) => Promise<void>;
+  /** Loads a model, if it is not loaded yet. `load` waits for it. */
+  readonly loadPart: (model: string, load: Wait) => Promise<void>;
 }
 
 /** A version of an ensemble that is open in the engine. */
@@ -65,10 +66,11 @@ export class Ensembles {
   /**
    * Loads the models that an ensemble needs.
    *
+   * @param load - The load of the ensemble.
    * @throws {@link TritonError} UNAVAILABLE if one of them cannot be loaded, INVALID_ARG if it needs the
    *   ensemble itself.
    */
-  async loadParts({ config, source }: PreparedConfig): Promise<void> {
+  async loadParts({ config, source }: PreparedConfig, load: Wait): Promise<void> {
     const models = composingModels(config);
     const { name } = config;
     for (const model of models) {
@@ -80,21 +82,26 @@ export class Ensembles {
         { model: name },
       );
     }
-    await this.#loadAll(name, models, (model, reason) => failedStep(config, source, model, reason));
+    await this.#loadAll(name, models, load, (model, reason) => failedStep(config, source, model, reason));
   }
 
   /**
    * Loads the models that a model in JavaScript or Python requires.
    *
+   * @param load - The load of that model.
    * @throws {@link TritonError} UNAVAILABLE if one of them cannot be loaded, INVALID_ARG if there is no such model or
    *   it needs this one.
    */
-  async loadRequired({ config, source }: PreparedConfig, models: readonly string[]): Promise<void> {
+  async loadRequired(
+    { config, source }: PreparedConfig,
+    models: readonly string[],
+    load: Wait,
+  ): Promise<void> {
     const { name } = config;
     const fault = (code: TritonErrorCode, text: string, cause?: unknown): TritonError =>
       fieldError(code, source, requiresField, text, {
         model: name,
-        reason: code === 'UNAVAILABLE' ? 'LOAD_FAILED' : undefined,
+        reason: code === 'UNAVAILABLE' ? reasonOfPart(cause) : undefined,
         cause,
       });
     for (const model of models) {
@@ -102,26 +109,29 @@ export class Ensembles {
       const chain = this.#chain(model, name);
       if (chain) throw fault('INVALID_ARG', `a model cannot require itself: ${[name, ...chain].join(' → ')}`);
     }
-    await this.#loadAll(name, models, (model, reason) =>
+    await this.#loadAll(name, models, load, (model, reason) =>
       fault('UNAVAILABLE', `model '${model}' could not be loaded: ${reason.message}`, reason),
     );
   }
 
   /** Notes that a version of a model in JavaScript or Python is open, until {@link forget}. */
   noteRequired(uid: number, name: string, models: readonly string[]): void {
-    if (models.length > 0) this.#requiring.set(uid, { name, models });
+    if (models.length === 0) return;
+    this.#requiring.set(uid, { name, models });
+    this.#runsOn(name, models);
   }
 
   async #loadAll(
     name: string,
     models: readonly string[],
+    load: Wait,
     failed: (model: string, reason: Error) => Error,
   ): Promise<void> {
     this.#waits.set(name, new Set(models));
     try {
       const results = await Promise.allSettled(
         models.map(async (model) => {
-          if (this.#host.entryOf(model)) await this.#host.loadPart(model);
+          if (this.#host.entryOf(model)) await this.#host.loadPart(model, load);
         }),
       );
       results.forEach((result, i) => {
@@ -171,7 +181,9 @@ export class Ensembles {
     const { batchSizeCompleted } = finished;
     const notes = [...finished.notes, ...compiled.notes];
     const uid = server.addEnsemble(config.name, plan, this.#host.latenciesOf(config));
-    this.#open.set(uid, { name: config.name, uid, config, source, models: composingModels(config) });
+    const models = composingModels(config);
+    this.#open.set(uid, { name: config.name, uid, config, source, models });
+    this.#runsOn(config.name, models);
     const uids = versions.map((version) => version.uid);
     const error = server.bindEnsemble(uid, uids);
     if (error) {
@@ -182,6 +194,11 @@ export class Ensembles {
     const loadSeconds = (performance.now() - begin) / 1000;
     const takesIds = versions.some((version) => version.takesIds === true);
     return { uid, config, notes, batchSizeCompleted, takesIds, labels, instances: [], loadSeconds };
+  }
+
+  #runsOn(name: string, models: readonly string[]): void {
+    const entries = models.flatMap((model) => this.#host.entryOf(model) ?? []);
+    this.#host.entryOf(name)?.runsOn(entries);
   }
 
   /** A version is retired. */

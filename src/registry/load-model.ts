@@ -9,9 +9,10 @@ import { backends } from '../backends/index.js';
 import { requiredModels } from '../backends/javascript.js';
 import type { ModelConfig } from '../config/index.js';
 import { TritonError } from '../errors.js';
-import type { ModelHost } from '../javascript/model-server.js';
+import type { VersionHost } from '../javascript/model-server.js';
 import { runningVersion } from '../javascript/versions.js';
 import type { LoadEvent, ResolvedOptions } from '../options.js';
+import type { Wait } from '../waits.js';
 import { isEnsemble } from '../ensemble/composing.js';
 import type { Ensembles } from './ensembles.js';
 import { loadVersion, retire } from './load-version.js';
@@ -28,7 +29,9 @@ export interface LoadContext {
   readonly options: ResolvedOptions;
   readonly ensembles: Ensembles;
   /** The server, for models that call others. */
-  readonly host: ModelHost;
+  readonly host: VersionHost;
+  /** The load in the order of the model's loads and unloads. */
+  readonly turn: Wait;
   /** Whether somebody may see what is published while a model loads. */
   readonly seen: boolean;
   /**
@@ -218,8 +221,8 @@ async function loadVersions(
     publish(versions.filter(unserved).map((version) => ({ version, state: 'LOADING', reason: '' })));
   }
   const required = requiredBy(model.prepared.config);
-  if (composed) await context.ensembles.loadParts(model.prepared);
-  else if (required.length > 0) await context.ensembles.loadRequired(model.prepared, required);
+  if (composed) await context.ensembles.loadParts(model.prepared, context.turn);
+  else if (required.length > 0) await context.ensembles.loadRequired(model.prepared, required, context.turn);
   const results = await Promise.allSettled(
     versions.map(async (version) => {
       context.throwIfCancelled();

@@ -16,7 +16,7 @@ import { cpu, type BackendContext } from '../backends/backend.js';
 import { gpuFinder } from '../backends/gpu-finder.js';
 import { backends } from '../backends/index.js';
 import { javascript, requiredModels } from '../backends/javascript.js';
-import type { ModelHost } from '../javascript/model-server.js';
+import type { VersionHost } from '../javascript/model-server.js';
 import { endVersion, runningVersion } from '../javascript/versions.js';
 import {
   finishConfig,
@@ -182,7 +182,7 @@ export async function openVersion(
   options: ResolvedOptions,
   { prepared: written, parsed, file: modelFile }: Omit<PreparedModel, 'versions'>,
   version: number,
-  host: ModelHost,
+  host: VersionHost,
   override?: Override,
 ): Promise<OpenVersion> {
   const { config, context, source } = written;
@@ -386,7 +386,7 @@ export async function loadVersion(
   options: ResolvedOptions,
   model: Omit<PreparedModel, 'versions'>,
   version: number,
-  host: ModelHost,
+  host: VersionHost,
   override: Override | undefined,
   onWarmup: () => void,
 ): Promise<VersionDescriptor> {

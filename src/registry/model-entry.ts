@@ -4,6 +4,7 @@ import { insist } from '../addon/memory.js';
 import type { NativeServer } from '../addon/native.js';
 import { TritonError } from '../errors.js';
 import type { GivenModel } from '../options.js';
+import { Wait, type WaitKind } from '../waits.js';
 import type { ModelFolder } from './model-folder.js';
 import { retire } from './load-version.js';
 import type { ModelState, PublishedModel, PublishedVersion } from './published.js';
@@ -30,12 +31,18 @@ export class ModelEntry {
   #hasVersions = false;
   /** The end of its last load or unload: they run one after another. */
   #queue: Promise<unknown> = idle;
+  #last: Wait | undefined;
+  /** What its versions run, and the ends of these. */
+  readonly running: Wait;
+  /** What ends that its requests wait for those of other models, by their names. */
+  readonly #parts: Map<string, () => void> = new Map();
 
   constructor(server: NativeServer, name: string, folders: readonly ModelFolder[], given?: GivenModel) {
     this.#server = server;
     this.name = name;
     this.folders = folders;
     this.given = given;
+    this.running = new Wait('run', `requests of '${name}'`);
     server.publish(name, unknownText);
   }
 
@@ -49,16 +56,59 @@ export class ModelEntry {
     return this.#hasVersions;
   }
 
+  /** Its last load or unload. */
+  get last(): Wait | undefined {
+    return this.#last;
+  }
+
   /** Resolves when its loads and unloads have ended. It does not reject. */
   get settled(): Promise<unknown> {
     return this.#queue;
   }
 
-  /** Runs a load or unload after those before it. */
-  inTurn<T>(task: () => Promise<T>): Promise<T> {
-    const run = this.#queue.then(task);
+  /** The circle, in words, if `asker` waited for a load or unload that would come next; undefined if there is none. */
+  circle(kind: WaitKind, asker: Wait | undefined): string | undefined {
+    return asker && this.#turn(kind).circleWith(asker);
+  }
+
+  /**
+   * Runs a load or unload after those before it.
+   *
+   * @param asker - Who waits for it, with no {@link circle}.
+   */
+  inTurn<T>(kind: WaitKind, asker: Wait | undefined, task: (turn: Wait) => Promise<T>): Promise<T> {
+    const turn = this.#turn(kind);
+    this.#last = turn;
+    const answered = asker?.begin(turn);
+    const run = this.#queue
+      .then(() => task(turn))
+      .finally(() => {
+        turn.end();
+        answered?.();
+      });
     this.#queue = run.catch(() => undefined);
     return run;
+  }
+
+  #turn(kind: WaitKind): Wait {
+    const turn = new Wait(kind, `${kind} of '${this.name}'`);
+    if (this.#last) turn.begin(this.#last);
+    // A load does not wait for the requests of the versions that it replaces.
+    if (kind === 'unload') turn.begin(this.running);
+    return turn;
+  }
+
+  /** Its requests wait for those of these models: its steps, or those that it requires. */
+  runsOn(entries: readonly ModelEntry[]): void {
+    const names = new Set(entries.map(({ name }) => name));
+    for (const [name, end] of this.#parts) {
+      if (names.has(name)) continue;
+      end();
+      this.#parts.delete(name);
+    }
+    for (const { name, running } of entries) {
+      if (!this.#parts.has(name)) this.#parts.set(name, this.running.begin(running));
+    }
   }
 
   /**

@@ -14,7 +14,7 @@ import {
 } from '../config/index.js';
 import { TritonError, withModel } from '../errors.js';
 import { JavaScriptVersion, type ModelCode } from '../javascript/javascript-version.js';
-import type { Connection, ModelHost } from '../javascript/model-server.js';
+import type { Connection, VersionHost } from '../javascript/model-server.js';
 import { noteOpened, noteOpening } from '../javascript/versions.js';
 import type { ResolvedOptions } from '../options.js';
 import { spinCores } from '../scheduling/spin.js';
@@ -37,7 +37,7 @@ export interface JavaScriptSource {
   /** The version's folder. */
   readonly directory: string;
   readonly instances: VersionDescriptor['instances'];
-  readonly host: ModelHost;
+  readonly host: VersionHost;
 }
 
 /** A version whose code is found. */
@@ -75,6 +75,7 @@ export async function openJavaScript(source: JavaScriptSource): Promise<OpenedIn
     log: options.log,
     connection: host.handle && { handle: host.handle, options: connectionOptions(options) },
     server: () => host.server(),
+    asker: host.asker,
   });
   noteOpening(server, opened);
   try {

@@ -11,7 +11,7 @@ import {
   type PreparedConfig,
 } from '../config/index.js';
 import { TritonError, withModel } from '../errors.js';
-import type { ModelHost } from '../javascript/model-server.js';
+import type { VersionHost } from '../javascript/model-server.js';
 import { noteOpened, noteOpening } from '../javascript/versions.js';
 import type { ResolvedOptions } from '../options.js';
 import { PythonVersion } from '../python/python-version.js';
@@ -30,7 +30,7 @@ export interface PythonSource {
   /** Path of the model's file; undefined if the model was given as bytes. */
   readonly file: string | undefined;
   readonly instances: VersionDescriptor['instances'];
-  readonly host: ModelHost;
+  readonly host: VersionHost;
 }
 
 /**

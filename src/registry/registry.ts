@@ -3,10 +3,12 @@
 import { insist } from '../addon/memory.js';
 import type { NativeServer } from '../addon/native.js';
 import { didYouMean } from '../suggest.js';
-import { TritonError, type TritonErrorOptions } from '../errors.js';
+import { TritonError, unavailable, type TritonErrorOptions } from '../errors.js';
 import type { GivenModel, LoadEvent, ResolvedOptions } from '../options.js';
 import { Ensembles, isServed } from './ensembles.js';
 import { asTritonError, loadModel, type LoadedModel } from './load-model.js';
+import { Asker, Asking } from '../javascript/asker.js';
+import type { Wait } from '../waits.js';
 import { cancelOpening, endVersions, settleVersions } from '../javascript/versions.js';
 import type { ModelHost } from '../javascript/model-server.js';
 import { readForce, type LoadModelOptions } from './load-options.js';
@@ -34,13 +36,15 @@ export class Registry {
   readonly #server: NativeServer;
   readonly #options: ResolvedOptions;
   readonly #host: ModelHost;
+  readonly #asking: Asking = new Asking();
   readonly #entries: Map<string, ModelEntry> = new Map();
   readonly #reports: LoadReports;
   readonly #events: ModelEvents;
   readonly #ensembles: Ensembles;
   readonly #lostGpus: LostGpus;
   /** The loads of a start by model: an ensemble waits for those of its models. */
-  readonly #starts: Map<string, Promise<void>> = new Map();
+  readonly #starts: Map<string, { readonly load: Promise<void>; readonly turn: Wait | undefined }> =
+    new Map();
   readonly #startCall: LoadCall = {};
   /** The models that the loads under way have warmed up. */
   readonly #warmed: Set<string> = new Set();
@@ -63,7 +67,7 @@ export class Registry {
     this.#ensembles = new Ensembles({
       server,
       entryOf: (model) => this.#entries.get(model),
-      loadPart: (model) => this.#loadPart(model),
+      loadPart: (model, load) => this.#loadPart(model, load),
       latenciesOf: (config) => latencyPolicy(config, options.metrics),
     });
     this.#lostGpus = new LostGpus({
@@ -169,9 +173,11 @@ export class Registry {
    * @param options - They are checked, and their content is copied, before this returns.
    * @returns Whether anything was loaded.
    * @throws {@link TritonError} INVALID_ARG for wrong options, NOT_FOUND for a model that no repository
-   *   has, otherwise the reason's code. When the load has ended, it throws what `onProgress` threw.
+   *   has, UNAVAILABLE if the load would wait for itself, because a model that it waits for asks for it, otherwise
+   *   the reason's code. When the load has ended, it throws what `onProgress` threw.
    */
   async load(name: string, options: LoadModelOptions): Promise<boolean> {
+    const { asker } = this.#asking;
     const override = readOverride(name, options);
     const force = readForce(options);
     const call: LoadCall = {};
@@ -181,8 +187,9 @@ export class Registry {
       if ((override?.files ?? override?.code) && !this.#entries.has(name)) {
         this.#entries.set(name, new ModelEntry(this.#server, name, []));
       }
+      this.#refuseCircle('load', name, asker);
       this.#reports.expect(1);
-      const changed = await this.#loadKnown(name, call, override, force);
+      const changed = await this.#loadKnown(name, call, asker, override, force);
       this.#parts.delete(name);
       return changed;
     } finally {
@@ -200,38 +207,70 @@ export class Registry {
 
   /**
    * Unloads a model, which takes no more requests. Resolves when the accepted ones have ended and its memory
-   * is free.
+   * is free. If one of these asks for it, it resolves at once, and the unload follows.
    *
    * @param withParts - Whether models are unloaded, too, that were loaded only because this one needs them.
-   * @throws {@link TritonError} INVALID_ARG if an ensemble needs the model, or another one requires it.
+   * @throws {@link TritonError} INVALID_ARG if an ensemble needs the model, or another one requires it, UNAVAILABLE
+   *   if a load that it would wait for asks for it.
    */
   async unload(name: string, withParts = false): Promise<void> {
+    const { asker } = this.#asking;
+    const entry = this.#entries.get(name);
+    if (asker?.kind === 'run' && entry?.circle('unload', asker) !== undefined) {
+      this.#refuseNeeded(name);
+      this.#unload(name, withParts, undefined).catch((error: unknown) => {
+        const { message } = asTritonError(error, name);
+        this.#options.log.warn(`model '${name}': the unload that it asked for has failed: ${message}`, {
+          model: name,
+        });
+      });
+      return;
+    }
+    await this.#unload(name, withParts, asker);
+  }
+
+  async #unload(name: string, withParts: boolean, asker: Wait | undefined): Promise<void> {
     const entry = this.#entries.get(name);
     // As in Triton, unloading an unknown model succeeds.
     if (!entry) return;
     const parts = withParts ? this.#ensembles.partsOf(name) : [];
-    await entry.inTurn(async () => {
-      const users = this.#ensembles.usersOf(name);
-      if (users.length > 0) {
-        const noun = users.every((user) => this.#ensembles.has(user)) ? 'ensemble' : 'model';
-        throw new TritonError(
-          'INVALID_ARG',
-          `model '${name}' cannot be unloaded: the ${noun}${users.length > 1 ? 's' : ''} ` +
-            `${users.map((user) => `'${user}'`).join(', ')} need${users.length > 1 ? '' : 's'} it; unload ${users.length > 1 ? 'them' : 'that'} first`,
-          { model: name },
-        );
-      }
+    this.#refuseCircle('unload', name, asker);
+    await entry.inTurn('unload', asker, async () => {
+      this.#refuseNeeded(name);
       const versions = servedVersions(entry.published());
       for (const { descriptor } of entry.published().versions) {
         if (descriptor) this.#ensembles.forget(descriptor.uid);
       }
-      await entry.unload();
+      try {
+        await entry.unload();
+      } finally {
+        entry.runsOn([]);
+      }
       this.#parts.delete(name);
       if (versions.length > 0) this.#events.unloaded(name, versions);
     });
     for (const part of parts) {
-      if (this.#parts.has(part) && this.#ensembles.usersOf(part).length === 0) await this.unload(part, true);
+      if (this.#parts.has(part) && this.#ensembles.usersOf(part).length === 0)
+        await this.#unload(part, true, asker);
     }
+  }
+
+  #refuseNeeded(name: string): void {
+    const users = this.#ensembles.usersOf(name);
+    if (users.length === 0) return;
+    const noun = users.every((user) => this.#ensembles.has(user)) ? 'ensemble' : 'model';
+    throw new TritonError(
+      'INVALID_ARG',
+      `model '${name}' cannot be unloaded: the ${noun}${users.length > 1 ? 's' : ''} ` +
+        `${users.map((user) => `'${user}'`).join(', ')} need${users.length > 1 ? '' : 's'} it; unload ${users.length > 1 ? 'them' : 'that'} first`,
+      { model: name },
+    );
+  }
+
+  #refuseCircle(what: 'load' | 'unload', name: string, asker: Wait | undefined): void {
+    const circle = this.#entries.get(name)?.circle(what, asker);
+    if (circle === undefined) return;
+    throw circularWait(what, name, circle);
   }
 
   /** The server closes: instances without a thread hold nothing up any more. */
@@ -250,34 +289,49 @@ export class Registry {
     await Promise.all([...this.#entries.values()].map(({ settled }) => settled));
   }
 
-  /** Loads a model of a start once, whoever asks for it. */
-  #start(name: string, call: LoadCall): Promise<void> {
+  /** Loads a model of a start once, whoever asks for it. `asker` waits for it. */
+  async #start(name: string, call: LoadCall, asker?: Wait): Promise<void> {
     const known = this.#starts.get(name);
-    if (known) return known;
-    const load = this.#loadKnown(name, call).then(() => undefined);
-    this.#starts.set(name, load);
-    return load;
+    if (known) {
+      const { load, turn } = known;
+      const circle = asker && turn?.circleWith(asker);
+      if (circle !== undefined) throw circularWait('load', name, circle);
+      const end = turn && asker?.begin(turn);
+      await load.finally(end);
+      return;
+    }
+    this.#refuseCircle('load', name, asker);
+    const load = this.#loadKnown(name, call, asker).then(() => undefined);
+    this.#starts.set(name, { load, turn: this.#entries.get(name)?.last });
+    await load;
   }
 
-  /** Loads a model that another one needs, unless it is served. */
-  async #loadPart(name: string): Promise<void> {
+  /** Loads a model that another one needs, unless it is served. The load of that one waits for it. */
+  async #loadPart(name: string, load: Wait): Promise<void> {
     if (this.#starting) {
       if (!this.#starts.has(name) && !this.#asked.has(name)) {
         this.#reports.expect(1);
         this.#parts.add(name);
       }
-      return this.#start(name, this.#startCall);
+      return this.#start(name, this.#startCall, load);
     }
     const entry = this.#entries.get(name);
     if (!entry || isServed(entry)) return;
+    this.#refuseCircle('load', name, load);
     const call: LoadCall = {};
     this.#reports.expect(1);
-    await this.#loadKnown(name, call);
+    await this.#loadKnown(name, call, load);
     this.#parts.add(name);
     throwFault(call);
   }
 
-  async #loadKnown(name: string, call: LoadCall, override?: Override, force = false): Promise<boolean> {
+  async #loadKnown(
+    name: string,
+    call: LoadCall,
+    asker: Wait | undefined,
+    override?: Override,
+    force = false,
+  ): Promise<boolean> {
     const begun = performance.now();
     try {
       const entry = this.#entries.get(name);
@@ -289,7 +343,9 @@ export class Registry {
           { model: name },
         );
       }
-      const { versions, changed } = await entry.inTurn(() => this.#load(entry, call, override, force));
+      const { versions, changed } = await entry.inTurn('load', asker, (turn) =>
+        this.#load(entry, turn, call, override, force),
+      );
       this.#reports.finish();
       for (const version of versions) this.#report(call, name, version, 'READY');
       this.#lostGpus.watch();
@@ -311,7 +367,7 @@ export class Registry {
 
   /** Takes versions out of service, unless they have left it by the turn of this. */
   async #fail(entry: ModelEntry, uids: readonly number[], error: TritonError): Promise<void> {
-    await entry.inTurn(async () => {
+    await entry.inTurn('change', undefined, async () => {
       const { versions } = entry.published();
       const failed = versions.flatMap(({ descriptor }) =>
         descriptor && uids.includes(descriptor.uid) ? [descriptor.uid] : [],
@@ -339,7 +395,7 @@ export class Registry {
 
   /** Publishes reasons of versions that stay in service, by uid. */
   async #tell(entry: ModelEntry, reasons: ReadonlyMap<number, string>): Promise<void> {
-    await entry.inTurn(async () => {
+    await entry.inTurn('change', undefined, async () => {
       const { versions, ...model } = entry.published();
       await insist(() => {
         entry.publish({
@@ -355,6 +411,7 @@ export class Registry {
 
   async #load(
     entry: ModelEntry,
+    turn: Wait,
     call: LoadCall,
     asked: Override | undefined,
     force: boolean,
@@ -363,6 +420,7 @@ export class Registry {
     try {
       return await this.#loadWith(
         entry,
+        turn,
         call,
         given ? { ...given, ...(asked && { config: asked.config }) } : asked,
         force,
@@ -384,6 +442,7 @@ export class Registry {
 
   #loadWith(
     entry: ModelEntry,
+    turn: Wait,
     call: LoadCall,
     override: Override | undefined,
     force: boolean,
@@ -393,7 +452,8 @@ export class Registry {
         server: this.#server,
         options: this.#options,
         ensembles: this.#ensembles,
-        host: this.#host,
+        host: { ...this.#host, asker: new Asker(this.#asking, turn, entry.running) },
+        turn,
         seen: !this.#starting,
         throwIfCancelled: (): void => {
           this.#throwIfCancelled(entry.name);
@@ -426,6 +486,12 @@ export class Registry {
     this.#events.step(model, version, state);
     if (!this.#reports.report(call, model, version, state) && this.#starting) this.cancelLoads();
   }
+}
+
+/** The error of what would wait for itself. */
+function circularWait(what: 'load' | 'unload', model: string, circle: string): TritonError {
+  const text = `model '${model}': this ${what} would wait for itself: ${circle}`;
+  return unavailable('CIRCULAR_CALL', text, { model });
 }
 
 /** The error of a failed start. The message lists every failed model, and the cause has their errors. */

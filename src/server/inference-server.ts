@@ -304,7 +304,8 @@ export class InferenceServer implements AsyncDisposable {
    *   always loaded again, as it is with `force: true`.
    * @returns Whether anything was loaded.
    * @throws {@link TritonError} UNAVAILABLE unless `modelControlMode` is 'explicit', UNSUPPORTED on an
-   *   attached server, NOT_FOUND if no repository has the model, INVALID_ARG for wrong options; otherwise the
+   *   attached server, NOT_FOUND if no repository has the model, INVALID_ARG for wrong options, UNAVAILABLE if a
+   *   model asks for it that it would wait for; otherwise the
    *   code of the reason why it cannot be loaded. It also rejects, when the load has ended, with whatever
    *   `onProgress` threw.
    *
@@ -318,13 +319,14 @@ export class InferenceServer implements AsyncDisposable {
   }
 
   /**
-   * Unloads a model. Resolves when its requests have ended and its memory is free. Unloading a model that is
-   * not loaded succeeds. Triton: `UnloadModel`.
+   * Unloads a model. Resolves when its requests have ended and its memory is free; at once, if one of these asks
+   * for it. Unloading a model that is not loaded succeeds. Triton: `UnloadModel`.
    *
    * @param name - The model's name.
    * @param options - See {@link UnloadModelOptions}.
    * @throws {@link TritonError} INVALID_ARG for wrong options and for a model that an ensemble needs,
-   *   UNAVAILABLE unless `modelControlMode` is 'explicit', UNSUPPORTED on an attached server.
+   *   UNAVAILABLE unless `modelControlMode` is 'explicit', and if a load asks for it that it would wait for,
+   *   UNSUPPORTED on an attached server.
    *
    * @example
    * await server.unloadModel('digits');

@@ -453,6 +453,26 @@ def execute(self, requests):
   assert.match(shown, /^times_bucket\{le="1"\} 2$/m);
 });
 
+test(
+  'a metric that is asked for with every request is the same one in the process and in the server',
+  { skip },
+  async (t) => {
+    const text = `def initialize(self, args):
+    self.numbers = set()
+def execute(self, requests):
+    import numpy
+    family = pb_utils.MetricFamily(name="asked", description="Asked", kind=pb_utils.MetricFamily.COUNTER)
+    for model in ("a", "b"):
+        metric = family.Metric(labels={"model": model})
+        metric.increment(1)
+        self.numbers.add(metric._number)
+    return [answer(numpy.full((1, 16), len(self.numbers), dtype="float32")) for _ in requests]`;
+    const server = await serving(t, { add: script(text) });
+    for (let k = 0; k < 3; k++) assert.equal(floats(await server.infer('add', { x: row() }))[0], 2);
+    assert.match(server.metrics(), /^asked\{model="b"\} 3$/m);
+  },
+);
+
 test('DLPack goes there and back, without a copy', { skip }, async (t) => {
   const text = `def execute(self, requests):
     import numpy

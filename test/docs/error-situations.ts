@@ -250,6 +250,24 @@ export const errorSituations: Readonly<Record<string, readonly Situation[]>> = {
     ({ folder }) => askThrice(folder, 'default_timeout_microseconds: 1000'),
     ({ server }) => server.infer('scripted', { x: row(1) }),
     () => callsItself(1),
+    async () => {
+      await using server = await createServer({
+        modelControlMode: 'explicit',
+        models: {
+          again: {
+            config: {
+              input: [{ name: 'x', data_type: 'TYPE_FP32', dims: [16] }],
+              output: [{ name: 'y', data_type: 'TYPE_FP32', dims: [16] }],
+            },
+            initialize: async ({ server: own }) => {
+              await own.loadModel('again');
+            },
+            execute: () => [],
+          },
+        },
+      });
+      await server.loadModel('again');
+    },
     ({ folder }) =>
       writeRepository(folder, { add: onnx() }).then((repository) =>
         createServer(repository, { backendConfig: { onnxruntime: { library: '/no/such/library.so' } } }),

@@ -112,6 +112,7 @@ export class ServerOfProtocol implements RemoteServer {
       throw new TritonError('UNSUPPORTED', 'options.module is for servers of the own process', {
         model: name,
       });
+    refuseParent(name, options);
     checkObject(files, 'load options.files');
     const given = Object.entries(files) as [string, unknown][];
     for (const [path, bytes] of given)
@@ -124,6 +125,7 @@ export class ServerOfProtocol implements RemoteServer {
   async unloadModel(name: string, options: UnloadModelOptions = {}): Promise<void> {
     checkModelName(name);
     checkUnloadOptions(options);
+    refuseParent(name, options);
     await this.#protocol.unload(name, options.unloadDependents === true);
   }
 
@@ -156,4 +158,11 @@ export class ServerOfProtocol implements RemoteServer {
     }
     return model;
   }
+}
+
+/** Models of other processes are not asked from here. */
+function refuseParent(model: string, { parent }: { readonly parent?: unknown }): void {
+  if (parent === undefined) return;
+  const text = `model '${model}': options.parent is for servers of the own process`;
+  throw new TritonError('UNSUPPORTED', text, { model });
 }

@@ -1,13 +1,17 @@
 /** Who asks a server for loads and unloads: a model that waits for the answer, or somebody else. */
 
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { invalidArgument, TritonError } from '../errors.js';
 import { Wait } from '../waits.js';
+import { CallingRequest } from './calling-request.js';
 
 /** The models of a server that are asking it for something. */
 export class Asking {
   /** Who asks from the code that runs right now. */
   #now: Wait | undefined;
   readonly #storage: AsyncLocalStorage<Wait> = new AsyncLocalStorage();
+  /** By the instances that they run. */
+  readonly #askers: WeakMap<object, Asker> = new WeakMap();
   /** How many tasks are followed over their promises. */
   #followed = 0;
 
@@ -15,6 +19,34 @@ export class Asking {
   get asker(): Wait | undefined {
     const asker = this.#now ?? (this.#followed > 0 ? this.#storage.getStore() : undefined);
     return asker?.ended === true ? undefined : asker;
+  }
+
+  /** `instance` is of a version that asks. */
+  note(instance: object, asker: Asker): void {
+    this.#askers.set(instance, asker);
+  }
+
+  /**
+   * What would wait for what is asked for, with `parent` as `options.parent`; undefined: nothing that is known.
+   *
+   * @throws {@link TritonError} INVALID_ARG for something that is no request of a model of this server that runs in this
+   *   environment, CANCELLED if it has ended.
+   */
+  askerOf(model: string, parent: unknown): Wait | undefined {
+    if (parent === undefined) return this.asker;
+    const asker = parent instanceof CallingRequest ? this.#askers.get(parent.instance) : undefined;
+    if (!(parent instanceof CallingRequest) || asker === undefined) {
+      throw invalidArgument(
+        `model '${model}': expected a request that execute got from this server, in the same thread, for options.parent`,
+        { model },
+      );
+    }
+    if (parent.caller !== 0) return asker.wait;
+    throw new TritonError(
+      'CANCELLED',
+      `model '${model}': the request that asks for this (options.parent) has ended`,
+      { model },
+    );
   }
 
   /** Calls a function. What it asks for before it returns, `asker` waits for. */
@@ -57,17 +89,23 @@ export class Asker {
     this.#run = run;
   }
 
-  get #wait(): Wait {
+  /** What it asks as now. */
+  get wait(): Wait {
     return this.#load.ended ? this.#run : this.#load;
+  }
+
+  /** An instance of the version runs in this environment. */
+  runs(instance: object): void {
+    this.#asking.note(instance, this);
   }
 
   /** See {@link Asking.now}. */
   now<T>(call: () => T): T {
-    return this.#asking.now(this.#wait, call);
+    return this.#asking.now(this.wait, call);
   }
 
   /** See {@link Asking.during}. */
   during<T>(task: () => T | Promise<T>): Promise<T> {
-    return this.#asking.during(this.#wait, task);
+    return this.#asking.during(this.wait, task);
   }
 }

@@ -146,6 +146,10 @@ export class BatchRequest extends CallingRequest implements ModelRequest {
     this.onCancel = undefined;
   }
 
+  get instance(): object {
+    return this.#host;
+  }
+
   get caller(): number {
     return this.batch === undefined ? 0 : this.#host.caller(this.batch, this.position);
   }

@@ -103,6 +103,11 @@ export class InstanceLoop {
     return this.#ended;
   }
 
+  /** What its requests call their instance. */
+  get instance(): object {
+    return this.#signals;
+  }
+
   /** From now on it runs batches. */
   start(): void {
     this.#native.up();

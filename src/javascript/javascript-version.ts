@@ -114,11 +114,12 @@ export class JavaScriptVersion implements RunningVersion {
       const model = makeModel(exported);
       const { log, server, asker } = this.#source;
       await asker.during(() => initializeModel(model, spec, ownLogger(log, spec.model), server));
-      // What it asks for once `execute` has returned cannot be told from what the program asks for.
+      // What it asks for once `execute` has returned cannot be told from what the program asks for, unless it says the parent.
       const asking: JavaScriptModel = {
         execute: (requests) => asker.now(() => model.execute(requests)),
       };
       this.#here = { loop: new InstanceLoop(spec, asking, false), model };
+      asker.runs(this.#here.loop.instance);
     } catch (error) {
       throw errorOf(failureOf(spec.model, error), spec.model);
     }

@@ -2,6 +2,7 @@
 
 import type { ModelConfigInput } from '../config/index.js';
 import { expected } from '../argument-checks.js';
+import type { ModelRequest } from '../javascript/types.js';
 
 /**
  * Options of {@link InferenceServer.loadModel}.
@@ -32,6 +33,12 @@ export interface LoadModelOptions {
    * of what its code imports from elsewhere. With `config`, `files` or `module` it always is.
    */
   readonly force?: boolean | undefined;
+  /**
+   * The request that asks for this, if a model of the program does, after the first `await` of its `execute` (default: none). A load that
+   * would wait for that request is refused.
+   * Triton has no such option.
+   */
+  readonly parent?: ModelRequest | undefined;
 }
 
 /** What {@link InferenceServer.loadModel} has done. */
@@ -41,7 +48,7 @@ export interface LoadOutcome {
 }
 
 /** The names of {@link LoadModelOptions}. */
-export const loadOptionKeys = ['config', 'files', 'module', 'force'] as const;
+export const loadOptionKeys = ['config', 'files', 'module', 'force', 'parent'] as const;
 
 /**
  * Whether the options ask for a load without a change.

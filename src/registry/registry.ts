@@ -8,6 +8,8 @@ import type { GivenModel, LoadEvent, ResolvedOptions } from '../options.js';
 import { Ensembles, isServed } from './ensembles.js';
 import { asTritonError, loadModel, type LoadedModel } from './load-model.js';
 import { Asker, Asking } from '../javascript/asker.js';
+import type { ModelRequest } from '../javascript/types.js';
+import { checkObject } from '../argument-checks.js';
 import type { Wait } from '../waits.js';
 import { cancelOpening, endVersions, settleVersions } from '../javascript/versions.js';
 import type { ModelHost } from '../javascript/model-server.js';
@@ -177,7 +179,8 @@ export class Registry {
    *   the reason's code. When the load has ended, it throws what `onProgress` threw.
    */
   async load(name: string, options: LoadModelOptions): Promise<boolean> {
-    const { asker } = this.#asking;
+    checkObject(options, 'load options');
+    const asker = this.#asking.askerOf(name, options.parent);
     const override = readOverride(name, options);
     const force = readForce(options);
     const call: LoadCall = {};
@@ -210,11 +213,12 @@ export class Registry {
    * is free. If one of these asks for it, it resolves at once, and the unload follows.
    *
    * @param withParts - Whether models are unloaded, too, that were loaded only because this one needs them.
+   * @param parent - The request that asks for it.
    * @throws {@link TritonError} INVALID_ARG if an ensemble needs the model, or another one requires it, UNAVAILABLE
    *   if a load that it would wait for asks for it.
    */
-  async unload(name: string, withParts = false): Promise<void> {
-    const { asker } = this.#asking;
+  async unload(name: string, withParts = false, parent?: ModelRequest): Promise<void> {
+    const asker = this.#asking.askerOf(name, parent);
     const entry = this.#entries.get(name);
     if (asker?.kind === 'run' && entry?.circle('unload', asker) !== undefined) {
       this.#refuseNeeded(name);

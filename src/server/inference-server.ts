@@ -333,7 +333,7 @@ export class InferenceServer implements AsyncDisposable {
    */
   async unloadModel(name: string, options: UnloadModelOptions = {}): Promise<void> {
     checkUnloadOptions(options);
-    await this.#control('unloaded').unload(name, options.unloadDependents);
+    await this.#control('unloaded').unload(name, options.unloadDependents, options.parent);
   }
 
   /**

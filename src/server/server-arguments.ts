@@ -2,6 +2,7 @@
 
 import { checkKeys, checkObject, expected, show } from '../argument-checks.js';
 import { invalidArgument } from '../errors.js';
+import type { ModelRequest } from '../javascript/index.js';
 
 /**
  * Options of {@link InferenceServer.close}.
@@ -30,6 +31,12 @@ export interface UnloadModelOptions {
    * `unload_dependents`.
    */
   readonly unloadDependents?: boolean | undefined;
+  /**
+   * The request that asks for this, if a model of the program does, after the first `await` of its `execute` (default: none). An unload
+   * that would wait for that request is answered at once, and follows.
+   * Triton has no such option.
+   */
+  readonly parent?: ModelRequest | undefined;
 }
 
 /**
@@ -39,7 +46,7 @@ export interface UnloadModelOptions {
  */
 export function checkUnloadOptions(options: UnloadModelOptions): void {
   checkObject(options, 'unload options');
-  checkKeys(options, ['unloadDependents'], 'unload options');
+  checkKeys(options, ['unloadDependents', 'parent'], 'unload options');
   const given: unknown = options.unloadDependents ?? false;
   if (typeof given !== 'boolean') throw expected('true or false', 'unload options.unloadDependents', given);
 }

@@ -5,6 +5,7 @@ import { getEventListeners } from 'node:events';
 import { suite, test } from 'node:test';
 import { connectServer, type RemoteServer } from '../../src/client/index.js';
 import type { InferenceServer, TritonError } from '../../src/index.js';
+import type { ModelRequest } from '../../src/javascript/index.js';
 import { certificate } from '../support/certificate.js';
 import { floats, identity, onnx, rejection, row, serve } from '../support/harness.js';
 import { addressOf, connected, connectedTo, protocols } from './harness.js';
@@ -128,6 +129,10 @@ for (const protocol of protocols) {
     assert.equal((await rejection(model.infer({ x: row() }))).code, 'NOT_FOUND');
     assert.equal((await rejection(remote.model('nobody'))).code, 'NOT_FOUND');
     assert.equal((await rejection(remote.loadModel('nobody'))).code, 'NOT_FOUND');
+    // No request of another process can come here.
+    const parent = {} as ModelRequest;
+    assert.equal((await rejection(remote.loadModel('add', { parent }))).code, 'UNSUPPORTED');
+    assert.equal((await rejection(remote.unloadModel('add', { parent }))).code, 'UNSUPPORTED');
   });
 
   test(`a signal cancels with its reason, before and while: ${protocol}`, async (t) => {

@@ -322,6 +322,48 @@ test('a backend of the program that loads its own model is refused, wherever it 
   await server.loadModel('a');
 });
 
+test('a model of the program says with parent for which request it asks, after an await', async (t) => {
+  const refused: string[] = [];
+  let last: ModelRequest | undefined;
+  const server: InferenceServer = await serve(
+    t,
+    {},
+    {
+      modelControlMode: 'explicit',
+      logger: recorded().logger,
+      models: {
+        a: {
+          config,
+          async execute(requests) {
+            await new Promise((resolve) => setTimeout(resolve, 1));
+            [last] = requests;
+            const parent = last;
+            await server.unloadModel('a', { parent });
+            const { reason, message } = await rejection(server.loadModel('a', { parent }));
+            refused.push(`${String(reason)} ${message}`);
+            return requests.map(({ inputs }) => ({ y: inputs['x'] }));
+          },
+        },
+      },
+    },
+  );
+  await server.loadModel('a');
+  await server.infer('a', { x });
+  assert.deepEqual(refused, [
+    "CIRCULAR_CALL model 'a': this load would wait for itself: requests of 'a' → load of 'a' → unload of 'a' → requests of 'a'",
+  ]);
+  await ended(server, 'a');
+  assert.ok(last);
+  for (const ask of [server.loadModel('a', { parent: last }), server.unloadModel('a', { parent: last })]) {
+    const { code, message } = await rejection(ask);
+    assert.equal(code, 'CANCELLED');
+    assert.match(message, /model 'a': the request that asks for this \(options\.parent\) has ended/);
+  }
+  const { code, message } = await rejection(server.loadModel('a', { parent: { ...last } }));
+  assert.equal(code, 'INVALID_ARG');
+  assert.match(message, /expected a request that execute got from this server/);
+});
+
 test('timers that a model of the program has set load and unload it', async (t) => {
   let done: Promise<unknown> | undefined;
   const later = (ask: () => Promise<unknown>): Promise<void> =>

@@ -96,6 +96,35 @@ test('a reader that does not read holds the model back, and one that leaves ends
   assert.deepEqual(await stream.next(), { done: true, value: undefined });
 });
 
+test('streams that are left early, by the thousand, end no other call', async (t) => {
+  const given = counter();
+  const { model } = await counting(t, given);
+  const kept = model.stream(n(100));
+  assert.equal(first((await kept.next()).value as RemoteResult), 0);
+  let isStorm = true;
+  const innocent = Array.from({ length: 4 }, async () => {
+    for (let calls = 1; ; calls++) {
+      const seen: number[] = [];
+      for await (const result of model.stream(n(3))) seen.push(first(result));
+      assert.deepEqual(seen, [0, 1, 2]);
+      if (!isStorm) return calls;
+    }
+  });
+  const leaving = Array.from({ length: 20 }, async () => {
+    for (let i = 0; i < 100; i++) {
+      for await (const result of model.stream(n(1e6))) {
+        assert.equal(first(result), 0);
+        break;
+      }
+    }
+  });
+  await Promise.all(leaving);
+  isStorm = false;
+  for (const calls of await Promise.all(innocent)) assert.ok(calls > 1);
+  for (let i = 1; i < 100; i++) assert.equal(first((await kept.next()).value as RemoteResult), i);
+  assert.equal((await kept.next()).done, true);
+});
+
 test('a signal ends a stream with its reason', async (t) => {
   const given = counter();
   const { model } = await counting(t, given);

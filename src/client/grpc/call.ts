@@ -23,6 +23,8 @@ export interface CallSink {
   message(bytes: Buffer): void;
   /** Called last, once, unless the call was cancelled. */
   done(outcome: Outcome): void;
+  /** The call was reset by this side. */
+  reset(): void;
 }
 
 /** The most bytes of a message, as the server's. */
@@ -85,7 +87,14 @@ export class Call {
   cancel(): void {
     if (this.#done) return;
     this.#done = true;
-    this.#stream.close(constants.NGHTTP2_CANCEL);
+    this.#reset();
+  }
+
+  #reset(): void {
+    const stream = this.#stream;
+    if (stream.closed || stream.destroyed) return;
+    this.#sink.reset();
+    stream.close(constants.NGHTTP2_CANCEL);
   }
 
   readonly #onHeaders = (headers: IncomingHttpHeaders & { readonly ':status'?: number }): void => {
@@ -156,7 +165,7 @@ export class Call {
     if (this.#done) return;
     this.#outcome = outcome;
     this.#finish();
-    this.#stream.close(constants.NGHTTP2_CANCEL);
+    this.#reset();
   }
 
   #finish(): void {

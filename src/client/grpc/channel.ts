@@ -279,6 +279,9 @@ export class Channel {
         if ('status' in outcome) session.received();
         else if (outcome.untouched) session.refused();
       },
+      reset: () => {
+        session.reset();
+      },
     });
     this.#calls.began(onClose);
     if (signal !== undefined) this.#calls.signals.add(signal, onAbort);

@@ -6,6 +6,7 @@ import {
   type ClientHttp2Stream,
   type OutgoingHttpHeaders,
 } from 'node:http2';
+import { Leak } from '../../endpoints/grpc/leak.js';
 import type { CheckedConnectOptions } from '../options.js';
 import { Liveness, patienceOf } from './liveness.js';
 
@@ -17,6 +18,13 @@ const connectionWindow = 16 << 20;
 const frameBytes = 256 << 10;
 /** In megabytes; beyond, Node refuses streams. Messages have at most so many. */
 const sessionMemory = 2 ** 12;
+
+/**
+ * How many calls a connection may have reset, at once, and a second after that. Then it takes no more calls. Servers end
+ * connections with many resets: this package's drains them at 700, and nghttp2 ends all their calls at 1,000.
+ */
+const mostResets = 500;
+const resetsPerSecond = 20;
 
 /** So long nothing comes, in milliseconds, until the system asks whether the other machine is still there. */
 const tcpKeepAlive = { keepAlive: true, keepAliveInitialDelay: 30_000 };
@@ -33,6 +41,7 @@ export class Session {
   readonly #http: ClientHttp2Session;
   readonly #liveness: Liveness;
   readonly #host: SessionHost;
+  readonly #resets: Leak = new Leak(mostResets, resetsPerSecond);
   calls = 0;
   #usable = true;
   /** When a frame came last. */
@@ -89,6 +98,11 @@ export class Session {
     if (--this.calls > 0) return;
     this.#host.busy(false);
     if (!this.#http.destroyed) this.#http.unref();
+  }
+
+  /** This side has reset a call. */
+  reset(): void {
+    if (this.#resets.add(performance.now()) && this.usable) this.#retire();
   }
 
   /** A call that began then has had no answer in time. Where nothing else came either, the connection takes no more calls. */

@@ -1,6 +1,7 @@
 /** What an endpoint does for each connection: pings, limits of pings, its age, its end. */
 
 import { constants, type Http2Session } from 'node:http2';
+import { Leak } from './leak.js';
 import type { CheckedGrpcOptions } from './options.js';
 import { pongBytes, Probe } from './probe.js';
 
@@ -12,11 +13,18 @@ const prefaceMs = 60_000;
 const connectionWindow = 8 << 20;
 
 /**
- * How many calls a client may cancel at once, and a second after that: CVE-2023-44487. nghttp2 has a limit that is a little
- * higher, but leaves the connection open, on which nothing happens any more.
+ * How many calls a client may reset before they were answered at all, at once, and a second after that: CVE-2023-44487. Each
+ * caused work, and cost the client nothing.
  */
-const mostResets = 900;
-const resetsPerSecond = 30;
+const mostUnanswered = 900;
+const unansweredPerSecond = 30;
+
+/**
+ * The same for all resets. Beyond it the connection takes no more calls, and those under way finish. nghttp2 counts all resets:
+ * after 1,000 at once and 33 a second it ends every call of the connection.
+ */
+const mostResets = 700;
+const resetsPerSecond = 25;
 
 /** How long a client that is sent away has to read why. */
 const goodbyeMs = 1000;
@@ -35,9 +43,9 @@ export class Connection {
   #answeredPings = 0;
   /** How many bytes went out before the last ping, besides answers to pings. */
   #sentBytes = 0;
-  #resets = 0;
+  readonly #unanswered: Leak = new Leak(mostUnanswered, unansweredPerSecond);
+  readonly #resets: Leak = new Leak(mostResets, resetsPerSecond);
   #calmed = false;
-  #lastReset = 0;
   #keepalive: NodeJS.Timeout;
   #pong: NodeJS.Timeout | undefined;
   #age: NodeJS.Timeout | undefined;
@@ -77,12 +85,15 @@ export class Connection {
     this.#calls--;
   }
 
-  /** The client has cancelled a call. */
-  cancelled(): void {
+  /**
+   * The client has reset a call.
+   *
+   * @param answered - Whether something had been sent to it.
+   */
+  cancelled(answered: boolean): void {
     const now = performance.now();
-    this.#resets = Math.max(0, this.#resets - ((now - this.#lastReset) / 1000) * resetsPerSecond);
-    this.#lastReset = now;
-    if (++this.#resets > mostResets) this.#calm('too_many_resets');
+    if (!answered && this.#unanswered.add(now)) this.#calm('too_many_resets');
+    else if (this.#resets.add(now)) this.drain();
   }
 
   /** Bytes of a call came. */

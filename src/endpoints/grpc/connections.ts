@@ -34,7 +34,7 @@ export class Connections {
       session.once('close', () => this.#all.delete(connection));
       session.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
         // Whoever cancels at once is too early for its 'close'.
-        if (stream.destroyed) connection.cancelled();
+        if (stream.destroyed) connection.cancelled(false);
         else if (connection.calmed) stream.on('error', ignore).close(constants.NGHTTP2_REFUSED_STREAM);
         else this.#handler.handle(stream, headers, connection);
       });

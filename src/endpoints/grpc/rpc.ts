@@ -41,7 +41,8 @@ export interface RpcShared {
 export interface Traffic {
   began(): void;
   ended(): void;
-  cancelled(): void;
+  /** @param answered - Whether something had been sent to the call. */
+  cancelled(answered: boolean): void;
   received(): void;
   sent(): void;
 }
@@ -299,7 +300,8 @@ export class Rpc implements Listed {
   readonly #onClose = (): void => {
     this.#closed = true;
     this.traffic.ended();
-    if (this.#stream.rstCode !== constants.NGHTTP2_NO_ERROR && !this.#aborted) this.traffic.cancelled();
+    const { rstCode, headersSent } = this.#stream;
+    if (rstCode !== constants.NGHTTP2_NO_ERROR && !this.#aborted) this.traffic.cancelled(headersSent);
     this.#shared.calls.delete(this);
     this.#reader.drop();
     this.#shared.budget.give(this.#held);

@@ -350,6 +350,33 @@ test('resets without end, pings without end, broken frames', async (t) => {
   await works();
 });
 
+test('a client that resets many calls which were answered is sent away, and its other calls finish', async (t) => {
+  const { endpoint, good, works } = await setup(t);
+  const raw = session(t, endpoint);
+  let code: number | undefined;
+  raw.on('goaway', (given: number) => (code = given));
+  const kept = open(raw, { ':path': streamPath });
+  kept.write(framed(good));
+  await new Promise((resolve) => kept.once('data', resolve));
+  // Fewer than nghttp2 ends a connection for.
+  for (let i = 0; i < 900 && code === undefined; i++) {
+    const left = open(raw, { ':path': streamPath });
+    left.on('error', () => undefined);
+    left.write(framed(good));
+    await new Promise((resolve) => {
+      left.once('data', resolve);
+      left.once('close', resolve);
+    });
+    left.close(constants.NGHTTP2_CANCEL);
+  }
+  await until(() => code !== undefined);
+  assert.equal(code, constants.NGHTTP2_NO_ERROR);
+  const answer = answerOf(kept);
+  kept.end(framed(good));
+  assert.equal((await answer).status, 0);
+  await works();
+});
+
 test('more calls than a connection may have wait', async (t) => {
   const { endpoint, client, works, server } = await setup(t, { maxConcurrentStreams: 4 });
   const raw = session(t, endpoint);

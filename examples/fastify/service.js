@@ -4,10 +4,17 @@ import fastify from 'fastify';
 import { TritonError } from 'tritonts';
 
 /** The status code of an answer for each code of the model server's errors. Any other code becomes 500. */
-const statusOf = new Map([
+const statusOfCode = new Map([
   ['INVALID_ARG', 400],
   ['NOT_FOUND', 404],
   ['UNAVAILABLE', 503],
+]);
+
+/** The better status code where an error has one of these reasons. */
+const statusOfReason = new Map([
+  ['QUEUE_FULL', 429],
+  ['TOO_MUCH_IN_FLIGHT', 429],
+  ['TIMED_OUT', 504],
 ]);
 
 /** The body of a request for inference. */
@@ -23,7 +30,7 @@ const inferenceBody = {
 /**
  * @typedef {object} ServiceOptions
  * @property {number} bodyLimit The most bytes of a request's body. A longer one is answered with 413.
- * @property {number} retryAfterSeconds The header `Retry-After` of an answer 503.
+ * @property {number} retryAfterSeconds The header `Retry-After` where it may be asked again.
  */
 
 /**
@@ -65,10 +72,11 @@ export function createService(models, { bodyLimit, retryAfterSeconds }) {
 
   app.setErrorHandler((error, _request, reply) => {
     if (error instanceof TritonError) {
-      const status = statusOf.get(error.code) ?? 500;
-      // Too much is in flight. The client is told to come again later, so that no queue grows.
-      if (status === 503) reply.header('retry-after', retryAfterSeconds);
-      return reply.code(status).send({ code: error.code, message: error.message });
+      const { code, reason, message, retryable } = error;
+      const status = statusOfReason.get(reason ?? '') ?? statusOfCode.get(code) ?? 500;
+      // The same request may succeed later, such as when less is in flight.
+      if (retryable) reply.header('retry-after', retryAfterSeconds);
+      return reply.code(status).send({ code, reason, message });
     }
     // This is one of Fastify's own errors, such as a body that is too long or is not JSON.
     return reply.send(error);

@@ -95,7 +95,7 @@ test('health, readiness, and what is wrong with a request, by status code', limi
 });
 
 test(
-  'what is too much at once is answered with 503 and Retry-After, and every request in the end',
+  'what is too much at once is answered with 429 and Retry-After, and every request in the end',
   limit,
   async () => {
     // Room for the inputs and outputs of three requests: 4 × (64 + 10) numbers of 4 bytes each.
@@ -111,8 +111,8 @@ test(
               return;
             }
             refused += 1;
-            assert.deepEqual([answer.status, answer.headers['retry-after']], [503, '1']);
-            assert.match(answer.body, /"code":"UNAVAILABLE"/);
+            assert.deepEqual([answer.status, answer.headers['retry-after']], [429, '1']);
+            assert.match(answer.body, /"code":"UNAVAILABLE","reason":"TOO_MUCH_IN_FLIGHT"/);
           }
         }),
       );

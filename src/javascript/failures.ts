@@ -2,6 +2,7 @@
 
 import { withOrigin } from '../addon/status.js';
 import { TritonError, type TritonErrorCode, type TritonErrorReason } from '../errors.js';
+import { absentPackage } from './app-packages.js';
 
 /** See the head of this file. */
 export interface Failure {
@@ -24,7 +25,7 @@ export function textOf(value: unknown): string {
   }
 }
 
-/** What a model has thrown, or rejected with. A TritonError keeps its code and reason. */
+/** What a model has thrown, or rejected with. A TritonError keeps its code and reason. A package that is not there is MISSING. */
 export function failureOf(model: string, thrown: unknown): Failure {
   let code: TritonErrorCode = 'INTERNAL';
   let reason: TritonErrorReason | undefined;
@@ -34,6 +35,8 @@ export function failureOf(model: string, thrown: unknown): Failure {
     if (thrown instanceof TritonError) ({ code, reason } = thrown);
     text = thrown instanceof Error ? textOf(thrown.message) : `threw ${String(thrown)}`;
     stack = thrown instanceof Error ? thrown.stack : undefined;
+    const absent = absentPackage(thrown);
+    if (absent !== undefined) [code, reason, text] = ['UNAVAILABLE', 'MISSING', absent];
   } catch {
     text = 'threw something that cannot be read';
   }

@@ -1,6 +1,7 @@
 /** Loads a model's file, and makes the model of its default export. */
 
 import { TritonError } from '../errors.js';
+import { findPackagesOfApp } from './app-packages.js';
 import type { ModelServer } from './model-server.js';
 import type { JavaScriptModel, JavaScriptModelClass, ModelLogger } from './types.js';
 import type { InstanceSpec } from './version-spec.js';
@@ -19,6 +20,7 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
  * @throws {@link TritonError} INVALID_ARG for a file without a model, otherwise what the file throws.
  */
 export async function importModel(model: string, url: string): Promise<ModelExport> {
+  findPackagesOfApp();
   const loaded: unknown = await import(url);
   let found: unknown = isObject(loaded) ? loaded['default'] : undefined;
   // A module that was compiled to CommonJS.

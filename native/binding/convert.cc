@@ -5,6 +5,7 @@
 
 #include "bytes_wrap.h"
 #include "convert_warmup.h"
+#include "external_memory.h"
 
 namespace tritonts {
 
@@ -297,15 +298,10 @@ VersionConfig VersionConfigOf(const Napi::Object& object) {
 
 Napi::Value ExternalBuffer(Napi::Env env, Block* block) {
   block->Retain();
-  napi_value value = nullptr;
-  const napi_status status = napi_create_external_arraybuffer(
-      env, block->data(), block->size(),
-      [](napi_env, void*, void* hint) { static_cast<Block*>(hint)->Release(); }, block, &value);
-  if (status != napi_ok) {
-    block->Release();
-    return {};
-  }
-  return Napi::Value(env, value);
+  const napi_value value = ExternalMemory(
+      env, block->data(), block->size(), [](void* hint) { static_cast<Block*>(hint)->Release(); },
+      block);
+  return value ? Napi::Value(env, value) : Napi::Value();
 }
 
 }  // namespace tritonts

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "addon.h"
+#include "external_memory.h"
 #include "instance_wrap.h"
 
 namespace tritonts {
@@ -44,14 +45,10 @@ Napi::Value ShowLarge(Napi::Env env, const Request& request, const InputTensor& 
     const Buffer chunk = request.chunk(input);
     if (Block* const block = chunk.owner.get()) {
       block->Retain();
-      napi_value value = nullptr;
-      if (napi_create_external_arraybuffer(
-              env, chunk.data, chunk.size,
-              [](napi_env, void*, void* hint) { static_cast<Block*>(hint)->Release(); }, block,
-              &value) == napi_ok) {
-        return {env, value};
-      }
-      block->Release();
+      const napi_value value = ExternalMemory(
+          env, chunk.data, chunk.size, [](void* hint) { static_cast<Block*>(hint)->Release(); },
+          block);
+      if (value) return {env, value};
     }
   }
   void* data = nullptr;

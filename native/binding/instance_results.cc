@@ -90,6 +90,8 @@ Status InstanceWrap::Declare(Napi::Env env, Run& run, uint32_t request, const in
     void* found = nullptr;
     size_t length = 0;
     napi_typedarray_type type = napi_int8_array;
+    // No large output is empty: these are the 4 GiB that the word does not hold.
+    if (size == 0) size = kMostTensorBytes;
     if (!one.IsTypedArray() || one.As<Napi::TypedArray>().ByteLength() < size ||
         napi_get_typedarray_info(env, one, &type, &length, &found, nullptr, nullptr) != napi_ok) {
       return Malformed("an array");
@@ -138,8 +140,8 @@ bool InstanceWrap::ReadOne(Napi::Env env, Run& run, const int32_t** at, const in
     const int32_t rank = one[2];
     for (int32_t dim = 0; dim < rank; dim++) shape_.push_back(one[3 + dim]);
     if (status.ok()) {
-      status = Declare(env, run, request, one, static_cast<size_t>(one[3 + rank]), one[4 + rank],
-                       objects);
+      const auto size = static_cast<uint32_t>(one[3 + rank]);
+      status = Declare(env, run, request, one, size, one[4 + rank], objects);
     }
     *at += kOutputWords + rank;
   }

@@ -7,6 +7,7 @@
 
 #include "addon.h"
 #include "convert.h"
+#include "external_memory.h"
 #include "port_wrap.h"
 
 namespace tritonts {
@@ -78,19 +79,15 @@ Napi::Value PortWrap::TakeLarge(const Napi::CallbackInfo& info) {
   // V8 counts the bytes as external memory by itself.
   auto* kept = new (std::nothrow) Kept{std::move(block), shared, large->size};
   if (!kept) return info.Env().Undefined();
-  napi_value value = nullptr;
-  const napi_status status = napi_create_external_arraybuffer(
+  *shared += large->size;
+  const napi_value value = ExternalMemory(
       info.Env(), const_cast<void*>(data), large->size,
-      [](napi_env, void*, void* hint) {
+      [](void* hint) {
         std::unique_ptr<Kept> kept(static_cast<Kept*>(hint));
         *kept->shared -= kept->size;
       },
-      kept, &value);
-  if (status != napi_ok) {
-    delete kept;
-    return info.Env().Undefined();
-  }
-  *shared += large->size;
+      kept);
+  if (!value) return info.Env().Undefined();
   port_->ReleaseLarge(port_->page(WordOf(info, 0)), WordOf(info, 1));
   return Napi::Value(info.Env(), value);
 }

@@ -140,6 +140,21 @@ TEST(check_refuses_bytes_that_are_nowhere) {
   CHECK_EQ(asked.Complaint(), "model 'm', input 'x': a part of its bytes is nowhere");
 }
 
+TEST(check_refuses_more_than_4_gib) {
+  Asked asked(1);
+  asked.X({1, 2}, Floats(2));
+  ModelIo io = TwoInputs();
+  io.inputs[0].dims = {-1, -1};
+  InputTensor& input = asked.request->header->inputs()[0];
+  input.shape = {1, (int64_t{1} << 30) + 1};
+  input.first_chunks[0].size = kMostTensorBytes + 4;
+  CHECK_EQ(asked.Complaint(io),
+           "model 'm', input 'x': expected at most 4294967296 bytes (4 GiB), but got 4294967300");
+  input.shape = {1, int64_t{1} << 30};
+  input.first_chunks[0].size = kMostTensorBytes;
+  CHECK_EQ(asked.Complaint(io), "");
+}
+
 // The first value of a shape tensor is the rows, and its dims have no batch.
 TEST(check_compares_the_first_value_of_a_shape_tensor_with_the_rows) {
   ModelIo io = TwoInputs();

@@ -164,6 +164,40 @@ TEST(outputs_are_alike_where_all_were_declared_for_all) {
   CHECK(!bench.outputs.TakeAlike(bench.batch, &bench.tensors));
 }
 
+// Nobody reads the memory before the size is checked.
+TEST(outputs_of_a_request_have_at_most_4_gib) {
+  Bench bench;
+  const float value = 1;
+  const auto floats = [&](std::span<const int64_t> tail, uint64_t rows) {
+    OutputTensor tensor = bench.Floats({&value, 1});
+    tensor.tail = tail;
+    tensor.size = rows * static_cast<uint64_t>(tail.back()) * 4;
+    return tensor;
+  };
+  // Together they have more: the second request gets two rows of four.
+  const std::vector<int64_t> half{int64_t{1} << 29};
+  const std::vector<int64_t> more{(int64_t{1} << 29) + 1};
+  CHECK_EQ(*bench.outputs.SizeOf(Run::kAll, DataType::kFp32, half), size_t{1} << 33);
+  CHECK(!bench.outputs.SizeOf(Run::kAll, DataType::kFp32, more));
+  CHECK(!bench.outputs.Declare(Run::kAll, floats(half, 4)));
+  CHECK(bench.Take(1) && bench.Take(1)->size == kMostTensorBytes);
+  CHECK(!bench.outputs.Declare(Run::kAll, floats(more, 4)));
+  CHECK(!bench.Take(1));
+  const std::vector<int64_t> most{1, int64_t{1} << 30};
+  const std::vector<int64_t> beyond{1, (int64_t{1} << 30) + 1};
+  bench.outputs.Clear();
+  CHECK_EQ(*bench.outputs.SizeOf(0, DataType::kFp32, most), kMostTensorBytes);
+  CHECK(!bench.outputs.SizeOf(0, DataType::kFp32, beyond));
+  CHECK(!bench.outputs.Declare(0, floats(most, 1)));
+  CHECK(bench.Take(0));
+  CHECK(!bench.outputs.Declare(2, floats(beyond, 1)));
+  CHECK(!bench.Take(2));
+  CHECK_EQ(
+      bench.status.message(),
+      "model 'm', output 'y': expected at most 4294967296 bytes (4 GiB) for a request, but its "
+      "backend gave 4294967300");
+}
+
 TEST(outputs_keep_their_blocks_until_they_are_dropped_one_by_one) {
   Bench bench;
   BlockPool pool(size_t{1} << 20);

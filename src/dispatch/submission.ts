@@ -13,8 +13,9 @@ import {
   submissionWords,
 } from '../addon/layout.js';
 import type { NativePort, NativeStatus } from '../addon/native.js';
-import { TritonError, unavailable } from '../errors.js';
+import { invalidArgument, TritonError, unavailable } from '../errors.js';
 import type { EncodedInputs } from '../tensor/encoded.js';
+import { maxTensorBytes } from '../tensor/max-bytes.js';
 import { MemoryViews } from '../tensor/memory.js';
 import { viewOf } from '../tensor/views.js';
 import { allocate, noMemory } from './request-errors.js';
@@ -198,11 +199,18 @@ export class Submission {
   /**
    * Copies the inputs to blocks.
    *
-   * @throws {@link TritonError} UNAVAILABLE without memory.
+   * @throws {@link TritonError} UNAVAILABLE without memory; INVALID_ARG for an input that is too large for a tensor.
    */
   #stage(group: Group, target: DispatchTarget, { data }: EncodedInputs): void {
-    const { blocks, views } = group;
+    const { blocks, views, byteLengths } = group;
     blocks.length = 0;
+    // Before a byte is copied.
+    for (let i = 0; i < data.length; i++) {
+      const length = byteLengths[i] ?? 0;
+      if (data[i] === undefined || length <= maxTensorBytes) continue;
+      const message = `model '${target.name}', input '${target.inputs[i]?.name ?? ''}': expected at most ${maxTensorBytes} bytes (4 GiB), but got ${length}`;
+      throw invalidArgument(message, { model: target.name });
+    }
     for (let i = 0; i < data.length; i++) {
       views[i] = undefined;
       const bytes = data[i];

@@ -60,6 +60,8 @@ export interface DispatchTarget {
   /** The engine's id of the version. */
   readonly uid: number;
   readonly name: string;
+  /** Its inputs, by position. */
+  readonly inputs: readonly { readonly name: string }[];
   /** The class of array that each input's bytes are written with. */
   readonly wires: readonly ViewKind[];
   /**

@@ -3,6 +3,7 @@
 import type { NativeInstance } from '../addon/native.js';
 import { statusNumber } from '../addon/status.js';
 import type { EncodedInputs } from '../tensor/encoded.js';
+import { maxTensorBytes } from '../tensor/max-bytes.js';
 import { copyInto, type ViewKind, type WireArray } from '../tensor/views.js';
 import type { Batch } from './batch.js';
 import type { InstanceMemory } from './instance-memory.js';
@@ -16,9 +17,6 @@ const oneOfMany = 3;
 const endOfMany = 4;
 /** An output that is at least so long is copied from its own array instead of the memory. */
 export const largeBytes: number = 64 << 10;
-
-/** The most bytes that a word can say. */
-const mostBytes = 2 ** 31 - 1;
 
 /** An output of the model. */
 export interface ResultOutput {
@@ -93,10 +91,10 @@ export class ResultWords {
       count++;
       words += 5 + shape.length;
       const size = encoded.byteLengths[i] ?? 0;
-      if (size > mostBytes) {
+      if (size > maxTensorBytes) {
         const name = this.#outputs[i]?.name ?? '';
         throw new Error(
-          `model '${this.#model}', output '${name}': expected at most ${mostBytes} bytes, but got ${size}`,
+          `model '${this.#model}', output '${name}': expected at most ${maxTensorBytes} bytes (4 GiB), but got ${size}`,
         );
       }
       if (size < largeBytes) bytes += (size + 7) & ~7;

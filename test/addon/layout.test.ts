@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { before, suite, test } from 'node:test';
 import * as layout from '../../src/addon/layout.js';
+import { maxTensorBytes } from '../../src/tensor/max-bytes.js';
 import { constantOf, header } from './native-headers.js';
 
 void suite('the layout is that of native/engine/port/port_layout.h', () => {
@@ -52,6 +53,10 @@ void suite('the layout is that of native/engine/port/port_layout.h', () => {
 
   test("a guess of who calls is the engine's", async () => {
     assert.equal(layout.guessedCaller, constantOf(await header('request/call_graph.h'), 'Guess'));
+  });
+
+  test('a tensor may be as large as in the engine', async () => {
+    assert.equal(maxTensorBytes, constantOf(await header('base/datatype.h'), 'MostTensorBytes'));
   });
 
   test('a range of a slab never crosses it', () => {

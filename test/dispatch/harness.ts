@@ -24,6 +24,7 @@ import { FakePort, type FakeResponse } from './fake-port.js';
 export class FakeVersion implements DispatchTarget {
   readonly uid: number;
   readonly name = 'fake';
+  readonly inputs: readonly { readonly name: string }[] = [{ name: 'x' }, { name: 'z' }];
   readonly wires: readonly ['Float32Array', 'Float32Array'] = ['Float32Array', 'Float32Array'];
   groupRoom = 1;
   mostRoom = 1024;

@@ -139,6 +139,10 @@ std::string ComplaintOf(const ModelIo& io, const TensorSpec& spec, const Request
     if (chunk.size > 0 && !chunk.data) return "a part of its bytes is nowhere";
   }
   const uint64_t bytes = input.byte_size();
+  if (bytes > kMostTensorBytes) {
+    return "expected at most " + std::to_string(kMostTensorBytes) + " bytes (4 GiB), but got " +
+           std::to_string(bytes);
+  }
   if (input.datatype != DataType::kBytes) {
     if (bytes == count * ByteSize(input.datatype))
       return spec.rows_in_values ? ComplaintOfValues(request, input) : "";

@@ -260,11 +260,7 @@ StatusOr<Buffer> PooledRun::Place(uint32_t request, uint32_t index, DataType dat
     Lock lock(lock_);
     if (!AwaitOpen(one, &lock)) return cancelled_;
     size = outputs_.SizeOf(request, datatype, shape);
-    if (!size) {
-      return Status::Internal("model '" + context_->model + "', output " + std::to_string(index) +
-                              ": its backend asked for a place for " + Name(datatype) +
-                              " of a shape that does not tell its size");
-    }
+    if (!size) return Status::Internal(outputs_.NoPlace(index, datatype, shape));
     if (one != kAll) Seize(one);
   }
   Buffer buffer;

@@ -67,9 +67,11 @@ class RunOutputs {
 
   uint32_t rows() const { return rows_; }
   // Bytes of an output of `request` (a position or kAll). Nothing if the shape is invalid or does
-  // not tell the size.
+  // not tell the size, or if it is too large for a tensor of a request.
   std::optional<size_t> SizeOf(uint32_t request, DataType datatype,
                                std::span<const int64_t> shape) const;
+  // Why it has none.
+  std::string NoPlace(uint32_t index, DataType datatype, std::span<const int64_t> shape) const;
   // Declares an output for `request` (a position or kAll). `tensor.block` keeps the data alive.
   // `offsets` are given for a ragged output. Returns the block of the output that this one
   // replaces, which the caller drops without the lock. If there is no memory for it, responses are
@@ -112,6 +114,9 @@ class RunOutputs {
   BlockRef Add(uint32_t request, const OutputTensor& tensor, std::span<const size_t> offsets);
   uint32_t RowsOf(uint32_t request) const;
   bool MakesSense(uint32_t request, const Declared& declared) const;
+  // Whether a request gets more bytes of it than a tensor may have. Its offsets have to be valid.
+  bool IsTooLarge(uint32_t request, const Declared& declared) const;
+  std::string TooLarge(const OutputTensor& tensor) const;
   std::string Complaint(uint32_t request, const Declared& declared) const;
   BlockRef Keep(uint32_t request, Declared declared);
   // Whether the sink of the requests takes an output where it is.

@@ -1,0 +1,16 @@
+// Memory of the engine's as an ArrayBuffer.
+#pragma once
+
+#include <cstddef>
+
+#include "setup.h"
+
+namespace tritonts {
+
+// An ArrayBuffer over `size` bytes at `data`. `release(hint)` runs once on the JS thread when
+// nobody needs them any more. Null: the environment makes none over foreign memory, or it lacks
+// memory; then too it runs once, now or soon. No error is left in JavaScript.
+napi_value ExternalMemory(napi_env env, void* data, size_t size, void (*release)(void* hint),
+                          void* hint);
+
+}  // namespace tritonts

@@ -4,6 +4,7 @@
  */
 
 import type { CompletedBatchSize, ModelConfig } from '../config/index.js';
+import type { TritonErrorReason } from '../errors.js';
 
 /** Triton's states of a model version. */
 export type ModelState = 'UNKNOWN' | 'READY' | 'UNAVAILABLE' | 'LOADING' | 'UNLOADING';
@@ -32,6 +33,8 @@ export interface PublishedVersion {
   readonly state: ModelState;
   /** Why it is in that state; empty if there is nothing to say. */
   readonly reason: string;
+  /** The reason of the error that took it out of service. */
+  readonly errorReason?: TritonErrorReason | undefined;
   /** Set while the version is served. */
   readonly descriptor?: VersionDescriptor | undefined;
 }

@@ -385,7 +385,12 @@ export class Registry {
           reason: '',
           versions: versions.map((one) =>
             one.descriptor && failed.includes(one.descriptor.uid)
-              ? { version: one.version, state: 'UNAVAILABLE', reason: error.message }
+              ? {
+                  version: one.version,
+                  state: 'UNAVAILABLE',
+                  reason: error.message,
+                  errorReason: error.reason,
+                }
               : one,
           ),
         });

@@ -117,8 +117,11 @@ function describe({ version, state, reason }: PublishedVersion): string {
 }
 
 /** One that is being loaded or unloaded may be ready soon. */
-function whyNotReady(all: readonly { readonly state: string }[]): TritonErrorReason {
-  return all.some(({ state }) => state === 'LOADING' || state === 'UNLOADING') ? 'NOT_READY' : 'LOAD_FAILED';
+function whyNotReady(
+  all: readonly { readonly state: string; readonly errorReason?: TritonErrorReason | undefined }[],
+): TritonErrorReason {
+  if (all.some(({ state }) => state === 'LOADING' || state === 'UNLOADING')) return 'NOT_READY';
+  return all.find(({ errorReason }) => errorReason !== undefined)?.errorReason ?? 'LOAD_FAILED';
 }
 
 /** The error for a known model, or a version of it, that is not served. */

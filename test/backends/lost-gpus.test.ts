@@ -46,7 +46,7 @@ test(
     assert.deepEqual(told.answers, [1, 1]);
     assert.match(
       told.error,
-      /^UNAVAILABLE model 'zero': the GPU is lost for this process: GPU 0: cu\w+ failed with CUDA_ERROR_LAUNCH_FAILED/,
+      /^UNAVAILABLE DEVICE_LOST model 'zero': the GPU is lost for this process: GPU 0: cu\w+ failed with CUDA_ERROR_LAUNCH_FAILED/,
     );
     const [state, reason] = told.index['zero'] ?? [];
     assert.equal(state, 'UNAVAILABLE');
@@ -69,7 +69,7 @@ test(
     assert.equal(about.length, 1);
     assert.match(about[0] ?? '', goesOn);
     assert.equal(told.ready, false);
-    assert.match(told.later, /^UNAVAILABLE .*zero/);
+    assert.match(told.later, /^UNAVAILABLE DEVICE_LOST .*zero/);
     assert.equal(told.other, 1);
     assert.equal(told.again, 1);
     assert.deepEqual(told.devices, ['cpu', 'gpu:0', 'gpu:1']);

@@ -1,8 +1,12 @@
 /** Why something is UNAVAILABLE, and whether it may be asked again: each reason made for real, seen on every path. */
 
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { readFile, writeFile } from 'node:fs/promises';
 import { createServer as listen } from 'node:net';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { promisify } from 'node:util';
 import { nativeError, statusNumber } from '../../src/addon/status.js';
 import { connectServer } from '../../src/client/index.js';
 import { serveHttp } from '../../src/endpoints/http/serve.js';
@@ -19,13 +23,19 @@ import {
   rejection,
   row,
   serve,
+  statisticsAfter,
   turn,
   until,
   type Context,
 } from '../support/harness.js';
-import type { RepositoryModel } from '../support/repository.js';
+import { root } from '../support/project.js';
+import { temporaryFolder, type RepositoryModel } from '../support/repository.js';
+import { asking, readAll, streaming } from '../streams/harness.js';
 
 const x = row();
+
+/** The reasons that the tests of this file have seen. */
+const produced = new Set<string>();
 
 /** What a way of asking for the model 'm' ends with. */
 type Way = (t: Context, server: InferenceServer, timeoutMs: number | undefined) => Promise<TritonError>;
@@ -121,7 +131,34 @@ async function busy(
   return server;
 }
 
+/** A model that is being loaded until the test ends, which removes the file. */
+async function loading(t: Context): Promise<InferenceServer> {
+  const closed = join(await temporaryFolder(t), 'closed');
+  await writeFile(closed, '');
+  const waits = script(
+    `import { existsSync } from 'node:fs';
+     import { setTimeout as wait } from 'node:timers/promises';
+     export default class {
+       async initialize() { while (existsSync(${JSON.stringify(closed)})) await wait(10); }
+       execute(requests) { return requests.map(({ inputs }) => ({ y: inputs.x.data })); }
+     }`,
+  );
+  const server = await serveWith(t, waits, {
+    modelControlMode: 'explicit',
+    loadModels: Object.keys(callers),
+  });
+  for (const name of ['m', 'steps']) server.loadModel(name).catch(() => undefined);
+  await until(() => server.index().some(({ name, state }) => name === 'm' && state === 'LOADING'));
+  return server;
+}
+
 const cases: Readonly<Record<string, Case>> = {
+  'a model that is being loaded': {
+    reason: 'NOT_READY',
+    retryable: true,
+    http: 503,
+    serve: loading,
+  },
   'a full queue': {
     reason: 'QUEUE_FULL',
     retryable: true,
@@ -204,6 +241,7 @@ for (const [what, { reason, retryable, http, timeoutMs, mapWaits = false, serve:
       Object.keys(seen).map((name) => [name, ['UNAVAILABLE', reason, retryable, '']]),
     );
     assert.deepEqual(seen, expected);
+    if (what !== "a model's own error") produced.add(reason);
     if (timeoutMs !== undefined) return; // A client of HTTP has its own time.
     const address = await addressOf(t, 'http', server);
     const answer = await fetch(`${address}/v2/models/m/infer`, {
@@ -231,7 +269,11 @@ test('what is not a request has its reason, too', async (t) => {
   const place = free.address();
   assert.ok(typeof place === 'object' && place !== null);
   await new Promise((resolve) => free.close(resolve));
-  const made: Readonly<Record<string, Promise<TritonError>>> = {
+  const greedy = await serve(t, { m: streaming() });
+  const unread = greedy.stream('m', asking(1_000_000, 'greedy', 1000));
+  await statisticsAfter(greedy, 'm', 1);
+  const made = {
+    UNREAD: readAll(unread).then(({ error }) => error ?? assert.fail('all was sent')),
     CIRCULAR_CALL: rejection(server.infer('a', { x })),
     CLOSED: rejection(model.infer({ x })),
     NOT_ALLOWED: rejection(server.loadModel('m')),
@@ -240,11 +282,41 @@ test('what is not a request has its reason, too', async (t) => {
     MISSING: rejection(
       serve(t, { m: onnx() }, { backendConfig: { onnxruntime: { library: '/nowhere/lib.so' } } }),
     ),
-  };
+  } satisfies Partial<Record<TritonErrorReason, Promise<TritonError>>>;
   for (const [reason, error] of Object.entries(made)) {
     const { code, reason: told } = await error;
     assert.deepEqual([code, told], ['UNAVAILABLE', reason]);
+    produced.add(reason);
   }
+});
+
+test('a process that forbids addons has NO_ADDON', async () => {
+  const program = `
+    import { createServer } from ${JSON.stringify(new URL('../../src/index.js', import.meta.url).href)};
+    await createServer('.').catch(({ code, reason, retryable }) => console.log(code, reason, retryable));`;
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    '--no-addons',
+    '--input-type=module',
+    '--eval',
+    program,
+  ]);
+  assert.equal(stdout, 'UNAVAILABLE NO_ADDON false\n');
+  produced.add('NO_ADDON');
+});
+
+/** Where a reason needs a process or a machine of its own: the file that makes it. */
+const elsewhere = {
+  NO_MEMORY: 'memory/out-of-memory',
+  DEVICE_LOST: 'backends/lost-gpus',
+} as const satisfies Partial<Record<TritonErrorReason, string>>;
+
+test('every reason is made for real, here or in the file that is named', async () => {
+  for (const [reason, file] of Object.entries(elsewhere)) {
+    const text = await readFile(join(root, 'test', `${file}.test.ts`), 'utf8');
+    assert.ok(text.includes(reason), `${reason} in ${file}`);
+    produced.add(reason);
+  }
+  assert.deepEqual([...produced].sort(), [...errorReasons].sort());
 });
 
 test('every reason has a number that the engine carries, and retryable', () => {

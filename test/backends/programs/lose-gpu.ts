@@ -45,7 +45,7 @@ const ask = async (name: string): Promise<number> => {
   return Number(outputs['y']?.data[0]);
 };
 const failure = (error: unknown): string =>
-  error instanceof TritonError ? `${error.code} ${error.message}` : String(error);
+  error instanceof TritonError ? `${error.code} ${error.reason} ${error.message}` : String(error);
 
 const answers: number[] = [];
 let error = '';

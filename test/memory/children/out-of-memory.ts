@@ -21,7 +21,7 @@ async function tell(what: string, promise: Promise<unknown>): Promise<void> {
     () => 'went well',
     (error: unknown) =>
       error instanceof TritonError
-        ? `${error.code}: ${error.message.replaceAll(repository, '')}`
+        ? `${error.code}${error.reason === undefined ? '' : ` (${error.reason})`}: ${error.message.replaceAll(repository, '')}`
         : String(error),
   );
   console.log(`${what}: ${outcome.split('\n').join(' ')}`);

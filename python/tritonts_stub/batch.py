@@ -130,14 +130,12 @@ class Batch:
                 "expected execute() to return a list of %d responses, one for each request, but it returned %s"
                 % (count, got)
             )
-        for position, result in enumerate(results):
-            if result is None and position in self.senders:
-                continue
-            if not isinstance(result, InferenceResponse):
-                raise TritonModelException(
-                    "expected execute() to return InferenceResponses but result %d is %s"
-                    % (position, type(result).__name__)
-                )
+        results = [
+            result
+            if isinstance(result, InferenceResponse) or (result is None and position in self.senders)
+            else InferenceResponse(error=self._no_response(position, result))
+            for position, result in enumerate(results)
+        ]
         with self.lock:
             if self.senders or not self._give_together(results):
                 body = Body(self, in_place=True)
@@ -150,6 +148,13 @@ class Batch:
                 if body.words:
                     self._send(body)
         self.part()
+
+    @staticmethod
+    def _no_response(position, result):
+        """The error of a request whose result is no response. The others of the batch have theirs."""
+        return TritonError(
+            "expected execute() to return InferenceResponses but result %d is %s" % (position, type(result).__name__)
+        )
 
     def _give_together(self, results):
         """Writes the outputs of all requests one after the other, if they are alike."""

@@ -14,6 +14,21 @@ import threading
 from .errors import TritonModelException
 
 
+def _line_of(message):
+    """A message to the server. JSON has no NaN and no infinity."""
+    return (json.dumps(message, allow_nan=False) + "\n").encode()
+
+
+def _bytes_of(name, content):
+    """The bytes of a file for a load."""
+    try:
+        return memoryview(content).cast("B")
+    except TypeError:
+        raise TritonModelException(
+            "files: expected bytes of '%s' but got %s" % (name, type(content).__name__), "INVALID_ARG"
+        ) from None
+
+
 class LogLevel(enum.IntEnum):
     """Levels of the log (Triton: `pb_utils.Logger.LogLevel`)."""
 
@@ -55,7 +70,9 @@ class Control:
         return self._socket.fileno()
 
     def tell(self, **message):
-        line = (json.dumps(message) + "\n").encode()
+        self._write_line(_line_of(message))
+
+    def _write_line(self, line):
         with self._write:
             self._socket.sendall(line)
 
@@ -69,9 +86,15 @@ class Control:
         """Asks the server, and returns its answer. Raises what the server says is wrong."""
         with self._asking:
             self._asked += 1
-            for name, content in (files or {}).items():
-                self._send(str(name), memoryview(content).cast("B"))
-            self.tell(ask=what, number=self._asked, arguments=arguments)
+            # All is looked at before anything is sent: files of a question that is not asked would be the next one's.
+            try:
+                line = _line_of({"ask": what, "number": self._asked, "arguments": arguments})
+            except (TypeError, ValueError) as error:
+                raise TritonModelException("what the server is asked has no form in JSON: %s" % error, "INVALID_ARG") from None
+            contents = [(str(name), _bytes_of(name, content)) for name, content in (files or {}).items()]
+            for name, content in contents:
+                self._send(name, content)
+            self._write_line(line)
             while True:
                 answer = self.read()
                 if answer.get("number") == self._asked:

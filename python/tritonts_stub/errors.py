@@ -106,8 +106,22 @@ def code_of(error):
     """The number of an exception's code, with that of its reason in the second byte."""
     if not isinstance(error, TritonModelException):
         return 2
-    reason = getattr(error, "reason", None)
-    return _codes.index(getattr(error, "code", "INTERNAL")) + 1 | (_reasons.index(reason) << 8 if reason in _reasons else 0)
+    # A class of the model's own may have other things by these names.
+    code, reason = _text_at(error, "code"), _text_at(error, "reason")
+    return (_codes.index(code) if code in _codes else 1) + 1 | (_reasons.index(reason) << 8 if reason in _reasons else 0)
+
+
+def _text_at(error, name):
+    """An attribute that is a text; None if there is none."""
+    try:
+        value = getattr(error, name, None)
+    except Exception:
+        return None
+    return value if type(value) is str else None
+
+
+def reason_name(number):
+    return _reasons[number] if number < len(_reasons) else None
 
 
 def code_name(number):

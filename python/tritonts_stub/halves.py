@@ -19,7 +19,7 @@ def run(requests, error, execute, error_of):
     responses = []
     for half in (requests[:middle], requests[middle:]):
         try:
-            given = execute(half)
+            given = execute(list(half))
             if not isinstance(given, (list, tuple)) or len(given) != len(half):
                 raise TypeError("expected execute() to return a list of %d responses" % len(half))
         except Exception as raised:

@@ -230,6 +230,11 @@ class InferenceResponse:
         if error is not None and not isinstance(error, TritonError):
             error = TritonError(str(error))
         self._tensors, self._error = list(output_tensors), error
+        for tensor in self._tensors:
+            if not isinstance(tensor, Tensor):
+                raise TritonModelException(
+                    "output_tensors: expected pb_utils.Tensor objects but got %s" % type(tensor).__name__, "INVALID_ARG"
+                )
 
     def output_tensors(self):
         return self._tensors

@@ -16,7 +16,7 @@ from . import halves
 from . import instance as instances
 from . import memory as mem
 from .control import ERROR, Control
-from .errors import TritonError, TritonModelException, code_of, named_text_of, text_of
+from .errors import TritonError, TritonModelException, code_name, code_of, named_text_of, reason_name, text_of
 from .model_config import ModelConfig
 
 MEMORY_FILE, CONTROL_FILE, INPUTS_FILE = 3, 4, 5
@@ -46,12 +46,13 @@ def _failure(error):
     """What went wrong before the model served."""
     text = text_of(error) if isinstance(error, TritonModelException) else named_text_of(error)
     missing = getattr(error, "name", None) if isinstance(error, ModuleNotFoundError) else None
-    code = "UNAVAILABLE" if missing == "numpy" else getattr(error, "code", "INTERNAL")
+    code = "UNAVAILABLE" if missing == "numpy" else code_name(code_of(error) & 0xFF)
     if missing == "numpy":
         text = "%s (Python %d.%d.%d) has no numpy, which the model imports: %s -m pip install numpy" % (
             (sys.executable,) + sys.version_info[:3] + (sys.executable,)
         )
-    return {"code": code, "reason": "MISSING" if missing == "numpy" else getattr(error, "reason", None), "message": text, "trace": _trace(error)}
+    reason = "MISSING" if missing == "numpy" else reason_name(code_of(error) >> 8)
+    return {"code": code, "reason": reason, "message": text, "trace": _trace(error)}
 
 
 def _trace(error):
@@ -183,7 +184,7 @@ class Loop:
                 again = self._instance.reruns and len(requests) > 1 and not batch.has_spoken
                 if not again or not halves.may_be_anothers(error):
                     raise
-                results = halves.run(requests, error, self._results, self._error_of)
+                results = halves.run(requests, error, self._results, self._told)
             batch.give(results)
         except BaseException as error:
             self._fail(batch, error)
@@ -191,7 +192,8 @@ class Loop:
             instances.batch.reset(token)
 
     def _results(self, requests):
-        results = self._execute(requests)
+        # The model may take requests off its list, and halves are made of it.
+        results = self._execute(list(requests) if self._instance.reruns else requests)
         if self._asynchronous or inspect.isawaitable(results):
             results = self._wait_for(results)
         return results
@@ -249,6 +251,13 @@ class Loop:
 
     def _error_of(self, error):
         """What the model has raised, as callers are told of it."""
+        told = self._told(error)
+        told._message = "model '%s': %s" % (self._instance.model, told._message)
+        return told
+
+    @staticmethod
+    def _told(error):
+        """The same without the model's name, which responses get when they are written."""
         if isinstance(error, mem.MemoryFault):
             code, text = code_of(TritonModelException("", "UNAVAILABLE", "NO_MEMORY")), str(error)
         else:
@@ -257,5 +266,5 @@ class Loop:
         text = text[:4096].replace("\0", " ")
         # The server cuts this into the message and its cause (src/addon/status.ts).
         length = len(text.encode("utf-16-le", errors="replace")) // 2
-        message = "model '%s': %s\0%d\0%s" % (self._instance.model, text, length, _trace(error)[-4096:])
+        message = "%s\0%d\0%s" % (text, length, _trace(error)[-4096:])
         return TritonError._of(message, code)

@@ -50,3 +50,14 @@ export function unreadable(model: string, why: string, cause?: unknown): TritonE
     ...(cause !== undefined && { cause }),
   });
 }
+
+/** An answer beyond the client's limit. `size`: its bytes, as far as they are known. */
+export function answerTooLarge(
+  origin: string,
+  size: number,
+  most: number,
+  model: string | undefined,
+): TritonError {
+  const text = `the answer of ${origin} has ${size} bytes or more; this client takes ${most} (options.maxResponseBytes)`;
+  return new TritonError('UNSUPPORTED', text, { model });
+}

@@ -36,6 +36,11 @@ export interface ConnectOptions {
    * reject with UNAVAILABLE, or are tried again as after any other loss. Triton's client: `keepalive_timeout_ms`.
    */
   readonly keepaliveTimeoutMs?: number | undefined;
+  /**
+   * The most bytes of an answer, over gRPC of one message of it (default and limit: 2 GiB - 1). A larger one is UNSUPPORTED, and the
+   * rest of it is not read.
+   */
+  readonly maxResponseBytes?: number | undefined;
   /** For `https:` certificates and keys, as `tls.connect` takes them (default: Node's). */
   readonly tls?: ConnectionOptions | undefined;
   /** Closes the connection as `close({ timeoutMs: 0 })` does (default: nothing does). */
@@ -50,6 +55,7 @@ export interface CheckedConnectOptions {
   readonly retries: number;
   readonly keepaliveTimeMs: number;
   readonly keepaliveTimeoutMs: number;
+  readonly maxResponseBytes: number;
   readonly tls: NonNullable<ConnectOptions['tls']>;
   readonly signal: AbortSignal | undefined;
 }
@@ -61,9 +67,13 @@ const keys = [
   'retries',
   'keepaliveTimeMs',
   'keepaliveTimeoutMs',
+  'maxResponseBytes',
   'tls',
   'signal',
 ] as const satisfies readonly (keyof ConnectOptions)[];
+
+/** What a message of gRPC has at most. */
+const mostResponseBytes = 2 ** 31 - 1;
 
 /** The longest that a timer takes. */
 const longestMs = 2 ** 31 - 1;
@@ -96,6 +106,7 @@ export function checkConnectOptions(options: unknown): CheckedConnectOptions {
     retries = 2,
     keepaliveTimeMs = 10_000,
     keepaliveTimeoutMs = 20_000,
+    maxResponseBytes = mostResponseBytes,
     tls = {},
     signal,
   }: { readonly [K in keyof ConnectOptions]?: unknown } = options;
@@ -112,6 +123,7 @@ export function checkConnectOptions(options: unknown): CheckedConnectOptions {
     retries: integer(retries, 0, 'options.retries'),
     keepaliveTimeMs: Math.min(integer(keepaliveTimeMs, 1, 'options.keepaliveTimeMs'), longestMs),
     keepaliveTimeoutMs: Math.min(integer(keepaliveTimeoutMs, 1, 'options.keepaliveTimeoutMs'), longestMs),
+    maxResponseBytes: Math.min(integer(maxResponseBytes, 1, 'options.maxResponseBytes'), mostResponseBytes),
     tls: { ...tls },
     signal,
   };

@@ -202,7 +202,8 @@ export class InstanceLoop {
     let results: unknown;
     let waits: boolean;
     try {
-      results = this.#model.execute(batch.requests);
+      // The model's own list: it may take requests off it.
+      results = this.#model.execute(batch.requests.slice());
       waits = isThenable(results);
     } catch (error) {
       this.#failed(batch, error);
@@ -250,7 +251,7 @@ export class InstanceLoop {
         model,
         requests,
         error,
-        (some) => this.#model.execute(some),
+        (some) => this.#model.execute(some.slice()),
         (one) => batch.ended || this.#native.cancelled(batch.slot, one.position),
       ),
     );

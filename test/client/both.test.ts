@@ -50,6 +50,23 @@ for (const protocol of protocols) {
     assert.equal((await remote.statistics('add', 1))[0]?.execution_count, 1);
   });
 
+  test(`an answer beyond maxResponseBytes is UNSUPPORTED, and the next call works: ${protocol}`, async (t) => {
+    const { remote } = await both(
+      t,
+      { same: identity({ maxBatchSize: 512 }) },
+      {},
+      { maxResponseBytes: 8192 },
+    );
+    const error = await rejection(
+      remote.infer('same', { x: { data: new Float32Array(512 * 16), shape: [512, 16] } }),
+    );
+    assert.equal(error.code, 'UNSUPPORTED');
+    assert.equal(error.retryable, false);
+    assert.match(error.message, /too large|bytes or more/);
+    assert.match(error.message, /options\.maxResponseBytes/);
+    assert.deepEqual(floats(await remote.infer('same', { x: row(1) })), [...row(1)]);
+  });
+
   void suite(`errors have the code and the words that they have in the own process: ${protocol}`, () => {
     for (const [what, ask] of [
       ['another length', (server) => server.infer('add', { x: row(0, 15) })],

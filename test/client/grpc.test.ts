@@ -291,7 +291,7 @@ test('answers that make no sense are INTERNAL, and statuses are what they are', 
     [Buffer.from([0, 0, 0, 0, 9, 1]), 'INTERNAL'], // a message that is cut
     [Buffer.from([7, 0, 0, 0, 0]), 'INTERNAL'], // a flag that is none
     [Buffer.from([1, 0, 0, 0, 1, 0]), 'INTERNAL'], // compressed, though nobody has asked for it
-    [Buffer.from([0, 255, 255, 255, 255]), 'INTERNAL'], // a size over the limit
+    [Buffer.from([0, 255, 255, 255, 255]), 'UNSUPPORTED'], // a size over the limit
     [framed(Buffer.from([0xff, 0xff])), 'INTERNAL'],
     [framed(field(5, y)), 'INTERNAL'], // no bytes
     [framed(Buffer.concat([field(5, y), field(6, Buffer.alloc(3))])), 'INTERNAL'],
@@ -307,7 +307,7 @@ test('answers that make no sense are INTERNAL, and statuses are what they are', 
     ['3', 'INVALID_ARG'],
     ['4', 'UNAVAILABLE'],
     ['5', 'NOT_FOUND'],
-    ['8', 'UNAVAILABLE'],
+    ['8', 'INVALID_ARG'],
     ['12', 'UNSUPPORTED'],
     ['77', 'UNKNOWN'],
   ] as const) {

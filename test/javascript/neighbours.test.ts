@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import { TritonError, type InferenceServer } from '../../src/index.js';
+import { createServer, TritonError, type InferenceServer } from '../../src/index.js';
+import type { ModelRequest } from '../../src/javascript/index.js';
 import { addressOf, connected } from '../client/harness.js';
 import { script as python, serving, skip } from '../python/harness.js';
 import { floats, row, serve, until } from '../support/harness.js';
@@ -259,3 +260,30 @@ for (const [language, model] of [
     },
   );
 }
+
+test('a model that takes requests off its list has each of them answered', async (t) => {
+  const server = await createServer({
+    models: {
+      m: {
+        config: {
+          max_batch_size: 8,
+          input: [{ name: 'x', data_type: 'TYPE_FP32', dims: [1] }],
+          output: [{ name: 'y', data_type: 'TYPE_FP32', dims: [1] }],
+          dynamic_batching: {},
+        },
+        execute(requests: ModelRequest[]) {
+          const results = [];
+          for (let one = requests.shift(); one !== undefined; one = requests.shift())
+            results.push({ y: one.inputs['x'] });
+          return results;
+        },
+      },
+    },
+  });
+  t.after(() => server.close());
+  const answers = await Promise.all([1, 2, 3].map((value) => server.infer('m', { x: [[value]] })));
+  assert.deepEqual(
+    answers.map(({ outputs }) => outputs['y']?.toArray()),
+    [[[1]], [[2]], [[3]]],
+  );
+});

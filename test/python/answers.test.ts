@@ -193,3 +193,112 @@ test('what a model raises after its last answer reaches the log with its traceba
     lines.some((line) => /^error: .*after its last response[^]*model.py[^]*too late/.test(line)),
   );
 });
+
+test(
+  'an exception class of the model with a code of its own fails its batch alone, as INTERNAL',
+  { skip },
+  async (t) => {
+    const server = await serving(t, {
+      m: script(`class Own(pb_utils.TritonModelException):
+    def __init__(self, code):
+        super().__init__("own")
+        self.code = self.reason = code
+
+def execute(self, requests):
+    value = array(requests[0]).flat[0]
+    if value < 0:
+        raise self.Own(404 if value == -1 else [])
+    return [answer(array(request)) for request in requests]`),
+    });
+    for (const value of [-1, -2]) {
+      const error = await server.infer('m', { x: row(value) }).catch((thrown: unknown) => thrown);
+      assert.ok(error instanceof TritonError && error.code === 'INTERNAL', String(error));
+      assert.match(error.message, /own$/);
+    }
+    assert.deepEqual([...floats(await server.infer('m', { x: row(3) }))], [...row(3)]);
+  },
+);
+
+test('a question that cannot be asked raises, and leaves nothing for the next one', { skip }, async (t) => {
+  const server = await serving(t, {
+    m: script(`def initialize(self, args):
+    family = pb_utils.MetricFamily(name="question_gauge", description="d", kind=pb_utils.MetricFamily.GAUGE)
+    self.metric = family.Metric(labels={})
+
+def execute(self, requests):
+    raised = 0
+    for value in (float("nan"), float("inf")):
+        try:
+            self.metric.set(value)
+        except pb_utils.TritonModelException:
+            raised += 1
+    try:
+        pb_utils.load_model("other", files={"file:1/model.py": b"never", "file:1/readme": "a str"})
+    except pb_utils.TritonModelException as error:
+        raised += 10 if "1/readme" in str(error) else 0
+    try:
+        pb_utils.load_model("unknown")
+    except pb_utils.TritonModelException as error:
+        raised += 100 if "modelControlMode" in str(error) else 0
+    return [answer(array(request) * 0 + raised) for request in requests]`),
+  });
+  assert.equal(floats(await server.infer('m', { x: row(1) }))[0], 112);
+});
+
+test(
+  'a model that takes requests off its list has its other requests answered in halves',
+  { skip },
+  async (t) => {
+    const server = await serving(t, {
+      m: script(
+        `def execute(self, requests):
+    responses = []
+    while requests:
+        value = array(requests.pop(0))
+        if value.flat[0] == 7:
+            raise ValueError("seven")
+        responses.append(answer(value))
+    return responses`,
+        {
+          maxBatchSize: 8,
+          batching: 'max_queue_delay_microseconds: 50000',
+          parameters: { rerun_in_halves: 'true' },
+        },
+      ),
+    });
+    const answers = await Promise.allSettled(
+      [1, 2, 7, 3, 4].map((value) => server.infer('m', { x: row(value) })),
+    );
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      ['fulfilled', 'fulfilled', 'rejected', 'fulfilled', 'fulfilled'],
+    );
+  const failed = answers[2];
+  assert.ok(failed?.status === 'rejected');
+  assert.equal((failed.reason as Error).message, "model 'm': ValueError: seven");
+  },
+);
+
+test('a result that is no response fails its request alone', { skip }, async (t) => {
+  const server = await serving(t, {
+    m: script(
+      `def execute(self, requests):
+    results = []
+    for request in requests:
+        value = array(request)
+        try:
+            results.append("text" if value.flat[0] == 7 else pb_utils.InferenceResponse([None] if value.flat[0] == 8 else [pb_utils.Tensor("y", value)]))
+        except pb_utils.TritonModelException as error:
+            results.append(pb_utils.InferenceResponse(error=pb_utils.TritonError(str(error))))
+    return results`,
+      { maxBatchSize: 8, batching: 'max_queue_delay_microseconds: 50000' },
+    ),
+  });
+  const answers = await Promise.allSettled([1, 7, 8, 2].map((value) => server.infer('m', { x: row(value) })));
+  const texts = answers.map((one) =>
+    one.status === 'fulfilled' ? floats(one.value)[0] : String(one.reason),
+  );
+  assert.deepEqual([texts[0], texts[3]], [1, 2]);
+  assert.match(String(texts[1]), /result \d is str/);
+  assert.match(String(texts[2]), /expected pb_utils\.Tensor objects but got NoneType/);
+});

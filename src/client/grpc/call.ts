@@ -27,9 +27,6 @@ export interface CallSink {
   reset(): void;
 }
 
-/** The most bytes of a message, as the server's. */
-const mostMessageBytes = 2 ** 31 - 1;
-
 /** What an HTTP status means where there is none of gRPC: https://github.com/grpc/grpc/blob/master/doc/http-grpc-status-mapping.md */
 const ofHttp: Readonly<Record<number, number>> = {
   400: 13,
@@ -53,11 +50,14 @@ export class Call {
   #done = false;
   #cause: Error | undefined;
 
-  /** @param pieces - The message, with its prefix. */
-  constructor(stream: ClientHttp2Stream, pieces: readonly Uint8Array[], sink: CallSink) {
+  /**
+   * @param pieces - The message, with its prefix.
+   * @param most - The most bytes of a message that comes.
+   */
+  constructor(stream: ClientHttp2Stream, pieces: readonly Uint8Array[], most: number, sink: CallSink) {
     this.#stream = stream;
     this.#sink = sink;
-    this.#reader = new MessageReader(mostMessageBytes, new Budget(Infinity), {
+    this.#reader = new MessageReader(most, new Budget(Infinity), {
       message: (bytes, compressed) => {
         if (this.#done) return;
         // It was not asked for.
@@ -133,6 +133,14 @@ export class Call {
     try {
       this.#reader.push(chunk);
     } catch (error) {
+      if (error instanceof RpcError && error.status === status.resourceExhausted) {
+        const message = error.message.replace('maxRequestBytes', 'options.maxResponseBytes');
+        this.#fail({
+          status: status.unimplemented,
+          message: `the answer is too large for this client: ${message}`,
+        });
+        return;
+      }
       this.#fail({
         status: status.internal,
         message: `the answer cannot be read: ${error instanceof Error ? error.message : String(error)}`,

@@ -49,7 +49,7 @@ const codes: Readonly<Partial<Record<number, TritonErrorCode>>> = {
   5: 'NOT_FOUND',
   6: 'ALREADY_EXISTS',
   7: 'UNAVAILABLE', // PERMISSION_DENIED
-  8: 'UNAVAILABLE', // RESOURCE_EXHAUSTED
+  8: 'INVALID_ARG', // RESOURCE_EXHAUSTED: too large, or a quota, which to ask again at once does not help
   12: 'UNSUPPORTED',
   13: 'INTERNAL',
   14: 'UNAVAILABLE',
@@ -66,7 +66,6 @@ const answers = new WeakSet<TritonError>();
 const reasons: Readonly<Partial<Record<number, TritonErrorReason>>> = {
   4: 'TIMED_OUT',
   7: 'NOT_ALLOWED',
-  8: 'TOO_MUCH_IN_FLIGHT',
   16: 'NOT_ALLOWED',
 };
 
@@ -98,12 +97,14 @@ export class Channel {
   readonly #origin: string;
   readonly #headers: OutgoingHttpHeaders;
   readonly #timeoutMs: number;
+  readonly #most: number;
   readonly #sessions: Sessions;
   readonly #calls: Calls;
 
   constructor(url: URL, options: CheckedConnectOptions, calls: Calls) {
     this.#calls = calls;
     this.#timeoutMs = options.timeoutMs;
+    this.#most = options.maxResponseBytes;
     const isSecure = url.protocol === 'grpcs:';
     const authority = `${url.hostname}:${url.port === '' ? (isSecure ? 443 : 8001) : url.port}`;
     this.#origin = `${url.protocol}//${authority}`;
@@ -260,7 +261,7 @@ export class Channel {
       ...(whole && limit > 0 && { 'grpc-timeout': timeoutText(limit) }),
       ...metadata,
     });
-    const call = new Call(stream, pieces, {
+    const call = new Call(stream, pieces, this.#most, {
       message: (bytes) => {
         session.received();
         if (!whole && timer !== undefined) {

@@ -5,7 +5,15 @@ import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { reasonHeader } from '../../endpoints/service/statuses.js';
 import { reasonNamed, TritonError, type TritonErrorCode, type TritonErrorReason } from '../../errors.js';
 import type { Calls } from '../calls.js';
-import { alreadyClosed, Broken, cancelled, causeText, closedUnder, tooLate } from '../failures.js';
+import {
+  alreadyClosed,
+  answerTooLarge,
+  Broken,
+  cancelled,
+  causeText,
+  closedUnder,
+  tooLate,
+} from '../failures.js';
 import type { CheckedConnectOptions } from '../options.js';
 
 /** A call. */
@@ -38,6 +46,8 @@ const codes: Readonly<Partial<Record<number, TritonErrorCode>>> = {
   401: 'UNAVAILABLE',
   403: 'UNAVAILABLE',
   404: 'NOT_FOUND',
+  413: 'INVALID_ARG',
+  415: 'UNSUPPORTED',
   429: 'UNAVAILABLE',
   500: 'INTERNAL',
   501: 'UNSUPPORTED',
@@ -179,7 +189,11 @@ export class Connection {
       };
       sent.on('error', broken);
       sent.on('response', (response) => {
-        collect(response, (whole) => {
+        const most = this.#options.maxResponseBytes;
+        const tooLarge = (size: number): void => {
+          fail(answerTooLarge(this.#url.origin, size, most, model));
+        };
+        collect(response, most, tooLarge, (whole) => {
           done();
           const status = response.statusCode ?? 0;
           resolve(
@@ -204,15 +218,37 @@ function joined(parts: readonly Uint8Array[]): Uint8Array {
   return parts.length === 1 && first !== undefined ? first : Buffer.concat(parts);
 }
 
-/** Collects a body in memory of its own. */
-function collect(response: IncomingMessage, done: (body: Uint8Array<ArrayBuffer>) => void): void {
+/**
+ * Collects a body in memory of its own.
+ *
+ * @param tooLarge - Called instead of `done`, with as many bytes as are known of, where it has more than `most`. It ends the
+ *   connection.
+ */
+function collect(
+  response: IncomingMessage,
+  most: number,
+  tooLarge: (size: number) => void,
+  done: (body: Uint8Array<ArrayBuffer>) => void,
+): void {
   const chunks: Buffer[] = [];
   let size = 0;
+  const announced = Number(response.headers['content-length'] ?? 0);
+  if (announced > most) {
+    tooLarge(announced);
+    return;
+  }
   response.on('data', (chunk: Buffer) => {
-    chunks.push(chunk);
+    if (size > most) return;
     size += chunk.length;
+    if (size > most) {
+      chunks.length = 0;
+      tooLarge(size);
+      return;
+    }
+    chunks.push(chunk);
   });
   response.on('end', () => {
+    if (size > most) return;
     const whole = new Uint8Array(size);
     let at = 0;
     for (const chunk of chunks) {

@@ -3,7 +3,7 @@
 import { describeFiles, type DescribedFile } from './protobuf/descriptors.js';
 import { packageSchema, protoFiles } from './protobuf/files.js';
 import { Codec, type Message } from './protobuf/schema.js';
-import { status } from './status.js';
+import { RpcError, status } from './status.js';
 
 /** Both versions of the protocol have the same messages. */
 const codec = new Codec(packageSchema('grpc.reflection.v1'));
@@ -75,13 +75,28 @@ function echo(request: Message): object {
   );
 }
 
+/** A `ServerReflectionRequest`. */
+export type ReflectionRequest = Message;
+
+/** The most bytes of one: it has a name, which its answer repeats. */
+const mostBytes = 4096;
+
 /**
- * Answers a `ServerReflectionRequest`.
+ * Reads a `ServerReflectionRequest`.
  *
- * @throws {@link UnreadableMessage} For what is none.
+ * @throws {@link UnreadableMessage} For what is none, {@link RpcError} INVALID_ARGUMENT for one that is too large.
  */
-export function answerReflection(bytes: Buffer): Buffer {
-  const request = codec.read('ServerReflectionRequest', bytes);
+export function readReflection(bytes: Buffer): ReflectionRequest {
+  if (bytes.length > mostBytes)
+    throw new RpcError(
+      status.invalidArgument,
+      `a request of reflection has ${bytes.length} bytes, over the limit of ${mostBytes}`,
+    );
+  return codec.read('ServerReflectionRequest', bytes);
+}
+
+/** Answers one. */
+export function answerReflection(request: ReflectionRequest): Buffer {
   return codec.write('ServerReflectionResponse', {
     valid_host: request.text('host'),
     original_request: echo(request),

@@ -8,6 +8,7 @@ export const status = {
   ok: 0,
   cancelled: 1,
   unknown: 2,
+  invalidArgument: 3,
   deadlineExceeded: 4,
   resourceExhausted: 8,
   unimplemented: 12,

@@ -10,7 +10,8 @@ import { RpcError, status } from './status.js';
 import { InferRequestReader } from './infer-request.js';
 import { writeInferResponse, type Answer } from './infer-response.js';
 import { ProtoReader } from './protobuf/reader.js';
-import { answerReflection } from './reflection.js';
+import { Queue } from '../../queue.js';
+import { answerReflection, readReflection, type ReflectionRequest } from './reflection.js';
 import type { CallContext } from './context.js';
 import type { Rpc, RpcHandler } from './rpc.js';
 
@@ -128,28 +129,49 @@ export class UnaryCall extends OneMessage {
 export class ReflectionStream implements RpcHandler {
   readonly endless = true;
   readonly #rpc: Rpc;
+  /** What came while the client did not read: an answer has a thousand times the bytes of its question. */
+  readonly #waiting: Queue<{ readonly question: ReflectionRequest; readonly size: number }> = new Queue();
+  #congested = false;
+  #ended = false;
 
   constructor(rpc: Rpc) {
     this.#rpc = rpc;
   }
 
   message(bytes: Buffer): void {
-    const rpc = this.#rpc;
-    rpc.send(framed(answerReflection(bytes)));
-    rpc.release(bytes.length);
-    if (!rpc.congested) return;
-    // A client that does not read is not read.
-    rpc.pause(true);
-    rpc.onDrain(() => {
-      rpc.pause(false);
-    });
+    this.#waiting.push({ question: readReflection(bytes), size: bytes.length });
+    this.#answer();
   }
 
   ended(): void {
-    this.#rpc.finish();
+    this.#ended = true;
+    this.#answer();
   }
 
   gone(): void {
-    // Nothing is under way.
+    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift())
+      this.#rpc.release(next.size);
+  }
+
+  #answer(): void {
+    const rpc = this.#rpc;
+    while (!this.#congested) {
+      const next = this.#waiting.shift();
+      if (next === undefined) {
+        if (this.#ended) rpc.finish();
+        return;
+      }
+      rpc.send(framed(answerReflection(next.question)));
+      rpc.release(next.size);
+      if (!rpc.congested) continue;
+      // A client that does not read is not read.
+      this.#congested = true;
+      rpc.pause(true);
+      rpc.onDrain(() => {
+        this.#congested = false;
+        rpc.pause(false);
+        this.#answer();
+      });
+    }
   }
 }

@@ -158,10 +158,7 @@ export class HttpHandler {
     const encoding = requestEncoding(request.headers['content-encoding']);
     if (encoding === 'unknown' || (encoding !== 'plain' && call !== 'infer')) {
       const error = new TritonError('UNSUPPORTED', 'Unsupported compression type');
-      exchange.sendError(error, undefined, [
-        'Accept-Encoding',
-        call === 'infer' ? 'gzip, deflate' : 'identity',
-      ]);
+      exchange.sendError(error, 415, ['Accept-Encoding', call === 'infer' ? 'gzip, deflate' : 'identity']);
       return;
     }
     const jsonSize = call === 'infer' ? headerSize(request) : undefined;

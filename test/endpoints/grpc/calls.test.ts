@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { status } from '@grpc/grpc-js';
 import { addModel } from '../../support/models.js';
 import { configText, identity, onnx, serve, until } from '../../support/harness.js';
-import { endpointOf, failure, foreign, Messages, reflect } from './harness.js';
+import { endpointOf, failure, foreign, Messages, reflect, reflectionQuestion, responses } from './harness.js';
 
 test('what the server and its models say', async (t) => {
   const server = await serve(t, { m: onnx(), other: identity() });
@@ -149,6 +149,34 @@ test('the health service tells readiness, and its changes', async (t) => {
   assert.equal(read(await client.raw('/grpc.health.v1.Health/Check', request)), 'NOT_SERVING');
   assert.equal((await failure(client.call('ServerLive'))).code, status.UNAVAILABLE);
   watching.cancel();
+});
+
+test('a stream of reflection that is not read has few answers made, and its questions have a limit', async (t) => {
+  const client = await foreign(t, await endpointOf(t, await serve(t, { m: onnx() })));
+  const question = reflectionQuestion({ file_containing_symbol: 'inference.ModelInferRequest' });
+  const path = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
+  const stream = client.client.makeBidiStreamRequest<Buffer, Buffer>(
+    path,
+    (bytes) => bytes,
+    (bytes) => bytes,
+  );
+  stream.on('error', () => undefined);
+  const before = process.memoryUsage();
+  for (let i = 0; i < 20_000; i++) stream.write(question);
+  // Meanwhile they come, and other calls are answered.
+  for (let i = 0; i < 50; i++) await client.call('ServerLive');
+  const { external, arrayBuffers } = process.memoryUsage();
+  const grown = external + arrayBuffers - before.external - before.arrayBuffers;
+  assert.ok(grown < 100 << 20, `${grown} bytes`);
+  stream.cancel();
+  const large = client.client.makeBidiStreamRequest<Buffer, Buffer>(
+    path,
+    (bytes) => bytes,
+    (bytes) => bytes,
+  );
+  large.write(reflectionQuestion({ file_containing_symbol: 'x'.repeat(5000) }));
+  const { code } = await failure(responses(large, 1));
+  assert.equal(code, status.INVALID_ARGUMENT);
 });
 
 test('server reflection lists services and describes them, in both versions', async (t) => {

@@ -13,7 +13,7 @@ import { MessageReader } from '../../../src/endpoints/grpc/framing.js';
 import { InferRequestReader } from '../../../src/endpoints/grpc/infer-request.js';
 import { describeFiles } from '../../../src/endpoints/grpc/protobuf/descriptors.js';
 import { ProtoReader } from '../../../src/endpoints/grpc/protobuf/reader.js';
-import { answerReflection } from '../../../src/endpoints/grpc/reflection.js';
+import { answerReflection, readReflection } from '../../../src/endpoints/grpc/reflection.js';
 import { serveGrpc } from '../../../src/endpoints/grpc/serve.js';
 import { RpcError } from '../../../src/endpoints/grpc/status.js';
 import { InferenceService } from '../../../src/endpoints/service/service.js';
@@ -234,7 +234,7 @@ export async function fuzzGrpc(
           await done.catch((error: unknown) => {
             if (!(error instanceof TritonError)) throw error;
           });
-        attempt(() => answerReflection(damaged));
+        attempt(() => answerReflection(readReflection(damaged)));
         if (executions % 16 === 0) {
           const zipped = dice.below(2) === 0;
           const bytes = zipped ? damage(dice, framed(gzipSync(message), 1)) : stream;

@@ -174,6 +174,11 @@ export function responses<T>(stream: ClientReadableStream<T>, count: number = In
   });
 }
 
+/** A question of server reflection. */
+export function reflectionQuestion(ask: Fields): Buffer {
+  return new Messages(reflection).write('Request', ask);
+}
+
 /** Asks server reflection. */
 export async function reflect(client: Client, ask: Fields, version = 'v1'): Promise<Fields> {
   const messages = new Messages(reflection);

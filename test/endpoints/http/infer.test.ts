@@ -285,7 +285,7 @@ void suite('compression', () => {
     });
     errorOf(cut, 400);
     const other = await ask(endpoint, path, { body: plain, headers: { 'Content-Encoding': 'br' } });
-    assert.equal(errorOf(other, 501), 'Unsupported compression type');
+    assert.equal(errorOf(other, 415), 'Unsupported compression type');
     assert.equal(other.headers['accept-encoding'], 'gzip, deflate');
   });
 

@@ -103,7 +103,7 @@ export const cases = [
     async run({ main }) {
       const bin = (tool) => join(root, 'node_modules', '.bin', tool);
       await run(root, bin('publint'), [main, '--strict']);
-      await run(root, bin('attw'), [main, '--profile', 'node16']);
+      await run(root, bin('attw'), [main]);
     },
   },
   {

@@ -252,6 +252,13 @@ export function unavailable(
   return new TritonError('UNAVAILABLE', message, { ...options, reason });
 }
 
+/** Whether something failed because the system has no descriptor, thread, process or memory left for it. */
+export function isLack(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code = 'code' in error ? String(error.code) : '';
+  return /\b(EMFILE|ENFILE|EAGAIN|ENOMEM)\b/.test(`${code} ${error.message}`);
+}
+
 /** The reason of what could not be loaded because of a model that it needs. */
 export function reasonOfPart(cause: unknown): TritonErrorReason {
   const circular = cause instanceof TritonError && cause.reason === 'CIRCULAR_CALL';

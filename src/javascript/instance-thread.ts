@@ -9,7 +9,7 @@
 import { MessageChannel, receiveMessageOnPort, type MessagePort } from 'node:worker_threads';
 import { ownFile } from '../addon/own-file.js';
 import type { ModelConfig, ModelConfigInput } from '../config/index.js';
-import { unavailable } from '../errors.js';
+import { isLack, unavailable } from '../errors.js';
 import type { Log } from '../logger.js';
 import { errorOf } from './failures.js';
 import { finalizesWithin } from './finalize-limit.js';
@@ -205,10 +205,14 @@ export class InstanceThread {
       outcome = (await this.#pool.run(task, { transferList: transfer })) as TaskOutcome;
     } catch (cause) {
       const why = cause instanceof Error ? cause.message : String(cause);
-      throw unavailable('INSTANCE_ENDED', `model '${this.#model}': its thread has ended: ${why}`, {
-        model: this.#model,
-        cause,
-      });
+      throw unavailable(
+        isLack(cause) ? 'NO_MEMORY' : 'INSTANCE_ENDED',
+        `model '${this.#model}': its thread has ended: ${why}`,
+        {
+          model: this.#model,
+          cause,
+        },
+      );
     }
     if (outcome.failure !== undefined) throw errorOf(outcome.failure, this.#model);
     return outcome;

@@ -15,6 +15,8 @@ export interface RunningVersion {
   cancel(): void;
   /** The version takes no more requests. What does not end in time is ended. */
   settle(): void;
+  /** Its server closes, and the engine ends its instances when they have no requests left. */
+  serverCloses?(): void;
   /** Ends the instances. The engine has no more batches for them. */
   end(): Promise<void>;
 }
@@ -52,7 +54,10 @@ export function cancelOpening(server: NativeServer): void {
 
 /** Tells versions that the server closes. */
 export function settleVersions(server: NativeServer): void {
-  for (const { inboxes } of versions.get(server)?.values() ?? []) addon().settleInstances(inboxes, false);
+  for (const version of versions.get(server)?.values() ?? []) {
+    version.serverCloses?.();
+    addon().settleInstances(version.inboxes, false);
+  }
 }
 
 /** Ends a version whose requests have ended. */

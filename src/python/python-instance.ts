@@ -81,6 +81,8 @@ export class PythonInstance {
   /** Whether its process takes batches. */
   #up = false;
   #ending = false;
+  /** Whether its server closes. */
+  #closing = false;
   #timer: NodeJS.Timeout | undefined;
   #deaths = 0;
   #restarts = 0;
@@ -149,6 +151,8 @@ export class PythonInstance {
       if (this.#stub === stub) this.#up = false;
       channel.stop();
       if (this.#ending || this.#stub !== stub) return;
+      // The engine has closed the instance, and the process has ended as it is told then.
+      if (this.#closing && stub.endedByItself) return;
       if (performance.now() - began > longLifeMs) this.#deaths = 0;
       this.#died(broken ?? how);
     });
@@ -185,7 +189,8 @@ export class PythonInstance {
       if (this.#ending || python === undefined) return;
       this.#starting = this.#begin(python);
       this.#starting.catch((error: unknown) => {
-        if (!this.#ending) this.#died(error instanceof Error ? error.message : String(error));
+        if (!this.#ending && !this.#closing)
+          this.#died(error instanceof Error ? error.message : String(error));
       });
     }, pause).unref();
   }
@@ -224,6 +229,11 @@ export class PythonInstance {
     const inTime = await finalizesWithin(stub.finalizing, stub.ended, finalizeMs);
     await this.kill();
     return inTime;
+  }
+
+  /** The engine closes the instance as soon as it has no requests left, and its process ends by that. */
+  serverCloses(): void {
+    this.#closing = true;
   }
 
   /** Ends the process in the midst of what it does. */

@@ -129,6 +129,10 @@ export class PythonVersion implements RunningVersion {
     }, this.#source.unloadTimeoutMs ?? unloadMs).unref();
   }
 
+  serverCloses(): void {
+    for (const instance of this.#instances) instance.serverCloses();
+  }
+
   cancel(): void {
     this.#cancel(this.#wasCancelled());
     this.#over.abort();

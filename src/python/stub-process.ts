@@ -69,6 +69,8 @@ export class StubProcess {
   readonly #options: StubOptions;
   readonly #child: ChildProcess;
   readonly #answers: Answers;
+  /** Whether it has ended with code 0, as it does when it is told to. */
+  endedByItself: boolean = false;
   /** Resolves with how it ended. */
   readonly ended: Promise<string>;
   /** Resolves when its model begins to finalize. */
@@ -128,6 +130,7 @@ export class StubProcess {
         // What it has started is still of its group, whose number nobody else gets while it has a member.
         this.#killGroup();
         this.#over = true;
+        this.endedByItself = code === 0;
         if (child.pid !== undefined) addon().removeChild(child.pid);
         const how =
           signal === null

@@ -5,7 +5,7 @@ import { sep } from 'node:path';
 import type { NativeFolder, NativeServer } from '../addon/native.js';
 import { statusError } from '../addon/status.js';
 import { maxConfigBytes, problemsError, tooManyBytes, unplaced } from '../config/index.js';
-import { TritonError } from '../errors.js';
+import { isLack, TritonError, unavailable } from '../errors.js';
 import { filesOfFile, modelOfFile } from './model-file.js';
 import type { ModelFolder, StampedFiles } from './model-folder.js';
 import { refuseModelAsRepository } from './unfit-folder.js';
@@ -64,11 +64,10 @@ export async function listModels(
   } catch (error) {
     if (error instanceof TritonError) throw error;
     if ((error as NodeJS.ErrnoException).code === 'ENOTDIR') return [await modelOfFile(repository)];
-    throw new TritonError(
-      'NOT_FOUND',
-      `model repository '${repository}' cannot be read: ${reasonOf(error)}`,
-      { cause: error },
-    );
+    const text = `model repository '${repository}' cannot be read: ${reasonOf(error)}`;
+    // It is there, and can be read when the system has what is lacking.
+    if (isLack(error)) throw unavailable('NO_MEMORY', text, { cause: error });
+    throw new TritonError('NOT_FOUND', text, { cause: error });
   }
   models.sort((a, b) => (a.name < b.name ? -1 : 1));
   await refuseModelAsRepository(repository, models);

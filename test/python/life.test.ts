@@ -6,9 +6,11 @@ import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { InferenceServer } from '../../src/index.js';
 import { createServer } from '../../src/index.js';
+import type { ModelObject } from '../../src/javascript/index.js';
 import { floats, rejection, row, start, until } from '../support/harness.js';
 import { temporaryFolder, writeRepository, type RepositoryModel } from '../support/repository.js';
 import { adds, python, recorded, script, serving, skip, withPython } from './harness.js';
@@ -508,3 +510,38 @@ test('the stub library lies beside the addon', { skip }, () => {
       .length > 0,
   );
 });
+
+test(
+  'a server that closes while another model runs does not start idle processes anew',
+  { skip },
+  async (t) => {
+    const { logger, lines } = recorded();
+    let end = (): void => undefined;
+    const ended = new Promise<void>((resolve) => (end = resolve));
+    const slowModel: ModelObject = {
+      config: {
+        input: [{ name: 'x', data_type: 'TYPE_FP32', dims: [1] }],
+        output: [{ name: 'y', data_type: 'TYPE_FP32', dims: [1] }],
+      },
+      execute: async (requests) => {
+        await ended;
+        return requests.map(({ inputs }) => ({ y: inputs['x'] }));
+      },
+    };
+    const server = await serving(t, { m: script(adds) }, { logger, models: { slow: slowModel } });
+    const slow = server.infer('slow', { x: [1] });
+    await until(() => stubs().length === 1);
+    const closed = server.close();
+    await until(() => stubs().length === 0);
+    // As long as it would take to start it anew.
+    for (let i = 0; i < 3; i++) await setTimeout(40);
+    assert.deepEqual(stubs(), []);
+    end();
+    await closed;
+    assert.equal((await slow).outputs['y']?.data[0], 1);
+    assert.deepEqual(
+      lines.filter((line) => line.includes('started anew')),
+      [],
+    );
+  },
+);

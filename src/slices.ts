@@ -91,6 +91,11 @@ export function inSlices<T>(
   waiting.push(task);
 }
 
+/** Resolves when no work waits for a later turn. */
+export async function slicesDone(): Promise<void> {
+  while (waiting.length > 0) await new Promise<void>((resolve) => setImmediate(resolve));
+}
+
 /** Does work without a pause. */
 export function atOnce<T>(work: Sliced<T>): T {
   for (;;) {

@@ -4,6 +4,7 @@ import { insistOnAnswer } from '../addon/memory.js';
 import type { NativeServer } from '../addon/native.js';
 import type { Dispatcher } from '../dispatch/dispatcher.js';
 import { TritonError, unavailable } from '../errors.js';
+import { slicesDone } from '../slices.js';
 import type { Registry } from '../registry/registry.js';
 
 /** How long a server whose engine has closed waits for this environment, in milliseconds. */
@@ -30,6 +31,8 @@ export async function closeServer(
   // Every request has its response now, which is on its way to this thread. New loads are refused. A load
   // that began may wait for a file system that does not answer, so the wait has a limit.
   await within(settleMs, Promise.all([dispatcher.idle(), registry.settled()]));
+  // Answers that came may be on their way to become classes.
+  await within(timeoutMs, slicesDone());
   await registry.end();
   native.join();
   await dispatcher.detach(unavailable('CLOSED', 'the server is closed'));

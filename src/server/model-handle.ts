@@ -273,8 +273,8 @@ export class ModelHandle implements Model {
       }
       if (wanted.classes.length > 0) {
         done = isStream
-          ? new ClassifyingStream(ready, wanted, waiter)
-          : new ClassifyingWaiter(ready, wanted, waiter);
+          ? new ClassifyingStream(ready, wanted, waiter, request.signal)
+          : new ClassifyingWaiter(ready, wanted, waiter, request.signal);
       }
     }
     // The encoded inputs must be copied before any code of the caller runs again, so nothing may come in

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { TritonError } from '../../src/index.js';
 import { slowModel } from '../support/models.js';
 import { identity, onnx, rejection, row, serve, turn } from '../support/harness.js';
 import { turnsUntil } from '../support/turns.js';
@@ -69,4 +70,33 @@ test('the classes of a large output are found with turns of the loop between', a
     '1048575.000000:1048575',
     '1048574.000000:1048574',
   ]);
+});
+
+test('the search for classes ends with its request: time limits, signals, close, and a limit of what waits', async (t) => {
+  const tensor = (name: string) => ({ name, datatype: 'FP32', dims: [-1] }) as const;
+  const echo = identity({ maxBatchSize: 0, inputs: [tensor('x')], outputs: [tensor('y')] });
+  const server = await serve(t, { echo });
+  const x = Float32Array.from({ length: 2 ** 20 }, (_, i) => i);
+  const options = { outputs: [{ name: 'y', classification: 65_536 }] };
+  const some = Promise.allSettled(Array.from({ length: 6 }, () => server.infer('echo', { x }, options)));
+  const small = { x: x.subarray(0, 1000) };
+  const late = rejection(server.infer('echo', small, { ...options, timeoutMs: 20 }));
+  const controller = new AbortController();
+  const stopped = rejection(server.infer('echo', small, { ...options, signal: controller.signal }));
+  await turn();
+  controller.abort();
+  assert.equal((await late).reason, 'TIMED_OUT');
+  assert.equal((await stopped).code, 'CANCELLED');
+  assert.ok((await some).every(({ status }) => status === 'fulfilled'));
+  const outcomes = Promise.allSettled(Array.from({ length: 40 }, () => server.infer('echo', { x }, options)));
+  await server.close();
+  const reasons = (await outcomes).map((one) =>
+    one.status === 'fulfilled' ? 'ok' : (one.reason as TritonError).reason,
+  );
+  // Eight have room at a time.
+  assert.ok(reasons.includes('ok') && reasons.includes('TOO_MUCH_IN_FLIGHT'), reasons.join());
+  assert.ok(
+    reasons.every((one) => one === 'ok' || one === 'TOO_MUCH_IN_FLIGHT'),
+    reasons.join(),
+  );
 });

@@ -26,7 +26,7 @@
 #include "engine/base/clock.h"
 #include "engine/base/timer.h"
 #include "engine/ensemble/ensemble.h"
-#include "engine/running/model_version.h"
+#include "engine/version/model_version.h"
 
 namespace tritonts {
 

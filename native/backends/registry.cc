@@ -9,8 +9,8 @@
 #include "python/python.h"
 #include "tensorrt/tensorrt.h"
 #if defined(TRITONTS_FAULTS)
-#include "../test/fault_backend.h"
-#include "../test/stream_backend.h"
+#include "../test/support/fault_backend.h"
+#include "../test/support/stream_backend.h"
 #endif
 
 namespace tritonts {

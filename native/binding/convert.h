@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "engine/backend.h"
-#include "engine/running/model_version.h"
-#include "engine/running/statistics.h"
 #include "engine/server/model_folder.h"
+#include "engine/statistics/statistics.h"
+#include "engine/version/model_version.h"
 #include "setup.h"
 
 namespace tritonts {

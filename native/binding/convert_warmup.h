@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "engine/running/warmup.h"
+#include "engine/version/warmup.h"
 #include "setup.h"
 
 namespace tritonts {

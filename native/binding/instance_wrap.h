@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "backends/javascript/inbox.h"
-#include "engine/running/spin.h"
+#include "engine/waiting/spin.h"
 #include "setup.h"
 #include "wrapped.h"
 

@@ -27,6 +27,7 @@
 #include "engine/base/status.h"
 #include "engine/memory/buffer.h"
 #include "engine/memory/memory_copier.h"
+#include "engine/memory/memory_use.h"
 #include "engine/memory/pool.h"
 #include "engine/model_description.h"
 #include "engine/request/call_graph.h"
@@ -263,13 +264,6 @@ class Instance {
   // them, and fails them with the reason. Null: that does not happen. Not owned; lives as long as
   // the instance. It is asked once.
   virtual const std::atomic<bool>* lost() const { return nullptr; }
-};
-
-// Memory of one device that a model holds until it is unloaded.
-struct MemoryUse {
-  MemoryKind kind = MemoryKind::kHost;
-  int device = 0;
-  uint64_t bytes = 0;
 };
 
 class Model {

@@ -154,7 +154,7 @@ export interface NativeVersionConfig {
   readonly latencies: NativeLatencyPolicy;
 }
 
-/** What is kept of latencies besides their sums; `native/engine/running/latencies.h`. */
+/** What is kept of latencies besides their sums; `native/engine/statistics/latencies.h`. */
 export interface NativeLatencyPolicy {
   /** Of each phase. */
   readonly histograms: boolean;
@@ -234,7 +234,7 @@ export interface NativeMetrics extends NativeInstanceMetrics {
   readonly gpus: readonly (NativeInstanceMetrics & { readonly device: number })[];
 }
 
-/** How a batch came about; `native/engine/running/batch_log.h`. */
+/** How a batch came about; `native/engine/statistics/batch_log.h`. */
 export interface NativeBatch {
   readonly rows: number;
   readonly requests: number;

@@ -14,7 +14,7 @@ import type { BatchRequest } from './batch.js';
 import { notResults } from './results.js';
 import { areAwaited, resultOf, settled } from './settle-results.js';
 
-/** Whether other requests of the batch may be the reason of an error; as in `native/engine/running/halves.cc`. */
+/** Whether other requests of the batch may be the reason of an error; as in `native/engine/version/halves.cc`. */
 export function mayBeAnothers(error: unknown): boolean {
   try {
     if (!(error instanceof TritonError)) return true;

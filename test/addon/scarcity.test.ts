@@ -1,6 +1,6 @@
 /**
  * What the addon does when C++ on the JS thread finds no memory: every allocation of every call fails once,
- * one after another. `native/test/scarcity.cc` does the same for the engine's own threads.
+ * one after another. `native/test/scarcity/scarcity.cc` does the same for the engine's own threads.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

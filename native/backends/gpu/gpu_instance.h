@@ -30,7 +30,7 @@
 #include "device/gather_kernel.h"
 #include "device/gpu.h"
 #include "engine/backend.h"
-#include "engine/running/collector.h"
+#include "engine/batch/collector.h"
 
 namespace tritonts {
 

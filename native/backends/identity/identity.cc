@@ -6,7 +6,7 @@
 #include <condition_variable>
 #include <mutex>
 
-#include "engine/running/collector.h"
+#include "engine/batch/collector.h"
 
 namespace tritonts {
 

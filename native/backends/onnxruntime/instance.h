@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/backend.h"
-#include "engine/running/collector.h"
+#include "engine/batch/collector.h"
 #include "model.h"
 #include "output.h"
 #include "session.h"

@@ -36,9 +36,9 @@
 #include "backends/python/segment.h"
 #include "backends/python/shared_inputs.h"
 #include "engine/backend.h"
-#include "engine/running/inline_tick.h"
-#include "engine/running/polled_source.h"
-#include "engine/running/spin.h"
+#include "engine/version/inline_tick.h"
+#include "engine/waiting/polled_source.h"
+#include "engine/waiting/spin.h"
 #include "platform/thread.h"
 
 namespace tritonts {

@@ -10,8 +10,8 @@
 #include "engine/base/clock.h"
 #include "engine/ensemble/shapes.h"
 #include "engine/request/call_graph.h"
-#include "engine/running/check_request.h"
 #include "engine/server/server.h"
+#include "engine/version/check_request.h"
 
 namespace tritonts::python {
 

@@ -11,7 +11,7 @@
 #include "engine/base/exit.h"
 #include "engine/base/rules.h"
 #include "engine/ensemble/relay.h"
-#include "engine/running/inline_tick.h"
+#include "engine/version/inline_tick.h"
 
 namespace tritonts {
 

@@ -5,7 +5,7 @@
 // last of its tensors (relay.h), by reference to the memory that they are in. The requests that
 // travel together are a flight (flight.h).
 //
-// It serves from Bind until Close. Ending works as for a version (running/model_version.h): after
+// It serves from Bind until Close. Ending works as for a version (version/model_version.h): after
 // Close it is drained when its last request has been answered. Abort fails all requests, and
 // cancels what is under way in the steps; it ends when these have answered.
 //
@@ -26,7 +26,7 @@
 #include "engine/ensemble/flight.h"
 #include "engine/ensemble/plan.h"
 #include "engine/memory/pool.h"
-#include "engine/running/served.h"
+#include "engine/version/served.h"
 
 namespace tritonts {
 

@@ -10,7 +10,7 @@
 #include "engine/ensemble/ensemble.h"
 #include "engine/ensemble/shapes.h"
 #include "engine/request/call_graph.h"
-#include "engine/running/check_request.h"
+#include "engine/version/check_request.h"
 
 namespace tritonts {
 

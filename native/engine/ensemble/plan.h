@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/backend.h"
-#include "engine/running/served.h"
+#include "engine/version/served.h"
 
 namespace tritonts {
 

@@ -50,7 +50,7 @@
 #include "engine/port/waker.h"
 #include "engine/request/request_chain.h"
 #include "engine/request/response_sink.h"
-#include "engine/running/inline_tick.h"
+#include "engine/version/inline_tick.h"
 
 namespace tritonts {
 

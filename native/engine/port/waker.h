@@ -31,8 +31,8 @@
 #include <optional>
 
 #include "engine/request/response_sink.h"
-#include "engine/running/polled_source.h"
-#include "engine/running/spin.h"
+#include "engine/waiting/polled_source.h"
+#include "engine/waiting/spin.h"
 
 namespace tritonts {
 

@@ -7,10 +7,10 @@
 #include "engine/base/abandon.h"
 #include "engine/base/clock.h"
 #include "engine/base/insist.h"
-#include "engine/running/served.h"
 #include "engine/server/loaders.h"
 #include "engine/server/port_list.h"
 #include "engine/server/version_table.h"
+#include "engine/version/served.h"
 
 namespace tritonts {
 

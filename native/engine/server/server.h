@@ -29,7 +29,6 @@
 #include "engine/ensemble/plan.h"
 #include "engine/port/budget.h"
 #include "engine/port/port.h"
-#include "engine/running/model_version.h"
 #include "engine/server/destroyer.h"
 #include "engine/server/loaders.h"
 #include "engine/server/model_folder.h"
@@ -37,6 +36,7 @@
 #include "engine/server/published_models.h"
 #include "engine/server/reaper.h"
 #include "engine/server/version_table.h"
+#include "engine/version/model_version.h"
 
 namespace tritonts {
 

@@ -9,7 +9,7 @@
 #include "bench.h"
 #include "engine/base/clock.h"
 #include "engine/base/timer.h"
-#include "engine/running/model_version.h"
+#include "engine/version/model_version.h"
 
 namespace tritonts::test {
 

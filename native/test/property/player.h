@@ -18,10 +18,10 @@
 #include <thread>
 #include <vector>
 
-#include "../counting_gate.h"
-#include "../fake_device.h"
 #include "clocked_scheduler.h"
-#include "engine/running/model_version.h"
+#include "counting_gate.h"
+#include "engine/version/model_version.h"
+#include "fake_device.h"
 #include "model.h"
 #include "schedule.h"
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "test/contract_backend.h"
-#include "test/onnxruntime_fixture.h"
-#include "test/server_fixture.h"
+#include "contract_backend.h"
+#include "onnxruntime_fixture.h"
+#include "server_fixture.h"
 #include "test/stress/gpus.h"
 #include "test/stress/stress.h"
 

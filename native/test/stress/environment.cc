@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "test/onnxruntime_fixture.h"
+#include "onnxruntime_fixture.h"
 
 namespace tritonts::test {
 

@@ -5,9 +5,9 @@
 #include <memory>
 #include <vector>
 
-#include "test/contract_backend.h"
-#include "test/fault_backend.h"
-#include "test/port_client.h"
+#include "contract_backend.h"
+#include "fault_backend.h"
+#include "port_client.h"
 #include "test/stress/stress.h"
 
 namespace tritonts::test {

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "test/onnxruntime_gpu_fixture.h"
+#include "onnxruntime_gpu_fixture.h"
 #include "test/stress/stress.h"
 
 namespace tritonts::test {

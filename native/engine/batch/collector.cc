@@ -1,0 +1,240 @@
+#include "engine/batch/collector.h"
+
+#include <cstring>
+
+#include "engine/request/shape_values.h"
+
+namespace tritonts {
+
+namespace {
+
+Status MissingInSome() {
+  return Status::InvalidArg("an optional input is present in only some requests of a batch");
+}
+
+// Whether they are in one piece of memory, as slices of an output are. What is next to each other
+// may also be the end of one piece and the beginning of another: a driver puts small ones side by
+// side, and refuses a copy that goes beyond one.
+bool InOnePiece(const Buffer& one, const Buffer& other) {
+  return one.owner && one.owner.get() == other.owner.get();
+}
+
+// Lists the parts of an input. Those that follow each other in memory are one.
+void ListParts(const Run& run, uint32_t index, std::vector<Buffer>* parts) {
+  const auto requests = run.requests();
+  for (uint32_t at = 0, stretch = 0; at < requests.size(); at += stretch) {
+    const Request& request = *requests[at];
+    const InputTensor& input = *run.input(at, index);
+    stretch = run.neighbours(at);
+    for (size_t i = 0, count = request.chunks(input); i < count; i++) {
+      Buffer chunk = request.chunk(input, i);
+      chunk.size *= stretch;
+      if (chunk.size == 0) continue;
+      Buffer* const last = parts->empty() ? nullptr : &parts->back();
+      // The processor copies those in host memory.
+      const bool together =
+          last && static_cast<char*>(last->data) + last->size == chunk.data &&
+          (IsHostMemory(last->kind) && IsHostMemory(chunk.kind) ? last->kind == chunk.kind
+                                                                : InOnePiece(*last, chunk));
+      if (together) {
+        last->size += chunk.size;
+      } else {
+        parts->push_back(std::move(chunk));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+namespace {
+
+// What the bytes of an input are like, chunk by chunk.
+struct Pieces {
+  size_t total = 0;
+  const char* end = nullptr;  // where the previous chunk ended
+  Buffer begin;               // the first chunk with bytes
+  bool neighbours = true;     // all chunks are one piece, in memory that serves
+  bool on_host = true;
+
+  // Adds a chunk that is followed by those of its neighbours, `stretch` chunks in all.
+  void Add(const Buffer& chunk, uint32_t stretch, MemoryKind wanted, int device) {
+    const size_t size = stretch * chunk.size;
+    if (size == 0) return;
+    on_host = on_host && IsHostMemory(chunk.kind);
+    if (!begin.data) {
+      begin = chunk;
+      neighbours = Serves(chunk.kind, chunk.device, wanted, device);
+    } else if (chunk.data != end || chunk.kind != begin.kind || chunk.device != begin.device ||
+               // A device copies it, or the processor.
+               (wanted != MemoryKind::kHost && !InOnePiece(begin, chunk))) {
+      neighbours = false;
+    }
+    end = static_cast<const char*>(chunk.data) + size;
+    total += size;
+  }
+};
+
+// Sets the buffer or the parts of an input that all requests have.
+Status Bring(Run& run, uint32_t index, const Pieces& pieces, Gathered* out, MemoryKind wanted,
+             int device, Elsewhere elsewhere) {
+  const auto requests = run.requests();
+  const size_t total = pieces.total;
+  out->buffer.kind = wanted;
+  out->buffer.device = device;
+  out->buffer.size = total;
+  if (!pieces.on_host && elsewhere == Elsewhere::kLeft) {
+    out->buffer.kind = MemoryKind::kDevice;
+    ListParts(run, index, &out->parts);
+    return Status::Ok();
+  }
+  if (pieces.neighbours) {
+    if (!pieces.begin.data) return Status::Ok();
+    out->buffer.data = pieces.begin.data;
+    out->buffer.kind = pieces.begin.kind;
+    out->buffer.device = pieces.begin.device;
+    return Status::Ok();
+  }
+  BlockRef block;
+  if (wanted == MemoryKind::kHost) {
+    block = run.pool().Acquire(total);
+  } else if (MemoryCopier* memory = run.memory()) {
+    block = memory->Allocate(wanted, device, total);
+  } else {
+    return Status::Unsupported("nothing here allocates " + NameOf(wanted, device));
+  }
+  if (!block) {
+    return Status::Unavailable(Reason::kNoMemory, "no " + NameOf(wanted, device) +
+                                                      " for a batch input of " +
+                                                      std::to_string(total) + " bytes");
+  }
+  Buffer target{block->data(), total, block->kind(), block->device(), block};
+  for (uint32_t at = 0; at < requests.size(); at++) {
+    const Request& request = *requests[at];
+    const InputTensor& part = *run.input(at, index);
+    for (size_t i = 0, count = request.chunks(part); i < count; i++) {
+      const Buffer chunk = request.chunk(part, i);
+      if (chunk.size == 0) continue;
+      if (Status status = CopyBytes(chunk, target, run.memory()); !status.ok()) return status;
+      target.data = static_cast<char*>(target.data) + chunk.size;
+      target.size -= chunk.size;
+    }
+  }
+  out->copied = true;
+  out->buffer = {block->data(), total, block->kind(), block->device(), block};
+  return Status::Ok();
+}
+
+void Empty(Gathered* out) {
+  out->buffer = Buffer();
+  out->present = false;
+  out->copied = false;
+  out->parts.clear();
+}
+
+}  // namespace
+
+Status Gather(Run& run, uint32_t index, bool batching, Gathered* out, MemoryKind wanted, int device,
+              Elsewhere elsewhere) {
+  Empty(out);
+  const auto requests = run.requests();
+  Pieces pieces;
+  const RequestHeader* header = nullptr;  // of the previous request
+  const InputTensor* input = nullptr;     // that header's
+  for (uint32_t at = 0, stretch = 0; at < requests.size(); at += stretch) {
+    const Request& request = *requests[at];
+    if (request.header != header || run.injects()) {
+      header = request.header;
+      input = run.input(at, index);
+      if (input && !out->present) {
+        if (at > 0) return MissingInSome();
+        out->present = true;
+        out->shape.assign(input->shape.begin(), input->shape.end());
+        if (batching) out->shape[0] = 0;
+      } else if (!input && out->present) {
+        return MissingInSome();
+      } else if (input && batching) {
+        // This is not memcmp: for so few dims the call would cost more than the comparison.
+        bool same = input->shape.size() == out->shape.size();
+        for (size_t i = 1; same && i < out->shape.size(); i++)
+          same = input->shape[i] == out->shape[i];
+        if (!same) return Status::InvalidArg("requests of different shapes met in one batch");
+      }
+    }
+    stretch = run.neighbours(at);
+    if (!input) continue;
+    if (batching) out->shape[0] += static_cast<int64_t>(stretch) * input->shape[0];
+    for (size_t i = 0, count = request.chunks(*input); i < count; i++) {
+      pieces.Add(request.chunk(*input, i), stretch, wanted, device);
+    }
+  }
+  if (!out->present) return Status::Ok();
+  return Bring(run, index, pieces, out, wanted, device, elsewhere);
+}
+
+Status GatherRagged(Run& run, uint32_t index, Gathered* out, std::vector<int64_t>* counts,
+                    MemoryKind wanted, int device, Elsewhere elsewhere) {
+  Empty(out);
+  counts->clear();
+  const auto requests = run.requests();
+  Pieces pieces;
+  int64_t elements = 0;  // of all requests
+  for (uint32_t at = 0, stretch = 0; at < requests.size(); at += stretch) {
+    const Request& request = *requests[at];
+    const InputTensor* const input = run.input(at, index);
+    if (at > 0 && (input != nullptr) != out->present) return MissingInSome();
+    stretch = run.neighbours(at);
+    if (!input) continue;
+    out->present = true;
+    int64_t count = 1;
+    for (const int64_t dim : input->shape) count *= dim;
+    counts->insert(counts->end(), stretch, count);
+    elements += stretch * count;
+    for (size_t i = 0, chunks = request.chunks(*input); i < chunks; i++) {
+      pieces.Add(request.chunk(*input, i), stretch, wanted, device);
+    }
+  }
+  if (!out->present) return Status::Ok();
+  out->shape = {elements};
+  return Bring(run, index, pieces, out, wanted, device, elsewhere);
+}
+
+Status GatherShapeValues(Run& run, uint32_t index, Gathered* out) {
+  *out = Gathered();
+  const auto requests = run.requests();
+  const InputTensor* const first = run.input(0, index);
+  const size_t size = first ? first->byte_size() : 0;
+  BlockRef block;
+  const RequestHeader* header = nullptr;  // of the previous request
+  for (uint32_t at = 0; at < requests.size(); at++) {
+    const Request& request = *requests[at];
+    if (request.header == header && header->requests == 1 && !run.injects()) continue;
+    header = request.header;
+    const InputTensor* const input = run.input(at, index);
+    if ((input != nullptr) != (first != nullptr)) return MissingInSome();
+    if (!input) continue;
+    // What the first request has, and behind it what is compared with that.
+    if (!block) block = run.pool().Acquire(2 * size + 1);
+    if (!block) {
+      return Status::Unavailable(Reason::kNoMemory, "no memory for the " + std::to_string(size) +
+                                                        " bytes of a shape tensor");
+    }
+    char* const values = static_cast<char*>(block->data());
+    const bool is_first = at == 0;
+    const size_t width = ByteSize(input->datatype);
+    if (input->byte_size() != size || size < width ||
+        !CopyShapeValues(request, *input, is_first ? values : values + size) ||
+        (!is_first && std::memcmp(values + width, values + size + width, size - width) != 0)) {
+      return Status::InvalidArg(
+          "requests with different values of a shape tensor met in one batch");
+    }
+  }
+  if (!first) return Status::Ok();
+  SetShapeValue(block->data(), first->datatype, 0, run.total_batch_size());
+  out->buffer = {block->data(), size, block->kind(), block->device(), block};
+  out->shape.assign(first->shape.begin(), first->shape.end());
+  out->present = out->copied = true;
+  return Status::Ok();
+}
+
+}  // namespace tritonts

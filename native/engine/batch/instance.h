@@ -1,0 +1,111 @@
+// One instance of a model version. The version owns it.
+//
+//   free --(a batch)--> occupied --(InstanceFree, or a blocking Execute returned)--> free
+//
+// A blocking instance has a thread, which its first batch starts and the version's Destroy joins.
+// An asynchronous one has none. The version's lock guards the fields that say so. Only one thread
+// at a time calls Execute of the backend's instance.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "engine/backend.h"
+#include "engine/memory/pool.h"
+#include "engine/scheduling/gate.h"
+#include "engine/statistics/gpu_totals.h"
+#include "engine/waiting/bell.h"
+#include "engine/waiting/spin.h"
+#include "platform/thread.h"
+
+namespace tritonts {
+
+class PooledRun;
+
+struct InstanceRunner {
+  InstanceRunner(const InstanceSpec& spec, std::unique_ptr<Instance> backend_instance)
+      : index(spec.index),
+        name(spec.name),
+        memory(spec.memory),
+        device(spec.device),
+        instance(std::move(backend_instance)),
+        asynchronous(instance->asynchronous()),
+        lost_(instance->lost()) {}
+
+  // Whether it can run nothing any more (Instance::lost).
+  bool lost() const { return lost_ && lost_->load(std::memory_order_relaxed); }
+
+  // How many bytes of batch buffers an instance keeps for its next runs.
+  static constexpr size_t kIdleBytes = size_t{64} << 20;
+
+  const uint32_t index;
+  const std::string name;
+  const MemoryKind memory;
+  const int device;
+  BlockPool pool{kIdleBytes};
+  const std::unique_ptr<Instance> instance;
+  const bool asynchronous;
+  // Where its runs are added up; null: with the version's own. Set before its first run.
+  GpuTotals* totals = nullptr;
+  // What it asks the version's gate with; null: there is no gate. Set before its first run.
+  std::shared_ptr<GateTicket> ticket;
+
+  // Guarded by the version's lock.
+  bool occupied = false;                   // has a batch and is not free yet
+  PooledRun* next = nullptr;               // that batch, until a thread takes it to Execute
+  PooledRun* held = nullptr;               // or that batch, as long as it waits at the gate
+  PooledRun* halves = nullptr;             // what it runs before the next batch (halves.cc)
+  uint64_t assigned_ns = 0;                // when it got its last batch
+  InstanceRunner* next_ordered = nullptr;  // link of a RunnerList
+
+  // For asynchronous instances: whether a thread is in Execute (kOne), and whether another batch
+  // waits for that thread (kAnother). Written under the version's lock, and by that thread.
+  enum class Handing : uint8_t { kNobody, kOne, kAnother };
+  std::atomic<Handing> handing{Handing::kNobody};
+
+  // For blocking instances. Guarded by the version's lock, except that whoever starts or joins the
+  // thread uses `thread` without it.
+  enum class ThreadState : uint8_t { kNone, kStarting, kStarted, kRefused };
+  ThreadState thread_state = ThreadState::kNone;
+  bool executing = false;  // the thread is in Execute, maybe after InstanceFree
+  SpinPolicy spin;         // only the thread uses it
+  // Shared with threads that picked a batch for this instance. They ring without the lock. By then
+  // the batch may have run, and the version may have been destroyed.
+  const std::shared_ptr<Bell> bell = std::make_shared<Bell>();
+  platform::Thread thread;
+
+ private:
+  const std::atomic<bool>* const lost_;  // the backend instance's; null: it has none
+};
+
+// A list of instances, linked through themselves: an instance is in at most one such list. It is
+// guarded by the version's lock, or belongs to whoever has the orders that it is part of.
+class RunnerList {
+ public:
+  bool empty() const { return first_ == nullptr; }
+  size_t size() const { return size_; }
+  void Append(InstanceRunner* runner) {
+    runner->next_ordered = nullptr;
+    (last_ ? last_->next_ordered : first_) = runner;
+    last_ = runner;
+    size_++;
+  }
+  // Removes and returns the first instance. The list must not be empty.
+  InstanceRunner* Pop() {
+    InstanceRunner* const runner = first_;
+    first_ = runner->next_ordered;
+    if (!first_) last_ = nullptr;
+    size_--;
+    return runner;
+  }
+
+ private:
+  InstanceRunner* first_ = nullptr;
+  InstanceRunner* last_ = nullptr;
+  size_t size_ = 0;
+};
+
+}  // namespace tritonts

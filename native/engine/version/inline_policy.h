@@ -1,0 +1,82 @@
+// Decides whether a batch runs on the thread that submitted it, as inline_tick.h says.
+//
+// It does if its instance is on the CPU, and batches of its shapes and size are known to end within
+// what is left of the tick's budget. The version's dispatcher owns the policy; the version's lock
+// guards it.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "engine/batch/instance.h"
+#include "engine/batch/run.h"
+#include "engine/version/inline_tick.h"
+#include "engine/version/run_times.h"
+#include "engine/version/wake_list.h"
+
+namespace tritonts {
+
+class InlinePolicy {
+ public:
+  // With a `budget_ns` of 0 nothing runs on a JS thread. `guest_ns`: the budget on instances'
+  // threads. `has_strings`: whether an input is BYTES.
+  explicit InlinePolicy(uint64_t budget_ns = 0, bool has_strings = false, uint64_t guest_ns = 0)
+      : times_(budget_ns), guest_ns_(guest_ns), has_strings_(has_strings) {}
+
+  // A step of an ensemble comes from an instance's thread. Times for guests are kept from the first
+  // one on, as most models are no ensemble's.
+  void ExpectGuests() {
+    if (guest_ns_ > 0) guest_times_ = RunTimes(std::exchange(guest_ns_, 0));
+  }
+
+  // Computes the class of the batch now, because its requests must not be looked at later.
+  void Classify(PooledRun* run) const {
+    if (!times_.enabled() && !guest_times_.enabled()) return;
+    const auto requests = std::as_const(*run).requests();
+    run->batch_class = RunTimes::Class(requests, run->total_batch_size(), has_strings_);
+  }
+  // Whether `run` may run here. Not while the instance's own thread is in Execute: it may have
+  // called InstanceFree there.
+  bool MayRun(const InstanceRunner& runner, const PooledRun& run, const InlineTick& tick) const {
+    return runner.memory == MemoryKind::kHost && !runner.executing &&
+           TimesFor(tick).Fits(run.batch_class, tick.spent_ns);
+  }
+  // If the first batch of `wake` may run here, takes it from the thread that would be woken for it,
+  // and returns its instance. Else returns null.
+  InstanceRunner* Choose(const InlineTick& tick, WakeList* wake) const {
+    InstanceRunner* runner = wake->front();
+    if (!runner || !MayRun(*runner, *runner->next, tick)) return nullptr;
+    wake->DropFront();
+    return runner;
+  }
+  // Says whether batches belong to a warm-up.
+  void SetWarming(bool warming) { warming_ = warming; }
+  // Notes how long a batch of the class took. With a tick, the batch ran on the tick's thread.
+  // `failed`: it answered nobody. Such a batch mostly fails early: that it was short says nothing
+  // of one that goes through.
+  void Note(uint64_t batch_class, uint64_t ns, bool failed, InlineTick* tick) {
+    if (tick) tick->spent_ns += ns;
+    Note(&times_, batch_class, ns, failed, tick && !tick->of_instance ? tick : nullptr);
+    Note(&guest_times_, batch_class, ns, failed, tick && tick->of_instance ? tick : nullptr);
+  }
+
+ private:
+  const RunTimes& TimesFor(const InlineTick& tick) const {
+    return tick.of_instance ? guest_times_ : times_;
+  }
+  void Note(RunTimes* times, uint64_t batch_class, uint64_t ns, bool failed,
+            const InlineTick* tick) const {
+    if (!times->enabled() || (failed && times->IsShort(ns))) return;
+    if (warming_) return times->NoteWarm(batch_class, ns);
+    if (!tick) return times->Note(batch_class, ns);
+    times->NoteHere(batch_class, ns, tick->watch);
+  }
+
+  RunTimes times_;
+  RunTimes guest_times_;
+  uint64_t guest_ns_;  // 0: they are kept, or there are none
+  bool has_strings_;
+  bool warming_ = false;
+};
+
+}  // namespace tritonts

@@ -1,0 +1,298 @@
+// A version's requests: how they are submitted and cancelled, and how they end without a run.
+#include "engine/version/model_version.h"
+
+#include <algorithm>
+#include <array>
+#include <new>
+#include <utility>
+
+#include "engine/base/clock.h"
+#include "engine/base/exit.h"
+#include "engine/base/rules.h"
+#include "engine/request/shape_values.h"
+
+namespace tritonts {
+
+namespace {
+
+constexpr size_t kRespondedAtOnce = 64;  // how many requests are responded to with one delivery
+
+}  // namespace
+
+// Requests that were not taken in, together with others of the same reason.
+struct ModelVersion::Refusals {
+  struct Refusal {
+    Status status;
+    RequestChain requests;
+  };
+  // A queue mostly has one thing to say, or one for each of a few levels.
+  SmallVector<Refusal, 2> all;
+  RequestChain starved;  // there was no memory to say why
+
+  void Add(Request* request, const Status& status) {
+    for (Refusal& known : all) {
+      if (known.status.SameAs(status)) return known.requests.Append(request);
+    }
+    Refusal refusal{status, {}};
+    refusal.requests.Append(request);
+    try {
+      all.push_back(std::move(refusal));
+    } catch (const std::bad_alloc&) {
+      starved.Append(request);
+    }
+  }
+};
+
+void ModelVersion::TakeIn(std::span<Request* const> requests, uint64_t now_ns, Refusals* refusals,
+                          Orders* orders) {
+  for (Request* request : requests) {
+    TRITONTS_ASSERT(request->state() == Request::State::kSubmitted, "a request came in twice");
+    // Before the scheduler has it: it may be in a run before the next one is queued.
+    request->set_state(Request::State::kQueued);
+  }
+  bool asked = false;  // since the last one was queued
+  while (!requests.empty()) {
+    Status refused;
+    const size_t taken = dispatcher_->EnqueueSome(requests, now_ns, &refused);
+    in_flight_ += taken;
+    requests = requests.subspan(taken);
+    if (requests.empty()) return;
+    if (taken > 0 || !asked) {
+      // What an instance has time for, and what has expired, does not wait.
+      asked = true;
+      Dispatch(now_ns, nullptr, orders);
+      continue;
+    }
+    // Without room for one request there is none for the others of its header, and none of them is
+    // asked for: with very many requests that would take as long as their square.
+    const RequestHeader* const header = requests.front()->header;
+    do {
+      Request* const request = requests.front();
+      requests = requests.subspan(1);
+      request->set_state(Request::State::kSubmitted);
+      statistics_.refused++;
+      refusals->Add(request, refused);
+    } while (!requests.empty() && requests.front()->header == header);
+  }
+}
+
+void ModelVersion::Submit(std::span<Request* const> requests, uint64_t now_ns,
+                          InlineTick* tick) noexcept {
+  Orders orders;
+  InstanceRunner* mine = nullptr;
+  PooledRun* run = nullptr;
+  Refusals refusals;
+  Response none;  // not ok: why none is taken
+  {
+    std::lock_guard lock(mutex_);
+    if (closed_ || !dispatcher_) {
+      none.unserved = true;
+      // What comes to a version that was aborted ends as those that waited in it. Requests come so
+      // late from an ensemble, whose earlier steps go on.
+      none.status = refusal_;
+    } else if (terminated_ || Exiting()) {
+      none.status = exits_;
+      statistics_.refused += requests.size();
+    } else if (!dispatcher_->MakeRoom(requests.size())) {
+      none.status = context_.no_memory;
+      statistics_.refused += requests.size();
+    } else {
+      // A batch runs here only if nobody waited before these requests.
+      const bool first = dispatcher_->scheduler().waiting() == 0;
+      TakeIn(requests, now_ns, &refusals, &orders);
+      dispatcher_->RetryThreads();
+      Dispatch(now_ns, nullptr, &orders);
+      if (tick && tick->of_instance) dispatcher_->inline_policy().ExpectGuests();
+      if (tick && first) mine = dispatcher_->inline_policy().Choose(*tick, &orders.wake);
+      if (mine) {
+        run = dispatcher_->TakeBatch(mine);
+        run->record.ran_inline = !tick->of_instance;
+      }
+    }
+  }
+  if (!none.status.ok()) return Respond(requests, none);
+  Carry(&orders);
+  if (mine) {
+    std::unique_lock lock(mutex_, std::defer_lock);
+    while (RunBatch(mine, &run, tick, &lock) == Ran::kHasNext) continue;
+  }
+  Response like;
+  for (auto& [status, refused] : refusals.all) {
+    like.status = status;
+    like.limited = status.code() == Code::kUnavailable && !status.SameAs(context_.no_memory);
+    Respond(&refused, like);
+  }
+  like.status = context_.no_memory;
+  like.limited = false;
+  Respond(&refusals.starved, like);
+}
+
+void ModelVersion::Cancel(std::span<Request* const> requests) noexcept {
+  RequestChain waiting;
+  Orders orders;
+  {
+    std::lock_guard lock(mutex_);
+    for (Request* request : requests) {
+      request->cancelled.store(true, std::memory_order_relaxed);
+      if (dispatcher_ && dispatcher_->scheduler().Cancel(request)) waiting.Append(request);
+    }
+    if (waiting.empty()) return;
+    // The requests that remain may form a batch now, or need another wake-up time.
+    Dispatch(NowNs(), nullptr, &orders);
+  }
+  Fail(&waiting, context_.cancelled);
+  // If the orders have anything in them, that keeps the version alive. If not, the version may be
+  // gone, and Carry does not touch it.
+  Carry(&orders);
+}
+
+void ModelVersion::OnTimer(uint64_t now_ns) {
+  Orders orders;
+  {
+    std::lock_guard lock(mutex_);
+    timer_at_ns_ = 0;
+    Dispatch(std::max(now_ns, NowNs()), nullptr, &orders);
+  }
+  Carry(&orders);
+}
+
+void ModelVersion::OnReschedule(Request* request) {
+  Orders orders;
+  Status refused;
+  {
+    std::lock_guard lock(mutex_);
+    const uint64_t now = NowNs();
+    if (request->cancelled.load(std::memory_order_relaxed)) {
+      refused = context_.cancelled;
+    } else if (!aborted_.ok()) {
+      refused = aborted_;
+    } else if (warming()) {
+      refused = MakeStatus([] {
+        return Status::Unsupported("a request of a warm-up cannot be queued a second time");
+      });
+    } else if (!dispatcher_->MakeRoom(1)) {
+      refused = context_.no_memory;
+    } else {
+      refused = dispatcher_->Enqueue(request, now);
+      if (refused.ok()) Dispatch(now, nullptr, &orders);
+    }
+  }
+  Carry(&orders);
+  if (refused.ok()) return;
+  RequestChain one;
+  one.Append(request);
+  Fail(&one, refused);
+}
+
+void ModelVersion::Dispatch(uint64_t now_ns, InstanceRunner* awake, Orders* orders) {
+  if (!dispatcher_ || terminated_ || Exiting()) return;
+  const size_t starts = orders->start.size();
+  dispatcher_->Ask(now_ns, awake, this, orders);
+  starts_ += static_cast<uint32_t>(orders->start.size() - starts);
+  const uint64_t at = orders->wake_at_ns;
+  if (at == 0 || (timer_at_ns_ != 0 && timer_at_ns_ <= at)) return;
+  // Only where the timer would come too late: with a deadline for each request, the next one is
+  // another one at every batch. Under the lock: what is scheduled later is decided later.
+  timer_at_ns_ = at;
+  timer_->Schedule(this, at);
+}
+
+void ModelVersion::AccountLocked(PooledRun* run) {
+  GpuTotals* const gpu = run->runner()->totals;
+  const size_t ended = gpu ? dispatcher_->Account(run, &gpu->statistics, &gpu->latencies)
+                           : dispatcher_->Account(run, &statistics_, latencies_.get());
+  TRITONTS_ASSERT(in_flight_ >= ended, "more requests ended than were accepted");
+  in_flight_ -= ended;
+}
+
+void ModelVersion::NoteDrained(Orders* orders) {
+  orders->drained = closed_ && DrainedLocked();
+  if (warming() && DrainedLocked()) warmed_.notify_all();
+}
+
+void ModelVersion::Carry(Orders* orders) {
+  orders->wake.Notify();
+  // Before what may take long here.
+  orders->let_in.Tell();
+  while (!orders->start.empty()) StartThread(orders->start.Pop());
+  if (!orders->expired.empty()) Fail(&orders->expired, expired_);
+  if (!orders->stranded.empty()) Fail(&orders->stranded, no_thread_);
+  if (!orders->starved.empty()) Fail(&orders->starved, context_.no_memory);
+  while (!orders->hand_over.empty()) HandOver(orders->hand_over.Pop());
+  if (orders->drained) on_drained_();
+}
+
+void ModelVersion::Respond(std::span<Request* const> requests, const Response& like) const {
+  for (Request* request : requests) {
+    TRITONTS_ASSERT(request->state() == Request::State::kSubmitted ||
+                        request->state() == Request::State::kQueued,
+                    "a request ended twice");
+    request->set_state(Request::State::kDone);
+  }
+  DeliverEach(requests, like);
+}
+
+void ModelVersion::Respond(RequestChain* requests, const Response& like) const {
+  std::array<Request*, kRespondedAtOnce> few;
+  while (!requests->empty()) {
+    // Out of the chain before its sink has it.
+    size_t taken = 0;
+    while (taken < few.size() && !requests->empty()) few[taken++] = requests->Pop();
+    Respond(std::span(few).first(taken), like);
+  }
+}
+
+void ModelVersion::Fail(RequestChain* requests, const Status& status) {
+  const uint64_t now = NowNs();
+  const size_t count = requests->size();
+  uint64_t ns = 0;
+  for (const Request* one = requests->front(); one; one = one->next) {
+    ns += now - one->header->arrival_ns;
+  }
+  {
+    // This comes before the responses, so that whoever has a response finds it in the statistics.
+    std::lock_guard lock(mutex_);
+    statistics_.fail.Add(count, ns);
+    if (status.code() == Code::kCancelled) statistics_.cancelled += count;
+    if (status.SameAs(expired_)) statistics_.rejected += count;
+  }
+  Response like;
+  like.status = status;
+  Respond(requests, like);
+  Orders orders;
+  {
+    std::lock_guard lock(mutex_);
+    TRITONTS_ASSERT(in_flight_ >= count, "more requests ended than were accepted");
+    in_flight_ -= count;
+    NoteDrained(&orders);
+  }
+  Carry(&orders);
+}
+
+void ModelVersion::SetQueueKeys(RequestHeader* header) const {
+  if (queue_policies_) {
+    header->level = queue_policies_->LevelOf(header->priority);
+    header->deadline_ns =
+        queue_policies_->DeadlineOf(header->level, header->timeout_ns, header->arrival_ns);
+  } else {
+    header->level = header->deadline_ns = 0;
+  }
+  header->shape_key.clear();
+  if (!keyed_) return;
+  const size_t first = io_.max_batch_size > 0 ? 1 : 0;
+  for (const InputTensor& input : std::as_const(*header).inputs()) {
+    if (has_optional_) header->shape_key.push_back(input.index);
+    const Keyed keyed = keyed_inputs_[input.index];
+    if (keyed == Keyed::kNothing) continue;
+    if (keyed == Keyed::kValues) {
+      // How many there are, if that is variable, and all but the rows.
+      header->shape_key.push_back(input.shape.empty() ? 0 : input.shape[0]);
+      AppendShapeValues(*header, input.index, 1, &header->shape_key);
+      continue;
+    }
+    header->shape_key.insert(header->shape_key.end(), input.shape.begin() + first,
+                             input.shape.end());
+  }
+}
+
+}  // namespace tritonts

@@ -1,0 +1,285 @@
+// A loaded version of a model: an executor that has a scheduler, instances and statistics.
+//
+//          Start             Close             no requests left           Destroy
+//   made ---------> serving --------> closing -----------------> drained ---------> destroyed
+//     |                                ^   |
+//     '------------- Close ------------'   |  Abandon: runs did not return
+//                                          '----------------------------> abandoned
+//
+// While it is closing, Abort ends waiting requests and asks runs to end, so that it drains.
+//
+// Requests are accepted while it is serving. Every accepted request ends with a final response to
+// its sink. Only the server's reaper and destroyer call Destroy and Abandon, except that the reaper
+// may leave a version to a start that does not return (LeaveToStart).
+//
+// Ownership: the version owns its model, instances, dispatcher (with the scheduler) and pool of
+// runs. It refers to the backend and the timer, which outlive it.
+//
+// Locking: `mutex_` is taken once for a submission, once when a run ends (which also picks the next
+// batch), once by a thread that wakes, and once for a cancellation or a timer. A run of an
+// asynchronous instance takes it when the instance is free, and when the run is done. While it is
+// held, only the scheduler and the timer are called: no backend and no sink, and no thread is
+// started.
+//
+// Memory: what a request needs is allocated when it comes in and when its run is made. If there is
+// no memory, the request ends as UNAVAILABLE, with a status that was made when the version was
+// loaded. Only the constructor, `statistics` and `metrics` throw.
+//
+// Any thread may call any function, unless its comment says otherwise.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/backend.h"
+#include "engine/base/timer.h"
+#include "engine/batch/instance.h"
+#include "engine/scheduling/batch_rule.h"
+#include "engine/scheduling/queue_policy.h"
+#include "engine/statistics/batch_log.h"
+#include "engine/statistics/latencies.h"
+#include "engine/statistics/statistics.h"
+#include "engine/version/dispatcher.h"
+#include "engine/version/served.h"
+#include "engine/version/warmup.h"
+
+namespace tritonts {
+
+// What Start needs: the complete configuration, which TypeScript has checked (src/scheduling/).
+struct VersionConfig {
+  ModelIo io;
+  DynamicPolicy policy;
+  // Absent: one queue without limits, and requests' priorities and time-outs are not looked at.
+  std::optional<QueuePolicies> queue = {};
+  bool preserve_ordering = false;  // responses leave in the order of their requests
+  bool rerun_in_halves = false;    // a batch that fails as a whole, if the model may be run again
+  bool decoupled = false;          // a request gets any number of responses
+  std::vector<InstanceSpec> instances;
+  // What each instance runs before the version serves.
+  std::vector<WarmupSample> warmup = {};
+  // The budget of a tick for batches on the JS thread that submits them; 0: none runs there.
+  uint64_t inline_budget_ns = 0;
+  // The same for guests, on the threads of other instances (inline_tick.h). It is about what it
+  // costs to wake a thread: beyond that, threads that work at the same time gain more.
+  uint64_t guest_budget_ns = 25'000;
+  LatencyPolicy latencies = {};
+  // What its batches pass before they start, shared with other versions; null: nothing.
+  std::shared_ptr<Gate> gate = {};
+  // Makes the scheduler; empty: it is made from the policy. Tests use this.
+  std::function<std::unique_ptr<Scheduler>()> scheduler = {};
+};
+
+// Owned by shared pointers: a run shares ownership of its version until it is done.
+class ModelVersion final : public Served,
+                           public TimerClient,
+                           public RunOwner,
+                           public GateVisitor,
+                           public std::enable_shared_from_this<ModelVersion> {
+ public:
+  // `on_drained` is called when a closed version has nothing left in flight: on any thread, with no
+  // lock held. Throws std::bad_alloc.
+  ModelVersion(uint32_t uid, std::string name, int64_t version, Backend* backend,
+               std::unique_ptr<Model> model, Timer* timer, std::function<void()> on_drained);
+  ~ModelVersion() override;
+
+  uint32_t uid() const override { return uid_; }
+  const std::string& name() const override { return name_; }
+  std::shared_ptr<CallPlaces> call_places() const override { return call_places_; }
+  BlockRef InputBlock(size_t size) override { return model_->InputBlock(size); }
+  int64_t version() const { return version_; }
+  // Facts about the runtime (Model::Info). Empty if the model is gone or throws.
+  std::map<std::string, std::string> Info() const override;
+  const ModelIo& io() const override { return io_; }
+  bool Takes(uint32_t input, MemoryKind kind, int device) const override;
+  bool decoupled() const override { return context_.decoupled; }
+  // Output bytes of a request of `rows` rows, as far as dims are fixed; at most kMostBytes.
+  uint64_t KnownOutputBytes(uint64_t rows) const override;
+  static constexpr uint64_t kMostBytes = uint64_t{1} << 46;
+  // Tensors in memory of devices beyond these come in host memory.
+  static constexpr int kMostDevices = 64;
+
+  // Creates the instances, warms them up and begins to serve. It is called once, on a loader
+  // thread, or on a JS thread if the version starts_at_once and has no warm-up. Returns CANCELLED
+  // after Close, or when `cancelled` returns true between two runs of the warm-up. `spin_cores`:
+  // how many cores the instances' threads may spin on (spin.h).
+  Status Start(VersionConfig config, uint32_t spin_cores = 0,
+               const std::function<bool()>& cancelled = {});
+  // Whether Start takes only microseconds (Model::starts_at_once).
+  bool starts_at_once() const { return starts_at_once_; }
+  // Whether Start is under way. Until it has returned, the version may be closed, but not destroyed
+  // or abandoned.
+  bool starting() const override { return starting_.load(std::memory_order_acquire); }
+  // Whether Start is warming up the instances. Then Abort and Abandon may be called, too.
+  bool warming() const override { return warming_.load(std::memory_order_acquire); }
+  // Whether Start succeeded. Only then may requests be prepared for it.
+  bool started() const override { return started_.load(std::memory_order_acquire); }
+
+  // --- Requests.
+  void SetQueueKeys(RequestHeader* header) const override;
+  void Submit(std::span<Request* const> requests, uint64_t now_ns,
+              InlineTick* tick = nullptr) noexcept override;
+  void Cancel(std::span<Request* const> requests) noexcept override;
+  // Counts every request whose final response was delivered, including those of runs under way.
+  // Throws std::bad_alloc.
+  Statistics statistics() const override;
+  VersionMetrics metrics(std::span<const double> quantiles) const override;
+  // How its last batches came about. Throws std::bad_alloc.
+  BatchHistory batches() const;
+  void OnTimer(uint64_t now_ns) override;
+
+  // --- Ending. These are for the server's reaper and destroyer, except Terminate. Refuses requests
+  // from now on. Whoever is about to call Abort gives its status as the reason, so that what comes
+  // between the two ends no differently. Any thread may call it.
+  void Close(const Status& reason = {}) override;
+  bool drained() const override;
+  // Ends all waiting requests with `status`, and asks runs under way to end.
+  void Abort(const Status& status) override;
+  // Asks runs under way to end, and begins no more. Any thread may call it.
+  void Terminate();
+  // Joins the threads and frees instances and model. The version must be drained.
+  void Destroy() override;
+  // Abandons runs that did not return: their requests end with INTERNAL. The caller must abandon
+  // the version, too, with its threads, instances and model (abandon.h).
+  void Abandon() override;
+  // Whether Abandon was called.
+  bool abandoned() const;
+  // Leaves the version to the thread that is in Start, which is to call Destroy if Start returns
+  // after all. False: Start has returned. The caller must abandon the version, as with Abandon.
+  bool LeaveToStart() override;
+  // Whether LeaveToStart returned true. For whoever called Start, when it has returned.
+  bool left_to_start() const;
+
+  // --- Calls from the version's runs (RunOwner).
+  std::shared_ptr<RunOwner> Share() override { return shared_from_this(); }
+  void OnInstanceFree(InstanceRunner* runner, PooledRun* done) override;
+  void OnDone(PooledRun* run) override;
+  void OnReschedule(Request* request) override;
+  void OnGateOpen(uint32_t instance) noexcept override;
+
+ private:
+  void OnUnused() override { on_drained_(); }
+  Status CreateInstances(VersionConfig config);
+  std::unique_ptr<Scheduler> MakeScheduler(VersionConfig* config);
+
+  // --- Warm-up (model_version_warmup.cc).
+  Status WarmUp(const std::vector<WarmupSample>& samples, const std::function<bool()>& cancelled);
+  Status RunSamples(const std::vector<WarmupSample>& samples,
+                    const std::function<bool()>& cancelled);
+  // Runs a sample once on an instance. Not ok: what it came to.
+  Status RunSample(InstanceRunner* runner, const std::shared_ptr<WarmupRequests>& sample);
+  bool MayWarm(const std::function<bool()>& cancelled) const;
+  void SetWarming(bool warming);
+
+  void NoteSizes();
+  // Notes the devices whose memory these take inputs in.
+  void NoteDevices(std::span<InstanceRunner* const> runners);
+
+  // --- Running (model_version_run.cc).
+  void RunInstance(InstanceRunner* runner);
+  enum class Ran { kIdle, kHasNext, kAbandoned };
+  // Runs the batch `*run` on a blocking instance and picks the next one. If this thread is to run
+  // that one, too, it becomes `*run`, and kHasNext is returned. Otherwise only the runner's own
+  // thread may touch the runner afterwards. With a tick, this is the submitting thread, and a next
+  // batch that does not fit goes to the runner's thread. `lock` is the version's and not taken; it
+  // may be taken on return to the runner's thread with kIdle.
+  Ran RunBatch(InstanceRunner* runner, PooledRun** run, InlineTick* tick,
+               std::unique_lock<std::mutex>* lock);
+  // Calls Execute of an asynchronous instance as long as there are batches for it.
+  void HandOver(InstanceRunner* runner);
+  // Gives the requests of a run that failed to its halves, unless the version ends (halves.cc).
+  void Halve(PooledRun* run);
+  void StartThread(InstanceRunner* runner);
+  void Execute(InstanceRunner* runner, PooledRun* run, uint64_t now_ns);
+
+  // Gives batches to free instances, first to `awake`. Under the lock.
+  void Dispatch(uint64_t now_ns, InstanceRunner* awake, Orders* orders);
+  // Queues requests that came in; those that are not taken, with the reasons, are for its caller to
+  // respond to. Under the lock.
+  struct Refusals;
+  void TakeIn(std::span<Request* const> requests, uint64_t now_ns, Refusals* refusals,
+              Orders* orders);
+  Statistics StatisticsLocked() const;
+  // Adds a run that is done to the statistics. Under the lock.
+  void AccountLocked(PooledRun* run);
+  // Notes in `orders` whether the version is closed and drained, and tells a warm-up that its run
+  // is done. Under the lock, as the last step.
+  void NoteDrained(Orders* orders);
+  bool DrainedLocked() const { return in_flight_ == 0 && (!dispatcher_ || dispatcher_->idle()); }
+  // Carries out what was decided under the lock. No lock is held.
+  void Carry(Orders* orders);
+
+  // Gives requests that are in no run their final response, which is `like`. No lock is held.
+  void Respond(std::span<Request* const> requests, const Response& like) const;
+  void Respond(RequestChain* requests, const Response& like) const;
+  // Counts accepted requests that end without a run, and gives them their final response. No lock
+  // is held.
+  void Fail(RequestChain* requests, const Status& status);
+  // Marks the begin of a call of the model or an instance, for whose end Destroy waits. Under the
+  // lock.
+  void BeginCall() const { calls_++; }
+  void EndCall() const;
+
+  const uint32_t uid_;
+  const std::string name_;
+  const int64_t version_;
+  Backend* const backend_;
+  std::unique_ptr<Model> model_;
+  const bool starts_at_once_;
+  const std::shared_ptr<CallPlaces> call_places_;  // null: its batches make no calls
+  Timer* const timer_;
+  const std::function<void()> on_drained_;
+  // The statuses of requests that end without a run, made beforehand.
+  const Status exits_;
+  const Status expired_;
+  const Status no_thread_;
+  const Status did_not_return_;
+  ModelIo io_;
+  RunContext context_;
+  uint64_t known_output_bytes_ = 0;  // of one row
+  uint32_t spin_cores_ = 0;
+  // By input: what of it is in the keys of requests.
+  enum class Keyed : uint8_t { kNothing, kDims, kValues };
+  std::vector<Keyed> keyed_inputs_;
+  // By input: the devices whose memory all instances take it in, one bit each.
+  std::vector<uint64_t> input_devices_;
+  bool has_optional_ = false;
+  bool keyed_ = false;  // requests may differ in shape, in which inputs they have, or in values
+  std::shared_ptr<const QueuePolicies> queue_policies_;  // null: there are none
+  std::atomic<bool> starting_{false};
+  std::atomic<bool> warming_{false};
+  std::atomic<bool> started_{false};
+
+  mutable std::mutex mutex_;  // guards all below, and what instance.h says
+  std::vector<std::unique_ptr<InstanceRunner>> runners_;
+  std::unique_ptr<Dispatcher> dispatcher_;  // null until it serves
+  // All but what gpus_ has.
+  Statistics statistics_;
+  std::unique_ptr<Latencies> latencies_;          // made with the dispatcher, and kept from then on
+  std::vector<std::unique_ptr<GpuTotals>> gpus_;  // of the instances on GPUs; likewise
+  uint64_t in_flight_ = 0;                        // accepted requests that have not ended
+  uint64_t timer_at_ns_ = 0;  // when the timer calls, at the latest; 0: it was not asked to
+  Status refusal_;            // of requests that come when it is closed
+  Status aborted_;            // not ok: nothing is queued any more, for this reason
+  bool closed_ = false;
+  bool stop_ = false;        // threads return when they have nothing to do
+  bool terminated_ = false;  // no run begins any more
+  bool abandoned_ = false;
+  bool left_to_start_ = false;
+  bool destroyed_ = false;          // Destroy was called
+  std::condition_variable warmed_;  // a run of the warm-up is done, or abandoned
+  // Calls of the model or an instance, and starts of threads, that are under way without the lock.
+  // Destroy waits for them.
+  mutable uint32_t calls_ = 0;
+  uint32_t starts_ = 0;
+  mutable std::condition_variable calls_changed_;
+};
+
+}  // namespace tritonts

@@ -1,0 +1,189 @@
+// How a version's batches run: on instances' threads, on the thread that submitted them, or handed
+// over to asynchronous instances.
+#include <utility>
+
+#include "engine/base/clock.h"
+#include "engine/base/exit.h"
+#include "engine/base/guard.h"
+#include "engine/version/model_version.h"
+#include "platform/thread.h"
+
+namespace tritonts {
+
+void ModelVersion::Execute(InstanceRunner* runner, PooledRun* run, uint64_t now_ns) {
+  // To hand a batch over takes no core from the thread that gets it, which may be looking for it.
+  RuntimeCall call(!runner->asynchronous);
+  run->Begin(now_ns);
+  const auto execute = [&] {
+    if (!call.allowed()) return exits_;
+    runner->instance->Execute(*run);
+    return Status::Ok();
+  };
+  const Status status = Guarded(name_, "to run", execute, context_.no_memory);
+  if (status.ok()) return;
+  run->RespondAll(status);
+  if (runner->asynchronous) run->InstanceFree();
+}
+
+ModelVersion::Ran ModelVersion::RunBatch(InstanceRunner* runner, PooledRun** run, InlineTick* tick,
+                                         std::unique_lock<std::mutex>* lock) {
+  PooledRun* const current = std::exchange(*run, nullptr);
+  const uint64_t began = NowNs();
+  if (tick) tick->watch.Begin(began);
+  Execute(runner, current, began);
+  bool free = false;
+  if (current->failed()) {
+    // Not where the instance may have got its next batch already.
+    free = current->FreeInstance();
+    if (free) Halve(current);
+  }
+  if (!current->Returned()) {
+    CountAbandonedCalls(-1);
+    return Ran::kAbandoned;
+  }
+  const uint64_t now = NowNs();
+  // The time without the responses counts: delivering them costs the JS thread more than making
+  // them here.
+  const uint64_t ran_ns = current->ran_ns();
+  const bool failed = !current->answered();
+  const uint64_t batch_class = current->batch_class;
+  free = free || current->FreeInstance();
+  const bool done = current->EndExecute(free);
+  Orders orders;
+  Ran ran = Ran::kIdle;
+  lock->lock();
+  if (stop_) {  // the version was abandoned meanwhile and must not be touched
+    lock->unlock();
+    return Ran::kAbandoned;
+  }
+  dispatcher_->inline_policy().Note(batch_class, ran_ns, failed, tick);
+  if (done) AccountLocked(current);
+  if (free && !dispatcher_->TakeHalf(runner, now)) dispatcher_->Free(runner, now, &orders);
+  Dispatch(now, free ? runner : nullptr, &orders);
+  if (!tick || (free && runner->next)) {
+    // A submitting thread goes on only with a batch that may run inline. Others go to the runner's
+    // thread.
+    if (tick && !dispatcher_->inline_policy().MayRun(*runner, *runner->next, *tick)) {
+      orders.wake.Add(runner);
+    } else if ((*run = dispatcher_->TakeBatch(runner))) {
+      (*run)->record.ran_inline |= tick && !tick->of_instance;
+      ran = Ran::kHasNext;
+    }
+  }
+  if (!tick) runner->executing = ran == Ran::kHasNext;
+  NoteDrained(&orders);
+  // The runner's thread goes on to wait under this lock.
+  if (!tick && ran == Ran::kIdle && !orders.any()) return ran;
+  lock->unlock();
+  if (orders.any()) Carry(&orders);
+  return ran;
+}
+
+void ModelVersion::RunInstance(InstanceRunner* runner) {
+  platform::NameThread("tritonts-model");
+  platform::UseLongSlices();
+  InlineTick guests;
+  const InstanceTickScope scope(&guests);
+  std::unique_lock lock(mutex_);
+  while (true) {
+    const uint64_t began = NowNs();
+    const Spin spin = Await(runner->bell.get(), &runner->spin, spin_cores_, began, &lock,
+                            [&] { return runner->next || stop_; });
+    if (stop_) return;
+    runner->spin.Note(spin, runner->assigned_ns > began ? runner->assigned_ns - began : 0);
+    PooledRun* run = dispatcher_->TakeBatch(runner);
+    runner->executing = true;
+    lock.unlock();
+    Ran ran = Ran::kHasNext;
+    while (ran == Ran::kHasNext) {
+      guests.spent_ns = 0;
+      ran = RunBatch(runner, &run, nullptr, &lock);
+    }
+    if (ran == Ran::kAbandoned) return;
+    if (!lock.owns_lock()) lock.lock();
+  }
+}
+
+void ModelVersion::StartThread(InstanceRunner* runner) {
+  const bool started = runner->thread.Start([this, runner] { RunInstance(runner); });
+  Orders orders;
+  {
+    std::unique_lock lock(mutex_);
+    const uint64_t now = NowNs();
+    dispatcher_->ThreadStarted(runner, started, now, &orders);
+    if (!started) Dispatch(now, nullptr, &orders);
+    if (!started && context_.order) {
+      // The batch lost its places, and others may have waited for these.
+      lock.unlock();
+      context_.order->Go();
+      lock.lock();
+    }
+    // This is last, because the version may be destroyed afterwards.
+    if (--starts_ == 0) calls_changed_.notify_all();
+  }
+  if (orders.any()) Carry(&orders);
+}
+
+void ModelVersion::HandOver(InstanceRunner* runner) {
+  using Handing = InstanceRunner::Handing;
+  PooledRun* run = std::exchange(runner->next, nullptr);
+  while (run) {
+    Execute(runner, run, NowNs());
+    // This comes before EndExecute, because only the run keeps the runner alive.
+    PooledRun* another = nullptr;
+    Handing one = Handing::kOne;
+    if (!runner->handing.compare_exchange_strong(one, Handing::kNobody)) {
+      another = std::exchange(runner->next, nullptr);
+      runner->handing.store(Handing::kOne);
+    }
+    if (!run->Returned()) {
+      CountAbandonedCalls(-1);
+    } else if (run->EndExecute(false)) {
+      OnDone(run);
+    }
+    run = another;
+  }
+}
+
+void ModelVersion::OnInstanceFree(InstanceRunner* runner, PooledRun* done) {
+  Orders orders;
+  {
+    std::lock_guard lock(mutex_);
+    if (stop_) return;
+    const uint64_t now = NowNs();
+    if (done) AccountLocked(done);
+    if (dispatcher_->TakeHalf(runner, now)) {
+      orders.wake.Add(runner);
+    } else {
+      dispatcher_->Free(runner, now, &orders);
+    }
+    Dispatch(now, nullptr, &orders);
+    NoteDrained(&orders);
+  }
+  Carry(&orders);
+}
+
+void ModelVersion::OnGateOpen(uint32_t instance) noexcept {
+  Orders orders;
+  {
+    std::lock_guard lock(mutex_);
+    if (stop_) return;
+    const size_t starts = orders.start.size();
+    dispatcher_->StartHeld(runners_[instance].get(), &orders);
+    starts_ += static_cast<uint32_t>(orders.start.size() - starts);
+  }
+  Carry(&orders);
+}
+
+void ModelVersion::OnDone(PooledRun* run) {
+  Orders orders;
+  {
+    std::lock_guard lock(mutex_);
+    if (stop_) return;
+    AccountLocked(run);
+    NoteDrained(&orders);
+  }
+  Carry(&orders);
+}
+
+}  // namespace tritonts

@@ -1,0 +1,95 @@
+// What a version tells of itself: what memory it takes, its statistics, metrics and last batches.
+#include <algorithm>
+#include <mutex>
+#include <span>
+
+#include "engine/base/clock.h"
+#include "engine/version/model_version.h"
+
+namespace tritonts {
+
+void ModelVersion::NoteDevices(std::span<InstanceRunner* const> runners) {
+  if (runners.empty() || runners.front()->memory != MemoryKind::kDevice) return;
+  for (uint32_t input = 0; input < io_.inputs.size(); input++) {
+    uint64_t& devices = input_devices_.emplace_back(0);
+    for (int device = 0; device < kMostDevices; device++) {
+      const bool taken = std::all_of(runners.begin(), runners.end(), [&](const auto* runner) {
+        return runner->instance->Takes(input, MemoryKind::kDevice, device);
+      });
+      if (taken) devices |= uint64_t{1} << device;
+    }
+  }
+}
+
+bool ModelVersion::Takes(uint32_t input, MemoryKind kind, int device) const {
+  if (IsHostMemory(kind)) return true;
+  return input < input_devices_.size() && device >= 0 && device < kMostDevices &&
+         (input_devices_[input] >> device & 1) != 0;
+}
+
+Statistics ModelVersion::StatisticsLocked() const {
+  Statistics statistics = statistics_;
+  for (const auto& gpu : gpus_) statistics.Add(gpu->statistics);
+  if (dispatcher_) dispatcher_->AddAnswered(&statistics);
+  if (context_.responses) statistics.responses = context_.responses->Read();
+  return statistics;
+}
+
+Statistics ModelVersion::statistics() const {
+  Statistics statistics;
+  {
+    std::lock_guard lock(mutex_);
+    statistics = StatisticsLocked();
+    if (stop_ || !model_) return statistics;
+    BeginCall();
+  }
+  try {
+    statistics.memory = model_->Memory();
+  } catch (...) {
+    // Then it is not told.
+  }
+  EndCall();
+  return statistics;
+}
+
+VersionMetrics ModelVersion::metrics(std::span<const double> quantiles) const {
+  VersionMetrics metrics;
+  // Of the version itself and of each GPU.
+  std::vector<std::pair<const LatencyWindow*, std::vector<double>*>> windows;
+  {
+    std::lock_guard lock(mutex_);
+    const auto read = [&](const GpuTotals* totals, const Latencies& latencies,
+                          InstanceMetrics* to) {
+      to->latencies = latencies.counts();
+      if (latencies.window()) windows.emplace_back(latencies.window(), &to->quantiles);
+      if (dispatcher_) dispatcher_->AddAnswered(totals, &to->statistics, latencies, &to->latencies);
+    };
+    metrics.statistics = statistics_;
+    if (!latencies_) return metrics;
+    metrics.histograms = latencies_->policy().histograms;
+    if (dispatcher_) metrics.pending = dispatcher_->scheduler().waiting();
+    read(nullptr, *latencies_, &metrics);
+    for (const auto& gpu : gpus_) {
+      InstanceMetrics& of = metrics.gpus[gpu->device];
+      of.statistics = gpu->statistics;
+      read(gpu.get(), gpu->latencies, &of);
+    }
+  }
+  // They are the version's as long as it lives.
+  for (const auto& [window, to] : windows) *to = window->AllQuantiles(NowNs(), quantiles);
+  return metrics;
+}
+
+BatchHistory ModelVersion::batches() const {
+  BatchHistory history;
+  history.records.reserve(2 * BatchLog::kMost);
+  std::lock_guard lock(mutex_);
+  history.now_ns = NowNs();
+  history.instances = runners_.size();
+  if (!dispatcher_) return history;
+  history.waiting = dispatcher_->scheduler().waiting();
+  dispatcher_->CopyBatches(&history.records);
+  return history;
+}
+
+}  // namespace tritonts

@@ -1,0 +1,110 @@
+// What happens while a call of the driver waits for all that a GPU does, and other calls wait for
+// that one: host functions end, and who calls nothing of the driver does not wait.
+#include <atomic>
+#include <thread>
+
+#include "device/cuda.h"
+#include "device/gpu.h"
+#include "gpu_work.h"
+
+namespace tritonts::test {
+
+namespace {
+
+using device::Gpu;
+
+std::shared_ptr<Gpu> OpenGpu() {
+  auto gpu = Gpu::Open(device::FindCudaDevices().driver, 0);
+  CHECK(gpu.ok());
+  return gpu.take();
+}
+
+// A thread with a call that waits until the GPU has done all its work.
+class WaitingCall {
+ public:
+  explicit WaitingCall(const Gpu& gpu) {
+    const int64_t before = CallsOf("cuMemFree_v2");
+    thread_ = std::thread([&gpu] {
+      const Gpu::Current current(gpu);
+      device::cuda::Address address = 0;
+      CHECK_EQ(gpu.call().MemAlloc(&address, 1), 0);
+      CHECK_EQ(gpu.call().MemFree(address), 0);
+    });
+    CHECK(Eventually([&] { return CallsOf("cuMemFree_v2") > before; }));
+  }
+  ~WaitingCall() { thread_.join(); }
+  WaitingCall(const WaitingCall&) = delete;
+  WaitingCall& operator=(const WaitingCall&) = delete;
+
+  // Until other calls wait for it.
+  static bool HoldsUp(int count) {
+    return Eventually([&] { return OfDriver<int()>("fakeCudaHeldUp")() >= count; });
+  }
+
+ private:
+  std::thread thread_;
+};
+
+// Asks for a batch. Its kernels are on their stream then.
+void AskAndEnqueue(PlanBench* bench) {
+  const int64_t enqueued = CallsOf("cuLaunchHostFunc");
+  bench->Ask({1});
+  CHECK(Eventually([&] { return CallsOf("cuLaunchHostFunc") > enqueued; }));
+}
+
+}  // namespace
+
+// A host function must not wait for a thread that is in a call of the driver.
+TEST(gpu_batch_ends_although_the_question_for_its_event_waits_in_the_driver) {
+  {
+    const auto gpu = OpenGpu();
+    PlanBench bench;
+    HeldWork kernels(GpuWork::kKernels);
+    AskAndEnqueue(&bench);
+    const WaitingCall call(*gpu);
+    // The finishing thread looks whether the GPU is lost.
+    CHECK(WaitingCall::HoldsUp(1));
+    kernels.LetGo();
+    CHECK(bench.sink.Wait(1));
+    CHECK(bench.Answered(0, 1));
+  }
+  CHECK(Objects() == kNone);
+}
+
+// It may be a JS thread that drops a tensor, such as when a request is cancelled.
+TEST(gpu_tensor_is_dropped_without_waiting_for_who_allocates) {
+  {
+    const auto gpu = OpenGpu();
+    PlanBench bench;
+    BlockRef tensor;
+    {
+      const Gpu::Current current(*gpu);
+      tensor = gpu->Tensor(1).take();
+    }
+    HeldWork kernels(GpuWork::kKernels);
+    AskAndEnqueue(&bench);
+    const WaitingCall call(*gpu);
+    CHECK(WaitingCall::HoldsUp(1));
+    const int64_t asked = CallsOf("cuMemAllocAsync");
+    std::thread allocates([&] {
+      const Gpu::Current current(*gpu);
+      device::DeviceMemory memory(gpu);
+      CHECK(memory.Reserve(1 << 20).ok());
+    });
+    CHECK(Eventually([&] { return CallsOf("cuMemAllocAsync") > asked; }));
+    CHECK(WaitingCall::HoldsUp(2));
+    std::atomic<bool> dropped{false};
+    std::thread drops([&] {
+      tensor.reset();
+      dropped = true;
+    });
+    CHECK(Eventually([&] { return dropped.load(); }));
+    kernels.LetGo();
+    CHECK(bench.sink.Wait(1));
+    allocates.join();
+    drops.join();
+  }
+  CHECK(Objects() == kNone);
+}
+
+}  // namespace tritonts::test

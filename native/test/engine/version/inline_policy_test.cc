@@ -1,0 +1,129 @@
+// Which batch may run on the thread that submitted it, and what such runs do to the next ones.
+#include "engine/version/inline_policy.h"
+
+#include "run_fixture.h"
+
+namespace tritonts::test {
+
+namespace {
+
+constexpr uint64_t kBudgetNs = 50'000;
+
+// An instance with a batch of one request, which nobody has begun.
+struct Bench {
+  explicit Bench(MemoryKind memory = MemoryKind::kHost)
+      : runner({"m_0", 0, memory, 0}, std::make_unique<IdleInstance>()) {
+    runs.Begin({runs.requests.Floats({1})});
+    runner.next = &runs.run;
+    policy.Classify(&runs.run);
+  }
+  ~Bench() { runs.End(); }
+
+  void Note(uint64_t ns, InlineTick* on = nullptr, bool failed = false) {
+    policy.Note(runs.run.batch_class, ns, failed, on);
+  }
+  bool MayRun() const { return policy.MayRun(runner, runs.run, tick); }
+
+  RunBench runs;
+  InstanceRunner runner;
+  InlinePolicy policy{kBudgetNs};
+  InlineTick tick;
+};
+
+}  // namespace
+
+TEST(inline_policy_allows_what_is_known_to_be_short) {
+  Bench bench;
+  CHECK(!bench.MayRun());
+  bench.Note(1000);
+  CHECK(bench.MayRun());
+  bench.Note(kBudgetNs + 1);
+  CHECK(!bench.MayRun());
+}
+
+TEST(inline_policy_without_a_budget_allows_nothing) {
+  Bench bench;
+  bench.policy = InlinePolicy();
+  bench.Note(1);
+  CHECK(!bench.MayRun());
+}
+
+TEST(inline_policy_allows_nothing_on_a_device_or_where_the_thread_is_in_execute) {
+  Bench device(MemoryKind::kDevice);
+  device.Note(1000);
+  CHECK(!device.MayRun());
+  Bench busy;
+  busy.Note(1000);
+  busy.runner.executing = true;
+  CHECK(!busy.MayRun());
+}
+
+TEST(inline_policy_leaves_the_rest_to_the_thread_when_the_tick_has_spent_its_budget) {
+  Bench bench;
+  bench.Note(kBudgetNs / 2, &bench.tick);
+  CHECK_EQ(bench.tick.spent_ns, kBudgetNs / 2);
+  CHECK(bench.MayRun());
+  bench.Note(kBudgetNs / 2 + 1, &bench.tick);
+  CHECK(!bench.MayRun());
+  bench.tick.spent_ns = 0;
+  CHECK(bench.MayRun());
+}
+
+TEST(inline_policy_has_a_budget_of_its_own_for_guests) {
+  Bench bench;
+  bench.policy = InlinePolicy(0, false, kBudgetNs);
+  bench.policy.Classify(&bench.runs.run);
+  InlineTick guests;
+  guests.of_instance = true;
+  bench.Note(1000);
+  CHECK(!bench.policy.MayRun(bench.runner, bench.runs.run, guests));
+  // Times are kept once a guest came.
+  bench.policy.ExpectGuests();
+  bench.policy.Classify(&bench.runs.run);
+  bench.Note(1000);
+  CHECK(bench.policy.MayRun(bench.runner, bench.runs.run, guests));
+  CHECK(!bench.MayRun());
+  bench.Note(kBudgetNs - 500, &guests);
+  CHECK(!bench.policy.MayRun(bench.runner, bench.runs.run, guests));
+  guests.spent_ns = 0;
+  CHECK(bench.policy.MayRun(bench.runner, bench.runs.run, guests));
+  bench.policy.ExpectGuests();
+  CHECK(bench.policy.MayRun(bench.runner, bench.runs.run, guests));
+}
+
+TEST(inline_policy_never_takes_a_guest_again_after_one_that_took_far_too_long) {
+  Bench bench;
+  bench.policy = InlinePolicy(kBudgetNs, false, kBudgetNs);
+  bench.policy.ExpectGuests();
+  bench.policy.Classify(&bench.runs.run);
+  InlineTick guests;
+  guests.of_instance = true;
+  bench.Note(1000);
+  bench.Note(10'000'000'000, &guests);
+  guests.spent_ns = 0;
+  for (int i = 0; i < 100; i++) bench.Note(1000);
+  bench.policy.ExpectGuests();
+  CHECK(!bench.policy.MayRun(bench.runner, bench.runs.run, guests));
+  CHECK(bench.MayRun());
+}
+
+TEST(inline_policy_learns_nothing_from_a_batch_that_fails_early) {
+  Bench bench;
+  bench.Note(10, nullptr, true);
+  CHECK(!bench.MayRun());
+  bench.Note(1000);
+  bench.Note(kBudgetNs * 2, nullptr, true);
+  CHECK(!bench.MayRun());
+}
+
+TEST(inline_policy_takes_the_first_batch_from_the_thread_that_would_be_woken) {
+  Bench bench;
+  WakeList wake;
+  CHECK(!bench.policy.Choose(bench.tick, &wake));
+  wake.Add(&bench.runner);
+  CHECK(!bench.policy.Choose(bench.tick, &wake));
+  bench.Note(1000);
+  CHECK(bench.policy.Choose(bench.tick, &wake) == &bench.runner);
+}
+
+}  // namespace tritonts::test

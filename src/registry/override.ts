@@ -45,11 +45,13 @@ export function readOverride(model: string, options: LoadModelOptions): Override
   }
   if (files === undefined && config === undefined) return undefined;
   if (config === undefined && !hasConfig(files)) {
+    const misnamed = isRecord(files)
+      ? Object.keys(files).find((path) => misnamedConfig.test(path))
+      : undefined;
+    const unread = misnamed === undefined ? '' : `; '${misnamed}' is not read`;
     throw invalidArgument(
-      `model '${model}': files need a configuration: give config, too, {} at least, or the file config.pbtxt`,
-      {
-        model,
-      },
+      `model '${model}': files need a configuration: give config, too, {} at least, or the file config.pbtxt${unread}`,
+      { model },
     );
   }
   return {
@@ -100,10 +102,16 @@ function asJavaScript(config: ParsedConfig): ParsedConfig {
 }
 
 const configName = 'config.pbtxt';
+/** What was probably meant to be that, as in folders (native/engine/server/model_folder.cc). */
+const misnamedConfig = /^config\.(?:pbtxt|pbtxt\.txt|pbtx|txt|prototxt|json|pbtxt\.json)$/i;
 
 /** Whether there is a configuration among files. */
 function hasConfig(files: unknown): files is Readonly<Record<string, unknown>> {
-  return typeof files === 'object' && files !== null && Object.hasOwn(files, configName);
+  return isRecord(files) && Object.hasOwn(files, configName);
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
 }
 
 /** The configuration among files. */
@@ -181,8 +189,10 @@ export function filesOf(files: GivenFiles): ModelFiles {
     folders.set(folder, entries.set(name, rest.length > 0));
   }
   const names = [...folders.keys()].sort();
+  const misnamed = [...files.keys()].find((path) => path !== configName && misnamedConfig.test(path));
   return {
     config: undefined,
+    ...(misnamed !== undefined && { misnamedConfig: misnamed }),
     versions: names
       .filter((name) => versionName.test(name))
       .map(Number)

@@ -174,6 +174,20 @@ void suite('a configuration with another name', () => {
     });
   }
 
+  test('among bytes it is a note, too, and said where there is no other', async (t) => {
+    const server = await start(t, await temporaryFolder(t), explicit);
+    for (const name of ['config.json', 'Config.pbtxt', 'config.pbtxt.txt']) {
+      const files = { [name]: Buffer.from('{"maxBatchSize": 3}'), '1/model.onnx': addModel() };
+      const { message } = await rejection(server.loadModel('m', { files }));
+      assert.ok(message.endsWith(`or the file config.pbtxt; '${name}' is not read`), message);
+      await server.loadModel('m', { files, config: {} });
+      assert.match(
+        server.model('m').notes.join('\n'),
+        new RegExp(`^${name.replaceAll('.', '\\.')} is not read`, 'm'),
+      );
+    }
+  });
+
   test('config.pbtxt among bytes is read where no other is given', async (t) => {
     const files = { 'config.pbtxt': Buffer.from(text), '1/model.onnx': addModel() };
     const server = await createServer({ ...explicit, models: { given: { files } }, loadModels: ['given'] });

@@ -12,6 +12,7 @@ import {
 } from '../schema/fields.js';
 import { fieldPath, indexPath, keyPath } from '../schema/paths.js';
 import { problemsError, reportInto, throwProblems, unplaced, type Problem, type Report } from './problems.js';
+import { writtenTwice } from './json-duplicates.js';
 import type { ParsedConfig } from './read.js';
 import { enumFault, tooLarge } from './scalars.js';
 
@@ -32,13 +33,32 @@ export function readModelConfigJson(source: {
   const report = reportInto(problems);
   const value = typeof source.value === 'string' ? parse(source.value, report) : source.value;
   throwProblems(problems, place, undefined);
+  const notes = typeof source.value === 'string' ? notesOf(source.value, report) : [];
   if (!isObject(value)) {
     const text = `expected a model configuration (an object) but found ${shown(value)}`;
     throw problemsError([{ code: 'INVALID_ARG', path: '', text }], place, undefined);
   }
   const config = readMessage(rootMessage, value, '', report);
   throwProblems(problems, place, undefined);
-  return { ...place, value: config };
+  return { ...place, value: config, notes };
+}
+
+/** How many members that are written twice are told of. */
+const mostNotes = 50;
+
+/** What is said of members that a text has twice. As in protobuf, the last one counts, which hides a mistake. */
+function notesOf(text: string, report: Report): string[] {
+  const notes: string[] = [];
+  for (const { path, isStepTensor, firstLine, line } of writtenTwice(text, mostNotes)) {
+    // A tensor of the model would get, or go to, one of two tensors alone.
+    if (isStepTensor) {
+      report(
+        path,
+        `the key is written twice (lines ${firstLine} and ${line}); a tensor of a step's model is mapped once`,
+      );
+    } else notes.push(`${path}: written twice (lines ${firstLine} and ${line}); the last one counts`);
+  }
+  return notes;
 }
 
 function parse(text: string, report: Report): unknown {

@@ -299,8 +299,8 @@ VersionConfig VersionConfigOf(const Napi::Object& object) {
 Napi::Value ExternalBuffer(Napi::Env env, Block* block) {
   block->Retain();
   const napi_value value = ExternalMemory(
-      env, block->data(), block->size(), [](void* hint) { static_cast<Block*>(hint)->Release(); },
-      block);
+      env, block->data(), block->size(),
+      [](napi_env, void*, void* hint) { static_cast<Block*>(hint)->Release(); }, block);
   return value ? Napi::Value(env, value) : Napi::Value();
 }
 

@@ -46,8 +46,8 @@ Napi::Value ShowLarge(Napi::Env env, const Request& request, const InputTensor& 
     if (Block* const block = chunk.owner.get()) {
       block->Retain();
       const napi_value value = ExternalMemory(
-          env, chunk.data, chunk.size, [](void* hint) { static_cast<Block*>(hint)->Release(); },
-          block);
+          env, chunk.data, chunk.size,
+          [](napi_env, void*, void* hint) { static_cast<Block*>(hint)->Release(); }, block);
       if (value) return {env, value};
     }
   }

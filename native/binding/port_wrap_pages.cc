@@ -82,7 +82,7 @@ Napi::Value PortWrap::TakeLarge(const Napi::CallbackInfo& info) {
   *shared += large->size;
   const napi_value value = ExternalMemory(
       info.Env(), const_cast<void*>(data), large->size,
-      [](void* hint) {
+      [](napi_env, void*, void* hint) {
         std::unique_ptr<Kept> kept(static_cast<Kept*>(hint));
         *kept->shared -= kept->size;
       },

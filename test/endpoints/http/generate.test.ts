@@ -76,7 +76,7 @@ void suite('generate', () => {
     assert.deepEqual((json(await generate([...row(), ...row()])) as { y: unknown }).y, [...row(), ...row()]);
     errorOf(await ask(endpoint, '/v2/models/nobody/generate', { body: { x: 1 } }), 404);
     const headers = { 'Content-Encoding': 'gzip' };
-    errorOf(await ask(endpoint, '/v2/models/m/generate', { body: { x: 1 }, headers }), 501);
+    errorOf(await ask(endpoint, '/v2/models/m/generate', { body: { x: 1 }, headers }), 415);
   });
 });
 

@@ -273,9 +273,9 @@ test(
       answers.map(({ status }) => status),
       ['fulfilled', 'fulfilled', 'rejected', 'fulfilled', 'fulfilled'],
     );
-  const failed = answers[2];
-  assert.ok(failed?.status === 'rejected');
-  assert.equal((failed.reason as Error).message, "model 'm': ValueError: seven");
+    const failed = answers[2];
+    assert.ok(failed?.status === 'rejected');
+    assert.equal((failed.reason as Error).message, "model 'm': ValueError: seven");
   },
 );
 

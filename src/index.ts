@@ -12,15 +12,15 @@ export type {
   TritonErrorOptions,
   TritonErrorReason,
 } from './errors.js';
-export { createServer } from './server/create-server.js';
-export { registerBackend } from './javascript/registered-backends.js';
-export { attachServer } from './server/attach-server.js';
+export { createServer } from './server/creation/create-server.js';
+export { registerBackend } from './javascript/versions/registered-backends.js';
+export { attachServer } from './server/creation/attach-server.js';
 export { InferenceServer } from './server/inference-server.js';
 export type { CreateServer } from './server/inference-server.js';
-export type { BatchReason, ExplainedBatch, Explanation } from './server/explain.js';
-export type { CloseOptions, UnloadModelOptions } from './server/server-arguments.js';
+export type { BatchReason, ExplainedBatch, Explanation } from './server/reports/explain.js';
+export type { CloseOptions, UnloadModelOptions } from './server/creation/server-arguments.js';
 export type { ServerHandle } from './server-handle.js';
-export type { Model, TypedModel } from './server/model.js';
+export type { Model, TypedModel } from './server/models/model.js';
 export type {
   InputsOf,
   ModelName,
@@ -44,7 +44,7 @@ export type {
   RequestedOutput,
   RequestedOutputs,
   RequestParameters,
-} from './server/results.js';
+} from './server/requests/results.js';
 export type {
   ModelMetadata,
   ModelStatistics,
@@ -54,7 +54,7 @@ export type {
   StatisticDuration,
   ResponseStatistic,
   TensorMetadata,
-} from './server/metadata.js';
+} from './server/reports/metadata.js';
 export type { Timings } from './dispatch/types.js';
 export type { LogContext, LogFunction, Logger } from './logger.js';
 export type { Metric, MetricOptions } from './metrics/custom.js';
@@ -77,10 +77,10 @@ export type {
   WorkersOptions,
 } from './javascript/types.js';
 export type { BackendConfig, GivenFiles, GivenModel, LoadEvent, ServerOptions } from './options.js';
-export type { ModelMessage } from './registry/model-events.js';
-export type { RequestMessage } from './server/request-channels.js';
-export type { LoadModelOptions, LoadOutcome } from './registry/load-options.js';
-export type { ModelState } from './registry/published.js';
+export type { ModelMessage } from './registry/entries/model-events.js';
+export type { RequestMessage } from './server/requests/request-channels.js';
+export type { LoadModelOptions, LoadOutcome } from './registry/loading/load-options.js';
+export type { ModelState } from './registry/entries/published.js';
 export { Tensor } from './tensor/tensor.js';
 export type { AnyTensor } from './tensor/tensor.js';
 export type { TensorJSON } from './tensor/to-json.js';

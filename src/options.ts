@@ -1,6 +1,6 @@
 /** Options of a server. */
 
-import type { ModelCode } from './javascript/javascript-version.js';
+import type { ModelCode } from './javascript/versions/javascript-version.js';
 import type { ModelModule, ModelObject, WorkersOptions } from './javascript/types.js';
 import type { InlineOption, ModelConfigInput } from './config/index.js';
 import type { Log, Logger } from './logger.js';

@@ -9,8 +9,8 @@ import { inlineExpected, type InlineOption, readInline } from './config/index.js
 import { invalidArgument } from './errors.js';
 import { resolveLogger } from './logger.js';
 import { resolveMetrics } from './metrics/metrics-config.js';
-import type { ModelCode } from './javascript/javascript-version.js';
-import { registeredBackends } from './javascript/registered-backends.js';
+import type { ModelCode } from './javascript/versions/javascript-version.js';
+import { registeredBackends } from './javascript/versions/registered-backends.js';
 import type { WorkersOptions } from './javascript/types.js';
 import type {
   BackendConfig,

@@ -4,7 +4,7 @@
  */
 
 import { performance } from 'node:perf_hooks';
-import { setImmediate } from './dispatch/timers.js';
+import { setImmediate } from './dispatch/ending/timers.js';
 import { Queue } from './queue.js';
 
 /** Work that yields wherever it can be interrupted: at the latest after some tenth of a millisecond. */

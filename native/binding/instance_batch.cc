@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kLargeBytes = size_t{64} << 10;
 
 // The caller's id of a request is a parameter of this name, which no caller can use
-// (src/server/request-attributes.ts).
+// (src/server/requests/request-attributes.ts).
 constexpr std::string_view kIdParameter = "triton_request_id";
 
 bool IsLarge(const InputTensor& input) {

@@ -1,4 +1,4 @@
-"""A batch whose `execute` has raised is run again in halves, if the model may be (src/javascript/halves.ts has the same)."""
+"""A batch whose `execute` has raised is run again in halves, if the model may be (src/javascript/batches/halves.ts has the same)."""
 
 from .errors import TritonError, code_of
 from .request import InferenceResponse

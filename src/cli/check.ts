@@ -3,7 +3,7 @@
 import { parseArgs } from 'node:util';
 import { checkRepository, type CheckedModel } from '../registry/check-repository.js';
 import { printConfig } from '../config/index.js';
-import { sharedReason } from '../registry/shared-reasons.js';
+import { sharedReason } from '../registry/loading/shared-reasons.js';
 import { printable, printableLine } from '../printable.js';
 import { checkOptions, parsed, repositoryHelp, repositoryOptions } from './repository-arguments.js';
 import { tensorLines } from './tensor-lines.js';

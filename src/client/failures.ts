@@ -1,7 +1,7 @@
 /** What may happen to a call besides the server's answer. */
 
-import { isDeadline } from '../dispatch/deadlines.js';
-import { timedOut } from '../dispatch/request-errors.js';
+import { isDeadline } from '../dispatch/ending/deadlines.js';
+import { timedOut } from '../dispatch/errors/request-errors.js';
 import { TritonError, unavailable } from '../errors.js';
 
 /** There was no connection, or it broke: a call that only reads may be made again. */

@@ -9,8 +9,8 @@ import {
   checkOptionalName,
   checkUnloadOptions,
   checkVersion,
-} from '../server/server-arguments.js';
-import { loadOptionKeys, readForce } from '../registry/load-options.js';
+} from '../server/creation/server-arguments.js';
+import { loadOptionKeys, readForce } from '../registry/loading/load-options.js';
 import type { Inputs } from '../tensor/inputs.js';
 import type { Protocol } from './protocol.js';
 import { ModelOfServer } from './remote-model.js';

@@ -3,7 +3,7 @@
 import { deepFreeze, fullDims, hasRowsInValues, type ModelConfig } from '../config/index.js';
 import { TritonError } from '../errors.js';
 import { Fraction } from '../endpoints/http/json-exact.js';
-import { OutputChoice } from '../server/wanted-outputs.js';
+import { OutputChoice } from '../server/requests/wanted-outputs.js';
 import type { EncodedInputs } from '../tensor/encoded.js';
 import { targetMemory, tensorInto } from '../tensor/into.js';
 import { InputEncoder } from '../tensor/input.js';

@@ -1,7 +1,7 @@
 /** What reading responses asks of the requests' owner. */
 
 import type { TritonError } from '../errors.js';
-import type { Group } from './group.js';
+import type { Group } from './requests/group.js';
 import type { Waiter } from './types.js';
 
 /** The owner of the requests that are answered. */

@@ -3,7 +3,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { invalidArgument, TritonError } from '../errors.js';
 import { Wait } from '../waits.js';
-import { CallingRequest } from './calling-request.js';
+import { CallingRequest } from './batches/calling-request.js';
 
 /** The models of a server that are asking it for something. */
 export class Asking {

@@ -7,7 +7,7 @@
 
 import type { MessagePort } from 'node:worker_threads';
 import { ignore, type Log, type LogFunction } from '../logger.js';
-import { textOf } from './failures.js';
+import { textOf } from './batches/failures.js';
 import type { ModelLogger } from './types.js';
 
 const levels = ['error', 'warn', 'info', 'verbose'] as const;

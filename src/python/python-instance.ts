@@ -4,7 +4,7 @@ import { addon } from '../addon/load.js';
 import type { NativePython, NativeServer } from '../addon/native.js';
 import type { PythonSettings } from '../backends/python.js';
 import { type TritonError, unavailable } from '../errors.js';
-import { finalizesWithin } from '../javascript/finalize-limit.js';
+import { finalizesWithin } from '../javascript/threads/finalize-limit.js';
 import type { VersionHost } from '../javascript/model-server.js';
 import type { Log } from '../logger.js';
 import type { Interpreter } from './interpreter.js';

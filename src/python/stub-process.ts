@@ -5,7 +5,7 @@ import { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { addon } from '../addon/load.js';
 import { TritonError, type TritonErrorCode, reasonNamed, unavailable } from '../errors.js';
-import { errorOf } from '../javascript/failures.js';
+import { errorOf } from '../javascript/batches/failures.js';
 import { logMessage } from '../javascript/model-logger.js';
 import type { Log } from '../logger.js';
 import { Answers } from './answers.js';

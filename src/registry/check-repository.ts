@@ -14,12 +14,12 @@ import type { VersionHost } from '../javascript/model-server.js';
 import type { ServerOptions } from '../options.js';
 import { resolveOptions } from '../resolve-options.js';
 import { checkBackendDirectory } from './custom-backends.js';
-import { openVersion, retire } from './load-version.js';
-import { requiredBy } from './load-model.js';
-import { listModels, readModel } from './local-source.js';
-import type { ModelFolder } from './model-folder.js';
-import { prepareModel, type PreparedModel } from './prepare-model.js';
-import { noModelsError } from './unfit-folder.js';
+import { openVersion, retire } from './loading/load-version.js';
+import { requiredBy } from './loading/load-model.js';
+import { listModels, readModel } from './files/local-source.js';
+import type { ModelFolder } from './files/model-folder.js';
+import { prepareModel, type PreparedModel } from './loading/prepare-model.js';
+import { noModelsError } from './files/unfit-folder.js';
 
 /** A problem that keeps a model from loading. */
 export interface CheckProblem {

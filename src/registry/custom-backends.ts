@@ -8,8 +8,8 @@ import type { Backend } from '../backends/backend.js';
 import { backends } from '../backends/index.js';
 import { javascript } from '../backends/javascript.js';
 import { invalidArgument, TritonError } from '../errors.js';
-import type { ModelCode } from '../javascript/javascript-version.js';
-import { isBackendName } from '../javascript/registered-backends.js';
+import type { ModelCode } from '../javascript/versions/javascript-version.js';
+import { isBackendName } from '../javascript/versions/registered-backends.js';
 import type { ResolvedOptions } from '../options.js';
 
 /** A backend's file, in the order in which they are looked for. */

@@ -10,19 +10,19 @@ import { CustomMetrics, type Metric, type MetricOptions } from '../metrics/custo
 import { gpusInUse } from '../metrics/gpu-families.js';
 import { Machine } from '../metrics/machine.js';
 import { metricsText } from '../metrics/metrics-text.js';
-import type { LoadModelOptions, LoadOutcome } from '../registry/load-options.js';
+import type { LoadModelOptions, LoadOutcome } from '../registry/loading/load-options.js';
 import type { Registry } from '../registry/registry.js';
 import type { Inputs } from '../tensor/inputs.js';
 import { packageVersion } from '../version.js';
 import { closeConnection, closeServer } from './closing.js';
-import { forgetServer, watchServer } from './dropped.js';
-import { explanationOf, type Explanation } from './explain.js';
-import type { ModelStatistics, ModelStatus, ServerMetadata } from './metadata.js';
-import type { Model, TypedModel } from './model.js';
-import { ModelHandles } from './model-handles.js';
-import { ModelTable } from './model-table.js';
-import { indexOf, isReady } from './repository-index.js';
-import type { InferOptions, InferResult, RequestedOutputs } from './results.js';
+import { forgetServer, watchServer } from './models/dropped.js';
+import { explanationOf, type Explanation } from './reports/explain.js';
+import type { ModelStatistics, ModelStatus, ServerMetadata } from './reports/metadata.js';
+import type { Model, TypedModel } from './models/model.js';
+import { ModelHandles } from './models/model-handles.js';
+import { ModelTable } from './models/model-table.js';
+import { indexOf, isReady } from './reports/repository-index.js';
+import type { InferOptions, InferResult, RequestedOutputs } from './requests/results.js';
 import type {
   InputsOf,
   ModelName,
@@ -39,11 +39,11 @@ import {
   checkVersion,
   type CloseOptions,
   type UnloadModelOptions,
-} from './server-arguments.js';
+} from './creation/server-arguments.js';
 import { ownHandle, type ServerHandle, type SharedOptions } from '../server-handle.js';
 import type { ServerParts } from './server-parts.js';
-import { serverStatistics } from './statistics.js';
-import { failedStream } from './stream-iterator.js';
+import { serverStatistics } from './reports/statistics.js';
+import { failedStream } from './requests/stream-iterator.js';
 
 /**
  * The type of {@link createServer}.

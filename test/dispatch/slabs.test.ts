@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from '../support/fast-check.js';
 import { slabBytes, slabMostBytes, slabUnit } from '../../src/addon/layout.js';
-import { SlabAllocator } from '../../src/dispatch/slabs.js';
+import { SlabAllocator } from '../../src/dispatch/requests/slabs.js';
 
 /** An allocator, and a function that tells how many slabs it has asked for. */
 function allocator(limit = 64 * slabBytes): { slab: SlabAllocator; slabs: () => number } {

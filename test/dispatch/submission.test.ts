@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { Submission } from '../../src/dispatch/submission.js';
+import { Submission } from '../../src/dispatch/requests/submission.js';
 import { EncodedInputs } from '../../src/tensor/encoded.js';
 import { Asked, Bench, moreThanFits, type Options, usual } from './harness.js';
 

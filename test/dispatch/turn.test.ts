@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { performance } from 'node:perf_hooks';
 import test from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { turnIsYoung } from '../../src/dispatch/turn.js';
+import { turnIsYoung } from '../../src/dispatch/requests/turn.js';
 
 test('a turn of the event loop is young for 0.75 ms after its first answer', async (t) => {
   let now = 1000;

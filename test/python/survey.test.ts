@@ -4,7 +4,7 @@ import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import type { Survey } from '../../src/registry/survey.js';
+import type { Survey } from '../../src/registry/files/survey.js';
 import { temporaryFolder } from '../support/repository.js';
 import { python, skip } from './harness.js';
 

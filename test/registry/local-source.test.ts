@@ -3,8 +3,8 @@ import { mkdir, rm, symlink, truncate, utimes, writeFile } from 'node:fs/promise
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { createEngine } from '../../src/addon/engine.js';
-import { listModels, readModel as readModelWith } from '../../src/registry/local-source.js';
-import type { ModelFolder, StampedFiles } from '../../src/registry/model-folder.js';
+import { listModels, readModel as readModelWith } from '../../src/registry/files/local-source.js';
+import type { ModelFolder, StampedFiles } from '../../src/registry/files/model-folder.js';
 import { rejection } from '../support/harness.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';
 

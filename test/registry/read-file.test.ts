@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { readAtMost, TooLargeError } from '../../src/registry/read-file.js';
+import { readAtMost, TooLargeError } from '../../src/registry/files/read-file.js';
 import { temporaryFolder } from '../support/repository.js';
 
 test('a file of as many bytes as are allowed is read, one of more is not', async (t) => {

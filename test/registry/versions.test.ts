@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { chooseVersions } from '../../src/registry/versions.js';
+import { chooseVersions } from '../../src/registry/loading/versions.js';
 import { parse, whole } from '../config/helpers.js';
 import { thrown } from '../support/harness.js';
 

@@ -5,7 +5,7 @@ import { suite, test } from 'node:test';
 import { inspect } from 'node:util';
 import { attachServer, type Explanation, type InferenceServer } from '../../src/index.js';
 import type { NativeBatch, NativeBatches } from '../../src/addon/native.js';
-import { explanationOf, type BatchingConfig } from '../../src/server/explain.js';
+import { explanationOf, type BatchingConfig } from '../../src/server/reports/explain.js';
 import { gate, held } from '../faults/harness.js';
 import {
   anyLength,

@@ -3,12 +3,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { statusNumber } from '../../src/addon/status.js';
-import { limitError } from '../../src/dispatch/request-errors.js';
+import { limitError } from '../../src/dispatch/errors/request-errors.js';
 import type { Waiter } from '../../src/dispatch/types.js';
 import { TritonError, type InferenceServer, type InferOptions, type InferResult } from '../../src/index.js';
-import type { CheckedOptions } from '../../src/server/infer-options.js';
-import type { Mappable } from '../../src/server/map-entry.js';
-import { mapModel } from '../../src/server/map.js';
+import type { CheckedOptions } from '../../src/server/requests/infer-options.js';
+import type { Mappable } from '../../src/server/map/map-entry.js';
+import { mapModel } from '../../src/server/map/map.js';
 import { asking, faulty, gate, held } from '../faults/harness.js';
 import {
   batchCountsAfter,

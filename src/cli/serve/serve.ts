@@ -3,7 +3,7 @@
 import { resolve } from 'node:path';
 import { TritonError } from '../../errors.js';
 import { printable } from '../../printable.js';
-import { createServer } from '../../server/create-server.js';
+import { createServer } from '../../server/creation/create-server.js';
 import type { InferenceServer } from '../../server/inference-server.js';
 import { packageVersion } from '../../version.js';
 import type { Endpoint } from './endpoint.js';

@@ -1,7 +1,7 @@
 /** Fields that requests and responses of inference share: parameters, and what describes a tensor. */
 
 import { invalidArgument } from '../../errors.js';
-import { mostParameters } from '../../server/request-attributes.js';
+import { mostParameters } from '../../server/requests/request-attributes.js';
 import type { ParameterValue } from '../service/parameters.js';
 import { unreadable, wireType, type ProtoReader } from './protobuf/reader.js';
 import type { ProtoWriter } from './protobuf/writer.js';

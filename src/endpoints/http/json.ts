@@ -1,7 +1,7 @@
 /** Reads the JSON of requests: quickly, or exactly where that makes a difference. What is wrong is INVALID_ARG: it is the client's. */
 
 import { invalidArgument, type TritonError } from '../../errors.js';
-import { mostParameters } from '../../server/request-attributes.js';
+import { mostParameters } from '../../server/requests/request-attributes.js';
 import type { ParameterValue, Parameters } from '../service/parameters.js';
 import { Fraction, parseExactly } from './json-exact.js';
 import { scanJson, type JsonTraits } from './json-scan.js';

@@ -1,7 +1,7 @@
 /** Request parameters of a protocol: which of them mean something, and what is passed on to the model. */
 
 import { invalidArgument, TritonError } from '../../errors.js';
-import type { InferOptions } from '../../server/results.js';
+import type { InferOptions } from '../../server/requests/results.js';
 
 /** A parameter's value. */
 export type ParameterValue = string | number | bigint | boolean;

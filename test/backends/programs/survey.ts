@@ -1,7 +1,7 @@
 /** Looks for GPUs as `tritonts backends` and a server do, and prints what they tell as JSON. */
 
 import { createServer } from '../../../src/index.js';
-import { survey, type Survey } from '../../../src/registry/survey.js';
+import { survey, type Survey } from '../../../src/registry/files/survey.js';
 import { resolveOptions } from '../../../src/resolve-options.js';
 
 /** The output of the program. */

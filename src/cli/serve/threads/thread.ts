@@ -2,7 +2,7 @@
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { provideHost } from '../../../endpoints/service/host.js';
-import { attachServer } from '../../../server/attach-server.js';
+import { attachServer } from '../../../server/creation/attach-server.js';
 import { RequestLog } from '../request-log.js';
 import { MainThread } from './main-thread.js';
 import { sentError, type ThreadData, type ToThread } from './messages.js';

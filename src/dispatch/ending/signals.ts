@@ -1,0 +1,127 @@
+/** The abort signals of requests in flight. A signal has one listener, however many requests have it. */
+
+import { Listening, type Group, type Listened } from '../requests/group.js';
+
+// These are the methods of the class, not whatever a signal's own properties say. So no code of the caller
+// runs here. Such code could detach an input between its check and its copy, make requests in the middle of
+// another one, or throw.
+const { prototype } = AbortSignal;
+const getAborted = Reflect.getOwnPropertyDescriptor(prototype, 'aborted')?.get as (
+  this: AbortSignal,
+) => boolean;
+const getReason = Reflect.getOwnPropertyDescriptor(prototype, 'reason')?.get as (
+  this: AbortSignal,
+) => unknown;
+// They are read as properties: under `node --frozen-intrinsics` built-in methods are getters.
+const addListener: AbortSignal['addEventListener'] = Reflect.get(prototype, 'addEventListener');
+const removeListener: AbortSignal['removeEventListener'] = Reflect.get(prototype, 'removeEventListener');
+
+/** Whether the signal has fired. */
+export function isAborted(signal: AbortSignal): boolean {
+  return getAborted.call(signal);
+}
+
+/** Why the signal has fired. */
+export function reasonOf(signal: AbortSignal): unknown {
+  return getReason.call(signal);
+}
+
+/** See the head of this file. A dispatcher has one. */
+export class Signals {
+  readonly #known: Map<AbortSignal, Listened> = new Map();
+  /** The signal that was looked up last: many requests share one. */
+  #last: Listened | undefined;
+  readonly #fired: (first: Listening | undefined) => void;
+
+  /**
+   * @param fired - Called with the first entry of a signal that fired. The others follow by `next`. They do
+   *   not listen any more then.
+   */
+  constructor(fired: (first: Listening | undefined) => void) {
+    this.#fired = fired;
+  }
+
+  /** Adds listeners for the requests of a group that wait. */
+  listen(group: Group): void {
+    const { waiters, count } = group;
+    let one: Listening | undefined;
+    for (let position = 0; position < count; position++) {
+      const signal = waiters[position] && group.requestOf(position)?.signal;
+      if (signal === undefined) continue;
+      if (one?.to?.signal !== signal) one = this.#listening(group, position, signal);
+      one.last = position;
+      one.left++;
+      (group.listening ??= new Array<Listening | undefined>(group.room))[position] = one;
+    }
+  }
+
+  /** Removes listeners of neighbours in a group that do not wait any more. */
+  forget(group: Group, first: number, count: number): void {
+    const { listening } = group;
+    if (listening === undefined) return;
+    for (let position = first; position < first + count; position++) {
+      const one = listening[position];
+      if (one === undefined) continue;
+      listening[position] = undefined;
+      if (--one.left === 0) this.#remove(one);
+    }
+  }
+
+  #listening(group: Group, position: number, signal: AbortSignal): Listening {
+    const listened = this.#find(signal) ?? this.#listenTo(signal);
+    const listening = new Listening(group, position, listened);
+    if (listened.last) listened.last.next = listening;
+    else listened.first = listening;
+    listened.last = listening;
+    return listening;
+  }
+
+  #listenTo(signal: AbortSignal): Listened {
+    const listened: Listened = {
+      signal,
+      first: undefined,
+      last: undefined,
+      listener: () => {
+        this.#fire(listened);
+      },
+    };
+    addListener.call(signal, 'abort', listened.listener, once);
+    this.#known.set(signal, listened);
+    this.#last = listened;
+    return listened;
+  }
+
+  #remove(listening: Listening): void {
+    const listened = listening.to;
+    if (listened === undefined) return;
+    const { next, previous } = listening;
+    if (next) next.previous = previous;
+    else listened.last = previous;
+    if (previous) previous.next = next;
+    else listened.first = next;
+    listening.to = listening.next = listening.previous = undefined;
+    if (listened.first) return;
+    removeListener.call(listened.signal, 'abort', listened.listener);
+    this.#drop(listened);
+  }
+
+  #fire(listened: Listened): void {
+    this.#drop(listened);
+    const { first } = listened;
+    listened.first = listened.last = undefined;
+    for (let one = first; one; one = one.next) one.to = undefined;
+    this.#fired(first);
+  }
+
+  #find(signal: AbortSignal): Listened | undefined {
+    if (this.#last?.signal === signal) return this.#last;
+    return this.#known.get(signal);
+  }
+
+  #drop(listened: Listened): void {
+    this.#known.delete(listened.signal);
+    if (this.#last === listened) this.#last = undefined;
+  }
+}
+
+const once = { once: true } as const;

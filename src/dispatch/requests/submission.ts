@@ -1,0 +1,305 @@
+/**
+ * Writes the groups of a tick for the engine: their bytes in slabs, or in blocks if they are large, and a
+ * record for each group.
+ */
+
+import {
+  slabBytes,
+  slabMostBytes,
+  slabRangeBytes,
+  slabUnit,
+  sourceBlock,
+  sourceSlab,
+  submissionWords,
+} from '../../addon/layout.js';
+import type { NativePort, NativeStatus } from '../../addon/native.js';
+import { invalidArgument, TritonError, unavailable } from '../../errors.js';
+import type { EncodedInputs } from '../../tensor/encoded.js';
+import { maxTensorBytes } from '../../tensor/max-bytes.js';
+import { MemoryViews } from '../../tensor/memory.js';
+import { viewOf } from '../../tensor/views.js';
+import { allocate, noMemory } from '../errors/request-errors.js';
+import type { Group } from './group.js';
+import { SlabAllocator } from './slabs.js';
+import type { DispatchTarget } from '../types.js';
+
+const slabUnits = slabBytes / slabUnit;
+/** How many slabs are kept when nothing is in flight. */
+const keptSlabs = 4;
+const noSlab = new Uint8Array();
+/** Words of a record before its inputs, and words of an input before its dims. */
+const groupWords = 7;
+const inputWords = 6;
+
+/** See the head of this file. A dispatcher has one. */
+export class Submission {
+  readonly #native: NativePort;
+  readonly #external: boolean;
+  /** Submits what is written if there is no room for more. It runs no code of callers. */
+  readonly #full: () => void;
+  /** Frees the ranges of groups that are not in use. */
+  readonly #reclaim: () => void;
+  readonly #words: Int32Array;
+  readonly #slabs: MemoryViews[] = [];
+  /** The largest number of slabs so far. */
+  #mostSlabs = 0;
+  readonly #ranges: SlabAllocator;
+  /** How many words are written. */
+  #position = 0;
+
+  /** @param limit - The most bytes of slabs. */
+  constructor(
+    native: NativePort,
+    external: boolean,
+    limit: number,
+    { full, reclaim }: { readonly full: () => void; readonly reclaim: () => void },
+  ) {
+    this.#reclaim = reclaim;
+    this.#native = native;
+    this.#external = external;
+    this.#full = full;
+    this.#words = external ? new Int32Array(native.submission()) : new Int32Array(submissionWords);
+    this.#ranges = new SlabAllocator(() => {
+      this.#addSlab();
+    }, limit);
+  }
+
+  get empty(): boolean {
+    return this.#position === 0;
+  }
+
+  /** The words that both sides see. While {@link empty}, they may be used for other things. */
+  get words(): Int32Array {
+    return this.#words;
+  }
+
+  /** {@link words}, if they are not shared with the engine. */
+  get ownWords(): Int32Array | undefined {
+    return this.#external ? undefined : this.#words;
+  }
+
+  /** Drops the blocks of a group that the engine did not take. */
+  unstage(group: Group): void {
+    if (group.rangeBytes > 0) return;
+    for (const block of group.blocks) if (block >= 0) this.#native.unstage(block);
+    group.blocks.length = 0;
+  }
+
+  /** Hands what is written to the engine. See `NativePort.submit` for what it returns. */
+  submit(run: boolean): NativeStatus | number {
+    const words = this.#position;
+    this.#position = 0;
+    if (this.#external) return this.#native.submit(words, run);
+    const slabs = this.#slabs.map(({ Uint8Array }) => Uint8Array);
+    // Dropped slabs keep their numbers, so their places are filled.
+    while (slabs.length < this.#mostSlabs) slabs.push(noSlab);
+    return this.#native.submitCopies(words, run, this.#words, slabs);
+  }
+
+  /** Frees the memory of a group. */
+  free(group: Group): void {
+    if (group.rangeBytes > 0) this.#ranges.free(group.range, group.rangeBytes);
+    group.rangeBytes = 0;
+    group.placed = undefined;
+  }
+
+  /** Drops slabs that a burst has left behind. No group may have a range. */
+  trim(): void {
+    for (let slab = this.#slabs.length; slab > keptSlabs; slab--) {
+      this.#native.dropSlab(slab - 1);
+      this.#slabs.length = slab - 1;
+    }
+    this.#ranges.clear(this.#slabs.length * slabBytes);
+  }
+
+  /** Whether there is more memory than {@link trim} leaves. */
+  get isLarge(): boolean {
+    return this.#slabs.length > keptSlabs;
+  }
+
+  /**
+   * Gives a group memory for its inputs: a range of a slab, with room for as many requests as the version's
+   * recent groups had; or blocks, for this request alone, if the inputs are large.
+   *
+   * @throws {@link TritonError} UNAVAILABLE without memory; INVALID_ARG for a request that is too big for a
+   *   record. Nothing is kept then.
+   */
+  place(group: Group, target: DispatchTarget, encoded: EncodedInputs): void {
+    // This comes before anything can fail: the group's old range has other sizes.
+    this.free(group);
+    const { shapes, byteLengths } = group;
+    const { request } = group;
+    let words = groupWords + (request?.wanted?.length ?? 0) + (request?.attributes?.length ?? 0);
+    let present = 0;
+    for (const shape of shapes) {
+      if (shape === undefined) continue;
+      words += inputWords + shape.length;
+      present++;
+    }
+    if (words > submissionWords) {
+      const message = `model '${target.name}': a request with ${present} inputs, all their dims and its parameters is too big: send fewer inputs, fewer dims or fewer parameters`;
+      throw new TritonError('INVALID_ARG', message, { model: target.name });
+    }
+    if (group.views.length !== shapes.length) group.views.length = shapes.length;
+    group.room = 1;
+    if (present === 0 || bytesOf(byteLengths, 1) > slabRangeBytes || !this.#placeInSlab(group, target)) {
+      this.#stage(group, target, encoded);
+    }
+  }
+
+  /** How many requests a group gets room for. */
+  roomOf(byteLengths: readonly number[], target: DispatchTarget): number {
+    let room = target.groupRoom;
+    while (room > 1 && bytesOf(byteLengths, room) > slabMostBytes) room >>= 1;
+    return room;
+  }
+
+  #placeInSlab(group: Group, target: DispatchTarget): boolean {
+    const { byteLengths, shapes, views, lengths } = group;
+    let room = this.roomOf(byteLengths, target);
+    let bytes = Math.max(1, bytesOf(byteLengths, room));
+    let range = this.#ranges.take(bytes);
+    if (range < 0) {
+      this.#reclaim();
+      range = this.#ranges.take(bytes);
+    }
+    if (range < 0 && room > 1) {
+      room = 1;
+      bytes = Math.max(1, bytesOf(byteLengths, 1));
+      range = this.#ranges.take(bytes);
+    }
+    // The slabs are used up, or cut up for other sizes. The request goes to blocks like a large one; the
+    // engine decides how much may be in flight.
+    if (range < 0) return false;
+    group.placed = target;
+    group.room = room;
+    group.range = range;
+    group.rangeBytes = bytes;
+    group.slab = (range / slabUnits) | 0;
+    group.offset = (range % slabUnits) * slabUnit;
+    const memory = this.#slabs[group.slab];
+    let offset = group.offset;
+    for (let i = 0; i < shapes.length; i++) {
+      const kind = target.wires[i];
+      const length = byteLengths[i] ?? 0;
+      if (shapes[i] === undefined || memory === undefined || kind === undefined) {
+        views[i] = undefined;
+        continue;
+      }
+      // The view covers just this place. So an array that another thread makes longer during the copy cannot
+      // overwrite others' bytes.
+      const view = viewOf(kind, memory.buffer, offset, length * room);
+      views[i] = view;
+      lengths[i] = view.length / room;
+      offset += aligned(length * room);
+    }
+    return true;
+  }
+
+  /**
+   * Copies the inputs to blocks.
+   *
+   * @throws {@link TritonError} UNAVAILABLE without memory; INVALID_ARG for an input that is too large for a tensor.
+   */
+  #stage(group: Group, target: DispatchTarget, { data }: EncodedInputs): void {
+    const { blocks, views, byteLengths } = group;
+    blocks.length = 0;
+    // Before a byte is copied.
+    for (let i = 0; i < data.length; i++) {
+      const length = byteLengths[i] ?? 0;
+      if (data[i] === undefined || length <= maxTensorBytes) continue;
+      const message = `model '${target.name}', input '${target.inputs[i]?.name ?? ''}': expected at most ${maxTensorBytes} bytes (4 GiB), but got ${length}`;
+      throw invalidArgument(message, { model: target.name });
+    }
+    for (let i = 0; i < data.length; i++) {
+      views[i] = undefined;
+      const bytes = data[i];
+      blocks.push(bytes === undefined ? -1 : this.#native.stage(bytes, target.uid));
+      if (bytes === undefined || blocks[i] !== -1) continue;
+      for (const block of blocks) if (block >= 0) this.#native.unstage(block);
+      const message = `model '${target.name}': no memory for an input of ${group.byteLengths[i] ?? 0} bytes`;
+      throw unavailable('NO_MEMORY', message, { model: target.name });
+    }
+  }
+
+  /** Writes the record of a group that has its memory. */
+  write(group: Group, target: DispatchTarget): void {
+    const { shapes, byteLengths, count, rangeBytes } = group;
+    const wanted = group.request?.wanted;
+    const attributes = group.request?.attributes;
+    let room = groupWords + (wanted?.length ?? 0) + (attributes?.length ?? 0);
+    let present = 0;
+    for (let i = 0; i < shapes.length; i++) {
+      const shape = shapes[i];
+      if (shape === undefined) continue;
+      room += inputWords + shape.length;
+      present++;
+    }
+    if (this.#position + room > submissionWords) this.#full();
+    const words = this.#words;
+    let position = this.#position;
+    words[position++] = target.uid;
+    words[position++] = group.index;
+    words[position++] = group.generation;
+    words[position++] = count;
+    words[position++] = present;
+    words[position++] = (wanted?.length ?? 0) | ((attributes?.length ?? 0) << 16);
+    words[position++] = group.rows;
+    let { offset } = group;
+    for (let i = 0; i < shapes.length; i++) {
+      const shape = shapes[i];
+      if (shape === undefined) continue;
+      const length = byteLengths[i] ?? 0;
+      words[position++] = i;
+      if (rangeBytes > 0) {
+        words[position++] = sourceSlab;
+        words[position++] = group.slab;
+        words[position++] = offset;
+        words[position++] = length;
+        offset += aligned(length * group.room);
+      } else {
+        words[position++] = sourceBlock;
+        words[position++] = group.blocks[i] ?? -1;
+        words[position++] = Math.floor(length / 0x1_0000_0000);
+        words[position++] = length | 0;
+      }
+      words[position++] = shape.length;
+      for (let dim = 0; dim < shape.length; dim++) words[position++] = shape[dim] ?? 0;
+    }
+    if (wanted) for (const index of wanted) words[position++] = index;
+    if (attributes) {
+      words.set(attributes, position);
+      position += attributes.length;
+    }
+    this.#position = position;
+  }
+
+  /**
+   * Adds a slab.
+   *
+   * @throws {@link TritonError} UNAVAILABLE without memory.
+   */
+  #addSlab(): void {
+    const copy = this.#external ? undefined : allocate(slabBytes);
+    if (!this.#native.addSlab()) throw noMemory(slabBytes);
+    this.#slabs.push(new MemoryViews(copy ?? this.#native.slab(this.#slabs.length)));
+    this.#mostSlabs = Math.max(this.#mostSlabs, this.#slabs.length);
+  }
+}
+
+/** The next multiple of 64, where an input may begin. */
+function aligned(bytes: number): number {
+  return (bytes + 63) & ~63;
+}
+
+/** Bytes of a range for `room` requests. */
+function bytesOf(byteLengths: readonly number[], room: number): number {
+  let bytes = 0;
+  for (let i = 0; i < byteLengths.length; i++) {
+    const length = (byteLengths[i] ?? 0) * room;
+    if (length > slabMostBytes) return Infinity;
+    // The last input needs no padding.
+    bytes = aligned(bytes) + length;
+  }
+  return bytes;
+}

@@ -1,0 +1,103 @@
+/** Turns the outputs of responses into tensors, from the words and bytes of a page. */
+
+import type { NativePort } from '../../addon/native.js';
+import type { MemoryViews } from '../../tensor/memory.js';
+import type { TypedArray } from '../../tensor/types.js';
+import { allocate } from '../errors/request-errors.js';
+import type { DispatchRequest, DispatchTarget, TargetOutput } from '../types.js';
+
+/** An output of a record. */
+export interface RecordOutput {
+  readonly output: TargetOutput;
+  /** Its position among the model's outputs. */
+  readonly index: number;
+  readonly shape: readonly number[];
+  /** Offset in the page of the first response's bytes; `~number` for a large output. */
+  readonly offset: number;
+  /** Bytes of the output in each response. */
+  readonly size: number;
+}
+
+/** The position after the records of `count` outputs, which begin at `position`. */
+export function skipOutputs(words: Int32Array, position: number, count: number): number {
+  let end = position;
+  for (let i = 0; i < count; i++) end += 4 + (words[end + 3] ?? 0);
+  return end;
+}
+
+/** Whether an output whose record is from `position` to `end` is too big for its page. */
+export function hasLarge(words: Int32Array, position: number, end: number): boolean {
+  for (let at = position; at < end; at += 4 + (words[at + 3] ?? 0)) if ((words[at + 1] ?? 0) < 0) return true;
+  return false;
+}
+
+/** The outputs whose records are from `position` to `end`. */
+export function readOutputs(
+  words: Int32Array,
+  position: number,
+  end: number,
+  target: DispatchTarget,
+): RecordOutput[] {
+  const outputs: RecordOutput[] = [];
+  for (let at = position; at < end;) {
+    const index = (words[at] ?? 0) & 0xffff;
+    const output = target.output(index);
+    const rank = words[at + 3] ?? 0;
+    const shape = output.shape(words, at + 4, rank);
+    outputs.push({ output, index, shape, offset: words[at + 1] ?? 0, size: words[at + 2] ?? 0 });
+    at += 4 + rank;
+  }
+  // Backends give outputs in any order; callers get them in the model's order.
+  if (outputs.length > 1) outputs.sort((one, other) => one.index - other.index);
+  return outputs;
+}
+
+/** Copies an output of `size` bytes at `offset` of a page to the caller's array. */
+export function cutInto(
+  output: TargetOutput,
+  shape: readonly number[],
+  view: MemoryViews,
+  offset: number,
+  size: number,
+  given: TypedArray,
+): unknown {
+  const { tensor, memory } = output.into(shape, size, given);
+  memory.set(view.Uint8Array.subarray(offset, offset + size));
+  return tensor;
+}
+
+/** The outputs of one response, of which some are too big for their page and come in memory of their own. */
+export function takeOutputs(
+  native: NativePort,
+  page: number,
+  view: MemoryViews,
+  outputs: readonly RecordOutput[],
+  target: DispatchTarget,
+  { ownOutputs, into }: DispatchRequest,
+): Record<string, unknown> {
+  const values = target.emptyOutputs();
+  for (const { output, index, shape, offset, size } of outputs) {
+    const given = into?.[index];
+    if (given === undefined) {
+      values[output.name] =
+        offset >= 0
+          ? output.cut(shape, view, offset, size)
+          : output.make(shape, takeLarge(native, page, ~offset, ownOutputs));
+    } else if (offset >= 0) {
+      values[output.name] = cutInto(output, shape, view, offset, size, given);
+    } else {
+      const { tensor, memory } = output.into(shape, native.largeBytes(page, ~offset), given);
+      native.copyLarge(page, ~offset, memory);
+      values[output.name] = tensor;
+    }
+  }
+  return values;
+}
+
+function takeLarge(native: NativePort, page: number, number: number, own: boolean): ArrayBuffer {
+  const shared = own ? undefined : native.takeLarge(page, number);
+  if (shared) return shared;
+  const copy = allocate(native.largeBytes(page, number));
+  native.copyLarge(page, number, new Uint8Array(copy));
+  return copy;
+}

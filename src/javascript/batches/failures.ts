@@ -1,0 +1,68 @@
+/** What models throw, in a form that can be told to another thread. */
+
+import { withOrigin } from '../../addon/status.js';
+import { TritonError, type TritonErrorCode, type TritonErrorReason } from '../../errors.js';
+import { absentPackage } from '../threads/app-packages.js';
+
+/** See the head of this file. */
+export interface Failure {
+  readonly code: TritonErrorCode;
+  readonly reason?: TritonErrorReason | undefined;
+  readonly message: string;
+  /** What the model's own message was, and its stack. */
+  readonly origin?: { readonly message: string; readonly stack: string } | undefined;
+}
+
+/** The engine cuts messages beyond 16 KiB, and a stack goes with each. */
+const longestText = 4096;
+
+/** Any value as text, which nothing that a model throws can make fail. */
+export function textOf(value: unknown): string {
+  try {
+    return String(value);
+  } catch {
+    return 'something that cannot be read';
+  }
+}
+
+/** What a model has thrown, or rejected with. A TritonError keeps its code and reason. A package that is not there is MISSING. */
+export function failureOf(model: string, thrown: unknown): Failure {
+  let code: TritonErrorCode = 'INTERNAL';
+  let reason: TritonErrorReason | undefined;
+  let text: string;
+  let stack: unknown;
+  try {
+    if (thrown instanceof TritonError) ({ code, reason } = thrown);
+    text = thrown instanceof Error ? textOf(thrown.message) : `threw ${String(thrown)}`;
+    stack = thrown instanceof Error ? thrown.stack : undefined;
+    const absent = absentPackage(thrown);
+    if (absent !== undefined) [code, reason, text] = ['UNAVAILABLE', 'MISSING', absent];
+  } catch {
+    text = 'threw something that cannot be read';
+  }
+  text = cut(text);
+  const message = text.startsWith(`model '${model}'`) ? text : `model '${model}': ${text}`;
+  return {
+    code,
+    reason,
+    message,
+    origin: typeof stack === 'string' ? { message: text, stack: cut(stack) } : undefined,
+  };
+}
+
+function cut(text: string): string {
+  return text.length > longestText ? `${text.slice(0, longestText)}…` : text;
+}
+
+/** The error of a failure. Its cause has the stack of the model's thread. */
+export function errorOf({ code, reason, message, origin }: Failure, model: string): TritonError {
+  if (origin === undefined) return new TritonError(code, message, { model, reason });
+  const cause = new Error(origin.message);
+  cause.stack = origin.stack;
+  return new TritonError(code, message, { model, reason, cause });
+}
+
+/** A failure as a message for the engine, of which {@link errorOf}'s error is made where it comes out. */
+export function engineMessage({ message, origin }: Failure): string {
+  return origin === undefined ? message : withOrigin(message, origin.message, origin.stack);
+}

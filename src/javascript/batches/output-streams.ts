@@ -1,0 +1,279 @@
+/**
+ * The streams of an instance: the responses to requests of a decoupled model.
+ *
+ *     iterator --next(), if there is room--> response --> engine --> caller
+ *                        ^                                              |
+ *                        '---- the engine lists who has read <----------'
+ *
+ * A stream is at most 16 responses ahead of its reader, and all streams take turns. What an iterator does at once
+ * goes to the engine together.
+ */
+
+import { performance } from 'node:perf_hooks';
+import type { NativeInstance } from '../../addon/native.js';
+import { Queue } from '../../queue.js';
+import type { Batch, BatchRequest, Signals } from './batch.js';
+import { failureOf, type Failure } from './failures.js';
+import type { InstanceMemory } from '../threads/instance-memory.js';
+import { itemOf, type OpenedIterator, type OpenedStream } from './iterators.js';
+import type { ResultWriter } from '../results/results.js';
+import { isThenable, silence } from '../results/settle-results.js';
+
+/** What a stream does at once is sent after so long, in milliseconds, and others have their turn. */
+const mostMs = 0.2;
+
+/** A request whose responses follow one after the other. */
+interface OutputStream {
+  readonly batch: Batch;
+  readonly request: BatchRequest;
+  readonly iterator: OpenedIterator;
+  /** How many responses it may give before it asks again whether there is room. */
+  room: number;
+  /** Whether next() has been called and is not answered. */
+  isPulling: boolean;
+  isQueued: boolean;
+}
+
+/** What the streams need of their instance. */
+export interface StreamsContext {
+  readonly model: string;
+  readonly native: NativeInstance;
+  readonly memory: InstanceMemory;
+  readonly writer: ResultWriter;
+  readonly signals: Signals;
+  /** Called when the streams have something to do and nobody asks. */
+  readonly wake: () => void;
+  /** Called when a batch has ended. */
+  readonly onEnd: (batch: Batch) => void;
+}
+
+/** See the head of this file. */
+export class OutputStreams {
+  readonly #context: StreamsContext;
+  /** Those that have not ended. */
+  readonly #open: Map<BatchRequest, OutputStream> = new Map();
+  readonly #batches: Map<number, Batch> = new Map();
+  /** Those whose turn it is. */
+  readonly #queue: Queue<OutputStream> = new Queue();
+  #pulling = 0;
+  readonly #leaving: Set<Promise<unknown>> = new Set();
+
+  constructor(context: StreamsContext) {
+    this.#context = context;
+  }
+
+  /** Whether an iterator is awaited, so that the event loop has to go round. */
+  get isAwaiting(): boolean {
+    return this.#pulling > 0 || this.#leaving.size > 0;
+  }
+
+  /** The iterators that were told to end, and have not. */
+  get leaving(): readonly Promise<unknown>[] {
+    return [...this.#leaving];
+  }
+
+  /** Begins with streams of a batch. */
+  open(batch: Batch, streams: readonly OpenedStream[]): void {
+    batch.open = streams.length;
+    this.#batches.set(batch.slot, batch);
+    for (const { position, iterator } of streams) {
+      const request = batch.requests[position];
+      if (request === undefined) continue;
+      const stream = { batch, request, iterator, room: 0, isPulling: false, isQueued: false };
+      this.#open.set(request, stream);
+      request.onCancel = () => {
+        this.#leave(stream);
+      };
+      this.#enqueue(stream);
+    }
+    // The others have their responses.
+    for (const request of batch.requests) if (!this.#open.has(request)) request.end();
+  }
+
+  /** Looks who may go on. */
+  listen(): void {
+    const { native, memory } = this.#context;
+    const count = native.readers();
+    if (count < 0) {
+      for (const stream of this.#open.values()) this.#enqueue(stream);
+      return;
+    }
+    const { words } = memory;
+    for (let i = 0; i < count; i++) {
+      // It may have ended meanwhile, and its slot may have another batch.
+      const request = this.#batches.get(words[2 * i] ?? 0)?.requests[words[2 * i + 1] ?? 0];
+      const stream = request && this.#open.get(request);
+      if (stream !== undefined) this.#enqueue(stream);
+    }
+  }
+
+  /** Lets the next stream do something. Returns false if there is none. */
+  step(): boolean {
+    if (this.#open.size > 0 && this.#queue.length === 0) this.listen();
+    const stream = this.#queue.shift();
+    if (stream === undefined) return false;
+    stream.isQueued = false;
+    if (!stream.isPulling && this.#isOpen(stream)) this.#advance(stream);
+    return true;
+  }
+
+  /** The instance ends: nobody reads any more. */
+  close(): void {
+    for (const stream of this.#open.values()) this.#leave(stream);
+  }
+
+  #isOpen({ request }: OutputStream): boolean {
+    return this.#open.has(request);
+  }
+
+  #enqueue(stream: OutputStream): void {
+    if (stream.isQueued) return;
+    stream.isQueued = true;
+    this.#queue.push(stream);
+  }
+
+  #advance(stream: OutputStream): void {
+    stream.room = this.#context.native.room(stream.batch.slot, stream.request.position);
+    if (stream.room < 0) this.#leave(stream);
+    else if (stream.room > 0 && stream.iterator.isAsync) this.#pull(stream);
+    else if (stream.room > 0) this.#pullMany(stream);
+  }
+
+  /** Takes what an iterator gives at once. */
+  #pullMany(stream: OutputStream): void {
+    const { words } = this.#context.writer;
+    const end = performance.now() + mostMs;
+    words.begin();
+    while (stream.room > 0) {
+      let given: unknown;
+      try {
+        given = stream.iterator.next();
+      } catch (error) {
+        this.#end(stream, failureOf(this.#context.model, error));
+        return;
+      }
+      if (!this.#give(stream, given)) return;
+      if (stream.isPulling || performance.now() > end) break;
+    }
+    words.send(stream.batch, false);
+    if (!stream.isPulling) this.#enqueue(stream);
+  }
+
+  /** Asks an asynchronous iterator for its next response. */
+  #pull(stream: OutputStream): void {
+    this.#await(stream, () => stream.iterator.next());
+  }
+
+  /** Awaits what an iterator's next() has given. */
+  #await(stream: OutputStream, ask: () => unknown): void {
+    const { model, signals, writer } = this.#context;
+    const settled = (): boolean => {
+      stream.isPulling = false;
+      this.#pulling--;
+      return this.#isOpen(stream);
+    };
+    const failed = (error: unknown): void => {
+      if (!settled()) return;
+      writer.words.begin();
+      this.#end(stream, failureOf(model, error));
+    };
+    stream.isPulling = true;
+    this.#pulling++;
+    signals.watch(stream.request);
+    let asked: Promise<unknown>;
+    try {
+      asked = Promise.resolve(ask());
+    } catch (error) {
+      failed(error);
+      return;
+    }
+    asked.then((given) => {
+      if (!settled()) return;
+      writer.words.begin();
+      if (!this.#give(stream, given)) return;
+      writer.words.send(stream.batch, false);
+      if (stream.isPulling) return;
+      if (stream.room > 0 && stream.iterator.isAsync) {
+        this.#pull(stream);
+      } else {
+        this.#enqueue(stream);
+        this.#context.wake();
+      }
+    }, failed);
+  }
+
+  /** Writes a response, or begins to await it. Returns false if the stream has ended. */
+  #give(stream: OutputStream, given: unknown): boolean {
+    const { writer, model } = this.#context;
+    const { batch, request } = stream;
+    let refused: unknown;
+    try {
+      const { done, value } = itemOf(given);
+      refused = value;
+      if (done) {
+        this.#end(stream, undefined);
+        return false;
+      }
+      if (value instanceof Error) {
+        this.#end(stream, failureOf(model, value));
+        this.#return(stream);
+        return false;
+      }
+      if (isThenable(value)) {
+        // What it resolves to is the response. The iterator is asked for no other one before.
+        this.#await(stream, async () => ({ done: false, value: await value }));
+        return true;
+      }
+      stream.room = writer.giveNext(batch, request.position, value) ? 0 : stream.room - 1;
+      return true;
+    } catch (error) {
+      silence(refused);
+      this.#end(stream, writer.faultOf(error));
+      this.#return(stream);
+      return false;
+    }
+  }
+
+  /** Ends a stream, behind what is written. */
+  #end({ batch, request }: OutputStream, failure: Failure | undefined): void {
+    const { writer, onEnd } = this.#context;
+    this.#open.delete(request);
+    request.end();
+    batch.open--;
+    const last = batch.open === 0;
+    if (failure === undefined) writer.words.putEnd(batch, request.position);
+    else writer.words.putFailure(batch, request.position, failure);
+    writer.words.send(batch, last);
+    if (!last) return;
+    this.#batches.delete(batch.slot);
+    onEnd(batch);
+  }
+
+  /** Nobody reads it any more. */
+  #leave(stream: OutputStream): void {
+    if (!this.#isOpen(stream)) return;
+    const { model, writer } = this.#context;
+    stream.request.abort();
+    stream.request.abortCalls();
+    writer.words.begin();
+    this.#end(stream, { code: 'CANCELLED', message: `model '${model}': the request was cancelled` });
+    this.#return(stream);
+  }
+
+  /** Tells an iterator that nobody reads it. */
+  #return({ iterator }: OutputStream): void {
+    const { model } = this.#context;
+    const warn = (error: unknown): void => {
+      const { message } = failureOf(model, error);
+      process.emitWarning(`${message} (thrown by return() of a stream that nobody reads)`);
+    };
+    try {
+      const left = iterator.leave();
+      if (!(left instanceof Promise)) return;
+      const leaving: Promise<unknown> = left.catch(warn).finally(() => this.#leaving.delete(leaving));
+      this.#leaving.add(leaving);
+    } catch (error) {
+      warn(error);
+    }
+  }
+}

@@ -1,0 +1,43 @@
+/** How long models may take to end: on a thread, in a process, or in this environment. */
+
+import type { Log } from '../../logger.js';
+
+/** How long an instance that was asked to end may go on with what it runs, before it begins to finalize. */
+export const busyMs = 2000;
+/** What a timer of Node can count to. */
+const longestMs = 2 ** 31 - 1;
+
+/** Whether a promise, which does not reject, resolves within a time. */
+export async function endsWithin(ended: Promise<unknown>, ms: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<false>((resolve) => {
+    timer = setTimeout(resolve, Math.min(ms, longestMs), false);
+  });
+  try {
+    return await Promise.race([ended.then(() => true), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/**
+ * Waits for an instance that was asked to end. Returns false if its `finalize` takes longer than it may.
+ *
+ * @param finalizing - Resolves when `finalize` begins. An instance that is still busy then is not waited for.
+ * @param ended - Resolves when the instance has ended.
+ */
+export async function finalizesWithin(
+  finalizing: Promise<unknown>,
+  ended: Promise<unknown>,
+  limitMs: number,
+): Promise<boolean> {
+  if (!(await endsWithin(Promise.race([finalizing, ended]), busyMs))) return true;
+  return endsWithin(ended, limitMs);
+}
+
+/** Tells that a model has not finalized in time. */
+export function logLateFinalize(log: Log, model: string, limitMs: number, then: string): void {
+  log.warn(`model '${model}': finalize did not end within ${limitMs / 1000} s (finalizeTimeoutMs); ${then}`, {
+    model,
+  });
+}

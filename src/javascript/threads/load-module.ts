@@ -1,0 +1,72 @@
+/** Loads a model's file, and makes the model of its default export. */
+
+import { TritonError } from '../../errors.js';
+import { findPackagesOfApp } from './app-packages.js';
+import type { ModelServer } from '../model-server.js';
+import type { JavaScriptModel, JavaScriptModelClass, ModelLogger } from '../types.js';
+import type { InstanceSpec } from '../versions/version-spec.js';
+
+/** What a file exports: a class of models, or a model. */
+export type ModelExport = JavaScriptModelClass | JavaScriptModel;
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return (typeof value === 'object' || typeof value === 'function') && value !== null;
+}
+
+/**
+ * The model that a file exports.
+ *
+ * @param url - The file's URL. CommonJS files export the model itself.
+ * @throws {@link TritonError} INVALID_ARG for a file without a model, otherwise what the file throws.
+ */
+export async function importModel(model: string, url: string): Promise<ModelExport> {
+  findPackagesOfApp();
+  const loaded: unknown = await import(url);
+  let found: unknown = isObject(loaded) ? loaded['default'] : undefined;
+  // A module that was compiled to CommonJS.
+  if (isObject(found) && found['__esModule'] === true) found = found['default'];
+  if (isModelExport(found)) return found;
+  throw new TritonError(
+    'INVALID_ARG',
+    `model '${model}': expected the default export of ${url} to be a class or an object with the function execute`,
+    { model },
+  );
+}
+
+/** Whether a value is a model, or a class of models. */
+export function isModelExport(value: unknown): value is ModelExport {
+  if (!isObject(value)) return false;
+  if (typeof value !== 'function') return typeof value['execute'] === 'function';
+  const { prototype }: { readonly prototype?: unknown } = value;
+  return isObject(prototype) && typeof prototype['execute'] === 'function';
+}
+
+/** One object of a model. */
+export function makeModel(exported: ModelExport): JavaScriptModel {
+  return typeof exported === 'function' ? new exported() : exported;
+}
+
+/**
+ * Tells a model what it is part of.
+ *
+ * @param server - Returns the server that it may call. It is asked when the model first reads `context.server`.
+ */
+export async function initializeModel(
+  model: JavaScriptModel,
+  spec: InstanceSpec,
+  logger: ModelLogger,
+  server: () => ModelServer,
+): Promise<void> {
+  const { model: name, version, config, instance, directory } = spec;
+  await model.initialize?.({
+    name,
+    version: String(version),
+    config,
+    instance,
+    directory,
+    logger,
+    get server() {
+      return server();
+    },
+  });
+}

@@ -1,0 +1,117 @@
+/**
+ * What is done on a model's thread. A task either completes a configuration, or starts the instance, which then
+ * serves until it is closed. `src/server/creation/model-thread.ts` is what Piscina runs.
+ */
+
+import type { MessagePort } from 'node:worker_threads';
+import type { ModelConfig, ModelConfigInput } from '../../config/index.js';
+import { type TritonError, unavailable } from '../../errors.js';
+import { failureOf, type Failure } from '../batches/failures.js';
+import { InstanceLoop } from './instance-loop.js';
+import { importModel, initializeModel, makeModel } from './load-module.js';
+import { portLogger, type levelsOf, type LoggedMessage } from '../model-logger.js';
+import type { Connection, ModelServer } from '../model-server.js';
+import type { JavaScriptModel } from '../types.js';
+import { prefixOutput } from '../prefixed-output.js';
+import type { InstanceSpec } from '../versions/version-spec.js';
+
+/** Asks for the model's own part of a configuration. */
+export interface CompleteTask {
+  readonly kind: 'complete';
+  readonly model: string;
+  readonly url: string;
+  readonly config: ModelConfig;
+}
+
+/** What an instance's thread tells its owner: a message of its log, that it finalizes, or that it has ended, and with what. */
+export type InstanceMessage =
+  | { readonly logged: LoggedMessage }
+  | { readonly logged?: undefined; readonly finalizing: true }
+  | { readonly logged?: undefined; readonly finalizing?: undefined; readonly failure: Failure | undefined };
+
+/** Starts an instance. `port` takes {@link InstanceMessage}. */
+export interface ServeTask {
+  readonly kind: 'serve';
+  readonly url: string;
+  readonly spec: InstanceSpec;
+  /** The levels of the server's log that somebody reads. */
+  readonly levels: ReturnType<typeof levelsOf>;
+  readonly port: MessagePort;
+  /** For `context.server`; undefined where no models are served. */
+  readonly connection: Connection | undefined;
+}
+
+/** What comes of a task. */
+export type TaskOutcome =
+  | { readonly failure: Failure }
+  | { readonly failure?: undefined; readonly completed?: ModelConfigInput | undefined };
+
+/**
+ * Connects this thread to its server. Returns undefined if that is closed.
+ *
+ * @param caller - Returns the engine's number for calls that say no parent; 0: none.
+ */
+export type Connect = (connection: Connection, caller: () => number) => ModelServer | undefined;
+
+/** Does a task. */
+export async function work(task: CompleteTask | ServeTask, connect: Connect): Promise<TaskOutcome> {
+  const model = task.kind === 'complete' ? task.model : task.spec.model;
+  try {
+    return task.kind === 'complete' ? await complete(task) : await serve(task, connect);
+  } catch (error) {
+    return { failure: failureOf(model, error) };
+  }
+}
+
+async function complete({ model, url, config }: CompleteTask): Promise<TaskOutcome> {
+  const exported = await importModel(model, url);
+  if (!('completeConfig' in exported) || typeof exported.completeConfig !== 'function') return {};
+  return { completed: await exported.completeConfig(config) };
+}
+
+async function serve(
+  { url, spec, levels, port, connection }: ServeTask,
+  connect: Connect,
+): Promise<TaskOutcome> {
+  prefixOutput(spec.instance.name);
+  const model = makeModel(await importModel(spec.model, url));
+  let server: ModelServer | undefined;
+  let running: InstanceLoop | undefined;
+  await initializeModel(model, spec, portLogger(port, levels), () => {
+    server ??= connection && connect(connection, () => running?.caller ?? 0);
+    if (server) return server;
+    throw unreachable(spec.model, connection !== undefined);
+  });
+  const loop = (running = new InstanceLoop(spec, model, true));
+  loop.start();
+  void end(loop, model, spec.model, port, () => server);
+  return {};
+}
+
+/** Why a model cannot call others. */
+export function unreachable(model: string, served: boolean): TritonError {
+  const why = served ? 'the server is closed' : 'no models are served while a repository is checked';
+  return unavailable(served ? 'CLOSED' : 'NOT_ALLOWED', `model '${model}': ${why}`, { model });
+}
+
+async function end(
+  loop: InstanceLoop,
+  model: JavaScriptModel,
+  name: string,
+  port: MessagePort,
+  server: () => ModelServer | undefined,
+): Promise<void> {
+  await loop.ended;
+  const begins: InstanceMessage = { finalizing: true };
+  port.postMessage(begins);
+  let failure: Failure | undefined;
+  try {
+    await model.finalize?.();
+  } catch (error) {
+    failure = failureOf(name, error);
+  }
+  await server()?.close({ timeoutMs: 0 });
+  const message: InstanceMessage = { failure };
+  port.postMessage(message);
+  loop.detach();
+}

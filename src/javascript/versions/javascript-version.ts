@@ -1,0 +1,199 @@
+/** A version of a JavaScript model on its owner's side: its instances, from its load to its end. */
+
+import { addon } from '../../addon/load.js';
+import type { ModelConfig, ModelConfigInput } from '../../config/index.js';
+import { TritonError } from '../../errors.js';
+import type { Log } from '../../logger.js';
+import type { Asker } from '../asker.js';
+import { errorOf, failureOf } from '../batches/failures.js';
+import { busyMs, endsWithin, logLateFinalize } from '../threads/finalize-limit.js';
+import { InstanceLoop } from '../threads/instance-loop.js';
+import type { InstanceThread } from '../threads/instance-thread.js';
+import { initializeModel, makeModel, type ModelExport } from '../threads/load-module.js';
+import { logFinalize, ownLogger } from '../model-logger.js';
+import type { Connection, ModelServer } from '../model-server.js';
+import type { JavaScriptModel, WorkersOptions } from '../types.js';
+import type { InstanceSpec } from './version-spec.js';
+import type { RunningVersion } from './versions.js';
+
+/** Where a model's code is: in a file, or in this program. */
+export type ModelCode = { readonly url: string } | { readonly model: ModelExport };
+
+/** What is known of a version when it is opened. */
+export interface VersionSource {
+  readonly model: string;
+  readonly version: number;
+  readonly code: ModelCode;
+  /** Path of the version's folder; empty if there is none. */
+  readonly directory: string;
+  readonly instances: readonly Omit<InstanceSpec['instance'], 'index'>[];
+  readonly concurrency: number;
+  /** On how many cores of the process threads may spin. */
+  readonly cores: number;
+  readonly workers: WorkersOptions;
+  readonly finalizeTimeoutMs: number;
+  readonly log: Log;
+  /** How its threads connect to the server; undefined where no models are served. */
+  readonly connection: Connection | undefined;
+  /** The server, for a model that runs in this environment. */
+  readonly server: () => ModelServer;
+  /** The model as one that asks the server for loads and unloads. Models on threads cannot. */
+  readonly asker: Asker;
+}
+
+const unloadMs = 30_000;
+
+/** See the head of this file. */
+export class JavaScriptVersion implements RunningVersion {
+  /** The number of its inboxes. */
+  readonly inboxes: number;
+  readonly #source: VersionSource;
+  readonly #threads: InstanceThread[] = [];
+  /** The model in this environment, if it runs here. */
+  #here: { readonly loop: InstanceLoop; readonly model: JavaScriptModel } | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #cancel: (error: TritonError) => void = () => undefined;
+  readonly #cancelled: Promise<never>;
+  readonly #restarts: Map<string, string> = new Map();
+  /** Called when an instance was started anew, with what the index says of it. */
+  onRestart: (reason: string) => void = () => undefined;
+
+  constructor(source: VersionSource) {
+    this.#source = source;
+    const names = source.instances.map(({ name }) => name);
+    this.inboxes = addon().reserveInstances(source.model, names, source.concurrency, 'thread');
+    this.#cancelled = new Promise((_, reject) => (this.#cancel = reject));
+    this.#cancelled.catch(() => undefined);
+  }
+
+  /** Asks the model for its part of the configuration; undefined if it has none. */
+  async complete(config: ModelConfig): Promise<ModelConfigInput | undefined> {
+    const { code, model, asker } = this.#source;
+    if ('url' in code) return this.#unlessCancelled((await this.#thread(0)).complete(config));
+    const exported = code.model;
+    if (!('completeConfig' in exported) || typeof exported.completeConfig !== 'function') return undefined;
+    const completeConfig = exported.completeConfig.bind(exported);
+    try {
+      return await this.#unlessCancelled(asker.during(() => completeConfig(config)));
+    } catch (error) {
+      throw errorOf(failureOf(model, error), model);
+    }
+  }
+
+  /**
+   * Starts all instances. Resolves when they can take batches.
+   *
+   * @throws {@link TritonError} With what the model throws, UNAVAILABLE if a thread ends, CANCELLED if loading
+   *   is cancelled.
+   */
+  async start(config: ModelConfig): Promise<void> {
+    const { instances, model, version, directory, concurrency, cores, code } = this.#source;
+    const specs = instances.map((instance, index) => ({
+      model,
+      version,
+      config,
+      directory,
+      instance: { ...instance, index },
+      inboxes: this.inboxes,
+      concurrency,
+      // The event loop of this environment is not ours to hold.
+      cores: 'url' in code ? cores : 0,
+    }));
+    if ('url' in code) {
+      const threads = await Promise.all(specs.map((_, i) => this.#thread(i)));
+      await this.#unlessCancelled(
+        Promise.all(threads.map((thread, i) => thread.start(specs[i] ?? neverSpec()))),
+      );
+    } else {
+      for (const spec of specs.slice(0, 1)) await this.#unlessCancelled(this.#startHere(spec, code.model));
+    }
+  }
+
+  async #startHere(spec: InstanceSpec, exported: ModelExport): Promise<void> {
+    try {
+      const model = makeModel(exported);
+      const { log, server, asker } = this.#source;
+      await asker.during(() => initializeModel(model, spec, ownLogger(log, spec.model), server));
+      // What it asks for once `execute` has returned cannot be told from what the program asks for, unless it says the parent.
+      const asking: JavaScriptModel = {
+        execute: (requests) => asker.now(() => model.execute(requests)),
+      };
+      this.#here = { loop: new InstanceLoop(spec, asking, false), model };
+      asker.runs(this.#here.loop.instance);
+    } catch (error) {
+      throw errorOf(failureOf(spec.model, error), spec.model);
+    }
+    this.#here.loop.start();
+  }
+
+  /** The version takes no more requests. What does not end in time is ended. */
+  settle(): void {
+    addon().settleInstances(this.inboxes, false);
+    this.#timer ??= setTimeout(() => {
+      this.#terminate();
+    }, this.#source.workers.unloadTimeoutMs ?? unloadMs).unref();
+  }
+
+  /** Gives up what is being loaded. */
+  cancel(): void {
+    const { model } = this.#source;
+    this.#cancel(new TritonError('CANCELLED', `model '${model}': loading was cancelled`, { model }));
+  }
+
+  /** Ends the instances. The engine has no more batches for them. */
+  async end(): Promise<void> {
+    clearTimeout(this.#timer);
+    const here = this.#here;
+    this.#here = undefined;
+    addon().releaseInstances(this.inboxes);
+    const { log, model, finalizeTimeoutMs } = this.#source;
+    if (here) {
+      await endsWithin(here.loop.ended, busyMs);
+      here.loop.detach();
+      if (!(await endsWithin(this.#finalize(here.model), finalizeTimeoutMs)))
+        logLateFinalize(log, model, finalizeTimeoutMs, 'it is waited for no more');
+    }
+    const ends = await Promise.all(this.#threads.splice(0).map((thread) => thread.end(finalizeTimeoutMs)));
+    if (ends.includes(false)) logLateFinalize(log, model, finalizeTimeoutMs, 'its thread was ended');
+  }
+
+  /** It does not reject. */
+  async #finalize(model: JavaScriptModel): Promise<void> {
+    try {
+      await this.#source.asker.during(() => model.finalize?.());
+    } catch (error) {
+      logFinalize(this.#source.log, this.#source.model, error);
+    }
+  }
+
+  #terminate(): void {
+    addon().settleInstances(this.inboxes, true);
+    for (const thread of this.#threads) thread.kill().catch(() => undefined);
+  }
+
+  async #thread(index: number): Promise<InstanceThread> {
+    // Piscina is loaded only where a model needs it.
+    const { InstanceThread: Thread } = await import('../threads/instance-thread.js');
+    const { code, model, workers, log, connection } = this.#source;
+    return (this.#threads[index] ??= new Thread(
+      model,
+      'url' in code ? code.url : '',
+      workers,
+      log,
+      connection,
+      (name, count, reason) => {
+        const times = count === 1 ? 'once' : `${count} times`;
+        this.#restarts.set(name, `instance '${name}' was started anew ${times}, last because ${reason}`);
+        this.onRestart([...this.#restarts.values()].join('; '));
+      },
+    ));
+  }
+
+  #unlessCancelled<T>(promise: Promise<T>): Promise<T> {
+    return Promise.race([promise, this.#cancelled]);
+  }
+}
+
+function neverSpec(): never {
+  throw new Error('an instance without a specification');
+}

@@ -1,0 +1,60 @@
+/** Backends that the program registers. They belong to this environment, and each new server takes them. */
+
+import { addon } from '../../addon/load.js';
+import { expected } from '../../argument-checks.js';
+import { invalidArgument, TritonError } from '../../errors.js';
+import type { ModelCode } from './javascript-version.js';
+import { isModelExport } from '../threads/load-module.js';
+import type { JavaScriptBackend } from '../types.js';
+
+const registered = new Map<string, ModelCode>();
+
+/** Whether a backend could have this name in a `config.pbtxt` and as a folder. */
+export function isBackendName(name: string): boolean {
+  return /^[\w.-]+$/.test(name) && !/^\.+$/.test(name);
+}
+
+/**
+ * Adds a backend in JavaScript: one class that serves every model whose configuration says
+ * `backend: "<name>"`. `context.directory` is the folder of the model's version, with the model's own files.
+ * Triton: a Python-based backend.
+ *
+ * Servers that are created later have it; those that are there already do not. Names are kept by this
+ * environment, and stay until it ends. A folder `<backendDirectory>/<name>/model.js` does the same without
+ * code in the program ({@link ServerOptions.backendDirectory}).
+ *
+ * @param name - Letters, digits, `_`, `-` and `.`. Not that of a backend of the package, nor `ensemble`.
+ * @param module - The file: URL of a module whose default export is the class. Then each instance has a
+ *   thread. Or the class itself: then its models run on the event loop of the environment that creates the
+ *   server, as one instance each. Of an object instead of a class there is only one, for all models.
+ * @throws {@link TritonError} INVALID_ARG for another name or module; ALREADY_EXISTS for a name that is
+ *   registered; UNAVAILABLE if the addon cannot be loaded.
+ *
+ * @example
+ * registerBackend('rules', new URL('../rules-backend.js', import.meta.url));
+ * const server = await createServer('./models'); // models/spam/config.pbtxt: backend: "rules"
+ */
+export function registerBackend(name: string, module: URL | JavaScriptBackend): void {
+  const given: unknown = name;
+  if (typeof given !== 'string' || !isBackendName(given))
+    throw expected('letters, digits, _, - and . for the name of a backend', 'registerBackend', given);
+  if (name === 'ensemble' || addon().backends().includes(name)) {
+    throw invalidArgument(`registerBackend: '${name}' is a backend of the package; take another name`);
+  }
+  if (registered.has(name))
+    throw new TritonError('ALREADY_EXISTS', `registerBackend: a backend '${name}' is registered already`);
+  registered.set(name, codeOf(name, module));
+}
+
+function codeOf(name: string, module: unknown): ModelCode {
+  if (module instanceof URL && module.protocol === 'file:') return { url: module.href };
+  if (isModelExport(module)) return { model: module };
+  throw invalidArgument(
+    `registerBackend: backend '${name}': expected a file: URL, or a class or an object with the function execute`,
+  );
+}
+
+/** The backends that are registered now. */
+export function registeredBackends(): ReadonlyMap<string, ModelCode> {
+  return new Map(registered);
+}

@@ -1,0 +1,42 @@
+/** What a thread has to know of the version that it runs. It can be cloned to another thread. */
+
+import { datatypeOf, type ModelConfig } from '../../config/index.js';
+import { TritonError } from '../../errors.js';
+import type { Datatype } from '../../tensor/datatype.js';
+
+/** See the head of this file. */
+export interface InstanceSpec {
+  readonly model: string;
+  readonly version: number;
+  readonly config: ModelConfig;
+  readonly directory: string;
+  readonly instance: {
+    readonly name: string;
+    readonly index: number;
+    readonly kind: string;
+    readonly device: number;
+  };
+  /** The number of the version's inboxes. */
+  readonly inboxes: number;
+  /** How many batches may be under way at once. */
+  readonly concurrency: number;
+  /** On how many cores of the process its thread may spin. */
+  readonly cores: number;
+}
+
+/** A tensor as the model sees it. */
+export interface ModelTensor {
+  readonly name: string;
+  readonly datatype: Datatype;
+  /** Without the batch dimension. */
+  readonly dims: readonly number[];
+}
+
+/** The inputs or outputs of a model, as the model itself sees them. */
+export function tensorsOf(config: ModelConfig, section: 'input' | 'output'): ModelTensor[] {
+  return config[section].map(({ name, data_type, dims, reshape }) => {
+    const datatype = datatypeOf(data_type);
+    if (!datatype) throw new TritonError('INTERNAL', `model '${config.name}', tensor '${name}': no datatype`);
+    return { name, datatype, dims: reshape?.shape ?? dims };
+  });
+}

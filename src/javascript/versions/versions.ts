@@ -1,0 +1,85 @@
+/** The versions of each server whose instances are this package's to run, from their load to their end. */
+
+import { addon } from '../../addon/load.js';
+import type { NativeServer } from '../../addon/native.js';
+
+/** A version whose instances are threads with JavaScript, or processes with Python. */
+export interface RunningVersion {
+  /** The number of its inboxes. */
+  readonly inboxes: number;
+  /** Called when an instance was started anew, with what the index says of it. */
+  onRestart: (reason: string) => void;
+  /** Whether its instances say that they are ready; undefined: they are not asked. */
+  isReady?(): Promise<boolean>;
+  /** Gives up what is being loaded. */
+  cancel(): void;
+  /** The version takes no more requests. What does not end in time is ended. */
+  settle(): void;
+  /** Its server closes, and the engine ends its instances when they have no requests left. */
+  serverCloses?(): void;
+  /** Ends the instances. The engine has no more batches for them. */
+  end(): Promise<void>;
+}
+
+/** Those that are loaded, by the engine's id of the version. */
+const versions = new WeakMap<NativeServer, Map<number, RunningVersion>>();
+/** The ends of versions that are under way. */
+const ending = new WeakMap<NativeServer, Set<Promise<void>>>();
+/** Those that are being loaded. */
+const opening = new WeakMap<NativeServer, Set<RunningVersion>>();
+
+/** Notes that a version is being loaded. */
+export function noteOpening(server: NativeServer, version: RunningVersion): void {
+  const known = opening.get(server) ?? new Set();
+  opening.set(server, known.add(version));
+}
+
+/** Notes that the load of a version has ended: with the engine's id, or without success. */
+export function noteOpened(server: NativeServer, version: RunningVersion, uid: number | undefined): void {
+  opening.get(server)?.delete(version);
+  if (uid === undefined) return;
+  const known = versions.get(server) ?? new Map<number, RunningVersion>();
+  versions.set(server, known.set(uid, version));
+}
+
+/** The version of this id, if its instances are run here. */
+export function runningVersion(server: NativeServer, uid: number): RunningVersion | undefined {
+  return versions.get(server)?.get(uid);
+}
+
+/** Cancels the loads that are under way. */
+export function cancelOpening(server: NativeServer): void {
+  for (const version of opening.get(server) ?? []) version.cancel();
+}
+
+/** Tells versions that the server closes. */
+export function settleVersions(server: NativeServer): void {
+  for (const version of versions.get(server)?.values() ?? []) {
+    version.serverCloses?.();
+    addon().settleInstances(version.inboxes, false);
+  }
+}
+
+/** Ends a version whose requests have ended. */
+export async function endVersion(server: NativeServer, uid: number): Promise<void> {
+  const known = versions.get(server);
+  const version = known?.get(uid);
+  known?.delete(uid);
+  if (version === undefined) return;
+  const end = version.end();
+  const ends = ending.get(server) ?? new Set();
+  ending.set(server, ends.add(end));
+  try {
+    await end;
+  } finally {
+    ends.delete(end);
+  }
+}
+
+/** Ends all versions of a server that is closed. */
+export async function endVersions(server: NativeServer): Promise<void> {
+  const known = [...(versions.get(server)?.keys() ?? [])];
+  const others = [...(ending.get(server) ?? [])];
+  // Whoever ends them has what they reject with.
+  await Promise.all([Promise.all(known.map((uid) => endVersion(server, uid))), Promise.allSettled(others)]);
+}

@@ -1,0 +1,188 @@
+/** A model of a registry: its folders, what is published of it, and the order of its loads and unloads. */
+
+import { insist } from '../../addon/memory.js';
+import type { NativeServer } from '../../addon/native.js';
+import { TritonError } from '../../errors.js';
+import type { GivenModel } from '../../options.js';
+import { Wait, type WaitKind } from '../../waits.js';
+import type { ModelFolder } from '../files/model-folder.js';
+import { retire } from '../loading/load-version.js';
+import type { ModelState, PublishedModel, PublishedVersion } from './published.js';
+
+/** Stands for a load that has ended. */
+const idle: Promise<void> = Promise.resolve();
+
+/** What is published of a model that was never loaded. */
+const unknown: PublishedModel = { state: '', reason: '', versions: [] };
+const unknownText = JSON.stringify(unknown);
+
+/** See the head of this file. */
+export class ModelEntry {
+  readonly name: string;
+  /** Its folder in each repository that has one of its name. */
+  folders: readonly ModelFolder[];
+  /** The model, if the program gave it instead of a folder. */
+  given: GivenModel | undefined;
+  /** The stamp of the files that the served versions came from. */
+  stamp = '';
+  readonly #server: NativeServer;
+  /** How often something was published of it. The engine keeps the text. */
+  #publications = 0;
+  #hasVersions = false;
+  /** The end of its last load or unload: they run one after another. */
+  #queue: Promise<unknown> = idle;
+  #last: Wait | undefined;
+  /** What its versions run, and the ends of these. */
+  readonly running: Wait;
+  /** What ends that its requests wait for those of other models, by their names. */
+  readonly #parts: Map<string, () => void> = new Map();
+
+  constructor(server: NativeServer, name: string, folders: readonly ModelFolder[], given?: GivenModel) {
+    this.#server = server;
+    this.name = name;
+    this.folders = folders;
+    this.given = given;
+    this.running = new Wait('run', `requests of '${name}'`);
+    server.publish(name, unknownText);
+  }
+
+  /** How often something was published of it. */
+  get publications(): number {
+    return this.#publications;
+  }
+
+  /** Whether the last publication has versions. */
+  get hasVersions(): boolean {
+    return this.#hasVersions;
+  }
+
+  /** Its last load or unload. */
+  get last(): Wait | undefined {
+    return this.#last;
+  }
+
+  /** Resolves when its loads and unloads have ended. It does not reject. */
+  get settled(): Promise<unknown> {
+    return this.#queue;
+  }
+
+  /** The circle, in words, if `asker` waited for a load or unload that would come next; undefined if there is none. */
+  circle(kind: WaitKind, asker: Wait | undefined): string | undefined {
+    return asker && this.#turn(kind).circleWith(asker);
+  }
+
+  /**
+   * Runs a load or unload after those before it.
+   *
+   * @param asker - Who waits for it, with no {@link circle}.
+   */
+  inTurn<T>(kind: WaitKind, asker: Wait | undefined, task: (turn: Wait) => Promise<T>): Promise<T> {
+    const turn = this.#turn(kind);
+    this.#last = turn;
+    const answered = asker?.begin(turn);
+    const run = this.#queue
+      .then(() => task(turn))
+      .finally(() => {
+        turn.end();
+        answered?.();
+      });
+    this.#queue = run.catch(() => undefined);
+    return run;
+  }
+
+  #turn(kind: WaitKind): Wait {
+    const turn = new Wait(kind, `${kind} of '${this.name}'`);
+    if (this.#last) turn.begin(this.#last);
+    // A load does not wait for the requests of the versions that it replaces.
+    if (kind === 'unload') turn.begin(this.running);
+    return turn;
+  }
+
+  /** Its requests wait for those of these models: its steps, or those that it requires. */
+  runsOn(entries: readonly ModelEntry[]): void {
+    const names = new Set(entries.map(({ name }) => name));
+    for (const [name, end] of this.#parts) {
+      if (names.has(name)) continue;
+      end();
+      this.#parts.delete(name);
+    }
+    for (const { name, running } of entries) {
+      if (!this.#parts.has(name)) this.#parts.set(name, this.running.begin(running));
+    }
+  }
+
+  /**
+   * Its folder. There must be exactly one.
+   *
+   * @throws {@link TritonError} NOT_FOUND without a folder, INVALID_ARG with several.
+   */
+  folder(): ModelFolder {
+    const [folder, second] = this.folders;
+    if (!folder) {
+      throw new TritonError('NOT_FOUND', `model '${this.name}' is no longer in the repository`, {
+        model: this.name,
+      });
+    }
+    if (second) {
+      throw new TritonError(
+        'INVALID_ARG',
+        `model '${this.name}' appears in two or more repositories: ${this.folders.map(({ path, file }) => file ?? path).join(', ')}`,
+        { model: this.name },
+      );
+    }
+    return folder;
+  }
+
+  /** Publishes the model's state for every environment. */
+  publish(published: PublishedModel): void {
+    this.#server.publish(this.name, JSON.stringify(published));
+    this.#publications++;
+    this.#hasVersions = published.versions.length > 0;
+  }
+
+  /** What was published last. */
+  published(): PublishedModel {
+    if (this.#publications === 0) return unknown;
+    // `publish` wrote it.
+    return JSON.parse(this.#server.read(this.name, -1)?.json ?? unknownText) as PublishedModel;
+  }
+
+  /** The notes of the versions that are served. */
+  notes(): string[] {
+    return [...new Set(this.published().versions.flatMap(({ descriptor }) => descriptor?.notes ?? []))];
+  }
+
+  /** Ends all its versions. Resolves when their requests have ended and their memory is free. */
+  async unload(): Promise<void> {
+    const { state: before, versions } = this.published();
+    const descriptors = versions.flatMap(({ descriptor }) => (descriptor ? [descriptor] : []));
+    const without = (state: ModelState, reason: string): PublishedModel => ({
+      state: versions.length === 0 && before !== '' ? 'UNAVAILABLE' : '',
+      reason: versions.length === 0 && before !== '' ? 'unloaded' : '',
+      versions: versions.map(({ version }) => ({ version, state, reason })),
+    });
+    await insist(() => {
+      this.publish(without('UNLOADING', ''));
+    });
+    const ends = await Promise.allSettled(descriptors.map(({ uid }) => retire(this.#server, uid)));
+    this.stamp = '';
+    await insist(() => {
+      this.publish(without('UNAVAILABLE', 'unloaded'));
+    });
+    for (const end of ends) if (end.status === 'rejected') throw end.reason;
+  }
+}
+
+/** Numbers of the versions that are served. */
+export function servedVersions({ versions }: PublishedModel): number[] {
+  return versions.filter(({ state }) => state === 'READY').map(({ version }) => version);
+}
+
+/** `versions`, with those of the same number replaced and the rest added, ascending. */
+export function mergedVersions(
+  versions: readonly PublishedVersion[],
+  changed: readonly PublishedVersion[],
+): PublishedVersion[] {
+  const kept = versions.filter(({ version }) => !changed.some((other) => other.version === version));
+  return [...kept, ...changed].sort((a, b) => a.version - b.version);
+}

@@ -1,0 +1,96 @@
+/** Tells the log and `node:diagnostics_channel` what becomes of models. */
+
+import { channel } from 'node:diagnostics_channel';
+import type { TritonError } from '../../errors.js';
+import { ignore, type Log } from '../../logger.js';
+
+/** A message of the channels `tritonts:model:load`, `tritonts:model:unload` and `tritonts:model:fail`. */
+export interface ModelMessage {
+  /** Name of the model. */
+  readonly model: string;
+  /** The versions that are served now; of an unloaded or failed model, those that were served before. */
+  readonly versions: readonly string[];
+  /** Why it could not be loaded. */
+  readonly error?: TritonError | undefined;
+}
+
+const load = channel('tritonts:model:load');
+const unload = channel('tritonts:model:unload');
+const fail = channel('tritonts:model:fail');
+
+/** How many versions a text lists, and which. */
+function versionsText(versions: readonly number[]): string {
+  return `${versions.length === 1 ? 'version' : 'versions'} ${versions.join(', ')}`;
+}
+
+/** `0.012 s`, `12.3 s`. */
+function secondsText(ms: number): string {
+  const seconds = ms / 1000;
+  return `${seconds.toFixed(seconds < 1 ? 3 : 1)} s`;
+}
+
+/** See the head of this file. */
+export class ModelEvents {
+  readonly #log: Log;
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  /** A step of a load. */
+  step(model: string, version: number | undefined, state: string): void {
+    if (this.#log.verbose === ignore) return;
+    const which = version === undefined ? '' : `, version ${version}`;
+    this.#log.verbose(`model '${model}'${which}: ${state}`, { model });
+  }
+
+  /**
+   * A model is served.
+   *
+   * @param ms - How long its load took, its turn and its parts included.
+   * @param notes - Only called if they are logged.
+   */
+  loaded(model: string, versions: readonly number[], ms: number, notes: () => readonly string[]): void {
+    if (this.#log.info !== ignore) {
+      this.#log.info(`model '${model}': ${versionsText(versions)} ready in ${secondsText(ms)}`, { model });
+      for (const note of notes()) this.#log.info(`model '${model}': ${note}`, { model });
+    }
+    if (load.hasSubscribers) load.publish(messageOf(model, versions));
+  }
+
+  /** A load found that none of the model's files has changed. */
+  unchanged(model: string, versions: readonly number[]): void {
+    this.#log.info(
+      `model '${model}': none of its files has changed, so it is served as before: ${versionsText(versions)} (force: true loads it again)`,
+      { model },
+    );
+  }
+
+  /** A model was unloaded. `versions` were served. */
+  unloaded(model: string, versions: readonly number[]): void {
+    this.#log.info(`model '${model}': unloaded`, { model });
+    if (unload.hasSubscribers) unload.publish(messageOf(model, versions));
+  }
+
+  /**
+   * A load failed.
+   *
+   * @param versions - The versions that go on being served.
+   * @param isTold - Whether a call rejects with the error.
+   */
+  failed(model: string, error: TritonError, versions: readonly number[], isTold: boolean): void {
+    const text = error.message.includes(`model '${model}'`)
+      ? error.message
+      : `model '${model}': ${error.message}`;
+    if (versions.length > 0) {
+      this.#log.warn(`${text} (${versionsText(versions)} served as before)`, { model, error });
+    } else {
+      this.#log[isTold || error.code === 'CANCELLED' ? 'info' : 'error'](text, { model, error });
+    }
+    if (fail.hasSubscribers) fail.publish({ ...messageOf(model, versions), error });
+  }
+}
+
+function messageOf(model: string, versions: readonly number[]): ModelMessage {
+  return { model, versions: versions.map(String) };
+}

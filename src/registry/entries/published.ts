@@ -1,0 +1,48 @@
+/**
+ * What the owner of a server publishes of a model for every environment: one JSON text a model, which the
+ * engine keeps. Environments read it again when the engine's epoch has moved.
+ */
+
+import type { CompletedBatchSize, ModelConfig } from '../../config/index.js';
+import type { TritonErrorReason } from '../../errors.js';
+
+/** Triton's states of a model version. */
+export type ModelState = 'UNKNOWN' | 'READY' | 'UNAVAILABLE' | 'LOADING' | 'UNLOADING';
+
+/** The facts of a loaded version, which do not change. */
+export interface VersionDescriptor {
+  /** The engine's id of the version. */
+  readonly uid: number;
+  readonly config: ModelConfig;
+  readonly notes: readonly string[];
+  /** What `max_batch_size` was completed from, because it was not written. */
+  readonly batchSizeCompleted: CompletedBatchSize;
+  /** Why it runs without batches although it might have them, and the line that turns them on. */
+  readonly unbatched?: string | undefined;
+  /** Labels of classes by name of the output, for outputs with a `label_filename`. */
+  readonly labels: Readonly<Record<string, readonly string[]>>;
+  /** Whether its model is told the ids of requests: in JavaScript, or an ensemble with such a model. */
+  readonly takesIds: boolean;
+  readonly loadSeconds: number;
+  readonly instances: readonly { readonly name: string; readonly kind: string; readonly device: number }[];
+}
+
+/** A version and its state. */
+export interface PublishedVersion {
+  readonly version: number;
+  readonly state: ModelState;
+  /** Why it is in that state; empty if there is nothing to say. */
+  readonly reason: string;
+  /** The reason of the error that took it out of service. */
+  readonly errorReason?: TritonErrorReason | undefined;
+  /** Set while the version is served. */
+  readonly descriptor?: VersionDescriptor | undefined;
+}
+
+/** A model that a repository knows. */
+export interface PublishedModel {
+  /** State of the model if no version of it is known; empty if it was never loaded. */
+  readonly state: ModelState | '';
+  readonly reason: string;
+  readonly versions: readonly PublishedVersion[];
+}

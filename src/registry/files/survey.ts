@@ -1,0 +1,208 @@
+/** Looks for everything that models may need of a machine: the backends' runtimes, and devices. */
+
+import { availableParallelism, cpus, totalmem } from 'node:os';
+import { createEngine } from '../../addon/engine.js';
+import { findGpus, gpuFault } from '../../addon/gpus.js';
+import { insistOnAnswer } from '../../addon/memory.js';
+import type { NativeNvml, NativeServer, NativeStatus } from '../../addon/native.js';
+import { statusError } from '../../addon/status.js';
+import type { Backend } from '../../backends/backend.js';
+import { backends } from '../../backends/index.js';
+import { TritonError } from '../../errors.js';
+import { pythonSettings } from '../../backends/python.js';
+import type { BackendConfig, ResolvedOptions } from '../../options.js';
+import { lookAtPython } from '../../python/interpreter.js';
+import { listCustomBackends } from '../custom-backends.js';
+
+/** A backend and its runtime. */
+export interface SurveyedBackend {
+  readonly name: string;
+  /** Whether models can use it. */
+  readonly ok: boolean;
+  /** What runs its models. */
+  readonly runtime: string;
+  /** The runtime's library or program; undefined if the backend needs none, or there is none. */
+  readonly library: { readonly path: string; readonly version: string } | undefined;
+  /** Why the runtime cannot be used: what was looked for, where, and what to install. Empty if it can. */
+  readonly reason: string;
+  /** What some of its models need besides: what there is, or what to install. Empty if nothing. */
+  readonly besides: string;
+  /** Whether it can run on GPUs if there are any. */
+  readonly onGpus: boolean;
+  /** What it lacks for that, and what to install; empty if nothing, or if it never runs on GPUs. */
+  readonly lacksOnGpus: string;
+}
+
+/** A library of NVIDIA's, as it was found. */
+export interface SurveyedLibrary {
+  readonly ok: boolean;
+  readonly path: string;
+  readonly version: string;
+  readonly reason: string;
+}
+
+/** A device, as in the metadata of a server: `cpu` or `gpu:N`. */
+export interface SurveyedDevice {
+  readonly id: string;
+  readonly name: string;
+  readonly memoryBytes: number;
+  readonly cores?: number;
+  readonly uuid?: string;
+  readonly computeCapability?: string;
+  readonly ok: boolean;
+  /** Why instances cannot be on it; empty if they can. */
+  readonly reason: string;
+}
+
+/** What was found. */
+export interface Survey {
+  readonly backends: readonly SurveyedBackend[];
+  readonly cudaDriver: SurveyedLibrary;
+  readonly nvml: SurveyedLibrary;
+  readonly devices: readonly SurveyedDevice[];
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof TritonError) return error.message;
+  throw error;
+}
+
+/** The Python of models that do not bring their own. */
+async function surveyPython({ name }: Backend, options: BackendConfig): Promise<SurveyedBackend> {
+  const common = { name, runtime: 'Python', onGpus: false, lacksOnGpus: '' };
+  const missing = { ...common, ok: false, library: undefined, besides: '' };
+  if (process.platform !== 'linux') return { ...missing, reason: 'Python models run on Linux alone' };
+  const found = await lookAtPython(pythonSettings(options).executable ?? 'python3');
+  if (typeof found === 'string') return { ...missing, reason: found };
+  const { executable: path, version, numpy } = found;
+  return {
+    ...common,
+    ok: true,
+    library: { path, version },
+    reason: '',
+    besides:
+      numpy === undefined
+        ? `without numpy, which models that use arrays need: ${path} -m pip install numpy`
+        : `numpy ${numpy}`,
+  };
+}
+
+async function surveyBackend(
+  native: NativeServer,
+  backend: Backend,
+  options: BackendConfig,
+): Promise<SurveyedBackend> {
+  if (backend.isPython) return surveyPython(backend, options);
+  const { name, runtime, onGpus, isJavaScript } = backend;
+  const lacks = onGpus?.missing(options);
+  const common = {
+    name,
+    runtime: runtime?.title ?? (isJavaScript ? `Node.js ${process.versions.node}` : 'none'),
+    onGpus: onGpus !== undefined && lacks === undefined,
+    lacksOnGpus: lacks ?? '',
+    besides: '',
+  };
+  if (runtime === undefined) return { ...common, ok: true, library: undefined, reason: '' };
+  try {
+    const settings = runtime.settings(options);
+    const info = await new Promise<Readonly<Record<string, string>>>((resolve, reject) => {
+      native.openRuntime(backend.native ?? name, settings, (error, told) => {
+        if (error) reject(statusError(error));
+        else resolve(told);
+      });
+    });
+    const library = { path: info['library'] ?? '', version: info['version'] ?? '' };
+    return { ...common, ok: true, library, reason: '' };
+  } catch (error) {
+    return { ...common, ok: false, library: undefined, reason: reasonOf(error) };
+  }
+}
+
+/** 13000 is 13.0. */
+function cudaVersionText(version: number): string {
+  return version === 0 ? '' : `CUDA ${Math.floor(version / 1000)}.${Math.floor((version % 1000) / 10)}`;
+}
+
+async function findNvml(native: NativeServer): Promise<NativeNvml> {
+  return await insistOnAnswer<NativeNvml>((done) => {
+    native.findNvml((error: NativeStatus | null, found) => {
+      done(error ? { ...found, reason: error.message } : found);
+    });
+  });
+}
+
+async function surveyDevices(
+  native: NativeServer,
+  { minSupportedComputeCapability }: ResolvedOptions,
+): Promise<Omit<Survey, 'backends'>> {
+  const gpus = await findGpus(native);
+  const { path, version, driverVersion, reason } = await findNvml(native);
+  const processors = cpus();
+  const devices: SurveyedDevice[] = [
+    {
+      id: 'cpu',
+      name: processors[0]?.model ?? process.arch,
+      memoryBytes: totalmem(),
+      cores: availableParallelism(),
+      ok: true,
+      reason: '',
+    },
+    ...gpus.devices.map((gpu, id) => {
+      const fault = gpuFault(gpu, minSupportedComputeCapability) ?? '';
+      const { name, memoryBytes, uuid, major, minor } = gpu;
+      return {
+        ...{ id: `gpu:${id}`, name, memoryBytes, uuid },
+        ...{ computeCapability: `${major}.${minor}`, ok: fault === '', reason: fault },
+      };
+    }),
+  ];
+  return {
+    cudaDriver: {
+      ok: gpus.reason === '',
+      path: gpus.driver,
+      version: cudaVersionText(gpus.cudaVersion),
+      reason: gpus.reason,
+    },
+    nvml: {
+      ok: reason === '',
+      path,
+      version: driverVersion === '' ? version : `${version}, driver ${driverVersion}`,
+      reason,
+    },
+    devices,
+  };
+}
+
+/**
+ * Looks for the runtimes of all backends, and for devices.
+ *
+ * @throws {@link TritonError} UNAVAILABLE without the addon, or without a thread.
+ */
+export async function survey(options: ResolvedOptions): Promise<Survey> {
+  const native = createEngine(options);
+  try {
+    // One after the other: libraries that are opened at once make their errors hard to tell apart.
+    const found: SurveyedBackend[] = [];
+    for (const [name, backend] of backends())
+      found.push(await surveyBackend(native, backend, options.backendConfig[name] ?? {}));
+    for (const { name, place } of await listCustomBackends(options)) {
+      const runtime = `Node.js ${process.versions.node}, ${place}`;
+      found.push({
+        name,
+        ok: true,
+        runtime,
+        library: undefined,
+        reason: '',
+        besides: '',
+        onGpus: false,
+        lacksOnGpus: '',
+      });
+    }
+    return { backends: found, ...(await surveyDevices(native, options)) };
+  } finally {
+    await insistOnAnswer<readonly string[]>((done) => {
+      native.close(0, done);
+    });
+    native.join();
+  }
+}

@@ -1,0 +1,72 @@
+/**
+ * Errors for folders that are no repository, or no model: what was expected, what there is, and what to do.
+ */
+
+import { basename, dirname, join } from 'node:path';
+import { TritonError } from '../../errors.js';
+import { contentText, listFolder, onnxFiles } from './listing.js';
+import type { ModelFolder } from './model-folder.js';
+
+const isVersion = (name: string): boolean => /^\d+$/.test(name);
+
+/** The error for a model without a version folder. */
+export async function noVersionError({ name, path }: ModelFolder): Promise<TritonError> {
+  const entries = await listFolder(path);
+  const fact =
+    `model '${name}': there is no version folder (a version is a folder with a number as its name, ` +
+    `such as ${name}/1): '${path}' ${contentText(entries)}`;
+  const [onnx] = onnxFiles(entries);
+  const numbered = entries.find((entry) => entry.isDirectory && /^v?\d+$/i.test(entry.name));
+  const file = onnx ?? 'model.onnx';
+  const advice =
+    onnx !== undefined
+      ? `Move ${file} to ${join(path, '1', 'model.onnx')}`
+      : numbered !== undefined
+        ? `Rename ${numbered.name} to ${Number(numbered.name.replace(/^v/i, ''))}`
+        : `Put the model at ${join(path, '1', 'model.onnx')}, or take the folder out of the repository if it is no model`;
+  return new TritonError('INVALID_ARG', `${fact}. ${advice}`, { model: name });
+}
+
+/**
+ * Refuses a model's own folder that was given as a repository. Otherwise its versions would be taken for
+ * models.
+ *
+ * @param models - The models that were found in it.
+ * @throws {@link TritonError} INVALID_ARG that names the folder to give instead.
+ */
+export async function refuseModelAsRepository(
+  repository: string,
+  models: readonly ModelFolder[],
+): Promise<void> {
+  const [first] = models;
+  if (!first || !models.every(({ name }) => isVersion(name))) return;
+  // A model may be called 1. It then has versions or a configuration.
+  const entries = await listFolder(first.path);
+  if (entries.some(({ name, isDirectory }) => (isDirectory ? isVersion(name) : name === 'config.pbtxt')))
+    return;
+  throw new TritonError(
+    'INVALID_ARG',
+    `model repository '${repository}' is the folder of one model, with its versions (${first.name} ` +
+      `${contentText(entries)}), but a repository is a folder of models: give '${dirname(repository)}'`,
+  );
+}
+
+/** The error for repositories without any model. */
+export async function noModelsError(repositories: readonly string[]): Promise<TritonError> {
+  const texts = await Promise.all(repositories.map(noModelsText));
+  return new TritonError(
+    'INVALID_ARG',
+    `${texts.join('; ')}. A model is a folder with numbered version folders, such as ` +
+      join(repositories[0] ?? 'models', 'digits', '1', 'model.onnx'),
+  );
+}
+
+async function noModelsText(repository: string): Promise<string> {
+  const entries = await listFolder(repository);
+  const fact = `model repository '${repository}' has no models: it ${contentText(entries)}`;
+  const [onnx] = onnxFiles(entries);
+  if (onnx === undefined) return fact;
+  return isVersion(basename(repository))
+    ? `${fact}, as a version of a model does: give '${dirname(dirname(repository))}'`
+    : `${fact}: give the file itself, '${join(repository, onnx)}', to serve it alone`;
+}

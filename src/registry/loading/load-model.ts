@@ -1,0 +1,259 @@
+/**
+ * Loads a model. New versions take over when all of them are ready. If one fails, the old versions go on
+ * serving.
+ */
+
+import { insist } from '../../addon/memory.js';
+import type { NativeServer } from '../../addon/native.js';
+import { backends } from '../../backends/index.js';
+import { requiredModels } from '../../backends/javascript.js';
+import type { ModelConfig } from '../../config/index.js';
+import { TritonError } from '../../errors.js';
+import type { VersionHost } from '../../javascript/model-server.js';
+import { runningVersion } from '../../javascript/versions/versions.js';
+import type { LoadEvent, ResolvedOptions } from '../../options.js';
+import type { Wait } from '../../waits.js';
+import { isEnsemble } from '../../ensemble/composing.js';
+import type { Ensembles } from '../entries/ensembles.js';
+import { loadVersion, retire } from './load-version.js';
+import { readModel } from '../files/local-source.js';
+import type { ModelFiles, ModelFolder } from '../files/model-folder.js';
+import { mergedVersions, servedVersions, type ModelEntry } from '../entries/model-entry.js';
+import { filesOf, type Override } from './override.js';
+import { prepareModel } from './prepare-model.js';
+import type { PublishedModel, PublishedVersion, VersionDescriptor } from '../entries/published.js';
+
+/** What a load needs to know of its server. */
+export interface LoadContext {
+  readonly server: NativeServer;
+  readonly options: ResolvedOptions;
+  readonly ensembles: Ensembles;
+  /** The server, for models that call others. */
+  readonly host: VersionHost;
+  /** The load in the order of the model's loads and unloads. */
+  readonly turn: Wait;
+  /** Whether somebody may see what is published while a model loads. */
+  readonly seen: boolean;
+  /**
+   * Throws once loading is cancelled.
+   *
+   * @throws {@link TritonError} CANCELLED.
+   */
+  readonly throwIfCancelled: () => void;
+  readonly report: (version: number | undefined, state: LoadEvent['state']) => void;
+}
+
+/**
+ * The error as a TritonError with the model's name, which the code that looks for a runtime does not know.
+ */
+export function asTritonError(error: unknown, model: string): TritonError {
+  if (error instanceof TritonError) {
+    if (error.model !== undefined) return error;
+    const { code, reason, message, tensor, location, cause } = error;
+    return new TritonError(code, message, { model, reason, tensor, location, cause });
+  }
+  const message = error instanceof Error ? error.message : String(error);
+  return new TritonError('INTERNAL', `model '${model}': ${message}`, { model, cause: error });
+}
+
+/**
+ * Loads a model, or loads it again if its files have changed.
+ *
+ * @param override - Replaces its configuration, or all its files.
+ * @param force - Whether it is loaded again even if its files have not changed.
+ * @throws {@link TritonError} Any code, with the reason why it cannot be loaded.
+ */
+export async function loadModel(
+  context: LoadContext,
+  entry: ModelEntry,
+  override: Override | undefined,
+  force: boolean,
+): Promise<LoadedModel> {
+  const { server } = context;
+  const before = entry.published();
+  const { publications } = entry;
+  context.report(undefined, 'LOADING');
+  const loaded: Loaded[] = [];
+  let served: Served;
+  try {
+    context.throwIfCancelled();
+    // A model that was given without a folder always counts as changed.
+    const known = override || force || servedVersions(before).length === 0 ? '' : entry.stamp;
+    const found = await findFiles(server, entry, known, override);
+    if (known !== '' && found.stamp === known) {
+      // Versions whose load failed meanwhile are not listed any more.
+      const versions = before.versions.filter(({ state }) => state === 'READY');
+      if (versions.length < before.versions.length) entry.publish({ state: '', reason: '', versions });
+      return { versions: servedVersions(before), changed: false };
+    }
+    const versions = await loadVersions(context, entry, found, override, loaded);
+    served = { versions, old: entry.published(), stamp: found.stamp };
+    entry.publish({
+      state: '',
+      reason: '',
+      versions: mergedVersions(
+        [],
+        loaded.map(({ version, descriptor }) => ({ version, state: 'READY', reason: '', descriptor })),
+      ),
+    });
+  } catch (error) {
+    for (const { descriptor } of loaded) context.ensembles.forget(descriptor.uid);
+    await Promise.all(loaded.map(({ descriptor }) => retire(server, descriptor.uid)));
+    const failure = asTritonError(error, entry.name);
+    await insist(() => {
+      publishFailure(entry, failure.message, entry.publications === publications);
+    });
+    throw failure;
+  }
+  // The new versions are served, whatever happens from here on.
+  for (const { descriptor } of loaded) tellRestarts(server, entry, descriptor.uid);
+  entry.stamp = served.stamp;
+  context.ensembles.changed(entry.name);
+  // The old versions end when their requests have ended. The load does not wait for that.
+  for (const { descriptor } of served.old.versions) {
+    if (!descriptor) continue;
+    context.ensembles.forget(descriptor.uid);
+    void retire(server, descriptor.uid);
+  }
+  return { versions: served.versions, changed: true };
+}
+
+/** What a load has published, and what it took the place of. */
+interface Served {
+  readonly versions: readonly number[];
+  readonly old: PublishedModel;
+  readonly stamp: string;
+}
+
+/** The outcome of a load. */
+export interface LoadedModel {
+  /** The versions that are served now. */
+  readonly versions: readonly number[];
+  /** False: its files have not changed, and its versions go on. */
+  readonly changed: boolean;
+}
+
+/**
+ * Publishes that a load has failed. No version may stay LOADING, wherever the load failed: the server would never
+ * count as ready again.
+ *
+ * @param isUntold - Whether nothing was published of the model since its load began.
+ */
+function publishFailure(entry: ModelEntry, reason: string, isUntold: boolean): void {
+  const { versions } = entry.published();
+  if (versions.some(({ state }) => state === 'LOADING')) {
+    entry.publish({
+      state: '',
+      reason: '',
+      versions: versions.map((one) =>
+        one.state === 'LOADING' ? { version: one.version, state: 'UNAVAILABLE', reason } : one,
+      ),
+    });
+  } else if (isUntold && !versions.some(({ state }) => state === 'READY')) {
+    entry.publish({ state: 'UNAVAILABLE', reason, versions: [] });
+  }
+}
+
+/** Publishes it when an instance of a JavaScript model was started anew. */
+function tellRestarts(server: NativeServer, entry: ModelEntry, uid: number): void {
+  const javaScript = runningVersion(server, uid);
+  if (javaScript === undefined) return;
+  javaScript.onRestart = (reason): void => {
+    const { versions, ...model } = entry.published();
+    if (!versions.some(({ descriptor }) => descriptor?.uid === uid)) return;
+    entry.publish({
+      ...model,
+      versions: versions.map((one) => (one.descriptor?.uid === uid ? { ...one, reason } : one)),
+    });
+  };
+}
+
+/** A version that is ready, and not served yet. */
+interface Loaded {
+  readonly version: number;
+  readonly descriptor: VersionDescriptor;
+}
+
+/** A model's files, and where they are. */
+interface FoundFiles {
+  readonly folder: ModelFolder;
+  readonly files: ModelFiles;
+  /** Empty if there is nothing to compare with at the next load. */
+  readonly stamp: string;
+}
+
+async function findFiles(
+  server: NativeServer,
+  entry: ModelEntry,
+  known: string,
+  override: Override | undefined,
+): Promise<FoundFiles> {
+  const { name } = entry;
+  if (override?.code) {
+    const files = { config: undefined, versions: [1], firstVersionEntries: [] };
+    return { folder: { name, path: name, isGiven: true }, files, stamp: '' };
+  }
+  if (override?.files)
+    return { folder: { name, path: name, isGiven: true }, files: filesOf(override.files), stamp: '' };
+  const folder = entry.folder();
+  const files = await readModel(server, folder, known);
+  return { folder, files, stamp: override ? '' : files.stamp };
+}
+
+/** Loads the versions that the model's policy chooses. Returns their numbers. */
+async function loadVersions(
+  context: LoadContext,
+  entry: ModelEntry,
+  { folder, files }: FoundFiles,
+  override: Override | undefined,
+  loaded: Loaded[],
+): Promise<readonly number[]> {
+  const { server, options } = context;
+  const model = await prepareModel(server, folder, files, options, override?.config);
+  const { versions } = model;
+  const composed = isEnsemble(model.prepared.config);
+  // What is served may change while the load waits: a version of an ensemble may end.
+  const unserved = (version: number): boolean => !servedVersions(entry.published()).includes(version);
+  const publish = (changed: readonly PublishedVersion[]): void => {
+    entry.publish({ state: '', reason: '', versions: mergedVersions(entry.published().versions, changed) });
+  };
+  if (context.seen) {
+    publish(versions.filter(unserved).map((version) => ({ version, state: 'LOADING', reason: '' })));
+  }
+  const required = requiredBy(model.prepared.config);
+  if (composed) await context.ensembles.loadParts(model.prepared, context.turn);
+  else if (required.length > 0) await context.ensembles.loadRequired(model.prepared, required, context.turn);
+  const results = await Promise.allSettled(
+    versions.map(async (version) => {
+      context.throwIfCancelled();
+      context.report(version, 'LOADING');
+      const descriptor = composed
+        ? context.ensembles.open(model.prepared)
+        : await loadVersion(server, options, model, version, context.host, override, () => {
+            context.report(version, 'WARMING_UP');
+            context.throwIfCancelled();
+          });
+      context.ensembles.noteRequired(descriptor.uid, entry.name, required);
+      loaded.push({ version, descriptor });
+    }),
+  );
+  const failed = results.flatMap((result, i) =>
+    result.status === 'rejected'
+      ? [{ version: versions[i] ?? 0, error: asTritonError(result.reason, entry.name) }]
+      : [],
+  );
+  const [first] = failed;
+  if (!first) return versions;
+  publish(
+    failed
+      .filter(({ version }) => unserved(version))
+      .map(({ version, error }) => ({ version, state: 'UNAVAILABLE', reason: error.message })),
+  );
+  throw first.error;
+}
+
+/** The models that a model in JavaScript or Python requires. Models of other backends call none. */
+export function requiredBy(config: ModelConfig): string[] {
+  const backend = backends().get(config.backend);
+  return backend?.isJavaScript === true || backend?.isPython === true ? requiredModels(config) : [];
+}

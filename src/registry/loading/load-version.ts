@@ -1,0 +1,414 @@
+/** Loads one version of a model into the engine. */
+
+import { insistOnAnswer } from '../../addon/memory.js';
+import { readFile } from 'node:fs/promises';
+import { dirname, sep } from 'node:path';
+import { keepBytes } from '../../addon/native-bytes.js';
+import type {
+  NativeBytes,
+  NativeDescription,
+  NativeServer,
+  NativeStatus,
+  NativeVersionConfig,
+} from '../../addon/native.js';
+import { statusError } from '../../addon/status.js';
+import { cpu, type BackendContext } from '../../backends/backend.js';
+import { gpuFinder } from '../../backends/gpu-finder.js';
+import { backends } from '../../backends/index.js';
+import { javascript, requiredModels } from '../../backends/javascript.js';
+import type { VersionHost } from '../../javascript/model-server.js';
+import { endVersion, runningVersion } from '../../javascript/versions/versions.js';
+import {
+  finishConfig,
+  type BackendDefaults,
+  type CompletedBatchSize,
+  datatypeOf,
+  fieldError,
+  type ModelConfig,
+  type ModelDescription,
+  tritonDefaults,
+  fullDims,
+  hasRowsInValues,
+} from '../../config/index.js';
+import { TritonError, unavailable } from '../../errors.js';
+import { latencyPolicy } from '../../metrics/metrics-config.js';
+import type { BackendConfig, ResolvedOptions } from '../../options.js';
+import { customBackend, customCode, knownBackends } from '../custom-backends.js';
+import { readLabels } from '../files/labels.js';
+import { openJavaScript, type OpenedInstances } from './open-javascript.js';
+import { fileSettings, modelFilesOf } from '../files/capability-file.js';
+import { openPython } from './open-python.js';
+import type { PreparedModel } from './prepare-model.js';
+import { versionFiles, type Override } from './override.js';
+import { readWarmup, type Warmup } from './warmup.js';
+import { faultOfFiles, linkedWeights } from '../files/unfit-file.js';
+import { inlineBudgetUs } from '../../scheduling/inline-budget.js';
+import { queuePoliciesOf, rerunsInHalves, schedulingOf } from '../../scheduling/policy.js';
+import { datatypeNumber, datatypeOfNumber } from '../../tensor/datatype.js';
+import type { VersionDescriptor } from '../entries/published.js';
+
+/** A version's instances on their devices, over all groups. As in Triton, names are numbered for each GPU. */
+function instancesOf(config: ModelConfig): VersionDescriptor['instances'] {
+  return config.instance_group.flatMap(({ name, kind, count, gpus }) =>
+    Array.from({ length: count }, (_, i) => `${name}_${i}`).flatMap((instance) =>
+      (kind === 'KIND_GPU' ? gpus : [0]).map((device) => ({ name: instance, kind, device })),
+    ),
+  );
+}
+
+/** The device of an instance, as backends and the engine name it. */
+function deviceOf({ kind, device }: VersionDescriptor['instances'][number]): number {
+  return kind === 'KIND_GPU' ? device : cpu;
+}
+
+function describe({ inputs, outputs, rowsVary, mostRows }: NativeDescription): ModelDescription {
+  const tensor = (native: NativeDescription['inputs'][number]): ModelDescription['inputs'][number] => ({
+    name: native.name,
+    datatype: datatypeOfNumber[native.datatype],
+    typeName: native.typeName,
+    shape: native.shape,
+    optional: native.optional,
+    isShapeTensor: native.isShapeTensor,
+    dimNames: native.dimNames,
+  });
+  return {
+    inputs: inputs.map(tensor),
+    outputs: outputs.map(tensor),
+    rowsVary: rowsVary === '' ? undefined : rowsVary,
+    mostRows,
+  };
+}
+
+function versionConfig(
+  { config, instances, warmup }: OpenVersion,
+  options: ResolvedOptions,
+): NativeVersionConfig {
+  const spec = (
+    tensor: ModelConfig['input'][number] | ModelConfig['output'][number],
+    optional: boolean,
+  ): NativeVersionConfig['inputs'][number] => {
+    const datatype = datatypeOf(tensor.data_type);
+    return {
+      name: tensor.name,
+      datatype: datatype ? datatypeNumber[datatype] : 0,
+      // These are the model's dims. Callers see `outer`.
+      dims: fullDims(config, tensor, tensor.reshape?.shape),
+      optional,
+      outer: tensor.reshape && fullDims(config, tensor),
+      rowsInValues: hasRowsInValues(config, tensor),
+    };
+  };
+  return {
+    maxBatchSize: config.max_batch_size,
+    inputs: config.input.map((input) => spec(input, input.optional)),
+    outputs: config.output.map((output) => spec(output, false)),
+    scheduling: schedulingOf(config, options.batchAcrossShapes),
+    queue: queuePoliciesOf(config),
+    rerunInHalves: rerunsInHalves(config),
+    decoupled: config.model_transaction_policy?.decoupled ?? false,
+    preserveOrdering: config.dynamic_batching?.preserve_ordering ?? false,
+    instances: instances.map((instance) => ({ name: instance.name, device: deviceOf(instance) })),
+    warmup: warmup.samples,
+    inlineBudgetNs: inlineBudgetUs(config, options.inline) * 1000,
+    latencies: latencyPolicy(config, options.metrics),
+  };
+}
+
+/** The error of a failed load, in one line and with the model's name, which a runtime does not know. */
+function loadError(status: NativeStatus, model: string, version: number): TritonError {
+  const { code, reason, message: text, cause } = statusError(status);
+  const line = text.trim().replaceAll(/\s*[\r\n]\s*/g, ' ');
+  const message = line.startsWith(`model '${model}'`)
+    ? line
+    : `model '${model}', version ${version}: ${line}`;
+  return new TritonError(code, message, { model, reason, cause });
+}
+
+/** `NativeServer.open` as a promise. */
+function open(
+  server: NativeServer,
+  backend: string,
+  name: string,
+  version: number,
+  path: string,
+  settings: Readonly<Record<string, string>>,
+  files: Readonly<Record<string, NativeBytes>> | undefined,
+): Promise<{ uid: number; description: NativeDescription }> {
+  return new Promise((resolve, reject) => {
+    const done = (error: NativeStatus | null, uid: number, description: NativeDescription): void => {
+      if (error) reject(loadError(error, name, version));
+      else resolve({ uid, description });
+    };
+    server.open(backend, name, version, path, settings, done, files);
+  });
+}
+
+function start(server: NativeServer, uid: number, config: NativeVersionConfig): Promise<NativeStatus | null> {
+  return new Promise((resolve) => {
+    server.start(uid, config, resolve);
+  });
+}
+
+/** Ends a version. Resolves when it is destroyed. */
+export async function retire(server: NativeServer, uid: number): Promise<void> {
+  runningVersion(server, uid)?.settle();
+  await insistOnAnswer<boolean>((done) => {
+    server.retire(uid, done);
+  });
+  await endVersion(server, uid);
+}
+
+/** A version that is open in the engine and does not serve yet. */
+export interface OpenVersion {
+  readonly uid: number;
+  readonly config: ModelConfig;
+  readonly notes: readonly string[];
+  readonly batchSizeCompleted: CompletedBatchSize;
+  readonly unbatched?: string | undefined;
+  readonly takesIds: boolean;
+  readonly labels: VersionDescriptor['labels'];
+  readonly instances: VersionDescriptor['instances'];
+  /** To be released. */
+  readonly warmup: Warmup;
+}
+
+/**
+ * Opens a version's file, completes the configuration and compares it with the file.
+ *
+ * @throws {@link TritonError} Any code, with the reason. Nothing of the version is left then.
+ */
+export async function openVersion(
+  server: NativeServer,
+  options: ResolvedOptions,
+  { prepared: written, parsed, file: modelFile }: Omit<PreparedModel, 'versions'>,
+  version: number,
+  host: VersionHost,
+  override?: Override,
+): Promise<OpenVersion> {
+  const { config, context, source } = written;
+  const name = context.modelName;
+  const ownCode = backends().has(config.backend) ? undefined : customCode(config.backend, options);
+  const backend = ownCode === undefined ? backends().get(config.backend) : customBackend(config.backend);
+  if (!backend) {
+    throw fieldError(
+      'INVALID_ARG',
+      source,
+      'backend',
+      `unknown backend '${config.backend}'; there are ${knownBackends(options)}` +
+        (parsed?.value.backend === undefined && name.endsWith(`.${config.backend}`)
+          ? `. It was taken from the model's name, because no file says more: write backend: "onnxruntime", say, in config.pbtxt, or name the file model.onnx`
+          : ''),
+      { model: name },
+    );
+  }
+  if (override?.code !== undefined && backend.name !== javascript.name) {
+    const text = `expected "${javascript.name}" or none, because the program gives the model's code, but found "${backend.name}"`;
+    throw fieldError('INVALID_ARG', source, 'backend', text, { model: name });
+  }
+  const backendOptions = options.backendConfig[backend.name] ?? {};
+  const files = override?.files && versionFiles(override.files, version);
+  const instances = instancesOf(config);
+  const devices = instances.map(deviceOf);
+  const fileOf = modelFilesOf(config, devices);
+  const pathOf = (file: string): string =>
+    files ? file : (modelFile ?? `${context.modelDirectory}${sep}${version}${sep}${file}`);
+  const missing = [...fileOf.values()].find((file) => files && !Object.hasOwn(files, file));
+  if (backend.needsFile && missing !== undefined) {
+    throw new TritonError(
+      'INVALID_ARG',
+      `model '${name}': there is no file '${version}/${missing}' among those given`,
+      {
+        model: name,
+      },
+    );
+  }
+  const paths = new Map([...fileOf].map(([device, file]) => [device, pathOf(file)]));
+  const path = [...paths.values()][0] ?? pathOf(config.default_model_filename);
+  const backendContext: BackendContext = {
+    config,
+    modelDirectory: files ? undefined : context.modelDirectory,
+    trustedFolders: options.trustedFolders,
+    options: backendOptions,
+    cores: options.threads,
+    fault: (field, text) => fieldError('INVALID_ARG', source, field, text, { model: name }),
+    devices,
+    noGpu: () => {
+      const gpus = gpuFinder(options)(backend.name);
+      return gpus?.usable.length === 0 ? gpus.missing().text : undefined;
+    },
+  };
+  if (config.model_transaction_policy?.decoupled === true && backend.decoupled !== true) {
+    const field = 'model_transaction_policy.decoupled';
+    const text = `expected false, because models of the backend '${backend.name}' give one response to a request`;
+    throw backendContext.fault(field, text);
+  }
+  let running: OpenedInstances | undefined;
+  if (backend.isJavaScript === true) {
+    running = await openJavaScript({
+      server,
+      options,
+      prepared: written,
+      parsed,
+      version,
+      code: override?.code,
+      backendCode: ownCode,
+      backend: backendContext,
+      file: files ? undefined : path,
+      directory: modelFile === undefined ? `${context.modelDirectory}${sep}${version}` : dirname(modelFile),
+      instances,
+      host,
+    });
+  }
+  if (backend.isPython === true) {
+    running = await openPython({
+      server,
+      options,
+      prepared: written,
+      parsed,
+      version,
+      backend: backendContext,
+      file: files ? undefined : path,
+      instances,
+      host,
+    });
+  }
+  const prepared = running?.prepared ?? written;
+  const settings = {
+    ...backend.settings(backendContext),
+    ...running?.settings,
+    ...fileSettings(config, paths),
+  };
+  const openWith = (given: typeof files): ReturnType<typeof open> =>
+    open(server, backend.native ?? backend.name, name, version, path, settings, given);
+  const { uid, description } = await openWith(files).catch(async (error: unknown) => {
+    await running?.give(undefined);
+    if (!(error instanceof TritonError)) throw error;
+    const unfit = backend.needsFile ? await faultOfFiles(paths.values(), files) : undefined;
+    if (unfit === undefined && backend.name === 'onnxruntime' && !files && paths.size === 1) {
+      const opened = await withLinkedWeights(name, path, openWith);
+      if (opened !== undefined) return opened;
+    }
+    if (unfit !== undefined) {
+      const text = `model '${name}', version ${version}: ${unfit}`;
+      throw new TritonError('INTERNAL', text, { model: name, cause: error });
+    }
+    const field = backend.blame?.(error.message, backendContext);
+    throw field === undefined
+      ? error
+      : fieldError(error.code, source, field, error.message, {
+          model: name,
+          reason: error.reason,
+          cause: error,
+        });
+  });
+  await running?.give(uid);
+  try {
+    const finished = finishConfig(
+      prepared,
+      backend.needsFile ? describe(description) : undefined,
+      defaultsOf(backendOptions, backend.name, name),
+    );
+    // Where no models are served, one that calls others could not be initialised.
+    if (host.handle !== undefined || requiredModels(finished.config).length === 0) {
+      await running?.start(finished.config);
+    }
+    const labels = await readLabels(finished.config, source, context.modelDirectory, override?.files);
+    const warmup = await readWarmup(finished.config, {
+      source,
+      folder: context.modelDirectory,
+      files: override?.files,
+      maxInFlightBytes: options.maxInFlightBytes,
+    });
+    const takesIds = running !== undefined;
+    return { uid, ...finished, takesIds, labels, instances, warmup };
+  } catch (error) {
+    await retire(server, uid);
+    throw error;
+  }
+}
+
+/**
+ * Opens a model whose weights are behind links from their bytes; undefined if they are not.
+ *
+ * @throws {@link TritonError} As `open`; UNAVAILABLE without memory.
+ */
+async function withLinkedWeights<T>(
+  model: string,
+  path: string,
+  open: (files: Readonly<Record<string, NativeBytes>>) => Promise<T>,
+): Promise<T | undefined> {
+  const weights = await linkedWeights(path);
+  if (weights === undefined) return undefined;
+  const kept: Record<string, NativeBytes> = {};
+  try {
+    for (const [name, file] of [[path, path], ...weights] as const)
+      kept[name] = keepBytes(await readLinked(model, file), `model '${model}', file '${file}'`);
+    return await open(kept);
+  } finally {
+    for (const bytes of Object.values(kept)) bytes.release();
+  }
+}
+
+async function readLinked(model: string, file: string): Promise<Uint8Array> {
+  try {
+    return await readFile(file);
+  } catch (error) {
+    // Node reads no more than 2 GiB at once.
+    const reason = error instanceof Error ? error.message : String(error);
+    const text = `'${file}' is behind a link and cannot be read: ${reason}. Put the file itself beside the model`;
+    throw unavailable('SYSTEM_REFUSED', `model '${model}': ${text}`, { model, cause: error });
+  }
+}
+
+/** The part of a backend's configuration that completion uses. */
+function defaultsOf(options: BackendConfig, backend: string, model: string): BackendDefaults {
+  const key = 'default-max-batch-size';
+  const given = options[key];
+  if (given === undefined) return tritonDefaults;
+  const size = Number(given);
+  if (typeof given !== 'boolean' && Number.isSafeInteger(size) && size >= 0)
+    return { defaultMaxBatchSize: size };
+  throw new TritonError(
+    'INVALID_ARG',
+    `model '${model}': expected a whole number, 0 or more, for options.backendConfig.${backend}['${key}'] but received ${String(given)}`,
+    { model },
+  );
+}
+
+/**
+ * Opens a version, warms it up and lets it serve.
+ *
+ * @param onWarmup - Called before the warm-up, if there is one. If it throws, the load ends with that error.
+ * @throws {@link TritonError} Any code, with the reason. Nothing of the version is left then.
+ */
+export async function loadVersion(
+  server: NativeServer,
+  options: ResolvedOptions,
+  model: Omit<PreparedModel, 'versions'>,
+  version: number,
+  host: VersionHost,
+  override: Override | undefined,
+  onWarmup: () => void,
+): Promise<VersionDescriptor> {
+  const begin = performance.now();
+  const { warmup, ...opened } = await openVersion(server, options, model, version, host, override);
+  let error: NativeStatus | null;
+  try {
+    if (warmup.samples.length > 0) onWarmup();
+    error = await start(server, opened.uid, versionConfig({ ...opened, warmup }, options));
+  } catch (fault) {
+    await retire(server, opened.uid);
+    throw fault;
+  } finally {
+    warmup.release();
+  }
+  if (!error && opened.unbatched !== undefined) {
+    const text = `it runs without batches, which is slow under load. ${opened.unbatched}`;
+    options.log.warn(`model '${model.prepared.context.modelName}': ${text}`, {
+      model: model.prepared.context.modelName,
+    });
+  }
+  if (!error) return { ...opened, loadSeconds: (performance.now() - begin) / 1000 };
+  await retire(server, opened.uid);
+  throw loadError(error, model.prepared.context.modelName, version);
+}

@@ -1,0 +1,144 @@
+/** Opens a version of a JavaScript model: finds its code, and lets it complete its configuration. */
+
+import { existsSync } from 'node:fs';
+import { pathToFileURL } from 'node:url';
+import type { NativeServer } from '../../addon/native.js';
+import type { BackendContext } from '../../backends/backend.js';
+import { concurrencyOf } from '../../backends/javascript.js';
+import {
+  completeWithOwn,
+  readModelConfigJson,
+  type ModelConfig,
+  type ParsedConfig,
+  type PreparedConfig,
+} from '../../config/index.js';
+import { TritonError, withModel } from '../../errors.js';
+import { JavaScriptVersion, type ModelCode } from '../../javascript/versions/javascript-version.js';
+import type { Connection, VersionHost } from '../../javascript/model-server.js';
+import { noteOpened, noteOpening } from '../../javascript/versions/versions.js';
+import type { ResolvedOptions } from '../../options.js';
+import { spinCores } from '../../scheduling/spin.js';
+import type { VersionDescriptor } from '../entries/published.js';
+
+/** What a version is opened from. */
+export interface JavaScriptSource {
+  readonly server: NativeServer;
+  readonly options: ResolvedOptions;
+  readonly prepared: PreparedConfig;
+  readonly parsed: ParsedConfig | undefined;
+  readonly version: number;
+  /** The model's code, if the program gave it. */
+  readonly code: ModelCode | undefined;
+  /** The code of its backend, if that is not the package's. */
+  readonly backendCode: ModelCode | undefined;
+  readonly backend: BackendContext;
+  /** Path of the model's file; undefined if the model was given as bytes. */
+  readonly file: string | undefined;
+  /** The version's folder. */
+  readonly directory: string;
+  readonly instances: VersionDescriptor['instances'];
+  readonly host: VersionHost;
+}
+
+/** A version whose code is found. */
+export interface OpenedInstances {
+  /** The configuration with what the model says of it. */
+  readonly prepared: PreparedConfig;
+  /** For the native side. */
+  readonly settings: Record<string, string>;
+  /** Starts the instances. */
+  start(config: ModelConfig): Promise<void>;
+  /** The engine has opened the version, or refused it (undefined), which ends it. */
+  give(uid: number | undefined): Promise<void>;
+}
+
+/**
+ * See the head of this file.
+ *
+ * @throws {@link TritonError} INVALID_ARG, NOT_FOUND and UNSUPPORTED for code that cannot be run, and whatever
+ *   the model throws. Nothing of the version is left then.
+ */
+export async function openJavaScript(source: JavaScriptSource): Promise<OpenedInstances> {
+  const { server, options, parsed, version, backend, instances, host } = source;
+  const { prepared } = source;
+  const { modelName: model, autoComplete } = prepared.context;
+  const opened = new JavaScriptVersion({
+    model,
+    version,
+    code: codeOf(source, model),
+    directory: source.code === undefined && source.file !== undefined ? source.directory : '',
+    instances,
+    concurrency: concurrencyOf(backend),
+    cores: spinCores(options.threads),
+    workers: options.workers,
+    finalizeTimeoutMs: options.finalizeTimeoutMs,
+    log: options.log,
+    connection: host.handle && { handle: host.handle, options: connectionOptions(options) },
+    server: () => host.server(),
+    asker: host.asker,
+  });
+  noteOpening(server, opened);
+  try {
+    const own = autoComplete ? await opened.complete(prepared.config) : undefined;
+    return {
+      prepared: own === undefined ? prepared : completeWithOwn(prepared, parsed, readOwn(model, own)),
+      settings: { inboxes: String(opened.inboxes) },
+      start: (config) => opened.start(config),
+      give: async (uid): Promise<void> => {
+        noteOpened(server, opened, uid);
+        if (uid === undefined) await opened.end();
+      },
+    };
+  } catch (error) {
+    noteOpened(server, opened, undefined);
+    await opened.end();
+    throw error;
+  }
+}
+
+/**
+ * The code of a version: of the program, of the model's file, or of its backend.
+ *
+ * @throws {@link TritonError} INVALID_ARG or UNSUPPORTED if there is none that can be run.
+ */
+function codeOf({ code, backendCode, file, prepared }: JavaScriptSource, model: string): ModelCode {
+  if (code !== undefined) return code;
+  if (file === undefined) {
+    if (backendCode !== undefined) {
+      const text = `models of the backend '${prepared.config.backend}' cannot be given as bytes: it looks for their files in their folder`;
+      throw new TritonError('UNSUPPORTED', `model '${model}': ${text}`, { model });
+    }
+    throw new TritonError(
+      'UNSUPPORTED',
+      `model '${model}': a JavaScript model cannot be given as bytes: give it as { config, module: URL }, or with its functions`,
+      { model },
+    );
+  }
+  if (backendCode !== undefined) return backendCode;
+  if (!existsSync(file)) {
+    throw new TritonError(
+      'INVALID_ARG',
+      `model '${model}': there is no file '${file}'; the name is default_model_filename: ${JSON.stringify(prepared.config.default_model_filename)}`,
+      { model },
+    );
+  }
+  return { url: pathToFileURL(file).href };
+}
+
+function readOwn(model: string, value: unknown): ParsedConfig {
+  try {
+    return readModelConfigJson({ file: `completeConfig of model '${model}'`, value });
+  } catch (error) {
+    if (!(error instanceof TritonError)) throw error;
+    throw withModel(error, model);
+  }
+}
+
+/** What threads need of the options, which can be cloned. */
+function connectionOptions({
+  backendConfig,
+  instanceKind,
+  minSupportedComputeCapability,
+}: ResolvedOptions): Connection['options'] {
+  return { backendConfig, instanceKind, minSupportedComputeCapability };
+}

@@ -1,0 +1,108 @@
+/** Opens a version of a Python model: finds its file, and lets it complete its configuration. */
+
+import { existsSync } from 'node:fs';
+import type { NativeServer } from '../../addon/native.js';
+import type { BackendContext } from '../../backends/backend.js';
+import { environmentOf, pythonSettings } from '../../backends/python.js';
+import {
+  completeWithOwn,
+  readModelConfigJson,
+  type ParsedConfig,
+  type PreparedConfig,
+} from '../../config/index.js';
+import { TritonError, withModel } from '../../errors.js';
+import type { VersionHost } from '../../javascript/model-server.js';
+import { noteOpened, noteOpening } from '../../javascript/versions/versions.js';
+import type { ResolvedOptions } from '../../options.js';
+import { PythonVersion } from '../../python/python-version.js';
+import { spinCores } from '../../scheduling/spin.js';
+import type { OpenedInstances } from './open-javascript.js';
+import type { VersionDescriptor } from '../entries/published.js';
+
+/** What a version is opened from. */
+export interface PythonSource {
+  readonly server: NativeServer;
+  readonly options: ResolvedOptions;
+  readonly prepared: PreparedConfig;
+  readonly parsed: ParsedConfig | undefined;
+  readonly version: number;
+  readonly backend: BackendContext;
+  /** Path of the model's file; undefined if the model was given as bytes. */
+  readonly file: string | undefined;
+  readonly instances: VersionDescriptor['instances'];
+  readonly host: VersionHost;
+}
+
+/**
+ * See the head of this file.
+ *
+ * @throws {@link TritonError} INVALID_ARG for a file that is not there, UNSUPPORTED for a model that was given as bytes
+ *   and on systems without what its processes are spoken to with, and whatever the model raises. Nothing of
+ *   the version is left then.
+ */
+export async function openPython(source: PythonSource): Promise<OpenedInstances> {
+  const { server, options, prepared, parsed, version, backend, instances, host } = source;
+  const { modelName: model, autoComplete } = prepared.context;
+  const path = fileOf(source, model);
+  const opened = new PythonVersion({
+    model,
+    version,
+    path,
+    modelDirectory: backend.modelDirectory ?? '',
+    instances,
+    settings: pythonSettings(backend.options),
+    environment: environmentOf(backend),
+    cores: spinCores(options.threads),
+    unloadTimeoutMs: options.workers.unloadTimeoutMs,
+    finalizeTimeoutMs: options.finalizeTimeoutMs,
+    log: options.log,
+    native: server,
+    host,
+  });
+  noteOpening(server, opened);
+  try {
+    const own = autoComplete ? await opened.complete(prepared.config) : undefined;
+    return {
+      prepared:
+        own === undefined
+          ? prepared
+          : completeWithOwn(prepared, parsed, readOwn(model, own), 'auto_complete_config'),
+      settings: { inboxes: String(opened.inboxes) },
+      start: (config) => opened.start(config),
+      give: async (uid): Promise<void> => {
+        noteOpened(server, opened, uid);
+        if (uid === undefined) await opened.end();
+      },
+    };
+  } catch (error) {
+    noteOpened(server, opened, undefined);
+    await opened.end();
+    throw error;
+  }
+}
+
+function fileOf({ file, prepared }: PythonSource, model: string): string {
+  if (process.platform !== 'linux') {
+    const text = `models of the backend 'python' run on Linux alone, and this is ${process.platform}`;
+    throw new TritonError('UNSUPPORTED', `model '${model}': ${text}`, { model });
+  }
+  if (file === undefined) {
+    const text = 'a Python model cannot be given as bytes: its process reads its file';
+    throw new TritonError('UNSUPPORTED', `model '${model}': ${text}`, { model });
+  }
+  if (existsSync(file)) return file;
+  throw new TritonError(
+    'INVALID_ARG',
+    `model '${model}': there is no file '${file}'; the name is default_model_filename: ${JSON.stringify(prepared.config.default_model_filename)}`,
+    { model },
+  );
+}
+
+function readOwn(model: string, value: unknown): ParsedConfig {
+  try {
+    return readModelConfigJson({ file: `auto_complete_config of model '${model}'`, value });
+  } catch (error) {
+    if (!(error instanceof TritonError)) throw error;
+    throw withModel(error, model);
+  }
+}

@@ -1,0 +1,217 @@
+/** The options of `loadModel`, which replace files of a repository. */
+
+import { keepBytes } from '../../addon/native-bytes.js';
+import type { NativeBytes } from '../../addon/native.js';
+import { readModelConfig, readModelConfigJson, type ParsedConfig } from '../../config/index.js';
+import { invalidArgument, TritonError, withModel } from '../../errors.js';
+import type { ModelCode } from '../../javascript/versions/javascript-version.js';
+import { isModelExport } from '../../javascript/threads/load-module.js';
+import type { GivenModel } from '../../options.js';
+import { checkKeys, checkObject } from '../../argument-checks.js';
+import { loadOptionKeys, type LoadModelOptions } from './load-options.js';
+import { versionName } from '../files/local-source.js';
+import type { ModelFiles } from '../files/model-folder.js';
+
+/** Files by path, with `/` as separator. */
+export type GivenFiles = ReadonlyMap<string, NativeBytes>;
+
+/** Checked options. */
+export interface Override {
+  readonly config: ParsedConfig;
+  /** They have to be released ({@link releaseOverride}). */
+  readonly files: GivenFiles | undefined;
+  /** The model's code, if the program gave it. There is no folder then. */
+  readonly code?: ModelCode | undefined;
+}
+
+/**
+ * Checks and copies options.
+ *
+ * @returns Undefined for options that replace nothing.
+ * @throws {@link TritonError} INVALID_ARG for wrong options, a path out of the folder, files without a
+ *   config, or a wrong configuration; UNAVAILABLE without memory for the files.
+ */
+export function readOverride(model: string, options: LoadModelOptions): Override | undefined {
+  checkObject(options, 'load options');
+  const code = codeOf(model, options, 'load options');
+  if (code === undefined || 'url' in code) checkKeys(options, loadOptionKeys, 'load options');
+  const { config, files } = options;
+  if (code !== undefined) {
+    return {
+      config: asJavaScript(readConfig(model, config ?? {}, 'config of loadModel')),
+      files: undefined,
+      code,
+    };
+  }
+  if (files === undefined && config === undefined) return undefined;
+  if (config === undefined && !hasConfig(files)) {
+    const misnamed = isRecord(files)
+      ? Object.keys(files).find((path) => misnamedConfig.test(path))
+      : undefined;
+    const unread = misnamed === undefined ? '' : `; '${misnamed}' is not read`;
+    throw invalidArgument(
+      `model '${model}': files need a configuration: give config, too, {} at least, or the file config.pbtxt${unread}`,
+      { model },
+    );
+  }
+  return {
+    config:
+      config === undefined ? writtenConfig(model, files) : readConfig(model, config, 'config of loadModel'),
+    files: files === undefined ? undefined : readFiles(model, files),
+  };
+}
+
+/**
+ * Checks and copies a model that the program gives.
+ *
+ * @throws {@link TritonError} INVALID_ARG and UNAVAILABLE as {@link readOverride}.
+ */
+export function readGivenModel(model: string, given: GivenModel): Override {
+  const files = 'files' in given ? given.files : undefined;
+  const read =
+    given.config === undefined && hasConfig(files)
+      ? writtenConfig(model, files)
+      : readConfig(model, given.config ?? {}, `options.models['${model}'].config`);
+  const code = codeOf(model, given, `options.models['${model}']`);
+  if (code !== undefined) return { config: asJavaScript(read), files: undefined, code };
+  return { config: read, files: readFiles(model, files) };
+}
+
+/** The code that a program gives; undefined if it gives files. */
+function codeOf(model: string, given: object, path: string): ModelCode | undefined {
+  const { module, execute, files }: { module?: unknown; execute?: unknown; files?: unknown } = given;
+  if ([module, execute, files].filter((one) => one !== undefined).length > 1) {
+    throw invalidArgument(`model '${model}': expected one of files, module and execute in ${path}`, {
+      model,
+    });
+  }
+  if (module !== undefined) {
+    if (module instanceof URL && module.protocol === 'file:') return { url: module.href };
+    throw invalidArgument(`model '${model}': expected a file: URL for ${path}.module`, { model });
+  }
+  if (execute === undefined) return undefined;
+  if (isModelExport(given)) return { model: given };
+  throw invalidArgument(`model '${model}': expected a function for ${path}.execute`, { model });
+}
+
+/** A configuration of code: its backend is `javascript` unless it is written. */
+function asJavaScript(config: ParsedConfig): ParsedConfig {
+  const { value } = config;
+  if (value.backend !== undefined || value.platform !== undefined) return config;
+  return { ...config, value: { ...value, backend: 'javascript' } };
+}
+
+const configName = 'config.pbtxt';
+/** What was probably meant to be that, as in folders (native/engine/server/model_folder.cc). */
+const misnamedConfig = /^config\.(?:pbtxt|pbtxt\.txt|pbtx|txt|prototxt|json|pbtxt\.json)$/i;
+
+/** Whether there is a configuration among files. */
+function hasConfig(files: unknown): files is Readonly<Record<string, unknown>> {
+  return isRecord(files) && Object.hasOwn(files, configName);
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
+}
+
+/** The configuration among files. */
+function writtenConfig(model: string, files: Readonly<Record<string, unknown>> | undefined): ParsedConfig {
+  const text = files?.[configName];
+  if (!(text instanceof Uint8Array)) {
+    throw invalidArgument(`model '${model}': expected a Uint8Array for file '${configName}'`, { model });
+  }
+  return inModel(model, () => readModelConfig({ file: configName, text: text.slice() }));
+}
+
+function readConfig(model: string, value: unknown, file: string): ParsedConfig {
+  return inModel(model, () => readModelConfigJson({ file, value }));
+}
+
+/** Reads a configuration. Its reader does not know the model. */
+function inModel(model: string, read: () => ParsedConfig): ParsedConfig {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof TritonError)) throw error;
+    throw withModel(error, model);
+  }
+}
+
+function readFiles(model: string, files: unknown): GivenFiles {
+  checkObject(files, `files of model '${model}'`);
+  const given = Object.entries(files) as [string, unknown][];
+  for (const [path] of given) {
+    const parts = path.split('/');
+    if (parts.some((part) => part === '' || part === '.' || part === '..') || path.includes('\\')) {
+      throw invalidArgument(
+        `model '${model}': expected a path inside of the model's folder, such as 1/model.onnx, but received '${path}'`,
+        { model },
+      );
+    }
+  }
+  const hasVersions = given.some(([path]) => versionName.test(path.split('/')[0] ?? ''));
+  const kept = new Map<string, NativeBytes>();
+  try {
+    for (const [path, content] of given) {
+      if (!(content instanceof Uint8Array)) {
+        throw invalidArgument(`model '${model}': expected a Uint8Array for file '${path}'`, { model });
+      }
+      // Other threads may write to shared memory during the copy.
+      const own = content.buffer instanceof ArrayBuffer ? content : new Uint8Array(content);
+      const bytes = keepBytes(own, `model '${model}', file '${path}'`);
+      kept.set(path, bytes);
+      // The model's own files, such as labels, are looked for beside the version folders.
+      if (!hasVersions) kept.set(`1/${path}`, bytes);
+    }
+    return kept;
+  } catch (error) {
+    release(kept);
+    throw error;
+  }
+}
+
+function release(files: GivenFiles): void {
+  for (const bytes of new Set(files.values())) bytes.release();
+}
+
+/** Frees what an override holds. Called when the load has ended. */
+export function releaseOverride(override: Override | undefined): void {
+  if (override?.files) release(override.files);
+}
+
+/** The files as the content of a model's folder. */
+export function filesOf(files: GivenFiles): ModelFiles {
+  const folders = new Map<string, Map<string, boolean>>();
+  for (const path of files.keys()) {
+    const [folder = '', name, ...rest] = path.split('/');
+    if (name === undefined) continue;
+    const entries = folders.get(folder) ?? new Map<string, boolean>();
+    folders.set(folder, entries.set(name, rest.length > 0));
+  }
+  const names = [...folders.keys()].sort();
+  const misnamed = [...files.keys()].find((path) => path !== configName && misnamedConfig.test(path));
+  return {
+    config: undefined,
+    ...(misnamed !== undefined && { misnamedConfig: misnamed }),
+    versions: names
+      .filter((name) => versionName.test(name))
+      .map(Number)
+      .sort((a, b) => a - b),
+    firstVersionEntries: [...(folders.get(names.find((name) => versionName.test(name)) ?? '') ?? [])].map(
+      ([name, isDirectory]) => ({
+        name,
+        isDirectory,
+      }),
+    ),
+  };
+}
+
+/** A version's files by their path in its folder. */
+export function versionFiles(files: GivenFiles, version: number): Record<string, NativeBytes> {
+  const prefix = `${version}/`;
+  return Object.fromEntries(
+    [...files].flatMap(([path, content]) =>
+      path.startsWith(prefix) ? [[path.slice(prefix.length), content]] : [],
+    ),
+  );
+}

@@ -1,0 +1,96 @@
+/** Prepares a model's configuration and chooses its versions, from the content of its folder. */
+
+import type { NativeServer } from '../../addon/native.js';
+import { askForGpus, gpuFinder } from '../../backends/gpu-finder.js';
+import {
+  prepareConfig,
+  readModelConfig,
+  type ConfigContext,
+  type ParsedConfig,
+  type PreparedConfig,
+} from '../../config/index.js';
+import { TritonError, withModel } from '../../errors.js';
+import type { ResolvedOptions } from '../../options.js';
+import { customCode } from '../custom-backends.js';
+import type { ModelFiles, ModelFolder } from '../files/model-folder.js';
+import { noVersionError } from '../files/unfit-folder.js';
+import { chooseVersions } from './versions.js';
+
+/** A model that is ready to be opened. */
+export interface PreparedModel {
+  readonly prepared: PreparedConfig;
+  /** What it was made of; undefined if there is no configuration. */
+  readonly parsed: ParsedConfig | undefined;
+  /** The file of each version, if it is not in the version's folder. */
+  readonly file: string | undefined;
+  /** The versions that the version policy chooses, ascending. */
+  readonly versions: readonly number[];
+}
+
+/**
+ * Reads and prepares a model's configuration.
+ *
+ * @param server - Its threads ask for GPUs.
+ * @param files - The content of its folder.
+ * @param override - Replaces the configuration.
+ * @throws {@link TritonError} INVALID_ARG, UNSUPPORTED or UNAVAILABLE with all problems of the
+ *   configuration, or with the reason why no version is chosen.
+ */
+export async function prepareModel(
+  server: NativeServer,
+  folder: ModelFolder,
+  files: ModelFiles,
+  options: ResolvedOptions,
+  override?: ParsedConfig,
+): Promise<PreparedModel> {
+  const context: ConfigContext = {
+    modelName: folder.name,
+    modelDirectory: folder.path,
+    firstVersionEntries: files.firstVersionEntries,
+    autoComplete: options.autoCompleteConfig,
+    gpus: gpuFinder(options, (name) => customCode(name, options) !== undefined),
+    instanceKind: options.instanceKind,
+  };
+  const hasNoFolder = files.versions.length === 0 && folder.isGiven !== true;
+  // If there is a configuration, its problems are reported first.
+  if (hasNoFolder && !override && !files.config) throw await noVersionError(folder);
+  const parsed = override ?? (files.config && readConfig(folder.name, files.config));
+  await askForGpus(server, options, wantsGpu(parsed));
+  const note = misnamedNote(files.misnamedConfig);
+  if (note !== undefined) options.log.warn(`model '${folder.name}': ${note}`, { model: folder.name });
+  const prepared = withNote(prepareConfig(parsed, context), note);
+  if (hasNoFolder) throw await noVersionError(folder);
+  return {
+    prepared,
+    parsed,
+    file: folder.file,
+    versions: chooseVersions(prepared.config, prepared.source, files.versions),
+  };
+}
+
+function withNote(prepared: PreparedConfig, note: string | undefined): PreparedConfig {
+  return note === undefined ? prepared : { ...prepared, notes: [note, ...prepared.notes] };
+}
+
+/** What to do with a file that nobody reads. */
+function misnamedNote(name: string | undefined): string | undefined {
+  if (name === undefined) return undefined;
+  return name.toLowerCase().endsWith('.json')
+    ? `${name} is not read, because a configuration is a text named config.pbtxt: if it is this model's configuration, give its content as config of loadModel, or write it as config.pbtxt`
+    : `${name} is not read, because a configuration has the name config.pbtxt: rename it`;
+}
+
+/** Whether instances are to be on GPUs and nowhere else. */
+function wantsGpu(parsed: ParsedConfig | undefined): boolean {
+  return parsed?.value.instance_group?.some(({ kind }) => kind === 'KIND_GPU') ?? false;
+}
+
+function readConfig(model: string, { file, bytes }: NonNullable<ModelFiles['config']>): ParsedConfig {
+  try {
+    return readModelConfig({ file, text: bytes });
+  } catch (error) {
+    // The reader of configurations knows the file, not the model.
+    if (!(error instanceof TritonError) || error.model !== undefined) throw error;
+    throw withModel(error, model);
+  }
+}

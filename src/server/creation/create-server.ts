@@ -1,0 +1,150 @@
+/** Creates servers. */
+
+import { Dispatcher } from '../../dispatch/dispatcher.js';
+import { checkObject } from '../../argument-checks.js';
+import { invalidArgument, TritonError, unavailable } from '../../errors.js';
+import { registeredBackends } from '../../javascript/versions/registered-backends.js';
+import { lazy } from '../../lazy.js';
+import type { ServerOptions } from '../../options.js';
+import { takeOptions } from './given-options.js';
+import { ownHandle } from '../../server-handle.js';
+import { InferenceServer, newServer } from '../inference-server.js';
+
+/**
+ * Starts a server: reads model repositories in Triton's layout and loads their models. Triton: starting
+ * `tritonserver`.
+ *
+ * Everything that is given is copied before this returns. Relative paths start at the working directory of
+ * that moment.
+ *
+ * @param source - Folder of models, or several, as paths or file URLs. A model file (`digits.onnx`) is
+ *   served under its name, as version 1.
+ * @param options - See {@link ServerOptions} for each option and its default.
+ * @returns The server, when the models that it should load are ready.
+ * @throws {@link TritonError} INVALID_ARG for wrong options, NOT_FOUND for a folder that does not exist,
+ *   CANCELLED by `options.signal`. If models cannot be loaded, one error lists each with its reason, and its
+ *   `cause` is an AggregateError of their errors. It also rejects with whatever `options.onProgress` throws.
+ *   Everything is released then.
+ *
+ * @example
+ * const server = await createServer('./models');
+ * const { outputs } = await server.model('digits').infer({ image: new Float32Array(64) });
+ * await server.close();
+ */
+export function createServer(
+  source: string | URL | readonly (string | URL)[],
+  options?: Omit<ServerOptions, 'modelRepository'>,
+): Promise<InferenceServer>;
+/**
+ * Starts a server, with all options in one object.
+ *
+ * @throws {@link TritonError} INVALID_ARG, NOT_FOUND and CANCELLED, as with a source in front.
+ *
+ * @example
+ * const server = await createServer({ modelRepository: ['./models', './more'], modelControlMode: 'explicit' });
+ */
+export function createServer(options: ServerOptions): Promise<InferenceServer>;
+export function createServer(
+  source: string | URL | readonly (string | URL)[] | ServerOptions,
+  options?: Omit<ServerOptions, 'modelRepository'>,
+): Promise<InferenceServer> {
+  return create(source, options);
+}
+
+// The class must not import this module, because this module imports the class.
+Object.defineProperty(InferenceServer, 'create', { value: createServer });
+
+/** Neither an import of the package nor an attached server needs it. */
+const creation = lazy(() => import('./creation.js'));
+
+async function create(
+  source: string | URL | readonly (string | URL)[] | ServerOptions,
+  options?: Omit<ServerOptions, 'modelRepository'>,
+): Promise<InferenceServer> {
+  const isSource = typeof source === 'string' || source instanceof URL || Array.isArray(source);
+  if (!isSource && options !== undefined) {
+    throw invalidArgument('options are given twice: as the first argument and as the second');
+  }
+  if (options !== undefined) {
+    checkObject(options, 'options');
+    if ('modelRepository' in options) {
+      throw invalidArgument(
+        'the model repository is given twice: as the first argument and as options.modelRepository',
+      );
+    }
+  }
+  // Array.isArray does not narrow readonly arrays.
+  const given = isSource
+    ? { ...options, modelRepository: source as string | URL | readonly (string | URL)[] }
+    : (source as ServerOptions);
+  const taken = takeOptions(given);
+  const registered = registeredBackends();
+  const {
+    askForGpus,
+    asksForGpus,
+    checkBackendDirectory,
+    createEngine,
+    limitGpuMemory,
+    Registry,
+    resolveOptions,
+    usableDevices,
+  } = await creation();
+  const resolved = resolveOptions(taken.options, taken.workingDirectory, registered);
+  const { signal } = resolved;
+  throwIfAborted(signal);
+  await checkBackendDirectory(resolved);
+  const native = createEngine(resolved);
+  // Models do not keep a server that the program has dropped.
+  const made: { server?: WeakRef<InferenceServer> } = {};
+  const { captureStacks, strictReadiness, metrics } = resolved;
+  const shared = { captureStacks, name: resolved.id, strictReadiness, metrics };
+  const registry = new Registry(native, resolved, {
+    handle: ownHandle(native, shared),
+    server: () => {
+      const known = made.server?.deref();
+      if (known) return known;
+      throw unavailable('CLOSED', 'the server is closed');
+    },
+  });
+  const dispatcher = Dispatcher.attach(native, resolved);
+  const server = newServer({
+    native,
+    dispatcher,
+    registry,
+    explicit: resolved.modelControlMode === 'explicit',
+    ...shared,
+    repositories: [...resolved.repositories, ...resolved.models.keys()],
+    devices: () => usableDevices(resolved),
+  });
+  made.server = new WeakRef(server);
+  const cancel = (): void => {
+    registry.cancelLoads();
+    // This also ends loads that do not return. The caller gets the signal's error, not that of the close.
+    server.close({ timeoutMs: 0 }).catch(() => undefined);
+  };
+  signal?.addEventListener('abort', cancel, { once: true });
+  try {
+    // Metadata and metrics tell of GPUs also if no model wants one.
+    await Promise.all([registry.scan(), askForGpus(native, resolved)]);
+    throwIfAborted(signal);
+    if (asksForGpus(resolved)) limitGpuMemory(resolved.gpuMemory);
+    if (metrics.gpus && asksForGpus(resolved)) native.watchGpus(metrics.intervalMs);
+    await registry.loadAll();
+    throwIfAborted(signal);
+    return server;
+  } catch (error) {
+    await server.close({ timeoutMs: 0 }).catch(() => undefined);
+    throwIfAborted(signal);
+    throw error;
+  } finally {
+    signal?.removeEventListener('abort', cancel);
+  }
+}
+
+function throwIfAborted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted === true) {
+    throw new TritonError('CANCELLED', 'starting the server was cancelled by options.signal', {
+      cause: signal.reason,
+    });
+  }
+}

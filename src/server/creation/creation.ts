@@ -1,0 +1,12 @@
+/**
+ * What creating a server needs besides what its callers need: half of the package's modules. It is one module, imported
+ * when it is needed, because Jest cannot import several at once that share others.
+ */
+
+export { createEngine } from '../../addon/engine.js';
+export { limitGpuMemory } from '../../addon/gpus.js';
+export { askForGpus, asksForGpus } from '../../backends/gpu-finder.js';
+export { checkBackendDirectory } from '../../registry/custom-backends.js';
+export { Registry } from '../../registry/registry.js';
+export { resolveOptions } from '../../resolve-options.js';
+export { usableDevices } from '../reports/devices.js';

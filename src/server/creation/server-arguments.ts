@@ -1,0 +1,95 @@
+/** Checks the arguments of a server's methods. */
+
+import { checkKeys, checkObject, expected, show } from '../../argument-checks.js';
+import { invalidArgument } from '../../errors.js';
+import type { ModelRequest } from '../../javascript/index.js';
+
+/**
+ * Options of {@link InferenceServer.close}.
+ *
+ * @example
+ * await server.close({ timeoutMs: 5000 });
+ */
+export interface CloseOptions {
+  /**
+   * How long accepted requests may still run, in milliseconds (default 30,000); 0 cancels them now. Triton:
+   * `--exit-timeout-secs`.
+   */
+  readonly timeoutMs?: number | undefined;
+}
+
+/**
+ * Options of {@link InferenceServer.unloadModel}.
+ *
+ * @example
+ * await server.unloadModel('pipeline', { unloadDependents: true });
+ */
+export interface UnloadModelOptions {
+  /**
+   * Whether the models of an ensemble are unloaded, too, if they were loaded only because it needs them
+   * (default false). Those that another ensemble needs, or that were loaded by name, stay. Triton:
+   * `unload_dependents`.
+   */
+  readonly unloadDependents?: boolean | undefined;
+  /**
+   * The request that asks for this, if a model of the program does, after the first `await` of its `execute` (default: none). An unload
+   * that would wait for that request is answered at once, and follows.
+   * Triton has no such option.
+   */
+  readonly parent?: ModelRequest | undefined;
+}
+
+/**
+ * Checks the options of `unloadModel`.
+ *
+ * @throws {@link TritonError} INVALID_ARG for unknown keys and wrong values.
+ */
+export function checkUnloadOptions(options: UnloadModelOptions): void {
+  checkObject(options, 'unload options');
+  checkKeys(options, ['unloadDependents', 'parent'], 'unload options');
+  const given: unknown = options.unloadDependents ?? false;
+  if (typeof given !== 'boolean') throw expected('true or false', 'unload options.unloadDependents', given);
+}
+
+const defaultCloseMs = 30_000;
+
+/** Checks the options of `close`. Returns its time limit in milliseconds. */
+export function checkCloseOptions(options: CloseOptions): number {
+  checkObject(options, 'close options');
+  checkKeys(options, ['timeoutMs'], 'close options');
+  const { timeoutMs = defaultCloseMs } = options;
+  if (typeof (timeoutMs as unknown) === 'number' && timeoutMs >= 0) return timeoutMs;
+  throw invalidArgument(
+    `expected milliseconds, 0 or more, for close options.timeoutMs but received ${show(timeoutMs)}`,
+  );
+}
+
+/** Whether a text has no half of a surrogate pair, which no address can hold. */
+function isText(text: string): boolean {
+  return !/\p{Surrogate}/u.test(text);
+}
+
+/** Checks a model's name as Triton does for a load, because the name becomes the name of a folder. */
+export function checkModelName(name: unknown): void {
+  if (typeof name === 'string' && name.trim() !== '' && name !== '..' && !name.includes('/') && isText(name))
+    return;
+  throw invalidArgument(
+    `expected a model's name, without '/', but received ${typeof name === 'string' ? `'${name}'` : typeof name}`,
+  );
+}
+
+/** Checks a name that may be left out. */
+export function checkOptionalName(name: unknown): void {
+  if (name !== undefined && !(typeof name === 'string' && isText(name)))
+    throw expected("a model's name", 'name', name);
+}
+
+/** A version as text; undefined if none was asked for. */
+export function checkVersion(version: unknown): string | undefined {
+  if (version === undefined) return undefined;
+  if (typeof version === 'number' && Number.isSafeInteger(version) && version >= 0) return String(version);
+  if (typeof version === 'string' && /^(0|[1-9]\d*)$/.test(version)) return version;
+  throw invalidArgument(
+    `expected a version number but received ${typeof version === 'string' || typeof version === 'number' ? `'${version}'` : typeof version}`,
+  );
+}

@@ -1,0 +1,55 @@
+/**
+ * Servers that are dropped without `close()`. When the garbage collector finds one, a warning is emitted and
+ * the server is ended. Nobody can use it any more by then, but requests in flight are answered first.
+ *
+ * The table of models is watched, because a server and the handles of its models all refer to it.
+ */
+
+import { insistOnAnswer } from '../../addon/memory.js';
+import type { NativeServer } from '../../addon/native.js';
+import type { Dispatcher } from '../../dispatch/dispatcher.js';
+import { unavailable } from '../../errors.js';
+import type { ModelTable } from './model-table.js';
+
+/** The parts of a dropped server that have to be ended. None of them may refer to the table. */
+export interface Left {
+  readonly native: NativeServer;
+  readonly dispatcher: Dispatcher;
+  /**
+   * The repositories of the server, for the warning; undefined for a connection to another environment's
+   * server.
+   */
+  readonly repositories: readonly string[] | undefined;
+}
+
+const tables = new FinalizationRegistry<Left>((left) => void end(left));
+
+/** Ends a server, or a connection to one, when its table is dropped, until {@link forgetServer}. */
+export function watchServer(table: ModelTable, left: Left): void {
+  tables.register(table, left, left.dispatcher);
+}
+
+/** Stops watching a server, which its users or the end of its environment will close. */
+export function forgetServer(dispatcher: Dispatcher): void {
+  tables.unregister(dispatcher);
+}
+
+async function end({ native, dispatcher, repositories }: Left): Promise<void> {
+  const what =
+    repositories === undefined
+      ? 'the connection of attachServer() to a server'
+      : `the server of ${repositories.join(', ')}`;
+  process.emitWarning(
+    `${what} was dropped without close(), and is closed now; await its close() when it is no longer needed`,
+    { code: 'TRITONTS_DROPPED' },
+  );
+  // Callers that wait for a response get it first.
+  await dispatcher.idle();
+  if (repositories !== undefined) {
+    await insistOnAnswer<readonly string[]>((done) => {
+      native.close(0, done);
+    });
+    native.join();
+  }
+  await dispatcher.detach(unavailable('CLOSED', 'the server is closed'));
+}

@@ -1,0 +1,365 @@
+/** A model's handle: `infer`, `stream`, `map`, and what the model reports about itself. */
+
+import type { NativeServer } from '../../addon/native.js';
+import type { ModelConfig } from '../../config/index.js';
+import { framesBelow } from '../../dispatch/errors/request-errors.js';
+import { isStreamWaiter, type SentStream, type StreamWaiter } from '../../dispatch/responses/streams.js';
+import type { DispatchRequest, EntryPoint, Origin, Waiter } from '../../dispatch/types.js';
+import { invalidArgument, TritonError } from '../../errors.js';
+import { runningVersion } from '../../javascript/versions/versions.js';
+import type { Inputs } from '../../tensor/inputs.js';
+import { ClassifyingStream, ClassifyingWaiter } from '../requests/classifying-waiter.js';
+import { checkInferOptions, SharedOptions, type CheckedOptions } from '../requests/infer-options.js';
+import type { Yielded } from '../map/map-entry.js';
+import { mapModel } from '../map/map.js';
+import type { ModelMetadata, ModelStatistics, RuntimeInfo } from '../reports/metadata.js';
+import type { ModelTable } from './model-table.js';
+import type { ReadyVersion } from './ready-version.js';
+import { RequestObserver, requestsObserved, StreamObserver } from '../requests/request-channels.js';
+import type { Model } from './model.js';
+import { withId } from '../requests/request-attributes.js';
+import type { InferOptions, InferResult, MapOptions, MapOutcome, MapResult } from '../requests/results.js';
+import { makePromise, takeSettler } from '../requests/settler.js';
+import { statisticsOf } from '../reports/statistics.js';
+import { StreamIterator } from '../requests/stream-iterator.js';
+import type { WantedOutputs } from '../requests/wanted-outputs.js';
+
+/** The only implementation of {@link Model}. */
+export class ModelHandle implements Model {
+  readonly name: string;
+  readonly version: string | undefined;
+  readonly #table: ModelTable;
+  readonly #server: NativeServer;
+  readonly #sharedOptions: SharedOptions;
+  readonly #caller: (() => number) | undefined;
+  /** The request of all that only choose the outputs that were chosen last. */
+  #lastWanting: { readonly wanted: WantedOutputs; readonly request: DispatchRequest } | undefined;
+  #ready: ReadyVersion | undefined;
+  #epoch = -1;
+
+  constructor(server: NativeServer, table: ModelTable, name: string, version: string | undefined) {
+    this.name = name;
+    this.version = version;
+    this.#server = server;
+    this.#table = table;
+    this.#sharedOptions = new SharedOptions(version !== undefined);
+    this.#caller = table.caller;
+  }
+
+  get ready(): boolean {
+    try {
+      this.#current();
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  async checkReady(): Promise<boolean> {
+    if (!this.ready) return false;
+    const { uid } = this.#current();
+    return (await runningVersion(this.#server, uid)?.isReady?.()) ?? true;
+  }
+
+  get metadata(): ModelMetadata {
+    const ready = this.#current();
+    const versions =
+      this.version === undefined
+        ? (this.#table.entry(this.name)?.ready ?? []).map(({ version }) => version).reverse()
+        : [ready.version];
+    return {
+      name: this.name,
+      versions,
+      platform: ready.config.platform === '' ? ready.config.backend : ready.config.platform,
+      inputs: ready.inputs,
+      outputs: ready.outputs,
+    };
+  }
+
+  get config(): ModelConfig {
+    return this.#current().config;
+  }
+
+  get notes(): readonly string[] {
+    return this.#current().notes;
+  }
+
+  infer(inputs: Inputs, options?: InferOptions): Promise<InferResult> {
+    return this.inferFor(entry.infer, inputs, options);
+  }
+
+  /** {@link infer} on behalf of the public function `origin`. */
+  inferFor(origin: EntryPoint, inputs: Inputs, options: InferOptions | undefined): Promise<InferResult> {
+    const promise = makePromise();
+    const settler = takeSettler();
+    try {
+      const checked = options === undefined ? this.#unsaid() : this.check(options);
+      this.sendChecked(inputs, checked, settler, origin);
+    } catch (error) {
+      settler.reject(withCaller(error, origin));
+    }
+    return promise;
+  }
+
+  stream(inputs: Inputs, options?: InferOptions): AsyncIterableIterator<InferResult> {
+    return this.streamFor(entry.stream, inputs, options);
+  }
+
+  /** {@link stream} on behalf of the public function `origin`. */
+  streamFor(
+    origin: EntryPoint,
+    inputs: Inputs,
+    options: InferOptions | undefined,
+  ): AsyncIterableIterator<InferResult> {
+    const iterator = new StreamIterator(this.name);
+    try {
+      this.#begin(iterator, inputs, options === undefined ? this.#unsaid() : this.check(options), origin);
+    } catch (error) {
+      iterator.reject(withCaller(error, origin));
+    }
+    return iterator;
+  }
+
+  /**
+   * {@link stream} with checked options, for endpoints.
+   *
+   * @throws {@link TritonError} Whatever is wrong with the request, which the iterator of {@link stream} throws.
+   */
+  openStream(inputs: Inputs, checked: CheckedOptions): AsyncIterableIterator<InferResult> {
+    const iterator = new StreamIterator(this.name);
+    this.#begin(iterator, inputs, checked, '');
+    return iterator;
+  }
+
+  #begin(iterator: StreamIterator, inputs: Inputs, checked: CheckedOptions, origin: Origin): void {
+    if (checked.into !== undefined) {
+      throw invalidArgument(
+        `model '${this.name}': options.into has no meaning for a stream, each of whose results would overwrite the one before; copy the outputs' data instead`,
+        { model: this.name },
+      );
+    }
+    iterator.sent(this.#sendStream(inputs, checked, iterator, origin), checked.request.signal);
+  }
+
+  map(
+    items: Iterable<Inputs> | AsyncIterable<Inputs>,
+    options?: MapOptions & {
+      readonly ordered?: true | undefined;
+      readonly onError?: 'throw' | undefined;
+      readonly withItem?: false | undefined;
+    },
+  ): AsyncIterableIterator<InferResult>;
+  map(
+    items: Iterable<Inputs> | AsyncIterable<Inputs>,
+    options: MapOptions & { readonly onError?: 'throw' | undefined; readonly withItem: true },
+  ): AsyncIterableIterator<MapResult & { readonly item: Inputs }>;
+  map(
+    items: Iterable<Inputs> | AsyncIterable<Inputs>,
+    options: MapOptions & { readonly ordered: false; readonly onError?: 'throw' | undefined },
+  ): AsyncIterableIterator<MapResult>;
+  map(
+    items: Iterable<Inputs> | AsyncIterable<Inputs>,
+    options: MapOptions & { readonly onError: 'yield' },
+  ): AsyncIterableIterator<MapOutcome>;
+  map(items: Iterable<Inputs> | AsyncIterable<Inputs>, options: MapOptions): AsyncIterableIterator<Yielded>;
+  map(
+    items: Iterable<Inputs> | AsyncIterable<Inputs>,
+    options: MapOptions = {},
+  ): AsyncIterableIterator<Yielded> {
+    if (this.#isDecoupled) {
+      throw new TritonError(
+        'UNSUPPORTED',
+        `model '${this.name}': its requests get any number of responses, which map does not take; call stream for each item`,
+        { model: this.name },
+      );
+    }
+    const { dispatcher } = this.#table;
+    return mapModel(this, items, options, dispatcher.captureStacks ? framesBelow(entry.map) : '');
+  }
+
+  statistics(): ModelStatistics {
+    const ready = this.#current();
+    return statisticsOf(ready, this.#server.statistics(ready.uid));
+  }
+
+  runtimeInfo(): RuntimeInfo {
+    const ready = this.#current();
+    const info = this.#server.info(ready.uid) ?? {};
+    return {
+      library:
+        info['library'] === undefined ? undefined : { path: info['library'], version: info['version'] ?? '' },
+      instances: ready.instances,
+      intraOpThreads: Number(info['intra_op_threads'] ?? 0),
+      sharedPool: info['shared_pool'] === '1',
+      spinning: info['spinning'] === '1',
+      neverInline: info['never_inline'],
+    };
+  }
+
+  /**
+   * As {@link infer}, with a waiter instead of a promise, and with checked options.
+   *
+   * @throws {@link TritonError} Any code of {@link infer}, for a request that cannot be sent. It also
+   *   throws what the caller's getters throw. The waiter is not called then.
+   */
+  sendChecked(inputs: Inputs, options: CheckedOptions, waiter: Waiter<InferResult>, origin: Origin): void {
+    if (requestsObserved()) {
+      this.#sendObserved(inputs, options, waiter, origin);
+      return;
+    }
+    const ready = this.#current();
+    // Most requests. The rest of #send would make this too long for V8 to inline.
+    if (ready.isPlain && options.outputs === undefined && options.into === undefined) {
+      ready.send(this.#table.dispatcher, inputs, options.request, waiter, origin);
+    } else {
+      this.#send(inputs, options, waiter, origin);
+    }
+  }
+
+  #sendObserved(inputs: Inputs, options: CheckedOptions, waiter: Waiter<InferResult>, origin: Origin): void {
+    const observer = new RequestObserver(this.name, this.version, options.request.id, waiter);
+    try {
+      this.#send(inputs, options, observer, origin);
+    } catch (error) {
+      observer.refused(error);
+      throw error;
+    }
+  }
+
+  #sendStream(
+    inputs: Inputs,
+    options: CheckedOptions,
+    waiter: StreamWaiter<InferResult>,
+    origin: Origin,
+  ): SentStream | undefined {
+    if (!requestsObserved()) return this.#send(inputs, options, waiter, origin);
+    const observer = new StreamObserver(this.name, this.version, options.request.id, waiter);
+    try {
+      return this.#send(inputs, options, observer, origin);
+    } catch (error) {
+      observer.refused(error);
+      throw error;
+    }
+  }
+
+  /** Returns the request of a waiter that takes any number of responses. */
+  #send(
+    inputs: Inputs,
+    options: CheckedOptions,
+    waiter: Waiter<InferResult>,
+    origin: Origin,
+  ): SentStream | undefined {
+    const ready = this.#current();
+    const isStream = isStreamWaiter(waiter);
+    if (ready.decoupled && !isStream) {
+      throw new TritonError(
+        'UNSUPPORTED',
+        `model '${this.name}': its requests get any number of responses; call stream instead of infer`,
+        { model: this.name },
+      );
+    }
+    let { request } = options;
+    let done = waiter;
+    if (ready.takesIds && request.id !== '') {
+      request = { ...request, attributes: withId(request.attributes, request.id) };
+    }
+    if (options.outputs !== undefined || options.into !== undefined) {
+      const wanted = ready.wanted(options.outputs);
+      if (request === this.#sharedOptions.none.request && options.into === undefined) {
+        request = this.#onlyWanting(wanted);
+      } else {
+        const into = options.into && ready.intoOf(options.into, wanted);
+        request = { ...request, wanted: wanted.indices, into };
+      }
+      if (wanted.classes.length > 0) {
+        done = isStream
+          ? new ClassifyingStream(ready, wanted, waiter, request.signal)
+          : new ClassifyingWaiter(ready, wanted, waiter, request.signal);
+      }
+    }
+    // The encoded inputs must be copied before any code of the caller runs again, so nothing may come in
+    // between.
+    const { dispatcher } = this.#table;
+    const group = dispatcher.send(ready, ready.encode(inputs), request, done, origin);
+    return isStream ? dispatcher.sentStream(group, done) : undefined;
+  }
+
+  /** Cancels the requests in flight that were sent for `owner`. They reject soon. */
+  cancelAll(owner: object): void {
+    this.#table.dispatcher.cancelAll(owner);
+  }
+
+  /** How many items fill two batches of every instance, which keeps all instances busy. */
+  get defaultConcurrency(): number {
+    const { config, instances } = this.#current();
+    return 2 * Math.max(1, config.max_batch_size) * Math.max(1, instances.length);
+  }
+
+  get #isDecoupled(): boolean {
+    try {
+      return this.#current().decoupled;
+    } catch {
+      return false; // The iterator tells what is wrong.
+    }
+  }
+
+  #onlyWanting(wanted: WantedOutputs): DispatchRequest {
+    if (this.#lastWanting?.wanted !== wanted) {
+      this.#lastWanting = {
+        wanted,
+        request: { ...this.#sharedOptions.none.request, wanted: wanted.indices },
+      };
+    }
+    return this.#lastWanting.request;
+  }
+
+  #current(): ReadyVersion {
+    const ready = this.#ready;
+    return ready && this.#table.dispatcher.tickEpoch === this.#epoch ? ready : this.#resolve();
+  }
+
+  #resolve(): ReadyVersion {
+    const { epoch } = this.#table.dispatcher;
+    if (this.#ready && epoch === this.#epoch) return this.#ready;
+    this.#ready = undefined;
+    this.#ready = this.#table.resolve(this.name, this.version);
+    this.#epoch = epoch;
+    return this.#ready;
+  }
+
+  /**
+   * Checks whatever does not depend on the version.
+   *
+   * @throws {@link TritonError} INVALID_ARG for unknown keys and wrong values.
+   */
+  check(options: InferOptions): CheckedOptions {
+    return checkInferOptions(this.name, options, this.#sharedOptions, this.#caller);
+  }
+
+  /** The options of a request without any. */
+  #unsaid(): CheckedOptions {
+    return this.#caller === undefined ? this.#sharedOptions.none : this.check({});
+  }
+}
+
+/** The functions that callers call. Frames above theirs are cut from stacks. */
+/* eslint-disable @typescript-eslint/unbound-method -- never called from here */
+const entry = {
+  infer: ModelHandle.prototype.infer,
+  stream: ModelHandle.prototype.stream,
+  map: ModelHandle.prototype.map,
+};
+/* eslint-enable @typescript-eslint/unbound-method */
+
+/**
+ * A TritonError with the caller's line. The frames above it belong to this library, and would leave no room
+ * for the caller's.
+ */
+function withCaller(error: unknown, origin: EntryPoint): unknown {
+  try {
+    if (error instanceof TritonError) Error.captureStackTrace(error, origin);
+  } catch {
+    // The caller's own getter threw a frozen error.
+  }
+  return error;
+}

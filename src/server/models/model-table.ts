@@ -1,0 +1,156 @@
+/**
+ * The models of a server as one environment sees them. It reads them again when the engine's epoch has moved.
+ */
+
+import type { NativeServer } from '../../addon/native.js';
+import type { Dispatcher } from '../../dispatch/dispatcher.js';
+import { didYouMean } from '../../suggest.js';
+import { TritonError, unavailable, type TritonErrorReason } from '../../errors.js';
+import type { PublishedModel, PublishedVersion } from '../../registry/entries/published.js';
+import { ReadyVersion } from './ready-version.js';
+
+/** A model as it was published, with its served versions prepared. */
+export interface TableEntry {
+  readonly name: string;
+  readonly revision: number;
+  readonly published: PublishedModel;
+  /** Served versions, newest first. */
+  readonly ready: readonly ReadyVersion[];
+}
+
+/** See the head of this file. */
+export class ModelTable {
+  readonly dispatcher: Dispatcher;
+  readonly #server: NativeServer;
+  readonly #entries: Map<string, TableEntry> = new Map();
+  /** Requests in flight refer to the table weakly, so that they do not keep a dropped server alive. */
+  readonly #self: WeakRef<ModelTable> = new WeakRef(this);
+
+  /** Of {@link ServerParts}. */
+  readonly caller: (() => number) | undefined;
+
+  constructor(server: NativeServer, dispatcher: Dispatcher, caller?: () => number) {
+    this.#server = server;
+    this.caller = caller;
+    this.dispatcher = dispatcher;
+  }
+
+  /** Names of all models that a repository knows, sorted. */
+  names(): string[] {
+    return this.#server.modelNames();
+  }
+
+  /** The model as it is now; undefined if no repository knows it. */
+  entry(name: string): TableEntry | undefined {
+    const known = this.#entries.get(name);
+    const read = this.#server.read(name, known?.revision ?? -1);
+    if (!read) {
+      this.#entries.delete(name);
+      return undefined;
+    }
+    if (read.json === undefined) return known;
+    // `Registry` wrote it, of the same copy of the package or of one with the same format.
+    const published = JSON.parse(read.json) as PublishedModel;
+    const ready: ReadyVersion[] = [];
+    for (const { version, state, descriptor } of published.versions) {
+      if (state !== 'READY' || !descriptor) continue;
+      ready.push(
+        known?.ready.find(({ uid }) => uid === descriptor.uid) ??
+          new ReadyVersion(name, version, descriptor, newestOf(this.#self, name)),
+      );
+    }
+    ready.sort((a, b) => Number(b.version) - Number(a.version));
+    const entry: TableEntry = { name, revision: read.revision, published, ready };
+    this.#entries.set(name, entry);
+    return entry;
+  }
+
+  /**
+   * Throws once the server closes.
+   *
+   * @throws {@link TritonError} UNAVAILABLE.
+   */
+  checkOpen(): void {
+    if (this.dispatcher.closed) throw unavailable('CLOSED', 'the server is closed');
+  }
+
+  /**
+   * The version that serves a request.
+   *
+   * @param version - The version that was asked for; undefined: the newest ready one.
+   * @throws {@link TritonError} NOT_FOUND for an unknown or unloaded model or version, UNAVAILABLE for one
+   *   that failed or is loading, with its reason.
+   */
+  resolve(name: string, version: string | undefined): ReadyVersion {
+    this.checkOpen();
+    const entry = this.entry(name);
+    if (!entry) throw this.unknown(name);
+    const found =
+      version === undefined ? entry.ready[0] : entry.ready.find((ready) => ready.version === version);
+    if (found) return found;
+    throw notReady(entry, version);
+  }
+
+  /** The error for a name that no repository knows. */
+  unknown(name: string): TritonError {
+    const names = this.names();
+    const shown = names.length > 12 ? `${names.slice(0, 12).join(', ')}, …` : names.join(', ');
+    return new TritonError(
+      'NOT_FOUND',
+      `unknown model '${name}'${didYouMean(name, names)}; the server's models are: ${shown === '' ? '(none)' : shown}`,
+      { model: name },
+    );
+  }
+}
+
+/** A function that finds the version which serves a model's requests now. */
+function newestOf(table: WeakRef<ModelTable>, name: string): () => ReadyVersion {
+  return () => {
+    const known = table.deref();
+    if (known === undefined) throw unavailable('CLOSED', 'the server is closed');
+    return known.resolve(name, undefined);
+  };
+}
+
+function describe({ version, state, reason }: PublishedVersion): string {
+  return `version ${version} is ${state}${reason === '' ? '' : `: ${reason}`}`;
+}
+
+/** One that is being loaded or unloaded may be ready soon. */
+function whyNotReady(
+  all: readonly { readonly state: string; readonly errorReason?: TritonErrorReason | undefined }[],
+): TritonErrorReason {
+  if (all.some(({ state }) => state === 'LOADING' || state === 'UNLOADING')) return 'NOT_READY';
+  return all.find(({ errorReason }) => errorReason !== undefined)?.errorReason ?? 'LOAD_FAILED';
+}
+
+/** The error for a known model, or a version of it, that is not served. */
+function notReady({ name, published }: TableEntry, version: string | undefined): TritonError {
+  const asked = published.versions.filter(
+    (known) => version === undefined || String(known.version) === version,
+  );
+  const what = version === undefined ? `model '${name}'` : `model '${name}', version ${version}`;
+  const failed = asked.filter(({ state, reason }) => !(state === 'UNAVAILABLE' && reason === 'unloaded'));
+  if (failed.length > 0) {
+    return unavailable(whyNotReady(failed), `${what} is not ready: ${failed.map(describe).join('; ')}`, {
+      model: name,
+    });
+  }
+  if (published.state !== '' && published.reason !== 'unloaded') {
+    return unavailable(
+      whyNotReady([published]),
+      `${what} is not ready: it is ${published.state}: ${published.reason}`,
+      {
+        model: name,
+      },
+    );
+  }
+  const ready = published.versions.filter(({ state }) => state === 'READY').map((known) => known.version);
+  const rest =
+    ready.length > 0
+      ? `its ready versions are ${ready.join(', ')}`
+      : asked.length > 0
+        ? 'it was unloaded'
+        : 'it is not loaded';
+  return new TritonError('NOT_FOUND', `${what} is not available: ${rest}`, { model: name });
+}

@@ -1,0 +1,243 @@
+/** How a version's last batches came about, and what limits its throughput. */
+
+import type { NativeBatch, NativeBatches } from '../../addon/native.js';
+
+/** Why a batch has no more requests, in the order of the engine's numbers (`ClosedBy`). */
+const reasons = ['full', 'preferred', 'delay', 'shape', 'nothingMore', 'priority'] as const;
+
+/**
+ * Why a batch has no more requests:
+ *
+ * - 'full': it has `max_batch_size` rows, or the next request does not fit;
+ * - 'preferred': it has a preferred size;
+ * - 'delay': its first request has waited for `max_queue_delay_microseconds`;
+ * - 'shape': what waits besides has another shape;
+ * - 'nothingMore': nothing else waits;
+ * - 'priority': what waits besides has another priority level, and may not overtake.
+ *
+ * @example
+ * const reason: BatchReason = 'shape';
+ */
+export type BatchReason = (typeof reasons)[number];
+
+/**
+ * A batch of {@link Explanation}.
+ *
+ * @example
+ * const [{ size, closedBy, waitUs, runUs }] = server.explain('digits').batches;
+ */
+export interface ExplainedBatch {
+  /** Its rows, or 1 for a model that does not batch. */
+  readonly size: number;
+  /** Its requests. */
+  readonly requests: number;
+  /** Why it has no more. */
+  readonly closedBy: BatchReason;
+  /** Requests that went on waiting when it was taken. */
+  readonly left: number;
+  /** How long its first request had waited when an instance took it, in microseconds. */
+  readonly waitUs: number;
+  /** How long its instance had it, with its halves if it failed, in microseconds; of one that runs, so far. */
+  readonly runUs: number;
+  /** The number of the instance, from 0. */
+  readonly instance: number;
+  /** Whether it ran on the JS thread that asked. */
+  readonly inline: boolean;
+  /** Whether it runs now. */
+  readonly running: boolean;
+}
+
+/**
+ * How the last batches of a model's version came about, and what limits its throughput. Triton has no counterpart.
+ *
+ * @example
+ * const { limit, summary } = server.explain('digits');
+ * if (limit === 'instances') console.log(summary);
+ */
+export interface Explanation {
+  /** The model's name. */
+  readonly name: string;
+  /** The version, as text. */
+  readonly version: string;
+  /**
+   * What limits throughput now:
+   *
+   * - 'nothing': no request has come yet;
+   * - 'callers': instances have nothing to do for most of the time;
+   * - 'delay': they have nothing to do while requests wait for `max_queue_delay_microseconds`;
+   * - 'batching': they are busy, and their batches are small;
+   * - 'instances': they are busy, and their batches are as large as they get.
+   */
+  readonly limit: 'nothing' | 'callers' | 'delay' | 'batching' | 'instances';
+  /** The same as a sentence, with the figures. */
+  readonly summary: string;
+  /** The instances. */
+  readonly instances: {
+    /** How many there are. */
+    readonly count: number;
+    /** How many of them had a batch on average, over {@link Explanation.windowUs}. */
+    readonly busy: number;
+  };
+  /** Requests that wait now. */
+  readonly waiting: number;
+  /** What `batches` span, in microseconds: from when the first was taken to the end of the last. */
+  readonly windowUs: number;
+  /** Since the last batch ended, in microseconds; 0 while one runs, and if there was none. */
+  readonly idleUs: number;
+  /** Rows that a batch may have, 1 for a model that does not batch. */
+  readonly maxBatchSize: number;
+  /** The mean of the sizes of `batches`, to three digits; 0 if there are none. */
+  readonly meanBatchSize: number;
+  /** The mean of their `waitUs`. */
+  readonly meanWaitUs: number;
+  /** The mean of their `runUs`. */
+  readonly meanRunUs: number;
+  /** How many of `batches` have no more requests for each reason. */
+  readonly closedBy: Readonly<Record<BatchReason, number>>;
+  /** How many of them ran on the JS thread that asked. */
+  readonly inline: number;
+  /** The last batches, at most 64, in the order in which they ended; then those that run, at most 64. */
+  readonly batches: readonly ExplainedBatch[];
+}
+
+/** What the verdict needs of a version's configuration. */
+export interface BatchingConfig {
+  readonly name: string;
+  readonly version: string;
+  /** 0: the model does not batch. */
+  readonly maxBatchSize: number;
+  /** Whether it has `dynamic_batching`. Without it every request is a batch. */
+  readonly dynamic: boolean;
+  /** Why it does not batch although it might, and what turns that on. */
+  readonly unbatched?: string | undefined;
+}
+
+/** From this share of the time on, instances count as busy. */
+const busyShare = 0.8;
+/** From this share of max_batch_size on, batches count as large. */
+const largeShare = 0.75;
+/** How many of the last batches' sizes `console.log` shows. */
+const mostShown = 12;
+
+/** What a version tells of its batches, as {@link Explanation}; undefined: it is unloaded meanwhile. */
+export function explanationOf(config: BatchingConfig, native: NativeBatches | undefined): Explanation {
+  const { instances: count, waiting, batches: known } = native ?? { instances: 0, waiting: 0, batches: [] };
+  const closedBy: Record<BatchReason, number> = {
+    full: 0,
+    preferred: 0,
+    delay: 0,
+    shape: 0,
+    nothingMore: 0,
+    priority: 0,
+  };
+  const batches = known.map(explained);
+  for (const batch of batches) closedBy[batch.closedBy]++;
+  const mean = (value: (batch: ExplainedBatch) => number): number =>
+    batches.length === 0 ? 0 : batches.reduce((sum, batch) => sum + value(batch), 0) / batches.length;
+  const idleNs = known.length === 0 ? 0 : Math.min(...known.map(({ endedAgoNs }) => endedAgoNs));
+  const firstNs = Math.max(0, ...known.map(({ endedAgoNs, runNs }) => endedAgoNs + runNs));
+  const runNs = known.reduce((sum, batch) => sum + batch.runNs, 0);
+  const windowNs = firstNs - idleNs;
+  const figures: Omit<Explanation, 'limit' | 'summary'> = {
+    name: config.name,
+    version: config.version,
+    // An asynchronous instance may have several batches at a time.
+    instances: { count, busy: windowNs > 0 ? round(Math.min(count, runNs / windowNs)) : 0 },
+    waiting,
+    windowUs: windowNs / 1000,
+    idleUs: idleNs / 1000,
+    maxBatchSize: Math.max(1, config.maxBatchSize),
+    meanBatchSize: round(mean(({ size }) => size)),
+    meanWaitUs: round(mean(({ waitUs }) => waitUs)),
+    meanRunUs: round(mean(({ runUs }) => runUs)),
+    closedBy,
+    inline: batches.filter(({ inline }) => inline).length,
+    batches,
+  };
+  const [limit, summary] = verdict(config, figures);
+  const { name, version, ...rest } = figures;
+  const explanation: Explanation = { name, version, limit, summary, ...rest };
+  // 64 batches would hide the sentence. JSON and structuredClone have them all.
+  Object.defineProperty(explanation, Symbol.for('nodejs.util.inspect.custom'), {
+    value: () => ({ ...explanation, batches: shown(batches) }),
+  });
+  return explanation;
+}
+
+function explained(batch: NativeBatch): ExplainedBatch {
+  const closedBy = reasons[batch.closedBy];
+  if (closedBy === undefined) throw new RangeError(`the engine has a reason ${batch.closedBy} of batches`);
+  return {
+    size: batch.rows,
+    requests: batch.requests,
+    closedBy,
+    left: batch.left,
+    waitUs: batch.waitNs / 1000,
+    runUs: batch.runNs / 1000,
+    instance: batch.instance,
+    inline: batch.inline,
+    running: !batch.ended,
+  };
+}
+
+function shown(batches: readonly ExplainedBatch[]): string {
+  const last = batches.slice(-mostShown).map(({ size, closedBy }) => `${size} ${closedBy}`);
+  return `${batches.length}${last.length > 0 ? `, the last: ${last.join(', ')}` : ''}`;
+}
+
+/** Three digits are enough for a mean. */
+function round(value: number): number {
+  return Math.round(value * 1000) / 1000;
+}
+
+function milliseconds(us: number): string {
+  return `${Number((us / 1000).toPrecision(3))} ms`;
+}
+
+/** What limits throughput, and the sentence. */
+function verdict(
+  { maxBatchSize, dynamic, unbatched }: BatchingConfig,
+  figures: Omit<Explanation, 'limit' | 'summary'>,
+): [Explanation['limit'], string] {
+  const { batches, instances, closedBy, waiting, windowUs, idleUs, meanBatchSize, meanWaitUs } = figures;
+  if (batches.length === 0) {
+    return waiting === 0
+      ? ['nothing', 'No request has come yet.']
+      : ['delay', `${waiting} requests wait, and no batch has begun: they wait for others to join them.`];
+  }
+  const busy = `${instances.busy} of ${instances.count} instances were busy over the last ${batches.length} batches`;
+  if (idleUs > windowUs && idleUs > 0 && waiting === 0)
+    return ['callers', `No batch has run for ${milliseconds(idleUs)}: the callers send nothing.`];
+  if (instances.busy < busyShare * instances.count) {
+    return closedBy.delay * 2 >= batches.length
+      ? [
+          'delay',
+          `${busy}: requests wait ${milliseconds(meanWaitUs)} on average for others to join them, ` +
+            `and ${closedBy.delay} batches ran when max_queue_delay_microseconds was over.`,
+        ]
+      : ['callers', `${busy}: the callers send too little to keep them busy.`];
+  }
+  const size = `their batches had ${meanBatchSize} of ${maxBatchSize} rows on average`;
+  if (maxBatchSize <= 1)
+    return [
+      'instances',
+      unbatched === undefined
+        ? `${busy}, and the model takes one request at a time: add an instance, or a faster model.`
+        : `${busy}, and the model takes one request at a time. ${unbatched}.`,
+    ];
+  if (meanBatchSize >= largeShare * maxBatchSize)
+    return ['instances', `${busy}, and ${size}: add an instance, or a faster model.`];
+  if (!dynamic)
+    return ['batching', `${busy}, and ${size}: without dynamic_batching every request is a batch.`];
+  // The first of those that are most frequent.
+  const often = reasons.reduce((most, reason) => (closedBy[reason] > closedBy[most] ? reason : most));
+  const because: Readonly<Record<BatchReason, string>> = {
+    full: 'the next request did not fit',
+    preferred: 'they had a preferred size',
+    delay: 'max_queue_delay_microseconds was over',
+    shape: 'the next request had another shape',
+    nothingMore: 'nothing else waited, so the callers send too few at a time',
+    priority: 'the next request had another priority level',
+  };
+  return ['batching', `${busy}, and ${size}: ${closedBy[often]} were closed because ${because[often]}.`];
+}

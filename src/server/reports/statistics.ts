@@ -1,0 +1,79 @@
+/** Turns the engine's statistics into Triton's shape. */
+
+import type { NativeServer, NativeStatistics } from '../../addon/native.js';
+import { failureReasons } from '../../metrics/model-families.js';
+import type { ModelStatistics, StatisticDuration } from './metadata.js';
+import type { ModelTable } from '../models/model-table.js';
+import type { ReadyVersion } from '../models/ready-version.js';
+
+const zero: StatisticDuration = { count: 0, ns: 0 };
+const nothing = { rejected: 0, cancelled: 0, backendFailed: 0, fail: zero };
+
+/** Statistics of a version. All counts are zero if the engine does not know the version any more. */
+export function statisticsOf(
+  { name, version }: Pick<ReadyVersion, 'name' | 'version'>,
+  native: NativeStatistics | undefined,
+): ModelStatistics {
+  return {
+    name,
+    version,
+    last_inference: native?.lastInferenceMs ?? 0,
+    inference_count: native?.inferenceCount ?? 0,
+    execution_count: native?.executionCount ?? 0,
+    inference_stats: {
+      success: native?.success ?? zero,
+      fail: native?.fail ?? zero,
+      queue: native?.queue ?? zero,
+      compute_input: native?.computeInput ?? zero,
+      compute_infer: native?.computeInfer ?? zero,
+      compute_output: native?.computeOutput ?? zero,
+      cache_hit: zero,
+      cache_miss: zero,
+    },
+    fail_reasons: failureReasons(native ?? nothing),
+    refused: native?.refused ?? 0,
+    reruns: native?.reruns ?? 0,
+    response_stats: Object.fromEntries(
+      (native?.responses ?? []).map((response, number) => [
+        String(number),
+        {
+          compute_infer: response.computeInfer,
+          compute_output: response.computeOutput,
+          success: response.success,
+          fail: response.fail,
+          empty_response: response.emptyResponse,
+          cancel: response.cancel,
+        },
+      ]),
+    ),
+    batch_stats: (native?.batches ?? []).map((batch) => ({
+      batch_size: batch.batchSize,
+      compute_input: batch.computeInput,
+      compute_infer: batch.computeInfer,
+      compute_output: batch.computeOutput,
+    })),
+    memory_usage: (native?.memory ?? []).map(({ type, id, byteSize }) => ({ type, id, byte_size: byteSize })),
+  };
+}
+
+/**
+ * Statistics of all served versions, of one model's versions, or of one version.
+ *
+ * @throws {@link TritonError} NOT_FOUND or UNAVAILABLE for a named model or version that is not served.
+ */
+export function serverStatistics(
+  native: NativeServer,
+  table: ModelTable,
+  name: string | undefined,
+  version: string | undefined,
+): ModelStatistics[] {
+  if (name !== undefined && (version !== undefined || !table.entry(name)?.ready.length)) {
+    const ready = table.resolve(name, version);
+    return [statisticsOf(ready, native.statistics(ready.uid))];
+  }
+  return (name === undefined ? table.names() : [name]).flatMap((model) =>
+    (table.entry(model)?.ready ?? [])
+      .map((ready) => statisticsOf(ready, native.statistics(ready.uid)))
+      .reverse(),
+  );
+}

@@ -1,0 +1,172 @@
+/** Checks the options of requests. */
+
+import { checkKeys, checkObject } from '../../argument-checks.js';
+import { checkTimeoutMs, withDeadline } from '../../dispatch/ending/deadlines.js';
+import type { DispatchRequest } from '../../dispatch/types.js';
+import { invalidArgument, TritonError } from '../../errors.js';
+import { CallingRequest } from '../../javascript/batches/calling-request.js';
+import { encodeAttributes, withCaller } from './request-attributes.js';
+import type { InferOptions } from './results.js';
+
+const inferKeys: readonly string[] = [
+  'id',
+  'outputs',
+  'signal',
+  'ownOutputs',
+  'into',
+  'priority',
+  'timeoutUs',
+  'timeoutMs',
+  'parameters',
+  'parent',
+] satisfies readonly (keyof InferOptions)[];
+
+/** Checked options of requests. Wanted outputs are looked up for the version that serves each request. */
+export interface CheckedOptions {
+  readonly request: DispatchRequest;
+  readonly outputs: InferOptions['outputs'];
+  readonly into: InferOptions['into'];
+}
+
+/** The most characters of a request id, as in Triton's clients. */
+const longestId = 4096;
+
+/** How many are kept: a program has few priorities and time-outs. */
+const mostShared = 16;
+
+/**
+ * Options that many requests of a model share: none at all, or a priority and a time-out alone. One object for all of
+ * them is what costs the least to tell from others. One a model's handle.
+ */
+export class SharedOptions {
+  /** Those of requests without any. */
+  readonly none: CheckedOptions;
+  readonly #kept: { priority: number | undefined; timeoutUs: number | undefined; checked: CheckedOptions }[] =
+    [];
+
+  constructor(pinned: boolean) {
+    const plain = request('', undefined, false, pinned, undefined);
+    this.none = { request: plain, outputs: undefined, into: undefined };
+  }
+
+  /** Those that were kept for these; undefined: none were. */
+  find(priority: number | undefined, timeoutUs: number | undefined): CheckedOptions | undefined {
+    for (const kept of this.#kept) {
+      if (kept.priority === priority && kept.timeoutUs === timeoutUs) return kept.checked;
+    }
+    return undefined;
+  }
+
+  keep(priority: number | undefined, timeoutUs: number | undefined, checked: CheckedOptions): void {
+    if (this.#kept.length === mostShared) this.#kept.shift();
+    this.#kept.push({ priority, timeoutUs, checked });
+  }
+}
+
+/**
+ * Checks whatever does not depend on the version.
+ *
+ * @param shared - The model's.
+ * @param caller - Returns the engine's number of the batch that makes the call, where `parent` is not given; 0: none.
+ * @throws {@link TritonError} INVALID_ARG for unknown keys and wrong values.
+ */
+export function checkInferOptions(
+  model: string,
+  options: InferOptions,
+  shared: SharedOptions,
+  caller?: () => number,
+): CheckedOptions {
+  checkObject(options, 'infer options');
+  checkKeys(options, inferKeys, 'infer options');
+  const { id = '', outputs, ownOutputs = false, into, parent, timeoutMs } = options;
+  let { signal } = options;
+  const { priority, timeoutUs, parameters } = options;
+  const { none } = shared;
+  const { pinned } = none.request;
+  if (typeof (id as unknown) !== 'string' || id.length > longestId) {
+    throw invalidArgument(
+      `model '${model}': expected a string of at most ${longestId} characters for options.id`,
+      { model },
+    );
+  }
+  if (signal !== undefined && !((signal as unknown) instanceof AbortSignal)) {
+    throw invalidArgument(`model '${model}': expected an AbortSignal for options.signal`, { model });
+  }
+  if (typeof (ownOutputs as unknown) !== 'boolean') {
+    throw invalidArgument(`model '${model}': expected true or false for options.ownOutputs`, { model });
+  }
+  checkTimeoutMs(model, timeoutMs);
+  let called = 0;
+  if (parent !== undefined) {
+    const { number, callSignal } = callerOf(model, parent);
+    called = number;
+    signal = signal ? AbortSignal.any([signal, callSignal]) : callSignal;
+  } else if (caller !== undefined) {
+    called = caller();
+  }
+  signal = withDeadline(signal, timeoutMs);
+  const isPlain =
+    called === 0 &&
+    id === '' &&
+    outputs === undefined &&
+    signal === undefined &&
+    !ownOutputs &&
+    into === undefined;
+  const sharable = isPlain && parameters === undefined;
+  const known = sharable ? shared.find(priority, timeoutUs) : undefined;
+  if (known !== undefined) return known;
+  let attributes: Int32Array | undefined;
+  if (priority !== undefined || timeoutUs !== undefined || parameters !== undefined) {
+    attributes = encodeAttributes(model, { priority, timeoutUs, parameters });
+  }
+  if (called !== 0) attributes = withCaller(attributes, called);
+  if (into !== undefined) {
+    checkObject(into, 'infer options.into');
+    return { request: request(id, signal, ownOutputs, pinned, attributes), outputs, into: { ...into } };
+  }
+  // Requests without options share one object, which is the fastest to recognise; those that only choose outputs share its request.
+  if (id === '' && signal === undefined && !ownOutputs && attributes === undefined) {
+    return outputs === undefined ? none : { request: none.request, outputs, into };
+  }
+  const checked = { request: request(id, signal, ownOutputs, pinned, attributes), outputs, into };
+  if (sharable) shared.keep(priority, timeoutUs, checked);
+  return checked;
+}
+
+/**
+ * The engine's number for calls that a model makes for a request, and what aborts them.
+ *
+ * @throws {@link TritonError} INVALID_ARG for something that is no request of a model here, CANCELLED for one that has
+ *   ended.
+ */
+function callerOf(
+  model: string,
+  parent: unknown,
+): { readonly number: number; readonly callSignal: AbortSignal } {
+  if (!(parent instanceof CallingRequest)) {
+    throw invalidArgument(
+      `model '${model}': expected a request that execute got, in the same thread, for options.parent`,
+      { model },
+    );
+  }
+  const number = parent.caller;
+  if (number !== 0) return { number, callSignal: parent.callSignal };
+  throw new TritonError(
+    'CANCELLED',
+    `model '${model}': the request that makes this call (options.parent) has ended`,
+    {
+      model,
+    },
+  );
+}
+
+function request(
+  id: string,
+  signal: AbortSignal | undefined,
+  ownOutputs: boolean,
+  pinned: boolean,
+  attributes: Int32Array | undefined,
+): DispatchRequest {
+  const [wanted, owner, into] = [undefined, undefined, undefined];
+  return { id, wanted, signal, attributes, owner, ownOutputs, into, pinned };
+}

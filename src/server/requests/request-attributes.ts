@@ -1,0 +1,162 @@
+/** What a request says besides its inputs, as words of its record; `native/engine/port/port_layout.h` has the layout. */
+
+import {
+  parameterCaller,
+  parameterDouble,
+  parameterFlag,
+  parameterInteger,
+  parameterString,
+} from '../../addon/layout.js';
+import { invalidArgument } from '../../errors.js';
+import type { RequestParameters } from './results.js';
+
+/** Of an infer's or a map's options. */
+export interface AttributeOptions {
+  readonly priority: number | undefined;
+  readonly timeoutUs: number | undefined;
+  readonly parameters: RequestParameters | undefined;
+}
+
+/** Words before the parameters. */
+const headWords = 5;
+/** Words at most: a record has 64 Ki of them for all. */
+const mostWords = 32_768;
+const leastInteger = -(2n ** 63n);
+const mostInteger = 2n ** 63n - 1n;
+const encoder = new TextEncoder();
+/** The engine reads words as its machine does. */
+const littleEndian = new Uint8Array(Int32Array.of(1).buffer)[0] === 1;
+
+/** Names that mean something to Triton's own front ends, and what to write instead. */
+const reserved: ReadonlyMap<string, string> = new Map([
+  ['priority', 'write options.priority instead'],
+  ['timeout', 'write options.timeoutUs instead'],
+  ['sequence_id', 'Triton keeps it for sequences'],
+  ['sequence_start', 'Triton keeps it for sequences'],
+  ['sequence_end', 'Triton keeps it for sequences'],
+  ['headers', 'Triton keeps it for itself'],
+]);
+
+/**
+ * Checks and encodes them; undefined where there is nothing to say.
+ *
+ * @throws {TritonError} INVALID_ARG that names the option, what was expected and what came.
+ */
+export function encodeAttributes(model: string, options: AttributeOptions): Int32Array | undefined {
+  const { priority = 0, timeoutUs = 0, parameters } = options;
+  checkCount(model, 'priority', priority);
+  checkCount(model, 'timeoutUs', timeoutUs);
+  const encoded = parameters === undefined ? [] : encodeParameters(model, parameters);
+  if (priority === 0 && timeoutUs === 0 && encoded.length === 0) return undefined;
+  const size = encoded.reduce((words, one) => words + one.length, headWords);
+  if (size > mostWords) {
+    throw refusal(model, 'parameters', `at most ${4 * mostWords} bytes`, `${4 * size}`);
+  }
+  const words = new Int32Array(size);
+  words.set([priority, priority / 2 ** 32, timeoutUs, timeoutUs / 2 ** 32, encoded.length]);
+  let position = headWords;
+  for (const one of encoded) {
+    words.set(one, position);
+    position += one.length;
+  }
+  return words;
+}
+
+/** The name of the parameter that tells a model the request's id. No caller can use it. */
+const idParameter = 'triton_request_id';
+
+/** Adds the id of a request, for versions that are told of it. */
+export function withId(attributes: Int32Array | undefined, id: string): Int32Array {
+  const before = attributes ?? new Int32Array(headWords);
+  const own = parameterWords(parameterString, idParameter, encoder.encode(id));
+  const words = new Int32Array(before.length + own.length);
+  words.set(before);
+  words.set(own, before.length);
+  words[headWords - 1] = (before[headWords - 1] ?? 0) + 1;
+  return words;
+}
+
+/** The same, and the number of the batch that makes the request. */
+export function withCaller(attributes: Int32Array | undefined, caller: number): Int32Array {
+  const before = attributes?.length ?? headWords;
+  const words = new Int32Array(before + 4);
+  if (attributes) words.set(attributes);
+  words[headWords - 1] = (words[headWords - 1] ?? 0) + 1;
+  words.set([parameterCaller, 0, 4, caller], before);
+  return words;
+}
+
+function refusal(model: string, option: string, expected: string, received: string): Error {
+  const text = `model '${model}': expected ${expected} for options.${option} but received ${received}`;
+  return invalidArgument(text, { model });
+}
+
+function show(value: unknown): string {
+  if (typeof value === 'string') return `${JSON.stringify(value)} of type string`;
+  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object';
+  return typeof value === 'function' ? 'a function' : `${String(value)} of type ${typeof value}`;
+}
+
+function checkCount(model: string, option: string, value: unknown): void {
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return;
+  throw refusal(model, option, 'an integer of at least 0', show(value));
+}
+
+/** The most parameters of a request, or of one of its tensors: each is an object, however few bytes it has. */
+export const mostParameters: number = 4096;
+
+/** @throws {@link TritonError} INVALID_ARG beyond {@link mostParameters}. */
+function checkParameterCount(model: string, count: number): void {
+  if (count <= mostParameters) return;
+  throw refusal(model, 'parameters', `at most ${mostParameters} parameters`, `${count}`);
+}
+
+function encodeParameters(model: string, parameters: unknown): Int32Array[] {
+  if (typeof parameters !== 'object' || parameters === null || Array.isArray(parameters)) {
+    throw refusal(model, 'parameters', 'an object of strings, numbers and booleans', show(parameters));
+  }
+  const entries = Object.entries(parameters) as [string, unknown][];
+  checkParameterCount(model, entries.length);
+  const encoded: Int32Array[] = [];
+  for (const [name, value] of entries) {
+    if (value === undefined) continue;
+    const why = name.startsWith('triton_') ? 'Triton keeps such names for itself' : reserved.get(name);
+    if (why !== undefined) {
+      const text = `model '${model}': options.parameters must not have the name '${name}': ${why}`;
+      throw invalidArgument(text, { model });
+    }
+    encoded.push(encodeParameter(model, name, value));
+  }
+  return encoded;
+}
+
+function encodeParameter(model: string, name: string, value: unknown): Int32Array {
+  if (typeof value === 'string') return parameterWords(parameterString, name, encoder.encode(value));
+  if (typeof value === 'boolean') {
+    return parameterWords(parameterFlag, name, new Uint8Array(Int32Array.of(value ? 1 : 0).buffer));
+  }
+  const eight = new DataView(new ArrayBuffer(8));
+  const bytes = new Uint8Array(eight.buffer);
+  if (typeof value === 'number' && !Number.isSafeInteger(value)) {
+    eight.setFloat64(0, value, littleEndian);
+    return parameterWords(parameterDouble, name, bytes);
+  }
+  const integer = typeof value === 'number' ? BigInt(value) : value;
+  if (typeof integer !== 'bigint' || integer < leastInteger || integer > mostInteger) {
+    const what = 'a string, a number, a boolean or a bigint of 64 bits';
+    throw refusal(model, `parameters['${name}']`, what, show(value));
+  }
+  eight.setBigInt64(0, integer, littleEndian);
+  return parameterWords(parameterInteger, name, bytes);
+}
+
+function parameterWords(kind: number, name: string, value: Uint8Array): Int32Array {
+  const bytes = encoder.encode(name);
+  const nameWords = Math.ceil(bytes.length / 4);
+  const words = new Int32Array(3 + nameWords + Math.ceil(value.length / 4));
+  words.set([kind, bytes.length, value.length]);
+  const all = new Uint8Array(words.buffer);
+  all.set(bytes, 12);
+  all.set(value, 12 + 4 * nameWords);
+  return words;
+}

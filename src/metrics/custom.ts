@@ -2,6 +2,7 @@
 
 import { checkKeys, checkObject, expected, readList } from '../argument-checks.js';
 import { invalidArgument, TritonError } from '../errors.js';
+import type { Sliced } from '../slices.js';
 import { labelText, type Exposition, type Labels } from './exposition.js';
 
 /** What makes a metric of the application's own. Triton: `TRITONSERVER_MetricFamilyNew`, `TRITONSERVER_MetricNew`. */
@@ -17,6 +18,9 @@ export interface MetricOptions {
   /** Upper bounds of a histogram's classes, ascending (default: 0.005 to 10). */
   readonly buckets?: readonly number[] | undefined;
 }
+
+/** The series of a metric: labels, and what each shows now. */
+export type MetricSeries = readonly { readonly labels: Labels; readonly value: number }[];
 
 /** A metric of the application's own, as `server.metrics()` shows it. */
 export interface Metric {
@@ -157,14 +161,20 @@ export class CustomMetrics {
   }
 
   /** Puts them in. */
-  addTo(text: Exposition): void {
+  *addTo(text: Exposition): Sliced<void> {
     for (const { name, type, help, buckets, series } of this.#families.values()) {
       text.family(name, type, help);
       for (const { labels, counts, value } of series.values()) {
         if (type === 'histogram') text.addHistogram(name, labels, buckets, counts, value);
         else text.add(name, labelText(labels), value);
+        yield;
       }
     }
+  }
+
+  /** What all series of a gauge or counter show now; nothing where there is no such metric. */
+  seriesOf(name: string): MetricSeries {
+    return [...(this.#families.get(name)?.series.values() ?? [])];
   }
 
   /** A histogram's series have names of their own, which no other metric may have. */

@@ -1,5 +1,7 @@
 /** Prometheus' text format, version 0.0.4. */
 
+import type { Sliced } from '../slices.js';
+
 /** Kinds of metrics that the format knows. */
 export type MetricType = 'counter' | 'gauge' | 'histogram' | 'summary';
 
@@ -100,10 +102,12 @@ export class Exposition {
   }
 
   /** The text. */
-  toString(): string {
+  *text(): Sliced<string> {
     let text = '';
-    for (const { head, lines } of this.#families.values())
+    for (const { head, lines } of this.#families.values()) {
       if (lines.length > 0) text += head + lines.join('');
+      yield;
+    }
     return text;
   }
 }

@@ -7,12 +7,14 @@ import { addGpus, addPools, type GpuInUse } from './gpu-families.js';
 import type { Machine } from './machine.js';
 import type { ResolvedMetrics } from './metrics-config.js';
 import { addModels, type VersionSample } from './model-families.js';
+import type { Sliced } from '../slices.js';
 
 /** What the text is made of. */
 export interface MetricsSources {
   readonly config: ResolvedMetrics;
   readonly boundsNs: readonly number[];
-  readonly versions: readonly VersionSample[];
+  /** Each is asked when its turn comes. */
+  readonly versions: Iterable<VersionSample>;
   readonly machine: Machine;
   readonly gpus: readonly GpuInUse[];
   readonly inFlightBytes: number;
@@ -20,10 +22,10 @@ export interface MetricsSources {
 }
 
 /** Prometheus' text format, version 0.0.4: models, machine, server, application. */
-export function metricsText(sources: MetricsSources): string {
+export function* metricsText(sources: MetricsSources): Sliced<string> {
   const { config, boundsNs, versions, machine, gpus, inFlightBytes, custom } = sources;
   const text = new Exposition();
-  addModels(text, versions, config, boundsNs);
+  yield* addModels(text, versions, config, boundsNs);
   const { utilization, totalBytes, usedBytes } = machine.sample();
   const gauge = (name: string, help: string, value: number): void => {
     text.family(name, 'gauge', help);
@@ -35,6 +37,6 @@ export function metricsText(sources: MetricsSources): string {
   addGpus(text, gpus);
   if (gpus.length > 0) addPools(text, gpus, addon().gpuPools());
   gauge('tritonts_in_flight_bytes', 'Bytes that requests in flight hold', inFlightBytes);
-  custom.addTo(text);
-  return text.toString();
+  yield* custom.addTo(text);
+  return yield* text.text();
 }

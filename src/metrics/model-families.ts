@@ -9,6 +9,7 @@ import type {
 } from '../addon/native.js';
 import type { ModelConfig } from '../config/index.js';
 import { labelsAround, labelText, type Exposition, type Labels } from './exposition.js';
+import type { Sliced } from '../slices.js';
 import { firstResponseBuckets, firstResponseFamily, type ResolvedMetrics } from './metrics-config.js';
 
 /** A served version, and what it did. */
@@ -63,12 +64,12 @@ function microseconds(ns: number): number {
 }
 
 /** Puts the metrics of all versions in. */
-export function addModels(
+export function* addModels(
   text: Exposition,
-  versions: readonly VersionSample[],
+  versions: Iterable<VersionSample>,
   metrics: ResolvedMetrics,
   boundsNs: readonly number[],
-): void {
+): Sliced<void> {
   declare(text);
   const boundsUs = boundsNs.map((ns) => ns / 1000);
   for (const sample of versions) {
@@ -79,6 +80,7 @@ export function addModels(
       const uuid = knownGpus().devices[gpu.device]?.uuid ?? '';
       addInstances(text, sample.config, gpu, { ...labels, gpu_uuid: uuid }, metrics, boundsUs);
     }
+    yield;
   }
 }
 

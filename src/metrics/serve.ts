@@ -9,6 +9,8 @@ import { unavailable } from '../errors.js';
 export interface MetricsSource {
   /** Prometheus' text format, version 0.0.4. */
   metrics(): string;
+  /** The same, made in slices of the event loop; used where it is there. */
+  scrape?(): Promise<string>;
 }
 
 /** Options of {@link serveMetrics}. */
@@ -77,8 +79,10 @@ export async function serveMetrics(
     } else if (request.url?.split('?', 1)[0] !== '/metrics') {
       response.writeHead(200).end();
     } else {
-      const [status, text] = textOf(server);
-      response.writeHead(status, { 'Content-Type': contentType }).end(text);
+      void textOf(server).then(([status, text]) => {
+        // Whoever asked may be gone by now.
+        if (!response.destroyed) response.writeHead(status, { 'Content-Type': contentType }).end(text);
+      });
     }
   };
   await listen(http, port, host);
@@ -135,9 +139,9 @@ class Turns {
   }
 }
 
-function textOf(server: MetricsSource): [number, string] {
+async function textOf(server: MetricsSource): Promise<[number, string]> {
   try {
-    return [200, server.metrics()];
+    return [200, server.scrape === undefined ? server.metrics() : await server.scrape()];
   } catch (error) {
     return [503, `${error instanceof Error ? error.message : String(error)}\n`];
   }

@@ -10,9 +10,12 @@ import { CustomMetrics, type Metric, type MetricOptions } from '../metrics/custo
 import { gpusInUse } from '../metrics/gpu-families.js';
 import { Machine } from '../metrics/machine.js';
 import { metricsText } from '../metrics/metrics-text.js';
+import type { VersionSample } from '../metrics/model-families.js';
+import { Scrapes } from '../metrics/scrapes.js';
 import type { LoadModelOptions, LoadOutcome } from '../registry/loading/load-options.js';
 import type { Registry } from '../registry/registry.js';
 import type { Inputs } from '../tensor/inputs.js';
+import { atOnce, type Sliced } from '../slices.js';
 import { packageVersion } from '../version.js';
 import { closeConnection, closeServer } from './closing.js';
 import { forgetServer, watchServer } from './models/dropped.js';
@@ -42,6 +45,7 @@ import {
 } from './creation/server-arguments.js';
 import { ownHandle, type ServerHandle, type SharedOptions } from '../server-handle.js';
 import type { ServerParts } from './server-parts.js';
+import { showCustomMetrics } from './reports/custom-metrics.js';
 import { serverStatistics } from './reports/statistics.js';
 import { failedStream } from './requests/stream-iterator.js';
 
@@ -88,6 +92,7 @@ export class InferenceServer implements AsyncDisposable {
   readonly #devices: () => readonly string[];
   readonly #machine: Machine;
   readonly #custom: CustomMetrics = new CustomMetrics();
+  readonly #scrapes: Scrapes = new Scrapes(() => this.#metricsText());
   readonly #native: NativeServer;
   readonly #dispatcher: Dispatcher;
   readonly #table: ModelTable;
@@ -122,6 +127,7 @@ export class InferenceServer implements AsyncDisposable {
     this.#shared = { captureStacks, name, strictReadiness, metrics };
     this.#devices = devices;
     this.#machine = new Machine(metrics.intervalMs);
+    showCustomMetrics(this, this.#custom);
     watchServer(this.#table, { native, dispatcher, repositories });
   }
 
@@ -393,24 +399,46 @@ export class InferenceServer implements AsyncDisposable {
    * http.createServer((_, response) => response.end(server.metrics())).listen(8002);
    */
   metrics(): string {
+    return atOnce(this.#metricsText());
+  }
+
+  /**
+   * The same as {@link metrics}, but it holds the event loop for a millisecond at a time: the text of a thousand models
+   * takes some hundred. Those who ask while a text is made share the next one.
+   *
+   * @throws {@link TritonError} UNAVAILABLE after `close()`.
+   *
+   * @example
+   * const text = await server.scrape();
+   */
+  scrape(): Promise<string> {
+    return this.#scrapes.next();
+  }
+
+  #metricsText(): Sliced<string> {
     this.#table.checkOpen();
-    const versions = this.#table.names().flatMap((model) =>
-      [...(this.#table.entry(model)?.ready ?? [])]
-        .reverse()
-        .flatMap(({ uid, version, config, loadSeconds }) => {
-          const metrics = this.#native.metrics(uid, this.#shared.metrics.quantiles);
-          return metrics ? [{ model, version, config, loadSeconds, metrics }] : [];
-        }),
-    );
     return metricsText({
       config: this.#shared.metrics,
       boundsNs: addon().latencyBoundsNs(),
-      versions,
+      versions: this.#samples(),
       machine: this.#machine,
       gpus: this.#shared.metrics.gpus ? gpusInUse(this.#devices()) : [],
       inFlightBytes: this.#native.inFlightBytes(),
       custom: this.#custom,
     });
+  }
+
+  *#samples(): Generator<VersionSample> {
+    for (const model of this.#table.names()) {
+      // A server that closes between two slices has no models any more.
+      this.#table.checkOpen();
+      for (const { uid, version, config, loadSeconds } of [
+        ...(this.#table.entry(model)?.ready ?? []),
+      ].reverse()) {
+        const metrics = this.#native.metrics(uid, this.#shared.metrics.quantiles);
+        if (metrics) yield { model, version, config, loadSeconds, metrics };
+      }
+    }
   }
 
   /**

@@ -5,12 +5,13 @@ import { suite, test } from 'node:test';
 import type { Metric, MetricOptions } from '../../src/index.js';
 import { CustomMetrics } from '../../src/metrics/custom.js';
 import { Exposition } from '../../src/metrics/exposition.js';
+import { atOnce } from '../../src/slices.js';
 import { thrown } from '../support/harness.js';
 
 function text(metrics: CustomMetrics): string {
   const exposition = new Exposition();
-  metrics.addTo(exposition);
-  return exposition.toString();
+  atOnce(metrics.addTo(exposition));
+  return atOnce(exposition.text());
 }
 
 const counter = { name: 'orders_total', help: 'Orders', type: 'counter' } as const;

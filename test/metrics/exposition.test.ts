@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { atOnce } from '../../src/slices.js';
 import { Exposition, labelsAround, labelText, numberText } from '../../src/metrics/exposition.js';
 
 test('labels stand in the order of their names, their values escaped', () => {
@@ -31,7 +32,7 @@ test('a family without a series prints nothing', () => {
   text.family('empty', 'counter', 'Nothing');
   text.family('used', 'gauge', 'One\nline \\');
   text.add('used', '', 3);
-  assert.equal(text.toString(), '# HELP used One\\nline \\\\\n# TYPE used gauge\nused 3\n');
+  assert.equal(atOnce(text.text()), '# HELP used One\\nline \\\\\n# TYPE used gauge\nused 3\n');
 });
 
 test('the classes of a histogram are summed up', () => {
@@ -39,7 +40,7 @@ test('the classes of a histogram are summed up', () => {
   text.family('h', 'histogram', 'H');
   text.addHistogram('h', { a: 'b' }, [1, 2.5], [3, 0, 4], 12.5);
   assert.equal(
-    text.toString(),
+    atOnce(text.text()),
     [
       '# HELP h H',
       '# TYPE h histogram',

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { attachServer, type InferenceServer } from '../../src/index.js';
+import { attachServer, type InferenceServer, type MetricOptions } from '../../src/index.js';
 import { addModel } from '../support/models.js';
 import { asking, faulty } from '../faults/harness.js';
 import {
@@ -350,6 +350,46 @@ test('metrics of the application stand behind those of the server', async (t) =>
     server.metrics(),
     /\n# HELP orders_total Orders\n# TYPE orders_total counter\norders_total 3\n$/,
   );
+});
+
+test('scrape() makes the same text in many turns of the event loop; what was asked meanwhile shares the next one', async (t) => {
+  const server = await serve(t, { echo: identity() });
+  const at = (i: number): MetricOptions => ({
+    ...{ name: 'depth', help: 'How deep', type: 'gauge' },
+    labels: { at: String(i) },
+  });
+  for (let i = 0; i < 50_000; i++) server.metric(at(i));
+  let turns = 0;
+  let done = false;
+  const count = (): void => {
+    turns++;
+    if (!done) setImmediate(count);
+  };
+  setImmediate(count);
+  const first = server.scrape();
+  server.metric(at(50_000));
+  const others = [server.scrape(), server.scrape()];
+  const text = await first;
+  done = true;
+  // All of it takes some 50 ms at the least, and a turn has a millisecond of it.
+  assert.ok(turns >= 5, `${turns} turns`);
+  const [second = '', third] = await Promise.all(others);
+  assert.equal(second, third);
+  assert.deepEqual(timeless(second), timeless(server.metrics()));
+  assert.match(second, /^depth\{at="50000"\} 0$/m);
+  assert.match(text, /^depth\{at="49999"\} 0$/m);
+});
+
+test('scrape() of a server that is closed meanwhile, or was before, is UNAVAILABLE', async (t) => {
+  const models = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`m${i}`, identity()]));
+  const server = await serve(t, models);
+  for (let i = 0; i < 50_000; i++)
+    server.metric({ name: 'a', help: 'A', type: 'gauge', labels: { at: String(i) } });
+  const asked = Promise.allSettled([server.scrape(), server.scrape()]);
+  await server.close();
+  const [, second] = await asked;
+  assert.equal(second?.status, 'rejected');
+  assert.equal((await rejection(server.scrape())).code, 'UNAVAILABLE');
 });
 
 test('tags and buckets that Prometheus does not take fail the load', async (t) => {

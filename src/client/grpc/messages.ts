@@ -6,12 +6,12 @@ import { prefixBytes } from '../../endpoints/grpc/framing.js';
 import {
   checkBytes,
   mostParts,
+  ParameterMap,
   readEntry,
   readShape,
   writeParameter,
   writeTensor,
   writeText,
-  type Parameter,
 } from '../../endpoints/grpc/infer-fields.js';
 import { readContents } from '../../endpoints/grpc/protobuf/contents.js';
 import { packageSchema } from '../../endpoints/grpc/protobuf/files.js';
@@ -169,7 +169,7 @@ export function readInferResponse(
     let name = '';
     let version = '';
     let id = '';
-    const parameters = new Map<string, Parameter>();
+    const parameters = new ParameterMap();
     const outputs: ProtoReader[] = [];
     const raw: Buffer[] = [];
     while (!reader.done) {

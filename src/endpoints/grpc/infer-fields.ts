@@ -100,16 +100,21 @@ function readParameter(reader: ProtoReader): Parameter {
   return found;
 }
 
+/** Parameters of a message by name. The last entry of a name counts, as protobuf has it. */
+export class ParameterMap extends Map<string, Parameter> {
+  /** How many entries were read: those of a name that comes again, too. */
+  entriesRead = 0;
+}
+
 /**
  * Reads an entry of a map of parameters into `into`.
  *
  * @throws {@link TritonError} INVALID_ARG for more than `most` of them: a request's, unless given.
  */
-export function readEntry(
-  reader: ProtoReader,
-  into: Map<string, Parameter>,
-  most: number = mostParameters,
-): void {
+export function readEntry(reader: ProtoReader, into: ParameterMap, most: number = mostParameters): void {
+  // Before it is read: a name that comes a million times costs as much as a million names.
+  if (++into.entriesRead > most)
+    throw invalidArgument(`a message has more than ${most} parameters, which is the limit`);
   let name = '';
   let value: Parameter = { kind: 'none', value: '' };
   while (!reader.done) {
@@ -119,8 +124,6 @@ export function readEntry(
     else reader.skip(tag);
   }
   into.set(name, value);
-  if (into.size > most)
-    throw invalidArgument(`a message has more than ${most} parameters, which is the limit`);
 }
 
 /** Reads dims into `shape`: one, or all of them packed. */

@@ -11,6 +11,7 @@ import { datatypeOfName, tensorOfBytes, type Bytes } from '../service/tensors.js
 import {
   checkBytes,
   checkParts,
+  ParameterMap,
   readEntry,
   readShape,
   type Parameter,
@@ -97,7 +98,7 @@ function readInput(reader: ProtoReader): Input {
   let datatype = '';
   const shape: number[] = [];
   let contents: ProtoReader | undefined;
-  let parameters: Map<string, Parameter> | undefined;
+  let parameters: ParameterMap | undefined;
   while (!reader.done) {
     const tag = reader.tag();
     const field = tag >>> 3;
@@ -112,7 +113,7 @@ function readInput(reader: ProtoReader): Input {
     checkBytes(tag, 'of an input');
     if (field === 1) name = reader.text();
     else if (field === 2) datatype = reader.text();
-    else if (field === 4) readEntry(reader.message(), (parameters ??= new Map<string, Parameter>()));
+    else if (field === 4) readEntry(reader.message(), (parameters ??= new ParameterMap()));
     else contents = reader.message();
   }
   refuseSharedMemory(name, parameters);
@@ -130,12 +131,12 @@ function readInput(reader: ProtoReader): Input {
 
 function readOutput(reader: ProtoReader): RequestedOutput {
   let name = '';
-  let parameters: Map<string, Parameter> | undefined;
+  let parameters: ParameterMap | undefined;
   while (!reader.done) {
     const tag = reader.tag();
     if (tag === ((1 << 3) | wireType.bytes)) name = reader.text();
     else if (tag === ((2 << 3) | wireType.bytes))
-      readEntry(reader.message(), (parameters ??= new Map<string, Parameter>()));
+      readEntry(reader.message(), (parameters ??= new ParameterMap()));
     else reader.skip(tag);
   }
   refuseSharedMemory(name, parameters);
@@ -197,7 +198,7 @@ export class InferRequestReader {
    */
   read(reader: ProtoReader): GrpcInferRequest {
     let version = '';
-    let parameters: Map<string, Parameter> | undefined;
+    let parameters: ParameterMap | undefined;
     const inputs: ProtoReader[] = [];
     const outputs: ProtoReader[] = [];
     const raw: Bytes[] = [];
@@ -212,7 +213,7 @@ export class InferRequestReader {
       if (field === 1) this.model = reader.text();
       else if (field === 2) version = reader.text();
       else if (field === 3) this.id = reader.text();
-      else if (field === 4) readEntry(reader.message(), (parameters ??= new Map<string, Parameter>()));
+      else if (field === 4) readEntry(reader.message(), (parameters ??= new ParameterMap()));
       else if (field === 5) inputs.push(reader.message());
       else if (field === 6) outputs.push(reader.message());
       // No other thread has the memory that bodies are collected in.

@@ -46,7 +46,7 @@ export class HttpHandler {
   readonly #forwarded: RegExp | undefined;
   readonly #closing: () => boolean;
   readonly #owned: boolean;
-  readonly #load: LoadHeaders = new LoadHeaders(() => this.#service.metrics());
+  readonly #load: LoadHeaders = new LoadHeaders((name) => this.#service.customMetric(name));
 
   /** @param owned - Whether nobody else has a hand in the responses. */
   constructor(

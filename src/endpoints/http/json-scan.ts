@@ -7,6 +7,8 @@ import { invalidArgument } from '../../errors.js';
 const mostDepth = 100;
 /** How many arrays, objects and members there may be: each takes some hundred bytes once it is parsed. */
 const mostParts = 1 << 20;
+/** How many members one object may have: with many names, the parser takes a microsecond for each. */
+const mostMembers = 8192;
 /** How many elements there may be, all arrays together: each is a number, or more, once it is parsed. */
 export const mostElements: number = 1 << 22;
 /** Integers of fewer digits are exact as numbers. */
@@ -18,6 +20,9 @@ const finiteDigits = 200;
 /** How deep the dims of an input are: in the request, its inputs, one of them, and its shape. */
 const shapeDepth = 4;
 const shapeName = 'shape"';
+
+/** By depth, the members of the object that is read there. */
+const members = new Uint32Array(mostDepth + 1);
 
 /** What was found. */
 export interface JsonTraits {
@@ -81,11 +86,21 @@ export function scanJson(bytes: Uint8Array): JsonTraits {
       parts++;
       if (++depth > mostDepth)
         throw invalidArgument(`the JSON is nested more than ${mostDepth} levels deep, which is the limit`);
+      members[depth] = 0;
       if (depth === shapeDepth) inShape = isNamedShape(bytes, name);
     } else if (byte === 0x2c) commas++;
     else if (byte === 0x5d || byte === 0x7d) depth--;
-    else if (byte === 0x3a) parts++;
-    else if (byte === 0x4e || byte === 0x49) notFinite = true;
+    else if (byte === 0x3a) {
+      parts++;
+      // What is no JSON may close more than it opens: such a depth has no place, and counts nothing.
+      const count = (members[depth] ?? 0) + 1;
+      members[depth] = count;
+      if (count > mostMembers) {
+        throw invalidArgument(
+          `the JSON has an object with more than ${mostMembers} members, which is the limit`,
+        );
+      }
+    } else if (byte === 0x4e || byte === 0x49) notFinite = true;
     else bits |= byte;
   }
   if (parts > mostParts) {

@@ -3,12 +3,13 @@
  * Aggregation). As in Triton, it comes from the metrics `nv_trt_llm_kv_cache_block_metrics`, which the model has to keep.
  */
 
+import type { MetricSeries } from '../../metrics/custom.js';
+
 /** The header by which a client asks for it. */
 export const loadFormatHeader = 'endpoint-load-metrics-format';
 
-/** Numbers of blocks, by the label that tells which. A later model's count in place of an earlier one's, as in Triton. */
-const sample =
-  /^nv_trt_llm_kv_cache_block_metrics\{(?:[^}]*,)?kv_cache_block_type="(tokens_per|used|max)"[^}]*\} (\S+)$/gm;
+/** Numbers of blocks, by the label that tells which. */
+const metric = 'nv_trt_llm_kv_cache_block_metrics';
 
 /** A number with a point, as Triton writes it in JSON. */
 function withPoint(value: number): string {
@@ -21,10 +22,10 @@ interface Load {
   readonly tokens: number;
 }
 
-/** @param metrics - In Prometheus' text format. */
-function readLoad(metrics: string): Load | undefined {
-  const found = new Map<string, number>();
-  for (const [, type = '', text] of metrics.matchAll(sample)) found.set(type, Number(text));
+function readLoad(series: MetricSeries): Load | undefined {
+  const found = new Map<string | undefined, number>();
+  // A later model's count in place of an earlier one's, as in Triton.
+  for (const { labels, value } of series) found.set(labels['kv_cache_block_type'], value);
   const [tokensPerBlock = -1, used = -1, most = -1] = ['tokens_per', 'used', 'max'].map((type) =>
     found.get(type),
   );
@@ -33,18 +34,13 @@ function readLoad(metrics: string): Load | undefined {
   return { utilization: most > 0 ? used / most : 0, tokens };
 }
 
-/** So long a reading is used again, in milliseconds: the text of many models' metrics takes longer than an answer. */
-const freshMs = 100;
-
 /** Makes the headers of an endpoint's answers. */
 export class LoadHeaders {
-  readonly #metrics: () => string;
-  #load: Load | undefined;
-  #readAt = -Infinity;
+  readonly #seriesOf: (metric: string) => MetricSeries;
 
-  /** @param metrics - The server's metrics, in Prometheus' text format. */
-  constructor(metrics: () => string) {
-    this.#metrics = metrics;
+  /** @param seriesOf - All series of a metric of the server's models. */
+  constructor(seriesOf: (metric: string) => MetricSeries) {
+    this.#seriesOf = seriesOf;
   }
 
   /**
@@ -55,13 +51,9 @@ export class LoadHeaders {
    */
   of(format: unknown): readonly string[] {
     if (format !== 'text' && format !== 'json') return [];
-    const now = performance.now();
-    if (now - this.#readAt >= freshMs) {
-      this.#load = readLoad(this.#metrics());
-      this.#readAt = now;
-    }
-    if (this.#load === undefined) return [];
-    const { utilization, tokens } = this.#load;
+    const load = readLoad(this.#seriesOf(metric));
+    if (load === undefined) return [];
+    const { utilization, tokens } = load;
     const value =
       format === 'json'
         ? `JSON {"named_metrics":{"kv_cache_utilization":${withPoint(utilization)},"max_token_capacity":${tokens}}}`

@@ -6,6 +6,8 @@
 import { printConfigJson, type ModelConfig } from '../../config/index.js';
 import type { Waiter } from '../../dispatch/types.js';
 import { TritonError, type TritonErrorCode, unavailable } from '../../errors.js';
+import type { MetricSeries } from '../../metrics/custom.js';
+import { customMetricsOf } from '../../server/reports/custom-metrics.js';
 import type { InferenceServer } from '../../server/inference-server.js';
 import type { ModelMetadata, ModelStatus } from '../../server/reports/metadata.js';
 import { ModelHandle } from '../../server/models/model-handle.js';
@@ -106,13 +108,9 @@ export class InferenceService {
     return printConfigJson(this.modelConfig(model, version), 0);
   }
 
-  /** The server's metrics in Prometheus' text format; nothing while the server ends. */
-  metrics(): string {
-    try {
-      return this.#server.metrics();
-    } catch {
-      return '';
-    }
+  /** All series of a gauge or counter that the application or its models keep; none where there is no such metric. */
+  customMetric(name: string): MetricSeries {
+    return customMetricsOf(this.#server)?.seriesOf(name) ?? [];
   }
 
   /** @throws {@link TritonError} UNAVAILABLE while the server ends. */

@@ -206,6 +206,14 @@ test('millions of parts in a message: refused, or read in one pass', async (t) =
   );
   const parameters = Array.from({ length: 1_100_000 }, (_, i) => field(4, text(1, i.toString(36))));
   assert.equal(await status(parameters), 3);
+  // The same name again and again: only the last one counts, and each is read.
+  const again = many(1e6, field(4, text(1, 'a')));
+  const ofInput = field(5, Buffer.concat([text(1, 'x'), text(2, 'FP32'), again]));
+  const ofOutput = field(6, Buffer.concat([text(1, 'y'), many(1e6, field(2, text(1, 'a')))]));
+  for (const part of [again, ofInput, ofOutput]) {
+    const answer = await ask(client, framed(Buffer.concat([text(1, 'add'), part])));
+    assert.match(answer.text, /more than 4096 parameters/);
+  }
 
   // One element after the other, none of them packed: as objects they would not fit into the heap.
   const count = 20_000_000;

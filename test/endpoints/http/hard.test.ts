@@ -75,6 +75,25 @@ void suite('JSON', () => {
     await works(endpoint);
   });
 
+  test('more members of an object than the limit, wherever it is', async (t) => {
+    const endpoint = await endpointOf(t, await serve(t, { m: identity() }));
+    const many = JSON.stringify(
+      Object.fromEntries(Array.from({ length: 1_000_000 }, (_, i) => [`p${i}`, 0])),
+    );
+    const input = '"name":"x","datatype":"FP32","shape":[1,16]';
+    for (const body of [
+      many,
+      `{"parameters":${many},"inputs":[]}`,
+      `{"inputs":[{${input},"parameters":${many}}]}`,
+      `{"inputs":[],"outputs":[{"name":"y","parameters":${many}}]}`,
+    ]) {
+      assert.match(errorOf(await ask(endpoint, path, { body }), 400), /more than 8192 members/);
+    }
+    const few = JSON.stringify(Object.fromEntries(Array.from({ length: 8192 }, (_, i) => [`p${i}`, 0])));
+    assert.match(errorOf(await ask(endpoint, path, { body: few }), 400), /inputs/);
+    await works(endpoint);
+  });
+
   test('more parameters than the limit, in process, too', async (t) => {
     const server = await serve(t, { m: identity() });
     const endpoint = await endpointOf(t, server);

@@ -49,6 +49,9 @@ export function numberText(value: number): string {
   return value === -Infinity ? '-Inf' : String(value);
 }
 
+/** So many lines are put together between two yields. */
+const portion = 256;
+
 /** The text of a scrape, family by family. A family without a series is left out. */
 export class Exposition {
   readonly #families: Map<string, { readonly head: string; readonly lines: string[] }> = new Map();
@@ -105,8 +108,11 @@ export class Exposition {
   *text(): Sliced<string> {
     let text = '';
     for (const { head, lines } of this.#families.values()) {
-      if (lines.length > 0) text += head + lines.join('');
-      yield;
+      if (lines.length > 0) text += head;
+      for (let i = 0; i < lines.length; i += portion) {
+        text += lines.slice(i, i + portion).join('');
+        yield;
+      }
     }
     return text;
   }

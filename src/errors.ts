@@ -259,10 +259,10 @@ export function isLack(error: unknown): boolean {
   return /\b(EMFILE|ENFILE|EAGAIN|ENOMEM)\b/.test(`${code} ${error.message}`);
 }
 
-/** The reason of what could not be loaded because of a model that it needs. */
+/** The reason of what could not be loaded because of a model that it needs: what that model says, where it says one. */
 export function reasonOfPart(cause: unknown): TritonErrorReason {
-  const circular = cause instanceof TritonError && cause.reason === 'CIRCULAR_CALL';
-  return circular ? 'CIRCULAR_CALL' : 'LOAD_FAILED';
+  const told = cause instanceof TritonError && cause.code === 'UNAVAILABLE' ? cause.reason : undefined;
+  return told ?? 'LOAD_FAILED';
 }
 
 /** The reason of that name; undefined for other values. */

@@ -396,7 +396,7 @@ export class Registry {
         });
       });
       for (const uid of failed) this.#ensembles.forget(uid);
-      this.#ensembles.changed(entry.name, 'has failed');
+      this.#ensembles.changed(entry.name, 'has failed', error.reason);
       for (const uid of failed) void retire(this.#server, uid);
       this.#events.failed(entry.name, error, servedVersions(entry.published()), false);
     });

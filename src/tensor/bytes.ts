@@ -143,6 +143,23 @@ export function countElements(wire: Uint8Array): number {
   return forEachElement(wire, () => count++) ? count : -1;
 }
 
+/** What wire bytes hold, for messages: how many elements, or where they break off. */
+export function wordsOfWire(wire: Uint8Array): string {
+  let count = 0;
+  let last = 0;
+  const whole = forEachElement(wire, (_start, end) => {
+    count++;
+    last = end;
+  });
+  const total = `${wire.byteLength} bytes`;
+  if (whole) return `${total} of ${count} elements`;
+  const left = wire.byteLength - last;
+  if (left < prefixBytes)
+    return `${total} that end within the length of element ${count}, which takes ${prefixBytes} bytes`;
+  const length = new DataView(wire.buffer, wire.byteOffset + last, prefixBytes).getUint32(0, true);
+  return `${total} that end within element ${count}: its length is ${length}, and ${left - prefixBytes} bytes are left`;
+}
+
 function checkCount(whole: boolean, found: number, count: number): void {
   if (whole && found === count) return;
   const what = whole ? `${found} elements` : `bytes that end within element ${found}`;

@@ -7,7 +7,7 @@
  * they are copied.
  */
 
-import { BytesWriter, countElements, isBytesElement } from './bytes.js';
+import { BytesWriter, countElements, isBytesElement, wordsOfWire } from './bytes.js';
 import { describe, quote } from './describe.js';
 import type { ElementType } from './elements.js';
 import type { EncodedInputs } from './encoded.js';
@@ -45,12 +45,17 @@ interface Draft {
   shape: readonly number[] | undefined;
 }
 
-function checkCount(plan: InputPlan, count: number, shape: readonly number[], value: unknown): void {
+function checkCount(
+  plan: InputPlan,
+  count: number,
+  shape: readonly number[],
+  words: () => string,
+): void {
   const expected = elementCount(shape);
   if (count === expected) return;
   throw mismatch(
     plan,
-    `${wordsOf(value, count)} for shape ${formatShape(shape)}, which has ${expected} elements`,
+    `${words()} for shape ${formatShape(shape)}, which has ${expected} elements`,
   );
 }
 
@@ -73,7 +78,7 @@ function draftFlat(plan: InputPlan, value: unknown, shape: readonly number[] | u
 /** A draft of a JavaScript array that comes with a shape. */
 function draftList(plan: InputPlan, list: readonly unknown[], shape: readonly number[]): Draft {
   const count = readLength(plan, list);
-  checkCount(plan, count, shape, list);
+  checkCount(plan, count, shape, () => wordsOf(list, count));
   const sink = createSink(plan, count);
   sink.appendRow(list, count, (index, value) => elementError(plan, [index], value));
   return { plan, value: list, count, data: sink.finish(), shape };
@@ -102,7 +107,7 @@ function draftObject(plan: InputPlan, given: Given, known: readonly number[] | u
 
   if (wire !== undefined) {
     const count = countElements(wire);
-    checkCount(plan, count, shape, value);
+    checkCount(plan, count, shape, () => wordsOfWire(wire));
     return { plan, value, count, data: wire, shape };
   }
   if (Array.isArray(data)) return draftList(plan, data, shape);
@@ -143,7 +148,7 @@ function takeView(draft: Draft, elements: ElementType): WireArray {
   }
   // A getter of another input may have resized it since it was counted.
   if (lengthOf(data) !== count) throw mismatch(plan, describe(value));
-  if (shape !== undefined) checkCount(plan, count, shape, value);
+  if (shape !== undefined) checkCount(plan, count, shape, () => wordsOf(value, count));
   return data;
 }
 

@@ -31,6 +31,15 @@ ensemble_scheduling {
 }
 `;
 
+const nested = `
+platform: "ensemble"
+input { name: "x" data_type: TYPE_FP32 dims: [ -1, 16 ] }
+output { name: "y" data_type: TYPE_FP32 dims: [ -1, 16 ] }
+ensemble_scheduling {
+  step { model_name: "both" model_version: -1 input_map { key: "x" value: "x" } output_map { key: "y" value: "y" } }
+}
+`;
+
 test(
   'the versions on a GPU that is lost fail with the reason, others go on, and a load begins anew',
   options,
@@ -41,6 +50,7 @@ test(
       one: model(1),
       spread: model(0, 1),
       both: { config: both, versions: { '1': {} } },
+      nested: { config: nested, versions: { '1': {} } },
     });
     const told = await fakes.lose({ lose: '0:3' }, repository);
     assert.deepEqual(told.answers, [1, 1]);
@@ -70,6 +80,13 @@ test(
     assert.match(about[0] ?? '', goesOn);
     assert.equal(told.ready, false);
     assert.match(told.later, /^UNAVAILABLE DEVICE_LOST .*zero/);
+    assert.equal(Object.keys(told.ensembles).length, 6);
+    for (const [how, text] of Object.entries(told.ensembles)) {
+      const why = how.startsWith('both')
+        ? "model 'zero' has failed"
+        : "model 'both' is not served any more";
+      assert.match(text, new RegExp(`^UNAVAILABLE DEVICE_LOST .*${why}`), how);
+    }
     assert.equal(told.other, 1);
     assert.equal(told.again, 1);
     assert.deepEqual(told.devices, ['cpu', 'gpu:0', 'gpu:1']);

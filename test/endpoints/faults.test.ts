@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { onnx, row, serve, type Context } from '../support/harness.js';
+import { identity, onnx, row, serve, type Context } from '../support/harness.js';
 import { endpointOf as grpcOf, failure, floats, foreign, type Fields } from './grpc/harness.js';
 import { ask as askGrpc, framed, session } from './grpc/raw.js';
 import { ask, endpointOf as httpOf, exchange, json, type Ask } from './http/harness.js';
@@ -320,4 +320,44 @@ void suite('gRPC: what a client did wrong is not INTERNAL', () => {
     assert.equal(bomb.status, 8, bomb.text);
     assert.match(bomb.text, /decompressed/);
   });
+});
+
+/** Bytes of a BYTES input of shape [2], and what is said of them. */
+const brokenTexts: readonly (readonly [hex: string, words: string])[] = [
+  ['', '0 bytes of 0 elements'],
+  ['0000', '2 bytes that end within the length of element 0, which takes 4 bytes'],
+  ['0100000061', '5 bytes of 1 elements'],
+  ['0100000061020000', '8 bytes that end within the length of element 1, which takes 4 bytes'],
+  ['01000000610200000062', '10 bytes that end within element 1: its length is 2, and 1 bytes are left'],
+  ['ffffffff', '4 bytes that end within element 0: its length is 4294967295, and 0 bytes are left'],
+  ['000000000000000000000000', '12 bytes of 3 elements'],
+];
+
+test('lengths of BYTES that do not fit are told of in the same words at both doors', async (t) => {
+  const texts = { datatype: 'BYTES', dims: [-1] } as const;
+  const server = await serve(t, {
+    m: identity({
+      maxBatchSize: 0,
+      batching: false,
+      inputs: [{ name: 'x', ...texts }],
+      outputs: [{ name: 'y', ...texts }],
+    }),
+  });
+  const http = await httpOf(t, server);
+  const client = await foreign(t, await grpcOf(t, server));
+  const x = { name: 'x', datatype: 'BYTES', shape: [2] };
+  for (const [hex, words] of brokenTexts) {
+    const raw = Buffer.from(hex, 'hex');
+    const message = `model 'm', input 'x': expected BYTES of shape [-1], but got ${words} for shape [2], which has 2 elements`;
+    const head = JSON.stringify({ inputs: [{ ...x, parameters: { binary_data_size: raw.length } }] });
+    const { status, text } = await ask(http, '/v2/models/m/infer', {
+      body: Buffer.concat([Buffer.from(head), raw]),
+      headers: { 'Inference-Header-Content-Length': String(head.length) },
+    });
+    assert.deepEqual([status, JSON.parse(text)], [400, { error: message }]);
+    const error = await failure(
+      client.call('ModelInfer', { model_name: 'm', inputs: [x], raw_input_contents: [raw] }),
+    );
+    assert.deepEqual([Number(error.code), error.details], [3, message]);
+  }
 });

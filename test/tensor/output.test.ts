@@ -206,7 +206,7 @@ describe('a tensor of BYTES', () => {
     const tensor = bytesTensor([1, 3], 'a', 'b');
     assert.throws(() => encode('BYTES', [3], tensor), {
       code: 'INVALID_ARG',
-      message: /but got an object for shape \[1,3\], which has 3 elements/,
+      message: /but got 10 bytes of 2 elements for shape \[1,3\], which has 3 elements/,
     });
     assert.throws(() => tensor.data, {
       code: 'INTERNAL',

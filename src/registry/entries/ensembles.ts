@@ -17,7 +17,13 @@ import {
 import { compileEnsemble, failedStep } from '../../ensemble/compile.js';
 import { composingModels, graphText, type ComposingVersion } from '../../ensemble/composing.js';
 import { requiresField } from '../../backends/javascript.js';
-import { invalidArgument, reasonOfPart, TritonError, type TritonErrorCode } from '../../errors.js';
+import {
+  invalidArgument,
+  reasonOfPart,
+  TritonError,
+  type TritonErrorCode,
+  type TritonErrorReason,
+} from '../../errors.js';
 import type { Wait } from '../../waits.js';
 import { retire } from '../loading/load-version.js';
 import type { ModelEntry } from './model-entry.js';
@@ -223,8 +229,9 @@ export class Ensembles {
    * not fit them is served no more.
    *
    * @param what - What happened to the model, for the reason.
+   * @param why - The reason of the error that took the model out of service.
    */
-  changed(model: string, what = 'was loaded again'): void {
+  changed(model: string, what = 'was loaded again', why?: TritonErrorReason): void {
     const { server } = this.#host;
     for (const ensemble of [...this.#open.values()]) {
       const { name, uid, config, source } = ensemble;
@@ -243,13 +250,14 @@ export class Ensembles {
         this.#end(
           ensemble,
           `model '${model}' ${what}: ${error instanceof Error ? error.message : String(error)}`,
+          why,
         );
       }
     }
   }
 
   /** Takes an ensemble out of service. */
-  #end({ name, uid }: OpenEnsemble, reason: string): void {
+  #end({ name, uid }: OpenEnsemble, reason: string, errorReason: TritonErrorReason | undefined): void {
     const entry = this.#host.entryOf(name);
     this.forget(uid);
     if (entry) {
@@ -259,12 +267,14 @@ export class Ensembles {
         state: '',
         reason: '',
         versions: versions.map((one) =>
-          one.descriptor?.uid === uid ? { version: one.version, state: 'UNAVAILABLE', reason } : one,
+          one.descriptor?.uid === uid
+            ? { version: one.version, state: 'UNAVAILABLE', reason, errorReason }
+            : one,
         ),
       });
     }
     void retire(this.#host.server, uid);
-    this.changed(name);
+    this.changed(name, 'is not served any more', errorReason);
   }
 
   /** The served versions of a model, newest first. */

@@ -1,9 +1,12 @@
 /**
- * Serves the models `zero` and `one` of a repository, each on the GPU of its name, `spread` on both, and `both`, an
- * ensemble of the first two, while GPU 0 is lost. Prints what became of them as JSON.
+ * Serves the models `zero` and `one` of a repository, each on the GPU of its name, `spread` on both, `both`, an
+ * ensemble of the first two, and `nested`, one of that, while GPU 0 is lost. Prints what became of them as JSON.
  */
 
 import { setTimeout as wait } from 'node:timers/promises';
+import { connectServer } from '../../../src/client/index.js';
+import { serveGrpc } from '../../../src/endpoints/grpc/serve.js';
+import { serveHttp } from '../../../src/endpoints/http/serve.js';
 import { createServer, TritonError } from '../../../src/index.js';
 
 /** The output of the program. */
@@ -17,6 +20,8 @@ export interface Lost {
   readonly devices: readonly string[];
   /** What a request to `zero` gets then. */
   readonly later: string;
+  /** What requests to the ensembles get then, by the way that they are made. */
+  readonly ensembles: Readonly<Record<string, string>>;
   /** What `one` answers. */
   readonly other: number;
   /** What `spread` answers, to several requests. */
@@ -62,6 +67,17 @@ while (index()['zero']?.[0] !== 'UNAVAILABLE' || index()['spread']?.[1] === '') 
 const seen = index();
 const { ready } = server;
 const later = await ask('zero').then(String, failure);
+const ensembles: Record<string, string> = {};
+const endpoints = { http: await serveHttp(server, { port: 0 }), grpc: await serveGrpc(server, { port: 0 }) };
+for (const name of ['both', 'nested']) {
+  ensembles[name] = await ask(name).then(String, failure);
+  for (const [protocol, { address }] of Object.entries(endpoints)) {
+    const remote = await connectServer(`${protocol}://${address.host}:${address.port}`);
+    ensembles[`${name} over ${protocol}`] = await remote.infer(name, { x }).then(String, failure);
+    await remote.close();
+  }
+}
+for (const endpoint of Object.values(endpoints)) await endpoint.close();
 const other = await ask('one');
 const spread: number[] = [];
 for (let i = 0; i < 4; i++)
@@ -73,6 +89,6 @@ const { devices } = server.metadata();
 await server.close();
 console.log(
   JSON.stringify({
-    ...{ answers, error, index: seen, ready, devices, later, other, spread, warnings, again },
+    ...{ answers, error, index: seen, ready, devices, later, ensembles, other, spread, warnings, again },
   } satisfies Lost),
 );

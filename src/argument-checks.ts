@@ -33,6 +33,28 @@ export function checkObject(value: unknown, path: string): asserts value is obje
     throw expected('an object', path, value);
 }
 
+/** What a program in JavaScript may have passed for options. */
+export type Given<T> = Readonly<Partial<Record<keyof T, unknown>>>;
+
+/**
+ * Reads options, each of which may be left out. One that is `null` is left out, as one that is `undefined`, and so are all
+ * of them where `value` is: many programs write `null` for what they do not have.
+ *
+ * @returns A copy of those that are there. Each of the caller's getters has run once.
+ * @throws {@link TritonError} INVALID_ARG for anything but an object, and for unknown keys.
+ */
+export function readOptions<T>(value: unknown, known: readonly (keyof T & string)[], path: string): Given<T> {
+  const read: Partial<Record<keyof T, unknown>> = {};
+  const given = value ?? {};
+  checkObject(given, path);
+  checkKeys(given, known, path);
+  for (const key of known) {
+    const member: unknown = (given as Given<T>)[key];
+    if (member !== undefined && member !== null) read[key] = member;
+  }
+  return read;
+}
+
 /** The most entries of a list. A list of holes may claim any length, and to copy it could end the process. */
 const mostEntries = 2 ** 20;
 

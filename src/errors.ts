@@ -165,13 +165,19 @@ export class TritonError extends Error {
    * @param message - It names the model, tensor or line, what was expected and what came.
    * @param options - Reason, cause, model, tensor and location. Absent ones are not set on the error.
    */
-  constructor(code: TritonErrorCode, message: string, options: TritonErrorOptions = {}) {
-    super(message, 'cause' in options ? { cause: options.cause } : undefined);
+  constructor(code: TritonErrorCode, message: string, options?: TritonErrorOptions | null) {
+    const given: TritonErrorOptions = options ?? {};
+    super(message, 'cause' in given ? { cause: given.cause } : undefined);
     this.code = code;
-    if (options.reason !== undefined) this.reason = options.reason;
-    if (options.model !== undefined) this.model = options.model;
-    if (options.tensor !== undefined) this.tensor = options.tensor;
-    if (options.location !== undefined) this.location = options.location;
+    // As in every function's options, null is absent.
+    const reason = given.reason ?? undefined;
+    const model = given.model ?? undefined;
+    const tensor = given.tensor ?? undefined;
+    const location = given.location ?? undefined;
+    if (reason !== undefined) this.reason = reason;
+    if (model !== undefined) this.model = model;
+    if (tensor !== undefined) this.tensor = tensor;
+    if (location !== undefined) this.location = location;
   }
 
   /**

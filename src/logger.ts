@@ -84,12 +84,11 @@ function harmless(logger: object, log: (...args: Parameters<LogFunction>) => unk
  * @throws {@link TritonError} INVALID_ARG for anything else than an object whose levels are functions.
  */
 export function resolveLogger(value: unknown): Log {
-  if (value === undefined) return standard;
-  if (typeof value !== 'object' || value === null)
-    throw expected('an object with functions', 'options.logger', value);
+  if (value === undefined || value === null) return standard;
+  if (typeof value !== 'object') throw expected('an object with functions', 'options.logger', value);
   const log = { ...standard };
   for (const level of levels) {
-    const given: unknown = (value as Logger)[level];
+    const given: unknown = (value as Logger)[level] ?? undefined;
     if (given !== undefined && typeof given !== 'function')
       throw expected('a function', `options.logger.${level}`, given);
     // A function of a program in JavaScript takes whatever it is given.

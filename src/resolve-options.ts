@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { isAbsolute, resolve } from 'node:path';
 import { addon } from './addon/load.js';
 import { backends } from './backends/index.js';
-import { checkKeys, checkObject, expected, readList, show } from './argument-checks.js';
+import { checkKeys, checkObject, expected, readList, readOptions, show } from './argument-checks.js';
 import { inlineExpected, type InlineOption, readInline } from './config/index.js';
 import { invalidArgument } from './errors.js';
 import { resolveLogger } from './logger.js';
@@ -166,14 +166,17 @@ function checkModels(value: unknown): ReadonlyMap<string, GivenModel> {
     }
     checkObject(model, path);
     // Not a copy: a model's functions may be those of its class.
-    const { config, files, module, execute }: Partial<Record<string, unknown>> = model;
-    if (execute === undefined) {
-      checkKeys(model, ['config', 'files', 'module'], path);
-      if (module === undefined) checkFiles(files, path);
+    const { execute }: Partial<Record<string, unknown>> = model;
+    if (execute !== undefined && execute !== null) {
+      // This was checked just above. All that may be wrong in a model is found when it is loaded.
+      models.set(name, model as GivenModel);
+      continue;
     }
-    // This was checked just above. All that may be wrong in a configuration or a model is found when it is
-    // loaded.
-    models.set(name, (execute === undefined ? { config, files, module } : model) as GivenModel);
+    const known = ['config', 'files', 'module', 'execute'] as const;
+    const read = readOptions<Record<(typeof known)[number], unknown>>(model, known, path);
+    if (read.module === undefined) checkFiles(read.files, path);
+    // This was checked just above. All that may be wrong in a configuration is found when it is loaded.
+    models.set(name, read as GivenModel);
   }
   return models;
 }
@@ -188,17 +191,19 @@ function checkFiles(files: unknown, path: string): void {
 /** Node checks the limits and the options of Node when a thread is started. */
 function checkWorkers(value: unknown): WorkersOptions {
   const path = 'options.workers';
-  checkObject(value, path);
-  checkKeys(value, ['resourceLimits', 'env', 'execArgv', 'unloadTimeoutMs'], path);
-  const { resourceLimits, env, execArgv, unloadTimeoutMs }: Readonly<Record<string, unknown>> = { ...value };
-  if (resourceLimits !== undefined) {
-    checkObject(resourceLimits, `${path}.resourceLimits`);
-    const known = ['maxOldGenerationSizeMb', 'maxYoungGenerationSizeMb', 'codeRangeSizeMb', 'stackSizeMb'];
-    checkKeys(resourceLimits, known, `${path}.resourceLimits`);
-    for (const [key, limit] of Object.entries(resourceLimits) as [string, unknown][]) {
-      if (limit !== undefined && !(typeof limit === 'number' && limit > 0))
-        throw expected('a number above 0', `${path}.resourceLimits.${key}`, limit);
-    }
+  const { resourceLimits, env, execArgv, unloadTimeoutMs } = readOptions<WorkersOptions>(
+    value,
+    ['resourceLimits', 'env', 'execArgv', 'unloadTimeoutMs'],
+    path,
+  );
+  const limits = readOptions<NonNullable<WorkersOptions['resourceLimits']>>(
+    resourceLimits,
+    ['maxOldGenerationSizeMb', 'maxYoungGenerationSizeMb', 'codeRangeSizeMb', 'stackSizeMb'],
+    `${path}.resourceLimits`,
+  );
+  for (const [key, limit] of Object.entries(limits)) {
+    if (!(typeof limit === 'number' && limit > 0))
+      throw expected('a number above 0', `${path}.resourceLimits.${key}`, limit);
   }
   if (env !== undefined) {
     checkObject(env, `${path}.env`);
@@ -211,26 +216,30 @@ function checkWorkers(value: unknown): WorkersOptions {
   }
   if (unloadTimeoutMs !== undefined) integer(unloadTimeoutMs, 0, `${path}.unloadTimeoutMs`);
   // All of it was checked just above.
-  return { resourceLimits, env, execArgv, unloadTimeoutMs } as WorkersOptions;
+  return {
+    ...(resourceLimits !== undefined && { resourceLimits: limits }),
+    ...{ env, execArgv, unloadTimeoutMs },
+  } as WorkersOptions;
 }
 
 /**
  * Checks options and fills in defaults.
  *
- * @param options - Only functions and signals of it are kept; everything else is copied.
+ * @param given - Only functions and signals of it are kept; everything else is copied.
  * @param base - The folder that relative paths start at (default: the working directory). If it is empty,
  *   relative paths are refused.
  * @param registered - The backends that are registered.
  * @throws {@link TritonError} INVALID_ARG that names the option, what was expected and what came.
  */
 export function resolveOptions(
-  options: ServerOptions,
+  given: ServerOptions,
   base: string = process.cwd(),
   registered: ReadonlyMap<string, ModelCode> = registeredBackends(),
 ): ResolvedOptions {
-  const given: unknown = options;
+  // A server needs some.
   checkObject(given, 'options');
-  checkKeys(given, keys, 'options');
+  // Each of those that are there is checked below.
+  const options = readOptions<ServerOptions>(given, keys, 'options') as ServerOptions;
 
   const models = checkModels(options.models ?? {});
   // Given models need no repository.

@@ -2,7 +2,7 @@
 
 import { validateHeaderName, validateHeaderValue, type OutgoingHttpHeaders } from 'node:http';
 import type { ConnectionOptions } from 'node:tls';
-import { checkKeys, checkObject, expected, show } from '../argument-checks.js';
+import { checkObject, expected, readOptions, show } from '../argument-checks.js';
 import { invalidArgument } from '../errors.js';
 
 /**
@@ -97,8 +97,6 @@ function checkHeader(name: string, value: unknown): void {
 
 /** @throws {@link TritonError} INVALID_ARG for wrong options. */
 export function checkConnectOptions(options: unknown): CheckedConnectOptions {
-  checkObject(options, 'connect options');
-  checkKeys(options, keys, 'connect options');
   const {
     headers = {},
     maxConnections = 64,
@@ -109,7 +107,7 @@ export function checkConnectOptions(options: unknown): CheckedConnectOptions {
     maxResponseBytes = mostResponseBytes,
     tls = {},
     signal,
-  }: { readonly [K in keyof ConnectOptions]?: unknown } = options;
+  } = readOptions<ConnectOptions>(options, keys, 'connect options');
   checkObject(headers, 'options.headers');
   for (const [name, value] of Object.entries(headers) as [string, unknown][]) checkHeader(name, value);
   checkObject(tls, 'options.tls');

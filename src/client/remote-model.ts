@@ -1,11 +1,16 @@
 /** A model of another process. */
 
-import { checkObject } from '../argument-checks.js';
+import { readOptions } from '../argument-checks.js';
 import type { ModelConfig } from '../config/index.js';
 import type { Waiter } from '../dispatch/types.js';
 import { TritonError } from '../errors.js';
 import type { ModelMetadata } from '../index.js';
-import { checkInferOptions, SharedOptions, type CheckedOptions } from '../server/requests/infer-options.js';
+import {
+  checkInferOptions,
+  inferKeys,
+  SharedOptions,
+  type CheckedOptions,
+} from '../server/requests/infer-options.js';
 import type { Mappable } from '../server/map/map-entry.js';
 import { mapModel } from '../server/map/map.js';
 import type { InferOptions, InferResult, MapOptions } from '../server/requests/results.js';
@@ -150,9 +155,10 @@ export class ModelOfServer implements RemoteModel {
     else if (refusal !== undefined) throw refusal;
   }
 
-  #check(given: RemoteInferOptions): RemoteOptions {
-    checkObject(given, 'infer options');
-    const { parent }: InferOptions = given;
+  #check(options: unknown): RemoteOptions {
+    // Each is checked below.
+    const given = readOptions<InferOptions>(options, inferKeys, 'infer options') as InferOptions;
+    const { parent } = given;
     if (parent !== undefined) {
       const text = `model '${this.name}': options.parent is for models of the own process`;
       throw new TritonError('UNSUPPORTED', text, { model: this.name });

@@ -1,10 +1,11 @@
 /** A server in another process. */
 
-import { checkKeys, checkObject, expected, show } from '../argument-checks.js';
+import { checkObject, expected, readOptions, show } from '../argument-checks.js';
 import { invalidArgument, TritonError } from '../errors.js';
 import type { LoadModelOptions, ModelStatus, UnloadModelOptions } from '../index.js';
 import {
   checkCloseOptions,
+  checkIndexOptions,
   checkModelName,
   checkOptionalName,
   checkUnloadOptions,
@@ -79,10 +80,11 @@ export class ServerOfProtocol implements RemoteServer {
   async infer(
     name: string,
     inputs: Inputs,
-    options: RemoteInferOptions & { readonly version?: string | number | undefined } = {},
+    options?: (RemoteInferOptions & { readonly version?: string | number | undefined }) | null,
   ): Promise<RemoteResult> {
-    checkObject(options, 'infer options');
-    const { version, ...rest } = options;
+    const given = options ?? {};
+    checkObject(given, 'infer options');
+    const { version, ...rest } = given;
     return this.#handle(name, version).infer(inputs, rest);
   }
 
@@ -91,9 +93,7 @@ export class ServerOfProtocol implements RemoteServer {
   }
 
   async index(options: { readonly ready?: boolean | undefined } = {}): Promise<ModelStatus[]> {
-    checkObject(options, 'index options');
-    checkKeys(options, ['ready'], 'index options');
-    const list = await this.#protocol.index(options.ready === true);
+    const list = await this.#protocol.index(checkIndexOptions(options));
     // Triton writes empty texts where there is nothing to say.
     return list.map(({ name, version = '', state, reason = '' }) => ({
       name,
@@ -105,34 +105,33 @@ export class ServerOfProtocol implements RemoteServer {
 
   async loadModel(name: string, options: LoadModelOptions = {}): Promise<void> {
     checkModelName(name);
-    checkObject(options, 'load options');
-    checkKeys(options, loadOptionKeys, 'load options');
-    const { config, files = {}, module } = options;
+    const given = readOptions<LoadModelOptions>(options, loadOptionKeys, 'load options');
+    const { config, files = {}, module, parent } = given;
     if (module !== undefined)
       throw new TritonError('UNSUPPORTED', 'options.module is for servers of the own process', {
         model: name,
       });
-    refuseParent(name, options);
+    refuseParent(name, parent);
     checkObject(files, 'load options.files');
-    const given = Object.entries(files) as [string, unknown][];
-    for (const [path, bytes] of given)
-      if (!(bytes instanceof Uint8Array))
+    const contents = (Object.entries(files) as [string, unknown][]).map(
+      ([path, bytes]): [string, Uint8Array] => {
+        if (bytes instanceof Uint8Array) return [path, bytes];
         throw expected('a Uint8Array', `load options.files['${path}']`, bytes);
+      },
+    );
     const text = config === undefined || typeof config === 'string' ? config : configText(name, config);
-    await this.#protocol.load(name, text, Object.entries(files), readForce(options));
+    await this.#protocol.load(name, text, contents, readForce(given));
   }
 
   async unloadModel(name: string, options: UnloadModelOptions = {}): Promise<void> {
     checkModelName(name);
-    checkUnloadOptions(options);
-    refuseParent(name, options);
-    await this.#protocol.unload(name, options.unloadDependents === true);
+    const { unloadDependents, parent } = checkUnloadOptions(options);
+    refuseParent(name, parent);
+    await this.#protocol.unload(name, unloadDependents);
   }
 
   async statistics(name?: string, version?: string | number): Promise<RemoteStatistics[]> {
-    checkOptionalName(name);
-    const pinned = checkVersion(version);
-    return this.#protocol.statistics(name, pinned);
+    return this.#protocol.statistics(checkOptionalName(name), checkVersion(version));
   }
 
   async close(options: { readonly timeoutMs?: number | undefined } = {}): Promise<void> {
@@ -161,7 +160,7 @@ export class ServerOfProtocol implements RemoteServer {
 }
 
 /** Models of other processes are not asked from here. */
-function refuseParent(model: string, { parent }: { readonly parent?: unknown }): void {
+function refuseParent(model: string, parent: unknown): void {
   if (parent === undefined) return;
   const text = `model '${model}': options.parent is for servers of the own process`;
   throw new TritonError('UNSUPPORTED', text, { model });

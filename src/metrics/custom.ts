@@ -1,6 +1,6 @@
 /** Metrics of the application's own, beside those of the server. */
 
-import { checkKeys, checkObject, expected, readList } from '../argument-checks.js';
+import { checkObject, expected, readList, readOptions } from '../argument-checks.js';
 import { invalidArgument, TritonError } from '../errors.js';
 import type { Sliced } from '../slices.js';
 import { labelText, type Exposition, type Labels } from './exposition.js';
@@ -197,7 +197,6 @@ interface Checked extends Omit<Family, 'series'> {
 }
 
 function checkOptions(options: unknown): Checked {
-  checkObject(options, 'metric options');
   const keys = [
     'name',
     'help',
@@ -205,14 +204,13 @@ function checkOptions(options: unknown): Checked {
     'labels',
     'buckets',
   ] as const satisfies readonly (keyof MetricOptions)[];
-  checkKeys(options, keys, 'metric options');
   const {
     name,
     help,
     type,
     labels = {},
     buckets,
-  }: Readonly<Partial<Record<(typeof keys)[number], unknown>>> = options;
+  } = readOptions<MetricOptions>(options, keys, 'metric options');
   if (typeof name !== 'string' || !/^[a-z_:][a-z0-9_:]*$/i.test(name))
     throw expected(
       "a metric's name, of letters, digits, _ and :, with no digit first,",

@@ -1,7 +1,7 @@
 /** Which metrics are kept: the server's option and what the models say. */
 
 import type { NativeLatencyPolicy } from '../addon/native.js';
-import { checkKeys, checkObject, expected, readList } from '../argument-checks.js';
+import { expected, readList, readOptions } from '../argument-checks.js';
 import type { ModelConfig } from '../config/index.js';
 import { invalidArgument } from '../errors.js';
 
@@ -94,7 +94,6 @@ function quantilePairs(given: unknown, path: string): (readonly [number, number]
 /** @throws {@link TritonError} INVALID_ARG that names the option, what was expected and what came. */
 export function resolveMetrics(given: unknown): ResolvedMetrics {
   const path = 'options.metricsConfig';
-  checkObject(given, path);
   const known = [
     'counterLatencies',
     'histogramLatencies',
@@ -103,8 +102,7 @@ export function resolveMetrics(given: unknown): ResolvedMetrics {
     'gpus',
     'intervalMs',
   ] as const satisfies readonly (keyof MetricsConfig)[];
-  checkKeys(given, known, path);
-  const options: Readonly<Partial<Record<(typeof known)[number], unknown>>> = given;
+  const options = readOptions<MetricsConfig>(given, known, path);
   const flag = (key: (typeof known)[number], otherwise: boolean): boolean => {
     const value = options[key] ?? otherwise;
     if (typeof value !== 'boolean') throw expected('true or false', `${path}.${key}`, value);

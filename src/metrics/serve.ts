@@ -2,7 +2,7 @@
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { checkKeys, checkObject, expected } from '../argument-checks.js';
+import { expected, readOptions } from '../argument-checks.js';
 import { unavailable } from '../errors.js';
 
 /** What has metrics: an `InferenceServer`. */
@@ -36,10 +36,12 @@ const lastAnswersMs = 2000;
 const contentType = 'text/plain; version=0.0.4; charset=utf-8';
 
 function checkOptions(options: unknown): { port: number; host: string } {
-  checkObject(options, 'metrics options');
   const known = ['port', 'host'] as const satisfies readonly (keyof ServeMetricsOptions)[];
-  checkKeys(options, known, 'metrics options');
-  const { port = 8002, host = '127.0.0.1' }: { readonly port?: unknown; readonly host?: unknown } = options;
+  const { port = 8002, host = '127.0.0.1' } = readOptions<ServeMetricsOptions>(
+    options,
+    known,
+    'metrics options',
+  );
   if (typeof port !== 'number' || !Number.isInteger(port) || port < 0 || port > 65535)
     throw expected('an integer from 0 to 65535', 'options.port', port);
   if (typeof host !== 'string' || host === '') throw expected('a host name or address', 'options.host', host);

@@ -8,7 +8,6 @@ import type { GivenModel, LoadEvent, ResolvedOptions } from '../options.js';
 import { Ensembles, isServed } from './entries/ensembles.js';
 import { asTritonError, loadModel, type LoadedModel } from './loading/load-model.js';
 import { Asker, Asking } from '../javascript/asker.js';
-import type { ModelRequest } from '../javascript/types.js';
 import { checkObject } from '../argument-checks.js';
 import type { Wait } from '../waits.js';
 import { cancelOpening, endVersions, settleVersions } from '../javascript/versions/versions.js';
@@ -178,11 +177,12 @@ export class Registry {
    *   has, UNAVAILABLE if the load would wait for itself, because a model that it waits for asks for it, otherwise
    *   the reason's code. When the load has ended, it throws what `onProgress` threw.
    */
-  async load(name: string, options: LoadModelOptions): Promise<boolean> {
-    checkObject(options, 'load options');
-    const asker = this.#asking.askerOf(name, options.parent);
-    const override = readOverride(name, options);
-    const force = readForce(options);
+  async load(name: string, options: LoadModelOptions | null): Promise<boolean> {
+    const given: unknown = options ?? {};
+    checkObject(given, 'load options');
+    const asker = this.#asking.askerOf(name, (given as LoadModelOptions).parent ?? undefined);
+    const override = readOverride(name, given);
+    const force = readForce(given);
     const call: LoadCall = {};
     try {
       await this.scan();
@@ -217,7 +217,7 @@ export class Registry {
    * @throws {@link TritonError} INVALID_ARG if an ensemble needs the model, or another one requires it, UNAVAILABLE
    *   if a load that it would wait for asks for it.
    */
-  async unload(name: string, withParts = false, parent?: ModelRequest): Promise<void> {
+  async unload(name: string, withParts = false, parent?: unknown): Promise<void> {
     const asker = this.#asking.askerOf(name, parent);
     const entry = this.#entries.get(name);
     if (asker?.kind === 'run' && entry?.circle('unload', asker) !== undefined) {

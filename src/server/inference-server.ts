@@ -2,7 +2,7 @@
 
 import { addon } from '../addon/load.js';
 import type { NativeServer } from '../addon/native.js';
-import { checkKeys, checkObject } from '../argument-checks.js';
+import { checkObject, readOptions } from '../argument-checks.js';
 import type { Dispatcher } from '../dispatch/dispatcher.js';
 import { invalidArgument, TritonError, unavailable } from '../errors.js';
 import type { ServerOptions } from '../options.js';
@@ -36,6 +36,7 @@ import type {
 } from '../tensor/signature.js';
 import {
   checkCloseOptions,
+  checkIndexOptions,
   checkModelName,
   checkOptionalName,
   checkUnloadOptions,
@@ -212,10 +213,11 @@ export class InferenceServer implements AsyncDisposable {
   async infer(
     name: string,
     inputs: Inputs,
-    options: InferOptions & { readonly version?: string | number | undefined } = {},
+    options?: (InferOptions & { readonly version?: string | number | undefined }) | null,
   ): Promise<InferResult> {
-    checkObject(options, 'infer options');
-    const { version, ...rest } = options;
+    const given = options ?? {};
+    checkObject(given, 'infer options');
+    const { version, ...rest } = given;
     return this.#handles.of(name, version).inferFor(serverInfer, inputs, rest);
   }
 
@@ -251,11 +253,12 @@ export class InferenceServer implements AsyncDisposable {
   stream(
     name: string,
     inputs: Inputs,
-    options: InferOptions & { readonly version?: string | number | undefined } = {},
+    options?: (InferOptions & { readonly version?: string | number | undefined }) | null,
   ): AsyncIterableIterator<InferResult> {
     try {
-      checkObject(options, 'infer options');
-      const { version, ...rest } = options;
+      const given = options ?? {};
+      checkObject(given, 'infer options');
+      const { version, ...rest } = given;
       return this.#handles.of(name, version).streamFor(serverStream, inputs, rest);
     } catch (error) {
       return failedStream(error);
@@ -295,10 +298,9 @@ export class InferenceServer implements AsyncDisposable {
    */
   index(options: { readonly ready?: boolean | undefined } = {}): ModelStatus[] {
     this.#table.checkOpen();
-    checkObject(options, 'index options');
-    checkKeys(options, ['ready'], 'index options');
+    const onlyReady = checkIndexOptions(options);
     const list = indexOf(this.#table);
-    return options.ready === true ? list.filter(({ state }) => state === 'READY') : list;
+    return onlyReady ? list.filter(({ state }) => state === 'READY') : list;
   }
 
   /**
@@ -338,8 +340,8 @@ export class InferenceServer implements AsyncDisposable {
    * await server.unloadModel('digits');
    */
   async unloadModel(name: string, options: UnloadModelOptions = {}): Promise<void> {
-    checkUnloadOptions(options);
-    await this.#control('unloaded').unload(name, options.unloadDependents, options.parent);
+    const { unloadDependents, parent } = checkUnloadOptions(options);
+    await this.#control('unloaded').unload(name, unloadDependents, parent);
   }
 
   /**
@@ -354,8 +356,8 @@ export class InferenceServer implements AsyncDisposable {
    */
   statistics(name?: string, version?: string | number): ModelStatistics[] {
     this.#table.checkOpen();
-    checkOptionalName(name);
-    return serverStatistics(this.#native, this.#table, name, checkVersion(version));
+    const model = checkOptionalName(name);
+    return serverStatistics(this.#native, this.#table, model, checkVersion(version));
   }
 
   /**
@@ -373,9 +375,8 @@ export class InferenceServer implements AsyncDisposable {
   explain(name: string, options: { readonly version?: string | number | undefined } = {}): Explanation {
     this.#table.checkOpen();
     checkModelName(name);
-    checkObject(options, 'explain options');
-    checkKeys(options, ['version'], 'explain options');
-    const { uid, version, config, unbatched } = this.#table.resolve(name, checkVersion(options.version));
+    const asked = readOptions<typeof options>(options, ['version'], 'explain options');
+    const { uid, version, config, unbatched } = this.#table.resolve(name, checkVersion(asked.version));
     const step = config.ensemble_scheduling?.step[0];
     if (step) {
       const message = `model '${name}' is an ensemble, which forms no batches: explain its steps, such as '${step.model_name}'`;

@@ -45,18 +45,10 @@ interface Draft {
   shape: readonly number[] | undefined;
 }
 
-function checkCount(
-  plan: InputPlan,
-  count: number,
-  shape: readonly number[],
-  words: () => string,
-): void {
+function checkCount(plan: InputPlan, count: number, shape: readonly number[], words: () => string): void {
   const expected = elementCount(shape);
   if (count === expected) return;
-  throw mismatch(
-    plan,
-    `${words()} for shape ${formatShape(shape)}, which has ${expected} elements`,
-  );
+  throw mismatch(plan, `${words()} for shape ${formatShape(shape)}, which has ${expected} elements`);
 }
 
 /**

@@ -54,7 +54,7 @@ export function readGiven(value: object, isBytes: boolean, alone: boolean): Give
 /** The shape and datatype, by this package's names or by ONNX Runtime's. */
 function readShape(value: object): Pick<Given, 'shape' | 'datatype'> {
   const { shape, datatype }: { readonly shape?: unknown; readonly datatype?: unknown } = value;
-  if (shape !== undefined) return { shape, datatype };
+  if (shape !== undefined) return { shape, datatype: datatype ?? undefined };
   const { dims, type }: { readonly dims?: unknown; readonly type?: unknown } = value;
   if (dims === undefined) return { shape, datatype };
   const known = typeof type === 'string' && Object.hasOwn(onnxRuntimeTypes, type);

@@ -27,7 +27,7 @@ export class InputReader {
   }
 
   /**
-   * The values in the order of the model's inputs; undefined for absent optional inputs.
+   * The values in the order of the model's inputs; undefined for absent optional inputs, and for those that are null.
    *
    * @throws {@link TritonError} INVALID_ARG for unknown and missing names.
    */
@@ -41,7 +41,7 @@ export class InputReader {
       const value = object[name];
       const index = this.#indexOf.get(name);
       if (index === undefined) unknown = noteUnknown(unknown, name, value);
-      else values[index] = value;
+      else values[index] = value === null && this.#plans[index]?.optional === true ? undefined : value;
     }
     let complete = unknown === undefined;
     for (let i = 0; i < values.length; i++) complete &&= values[i] !== undefined;
@@ -57,7 +57,7 @@ export class InputReader {
     for (const name in object) {
       if (!isOwn.call(object, name)) continue;
       const value = object[name];
-      if (name === only) found = value;
+      if (name === only) found = value === null && this.#plans[0]?.optional === true ? undefined : value;
       else unknown = noteUnknown(unknown, name, value);
     }
     if (found === undefined || unknown !== undefined) this.#checkNames(object, unknown, [found]);

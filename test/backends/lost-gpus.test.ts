@@ -82,9 +82,7 @@ test(
     assert.match(told.later, /^UNAVAILABLE DEVICE_LOST .*zero/);
     assert.equal(Object.keys(told.ensembles).length, 6);
     for (const [how, text] of Object.entries(told.ensembles)) {
-      const why = how.startsWith('both')
-        ? "model 'zero' has failed"
-        : "model 'both' is not served any more";
+      const why = how.startsWith('both') ? "model 'zero' has failed" : "model 'both' is not served any more";
       assert.match(text, new RegExp(`^UNAVAILABLE DEVICE_LOST .*${why}`), how);
     }
     assert.equal(told.other, 1);

@@ -2,12 +2,16 @@
 
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { connectServer, type RemoteServer } from '../../src/client/index.js';
 import type { InferenceServer, TritonError } from '../../src/index.js';
 import type { ModelRequest } from '../../src/javascript/index.js';
+import { script } from '../javascript/harness.js';
 import { certificate } from '../support/certificate.js';
 import { floats, identity, onnx, rejection, row, serve } from '../support/harness.js';
+import { temporaryFolder } from '../support/repository.js';
 import { addressOf, connected, connectedTo, protocols } from './harness.js';
 
 for (const protocol of protocols) {
@@ -150,6 +154,28 @@ for (const protocol of protocols) {
     const parent = {} as ModelRequest;
     assert.equal((await rejection(remote.loadModel('add', { parent }))).code, 'UNSUPPORTED');
     assert.equal((await rejection(remote.unloadModel('add', { parent }))).code, 'UNSUPPORTED');
+  });
+
+  test(`a load by force begins anew although nothing changed: ${protocol}`, async (t) => {
+    const imported = join(await temporaryFolder(t), 'imported.json');
+    const module = `import { readFileSync } from 'node:fs';
+      const y = new Float32Array(16).fill(Number(readFileSync(${JSON.stringify(imported)}, 'utf8')));
+      export default { execute: (requests) => requests.map(() => ({ y })) };`;
+    await writeFile(imported, '1');
+    const { remote } = await both(
+      t,
+      { m: script(module) },
+      { modelControlMode: 'explicit', loadModels: ['m'] },
+    );
+    const y = async (): Promise<unknown> => floats(await remote.infer('m', { x: row() }))[0];
+    assert.equal(await y(), 1);
+    await writeFile(imported, '2');
+    for (const options of [{}, { force: false }]) {
+      await remote.loadModel('m', options);
+      assert.equal(await y(), 1);
+    }
+    await remote.loadModel('m', { force: true });
+    assert.equal(await y(), 2);
   });
 
   test(`a signal cancels with its reason, before and while: ${protocol}`, async (t) => {

@@ -358,6 +358,7 @@ test('lengths of BYTES that do not fit are told of in the same words at both doo
     const error = await failure(
       client.call('ModelInfer', { model_name: 'm', inputs: [x], raw_input_contents: [raw] }),
     );
-    assert.deepEqual([Number(error.code), error.details], [3, message]);
+    const code: number = error.code;
+    assert.deepEqual([code, error.details], [3, message]);
   }
 });

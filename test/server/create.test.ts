@@ -80,7 +80,6 @@ void suite('createServer rejects, and does not throw, for', () => {
     ['an empty list', [[]], /expected at least one folder/],
     ['an unknown option', ['models', { exitOnEror: false }], /did you mean exitOnError\?/],
     ['options that are no object', ['models', true], /expected an object for options but received true/],
-    ['options that are null', ['models', null], /expected an object for options but received null/],
     [
       'a repository given twice',
       ['models', { modelRepository: 'models' }],

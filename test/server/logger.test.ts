@@ -177,7 +177,7 @@ test('what is no logger is refused', async (t) => {
   const repository = await writeRepository(await temporaryFolder(t), { m: identity() });
   for (const [logger, text] of [
     ['console', /expected an object with functions for options\.logger/],
-    [null, /expected an object with functions for options\.logger/],
+    [5, /expected an object with functions for options\.logger/],
     [{ warn: true }, /expected a function for options\.logger\.warn/],
   ] as const) {
     // A program in JavaScript may pass anything.

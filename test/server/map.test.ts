@@ -210,7 +210,7 @@ test('wrong options throw', async (t) => {
   const server = await serve(t, { echo: identity() });
   const model = server.model('echo');
   const cases: readonly (readonly [unknown, RegExp])[] = [
-    [null, /expected an object for map options/],
+    [5, /expected an object for map options/],
     [{ concurency: 5 }, /unknown key 'concurency' in map options \(did you mean concurrency\?\)/],
     [{ concurrency: 0 }, /an integer of at least 1 for map options\.concurrency but received 0/],
     [{ concurrency: '4' }, /map options\.concurrency but received/],

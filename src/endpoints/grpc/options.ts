@@ -2,7 +2,7 @@
 
 import type { SecureServerOptions } from 'node:http2';
 import type { TlsOptions } from 'node:tls';
-import { checkKeys, checkObject, expected } from '../../argument-checks.js';
+import { checkObject, expected, readOptions } from '../../argument-checks.js';
 import { invalidArgument } from '../../errors.js';
 import { readRestrictions } from '../service/access.js';
 import { checkMaxConnections, checkReusePort } from '../service/listen.js';
@@ -141,9 +141,6 @@ export interface CheckedGrpcOptions {
   readonly signal: AbortSignal | undefined;
 }
 
-/** What a program in JavaScript may have passed. */
-type Given = { readonly [K in keyof ServeGrpcOptions]?: unknown };
-
 const keys = [
   ...([
     'port',
@@ -201,9 +198,7 @@ const levels = ['none', 'low', 'medium', 'high'] as const satisfies readonly Com
 
 /** @throws {@link TritonError} INVALID_ARG for wrong options. */
 export function checkGrpcOptions(options: unknown): CheckedGrpcOptions {
-  checkObject(options, 'gRPC options');
-  checkKeys(options, keys, 'gRPC options');
-  const given: Given = options;
+  const given = readOptions<ServeGrpcOptions>(options, keys, 'gRPC options');
   const { port = 8001, host = '127.0.0.1', tls, signal } = given;
   const { maxRequestBytes = mostMessageBytes, maxHeldBytes = defaultHeldBytes } = given;
   const { requestTimeoutMs = 300_000, maxConcurrentStreams = 1000, responseCompression = 'none' } = given;

@@ -1,7 +1,7 @@
 /** The options of the HTTP endpoint. */
 
 import type { TlsOptions } from 'node:tls';
-import { checkKeys, checkObject, expected } from '../../argument-checks.js';
+import { checkObject, expected, readOptions, type Given } from '../../argument-checks.js';
 import { invalidArgument } from '../../errors.js';
 import { readRestrictions } from '../service/access.js';
 import { checkMaxConnections, checkReusePort } from '../service/listen.js';
@@ -103,15 +103,11 @@ const mostRequestBytes = 2 ** 29 - 25;
 /** As Node's. */
 const defaultRequestTimeoutMs = 300_000;
 
-/** What a program in JavaScript may have passed. */
-type Given<T> = { readonly [K in keyof T]?: unknown };
-
-function readHandlerOptions(options: object): CheckedHandlerOptions {
-  const {
-    maxRequestBytes = defaultRequestBytes,
-    restricted,
-    headerForwardPattern,
-  }: Given<HttpHandlerOptions> = options;
+function readHandlerOptions({
+  maxRequestBytes = defaultRequestBytes,
+  restricted,
+  headerForwardPattern,
+}: Given<HttpHandlerOptions>): CheckedHandlerOptions {
   if (
     typeof maxRequestBytes !== 'number' ||
     !Number.isInteger(maxRequestBytes) ||
@@ -135,9 +131,7 @@ function readHandlerOptions(options: object): CheckedHandlerOptions {
 
 /** @throws {@link TritonError} INVALID_ARG for wrong options. */
 export function checkHandlerOptions(options: unknown): CheckedHandlerOptions {
-  checkObject(options, 'HTTP options');
-  checkKeys(options, handlerKeys, 'HTTP options');
-  return readHandlerOptions(options);
+  return readHandlerOptions(readOptions<HttpHandlerOptions>(options, handlerKeys, 'HTTP options'));
 }
 
 /** Without one of these there is nothing to show a client, and no handshake succeeds. */
@@ -152,8 +146,7 @@ function checkTls(tls: unknown): asserts tls is TlsOptions {
 
 /** @throws {@link TritonError} INVALID_ARG for wrong options, UNSUPPORTED for what this Node does not have. */
 export function checkServeOptions(options: unknown): CheckedServeOptions {
-  checkObject(options, 'HTTP options');
-  checkKeys(options, serveKeys, 'HTTP options');
+  const given = readOptions<ServeHttpOptions>(options, serveKeys, 'HTTP options');
   const {
     port = 8000,
     host = '127.0.0.1',
@@ -162,7 +155,7 @@ export function checkServeOptions(options: unknown): CheckedServeOptions {
     tls,
     requestTimeoutMs = defaultRequestTimeoutMs,
     signal,
-  }: Given<ServeHttpOptions> = options;
+  } = given;
   if (typeof port !== 'number' || !Number.isInteger(port) || port < 0 || port > 65535)
     throw expected('an integer from 0 to 65535', 'options.port', port);
   if (typeof host !== 'string' || host === '') throw expected('a host name or address', 'options.host', host);
@@ -172,7 +165,7 @@ export function checkServeOptions(options: unknown): CheckedServeOptions {
   if (signal !== undefined && !(signal instanceof AbortSignal))
     throw expected('an AbortSignal', 'options.signal', signal);
   return {
-    ...readHandlerOptions(options),
+    ...readHandlerOptions(given),
     port,
     host,
     reusePort: checkReusePort(reusePort),

@@ -1,7 +1,7 @@
 /** The life of an endpoint: it listens, until it is closed or its signal fires. */
 
 import type { AddressInfo, Server } from 'node:net';
-import { checkKeys, checkObject, expected } from '../../argument-checks.js';
+import { expected, readOptions } from '../../argument-checks.js';
 import { TritonError } from '../../errors.js';
 import { listen, type Listening } from './listen.js';
 
@@ -26,9 +26,11 @@ export interface Endpoint extends AsyncDisposable {
 const defaultCloseMs = 30_000;
 
 function checkCloseOptions(options: unknown): number {
-  checkObject(options, 'close options');
-  checkKeys(options, ['timeoutMs'], 'close options');
-  const { timeoutMs = defaultCloseMs }: { readonly timeoutMs?: unknown } = options;
+  const { timeoutMs = defaultCloseMs } = readOptions<{ readonly timeoutMs?: number }>(
+    options,
+    ['timeoutMs'],
+    'close options',
+  );
   if (typeof timeoutMs === 'number' && timeoutMs >= 0) return timeoutMs;
   throw expected('milliseconds, 0 or more,', 'close options.timeoutMs', timeoutMs);
 }

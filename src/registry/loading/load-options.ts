@@ -55,8 +55,8 @@ export const loadOptionKeys = ['config', 'files', 'module', 'force', 'parent'] a
  *
  * @throws {@link TritonError} INVALID_ARG for a wrong value.
  */
-export function readForce({ force }: LoadModelOptions): boolean {
-  const given: unknown = force ?? false;
+export function readForce({ force }: { readonly force?: unknown }): boolean {
+  const given = force ?? false;
   if (typeof given === 'boolean') return given;
   throw expected('true or false', 'load options.force', given);
 }

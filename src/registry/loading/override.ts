@@ -35,7 +35,8 @@ export function readOverride(model: string, options: LoadModelOptions): Override
   checkObject(options, 'load options');
   const code = codeOf(model, options, 'load options');
   if (code === undefined || 'url' in code) checkKeys(options, loadOptionKeys, 'load options');
-  const { config, files } = options;
+  const config = options.config ?? undefined;
+  const files = options.files ?? undefined;
   if (code !== undefined) {
     return {
       config: asJavaScript(readConfig(model, config ?? {}, 'config of loadModel')),
@@ -67,11 +68,11 @@ export function readOverride(model: string, options: LoadModelOptions): Override
  * @throws {@link TritonError} INVALID_ARG and UNAVAILABLE as {@link readOverride}.
  */
 export function readGivenModel(model: string, given: GivenModel): Override {
-  const files = 'files' in given ? given.files : undefined;
+  const { config, files }: { readonly config?: unknown; readonly files?: unknown } = given;
   const read =
-    given.config === undefined && hasConfig(files)
+    (config ?? undefined) === undefined && hasConfig(files)
       ? writtenConfig(model, files)
-      : readConfig(model, given.config ?? {}, `options.models['${model}'].config`);
+      : readConfig(model, config ?? {}, `options.models['${model}'].config`);
   const code = codeOf(model, given, `options.models['${model}']`);
   if (code !== undefined) return { config: asJavaScript(read), files: undefined, code };
   return { config: read, files: readFiles(model, files) };
@@ -79,7 +80,8 @@ export function readGivenModel(model: string, given: GivenModel): Override {
 
 /** The code that a program gives; undefined if it gives files. */
 function codeOf(model: string, given: object, path: string): ModelCode | undefined {
-  const { module, execute, files }: { module?: unknown; execute?: unknown; files?: unknown } = given;
+  const read: { module?: unknown; execute?: unknown; files?: unknown } = given;
+  const [module, execute, files] = [read.module, read.execute, read.files].map((one) => one ?? undefined);
   if ([module, execute, files].filter((one) => one !== undefined).length > 1) {
     throw invalidArgument(`model '${model}': expected one of files, module and execute in ${path}`, {
       model,

@@ -59,25 +59,26 @@ const creation = lazy(() => import('./creation.js'));
 
 async function create(
   source: string | URL | readonly (string | URL)[] | ServerOptions,
-  options?: Omit<ServerOptions, 'modelRepository'>,
+  given?: Omit<ServerOptions, 'modelRepository'> | null,
 ): Promise<InferenceServer> {
+  const options = given ?? undefined;
   const isSource = typeof source === 'string' || source instanceof URL || Array.isArray(source);
   if (!isSource && options !== undefined) {
     throw invalidArgument('options are given twice: as the first argument and as the second');
   }
   if (options !== undefined) {
     checkObject(options, 'options');
-    if ('modelRepository' in options) {
+    if (((options as ServerOptions).modelRepository ?? undefined) !== undefined) {
       throw invalidArgument(
         'the model repository is given twice: as the first argument and as options.modelRepository',
       );
     }
   }
   // Array.isArray does not narrow readonly arrays.
-  const given = isSource
+  const all = isSource
     ? { ...options, modelRepository: source as string | URL | readonly (string | URL)[] }
     : (source as ServerOptions);
-  const taken = takeOptions(given);
+  const taken = takeOptions(all);
   const registered = registeredBackends();
   const {
     askForGpus,

@@ -1,6 +1,6 @@
 /** Checks the arguments of a server's methods. */
 
-import { checkKeys, checkObject, expected, show } from '../../argument-checks.js';
+import { expected, readOptions } from '../../argument-checks.js';
 import { invalidArgument } from '../../errors.js';
 import type { ModelRequest } from '../../javascript/index.js';
 
@@ -44,24 +44,34 @@ export interface UnloadModelOptions {
  *
  * @throws {@link TritonError} INVALID_ARG for unknown keys and wrong values.
  */
-export function checkUnloadOptions(options: UnloadModelOptions): void {
-  checkObject(options, 'unload options');
-  checkKeys(options, ['unloadDependents', 'parent'], 'unload options');
-  const given: unknown = options.unloadDependents ?? false;
-  if (typeof given !== 'boolean') throw expected('true or false', 'unload options.unloadDependents', given);
+export function checkUnloadOptions(options: unknown): { unloadDependents: boolean; parent: unknown } {
+  const { unloadDependents = false, parent } = readOptions<UnloadModelOptions>(
+    options,
+    ['unloadDependents', 'parent'],
+    'unload options',
+  );
+  if (typeof unloadDependents === 'boolean') return { unloadDependents, parent };
+  throw expected('true or false', 'unload options.unloadDependents', unloadDependents);
+}
+
+/**
+ * Checks the options of `index`. Returns whether only ready versions are asked for.
+ *
+ * @throws {@link TritonError} INVALID_ARG for unknown keys and wrong values.
+ */
+export function checkIndexOptions(options: unknown): boolean {
+  const { ready = false } = readOptions<{ readonly ready?: boolean }>(options, ['ready'], 'index options');
+  if (typeof ready === 'boolean') return ready;
+  throw expected('true or false', 'index options.ready', ready);
 }
 
 const defaultCloseMs = 30_000;
 
 /** Checks the options of `close`. Returns its time limit in milliseconds. */
-export function checkCloseOptions(options: CloseOptions): number {
-  checkObject(options, 'close options');
-  checkKeys(options, ['timeoutMs'], 'close options');
-  const { timeoutMs = defaultCloseMs } = options;
-  if (typeof (timeoutMs as unknown) === 'number' && timeoutMs >= 0) return timeoutMs;
-  throw invalidArgument(
-    `expected milliseconds, 0 or more, for close options.timeoutMs but received ${show(timeoutMs)}`,
-  );
+export function checkCloseOptions(options: unknown): number {
+  const { timeoutMs = defaultCloseMs } = readOptions<CloseOptions>(options, ['timeoutMs'], 'close options');
+  if (typeof timeoutMs === 'number' && timeoutMs >= 0) return timeoutMs;
+  throw expected('milliseconds, 0 or more,', 'close options.timeoutMs', timeoutMs);
 }
 
 /** Whether a text has no half of a surrogate pair, which no address can hold. */
@@ -78,15 +88,16 @@ export function checkModelName(name: unknown): void {
   );
 }
 
-/** Checks a name that may be left out. */
-export function checkOptionalName(name: unknown): void {
-  if (name !== undefined && !(typeof name === 'string' && isText(name)))
-    throw expected("a model's name", 'name', name);
+/** A name that may be left out; undefined if it is. */
+export function checkOptionalName(name: unknown): string | undefined {
+  if (name === undefined || name === null) return undefined;
+  if (typeof name === 'string' && isText(name)) return name;
+  throw expected("a model's name", 'name', name);
 }
 
 /** A version as text; undefined if none was asked for. */
 export function checkVersion(version: unknown): string | undefined {
-  if (version === undefined) return undefined;
+  if (version === undefined || version === null) return undefined;
   if (typeof version === 'number' && Number.isSafeInteger(version) && version >= 0) return String(version);
   if (typeof version === 'string' && /^(0|[1-9]\d*)$/.test(version)) return version;
   throw invalidArgument(

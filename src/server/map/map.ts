@@ -2,14 +2,14 @@
 
 import { checkTimeoutMs } from '../../dispatch/ending/deadlines.js';
 import { TritonError } from '../../errors.js';
-import { checkKeys, checkObject, expected, show } from '../../argument-checks.js';
+import { expected, readOptions, show } from '../../argument-checks.js';
 import type { Inputs } from '../../tensor/inputs.js';
 import type { Mappable, Yielded } from './map-entry.js';
 import { MapIterator } from './map-iterator.js';
 import { mostNamed } from '../requests/wanted-outputs.js';
 import type { MapOptions, RequestedOutput } from '../requests/results.js';
 
-const mapKeys: readonly string[] = [
+const mapKeys = [
   'concurrency',
   'outputs',
   'signal',
@@ -21,7 +21,7 @@ const mapKeys: readonly string[] = [
   'withItem',
   'parameters',
   'parent',
-] satisfies readonly (keyof MapOptions)[];
+] as const satisfies readonly (keyof MapOptions)[];
 
 /**
  * Implements {@link Model.map}.
@@ -35,10 +35,10 @@ export function mapModel(
   options: MapOptions,
   origin = '',
 ): AsyncIterableIterator<Yielded> {
-  checkObject(options, 'map options');
-  checkKeys(options, mapKeys, 'map options');
-  const { concurrency, outputs, signal, ordered, onError, priority, timeoutUs, parameters, parent } = options;
-  const { timeoutMs, withItem } = options;
+  // Each of those that are there is checked below, or for each item.
+  const given = readOptions<MapOptions>(options, mapKeys, 'map options') as MapOptions;
+  const { concurrency, outputs, signal, ordered, onError, priority, timeoutUs, parameters, parent } = given;
+  const { timeoutMs, withItem } = given;
   if (concurrency !== undefined && (!Number.isSafeInteger(concurrency) || concurrency < 1)) {
     throw new TritonError(
       'INVALID_ARG',
@@ -64,12 +64,12 @@ export function mapModel(
   if (onError !== undefined && !['throw', 'yield'].includes(onError)) {
     throw expected("'throw' or 'yield'", 'map options.onError', onError);
   }
-  const given: unknown = items;
+  const source: unknown = items;
   if (
-    typeof given !== 'object' ||
-    given === null ||
-    ArrayBuffer.isView(given) ||
-    !(Symbol.iterator in given || Symbol.asyncIterator in given)
+    typeof source !== 'object' ||
+    source === null ||
+    ArrayBuffer.isView(source) ||
+    !(Symbol.iterator in source || Symbol.asyncIterator in source)
   ) {
     throw new TritonError(
       'INVALID_ARG',

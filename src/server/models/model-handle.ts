@@ -89,11 +89,15 @@ export class ModelHandle implements Model {
   }
 
   /** {@link infer} on behalf of the public function `origin`. */
-  inferFor(origin: EntryPoint, inputs: Inputs, options: InferOptions | undefined): Promise<InferResult> {
+  inferFor(
+    origin: EntryPoint,
+    inputs: Inputs,
+    options: InferOptions | null | undefined,
+  ): Promise<InferResult> {
     const promise = makePromise();
     const settler = takeSettler();
     try {
-      const checked = options === undefined ? this.#unsaid() : this.check(options);
+      const checked = options === undefined || options === null ? this.#unsaid() : this.check(options);
       this.sendChecked(inputs, checked, settler, origin);
     } catch (error) {
       settler.reject(withCaller(error, origin));
@@ -109,11 +113,16 @@ export class ModelHandle implements Model {
   streamFor(
     origin: EntryPoint,
     inputs: Inputs,
-    options: InferOptions | undefined,
+    options: InferOptions | null | undefined,
   ): AsyncIterableIterator<InferResult> {
     const iterator = new StreamIterator(this.name);
     try {
-      this.#begin(iterator, inputs, options === undefined ? this.#unsaid() : this.check(options), origin);
+      this.#begin(
+        iterator,
+        inputs,
+        options === undefined || options === null ? this.#unsaid() : this.check(options),
+        origin,
+      );
     } catch (error) {
       iterator.reject(withCaller(error, origin));
     }

@@ -8,7 +8,7 @@ import { CallingRequest } from '../../javascript/batches/calling-request.js';
 import { encodeAttributes, withCaller } from './request-attributes.js';
 import type { InferOptions } from './results.js';
 
-const inferKeys: readonly string[] = [
+export const inferKeys: readonly (keyof InferOptions)[] = [
   'id',
   'outputs',
   'signal',
@@ -19,7 +19,7 @@ const inferKeys: readonly string[] = [
   'timeoutMs',
   'parameters',
   'parent',
-] satisfies readonly (keyof InferOptions)[];
+];
 
 /** Checked options of requests. Wanted outputs are looked up for the version that serves each request. */
 export interface CheckedOptions {
@@ -78,9 +78,17 @@ export function checkInferOptions(
 ): CheckedOptions {
   checkObject(options, 'infer options');
   checkKeys(options, inferKeys, 'infer options');
-  const { id = '', outputs, ownOutputs = false, into, parent, timeoutMs } = options;
-  let { signal } = options;
-  const { priority, timeoutUs, parameters } = options;
+  // One that is null is left out. They are read one by one: a copy would cost each request an object.
+  const id = options.id ?? '';
+  const outputs = options.outputs ?? undefined;
+  const ownOutputs = options.ownOutputs ?? false;
+  const into = options.into ?? undefined;
+  const parent = options.parent ?? undefined;
+  const timeoutMs = options.timeoutMs ?? undefined;
+  let signal = options.signal ?? undefined;
+  const priority = options.priority ?? undefined;
+  const timeoutUs = options.timeoutUs ?? undefined;
+  const parameters = options.parameters ?? undefined;
   const { none } = shared;
   const { pinned } = none.request;
   if (typeof (id as unknown) !== 'string' || id.length > longestId) {

@@ -70,7 +70,8 @@ export class OutputChoice {
       const asked: Readonly<Record<string, unknown>> =
         typeof entry === 'object' && entry !== null ? { ...entry } : { name: entry };
       checkKeys(asked, ['name', 'classification'], 'options.outputs[]');
-      const { name, classification = 0 } = asked;
+      const { name } = asked;
+      const classification = asked['classification'] ?? 0;
       if (typeof name !== 'string')
         return fail(`expected names in options.outputs but received ${typeof name}`);
       const index = this.#names.indexOf(name);

@@ -3,7 +3,7 @@
 const error = (name, comment, from, to) => ({ name, comment, severity: 'error', from, to });
 const folders = (...names) => `^src/(${names.join('|')})/`;
 
-const outer = ['endpoints', 'client', 'cli'];
+const outer = ['endpoints', 'client', 'cli', 'protocol'];
 const middle = ['registry', 'dispatch', 'ensemble', 'javascript', 'python', 'metrics'];
 const inner = ['config', 'tensor', 'scheduling', 'backends'];
 
@@ -36,6 +36,18 @@ export default {
       `${inner.join(', ')} → addon`,
       { path: folders(...inner) },
       { path: folders(...outer, 'server', ...middle) },
+    ),
+    error(
+      'protocol',
+      'What endpoints and clients share knows neither.',
+      { path: folders('protocol') },
+      { path: folders('endpoints', 'client', 'cli') },
+    ),
+    error(
+      'client',
+      'A client needs nothing of an endpoint: what they share is in protocol.',
+      { path: folders('client') },
+      { path: folders('endpoints', 'cli') },
     ),
     error(
       'options',

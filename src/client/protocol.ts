@@ -3,6 +3,7 @@
 import type { ModelConfig } from '../config/index.js';
 import type { TritonError } from '../errors.js';
 import type { ModelMetadata, ModelStatus, RequestParameters } from '../index.js';
+import type { ParameterValue } from '../protocol/parameters.js';
 import type { Datatype } from '../tensor/datatype.js';
 import type { Calls } from './calls.js';
 import type { RemoteMetadata, RemoteStatistics } from './types.js';
@@ -21,9 +22,6 @@ export interface WireInput {
   /** Nobody else has them: the caller may change its arrays while the request waits for a connection. */
   readonly bytes: Uint8Array;
 }
-
-/** A value of a parameter. */
-export type ParameterValue = string | number | bigint | boolean;
 
 /** A request that was checked. */
 export interface WireRequest {

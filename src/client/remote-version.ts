@@ -2,7 +2,7 @@
 
 import { deepFreeze, fullDims, hasRowsInValues, type ModelConfig } from '../config/index.js';
 import { TritonError } from '../errors.js';
-import { Fraction } from '../endpoints/http/json-exact.js';
+import { Fraction } from '../protocol/json-exact.js';
 import { OutputChoice } from '../server/requests/wanted-outputs.js';
 import type { EncodedInputs } from '../tensor/encoded.js';
 import { targetMemory, tensorInto } from '../tensor/into.js';
@@ -16,7 +16,8 @@ import type { TensorSpec } from '../tensor/plan.js';
 import { bytesAt } from '../tensor/views.js';
 import type { ModelMetadata } from '../index.js';
 import { unreadable } from './failures.js';
-import type { ParameterValue, WireAnswer, WireInput, WireOutput, WireRequest } from './protocol.js';
+import type { ParameterValue } from '../protocol/parameters.js';
+import type { WireAnswer, WireInput, WireOutput, WireRequest } from './protocol.js';
 import type { RemoteInferOptions, RemoteResult } from './types.js';
 
 /** See the head of this file. */

@@ -1,10 +1,10 @@
 /** A call on a connection: an HTTP/2 stream with one message out, and messages back. */
 
 import { constants, type ClientHttp2Stream, type IncomingHttpHeaders } from 'node:http2';
-import { Budget } from '../../endpoints/grpc/budget.js';
-import { decodeText, isGrpc, MessageReader } from '../../endpoints/grpc/framing.js';
-import { RpcError, status } from '../../endpoints/grpc/status.js';
-import { reasonHeader } from '../../endpoints/service/statuses.js';
+import { Budget } from '../../protocol/grpc/budget.js';
+import { decodeText, isGrpc, MessageReader } from '../../protocol/grpc/framing.js';
+import { RpcError, status } from '../../protocol/grpc/status.js';
+import { reasonHeader } from '../../protocol/statuses.js';
 import { reasonNamed, type TritonErrorReason } from '../../errors.js';
 import { causeText } from '../failures.js';
 

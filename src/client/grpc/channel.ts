@@ -2,7 +2,7 @@
 
 import type { OutgoingHttpHeaders } from 'node:http2';
 import { TritonError, type TritonErrorCode, type TritonErrorReason } from '../../errors.js';
-import { status } from '../../endpoints/grpc/status.js';
+import { status } from '../../protocol/grpc/status.js';
 import type { Calls } from '../calls.js';
 import { alreadyClosed, Broken, cancelled, closedUnder, tooLate } from '../failures.js';
 import type { CheckedConnectOptions } from '../options.js';

@@ -1,8 +1,8 @@
 /** Requests and answers as messages of `inference.GRPCInferenceService`. */
 
-import { streamCodeName, streamReasonName } from '../../endpoints/service/statuses.js';
+import { streamCodeName, streamReasonName } from '../../protocol/statuses.js';
 import { codeNamed, reasonNamed, TritonError } from '../../errors.js';
-import { prefixBytes } from '../../endpoints/grpc/framing.js';
+import { prefixBytes } from '../../protocol/grpc/framing.js';
 import {
   checkBytes,
   mostParts,
@@ -12,18 +12,19 @@ import {
   writeParameter,
   writeTensor,
   writeText,
-} from '../../endpoints/grpc/infer-fields.js';
-import { readContents } from '../../endpoints/grpc/protobuf/contents.js';
-import { packageSchema } from '../../endpoints/grpc/protobuf/files.js';
-import { plainOf } from '../../endpoints/grpc/protobuf/plain.js';
-import { ProtoReader, wireType } from '../../endpoints/grpc/protobuf/reader.js';
-import { Codec } from '../../endpoints/grpc/protobuf/schema.js';
-import { ProtoWriter } from '../../endpoints/grpc/protobuf/writer.js';
+} from '../../protocol/grpc/infer-fields.js';
+import { readContents } from '../../protocol/protobuf/contents.js';
+import { packageSchema } from '../../protocol/protobuf/files.js';
+import { plainOf } from '../../protocol/protobuf/plain.js';
+import { ProtoReader, wireType } from '../../protocol/protobuf/reader.js';
+import { Codec } from '../../protocol/protobuf/schema.js';
+import { ProtoWriter } from '../../protocol/protobuf/writer.js';
 import { BytesTensor, wireOf } from '../../tensor/bytes-tensor.js';
 import { datatypeNumber, datatypeSize, type Datatype } from '../../tensor/datatype.js';
 import { elementCount } from '../../tensor/shape.js';
 import { unreadable } from '../failures.js';
-import type { ModelName, ParameterValue, WireAnswer, WireOutput, WireRequest } from '../protocol.js';
+import type { ParameterValue } from '../../protocol/parameters.js';
+import type { ModelName, WireAnswer, WireOutput, WireRequest } from '../protocol.js';
 
 const codec = new Codec(packageSchema('inference'));
 const writer = new ProtoWriter();

@@ -6,7 +6,7 @@ import {
   type ModelConfig,
   type ModelConfigInput,
 } from '../../config/index.js';
-import { ProtoReader } from '../../endpoints/grpc/protobuf/reader.js';
+import { ProtoReader } from '../../protocol/protobuf/reader.js';
 import { TritonError } from '../../errors.js';
 import type { ModelMetadata, ModelStatus } from '../../index.js';
 import { Calls } from '../calls.js';

@@ -6,7 +6,7 @@ import {
   type ClientHttp2Stream,
   type OutgoingHttpHeaders,
 } from 'node:http2';
-import { Leak } from '../../endpoints/grpc/leak.js';
+import { Leak } from '../../protocol/grpc/leak.js';
 import type { CheckedConnectOptions } from '../options.js';
 import { Liveness, patienceOf } from './liveness.js';
 

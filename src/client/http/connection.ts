@@ -2,7 +2,7 @@
 
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
-import { reasonHeader } from '../../endpoints/service/statuses.js';
+import { reasonHeader } from '../../protocol/statuses.js';
 import { reasonNamed, TritonError, type TritonErrorCode, type TritonErrorReason } from '../../errors.js';
 import type { Calls } from '../calls.js';
 import {

@@ -1,11 +1,12 @@
 /** A request and its answer on the wire: KServe v2's JSON with binary tensors behind it. */
 
-import { Fraction, parseExactly } from '../../endpoints/http/json-exact.js';
+import { Fraction, parseExactly } from '../../protocol/json-exact.js';
 import type { RequestParameters } from '../../index.js';
 import { datatypeNumber, datatypeSize, type Datatype } from '../../tensor/datatype.js';
 import { elementCount } from '../../tensor/shape.js';
 import { unreadable } from '../failures.js';
-import type { ParameterValue, WireAnswer, WireOutput, WireRequest } from '../protocol.js';
+import type { ParameterValue } from '../../protocol/parameters.js';
+import type { WireAnswer, WireOutput, WireRequest } from '../protocol.js';
 
 /** The parts of a request's body: JSON, and the inputs behind it. */
 export type RequestBody = readonly [json: Uint8Array, ...blobs: Uint8Array[]];

@@ -4,8 +4,8 @@ import { invalidArgument, TritonError } from '../../errors.js';
 import { readLogChanges } from '../service/log-settings.js';
 import type { LoadRequest } from '../service/load-request.js';
 import type { InferenceService } from '../service/service.js';
-import { packageSchema } from './protobuf/files.js';
-import { Codec, type Message } from './protobuf/schema.js';
+import { packageSchema } from '../../protocol/protobuf/files.js';
+import { Codec, type Message } from '../../protocol/protobuf/schema.js';
 import { versionOf } from './version.js';
 
 const codec = new Codec(packageSchema('inference'));

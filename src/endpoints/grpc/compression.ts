@@ -2,8 +2,8 @@
 
 import { constants, deflate, gzip, unzip } from 'node:zlib';
 import { unavailable } from '../../errors.js';
-import type { Budget } from './budget.js';
-import { RpcError, status } from './status.js';
+import type { Budget } from '../../protocol/grpc/budget.js';
+import { RpcError, status } from '../../protocol/grpc/status.js';
 
 /** What is in `grpc-accept-encoding`. */
 export const acceptedEncodings = 'identity,deflate,gzip';

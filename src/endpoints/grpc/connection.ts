@@ -1,7 +1,7 @@
 /** What an endpoint does for each connection: pings, limits of pings, its age, its end. */
 
 import { constants, type Http2Session } from 'node:http2';
-import { Leak } from './leak.js';
+import { Leak } from '../../protocol/grpc/leak.js';
 import type { CheckedGrpcOptions } from './options.js';
 import { pongBytes, Probe } from './probe.js';
 

@@ -1,7 +1,7 @@
 /** What calls have besides themselves. */
 
 import type { IncomingHttpHeaders } from 'node:http2';
-import type { Parameters } from '../service/parameters.js';
+import type { Parameters } from '../../protocol/parameters.js';
 import type { InferenceService } from '../service/service.js';
 
 /** See the head of this file. */

@@ -1,8 +1,8 @@
 /** The health service: https://github.com/grpc/grpc/blob/master/doc/health-checking.md. As in Triton, it tells the server's readiness. */
 
 import type { InferenceService } from '../service/service.js';
-import { packageSchema } from './protobuf/files.js';
-import { Codec } from './protobuf/schema.js';
+import { packageSchema } from '../../protocol/protobuf/files.js';
+import { Codec } from '../../protocol/protobuf/schema.js';
 import type { Rpc } from './rpc.js';
 import { framed, OneMessage } from './unary.js';
 

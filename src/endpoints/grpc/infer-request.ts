@@ -5,7 +5,7 @@ import type { RequestedOutput } from '../../server/requests/results.js';
 import type { Datatype } from '../../tensor/datatype.js';
 import type { TensorInput } from '../../tensor/inputs.js';
 import { elementCount } from '../../tensor/shape.js';
-import type { Parameters, ParameterValue } from '../service/parameters.js';
+import type { Parameters, ParameterValue } from '../../protocol/parameters.js';
 import type { ServiceRequest } from '../service/service.js';
 import { datatypeOfName, tensorOfBytes, type Bytes } from '../service/tensors.js';
 import {
@@ -16,9 +16,9 @@ import {
   readShape,
   type Parameter,
   type ParameterKind,
-} from './infer-fields.js';
-import { readContents } from './protobuf/contents.js';
-import { wireType, type ProtoReader } from './protobuf/reader.js';
+} from '../../protocol/grpc/infer-fields.js';
+import { readContents } from '../../protocol/protobuf/contents.js';
+import { wireType, type ProtoReader } from '../../protocol/protobuf/reader.js';
 import { versionOf } from './version.js';
 
 /** A request, and what it says to the endpoint itself. */

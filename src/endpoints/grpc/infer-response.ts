@@ -3,10 +3,10 @@
 import type { InferResult, RequestParameters } from '../../server/requests/results.js';
 import { inOrder, type Named } from '../../tensor/named-values.js';
 import { bytesOfTensor } from '../service/tensors.js';
-import { writeParameter, writeTensor, writeText } from './infer-fields.js';
-import { wireType } from './protobuf/reader.js';
-import { ProtoWriter } from './protobuf/writer.js';
-import { prefixBytes } from './framing.js';
+import { writeParameter, writeTensor, writeText } from '../../protocol/grpc/infer-fields.js';
+import { wireType } from '../../protocol/protobuf/reader.js';
+import { ProtoWriter } from '../../protocol/protobuf/writer.js';
+import { prefixBytes } from '../../protocol/grpc/framing.js';
 
 /** Outputs up to this size are copied behind their head, which is cheaper than another piece to write. */
 const smallOutput = 4 << 10;

@@ -9,12 +9,12 @@
 import type { InferResult } from '../../server/requests/results.js';
 import { Queue } from '../../queue.js';
 import { Client } from '../service/client.js';
-import { asTritonError, streamCodeName, streamReasonName } from '../service/statuses.js';
+import { asTritonError, streamCodeName, streamReasonName } from '../../protocol/statuses.js';
 import type { Compression } from './compression.js';
 import type { CallContext } from './context.js';
 import { InferRequestReader, type GrpcInferRequest } from './infer-request.js';
 import { writeStreamEnd, writeStreamResponse, type Answer } from './infer-response.js';
-import { ProtoReader, UnreadableMessage } from './protobuf/reader.js';
+import { ProtoReader, UnreadableMessage } from '../../protocol/protobuf/reader.js';
 import type { Rpc, RpcHandler } from './rpc.js';
 
 /** The most requests of a stream under way. Further ones are read when one of these has ended. */

@@ -1,6 +1,6 @@
 /** The paths of the RPCs: which of them there are, and to which group each belongs. */
 
-import { protoFiles } from './protobuf/files.js';
+import { protoFiles } from '../../protocol/protobuf/files.js';
 
 /**
  * Groups of calls, as tritonserver's `--grpc-restricted-protocol` names them.

@@ -1,11 +1,11 @@
 /** What a call sends: headers, messages, compressed or not, and trailers. */
 
 import { constants, type ServerHttp2Stream } from 'node:http2';
-import type { Budget } from './budget.js';
+import type { Budget } from '../../protocol/grpc/budget.js';
 import { compress, type Compression, type CompressionLevel } from './compression.js';
-import { encodeText, prefixBytes } from './framing.js';
-import { reasonHeader } from '../service/statuses.js';
-import { status, statusOf } from './status.js';
+import { encodeText, prefixBytes } from '../../protocol/grpc/framing.js';
+import { reasonHeader } from '../../protocol/statuses.js';
+import { status, statusOf } from '../../protocol/grpc/status.js';
 import { acceptedEncodings } from './compression.js';
 import type { Answer } from './infer-response.js';
 

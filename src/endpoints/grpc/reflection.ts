@@ -1,9 +1,9 @@
 /** Server reflection: https://github.com/grpc/grpc/blob/master/doc/server-reflection.md */
 
-import { describeFiles, type DescribedFile } from './protobuf/descriptors.js';
-import { packageSchema, protoFiles } from './protobuf/files.js';
-import { Codec, type Message } from './protobuf/schema.js';
-import { RpcError, status } from './status.js';
+import { describeFiles, type DescribedFile } from './descriptors.js';
+import { packageSchema, protoFiles } from '../../protocol/protobuf/files.js';
+import { Codec, type Message } from '../../protocol/protobuf/schema.js';
+import { RpcError, status } from '../../protocol/grpc/status.js';
 
 /** Both versions of the protocol have the same messages. */
 const codec = new Codec(packageSchema('grpc.reflection.v1'));

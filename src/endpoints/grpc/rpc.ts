@@ -1,11 +1,11 @@
 /** A call: an HTTP/2 stream with messages in it. What the call does is its {@link RpcHandler}'s. */
 
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
-import type { Budget } from './budget.js';
+import type { Budget } from '../../protocol/grpc/budget.js';
 import type { CallList, Listed } from './call-list.js';
 import { compressionFor, type Compression, type CompressionLevel, type Inflater } from './compression.js';
-import { MessageReader, readTimeout } from './framing.js';
-import { RpcError, status } from './status.js';
+import { MessageReader, readTimeout } from '../../protocol/grpc/framing.js';
+import { RpcError, status } from '../../protocol/grpc/status.js';
 import type { Answer } from './infer-response.js';
 import { Outgoing } from './outgoing.js';
 

@@ -5,7 +5,7 @@ import type { Datatype } from '../../tensor/datatype.js';
 import type { TensorInput } from '../../tensor/inputs.js';
 import { elementCount } from '../../tensor/shape.js';
 import type { TypedArray } from '../../tensor/types.js';
-import { integerRanges } from '../service/ranges.js';
+import { integerRanges } from '../../protocol/ranges.js';
 import { readNumbers, type NumberArray, type NumberRange } from './json-numbers.js';
 import { mostElements } from './json-scan.js';
 import { readTexts } from './json-texts.js';

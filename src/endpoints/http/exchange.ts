@@ -3,7 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TritonError } from '../../errors.js';
 import type { Client } from '../service/client.js';
-import { asTritonError, httpStatus, reasonHeader } from '../service/statuses.js';
+import { asTritonError, httpStatus, reasonHeader } from '../../protocol/statuses.js';
 import type { InferAnswer } from './infer-response.js';
 import type { BodyReader } from './body.js';
 import { compress, type Encoding } from './compression.js';

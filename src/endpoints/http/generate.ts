@@ -5,8 +5,8 @@ import type { ModelMetadata, TensorMetadata } from '../../server/reports/metadat
 import type { InferResult } from '../../server/requests/results.js';
 import type { TensorInput } from '../../tensor/inputs.js';
 import { inOrder } from '../../tensor/named-values.js';
-import type { ParameterValue, Parameters } from '../service/parameters.js';
-import { asTritonError } from '../service/statuses.js';
+import type { ParameterValue, Parameters } from '../../protocol/parameters.js';
+import { asTritonError } from '../../protocol/statuses.js';
 import type { Exchange } from './exchange.js';
 import { JsonText, member, readObject, readParameter, readString, wrongType } from './json.js';
 import { elementTexts, parameterText } from './json-output.js';

@@ -7,7 +7,7 @@ import type { InferenceServer } from '../../server/inference-server.js';
 import type { InferResult } from '../../server/requests/results.js';
 import { GroupAccess } from '../service/access.js';
 import type { LogChanges } from '../service/log-settings.js';
-import type { Parameters, ParameterValue } from '../service/parameters.js';
+import type { Parameters, ParameterValue } from '../../protocol/parameters.js';
 import { InferenceService } from '../service/service.js';
 import { BodyReader } from './body.js';
 import { answerEncoding, requestEncoding } from './compression.js';

@@ -5,7 +5,7 @@ import type { ModelMetadata } from '../../server/reports/metadata.js';
 import type { RequestedOutput } from '../../server/requests/results.js';
 import { datatypeSize, type Datatype } from '../../tensor/datatype.js';
 import type { TensorInput } from '../../tensor/inputs.js';
-import type { Parameters, ParameterValue } from '../service/parameters.js';
+import type { Parameters, ParameterValue } from '../../protocol/parameters.js';
 import { datatypeOfName, oneElement, tensorOfBytes, type Bytes } from '../service/tensors.js';
 import {
   JsonText,

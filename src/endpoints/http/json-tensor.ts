@@ -6,9 +6,9 @@ import { BytesWriter } from '../../tensor/bytes.js';
 import type { Datatype } from '../../tensor/datatype.js';
 import type { TensorInput } from '../../tensor/inputs.js';
 import { elementCount, formatShape } from '../../tensor/shape.js';
-import { integerRanges, outsideRange } from '../service/ranges.js';
+import { integerRanges, outsideRange } from '../../protocol/ranges.js';
 import { wrongType } from './json.js';
-import { Fraction } from './json-exact.js';
+import { Fraction } from '../../protocol/json-exact.js';
 
 /** A number that FP32 rounds to infinity: half a step above the largest. */
 const floatOverflow = 2 ** 128 - 2 ** 103;

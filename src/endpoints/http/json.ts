@@ -2,8 +2,8 @@
 
 import { invalidArgument, type TritonError } from '../../errors.js';
 import { mostParameters } from '../../server/requests/request-attributes.js';
-import type { ParameterValue, Parameters } from '../service/parameters.js';
-import { Fraction, parseExactly } from './json-exact.js';
+import type { ParameterValue, Parameters } from '../../protocol/parameters.js';
+import { Fraction, parseExactly } from '../../protocol/json-exact.js';
 import { scanJson, type JsonTraits } from './json-scan.js';
 
 /** An object of a request. Only its own members count. */

@@ -1,13 +1,8 @@
 /** Request parameters of a protocol: which of them mean something, and what is passed on to the model. */
 
 import { invalidArgument, TritonError } from '../../errors.js';
+import type { Parameters, ParameterValue } from '../../protocol/parameters.js';
 import type { InferOptions } from '../../server/requests/results.js';
-
-/** A parameter's value. */
-export type ParameterValue = string | number | bigint | boolean;
-
-/** A request's parameters by name. */
-export type Parameters = ReadonlyMap<string, ParameterValue>;
 
 /** What they say, as options of a request. */
 export type ParameterOptions = Pick<InferOptions, 'priority' | 'timeoutUs' | 'parameters'>;

@@ -17,7 +17,8 @@ import type { Client } from './client.js';
 import { loadOptionsOf, type LoadRequest } from './load-request.js';
 import { hostOf, type ServiceHost } from './host.js';
 import type { LogChanges, LogSettings } from './log-settings.js';
-import { readParameters, type Parameters } from './parameters.js';
+import type { Parameters } from '../../protocol/parameters.js';
+import { readParameters } from './parameters.js';
 import { loadFailure, tritonStatistics, type ServiceStatistics } from './replies.js';
 import { Job, Submitter } from './submitter.js';
 

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
-import { readContents } from '../../../src/endpoints/grpc/protobuf/contents.js';
-import { ProtoReader } from '../../../src/endpoints/grpc/protobuf/reader.js';
+import { readContents } from '../../../src/protocol/protobuf/contents.js';
+import { ProtoReader } from '../../../src/protocol/protobuf/reader.js';
 import { identity, onnx, row, serve } from '../../support/harness.js';
 import { endpointOf, failure, floats, floatsOf, foreign, type Fields } from './harness.js';
 

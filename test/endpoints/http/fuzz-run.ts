@@ -10,7 +10,7 @@ import { TritonError, type InferenceServer } from '../../../src/index.js';
 import { readLoadRequest } from '../../../src/endpoints/http/control-request.js';
 import { readGenerateRequest } from '../../../src/endpoints/http/generate.js';
 import { readInferRequest } from '../../../src/endpoints/http/infer-request.js';
-import { Fraction, parseExactly } from '../../../src/endpoints/http/json-exact.js';
+import { Fraction, parseExactly } from '../../../src/protocol/json-exact.js';
 import { scanJson } from '../../../src/endpoints/http/json-scan.js';
 import { serveHttp } from '../../../src/endpoints/http/serve.js';
 import { Dice } from '../../requests/dice.js';

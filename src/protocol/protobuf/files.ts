@@ -1,6 +1,6 @@
 /** What each .proto file declares that the endpoint answers to, by the names that others know the files by. */
 
-import { enumTable, messageTable } from '../../../config/index.js';
+import { enumTable, messageTable } from '../../config/index.js';
 import { inferenceMessages } from './inference-messages.js';
 import type { MessageTable, MethodRow, Schema } from './schema.js';
 

@@ -1,7 +1,7 @@
 /** The ranges of integers, and the error for a value that a datatype cannot hold: one for all protocols. */
 
-import { invalidArgument, type TritonError } from '../../errors.js';
-import type { Datatype } from '../../tensor/datatype.js';
+import { invalidArgument, type TritonError } from '../errors.js';
+import type { Datatype } from '../tensor/datatype.js';
 
 /** The least and the most of integers that a number holds. */
 export const integerRanges: Readonly<Partial<Record<Datatype, readonly [number, number]>>> = {

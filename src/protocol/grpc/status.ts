@@ -1,7 +1,7 @@
 /** Statuses of calls. */
 
 import type { TritonErrorReason } from '../../errors.js';
-import { asTritonError, grpcStatus } from '../service/statuses.js';
+import { asTritonError, grpcStatus } from '../statuses.js';
 
 /** Statuses that no TritonErrorCode maps to. https://grpc.io/docs/guides/status-codes/ */
 export const status = {

@@ -4,7 +4,7 @@
  * several times as fast: json.ts chooses.
  */
 
-import { invalidArgument, type TritonError } from '../../errors.js';
+import { invalidArgument, type TritonError } from '../errors.js';
 
 /** A number that was written with a point or an exponent. */
 export class Fraction {

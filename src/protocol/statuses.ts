@@ -1,6 +1,6 @@
 /** The one place where an error's code becomes a status of a protocol. */
 
-import { TritonError, type TritonErrorCode, type TritonErrorReason } from '../../errors.js';
+import { TritonError, type TritonErrorCode, type TritonErrorReason } from '../errors.js';
 
 /** HTTP statuses, as Triton's. */
 const httpStatuses: Readonly<Record<TritonErrorCode, number>> = {

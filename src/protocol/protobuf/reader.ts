@@ -1,6 +1,6 @@
 /** Reads the wire format of Protocol Buffers: https://protobuf.dev/programming-guides/encoding/ */
 
-import { RpcError, status } from '../status.js';
+import { RpcError, status } from '../grpc/status.js';
 
 /** How a field's value is written. */
 export const wireType = { varint: 0, fixed64: 1, bytes: 2, fixed32: 5 } as const;

@@ -2,9 +2,9 @@
 
 import { invalidArgument } from '../../errors.js';
 import { mostParameters } from '../../server/requests/request-attributes.js';
-import type { ParameterValue } from '../service/parameters.js';
-import { unreadable, wireType, type ProtoReader } from './protobuf/reader.js';
-import type { ProtoWriter } from './protobuf/writer.js';
+import type { ParameterValue } from '../parameters.js';
+import { unreadable, wireType, type ProtoReader } from '../protobuf/reader.js';
+import type { ProtoWriter } from '../protobuf/writer.js';
 
 /** The most inputs and outputs of a request, and parameters of an answer: each is an object, however few bytes it has. */
 export const mostParts: number = 1 << 20;

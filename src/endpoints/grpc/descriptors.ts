@@ -1,7 +1,7 @@
 /** Files as server reflection describes them: `google.protobuf.FileDescriptorProto`. */
 
-import { protoFiles, type ProtoFile } from './files.js';
-import { Codec, type MethodRow, type Row, type Schema } from './schema.js';
+import { protoFiles, type ProtoFile } from '../../protocol/protobuf/files.js';
+import { Codec, type MethodRow, type Row, type Schema } from '../../protocol/protobuf/schema.js';
 
 /** What is needed of descriptor.proto. Enums are numbers here. */
 const descriptorSchema: Schema = {

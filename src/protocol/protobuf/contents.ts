@@ -1,11 +1,11 @@
 /** Elements that a request writes as numbers and texts of Protocol Buffers: `InferTensorContents`. */
 
-import { invalidArgument, type TritonError } from '../../../errors.js';
-import { BytesWriter } from '../../../tensor/bytes.js';
-import { BytesTensor } from '../../../tensor/bytes-tensor.js';
-import type { Datatype } from '../../../tensor/datatype.js';
-import { elementCount, formatShape } from '../../../tensor/shape.js';
-import { integerRanges, outsideRange } from '../../service/ranges.js';
+import { invalidArgument, type TritonError } from '../../errors.js';
+import { BytesWriter } from '../../tensor/bytes.js';
+import { BytesTensor } from '../../tensor/bytes-tensor.js';
+import type { Datatype } from '../../tensor/datatype.js';
+import { elementCount, formatShape } from '../../tensor/shape.js';
+import { integerRanges, outsideRange } from '../ranges.js';
 import { unreadable, wireType, type ProtoReader } from './reader.js';
 
 /** The lists, by their field's number. */

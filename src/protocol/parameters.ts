@@ -1,0 +1,7 @@
+/** Request parameters as they travel: alike over HTTP and gRPC. */
+
+/** A parameter's value. */
+export type ParameterValue = string | number | bigint | boolean;
+
+/** A request's parameters by name. */
+export type Parameters = ReadonlyMap<string, ParameterValue>;

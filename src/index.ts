@@ -18,9 +18,11 @@ export { attachServer } from './server/creation/attach-server.js';
 export { InferenceServer } from './server/inference-server.js';
 export type { CreateServer } from './server/inference-server.js';
 export type { BatchReason, ExplainedBatch, Explanation } from './server/reports/explain.js';
-export type { CloseOptions, UnloadModelOptions } from './server/creation/server-arguments.js';
+export type { CloseOptions } from './server/creation/server-arguments.js';
+export type { UnloadModelOptions } from './api/load-options.js';
+export type { ModelServer } from './api/server.js';
 export type { ServerHandle } from './server-handle.js';
-export type { Model, TypedModel } from './server/models/model.js';
+export type { Model, TypedModel } from './api/model.js';
 export type {
   InputsOf,
   ModelName,
@@ -44,7 +46,7 @@ export type {
   RequestedOutput,
   RequestedOutputs,
   RequestParameters,
-} from './server/requests/results.js';
+} from './api/results.js';
 export type {
   ModelMetadata,
   ModelStatistics,
@@ -54,10 +56,10 @@ export type {
   StatisticDuration,
   ResponseStatistic,
   TensorMetadata,
-} from './server/reports/metadata.js';
-export type { Timings } from './dispatch/types.js';
+} from './api/metadata.js';
+export type { Timings } from './api/timings.js';
 export type { LogContext, LogFunction, Logger } from './logger.js';
-export type { Metric, MetricOptions } from './metrics/custom.js';
+export type { Metric, MetricOptions } from './api/metric.js';
 export type { MetricsConfig } from './metrics/metrics-config.js';
 export type {
   AnsweredOf,
@@ -68,19 +70,17 @@ export type {
   ModelLogger,
   ModelModule,
   ModelObject,
-  ModelRequest,
   ModelResult,
-  NameOrSignature,
   Outputs,
-  ReceivedOf,
   Results,
   WorkersOptions,
-} from './javascript/types.js';
+} from './api/javascript-model.js';
+export type { ModelRequest, NameOrSignature, ReceivedOf } from './api/model-request.js';
 export type { BackendConfig, GivenFiles, GivenModel, LoadEvent, ServerOptions } from './options.js';
 export type { ModelMessage } from './registry/entries/model-events.js';
 export type { RequestMessage } from './server/requests/request-channels.js';
-export type { LoadModelOptions, LoadOutcome } from './registry/loading/load-options.js';
-export type { ModelState } from './registry/entries/published.js';
+export type { LoadModelOptions, LoadOutcome } from './api/load-options.js';
+export type { ModelState } from './api/metadata.js';
 export { Tensor } from './tensor/tensor.js';
 export type { AnyTensor } from './tensor/tensor.js';
 export type { TensorJSON } from './tensor/to-json.js';

@@ -1,7 +1,7 @@
 /** Options of a server. */
 
-import type { ModelCode } from './javascript/versions/javascript-version.js';
-import type { ModelModule, ModelObject, WorkersOptions } from './javascript/types.js';
+import type { ModelCode } from './javascript/model-code.js';
+import type { ModelModule, ModelObject, WorkersOptions } from './api/javascript-model.js';
 import type { InlineOption, ModelConfigInput } from './config/index.js';
 import type { Log, Logger } from './logger.js';
 import type { MetricsConfig, ResolvedMetrics } from './metrics/metrics-config.js';

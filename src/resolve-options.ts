@@ -9,9 +9,9 @@ import { inlineExpected, type InlineOption, readInline } from './config/index.js
 import { invalidArgument } from './errors.js';
 import { resolveLogger } from './logger.js';
 import { resolveMetrics } from './metrics/metrics-config.js';
-import type { ModelCode } from './javascript/versions/javascript-version.js';
+import type { ModelCode } from './javascript/model-code.js';
 import { registeredBackends } from './javascript/versions/registered-backends.js';
-import type { WorkersOptions } from './javascript/types.js';
+import type { WorkersOptions } from './api/javascript-model.js';
 import type {
   BackendConfig,
   GivenModel,

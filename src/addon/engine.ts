@@ -1,7 +1,6 @@
 /** Creates the engine of a server. */
 
 import { unavailable } from '../errors.js';
-import { spinCores } from '../scheduling/spin.js';
 import { addon } from './load.js';
 import type { NativeServer } from './native.js';
 
@@ -13,12 +12,13 @@ import type { NativeServer } from './native.js';
 export function createEngine(options: {
   readonly modelLoadConcurrency: number;
   readonly maxInFlightBytes: number;
-  readonly threads: number;
+  /** Cores that idle threads may spin on. */
+  readonly spinCores: number;
 }): NativeServer {
   const engine = addon().createServer(
     options.modelLoadConcurrency,
     options.maxInFlightBytes,
-    spinCores(options.threads),
+    options.spinCores,
   );
   if (!engine) throw unavailable('NO_MEMORY', 'the system has no memory, or no thread, for another server');
   return engine;

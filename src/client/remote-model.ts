@@ -13,7 +13,7 @@ import {
 } from '../server/requests/infer-options.js';
 import type { Mappable } from '../server/map/map-entry.js';
 import { mapModel } from '../server/map/map.js';
-import type { InferOptions, InferResult, MapOptions } from '../server/requests/results.js';
+import type { InferOptions, InferResult, MapOptions } from '../api/results.js';
 import { failedStream } from '../server/requests/stream-iterator.js';
 import type { Inputs } from '../tensor/inputs.js';
 import type { ModelName, Protocol, WireRequest } from './protocol.js';

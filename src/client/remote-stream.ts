@@ -1,7 +1,7 @@
 /** The responses to a request of another process, on their way to whoever reads them. */
 
 import { StreamIterator } from '../server/requests/stream-iterator.js';
-import type { InferResult } from '../server/requests/results.js';
+import type { InferResult } from '../api/results.js';
 import type { AnswerSink, AnswerStream, WireAnswer } from './protocol.js';
 import type { RemoteResult } from './types.js';
 

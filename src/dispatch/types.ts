@@ -2,32 +2,11 @@
  * The types of a dispatcher: requests, what it needs to know of a model version, and the timings of a batch.
  */
 
+import type { Timings } from '../api/timings.js';
 import type { EncodedInputs } from '../tensor/encoded.js';
 import type { MemoryViews } from '../tensor/memory.js';
 import type { TypedArray } from '../tensor/types.js';
 import type { ViewKind } from '../tensor/views.js';
-
-/**
- * Times of the batch that a request ran in, in nanoseconds. Triton: the compute times of its statistics.
- *
- * @example
- * const { timings } = await model.infer({ image });
- * console.log(`${timings.batchSize} items, ${timings.computeInferNs / 1e6} ms`);
- */
-export interface Timings {
-  /** Rows of the batch, which is how many items ran together. */
-  readonly batchSize: number;
-  /** From the tick that made the request to the start of its batch. Triton: `queue`. */
-  readonly queueNs: number;
-  /** Gathering inputs. Triton: `compute_input`. */
-  readonly computeInputNs: number;
-  /** The model itself. Triton: `compute_infer`. */
-  readonly computeInferNs: number;
-  /** Distributing outputs. Triton: `compute_output`. */
-  readonly computeOutputNs: number;
-  /** Whether the response came from the response cache. It is always false: there is no such cache yet. */
-  readonly cacheHit: boolean;
-}
 
 /** An output of a model version. */
 export interface TargetOutput {

@@ -13,11 +13,9 @@ export type {
   ModelLogger,
   ModelModule,
   ModelObject,
-  ModelRequest,
   ModelResult,
-  NameOrSignature,
   Outputs,
-  ReceivedOf,
   Results,
   WorkersOptions,
-} from './types.js';
+} from '../api/javascript-model.js';
+export type { ModelRequest, NameOrSignature, ReceivedOf } from '../api/model-request.js';

@@ -1,15 +1,9 @@
-/**
- * The server that models call. A server's options name models, and models call a server: the types form a circle. It is
- * closed in this file, which imports types alone.
- */
+/** What the models of a server have of it. */
 
-import type { InferenceServer } from '../server/inference-server.js';
+import type { ModelServer } from '../api/server.js';
 import type { OwnHandle } from '../server-handle.js';
 import type { ResolvedOptions } from '../options.js';
 import type { Asker } from './asker.js';
-
-/** See the head of this file. */
-export type ModelServer = InferenceServer;
 
 /** The server of models on their owner's side. */
 export interface ModelHost {

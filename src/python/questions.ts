@@ -4,7 +4,8 @@ import { datatypeOf, type ModelConfig } from '../config/index.js';
 import { invalidArgument, TritonError } from '../errors.js';
 import type { NativeServer } from '../addon/native.js';
 import type { VersionHost } from '../javascript/model-server.js';
-import { CustomMetrics, valueOf, type Metric } from '../metrics/custom.js';
+import { CustomMetrics, valueOf } from '../metrics/custom.js';
+import type { Metric } from '../api/metric.js';
 import { datatypeNumber } from '../tensor/datatype.js';
 import type { Question } from './stub-process.js';
 

@@ -1,5 +1,6 @@
 /** Checks every model of a repository as a load would, and serves none of them. */
 
+import { spinCores } from '../scheduling/spin.js';
 import { insistOnAnswer } from '../addon/memory.js';
 import { createEngine } from '../addon/engine.js';
 import type { NativeServer } from '../addon/native.js';
@@ -228,7 +229,7 @@ export async function checkRepository(
     }
   }
   if (byName.size === 0) throw await noModelsError(resolved.repositories);
-  const native = createEngine(resolved);
+  const native = createEngine({ ...resolved, spinCores: spinCores(resolved.threads) });
   const checked: CheckedModel[] = [];
   try {
     const checks = new Map<string, Promise<CheckedModel>>();

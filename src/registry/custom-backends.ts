@@ -8,7 +8,7 @@ import type { Backend } from '../backends/backend.js';
 import { backends } from '../backends/index.js';
 import { javascript } from '../backends/javascript.js';
 import { invalidArgument, TritonError } from '../errors.js';
-import type { ModelCode } from '../javascript/versions/javascript-version.js';
+import type { ModelCode } from '../javascript/model-code.js';
 import { isBackendName } from '../javascript/versions/registered-backends.js';
 import type { ResolvedOptions } from '../options.js';
 

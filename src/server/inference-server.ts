@@ -6,26 +6,28 @@ import { checkObject, readOptions } from '../argument-checks.js';
 import type { Dispatcher } from '../dispatch/dispatcher.js';
 import { invalidArgument, TritonError, unavailable } from '../errors.js';
 import type { ServerOptions } from '../options.js';
-import { CustomMetrics, type Metric, type MetricOptions } from '../metrics/custom.js';
+import { CustomMetrics } from '../metrics/custom.js';
+import type { Metric, MetricOptions } from '../api/metric.js';
 import { gpusInUse } from '../metrics/gpu-families.js';
 import { Machine } from '../metrics/machine.js';
 import { metricsText } from '../metrics/metrics-text.js';
 import type { VersionSample } from '../metrics/model-families.js';
 import { Scrapes } from '../metrics/scrapes.js';
-import type { LoadModelOptions, LoadOutcome } from '../registry/loading/load-options.js';
+import type { LoadModelOptions, LoadOutcome } from '../api/load-options.js';
 import type { Registry } from '../registry/registry.js';
+import type { ModelServer } from '../api/server.js';
 import type { Inputs } from '../tensor/inputs.js';
 import { atOnce, type Sliced } from '../slices.js';
 import { packageVersion } from '../version.js';
 import { closeConnection, closeServer } from './closing.js';
 import { forgetServer, watchServer } from './models/dropped.js';
 import { explanationOf, type Explanation } from './reports/explain.js';
-import type { ModelStatistics, ModelStatus, ServerMetadata } from './reports/metadata.js';
-import type { Model, TypedModel } from './models/model.js';
+import type { ModelStatistics, ModelStatus, ServerMetadata } from '../api/metadata.js';
+import type { Model, TypedModel } from '../api/model.js';
 import { ModelHandles } from './models/model-handles.js';
 import { ModelTable } from './models/model-table.js';
 import { indexOf, isReady } from './reports/repository-index.js';
-import type { InferOptions, InferResult, RequestedOutputs } from './requests/results.js';
+import type { InferOptions, InferResult, RequestedOutputs } from '../api/results.js';
 import type {
   InputsOf,
   ModelName,
@@ -42,8 +44,8 @@ import {
   checkUnloadOptions,
   checkVersion,
   type CloseOptions,
-  type UnloadModelOptions,
 } from './creation/server-arguments.js';
+import type { UnloadModelOptions } from '../api/load-options.js';
 import { ownHandle, type ServerHandle, type SharedOptions } from '../server-handle.js';
 import type { ServerParts } from './server-parts.js';
 import { showCustomMetrics } from './reports/custom-metrics.js';
@@ -80,7 +82,7 @@ const constructing = Symbol('constructing');
  * await using server: InferenceServer = await createServer('./models');
  * const { outputs } = await server.model('digits').infer({ image: new Float32Array(64) });
  */
-export class InferenceServer implements AsyncDisposable {
+export class InferenceServer implements ModelServer, AsyncDisposable {
   /** The same function as {@link createServer}. */
   declare static readonly create: CreateServer;
 

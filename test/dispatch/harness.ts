@@ -12,9 +12,9 @@ import type {
   DispatchTarget,
   EntryPoint,
   TargetOutput,
-  Timings,
   Waiter,
 } from '../../src/dispatch/types.js';
+import type { Timings } from '../../src/api/timings.js';
 import { EncodedInputs } from '../../src/tensor/encoded.js';
 import type { MemoryViews } from '../../src/tensor/memory.js';
 import type { TypedArray } from '../../src/tensor/types.js';

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { checkRepository } from '../../src/registry/check-repository.js';
 import type { Results } from '../../src/javascript/index.js';
-import type { InferenceServer, Model } from '../../src/index.js';
+import type { Model, ModelServer } from '../../src/index.js';
 import { createServer } from '../../src/index.js';
 import { floats, onnx, rejection, row, serve, thrown, turn } from '../support/harness.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';
@@ -134,7 +134,7 @@ void test('check loads what it can: a model whose initialize calls one that it r
 });
 
 void test('a model of the program is given the server that its program has', async () => {
-  let given: InferenceServer | undefined;
+  let given: ModelServer | undefined;
   let adder: Model | undefined;
   const tensors = (name: string) => [{ name, data_type: 'TYPE_FP32', dims: [16] }] as const;
   const config = { max_batch_size: 4, input: tensors('x'), output: tensors('y') };

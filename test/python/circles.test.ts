@@ -4,6 +4,7 @@ import {
   registerBackend,
   type AnyTensor,
   type InferenceServer,
+  type ModelServer,
   type JavaScriptModel,
   type ModelRequest,
   type ServerOptions,
@@ -42,7 +43,7 @@ ${lines('finalize')}    pass`;
 }
 
 function inProgram(asks: Asks): GivenModels[string] {
-  let server: InferenceServer | undefined;
+  let server: ModelServer | undefined;
   const one = async (ask: string): Promise<void> => {
     const [what, model = ''] = ask.split(' ');
     if (what === 'load') await server?.loadModel(model);

@@ -8,7 +8,7 @@ import type { ModelFolder, StampedFiles } from '../../src/registry/files/model-f
 import { rejection } from '../support/harness.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';
 
-const engine = createEngine({ modelLoadConcurrency: 1, maxInFlightBytes: 1024, threads: 1 });
+const engine = createEngine({ modelLoadConcurrency: 1, maxInFlightBytes: 1024, spinCores: 0 });
 after(async () => {
   await new Promise<void>((resolve) => {
     engine.close(0, () => {

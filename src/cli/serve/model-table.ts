@@ -1,6 +1,6 @@
 /** The table of models that is printed at the start, in Triton's form. */
 
-import type { ModelStatus } from '../../server/reports/metadata.js';
+import type { ModelStatus } from '../../api/metadata.js';
 
 const heads = ['Model', 'Version', 'Status'] as const;
 type Row = readonly [string, string, string];

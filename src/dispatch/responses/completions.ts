@@ -22,7 +22,7 @@ import { cutInto, hasLarge, readOutputs, skipOutputs, takeOutputs, type RecordOu
 import type { OpenPage, Pages } from './pages.js';
 import { isAborted } from '../ending/signals.js';
 import { isStreamWaiter } from './streams.js';
-import type { Timings } from '../types.js';
+import type { Timings } from '../../api/timings.js';
 
 /** Number of responses that are read between two looks at the clock. */
 const portion = 64;

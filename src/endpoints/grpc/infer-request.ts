@@ -1,7 +1,7 @@
 /** Reads `ModelInferRequest`. It is read by hand, because most requests are of this kind: tensors are views of its bytes. */
 
 import { invalidArgument, TritonError } from '../../errors.js';
-import type { RequestedOutput } from '../../server/requests/results.js';
+import type { RequestedOutput } from '../../api/results.js';
 import type { Datatype } from '../../tensor/datatype.js';
 import type { TensorInput } from '../../tensor/inputs.js';
 import { elementCount } from '../../tensor/shape.js';

@@ -1,6 +1,6 @@
 /** Writes `ModelInferResponse` and `ModelStreamInferResponse`, with gRPC's prefix before them. */
 
-import type { InferResult, RequestParameters } from '../../server/requests/results.js';
+import type { InferResult, RequestParameters } from '../../api/results.js';
 import { inOrder, type Named } from '../../tensor/named-values.js';
 import { bytesOfTensor } from '../service/tensors.js';
 import { writeParameter, writeTensor, writeText } from '../../protocol/grpc/infer-fields.js';

@@ -6,7 +6,7 @@
  * taken.
  */
 
-import type { InferResult } from '../../server/requests/results.js';
+import type { InferResult } from '../../api/results.js';
 import { Queue } from '../../queue.js';
 import { Client } from '../service/client.js';
 import { asTritonError, streamCodeName, streamReasonName } from '../../protocol/statuses.js';

@@ -1,6 +1,6 @@
 /** Calls with one message in: ModelInfer, and those of calls.ts; and reflection, which answers each message with one. */
 
-import type { InferResult, RequestedOutput } from '../../server/requests/results.js';
+import type { InferResult, RequestedOutput } from '../../api/results.js';
 import { Client } from '../service/client.js';
 import type { InferenceService } from '../service/service.js';
 import type { Waiter } from '../../dispatch/types.js';

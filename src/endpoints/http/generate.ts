@@ -1,8 +1,8 @@
 /** The generate extension: one flat JSON object in, JSON objects out, alone or as server-sent events. */
 
 import { invalidArgument, TritonError } from '../../errors.js';
-import type { ModelMetadata, TensorMetadata } from '../../server/reports/metadata.js';
-import type { InferResult } from '../../server/requests/results.js';
+import type { ModelMetadata, TensorMetadata } from '../../api/metadata.js';
+import type { InferResult } from '../../api/results.js';
 import type { TensorInput } from '../../tensor/inputs.js';
 import { inOrder } from '../../tensor/named-values.js';
 import type { ParameterValue, Parameters } from '../../protocol/parameters.js';

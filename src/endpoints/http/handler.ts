@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { invalidArgument, TritonError } from '../../errors.js';
 import type { InferenceServer } from '../../server/inference-server.js';
-import type { InferResult } from '../../server/requests/results.js';
+import type { InferResult } from '../../api/results.js';
 import { GroupAccess } from '../service/access.js';
 import type { LogChanges } from '../service/log-settings.js';
 import type { Parameters, ParameterValue } from '../../protocol/parameters.js';

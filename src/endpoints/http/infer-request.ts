@@ -1,8 +1,8 @@
 /** Reads the body of `infer`: JSON, JSON with binary tensors behind it, or the bytes of the only input. */
 
 import { invalidArgument, TritonError } from '../../errors.js';
-import type { ModelMetadata } from '../../server/reports/metadata.js';
-import type { RequestedOutput } from '../../server/requests/results.js';
+import type { ModelMetadata } from '../../api/metadata.js';
+import type { RequestedOutput } from '../../api/results.js';
 import { datatypeSize, type Datatype } from '../../tensor/datatype.js';
 import type { TensorInput } from '../../tensor/inputs.js';
 import type { Parameters, ParameterValue } from '../../protocol/parameters.js';

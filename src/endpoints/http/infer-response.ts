@@ -1,6 +1,6 @@
 /** Writes the answer of `infer`: JSON, and outputs as binary data behind it. */
 
-import type { InferResult } from '../../server/requests/results.js';
+import type { InferResult } from '../../api/results.js';
 import { inOrder, type Named } from '../../tensor/named-values.js';
 import { bytesOfTensor } from '../service/tensors.js';
 import type { BinaryOutputs } from './infer-request.js';

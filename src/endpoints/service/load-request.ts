@@ -1,6 +1,6 @@
 /** What a call asks to load. It travels between threads. */
 
-import type { LoadModelOptions } from '../../registry/loading/load-options.js';
+import type { LoadModelOptions } from '../../api/load-options.js';
 
 /** What a model is loaded with. */
 export interface LoadRequest {

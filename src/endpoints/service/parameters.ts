@@ -1,8 +1,8 @@
 /** Request parameters of a protocol: which of them mean something, and what is passed on to the model. */
 
 import { invalidArgument, TritonError } from '../../errors.js';
+import type { InferOptions } from '../../api/results.js';
 import type { Parameters, ParameterValue } from '../../protocol/parameters.js';
-import type { InferOptions } from '../../server/requests/results.js';
 
 /** What they say, as options of a request. */
 export type ParameterOptions = Pick<InferOptions, 'priority' | 'timeoutUs' | 'parameters'>;

@@ -1,7 +1,7 @@
 /** Replies that are Triton's in words or form, made of what the library says. */
 
 import { TritonError } from '../../errors.js';
-import type { ModelStatistics } from '../../server/reports/metadata.js';
+import type { ModelStatistics } from '../../api/metadata.js';
 
 /** Triton's reply to a question for statistics. */
 export interface ServiceStatistics {

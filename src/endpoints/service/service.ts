@@ -9,9 +9,9 @@ import { TritonError, type TritonErrorCode, unavailable } from '../../errors.js'
 import type { MetricSeries } from '../../metrics/custom.js';
 import { customMetricsOf } from '../../server/reports/custom-metrics.js';
 import type { InferenceServer } from '../../server/inference-server.js';
-import type { ModelMetadata, ModelStatus } from '../../server/reports/metadata.js';
+import type { ModelMetadata, ModelStatus } from '../../api/metadata.js';
 import { ModelHandle } from '../../server/models/model-handle.js';
-import type { InferResult, RequestedOutput } from '../../server/requests/results.js';
+import type { InferResult, RequestedOutput } from '../../api/results.js';
 import type { Inputs } from '../../tensor/inputs.js';
 import type { Client } from './client.js';
 import { loadOptionsOf, type LoadRequest } from './load-request.js';

@@ -10,7 +10,7 @@ import { TritonError } from '../../errors.js';
 import type { Waiter } from '../../dispatch/types.js';
 import type { CheckedOptions } from '../../server/requests/infer-options.js';
 import type { ModelHandle } from '../../server/models/model-handle.js';
-import type { InferResult } from '../../server/requests/results.js';
+import type { InferResult } from '../../api/results.js';
 import type { Inputs } from '../../tensor/inputs.js';
 import type { Client } from './client.js';
 

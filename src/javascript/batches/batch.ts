@@ -9,7 +9,7 @@ import { OutputShapes } from '../../tensor/output-shapes.js';
 import { tensorCutter, tensorFactory, type TensorCutter, type TensorFactory } from '../../tensor/output.js';
 import type { AnyTensor } from '../../tensor/tensor.js';
 import { CallingRequest } from './calling-request.js';
-import type { ModelRequest } from '../types.js';
+import type { ModelRequest } from '../../api/model-request.js';
 import { tensorsOf } from '../versions/version-spec.js';
 
 /** What a request says besides its inputs. Requests that were submitted together share it. */

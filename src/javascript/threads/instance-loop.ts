@@ -23,7 +23,7 @@ import { InstanceMemory } from './instance-memory.js';
 import { OutputStreams } from '../batches/output-streams.js';
 import { ResultWriter } from '../results/results.js';
 import { areAwaited, isThenable, settled } from '../results/settle-results.js';
-import type { JavaScriptModel } from '../types.js';
+import type { JavaScriptModel } from '../../api/javascript-model.js';
 import type { InstanceSpec } from '../versions/version-spec.js';
 
 /** How long batches that follow each other may hold the event loop, in milliseconds. */

@@ -16,7 +16,7 @@ import { finalizesWithin } from './finalize-limit.js';
 import { levelsOf, logFinalize, LogReader } from '../model-logger.js';
 import type { Connection } from '../model-server.js';
 import { makePool, type Pool } from './piscina.js';
-import type { WorkersOptions } from '../types.js';
+import type { WorkersOptions } from '../../api/javascript-model.js';
 import type { InstanceSpec } from '../versions/version-spec.js';
 import type { CompleteTask, InstanceMessage, ServeTask, TaskOutcome } from './worker.js';
 

@@ -2,12 +2,10 @@
 
 import { TritonError } from '../../errors.js';
 import { findPackagesOfApp } from './app-packages.js';
-import type { ModelServer } from '../model-server.js';
-import type { JavaScriptModel, JavaScriptModelClass, ModelLogger } from '../types.js';
+import type { ModelServer } from '../../api/server.js';
+import type { JavaScriptModel, ModelLogger } from '../../api/javascript-model.js';
+import type { ModelExport } from '../model-code.js';
 import type { InstanceSpec } from '../versions/version-spec.js';
-
-/** What a file exports: a class of models, or a model. */
-export type ModelExport = JavaScriptModelClass | JavaScriptModel;
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return (typeof value === 'object' || typeof value === 'function') && value !== null;

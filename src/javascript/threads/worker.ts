@@ -10,8 +10,9 @@ import { failureOf, type Failure } from '../batches/failures.js';
 import { InstanceLoop } from './instance-loop.js';
 import { importModel, initializeModel, makeModel } from './load-module.js';
 import { portLogger, type levelsOf, type LoggedMessage } from '../model-logger.js';
-import type { Connection, ModelServer } from '../model-server.js';
-import type { JavaScriptModel } from '../types.js';
+import type { ModelServer } from '../../api/server.js';
+import type { Connection } from '../model-server.js';
+import type { JavaScriptModel } from '../../api/javascript-model.js';
 import { prefixOutput } from '../prefixed-output.js';
 import type { InstanceSpec } from '../versions/version-spec.js';
 
@@ -51,7 +52,12 @@ export type TaskOutcome =
  *
  * @param caller - Returns the engine's number for calls that say no parent; 0: none.
  */
-export type Connect = (connection: Connection, caller: () => number) => ModelServer | undefined;
+export type Connect = (connection: Connection, caller: () => number) => ConnectedServer | undefined;
+
+/** The server as a thread has it, which ends its connection. */
+export interface ConnectedServer extends ModelServer {
+  close(options: { readonly timeoutMs: number }): Promise<void>;
+}
 
 /** Does a task. */
 export async function work(task: CompleteTask | ServeTask, connect: Connect): Promise<TaskOutcome> {
@@ -75,7 +81,7 @@ async function serve(
 ): Promise<TaskOutcome> {
   prefixOutput(spec.instance.name);
   const model = makeModel(await importModel(spec.model, url));
-  let server: ModelServer | undefined;
+  let server: ConnectedServer | undefined;
   let running: InstanceLoop | undefined;
   await initializeModel(model, spec, portLogger(port, levels), () => {
     server ??= connection && connect(connection, () => running?.caller ?? 0);
@@ -99,7 +105,7 @@ async function end(
   model: JavaScriptModel,
   name: string,
   port: MessagePort,
-  server: () => ModelServer | undefined,
+  server: () => ConnectedServer | undefined,
 ): Promise<void> {
   await loop.ended;
   const begins: InstanceMessage = { finalizing: true };

@@ -1,5 +1,6 @@
 /** A version of a JavaScript model on its owner's side: its instances, from its load to its end. */
 
+import type { ModelCode } from '../model-code.js';
 import { addon } from '../../addon/load.js';
 import type { ModelConfig, ModelConfigInput } from '../../config/index.js';
 import { TritonError } from '../../errors.js';
@@ -9,15 +10,14 @@ import { errorOf, failureOf } from '../batches/failures.js';
 import { busyMs, endsWithin, logLateFinalize } from '../threads/finalize-limit.js';
 import { InstanceLoop } from '../threads/instance-loop.js';
 import type { InstanceThread } from '../threads/instance-thread.js';
-import { initializeModel, makeModel, type ModelExport } from '../threads/load-module.js';
+import { initializeModel, makeModel } from '../threads/load-module.js';
+import type { ModelExport } from '../model-code.js';
 import { logFinalize, ownLogger } from '../model-logger.js';
-import type { Connection, ModelServer } from '../model-server.js';
-import type { JavaScriptModel, WorkersOptions } from '../types.js';
+import type { ModelServer } from '../../api/server.js';
+import type { Connection } from '../model-server.js';
+import type { JavaScriptModel, WorkersOptions } from '../../api/javascript-model.js';
 import type { InstanceSpec } from './version-spec.js';
 import type { RunningVersion } from './versions.js';
-
-/** Where a model's code is: in a file, or in this program. */
-export type ModelCode = { readonly url: string } | { readonly model: ModelExport };
 
 /** What is known of a version when it is opened. */
 export interface VersionSource {

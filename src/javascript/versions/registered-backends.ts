@@ -3,9 +3,9 @@
 import { addon } from '../../addon/load.js';
 import { expected } from '../../argument-checks.js';
 import { invalidArgument, TritonError } from '../../errors.js';
-import type { ModelCode } from './javascript-version.js';
+import type { ModelCode } from '../model-code.js';
 import { isModelExport } from '../threads/load-module.js';
-import type { JavaScriptBackend } from '../types.js';
+import type { JavaScriptBackend } from '../../api/javascript-model.js';
 
 const registered = new Map<string, ModelCode>();
 

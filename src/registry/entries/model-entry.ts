@@ -7,7 +7,8 @@ import type { GivenModel } from '../../options.js';
 import { Wait, type WaitKind } from '../../waits.js';
 import type { ModelFolder } from '../files/model-folder.js';
 import { retire } from '../loading/load-version.js';
-import type { ModelState, PublishedModel, PublishedVersion } from './published.js';
+import type { PublishedModel, PublishedVersion } from './published.js';
+import type { ModelState } from '../../api/metadata.js';
 
 /** Stands for a load that has ended. */
 const idle: Promise<void> = Promise.resolve();

@@ -4,10 +4,8 @@
  */
 
 import type { CompletedBatchSize, ModelConfig } from '../../config/index.js';
+import type { ModelState } from '../../api/metadata.js';
 import type { TritonErrorReason } from '../../errors.js';
-
-/** Triton's states of a model version. */
-export type ModelState = 'UNKNOWN' | 'READY' | 'UNAVAILABLE' | 'LOADING' | 'UNLOADING';
 
 /** The facts of a loaded version, which do not change. */
 export interface VersionDescriptor {

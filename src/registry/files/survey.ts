@@ -1,5 +1,6 @@
 /** Looks for everything that models may need of a machine: the backends' runtimes, and devices. */
 
+import { spinCores } from '../../scheduling/spin.js';
 import { availableParallelism, cpus, totalmem } from 'node:os';
 import { createEngine } from '../../addon/engine.js';
 import { findGpus, gpuFault } from '../../addon/gpus.js';
@@ -179,7 +180,7 @@ async function surveyDevices(
  * @throws {@link TritonError} UNAVAILABLE without the addon, or without a thread.
  */
 export async function survey(options: ResolvedOptions): Promise<Survey> {
-  const native = createEngine(options);
+  const native = createEngine({ ...options, spinCores: spinCores(options.threads) });
   try {
     // One after the other: libraries that are opened at once make their errors hard to tell apart.
     const found: SurveyedBackend[] = [];

@@ -13,7 +13,8 @@ import {
   type PreparedConfig,
 } from '../../config/index.js';
 import { TritonError, withModel } from '../../errors.js';
-import { JavaScriptVersion, type ModelCode } from '../../javascript/versions/javascript-version.js';
+import { JavaScriptVersion } from '../../javascript/versions/javascript-version.js';
+import type { ModelCode } from '../../javascript/model-code.js';
 import type { Connection, VersionHost } from '../../javascript/model-server.js';
 import { noteOpened, noteOpening } from '../../javascript/versions/versions.js';
 import type { ResolvedOptions } from '../../options.js';

@@ -4,11 +4,12 @@ import { keepBytes } from '../../addon/native-bytes.js';
 import type { NativeBytes } from '../../addon/native.js';
 import { readModelConfig, readModelConfigJson, type ParsedConfig } from '../../config/index.js';
 import { invalidArgument, TritonError, withModel } from '../../errors.js';
-import type { ModelCode } from '../../javascript/versions/javascript-version.js';
+import type { ModelCode } from '../../javascript/model-code.js';
 import { isModelExport } from '../../javascript/threads/load-module.js';
 import type { GivenModel } from '../../options.js';
 import { checkKeys, checkObject } from '../../argument-checks.js';
-import { loadOptionKeys, type LoadModelOptions } from './load-options.js';
+import { loadOptionKeys } from './load-options.js';
+import type { LoadModelOptions } from '../../api/load-options.js';
 import { versionName } from '../files/local-source.js';
 import type { ModelFiles } from '../files/model-folder.js';
 

@@ -1,5 +1,6 @@
 /** Creates servers. */
 
+import { spinCores } from '../../scheduling/spin.js';
 import { Dispatcher } from '../../dispatch/dispatcher.js';
 import { checkObject } from '../../argument-checks.js';
 import { invalidArgument, TritonError, unavailable } from '../../errors.js';
@@ -94,7 +95,7 @@ async function create(
   const { signal } = resolved;
   throwIfAborted(signal);
   await checkBackendDirectory(resolved);
-  const native = createEngine(resolved);
+  const native = createEngine({ ...resolved, spinCores: spinCores(resolved.threads) });
   // Models do not keep a server that the program has dropped.
   const made: { server?: WeakRef<InferenceServer> } = {};
   const { captureStacks, strictReadiness, metrics } = resolved;

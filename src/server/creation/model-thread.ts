@@ -1,11 +1,11 @@
 /** What Piscina runs on the thread of a JavaScript model's instance. */
 
 import { createRequire } from 'node:module';
-import type { ModelServer } from '../../javascript/model-server.js';
 import {
   work,
   type CompleteTask,
   type Connect,
+  type ConnectedServer,
   type ServeTask,
   type TaskOutcome,
 } from '../../javascript/threads/worker.js';
@@ -29,7 +29,7 @@ function connecting(): Connecting {
   return { connect, usableDevices };
 }
 
-const connectHere: Connect = ({ handle, options }, caller): ModelServer | undefined => {
+const connectHere: Connect = ({ handle, options }, caller): ConnectedServer | undefined => {
   const { connect, usableDevices } = connecting();
   return connect(handle, () => usableDevices(options), caller);
 };

@@ -1,8 +1,8 @@
 /** Checks the arguments of a server's methods. */
 
+import type { UnloadModelOptions } from '../../api/load-options.js';
 import { expected, readOptions } from '../../argument-checks.js';
 import { invalidArgument } from '../../errors.js';
-import type { ModelRequest } from '../../javascript/index.js';
 
 /**
  * Options of {@link InferenceServer.close}.
@@ -16,27 +16,6 @@ export interface CloseOptions {
    * `--exit-timeout-secs`.
    */
   readonly timeoutMs?: number | undefined;
-}
-
-/**
- * Options of {@link InferenceServer.unloadModel}.
- *
- * @example
- * await server.unloadModel('pipeline', { unloadDependents: true });
- */
-export interface UnloadModelOptions {
-  /**
-   * Whether the models of an ensemble are unloaded, too, if they were loaded only because it needs them
-   * (default false). Those that another ensemble needs, or that were loaded by name, stay. Triton:
-   * `unload_dependents`.
-   */
-  readonly unloadDependents?: boolean | undefined;
-  /**
-   * The request that asks for this, if a model of the program does, after the first `await` of its `execute` (default: none). An unload
-   * that would wait for that request is answered at once, and follows.
-   * Triton has no such option.
-   */
-  readonly parent?: ModelRequest | undefined;
 }
 
 /**

@@ -5,7 +5,7 @@ import type { Waiter } from '../../dispatch/types.js';
 import { TritonError } from '../../errors.js';
 import type { Inputs } from '../../tensor/inputs.js';
 import type { CheckedOptions } from '../requests/infer-options.js';
-import type { InferOptions, InferResult, MapOutcome } from '../requests/results.js';
+import type { InferOptions, InferResult, MapOutcome } from '../../api/results.js';
 
 /** The part of a model that `map` needs. */
 export interface Mappable {

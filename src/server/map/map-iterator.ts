@@ -17,7 +17,7 @@ import type { Inputs } from '../../tensor/inputs.js';
 import type { CheckedOptions } from '../requests/infer-options.js';
 import { itemError, noInputs, withIndex, type Entry, type Mappable, type Yielded } from './map-entry.js';
 import { ItemSource, type ItemConsumer } from './map-source.js';
-import type { MapOptions } from '../requests/results.js';
+import type { MapOptions } from '../../api/results.js';
 
 type Next = IteratorResult<Yielded, undefined>;
 

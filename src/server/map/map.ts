@@ -7,7 +7,7 @@ import type { Inputs } from '../../tensor/inputs.js';
 import type { Mappable, Yielded } from './map-entry.js';
 import { MapIterator } from './map-iterator.js';
 import { mostNamed } from '../requests/wanted-outputs.js';
-import type { MapOptions, RequestedOutput } from '../requests/results.js';
+import type { MapOptions, RequestedOutput } from '../../api/results.js';
 
 const mapKeys = [
   'concurrency',

@@ -12,13 +12,13 @@ import { ClassifyingStream, ClassifyingWaiter } from '../requests/classifying-wa
 import { checkInferOptions, SharedOptions, type CheckedOptions } from '../requests/infer-options.js';
 import type { Yielded } from '../map/map-entry.js';
 import { mapModel } from '../map/map.js';
-import type { ModelMetadata, ModelStatistics, RuntimeInfo } from '../reports/metadata.js';
+import type { ModelMetadata, ModelStatistics, RuntimeInfo } from '../../api/metadata.js';
 import type { ModelTable } from './model-table.js';
 import type { ReadyVersion } from './ready-version.js';
 import { RequestObserver, requestsObserved, StreamObserver } from '../requests/request-channels.js';
-import type { Model } from './model.js';
+import type { Model } from '../../api/model.js';
 import { withId } from '../requests/request-attributes.js';
-import type { InferOptions, InferResult, MapOptions, MapOutcome, MapResult } from '../requests/results.js';
+import type { InferOptions, InferResult, MapOptions, MapOutcome, MapResult } from '../../api/results.js';
 import { makePromise, takeSettler } from '../requests/settler.js';
 import { statisticsOf } from '../reports/statistics.js';
 import { StreamIterator } from '../requests/stream-iterator.js';

@@ -1,7 +1,7 @@
 /** Lists the models and versions of a server. */
 
 import type { ModelTable } from '../models/model-table.js';
-import type { ModelStatus } from './metadata.js';
+import type { ModelStatus } from '../../api/metadata.js';
 
 /** All models of the repositories, with the state and reason of each version. Triton: `RepositoryIndex`. */
 export function indexOf(table: ModelTable): ModelStatus[] {

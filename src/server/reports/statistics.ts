@@ -2,7 +2,7 @@
 
 import type { NativeServer, NativeStatistics } from '../../addon/native.js';
 import { failureReasons } from '../../metrics/model-families.js';
-import type { ModelStatistics, StatisticDuration } from './metadata.js';
+import type { ModelStatistics, StatisticDuration } from '../../api/metadata.js';
 import type { ModelTable } from '../models/model-table.js';
 import type { ReadyVersion } from '../models/ready-version.js';
 

@@ -8,7 +8,7 @@ import { unavailable } from '../../errors.js';
 import { cancelled } from '../../dispatch/errors/request-errors.js';
 import { elementCount } from '../../tensor/shape.js';
 import type { ReadyVersion } from '../models/ready-version.js';
-import type { InferResult } from './results.js';
+import type { InferResult } from '../../api/results.js';
 import type { WantedOutputs } from './wanted-outputs.js';
 
 /** The most elements of results whose classes are being found, all together: they count as in flight no more. One alone may have any. */

@@ -6,7 +6,7 @@ import type { DispatchRequest } from '../../dispatch/types.js';
 import { invalidArgument, TritonError } from '../../errors.js';
 import { CallingRequest } from '../../javascript/batches/calling-request.js';
 import { encodeAttributes, withCaller } from './request-attributes.js';
-import type { InferOptions } from './results.js';
+import type { InferOptions } from '../../api/results.js';
 
 export const inferKeys: readonly (keyof InferOptions)[] = [
   'id',

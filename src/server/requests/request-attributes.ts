@@ -8,7 +8,7 @@ import {
   parameterString,
 } from '../../addon/layout.js';
 import { invalidArgument } from '../../errors.js';
-import type { RequestParameters } from './results.js';
+import type { RequestParameters } from '../../api/results.js';
 
 /** Of an infer's or a map's options. */
 export interface AttributeOptions {

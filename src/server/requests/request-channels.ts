@@ -3,7 +3,7 @@
 import { channel } from 'node:diagnostics_channel';
 import type { SentStream, StreamWaiter } from '../../dispatch/responses/streams.js';
 import type { Waiter } from '../../dispatch/types.js';
-import type { InferResult } from './results.js';
+import type { InferResult } from '../../api/results.js';
 
 /**
  * A message of the channels `tritonts:request:start`, `tritonts:request:end` and `tritonts:request:error`. The

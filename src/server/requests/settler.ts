@@ -1,7 +1,7 @@
 /** Promises of requests, made with as few allocations as possible. */
 
 import type { Waiter } from '../../dispatch/types.js';
-import type { InferResult } from './results.js';
+import type { InferResult } from '../../api/results.js';
 
 /** The two functions that settle a promise. */
 export class Settler implements Waiter<InferResult> {

@@ -10,7 +10,7 @@ import { cancelled } from '../../dispatch/errors/request-errors.js';
 import type { SentStream, StreamWaiter } from '../../dispatch/responses/streams.js';
 import { TritonError } from '../../errors.js';
 import { Queue } from '../../queue.js';
-import type { InferResult } from './results.js';
+import type { InferResult } from '../../api/results.js';
 
 type Next = IteratorResult<InferResult, undefined>;
 

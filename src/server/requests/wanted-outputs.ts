@@ -6,8 +6,8 @@ import { TritonError } from '../../errors.js';
 import { whyUnclassifiable } from '../../tensor/classification.js';
 import { checkInto } from '../../tensor/into.js';
 import type { TypedArray } from '../../tensor/types.js';
-import type { TensorMetadata } from '../reports/metadata.js';
-import type { InferOptions } from './results.js';
+import type { TensorMetadata } from '../../api/metadata.js';
+import type { InferOptions } from '../../api/results.js';
 
 /** The outputs that a request wants. */
 export interface WantedOutputs {

@@ -1,7 +1,9 @@
 /** What a server and its models report about themselves, in Triton's JSON shape with snake_case names. */
 
-import type { Datatype } from '../../tensor/datatype.js';
-import type { ModelState } from '../../registry/entries/published.js';
+import type { Datatype } from '../tensor/datatype.js';
+
+/** Triton's states of a model version. */
+export type ModelState = 'UNKNOWN' | 'READY' | 'UNAVAILABLE' | 'LOADING' | 'UNLOADING';
 
 /**
  * An input or output in metadata.

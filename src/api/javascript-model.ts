@@ -1,25 +1,10 @@
 /** The types of models that are written in JavaScript. */
 
 import type { ModelConfig, ModelConfigInput } from '../config/index.js';
-import type { ModelServer } from './model-server.js';
-import type { AnyTensor } from '../tensor/tensor.js';
 import type { TensorInput, TensorInputOf } from '../tensor/inputs.js';
-import type {
-  ModelRegistry,
-  ModelSignature,
-  OutputNames,
-  SignatureFor,
-  TensorOf,
-} from '../tensor/signature.js';
-
-/** What the types of a model may be given: its name in {@link ModelRegistry}, or its signature. */
-// eslint-disable-next-line @typescript-eslint/no-redundant-type-constituents -- programs add names
-export type NameOrSignature = keyof ModelRegistry | ModelSignature;
-
-/** The inputs that a model with signature `S` gets: an optional one may be missing. */
-export type ReceivedOf<S extends ModelSignature> = string extends keyof S['inputs']
-  ? Readonly<Record<string, AnyTensor>>
-  : { readonly [N in keyof S['inputs']]: TensorOf<NonNullable<S['inputs'][N]>> };
+import type { ModelSignature, SignatureFor } from '../tensor/signature.js';
+import type { ModelRequest, NameOrSignature } from './model-request.js';
+import type { ModelServer } from './server.js';
 
 /** The outputs that a model with signature `S` answers with; those that nobody wants may be missing. */
 export type AnsweredOf<S extends ModelSignature> = string extends keyof S['outputs']
@@ -86,38 +71,6 @@ export interface ModelLogger {
 }
 
 /**
- * A request in a batch.
- *
- * @example
- * execute(requests) {
- *   return requests.map((request) => ({ y: request.inputs.x.as('FP32').data.map((value) => value + 1) }));
- * }
- */
-export interface ModelRequest<M extends NameOrSignature = ModelSignature> {
-  /**
-   * The inputs by name, with the batch dimension where the model has one. Inputs of 64 KiB and more are views
-   * of the engine's memory, and are detached when the batch has ended: `clone()` what is kept. Smaller ones are
-   * copies.
-   */
-  readonly inputs: ReceivedOf<SignatureFor<M>>;
-  /** The caller's `id`; empty if it has none. */
-  readonly id: string;
-  /** Names of the outputs that the caller asked for. Others may be left out. */
-  readonly wanted: readonly OutputNames<SignatureFor<M>>[];
-  /** The caller's `parameters`. Whole numbers are bigints. */
-  readonly parameters: Readonly<Record<string, string | number | bigint | boolean>>;
-  /** The caller's `priority`; 0: none. */
-  readonly priority: number;
-  /** The caller's `timeoutUs`; 0: none. */
-  readonly timeoutUs: number;
-  /**
-   * Aborts when the caller has given the request up, within about 10 ms. It is made when it is first read, in
-   * `execute` or later.
-   */
-  readonly signal: AbortSignal;
-}
-
-/**
  * What a model learns when it is initialised.
  *
  * @example
@@ -144,7 +97,7 @@ export interface ModelContext {
   /** Writes to the server's `logger`. */
   readonly logger: ModelLogger;
   /**
-   * The server that the model belongs to, to call other models. It is an ordinary server of this thread, as {@link
+   * The server that the model belongs to, to call other models. It is a connection of this thread, as {@link
    * attachServer} makes one, but it needs no `close()`; for a model of the program it is the program's own. In
    * `initialize` those models are ready that are named in the parameter `requires`. It is connected when it is first
    * read, which throws UNAVAILABLE once the server is closed. Triton: BLS.
@@ -247,7 +200,7 @@ export interface ModelObject<M extends NameOrSignature = ModelSignature> extends
  *
  * @example
  * const server = await createServer({
- *   models: { upper: { config: { max_batch_size: 8, … }, module: new URL('./upper.js', import.meta.url) } },
+ *   models: { upper: { config: { max_batch_size: 8, … }, module: new URL('../javascript/upper.js', import.meta.url) } },
  * });
  */
 export interface ModelModule {

@@ -3,8 +3,8 @@
  * place.
  */
 
-import type { ModelConfig } from '../../config/index.js';
-import type { ModelMetadata, ModelStatistics, RuntimeInfo } from '../reports/metadata.js';
+import type { ModelConfig } from '../config/index.js';
+import type { ModelMetadata, ModelStatistics, RuntimeInfo } from './metadata.js';
 import type {
   InferOptions,
   InferResult,
@@ -12,8 +12,8 @@ import type {
   MapOutcome,
   MapResult,
   RequestedOutputs,
-} from '../requests/results.js';
-import type { InputsOf, ModelSignature, OutputNames, WantedOf } from '../../tensor/signature.js';
+} from './results.js';
+import type { InputsOf, ModelSignature, OutputNames, WantedOf } from '../tensor/signature.js';
 
 /**
  * A {@link Model} with a known signature: its inputs and outputs are typed by name.

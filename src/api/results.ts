@@ -1,11 +1,11 @@
 /** The options of requests, and their results. */
 
-import type { Timings } from '../../dispatch/types.js';
-import type { TritonError } from '../../errors.js';
-import type { ModelRequest } from '../../javascript/types.js';
-import type { Inputs } from '../../tensor/inputs.js';
-import type { AnyTensor } from '../../tensor/tensor.js';
-import type { TypedArray } from '../../tensor/types.js';
+import type { Timings } from './timings.js';
+import type { TritonError } from '../errors.js';
+import type { ModelRequest } from './model-request.js';
+import type { Inputs } from '../tensor/inputs.js';
+import type { AnyTensor } from '../tensor/tensor.js';
+import type { TypedArray } from '../tensor/types.js';
 
 /** Values that a request or a response may carry besides tensors. Triton: `parameters`. */
 export type RequestParameters = Readonly<Record<string, string | number | bigint | boolean>>;

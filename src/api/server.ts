@@ -1,0 +1,74 @@
+/** A server as its models have it. */
+
+import type { Inputs } from '../tensor/inputs.js';
+import type {
+  InputsOf,
+  ModelName,
+  ModelRegistry,
+  OutputNames,
+  SignatureOf,
+  WantedOf,
+} from '../tensor/signature.js';
+import type { LoadModelOptions, LoadOutcome, UnloadModelOptions } from './load-options.js';
+import type { ModelStatistics, ModelStatus, ServerMetadata } from './metadata.js';
+import type { Metric, MetricOptions } from './metric.js';
+import type { Model, TypedModel } from './model.js';
+import type { InferOptions, InferResult, RequestedOutputs } from './results.js';
+
+/** The version of a model to use (default: the newest ready one). */
+interface OfVersion {
+  readonly version?: string | number | undefined;
+}
+
+/**
+ * What a model asks of its server (`context.server`): other models, loads and unloads, metrics. An {@link InferenceServer} has
+ * all of it, and its methods say more. A model does not end its server, so there is no `close()`.
+ *
+ * @example
+ * initialize({ server }: { readonly server: ModelServer }) {
+ *   this.tokenizer = server.model('tokenizer');
+ * }
+ */
+export interface ModelServer {
+  /** Whether every model that should be served is ready. */
+  readonly ready: boolean;
+  /** A model's handle, by its name: {@link InferenceServer.model}. */
+  model<N extends keyof ModelRegistry>(name: N, version?: string | number): TypedModel<SignatureOf<N>>;
+  model(name: ModelName, version?: string | number): Model;
+  /** Runs a model: {@link InferenceServer.infer}. */
+  infer<
+    N extends keyof ModelRegistry,
+    const W extends RequestedOutputs<OutputNames<SignatureOf<N>>> | undefined = undefined,
+  >(
+    name: N,
+    inputs: InputsOf<SignatureOf<N>>,
+    options?: InferOptions<OutputNames<SignatureOf<N>>, W> & OfVersion,
+  ): Promise<InferResult<WantedOf<SignatureOf<N>, W>>>;
+  infer(name: ModelName, inputs: Inputs, options?: InferOptions & OfVersion): Promise<InferResult>;
+  /** Runs a model with any number of responses: {@link InferenceServer.stream}. */
+  stream<
+    N extends keyof ModelRegistry,
+    const W extends RequestedOutputs<OutputNames<SignatureOf<N>>> | undefined = undefined,
+  >(
+    name: N,
+    inputs: InputsOf<SignatureOf<N>>,
+    options?: InferOptions<OutputNames<SignatureOf<N>>, W> & OfVersion,
+  ): AsyncIterableIterator<InferResult<WantedOf<SignatureOf<N>, W>>>;
+  stream(
+    name: ModelName,
+    inputs: Inputs,
+    options?: InferOptions & OfVersion,
+  ): AsyncIterableIterator<InferResult>;
+  /** Describes the server: {@link InferenceServer.metadata}. */
+  metadata(): ServerMetadata;
+  /** Lists the models with their states: {@link InferenceServer.index}. */
+  index(options?: { readonly ready?: boolean | undefined }): ModelStatus[];
+  /** Loads a model: {@link InferenceServer.loadModel}. Models on threads cannot. */
+  loadModel(name: string, options?: LoadModelOptions): Promise<LoadOutcome>;
+  /** Unloads a model: {@link InferenceServer.unloadModel}. Models on threads cannot. */
+  unloadModel(name: string, options?: UnloadModelOptions): Promise<void>;
+  /** Statistics of models: {@link InferenceServer.statistics}. */
+  statistics(name?: string, version?: string | number): ModelStatistics[];
+  /** A metric of the application's own: {@link InferenceServer.metric}. */
+  metric(options: MetricOptions): Metric;
+}

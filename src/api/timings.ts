@@ -1,0 +1,23 @@
+/** Where the time of a request went. */
+
+/**
+ * Times of the batch that a request ran in, in nanoseconds. Triton: the compute times of its statistics.
+ *
+ * @example
+ * const { timings } = await model.infer({ image });
+ * console.log(`${timings.batchSize} items, ${timings.computeInferNs / 1e6} ms`);
+ */
+export interface Timings {
+  /** Rows of the batch, which is how many items ran together. */
+  readonly batchSize: number;
+  /** From the tick that made the request to the start of its batch. Triton: `queue`. */
+  readonly queueNs: number;
+  /** Gathering inputs. Triton: `compute_input`. */
+  readonly computeInputNs: number;
+  /** The model itself. Triton: `compute_infer`. */
+  readonly computeInferNs: number;
+  /** Distributing outputs. Triton: `compute_output`. */
+  readonly computeOutputNs: number;
+  /** Whether the response came from the response cache. It is always false: there is no such cache yet. */
+  readonly cacheHit: boolean;
+}

@@ -1,6 +1,5 @@
 /** The options of `loadModel`, and the checks that servers of this and of other processes share. */
 
-import type { LoadModelOptions } from '../../api/load-options.js';
 import { expected } from '../../argument-checks.js';
 
 /** The names of {@link LoadModelOptions}. */

@@ -25,7 +25,7 @@ export const encodings: readonly Faulty[] = [
   {
     what: 'UTF-16',
     content: join([0xff, 0xfe], [...Buffer.from(withLine(''), 'utf16le')]),
-    fault: { line: 1, field: '', text: 'it begins like UTF-16; save it as UTF-8' },
+    fault: { line: 1, field: '', text: 'the file seems to be UTF-16: save it as UTF-8' },
   },
   {
     what: 'broken UTF-8',

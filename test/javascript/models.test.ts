@@ -157,7 +157,7 @@ for (const [what, [text, message, code]] of Object.entries(failures)) {
 test('a missing file and a concurrency that is no number fail the load by name', async (t) => {
   const { config = '' } = script('');
   const missing = await rejection(serve(t, { add: { config, versions: { '1': {} } } }));
-  assert.match(missing.message, /model\.js.*default_model_filename/);
+  assert.match(missing.message, /its file model\.js is not there: .* is empty\. Put the model there/);
   const wrong = await rejection(
     serve(t, { add: script(executing(adds), { parameters: { max_concurrency: 0 } }) }),
   );

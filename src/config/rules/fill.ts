@@ -1,5 +1,6 @@
 /** Works out name, backend, platform and file name from the model's directory, by Triton's rules. */
 
+import { foreignName } from '../../foreign-content.js';
 import type { Report } from '../text/problems.js';
 import type { ModelConfig } from '../schema/types.js';
 
@@ -116,8 +117,15 @@ function backendAdvice(entries: readonly DirectoryEntry[]): string {
     .map(({ name }) => name)
     .sort();
   if (onnx === undefined) {
-    return entries.length === 0
-      ? 'Put the model there, such as model.onnx'
+    if (entries.length === 0) return 'Put the model there, such as model.onnx';
+    for (const { name, isDirectory } of entries) {
+      const words = isDirectory ? undefined : foreignName(name);
+      if (words !== undefined) return `${name} ${words}`;
+    }
+    const alike = entries.find(({ name, isDirectory }) => !isDirectory && /^model\.onnx\W/i.test(name));
+    if (alike !== undefined) return `Rename '${alike.name}' to model.onnx`;
+    return entries.every(({ isDirectory }) => isDirectory)
+      ? "A version's folder holds the model's file itself, such as 1/model.onnx: move it there"
       : 'Write, for example, backend: "onnxruntime"';
   }
   const named = `write in config.pbtxt backend: "onnxruntime" default_model_filename: ${JSON.stringify(onnx)}`;

@@ -1,6 +1,7 @@
 /** Turns the bytes of a file into text: size, encoding, byte order mark, NUL bytes. */
 
 import { isUtf8 } from 'node:buffer';
+import { headBytes, unreadableText } from '../../foreign-content.js';
 import type { Problem } from './problems.js';
 
 /**
@@ -28,11 +29,10 @@ export function decodeConfig(
     problem: { code: 'INVALID_ARG', path: '', line, text },
   });
   if (content.length > maxConfigBytes) return { problem: tooManyBytes(content.length) };
-  if (typeof content !== 'string' && !isUtf8(content)) {
-    const utf16 =
-      (content[0] === 0xff && content[1] === 0xfe) || (content[0] === 0xfe && content[1] === 0xff);
-    const hint = utf16 ? ': it begins like UTF-16; save it as UTF-8' : '';
-    return wrong(`the file is not UTF-8${hint}`, utf16 ? 1 : firstBrokenLine(content));
+  if (typeof content !== 'string') {
+    const unreadable = unreadableText(content.subarray(0, headBytes));
+    if (unreadable !== undefined) return wrong(`the file ${unreadable}`, 1);
+    if (!isUtf8(content)) return wrong('the file is not UTF-8: save it as UTF-8', firstBrokenLine(content));
   }
   const decoded =
     typeof content === 'string'
@@ -40,7 +40,8 @@ export function decodeConfig(
       : Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString('utf8');
   const text = decoded.startsWith('\uFEFF') ? decoded.slice(1) : decoded;
   const nul = text.indexOf('\0');
-  if (nul >= 0) return wrong('the file contains a NUL byte', text.slice(0, nul).split('\n').length);
+  if (nul >= 0)
+    return wrong('the file contains a NUL byte: remove it', text.slice(0, nul).split('\n').length);
   // Bytes that are UTF-8 contain no lone surrogates.
   return { text, wellFormed: typeof content !== 'string' || !/\p{Surrogate}/u.test(text) };
 }

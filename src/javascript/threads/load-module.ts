@@ -1,5 +1,6 @@
 /** Loads a model's file, and makes the model of its default export. */
 
+import { fileURLToPath } from 'node:url';
 import { TritonError } from '../../errors.js';
 import { findPackagesOfApp } from './app-packages.js';
 import type { ModelServer } from '../../api/server.js';
@@ -19,7 +20,9 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
  */
 export async function importModel(model: string, url: string): Promise<ModelExport> {
   findPackagesOfApp();
-  const loaded: unknown = await import(url);
+  const loaded: unknown = await import(url).catch((error: unknown) => {
+    throw withPlace(error, url);
+  });
   let found: unknown = isObject(loaded) ? loaded['default'] : undefined;
   // A module that was compiled to CommonJS.
   if (isObject(found) && found['__esModule'] === true) found = found['default'];
@@ -29,6 +32,27 @@ export async function importModel(model: string, url: string): Promise<ModelExpo
     `model '${model}': expected the default export of ${url} to be a class or an object with the function execute`,
     { model },
   );
+}
+
+/**
+ * The error of an import, with the place of what cannot be read. Node writes the place into the stack, of some errors only.
+ *
+ * @param url - The model's file.
+ */
+function withPlace(error: unknown, url: string): unknown {
+  if (!(error instanceof Error)) return error;
+  if ('code' in error && error.code === 'ERR_UNKNOWN_FILE_EXTENSION' && error.message.includes('".ts"')) {
+    const text = `${error.message}: Node ${process.versions.node} does not run TypeScript. Take Node 22.18 or newer, or compile the model to model.mjs`;
+    return new TritonError('UNSUPPORTED', text, { cause: error });
+  }
+  if (!(error instanceof SyntaxError)) return error;
+  const [, place = ''] = /^((?:file:\/\/)?\/.*:\d+)\n/.exec(error.stack ?? '') ?? [];
+  const file = fileURLToPath(url);
+  const shown =
+    place === ''
+      ? `in ${file}, or a file that it imports: node --check ${file} shows the line`
+      : `at ${place}`;
+  return new SyntaxError(`${error.message} (${shown})`, { cause: error });
 }
 
 /** Whether a value is a model, or a class of models. */

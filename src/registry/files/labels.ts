@@ -4,6 +4,7 @@ import { isUtf8 } from 'node:buffer';
 import { isAbsolute, join, relative, sep } from 'node:path';
 import { fieldError, fieldPath, indexPath, type ConfigSource, type ModelConfig } from '../../config/index.js';
 import type { TritonError, TritonErrorCode } from '../../errors.js';
+import { headBytes, misplacedContent } from '../../foreign-content.js';
 import type { GivenFiles } from '../loading/override.js';
 import { readAtMost, TooLargeError } from './read-file.js';
 
@@ -11,8 +12,8 @@ import { readAtMost, TooLargeError } from './read-file.js';
 const maxLabelBytes = 64 * 1024 * 1024;
 
 /**
- * Reads the label files of a model's outputs: one label a line, unchanged but for the marks of Windows' editors, CRLF and
- * a byte order mark. An empty line means no label.
+ * Reads the label files of a model's outputs: one label a line, unchanged but for the marks of other systems' editors,
+ * CRLF, CR and a byte order mark. An empty line means no label.
  *
  * @param source - Where the configuration came from.
  * @param files - The model's files by path, if it was given without a folder.
@@ -51,7 +52,7 @@ export async function readLabels(
       const reason = error instanceof Error ? error.message : String(error);
       throw refused('INTERNAL', `label file ${path} cannot be read: ${reason}`, error);
     }
-    const lines = text.split(/\r?\n/);
+    const lines = text.split(/\r\n|[\r\n]/);
     if (lines.at(-1) === '') lines.pop();
     labels.push([name, lines]);
   }
@@ -61,9 +62,11 @@ export async function readLabels(
 /**
  * The text of a label file, which is UTF-8.
  *
- * @throws {Error} For another encoding: its labels would be garbage.
+ * @throws {Error} For another encoding, and for what came in its place: the labels would be garbage.
  */
 function textOf(bytes: Uint8Array): string {
+  const misplaced = misplacedContent(bytes.subarray(0, headBytes));
+  if (misplaced !== undefined) throw new Error(`it ${misplaced}`);
   if (isUtf8(bytes) && !bytes.includes(0)) return new TextDecoder().decode(bytes);
   const isUtf16 =
     (bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff) || bytes.includes(0);

@@ -23,6 +23,7 @@ export interface ExternalWeights {
 export interface OnnxOutline {
   /** How many bytes the file had before it was cut; undefined if it is whole. */
   readonly wholeSize: number | undefined;
+  readonly hasGraph: boolean;
   readonly weights: readonly ExternalWeights[];
 }
 
@@ -122,11 +123,13 @@ class Reader {
 export async function outlineOf(content: Content): Promise<OnnxOutline | undefined> {
   const reader = new Reader(content);
   const weights: ExternalWeights[] = [];
+  let hasGraph = false;
   try {
     // Every writer begins with the version of the format.
     if ((await reader.byte(0)) !== irVersion * 8) return undefined;
     for await (const field of reader.fields(0, content.size)) {
       if (field.number !== graphOfModel) continue;
+      hasGraph = true;
       for await (const part of reader.fields(field.start, field.end)) {
         if (part.number !== initializerOfGraph) continue;
         const found = await weightsOf(reader, part);
@@ -134,11 +137,11 @@ export async function outlineOf(content: Content): Promise<OnnxOutline | undefin
       }
     }
   } catch (error) {
-    if (error instanceof Cut) return { wholeSize: error.wholeSize, weights };
+    if (error instanceof Cut) return { wholeSize: error.wholeSize, hasGraph, weights };
     if (error instanceof Foreign) return undefined;
     throw error;
   }
-  return { wholeSize: undefined, weights };
+  return { wholeSize: undefined, hasGraph, weights };
 }
 
 async function weightsOf(reader: Reader, tensor: Field): Promise<ExternalWeights | undefined> {

@@ -1,50 +1,18 @@
 /** Explains why a model's file cannot be opened, if that can be told without its runtime. */
 
+import { closeSync, constants, openSync, readSync, statSync } from 'node:fs';
 import { open, realpath, stat, type FileHandle } from 'node:fs/promises';
-import { basename, dirname, isAbsolute, join } from 'node:path';
+import { basename, dirname, extname, isAbsolute, join, normalize } from 'node:path';
 import type { NativeBytes } from '../../addon/native.js';
-import { contentText, listFolder, onnxFiles } from './listing.js';
+import {
+  foreignContent,
+  foreignText,
+  headBytes,
+  misplacedContent,
+  unreadableText,
+} from '../../foreign-content.js';
+import { contentText, listFolder } from './listing.js';
 import { outlineOf, type Content } from './onnx-outline.js';
-
-/** This many bytes show what kind of file it is. */
-const headBytes = 512;
-
-/**
- * What kind of file it is instead of a model, and what to do; undefined if its beginning does not tell.
- *
- * @param head - Its first bytes.
- */
-export function foreignContent(head: Uint8Array): string | undefined {
-  if (head.byteLength === 0) return 'is empty: write or download the model again';
-  const text = Buffer.from(head.buffer, head.byteOffset, Math.min(head.byteLength, headBytes)).toString(
-    'latin1',
-  );
-  const pointer = lfsPointer(head);
-  if (pointer !== undefined) return pointer;
-  if (/^\s*<(?:!doctype|html|\?xml|head|body)/i.test(text)) {
-    return 'is a web page, not a model: download the file itself (on Hugging Face, the address with /resolve/, not /blob/)';
-  }
-  if (text.startsWith('PK\u0003\u0004')) {
-    return 'is a zip archive, such as PyTorch writes, not an ONNX model: unpack it, or export the model to ONNX';
-  }
-  if (head[0] === 0x80 && (head[1] ?? 0) >= 2 && (head[1] ?? 0) <= 5) {
-    return "is a pickle of Python's, not an ONNX model: export the model to ONNX, such as with torch.onnx.export or skl2onnx";
-  }
-  // Eight bytes with the length of a JSON text, and the text.
-  if (/^[^]{8}\{\s*"/.test(text) && head[7] === 0) {
-    return 'is a file of safetensors, which has weights and no graph: export the model to ONNX, such as with optimum-cli export onnx';
-  }
-  if (/^\s*\{\s*"/.test(text)) return 'is JSON, not an ONNX model: download or export the model again';
-  return undefined;
-}
-
-function lfsPointer(head: Uint8Array): string | undefined {
-  const text = Buffer.from(head).toString('latin1');
-  if (!text.startsWith('version https://git-lfs.github.com/spec/')) return undefined;
-  const size = /^size (\d{1,15})$/m.exec(text)?.[1];
-  const bytes = size === undefined ? '' : ` of ${size} bytes`;
-  return `is a Git LFS pointer in place of the model${bytes}: run 'git lfs pull' in its repository`;
-}
 
 /** Files that were given as bytes, by their path in the version's folder. */
 type BytesByPath = Readonly<Record<string, NativeBytes>>;
@@ -53,24 +21,37 @@ type BytesByPath = Readonly<Record<string, NativeBytes>>;
  * What is wrong with the first of the files that something can be told of.
  *
  * @param given - The files, if they are bytes.
+ * @param unparsed - Whether ONNX Runtime did not find a model in them.
  */
 export async function faultOfFiles(
   paths: Iterable<string>,
   given: BytesByPath | undefined,
+  unparsed = false,
 ): Promise<string | undefined> {
   for (const path of new Set(paths)) {
-    const fault = given ? await faultOfBytes(path, given) : await fileFault(path);
+    const fault = given ? await faultOfBytes(path, given, unparsed) : await fileFault(path, unparsed);
     if (fault !== undefined) return fault;
   }
   return undefined;
 }
 
-async function faultOfBytes(path: string, given: BytesByPath): Promise<string | undefined> {
+async function faultOfBytes(
+  path: string,
+  given: BytesByPath,
+  unparsed: boolean,
+): Promise<string | undefined> {
   const content = given[path] && contentOfBytes(given[path]);
   if (!content) return undefined;
-  return faultOfContent(path, content, (location) => {
-    const bytes = given[join(dirname(path), location)];
-    return Promise.resolve(bytes && contentOfBytes(bytes));
+  return faultOfContent(path, content, unparsed, {
+    areBytes: true,
+    beside: (location) => {
+      const bytes = given[join(dirname(path), location)];
+      return Promise.resolve(bytes && contentOfBytes(bytes));
+    },
+    alike: (location) => {
+      const wanted = join(dirname(path), location).toLowerCase();
+      return Promise.resolve(Object.keys(given).find((name) => name.toLowerCase() === wanted));
+    },
   });
 }
 
@@ -82,34 +63,66 @@ function contentOfBytes(bytes: NativeBytes): Content {
   };
 }
 
+/** Where the files lie that are named in another one. */
+interface Places {
+  /** Whether all were given as bytes. */
+  readonly areBytes: boolean;
+  /** The content of a file beside it; undefined if there is none. */
+  readonly beside: (location: string) => Promise<Content | undefined>;
+  /** The name of a file beside it that differs from this one in its case. */
+  readonly alike: (location: string) => Promise<string | undefined>;
+}
+
 /**
  * What is wrong with a file, or with the files that have its weights.
  *
- * @param beside - The content of a file beside it; undefined if there is none.
+ * @param unparsed - Whether ONNX Runtime did not find a model in it.
  */
 async function faultOfContent(
   path: string,
   content: Content,
-  beside: (location: string) => Promise<Content | undefined>,
+  unparsed: boolean,
+  places: Places,
 ): Promise<string | undefined> {
-  const foreign = foreignContent(await content.read(0, headBytes));
+  const head = await content.read(0, headBytes);
+  const foreign = foreignContent(head);
   if (foreign !== undefined) return `'${path}' ${foreign}`;
   const outline = await outlineOf(content);
-  if (outline === undefined) return undefined;
+  if (outline === undefined) {
+    if (!unparsed) return undefined;
+    const text = foreignText(head);
+    if (text !== undefined) return `'${path}' ${text}`;
+    return `'${path}' is no ONNX model, or was damaged: it does not begin as one; download or export the model again`;
+  }
   if (outline.wholeSize !== undefined) {
     return `'${path}' is cut off: it has ${content.size} bytes, and its content goes on to byte ${outline.wholeSize} at least: copy or download the model again`;
+  }
+  if (unparsed && !outline.hasGraph) {
+    return `'${path}' has no graph: it is cut off, or is no ONNX model; copy, download or export the model again`;
   }
   const asked = new Map<string, number | undefined>();
   for (const { tensor, location, end } of outline.weights) {
     const what = `'${location}', which has the weights of '${path}' (such as '${tensor}'),`;
+    if (isOutside(location)) {
+      return `${what} is outside of the version's folder, where weights are not read: put it beside the model's file, and save the model with its new place, such as with onnx.save(model, 'model.onnx', save_as_external_data=True, location='weights.bin')`;
+    }
     if (!asked.has(location)) {
-      const weights = await beside(location);
-      const foreign = weights && lfsPointer(await weights.read(0, headBytes));
+      const weights = await places.beside(location);
+      const foreign = weights && misplacedContent(await weights.read(0, headBytes));
       if (foreign !== undefined) return `${what} ${foreign}`;
       asked.set(location, weights?.size);
     }
     const size = asked.get(location);
-    if (size === undefined) return `${what} is not there: put it beside the model's file, under that name`;
+    if (size === undefined) {
+      const other = await places.alike(location);
+      return other === undefined
+        ? `${what} is not there: put it beside the model's file, under that name`
+        : `${what} is not there, but '${other}' is: rename it`;
+    }
+    // Among bytes, ONNX Runtime looks for the name as it is written.
+    if (places.areBytes && normalize(location) !== location) {
+      return `${what} is not found among files that are given as bytes, because of its name: save the model with the name '${normalize(location)}', or put both files into a model repository`;
+    }
     if (size < end) {
       return `${what} is cut off: it has ${size} bytes, and these weights end at byte ${end}: copy or download it again`;
     }
@@ -123,18 +136,28 @@ async function faultOfContent(
  *
  * @param path - Where the file should be.
  */
-async function fileFault(path: string): Promise<string | undefined> {
+async function fileFault(path: string, unparsed: boolean): Promise<string | undefined> {
   try {
     if (!(await stat(path)).isFile()) return undefined;
     const file = await open(path);
     try {
       const handles: FileHandle[] = [];
       try {
-        return await faultOfContent(path, await contentOfFile(file), async (location) => {
-          const weights = await open(join(dirname(path), location)).catch(() => undefined);
-          if (weights === undefined) return undefined;
-          handles.push(weights);
-          return contentOfFile(weights);
+        return await faultOfContent(path, await contentOfFile(file), unparsed, {
+          areBytes: false,
+          beside: async (location) => {
+            const weights = await open(join(dirname(path), location)).catch(() => undefined);
+            if (weights === undefined) return undefined;
+            handles.push(weights);
+            return (await weights.stat()).isFile() ? contentOfFile(weights) : undefined;
+          },
+          alike: async (location) => {
+            const weights = join(dirname(path), location);
+            const name = basename(weights).toLowerCase();
+            return (await listFolder(dirname(weights))).find(
+              (entry) => !entry.isDirectory && entry.name.toLowerCase() === name,
+            )?.name;
+          },
         });
       } finally {
         for (const handle of handles) await handle.close();
@@ -145,6 +168,11 @@ async function fileFault(path: string): Promise<string | undefined> {
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'ENOENT' ? missingFile(path) : undefined;
   }
+}
+
+/** Whether weights of this name are outside of the folder of the model's file, where ONNX Runtime takes none. */
+function isOutside(location: string): boolean {
+  return isAbsolute(location) || location.split(/[\\/]/).includes('..');
 }
 
 async function contentOfFile(file: FileHandle): Promise<Content> {
@@ -174,7 +202,7 @@ export async function linkedWeights(path: string): Promise<ReadonlyMap<string, s
     let isLinked = false;
     for (const location of new Set(outline?.weights.map((one) => one.location))) {
       // A link is its owner's decision; a path out of the folder is that of the model's author.
-      if (isAbsolute(location) || location.split(/[\\/]/).includes('..')) return undefined;
+      if (isOutside(location)) return undefined;
       const weights = join(folder, location);
       isLinked ||= (await realpath(weights)) !== weights;
       found.set(location, weights);
@@ -188,20 +216,49 @@ export async function linkedWeights(path: string): Promise<ReadonlyMap<string, s
   }
 }
 
+/** Files that one backend takes for a model's, by the ends of their names. */
+const families: readonly RegExp[] = [/\.onnx$/i, /\.(?:[mc]?js|ts)$/i, /\.py$/i, /\.(?:plan|engine)$/i];
+
 async function missingFile(path: string): Promise<string> {
   const folder = dirname(path);
   const name = basename(path);
   const entries = await listFolder(folder);
   const fact = `its file ${name} is not there: '${folder}' ${contentText(entries)}`;
-  const [onnx] = onnxFiles(entries);
-  if (onnx !== undefined) {
-    return `${fact}. Rename ${onnx} to ${name}, or write default_model_filename: ${JSON.stringify(onnx)} in config.pbtxt`;
+  const family = families.find((end) => end.test(name));
+  const other = entries.find((entry) => !entry.isDirectory && family?.test(entry.name) === true)?.name;
+  if (other !== undefined) {
+    // A name of another kind of module is known by itself only where it is `model`.
+    const isKnown =
+      extname(other).toLowerCase() === extname(name) || basename(name, extname(name)) === 'model';
+    const written = `${isKnown ? 'or write' : 'Write'} default_model_filename: ${JSON.stringify(other)} in config.pbtxt`;
+    const renamed = `${basename(name, extname(name))}${extname(other).toLowerCase()}`;
+    return isKnown ? `${fact}. Rename ${other} to ${renamed}, ${written}` : `${fact}. ${written}`;
   }
   const version = basename(folder);
-  const other = await versionWith(name, dirname(folder), version);
-  return other === undefined
+  const better = await versionWith(name, dirname(folder), version);
+  return better === undefined
     ? `${fact}. Put the model there`
-    : `${fact}, and version ${other} has it. Put the model there, or remove the folder to have version ${other} served`;
+    : `${fact}, and version ${better} has it. Put the model there, or remove the folder to have version ${better} served`;
+}
+
+/**
+ * Why a file of code cannot be run, and what to do; undefined if nothing can be seen from outside. A load that goes on
+ * waits for nothing here, so that a server that closes meanwhile sees it.
+ *
+ * @param path - Where the file should be.
+ */
+export function faultOfCode(path: string): Promise<string> | undefined {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found === undefined) return missingFile(path);
+  if (!found.isFile()) return undefined;
+  const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    const head = new Uint8Array(headBytes);
+    const unreadable = unreadableText(head.subarray(0, readSync(file, head)));
+    return unreadable === undefined ? undefined : Promise.resolve(`'${path}' ${unreadable}`);
+  } finally {
+    closeSync(file);
+  }
 }
 
 /** The newest other version that has the file. */

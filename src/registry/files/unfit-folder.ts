@@ -16,15 +16,35 @@ export async function noVersionError({ name, path }: ModelFolder): Promise<Trito
     `model '${name}': there is no version folder (a version is a folder with a number as its name, ` +
     `such as ${name}/1): '${path}' ${contentText(entries)}`;
   const [onnx] = onnxFiles(entries);
-  const numbered = entries.find((entry) => entry.isDirectory && /^v?\d+$/i.test(entry.name));
+  const folders = entries.filter(({ isDirectory }) => isDirectory).map((entry) => entry.name);
+  const named =
+    folders.find((folder) => numberIn(folder) !== undefined) ?? (await versionAlike(path, folders));
   const file = onnx ?? 'model.onnx';
   const advice =
     onnx !== undefined
       ? `Move ${file} to ${join(path, '1', 'model.onnx')}`
-      : numbered !== undefined
-        ? `Rename ${numbered.name} to ${Number(numbered.name.replace(/^v/i, ''))}`
+      : named !== undefined
+        ? `Rename ${/^[\w.-]+$/.test(named) ? named : `'${named}'`} to ${numberIn(named) ?? 1}`
         : `Put the model at ${join(path, '1', 'model.onnx')}, or take the folder out of the repository if it is no model`;
   return new TritonError('INVALID_ARG', `${fact}. ${advice}`, { model: name });
+}
+
+/** The number that a folder was probably meant to have; undefined if it has none. */
+function numberIn(folder: string): number | undefined {
+  const [, digits] = /^(?:v|version)?[\s._-]*(\d{1,15})(?:[.\s]0*)*$/i.exec(folder.normalize('NFKC')) ?? [];
+  return digits === undefined ? undefined : Number(digits);
+}
+
+/** How many folders are looked into. */
+const mostLooked = 16;
+
+/** A folder that has a model's file, as a version has. */
+async function versionAlike(path: string, folders: readonly string[]): Promise<string | undefined> {
+  for (const folder of folders.slice(0, mostLooked)) {
+    const inside = await listFolder(join(path, folder));
+    if (inside.some(({ name }) => /^model\.\w+$|\.onnx$/i.test(name))) return folder;
+  }
+  return undefined;
 }
 
 /**

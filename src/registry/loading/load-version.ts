@@ -283,7 +283,10 @@ export async function openVersion(
   const { uid, description } = await openWith(files).catch(async (error: unknown) => {
     await running?.give(undefined);
     if (!(error instanceof TritonError)) throw error;
-    const unfit = backend.needsFile ? await faultOfFiles(paths.values(), files) : undefined;
+    const unparsed =
+      backend.name === 'onnxruntime' &&
+      /protobuf parsing failed|no graph was found|does not have a graph/i.test(error.message);
+    const unfit = backend.needsFile ? await faultOfFiles(paths.values(), files, unparsed) : undefined;
     if (unfit === undefined && backend.name === 'onnxruntime' && !files && paths.size === 1) {
       const opened = await withLinkedWeights(name, path, openWith);
       if (opened !== undefined) return opened;

@@ -1,6 +1,5 @@
 /** Opens a version of a JavaScript model: finds its code, and lets it complete its configuration. */
 
-import { existsSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import type { NativeServer } from '../../addon/native.js';
 import type { BackendContext } from '../../backends/backend.js';
@@ -12,7 +11,8 @@ import {
   type ParsedConfig,
   type PreparedConfig,
 } from '../../config/index.js';
-import { TritonError, withModel } from '../../errors.js';
+import { invalidArgument, TritonError, withModel } from '../../errors.js';
+import { faultOfCode } from '../files/unfit-file.js';
 import { JavaScriptVersion } from '../../javascript/versions/javascript-version.js';
 import type { ModelCode } from '../../javascript/model-code.js';
 import type { Connection, VersionHost } from '../../javascript/model-server.js';
@@ -63,6 +63,9 @@ export async function openJavaScript(source: JavaScriptSource): Promise<OpenedIn
   const { server, options, parsed, version, backend, instances, host } = source;
   const { prepared } = source;
   const { modelName: model, autoComplete } = prepared.context;
+  const { code, backendCode, file } = source;
+  const fault = code === undefined && backendCode === undefined && file !== undefined && faultOfCode(file);
+  if (fault) throw invalidArgument(`model '${model}', version ${version}: ${await fault}`, { model });
   const opened = new JavaScriptVersion({
     model,
     version,
@@ -116,13 +119,6 @@ function codeOf({ code, backendCode, file, prepared }: JavaScriptSource, model: 
     );
   }
   if (backendCode !== undefined) return backendCode;
-  if (!existsSync(file)) {
-    throw new TritonError(
-      'INVALID_ARG',
-      `model '${model}': there is no file '${file}'; the name is default_model_filename: ${JSON.stringify(prepared.config.default_model_filename)}`,
-      { model },
-    );
-  }
   return { url: pathToFileURL(file).href };
 }
 

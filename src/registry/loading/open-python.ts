@@ -1,6 +1,5 @@
 /** Opens a version of a Python model: finds its file, and lets it complete its configuration. */
 
-import { existsSync } from 'node:fs';
 import type { NativeServer } from '../../addon/native.js';
 import type { BackendContext } from '../../backends/backend.js';
 import { environmentOf, pythonSettings } from '../../backends/python.js';
@@ -10,7 +9,8 @@ import {
   type ParsedConfig,
   type PreparedConfig,
 } from '../../config/index.js';
-import { TritonError, withModel } from '../../errors.js';
+import { invalidArgument, TritonError, withModel } from '../../errors.js';
+import { faultOfCode } from '../files/unfit-file.js';
 import type { VersionHost } from '../../javascript/model-server.js';
 import { noteOpened, noteOpening } from '../../javascript/versions/versions.js';
 import type { ResolvedOptions } from '../../options.js';
@@ -44,6 +44,8 @@ export async function openPython(source: PythonSource): Promise<OpenedInstances>
   const { server, options, prepared, parsed, version, backend, instances, host } = source;
   const { modelName: model, autoComplete } = prepared.context;
   const path = fileOf(source, model);
+  const fault = faultOfCode(path);
+  if (fault) throw invalidArgument(`model '${model}', version ${version}: ${await fault}`, { model });
   const opened = new PythonVersion({
     model,
     version,
@@ -81,21 +83,17 @@ export async function openPython(source: PythonSource): Promise<OpenedInstances>
   }
 }
 
-function fileOf({ file, prepared }: PythonSource, model: string): string {
+function fileOf({ file }: PythonSource, model: string): string {
   if (process.platform !== 'linux') {
     const text = `models of the backend 'python' run on Linux alone, and this is ${process.platform}`;
     throw new TritonError('UNSUPPORTED', `model '${model}': ${text}`, { model });
   }
   if (file === undefined) {
-    const text = 'a Python model cannot be given as bytes: its process reads its file';
+    const text =
+      'a Python model cannot be given as bytes, as its process reads its file: put it into a model repository';
     throw new TritonError('UNSUPPORTED', `model '${model}': ${text}`, { model });
   }
-  if (existsSync(file)) return file;
-  throw new TritonError(
-    'INVALID_ARG',
-    `model '${model}': there is no file '${file}'; the name is default_model_filename: ${JSON.stringify(prepared.config.default_model_filename)}`,
-    { model },
-  );
+  return file;
 }
 
 function readOwn(model: string, value: unknown): ParsedConfig {

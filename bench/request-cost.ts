@@ -3,7 +3,7 @@
  * to choose that addon (`TRITONTS_ADDON`) before anything is loaded.
  */
 import { addon } from '../src/addon/load.js';
-import type { NativeCounts } from '../src/addon/native.js';
+import type { NativeCounts } from '../src/addon/native/addon.js';
 import type { InferenceServer, MetricsConfig } from '../src/index.js';
 import { chain, ensemble } from '../test/support/harness.js';
 import { addModel, mlpModel } from '../test/support/models.js';

@@ -1,7 +1,7 @@
 /** Identifies a server outside of the environment that created it. */
 
 import { addon } from './addon/load.js';
-import type { NativeServer } from './addon/native.js';
+import type { NativeServer } from './addon/native/server.js';
 import type { ResolvedMetrics } from './metrics/metrics-config.js';
 
 /**

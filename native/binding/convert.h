@@ -14,7 +14,7 @@
 
 namespace tritonts {
 
-// An error as src/addon/native.ts expects it: { code: number, message: string }.
+// An error as src/addon/native/status.ts expects it: { code: number, message: string }.
 Napi::Value ToJs(Napi::Env env, const Status& status);
 Napi::Value ToJs(Napi::Env env, const ModelDescription& description);
 Napi::Value ToJs(Napi::Env env, const ModelFolder& folder);

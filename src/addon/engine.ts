@@ -2,7 +2,7 @@
 
 import { unavailable } from '../errors.js';
 import { addon } from './load.js';
-import type { NativeServer } from './native.js';
+import type { NativeServer } from './native/server.js';
 
 /**
  * Creates the engine of a server. It belongs to this environment.

@@ -2,7 +2,9 @@
 
 import { addon } from './load.js';
 import { insistOnAnswer } from './memory.js';
-import type { NativeGpu, NativeGpus, NativeServer, NativeStatus } from './native.js';
+import type { NativeGpu, NativeGpus } from './native/gpus.js';
+import type { NativeServer } from './native/server.js';
+import type { NativeStatus } from './native/status.js';
 import type { GpuMemoryLimits } from '../options.js';
 import { statusError } from './status.js';
 

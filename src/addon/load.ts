@@ -5,7 +5,7 @@ import { resolve } from 'node:path';
 import { faultOf } from './binary.js';
 import { errorCode, loadFailure, unsuitedNode, type Attempt } from './load-error.js';
 import { noMemoryError } from './memory.js';
-import type { NativeAddon } from './native.js';
+import type { NativeAddon } from './native/addon.js';
 import { places, type Place } from './search-places.js';
 import { target } from './platform.js';
 

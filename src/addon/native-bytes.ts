@@ -3,7 +3,7 @@
 import { unavailable } from '../errors.js';
 import { addon } from './load.js';
 import { isNoMemory } from './memory.js';
-import type { NativeBytes } from './native.js';
+import type { NativeBytes } from './native/folder.js';
 
 /**
  * Copies bytes to native memory, where loader threads read them. The caller has to release them.

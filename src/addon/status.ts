@@ -6,7 +6,7 @@ import {
   type TritonErrorOptions,
   type TritonErrorReason,
 } from '../errors.js';
-import type { NativeStatus } from './native.js';
+import type { NativeStatus } from './native/status.js';
 
 /** Codes by the numbers of `native/engine/base/status.h`; 0 is success. */
 const codes: readonly TritonErrorCode[] = [

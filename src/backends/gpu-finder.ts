@@ -1,7 +1,7 @@
 /** Finds the GPUs that the instances of a model can use. */
 
 import { findGpus, gpuFault, knownGpus, lostGpus } from '../addon/gpus.js';
-import type { NativeServer } from '../addon/native.js';
+import type { NativeServer } from '../addon/native/server.js';
 import type { GpuFinder, Gpus } from '../config/index.js';
 import type { ResolvedOptions } from '../options.js';
 import type { Backend } from './backend.js';

@@ -9,7 +9,8 @@
  */
 
 import { headerEpoch } from '../addon/layout.js';
-import type { NativePort, NativeServer } from '../addon/native.js';
+import type { NativePort } from '../addon/native/port.js';
+import type { NativeServer } from '../addon/native/server.js';
 import { TritonError, unavailable } from '../errors.js';
 import type { EncodedInputs } from '../tensor/encoded.js';
 import type { WireArray } from '../tensor/views.js';

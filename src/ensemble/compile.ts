@@ -3,7 +3,7 @@
  * in which tensors have numbers.
  */
 
-import type { NativeEnsemblePlan, NativeTensorSpec } from '../addon/native.js';
+import type { NativeEnsemblePlan, NativeTensorSpec } from '../addon/native/version-config.js';
 import {
   datatypeOf,
   fieldError,

@@ -2,7 +2,7 @@
 
 import { knownGpus } from '../addon/gpus.js';
 import { addon } from '../addon/load.js';
-import type { NativeGpuPool, NativeGpuPools, NativeGpuSample } from '../addon/native.js';
+import type { NativeGpuPool, NativeGpuPools, NativeGpuSample } from '../addon/native/gpus.js';
 import { labelText, type Exposition, type MetricType } from './exposition.js';
 
 /** A GPU and what it did when it was looked at last. */

@@ -1,6 +1,6 @@
 /** Which metrics are kept: the server's option and what the models say. */
 
-import type { NativeLatencyPolicy } from '../addon/native.js';
+import type { NativeLatencyPolicy } from '../addon/native/version-config.js';
 import { expected, readList, readOptions } from '../argument-checks.js';
 import type { ModelConfig } from '../config/index.js';
 import { invalidArgument } from '../errors.js';

@@ -6,7 +6,7 @@ import type {
   NativeInstanceMetrics,
   NativeMetrics,
   NativeStatistics,
-} from '../addon/native.js';
+} from '../addon/native/statistics.js';
 import type { ModelConfig } from '../config/index.js';
 import { labelsAround, labelText, type Exposition, type Labels } from './exposition.js';
 import type { Sliced } from '../slices.js';

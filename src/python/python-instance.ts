@@ -1,7 +1,8 @@
 /** One instance of a Python model: its process, started anew when it has ended, and its channel. */
 
 import { addon } from '../addon/load.js';
-import type { NativePython, NativeServer } from '../addon/native.js';
+import type { NativePython } from '../addon/native/python.js';
+import type { NativeServer } from '../addon/native/server.js';
 import type { PythonSettings } from '../backends/python.js';
 import { type TritonError, unavailable } from '../errors.js';
 import { finalizesWithin } from '../javascript/threads/finalize-limit.js';

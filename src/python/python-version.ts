@@ -1,7 +1,7 @@
 /** A version of a Python model: its instances, from its load to its end. */
 
 import { addon } from '../addon/load.js';
-import type { NativeServer } from '../addon/native.js';
+import type { NativeServer } from '../addon/native/server.js';
 import type { Environment, PythonSettings } from '../backends/python.js';
 import type { ModelConfig } from '../config/index.js';
 import { TritonError } from '../errors.js';

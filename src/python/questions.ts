@@ -2,7 +2,7 @@
 
 import { datatypeOf, type ModelConfig } from '../config/index.js';
 import { invalidArgument, TritonError } from '../errors.js';
-import type { NativeServer } from '../addon/native.js';
+import type { NativeServer } from '../addon/native/server.js';
 import type { VersionHost } from '../javascript/model-server.js';
 import { CustomMetrics, valueOf } from '../metrics/custom.js';
 import type { Metric } from '../api/metric.js';

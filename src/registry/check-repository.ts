@@ -3,7 +3,7 @@
 import { spinCores } from '../scheduling/spin.js';
 import { insistOnAnswer } from '../addon/memory.js';
 import { createEngine } from '../addon/engine.js';
-import type { NativeServer } from '../addon/native.js';
+import type { NativeServer } from '../addon/native/server.js';
 import { requiresField } from '../backends/javascript.js';
 import { fieldError, finishConfig, tritonDefaults, type ModelConfig } from '../config/index.js';
 import { compileEnsemble } from '../ensemble/compile.js';

@@ -1,7 +1,7 @@
 /** The models of a server on its owner's side: which there are, and their loads and unloads. */
 
 import { insist } from '../addon/memory.js';
-import type { NativeServer } from '../addon/native.js';
+import type { NativeServer } from '../addon/native/server.js';
 import { didYouMean } from '../suggest.js';
 import { TritonError, unavailable, type TritonErrorOptions } from '../errors.js';
 import type { GivenModel, LoadEvent, ResolvedOptions } from '../options.js';

@@ -1,6 +1,10 @@
 /** Turns the scheduling part of a checked config into the engine's policy. */
 
-import type { NativeQueuePolicies, NativeQueuePolicy, NativeScheduling } from '../addon/native.js';
+import type {
+  NativeQueuePolicies,
+  NativeQueuePolicy,
+  NativeScheduling,
+} from '../addon/native/version-config.js';
 import { readSwitch, type ModelConfig, type ModelQueuePolicy } from '../config/index.js';
 
 /**

@@ -1,7 +1,7 @@
 /** Ends a server: its requests first, then its engine, then this environment's connection to it. */
 
 import { insistOnAnswer } from '../addon/memory.js';
-import type { NativeServer } from '../addon/native.js';
+import type { NativeServer } from '../addon/native/server.js';
 import type { Dispatcher } from '../dispatch/dispatcher.js';
 import { TritonError, unavailable } from '../errors.js';
 import { slicesDone } from '../slices.js';

@@ -1,7 +1,7 @@
 /** The class of servers: their models, and the end of their life. */
 
 import { addon } from '../addon/load.js';
-import type { NativeServer } from '../addon/native.js';
+import type { NativeServer } from '../addon/native/server.js';
 import { checkObject, readOptions } from '../argument-checks.js';
 import type { Dispatcher } from '../dispatch/dispatcher.js';
 import { invalidArgument, TritonError, unavailable } from '../errors.js';

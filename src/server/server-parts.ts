@@ -1,6 +1,6 @@
 /** The parts that a server is made of, when it is created or attached. */
 
-import type { NativeServer } from '../addon/native.js';
+import type { NativeServer } from '../addon/native/server.js';
 import type { Dispatcher } from '../dispatch/dispatcher.js';
 import type { Registry } from '../registry/registry.js';
 import type { SharedOptions } from '../server-handle.js';

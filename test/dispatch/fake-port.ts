@@ -17,7 +17,8 @@ import {
   submissionWords,
   unservedBit,
 } from '../../src/addon/layout.js';
-import { looksNoMore, type NativePort, type NativeStatus } from '../../src/addon/native.js';
+import { looksNoMore, type NativePort } from '../../src/addon/native/port.js';
+import { type NativeStatus } from '../../src/addon/native/status.js';
 
 /** A group as the engine gets it. */
 export interface SentGroup {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { inspect } from 'node:util';
 import { attachServer, type Explanation, type InferenceServer } from '../../src/index.js';
-import type { NativeBatch, NativeBatches } from '../../src/addon/native.js';
+import type { NativeBatch, NativeBatches } from '../../src/addon/native/statistics.js';
 import { explanationOf, type BatchingConfig } from '../../src/server/reports/explain.js';
 import { gate, held } from '../faults/harness.js';
 import {

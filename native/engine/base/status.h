@@ -14,7 +14,7 @@
 
 namespace tritonts {
 
-// src/addon/native.ts has the same numbers.
+// src/addon/native/status.ts has the same numbers.
 enum class Code : uint8_t {
   kOk = 0,
   kUnknown = 1,

@@ -1,6 +1,6 @@
 /** Requests to cancel, which the engine gets in one call. */
 
-import type { NativePort } from '../../addon/native.js';
+import type { NativePort } from '../../addon/native/port.js';
 import type { Group } from '../requests/group.js';
 import type { Submission } from '../requests/submission.js';
 

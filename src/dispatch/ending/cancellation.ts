@@ -7,7 +7,7 @@
  */
 
 import { performance } from 'node:perf_hooks';
-import type { NativePort } from '../../addon/native.js';
+import type { NativePort } from '../../addon/native/port.js';
 import { CancelList } from './cancel-list.js';
 import type { TritonError } from '../../errors.js';
 import { cancelled, withFrames } from '../errors/request-errors.js';

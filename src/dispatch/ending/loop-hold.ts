@@ -1,6 +1,6 @@
 /** Keeps the event loop alive while somebody waits for a response, or for the end of all requests. */
 
-import type { NativePort } from '../../addon/native.js';
+import type { NativePort } from '../../addon/native/port.js';
 
 /** See the head of this file. A dispatcher has one. */
 export class LoopHold {

@@ -3,7 +3,7 @@
  * while another request is being copied, when no code of a caller may run.
  */
 
-import type { NativeStatus } from '../../addon/native.js';
+import type { NativeStatus } from '../../addon/native/status.js';
 import { statusError } from '../../addon/status.js';
 import type { Cancellation } from '../ending/cancellation.js';
 import type { Group } from '../requests/group.js';

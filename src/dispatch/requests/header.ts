@@ -1,7 +1,7 @@
 /** The words that an environment shares with the engine. */
 
 import { headerClosed, headerEpoch } from '../../addon/layout.js';
-import type { NativePort } from '../../addon/native.js';
+import type { NativePort } from '../../addon/native/port.js';
 
 /** Differs from every epoch of an engine. */
 const closedEpochs: Int32Array = Int32Array.of(-1);

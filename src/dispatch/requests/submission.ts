@@ -12,7 +12,8 @@ import {
   sourceSlab,
   submissionWords,
 } from '../../addon/layout.js';
-import type { NativePort, NativeStatus } from '../../addon/native.js';
+import type { NativePort } from '../../addon/native/port.js';
+import type { NativeStatus } from '../../addon/native/status.js';
 import { invalidArgument, TritonError, unavailable } from '../../errors.js';
 import type { EncodedInputs } from '../../tensor/encoded.js';
 import { maxTensorBytes } from '../../tensor/max-bytes.js';

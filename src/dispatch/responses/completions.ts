@@ -11,7 +11,7 @@ import {
   streamedBytes,
   unservedBit,
 } from '../../addon/layout.js';
-import type { NativePort } from '../../addon/native.js';
+import type { NativePort } from '../../addon/native/port.js';
 import type { MemoryViews } from '../../tensor/memory.js';
 import { cancelled, withFrames } from '../errors/request-errors.js';
 import { FailedResponses, whyNot } from '../errors/failed-responses.js';

@@ -4,7 +4,7 @@
  */
 
 import { performance } from 'node:perf_hooks';
-import { lookAgain, looksNoMore, type NativePort } from '../../addon/native.js';
+import { lookAgain, looksNoMore, type NativePort } from '../../addon/native/port.js';
 import type { Completions } from './completions.js';
 import { setImmediate } from '../ending/timers.js';
 import { turnIsYoung } from '../requests/turn.js';

@@ -1,6 +1,6 @@
 /** Turns the outputs of responses into tensors, from the words and bytes of a page. */
 
-import type { NativePort } from '../../addon/native.js';
+import type { NativePort } from '../../addon/native/port.js';
 import type { MemoryViews } from '../../tensor/memory.js';
 import type { TypedArray } from '../../tensor/types.js';
 import { allocate } from '../errors/request-errors.js';

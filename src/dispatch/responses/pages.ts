@@ -3,7 +3,7 @@
  */
 
 import { headerPages, pageBytes } from '../../addon/layout.js';
-import type { NativePort } from '../../addon/native.js';
+import type { NativePort } from '../../addon/native/port.js';
 import { MemoryViews } from '../../tensor/memory.js';
 import type { Header } from '../requests/header.js';
 import { allocate } from '../errors/request-errors.js';

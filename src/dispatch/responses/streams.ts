@@ -2,7 +2,7 @@
  * Requests that get any number of responses: who waits for them, and what is said of them to the engine besides.
  */
 
-import type { NativePort } from '../../addon/native.js';
+import type { NativePort } from '../../addon/native/port.js';
 import type { Group } from '../requests/group.js';
 import type { Waiter } from '../types.js';
 

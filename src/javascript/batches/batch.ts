@@ -1,6 +1,6 @@
 /** Turns the words and bytes of a batch into requests for a model. */
 
-import type { NativeInstance } from '../../addon/native.js';
+import type { NativeInstance } from '../../addon/native/instance.js';
 import type { ModelConfig } from '../../config/index.js';
 import type { Datatype } from '../../tensor/datatype.js';
 import type { MemoryViews } from '../../tensor/memory.js';

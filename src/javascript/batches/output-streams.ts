@@ -10,7 +10,7 @@
  */
 
 import { performance } from 'node:perf_hooks';
-import type { NativeInstance } from '../../addon/native.js';
+import type { NativeInstance } from '../../addon/native/instance.js';
 import { Queue } from '../../queue.js';
 import type { Batch, BatchRequest, Signals } from './batch.js';
 import { failureOf, type Failure } from './failures.js';

@@ -1,6 +1,6 @@
 /** Results as words and bytes, on their way to the engine; see `native/binding/instance_wrap.h`. */
 
-import type { NativeInstance } from '../../addon/native.js';
+import type { NativeInstance } from '../../addon/native/instance.js';
 import { statusNumber } from '../../addon/status.js';
 import type { EncodedInputs } from '../../tensor/encoded.js';
 import { maxTensorBytes } from '../../tensor/max-bytes.js';

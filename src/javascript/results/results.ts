@@ -1,6 +1,6 @@
 /** Checks the results of a batch, and gives them to the engine as words and bytes. */
 
-import type { NativeInstance } from '../../addon/native.js';
+import type { NativeInstance } from '../../addon/native/instance.js';
 import type { ModelConfig } from '../../config/index.js';
 import { TritonError } from '../../errors.js';
 import { datatypeNumber } from '../../tensor/datatype.js';

@@ -12,7 +12,7 @@ import {
   instanceClosed,
   instanceNeedsMemory,
   type NativeInstance,
-} from '../../addon/native.js';
+} from '../../addon/native/instance.js';
 import { unavailable } from '../../errors.js';
 import { codeRerunsInHalves } from '../../scheduling/policy.js';
 import { BatchReader, Signals, type Batch } from '../batches/batch.js';

@@ -1,6 +1,6 @@
 /** The memory in which an instance and the engine exchange batches and results. */
 
-import type { NativeInstance } from '../../addon/native.js';
+import type { NativeInstance } from '../../addon/native/instance.js';
 import { MemoryViews } from '../../tensor/memory.js';
 
 const firstWords = 16 << 10;

@@ -1,7 +1,7 @@
 /** The versions of each server whose instances are this package's to run, from their load to their end. */
 
 import { addon } from '../../addon/load.js';
-import type { NativeServer } from '../../addon/native.js';
+import type { NativeServer } from '../../addon/native/server.js';
 
 /** A version whose instances are threads with JavaScript, or processes with Python. */
 export interface RunningVersion {

@@ -4,7 +4,8 @@
  * but these call them by their names, and nothing happens to them.
  */
 
-import type { NativeLatencyPolicy, NativeServer } from '../../addon/native.js';
+import type { NativeServer } from '../../addon/native/server.js';
+import type { NativeLatencyPolicy } from '../../addon/native/version-config.js';
 import { statusError } from '../../addon/status.js';
 import {
   fieldError,

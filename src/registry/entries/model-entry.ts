@@ -1,7 +1,7 @@
 /** A model of a registry: its folders, what is published of it, and the order of its loads and unloads. */
 
 import { insist } from '../../addon/memory.js';
-import type { NativeServer } from '../../addon/native.js';
+import type { NativeServer } from '../../addon/native/server.js';
 import { TritonError } from '../../errors.js';
 import type { GivenModel } from '../../options.js';
 import { Wait, type WaitKind } from '../../waits.js';

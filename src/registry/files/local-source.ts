@@ -2,7 +2,8 @@
 
 import { opendir, stat } from 'node:fs/promises';
 import { sep } from 'node:path';
-import type { NativeFolder, NativeServer } from '../../addon/native.js';
+import type { NativeFolder } from '../../addon/native/folder.js';
+import type { NativeServer } from '../../addon/native/server.js';
 import { statusError } from '../../addon/status.js';
 import { maxConfigBytes, problemsError, tooManyBytes, unplaced } from '../../config/index.js';
 import { isLack, TritonError, unavailable } from '../../errors.js';

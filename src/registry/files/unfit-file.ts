@@ -3,7 +3,7 @@
 import { closeSync, constants, openSync, readSync, statSync } from 'node:fs';
 import { open, realpath, stat, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, extname, isAbsolute, join, normalize } from 'node:path';
-import type { NativeBytes } from '../../addon/native.js';
+import type { NativeBytes } from '../../addon/native/folder.js';
 import {
   foreignContent,
   foreignText,

@@ -4,7 +4,7 @@
  */
 
 import { insist } from '../../addon/memory.js';
-import type { NativeServer } from '../../addon/native.js';
+import type { NativeServer } from '../../addon/native/server.js';
 import { backends } from '../../backends/index.js';
 import { requiredModels } from '../../backends/javascript.js';
 import type { ModelConfig } from '../../config/index.js';

@@ -4,13 +4,10 @@ import { insistOnAnswer } from '../../addon/memory.js';
 import { readFile } from 'node:fs/promises';
 import { dirname, sep } from 'node:path';
 import { keepBytes } from '../../addon/native-bytes.js';
-import type {
-  NativeBytes,
-  NativeDescription,
-  NativeServer,
-  NativeStatus,
-  NativeVersionConfig,
-} from '../../addon/native.js';
+import type { NativeBytes } from '../../addon/native/folder.js';
+import type { NativeServer } from '../../addon/native/server.js';
+import type { NativeStatus } from '../../addon/native/status.js';
+import type { NativeDescription, NativeVersionConfig } from '../../addon/native/version-config.js';
 import { statusError } from '../../addon/status.js';
 import { cpu, type BackendContext } from '../../backends/backend.js';
 import { gpuFinder } from '../../backends/gpu-finder.js';

@@ -1,7 +1,7 @@
 /** Opens a version of a JavaScript model: finds its code, and lets it complete its configuration. */
 
 import { pathToFileURL } from 'node:url';
-import type { NativeServer } from '../../addon/native.js';
+import type { NativeServer } from '../../addon/native/server.js';
 import type { BackendContext } from '../../backends/backend.js';
 import { concurrencyOf } from '../../backends/javascript.js';
 import {

@@ -1,6 +1,6 @@
 /** Opens a version of a Python model: finds its file, and lets it complete its configuration. */
 
-import type { NativeServer } from '../../addon/native.js';
+import type { NativeServer } from '../../addon/native/server.js';
 import type { BackendContext } from '../../backends/backend.js';
 import { environmentOf, pythonSettings } from '../../backends/python.js';
 import {

@@ -1,7 +1,7 @@
 /** The options of `loadModel`, which replace files of a repository. */
 
 import { keepBytes } from '../../addon/native-bytes.js';
-import type { NativeBytes } from '../../addon/native.js';
+import type { NativeBytes } from '../../addon/native/folder.js';
 import { readModelConfig, readModelConfigJson, type ParsedConfig } from '../../config/index.js';
 import { invalidArgument, TritonError, withModel } from '../../errors.js';
 import type { ModelCode } from '../../javascript/model-code.js';

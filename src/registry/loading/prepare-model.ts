@@ -1,6 +1,6 @@
 /** Prepares a model's configuration and chooses its versions, from the content of its folder. */
 
-import type { NativeServer } from '../../addon/native.js';
+import type { NativeServer } from '../../addon/native/server.js';
 import { askForGpus, gpuFinder } from '../../backends/gpu-finder.js';
 import {
   prepareConfig,

@@ -2,7 +2,8 @@
 
 import { join, normalize, sep } from 'node:path';
 import { keepBytes } from '../../addon/native-bytes.js';
-import type { NativeBytes, NativeWarmupInput, NativeWarmupSample } from '../../addon/native.js';
+import type { NativeBytes } from '../../addon/native/folder.js';
+import type { NativeWarmupInput, NativeWarmupSample } from '../../addon/native/version-config.js';
 import {
   datatypeOf,
   fieldError,

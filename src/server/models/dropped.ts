@@ -6,7 +6,7 @@
  */
 
 import { insistOnAnswer } from '../../addon/memory.js';
-import type { NativeServer } from '../../addon/native.js';
+import type { NativeServer } from '../../addon/native/server.js';
 import type { Dispatcher } from '../../dispatch/dispatcher.js';
 import { unavailable } from '../../errors.js';
 import type { ModelTable } from './model-table.js';

@@ -1,6 +1,6 @@
 /** A model's handle: `infer`, `stream`, `map`, and what the model reports about itself. */
 
-import type { NativeServer } from '../../addon/native.js';
+import type { NativeServer } from '../../addon/native/server.js';
 import type { ModelConfig } from '../../config/index.js';
 import { framesBelow } from '../../dispatch/errors/request-errors.js';
 import { isStreamWaiter, type SentStream, type StreamWaiter } from '../../dispatch/responses/streams.js';

@@ -1,6 +1,6 @@
 /** The handles of a server's models: a second call for the same model returns the same handle. */
 
-import type { NativeServer } from '../../addon/native.js';
+import type { NativeServer } from '../../addon/native/server.js';
 import { invalidArgument } from '../../errors.js';
 import { ModelHandle } from './model-handle.js';
 import type { ModelTable } from './model-table.js';

@@ -2,7 +2,7 @@
  * The models of a server as one environment sees them. It reads them again when the engine's epoch has moved.
  */
 
-import type { NativeServer } from '../../addon/native.js';
+import type { NativeServer } from '../../addon/native/server.js';
 import type { Dispatcher } from '../../dispatch/dispatcher.js';
 import { didYouMean } from '../../suggest.js';
 import { TritonError, unavailable, type TritonErrorReason } from '../../errors.js';

@@ -1,6 +1,6 @@
 /** How a version's last batches came about, and what limits its throughput. */
 
-import type { NativeBatch, NativeBatches } from '../../addon/native.js';
+import type { NativeBatch, NativeBatches } from '../../addon/native/statistics.js';
 
 /** Why a batch has no more requests, in the order of the engine's numbers (`ClosedBy`). */
 const reasons = ['full', 'preferred', 'delay', 'shape', 'nothingMore', 'priority'] as const;

@@ -1,6 +1,7 @@
 /** Turns the engine's statistics into Triton's shape. */
 
-import type { NativeServer, NativeStatistics } from '../../addon/native.js';
+import type { NativeServer } from '../../addon/native/server.js';
+import type { NativeStatistics } from '../../addon/native/statistics.js';
 import { failureReasons } from '../../metrics/model-families.js';
 import type { ModelStatistics, StatisticDuration } from '../../api/metadata.js';
 import type { ModelTable } from '../models/model-table.js';

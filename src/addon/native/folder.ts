@@ -1,0 +1,33 @@
+/** Folders and bytes of models, as native code reads them. */
+
+/** The content of a model's folder; see `native/engine/server/model_folder.h`. */
+export interface NativeFolder {
+  /** Why the folder cannot be read; empty if it was. */
+  readonly fault: string;
+  /** An entry that no model may have; empty if there is none. */
+  readonly refusal: string;
+  readonly stamp: string;
+  /** Names of the sub-folders, ascending by their bytes. */
+  readonly folders: readonly string[];
+  /** A file that was probably meant to be config.pbtxt, which there is none of; '' otherwise. */
+  readonly misnamedConfig: string;
+  /** The entries of the first version that has any. */
+  readonly firstEntries: readonly { readonly name: string; readonly isDirectory: boolean }[];
+  /**
+   * At most one of the following is set: the bytes of config.pbtxt, why it cannot be read, or its size if it
+   * is too large.
+   */
+  readonly config?: Uint8Array;
+  readonly configFault?: string;
+  readonly configSize?: number;
+}
+
+/** Bytes in native memory; see `native/binding/bytes_wrap.h`. */
+export interface NativeBytes {
+  /** The number of bytes; 0 after the release. */
+  size(): number;
+  /** Copies the bytes to memory that V8 owns. */
+  copy(): Uint8Array;
+  /** Releases them. Loads that were given them keep them until they end. */
+  release(): void;
+}

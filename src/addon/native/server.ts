@@ -1,0 +1,87 @@
+/** The engine of a server. */
+
+import type { NativeFolder, NativeBytes } from './folder.js';
+import type { NativeNvml } from './gpus.js';
+import type { NativePort } from './port.js';
+import type { NativeStatistics, NativeMetrics, NativeBatches } from './statistics.js';
+import type { NativeStatus } from './status.js';
+import type { NativeDescription, NativeEnsemblePlan, NativeVersionConfig, NativeLatencyPolicy } from './version-config.js';
+
+/** A server's engine; see `native/binding/server_wrap.h`. */
+export interface NativeServer {
+  id(): number;
+  /**
+   * Connects this environment. `onPages` is called with the number of pages of responses that the header
+   * lists.
+   */
+  attach(onPages: (count: number) => void, external: boolean): NativePort | undefined;
+  open(
+    backend: string,
+    name: string,
+    version: number,
+    path: string,
+    settings: Readonly<Record<string, string>>,
+    done: (error: NativeStatus | null, uid: number, description: NativeDescription) => void,
+    /** The version's files. If they are given, `path` names one of them, and nothing is read from disk. */
+    files?: Readonly<Record<string, NativeBytes>>,
+  ): void;
+  /** Lets a version serve. `done` may be called before this returns. */
+  start(uid: number, config: NativeVersionConfig, done: (error: NativeStatus | null) => void): void;
+  /** Adds an ensemble, which serves once it is bound. Returns its uid. */
+  addEnsemble(name: string, plan: NativeEnsemblePlan, latencies: NativeLatencyPolicy): number;
+  /** Binds an ensemble to the versions of its steps. Requests under way keep those that they began with. */
+  bindEnsemble(uid: number, versions: readonly number[]): NativeStatus | null;
+  /** Cancels loads that have not ended, and the reading of folders. */
+  cancelLoads(): void;
+  /**
+   * Opens a backend's runtime on a loader thread, without a model. `done` gets what {@link NativeServer.info} says of the
+   * library.
+   */
+  openRuntime(
+    backend: string,
+    settings: Readonly<Record<string, string>>,
+    done: (error: NativeStatus | null, info: Readonly<Record<string, string>>) => void,
+  ): void;
+  /**
+   * Asks the CUDA driver for its GPUs, once in a process, on a loader thread: it takes tenths of a second. `done` gets
+   * null, or why the driver was not asked.
+   */
+  findGpus(done: (error: NativeStatus | null) => void): void;
+  /** Opens NVIDIA's management library on a loader thread. */
+  findNvml(done: (error: NativeStatus | null, found: NativeNvml) => void): void;
+  /** Watches the GPUs that were found, from a thread of its own, until the server ends. */
+  watchGpus(intervalMs: number): void;
+  /**
+   * Reads a folder on a loader thread. Its configuration is read only if the folder's stamp is not
+   * `knownStamp`.
+   */
+  readFolder(
+    model: string,
+    path: string,
+    mostConfigBytes: number,
+    knownStamp: string,
+    done: (error: NativeStatus | null, folder: NativeFolder) => void,
+  ): void;
+  /** Returns memory to the system that loading has left free in the allocator. */
+  returnMemory(done: () => void): void;
+  publish(name: string, json: string): void;
+  withdraw(name: string): void;
+  /**
+   * What is published of a model; undefined for an unknown one. Without `json` its revision is
+   * `knownRevision`.
+   */
+  read(
+    name: string,
+    knownRevision: number,
+  ): { readonly revision: number; readonly json?: string } | undefined;
+  modelNames(): string[];
+  retire(uid: number, done: (abandoned: boolean) => void): void;
+  /** Closes the server. `done` gets the names of abandoned models, 2 s after the limit at the latest. */
+  close(timeoutMs: number, done: (abandoned: readonly string[]) => void): void;
+  join(): void;
+  statistics(uid: number): NativeStatistics | undefined;
+  metrics(uid: number, quantiles: readonly number[]): NativeMetrics | undefined;
+  batches(uid: number): NativeBatches | undefined;
+  info(uid: number): Readonly<Record<string, string>> | undefined;
+  inFlightBytes(): number;
+}

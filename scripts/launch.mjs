@@ -2,7 +2,9 @@
 import { spawnSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
 import { build } from './build.mjs';
+import { pythonWith } from './python-environment.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
@@ -13,6 +15,10 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
  *   does     what it does, in a line
  *   options  what may follow its name
  *   run      a file and the arguments that always precede the others
+ *   then     others, which run after it whether or not it succeeds
+ *   numbers  options with a number, which go to all of them as variables of the environment, and into arguments in place of
+ *            '{option}': by name, the variable and what it is by default. Without a default it is chosen by the clock.
+ *   python   a file of requirements and the ignored folder of the Python that has them, which is made first
  *   node     options of Node
  *   builds   the parts of the build that it needs; all of them where this is left out
  *
@@ -34,19 +40,48 @@ export function launch(command, programs, args = process.argv.slice(2)) {
     console.log(help(command, name === '' ? programs : { [name]: programs[name] }));
     return;
   }
-  const { run, node = [], builds } = programs[name];
-  const [file, ...always] = run;
+  const { run, then = [], node = [], builds, numbers = {}, python } = programs[name];
   if (!build(builds)) {
     process.exitCode = 1;
     return;
   }
   const rest = name === '' ? args : args.slice(1);
-  const result = spawnSync(process.execPath, [...node, join(root, file), ...always, ...rest], {
-    cwd: root,
-    stdio: 'inherit',
-  });
-  if (result.error) throw result.error;
-  process.exitCode = result.status ?? 1;
+  const values = readNumbers(numbers, rest);
+  if (values === undefined) return;
+  if (python !== undefined) pythonWith(join(root, python[0]), python[1]);
+  const env = { ...process.env };
+  for (const [option, [variable]] of Object.entries(numbers)) env[variable] = values[option];
+  for (const [file, ...always] of [run, ...then]) {
+    const filled = always.map((one) => one.replace(/^\{(\w+)\}$/, (_, option) => values[option]));
+    const more = Object.keys(numbers).length > 0 ? [] : rest;
+    const result = spawnSync(process.execPath, [...node, join(root, file), ...filled, ...more], {
+      ...{ cwd: root, stdio: 'inherit', env },
+    });
+    if (result.error) throw result.error;
+    process.exitCode ||= result.status ?? 1;
+  }
+}
+
+/** The values of options with a number; undefined, with a word about it, for others. */
+function readNumbers(numbers, args) {
+  const names = Object.keys(numbers);
+  if (names.length === 0) return {};
+  try {
+    const options = Object.fromEntries(names.map((name) => [name, { type: 'string' }]));
+    const { values } = parseArgs({ args, options });
+    return Object.fromEntries(
+      names.map((name) => {
+        const value = values[name] ?? numbers[name][1] ?? String(Date.now() % 2 ** 31);
+        if (!Number.isSafeInteger(Number(value)) || Number(value) < (name === 'seed' ? 0 : 1))
+          throw new RangeError(`--${name}: expected a whole number, above 0, but received '${value}'`);
+        return [name, value];
+      }),
+    );
+  } catch (error) {
+    console.error(error.message);
+    process.exitCode = 2;
+    return undefined;
+  }
 }
 
 function help(command, programs) {

@@ -41,17 +41,21 @@ launch('npm test', {
   property: {
     does: 'Random schedules through a server, then as long others through the engine.',
     options: '[--seconds <n>] [--seed <n>]',
-    run: ['scripts/property.mjs'],
+    numbers: { seconds: ['TRITONTS_PROPERTY_SECONDS', '60'], seed: ['TRITONTS_PROPERTY_SEED'] },
+    run: [tests, 'test/property/'],
+    then: [['scripts/native-tests.mjs', '--property', '--seconds', '{seconds}', '--seed', '{seed}']],
   },
   requests: {
     does: 'Random requests in every form.',
     options: '[--requests <n>] [--seed <n>]',
-    run: ['scripts/requests.mjs'],
+    numbers: { requests: ['TRITONTS_REQUESTS', '1000000'], seed: ['TRITONTS_REQUESTS_SEED'] },
+    run: [tests, 'test/requests/'],
   },
   ensembles: {
     does: 'Random ensembles of random models.',
     options: '[--seconds <n>] [--seed <n>]',
-    run: ['scripts/ensembles.mjs'],
+    numbers: { seconds: ['TRITONTS_ENSEMBLES_SECONDS', '60'], seed: ['TRITONTS_ENSEMBLES_SEED'] },
+    run: [tests, 'ensemble/random'],
   },
   fuzz: {
     does: 'Random and damaged configurations.',
@@ -122,7 +126,8 @@ launch('npm test', {
   python: {
     does: 'The tests of Python models, with a Python and numpy from PyPI in an ignored folder.',
     options: '[--option=value of node --test]…',
-    run: ['scripts/python-models.mjs'],
+    python: ['test/python/requirements.txt', '.venv-python'],
+    run: [tests, 'test/python/'],
   },
   'real-libraries': {
     does: "What TensorRT's libraries and a GPU build of ONNX Runtime, from PyPI, do without a GPU.",

@@ -1,4 +1,5 @@
-// The addon's entry: defines what src/addon/native/addon.ts types, and ends an environment in order.
+// The addon's entry: defines what src/addon/native/addon.ts types, and ends an environment in
+// order.
 #include "addon.h"
 
 #include <algorithm>

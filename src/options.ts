@@ -126,7 +126,7 @@ export interface ServerOptions {
   readonly cudaMemoryPoolByteSize?: number | Readonly<Record<number, number>> | undefined;
   /**
    * How many model versions are loaded at once (default 4). More than there are cores are loaded at once only
-   * where loads wait for longer than 20 ms. Triton: `--model-load-thread-count`.
+   * where loads wait for longer than 20 ms; 4096 at most. Triton: `--model-load-thread-count`.
    */
   readonly modelLoadConcurrency?: number | undefined;
   /**
@@ -156,7 +156,7 @@ export interface ServerOptions {
    * event loop. Triton has no such option.
    */
   readonly finalizeTimeoutMs?: number | undefined;
-  /** Number of cores to use (default: what affinity and cgroup quota leave). Triton has no such option. */
+  /** Number of cores to use, 4096 at most (default: what affinity and cgroup quota leave). Triton has no such option. */
   readonly threads?: number | undefined;
   /**
    * How many bytes requests in flight may hold: their inputs, the outputs whose size is known, and answers

@@ -7,6 +7,7 @@ import { backends } from './backends/index.js';
 import { checkKeys, checkObject, expected, readList, readOptions, show } from './argument-checks.js';
 import { inlineExpected, type InlineOption, readInline } from './config/index.js';
 import { invalidArgument } from './errors.js';
+import { mostThreads } from './most-threads.js';
 import { resolveLogger } from './logger.js';
 import { resolveMetrics } from './metrics/metrics-config.js';
 import type { ModelCode } from './javascript/model-code.js';
@@ -50,9 +51,11 @@ const keys = [
   'logger',
 ] as const satisfies readonly (keyof ServerOptions)[];
 
-function integer(value: unknown, least: number, path: string): number {
-  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < least) {
-    throw expected(`an integer of at least ${String(least)}`, path, value);
+function integer(value: unknown, least: number, path: string, most = Infinity): number {
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < least || value > most) {
+    const range =
+      most === Infinity ? `of at least ${String(least)}` : `from ${String(least)} to ${String(most)}`;
+    throw expected(`an integer ${range}`, path, value);
   }
   return value;
 }
@@ -249,13 +252,18 @@ export function resolveOptions(
     : [repository];
   if (list.length === 0 && models.size === 0)
     throw invalidArgument('expected at least one folder for options.modelRepository but received none');
-  const repositories = list.map((entry, i) =>
-    folderPath(
-      entry,
-      Array.isArray(repository) ? `options.modelRepository[${i}]` : 'options.modelRepository',
-      base,
+  // As in Triton, a folder that is named twice counts once.
+  const repositories = [
+    ...new Set(
+      list.map((entry, i) =>
+        folderPath(
+          entry,
+          Array.isArray(repository) ? `options.modelRepository[${i}]` : 'options.modelRepository',
+          base,
+        ),
+      ),
     ),
-  );
+  ];
 
   const mode: unknown = options.modelControlMode ?? 'none';
   if (mode !== 'none' && mode !== 'explicit')
@@ -307,7 +315,12 @@ export function resolveOptions(
     instanceKind,
     minSupportedComputeCapability: capability,
     gpuMemory: gpuMemoryLimits(options),
-    modelLoadConcurrency: integer(options.modelLoadConcurrency ?? 4, 1, 'options.modelLoadConcurrency'),
+    modelLoadConcurrency: integer(
+      options.modelLoadConcurrency ?? 4,
+      1,
+      'options.modelLoadConcurrency',
+      mostThreads,
+    ),
     backendConfig: checkBackendConfig(options.backendConfig ?? {}, base),
     trustedFolders: trusted.map((folder, i) => folderPath(folder, `options.trustedFolders[${i}]`, base)),
     backendDirectory:
@@ -317,7 +330,12 @@ export function resolveOptions(
     registeredBackends: registered,
     workers: checkWorkers(options.workers ?? {}),
     finalizeTimeoutMs: integer(options.finalizeTimeoutMs ?? 5000, 0, 'options.finalizeTimeoutMs'),
-    threads: integer(options.threads ?? addon().cores(), 1, 'options.threads'),
+    threads: integer(
+      options.threads ?? Math.min(addon().cores(), mostThreads),
+      1,
+      'options.threads',
+      mostThreads,
+    ),
     maxInFlightBytes: integer(
       options.maxInFlightBytes ?? Math.floor(Math.min(2 ** 30, addon().memory() / 4)),
       1,

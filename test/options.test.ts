@@ -122,15 +122,10 @@ test('undefined counts as absent', () => {
   assert.equal(resolveOptions({ modelRepository: '/models', ...absent }).modelLoadConcurrency, 4);
 });
 
-test('a repository is a path, a file URL or a list of those', () => {
+test('a repository is a path, a file URL or a list of those, each once', () => {
   const url = pathToFileURL('/some where/models');
   const { repositories } = resolveOptions({ modelRepository: ['relative', '/absolute', url, url.href] });
-  assert.deepEqual(repositories, [
-    resolve('relative'),
-    resolve('/absolute'),
-    '/some where/models',
-    '/some where/models',
-  ]);
+  assert.deepEqual(repositories, [resolve('relative'), resolve('/absolute'), '/some where/models']);
 });
 
 void suite('a wrong repository', () => {
@@ -172,7 +167,7 @@ void suite('a wrong value', () => {
     [{ loadModels: ['a'] }, /options\.loadModels needs modelControlMode: 'explicit'/],
     [
       { modelLoadConcurrency: 0 },
-      /an integer of at least 1 for options\.modelLoadConcurrency but received 0/,
+      /an integer from 1 to 4096 for options\.modelLoadConcurrency but received 0/,
     ],
     [{ modelLoadConcurrency: 1.5 }, /options\.modelLoadConcurrency but received 1\.5/],
     [{ threads: -1 }, /options\.threads but received -1/],

@@ -3,7 +3,7 @@
 import { writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { datatypeOf, type ModelConfig } from '../config/index.js';
-import { TritonError } from '../errors.js';
+import { TritonError, unavailable } from '../errors.js';
 import { printable, printableLine } from '../printable.js';
 import { checkOptions, parsed, repositoryHelp, repositoryOptions } from './repository-arguments.js';
 import { checkRepository, type CheckedModel } from '../registry/check-repository.js';
@@ -27,7 +27,7 @@ ${repositoryHelp}
 The file must be one that the program's tsconfig.json includes. Where a model has several versions, the newest counts.
 
 Exit code: 0 when every model is declared, 1 when one would not load (nothing is written), 2 for a wrong command line or
-repository.`;
+repository, or a file that cannot be written.`;
 
 /** A name as a key of an object type. */
 function key(name: string): string {
@@ -80,6 +80,19 @@ export function declareModels(models: readonly CheckedModel[], strict = false): 
   ].join('\n');
 }
 
+/** @throws {@link TritonError} UNAVAILABLE for a file that cannot be written. */
+async function writeDeclaration(file: string, text: string): Promise<void> {
+  try {
+    await writeFile(file, text);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    const advice = 'name a file in a folder that is there, such as --output tritonts-models.d.ts';
+    throw unavailable('SYSTEM_REFUSED', `the declaration cannot be written to '${file}': ${why}: ${advice}`, {
+      cause,
+    });
+  }
+}
+
 /**
  * Runs the command.
  *
@@ -104,6 +117,6 @@ export async function types(args: readonly string[]): Promise<number> {
   if (failed.length > 0) return 1;
   const text = printable(declareModels(models, values.strict));
   if (values.output === undefined) process.stdout.write(text);
-  else await writeFile(values.output, text);
+  else await writeDeclaration(values.output, text);
   return 0;
 }

@@ -1,6 +1,16 @@
 #!/usr/bin/env node
 /** The command `npx tritonts …`. */
 
+import { printableLine } from '../printable.js';
 import { runCommand } from './commands.js';
 
-process.exitCode = await runCommand(process.argv.slice(2));
+let unwritten: NodeJS.ErrnoException | undefined;
+// Without a listener a reader that is gone, as behind `| head`, would end the process with a stack trace.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => (unwritten ??= error));
+const code = await runCommand(process.argv.slice(2));
+// A stream tells of an error after its write.
+await new Promise((resolve) => setImmediate(resolve));
+if (unwritten !== undefined && unwritten.code !== 'EPIPE') {
+  console.error(`tritonts: standard output cannot be written: ${printableLine(unwritten.message)}`);
+  process.exitCode = code === 0 ? 2 : code;
+} else process.exitCode = code;

@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net';
 import { expected, readOptions } from '../argument-checks.js';
 import { unavailable } from '../errors.js';
+import { listenAdvice } from '../listen-advice.js';
 
 /** What has metrics: an `InferenceServer`. */
 export interface MetricsSource {
@@ -154,9 +155,11 @@ function listen(http: Server, port: number, host: string): Promise<void> {
     // It stays: later errors, as of a connection that cannot be accepted, end neither the endpoint nor the process.
     http.on('error', (cause) => {
       reject(
-        unavailable('SYSTEM_REFUSED', `metrics cannot be served on ${host}, port ${port}: ${cause.message}`, {
-          cause,
-        }),
+        unavailable(
+          'SYSTEM_REFUSED',
+          `metrics cannot be served on ${host}, port ${port}: ${cause.message}${listenAdvice(cause)}`,
+          { cause },
+        ),
       );
     });
     http.listen(port, host, resolve);

@@ -135,8 +135,10 @@ export class Registry {
     const all = modelControlMode === 'none' || (loadModels.length === 1 && loadModels[0] === '*');
     const names = all ? this.names() : [...new Set(loadModels)];
     // No model can be added later in this mode.
-    if (modelControlMode === 'none' && names.length === 0 && exitOnError) {
-      throw await noModelsError(this.#options.repositories);
+    if (modelControlMode === 'none' && names.length === 0) {
+      const error = await noModelsError(this.#options.repositories);
+      if (exitOnError) throw error;
+      this.#options.log.warn(error.message, {});
     }
     this.#reports.expect(names.length);
     const failures: TritonError[] = [];

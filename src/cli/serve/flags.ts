@@ -3,6 +3,7 @@
  * made of this.
  */
 
+import { mostThreads } from '../../most-threads.js';
 import { endpointGroups } from './endpoint-flags.js';
 import { alone, bool, choice, hint, integer, only, refuse, text, use, useAll, type Flag } from './flag.js';
 import type { FlagGroup } from './flag.js';
@@ -33,7 +34,7 @@ const models: FlagGroup = {
     ),
     use('disable-auto-complete-config', alone, undefined, "complete nothing from the model's file"),
     use('strict-model-config', bool, 'false', 'the old name of --disable-auto-complete-config, with a value'),
-    use('model-load-thread-count', integer(1), '4', 'how many models are loaded at once'),
+    use('model-load-thread-count', integer(1, mostThreads), '4', 'how many models are loaded at once'),
     use(
       'backend-directory',
       text('folder'),
@@ -106,7 +107,7 @@ const own: FlagGroup = {
     use('instance-kind', choice('cpu'), undefined, 'run KIND_GPU models on the CPU'),
     use(
       'threads',
-      integer(1),
+      integer(1, mostThreads),
       undefined,
       'how many cores to use (default: what affinity and cgroup quota leave)',
     ),

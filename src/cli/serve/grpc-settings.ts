@@ -1,6 +1,7 @@
 /** What the flags set of the gRPC endpoint. */
 
 import { readFile } from 'node:fs/promises';
+import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import { checkGrpcOptions } from '../../endpoints/grpc/options.js';
 import { grpcRestrictedGroups } from '../../endpoints/grpc/methods.js';
 import type { ServeGrpcOptions } from '../../endpoints/grpc/serve.js';
@@ -66,12 +67,22 @@ export function grpcSettings(values: FlagValues): GrpcSettings | undefined {
   return { options, tls };
 }
 
-async function read(file: string): Promise<Buffer> {
+async function read(flag: string, file: string): Promise<Buffer> {
   try {
     return await readFile(file);
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
-    throw invalidArgument(`cannot read '${file}': ${why}`, { cause });
+    throw invalidArgument(`--${flag}: cannot read '${file}': ${why}`, { cause });
+  }
+}
+
+/** Checks that TLS takes the files, whose names it does not know. */
+function checkPem(files: SecureContextOptions, names: string): void {
+  try {
+    createSecureContext(files);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw invalidArgument(`${names}: expected PEM files that fit each other: ${why}`, { cause });
   }
 }
 
@@ -82,8 +93,14 @@ async function read(file: string): Promise<Buffer> {
  */
 export async function grpcOptions({ options, tls }: GrpcSettings): Promise<ServeGrpcOptions> {
   if (tls === undefined) return options;
-  const [cert, key] = await Promise.all([read(tls.cert), read(tls.key)]);
-  const ca = tls.ca === undefined ? undefined : await read(tls.ca);
+  const [cert, key] = await Promise.all([
+    read('grpc-server-cert', tls.cert),
+    read('grpc-server-key', tls.key),
+  ]);
+  const ca = tls.ca === undefined ? undefined : await read('grpc-root-cert', tls.ca);
+  checkPem({ cert }, `--grpc-server-cert '${tls.cert}'`);
+  checkPem({ cert, key }, `--grpc-server-key '${tls.key}' with --grpc-server-cert '${tls.cert}'`);
+  if (tls.ca !== undefined) checkPem({ ca }, `--grpc-root-cert '${tls.ca}'`);
   return {
     ...options,
     tls: { cert, key, ...(ca !== undefined && { ca, requestCert: true, rejectUnauthorized: true }) },

@@ -43,6 +43,7 @@ export class Log implements LogControl {
   /** Writes to the file go one after the other. */
   #written: Promise<void> = Promise.resolve();
   #waiting = '';
+  #isLost = false;
   #onChange: () => void = () => undefined;
 
   private constructor(settings: LogSettings, file: FileHandle | undefined) {
@@ -164,8 +165,14 @@ export class Log implements LogControl {
     this.#waiting = '';
     try {
       await this.#file?.appendFile(text);
-    } catch {
-      // A log that cannot be written changes nothing.
+    } catch (error) {
+      // A log that cannot be written changes nothing. It is told of once, where somebody may see it.
+      if (this.#isLost) return;
+      this.#isLost = true;
+      const why = error instanceof Error ? error.message : String(error);
+      console.error(
+        printableLine(`tritonts serve: the log cannot be written to '${this.#settings.file ?? ''}': ${why}`),
+      );
     }
   }
 }

@@ -1,13 +1,16 @@
 /** The table of models that is printed at the start, in Triton's form. */
 
 import type { ModelStatus } from '../../api/metadata.js';
+import { printableLine } from '../../printable.js';
 
 const heads = ['Model', 'Version', 'Status'] as const;
 type Row = readonly [string, string, string];
 
 function rowsOf({ name, version, state, reason }: ModelStatus): Row[] {
   const status = reason === undefined || reason === '' ? (state ?? '') : `${state ?? ''}: ${reason}`;
-  return status.split('\n').map((line, i): Row => (i === 0 ? [name, version ?? '-', line] : ['', '', line]));
+  // A folder's name may hold a line break, which would look like another row or another line of the log.
+  const shown = printableLine(name);
+  return status.split('\n').map((line, i): Row => (i === 0 ? [shown, version ?? '-', line] : ['', '', line]));
 }
 
 /** Whether the start was to load it: in mode 'explicit' most models may be left alone. */

@@ -2,6 +2,7 @@
 
 import type { ListenOptions, Server } from 'node:net';
 import { expected } from '../../argument-checks.js';
+import { listenAdvice } from '../../listen-advice.js';
 import { TritonError, unavailable } from '../../errors.js';
 
 /** Where to listen. */
@@ -61,9 +62,11 @@ export function listen(
     // It stays: later errors, as of a connection that cannot be accepted, end neither the endpoint nor the process.
     server.on('error', (cause) => {
       reject(
-        unavailable('SYSTEM_REFUSED', `${what} cannot be served on ${host}, port ${port}: ${cause.message}`, {
-          cause,
-        }),
+        unavailable(
+          'SYSTEM_REFUSED',
+          `${what} cannot be served on ${host}, port ${port}: ${cause.message}${listenAdvice(cause)}`,
+          { cause },
+        ),
       );
     });
     // The types are those of Node 20, which does not know reusePort.

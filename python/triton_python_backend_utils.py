@@ -2,7 +2,6 @@
 
 from tritonts_stub import instance as _instances
 from tritonts_stub import strings as _strings
-from tritonts_stub.batch import InferenceResponseSender
 from tritonts_stub.calls import ResponseIterator
 from tritonts_stub.control import ERROR, INFO, VERBOSE, WARNING
 from tritonts_stub.control import LogLevel as _LogLevel
@@ -15,9 +14,11 @@ from tritonts_stub.datatypes import numpy_type as _numpy_type
 from tritonts_stub.errors import TritonError, TritonModelException
 from tritonts_stub.metrics import Metric, MetricFamily
 from tritonts_stub.model_config import ModelConfig
-from tritonts_stub.request import InferenceRequest, InferenceResponse, InferenceTrace, PreferredMemory
+from tritonts_stub.request import InferenceRequest, InferenceTrace, PreferredMemory
 from tritonts_stub.request import input_tensor as get_input_tensor_by_name
-from tritonts_stub.request import output_tensor as get_output_tensor_by_name
+from tritonts_stub.response import InferenceResponse
+from tritonts_stub.response import output_tensor as get_output_tensor_by_name
+from tritonts_stub.sender import InferenceResponseSender
 from tritonts_stub.tensor import Tensor
 
 TRITONSERVER_REQUEST_FLAG_SEQUENCE_START = 1

@@ -11,7 +11,12 @@ const checks = {
   // The documents are compared with what was built.
   types: ['node scripts/build.mjs ts', 'node scripts/write-compatibility.mjs --check'],
   format: ['prettier --check .', 'node scripts/clang-format.mjs'],
-  lint: ['oxlint --type-aware --deny-warnings', 'depcruise src', 'node scripts/engine-arrows.mjs'],
+  lint: [
+    'oxlint --type-aware --deny-warnings',
+    'depcruise src',
+    'node scripts/engine-arrows.mjs',
+    'node scripts/python-arrows.mjs',
+  ],
 };
 
 function run(command) {

@@ -33,6 +33,14 @@ constexpr uint64_t kEnvironmentEndMs = 2500;
 constexpr uint64_t kGraceMs = 100;
 constexpr uint64_t kMs = 1'000'000;
 
+// Closes the inboxes of a number, and forgets it: their environments are done with them.
+void Release(uint32_t number) {
+  if (const auto inboxes = JavaScriptBackend::Get().Find(number)) {
+    for (const auto& inbox : inboxes->list) inbox->Close();
+  }
+  JavaScriptBackend::Get().Forget(number);
+}
+
 // The environment ends: its ports are cut off, and the servers it owns are closed as by
 // close({ timeoutMs: 0 }). What does not return in time is left behind.
 void CleanUp(AddonData* data) {
@@ -55,6 +63,9 @@ void CleanUp(AddonData* data) {
     if (server->WaitClosed(now < deadline ? (deadline - now) / kMs : 0)) server->Join();
   }
   data->owned.clear();
+  // JavaScript may have ended anywhere, also before it had the number.
+  for (const uint32_t number : data->reserved) Insist([&] { Release(number); });
+  data->reserved.clear();
   data->poster->Close();
 }
 
@@ -107,9 +118,12 @@ Napi::Value ReserveInstances(const Napi::CallbackInfo& info) {
   const std::string runner = StringOf(info[3]);
   std::shared_ptr<InputSource> inputs;
   if (runner == "process") inputs = std::make_shared<python::SharedInputs>();
-  return Napi::Number::New(
-      info.Env(), JavaScriptBackend::Get().Reserve(StringOf(info[0]), names, concurrency, runner,
-                                                   std::move(inputs)));
+  std::vector<uint32_t>& reserved = DataOf(info.Env()).reserved;
+  // Beforehand: what is reserved is known here.
+  reserved.reserve(reserved.size() + 1);
+  reserved.push_back(JavaScriptBackend::Get().Reserve(StringOf(info[0]), names, concurrency, runner,
+                                                      std::move(inputs)));
+  return Napi::Number::New(info.Env(), reserved.back());
 }
 
 // Attaches this environment to an instance: number, index, wake, whether it holds the loop, cores.
@@ -135,13 +149,10 @@ void SettleInstances(const Napi::CallbackInfo& info) {
   }
 }
 
-// Their environments are done with them.
 void ReleaseInstances(const Napi::CallbackInfo& info) {
   const auto number = static_cast<uint32_t>(NumberOf(info[0]));
-  if (const auto inboxes = JavaScriptBackend::Get().Find(number)) {
-    for (const auto& inbox : inboxes->list) inbox->Close();
-  }
-  JavaScriptBackend::Get().Forget(number);
+  Release(number);
+  std::erase(DataOf(info.Env()).reserved, number);
 }
 
 // Upper bounds of the histograms of latencies, in nanoseconds.
@@ -173,9 +184,22 @@ void DropMemory(const Napi::CallbackInfo& info) {
   napi_detach_arraybuffer(info.Env(), info[0]);
 }
 
-// This environment has started the process info[0], the head of a group.
+// This environment has started the process info[0].
 void AddChild(const Napi::CallbackInfo& info) {
   DataOf(info.Env()).children.Add(static_cast<int>(NumberOf(info[0])));
+}
+
+// Returns what the function info[0] returns, which starts processes. A worker may be terminated
+// within it, so that JavaScript never has their numbers: they are taken from the system.
+Napi::Value KeepChildren(const Napi::CallbackInfo& info) {
+  const platform::NewChildren started;
+  napi_value result = nullptr;
+  const napi_status status =
+      napi_call_function(info.Env(), info.Env().Undefined(), info[0], 0, nullptr, &result);
+  Insist([&] {
+    for (const int process : started.Find()) DataOf(info.Env()).children.Add(process);
+  });
+  return status == napi_ok ? Napi::Value(info.Env(), result) : Napi::Value();
 }
 
 // It has waited for it.
@@ -238,6 +262,7 @@ void DefineExports(Napi::Env env, Napi::Object exports) {
   Export<SettleInstances>(env, exports, "settleInstances");
   Export<ReleaseInstances>(env, exports, "releaseInstances");
   Export<PythonWrap::Create>(env, exports, "createPython");
+  Export<KeepChildren>(env, exports, "keepChildren");
   Export<AddChild>(env, exports, "addChild");
   Export<RemoveChild>(env, exports, "removeChild");
   Export<Cores>(env, exports, "cores");

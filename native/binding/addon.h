@@ -1,6 +1,7 @@
 // What the addon keeps for one environment (main thread or worker).
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <unordered_set>
 #include <vector>
@@ -29,7 +30,8 @@ struct AddonData {
   std::unordered_set<PortWrap*> ports;          // alive and not detached
   std::unordered_set<InstanceWrap*> instances;  // likewise
   std::unordered_set<PythonWrap*> pythons;      // likewise
-  platform::Children children;                  // processes of Python models
+  platform::Children children;                  // processes that this environment has started
+  std::vector<uint32_t> reserved;               // numbers of inboxes that are not released
   std::vector<std::shared_ptr<Server>> owned;   // created here and not closed
 };
 

@@ -105,7 +105,7 @@ void PythonWrap::CloseDescriptor(const Napi::CallbackInfo&) {
 
 Napi::Value PythonWrap::Start(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
-  if (!channel_ || signal_ || !info[0].IsFunction()) return Napi::Boolean::New(env, false);
+  if (!channel_ || signal_ || !info[0].IsFunction()) return env.Undefined();
   if (napi_create_threadsafe_function(env, info[0], nullptr,
                                       Napi::String::New(env, "tritonts python"), 0, 1, nullptr,
                                       nullptr, nullptr, Tell, &signal_) != napi_ok) {
@@ -113,12 +113,15 @@ Napi::Value PythonWrap::Start(const Napi::CallbackInfo& info) {
   }
   napi_unref_threadsafe_function(env, signal_);
   // The function outlives the channel's thread.
-  const bool started = channel_->Start([signal = signal_](const std::string& reason) {
-    auto* const text = new (std::nothrow) std::string(reason);
-    if (!text) return;
-    if (napi_call_threadsafe_function(signal, text, napi_tsfn_nonblocking) != napi_ok) delete text;
-  });
-  return Napi::Boolean::New(env, started);
+  const python::Channel::Started started =
+      channel_->Start([signal = signal_](const std::string& reason) {
+        auto* const text = new (std::nothrow) std::string(reason);
+        if (!text) return;
+        if (napi_call_threadsafe_function(signal, text, napi_tsfn_nonblocking) != napi_ok)
+          delete text;
+      });
+  if (started == python::Channel::Started::kClosed) return env.Undefined();
+  return Napi::Boolean::New(env, started == python::Channel::Started::kYes);
 }
 
 void PythonWrap::Up(const Napi::CallbackInfo&) {

@@ -29,8 +29,8 @@ class PythonWrap : public Wrapped<PythonWrap> {
   Napi::Value Descriptor(const Napi::CallbackInfo& info);
   Napi::Value InputsDescriptor(const Napi::CallbackInfo& info);
   void CloseDescriptor(const Napi::CallbackInfo& info);
-  // With a function that is told once why the stub cannot be served any more. False: the instance
-  // is closed, or there is no thread.
+  // With a function that is told once why the stub cannot be served any more. False: there is no
+  // thread. Undefined: the instance is closed.
   Napi::Value Start(const Napi::CallbackInfo& info);
   void Up(const Napi::CallbackInfo& info);
   void AskToEnd(const Napi::CallbackInfo& info);

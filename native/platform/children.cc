@@ -5,12 +5,74 @@
 #include <sys/types.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
+#include <string>
 
 #include "thread.h"
 #endif
+#if defined(__linux__)
+#include <fcntl.h>
+#include <unistd.h>
+#endif
 
 namespace tritonts::platform {
+
+#if defined(__linux__)
+
+NewChildren::NewChildren() : list_(open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC)) {
+  try {
+    before_ = List();
+  } catch (...) {
+    if (list_ >= 0) close(list_);
+    throw;
+  }
+}
+
+NewChildren::~NewChildren() {
+  if (list_ >= 0) close(list_);
+}
+
+std::vector<int> NewChildren::List() const {
+  std::string text;
+  char part[4096];
+  while (list_ >= 0) {
+    const ssize_t size = pread(list_, part, sizeof(part), static_cast<off_t>(text.size()));
+    if (size < 0 && errno == EINTR) continue;
+    if (size <= 0) break;
+    text.append(part, static_cast<size_t>(size));
+  }
+  std::vector<int> found;
+  const char* const end = text.data() + text.size();
+  for (const char* at = text.data(); at < end; at++) {
+    int process = 0;
+    const auto [next, error] = std::from_chars(at, end, process);
+    if (error != std::errc()) break;
+    found.push_back(process);
+    at = next;
+  }
+  return found;
+}
+
+std::vector<int> NewChildren::Find() const {
+  std::vector<int> found = List();
+  std::erase_if(found, [this](int process) {
+    return std::find(before_.begin(), before_.end(), process) != before_.end();
+  });
+  return found;
+}
+
+#else
+
+NewChildren::NewChildren() = default;
+NewChildren::~NewChildren() = default;
+
+std::vector<int> NewChildren::Find() const {
+  return {};
+}
+
+#endif
 
 #if defined(_WIN32)
 
@@ -39,7 +101,11 @@ void Reap(const std::unordered_set<int>& processes) {
 
 void Children::End() {
   std::erase_if(processes_, [](int process) { return !IsOurs(process); });
-  for (const int process : processes_) kill(-process, SIGKILL);
+  for (const int process : processes_) {
+    kill(-process, SIGKILL);
+    // It may be of another group, such as this process'.
+    kill(process, SIGKILL);
+  }
   if (processes_.empty()) return;
   // One in the midst of a call of the system ends only after it. The worker does not wait for that.
   Thread reaper;

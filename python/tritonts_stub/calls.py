@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from . import instance as instances
 from . import memory as mem
-from .batch import put_words
-from .errors import TritonError, TritonModelException, code_of
-from .request import InferenceResponse, write_said
+from .errors import TritonError, TritonModelException, code_of, without_origin
+from .response import InferenceResponse
+from .said import write_said
 from .tensor import Stretch, Tensor, write
 
 ANSWERED, NO_MEMORY, MOVED, ENDED = 1, 2, 3, 4
@@ -150,7 +150,7 @@ class Call:
         for at, offset, data, bytes_ in parts:
             words[at] = place + head + offset
             write(memory, place + head + offset, bytes_, data)
-        put_words(memory, place + mem.REPLY_BYTES, words)
+        memory.put_words(place + mem.REPLY_BYTES, words)
         memory.reset(place)
         memory.send(mem.CALL, 0, place + mem.REPLY_BYTES, len(words), place)
 
@@ -187,8 +187,8 @@ class Call:
         if final or not self.decoupled:
             self._close()
         if code != 0:
-            message = bytes(memory.bytes[text : text + size]).decode(errors="replace").split("\0")[0]
-            return InferenceResponse([], TritonError._of(message, code))
+            message = bytes(memory.bytes[text : text + size]).decode(errors="replace")
+            return InferenceResponse([], TritonError._of(without_origin(message), code))
         if empty:
             return None
         tensors, at = [], 6

@@ -1,5 +1,7 @@
 """Errors of models and of the server."""
 
+import re
+
 _codes = (
     "UNKNOWN",
     "INTERNAL",
@@ -82,6 +84,22 @@ class TritonError:
 
     def __str__(self):
         return self._message
+
+
+#: Stands before the trace in a message of the wire (src/addon/status.ts has the same).
+_origin = re.compile("\0\x01([0-9]+)\x01\0")
+
+
+def with_origin(text, trace):
+    """A message of the wire that is all the model's own, with its trace."""
+    # The server counts as JavaScript does.
+    length = len(text.encode("utf-16-le", errors="replace")) // 2
+    return "%s\0\x01%d\x01\0%s" % (text, length, trace)
+
+
+def without_origin(message):
+    """The text of a message of the wire."""
+    return _origin.split(message, 1)[0]
 
 
 def unsupported(what):

@@ -1,7 +1,7 @@
 """A batch whose `execute` has raised is run again in halves, if the model may be (src/javascript/batches/halves.ts has the same)."""
 
 from .errors import TritonError, code_of
-from .request import InferenceResponse
+from .response import InferenceResponse
 
 
 def may_be_anothers(error):

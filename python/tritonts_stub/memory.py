@@ -2,11 +2,14 @@
 
 import ctypes
 import os
+from array import array
 
 EXECUTE, STOP, ASK_READY = 1, 2, 3
 ANSWER, PART, CALL, NEXT, CANCEL, READ, ASK_CANCELLED, ASK_ROOM = range(16, 24)
 ALIGNMENT = 64
 REPLY_BYTES = 64
+#: Arrays of fewer bytes are copied: that costs less than to look where they lie.
+LARGE = 65536
 #: Bits of the word of an answer: the batch has ended; its memory is lent until it is given back.
 LAST, LENT = 1, 4
 #: Before the words of an answer that is lent.
@@ -120,6 +123,9 @@ class Memory:
         if offset % 8 != 0 or offset + 8 * count > self.size:
             raise MemoryFault("the server's message has no body")
         return self.bytes[offset : offset + 8 * count].cast("q").tolist()
+
+    def put_words(self, place, words):
+        self.bytes[place : place + 8 * len(words)].cast("q")[:] = array("q", words)
 
     def wait_for(self, word):
         """Waits until a Reply has a state. Returns the state, and two words."""

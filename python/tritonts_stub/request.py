@@ -1,62 +1,14 @@
-"""Requests and responses, as models see and make them."""
+"""Requests, as models see and make them."""
 
 import json
-import struct
 
-from . import instance
-from .errors import TritonError, TritonModelException, unsupported
+from . import calls, instance
+from .errors import TritonModelException, unsupported
+from .said import Said
 from .tensor import Tensor
 
 SEQUENCE_START, SEQUENCE_END = 1, 2
 RELEASE_ALL, RELEASE_RESCHEDULE = 1, 2
-FINAL = 1
-ID = "triton_request_id"
-
-_entry = struct.Struct("<III")
-_parameter_kinds = {0: None, 1: struct.Struct("<q"), 2: struct.Struct("<d"), 3: struct.Struct("<q")}
-
-
-def read_said(data):
-    """The id and the parameters of requests (protocol.h)."""
-    at, found = 0, {}
-    while at < len(data):
-        kind, name, size = _entry.unpack_from(data, at)
-        at += _entry.size
-        text = bytes(data[at : at + name]).decode(errors="replace")
-        value = bytes(data[at + name : at + name + size])
-        at += name + size
-        if kind == 0:
-            found[text] = value.decode(errors="replace")
-        else:
-            (number,) = _parameter_kinds[kind].unpack(value)
-            found[text] = number != 0 if kind == 3 else number
-    return found.pop(ID, ""), found
-
-
-def write_said(request_id, parameters):
-    """The reverse of `read_said`."""
-    said = []
-    entries = dict(parameters or {})
-    if request_id:
-        entries[ID] = request_id
-    for name, value in entries.items():
-        if isinstance(value, bool):
-            kind, data = 3, _parameter_kinds[3].pack(int(value))
-        elif isinstance(value, int):
-            kind, data = 1, _parameter_kinds[1].pack(value)
-        elif isinstance(value, float):
-            kind, data = 2, _parameter_kinds[2].pack(value)
-        elif isinstance(value, str):
-            kind, data = 0, value.encode()
-        else:
-            raise TritonModelException(
-                "parameter '%s': expected a str, int, float or bool but got %s" % (name, type(value).__name__)
-            )
-        name = name.encode()
-        said.append(_entry.pack(kind, len(name), len(data)) + name + data)
-    return b"".join(said)
-
-
 class PreferredMemory:
     """Where a caller wants outputs. Everything is in the memory of the CPU here."""
 
@@ -69,16 +21,6 @@ class InferenceTrace:
 
     def get_context(self):
         return None
-
-
-class Said:
-    """What requests that are alike say besides their tensors."""
-
-    __slots__ = ("id", "parameters", "priority", "timeout", "wanted", "counted", "rows")
-
-    def __init__(self, id, parameters, priority, timeout, wanted, counted, rows):
-        self.id, self.parameters, self.priority = id, parameters, priority
-        self.timeout, self.wanted, self.counted, self.rows = timeout, wanted, counted, rows
 
 
 class InferenceRequest:
@@ -195,15 +137,11 @@ class InferenceRequest:
 
     def exec(self, decoupled=False):
         """Calls the model, and waits for its response, or for an iterator of them."""
-        from .calls import call
-
-        return call(self, decoupled)
+        return calls.call(self, decoupled)
 
     def async_exec(self, decoupled=False):
         """The same, to be awaited."""
-        from .calls import call_later
-
-        return call_later(self, decoupled)
+        return calls.call_later(self, decoupled)
 
 
 class _Awaited(InferenceRequest):
@@ -219,40 +157,6 @@ class _Awaited(InferenceRequest):
 _Awaited.__name__ = InferenceRequest.__name__
 
 
-class InferenceResponse:
-    """A response (Triton: `pb_utils.InferenceResponse`)."""
-
-    __slots__ = ("_tensors", "_error")
-
-    def __init__(self, output_tensors=(), error=None, parameters=None):
-        if parameters not in (None, {}, "", "{}"):
-            raise unsupported("responses have no parameters here")
-        if error is not None and not isinstance(error, TritonError):
-            error = TritonError(str(error))
-        self._tensors, self._error = list(output_tensors), error
-        for tensor in self._tensors:
-            if not isinstance(tensor, Tensor):
-                raise TritonModelException(
-                    "output_tensors: expected pb_utils.Tensor objects but got %s" % type(tensor).__name__, "INVALID_ARG"
-                )
-
-    def output_tensors(self):
-        return self._tensors
-
-    def has_error(self):
-        return self._error is not None
-
-    def error(self):
-        return self._error
-
-    def parameters(self):
-        return "{}"
-
-
 def input_tensor(request, name):
     """The input of that name; None if the request has none."""
     return request._input(name)
-
-
-def output_tensor(response, name):
-    return next((one for one in response._tensors if one._name == name), None)

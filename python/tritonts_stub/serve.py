@@ -11,12 +11,21 @@ import sys
 import threading
 import traceback
 
-from . import batch as batches
 from . import halves
 from . import instance as instances
 from . import memory as mem
+from . import reading
 from .control import ERROR, Control
-from .errors import TritonError, TritonModelException, code_name, code_of, named_text_of, reason_name, text_of
+from .errors import (
+    TritonError,
+    TritonModelException,
+    code_name,
+    code_of,
+    named_text_of,
+    reason_name,
+    text_of,
+    with_origin,
+)
 from .model_config import ModelConfig
 
 MEMORY_FILE, CONTROL_FILE, INPUTS_FILE = 3, 4, 5
@@ -164,7 +173,7 @@ class Loop:
                 break
             if message.kind == mem.EXECUTE:
                 # No name here keeps the requests: a sender that the model drops is missed.
-                self._run(*batches.read(self._instance, message.batch, message.offset, message.size))
+                self._run(*reading.read(self._instance, message.batch, message.offset, message.size))
             elif message.kind == mem.ASK_READY:
                 self._answer_ready()
         for task in list(self._tasks):
@@ -263,8 +272,4 @@ class Loop:
         else:
             code = code_of(error)
             text = text_of(error) if isinstance(error, TritonModelException) else named_text_of(error)
-        text = text[:4096].replace("\0", " ")
-        # The server cuts this into the message and its cause (src/addon/status.ts).
-        length = len(text.encode("utf-16-le", errors="replace")) // 2
-        message = "%s\0%d\0%s" % (text, length, _trace(error)[-4096:])
-        return TritonError._of(message, code)
+        return TritonError._of(with_origin(text[:4096], _trace(error)[-4096:]), code)

@@ -242,6 +242,11 @@ export const differences: readonly Difference[] = [
     here: '`send` waits while its caller has 16 responses or 16 MiB unread.',
   },
   {
+    triton:
+      'Python: a response that lacks an output which its request wants is a success without it. An output that the configuration does not have is dropped.',
+    here: 'The same, but a response that has an output of an unknown name instead of one that is wanted is an error, with both names: it is a slip. The result of a JavaScript model that lacks a wanted output is an error in any case.',
+  },
+  {
     triton: 'Python: a call that waits for its own instance waits for ever.',
     here: 'UNAVAILABLE, with the chain of models.',
   },

@@ -49,14 +49,15 @@ export function statusNumber(code: TritonErrorCode, reason: TritonErrorReason | 
 }
 
 /**
- * Stands in a message before what its model has said: the number of characters at the message's end that are the
- * model's own, then its stack. So the stack of a JavaScript model's error comes with the error to any thread.
+ * Stands behind a message before the model's stack, so that the stack comes with the error to any thread. It has the number of
+ * characters at the message's end that are the model's own. A message may have NUL in it, but hardly the whole of this.
+ * `python/tritonts_stub/errors.py` writes and reads the same.
  */
-const originMark = '\0';
+const originMark = /\0\u0001(\d+)\u0001\0/;
 
 /** A message for the engine that says where it comes from. It has to end with the model's own message. */
 export function withOrigin(message: string, own: string, stack: string): string {
-  return `${message.replaceAll(originMark, ' ')}${originMark}${own.length}${originMark}${stack}`;
+  return `${message}\0\u0001${own.length}\u0001\0${stack}`;
 }
 
 /**
@@ -66,12 +67,11 @@ export function withOrigin(message: string, own: string, stack: string): string 
 export function nativeError(code: number, message: string, options?: TritonErrorOptions): TritonError {
   const name = codes[code & 0xff] ?? 'UNKNOWN';
   const reason = reasons[code >> 8];
-  const end = message.indexOf(originMark);
-  if (end < 0) return new TritonError(name, message, { ...options, reason });
-  const [length = '', stack = ''] = message.slice(end + 1).split(originMark, 2);
-  const text = message.slice(0, end);
-  const cause = new Error(text.slice(Math.max(0, end - Number(length))));
-  cause.stack = stack;
+  const mark = originMark.exec(message);
+  if (mark === null) return new TritonError(name, message, { ...options, reason });
+  const text = message.slice(0, mark.index);
+  const cause = new Error(text.slice(Math.max(0, mark.index - Number(mark[1]))));
+  cause.stack = message.slice(mark.index + mark[0].length);
   return new TritonError(name, text, { ...options, reason, cause });
 }
 

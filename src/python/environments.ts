@@ -1,13 +1,10 @@
 /** Archives of conda-pack, unpacked once for all models of this process that name them. */
 
-import { execFile } from 'node:child_process';
 import { existsSync, rmSync } from 'node:fs';
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
-
-const run = promisify(execFile);
+import { run } from './own-process.js';
 
 /** An unpacked archive, until it is released. */
 export interface Unpacked {

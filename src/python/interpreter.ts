@@ -1,17 +1,15 @@
 /** Which Python runs a model, and what is wrong with one that does not. */
 
-import { execFile } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { environmentKey, type Environment, type PythonSettings } from '../backends/python.js';
-import { unavailable, type TritonError } from '../errors.js';
+import { isLack, unavailable, type TritonError } from '../errors.js';
 import { unpacked, type Unpacked } from './environments.js';
+import { run } from './own-process.js';
 
 const oldest = '3.8';
 /** Of an environment that was not unpacked. */
 const nothing = (): Promise<void> => Promise.resolve();
-const run = promisify(execFile);
 
 /** A Python, and the environment that it belongs to. */
 export interface Interpreter {
@@ -38,10 +36,14 @@ export async function findInterpreter(
   }
   const { written, path } = environment;
   const fail = (text: string, cause?: unknown): TritonError =>
-    unavailable('MISSING', `model '${model}': ${environmentKey} '${written}': ${text}`, {
-      model,
-      cause,
-    });
+    unavailable(
+      isLack(cause) ? 'NO_MEMORY' : 'MISSING',
+      `model '${model}': ${environmentKey} '${written}': ${text}`,
+      {
+        model,
+        cause,
+      },
+    );
   if (!existsSync(path)) throw fail(`there is no '${path}'`);
   let found: Unpacked = { folder: path, release: nothing };
   if (!statSync(path).isDirectory()) {
@@ -81,16 +83,25 @@ except Exception:
 
 /** Asks a Python what it is. Returns a text that says what is wrong and what helps if it cannot run models. */
 export async function lookAtPython(path: string): Promise<FoundPython | string> {
+  return look(path).catch((error: unknown) => doesNotRun(path, error));
+}
+
+function doesNotRun(path: string, error: unknown): string {
+  return `'${path}' does not run: ${error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error)}`;
+}
+
+/** The same. Throws what the system says where it lacks something for a process. */
+async function look(path: string): Promise<FoundPython | string> {
   let said: string[];
   try {
-    const { stdout } = await run(path, ['-c', question], { timeout: 10_000 });
-    said = stdout.trim().split('\n');
+    said = (await run(path, ['-c', question], { timeout: 10_000 })).trim().split('\n');
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'EACCES') {
       return `there is no '${path}': install Python ${oldest} or newer, such as with \`apt install python3\`, or name one in options.backendConfig.python.executable`;
     }
-    return `'${path}' does not run: ${error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error)}`;
+    if (isLack(error)) throw error;
+    return doesNotRun(path, error);
   }
   const [version = 'of an unknown version', executable = path, numpy] = said;
   const [major = 0, minor = 0] = version.split('.').map(Number);
@@ -100,8 +111,8 @@ export async function lookAtPython(path: string): Promise<FoundPython | string> 
   return { executable, version, numpy };
 }
 
-/** Why a Python did not run the stub: asked of it, for messages. */
+/** Why a Python did not run the stub: asked of it, for messages. Throws what the system says where it lacks something for that. */
 export async function whyNot(path: string): Promise<string> {
-  const found = await lookAtPython(path);
+  const found = await look(path);
   return typeof found === 'string' ? found : `'${found.executable}' (Python ${found.version}) ended at once`;
 }

@@ -137,7 +137,8 @@ export class PythonInstance {
         broken = `its process has sent what cannot be: ${reason}`;
         stub.kill();
       });
-      if (!started) throw this.#unavailable(`instance '${name}' is closed, or there is no thread for it`);
+      if (started === undefined) throw this.#unavailable('NOT_READY', `instance '${name}' is closed`);
+      if (!started) throw this.#unavailable('NO_MEMORY', `there is no thread for instance '${name}'`);
       await stub.start(this.#task);
     } catch (error) {
       stub.kill();
@@ -171,12 +172,13 @@ export class PythonInstance {
       inFile: false,
     });
     if (typeof made === 'object') return made;
-    throw this.#unavailable(made ?? `instance '${name}' is closed`);
+    if (made === undefined) throw this.#unavailable('NOT_READY', `instance '${name}' is closed`);
+    throw this.#unavailable('NO_MEMORY', made);
   }
 
-  #unavailable(text: string): TritonError {
+  #unavailable(reason: 'NOT_READY' | 'NO_MEMORY', text: string): TritonError {
     const { model } = this.#source;
-    return unavailable('NOT_READY', `model '${model}': ${text}`, { model });
+    return unavailable(reason, `model '${model}': ${text}`, { model });
   }
 
   /** Starts the process anew, after a pause. */

@@ -3,6 +3,7 @@
 import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process';
 import { Duplex } from 'node:stream';
 import { unavailable, type TritonError } from '../errors.js';
+import { own } from './own-process.js';
 
 /** What helps against what the system says. */
 const advice: Readonly<Record<string, string>> = {
@@ -33,7 +34,7 @@ export function startProcess(
 ): StartedProcess {
   let child: ChildProcess;
   try {
-    child = spawn(path, args, options);
+    child = own(() => spawn(path, args, options));
   } catch (error) {
     throw notStarted(model, path, error);
   }

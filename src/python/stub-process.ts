@@ -3,7 +3,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
-import { addon } from '../addon/load.js';
 import { TritonError, type TritonErrorCode, reasonNamed, unavailable } from '../errors.js';
 import { errorOf } from '../javascript/batches/failures.js';
 import { logMessage } from '../javascript/model-logger.js';
@@ -12,6 +11,7 @@ import { Answers } from './answers.js';
 import { stubProgram } from './files.js';
 import { whyNot, type Interpreter } from './interpreter.js';
 import { readLines } from './lines.js';
+import { disown } from './own-process.js';
 import { Uploads } from './uploads.js';
 import { isScarcity, notStarted, startProcess } from './start-process.js';
 
@@ -100,7 +100,6 @@ export class StubProcess {
       detached: true,
     });
     this.#child = child;
-    if (child.pid !== undefined) addon().addChild(child.pid);
     const end = (why: string): void => {
       options.log.warn(`model '${options.model}': its process ${why}, and is ended`, {
         model: options.model,
@@ -131,7 +130,7 @@ export class StubProcess {
         this.#killGroup();
         this.#over = true;
         this.endedByItself = code === 0;
-        if (child.pid !== undefined) addon().removeChild(child.pid);
+        disown(child);
         const how =
           signal === null
             ? `its process has ended with code ${code ?? 0}`
@@ -176,7 +175,12 @@ export class StubProcess {
       throw missing(`'${python.path}' has not begun within ${startMs / 1000} s (stub-timeout-seconds)`);
     }
     if (isScarcity(this.#unstarted)) throw notStarted(model, python.path, this.#unstarted);
-    if (greeted === false) throw missing(`${await whyNot(python.path)}${this.#last()}`);
+    if (greeted === false) {
+      const why = await whyNot(python.path).catch((error: unknown) => {
+        throw notStarted(model, python.path, error);
+      });
+      throw missing(`${why}${this.#last()}`);
+    }
     this.tell(task);
     const end = this.ended.then((how) => {
       throw missing(`instance '${name}' could not start: ${how}${this.#last()}`);

@@ -7,23 +7,29 @@ import { row } from '../support/harness.js';
 import { withPython } from '../python/harness.js';
 
 const [root = ''] = process.argv.slice(2);
-const open = (): Promise<InferenceServer> =>
+const open = (autoCompleteConfig: boolean): Promise<InferenceServer> =>
   createServer(
     root,
     withPython({
       modelControlMode: 'explicit',
+      autoCompleteConfig,
       logger: { error: () => undefined, warn: () => undefined },
     }),
   );
-const server = await open();
+const server = await open(true);
+/** No process completes configurations of its models, so that memory is shared first. */
+const written = await open(false);
 
-const load = (name: string) => async (): Promise<void> => {
-  await server.loadModel(name);
-  await server.infer(name, { x: row() });
-  await server.unloadModel(name);
-};
+const load =
+  (name: string, on = server) =>
+  async (): Promise<void> => {
+    await on.loadModel(name);
+    await on.infer(name, { x: row() });
+    await on.unloadModel(name);
+  };
 const actions: Readonly<Record<string, () => Promise<void>>> = {
   python: load('python'),
+  'python, written': load('python', written),
   javascript: load('javascript'),
   onnx: load('onnx'),
   restart: async () => {
@@ -41,7 +47,7 @@ const actions: Readonly<Record<string, () => Promise<void>>> = {
   },
   prepare: () => server.loadModel('dies').then(() => undefined),
   server: async () => {
-    await (await open()).close();
+    await (await open(true)).close();
   },
   metrics: async () => {
     const endpoint = await serveMetrics(server, { port: 0, host: '127.0.0.1' });
@@ -50,7 +56,9 @@ const actions: Readonly<Record<string, () => Promise<void>>> = {
   client: async () => {
     await connectServer('http://127.0.0.1:9', { retries: 0 });
   },
-  end: () => server.close({ timeoutMs: 0 }),
+  end: async () => {
+    await Promise.all([server, written].map((one) => one.close({ timeoutMs: 0 })));
+  },
 };
 
 process.on('message', (name: string) => {
@@ -60,6 +68,7 @@ process.on('message', (name: string) => {
       process.send?.({
         ok: false,
         code: error instanceof TritonError ? error.code : '',
+        reason: error instanceof TritonError ? error.reason : undefined,
         message: error instanceof Error ? error.message : String(error),
       }),
   );

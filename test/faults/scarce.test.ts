@@ -29,6 +29,7 @@ const most = 40;
 interface Outcome {
   readonly ok: boolean;
   readonly code?: string;
+  readonly reason?: string;
   readonly message?: string;
 }
 
@@ -71,15 +72,16 @@ test('whatever finds no file descriptor is an error of its model or request', { 
     execFileSync('prlimit', ['--pid', String(pid), `--nofile=${limit}:`]);
   };
   assert.ok((await answer()).ok);
-  for (const name of ['python', 'javascript', 'onnx', 'metrics', 'server']) {
+  for (const name of ['python', 'python, written', 'javascript', 'onnx', 'metrics', 'server']) {
     assert.deepEqual(await act(name), { ok: true }, name);
     let count = 0;
     for (; count < most; count++) {
       leave(count);
-      const { ok, code, message } = await act(name);
+      const { ok, code, reason, message } = await act(name);
       leave(1000);
       if (ok) break;
       assert.ok(name === 'metrics' || code !== '', `${name} with ${count}: ${message ?? ''}`);
+      if (name.startsWith('python')) assert.equal(reason, 'NO_MEMORY', `with ${count}: ${message ?? ''}`);
     }
     assert.ok(count < most, name);
     assert.deepEqual(await act(name), { ok: true }, `${name} afterwards`);

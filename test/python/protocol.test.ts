@@ -157,7 +157,7 @@ test(
   { skip },
   async (t) => {
     const text = `def execute(self, requests):
-    from tritonts_stub import batch, memory
+    from tritonts_stub import memory
     file = self.file
     if os.path.exists(file):
         return [answer(array(request)) for request in requests]
@@ -165,7 +165,7 @@ test(
     place = self.memory.size // 2
     words = [1, 0, 1, 1, 0, 11, 1, 2**31, 2**33, place]
     here = self.memory.allocate(1024)
-    batch.put_words(self.memory, here, words)
+    self.memory.put_words(here, words)
     self.memory.send(memory.ANSWER, requests[0]._batch.number, here, len(words), 1, here)
     time.sleep(60)
 def initialize(self, args):

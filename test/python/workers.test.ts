@@ -1,14 +1,24 @@
-/** What a worker leaves that is terminated while it owns processes of Python models. */
+/** What a worker leaves that ends while it owns processes of Python models. */
 
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { until } from '../support/harness.js';
-import { temporaryFolder, writeRepository } from '../support/repository.js';
+import { temporaryFolder, writeRepository, type RepositoryModel } from '../support/repository.js';
 import { adds, script, skip } from './harness.js';
+import type { Ownership } from './workers/owner.js';
 
 const times = 10;
 const program = fileURLToPath(new URL('./workers/owner.js', import.meta.url));
@@ -24,42 +34,130 @@ function children(): string[] {
   });
 }
 
+/** What the descriptors of this process are of, without the numbers of sockets and pipes. */
+function descriptors(): string[] {
+  const names: string[] = [];
+  for (const name of readdirSync('/proc/self/fd')) {
+    try {
+      names.push(readlinkSync(`/proc/self/fd/${name}`).replace(/\[\d+\]$/, ''));
+    } catch {
+      // It was that of the folder.
+    }
+  }
+  return names.sort();
+}
+
+/** What is mapped besides memory without a name, which V8 and the allocator keep for later. */
+function mappings(): string[] {
+  const lines = readFileSync('/proc/self/maps', 'utf8').trim().split('\n');
+  const names = lines.map((line) => line.split(/\s+/).slice(5).join(' '));
+  return names.filter((name) => name !== '').sort();
+}
+
 /** Says that it has begun, and stays. */
 const stays = (file: string): string => `open(${JSON.stringify(file)}, "w").close(); time.sleep(3600)`;
 
+interface Stage extends Omit<Ownership, 'repository'> {
+  /** A model that makes the file when it is where the worker is to end. */
+  readonly model: (file: string, folder: string) => RepositoryModel;
+  /** Whether the model makes the file; else the worker says when it serves. */
+  readonly tells?: boolean;
+}
+
+/** A model with an archive as its environment, whose unpacking takes for ever. */
+function unpacking(file: string, folder: string): RepositoryModel {
+  const bin = join(folder, 'environment', 'bin');
+  mkdirSync(bin, { recursive: true });
+  writeFileSync(join(bin, 'conda-unpack'), '');
+  writeFileSync(join(bin, 'python'), `#!/bin/sh\n: > ${JSON.stringify(file)}\nexec sleep 3600\n`);
+  chmodSync(join(bin, 'python'), 0o755);
+  const archive = join(folder, 'environment.tar');
+  execFileSync('tar', ['-cf', archive, '-C', join(folder, 'environment'), '.']);
+  const model = script(adds, {
+    parameters: { EXECUTION_ENV_PATH: '$$TRITON_MODEL_DIRECTORY/environment.tar' },
+  });
+  return { ...model, files: { 'environment.tar': readFileSync(archive) } };
+}
+
 /** What the worker's model is doing when the worker ends. */
-const stages = {
-  serving: () => adds,
-  initializing: (file: string) => `def initialize(self, args):\n    ${stays(file)}\n${adds}`,
-  'completing its configuration': (file: string) =>
-    `@staticmethod\ndef auto_complete_config(config):\n    ${stays(file)}\n${adds}`,
-  'starting a program of its own': (file: string) => `def initialize(self, args):
+const stages: Readonly<Record<string, Stage>> = {
+  'about to get its process': { exits: 'before spawn', model: () => script(adds) },
+  'given its process': { exits: 'after spawn', model: () => script(adds) },
+  'unpacking its environment': { tells: true, model: unpacking },
+  'completing its configuration': {
+    tells: true,
+    model: (file) => script(`@staticmethod\ndef auto_complete_config(config):\n    ${stays(file)}\n${adds}`),
+  },
+  initializing: {
+    tells: true,
+    model: (file) => script(`def initialize(self, args):\n    ${stays(file)}\n${adds}`),
+  },
+  'starting a program of its own': {
+    tells: true,
+    model: (file) =>
+      script(`def initialize(self, args):
     import subprocess
     subprocess.Popen(["sleep", "3600"])
     ${stays(file)}
-${adds}`,
-} as const;
+${adds}`),
+  },
+  serving: { model: () => script(adds) },
+  'running a batch': {
+    infers: true,
+    tells: true,
+    model: (file) => script(`def execute(self, requests):\n    ${stays(file)}`),
+  },
+};
 
-async function terminateOne(t: TestContext, model: (file: string) => string, number: number): Promise<void> {
+async function endOne(t: TestContext, stage: Stage, terminates: boolean): Promise<void> {
+  const { model, tells, ...ownership } = stage;
   const folder = await temporaryFolder(t);
   const file = join(folder, 'begun');
-  const repository = await writeRepository(join(folder, 'models'), { python: script(model(file)) });
-  const worker = new Worker(program, { workerData: { repository } });
+  const repository = await writeRepository(join(folder, 'models'), { python: model(file, folder) });
+  const workerData: Ownership = { repository, ...ownership };
+  const worker = new Worker(program, { workerData });
+  const exit = new Promise<void>((resolve) =>
+    worker.once('exit', () => {
+      resolve();
+    }),
+  );
   let serves = false;
   worker.on('message', () => (serves = true));
   let failed: unknown;
   worker.on('error', (error) => (failed = error));
-  await until(() => serves || existsSync(file) || failed !== undefined);
-  assert.equal(failed, undefined, `worker ${number}`);
-  assert.ok(children().length > 0);
-  await worker.terminate();
+  if (stage.exits === undefined) {
+    await until(() => (tells === true ? existsSync(file) : serves) || failed !== undefined);
+    assert.equal(failed, undefined);
+    assert.ok(children().length > 0);
+    if (terminates) void worker.terminate();
+    else worker.postMessage('exit');
+  }
+  await exit;
+  assert.equal(failed, undefined);
 }
 
-for (const [stage, model] of Object.entries(stages)) {
-  test(`a worker that is terminated while a model is ${stage} leaves no child`, { skip }, async (t) => {
-    assert.deepEqual(children(), []);
-    for (let number = 0; number < times; number++) await terminateOne(t, model, number);
-    await until(() => children().length === 0).catch(() => undefined);
-    assert.deepEqual(children(), [], 'children that nobody waited for');
-  });
+for (const [name, stage] of Object.entries(stages)) {
+  for (const [way, terminates] of [
+    ['is terminated', true],
+    ['exits', false],
+  ] as const) {
+    // It ends itself.
+    if (stage.exits !== undefined && terminates) continue;
+    test(`a worker that ${way} while a model is ${name} leaves nothing`, { skip }, async (t) => {
+      const others = children();
+      // What the first one makes for the process stays.
+      await endOne(t, stage, terminates);
+      await until(() => children().length <= others.length, 10_000).catch(() => undefined);
+      const before = { descriptors: descriptors(), mappings: mappings() };
+      for (let number = 0; number < times; number++) await endOne(t, stage, terminates);
+      const left = (): boolean =>
+        children().length > others.length ||
+        mappings().length > before.mappings.length ||
+        descriptors().length > before.descriptors.length;
+      await until(() => !left(), 10_000).catch(() => undefined);
+      assert.deepEqual(children(), others, 'children that nobody waited for');
+      assert.deepEqual(mappings(), before.mappings);
+      assert.deepEqual(descriptors(), before.descriptors);
+    });
+  }
 }

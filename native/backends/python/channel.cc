@@ -100,19 +100,19 @@ bool Channel::Prepare(std::string* fault) {
   return true;
 }
 
-bool Channel::Start(std::function<void(const std::string& reason)> on_broken) {
+Channel::Started Channel::Start(std::function<void(const std::string& reason)> on_broken) {
   on_broken_ = std::move(on_broken);
   const std::weak_ptr<Channel> weak = weak_from_this();
   if (!inbox_->Attach([weak] {
         if (const auto channel = weak.lock()) channel->Pump(false);
       })) {
-    return false;
+    return Started::kClosed;
   }
   attached_ = true;
-  if (thread_.Start([self = shared_from_this()] { self->Serve(); })) return true;
+  if (thread_.Start([self = shared_from_this()] { self->Serve(); })) return Started::kYes;
   inbox_->Detach();
   attached_ = false;
-  return false;
+  return Started::kNoThread;
 }
 
 void Channel::Up() {

@@ -86,8 +86,9 @@ class Channel final : public PolledSource, public std::enable_shared_from_this<C
 
   // --- One thread at a time calls these. Begins. `on_broken` is called on the channel's thread, at
   // most once, when the stub has sent what no stub sends; the channel then does nothing more.
-  // False: another one has the inbox, it is closed, or there is no thread.
-  bool Start(std::function<void(const std::string& reason)> on_broken);
+  // kClosed: another one has the inbox, or it is closed.
+  enum class Started { kYes, kClosed, kNoThread };
+  Started Start(std::function<void(const std::string& reason)> on_broken);
   // The stub takes batches.
   void Up();
   // Asks the stub to finalize and to end, after what it has.

@@ -129,10 +129,15 @@ export interface NativeAddon {
   /** A number that tells this engine from those of other copies of the addon's file in this process. */
   engineId(): number;
   /**
-   * The environment has started a child process, the head of a group. When the environment ends before
-   * {@link removeChild}, as a worker does that is terminated, the group is ended, and the child is waited for.
+   * The environment has started a child process. When the environment ends before {@link removeChild}, as a
+   * worker does that is terminated, the child is ended with the group that it heads, and is waited for.
    */
   addChild(pid: number): void;
+  /**
+   * Calls a function that starts processes, and adds them, as {@link addChild} does. On Linux also where the
+   * environment is terminated within the function, so that nobody learns their numbers.
+   */
+  keepChildren<T>(start: () => T): T;
   /** The environment has waited for the child. */
   removeChild(pid: number): void;
   /**

@@ -25,9 +25,9 @@ export interface NativePython {
    * Begins.
    *
    * @param onBroken - Called once when the process has sent what cannot be.
-   * @returns False: the instance is closed, or there is no thread for it.
+   * @returns False: there is no thread for it. Undefined: the instance is closed.
    */
-  start(onBroken: (reason: string) => void): boolean;
+  start(onBroken: (reason: string) => void): boolean | undefined;
   /** The process takes batches. */
   up(): void;
   /** Asks the process to finalize and to end. */

@@ -1,0 +1,137 @@
+"""Writes an answer: responses, errors and ends of requests of one batch (protocol.h)."""
+
+from . import memory as mem
+from . import outputs as rules
+from .datatypes import BYTES
+from .errors import TritonError, TritonModelException, code_of, named_text_of, text_of
+from .tensor import write
+
+RESPONSE, ERROR, END = 1, 2, 3
+
+
+class Body:
+    """The words of an answer, and what they are about."""
+
+    __slots__ = ("batch", "words", "parts", "size", "in_place", "is_fault")
+
+    def __init__(self, batch, in_place=False, is_fault=False):
+        self.batch, self.words, self.parts, self.size = batch, [], [], 0
+        #: It says that an answer has no room. If it has none itself, nothing further is tried.
+        self.is_fault = is_fault
+        #: Inputs that are passed on stay where they lie. A model that goes on may write to them.
+        self.in_place = in_place
+
+    def error(self, position, code, message):
+        text = message.encode(errors="replace")
+        self.words += [ERROR, position, int(code), len(text), 0]
+        self._add(len(self.words) - 1, text, len(text))
+
+    def end(self, position):
+        self.words += [END, position]
+
+    def response(self, position, response, final):
+        """Adds a response. What cannot be written becomes its request's error, and no other's."""
+        model = self.batch.instance.model
+        try:
+            if response._error is not None:
+                self.error(position, response._error._number(), "model '%s': %s" % (model, response._error.message()))
+                return
+            said = self.batch.said[position]
+            outputs = self._outputs(response, said.wanted, said.rows)
+        except TritonModelException as error:
+            self.error(position, code_of(error), "model '%s': %s" % (model, text_of(error)))
+            return
+        except Exception as error:
+            text = "model '%s': its response cannot be written: %s" % (model, named_text_of(error))
+            self.error(position, TritonError.INTERNAL, text)
+            return
+        self.words += [RESPONSE, position, 1 if final else 0, len(outputs)]
+        for index, tensor, data, size, place in outputs:
+            shape = tensor._shape
+            self.words += [index, tensor._number, len(shape), *shape, size, place or 0]
+            if place is None:
+                self._add(len(self.words) - 1, data, size)
+
+    def _outputs(self, response, wanted, rows):
+        instance, found = self.batch.instance, []
+        for tensor in response._tensors:
+            name = tensor._name
+            known = instance.outputs.get(name)
+            if known is None:
+                rules.drop(instance, name, rules.lacking(instance, response, wanted))
+                continue
+            if wanted is not None and name not in wanted:
+                continue
+            rules.check(tensor, known, instance.batching, rows)
+            place = self._place_of(tensor) if self.in_place and tensor._number != BYTES else None
+            if place is not None:
+                found.append((known[0], tensor, None, tensor._size(), place))
+                continue
+            try:
+                data = tensor._data()
+            except TritonModelException:
+                raise
+            except Exception as error:
+                raise TritonModelException("output '%s' cannot be written: %s" % (name, named_text_of(error))) from error
+            size = data.nbytes if not isinstance(data, bytes) else len(data)
+            found.append((known[0], tensor, data, size, None))
+        return found
+
+    def _place_of(self, tensor):
+        """Where an input that is passed on lies."""
+        stretch = tensor._stretch
+        if stretch is None:
+            return self.batch.place_of(tensor._array)
+        return tensor._place(self.batch.instance.memory) if stretch.batch is self.batch else None
+
+    def _add(self, at, data, size):
+        """Data whose place is to be word `at`."""
+        self.parts.append((at, self.size, data, size))
+        self.size += mem.aligned(size)
+
+    def send(self, last):
+        batch, words = self.batch, self.words
+        memory = batch.instance.memory
+        lent = mem.LENT_BYTES if self.size >= mem.LARGE else 0
+        head = lent + mem.aligned(8 * len(words))
+        try:
+            place = memory.allocate(head + self.size)
+        except mem.MemoryFault as fault:
+            if not self.parts or self.is_fault:
+                raise
+            self._send_fault(str(fault), last)
+            return
+        try:
+            for at, offset, data, size in self.parts:
+                words[at] = place + head + offset
+                write(memory, place + head + offset, size, data)
+            memory.put_words(place + lent, words)
+        except BaseException:
+            memory.free(place)
+            raise
+        word = (mem.LAST if last else 0) | (mem.LENT if lent else 0)
+        memory.send(mem.ANSWER, batch.number, place + lent, len(words), word, place)
+
+    def _send_fault(self, text, last):
+        """Instead of outputs that have no room: each request that has some gets an error."""
+        words, instance = self.words, self.batch.instance
+        positions, at = [], 0
+        while at < len(words):
+            kind = words[at]
+            if kind == END:
+                at += 2
+                continue
+            positions.append(words[at + 1])
+            if kind == ERROR:
+                at += 5
+                continue
+            outputs, at = words[at + 3], at + 4
+            for _ in range(outputs):
+                at += 5 + words[at + 2]
+        body = Body(self.batch, is_fault=True)
+        code = code_of(TritonModelException("", "UNAVAILABLE", "NO_MEMORY"))
+        for position in positions:
+            body.error(position, code, "model '%s': %s" % (instance.model, text))
+            if position >= 0:
+                self.batch._answered(position)
+        body.send(last or self.batch.open == 0)

@@ -1,0 +1,57 @@
+"""What sends the responses of a request one by one."""
+
+from . import memory as mem
+from .errors import TritonModelException
+from .response import FINAL, InferenceResponse
+
+#: The server answers "there is room" for so many responses.
+ROOM = 16
+
+
+class InferenceResponseSender:
+    """Sends responses to a request (Triton: `pb_utils.InferenceResponseSender`). Any thread may use it."""
+
+    __slots__ = ("_batch", "_position", "_room", "_gone", "_final")
+
+    def __init__(self, batch, position):
+        self._batch, self._position = batch, position
+        # The first response is always taken.
+        self._room, self._gone, self._final = 1, False, False
+
+    def send(self, response=None, flags=0):
+        """Sends a response, with the flag FINAL or before it. It waits while the caller reads too slowly."""
+        if flags not in (0, FINAL):
+            raise TritonModelException("flags: expected 0 or TRITONSERVER_RESPONSE_COMPLETE_FINAL but got %s" % flags)
+        final = flags == FINAL
+        if response is None and not final:
+            raise TritonModelException("expected a response, or the flag TRITONSERVER_RESPONSE_COMPLETE_FINAL")
+        if response is not None and not isinstance(response, InferenceResponse):
+            raise TritonModelException("expected an InferenceResponse but got %s" % type(response).__name__)
+        if self._final:
+            raise TritonModelException("the response sender has been closed: its last response was sent already")
+        batch = self._batch
+        if not batch.instance.decoupled and final and batch.answered[self._position]:
+            self._final = True
+            return
+        if response is not None and batch.said[self._position].counted and not self._gone:
+            if self._room == 0 and not batch.answered[self._position]:
+                answer = batch.instance.memory.ask(mem.ASK_ROOM, batch.number, self._position)
+                self._gone, self._room = answer != 1, ROOM
+            self._room -= 1
+        if self._gone and not final:
+            return
+        wrong = batch.respond(self._position, None if self._gone else response, final)
+        self._final = self._final or final
+        if wrong is not None:
+            raise TritonModelException(wrong)
+
+    def is_cancelled(self):
+        return self._batch.is_cancelled(self._position)
+
+    def __del__(self):
+        if not self._final:
+            self._batch.miss(
+                self._position,
+                "the model has dropped its response sender before it sent the last response"
+                " (flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL); a thread that had it may have ended",
+            )

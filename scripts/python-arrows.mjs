@@ -1,0 +1,48 @@
+// Checks the structure of python/: no circles between its modules, wherever in a module another one is imported.
+//
+//   node scripts/python-arrows.mjs [folder]
+//
+// Needs nothing but Node.
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const [, , given] = process.argv;
+const folder = given ?? join(dirname(dirname(fileURLToPath(import.meta.url))), 'python', 'tritonts_stub');
+const modules = readdirSync(folder)
+  .filter((file) => file.endsWith('.py'))
+  .map((file) => basename(file, '.py'));
+
+/** The modules of the folder that one imports: `from .a import b`, and `from . import a as b, c`. */
+function importsOf(module) {
+  const text = readFileSync(join(folder, `${module}.py`), 'utf8').replaceAll(
+    /[()\\]\n?\s*|,\n\s*/g,
+    (found) => (found.startsWith(',') ? ', ' : ' '),
+  );
+  const found = [];
+  for (const [, from, names] of text.matchAll(/^[ \t]*from +(?:tritonts_stub)?\.?(\w*) +import +(.+)$/gm)) {
+    if (from !== '') found.push(from);
+    else found.push(...names.split(',').map((name) => name.trim().split(/\s/)[0]));
+  }
+  return found.filter((name) => modules.includes(name));
+}
+
+const imports = new Map(modules.map((module) => [module, importsOf(module)]));
+const done = new Set();
+const circles = [];
+
+function visit(module, path) {
+  if (path.includes(module)) {
+    circles.push([...path.slice(path.indexOf(module)), module].join(' → '));
+    return;
+  }
+  if (done.has(module)) return;
+  for (const other of imports.get(module)) visit(other, [...path, module]);
+  done.add(module);
+}
+
+for (const module of modules) visit(module, []);
+// Else the patterns above find nothing any more.
+if (![...imports.values()].some((found) => found.length > 1)) circles.push('no module imports two others');
+for (const circle of circles) console.error(`${folder}: ${circle}`);
+if (circles.length > 0) process.exitCode = 1;

@@ -6,6 +6,7 @@ import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { TritonError } from '../../src/index.js';
 import { row, rejection, until, type Context } from '../support/harness.js';
 import { temporaryFolder, type RepositoryModel } from '../support/repository.js';
 import { adds, python, recorded, script, serving, skip } from '../python/harness.js';
@@ -15,7 +16,7 @@ const lacks = { EMFILE: errno.EMFILE, ENFILE: errno.ENFILE, EAGAIN: errno.EAGAIN
 
 /** What Node asks the system with: it returns 0, or the negative number of an error. */
 interface Handle {
-  spawn(options: object): number;
+  spawn: (this: Handle, options: object) => number;
 }
 // Node's types do not have it.
 const handles = Object.getPrototypeOf(
@@ -81,7 +82,8 @@ for (const [code, number] of Object.entries(lacks)) {
         const outcome = await server.loadModel('m').catch((error: unknown) => error);
         starts = stop();
         if (starts < failed) break;
-        const { code: status, reason, message } = await rejection(Promise.reject(outcome as Error));
+        assert.ok(outcome instanceof TritonError, `start ${failed}`);
+        const { code: status, reason, message } = outcome;
         assert.deepEqual([status, reason], ['UNAVAILABLE', 'NO_MEMORY'], message);
         assert.match(message, /model 'm'/);
         assert.equal(server.index()[0]?.state, 'UNAVAILABLE');

@@ -6,7 +6,7 @@ import { modelRepository } from '../examples/digits/data.js';
 
 const run = promisify(execFile);
 
-/** Whether a fresh process has loaded the addon and protobufjs (which only tests use) after a statement. */
+/** Whether a fresh process has loaded the addon and protobufjs (which gRPC's management calls use) after a statement. */
 async function loadedIn(statement: string): Promise<{ protobufjs: boolean; addon: boolean }> {
   const script = `
 import { createRequire } from 'node:module';
@@ -28,4 +28,20 @@ test('the import does not load the addon', async () => {
 test('the start of a server loads the addon, and no package to read configurations', async () => {
   const start = `await createServer(${JSON.stringify(modelRepository.href)});`;
   assert.deepEqual(await loadedIn(start), { protobufjs: false, addon: true });
+});
+
+test('serving and asking over HTTP loads no protobufjs; gRPC loads it with the first management call', async () => {
+  const module = (path: string): string => JSON.stringify(new URL(`../src/${path}`, import.meta.url).href);
+  const over = (protocol: 'http' | 'grpc', name: string): string => `
+const { ${name}: serve } = await import(${module(`endpoints/${protocol}/serve.js`)});
+const { connectServer } = await import(${module('client/index.js')});
+const server = await createServer(${JSON.stringify(modelRepository.href)});
+const { address } = await serve(server, { port: 0 });`;
+  const connect = (protocol: string): string =>
+    `await connectServer(\`${protocol}://127.0.0.1:\${address.port}\`);`;
+  const http = over('http', 'serveHttp') + connect('http');
+  assert.deepEqual(await loadedIn(http), { protobufjs: false, addon: true });
+  const grpc = over('grpc', 'serveGrpc');
+  assert.deepEqual(await loadedIn(grpc), { protobufjs: false, addon: true });
+  assert.deepEqual(await loadedIn(grpc + connect('grpc')), { protobufjs: true, addon: true });
 });

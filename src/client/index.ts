@@ -1,6 +1,7 @@
 /** A server of another process, with the library's own interface: `tritonts/client`. */
 
 import { expected } from '../argument-checks.js';
+import { checkCodeFromStrings } from '../protocol/protobuf/library.js';
 import { checkConnectOptions, type ConnectOptions } from './options.js';
 import { GrpcProtocol } from './grpc/protocol.js';
 import { HttpProtocol } from './http/protocol.js';
@@ -46,7 +47,8 @@ function addressOf(url: unknown): URL {
  *   models need gRPC.
  * @param options - See {@link ConnectOptions}.
  * @returns The server, which has answered.
- * @throws {@link TritonError} INVALID_ARG for wrong options, UNAVAILABLE if nobody answers there.
+ * @throws {@link TritonError} INVALID_ARG for wrong options, UNAVAILABLE if nobody answers there, UNSUPPORTED for gRPC where
+ *   Node refuses functions made from strings.
  *
  * @example
  * import { connectServer } from 'tritonts/client';
@@ -63,6 +65,7 @@ export async function connectServer(url: string | URL, options: ConnectOptions =
   const checked = checkConnectOptions(options);
   const { signal } = checked;
   const isGrpc = address.protocol.startsWith('grpc');
+  if (isGrpc) checkCodeFromStrings('connectServer');
   const protocol = isGrpc ? new GrpcProtocol(address, checked) : new HttpProtocol(address, checked);
   const server = new ServerOfProtocol(protocol, signal);
   try {

@@ -1,7 +1,7 @@
 /** All of `src/config` that other folders may import: reading, Triton's rules, completion, printing. */
 
 export { deepFreeze, expandConfig } from './schema/expand.js';
-export { enumTable, messageTable } from './schema/table.js';
+export { enumTable, messageTable, type FieldRow, type MessageTable } from './schema/table.js';
 export { fieldPath, indexPath, keyPath } from './schema/paths.js';
 export type * from './schema/types.js';
 export { maxConfigBytes, tooManyBytes } from './text/decode.js';

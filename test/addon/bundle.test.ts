@@ -105,3 +105,34 @@ await server.close();`);
     assert.match(stderr, advice);
   });
 });
+
+test('a bundle of the client says that gRPC needs protobufjs, where it is not beside it', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tritonts-bundle-client-'));
+  try {
+    const bundle = await rollup({
+      input: join(root, 'dist', 'src', 'client', 'index.js'),
+      external: (id) => id.startsWith('node:'),
+      logLevel: 'silent',
+    });
+    for (const format of ['es', 'cjs'] as const)
+      await bundle.write({ file: join(folder, `bundle.${format === 'es' ? 'mjs' : 'cjs'}`), format });
+    await bundle.close();
+    // As esbuild writes it.
+    const common = join(folder, 'bundle.cjs');
+    writeFileSync(
+      common,
+      readFileSync(common, 'utf8').replaceAll(/new URL\('bundle\.cjs'.*?\)\.href/g, 'undefined'),
+    );
+    for (const file of ['bundle.mjs', 'bundle.cjs']) {
+      const program = `import(${JSON.stringify(join(folder, file))}).then(({ connectServer }) =>
+        connectServer('grpc://127.0.0.1:1')).catch(({ reason, message }) => console.log(reason, message))`;
+      const { stdout } = spawnSync(process.execPath, ['--eval', program], {
+        encoding: 'utf8',
+        timeout: 60_000,
+      });
+      assert.match(stdout, /^MISSING protobufjs\/light\.js.*install protobufjs beside tritonts/, file);
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});

@@ -3,7 +3,8 @@
 import protobuf from 'protobufjs/light.js';
 import textformat from 'protobufjs/ext/textformat.js';
 import { enumNames, fieldsOf, rootMessage, type Field } from '../../src/config/schema/fields.js';
-import { enumTable, messageTable } from '../../src/config/schema/table.js';
+import { protoFiles } from '../../src/protocol/protobuf/files.js';
+import { descriptorOf } from '../../src/protocol/protobuf/types.js';
 
 /**
  * Reads a text with protobufjs.
@@ -26,7 +27,7 @@ let type: protobuf.Type | undefined;
 /** The message type that protobufjs parses into; made once. */
 function configType(): protobuf.Type {
   if (type === undefined) {
-    const root = protobuf.Root.fromJSON(descriptor());
+    const root = protobuf.Root.fromJSON(descriptorOf(protoFiles));
     // The constructors of protobufjs give every message empty lists, but fields that were not written must be
     // absent.
     const setConstructors = (namespace: protobuf.NamespaceBase): void => {
@@ -66,41 +67,4 @@ function valueFrom(field: Field, value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   // Any other object is a 64-bit integer in the parser's own class.
   return field.kind === 'message' ? fieldsFrom(field.type, value) : Number(value);
-}
-
-/** Mutable form of the descriptor while it is put together. */
-interface Descriptor {
-  fields?: Record<string, { type: string; id: number; rule?: string; keyType?: string }>;
-  oneofs?: Record<string, { oneof: string[] }>;
-  values?: Record<string, number>;
-  nested?: Record<string, Descriptor>;
-}
-
-/** The schema as the JSON descriptor of `protobufjs/light`, names kept as they are, in package `inference`. */
-function descriptor(): protobuf.INamespace {
-  const root: Descriptor = { nested: { inference: { nested: {} } } };
-  const place = (fullName: string): Descriptor =>
-    ['inference', ...fullName.split('.')].reduce<Descriptor>(
-      (parent, part) => ((parent.nested ??= {})[part] ??= {}),
-      root,
-    );
-  for (const [name, values] of Object.entries(enumTable)) {
-    place(name).values = Object.fromEntries(values.map((value, number) => [value, number]));
-  }
-  for (const message of Object.keys(messageTable)) {
-    const target = place(message);
-    target.fields = {};
-    for (const field of fieldsOf(message).values()) {
-      target.fields[field.name] = {
-        id: field.id,
-        type: field.kind === 'scalar' ? field.type : `.inference.${field.type}`,
-        ...(field.repeated && { rule: 'repeated' }),
-        ...(field.mapKey !== undefined && { keyType: field.mapKey }),
-      };
-      if (field.oneof !== undefined) {
-        ((target.oneofs ??= {})[field.oneof] ??= { oneof: [] }).oneof.push(field.name);
-      }
-    }
-  }
-  return root;
 }

@@ -12,8 +12,7 @@ import { connect } from 'node:net';
 import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { createServer } from '../../src/index.js';
-import { packageSchema } from '../../src/protocol/protobuf/files.js';
-import { Codec } from '../../src/protocol/protobuf/schema.js';
+import { Messages } from '../../src/protocol/protobuf/messages.js';
 import { serveGrpc } from '../../src/endpoints/grpc/serve.js';
 import { answerOf, frame, framed, open, preface } from '../endpoints/grpc/raw.js';
 import { Dice } from '../requests/dice.js';
@@ -67,9 +66,9 @@ const endpoint = await serveGrpc(server, {
 });
 const { host, port } = endpoint.address;
 
-const codec = new Codec(packageSchema('inference'));
+const messages = new Messages('inference', 1 << 18);
 function request(model: string, count: number, bytes = 4 * count): Buffer {
-  return codec.write('ModelInferRequest', {
+  return messages.write('ModelInferRequest', {
     model_name: model,
     inputs: [{ name: 'x', datatype: 'FP32', shape: [count] }],
     raw_input_contents: [Buffer.alloc(bytes)],
@@ -90,7 +89,7 @@ const good: readonly Made[] = [
   [{ ...unary, 'grpc-timeout': '1M' }, framed(large)],
   [streaming, Buffer.concat(Array.from({ length: 10 }, () => framed(small)))],
   [streaming, Buffer.concat([framed(request('many', 1)), framed(small), framed(request('none', 1))])],
-  [path('ModelConfig'), framed(codec.write('ModelConfigRequest', { name: 'm' }))],
+  [path('ModelConfig'), framed(messages.write('ModelConfigRequest', { name: 'm' }))],
   [path('ModelStatistics'), framed(Buffer.alloc(0))],
 ];
 

@@ -14,10 +14,8 @@ import {
   writeText,
 } from '../../protocol/grpc/infer-fields.js';
 import { readContents } from '../../protocol/protobuf/contents.js';
-import { packageSchema } from '../../protocol/protobuf/files.js';
-import { plainOf } from '../../protocol/protobuf/plain.js';
+import { Messages } from '../../protocol/protobuf/messages.js';
 import { ProtoReader, wireType } from '../../protocol/protobuf/reader.js';
-import { Codec } from '../../protocol/protobuf/schema.js';
 import { ProtoWriter } from '../../protocol/protobuf/writer.js';
 import { BytesTensor, wireOf } from '../../tensor/bytes-tensor.js';
 import { datatypeNumber, datatypeSize, type Datatype } from '../../tensor/datatype.js';
@@ -26,7 +24,10 @@ import { unreadable } from '../failures.js';
 import type { ParameterValue } from '../../protocol/parameters.js';
 import type { ModelName, WireAnswer, WireOutput, WireRequest } from '../protocol.js';
 
-const codec = new Codec(packageSchema('inference'));
+/** The most fields of an answer, those of messages in it included: each is an object, however few bytes it has. */
+const mostFields = 4 << 20;
+
+const messages = new Messages('inference', mostFields);
 const writer = new ProtoWriter();
 
 /** Inputs up to this size are copied behind their head, which is cheaper than another piece to write. */
@@ -36,7 +37,7 @@ const key = (field: number): number => (field << 3) | wireType.bytes;
 
 /** A message by the names of its fields, with its prefix. */
 export function messageOf(type: string, fields: object): Buffer[] {
-  const message = codec.write(type, fields);
+  const message = messages.write(type, fields);
   const prefix = Buffer.alloc(prefixBytes);
   prefix.writeUInt32BE(message.length, 1);
   return [Buffer.concat([prefix, message])];
@@ -50,7 +51,7 @@ export function messageOf(type: string, fields: object): Buffer[] {
  */
 export function fieldsOf(type: string, bytes: Buffer, whole: boolean): object {
   try {
-    return plainOf(codec, type, codec.read(type, bytes), whole);
+    return whole ? messages.readWhole(type, bytes) : messages.read(type, bytes).fields;
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new TritonError('INTERNAL', `the server's answer cannot be read: ${why}`, { cause });

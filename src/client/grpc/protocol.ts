@@ -81,21 +81,17 @@ export class GrpcProtocol implements Protocol {
     files: readonly (readonly [path: string, bytes: Uint8Array])[],
     force: boolean,
   ): Promise<void> {
-    const parameters = new Map<string, object>(
+    const parameters: Record<string, object> = Object.fromEntries(
       files.map(([path, bytes]) => [`file:${path}`, { bytes_param: bytes }]),
     );
-    if (config !== undefined) parameters.set('config', { string_param: config });
+    if (config !== undefined) parameters['config'] = { string_param: config };
     // Triton knows no such parameter.
-    if (force) parameters.set('force', { bool_param: true });
+    if (force) parameters['force'] = { bool_param: true };
     await this.#control('RepositoryModelLoad', name, parameters);
   }
 
   async unload(name: string, dependents: boolean): Promise<void> {
-    await this.#control(
-      'RepositoryModelUnload',
-      name,
-      new Map([['unload_dependents', { bool_param: dependents }]]),
-    );
+    await this.#control('RepositoryModelUnload', name, { unload_dependents: { bool_param: dependents } });
   }
 
   async modelReady(model: ModelName): Promise<Readiness> {
@@ -206,7 +202,7 @@ export class GrpcProtocol implements Protocol {
     return fieldsOf(`${rpc}Response`, bytes, true) as T;
   }
 
-  async #control(rpc: string, name: string, parameters: ReadonlyMap<string, object>): Promise<void> {
+  async #control(rpc: string, name: string, parameters: Readonly<Record<string, object>>): Promise<void> {
     const pieces = messageOf(`${rpc}Request`, { model_name: name, parameters });
     await this.#channel.ask({ rpc, pieces, reads: false, model: name });
   }

@@ -18,6 +18,9 @@ export type FieldRow = readonly [
   label?: 'repeated' | 'map string' | 'map uint64' | `oneof ${string}`,
 ];
 
+/** Messages by their name, and the fields of each. */
+export type MessageTable = Readonly<Record<string, Readonly<Record<string, FieldRow>>>>;
+
 /** The enums, by full name within package `inference`. A value's number is its index. */
 export const enumTable: Readonly<Record<string, readonly string[]>> = {
   // prettier-ignore
@@ -48,7 +51,7 @@ export const enumTable: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** The messages, by full name within package `inference`. Fields are in Triton's order of declaration. */
-export const messageTable: Readonly<Record<string, Readonly<Record<string, FieldRow>>>> = {
+export const messageTable: MessageTable = {
   ModelRateLimiter: {
     resources: [1, 'ModelRateLimiter.Resource', 'repeated'],
     priority: [2, 'uint32'],

@@ -4,11 +4,13 @@ import { invalidArgument, TritonError } from '../../errors.js';
 import { readLogChanges } from '../service/log-settings.js';
 import type { LoadRequest } from '../service/load-request.js';
 import type { InferenceService } from '../service/service.js';
-import { packageSchema } from '../../protocol/protobuf/files.js';
-import { Codec, type Message } from '../../protocol/protobuf/schema.js';
+import { Messages, type Message } from '../../protocol/protobuf/messages.js';
 import { versionOf } from './version.js';
 
-const codec = new Codec(packageSchema('inference'));
+/** The most fields of a request, those of messages in it included: each is an object, however few bytes it has. */
+const mostFields = 1 << 18;
+
+const messages = new Messages('inference', mostFields);
 
 /** What a call returns: the fields of its response. */
 type Call = (service: InferenceService, request: Message) => object | Promise<object>;
@@ -25,17 +27,18 @@ const sharedMemory = missing('shared memory is not supported');
 const tracing = missing('trace settings: tracing is not supported');
 
 const logSettings: Call = async (service, request) => {
-  const given = Array.from(request.entries('settings'), ([name, value]): [string, unknown] => {
+  const given = request.entries('settings').map(([name, value]): [string, unknown] => {
     if (value.has('bool_param')) return [name, value.flag('bool_param')];
-    if (value.has('uint32_param')) return [name, Number(value.number('uint32_param'))];
+    if (value.has('uint32_param')) return [name, value.number('uint32_param')];
     return [name, value.has('string_param') ? value.text('string_param') : undefined];
   });
   const settings = await service.changeLog(readLogChanges(given));
-  const fields = Object.entries(settings).map(([name, value]: [string, string | number | boolean]) => {
-    if (typeof value === 'boolean') return [name, { bool_param: value }] as const;
-    return [name, typeof value === 'number' ? { uint32_param: value } : { string_param: value }] as const;
-  });
-  return { settings: new Map<string, object>(fields) };
+  const fields: Record<string, object> = {};
+  for (const [name, value] of Object.entries<string | number | boolean>({ ...settings })) {
+    if (typeof value === 'boolean') fields[name] = { bool_param: value };
+    else fields[name] = typeof value === 'number' ? { uint32_param: value } : { string_param: value };
+  }
+  return { settings: fields };
 };
 
 function checkRepository(request: Message): void {
@@ -124,7 +127,7 @@ const calls: Readonly<Record<string, Call>> = {
 export function answerCall(service: InferenceService, name: string, bytes: Buffer): Buffer | Promise<Buffer> {
   const call = calls[name];
   if (call === undefined) throw new TritonError('UNSUPPORTED', `RPC ${name} is not supported`);
-  const done = call(service, codec.read(`${name}Request`, bytes));
-  const write = (fields: object): Buffer => codec.write(`${name}Response`, fields);
+  const done = call(service, messages.read(`${name}Request`, bytes));
+  const write = (fields: object): Buffer => messages.write(`${name}Response`, fields);
   return done instanceof Promise ? done.then(write) : write(done);
 }

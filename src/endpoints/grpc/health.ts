@@ -1,12 +1,14 @@
 /** The health service: https://github.com/grpc/grpc/blob/master/doc/health-checking.md. As in Triton, it tells the server's readiness. */
 
 import type { InferenceService } from '../service/service.js';
-import { packageSchema } from '../../protocol/protobuf/files.js';
-import { Codec } from '../../protocol/protobuf/schema.js';
+import { Messages } from '../../protocol/protobuf/messages.js';
 import type { Rpc } from './rpc.js';
 import { framed, OneMessage } from './unary.js';
 
-const codec = new Codec(packageSchema('grpc.health.v1'));
+/** A request has one field. Those that are not known count, too. */
+const mostFields = 256;
+
+const messages = new Messages('grpc.health.v1', mostFields);
 
 /** How often a watched server is looked at. */
 const watchMs = 500;
@@ -20,7 +22,7 @@ function isServing(service: InferenceService): boolean {
 }
 
 function answerOf(serving: boolean): ReturnType<typeof framed> {
-  return framed(codec.write('HealthCheckResponse', { status: serving ? 'SERVING' : 'NOT_SERVING' }));
+  return framed(messages.write('HealthCheckResponse', { status: serving ? 'SERVING' : 'NOT_SERVING' }));
 }
 
 /** Check. */
@@ -35,7 +37,7 @@ export class HealthCheck extends OneMessage {
   }
 
   protected override one(bytes: Buffer): void {
-    codec.read('HealthCheckRequest', bytes);
+    messages.read('HealthCheckRequest', bytes);
     this.#rpc.finish(answerOf(isServing(this.#service)));
   }
 }
@@ -54,7 +56,7 @@ export class HealthWatch extends OneMessage {
   }
 
   protected override one(bytes: Buffer): void {
-    codec.read('HealthCheckRequest', bytes);
+    messages.read('HealthCheckRequest', bytes);
     this.#look();
     this.#timer = setInterval(() => {
       this.#look();

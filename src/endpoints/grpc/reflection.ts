@@ -1,12 +1,15 @@
 /** Server reflection: https://github.com/grpc/grpc/blob/master/doc/server-reflection.md */
 
 import { describeFiles, type DescribedFile } from './descriptors.js';
-import { packageSchema, protoFiles } from '../../protocol/protobuf/files.js';
-import { Codec, type Message } from '../../protocol/protobuf/schema.js';
+import { protoFiles } from '../../protocol/protobuf/files.js';
+import { Messages, type Message } from '../../protocol/protobuf/messages.js';
 import { RpcError, status } from '../../protocol/grpc/status.js';
 
+/** The most bytes of a request: it has a name, which its answer repeats. */
+const mostBytes = 4096;
+
 /** Both versions of the protocol have the same messages. */
-const codec = new Codec(packageSchema('grpc.reflection.v1'));
+const messages = new Messages('grpc.reflection.v1', mostBytes);
 
 /** Described when somebody asks first: most servers are never asked. */
 let described: readonly DescribedFile[] | undefined;
@@ -69,7 +72,7 @@ function reply(request: Message): object {
 /** The request as a member of its answer. */
 function echo(request: Message): object {
   return Object.fromEntries(
-    [...request.names()]
+    Object.keys(request.fields)
       .filter((name) => name !== 'file_containing_extension')
       .map((name) => [name, request.text(name)]),
   );
@@ -77,9 +80,6 @@ function echo(request: Message): object {
 
 /** A `ServerReflectionRequest`. */
 export type ReflectionRequest = Message;
-
-/** The most bytes of one: it has a name, which its answer repeats. */
-const mostBytes = 4096;
 
 /**
  * Reads a `ServerReflectionRequest`.
@@ -92,12 +92,12 @@ export function readReflection(bytes: Buffer): ReflectionRequest {
       status.invalidArgument,
       `a request of reflection has ${bytes.length} bytes, over the limit of ${mostBytes}`,
     );
-  return codec.read('ServerReflectionRequest', bytes);
+  return messages.read('ServerReflectionRequest', bytes);
 }
 
 /** Answers one. */
 export function answerReflection(request: ReflectionRequest): Buffer {
-  return codec.write('ServerReflectionResponse', {
+  return messages.write('ServerReflectionResponse', {
     valid_host: request.text('host'),
     original_request: echo(request),
     ...reply(request),

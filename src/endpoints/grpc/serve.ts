@@ -4,6 +4,7 @@ import { createSecureServer, createServer, type Http2Server } from 'node:http2';
 import { expected } from '../../argument-checks.js';
 import { TritonError } from '../../errors.js';
 import type { InferenceServer } from '../../index.js';
+import { checkCodeFromStrings } from '../../protocol/protobuf/library.js';
 import { openEndpoint } from '../service/life.js';
 import { InferenceServer as ServerClass } from '../../server/inference-server.js';
 import { Connections } from './connections.js';
@@ -46,7 +47,7 @@ export interface GrpcEndpoint extends AsyncDisposable {
  * @param server - Whose models. It goes on when the endpoint is closed; close the endpoint first.
  * @returns The endpoint, which listens.
  * @throws {@link TritonError} INVALID_ARG for wrong options, UNAVAILABLE where the port cannot be had, CANCELLED where the
- *   signal has fired before.
+ *   signal has fired before, UNSUPPORTED where Node refuses functions made from strings.
  *
  * @example
  * import { serveGrpc } from 'tritonts/grpc';
@@ -58,6 +59,7 @@ export async function serveGrpc(
 ): Promise<GrpcEndpoint> {
   if (!((server as unknown) instanceof ServerClass))
     throw expected('an InferenceServer', 'serveGrpc', server);
+  checkCodeFromStrings('serveGrpc');
   const checked = checkGrpcOptions(options);
   let closing = false;
   const handler = new GrpcHandler(server, checked, () => closing);

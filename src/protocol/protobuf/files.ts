@@ -1,12 +1,34 @@
 /** What each .proto file declares that the endpoint answers to, by the names that others know the files by. */
 
-import { enumTable, messageTable } from '../../config/index.js';
+import { enumTable, messageTable, type FieldRow, type MessageTable } from '../../config/index.js';
 import { inferenceMessages } from './inference-messages.js';
-import type { MessageTable, MethodRow, Schema } from './schema.js';
+
+/** The scalar types of the tables: those of configurations, and bytes. */
+export const scalarTypes = [
+  'double',
+  'float',
+  'int64',
+  'uint64',
+  'int32',
+  'bool',
+  'string',
+  'bytes',
+  'uint32',
+] as const;
+
+/** A field, as the configuration's schema has them. */
+export type Row = FieldRow;
+
+/** A method: the messages that it takes and returns, and which of them come as streams. */
+export type MethodRow = readonly [request: string, response: string, streams?: 'response' | 'both'];
 
 /** A file. */
-export interface ProtoFile extends Schema {
+export interface ProtoFile {
   readonly name: string;
+  readonly package: string;
+  readonly messages: MessageTable;
+  /** A value's number is its index. */
+  readonly enums: Readonly<Record<string, readonly string[]>>;
   readonly dependencies: readonly string[];
   /** Methods by their names, by the name of their service. */
   readonly services: Readonly<Record<string, Readonly<Record<string, MethodRow>>>>;
@@ -117,13 +139,3 @@ export const protoFiles: readonly ProtoFile[] = [
   reflection('v1'),
   reflection('v1alpha'),
 ];
-
-/** The messages of a package. */
-export function packageSchema(name: string): Schema {
-  const files = protoFiles.filter((file) => file.package === name);
-  return {
-    package: name,
-    messages: Object.assign({}, ...files.map(({ messages }) => messages)) as MessageTable,
-    enums: Object.assign({}, ...files.map(({ enums }) => enums)) as Schema['enums'],
-  };
-}

@@ -1,6 +1,6 @@
 /** The messages of `inference.GRPCInferenceService`, but for `ModelConfig`, which the configuration's schema has. */
 
-import type { MessageTable } from './schema.js';
+import type { MessageTable } from '../../config/index.js';
 
 /** See the head of this file. */
 export const inferenceMessages: MessageTable = {

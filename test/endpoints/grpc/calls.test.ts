@@ -3,6 +3,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { status } from '@grpc/grpc-js';
+import descriptor from 'protobufjs/ext/descriptor.js';
+import { describeFiles } from '../../../src/endpoints/grpc/descriptors.js';
+import { protoFiles } from '../../../src/protocol/protobuf/files.js';
 import { addModel } from '../../support/models.js';
 import { configText, identity, onnx, serve, until } from '../../support/harness.js';
 import { endpointOf, failure, foreign, Messages, reflect, reflectionQuestion, responses } from './harness.js';
@@ -220,6 +223,43 @@ test('server reflection lists services and describes them, in both versions', as
   assert.equal(stream?.requestStream, true);
   assert.equal(stream.responseStream, true);
   assert.equal(service.methods['ModelInfer']?.requestStream ?? false, false);
+});
+
+test('descriptions have the names that protoc gives: clients in Go and C++ take no others', () => {
+  interface Described {
+    readonly name?: string;
+    readonly field?: readonly {
+      readonly name: string;
+      readonly typeName?: string;
+      readonly jsonName?: string;
+    }[];
+    readonly nestedType?: readonly (Described & { readonly options?: { readonly mapEntry?: boolean } })[];
+  }
+  let maps = 0;
+  const check = ({ field = [], nestedType = [] }: Described): void => {
+    for (const { name, typeName = '.', jsonName } of field) {
+      assert.match(typeName, /^\./, name);
+      assert.equal(jsonName?.toLowerCase(), name.replaceAll('_', ''));
+    }
+    for (const nested of nestedType) {
+      check(nested);
+      if (nested.options?.mapEntry !== true) continue;
+      maps++;
+      const of = field.find(({ typeName = '' }) => typeName.endsWith(`.${nested.name ?? ''}`));
+      assert.equal(`${of?.name.replaceAll('_', '') ?? ''}entry`, nested.name?.toLowerCase());
+    }
+  };
+  for (const { bytes } of describeFiles()) {
+    const { FileDescriptorProto } = descriptor;
+    const { messageType = [] } = FileDescriptorProto.toObject(FileDescriptorProto.decode(bytes)) as {
+      readonly messageType?: readonly Described[];
+    };
+    for (const message of messageType) check(message);
+  }
+  const labels = protoFiles.flatMap(({ messages }) =>
+    Object.values(messages).flatMap((rows) => Object.values(rows).map(([, , label = '']) => label)),
+  );
+  assert.equal(maps, labels.filter((label) => label.startsWith('map ')).length);
 });
 
 test('models that are not ready', async (t) => {

@@ -228,6 +228,35 @@ test('millions of parts in a message: refused, or read in one pass', async (t) =
   assert.ok(body.subarray(-count).every((byte) => byte === 1));
 });
 
+test('a hostile message of a management call is refused, and the next request works', async (t) => {
+  const { endpoint, works } = await setup(t);
+  const client = session(t, endpoint);
+  const parameter = Buffer.from([3 * 8 + 2, 3, 1 * 8 + 2, 1, 97]);
+  const unknown = Buffer.from([15 * 8, 1]);
+  const group = Buffer.from([15 * 8 + 3]);
+  const expected: readonly [rpc: string, part: Buffer, text: RegExp][] = [
+    ['RepositoryModelLoad', parameter, /more than 262144 fields/],
+    ['RepositoryModelUnload', parameter, /more than 262144 fields/],
+    ['LogSettings', unknown, /more than 262144 fields/],
+    ['ServerLive', unknown, /more than 262144 fields/],
+    ['ModelConfig', group, /wire type 3/],
+  ];
+  for (const [rpc, part, said] of expected) {
+    const path = `/inference.GRPCInferenceService/${rpc}`;
+    const { status, text } = await ask(client, framed(Buffer.alloc(1e6 * part.length, part)), {
+      ':path': path,
+    });
+    assert.equal(status, 13, rpc);
+    assert.match(text, said);
+  }
+  for (const path of ['/grpc.health.v1.Health/Check', '/grpc.health.v1.Health/Watch']) {
+    const { status, text } = await ask(client, framed(Buffer.alloc(2e6, unknown)), { ':path': path });
+    assert.equal(status, 13);
+    assert.match(text, /more than 256 fields/);
+  }
+  await works();
+});
+
 test('limits of a message and of all together', async (t) => {
   const { endpoint, good, client, works } = await setup(t, {
     maxRequestBytes: 100_000,

@@ -99,7 +99,7 @@ class Body:
         except mem.MemoryFault as fault:
             if not self.parts or self.is_fault:
                 raise
-            self._send_fault(str(fault), last)
+            self._send_apart(str(fault), last)
             return
         try:
             for at, offset, data, size in self.parts:
@@ -112,26 +112,43 @@ class Body:
         word = (mem.LAST if last else 0) | (mem.LENT if lent else 0)
         memory.send(mem.ANSWER, batch.number, place + lent, len(words), word, place)
 
-    def _send_fault(self, text, last):
-        """Instead of outputs that have no room: each request that has some gets an error."""
-        words, instance = self.words, self.batch.instance
-        positions, at = [], 0
+    def _send_apart(self, text, last):
+        """Sends each request's part alone, where all have no room together. What has none then is its request's error."""
+        parts = list(self._stretches())
+        if len(parts) == 1:
+            return self._send_fault(text, last)
+        for begin, end in parts:
+            body = Body(self.batch)
+            body.words = self.words[begin:end]
+            for at, _, data, size in self.parts:
+                if begin <= at < end:
+                    body._add(at - begin, data, size)
+            body.send(last and end == len(self.words))
+
+    def _stretches(self):
+        """Where each request's words begin and end."""
+        words, at = self.words, 0
         while at < len(words):
-            kind = words[at]
-            if kind == END:
-                at += 2
-                continue
-            positions.append(words[at + 1])
-            if kind == ERROR:
-                at += 5
-                continue
-            outputs, at = words[at + 3], at + 4
-            for _ in range(outputs):
-                at += 5 + words[at + 2]
-        body = Body(self.batch, is_fault=True)
+            begin, kind = at, words[at]
+            if kind == RESPONSE:
+                outputs, at = words[at + 3], at + 4
+                for _ in range(outputs):
+                    at += 5 + words[at + 2]
+            else:
+                at += 2 if kind == END else 5
+            yield begin, at
+
+    def _send_fault(self, text, last):
+        """Instead of what has no room: its request's error."""
+        batch, position = self.batch, self.words[1]
+        body = Body(batch, is_fault=True)
         code = code_of(TritonModelException("", "UNAVAILABLE", "NO_MEMORY"))
-        for position in positions:
-            body.error(position, code, "model '%s': %s" % (instance.model, text))
-            if position >= 0:
-                self.batch._answered(position)
-        body.send(last or self.batch.open == 0)
+        body.error(position, code, "model '%s': %s" % (batch.instance.model, text))
+        before = batch.open
+        if position >= 0:
+            batch._answered(position)
+        # A response that others were to follow is the last one now.
+        ends = before > 0 and batch.open == 0
+        if ends:
+            batch.instance.under_way.pop(batch.number, None)
+        body.send(last or ends)

@@ -13,6 +13,8 @@ from .tensor import Stretch, Tensor, write
 
 ANSWERED, NO_MEMORY, MOVED, ENDED = 1, 2, 3, 4
 MOST_TRIES = 64
+#: The names of the threads of awaited calls begin so.
+POOL = "tritonts call"
 
 _models = {}
 _pool = None
@@ -57,7 +59,7 @@ def call_later(request, decoupled):
     global _pool
     with _pool_lock:
         if _pool is None:
-            _pool = ThreadPoolExecutor(instances.current().threads, "tritonts call")
+            _pool = ThreadPoolExecutor(instances.current().threads, POOL)
     batch = instances.batch.get()
 
     def run():

@@ -15,6 +15,7 @@ from . import halves
 from . import instance as instances
 from . import memory as mem
 from . import reading
+from .calls import POOL
 from .control import ERROR, Control
 from .errors import (
     TritonError,
@@ -135,14 +136,20 @@ def _serve(control, start):
     control.tell(ready=True, asks=callable(getattr(model, "is_ready", None)))
     loop.run()
     instance.serves = False
-    finalize = getattr(model, "finalize", None)
-    if finalize is None:
-        return
+    # Also without finalize: Python waits for threads of the model, which have the same time.
     control.tell(finalizing=True)
-    try:
-        _settle(finalize())
-    except BaseException as error:
-        control.tell(finalize=_failure(error))
+    finalize = getattr(model, "finalize", None)
+    if finalize is not None:
+        try:
+            _settle(finalize())
+        except BaseException as error:
+            control.tell(finalize=_failure(error))
+    control.tell(threads=[thread.name for thread in threading.enumerate() if _is_waited_for(thread)])
+
+
+def _is_waited_for(thread):
+    """Whether it is a thread of the model that Python waits for."""
+    return not thread.daemon and thread is not threading.main_thread() and not thread.name.startswith(POOL)
 
 
 def _settle(result):

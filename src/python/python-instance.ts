@@ -220,18 +220,19 @@ export class PythonInstance {
   /**
    * Ends the process: by itself if it has a moment for that, else in the midst of what it does.
    *
-   * @param finalizeMs - How long `finalize` may take. Returns false if it took longer.
+   * @param finalizeMs - How long `finalize` may take, and threads of the model after it.
+   * @returns What took longer: the names of those threads, or none if `finalize` did. Undefined: nothing.
    */
-  async end(finalizeMs: number): Promise<boolean> {
+  async end(finalizeMs: number): Promise<readonly string[] | undefined> {
     this.#ending = true;
     clearTimeout(this.#timer);
     const stub = this.#stub;
-    if (stub === undefined) return true;
+    if (stub === undefined) return undefined;
     stub.hold();
     this.#channel?.askToEnd();
     const inTime = await finalizesWithin(stub.finalizing, stub.ended, finalizeMs);
     await this.kill();
-    return inTime;
+    return inTime ? undefined : stub.threads;
   }
 
   /** The engine closes the instance as soon as it has no requests left, and its process ends by that. */

@@ -145,7 +145,18 @@ export class PythonVersion implements RunningVersion {
     addon().releaseInstances(this.inboxes);
     const { log, model, finalizeTimeoutMs } = this.#source;
     const ends = await Promise.all(this.#instances.splice(0).map((one) => one.end(finalizeTimeoutMs)));
-    if (ends.includes(false)) logLateFinalize(log, model, finalizeTimeoutMs, 'its process was ended');
+    const late = ends.filter((one) => one !== undefined);
+    const threads = [...new Set(late.flat())].map((name) => `thread '${name}'`);
+    if (threads.length > 0) {
+      const still = `${threads.join(', ')} of it still ${threads.length === 1 ? 'runs' : 'run'}`;
+      const within = `did not end within ${finalizeTimeoutMs / 1000} s (finalizeTimeoutMs)`;
+      log.warn(
+        `model '${model}': its process ${within}, as ${still}, and was ended; a thread that may be left is made with daemon=True`,
+        { model },
+      );
+    } else if (late.length > 0) {
+      logLateFinalize(log, model, finalizeTimeoutMs, 'its process was ended');
+    }
     const python = await this.#python?.catch(() => undefined);
     await python?.release();
   }

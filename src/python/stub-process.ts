@@ -73,6 +73,8 @@ export class StubProcess {
   endedByItself: boolean = false;
   /** Resolves with how it ended. */
   readonly ended: Promise<string>;
+  /** Names of threads of its model that it waits for, once it has finalized. */
+  threads: readonly string[] = [];
   /** Resolves when its model begins to finalize. */
   readonly finalizing: Promise<void>;
   #finalizes: () => void = () => undefined;
@@ -294,6 +296,8 @@ export class StubProcess {
       this.#readiness = undefined;
     } else if (line['finalizing'] === true) {
       this.#finalizes();
+    } else if (Array.isArray(line['threads'])) {
+      this.threads = line['threads'].map(String);
     } else if (line['finalize'] !== undefined) {
       const error = this.#errorOf(objectIn(line, 'finalize'));
       log.warn(`model '${model}': finalize has failed: ${error.message}`, { model, error });

@@ -6,10 +6,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { resultsFrom } from './json.js';
-import { models } from './models.js';
+import { resultsFrom } from './reports/json.js';
+import { models } from './measuring/models.js';
 import { loadsOf, readOptions, type Options } from './options.js';
-import type { Part } from './results.js';
+import type { Part } from './reports/results.js';
 
 /** The arguments of the second part, so that it measures like the first. */
 export function defaultsArguments({ rounds, windowMs }: Options): string[] {

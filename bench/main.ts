@@ -5,17 +5,17 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { measureDefaults } from './defaults.js';
-import { judge } from './figures.js';
-import { json } from './json.js';
-import { isMet } from './limits.js';
-import { describeMachine } from './machine.js';
-import { models } from './models.js';
+import { judge } from './reports/figures.js';
+import { json } from './reports/json.js';
+import { isMet } from './limits/limits.js';
+import { describeMachine } from './measuring/machine.js';
+import { models } from './measuring/models.js';
 import { needs, readOptions, usage, type Options } from './options.js';
-import { page } from './page.js';
+import { page } from './reports/page.js';
 import { store, stored, writeReadme } from './readme/write.js';
-import { report } from './report.js';
-import type { Results } from './results.js';
-import { Benchmark } from './benchmark.js';
+import { report } from './reports/report.js';
+import type { Results } from './reports/results.js';
+import { Benchmark } from './measuring/benchmark.js';
 
 async function main(options: Options): Promise<void> {
   if (options.readme === 'stored') {

@@ -1,8 +1,8 @@
 /** The command line of the benchmark. */
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
-import { requiredLoads } from './figures.js';
-import { delayLoads, models, sweep, type BenchModel } from './models.js';
+import { requiredLoads } from './reports/figures.js';
+import { delayLoads, models, sweep, type BenchModel } from './measuring/models.js';
 import { readmeDelays, readmeLoads } from './readme/rows.js';
 
 /** Options of the benchmark. */

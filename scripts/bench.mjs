@@ -21,27 +21,27 @@ launch('npm run bench', {
   },
   counts: {
     does: 'Allocations, locks and system calls of a request.',
-    run: ['dist/bench/counts.js'],
+    run: ['dist/bench/measuring/counts.js'],
   },
   study: {
     does: 'What instances, threads, batch sizes, delays and inline budgets do on this machine.',
     options: `[--only threads|batches|inline|rows] ${rounds}`,
-    run: ['dist/bench/study.js'],
+    run: ['dist/bench/study/study.js'],
   },
   outputs: {
     does: 'Ways to give outputs memory of their own, by size.',
     options: rounds,
-    run: ['dist/bench/outputs.js'],
+    run: ['dist/bench/study/outputs.js'],
     builds: ['ts'],
   },
   endpoints: {
     does: 'A server over HTTP and gRPC beside bare ones that answer with an equal body.',
     options: `[--only http|grpc] ${rounds}`,
-    run: ['dist/bench/endpoints.js'],
+    run: ['dist/bench/endpoints/endpoints.js'],
   },
   start: {
     does: 'The time of the import beside that of onnxruntime-node.',
     options: '[--rounds <n>]',
-    run: ['dist/bench/start.js'],
+    run: ['dist/bench/start/start.js'],
   },
 });

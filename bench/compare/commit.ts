@@ -4,8 +4,8 @@
  */
 import { pathToFileURL } from 'node:url';
 import type * as Package from '../../src/index.js';
-import { measure, timedLoops } from '../measure.js';
-import { models } from '../models.js';
+import { measure, timedLoops } from '../measuring/measure.js';
+import { models } from '../measuring/models.js';
 import type { Question } from './question.js';
 
 const [entry = '', repository = '', ...names] = process.argv.slice(2);

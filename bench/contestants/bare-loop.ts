@@ -3,8 +3,8 @@ import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import type { BenchModel } from '../models.js';
-import type { Round } from '../results.js';
+import type { BenchModel } from '../measuring/models.js';
+import type { Round } from '../reports/results.js';
 import type { BareLoop } from './contestant.js';
 
 /** Batch sizes that are tried. */

@@ -4,7 +4,7 @@
  * occupy the main thread.
  */
 import { onnxRuntime, type OrtData, type OrtSession } from '../../test/support/onnx/run.js';
-import type { Histogram } from '../histogram.js';
+import type { Histogram } from '../reports/histogram.js';
 import type { Caller } from './contestant.js';
 import type { Tensors } from './direct.js';
 

@@ -1,6 +1,6 @@
 /** The interface of everything that the benchmark compares. */
-import type { Histogram } from '../histogram.js';
-import type { ContestantName, Round } from '../results.js';
+import type { Histogram } from '../reports/histogram.js';
+import type { ContestantName, Round } from '../reports/results.js';
 
 /** A contestant that answers requests: each is a call that returns a promise. */
 export interface Caller {

@@ -1,6 +1,6 @@
 /** onnxruntime-node as its documentation shows it: one `run` for each request, on the main thread. */
 import { onnxRuntime, type OrtSession, type OrtTensor, type OrtType } from '../../test/support/onnx/run.js';
-import { passAs, takeFrom } from '../literals.js';
+import { passAs, takeFrom } from '../measuring/literals.js';
 import type { Caller } from './contestant.js';
 
 /** The one input and one output of a session. */

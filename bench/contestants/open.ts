@@ -3,7 +3,7 @@
  * runs.
  */
 import type { OrtSession, OrtType } from '../../test/support/onnx/run.js';
-import type { BenchModel, Items } from '../models.js';
+import type { BenchModel, Items } from '../measuring/models.js';
 import { openBareLoop } from './bare-loop.js';
 import { openByHand } from './by-hand.js';
 import type { BareLoop, Caller, Contestant, Threads } from './contestant.js';

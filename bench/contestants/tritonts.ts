@@ -6,9 +6,9 @@ import {
   type InferResult,
   type Model,
 } from '../../src/index.js';
-import { ofStatistics } from '../histogram.js';
-import { passAs, takeFrom } from '../literals.js';
-import type { OurName } from '../results.js';
+import { ofStatistics } from '../reports/histogram.js';
+import { passAs, takeFrom } from '../measuring/literals.js';
+import type { OurName } from '../reports/results.js';
 import type { Caller, Threads } from './contestant.js';
 
 const none = new Float32Array();

@@ -1,9 +1,9 @@
 /** The README's picture: throughput on the left, the event loop's delay on the right. It needs nothing but itself. */
-import { escape, height, svg, width, type Plot, type Point } from '../plot.js';
-import { palette, plotStyle } from '../plot-style.js';
-import { plotsOf, short, styles } from '../plots.js';
+import { escape, height, svg, width, type Plot, type Point } from '../reports/plot.js';
+import { palette, plotStyle } from '../reports/plot-style.js';
+import { plotsOf, short, styles } from '../reports/plots.js';
 import { columns, drawn, watched } from './rows.js';
-import type { DelayRow, DelaySample } from '../results.js';
+import type { DelayRow, DelaySample } from '../reports/results.js';
 import type { Stored } from './stored.js';
 
 const margin = 16;

@@ -1,5 +1,5 @@
 /** What the README and docs/performance.md show of the benchmark. */
-import type { ContestantName } from '../results.js';
+import type { ContestantName } from '../reports/results.js';
 
 /** A row of the tables. */
 export interface ReadmeRow {

@@ -1,6 +1,6 @@
 /** What a run of `--readme` leaves in the repository, so that tables and picture can be written again without it. */
-import { json, resultsFrom } from '../json.js';
-import type { DelayRow, LoadRow, Results } from '../results.js';
+import { json, resultsFrom } from '../reports/json.js';
+import type { DelayRow, LoadRow, Results } from '../reports/results.js';
 
 /** The part of the results that is shown. */
 export interface Stored {

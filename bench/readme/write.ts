@@ -2,7 +2,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { format, resolveConfig } from 'prettier';
-import type { Results } from '../results.js';
+import type { Results } from '../reports/results.js';
 import { picture } from './picture.js';
 import { storedFrom, storedFromText, storedText, type Stored } from './stored.js';
 import { performanceTable, readmeTable } from './tables.js';

@@ -2,10 +2,10 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Measured } from '../limits.js';
-import { Child } from '../child.js';
-import { turnOrder } from '../rounds.js';
-import { estimate, ratio } from '../statistics.js';
+import type { Measured } from '../limits/limits.js';
+import { Child } from '../measuring/child.js';
+import { turnOrder } from '../measuring/rounds.js';
+import { estimate, ratio } from '../reports/statistics.js';
 import { writeModels } from './models.js';
 import type { Kind } from './names.js';
 import type { ScaleOptions } from './options.js';

@@ -2,9 +2,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { isMet, limitsText, type Measured } from '../limits.js';
-import { describeMachine } from '../machine.js';
-import { machineText } from '../report.js';
+import { isMet, limitsText, type Measured } from '../limits/limits.js';
+import { describeMachine } from '../measuring/machine.js';
+import { machineText } from '../reports/report.js';
 import { measureLoading } from './load-figures.js';
 import { measureMap } from './map-figures.js';
 import { measureMemory } from './memory-figures.js';

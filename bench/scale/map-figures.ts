@@ -1,7 +1,7 @@
 /** `map` over a large data set: its speed beside a closed loop, and its memory. */
-import type { Measured } from '../limits.js';
-import { estimate, ratio } from '../statistics.js';
-import { Child } from '../child.js';
+import type { Measured } from '../limits/limits.js';
+import { estimate, ratio } from '../reports/statistics.js';
+import { Child } from '../measuring/child.js';
 import type { ScaleOptions } from './options.js';
 
 /** Number of items in a round, and in the long run whose memory is measured. */

@@ -3,7 +3,7 @@
  * sends the rates of each round in turns, then the bytes in use after each tenth of a long data set.
  */
 import { createServer, type InferResult, type Inputs } from '../../src/index.js';
-import { measure } from '../measure.js';
+import { measure } from '../measuring/measure.js';
 import { modelName } from './names.js';
 
 const [folder = '', rounds = '', short = '', long = ''] = process.argv.slice(2);

@@ -1,8 +1,8 @@
 /** What a model without requests costs in memory. */
-import { Child } from '../child.js';
-import type { Measured } from '../limits.js';
-import { turnOrder } from '../rounds.js';
-import { estimate, ratio } from '../statistics.js';
+import { Child } from '../measuring/child.js';
+import type { Measured } from '../limits/limits.js';
+import { turnOrder } from '../measuring/rounds.js';
+import { estimate, ratio } from '../reports/statistics.js';
 import type { Kind } from './names.js';
 import type { ScaleOptions } from './options.js';
 

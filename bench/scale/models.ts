@@ -1,6 +1,6 @@
 /** A repository of many small models. */
 import { writeRepository } from '../../test/support/repository.js';
-import { configOf, models } from '../models.js';
+import { configOf, models } from '../measuring/models.js';
 import { modelNames, type Kind } from './names.js';
 
 /** Writes `count` models of a kind. */

@@ -1,8 +1,8 @@
 /** Speed and idle cost of servers with few and with many models. */
-import type { Measured } from '../limits.js';
-import { turnOrder } from '../rounds.js';
-import { estimate, ratio } from '../statistics.js';
-import { Child } from '../child.js';
+import type { Measured } from '../limits/limits.js';
+import { turnOrder } from '../measuring/rounds.js';
+import { estimate, ratio } from '../reports/statistics.js';
+import { Child } from '../measuring/child.js';
 import type { Question } from './question.js';
 import type { ScaleOptions } from './options.js';
 

@@ -3,7 +3,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createServer, type InferResult } from '../../src/index.js';
-import { measure } from '../measure.js';
+import { measure } from '../measuring/measure.js';
 import { modelNames } from './names.js';
 import type { Question } from './question.js';
 

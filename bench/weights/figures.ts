@@ -1,10 +1,10 @@
 /** How many times a model's weights are in memory. */
 import { addModel, mlpModel } from '../../test/support/models.js';
 import { writeRepository } from '../../test/support/repository.js';
-import { Child } from '../child.js';
+import { Child } from '../measuring/child.js';
 import { workers as poolWorkers } from '../contestants/piscina.js';
-import type { Measured } from '../limits.js';
-import { estimate, ratio } from '../statistics.js';
+import type { Measured } from '../limits/limits.js';
+import { estimate, ratio } from '../reports/statistics.js';
 
 const many = 4;
 const width = 512;

@@ -4,7 +4,7 @@
 import { fileURLToPath } from 'node:url';
 import { HandBatcher } from '../../bench/contestants/by-hand.js';
 import { openSession } from '../../bench/contestants/session.js';
-import { median } from '../../bench/statistics.js';
+import { median } from '../../bench/reports/statistics.js';
 import type { Model } from '../../src/index.js';
 import { onnxRuntime } from '../../test/support/onnx/run.js';
 import { bestClass, modelRepository, type Digit } from './data.js';

@@ -1,6 +1,6 @@
 /** Measures classifiers in turns: callers who each ask for their next item when they have the answer for the last. */
-import { LoopDelay } from '../../bench/loop-delay.js';
-import { ascending, median, percentile } from '../../bench/statistics.js';
+import { LoopDelay } from '../../bench/measuring/loop-delay.js';
+import { ascending, median, percentile } from '../../bench/reports/statistics.js';
 import type { Digit } from './data.js';
 
 /** Something that can be asked again and again. */

@@ -4,7 +4,7 @@
  * right.
  */
 import { createServer, type InferenceServer } from '../../src/index.js';
-import { ofStatistics } from '../../bench/histogram.js';
+import { ofStatistics } from '../../bench/reports/histogram.js';
 import { served, withoutServer, type OpenClassifiers } from './classifiers.js';
 import { classifyAll, compare, countRight, type Comparison, type Turns } from './compare.js';
 import { modelRepository, readHeldOutDigits, type Digit } from './data.js';

@@ -1,7 +1,7 @@
 /** The demo's tables. */
-import type { Histogram } from '../../bench/histogram.js';
-import { grouped, significant } from '../../bench/numbers.js';
-import { table } from '../../bench/table.js';
+import type { Histogram } from '../../bench/reports/histogram.js';
+import { grouped, significant } from '../../bench/reports/numbers.js';
+import { table } from '../../bench/reports/table.js';
 import type { Comparison } from './compare.js';
 
 /** Width of the longest bar of a histogram. */

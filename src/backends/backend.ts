@@ -53,15 +53,19 @@ export interface Runtime {
   settings(options: BackendConfig): Record<string, string>;
 }
 
+/**
+ * Where a backend's instances are: 'native' ones are opened by the native side alone; 'threads' run JavaScript (`src/javascript`),
+ * and a 'process' runs Python (`src/python`).
+ */
+export type InstanceHome = 'native' | 'threads' | 'process';
+
 /** The decisions of a backend that are made once a model. `native/backends/<name>/` runs the requests. */
 export interface Backend {
   readonly name: string;
   /** The name of the native backend that runs it (default: its own). */
   readonly native?: string | undefined;
-  /** Whether its models are JavaScript, with instances that `src/javascript` starts. */
-  readonly isJavaScript?: true | undefined;
-  /** Whether its models are Python, with processes that `src/python` starts. */
-  readonly isPython?: true | undefined;
+  /** How its models' instances come to be. */
+  readonly opens: InstanceHome;
   /** Whether a request of its models may get any number of responses, as configured (default: it gets one). */
   readonly decoupled?: boolean;
   /** Whether it needs the model's file. The identity backend does not. */

@@ -10,6 +10,7 @@ const parameters = ['execute_delay_ms', 'instance_wise_delay_multiplier'] as con
 /** Reads the parameters of Triton's identity backend: `execute_delay_ms` and `instance_wise_delay_multiplier`. */
 export const identity: Backend = {
   name: 'identity',
+  opens: 'native',
   needsFile: false,
   optionKeys: [],
   settings({ config }: BackendContext): Record<string, string> {

@@ -16,6 +16,7 @@ const described: ReadonlyMap<string, Backend> = new Map(
 function undescribed(name: string): Backend {
   return {
     name,
+    opens: 'native',
     decoupled: true,
     needsFile: false,
     optionKeys: [],

@@ -14,7 +14,7 @@ export const requiresField: string = `parameters["${requiresKey}"]`;
 /** Runs models that are written in JavaScript. */
 export const javascript: Backend = {
   name: 'javascript',
-  isJavaScript: true,
+  opens: 'threads',
   decoupled: true,
   needsFile: false,
   optionKeys: [],

@@ -127,6 +127,7 @@ function shrinkage(read: SettingsReader, { devices }: BackendContext): string | 
  */
 export const onnxruntime: Backend = {
   name: 'onnxruntime',
+  opens: 'native',
   needsFile: true,
   optionKeys: [
     'library',

@@ -16,7 +16,7 @@ const cpuOnlyKey = 'FORCE_CPU_ONLY_INPUT_TENSORS';
 /** Runs models that are written in Python. */
 export const python: Backend = {
   name: 'python',
-  isPython: true,
+  opens: 'process',
   decoupled: true,
   needsFile: false,
   optionKeys: [

@@ -120,6 +120,7 @@ function librarySettings(options: BackendConfig): Record<string, string> {
  */
 export const tensorrt: Backend = {
   name: 'tensorrt',
+  opens: 'native',
   needsFile: true,
   optionKeys: [
     'library',

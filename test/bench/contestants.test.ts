@@ -8,7 +8,7 @@ import { checkAnswers } from '../../bench/contestants/open.js';
 import { openPiscina, threadsOfWorker } from '../../bench/contestants/piscina.js';
 import { openSession } from '../../bench/contestants/session.js';
 import { openTritonts } from '../../bench/contestants/tritonts.js';
-import { configOf, models } from '../../bench/models.js';
+import { configOf, models } from '../../bench/measuring/models.js';
 import { addModel } from '../support/models.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';
 

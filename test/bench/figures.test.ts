@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { figures, isRequired, judge, requiredLoads, type Figure } from '../../bench/figures.js';
-import { delayLoads, models } from '../../bench/models.js';
-import type { ContestantRow, DelayRow, LoadRow } from '../../bench/results.js';
-import { estimate, type Estimate } from '../../bench/statistics.js';
+import { figures, isRequired, judge, requiredLoads, type Figure } from '../../bench/reports/figures.js';
+import { delayLoads, models } from '../../bench/measuring/models.js';
+import type { ContestantRow, DelayRow, LoadRow } from '../../bench/reports/results.js';
+import { estimate, type Estimate } from '../../bench/reports/statistics.js';
 
 const figure: Figure = {
   kind: 'ratio',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { difference, meanSize, ofStatistics, sum } from '../../bench/histogram.js';
+import { difference, meanSize, ofStatistics, sum } from '../../bench/reports/histogram.js';
 
 test('a difference has only the sizes that ran since', () => {
   const before = new Map([

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isMet, limitsText, type Measured } from '../../bench/limits.js';
+import { isMet, limitsText, type Measured } from '../../bench/limits/limits.js';
 
 function measured(median: number, spread: number, limit?: Measured['limit']): Measured {
   return {

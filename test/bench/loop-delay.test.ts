@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { LoopDelay } from '../../bench/loop-delay.js';
+import { LoopDelay } from '../../bench/measuring/loop-delay.js';
 
 /** Blocks the thread. */
 function block(milliseconds: number): void {

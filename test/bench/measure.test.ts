@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Caller } from '../../bench/contestants/contestant.js';
-import { measure, timedLoops } from '../../bench/measure.js';
+import { measure, timedLoops } from '../../bench/measuring/measure.js';
 
 /** A caller that answers in the loop's next turn, and counts. */
 function counting(): { caller: Caller; waiting: () => number; most: () => number; answered: () => number } {

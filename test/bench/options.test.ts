@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { defaultsArguments } from '../../bench/defaults.js';
-import { models, type BenchModel } from '../../bench/models.js';
+import { models, type BenchModel } from '../../bench/measuring/models.js';
 import { defaultPage, loadsOf, needs, readOptions, wants, windowOf } from '../../bench/options.js';
 
 function modelOf(name: string): BenchModel {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { escape, scaleOf, svg, type Plot } from '../../bench/plot.js';
-import { delayPlot, plotsOf, short } from '../../bench/plots.js';
-import type { ContestantRow, DelayRow, LoadRow } from '../../bench/results.js';
-import { estimate } from '../../bench/statistics.js';
+import { escape, scaleOf, svg, type Plot } from '../../bench/reports/plot.js';
+import { delayPlot, plotsOf, short } from '../../bench/reports/plots.js';
+import type { ContestantRow, DelayRow, LoadRow } from '../../bench/reports/results.js';
+import { estimate } from '../../bench/reports/statistics.js';
 
 test('a logarithmic scale has places in proportion to the logarithm, and whole powers as ticks', () => {
   const { ticks, place } = scaleOf('log2', [1, 512], 0, 90);

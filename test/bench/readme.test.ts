@@ -6,10 +6,10 @@ import { columns, drawn, readmeLoads, readmeRows, watched } from '../../bench/re
 import { storedFrom, storedFromText, storedText, type Stored } from '../../bench/readme/stored.js';
 import { performanceTable, readmeTable } from '../../bench/readme/tables.js';
 import { rendered, replaced, stored } from '../../bench/readme/write.js';
-import { models } from '../../bench/models.js';
+import { models } from '../../bench/measuring/models.js';
 import { readOptions } from '../../bench/options.js';
-import type { Results } from '../../bench/results.js';
-import { estimate } from '../../bench/statistics.js';
+import type { Results } from '../../bench/reports/results.js';
+import { estimate } from '../../bench/reports/statistics.js';
 
 /** As a run leaves them: ours twice as fast as everybody else. */
 const results: Results = {

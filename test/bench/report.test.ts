@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { judge, type Figure } from '../../bench/figures.js';
-import { json, resultsFrom } from '../../bench/json.js';
-import type { Measured } from '../../bench/limits.js';
-import { grouped, significant } from '../../bench/numbers.js';
-import { page } from '../../bench/page.js';
-import { report } from '../../bench/report.js';
-import type { LoadRow, Part, Results } from '../../bench/results.js';
-import { estimate } from '../../bench/statistics.js';
-import { table } from '../../bench/table.js';
+import { judge, type Figure } from '../../bench/reports/figures.js';
+import { json, resultsFrom } from '../../bench/reports/json.js';
+import type { Measured } from '../../bench/limits/limits.js';
+import { grouped, significant } from '../../bench/reports/numbers.js';
+import { page } from '../../bench/reports/page.js';
+import { report } from '../../bench/reports/report.js';
+import type { LoadRow, Part, Results } from '../../bench/reports/results.js';
+import { estimate } from '../../bench/reports/statistics.js';
+import { table } from '../../bench/reports/table.js';
 
 const loads: LoadRow[] = [
   {

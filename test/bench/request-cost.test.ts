@@ -10,7 +10,7 @@ import {
   countRequests,
   overCopied,
   overLimits,
-} from '../../bench/request-cost.js';
+} from '../../bench/measuring/request-cost.js';
 import { createServer } from '../../src/index.js';
 import '../support/fault-addon.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';

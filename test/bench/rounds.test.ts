@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { BareLoop } from '../../bench/contestants/contestant.js';
-import type { ContestantName } from '../../bench/results.js';
-import { runLoad, turnOrder } from '../../bench/rounds.js';
+import type { ContestantName } from '../../bench/reports/results.js';
+import { runLoad, turnOrder } from '../../bench/measuring/rounds.js';
 
 test('over the rounds everybody comes first, and everybody is in every round', () => {
   const names = ['a', 'b', 'c'];

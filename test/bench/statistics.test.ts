@@ -8,7 +8,7 @@ import {
   ratio,
   reaches,
   staysBelow,
-} from '../../bench/statistics.js';
+} from '../../bench/reports/statistics.js';
 
 test('a percentile lies between two neighbours in proportion', () => {
   assert.equal(percentile([10, 20, 30, 40], 0), 10);

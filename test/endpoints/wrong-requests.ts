@@ -32,6 +32,9 @@ export const models: Readonly<Record<string, RepositoryModel>> = {
 export const wildShapes: readonly (readonly (number | string)[])[] = [
   [],
   [2 ** 31, 2 ** 31],
+  // A little more than 4 GiB, which is the most, as FP32 and as INT64.
+  [2 ** 30 + 1, 1],
+  [2 ** 29 + 1],
   [2 ** 53 - 1],
   [2 ** 53 - 1, 2 ** 53 - 1],
   ['9007199254740993', 1],

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { InferenceServer } from '../../src/index.js';
-import { canCount } from '../../bench/request-cost.js';
+import { canCount } from '../../bench/measuring/request-cost.js';
 import { addon } from '../../src/addon/load.js';
 import { script } from '../javascript/harness.js';
 import '../support/fault-addon.js';

@@ -19,7 +19,7 @@ import {
   type Context,
   type RepositoryModel,
 } from '../support/repository.js';
-import { adds, executing } from './harness.js';
+import { adds, executing, script } from './harness.js';
 
 /** A backend that adds the number in the file `plus` of its model's version. */
 const addsFile = `
@@ -69,6 +69,27 @@ void suite('registerBackend', () => {
     assert.equal(new Set([0, one.thread, ten.thread]).size, 3);
     assert.equal(server.model('one').config.backend, 'adds-module');
     assert.equal(server.model('one').metadata.platform, 'adds-module');
+  });
+
+  test('a model of such a backend requires others, which are there when it is initialised', async (t) => {
+    registerBackend('asks-inner', {
+      async initialize({ server }: ModelContext): Promise<void> {
+        await server.infer('inner', { x: row(0) });
+      },
+      execute: (requests: readonly ModelRequest[]): Results =>
+        requests.map(({ inputs }) => ({ y: inputs['x'] })),
+    });
+    const config = configText({ backend: 'javascript', parameters: { requires: 'inner' } }).replace(
+      'javascript',
+      'asks-inner',
+    );
+    // It is first by name, and the callee takes its time.
+    const inner = executing(`return requests.map(({ inputs }) => ({ y: inputs.x }));`).replace(
+      'export default class {',
+      'export default class { async initialize() { await new Promise((resolve) => setTimeout(resolve, 300)); }',
+    );
+    const server = await serve(t, { asking: { config, versions: { '1': {} } }, inner: script(inner) });
+    assert.deepEqual(floats(await server.infer('asking', { x: row(3) })), [...row(3)]);
   });
 
   test('a class serves models on this event loop, as one object each', async (t) => {

@@ -95,12 +95,12 @@ async function surveyBackend(
   backend: Backend,
   options: BackendConfig,
 ): Promise<SurveyedBackend> {
-  if (backend.isPython) return surveyPython(backend, options);
-  const { name, runtime, onGpus, isJavaScript } = backend;
+  if (backend.opens === 'process') return surveyPython(backend, options);
+  const { name, runtime, onGpus, opens } = backend;
   const lacks = onGpus?.missing(options);
   const common = {
     name,
-    runtime: runtime?.title ?? (isJavaScript ? `Node.js ${process.versions.node}` : 'none'),
+    runtime: runtime?.title ?? (opens === 'threads' ? `Node.js ${process.versions.node}` : 'none'),
     onGpus: onGpus !== undefined && lacks === undefined,
     lacksOnGpus: lacks ?? '',
     besides: '',

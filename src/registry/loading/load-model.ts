@@ -6,7 +6,7 @@
 import { insist } from '../../addon/memory.js';
 import type { NativeServer } from '../../addon/native/server.js';
 import { backends } from '../../backends/index.js';
-import { requiredModels } from '../../backends/javascript.js';
+import { javascript, requiredModels } from '../../backends/javascript.js';
 import type { ModelConfig } from '../../config/index.js';
 import { TritonError } from '../../errors.js';
 import type { VersionHost } from '../../javascript/model-server.js';
@@ -252,8 +252,10 @@ async function loadVersions(
   throw first.error;
 }
 
-/** The models that a model in JavaScript or Python requires. Models of other backends call none. */
+/** The models that a model in JavaScript or Python requires. Native models call none. */
 export function requiredBy(config: ModelConfig): string[] {
-  const backend = backends().get(config.backend);
-  return backend?.isJavaScript === true || backend?.isPython === true ? requiredModels(config) : [];
+  if (config.ensemble_scheduling !== undefined) return [];
+  // Backends that are not the package's are in JavaScript.
+  const { opens } = backends().get(config.backend) ?? javascript;
+  return opens === 'native' ? [] : requiredModels(config);
 }

@@ -9,7 +9,7 @@ import type { NativeServer } from '../../addon/native/server.js';
 import type { NativeStatus } from '../../addon/native/status.js';
 import type { NativeDescription, NativeVersionConfig } from '../../addon/native/version-config.js';
 import { statusError } from '../../addon/status.js';
-import { cpu, type BackendContext } from '../../backends/backend.js';
+import { cpu, type BackendContext, type InstanceHome } from '../../backends/backend.js';
 import { gpuFinder } from '../../backends/gpu-finder.js';
 import { backends } from '../../backends/index.js';
 import { javascript, requiredModels } from '../../backends/javascript.js';
@@ -32,7 +32,8 @@ import { latencyPolicy } from '../../metrics/metrics-config.js';
 import type { BackendConfig, ResolvedOptions } from '../../options.js';
 import { customBackend, customCode, knownBackends } from '../custom-backends.js';
 import { readLabels } from '../files/labels.js';
-import { openJavaScript, type OpenedInstances } from './open-javascript.js';
+import { openJavaScript } from './open-javascript.js';
+import type { OpenedInstances, VersionSource } from './version-source.js';
 import { fileSettings, modelFilesOf } from '../files/capability-file.js';
 import { openPython } from './open-python.js';
 import type { PreparedModel } from './prepare-model.js';
@@ -43,6 +44,11 @@ import { inlineBudgetUs } from '../../scheduling/inline-budget.js';
 import { queuePoliciesOf, rerunsInHalves, schedulingOf } from '../../scheduling/policy.js';
 import { datatypeNumber, datatypeOfNumber } from '../../tensor/datatype.js';
 import type { VersionDescriptor } from '../entries/published.js';
+
+/** What opens a version's instances outside of the native side. */
+const openers: Readonly<
+  Record<InstanceHome, ((source: VersionSource) => Promise<OpenedInstances>) | undefined>
+> = { native: undefined, threads: openJavaScript, process: openPython };
 
 /** A version's instances on their devices, over all groups. As in Triton, names are numbered for each GPU. */
 function instancesOf(config: ModelConfig): VersionDescriptor['instances'] {
@@ -239,36 +245,20 @@ export async function openVersion(
     const text = `expected false, because models of the backend '${backend.name}' give one response to a request`;
     throw backendContext.fault(field, text);
   }
-  let running: OpenedInstances | undefined;
-  if (backend.isJavaScript === true) {
-    running = await openJavaScript({
-      server,
-      options,
-      prepared: written,
-      parsed,
-      version,
-      code: override?.code,
-      backendCode: ownCode,
-      backend: backendContext,
-      file: files ? undefined : path,
-      directory: modelFile === undefined ? `${context.modelDirectory}${sep}${version}` : dirname(modelFile),
-      instances,
-      host,
-    });
-  }
-  if (backend.isPython === true) {
-    running = await openPython({
-      server,
-      options,
-      prepared: written,
-      parsed,
-      version,
-      backend: backendContext,
-      file: files ? undefined : path,
-      instances,
-      host,
-    });
-  }
+  const running = await openers[backend.opens]?.({
+    server,
+    options,
+    prepared: written,
+    parsed,
+    version,
+    code: override?.code,
+    backendCode: ownCode,
+    backend: backendContext,
+    file: files ? undefined : path,
+    directory: modelFile === undefined ? `${context.modelDirectory}${sep}${version}` : dirname(modelFile),
+    instances,
+    host,
+  });
   const prepared = running?.prepared ?? written;
   const settings = {
     ...backend.settings(backendContext),

@@ -1,57 +1,17 @@
 /** Opens a version of a JavaScript model: finds its code, and lets it complete its configuration. */
 
 import { pathToFileURL } from 'node:url';
-import type { NativeServer } from '../../addon/native/server.js';
-import type { BackendContext } from '../../backends/backend.js';
 import { concurrencyOf } from '../../backends/javascript.js';
-import {
-  completeWithOwn,
-  readModelConfigJson,
-  type ModelConfig,
-  type ParsedConfig,
-  type PreparedConfig,
-} from '../../config/index.js';
+import { completeWithOwn, readModelConfigJson, type ParsedConfig } from '../../config/index.js';
 import { invalidArgument, TritonError, withModel } from '../../errors.js';
 import { faultOfCode } from '../files/unfit-file.js';
 import { JavaScriptVersion } from '../../javascript/versions/javascript-version.js';
 import type { ModelCode } from '../../javascript/model-code.js';
-import type { Connection, VersionHost } from '../../javascript/model-server.js';
+import type { Connection } from '../../javascript/model-server.js';
 import { noteOpened, noteOpening } from '../../javascript/versions/versions.js';
 import type { ResolvedOptions } from '../../options.js';
 import { spinCores } from '../../scheduling/spin.js';
-import type { VersionDescriptor } from '../entries/published.js';
-
-/** What a version is opened from. */
-export interface JavaScriptSource {
-  readonly server: NativeServer;
-  readonly options: ResolvedOptions;
-  readonly prepared: PreparedConfig;
-  readonly parsed: ParsedConfig | undefined;
-  readonly version: number;
-  /** The model's code, if the program gave it. */
-  readonly code: ModelCode | undefined;
-  /** The code of its backend, if that is not the package's. */
-  readonly backendCode: ModelCode | undefined;
-  readonly backend: BackendContext;
-  /** Path of the model's file; undefined if the model was given as bytes. */
-  readonly file: string | undefined;
-  /** The version's folder. */
-  readonly directory: string;
-  readonly instances: VersionDescriptor['instances'];
-  readonly host: VersionHost;
-}
-
-/** A version whose code is found. */
-export interface OpenedInstances {
-  /** The configuration with what the model says of it. */
-  readonly prepared: PreparedConfig;
-  /** For the native side. */
-  readonly settings: Record<string, string>;
-  /** Starts the instances. */
-  start(config: ModelConfig): Promise<void>;
-  /** The engine has opened the version, or refused it (undefined), which ends it. */
-  give(uid: number | undefined): Promise<void>;
-}
+import type { OpenedInstances, VersionSource } from './version-source.js';
 
 /**
  * See the head of this file.
@@ -59,7 +19,7 @@ export interface OpenedInstances {
  * @throws {@link TritonError} INVALID_ARG, NOT_FOUND and UNSUPPORTED for code that cannot be run, and whatever
  *   the model throws. Nothing of the version is left then.
  */
-export async function openJavaScript(source: JavaScriptSource): Promise<OpenedInstances> {
+export async function openJavaScript(source: VersionSource): Promise<OpenedInstances> {
   const { server, options, parsed, version, backend, instances, host } = source;
   const { prepared } = source;
   const { modelName: model, autoComplete } = prepared.context;
@@ -105,7 +65,7 @@ export async function openJavaScript(source: JavaScriptSource): Promise<OpenedIn
  *
  * @throws {@link TritonError} INVALID_ARG or UNSUPPORTED if there is none that can be run.
  */
-function codeOf({ code, backendCode, file, prepared }: JavaScriptSource, model: string): ModelCode {
+function codeOf({ code, backendCode, file, prepared }: VersionSource, model: string): ModelCode {
   if (code !== undefined) return code;
   if (file === undefined) {
     if (backendCode !== undefined) {

@@ -1,37 +1,13 @@
 /** Opens a version of a Python model: finds its file, and lets it complete its configuration. */
 
-import type { NativeServer } from '../../addon/native/server.js';
-import type { BackendContext } from '../../backends/backend.js';
 import { environmentOf, pythonSettings } from '../../backends/python.js';
-import {
-  completeWithOwn,
-  readModelConfigJson,
-  type ParsedConfig,
-  type PreparedConfig,
-} from '../../config/index.js';
+import { completeWithOwn, readModelConfigJson, type ParsedConfig } from '../../config/index.js';
 import { invalidArgument, TritonError, withModel } from '../../errors.js';
 import { faultOfCode } from '../files/unfit-file.js';
-import type { VersionHost } from '../../javascript/model-server.js';
 import { noteOpened, noteOpening } from '../../javascript/versions/versions.js';
-import type { ResolvedOptions } from '../../options.js';
 import { PythonVersion } from '../../python/python-version.js';
 import { spinCores } from '../../scheduling/spin.js';
-import type { OpenedInstances } from './open-javascript.js';
-import type { VersionDescriptor } from '../entries/published.js';
-
-/** What a version is opened from. */
-export interface PythonSource {
-  readonly server: NativeServer;
-  readonly options: ResolvedOptions;
-  readonly prepared: PreparedConfig;
-  readonly parsed: ParsedConfig | undefined;
-  readonly version: number;
-  readonly backend: BackendContext;
-  /** Path of the model's file; undefined if the model was given as bytes. */
-  readonly file: string | undefined;
-  readonly instances: VersionDescriptor['instances'];
-  readonly host: VersionHost;
-}
+import type { OpenedInstances, VersionSource } from './version-source.js';
 
 /**
  * See the head of this file.
@@ -40,7 +16,7 @@ export interface PythonSource {
  *   and on systems without what its processes are spoken to with, and whatever the model raises. Nothing of
  *   the version is left then.
  */
-export async function openPython(source: PythonSource): Promise<OpenedInstances> {
+export async function openPython(source: VersionSource): Promise<OpenedInstances> {
   const { server, options, prepared, parsed, version, backend, instances, host } = source;
   const { modelName: model, autoComplete } = prepared.context;
   const path = fileOf(source, model);
@@ -83,7 +59,7 @@ export async function openPython(source: PythonSource): Promise<OpenedInstances>
   }
 }
 
-function fileOf({ file }: PythonSource, model: string): string {
+function fileOf({ file }: VersionSource, model: string): string {
   if (process.platform !== 'linux') {
     const text = `models of the backend 'python' run on Linux alone, and this is ${process.platform}`;
     throw new TritonError('UNSUPPORTED', `model '${model}': ${text}`, { model });

@@ -49,7 +49,7 @@ class OrderedRun {
   virtual void Give(OrderedResponses* responses, size_t first, size_t count) = 0;
   // All of these were given.
   virtual void GaveAll(OrderedResponses* responses) = 0;
-  // It is the turn of a request of which Skip or Lose said that this is to be called then.
+  // It is the turn of a request of which Skip or Await said that this is to be called then.
   virtual void TakeTurn(uint32_t position) = 0;
   // Nothing of the run is to come, and the order knows it no more.
   virtual void Passed() = 0;

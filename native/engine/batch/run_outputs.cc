@@ -6,24 +6,6 @@
 
 namespace tritonts {
 
-RunContext::RunContext(const std::string& name, bool batches, const ModelIo* tensors)
-    : model(name),
-      batching(batches),
-      io(tensors),
-      cancelled(Status::Cancelled("model '" + name + "': the request was cancelled")),
-      left_open(Status::Internal("model '" + name + "': its backend returned without an answer")),
-      not_single(Status::Internal("model '" + name +
-                                  "': expected a single response, since it is not decoupled")),
-      unread(Status::Unavailable(
-          Reason::kUnread, "model '" + name +
-                               "': the stream ended because its caller left too much unread; the "
-                               "limit is 16777216 bytes "
-                               "for a stream, and maxInFlightBytes for all")),
-      no_memory(Status::Unavailable(Reason::kNoMemory,
-                                    "model '" + name + "': no memory for the request")),
-      no_response(Status::Unavailable(Reason::kNoMemory,
-                                      "model '" + name + "': no memory for the response")) {}
-
 void RunOutputs::Begin(const RunContext* context, std::span<Request* const> requests,
                        const OutputKeeper* keeper) {
   context_ = context;
@@ -162,6 +144,18 @@ void RunOutputs::Hand(const OutputTensor& tensor, uint32_t position, const Reque
     kept->outputs.push_back(tensor);
     kept->slots.push_back(position);
   }
+}
+
+bool RunOutputs::Takes(std::span<Request* const> requests, const OutputTensor& tensor) {
+  if (IsHostMemory(tensor.kind)) return IsPrivateHostMemory(tensor.kind);
+  const int device = tensor.block ? tensor.block->device() : 0;
+  const RequestHeader* header = nullptr;  // of the request before
+  for (const Request* request : requests) {
+    if (request->header == header) continue;
+    header = request->header;
+    if (!header->sink->Takes(*request, tensor.index, tensor.kind, device)) return false;
+  }
+  return true;
 }
 
 bool RunOutputs::TakeAlike(std::span<Request* const> requests,

@@ -12,34 +12,10 @@
 #include <vector>
 
 #include "engine/backend.h"
+#include "engine/batch/run_context.h"
 #include "engine/scheduling/batch.h"
 
 namespace tritonts {
-
-class ResponseCounts;
-class ResponseOrder;
-
-// What the runs of a version have in common. The version owns it.
-struct RunContext {
-  RunContext() = default;
-  RunContext(const std::string& name, bool batches,
-             const ModelIo* tensors);  // throws std::bad_alloc
-
-  std::string model;
-  bool batching = false;                 // whether tensors have a batch dimension
-  bool decoupled = false;                // whether a request gets any number of responses
-  const ModelIo* io = nullptr;           // the outputs' indexes and datatypes; null: not checked
-  std::shared_ptr<ResponseOrder> order;  // of the responses; null: they leave as they come
-  std::shared_ptr<ResponseCounts> responses;  // by their number; null: they are not counted
-  bool rerun_in_halves = false;               // whether a batch that fails as a whole is run again
-  // Made beforehand, because there may be no memory when they are needed.
-  Status cancelled;
-  Status left_open;    // a blocking Execute left a request open
-  Status not_single;   // a model that is not decoupled gave none or several responses
-  Status unread;       // a decoupled model sent more than the caller may leave unread
-  Status no_memory;    // no memory for the request
-  Status no_response;  // no memory for the response
-};
 
 // Outputs that a keeper takes (scheduling/batch.h), and the slot that each is of.
 struct KeptOutputs {

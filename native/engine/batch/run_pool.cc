@@ -32,8 +32,7 @@ PooledRun* RunPool::Take() {
   }
   out_++;
   run->next = run->previous = nullptr;
-  run->home_ = this;
-  run->references_.store(1, std::memory_order_relaxed);
+  run->LeavePool(this);
   return run;
 }
 
@@ -60,22 +59,6 @@ void RunPool::CloseNow() {
   // A run that returns meanwhile may free the pool as soon as this is added.
   const int64_t out = out_;
   if (balance_.fetch_add(out, std::memory_order_acq_rel) + out == 0) delete this;
-}
-
-// --- A run's references.
-
-void PooledRun::Drop() {
-  if (references_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
-  home_->Return(this);
-}
-
-void PooledRun::DropLocked() {
-  // If this is the only reference, nobody can take another one.
-  if (references_.load(std::memory_order_acquire) > 1 &&
-      references_.fetch_sub(1, std::memory_order_acq_rel) > 1) {
-    return;
-  }
-  home_->ReturnLocked(this);
 }
 
 }  // namespace tritonts

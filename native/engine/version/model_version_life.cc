@@ -9,6 +9,7 @@
 #include "engine/base/rules.h"
 #include "engine/scheduling/dynamic_scheduler.h"
 #include "engine/scheduling/policy_scheduler.h"
+#include "engine/statistics/response_counts.h"
 #include "engine/version/model_version.h"
 
 namespace tritonts {

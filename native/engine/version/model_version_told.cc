@@ -4,6 +4,7 @@
 #include <span>
 
 #include "engine/base/clock.h"
+#include "engine/statistics/response_counts.h"
 #include "engine/version/model_version.h"
 
 namespace tritonts {

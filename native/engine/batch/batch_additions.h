@@ -1,0 +1,48 @@
+// What the engine adds to a batch: injected inputs, null rows, and who keeps outputs.
+//
+// A run owns it. It is filled with the version's lock, and then only read until the run's last hold
+// is dropped.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "engine/scheduling/batch.h"
+
+namespace tritonts {
+
+class BatchAdditions {
+ public:
+  // Empty slots of the batch become null rows. Throws std::bad_alloc; then Clear undoes it.
+  // Returns the inputs of the rows.
+  const RowInputs* Fill(Batch* batch, BlockPool* pool) {
+    if (!inputs_) inputs_ = std::make_unique<RowInputs>();
+    filled_ = true;
+    inputs_->Fill(batch->members, batch->overlays, pool);
+    null_rows_ = inputs_->null_rows();
+    keeper_ = batch->keeper;
+    return inputs_.get();
+  }
+  void Clear() {
+    DropInputs();
+    null_rows_ = 0;
+    keeper_.reset();
+  }
+  // Drops the memory that the inputs refer to. Null rows are still counted.
+  void DropInputs() {
+    if (!filled_) return;
+    filled_ = false;
+    inputs_->Clear();
+  }
+  uint32_t null_rows() const { return null_rows_; }
+  // Null: all outputs go to callers.
+  OutputKeeper* keeper() const { return keeper_.get(); }
+
+ private:
+  std::unique_ptr<RowInputs> inputs_;  // kept allocated
+  bool filled_ = false;
+  uint32_t null_rows_ = 0;
+  std::shared_ptr<OutputKeeper> keeper_;
+};
+
+}  // namespace tritonts

@@ -1,0 +1,49 @@
+// Where a backend writes an output, and what it declares: the sink's own place, a block, or memory
+// that exists.
+//
+// A run owns it. Any thread that holds the run calls it, without the run's lock.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "engine/backend.h"
+#include "engine/batch/output_memory.h"
+#include "engine/batch/run_context.h"
+#include "engine/batch/run_members.h"
+#include "engine/batch/run_outputs.h"
+
+namespace tritonts {
+
+class OutputPlaces {
+ public:
+  OutputPlaces(RunMembers* members, RunOutputs* outputs, const OutputMemory* memory)
+      : members_(members), outputs_(outputs), memory_(memory) {}
+
+  // With the version's lock.
+  void Assign(const RunContext* context) {
+    context_ = context;
+    // It is nearly always the same, and copying it counts references.
+    if (!cancelled_.SameAs(context->cancelled)) cancelled_ = context->cancelled;
+  }
+
+  // As Run::Output.
+  StatusOr<Buffer> Output(uint32_t request, uint32_t index, DataType datatype,
+                          std::span<const int64_t> shape, MemoryKind preferred);
+  // Declares an output for a request or for kAll. It is ignored if the request is done.
+  void Declare(uint32_t request, const OutputTensor& tensor, std::span<const size_t> offsets = {});
+  // Drops what was declared for a request or for kAll. Does not allocate.
+  void Drop(uint32_t request);
+
+ private:
+  StatusOr<Buffer> Place(uint32_t request, uint32_t index, DataType datatype,
+                         std::span<const int64_t> shape, MemoryKind preferred);
+
+  RunMembers* const members_;
+  RunOutputs* const outputs_;
+  const OutputMemory* const memory_;
+  const RunContext* context_ = nullptr;
+  Status cancelled_;  // for calls on done requests, when the version may be gone
+};
+
+}  // namespace tritonts

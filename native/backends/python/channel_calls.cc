@@ -8,10 +8,11 @@
 #include "backends/python/channel.h"
 #include "backends/python/python_call.h"
 #include "engine/base/clock.h"
-#include "engine/ensemble/shapes.h"
-#include "engine/request/call_graph.h"
+#include "engine/request/admission.h"
+#include "engine/request/request_builder.h"
 #include "engine/server/server.h"
 #include "engine/version/check_request.h"
+#include "engine/version/shapes.h"
 
 namespace tritonts::python {
 
@@ -182,8 +183,10 @@ bool Channel::OnCall(const Message& message) {
   const auto uid = static_cast<uint32_t>(words.Take());
   const auto revision = static_cast<uint64_t>(words.Take());
   const bool decoupled = words.Take() != 0;
+  const std::shared_ptr<Server> server = server_.lock();
+  const std::shared_ptr<Executor> executor = server ? server->FindExecutor(uid) : nullptr;
   RequestHeader& header = call->header();
-  header.sink = call.get();
+  RequestBuilder builder({&header, call.get(), executor.get(), NowNs()});
   header.priority = static_cast<uint64_t>(words.Take());
   header.timeout_ns = static_cast<uint64_t>(words.Take()) * 1000;
   const auto said = static_cast<uint64_t>(words.Take());
@@ -195,18 +198,16 @@ bool Channel::OnCall(const Message& message) {
   const std::string own(segment_->memory.data() + (said_bytes > 0 ? said : 0), said_bytes);
   if (!ReadParameters(own, &header.parameters)) return Break("a call's parameters cannot be read");
   for (size_t i = words.TakeCount(); i > 0; i--) {
-    header.wanted.push_back(static_cast<uint32_t>(words.Take()));
+    builder.Want(static_cast<uint32_t>(words.Take()));
   }
   // As in answers: there are addresses for far more than there is memory.
   std::optional<uint64_t> left_up;
   for (size_t i = words.TakeCount(); i > 0; i--) {
-    InputTensor& input = header.AddInput();
-    input.index = static_cast<uint32_t>(words.Take());
+    const auto index = static_cast<uint32_t>(words.Take());
     const int64_t datatype = words.Take();
-    input.datatype = datatype > 0 && datatype <= static_cast<int64_t>(DataType::kBf16)
-                         ? static_cast<DataType>(datatype)
-                         : DataType::kInvalid;
-    input.shape.clear();
+    const bool known = datatype > 0 && datatype <= static_cast<int64_t>(DataType::kBf16);
+    InputTensor& input =
+        builder.AddInput(index, known ? static_cast<DataType>(datatype) : DataType::kInvalid);
     for (size_t rank = words.TakeCount(); rank > 0; rank--) input.shape.push_back(words.Take());
     const auto size = static_cast<uint64_t>(words.Take());
     const auto place = static_cast<uint64_t>(words.Take());
@@ -241,11 +242,9 @@ bool Channel::OnCall(const Message& message) {
       return true;
     }
     std::memcpy(block->data(), At(place), size);
-    input.first_chunks.push_back({block->data(), size, MemoryKind::kHost, 0, block});
+    builder.Keep(&input, block, size);
   }
   if (!words.good()) return Break("a call cannot be read");
-  const std::shared_ptr<Server> server = server_.lock();
-  const std::shared_ptr<Executor> executor = server ? server->FindExecutor(uid) : nullptr;
   if (!executor) {
     Tell(message.word, PythonCall::kMoved);
     return true;
@@ -261,22 +260,7 @@ bool Channel::OnCall(const Message& message) {
     if (!calls_.emplace(message.word, call).second) return Break("a call has another one's place");
   }
   const ModelIo& io = executor->io();
-  header.executor = executor.get();
-  header.arrival_ns = NowNs();
-  Status status;
-  bool first = true;
-  for (InputTensor& input : header.inputs()) {
-    if (input.index < io.inputs.size() && status.ok())
-      status = ToModelShape(executor->name(), io, input.index, &input.shape);
-    const bool tells_rows =
-        input.index < io.inputs.size() && !io.inputs[input.index].rows_in_values;
-    if (first && tells_rows && io.max_batch_size > 0 && !input.shape.empty() &&
-        input.shape[0] > 0) {
-      header.batch_size =
-          static_cast<uint32_t>(std::min<int64_t>(input.shape[0], int64_t{UINT32_MAX}));
-      first = false;
-    }
-  }
+  Status status = FitToModel(executor->name(), io, &header);
   Request& request = call->request();
   request.header = &header;
   if (status.ok()) status = CheckRequest(executor->name(), io, request);
@@ -284,21 +268,20 @@ bool Channel::OnCall(const Message& message) {
     status = Status::Unsupported("model '" + executor->name() +
                                  "' is decoupled: call it with decoupled=True");
   }
-  if (status.ok()) {
-    executor->SetQueueKeys(&header);
-    const uint32_t number = CallerOf(batch_number, position);
-    if (number != 0) {
-      header.call = Call::Make(number, executor->name());
-      Request* const one = &request;
-      status = header.call->Admit(executor->call_places(), {&one, 1});
-    }
-  }
-  if (status.ok()) {
-    call->Submit(executor, executor->decoupled(), tick_);
-  } else {
-    header.call.reset();
+  if (!status.ok()) {
     call->Refuse(status);
+    return true;
   }
+  builder.Finish();
+  const uint32_t number = CallerOf(batch_number, position);
+  if (number != 0) {
+    builder.CallBy(number, executor->name());
+    const Status no_memory = Status::Unavailable(
+        Reason::kNoMemory, "model '" + executor->name() + "': no memory for the call");
+    Request* one = &request;
+    if (Admission(*executor, no_memory).AdmitCalls({&one, 1}) == 0) return true;
+  }
+  call->Submit(executor, executor->decoupled(), tick_);
   return true;
 }
 

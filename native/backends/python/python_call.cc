@@ -7,10 +7,10 @@
 
 #include "backends/python/channel.h"
 #include "engine/base/clock.h"
-#include "engine/ensemble/shapes.h"
 #include "engine/request/call_graph.h"
 #include "engine/server/server.h"
 #include "engine/version/check_request.h"
+#include "engine/version/shapes.h"
 
 namespace tritonts::python {
 

@@ -11,6 +11,7 @@
 #include "engine/base/exit.h"
 #include "engine/base/rules.h"
 #include "engine/ensemble/relay.h"
+#include "engine/request/admission.h"
 #include "engine/version/inline_tick.h"
 
 namespace tritonts {
@@ -66,11 +67,6 @@ uint64_t Ensemble::KnownOutputBytes(uint64_t rows) const {
 void Ensemble::SetQueueKeys(RequestHeader* header) const {
   header->level = header->deadline_ns = 0;
   header->shape_key.clear();
-}
-
-void Ensemble::Refuse(std::span<Request* const> requests, const Response& like) {
-  for (Request* request : requests) request->set_state(Request::State::kDone);
-  DeliverEach(requests, like);
 }
 
 Flight* Ensemble::TakeFlight(std::span<Request* const> requests,

@@ -106,7 +106,6 @@ class Ensemble final : public Served,
   void OnUnused() override { on_drained_(); }
   Flight* TakeFlight(std::span<Request* const> requests,
                      const std::shared_ptr<const EnsembleBindings>& bindings);
-  void Refuse(std::span<Request* const> requests, const Response& like);
   // Releases a flight that Cancel or Abort has pinned.
   void Unpin(Flight* flight);
   bool DrainedLocked() const { return in_flight_ == 0 && pinned_ == 0; }

@@ -8,9 +8,9 @@
 
 #include "engine/base/rules.h"
 #include "engine/ensemble/ensemble.h"
-#include "engine/ensemble/shapes.h"
-#include "engine/request/call_graph.h"
+#include "engine/request/request_builder.h"
 #include "engine/version/check_request.h"
+#include "engine/version/shapes.h"
 
 namespace tritonts {
 
@@ -76,30 +76,19 @@ Status Flight::NotMade(const FlightStep& step, uint32_t input) const {
       "which then skips steps without their input");
 }
 
-Status Flight::Fill(const FlightStep& step, uint32_t position, uint64_t now_ns,
+Status Flight::Fill(const FlightStep& step, uint32_t position, uint32_t requests, uint64_t now_ns,
                     StepHeader* header) const {
   const EnsembleStep& plan = ensemble_->plan().steps[step.number];
   const EnsembleBindings::Step& binding = bindings_->steps()[step.number];
   const ModelIo& io = binding.version->io();
-  header->ClearInputs();
-  header->sink = ensemble_;
-  header->executor = binding.version.get();
-  header->batch_size = 1;
-  header->arrival_ns = now_ns;
-  header->flush = header_->flush;
-  if (header_->call) header->call = Call::Step(header_->call, binding.version->name());
-  header->priority = header_->priority;
-  header->timeout_ns = header_->timeout_ns;
-  header->parameters = header_->parameters;
-  header->wanted.clear();
+  RequestBuilder builder({header, ensemble_, binding.version.get(), now_ns, 0, requests, header_});
   for (size_t i = 0; i < plan.outputs.size(); i++) {
     // Nothing is asked for that nobody reads.
     const Tensor& output = tensors_[plan.outputs[i].tensor];
     if (output.unread.load(std::memory_order_relaxed) > 0) {
-      header->wanted.push_back(binding.wanted[i]);
+      builder.Want(binding.wanted[i]);
     }
   }
-  bool first = true;
   for (size_t i = 0; i < plan.inputs.size(); i++) {
     const Part& part = PartOf(plan.inputs[i].tensor, position);
     if (!part.present) {
@@ -109,12 +98,8 @@ Status Flight::Fill(const FlightStep& step, uint32_t position, uint64_t now_ns,
       }
       continue;
     }
-    InputTensor& input = header->AddInput();
-    input.index = binding.inputs[i];
-    input.datatype = part.datatype;
+    InputTensor& input = builder.AddInput(binding.inputs[i], part.datatype);
     input.shape = part.shape;
-    Status status = ToModelShape(plan.model, io, input.index, &input.shape);
-    if (!status.ok()) return status;
     // What the requests have together begins with the first one's part.
     const Tensor& tensor = tensors_[plan.inputs[i].tensor];
     const size_t before = tensor.apart ? 0 : position;
@@ -125,17 +110,13 @@ Status Flight::Fill(const FlightStep& step, uint32_t position, uint64_t now_ns,
     for (const Buffer& chunk : part.chunks) {
       char* const data = static_cast<char*>(chunk.data) + before * chunk.size;
       const bool owned = alone || !IsHostMemory(chunk.kind);
-      input.first_chunks.push_back(
-          {data, chunk.size, chunk.kind, chunk.device, owned ? chunk.owner : BlockRef()});
-    }
-    if (first && io.max_batch_size > 0 && !io.inputs[input.index].rows_in_values &&
-        !input.shape.empty() && input.shape[0] > 0) {
-      header->batch_size = static_cast<uint32_t>(std::min<int64_t>(input.shape[0], UINT32_MAX));
-      first = false;
+      builder.Pass(&input,
+                   {data, chunk.size, chunk.kind, chunk.device, owned ? chunk.owner : BlockRef()});
     }
   }
-  binding.version->SetQueueKeys(header);
-  return Status::Ok();
+  Status status = FitToModel(plan.model, io, header);
+  if (status.ok()) builder.Finish();
+  return status;
 }
 
 size_t Flight::Prepare(FlightStep* step, uint64_t now_ns, Request** out) try {
@@ -154,8 +135,7 @@ size_t Flight::Prepare(FlightStep* step, uint64_t now_ns, Request** out) try {
       step->headers.back()->step = step;
     }
   } else {
-    Status status = Fill(*step, 0, now_ns, &step->header);
-    step->header.requests = count_;
+    Status status = Fill(*step, 0, count_, now_ns, &step->header);
     step->header.streams = nullptr;
     if (ensemble_->plan().steps[step->number].decoupled) {
       step->stream.Begin(nullptr, 0);
@@ -187,10 +167,9 @@ size_t Flight::Prepare(FlightStep* step, uint64_t now_ns, Request** out) try {
     request.header = &step->header;
     if (apart) {
       StepHeader* const header = step->headers[i].get();
-      Status status = Fill(*step, i, now_ns, header);
+      Status status = Fill(*step, i, 1, now_ns, header);
       request.position = 0;
       request.header = header;
-      header->requests = 1;
       request.released = false;
       if (status.ok()) status = check(request);
       if (!status.ok()) {

@@ -195,9 +195,9 @@ class Flight {
     const Tensor& one = tensors_[tensor];
     return one.apart ? one.parts[position] : one.all;
   }
-  // Fills a header with the inputs of a step: of all requests, or of one.
-  // Not ok: one of them does not fit.
-  Status Fill(const FlightStep& step, uint32_t position, uint64_t now_ns, StepHeader* header) const;
+  // Makes the header of a step: of all requests, or of one. Not ok: an input does not fit.
+  Status Fill(const FlightStep& step, uint32_t position, uint32_t requests, uint64_t now_ns,
+              StepHeader* header) const;
   // Why a step cannot run without this input: the ensemble's fault, not its caller's.
   Status NotMade(const FlightStep& step, uint32_t input) const;
   // Whether nobody but `step` is still to read a tensor, which is one input of it.

@@ -8,8 +8,8 @@
 #include "engine/ensemble/ensemble.h"
 #include "engine/ensemble/flight.h"
 #include "engine/ensemble/relay.h"
-#include "engine/ensemble/shapes.h"
 #include "engine/request/call_graph.h"
+#include "engine/version/shapes.h"
 
 namespace tritonts {
 

@@ -5,7 +5,7 @@
 #include "engine/base/clock.h"
 #include "engine/ensemble/ensemble.h"
 #include "engine/ensemble/flight.h"
-#include "engine/request/call_graph.h"
+#include "engine/request/admission.h"
 
 namespace tritonts {
 
@@ -16,35 +16,6 @@ thread_local Relay* current = nullptr;
 
 // How many requests are submitted together. A flight has fewer.
 constexpr size_t kTogether = 1024;
-
-// Refuses calls that must not be submitted, and moves the others to the front. Returns how many
-// these are.
-size_t AdmitCalls(const Executor& executor, std::span<Request*> requests) {
-  size_t kept = 0;
-  for (size_t at = 0; at < requests.size();) {
-    const RequestHeader& header = *requests[at]->header;
-    size_t count = 1;
-    while (at + count < requests.size() && requests[at + count]->header == &header) count++;
-    Response like;
-    try {
-      if (header.call) {
-        like.status = header.call->Admit(executor.call_places(), requests.subspan(at, count));
-      }
-    } catch (const std::bad_alloc&) {
-      like.status = Status::Unavailable(Reason::kNoMemory,
-                                        "model '" + executor.name() + "': no memory for the call");
-    }
-    if (like.status.ok()) {
-      for (size_t i = 0; i < count; i++) requests[kept++] = requests[at + i];
-    } else {
-      const std::span<Request* const> refused = requests.subspan(at, count);
-      for (Request* request : refused) request->set_state(Request::State::kDone);
-      DeliverEach(refused, like);
-    }
-    at += count;
-  }
-  return kept;
-}
 
 }  // namespace
 
@@ -88,6 +59,7 @@ void Relay::SubmitReady() {
   // The steps of all flights that go to the executor of the first one; the others stay.
   const Executor* chosen = nullptr;
   std::shared_ptr<Served> executor;
+  const Status* no_memory = nullptr;
   const uint64_t now = NowNs();
   FlightStep* step = ready_;
   ready_ = last_ready_ = nullptr;
@@ -107,7 +79,10 @@ void Relay::SubmitReady() {
     } else {
       Flight* const flight = step->flight;
       if (flight->ensemble()->Admit(step)) {
+        const size_t before = count;
         count += flight->Prepare(step, now, requests.data() + count);
+        // Its ensemble stays: the flight waits for what it is about to send.
+        if (count > before) no_memory = &flight->ensemble()->no_memory();
       }
     }
     step = after;
@@ -118,7 +93,9 @@ void Relay::SubmitReady() {
     ready_ = others;
     if (!last_ready_) last_ready_ = last_other;
   }
-  if (const size_t left = AdmitCalls(*executor, std::span(requests).first(count)); left > 0) {
+  if (count == 0) return;
+  const Admission admission(*executor, *no_memory);
+  if (const size_t left = admission.AdmitCalls(std::span(requests).first(count)); left > 0) {
     executor->Submit(std::span(requests).first(left), now, tick_);
   }
 }

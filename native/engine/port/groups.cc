@@ -7,8 +7,7 @@
 
 #include "engine/backend.h"
 #include "engine/port/port.h"
-#include "engine/request/call_graph.h"
-#include "engine/request/executor.h"
+#include "engine/request/request_builder.h"
 #include "engine/server/server.h"
 
 namespace tritonts {
@@ -84,15 +83,15 @@ Port::Tick* Port::AddTick(uint32_t uid, std::shared_ptr<Executor> executor) {
 }
 
 Status Port::ParseInputs(SubmissionReader* reader, const GroupRecord& record,
-                         const Executor* executor, const char* const* slab_sources,
-                         const Slots::Slot& slot, uint64_t* bytes) {
+                         const char* const* slab_sources, const Slots::Slot& slot,
+                         RequestBuilder* builder, uint64_t* bytes) {
+  const Executor* const executor = builder->header().executor;
   SlabSpan span;
   uint64_t range_bytes = 0;
   for (uint32_t i = 0; i < record.inputs; i++) {
     InputRecord input;
     if (const char* fault = reader->Input(record, &input)) return Malformed(fault);
-    InputTensor& tensor = slot.header->AddInput();
-    tensor.index = input.index;
+    InputTensor& tensor = builder->AddInput(input.index, DataType::kInvalid);
     tensor.shape.assign(input.dims.begin(), input.dims.end());
     if (executor) {
       if (input.index >= executor->io().inputs.size()) return Malformed("an unknown input");
@@ -101,8 +100,6 @@ Status Port::ParseInputs(SubmissionReader* reader, const GroupRecord& record,
       }
       tensor.datatype = executor->io().inputs[input.index].datatype;
     }
-    Buffer buffer;
-    buffer.size = input.size;
     if (input.in_block) {
       MakeRoom(&tick_blocks_, 1);
       BlockRef block = inputs_.Take(input.place, record.uid);
@@ -111,19 +108,18 @@ Status Port::ParseInputs(SubmissionReader* reader, const GroupRecord& record,
       // A block may be larger than the input, because sizes are rounded up.
       if (input.size > block->size()) return Malformed("a block that is too small");
       *bytes += block->size();
-      buffer.data = block->data();
-      buffer.owner = std::move(block);
+      builder->Keep(&tensor, std::move(block), input.size);
     } else {
-      buffer.data = inputs_.Range(input, record.requests, slab_sources);
-      if (!buffer.data) return Malformed("a range outside of its slab");
+      void* const data = inputs_.Range(input, record.requests, slab_sources);
+      if (!data) return Malformed("a range outside of its slab");
       const uint64_t all = input.size * record.requests;
       if (!span.Add(input.place, input.offset, all)) {
         range_bytes += span.range_bytes();
         span = {};
         span.Add(input.place, input.offset, all);
       }
+      builder->Lend(&tensor, data, input.size);
     }
-    tensor.first_chunks.push_back(std::move(buffer));
   }
   range_bytes += span.range_bytes();
   const uint64_t share = (range_bytes + record.requests - 1) / record.requests;
@@ -133,11 +129,9 @@ Status Port::ParseInputs(SubmissionReader* reader, const GroupRecord& record,
 }
 
 Status Port::ParseAttributes(SubmissionReader* reader, const GroupRecord& record,
-                             const std::string& model, RequestHeader* header) {
-  header->priority = header->timeout_ns = 0;
-  header->parameters.clear();
-  if (header->call) header->call.reset();
+                             const std::string& model, RequestBuilder* builder) {
   if (record.attributes == 0) return Status::Ok();
+  RequestHeader* const header = &builder->header();
   AttributesReader attributes;
   if (const char* cut = reader->Attributes(record, &attributes)) return Malformed(cut);
   uint64_t timeout_us = 0;
@@ -151,7 +145,7 @@ Status Port::ParseAttributes(SubmissionReader* reader, const GroupRecord& record
     ParameterRecord read;
     if (const char* fault = attributes.Parameter(&read)) return Malformed(fault);
     if (read.kind == layout::kCallerParameter) {
-      header->call = Call::Make(static_cast<uint32_t>(ValueOf<int32_t>(read.value)), model);
+      builder->CallBy(static_cast<uint32_t>(ValueOf<int32_t>(read.value)), model);
       continue;
     }
     RequestParameter& parameter = header->parameters.emplace_back();
@@ -175,22 +169,17 @@ Status Port::ParseGroup(SubmissionReader* reader, const char* const* slab_source
   if (const char* fault = reader->Group(&record)) return Malformed(fault);
   Tick* tick = TickOf(record.uid);
   if (!tick) return Malformed("an unknown model version");
-  const Executor* executor = tick->executor.get();
+  Executor* const executor = tick->executor.get();
   const size_t before = tick->requests.size();
   MakeRoom(&tick->requests, record.requests);
   const char* fault = nullptr;
   const Slots::Slot* slot = slots_.Take(record, executor && executor->decoupled(), &fault);
   if (!slot) return Malformed(fault);
   RequestHeader& header = *slot->header;
-  header.sink = this;
-  header.executor = tick->executor.get();
-  header.batch_size = std::max(1u, record.rows);
-  header.arrival_ns = now_ns;
-  header.flush = flushes_;
-  header.requests = record.requests;
+  RequestBuilder builder({&header, this, executor, now_ns, flushes_, record.requests});
+  builder.SetRows(record.rows);
   header.slot = record.slot;
   header.generation = record.generation;
-  header.ClearInputs();
   // Requests that will be refused are not charged.
   const bool charged = executor != nullptr;
   tick->requests.resize(before + record.requests);
@@ -203,19 +192,19 @@ Status Port::ParseGroup(SubmissionReader* reader, const char* const* slab_source
     *next++ = &request;
   }
   uint64_t bytes = executor ? executor->KnownOutputBytes(header.batch_size) : 0;
-  Status status = ParseInputs(reader, record, executor, slab_sources, *slot, &bytes);
+  Status status = ParseInputs(reader, record, slab_sources, *slot, &builder, &bytes);
   if (!status.ok()) return status;
   std::span<const int32_t> wanted;
   if (const char* cut = reader->Wanted(record, &wanted)) return Malformed(cut);
-  header.wanted.assign(wanted.begin(), wanted.end());
+  builder.Want(wanted);
   static const std::string unknown;
-  status = ParseAttributes(reader, record, executor ? executor->name() : unknown, &header);
+  status = ParseAttributes(reader, record, executor ? executor->name() : unknown, &builder);
   if (!status.ok()) return status;
   tick->has_calls = tick->has_calls || header.call;
   header.accounted_bytes = bytes;
   if (!executor) return Status::Ok();
   tick->bytes = SumBytes(tick->bytes, bytes * record.requests);
-  executor->SetQueueKeys(&header);
+  builder.Finish();
   return Status::Ok();
 }
 

@@ -24,8 +24,8 @@
 #include <vector>
 
 #include "engine/memory/buffer.h"
-#include "engine/port/budget.h"
 #include "engine/port/port_layout.h"
+#include "engine/request/budget.h"
 
 namespace tritonts {
 

@@ -41,13 +41,13 @@
 #include "engine/base/rules.h"
 #include "engine/base/status.h"
 #include "engine/memory/buffer.h"
-#include "engine/port/budget.h"
 #include "engine/port/input_memory.h"
 #include "engine/port/pages.h"
 #include "engine/port/port_layout.h"
 #include "engine/port/reader.h"
 #include "engine/port/slots.h"
 #include "engine/port/waker.h"
+#include "engine/request/budget.h"
 #include "engine/request/request_chain.h"
 #include "engine/request/response_sink.h"
 #include "engine/version/inline_tick.h"
@@ -55,6 +55,7 @@
 namespace tritonts {
 
 class Executor;
+class RequestBuilder;
 class Server;
 
 class Port final : public ResponseSink, public std::enable_shared_from_this<Port> {
@@ -167,11 +168,12 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   Status Parse(SubmissionReader reader, const char* const* slab_sources, uint64_t now_ns);
   Status ParseGroup(SubmissionReader* reader, const char* const* slab_sources, uint64_t now_ns);
   // Parses the inputs of a group. Adds the bytes that the inputs of one request hold to `*bytes`.
-  Status ParseInputs(SubmissionReader* reader, const GroupRecord& record, const Executor* executor,
-                     const char* const* slab_sources, const Slots::Slot& slot, uint64_t* bytes);
+  Status ParseInputs(SubmissionReader* reader, const GroupRecord& record,
+                     const char* const* slab_sources, const Slots::Slot& slot,
+                     RequestBuilder* builder, uint64_t* bytes);
   // What a group says besides its inputs.
   static Status ParseAttributes(SubmissionReader* reader, const GroupRecord& record,
-                                const std::string& model, RequestHeader* header);
+                                const std::string& model, RequestBuilder* builder);
   // The tick's requests for a version. Null: there never was such a version.
   Tick* TickOf(uint32_t uid);
   Tick* AddTick(uint32_t uid, std::shared_ptr<Executor> executor);
@@ -181,16 +183,8 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   void DropTick();
   // Refuses requests to versions that are gone.
   void RefuseGone();
-  // Refuses calls of models that must not be submitted (call_graph.h).
-  void AdmitCalls(Tick* tick);
   // Charges the requests of this tick, and refuses those beyond the limit.
   void Charge();
-  // The same for the requests for one version, one by one.
-  void ChargeEach(Tick* tick);
-  // The error for a request of `bytes` that exceeds the limit.
-  Status BeyondLimit(const Executor& executor, uint64_t bytes) const;
-  // Responds to requests that were not submitted. `like` is the response without its request.
-  void Refuse(std::span<Request* const> requests, const Response& like);
   // Frees the ids of blocks whose requests were not refused as unserved.
   void ReleaseBlocks();
   // Adds the slot's requests that have not ended to the ones to cancel.

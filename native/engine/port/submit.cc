@@ -1,22 +1,13 @@
 // How a port submits requests: they are parsed (groups.cc), charged and handed to the versions.
-#include <array>
 #include <new>
-#include <string>
-#include <utility>
 
 #include "engine/base/clock.h"
 #include "engine/port/port.h"
-#include "engine/request/call_graph.h"
+#include "engine/request/admission.h"
 #include "engine/request/executor.h"
 #include "engine/server/server.h"
 
 namespace tritonts {
-
-namespace {
-
-constexpr size_t kFew = 64;  // how many requests are refused with one delivery
-
-}  // namespace
 
 Block* Port::StageInput(size_t size, uint32_t uid, uint32_t* id) {
   CheckThread();
@@ -48,11 +39,6 @@ void Port::ReleaseBlocks() {
   }
 }
 
-void Port::Refuse(std::span<Request* const> requests, const Response& like) {
-  for (Request* request : requests) request->set_state(Request::State::kDone);
-  DeliverEach(requests, like);
-}
-
 void Port::RefuseGone() {
   for (size_t i = 0; i < tick_count_; i++) {
     if (ticks_[i].executor) continue;
@@ -68,78 +54,18 @@ void Port::RefuseGone() {
   }
 }
 
-Status Port::BeyondLimit(const Executor& executor, uint64_t bytes) const {
-  try {
-    const std::string model = "model '" + executor.name() + "': ";
-    const std::string sizes = std::to_string(bytes) +
-                              " bytes of inputs and outputs; maxInFlightBytes is " +
-                              std::to_string(budget_.limit());
-    if (bytes > budget_.limit()) return Status::InvalidArg(model + "one request needs " + sizes);
-    return Status::Unavailable(Reason::kTooMuchInFlight,
-                               model + "too much in flight for one more request of " + sizes);
-  } catch (const std::bad_alloc&) {
-    return no_memory_;
-  }
-}
-
-void Port::ChargeEach(Tick* tick) {
-  std::vector<Request*>& requests = tick->requests;
-  size_t kept = 0;
-  // Neighbours with equal charges are refused together.
-  std::array<Request*, kFew> refused;
-  size_t count = 0;
-  Response like;
-  uint64_t said = 0;  // the charge that `like` is made for
-  const auto refuse = [&] { Refuse(std::span(refused).first(std::exchange(count, 0)), like); };
-  for (Request* request : requests) {
-    const uint64_t bytes = request->header->accounted_bytes;
-    if (budget_.Reserve(bytes)) {
-      requests[kept++] = request;
-      continue;
-    }
-    if (count == kFew || (count > 0 && bytes != said)) refuse();
-    if (bytes != said) like.status = BeyondLimit(*tick->executor, bytes);
-    said = bytes;
-    like.limited = bytes <= budget_.limit();
-    request->charged = false;
-    refused[count++] = request;
-  }
-  refuse();
-  requests.resize(kept);
-}
-
 void Port::Charge() {
   uint64_t bytes = 0;
   for (size_t i = 0; i < tick_count_; i++) bytes = SumBytes(bytes, ticks_[i].bytes);
   if (budget_.Reserve(bytes)) return;
   // They do not all fit. So as many as fit are taken, in order.
-  for (size_t i = 0; i < tick_count_; i++) ChargeEach(&ticks_[i]);
-}
-
-void Port::AdmitCalls(Tick* tick) {
-  std::vector<Request*>& requests = tick->requests;
-  size_t kept = 0;
-  for (size_t at = 0; at < requests.size();) {
-    RequestHeader& header = *requests[at]->header;
-    size_t count = 1;
-    while (at + count < requests.size() && requests[at + count]->header == &header) count++;
-    Response like;
-    try {
-      if (header.call) {
-        like.status = header.call->Admit(tick->executor->call_places(),
-                                         std::span(requests).subspan(at, count));
-      }
-    } catch (const std::bad_alloc&) {
-      like.status = no_memory_;
-    }
-    if (like.status.ok()) {
-      for (size_t i = 0; i < count; i++) requests[kept++] = requests[at + i];
-    } else {
-      Refuse(std::span(requests).subspan(at, count), like);
-    }
-    at += count;
+  for (size_t i = 0; i < tick_count_; i++) {
+    Tick& tick = ticks_[i];
+    // Of a version that is gone: they were refused, and nothing is left.
+    if (!tick.executor) continue;
+    const Admission admission(*tick.executor, no_memory_);
+    tick.requests.resize(admission.Charge(&budget_, tick.requests));
   }
-  requests.resize(kept);
 }
 
 Status Port::Submit(const int32_t* words, size_t count, const char* const* slab_sources, bool run,
@@ -175,7 +101,10 @@ Status Port::Submit(const int32_t* words, size_t count, const char* const* slab_
   inline_tick_.spent_ns = 0;
   for (size_t i = 0; i < tick_count_; i++) {
     Tick& tick = ticks_[i];
-    if (tick.has_calls) AdmitCalls(&tick);
+    if (tick.has_calls && tick.executor) {
+      const Admission admission(*tick.executor, no_memory_);
+      tick.requests.resize(admission.AdmitCalls(tick.requests));
+    }
     if (!tick.requests.empty()) {
       tick.executor->Submit(tick.requests, now, run ? &inline_tick_ : nullptr);
     }

@@ -42,9 +42,8 @@ Status ModelVersion::RunSamples(const std::vector<WarmupSample>& samples,
   const size_t instances = runners_.size();
   for (const WarmupSample& sample : samples) {
     if (sample.batch_size == 0) continue;
-    const auto requests = std::make_shared<WarmupRequests>(sample);
+    const auto requests = std::make_shared<WarmupRequests>(sample, this);
     Status status = requests->made();
-    for (Request* request : requests->requests()) SetQueueKeys(request->header);
     for (size_t i = 0; i < instances && status.ok(); i++) {
       for (uint32_t run = 0; run < sample.count && status.ok(); run++) {
         if (MayWarm(cancelled)) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/request/request_builder.h"
+
 namespace tritonts {
 
 namespace {
@@ -33,7 +35,7 @@ void FillRandom(char* data, size_t size, uint64_t seed) {
 
 }  // namespace
 
-WarmupRequests::WarmupRequests(const WarmupSample& sample) {
+WarmupRequests::WarmupRequests(const WarmupSample& sample, Executor* version) {
   uint64_t seed = 0;
   for (const WarmupInput& input : sample.inputs) {
     data_.push_back(MakeData(input, ++seed));
@@ -44,16 +46,15 @@ WarmupRequests::WarmupRequests(const WarmupSample& sample) {
   }
   headers_.resize(sample.batch_size);
   for (RequestHeader& header : headers_) {
-    header.sink = this;
+    RequestBuilder builder({&header, this, version});
     for (size_t i = 0; i < sample.inputs.size(); i++) {
       const WarmupInput& from = sample.inputs[i];
-      InputTensor& input = header.AddInput();
-      input.index = from.index;
-      input.datatype = from.datatype;
+      InputTensor& input = builder.AddInput(from.index, from.datatype);
       input.shape.assign(from.shape.begin(), from.shape.end());
-      // Without an owner: nobody is to let go of what the next run needs, too.
-      input.first_chunks.push_back({data_[i]->data(), from.size, MemoryKind::kHost, 0, {}});
+      // Lent: nobody is to let go of what the next run needs, too.
+      builder.Lend(&input, data_[i]->data(), from.size);
     }
+    builder.Finish();
     Request& request = owned_.emplace_back();
     request.header = &header;
     requests_.push_back(&request);

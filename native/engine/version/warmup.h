@@ -47,8 +47,8 @@ struct WarmupSample {
 // that the batch is over may use it again.
 class WarmupRequests final : public ResponseSink {
  public:
-  // Throws std::bad_alloc.
-  explicit WarmupRequests(const WarmupSample& sample);
+  // Requests to `version`, which outlives them. Throws std::bad_alloc.
+  WarmupRequests(const WarmupSample& sample, Executor* version);
 
   // Not ok: there is no memory for the inputs.
   const Status& made() const { return made_; }

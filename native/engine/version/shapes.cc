@@ -1,5 +1,6 @@
-#include "engine/ensemble/shapes.h"
+#include "engine/version/shapes.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace tritonts {
@@ -68,6 +69,20 @@ Status ToCallerShape(const std::string& model, const ModelIo& io, uint32_t outpu
   const TensorSpec& spec = io.outputs[output];
   if (spec.outer.empty() || Reshape(spec.dims, spec.outer, shape)) return Status::Ok();
   return Status::Internal(Wrong(model, "output", spec.name, spec.dims, *shape));
+}
+
+Status FitToModel(const std::string& model, const ModelIo& io, RequestHeader* header) {
+  bool told = io.max_batch_size == 0;
+  for (InputTensor& input : header->inputs()) {
+    if (input.index >= io.inputs.size()) continue;
+    Status status = ToModelShape(model, io, input.index, &input.shape);
+    if (!status.ok()) return status;
+    if (told || io.inputs[input.index].rows_in_values) continue;
+    if (input.shape.empty() || input.shape[0] <= 0) continue;
+    header->batch_size = static_cast<uint32_t>(std::min<int64_t>(input.shape[0], UINT32_MAX));
+    told = true;
+  }
+  return Status::Ok();
 }
 
 }  // namespace tritonts

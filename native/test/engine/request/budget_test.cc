@@ -1,5 +1,5 @@
 // The counter of bytes in flight.
-#include "engine/port/budget.h"
+#include "engine/request/budget.h"
 
 #include <thread>
 #include <vector>

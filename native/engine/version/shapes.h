@@ -1,5 +1,5 @@
-// The shapes of tensors on their way between the models of an ensemble. A tensor has the shape that
-// callers of its model see. A step's model may have another one (Triton's `reshape`).
+// The shapes of tensors on their way between models. A tensor has the shape that callers of its
+// model see. The model itself may have another one (Triton's `reshape`).
 #pragma once
 
 #include <cstdint>
@@ -22,5 +22,10 @@ Status ToModelShape(const std::string& model, const ModelIo& io, uint32_t input,
                     TensorShape* shape);
 Status ToCallerShape(const std::string& model, const ModelIo& io, uint32_t output,
                      TensorShape* shape);
+
+// Makes all inputs of a header that came from elsewhere than a port the model's, and sets its rows:
+// the first dim of the first input that tells them. Inputs that the model does not have stay as
+// they are, and CheckRequest refuses them. Not ok: as for ToModelShape.
+Status FitToModel(const std::string& model, const ModelIo& io, RequestHeader* header);
 
 }  // namespace tritonts

@@ -1,0 +1,125 @@
+// The one way into the engine: how a sender makes requests. A port, a flight of an ensemble, a call
+// of a Python model and a warm-up build their requests with it, and so will C callers.
+//
+//   RequestBuilder builder({&header, sink, executor, now_ns});   header, group, call
+//   builder.AddInput(index, datatype) and Lend / Keep / Pass     where the inputs' bytes come from
+//   builder.Finish()                                             keys of the queue
+//   request.Prepare(); Admission admission(...)                  budget, and calls between models
+//   executor->Submit(requests)
+//
+// Senders that nobody has checked call FitToModel (version/shapes.h) and CheckRequest
+// (version/check_request.h) before Finish. What outputs are written to is the sink's to say
+// (ResponseSink::Place, ResponseSink::Takes).
+//
+// Ownership: the sender (mostly the sink) owns the header, the requests and the memory that it
+// lends, until the final response. A builder lives on the stack while one header is made, and does
+// not allocate. The header keeps the memory of its vectors between uses.
+//
+// Threads: the thread that the idle header belongs to; it is not shared until Submit.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "engine/base/rules.h"
+#include "engine/memory/memory_copier.h"
+#include "engine/request/call_graph.h"
+#include "engine/request/executor.h"
+#include "engine/request/request.h"
+
+namespace tritonts {
+
+class RequestBuilder {
+ public:
+  struct Parts {
+    RequestHeader* header = nullptr;
+    ResponseSink* sink = nullptr;
+    Executor* executor = nullptr;  // null: its version is gone, and the requests will be refused
+    uint64_t arrival_ns = 0;
+    uint64_t flush = 0;
+    uint32_t requests = 1;  // how many are alike, and share the header
+    // The request that these ones serve, as an ensemble's: they have its flush, its priority, its
+    // time-out and its parameters, and its call goes on in them. Null: they serve no other one.
+    const RequestHeader* serves = nullptr;
+  };
+
+  // Begins a header: nothing of its last use stays. Streams are the sink's to set. Throws
+  // std::bad_alloc, as all functions here.
+  explicit RequestBuilder(const Parts& parts) : header_(*parts.header) {
+    header_.sink = parts.sink;
+    header_.executor = parts.executor;
+    header_.batch_size = 1;
+    header_.arrival_ns = parts.arrival_ns;
+    header_.flush = parts.flush;
+    header_.requests = parts.requests;
+    header_.wanted.clear();
+    if (header_.call) header_.call.reset();
+    header_.ClearInputs();
+    if (parts.serves) {
+      Serve(*parts.serves);
+    } else {
+      header_.priority = header_.timeout_ns = 0;
+      header_.parameters.clear();
+    }
+  }
+
+  RequestHeader& header() { return header_; }
+
+  // --- Inputs, in any order.
+  InputTensor& AddInput(uint32_t index, DataType datatype) {
+    InputTensor& input = header_.AddInput();
+    input.index = index;
+    input.datatype = datatype;
+    input.shape.clear();
+    return input;
+  }
+  // The source is memory that the sender keeps until the final response, as a slab: the bytes of
+  // the first request, and behind them those of the others.
+  void Lend(InputTensor* input, void* data, size_t size) {
+    Pass(input, {data, size, MemoryKind::kHost, 0, {}});
+  }
+  // The source is a block, which the engine lets go of as soon as nobody reads it.
+  void Keep(InputTensor* input, BlockRef block, size_t size) {
+    void* const data = block->data();
+    Pass(input, {data, size, MemoryKind::kHost, 0, std::move(block)});
+  }
+  // The source is any memory: a region that processes share, a device's, a piece of a body.
+  void Pass(InputTensor* input, Buffer buffer) {
+    TRITONTS_ASSERT(header_.requests == 1 || !buffer.owner || !IsHostMemory(buffer.kind),
+                    "an input of several requests has an owner");
+    input->first_chunks.push_back(std::move(buffer));
+  }
+
+  // --- What the requests say besides.
+  void SetRows(uint32_t rows) { header_.batch_size = std::max(1u, rows); }
+  void Want(std::span<const int32_t> outputs) {
+    header_.wanted.assign(outputs.begin(), outputs.end());
+  }
+  void Want(uint32_t output) { header_.wanted.push_back(output); }
+  // A batch of a model makes them (call_graph.h).
+  void CallBy(uint32_t number, const std::string& model) {
+    header_.call = Call::Make(number, model);
+  }
+
+  // The header says everything: its executor notes what its queue goes by. Without an executor
+  // there is nothing to note.
+  void Finish() {
+    if (header_.executor) header_.executor->SetQueueKeys(&header_);
+  }
+
+ private:
+  void Serve(const RequestHeader& outer) {
+    header_.flush = outer.flush;
+    header_.priority = outer.priority;
+    header_.timeout_ns = outer.timeout_ns;
+    header_.parameters = outer.parameters;
+    if (outer.call) header_.call = Call::Step(outer.call, header_.executor->name());
+  }
+
+  RequestHeader& header_;
+};
+
+}  // namespace tritonts

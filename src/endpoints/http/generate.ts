@@ -4,12 +4,15 @@ import { invalidArgument, TritonError } from '../../errors.js';
 import type { ModelMetadata, TensorMetadata } from '../../api/metadata.js';
 import type { InferResult } from '../../api/results.js';
 import type { TensorInput } from '../../tensor/inputs.js';
+import type { Sliced } from '../../slices.js';
+import { elementCount } from '../../tensor/shape.js';
 import { inOrder } from '../../tensor/named-values.js';
 import type { ParameterValue, Parameters } from '../../protocol/parameters.js';
 import { asTritonError } from '../../protocol/statuses.js';
 import type { Exchange } from './exchange.js';
 import { JsonText, member, readObject, readParameter, readString, wrongType } from './json.js';
-import { elementTexts, parameterText } from './json-output.js';
+import { elementsText, parameterText } from './json-output.js';
+import { writeAnswer } from './long-answer.js';
 import { readTensor, takesIntegers } from './json-tensor.js';
 
 /** A request to generate, without the model's name. */
@@ -88,18 +91,28 @@ export function readGenerateRequest(body: Buffer, { inputs }: ModelMetadata): Ge
  *
  * @throws {@link TritonError} INVALID_ARG for outputs that JSON cannot carry.
  */
-export function writeGenerated({ id, model, outputs, parameters }: InferResult): string {
+function* writeGenerated({ id, model, outputs, parameters }: InferResult): Sliced<string> {
   const members = id === '' ? [] : [`"id":${JSON.stringify(id)}`];
   members.push(`"model_name":${JSON.stringify(model.name)}`, `"model_version":"${model.version}"`);
   for (const { name } of inOrder(outputs, undefined)) {
     const tensor = outputs[name];
     if (tensor === undefined) continue;
-    const texts = elementTexts(name, tensor);
-    members.push(`${JSON.stringify(name)}:${texts.length === 1 ? texts[0] : `[${texts.join(',')}]`}`);
+    const text = yield* elementsText(name, tensor);
+    members.push(`${JSON.stringify(name)}:${elementCount(tensor.shape) === 1 ? text : `[${text}]`}`);
   }
   for (const [name, value] of Object.entries(parameters))
     members.push(`${JSON.stringify(name)}:${parameterText(value)}`);
   return `{${members.join(',')}}`;
+}
+
+/** The same, in slices where it is long; undefined where the client has gone meanwhile. */
+function generated(exchange: Exchange, result: InferResult): Promise<string | undefined> {
+  return new Promise((resolve, reject) => {
+    const failed = (error: unknown): void => {
+      reject(asTritonError(error));
+    };
+    writeAnswer(exchange, result.outputs, () => true, writeGenerated(result), resolve, failed);
+  });
 }
 
 const oneResponse = (count: string): TritonError =>
@@ -120,7 +133,11 @@ export async function sendGenerated(
         exchange.sendError(oneResponse('more'), 200);
         return; // This ends the request.
       }
-      text = writeGenerated(response);
+      text = await generated(exchange, response);
+      if (text === undefined) {
+        exchange.finish();
+        return; // Nobody hears it. This ends the request.
+      }
     }
     if (text === undefined) exchange.sendError(oneResponse('none'), 200);
     else exchange.sendJson(200, text);
@@ -153,7 +170,9 @@ export async function sendEvents(
   };
   try {
     for await (const result of responses) {
-      const event = `data: ${writeGenerated(result)}\n\n`;
+      const text = await generated(exchange, result);
+      if (text === undefined) break; // This ends the request.
+      const event = `data: ${text}\n\n`;
       if (!begin(200)) break; // This ends the request.
       await written(exchange, event);
     }

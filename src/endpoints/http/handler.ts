@@ -17,6 +17,7 @@ import { Exchange } from './exchange.js';
 import { readGenerateRequest, sendEvents, sendGenerated } from './generate.js';
 import { readInferRequest, readRawRequest, type HttpInferRequest } from './infer-request.js';
 import { writeInferAnswer } from './infer-response.js';
+import { writeAnswer } from './long-answer.js';
 import { KnownForms } from './known-forms.js';
 import { loadFormatHeader, LoadHeaders } from './load-metrics.js';
 import type { CheckedHandlerOptions } from './options.js';
@@ -208,17 +209,24 @@ export class HttpHandler {
     const encoding = answerEncoding(headers['accept-encoding']);
     const { id, inputs, outputs, binary } = read;
     const parameters = this.#withHeaders(exchange.request, read.parameters);
+    const fail = (error: unknown): void => {
+      exchange.sendError(error);
+    };
     this.#service.infer({ model, version, id, inputs, parameters, outputs }, exchange.client, {
       resolve: (result) => {
-        try {
-          exchange.sendInfer(writeInferAnswer(result, binary, outputs), encoding);
-        } catch (error) {
-          exchange.sendError(error);
-        }
+        writeAnswer(
+          exchange,
+          result.outputs,
+          (name) => !(binary.listed.get(name) ?? binary.others),
+          writeInferAnswer(result, binary, outputs),
+          (answer) => {
+            if (answer === undefined) exchange.finish();
+            else exchange.sendInfer(answer, encoding);
+          },
+          fail,
+        );
       },
-      reject: (error) => {
-        exchange.sendError(error);
-      },
+      reject: fail,
     });
   }
 

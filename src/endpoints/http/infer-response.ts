@@ -2,9 +2,10 @@
 
 import type { InferResult } from '../../api/results.js';
 import { inOrder, type Named } from '../../tensor/named-values.js';
+import type { Sliced } from '../../slices.js';
 import { bytesOfTensor } from '../service/tensors.js';
 import type { BinaryOutputs } from './infer-request.js';
-import { elementTexts, parameterText, quoted } from './json-output.js';
+import { elementsText, parameterText, quoted } from './json-output.js';
 
 /** An answer that has not been sent. */
 export interface InferAnswer {
@@ -27,11 +28,11 @@ function headOf({ id, model, parameters }: InferResult): string {
  * @param asked - The request's list of outputs, whose order they come in; undefined: the configuration's.
  * @throws {@link TritonError} INVALID_ARG for outputs that JSON cannot carry.
  */
-export function writeInferAnswer(
+export function* writeInferAnswer(
   result: InferResult,
   { others, listed }: BinaryOutputs,
   asked: readonly Named[] | undefined,
-): InferAnswer {
+): Sliced<InferAnswer> {
   let json = headOf(result);
   const blobs: Buffer[] = [];
   let separator = '';
@@ -45,7 +46,7 @@ export function writeInferAnswer(
       json += `"parameters":{"binary_data_size":${blob.length}}}`;
       if (blob.length > 0) blobs.push(blob);
     } else {
-      json += `"data":[${elementTexts(name, tensor).join(',')}]}`;
+      json += `"data":[${yield* elementsText(name, tensor)}]}`;
     }
   }
   return { json: `${json}]}`, blobs };

@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { elementTexts } from '../../../src/endpoints/http/json-output.js';
+import { atOnce } from '../../../src/slices.js';
+import { elementsText } from '../../../src/endpoints/http/json-output.js';
 import { TritonError } from '../../../src/errors.js';
 import { BytesWriter } from '../../../src/tensor/bytes.js';
 import { BytesTensor } from '../../../src/tensor/bytes-tensor.js';
@@ -26,14 +27,13 @@ void suite('BYTES in JSON', () => {
   ];
 
   test('are what a parser reads back', () => {
-    assert.deepEqual(JSON.parse(`[${elementTexts('y', tensorOf(texts)).join(',')}]`), texts);
+    assert.deepEqual(JSON.parse(`[${atOnce(elementsText('y', tensorOf(texts)))}]`), texts);
   });
 
   test('are those of the elements once these were read', () => {
     const tensor = tensorOf(texts);
     tensor.data[1] = Buffer.from('changed');
-    assert.equal(elementTexts('y', tensor)[1], '"changed"');
-    assert.deepEqual(JSON.parse(`[${elementTexts('y', tensor).join(',')}]`), texts.with(1, 'changed'));
+    assert.deepEqual(JSON.parse(`[${atOnce(elementsText('y', tensor))}]`), texts.with(1, 'changed'));
   });
 
   test('that are no UTF-8 are refused by the number of the element', () => {
@@ -41,7 +41,7 @@ void suite('BYTES in JSON', () => {
       const tensor = tensorOf(['a \ufffd', Buffer.from([0x61, 0xc3]), 'b']);
       if (read) assert.equal(tensor.data.length, 3);
       assert.throws(
-        () => elementTexts('y', tensor),
+        () => atOnce(elementsText('y', tensor)),
         (error) =>
           error instanceof TritonError &&
           error.code === 'INVALID_ARG' &&

@@ -231,8 +231,8 @@ void suite('what a model throws', () => {
         assert.match(cause.stack ?? '', /model\.m?js:\d+:\d+/);
       }
       const nul = await causeOf(server.infer('m', { x: row(4) }));
-      assert.equal(nul.error.message, "model 'm': a b");
-      assert.equal(nul.cause.message, 'a b');
+      assert.equal(nul.error.message, "model 'm': a\0b");
+      assert.equal(nul.cause.message, 'a\0b');
       const long = await causeOf(server.infer('m', { x: row(5) }));
       assert.equal(long.cause.message, `${'z'.repeat(4096)}…`);
       for (const first of [7, 8])

@@ -6,18 +6,11 @@ import { checkObject, readOptions } from '../argument-checks.js';
 import type { Dispatcher } from '../dispatch/dispatcher.js';
 import { invalidArgument, TritonError, unavailable } from '../errors.js';
 import type { ServerOptions } from '../options.js';
-import { CustomMetrics } from '../metrics/custom.js';
 import type { Metric, MetricOptions } from '../api/metric.js';
-import { gpusInUse } from '../metrics/gpu-families.js';
-import { Machine } from '../metrics/machine.js';
-import { metricsText } from '../metrics/metrics-text.js';
-import type { VersionSample } from '../metrics/model-families.js';
-import { Scrapes } from '../metrics/scrapes.js';
 import type { LoadModelOptions, LoadOutcome } from '../api/load-options.js';
 import type { Registry } from '../registry/registry.js';
 import type { ModelServer } from '../api/server.js';
 import type { Inputs } from '../tensor/inputs.js';
-import { atOnce, type Sliced } from '../slices.js';
 import { packageVersion } from '../version.js';
 import { closeConnection, closeServer } from './closing.js';
 import { forgetServer, watchServer } from './models/dropped.js';
@@ -48,7 +41,7 @@ import {
 import type { UnloadModelOptions } from '../api/load-options.js';
 import { ownHandle, type ServerHandle, type SharedOptions } from '../server-handle.js';
 import type { ServerParts } from './server-parts.js';
-import { showCustomMetrics } from './reports/custom-metrics.js';
+import { ServerMetrics } from './reports/server-metrics.js';
 import { serverStatistics } from './reports/statistics.js';
 import { failedStream } from './requests/stream-iterator.js';
 
@@ -93,9 +86,7 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
   #handle: ServerHandle | undefined;
   readonly #shared: SharedOptions;
   readonly #devices: () => readonly string[];
-  readonly #machine: Machine;
-  readonly #custom: CustomMetrics = new CustomMetrics();
-  readonly #scrapes: Scrapes = new Scrapes(() => this.#metricsText());
+  readonly #metrics: ServerMetrics;
   readonly #native: NativeServer;
   readonly #dispatcher: Dispatcher;
   readonly #table: ModelTable;
@@ -129,8 +120,7 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
     this.#explicit = explicit;
     this.#shared = { captureStacks, name, strictReadiness, metrics };
     this.#devices = devices;
-    this.#machine = new Machine(metrics.intervalMs);
-    showCustomMetrics(this, this.#custom);
+    this.#metrics = new ServerMetrics(this, native, this.#table, metrics, devices);
     watchServer(this.#table, { native, dispatcher, repositories });
   }
 
@@ -402,7 +392,7 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
    * http.createServer((_, response) => response.end(server.metrics())).listen(8002);
    */
   metrics(): string {
-    return atOnce(this.#metricsText());
+    return this.#metrics.text();
   }
 
   /**
@@ -415,33 +405,7 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
    * const text = await server.scrape();
    */
   scrape(): Promise<string> {
-    return this.#scrapes.next();
-  }
-
-  #metricsText(): Sliced<string> {
-    this.#table.checkOpen();
-    return metricsText({
-      config: this.#shared.metrics,
-      boundsNs: addon().latencyBoundsNs(),
-      versions: this.#samples(),
-      machine: this.#machine,
-      gpus: this.#shared.metrics.gpus ? gpusInUse(this.#devices()) : [],
-      inFlightBytes: this.#native.inFlightBytes(),
-      custom: this.#custom,
-    });
-  }
-
-  *#samples(): Generator<VersionSample> {
-    for (const model of this.#table.names()) {
-      // A server that closes between two slices has no models any more.
-      this.#table.checkOpen();
-      for (const { uid, version, config, loadSeconds } of [
-        ...(this.#table.entry(model)?.ready ?? []),
-      ].reverse()) {
-        const metrics = this.#native.metrics(uid, this.#shared.metrics.quantiles);
-        if (metrics) yield { model, version, config, loadSeconds, metrics };
-      }
-    }
+    return this.#metrics.scrape();
   }
 
   /**
@@ -456,7 +420,7 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
    * orders.increment();
    */
   metric(options: MetricOptions): Metric {
-    return this.#custom.metric(options);
+    return this.#metrics.metric(options);
   }
 
   /**

@@ -7,7 +7,7 @@ import { printConfigJson, type ModelConfig } from '../../config/index.js';
 import type { Waiter } from '../../dispatch/types.js';
 import { TritonError, type TritonErrorCode, unavailable } from '../../errors.js';
 import type { MetricSeries } from '../../metrics/custom.js';
-import { customMetricsOf } from '../../server/reports/custom-metrics.js';
+import { customMetricsOf } from '../../server/reports/server-metrics.js';
 import type { InferenceServer } from '../../server/inference-server.js';
 import type { ModelMetadata, ModelStatus } from '../../api/metadata.js';
 import { ModelHandle } from '../../server/models/model-handle.js';

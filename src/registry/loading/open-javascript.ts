@@ -2,16 +2,15 @@
 
 import { pathToFileURL } from 'node:url';
 import { concurrencyOf } from '../../backends/javascript.js';
-import { completeWithOwn, readModelConfigJson, type ParsedConfig } from '../../config/index.js';
-import { invalidArgument, TritonError, withModel } from '../../errors.js';
+import { invalidArgument, TritonError } from '../../errors.js';
 import { faultOfCode } from '../files/unfit-file.js';
 import { JavaScriptVersion } from '../../javascript/versions/javascript-version.js';
 import type { ModelCode } from '../../javascript/model-code.js';
 import type { Connection } from '../../javascript/model-server.js';
-import { noteOpened, noteOpening } from '../../javascript/versions/versions.js';
 import type { ResolvedOptions } from '../../options.js';
 import { spinCores } from '../../scheduling/spin.js';
-import type { OpenedInstances, VersionSource } from './version-source.js';
+import { openInstances, type OpenedInstances } from './open-instances.js';
+import type { VersionSource } from './version-source.js';
 
 /**
  * See the head of this file.
@@ -20,9 +19,8 @@ import type { OpenedInstances, VersionSource } from './version-source.js';
  *   the model throws. Nothing of the version is left then.
  */
 export async function openJavaScript(source: VersionSource): Promise<OpenedInstances> {
-  const { server, options, parsed, version, backend, instances, host } = source;
-  const { prepared } = source;
-  const { modelName: model, autoComplete } = prepared.context;
+  const { options, prepared, version, backend, instances, host } = source;
+  const { modelName: model } = prepared.context;
   const { code, backendCode, file } = source;
   const fault = code === undefined && backendCode === undefined && file !== undefined && faultOfCode(file);
   if (fault) throw invalidArgument(`model '${model}', version ${version}: ${await fault}`, { model });
@@ -41,23 +39,7 @@ export async function openJavaScript(source: VersionSource): Promise<OpenedInsta
     server: () => host.server(),
     asker: host.asker,
   });
-  noteOpening(server, opened);
-  try {
-    const own = autoComplete ? await opened.complete(prepared.config) : undefined;
-    return {
-      prepared: own === undefined ? prepared : completeWithOwn(prepared, parsed, readOwn(model, own)),
-      settings: { inboxes: String(opened.inboxes) },
-      start: (config) => opened.start(config),
-      give: async (uid): Promise<void> => {
-        noteOpened(server, opened, uid);
-        if (uid === undefined) await opened.end();
-      },
-    };
-  } catch (error) {
-    noteOpened(server, opened, undefined);
-    await opened.end();
-    throw error;
-  }
+  return openInstances(source, opened, 'completeConfig');
 }
 
 /**
@@ -80,15 +62,6 @@ function codeOf({ code, backendCode, file, prepared }: VersionSource, model: str
   }
   if (backendCode !== undefined) return backendCode;
   return { url: pathToFileURL(file).href };
-}
-
-function readOwn(model: string, value: unknown): ParsedConfig {
-  try {
-    return readModelConfigJson({ file: `completeConfig of model '${model}'`, value });
-  } catch (error) {
-    if (!(error instanceof TritonError)) throw error;
-    throw withModel(error, model);
-  }
 }
 
 /** What threads need of the options, which can be cloned. */

@@ -1,13 +1,12 @@
 /** Opens a version of a Python model: finds its file, and lets it complete its configuration. */
 
 import { environmentOf, pythonSettings } from '../../backends/python.js';
-import { completeWithOwn, readModelConfigJson, type ParsedConfig } from '../../config/index.js';
-import { invalidArgument, TritonError, withModel } from '../../errors.js';
+import { invalidArgument, TritonError } from '../../errors.js';
 import { faultOfCode } from '../files/unfit-file.js';
-import { noteOpened, noteOpening } from '../../javascript/versions/versions.js';
 import { PythonVersion } from '../../python/python-version.js';
 import { spinCores } from '../../scheduling/spin.js';
-import type { OpenedInstances, VersionSource } from './version-source.js';
+import { openInstances, type OpenedInstances } from './open-instances.js';
+import type { VersionSource } from './version-source.js';
 
 /**
  * See the head of this file.
@@ -17,8 +16,8 @@ import type { OpenedInstances, VersionSource } from './version-source.js';
  *   the version is left then.
  */
 export async function openPython(source: VersionSource): Promise<OpenedInstances> {
-  const { server, options, prepared, parsed, version, backend, instances, host } = source;
-  const { modelName: model, autoComplete } = prepared.context;
+  const { server, options, prepared, version, backend, instances, host } = source;
+  const { modelName: model } = prepared.context;
   const path = fileOf(source, model);
   const fault = faultOfCode(path);
   if (fault) throw invalidArgument(`model '${model}', version ${version}: ${await fault}`, { model });
@@ -37,26 +36,7 @@ export async function openPython(source: VersionSource): Promise<OpenedInstances
     native: server,
     host,
   });
-  noteOpening(server, opened);
-  try {
-    const own = autoComplete ? await opened.complete(prepared.config) : undefined;
-    return {
-      prepared:
-        own === undefined
-          ? prepared
-          : completeWithOwn(prepared, parsed, readOwn(model, own), 'auto_complete_config'),
-      settings: { inboxes: String(opened.inboxes) },
-      start: (config) => opened.start(config),
-      give: async (uid): Promise<void> => {
-        noteOpened(server, opened, uid);
-        if (uid === undefined) await opened.end();
-      },
-    };
-  } catch (error) {
-    noteOpened(server, opened, undefined);
-    await opened.end();
-    throw error;
-  }
+  return openInstances(source, opened, 'auto_complete_config');
 }
 
 function fileOf({ file }: VersionSource, model: string): string {
@@ -70,13 +50,4 @@ function fileOf({ file }: VersionSource, model: string): string {
     throw new TritonError('UNSUPPORTED', `model '${model}': ${text}`, { model });
   }
   return file;
-}
-
-function readOwn(model: string, value: unknown): ParsedConfig {
-  try {
-    return readModelConfigJson({ file: `auto_complete_config of model '${model}'`, value });
-  } catch (error) {
-    if (!(error instanceof TritonError)) throw error;
-    throw withModel(error, model);
-  }
 }

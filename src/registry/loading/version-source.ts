@@ -1,8 +1,8 @@
-/** What a version is opened from whose instances are threads or processes, and what comes of it. */
+/** What a version is opened from whose instances are threads or processes. */
 
 import type { NativeServer } from '../../addon/native/server.js';
 import type { BackendContext } from '../../backends/backend.js';
-import type { ModelConfig, ParsedConfig, PreparedConfig } from '../../config/index.js';
+import type { ParsedConfig, PreparedConfig } from '../../config/index.js';
 import type { ModelCode } from '../../javascript/model-code.js';
 import type { VersionHost } from '../../javascript/model-server.js';
 import type { ResolvedOptions } from '../../options.js';
@@ -26,16 +26,4 @@ export interface VersionSource {
   readonly directory: string;
   readonly instances: VersionDescriptor['instances'];
   readonly host: VersionHost;
-}
-
-/** A version whose code is found. */
-export interface OpenedInstances {
-  /** The configuration with what the model says of it. */
-  readonly prepared: PreparedConfig;
-  /** For the native side. */
-  readonly settings: Record<string, string>;
-  /** Starts the instances. */
-  start(config: ModelConfig): Promise<void>;
-  /** The engine has opened the version, or refused it (undefined), which ends it. */
-  give(uid: number | undefined): Promise<void>;
 }

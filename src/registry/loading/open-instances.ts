@@ -1,0 +1,79 @@
+/** Opens a version whose instances are threads or processes: lets its model complete the configuration. */
+
+import type { NativeServer } from '../../addon/native/server.js';
+import {
+  completeWithOwn,
+  readModelConfigJson,
+  type ModelConfig,
+  type ParsedConfig,
+  type PreparedConfig,
+} from '../../config/index.js';
+import { TritonError, withModel } from '../../errors.js';
+import { noteOpened, noteOpening, type RunningVersion } from '../../javascript/versions/versions.js';
+import type { VersionSource } from './version-source.js';
+
+/** A version whose code is found. */
+export interface OpenedInstances {
+  /** The configuration with what the model says of it. */
+  readonly prepared: PreparedConfig;
+  /** For the native side. */
+  readonly settings: Record<string, string>;
+  /** Starts the instances. */
+  start(config: ModelConfig): Promise<void>;
+  /** The engine has opened the version, or refused it (undefined), which ends it. */
+  give(uid: number | undefined): Promise<void>;
+}
+
+/** A version that its instances belong to, before the engine has it. */
+interface OpeningVersion extends RunningVersion {
+  /** What the model says of its configuration; undefined: nothing. */
+  complete(config: ModelConfig): Promise<unknown>;
+  start(config: ModelConfig): Promise<void>;
+}
+
+/** The function by which a model completes its configuration. */
+type CompletedBy = 'completeConfig' | 'auto_complete_config';
+
+/**
+ * See the head of this file.
+ *
+ * @throws {@link TritonError} INVALID_ARG for a configuration that makes no sense, and whatever the model throws. The version is
+ *   ended then.
+ */
+export async function openInstances(
+  { server, prepared, parsed }: Pick<VersionSource, 'server' | 'prepared' | 'parsed'>,
+  version: OpeningVersion,
+  by: CompletedBy,
+): Promise<OpenedInstances> {
+  const end = (uid: number | undefined): Promise<void> => give(server, version, uid);
+  noteOpening(server, version);
+  try {
+    const own = prepared.context.autoComplete ? await version.complete(prepared.config) : undefined;
+    return {
+      prepared:
+        own === undefined
+          ? prepared
+          : completeWithOwn(prepared, parsed, readOwn(prepared.context.modelName, own, by), by),
+      settings: { inboxes: String(version.inboxes) },
+      start: (config) => version.start(config),
+      give: end,
+    };
+  } catch (error) {
+    await end(undefined);
+    throw error;
+  }
+}
+
+async function give(server: NativeServer, version: RunningVersion, uid: number | undefined): Promise<void> {
+  noteOpened(server, version, uid);
+  if (uid === undefined) await version.end();
+}
+
+function readOwn(model: string, value: unknown, by: CompletedBy): ParsedConfig {
+  try {
+    return readModelConfigJson({ file: `${by} of model '${model}'`, value });
+  } catch (error) {
+    if (!(error instanceof TritonError)) throw error;
+    throw withModel(error, model);
+  }
+}

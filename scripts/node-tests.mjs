@@ -49,7 +49,11 @@ if (wrong !== undefined) {
 const patience = '--test-timeout=600000';
 // One file more than there are cores: many tests wait for processes, threads and timers. Node leaves a core free.
 const atOnce = `--test-concurrency=${availableParallelism() + 1}`;
-const flags = ['--test', patience, atOnce, ...options];
+// This reporter names the failed tests once more at the end, where the log of thousands of tests is read first.
+const reporter = options.some((option) => option.startsWith('--test-reporter'))
+  ? []
+  : ['--test-reporter=spec'];
+const flags = ['--test', patience, atOnce, ...reporter, ...options];
 const result = spawnSync(process.execPath, [...flags, ...files], {
   cwd: root,
   stdio: 'inherit',

@@ -6,15 +6,19 @@ import type { ModelSignature, SignatureFor } from '../tensor/signature.js';
 import type { ModelRequest, NameOrSignature } from './model-request.js';
 import type { ModelServer } from './server.js';
 
-/** The outputs that a model with signature `S` answers with; those that nobody wants may be missing. */
+/**
+ * The outputs that a model with signature `S` returns for one request. Outputs that the caller did not ask for
+ * may be missing.
+ */
 export type AnsweredOf<S extends ModelSignature> = string extends keyof S['outputs']
   ? Readonly<Record<string, TensorInput | null | undefined>>
   : { readonly [N in keyof S['outputs']]?: TensorInputOf<NonNullable<S['outputs'][N]>> | null | undefined };
 
 /**
- * The outputs of one request by name. Each takes what `infer` takes as an input, and is checked against the
- * configuration's outputs. Their bytes are copied once, so they may be views of inputs. An output that the caller wants
- * and that is not there is an error. `null` leaves it out on purpose.
+ * The outputs of one request by name. Each value has one of the forms that `infer` takes for an input, and is
+ * checked against the configuration's outputs. The engine copies the bytes once, so a value may be a view of an
+ * input. If an output that the caller asked for is missing, the request fails. `null` leaves an output out on
+ * purpose.
  *
  * @example
  * const outputs: Outputs = { y: new Float32Array(16) };
@@ -22,12 +26,13 @@ export type AnsweredOf<S extends ModelSignature> = string extends keyof S['outpu
 export type Outputs<M extends NameOrSignature = ModelSignature> = AnsweredOf<SignatureFor<M>>;
 
 /**
- * What `execute` returns: one result for each request, in their order, or a promise of it. An `Error`, and what such a
- * promise rejects with, fails that request only. A TritonError keeps its code, and any other error is INTERNAL.
+ * The return value of `execute`: one result for each request, in the order of the requests, or a promise of
+ * them. If one result is an `Error` or a rejected promise, only its request fails. A TritonError keeps its
+ * code; any other error becomes INTERNAL.
  *
- * The result of a decoupled model may be an iterable, such as a generator: each item is one response, and its end
- * ends the request. It is asked for the next item when the caller has at most 15 to read. A caller that leaves has
- * its `return()` called.
+ * The result of a decoupled model may be an iterable, such as a generator: each item is one response, and the
+ * end of the iterable ends the request. The server asks for the next item when the caller has at most 15 unread
+ * responses. If the caller stops reading, the server calls the iterator's `return()`.
  *
  * @example
  * const results: Results = requests.map(({ inputs }) => ({ y: inputs.x }));
@@ -49,10 +54,10 @@ export type ModelResult<M extends NameOrSignature = ModelSignature> =
   | AsyncIterable<Outputs<M> | Error>;
 
 /**
- * Writes to the server's `logger`, with the model's name in front of each message and in its context. What the
- * server's logger does not take (by default `info` and `verbose`) costs nothing. A message beyond 16,384
- * characters is cut. Of a thread that writes faster than its server reads, 1,000 messages wait; others are
- * dropped, and their number is logged.
+ * Writes to the server's `logger`. Each message begins with the model's name, which is also in the message's
+ * context. Levels that the server's logger does not take (by default `info` and `verbose`) cost nothing. A
+ * message of more than 16,384 characters is cut. At most 1,000 messages of a thread wait to be read by the
+ * server; further messages are dropped, and their number is logged.
  *
  * @example
  * initialize({ logger }) {
@@ -60,18 +65,21 @@ export type ModelResult<M extends NameOrSignature = ModelSignature> =
  * }
  */
 export interface ModelLogger {
-  /** Something failed that no caller is told of. `error` is the reason; from a thread it comes as message and stack. */
+  /**
+   * Logs a failure that no caller is told of. `error` is the reason; from a thread, its message and stack are
+   * passed on.
+   */
   error(message: string, error?: unknown): void;
-  /** Something is not as it should be. */
+  /** Logs a warning. */
   warn(message: string, error?: unknown): void;
-  /** Something worth knowing. */
+  /** Logs an event worth knowing. */
   info(message: string, error?: unknown): void;
-  /** Details. */
+  /** Logs details. */
   verbose(message: string, error?: unknown): void;
 }
 
 /**
- * What a model learns when it is initialised.
+ * The argument of a model's `initialize`.
  *
  * @example
  * initialize({ directory, config }) {
@@ -85,22 +93,23 @@ export interface ModelContext {
   readonly version: string;
   /** The complete configuration, frozen. */
   readonly config: ModelConfig;
-  /** Which instance of the model this is. `index` counts over all instance groups. */
+  /** The instance of the model that is initialised. `index` counts over all instance groups. */
   readonly instance: {
     readonly name: string;
     readonly index: number;
     readonly kind: string;
     readonly device: number;
   };
-  /** Path of the version's folder; empty for models of the program. */
+  /** Path of the version's folder; empty for models that the program passed in the option `models`. */
   readonly directory: string;
   /** Writes to the server's `logger`. */
   readonly logger: ModelLogger;
   /**
-   * The server that the model belongs to, to call other models. It is a connection of this thread, as {@link
-   * attachServer} makes one, but it needs no `close()`; for a model of the program it is the program's own. In
-   * `initialize` those models are ready that are named in the parameter `requires`. It is connected when it is first
-   * read, which throws UNAVAILABLE once the server is closed. Triton: BLS.
+   * The server that the model belongs to; the model calls other models with it. In a thread it is that thread's
+   * own connection, as {@link attachServer} makes, but it needs no `close()`. For a model on the program's
+   * event loop it is the program's own server. In `initialize`, the models named in the parameter `requires`
+   * are ready. The first read of this property connects; it throws UNAVAILABLE once the server is closed.
+   * Triton: BLS.
    *
    * @example
    * initialize({ server }) {
@@ -111,10 +120,11 @@ export interface ModelContext {
 }
 
 /**
- * A model in JavaScript: an object with these functions, or an instance of a class that has them. Triton: a
+ * A model in JavaScript: an object with these functions, or an instance of a class that has them. Triton:
  * `TritonPythonModel`.
  *
- * @typeParam M - The model's name in {@link ModelRegistry}, or its signature: inputs and results are typed by it (default: any).
+ * @typeParam M - The model's name in {@link ModelRegistry}, or its signature (default: any signature). It types
+ *   the inputs and results.
  *
  * @example
  * const upper: JavaScriptModel<'upper'> = {
@@ -131,14 +141,14 @@ export interface ModelContext {
 export interface JavaScriptModel<M extends NameOrSignature = ModelSignature> {
   /** Called once before the first batch. If it throws or rejects, the load fails with its message. */
   initialize?(context: ModelContext): void | Promise<void>;
-  /** Runs a batch. What it throws, or rejects with, fails all requests of the batch with INTERNAL. */
+  /** Runs a batch. If it throws or rejects, all requests of the batch fail with INTERNAL. */
   execute(requests: readonly ModelRequest<M>[]): Results<M> | Promise<Results<M>>;
-  /** Called when the model is unloaded and its batches have ended. */
+  /** Called when the model is unloaded, after its last batch has ended. */
   finalize?(): void | Promise<void>;
 }
 
 /**
- * A class of models. Each instance of the model is one object of it, on a thread of its own.
+ * A class of models. Each instance of the model is one object of this class, on its own thread.
  *
  * @example
  * const AddOne: JavaScriptModelClass = class {
@@ -153,15 +163,15 @@ export interface JavaScriptModel<M extends NameOrSignature = ModelSignature> {
 export interface JavaScriptModelClass<M extends NameOrSignature = ModelSignature> {
   new (): JavaScriptModel<M>;
   /**
-   * Completes a configuration when the model is loaded: `max_batch_size`, `input`, `output` and
-   * `dynamic_batching`, as far as they are not written. Triton: `auto_complete_config`.
+   * Completes a configuration when the model is loaded: it may fill in `max_batch_size`, `input`, `output` and
+   * `dynamic_batching` where they are not written. Triton: `auto_complete_config`.
    */
   completeConfig?(config: ModelConfig): ModelConfigInput | Promise<ModelConfigInput>;
 }
 
 /**
- * A backend in JavaScript, as {@link registerBackend} takes it: a class of which each instance of each model is
- * one object, or an object that serves all models.
+ * A backend in JavaScript, as {@link registerBackend} takes it. If it is a class, each instance of each model
+ * is one object of it. If it is an object, that object serves all models.
  *
  * @example
  * const rules: JavaScriptBackend = class {
@@ -176,8 +186,8 @@ export interface JavaScriptModelClass<M extends NameOrSignature = ModelSignature
 export type JavaScriptBackend = JavaScriptModelClass | JavaScriptModel;
 
 /**
- * A model of the program: its configuration, with the model's own functions. It runs on the event loop of the
- * environment that creates the server, as one instance.
+ * A model that the program passes in the option `models`: its configuration together with its functions. It has
+ * one instance, which runs on the event loop of the environment that creates the server.
  *
  * @example
  * const upper: ModelObject = {
@@ -196,7 +206,8 @@ export interface ModelObject<M extends NameOrSignature = ModelSignature> extends
 }
 
 /**
- * A model of the program that runs on threads of its own, one for each instance.
+ * A model that the program passes in the option `models` and that runs on its own threads, one for each
+ * instance.
  *
  * @example
  * const server = await createServer({
@@ -211,13 +222,16 @@ export interface ModelModule {
 }
 
 /**
- * Options of the threads that run JavaScript models, as those of `worker_threads`.
+ * Options of the threads that run JavaScript models; they are the options of `worker_threads`.
  *
  * @example
  * const server = await createServer('./models', { workers: { resourceLimits: { maxOldGenerationSizeMb: 256 } } });
  */
 export interface WorkersOptions {
-  /** Limits of each thread's heap, in MiB (default: none). A thread beyond them ends, and is started anew. */
+  /**
+   * Limits of each thread's heap, in MiB (default: none). A thread that exceeds a limit ends, and a new one is
+   * started.
+   */
   readonly resourceLimits?:
     | {
         readonly maxOldGenerationSizeMb?: number | undefined;
@@ -226,13 +240,13 @@ export interface WorkersOptions {
         readonly stackSizeMb?: number | undefined;
       }
     | undefined;
-  /** `process.env` of the threads (default: a copy of this one's). */
+  /** `process.env` of the threads (default: a copy of this process's). */
   readonly env?: Readonly<Record<string, string>> | undefined;
-  /** Node's own options for the threads (default: this environment's). */
+  /** Node's command-line options for the threads (default: those of this environment). */
   readonly execArgv?: readonly string[] | undefined;
   /**
-   * How long an unload or a reload waits for requests that run, in milliseconds (default 30,000). Then they
-   * fail, and their thread is ended, also in the middle of a loop.
+   * How long an unload or a reload waits for running requests, in milliseconds (default 30,000). After that
+   * time the requests fail, and their thread is terminated, even in the middle of a loop.
    */
   readonly unloadTimeoutMs?: number | undefined;
 }

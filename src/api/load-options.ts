@@ -17,32 +17,36 @@ export interface LoadModelOptions {
    */
   readonly config?: ModelConfigInput | string | undefined;
   /**
-   * The model's files (default: the repository's), by their path in its folder, such as `1/model.onnx`. The
-   * repository's files are then ignored, and `config` is required. If no path begins with a version's folder,
-   * all files are version 1's. Triton: `file:<path>`.
+   * The model's files (default: the files in the repository), by their path in the model's folder, such as
+   * `1/model.onnx`. The repository's files are then ignored, and `config` is required. If no path begins with a
+   * version's folder, all files belong to version 1. Triton: `file:<path>`.
    */
   readonly files?: Readonly<Record<string, Uint8Array>> | undefined;
   /**
-   * A file whose default export is a model in JavaScript, which is used instead of the repository's files
-   * (default: none). Its threads are started anew with it.
+   * A file whose default export is a model in JavaScript (default: none). The model is used instead of the
+   * repository's files. Its threads are restarted with the new module.
    */
   readonly module?: URL | undefined;
   /**
-   * Whether the model is loaded again although none of its files has changed (default false), such as after a change
-   * of what its code imports from elsewhere. With `config`, `files` or `module` it always is.
+   * Whether to load the model again although none of its files has changed (default false). Use it, for
+   * example, when a module has changed that the model's code imports from elsewhere. With `config`, `files` or
+   * `module` the model is always loaded again.
    */
   readonly force?: boolean | undefined;
   /**
-   * The request that asks for this, if a model of the program does, after the first `await` of its `execute` (default: none). A load that
-   * would wait for that request is refused.
-   * Triton has no such option.
+   * The request on whose behalf the model is loaded (default: none). A model on the program's event loop passes
+   * it if it calls this after the first `await` of its `execute`. If the load would have to wait for that
+   * request, it is refused. Triton has no such option.
    */
   readonly parent?: ModelRequest | undefined;
 }
 
-/** What {@link InferenceServer.loadModel} has done. */
+/** The result of {@link InferenceServer.loadModel}. */
 export interface LoadOutcome {
-  /** False: the model was served already, none of its files has changed, and it goes on as it was. */
+  /**
+   * False if the model was served already and none of its files has changed; the server then keeps the loaded
+   * model.
+   */
   readonly changed: boolean;
 }
 
@@ -54,15 +58,15 @@ export interface LoadOutcome {
  */
 export interface UnloadModelOptions {
   /**
-   * Whether the models of an ensemble are unloaded, too, if they were loaded only because it needs them
-   * (default false). Those that another ensemble needs, or that were loaded by name, stay. Triton:
+   * Whether to unload also the ensemble's step models that were loaded only because the ensemble needs them
+   * (default false). A step model stays if another ensemble needs it, or if it was loaded by name. Triton:
    * `unload_dependents`.
    */
   readonly unloadDependents?: boolean | undefined;
   /**
-   * The request that asks for this, if a model of the program does, after the first `await` of its `execute` (default: none). An unload
-   * that would wait for that request is answered at once, and follows.
-   * Triton has no such option.
+   * The request on whose behalf the model is unloaded (default: none). A model on the program's event loop
+   * passes it if it calls this after the first `await` of its `execute`. If the unload would have to wait for
+   * that request, the call returns at once, and the unload follows later. Triton has no such option.
    */
   readonly parent?: ModelRequest | undefined;
 }

@@ -12,11 +12,14 @@ export type ModelState = 'UNKNOWN' | 'READY' | 'UNAVAILABLE' | 'LOADING' | 'UNLO
  * const { name, datatype, shape } = model.metadata.inputs[0]!; // 'image', 'FP32', [-1, 64]
  */
 export interface TensorMetadata {
-  /** Its name. */
+  /** The tensor's name. */
   readonly name: string;
-  /** Protocol name of its datatype, such as 'FP32'. */
+  /** Protocol name of the datatype, such as 'FP32'. */
   readonly datatype: Datatype;
-  /** Its shape. -1 stands for a variable dim, and comes first for the batch if the model batches. */
+  /**
+   * The tensor's shape. -1 stands for a variable dim. If the model batches, the first dim is the batch, which
+   * is -1.
+   */
   readonly shape: readonly number[];
 }
 
@@ -29,9 +32,9 @@ export interface TensorMetadata {
 export interface ModelMetadata {
   /** The model's name. */
   readonly name: string;
-  /** The pinned version, or all ready versions. */
+  /** The version that the handle is pinned to, or all ready versions. */
   readonly versions: readonly string[];
-  /** The config's platform, or its backend. */
+  /** The configuration's platform, or its backend. */
   readonly platform: string;
   /** The inputs, in the order of the configuration. */
   readonly inputs: readonly TensorMetadata[];
@@ -46,20 +49,20 @@ export interface ModelMetadata {
  * const { version, backends, devices } = server.metadata();
  */
 export interface ServerMetadata {
-  /** The option `id`; by default 'tritonts'. */
+  /** The server's option `id`; by default 'tritonts'. */
   readonly name: string;
   /** Version of the package. */
   readonly version: string;
-  /** The protocol extensions of Triton that this server has. */
+  /** The extensions of Triton's protocol that this server supports. */
   readonly extensions: readonly string[];
   /** Names of the backends. */
   readonly backends: readonly string[];
-  /** The devices that instances can be on: 'cpu', and 'gpu:0', 'gpu:1', … if a backend can use them. */
+  /** The devices that instances can run on: 'cpu', and 'gpu:0', 'gpu:1', … if a backend can use them. */
   readonly devices: readonly string[];
 }
 
 /**
- * An entry of Triton's repository index. For a model that was never loaded it has only the name.
+ * An entry of Triton's repository index. A model that was never loaded has only its name here.
  *
  * @example
  * const failed = server.index().filter(({ state }) => state === 'UNAVAILABLE');
@@ -71,7 +74,7 @@ export interface ModelStatus {
   readonly version?: string;
   /** State of the version, or of the model if no version is known. */
   readonly state?: ModelState;
-  /** Why it is in that state; absent if there is nothing to say. */
+  /** Why the version is in that state; absent if there is no reason to report. */
   readonly reason?: string;
 }
 
@@ -83,32 +86,33 @@ export interface ModelStatus {
  * console.log(`${ns / count / 1000} µs in the queue on average`);
  */
 export interface StatisticDuration {
-  /** How many times it happened. */
+  /** How many events were counted. */
   readonly count: number;
   /** The total time in nanoseconds. */
   readonly ns: number;
 }
 
 /**
- * Statistics of the k-th responses of a decoupled model's requests, with Triton's names. Times are counted from the request's
- * response before, or, for the first one, from when its batch had its inputs. So they include what a model waits for its caller to read.
+ * Statistics of the k-th responses of a decoupled model's requests, with Triton's names. A time is counted from
+ * the request's previous response. For the first response it is counted from when the batch had its inputs. So
+ * the times include the time that a model waits for its caller to read.
  *
  * @example
  * const first = model.statistics().response_stats['0'];
  * if (first) console.log(`${first.success.ns / first.success.count / 1e6} ms until the first response`);
  */
 export interface ResponseStatistic {
-  /** Computing the response: of those that succeeded, failed or were empty. */
+  /** Time to compute the response, of responses that succeeded, failed or were empty. */
   readonly compute_infer: StatisticDuration;
-  /** Taking its outputs from the model: of those that succeeded or failed. */
+  /** Time to take the response's outputs from the model, of responses that succeeded or failed. */
   readonly compute_output: StatisticDuration;
-  /** Responses with outputs, and both times together. */
+  /** Responses with outputs, with the sum of both times. */
   readonly success: StatisticDuration;
-  /** Responses that were an error, and both times together. */
+  /** Responses that were an error, with the sum of both times. */
   readonly fail: StatisticDuration;
-  /** Ends without a response: the model said that no more come. */
+  /** Requests that ended without a further response, because the model said that no more come. */
   readonly empty_response: StatisticDuration;
-  /** Ends because the request was cancelled. */
+  /** Requests that ended because they were cancelled. */
   readonly cancel: StatisticDuration;
 }
 
@@ -126,13 +130,13 @@ export interface ModelStatistics {
   readonly version: string;
   /** When the last batch ran, in milliseconds since 1970; 0 if none ran. */
   readonly last_inference: number;
-  /** Items of successful requests: rows for a model that batches, otherwise requests. */
+  /** Items of successful requests: rows if the model batches, otherwise requests. */
   readonly inference_count: number;
   /** Batches that ran. */
   readonly execution_count: number;
   /** Counts and times of requests. */
   readonly inference_stats: {
-    /** Requests that were answered, from call to answer. */
+    /** Requests that were answered, with the time from the call to the answer. */
     readonly success: StatisticDuration;
     /** Requests that failed or were cancelled after they were queued. */
     readonly fail: StatisticDuration;
@@ -140,36 +144,40 @@ export interface ModelStatistics {
     readonly queue: StatisticDuration;
     /** Gathering inputs. */
     readonly compute_input: StatisticDuration;
-    /** The model itself. */
+    /** Running the model itself. */
     readonly compute_infer: StatisticDuration;
     /** Distributing outputs. */
     readonly compute_output: StatisticDuration;
-    /** Responses from the response cache. It is always 0: there is no such cache yet. */
+    /** Responses from the response cache. Always 0: there is no such cache yet. */
     readonly cache_hit: StatisticDuration;
-    /** Lookups in the response cache that found nothing. It is always 0. */
+    /** Lookups in the response cache that found nothing. Always 0. */
     readonly cache_miss: StatisticDuration;
   };
-  /** Why requests failed: the parts of `fail`, with the words of Triton's metrics. */
+  /** Why requests failed: the parts of `fail`, with the reasons of Triton's metrics. */
   readonly fail_reasons: {
-    /** They timed out in the queue. */
+    /** Requests that timed out in the queue. */
     readonly REJECTED: number;
-    /** They were cancelled. */
+    /** Requests that were cancelled. */
     readonly CANCELED: number;
-    /** The backend responded with an error. */
+    /** Requests for which the backend responded with an error. */
     readonly BACKEND: number;
-    /** There was no memory or no thread, or the version was unloaded while they were in it. */
+    /**
+     * Requests that failed because there was no memory or no thread, or because the version was unloaded before
+     * they ended.
+     */
     readonly OTHER: number;
   };
   /** Requests that were never accepted, mostly because the queue was full. They are not part of `fail`. */
   readonly refused: number;
   /**
-   * Runs of halves of batches that failed as a whole. They are part of `execution_count`, as the failed batches are;
-   * in `batch_stats` each run that answered a request has its own size. See docs/queueing.md.
+   * Runs of half a batch, after the whole batch had failed. `execution_count` counts them, and the failed
+   * batches too. `batch_stats` counts each run that answered a request under its own size. See
+   * docs/queueing.md.
    */
   readonly reruns: number;
   /**
-   * For a decoupled model, by the number of the response within its request: `'0'` has the first responses of all
-   * requests. The first 256 responses of a request are counted; what comes after them is in no entry. Empty for other
+   * Statistics of a decoupled model's responses, by the number of the response within its request. `'0'` has
+   * the first responses of all requests. Only the first 256 responses of a request are counted. Empty for other
    * models, and for ensembles, as in Triton. See docs/streams.md.
    */
   readonly response_stats: Readonly<Record<string, ResponseStatistic>>;
@@ -179,14 +187,15 @@ export interface ModelStatistics {
     readonly batch_size: number;
     /** Gathering their inputs. */
     readonly compute_input: StatisticDuration;
-    /** The model itself. */
+    /** Running the model itself. */
     readonly compute_infer: StatisticDuration;
     /** Distributing their outputs. */
     readonly compute_output: StatisticDuration;
   }[];
   /**
-   * Memory that the runtime holds for the version until it is unloaded, one entry for each device: weights, and what its arena keeps for
-   * intermediate results. ONNX Runtime tells it from 1.23 on, unless `enable_mem_arena` is 0. Empty where nobody tells, and for
+   * Memory that the runtime holds for the version until it is unloaded, one entry for each device. It consists
+   * of the weights, and of what the runtime's arena keeps for intermediate results. ONNX Runtime reports it
+   * from version 1.23 on, unless `enable_mem_arena` is 0. Empty if the runtime does not report it, and for
    * other backends. See docs/models.md.
    */
   readonly memory_usage: readonly {
@@ -217,22 +226,23 @@ export interface RuntimeInfo {
     | undefined;
   /** The instances, each of which runs one batch at a time. */
   readonly instances: readonly {
-    /** Its name as in Triton: the group's, and its number in the group. */
+    /** The instance's name as in Triton: the name of its group, and its number in the group. */
     readonly name: string;
     /** KIND_CPU or KIND_GPU. */
     readonly kind: string;
     /** Id of the GPU; 0 on the CPU. */
     readonly device: number;
   }[];
-  /** How many threads a run may use; 0 if that is not known. */
+  /** How many threads a run may use; 0 if unknown. */
   readonly intraOpThreads: number;
-  /** Whether these are the runtime's one pool for all models. */
+  /** Whether these threads are the runtime's single pool that all models share. */
   readonly sharedPool: boolean;
-  /** Whether its threads spin before they sleep. */
+  /** Whether these threads spin before they sleep. */
   readonly spinning: boolean;
   /**
-   * Why no batch of it ever runs on the JS thread, whatever `inline` says: its time may depend on the data,
-   * such as "the model has the operator Loop"; undefined if nothing prevents it.
+   * Why no batch of this version ever runs on the JS thread, whatever the option `inline` says. The reason is
+   * that its time may depend on the data, such as "the model has the operator Loop". Undefined if its batches
+   * may run there.
    */
   readonly neverInline: string | undefined;
 }

@@ -1,37 +1,48 @@
-/** Metrics of the application's own. */
+/** The metrics that an application defines. */
 
-/** What makes a metric of the application's own. Triton: `TRITONSERVER_MetricFamilyNew`, `TRITONSERVER_MetricNew`. */
+/**
+ * The definition of an application's metric. Triton: `TRITONSERVER_MetricFamilyNew`, `TRITONSERVER_MetricNew`.
+ */
 export interface MetricOptions {
-  /** Of letters, digits, _ and :, not beginning with nv_ or tritonts_, which are the server's; nv_trt_llm_ may be used. */
+  /**
+   * The metric's name: letters, digits, _ and :. It must not begin with nv_ or tritonts_, which are reserved
+   * for the server; nv_trt_llm_ is allowed.
+   */
   readonly name: string;
-  /** What it tells. */
+  /** The metric's help text. */
   readonly help: string;
-  /** 'counter' grows, 'gauge' goes up and down, 'histogram' counts what is observed by its size. */
+  /** A 'counter' grows, a 'gauge' goes up and down, a 'histogram' counts observed values by their size. */
   readonly type: 'counter' | 'gauge' | 'histogram';
-  /** Labels with their values. Metrics of one name differ in the values alone. */
+  /**
+   * Labels with their values. Metrics with the same name must have the same labels, and differ only in the
+   * labels' values.
+   */
   readonly labels?: Readonly<Record<string, string>> | undefined;
-  /** Upper bounds of a histogram's classes, ascending (default: 0.005 to 10). */
+  /** Upper bounds of a histogram's buckets, ascending (default: 0.005 to 10). */
   readonly buckets?: readonly number[] | undefined;
 }
 
-/** A metric of the application's own, as `server.metrics()` shows it. */
+/** A metric that the application defined. `server.metrics()` includes it. */
 export interface Metric {
   /**
-   * Adds to a counter or a gauge, 1 by default.
+   * Adds a number, 1 by default, to a counter or a gauge.
    *
-   * @throws {@link TritonError} UNSUPPORTED for a histogram, INVALID_ARG for what is no number, or is negative for a counter.
+   * @throws {@link TritonError} UNSUPPORTED for a histogram; INVALID_ARG if the argument is not a number, or is
+   *   negative for a counter.
    */
   readonly increment: (by?: number) => void;
   /**
    * Sets a gauge.
    *
-   * @throws {@link TritonError} UNSUPPORTED for others, INVALID_ARG for what is no number.
+   * @throws {@link TritonError} UNSUPPORTED for a counter or a histogram, INVALID_ARG if the argument is not a
+   *   number.
    */
   readonly set: (value: number) => void;
   /**
    * Counts a value in a histogram.
    *
-   * @throws {@link TritonError} UNSUPPORTED for others, INVALID_ARG for what is no number.
+   * @throws {@link TritonError} UNSUPPORTED for a counter or a gauge, INVALID_ARG if the argument is not a
+   *   number.
    */
   readonly observe: (value: number) => void;
 }

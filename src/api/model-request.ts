@@ -1,4 +1,4 @@
-/** A request as a model in JavaScript gets it. */
+/** A request, as a model in JavaScript receives it. */
 
 import type {
   ModelRegistry,
@@ -9,11 +9,11 @@ import type {
 } from '../tensor/signature.js';
 import type { AnyTensor } from '../tensor/tensor.js';
 
-/** What the types of a model may be given: its name in {@link ModelRegistry}, or its signature. */
+/** The type parameter of a model's types: its name in {@link ModelRegistry}, or its signature. */
 // eslint-disable-next-line @typescript-eslint/no-redundant-type-constituents -- programs add names
 export type NameOrSignature = keyof ModelRegistry | ModelSignature;
 
-/** The inputs that a model with signature `S` gets: an optional one may be missing. */
+/** The inputs that a model with signature `S` receives. An optional input may be missing. */
 export type ReceivedOf<S extends ModelSignature> = string extends keyof S['inputs']
   ? Readonly<Record<string, AnyTensor>>
   : { readonly [N in keyof S['inputs']]: TensorOf<NonNullable<S['inputs'][N]>> };
@@ -28,24 +28,24 @@ export type ReceivedOf<S extends ModelSignature> = string extends keyof S['input
  */
 export interface ModelRequest<M extends NameOrSignature = ModelSignature> {
   /**
-   * The inputs by name, with the batch dimension where the model has one. Inputs of 64 KiB and more are views
-   * of the engine's memory, and are detached when the batch has ended: `clone()` what is kept. Smaller ones are
+   * The inputs by name, with the batch dimension if the model batches. An input of 64 KiB or more is a view of
+   * the engine's memory and is detached when the batch ends; `clone()` it to keep it. Smaller inputs are
    * copies.
    */
   readonly inputs: ReceivedOf<SignatureFor<M>>;
-  /** The caller's `id`; empty if it has none. */
+  /** The caller's `id`; empty if the caller gave none. */
   readonly id: string;
-  /** Names of the outputs that the caller asked for. Others may be left out. */
+  /** Names of the outputs that the caller asked for. The model may leave out all others. */
   readonly wanted: readonly OutputNames<SignatureFor<M>>[];
-  /** The caller's `parameters`. Whole numbers are bigints. */
+  /** The caller's `parameters`. Integers are bigints. */
   readonly parameters: Readonly<Record<string, string | number | bigint | boolean>>;
-  /** The caller's `priority`; 0: none. */
+  /** The caller's `priority`; 0 if the caller gave none. */
   readonly priority: number;
-  /** The caller's `timeoutUs`; 0: none. */
+  /** The caller's `timeoutUs`; 0 if the caller gave none. */
   readonly timeoutUs: number;
   /**
-   * Aborts when the caller has given the request up, within about 10 ms. It is made when it is first read, in
-   * `execute` or later.
+   * Aborts within about 10 ms after the caller has cancelled the request. The signal is created when this
+   * property is first read, in `execute` or later.
    */
   readonly signal: AbortSignal;
 }

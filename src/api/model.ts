@@ -1,6 +1,6 @@
 /**
- * The public interface of models. It is an interface so that a program's tests can put their own in its
- * place.
+ * The public interface of models. It is an interface so that a program's tests can replace models with their
+ * own objects.
  */
 
 import type { ModelConfig } from '../config/index.js';
@@ -16,7 +16,7 @@ import type {
 import type { InputsOf, ModelSignature, OutputNames, WantedOf } from '../tensor/signature.js';
 
 /**
- * A {@link Model} with a known signature: its inputs and outputs are typed by name.
+ * A {@link Model} with a known signature, which types its inputs and outputs by name.
  *
  * @typeParam S - The signature.
  *
@@ -28,17 +28,17 @@ import type { InputsOf, ModelSignature, OutputNames, WantedOf } from '../tensor/
 export interface TypedModel<S extends ModelSignature> {
   /** The model's name. */
   readonly name: string;
-  /** The version it is pinned to; undefined if each request takes the newest ready one. */
+  /** The version that this handle is pinned to; undefined if each request goes to the newest ready version. */
   readonly version: string | undefined;
   /** Whether a request would be accepted now. Triton: `TRITONSERVER_ServerModelIsReady`. */
   readonly ready: boolean;
   /**
-   * Whether a request would be accepted now, and the model itself says that it is ready: a Python model with
-   * `is_ready()` is asked, and is not ready if it has not answered within 5 s or if one of its processes is
-   * down. The endpoints ask it, too. With `attachServer` no model is asked, so that this is as `ready`.
-   * Triton: `TRITONSERVER_ServerModelIsReady`.
+   * Whether a request would be accepted now, and the model itself reports that it is ready. A Python model with
+   * `is_ready()` is asked. It is not ready if it does not answer within 5 s, or if one of its processes is
+   * down. The HTTP and gRPC endpoints use this check, too. With `attachServer` no model is asked, so the result
+   * equals `ready`. Triton: `TRITONSERVER_ServerModelIsReady`.
    *
-   * It does not reject.
+   * The promise never rejects.
    *
    * @example
    * if (!(await server.model('digits').checkReady())) console.error('the model is not ready');
@@ -57,8 +57,8 @@ export interface TypedModel<S extends ModelSignature> {
    */
   readonly config: ModelConfig;
   /**
-   * What was filled in, and which fields of the configuration are hints without effect here. Triton has no
-   * counterpart.
+   * The configuration's fields that the server filled in, and the fields that are hints without effect here.
+   * Triton has no counterpart.
    *
    * @throws {@link TritonError} NOT_FOUND or UNAVAILABLE if no version is ready.
    */
@@ -67,15 +67,16 @@ export interface TypedModel<S extends ModelSignature> {
   /**
    * Runs the model. Triton: `ModelInfer`.
    *
-   * It never throws: errors reject the promise.
+   * It never throws; an error rejects the promise.
    *
-   * @param inputs - The inputs by name; {@link TensorInput} lists what each may be. They are copied before
+   * @param inputs - The inputs by name; {@link TensorInput} lists the forms of each. They are copied before
    *   this returns.
    * @param options - See {@link InferOptions}.
    * @returns The outputs.
-   * @throws {@link TritonError} INVALID_ARG for inputs or options that do not fit, NOT_FOUND for an
-   *   unloaded model, UNAVAILABLE for a failed model, a closed server or too much in flight, CANCELLED by
-   *   `options.signal`, INTERNAL if the runtime failed, UNSUPPORTED for a model that only {@link stream} takes.
+   * @throws {@link TritonError} INVALID_ARG for inputs or options that do not fit, NOT_FOUND for a model that
+   *   is not loaded, UNAVAILABLE for a failed model, a closed server or too much in flight, CANCELLED by
+   *   `options.signal`, INTERNAL if the runtime failed, UNSUPPORTED for a model that only {@link stream} can
+   *   run.
    *
    * @example
    * const { outputs } = await model.infer({ image: pixels });       // a Float32Array of one or several images
@@ -87,20 +88,21 @@ export interface TypedModel<S extends ModelSignature> {
   ): Promise<InferResult<WantedOf<S, W>>>;
 
   /**
-   * Runs a model whose requests get any number of responses, and yields these in the order in which the model
-   * sent them. Such a model has `model_transaction_policy { decoupled: true }` in its configuration. Of any other
-   * model it yields the one result. Triton: `ModelStreamInfer`.
+   * Runs a decoupled model, whose requests get any number of responses, and yields the responses in the order
+   * in which the model sent them. The configuration of such a model has
+   * `model_transaction_policy { decoupled: true }`. For any other model it yields the one result. Triton:
+   * `ModelStreamInfer`.
    *
    * The request is sent at once, and its inputs are copied before this returns. It never throws: errors come
-   * from the iterator, after the results that were sent before them. To leave the loop, or to call `return()`,
-   * cancels the request. Results that were not read count as bytes in flight. When 16 MiB of a stream are unread,
-   * a model that does not wait for its reader is ended with UNAVAILABLE.
+   * from the iterator, after the results that were sent before them. Leaving the loop, or calling `return()`,
+   * cancels the request. Unread results count as bytes in flight. If a model does not wait for its reader, its
+   * request ends with UNAVAILABLE when 16 MiB of the stream are unread.
    *
    * @param inputs - As for {@link infer}.
    * @param options - As for {@link infer}. `into` is refused.
-   * @returns An iterator over the results. A program that does not read it calls its `return()`.
-   * @throws {@link TritonError} INVALID_ARG for `options.into`, UNAVAILABLE if too much was left unread, otherwise
-   *   as {@link infer}. The iterator rejects with them.
+   * @returns An iterator over the results. A program that will not read it must call its `return()`.
+   * @throws {@link TritonError} INVALID_ARG for `options.into`, UNAVAILABLE if too much was left unread,
+   *   otherwise as {@link infer}. The iterator rejects with these errors.
    *
    * @example
    * for await (const { outputs } of model.stream({ prompt: ['Once upon a time'] })) console.log(outputs);
@@ -116,14 +118,15 @@ export interface TypedModel<S extends ModelSignature> {
    * instead. Triton has no counterpart.
    *
    * It reads at most `concurrency` items ahead, and waits while the server has too much in flight. The first
-   * error ends it, unless errors are yielded. When its consumer stops, it cancels what is in flight.
+   * error ends the iteration, unless errors are yielded. When the consumer stops, the requests in flight are
+   * cancelled.
    *
-   * @param items - The inputs of each request. Whatever this iterable throws comes out unchanged.
+   * @param items - The inputs of each request. An error that this iterable throws is passed on unchanged.
    * @param options - See {@link MapOptions}.
-   * @returns An iterator over the results, or outcomes.
+   * @returns An iterator over the results or outcomes.
    * @throws {@link TritonError} INVALID_ARG for options or items of the wrong kind, UNSUPPORTED for a model
-   *   that only {@link stream} takes. The iterator rejects as
-   *   {@link infer} does, and with CANCELLED by `options.signal`.
+   *   that only {@link stream} can run. The iterator rejects as {@link infer} does, and with CANCELLED by
+   *   `options.signal`.
    *
    * @example
    * for await (const { outputs } of model.map(items)) console.log(outputs.scores?.toArray());
@@ -150,7 +153,7 @@ export interface TypedModel<S extends ModelSignature> {
     },
   ): AsyncIterableIterator<MapResult<InferResult<WantedOf<S, W>>> & { readonly item: InputsOf<S> }>;
   /**
-   * {@link map} that yields each result as soon as it is there.
+   * {@link map} that yields each result as soon as it arrives.
    *
    * @example
    * for await (const { index, result } of model.map(items, { ordered: false })) save(index, result.outputs);
@@ -163,7 +166,7 @@ export interface TypedModel<S extends ModelSignature> {
     },
   ): AsyncIterableIterator<MapResult<InferResult<WantedOf<S, W>>>>;
   /**
-   * {@link map} that yields errors like results.
+   * {@link map} that yields errors as it yields results.
    *
    * @example
    * for await (const { index, error } of model.map(items, { onError: 'yield' })) if (error) console.error(index, error);
@@ -184,7 +187,7 @@ export interface TypedModel<S extends ModelSignature> {
   ): AsyncIterableIterator<InferResult<WantedOf<S, W>> | MapOutcome<InferResult<WantedOf<S, W>>>>;
 
   /**
-   * How the model runs: library, instances, threads. Triton has no counterpart.
+   * How the model runs: library, instances and threads. Triton has no counterpart.
    *
    * @throws {@link TritonError} NOT_FOUND or UNAVAILABLE if no version is ready.
    *
@@ -205,9 +208,9 @@ export interface TypedModel<S extends ModelSignature> {
 }
 
 /**
- * A model by name, which stays valid when the model is reloaded. Each request takes the newest ready version
- * that the model's policy allows, or the version that the handle is pinned to. {@link InferenceServer.model}
- * returns one. Every {@link TypedModel} is a Model.
+ * A handle of a model by its name. It stays valid when the model is reloaded. Each request goes to the newest
+ * ready version that the model's version policy allows, or to the version that the handle is pinned to.
+ * {@link InferenceServer.model} returns it. Every {@link TypedModel} is a Model.
  *
  * @example
  * const model = server.model('digits');

@@ -1,4 +1,4 @@
-/** A server as its models have it. */
+/** The server, as a model sees it. */
 
 import type { Inputs } from '../tensor/inputs.js';
 import type {
@@ -21,8 +21,9 @@ interface OfVersion {
 }
 
 /**
- * What a model asks of its server (`context.server`): other models, loads and unloads, metrics. An {@link InferenceServer} has
- * all of it, and its methods say more. A model does not end its server, so there is no `close()`.
+ * The part of the server that a model can use (`context.server`): other models, loads and unloads, metrics. An
+ * {@link InferenceServer} has all these methods and documents them. A model cannot close its server, so there
+ * is no `close()`.
  *
  * @example
  * initialize({ server }: { readonly server: ModelServer }) {
@@ -32,7 +33,7 @@ interface OfVersion {
 export interface ModelServer {
   /** Whether every model that should be served is ready. */
   readonly ready: boolean;
-  /** A model's handle, by its name: {@link InferenceServer.model}. */
+  /** Returns a model's handle by its name: {@link InferenceServer.model}. */
   model<N extends keyof ModelRegistry>(name: N, version?: string | number): TypedModel<SignatureOf<N>>;
   model(name: ModelName, version?: string | number): Model;
   /** Runs a model: {@link InferenceServer.infer}. */
@@ -45,7 +46,7 @@ export interface ModelServer {
     options?: InferOptions<OutputNames<SignatureOf<N>>, W> & OfVersion,
   ): Promise<InferResult<WantedOf<SignatureOf<N>, W>>>;
   infer(name: ModelName, inputs: Inputs, options?: InferOptions & OfVersion): Promise<InferResult>;
-  /** Runs a model with any number of responses: {@link InferenceServer.stream}. */
+  /** Runs a decoupled model: {@link InferenceServer.stream}. */
   stream<
     N extends keyof ModelRegistry,
     const W extends RequestedOutputs<OutputNames<SignatureOf<N>>> | undefined = undefined,
@@ -63,12 +64,12 @@ export interface ModelServer {
   metadata(): ServerMetadata;
   /** Lists the models with their states: {@link InferenceServer.index}. */
   index(options?: { readonly ready?: boolean | undefined }): ModelStatus[];
-  /** Loads a model: {@link InferenceServer.loadModel}. Models on threads cannot. */
+  /** Loads a model: {@link InferenceServer.loadModel}. Models on threads cannot call it. */
   loadModel(name: string, options?: LoadModelOptions): Promise<LoadOutcome>;
-  /** Unloads a model: {@link InferenceServer.unloadModel}. Models on threads cannot. */
+  /** Unloads a model: {@link InferenceServer.unloadModel}. Models on threads cannot call it. */
   unloadModel(name: string, options?: UnloadModelOptions): Promise<void>;
-  /** Statistics of models: {@link InferenceServer.statistics}. */
+  /** Returns statistics of models: {@link InferenceServer.statistics}. */
   statistics(name?: string, version?: string | number): ModelStatistics[];
-  /** A metric of the application's own: {@link InferenceServer.metric}. */
+  /** Defines a metric of the application: {@link InferenceServer.metric}. */
   metric(options: MetricOptions): Metric;
 }

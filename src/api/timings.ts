@@ -1,4 +1,4 @@
-/** Where the time of a request went. */
+/** How a request's time was spent. */
 
 /**
  * Times of the batch that a request ran in, in nanoseconds. Triton: the compute times of its statistics.
@@ -8,16 +8,16 @@
  * console.log(`${timings.batchSize} items, ${timings.computeInferNs / 1e6} ms`);
  */
 export interface Timings {
-  /** Rows of the batch, which is how many items ran together. */
+  /** Rows of the batch: how many items ran together. */
   readonly batchSize: number;
-  /** From the tick that made the request to the start of its batch. Triton: `queue`. */
+  /** From the event-loop tick in which the request was made to the start of its batch. Triton: `queue`. */
   readonly queueNs: number;
   /** Gathering inputs. Triton: `compute_input`. */
   readonly computeInputNs: number;
-  /** The model itself. Triton: `compute_infer`. */
+  /** Running the model itself. Triton: `compute_infer`. */
   readonly computeInferNs: number;
   /** Distributing outputs. Triton: `compute_output`. */
   readonly computeOutputNs: number;
-  /** Whether the response came from the response cache. It is always false: there is no such cache yet. */
+  /** Whether the response came from the response cache. Always false: there is no such cache yet. */
   readonly cacheHit: boolean;
 }
